@@ -1,6 +1,6 @@
-"""Posing a whole human in four ways: Pose Body, Auto IK, and IK constraints on four limbs, of two bones or of all.
+"""Pose a whole human in four ways: Pose Body, Auto IK, IK constraints on four limbs of two bones, or up to the root.
 
-Each is asked for the same places, from the same pose. Measured is what gets there, what holds, and what moves.
+Each way gets the same places, from the same pose. Measurements: what reaches its place, holds still, and moves.
 Run it with the Python of one of the environments: `python -m benchmarks.beside`.
 """
 
@@ -34,13 +34,13 @@ HAND, HIPS, HEAD = "hand.L", "spine", "spine.006"
 FEET, SHINS, FOREARMS = ("foot.L", "foot.R"), ("shin.L", "shin.R"), ("forearm.L", "forearm.R")
 PINS = {**dict.fromkeys(FEET, frozenset(("LOCATION", "ROTATION"))), HEAD: frozenset(("ROTATION",))}
 REACHED = 1e-3
-"""Metres."""
+"""In metres."""
 BACKWARD = 0.01
-"""Metres by which a knee is behind the line from hip to ankle."""
+"""Metres by which a knee is behind the line from hip to ankle, from which it counts as bent backward."""
 BROKEN = np.radians(0.5)
-"""Radians by which a joint is outside of its limits."""
+"""Radians outside of a joint's limits from which they count as broken."""
 TURNED = np.radians(0.1)
-"""Radians by which a joint turns that counts as moved."""
+"""Radians from which a joint counts as moved."""
 
 
 class Way(ABC):
@@ -48,10 +48,10 @@ class Way(ABC):
 
     name = ""
     use_tail = False
-    """Whether the tail of the bone is what it brings to a place, not its head."""
+    """Whether the bone's tail is brought to the place, rather than its head."""
 
     def __init__(self, ob: bpy.types.Object) -> None:
-        """Take a human as it stands."""
+        """Take a human in its current pose."""
         self.ob = ob
 
     def grab(self, bone: str) -> None:
@@ -61,11 +61,11 @@ class Way(ABC):
 
     @abstractmethod
     def move(self, offset: Vector) -> None:
-        """Bring the bone to an offset from where it was, from the pose in which it was taken."""
+        """Bring the bone to an offset from where it was, starting from the pose it had when grabbed."""
 
     @abstractmethod
     def let_go(self) -> None:
-        """Put the human back."""
+        """Restore the human's pose."""
 
 
 class PoseBody(Way):
@@ -83,7 +83,7 @@ class PoseBody(Way):
         self._drag.move(bpy.context, offset)
 
     def let_go(self) -> None:
-        """Put the human back."""
+        """Restore the human's pose."""
         self._drag.cancel(bpy.context)
 
 
@@ -93,12 +93,12 @@ class AutoIK(Way):
     name = "Auto IK"
 
     def grab(self, bone: str) -> None:
-        """Take hold of a bone: Blender brings the tail to a place of what is connected to a parent."""
+        """Take hold of a bone; of a connected bone, Blender moves the tail."""
         super().grab(bone)
         self.use_tail = self.ob.data.bones[bone].use_connect
 
     def move(self, offset: Vector) -> None:
-        """Move the bone as Blender does, from rest."""
+        """Move the bone as Blender does, from the rest pose."""
         self.let_go()
         self.ob.pose.use_auto_ik = True
         compat.select_bone(self.ob, self.ob.pose.bones[self.bone])
@@ -110,14 +110,14 @@ class AutoIK(Way):
         bpy.context.view_layer.update()
 
     def let_go(self) -> None:
-        """Put the human back."""
+        """Restore the human's pose."""
         for bone in self.ob.pose.bones:
             bone.matrix_basis = Matrix()
         bpy.context.view_layer.update()
 
 
 class Constraints(Way):
-    """Four IK constraints with targets and, at the knees, poles, as rigs have them; feet take the targets' turns."""
+    """Four IK constraints with targets, and poles at the knees, as in common rigs; feet copy their targets' turns."""
 
     name = "Four IK constraints, two bones each"
     length = 2
@@ -143,7 +143,7 @@ class Constraints(Way):
         return made
 
     def move(self, offset: Vector) -> None:
-        """Move the target, or the bone itself where it has none."""
+        """Move the target, or the bone itself if it has none."""
         if self.bone in self._targets:
             self._targets[self.bone].location = self.start + offset
         else:
@@ -163,7 +163,7 @@ class Constraints(Way):
 
 
 class LongConstraints(Constraints):
-    """The same, each up to the root: Blender solves them as one tree."""
+    """The same constraints, each up to the root: Blender solves them as one tree."""
 
     name = "Four IK constraints, up to the root"
     length = 0
@@ -173,7 +173,7 @@ WAYS: tuple[type[Way], ...] = (PoseBody, AutoIK, Constraints, LongConstraints)
 
 
 def figure() -> bpy.types.Object:
-    """Rigify's human metarig with the limits of a human, in Pose Mode."""
+    """Return Rigify's human metarig with human joint limits, in Pose Mode."""
     bpy.ops.wm.read_homefile(use_factory_startup=True)
     ob = add_metarig("human")
     bpy.ops.object.mode_set(mode="POSE")
@@ -183,7 +183,7 @@ def figure() -> bpy.types.Object:
 
 
 def measure(ob: bpy.types.Object, way: Way, bone: str, offsets: Floats) -> dict[str, object]:
-    """Bring a bone to offsets, and look at what becomes of the human."""
+    """Bring a bone to offsets, and measure what happens to the human."""
     before = Stand.of(ob, HIPS)
     index = before.index
     loose = outside(before.body, before.body.frames)
@@ -235,7 +235,7 @@ def _angles(one: Floats, other: Floats) -> Floats:
 
 
 def _behind(heads: Floats, index: dict[str, int], side: str) -> float:
-    """How far a knee is behind the line from hip to ankle; the human looks along -Y."""
+    """Return how far a knee is behind the line from hip to ankle; the human faces -Y."""
     hip, knee, ankle = (heads[index[f"{name}.{side}"]] for name in ("thigh", "shin", "foot"))
     line = (ankle - hip) / np.linalg.norm(ankle - hip)
     aside = knee - hip - np.dot(knee - hip, line) * line
@@ -243,7 +243,7 @@ def _behind(heads: Floats, index: dict[str, int], side: str) -> float:
 
 
 def drags(ob: bpy.types.Object, places: int) -> list[tuple[str, Floats]]:
-    """Return what is dragged, and by which offsets."""
+    """Return what is dragged, with the offsets of each drag."""
     bones = ob.data.bones
     hand, shoulder = (np.array(bones[name].head_local) for name in (HAND, "upper_arm.L"))
     arm = float(np.linalg.norm(hand - shoulder))
@@ -253,7 +253,7 @@ def drags(ob: bpy.types.Object, places: int) -> list[tuple[str, Floats]]:
 
 
 def ratio(ob: bpy.types.Object, offsets: Floats) -> dict[str, object]:
-    """Return what a step of a drag costs beside updates of the same human with IK constraints, taken in turns."""
+    """Compare the time of a drag step with that of an update of the same human with IK constraints, taking turns."""
     found: dict[str, list[float]] = {}
     for block in np.array_split(offsets, 10):
         for way in (Constraints(ob), LongConstraints(ob), PoseBody(ob)):
@@ -272,7 +272,7 @@ def ratio(ob: bpy.types.Object, offsets: Floats) -> dict[str, object]:
 
 
 def table(rows: Sequence[dict[str, object]]) -> str:
-    """Return the rows as they stand in docs/quality.md."""
+    """Return the rows in the form that docs/quality.md has."""
     lines = []
     for row in rows:
         cells = [
@@ -305,7 +305,7 @@ def main() -> None:
     OUTPUT.parent.mkdir(parents=True, exist_ok=True)
     OUTPUT.write_text(json.dumps({"rows": rows, "cost": cost}, indent=1) + "\n", encoding="utf-8")
     sys.stdout.flush()
-    # Some versions of the module end badly when the interpreter tears it down.
+    # Some versions of the module crash when the interpreter shuts down.
     os._exit(0)
 
 

@@ -12,7 +12,7 @@ from .cases import Rig
 
 
 class BlenderRig:
-    """A rig as an armature in the open file, an IK constraint on each tip, an empty as each target."""
+    """A rig as an armature in the open file, with an IK constraint on each tip and an empty as each target."""
 
     def __init__(self, rig: Rig) -> None:
         """Build the armature, its limits, constraints and targets."""

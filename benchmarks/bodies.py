@@ -1,4 +1,4 @@
-"""Whole bodies: whether pins and limits hold while a hand or hips are dragged, how fast joints turn, what it costs.
+"""Drag whole bodies: do pins and limits hold while a hand or the hips move, how fast do joints turn, what does it cost?
 
 Run it with the Python of one of the environments: `python -m benchmarks.bodies --steps 2000`.
 """
@@ -30,16 +30,16 @@ from .metarig import add_metarig, bones_of
 
 OUTPUT = ROOT / "build" / "bodies.json"
 STEP = 0.01
-"""Of the body's height over 1.8: a step of a centimetre, seen on a human."""
+"""In units of the body's height / 1.8: a step of one centimetre, scaled from a human."""
 FAST = 5.0
-"""Degrees for such a step."""
+"""Degrees that a joint may turn in such a step."""
 HELD, TURNED = 1e-4, 0.1
-"""Pins hold within this part of the height, and these degrees."""
+"""Tolerances for pins: a share of the height, and degrees."""
 
 
 @dataclass(frozen=True)
 class Drag:
-    """A figure, what of it is dragged, and where to."""
+    """A figure, the part of it that is dragged, and the path of the drag."""
 
     name: str
     body: Body
@@ -49,11 +49,11 @@ class Drag:
     path: Floats
     """(F, 3)"""
     step: float
-    """Between two places, as a part of a centimetre seen on a human."""
+    """Distance between two places, in centimetres scaled from a human."""
 
 
 def sphere(middle: Floats, radius: float, count: int) -> Floats:
-    """Return places (count, 3) on a spiral from pole to pole, evenly spaced, ten times around."""
+    """Return places (count, 3) evenly spaced on a spiral from pole to pole, ten times around."""
     share = np.linspace(0.0, 1.0, 20001)
     polar, around = np.pi * share, 20.0 * np.pi * share
     points = np.stack([np.sin(polar) * np.cos(around), np.sin(polar) * np.sin(around), np.cos(polar)], axis=1)
@@ -63,7 +63,7 @@ def sphere(middle: Floats, radius: float, count: int) -> Floats:
 
 
 def box(middle: Floats, size: float, count: int) -> Floats:
-    """Return places (count, 3) inside a box, one row after the other, there and back."""
+    """Return places (count, 3) inside a box, row by row, there and back."""
     side = max(2, round(count ** (1 / 3)))
     steps = np.linspace(-0.5, 0.5, side) * size
     found = []
@@ -74,7 +74,7 @@ def box(middle: Floats, size: float, count: int) -> Floats:
 
 
 def drags(steps: int) -> Iterator[Drag]:
-    """Build the figures one after the other, and say what is dragged."""
+    """Build the figures one after another, and yield what is dragged."""
     human = _figure("human")
     bpy.ops.ik_addon.character_setup(live=False)
     yield from _drags("human", human, "hand.L", "upper_arm.L", steps)
@@ -90,7 +90,7 @@ def _figure(kind: str) -> bpy.types.Object:
 
 
 def _spider() -> bpy.types.Object:
-    """A body with eight legs of three bones and a foot each, whose joints are hinges."""
+    """Build a body with eight legs, each of three bones and a foot, whose joints are hinges."""
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     ob = bpy.data.objects.new("spider", bpy.data.armatures.new("spider"))
     bpy.context.scene.collection.objects.link(ob)
@@ -145,7 +145,7 @@ def _step(path: Floats) -> float:
 
 
 def measure(drag: Drag, repeats: int) -> dict[str, object]:
-    """Return the figures of a drag; each pose is found so many times, and the least time counts."""
+    """Return the figures of a drag. Each pose is solved `repeats` times, and the least time counts."""
     body = drag.body
     poser = Poser(body, [Pin(bone) for bone in drag.pins], [Grab(drag.grabbed, np.zeros(3))])
     times, poses = [], []
@@ -191,7 +191,7 @@ def _local(body: Body, frames: Floats) -> Floats:
 
 
 def outside(body: Body, frames: Floats) -> Floats:
-    """Return how far (n,) joints are outside of their limits; the root has none."""
+    """Return how far joints (n,) are outside of their limits; the root has none."""
     assert body.rest is not None
     assert body.cones is not None
     assert body.twist is not None
@@ -202,7 +202,7 @@ def outside(body: Body, frames: Floats) -> Floats:
 
 
 def _speeds(body: Body, poses: list[PosedBody]) -> Floats:
-    """Return the largest angle in degrees by which a joint turns in each step."""
+    """Return the largest angle in degrees by which any joint turns in each step."""
     joints = np.array([_local(body, pose.frames) for pose in poses])
     q = quaternions(np.einsum("fnji,fnjk->fnik", joints[:-1], joints[1:]).transpose(2, 3, 0, 1))
     return np.asarray(np.degrees(2.0 * np.arctan2(norm(q[1:]), np.abs(q[0]))).max(axis=1))
@@ -224,7 +224,7 @@ def main() -> None:
     OUTPUT.parent.mkdir(parents=True, exist_ok=True)
     OUTPUT.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     sys.stdout.flush()
-    # Some versions of the module end badly when the interpreter tears it down.
+    # Some versions of the module crash when the interpreter shuts down.
     os._exit(0)
 
 

@@ -1,7 +1,7 @@
-"""Rigs, joint limits and targets for the measurements, as plain arrays: no Blender, no files, the same every time.
+"""Rigs, joint limits and targets for the benchmarks, as plain arrays: no Blender, no files, the same every time.
 
-A rig stands at rest along the axes of its armature: every bone's rest frame is given, joint rotations are quaternions
-(..., 4) with w first, measured from rest. Targets are made by forward kinematics inside the limits, so that they can be
+The axes of a rig at rest are those of its armature: every bone's rest frame is given. Joint rotations are quaternions
+(..., 4) with w first, measured from rest. Targets come from forward kinematics within the limits, so they can be
 reached.
 """
 
@@ -19,15 +19,15 @@ from ik_addon.solve.problem import Floats, Ints
 
 FREE = (-np.inf, np.inf)
 INSIDE = 0.97
-"""How much of the way to its limit a joint goes when a target is made."""
+"""Share of the way to its limit that a joint may turn when a target is made."""
 
 
 @dataclass(frozen=True)
 class Rig:
-    """A skeleton of n bones at rest, with the limits of its joints."""
+    """A skeleton of n bones at rest, with its joint limits."""
 
     parents: Ints
-    """(n,) -1: none."""
+    """(n,), -1 for none."""
     heads: Floats
     """(n, 3) in the armature's space."""
     frames: Floats
@@ -35,17 +35,17 @@ class Rig:
     lengths: Floats
     """(n,)"""
     ranges: Floats
-    """(n, 3, 2) least and greatest rotation about X, Y and Z in radians."""
+    """(n, 3, 2) minimum and maximum rotation about X, Y and Z in radians."""
     tips: tuple[int, ...] = field(default=(-1,))
-    """The bones whose tails are the effectors."""
+    """The bones whose tails are the end effectors."""
 
     @property
     def bones(self) -> int:
-        """How many bones there are."""
+        """Return the number of bones."""
         return len(self.parents)
 
     def rest(self) -> Floats:
-        """Return the rest frames (n, 3, 3) seen from the parents'."""
+        """Return the rest frames (n, 3, 3) relative to the parents'."""
         frames = self.frames.copy()
         for i, parent in enumerate(self.parents):
             if parent >= 0:
@@ -69,7 +69,7 @@ class Rig:
         return np.concatenate([heads, np.stack(ends, axis=1)], axis=1), frames
 
     def problem(self, turns: Floats, targets: Floats, **settings: object) -> Problem:
-        """Return the problem to reach targets (B, E, 3) from the pose of joint rotations (B, n, 4)."""
+        """Return the problem of reaching targets (B, E, 3) from the pose of joint rotations (B, n, 4)."""
         joints, frames = self.pose(turns)
         root = np.broadcast_to(np.eye(3), (len(turns), 3, 3))
         limits = Limits(self.rest(), root, self.ranges[:, [0, 2]].reshape(-1, 4), self.ranges[:, 1])
@@ -86,7 +86,7 @@ class Rig:
         )
 
     def turns_inside(self, rng: Generator, count: int, inside: float = INSIDE) -> Floats:
-        """Return random joint rotations (count, n, 4) within the limits, evenly spread over each joint's cone."""
+        """Return random joint rotations (count, n, 4) within the limits, spread evenly over each joint's cone."""
         cone = cone_of(self.ranges[:, [0, 2]].reshape(-1, 4), self.ranges[:, 1])
         angle = rng.uniform(0.0, 2.0 * np.pi, (count, self.bones))
         radius = np.sqrt(rng.uniform(0.0, 1.0, (count, self.bones))) * inside
@@ -95,7 +95,7 @@ class Rig:
         return self.turns(np.stack([np.cos(angle), np.sin(angle)]) * radius, inside * (low + (high - low) * twist))
 
     def turns(self, shares: Floats, twist: Floats) -> Floats:
-        """Return the joint rotations (B, n, 4) at shares (2, B, n) of the way to the limits, and twists (B, n)."""
+        """Return the joint rotations (B, n, 4) for shares (2, B, n) of the way to the limits, and twists (B, n)."""
         cone = cone_of(self.ranges[:, [0, 2]].reshape(-1, 4), self.ranges[:, 1])
         axes = np.where(shares < 0.0, cone.low[:, None], cone.high[:, None])
         return np.moveaxis(joint_rotation(shares * np.minimum(axes, 1.0), twist), 0, -1)
@@ -124,7 +124,7 @@ CHAINS: dict[str, Floats] = {
 
 
 def chain(bones: int, ranges: Floats) -> Rig:
-    """Return a straight chain of equal bones, one unit long, along Y; ranges (3, 2) or (n, 3, 2)."""
+    """Return a straight chain of equal bones, one unit long in all, along Y; ranges (3, 2) or (n, 3, 2)."""
     heads = np.zeros((bones, 3))
     heads[:, 1] = np.arange(bones) / bones
     return Rig(
@@ -137,13 +137,13 @@ def chain(bones: int, ranges: Floats) -> Rig:
 
 
 def bow(bones: int, ranges: Floats, bend: float = 0.5) -> Rig:
-    """Return a chain of equal bones, one unit long, that rises along Y and bends by `bend` radians, out to +X."""
+    """Return a chain of equal bones, in all one unit long, that rises along Y and bends by `bend` radians to +X."""
     side, lengths = np.linspace(0.0, bend, bones), np.full(bones, 1.0 / bones)
     return _upright(np.arange(bones) - 1, side, lengths, ranges, (bones - 1,))
 
 
 def random_ranges(rng: Generator, bones: int) -> Floats:
-    """Return limits (n, 3, 2) with other angles at each joint, some axes locked, and all kinds of twist limits."""
+    """Return limits (n, 3, 2) that differ at each joint, with some axes locked, and all kinds of twist limits."""
     ranges = np.empty((bones, 3, 2))
     for joint in ranges:
         joint[:, 0] = -np.radians(rng.uniform(0.0, 120.0, 3))
@@ -163,7 +163,7 @@ def tree_y(ranges: Floats) -> Rig:
 
 
 def tree_hand() -> Rig:
-    """Return an arm of six joints with five fingers of four: 26 joints, five effectors, limits as a hand has them."""
+    """Return an arm of six joints with five fingers of four: 26 joints, five end effectors, limits like a hand's."""
     parents, side, lengths, ranges, tips = [-1, 0, 1, 2, 3, 4], [0.0] * 6, [0.12] * 6, [], []
     ranges += [degrees((-45, 45), (-30, 30), (-45, 45))] * 6
     for finger in range(5):
@@ -177,7 +177,7 @@ def tree_hand() -> Rig:
 
 
 def _upright(parents: Ints, side: Floats, lengths: Floats, ranges: Floats, tips: tuple[int, ...]) -> Rig:
-    """Return a rig of bones in the XY plane, each turned by an angle about Z, head on its parent's tail."""
+    """Return a rig of bones in the XY plane, each turned by an angle about Z and starting at its parent's tail."""
     zero, one = np.zeros_like(side), np.ones_like(side)
     frames = np.stack(
         [
@@ -195,13 +195,13 @@ def _upright(parents: Ints, side: Floats, lengths: Floats, ranges: Floats, tips:
 
 
 def smooth_turns(rng: Generator, rig: Rig, frames: int, speed: float = 3.0) -> Floats:
-    """Return joint rotations (frames, n, 4) of a smooth motion inside the limits.
+    """Return joint rotations (frames, n, 4) of a smooth motion within the limits.
 
     Args:
-        rng: where the motion comes from.
+        rng: source of the motion.
         rig: a rig with locked twists.
-        frames: how many.
-        speed: degrees that the fastest joint turns in a frame.
+        frames: number of frames.
+        speed: degrees per frame that the fastest joint turns.
     """
     rate, phase = rng.uniform(0.3, 1.0, (2, rig.bones, 3)), rng.uniform(0.0, 2.0 * np.pi, (2, rig.bones, 3))
     size = rng.uniform(0.3, 1.0, (2, rig.bones, 3))
@@ -221,12 +221,12 @@ def smooth_turns(rng: Generator, rig: Rig, frames: int, speed: float = 3.0) -> F
 
 
 def joint_steps(turns: Floats) -> Floats:
-    """Return the degrees (F-1, n) by which joint rotations (F, n, 4) differ from frame to frame."""
+    """Return the angles in degrees (F-1, n) by which joint rotations (F, n, 4) change from frame to frame."""
     cosine = np.abs((turns[1:] * turns[:-1]).sum(axis=-1))
     return np.degrees(2.0 * np.arccos(np.minimum(cosine, 1.0)))
 
 
 def bone_steps(frames: Floats) -> Floats:
-    """Return the degrees (F-1, n) by which bone frames (F, n, 3, 3) differ from frame to frame."""
+    """Return the angles in degrees (F-1, n) by which bone frames (F, n, 3, 3) change from frame to frame."""
     trace = np.einsum("fnij,fnij->fn", frames[1:], frames[:-1])
     return np.degrees(np.arccos(np.clip((trace - 1.0) / 2.0, -1.0, 1.0)))

@@ -1,4 +1,4 @@
-"""Chains side by side in one armature that is not keyed: played, and baked."""
+"""Chains side by side in one armature without keys: played, and baked."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from tests import rigs
 from .timing import Case, Run, mean_step, steps
 
 FRAMES = 250
-"""Frames of a bake, and those on which the targets are keyed."""
+"""Number of frames of a bake, over which the targets are keyed."""
 WARM = 3
-"""Frames played before those that are timed."""
+"""Frames played before timing begins."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """The chains, and what else is in the scene."""
+    """The chains, and what else the scene contains."""
 
     chains: int
     bones: int
     limits: float | None = None
-    """Degrees that each joint may turn about each axis, to both sides."""
+    """Degrees that each joint may turn about each axis, in both directions."""
     body: bool = False
-    """All chains hang on one more bone."""
+    """All chains are children of one more bone."""
     meshes: int = 0
-    """Subdivided meshes in the scene, of 100,000 faces each, that nothing needs."""
+    """Subdivided meshes in the scene, of 100,000 faces each, that nothing depends on."""
 
 
 def build(work: Work, solver: str) -> bpy.types.Object:
-    """Return the armature of a new scene, its chains solved by "ours", "blender" or "nobody"."""
+    """Return the armature of a new scene, with its chains solved by "ours", "blender" or "nobody"."""
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     scene = bpy.context.scene
     scene.frame_end = FRAMES
@@ -67,7 +67,7 @@ def build(work: Work, solver: str) -> bpy.types.Object:
 
 
 def _add_bones(ob: bpy.types.Object, work: Work) -> None:
-    """Add all chains, a unit apart, each of length 1."""
+    """Add all chains, one unit apart and one unit long."""
     bpy.ops.object.mode_set(mode="EDIT")
     bones = ob.data.edit_bones
     body = None
@@ -86,7 +86,7 @@ def _add_bones(ob: bpy.types.Object, work: Work) -> None:
 
 
 def _add_heavy_mesh(index: int) -> None:
-    """Add a mesh that takes long on every frame: subdivided, and driven by what moves."""
+    """Add a mesh that is slow on every frame: subdivided, and with a modifier that changes with time."""
     mesh = bpy.data.meshes.new("heavy")
     mesh.from_pydata([(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)], [], [(0, 1, 2, 3)])
     ob = bpy.data.objects.new("heavy", mesh)
@@ -98,7 +98,7 @@ def _add_heavy_mesh(index: int) -> None:
 
 
 def live(work: Work, solver: str, frames: int, _number: int = 0) -> Run:
-    """Return the milliseconds that a change of the frame takes; each timed frame is a new one."""
+    """Return the milliseconds that a frame change takes; every timed frame is a new one."""
     ob = build(work, solver)
     if solver == "ours":
         ob.ik_addon.live = True
@@ -159,7 +159,7 @@ CASES = {
     "bake-1x10": _bake_case(ONE, 0.2),
     "bake-10x10": _bake_case(TEN, 0.05),
     "bake-100x10": _bake_case(HUNDRED, 0.05),
-    # Against the same bake without the meshes.
+    # Compared with the same bake without the meshes.
     "bake-heavy": Case(
         "s", partial(baked, replace(TEN, meshes=50), "ours", FRAMES), partial(baked, TEN, "ours", FRAMES), aim=1.5
     ),

@@ -1,4 +1,4 @@
-"""Characters as animators have them: Rigify's human metarig with four limbs on IK, keyed, posed, skinned."""
+"""Characters as animators use them: Rigify's human metarig with four limbs on IK, keyed, posed, skinned."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ FRAMES = 250
 KEYED = np.arange(-9, FRAMES + 12, 10, dtype=np.float64)
 """The frames of the keys."""
 EACH = np.arange(0, FRAMES + 2, dtype=np.float64)
-"""The frames of the keys of targets whose orientation counts: between keys no two curves would play it alike."""
+"""Key frames of targets whose orientation counts: every frame, because curves interpolate orientations differently."""
 PERIOD = 60
-"""Frames in which a target goes away from the root of its limb and comes back."""
+"""Frames in which a target moves away from the root of its limb and comes back."""
 BESIDE = 2.0
 """Metres between characters."""
 OURS, BLENDER, NOBODY = "ours", "blender", "nobody"
@@ -34,14 +34,14 @@ OURS, BLENDER, NOBODY = "ours", "blender", "nobody"
 
 @dataclass(frozen=True)
 class Limb:
-    """Two bones with a target, the hand or foot at their end, and what its pole is attached to."""
+    """Two bones with a target, the hand or foot at their end, and the parent of its pole."""
 
     upper: str
     lower: str
     end: str
     body: str
     towards: tuple[float, float, float]
-    """From its root to the middle of the motion of its target."""
+    """Vector from the limb's root to the middle of its target's motion."""
     preset: str
 
 
@@ -64,24 +64,24 @@ LIMBS = tuple(
 
 @dataclass(frozen=True)
 class Character:
-    """What kind of character it is; all bones are keyed, but those that `keyed_limbs` leaves out."""
+    """The kind of character. All bones are keyed, except those that `keyed_limbs` leaves out."""
 
     keyed_limbs: bool = True
-    """The bones that IK poses are keyed as well."""
+    """The bones posed by IK are keyed as well."""
     controls: bool = False
-    """Targets and poles are keyed bones of the same armature and not keyed empties."""
+    """Targets and poles are keyed bones of the same armature rather than keyed empties."""
     presets: bool = False
-    """The limbs have the limits of presets, and their targets are out of reach on a third of the frames."""
+    """The limbs have limits from presets, and their targets are out of reach on a third of the frames."""
     skinned: bool = False
     """A mesh of 20,000 vertices is deformed and subdivided once."""
     set_up: bool = False
-    """Poles are parented to pelvis and chest, hands and feet take the orientation of their targets."""
+    """Poles are parented to the pelvis and the chest; hands and feet take the orientation of their targets."""
     count: int = 1
-    """Characters in the scene."""
+    """Number of characters in the scene."""
 
     @property
     def solved(self) -> list[str]:
-        """The bones that IK poses."""
+        """Return the bones posed by IK."""
         return [bone for limb in LIMBS for bone in (limb.upper, limb.lower, *([limb.end] if self.set_up else []))]
 
 
@@ -111,7 +111,7 @@ def build(character: Character, solver: str) -> list[bpy.types.Object]:
 
 
 _Goal = tuple[bpy.types.Object, str]
-"""A target or a pole: an object, and its bone or nothing."""
+"""A target or a pole: an object, and the name of its bone or an empty string."""
 
 
 class _Goals:
@@ -120,7 +120,7 @@ class _Goals:
     def __init__(
         self, ob: bpy.types.Object, limb: Limb, character: Character, solver: str, rng: np.random.Generator
     ) -> None:
-        """Decide where they go, in the space of the armature."""
+        """Choose their places, in the armature's space."""
         self.ob, self.limb, self.character, self.solver = ob, limb, character, solver
         bones = ob.data.bones
         joints = [
@@ -135,12 +135,12 @@ class _Goals:
         axis = bones[limb.upper].matrix_local.to_3x3().col[0]
         upper = joints[1] - joints[0]
         self.pole_angle = _signed_angle(upper.cross((rest_pole - joints[0]).cross(line)), axis, upper)
-        """Blender's, with which the limb bends towards the pole; ours is 0 for that."""
+        """Blender's pole angle that bends the limb towards the pole; ours is 0 for that."""
         self.times = EACH if character.set_up else KEYED
         away, out = (0.85, 0.3) if character.presets else (0.75, 0.15)
         phase = rng.uniform(0.0, 2.0 * math.pi, 6)
         if character.presets:
-            # A sine is above a half for a third of its period: then all targets are out of reach.
+            # A sine is above one half for a third of its period: all targets are out of reach then.
             phase[0] = 0.0
         distance = length * (away + out * np.sin(2.0 * math.pi * self.times / PERIOD + phase[0]))
         aim = np.array(limb.towards) + 0.25 * np.sin(self.times[:, None] / (9.0, 13.0, 11.0) + phase[1:4])
@@ -151,14 +151,14 @@ class _Goals:
 
     @property
     def controls(self) -> list[tuple[str, Floats, Floats]]:
-        """Name, frames and places (F, 3) of the control bones."""
+        """Return the names, frames and places (F, 3) of the control bones."""
         return [
             (f"{self.limb.end} IK", self.times, self.targets),
             (f"{self.limb.lower} pole", KEYED, self.poles),
         ]
 
     def solve(self) -> None:
-        """Key the target and the pole and have the limb follow them."""
+        """Key the target and the pole, and make the limb follow them."""
         target, pole = self._controls() if self.character.controls else self._empties()
         self._attach(target, pole)
 
@@ -171,7 +171,7 @@ class _Goals:
         return (self.ob, target), (self.ob, pole)
 
     def _empties(self) -> tuple[_Goal, _Goal]:
-        """Make empties and key them."""
+        """Add empties and key them."""
         beside = np.array(self.ob.location)
         target, pole = rigs.empty(f"{self.limb.end} IK"), rigs.empty(f"{self.limb.lower} pole")
         places = self.targets + beside
@@ -184,7 +184,7 @@ class _Goals:
         return (target, ""), (pole, "")
 
     def _turn(self, target: bpy.types.Object, places: Floats) -> Floats:
-        """Key the orientation of a target and return where it is to be: ours is at the end of the hand or foot."""
+        """Key the orientation of a target and return its places: ours is reached by the end of the hand or foot."""
         end = self.ob.data.bones[self.limb.end]
         rest = end.matrix_local.to_quaternion()
         turns = [Quaternion((1.0, 0.0, 0.0), turn) @ rest for turn in self.turns.tolist()]
@@ -202,7 +202,7 @@ class _Goals:
         pole.location = tail.inverted() @ Vector(self.poles[0])
 
     def _attach(self, target: _Goal, pole: _Goal) -> None:
-        """Put a chain or a constraint on the limb."""
+        """Add a chain or a constraint to the limb."""
         limb, bones = self.limb, self.ob.pose.bones
         tip = bones[limb.lower]
         if self.solver == OURS and self.character.set_up:
@@ -230,7 +230,7 @@ class _Goals:
 
 
 def _signed_angle(a: Vector, b: Vector, axis: Vector) -> float:
-    """The angle that turns a to b about an axis perpendicular to both."""
+    """Return the angle that turns a to b about an axis perpendicular to both."""
     return math.copysign(a.angle(b), a.cross(b).dot(axis))
 
 
@@ -243,7 +243,7 @@ def apply_preset(name: str, tip: bpy.types.PoseBone) -> None:
 
 
 def _add_controls(goals: Sequence[_Goals]) -> None:
-    """Add bones along Y without parents, where targets and poles begin."""
+    """Add bones along Y without parents, at the first places of targets and poles."""
     ob = goals[0].ob
     bpy.context.view_layer.objects.active = ob
     bpy.ops.object.mode_set(mode="EDIT")
@@ -256,7 +256,7 @@ def _add_controls(goals: Sequence[_Goals]) -> None:
 
 
 def _key_body(ob: bpy.types.Object, character: Character, rng: np.random.Generator) -> None:
-    """Key the rotation of the bones of the metarig, and the place of its root."""
+    """Key the rotation of the metarig's bones, and the location of its root."""
     unkeyed = [] if character.keyed_limbs else character.solved
     hinges = {limb.lower: _hinge(ob, limb) for limb in LIMBS}
     for bone in human():
@@ -273,7 +273,7 @@ def _key_body(ob: bpy.types.Object, character: Character, rng: np.random.Generat
 
 
 def _hinge(ob: bpy.types.Object, limb: Limb) -> Floats:
-    """The axis (3,) of the lower bone about which a limb bends more than at rest."""
+    """Return the axis (3,), in the lower bone's space, about which a limb bends further than at rest."""
     upper, lower = ob.data.bones[limb.upper], ob.data.bones[limb.lower]
     axis = (upper.tail_local - upper.head_local).cross(lower.tail_local - lower.head_local)
     return np.array(lower.matrix_local.to_3x3().transposed() @ axis)

@@ -1,4 +1,4 @@
-"""One move of a target on a still frame: what a user who drags it waits for."""
+"""Time one move of a target on a still frame: what a user waits for while dragging."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from .timing import Case, Run, median_step, steps
 
 MOVES = 100
 LEAST = 5
-"""Moves that are timed however slow they are."""
+"""Moves that are timed no matter how slow they are."""
 JOINT = degrees((-60.0, 60.0), (-30.0, 30.0), (-60.0, 60.0))
 """Limits of all joints of the chains."""
 POLE = (1.5, 0.5, 0.0)
-"""To the side to which the chains bend at rest."""
+"""Place of the pole, on the side to which the chains bend at rest."""
 
 
 @dataclass(frozen=True)
 class Moves:
-    """Where the targets of a rig are put, one move after the other."""
+    """The places of a rig's targets, one move after another."""
 
     turns: Floats
-    """(F, n, 4) joint rotations from rest by which targets within reach are reached."""
+    """(F, n, 4) joint rotations from rest that reach the targets, if they are within reach."""
     places: Floats
     """(F, E, 3)"""
     frames: Floats
@@ -43,10 +43,10 @@ class Moves:
 
 @dataclass(frozen=True)
 class Drag:
-    """A rig, its goals, and where its targets are moved to."""
+    """A rig, its goals, and the places its targets are moved to."""
 
     bones: int | None
-    """Of a chain with limits, of length 1; None: a hand on an arm, with five targets."""
+    """Number of bones of a chain with limits, of length 1; None: a hand on an arm, with five targets."""
     pole: bool = False
     rotation: bool = False
     """The tip takes the orientation of its target."""
@@ -58,7 +58,7 @@ class Drag:
         return tree_hand() if self.bones is None else bow(self.bones, JOINT)
 
     def moves(self, rig: Rig, number: int) -> Moves:
-        """Return moves with all targets within reach, or all out of it; other ones for each run."""
+        """Return moves with all targets within reach, or all out of it; each run has different moves."""
         rng = np.random.default_rng((number, self.outside))
         turns = np.concatenate([rig.turns_inside(rng, 1, inside) for inside in rng.uniform(0.2, 0.97, MOVES)])
         joints, frames = rig.pose(turns)
@@ -71,7 +71,7 @@ class Drag:
 
 
 def _reach(rig: Rig) -> float:
-    """The length of the longest way from the root to a tip."""
+    """Return the length of the longest path from the root to a tip."""
     lengths = np.zeros(rig.bones)
     for i, parent in enumerate(rig.parents):
         lengths[i] = rig.lengths[i] + (lengths[parent] if parent >= 0 else 0.0)
@@ -79,12 +79,12 @@ def _reach(rig: Rig) -> float:
 
 
 def dragged(drag: Drag, solver: str, number: int) -> Run:
-    """Return the milliseconds of a move: setting the targets, and the update with everything that it does.
+    """Return the milliseconds of a move: setting the targets, and the update with everything it triggers.
 
     Args:
         drag: what is dragged.
         solver: "ours", "blender", or "floor" for a handler that writes a finished pose.
-        number: other targets for each run.
+        number: of the run; each has other targets.
     """
     rig = drag.rig()
     built = BlenderRig(rig)
@@ -102,7 +102,7 @@ def dragged(drag: Drag, solver: str, number: int) -> Run:
         elif solver == "blender":
             constraint = bone.constraints["IK"]
             constraint.use_rotation = drag.rotation
-            if drag.pole:  # at rest it stands where the X axis of the root bone points, as Blender has it
+            if drag.pole:  # at rest the pole lies along the root bone's X axis, as with a pole angle of 0
                 constraint.pole_target = pole
     built.object.ik_addon.live = solver == "ours"
     layer = bpy.context.view_layer
@@ -138,7 +138,7 @@ def _cases() -> Iterator[tuple[str, Case]]:
 
 
 def _aim(drag: Drag) -> float | None:
-    """The ratio to get to with a chain; an orientation has none."""
+    """Return the ratio to aim for with a chain; None with an orientation goal."""
     if drag.rotation:
         return None
     if drag.bones == 2:

@@ -1,4 +1,4 @@
-"""The floor of anything that is solved in a handler: one that writes the finished pose and does nothing else."""
+"""The lower bound for anything solved in a handler: a handler that writes the finished pose and does nothing else."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Rows = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Finished:
-    """The rotations of solved bones on all frames."""
+    """Rotations of the solved bones on all frames."""
 
     bones: Sequence[int]
-    """Their indices."""
+    """Indices of the bones."""
     turns: Mapping[int, Rows]
-    """(k, 4) quaternions, by frame."""
+    """Quaternions (k, 4), by frame."""
 
 
 def finished(ob: bpy.types.Object, names: Sequence[str], frames: range) -> Finished:
-    """Return what an armature's constraints do to bones: the channels that give the same pose without them.
+    """Return the channels that reproduce, without constraints, the pose that an armature's constraints give to bones.
 
-    The bones have parents and inherit all of their transforms.
+    The bones must have parents and inherit all of their transforms.
     """
     bones = [ob.pose.bones[name] for name in names]
     rests = [bone.bone.matrix_local.inverted() @ bone.parent.bone.matrix_local for bone in bones]
@@ -43,8 +43,7 @@ def finished(ob: bpy.types.Object, names: Sequence[str], frames: range) -> Finis
 def writing_before(poses: Mapping[str, Finished]) -> Iterator[None]:
     """Write the pose of each armature, by name, before Blender evaluates a frame.
 
-    Bones that are keyed go where their keys take them: of an armature whose solved bones are keyed this tells the cost
-    alone.
+    Keyed bones go where their keys put them: for an armature whose solved bones are keyed, this measures only the cost.
     """
     values: dict[str, Rows] = {}
 
@@ -62,7 +61,7 @@ def writing_before(poses: Mapping[str, Finished]) -> Iterator[None]:
 
 @contextmanager
 def writing_after(poses: Mapping[str, Finished]) -> Iterator[None]:
-    """Write the pose of each armature, by name, after Blender has evaluated a frame, which evaluates it again."""
+    """Write the pose of each armature, by name, after Blender has evaluated a frame; Blender evaluates it again."""
 
     def write(scene: bpy.types.Scene, _depsgraph: object) -> None:
         for name, pose in poses.items():
@@ -77,7 +76,7 @@ def writing_after(poses: Mapping[str, Finished]) -> Iterator[None]:
 
 @contextmanager
 def writing_on_updates(ob: bpy.types.Object, poses: Rows) -> Iterator[None]:
-    """Write one pose (F, bones, 4) of an armature after the other, each after an update of the scene."""
+    """Write one pose (F, bones, 4) of an armature after another, each after an update of the scene."""
     name, waiting = ob.name, iter(poses)
 
     def write(_scene: bpy.types.Scene, _depsgraph: object) -> None:
@@ -95,7 +94,7 @@ def _turns_of(ob: bpy.types.Object) -> Rows:
 
 def _put(ob: bpy.types.Object, values: Rows) -> None:
     ob.pose.bones.foreach_set("rotation_quaternion", values.ravel())
-    # As if the object had moved: its pose is evaluated anew, but the armature is not copied.
+    # Pretend that the object has moved: its pose is evaluated again, but the armature is not copied.
     ob.update_tag(refresh={"OBJECT"})
 
 

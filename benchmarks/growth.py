@@ -1,4 +1,4 @@
-"""Charts of how times grow, both axes logarithmic, as SVG without any library."""
+"""Charts of how times grow, with both axes logarithmic, as SVG without any library."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 COLOURS = ("#1f77b4", "#d95f02")
 WIDTH, HEIGHT, LEFT, TOP, GAP = 250, 200, 52, 34, 70
-"""Pixels of a panel, of the margins before the first one, and between panels."""
+"""Sizes in pixels: of a panel, of the left and top margins, and of the gap between panels."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Curve:
 
 
 def chart(panels: Mapping[str, Sequence[Curve]]) -> str:
-    """Return panels side by side, by what stands below their x axis."""
+    """Return the panels side by side; the keys are the labels of their x axes."""
     width, height = LEFT + len(panels) * (WIDTH + GAP), TOP + HEIGHT + 48
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" '
@@ -61,5 +61,5 @@ def _panel(left: float, title: str, curves: Sequence[Curve]) -> list[str]:
 
 
 def _decades(values: Sequence[float]) -> range:
-    """The powers of ten that hold all values."""
+    """Return the powers of ten that enclose all values."""
     return range(math.floor(math.log10(min(values))), math.ceil(math.log10(max(values))) + 1)

@@ -1,4 +1,4 @@
-"""The metarigs of Rigify, which comes with Blender, as plain armatures."""
+"""Rigify's metarigs as plain armatures; Rigify comes with Blender."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class RestBone:
 
     name: str
     parent: str
-    """Empty: none."""
+    """Empty for none."""
     connected: bool
     length: float
     matrix: Matrix
@@ -31,7 +31,7 @@ def human() -> tuple[RestBone, ...]:
 
 @cache
 def bones_of(kind: str) -> tuple[RestBone, ...]:
-    """Return the bones of a metarig, parents first. The file that is open is replaced by an empty one."""
+    """Return the bones of a metarig, parents first. Replaces the open file with an empty one."""
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     addon_utils: Any = importlib.import_module("addon_utils")
     addon_utils.enable("rigify", default_set=True)

@@ -1,10 +1,10 @@
-"""How fast live solving, baking and the solver are, side by side with Blender's own IK on the same rigs and targets.
+"""Time live solving, baking and the solver against Blender's own IK on the same rigs and targets.
 
     python -m benchmarks.performance [--case NAME ...] [--runs N] [--growth]
 
-with an interpreter that has bpy, from the project's folder. Of each case all sides run in turns, and the median of
-their runs counts. Prints a table in Markdown and writes it to `build/bench/performance.json`; with `--growth` also how
-the times grow, as `build/bench/growth.svg`. The cases are in `playback.py`, `drag.py`, `chains.py` and `solvers.py`.
+with an interpreter that has bpy, from the project's folder. The sides of each case take turns, and the median of their
+runs counts. Prints a table in Markdown and writes it to `build/bench/performance.json`; with `--growth` also plots how
+the times grow, in `build/bench/growth.svg`. The cases are in `playback.py`, `drag.py`, `chains.py` and `solvers.py`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _number(value: float | None, digits: int = 2) -> str:
 
 
 def idle(frames: int = 2000) -> tuple[float, float]:
-    """Return what the extension costs where it is not used: milliseconds to enable it, microseconds on each frame."""
+    """Return the extension's cost when unused: milliseconds to enable it, microseconds on each frame."""
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     scene = bpy.context.scene
     took = {True: math.inf, False: math.inf}
@@ -74,7 +74,7 @@ def idle(frames: int = 2000) -> tuple[float, float]:
 
 
 def growth() -> str:
-    """Return how the times grow, as a chart in SVG."""
+    """Return a chart, as SVG, of how the times grow."""
     sizes = [1, 3, 10, 30, 100, 300, 1000]
 
     def frames_of(size: int) -> int:
@@ -126,7 +126,7 @@ def main() -> None:
     if arguments.growth:
         (OUTPUT / "growth.svg").write_text(growth(), encoding="utf-8")
     sys.stdout.flush()
-    # Some versions of the module end badly when the interpreter tears it down.
+    # Some versions of the module crash when the interpreter shuts down.
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""Playing characters: the cases, and how their frames are timed."""
+"""Characters in playback: the cases, and how their frames are timed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .floor import Finished, finished, writing_after, writing_before
 from .timing import OF_THE_FLOOR, Case, Run, median_step, steps
 
 WARM = 3
-"""Frames played before those that are timed."""
+"""Frames played before timing begins."""
 LEAST = 20
-"""Frames that are timed however slow they are; where some are out of reach, a whole period."""
+"""Frames that are timed no matter how slow they are; a whole period if some are out of reach."""
 
 
 @dataclass(frozen=True)
 class Play:
-    """A character, and in which order its frames are played."""
+    """A character, and the order in which its frames are played."""
 
     character: Character
     shuffled: bool = False
@@ -31,7 +31,7 @@ class Play:
     """All frames have been played before."""
 
     def times(self) -> list[float]:
-        """Return the milliseconds of each frame of the open file."""
+        """Return the milliseconds that each frame of the open file takes."""
         frames = list(range(1 + WARM, FRAMES + 1))
         show = bpy.context.scene.frame_set
         for frame in range(1, 1 + WARM):
@@ -65,7 +65,7 @@ Writing = Callable[[Mapping[str, Finished]], AbstractContextManager[None]]
 
 
 def floor(play: Play, writing: Writing, _number: int) -> Run:
-    """Play what Blender's constraints have found before."""
+    """Play the pose that Blender's constraints found before."""
     poses = solution(play.character)
     build(play.character, NOBODY)
     with writing(poses):
@@ -74,7 +74,7 @@ def floor(play: Play, writing: Writing, _number: int) -> Run:
 
 @cache
 def solution(character: Character) -> dict[str, Finished]:
-    """Return what Blender's constraints do to each armature of a scene, by name."""
+    """Return the result of Blender's constraints for each armature of a scene, by name."""
     armatures: Sequence[bpy.types.Object] = build(character, BLENDER)
     return {ob.name: finished(ob, character.solved, range(FRAMES + 1)) for ob in armatures}
 

@@ -1,4 +1,4 @@
-"""Show what `benchmarks.quality` measured in `docs/quality.md`: small SVGs, and the table.
+"""Put the results of `benchmarks.quality` into `docs/quality.md`: small SVGs, and the tables.
 
     python -m benchmarks.plots
 
@@ -18,10 +18,10 @@ from .quality import OUTPUT, PATHS
 FOLDER = Path("docs/images")
 PAGE = Path("docs/quality.md")
 BEGIN, END = "<!-- table -->\n", "<!-- end of table -->\n"
-"""Between these lines of the page stands the table."""
+"""The page's tables are between these lines."""
 CASES = ("limits-30", "limits-45", "limits-90", "limits-asym", "limits-tight", "hinges", "limits-random")
 SOLVERS = {"blender": ("Blender's IK", "#d9792b"), "ours": ("this add-on", "#1f6fb2")}
-"""Name and colour of each solver; what is drawn last lies on top."""
+"""Name and colour of each solver; the last one is drawn on top."""
 WIDTH, HEIGHT = 190, 130
 """Size of a panel's axes."""
 LEFT, TOP, GAP = 60, 56, 62
@@ -39,7 +39,7 @@ class Axis(NamedTuple):
     unit: str = ""
 
     def __call__(self, value: float) -> float:
-        """Return where a value is, the first tick being at 0 and the last at 1."""
+        """Return the position of a value; the first tick is at 0 and the last at 1."""
         first, last = self.scale(self.ticks[0]), self.scale(self.ticks[-1])
         return min(max((self.scale(value) - first) / (last - first), 0.0), 1.0)
 
@@ -50,7 +50,7 @@ def text(x: float, y: float, words: str, anchor: str = "middle", size: int = 11,
 
 
 def panel(title: str, x: Axis, y: Axis, lines: dict[str, Points]) -> list[str]:
-    """Return a panel, its upper left corner at the origin; `lines` has the points of each solver."""
+    """Return a panel with its upper left corner at the origin; `lines` has the points of each solver."""
     parts = [text(WIDTH / 2, -8, title, size=12, extra=' font-weight="bold"')]
     for tick in y.ticks:
         at = HEIGHT * (1.0 - y(tick))
@@ -91,7 +91,7 @@ def picture(title: str, panels: Sequence[list[str]], columns: int = 4) -> str:
 
 
 def reached(rows: Sequence[Row], within: str, ticks: Sequence[float], title: str) -> str:
-    """Return how many targets each solver reaches, against the length of the chain."""
+    """Plot how many targets each solver reaches against the length of the chain."""
     panels = []
     for case in CASES:
         of_case = sorted((row for row in rows if row["case"] == case), key=lambda row: int(row["bones"]))
@@ -104,7 +104,7 @@ def reached(rows: Sequence[Row], within: str, ticks: Sequence[float], title: str
 
 
 def smooth(rows: Sequence[Row]) -> str:
-    """Return in how many frames of a path a bone turns by more than so many degrees."""
+    """Plot the share of a path's frames in which a bone turns by more than a given number of degrees."""
     panels = []
     paths = [row for row in rows if row["case"] == "smooth-paths"]
     for row in sorted(paths, key=lambda row: int(row["bones"])):
@@ -119,7 +119,7 @@ def smooth(rows: Sequence[Row]) -> str:
 
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the lines of the table in Markdown, ours before Blender's in each cell."""
+    """Yield the lines of the table in Markdown, with ours before Blender's in each cell."""
     yield "| case | bones | solves | within 1e-3 L | within 1e-4 L | within 1e-6 L | violations | worst error, L |"
     yield "|---|---|---|---|---|---|---|---|"
     for row in rows:
@@ -134,7 +134,7 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def path_table(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the lines of the table of the smooth paths."""
+    """Yield the lines of the smooth paths' table."""
     yield "| case | bones | frames | largest turn in a frame | frames above 30° | turns below 10° |"
     yield "|---|---|---|---|---|---|"
     for row in sorted(rows, key=lambda row: str(row["case"])):

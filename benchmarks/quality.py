@@ -1,9 +1,9 @@
-"""How often targets are reached, how exactly, and how smoothly, against Blender's own IK on the same rigs and targets.
+"""Measure how often, how exactly and how smoothly targets are reached, against Blender's own IK on the same rigs.
 
     python -m benchmarks.quality [--solves N] [--case NAME]...   (--case once for each)
 
 with an interpreter that has bpy, from the project's folder. Prints a table in Markdown and writes it with all figures
-to `build/bench/quality.json`. Everything is seeded: only changes of the code change the figures.
+to `build/bench/quality.json`. Everything is seeded: the figures change only when the code does.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ from .cases import CHAINS, FREE, Rig, bone_steps, chain, degrees, random_ranges,
 BONES = (2, 3, 5, 9, 20)
 TOLERANCE = 1e-7
 VIOLATION = 0.01
-"""Degrees outside of a limit that count as a violation."""
+"""Degrees outside of a limit from which it counts as broken."""
 RANDOM_RIGS = 8
 PATHS = 12
-"""How many paths, of half as many frames, a row of `smooth-paths` has."""
+"""Number of paths in a row of `smooth-paths`, each of half as many frames."""
 OUTPUT = Path("build/bench/quality.json")
 STEPS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 45, 60, 90, 120)
-"""Degrees a frame for which it is counted how many frames are above."""
+"""Steps in degrees per frame; the frames above each are counted."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One row: solves on one rig, or on several of the same number of bones."""
+    """One row: solves on one rig, or on several with the same number of bones."""
 
     case: str
     seed: int
     parts: tuple[tuple[Rig, Floats, Floats], ...]
     """Rig, joint rotations to start from (B, n, 4), targets (B, E, 3)."""
     path: bool = False
-    """The targets follow each other as frames of a motion."""
+    """The targets are consecutive frames of a motion."""
     limited: bool = True
     limits: str = ""
-    """Which of the chains' limits, where the name of the case does not tell."""
+    """Which limits the chains have, if the case's name does not say."""
 
 
 @dataclass
 class Result:
-    """What one solver made of a trial."""
+    """The results of one solver in a trial."""
 
     errors: list[Floats] = field(default_factory=list)
     violations: int = 0
@@ -63,7 +63,7 @@ class Result:
     iterations: list[Floats] = field(default_factory=list)
 
     def figures(self, trial: Trial) -> dict[str, object]:
-        """Return the row's figures; errors are in chain lengths, and of a tree the worst effector counts."""
+        """Return the row's figures; errors are in chain lengths, and a tree's worst effector counts."""
         errors = np.concatenate(self.errors)
         row: dict[str, object] = {
             f"within_{limit}": float((errors <= float(limit)).mean()) for limit in ("1e-3", "1e-4", "1e-6")
@@ -82,7 +82,7 @@ class Result:
 
 
 def trials(solves: int) -> Iterator[Trial]:
-    """Yield all trials, with so many solves each."""
+    """Yield all trials, with `solves` solves each."""
     for number, (case, ranges) in enumerate(CHAINS.items()):
         for bones in BONES:
             if case != "hinges" or bones <= 5:
@@ -120,7 +120,7 @@ def _path(rig: Rig, seed: tuple[int, ...], frames: int) -> tuple[Rig, Floats, Fl
 
 
 def _reachable(case: str, rigs: list[Rig], seed: int, solves: int, solved_with: Floats | None = None) -> Trial:
-    """Return targets made by forward kinematics inside the limits, half of them started from rest."""
+    """Return targets made by forward kinematics within the limits, half of them started from rest."""
     rng = np.random.default_rng(seed)
     parts = []
     for rig in rigs:
@@ -176,7 +176,7 @@ def _length(rig: Rig, tip: int) -> float:
 
 
 def violations(rig: Rig, frames: Floats) -> Floats:
-    """Return by how many degrees (B,) bone frames (B, n, 3, 3) break a limit of the rig, at the worst joint."""
+    """Return the degrees (B,) by which bone frames (B, n, 3, 3) break a limit of the rig, at the worst joint."""
     rest = rig.rest()
     cone = cone_of(rig.ranges[:, [0, 2]].reshape(-1, 4), rig.ranges[:, 1])
     worst = np.zeros(len(frames))
@@ -247,7 +247,7 @@ def main() -> None:
         OUTPUT.parent.mkdir(parents=True, exist_ok=True)
         OUTPUT.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     sys.stdout.flush()
-    # Some versions of the module end badly when the interpreter tears it down.
+    # Some versions of the module crash when the interpreter shuts down.
     os._exit(0)
 
 

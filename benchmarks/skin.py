@@ -10,7 +10,7 @@ import numpy as np
 from ik_addon.solve.problem import Floats
 
 AROUND, ALONG = 25, 40
-"""Vertices of a tube."""
+"""Vertices around and along a tube."""
 TUBES = (
     "spine",
     "spine.001",
@@ -21,11 +21,11 @@ TUBES = (
     *(f"{name}.{side}" for name in ("shoulder", "upper_arm", "forearm", "hand") for side in "LR"),
     *(f"{name}.{side}" for name in ("thigh", "shin", "foot") for side in "LR"),
 )
-"""The bones with a tube: twenty, of a thousand vertices each."""
+"""The bones that get a tube: twenty tubes, of a thousand vertices each."""
 
 
 def add_skin(ob: bpy.types.Object) -> bpy.types.Object:
-    """Add the skin of an armature object, each vertex weighted to a bone and to its parent; return it."""
+    """Add a skin to an armature object, with each vertex weighted to a bone and its parent; return the skin."""
     places: list[Floats] = []
     faces = []
     for bone in (ob.data.bones[name] for name in TUBES):

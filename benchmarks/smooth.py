@@ -1,9 +1,9 @@
-"""How far bones turn from frame to frame on smooth paths: each frame by itself, as live solves it, and smooth.
+"""Compare how far bones turn per frame on smooth paths: each frame solved by itself, as live does, and smoothed.
 
     python -m benchmarks.smooth
 
 with an interpreter that has bpy, from the project's folder. The paths are those of `benchmarks.quality`. Prints the
-table of docs/quality.md; the last column is the time of solving and smoothing beside that of solving alone.
+table in docs/quality.md; its last column is the time of solving and smoothing relative to solving alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .quality import TOLERANCE, Trial, trials, violations
 
 
 def row(trial: Trial) -> str:
-    """Return the line of the table for a trial."""
+    """Return the table's line for a trial."""
     turns: list[list[float]] = [[], []]
     seconds = np.zeros(2)
     error = broken = 0.0

@@ -1,4 +1,4 @@
-"""The solvers alone, without what Blender needs to evaluate a rig."""
+"""The solvers alone, without Blender's evaluation of a rig."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ TOLERANCE = 1e-4
 
 
 def many(chains: int, bones: int, limits: float | None = None, _number: int = 0) -> Run:
-    """Return the microseconds that the solver takes for each of many chains: the mean of five solves after the first.
+    """Return the microseconds per chain for many chains at once: the mean of five solves after the first.
 
-    Blender's are the mean of many too, see `blender_alone`.
+    Blender's time is a mean over many too, see `blender_alone`.
     """
     rng = np.random.default_rng(1)
     problem = replace(aim(make_chains(rng, chains, bones), rng, 0.15, 0.97), tolerance=TOLERANCE)
@@ -47,12 +47,12 @@ def _limits(problem: Problem, limit: float) -> Limits:
 
 
 def each_bone(bones: int, _number: int = 0) -> Run:
-    """Return the microseconds for each bone of ten long chains."""
+    """Return the microseconds per bone of ten long chains."""
     return Run(many(10, bones).time / bones)
 
 
 def blender_alone(work: Work, solves: int = 300, _number: int = 0) -> Run:
-    """Return the microseconds of an update with Blender's IK on one chain, without those of the same update alone."""
+    """Return the microseconds that Blender's IK on one chain adds to an update."""
     rng = np.random.default_rng(1)
     places = rng.normal(size=(solves, 3))
     places *= (rng.uniform(0.15, 0.97, solves) / np.linalg.norm(places, axis=1))[:, None]
@@ -66,7 +66,7 @@ def blender_alone(work: Work, solves: int = 300, _number: int = 0) -> Run:
 
 
 def _updates(ob: bpy.types.Object, target: bpy.types.Object, places: Floats) -> float:
-    """The mean microseconds in which an armature object is evaluated anew, with its target at places (F, 3)."""
+    """Return the mean microseconds to re-evaluate an armature object with its target at places (F, 3)."""
     layer, took = bpy.context.view_layer, 0.0
     for place in places.tolist():
         target.location = place
@@ -77,13 +77,13 @@ def _updates(ob: bpy.types.Object, target: bpy.types.Object, places: Floats) -> 
     return 1e6 * took / len(places)
 
 
-# ---- a limb: two bones with limits and a pole, its targets in reach and out of it in equal parts
+# ---- a limb: two bones with limits and a pole, with half of its targets in reach and half out of it
 
 LIMB = (Drag(2, pole=True), Drag(2, pole=True, outside=True))
 
 
 def limb(number: int) -> Run:
-    """Return the microseconds that the solver takes for a limb, one solved after the other."""
+    """Return the microseconds that the solver takes per limb, solving one after another."""
     problems = [problem for drag in LIMB for problem in _problems(drag, number)]
     order = np.random.default_rng(0).permutation(len(problems))
     solve(problems[0])
@@ -99,7 +99,7 @@ def _problems(drag: Drag, number: int) -> Iterable[Problem]:
 
 
 def blender_limb(number: int) -> Run:
-    """Return the microseconds of an update with Blender's IK on the limb, without those of the same update alone."""
+    """Return the microseconds that Blender's IK on the limb adds to an update."""
     rig = LIMB[0].rig()
     places = np.concatenate([drag.moves(rig, number).places[:, 0] for drag in LIMB])
     took = []
@@ -122,7 +122,7 @@ CASES = {
     "solve-1000x10": _case(partial(many, 1000, 10, None), Work(1, 10), 0.036),
     "solve-1000x10-limits-30": _case(partial(many, 1000, 10, 30.0), Work(1, 10, limits=30.0), 0.2),
     "solve-1000x10-limits-90": _case(partial(many, 1000, 10, 90.0), Work(1, 10, limits=90.0), 0.33),
-    # Per chain and per bone: the larger against the smaller.
+    # Per chain and per bone: the larger case against the smaller.
     "growth-chains": Case("us", partial(many, 10_000, 10, None), partial(many, 1000, 10, None), aim=1.2),
     "growth-bones": Case("us", partial(each_bone, 1000), partial(each_bone, 100), aim=1.2),
 }

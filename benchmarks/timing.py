@@ -1,4 +1,4 @@
-"""What a benchmark case is, how its sides are timed, and the row that comes of it."""
+"""Benchmark cases, how their sides are timed, and the rows of results."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 PATIENCE = 1.0
-"""Seconds after which a run of many steps ends early, once it has taken the least that it should."""
+"""Seconds after which a run of many steps ends early, once it has taken its minimum number."""
 OF_THE_FLOOR = 1.25
-"""What playback may cost at most, in multiples of the floor."""
+"""The most that playback may cost, in multiples of the floor."""
 
 
 @dataclass(frozen=True)
@@ -18,15 +18,15 @@ class Run:
     """One run of one side."""
 
     time: float
-    """In the unit of the case."""
+    """In the case's unit."""
     worst: float | None = None
-    """The longest step of the run against its median step; None: the run has no steps."""
+    """The longest step of the run relative to its median step; None if the run has no steps."""
     mean: float | None = None
-    """The mean step, where `time` is the median one."""
+    """The mean step, if `time` is the median."""
 
 
 Measure = Callable[[int], Run]
-"""Makes a run from scratch; both sides of a case get the same numbers 0, 1, ... for their runs."""
+"""Sets up and times one run; both sides of a case get the same numbers 0, 1, ... for their runs."""
 
 
 @dataclass(frozen=True)
@@ -36,22 +36,22 @@ class Case:
     unit: str
     ours: Measure
     blender: Measure
-    """Blender's own, or whatever ours is compared with."""
+    """Blender's own IK, or whatever ours is compared with."""
     before: Measure | None = None
     """The floor: a handler that writes the finished pose before Blender evaluates the frame."""
     after: Measure | None = None
-    """The same after Blender has evaluated it."""
+    """The same handler, after Blender has evaluated the frame."""
     is_keyed: bool = False
     """The solved bones are keyed, so a pose can't be written before the frame: the second floor counts."""
     aim: float | None = None
-    """The ratio to get to."""
+    """The ratio to aim for."""
     of_the_floor: float | None = OF_THE_FLOOR
-    """The same in multiples of the floor; None: the floor sets no aim."""
+    """The aim in multiples of the floor; None if the floor sets no aim."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """The figures of a case: medians of the runs."""
+    """Results of a case: medians of the runs."""
 
     case: str
     ours: float
@@ -60,14 +60,14 @@ class Row:
     ratio: float
     """Ours / Blender's: smaller is better."""
     mean_ratio: float | None
-    """Ours / Blender's by the mean steps, in which work that is done ahead for later frames counts."""
+    """Ours / Blender's by mean step, which includes prefetching."""
     aim: float | None
     before: float | None
     after: float | None
     floor_aim: float | None
     """The ratio that the floor of these runs allows."""
     worst: float | None
-    """Our longest step against our median step."""
+    """Our longest step relative to our median step."""
     blender_worst: float | None
     runs: int
 
@@ -77,7 +77,7 @@ def steps(work: Iterable[Callable[[], object]], least: int) -> list[float]:
 
     Args:
         work: the steps.
-        least: how many are taken however slow they are; after that a slow run ends early, see `PATIENCE`.
+        least: number of steps taken no matter how slow they are; a slow run ends early after that, see `PATIENCE`.
     """
     took: list[float] = []
     begin = time.perf_counter()
@@ -92,7 +92,7 @@ def steps(work: Iterable[Callable[[], object]], least: int) -> list[float]:
 
 
 def mean_step(took: Sequence[float]) -> Run:
-    """Return a run by its mean step, in which work that is done ahead for later frames counts."""
+    """Return a run by its mean step, which includes work done ahead for later frames."""
     return Run(statistics.fmean(took), max(took) / statistics.median(took))
 
 
@@ -102,7 +102,7 @@ def median_step(took: Sequence[float]) -> Run:
 
 
 def measure(name: str, case: Case, runs: int) -> Row:
-    """Return the row of a case. Its sides take turns."""
+    """Return the row of a case. The sides take turns."""
     sides = [case.ours, case.blender, case.before, case.after]
     found: list[list[Run]] = [[] for _ in sides]
     for number in range(runs):

@@ -1,7 +1,7 @@
-"""What can be animated: every property that Blender lets a user key, found by walking its own description of data.
+"""Find what can be animated: every property that Blender lets a user key, found by walking its own description of data.
 
-`walk(ob)` yields those of a data-block and of all that is part of it (pose bones, constraints, settings of the
-extension), or of one part of it: `walk(ob, 'pose.bones["upper"]')`. Each comes with two values that differ, by its
+`walk(ob)` yields the properties of a data-block and of all its parts (pose bones, constraints, settings of the
+extension), or those of one part: `walk(ob, 'pose.bones["upper"]')`. Each comes with two different values within its
 range and kind, and can be set, keyed and driven.
 """
 
@@ -18,39 +18,39 @@ import bpy
 from mathutils import Matrix
 
 BEGIN, TURN = 1, 11
-"""Frames of the two keys: the first value holds before `TURN`, the second from there on."""
+"""Frames of the two keys: the first value holds before `TURN`, the second from `TURN` on."""
 
 
 @dataclass(frozen=True)
 class Animatable:
-    """A property, or one component of it. It holds names alone, so it outlives the file that it was found in."""
+    """A property, or one component of it. Contains only names, so it outlives the file it was found in."""
 
     kind: str
-    """The collection of `bpy.data` that its data-block is in: "objects", "armatures"."""
+    """The collection of `bpy.data` that contains its data-block: "objects", "armatures"."""
     owner: str
     """Name of the data-block."""
     path: str
-    """Data path from the data-block on."""
+    """Data path, starting at the data-block."""
     index: int
-    """Component of a vector; -1: it has one value."""
+    """Component of a vector; -1 for a single value."""
     type: str
-    """BOOLEAN, INT, FLOAT, ENUM, or FLAGS where several items of an enumeration may be chosen."""
+    """BOOLEAN, INT, FLOAT, ENUM, or FLAGS for an enumeration of which several items may be chosen."""
     values: tuple[Any, Any]
-    """The value that it has, and another one; sets of identifiers for FLAGS."""
+    """Its current value and another one; sets of identifiers for FLAGS."""
 
     @property
     def name(self) -> str:
-        """Its name in tests and patterns: `objects/Rig/pose.bones["upper"].scale[1]`."""
+        """Return its name in tests and patterns: `objects/Rig/pose.bones["upper"].scale[1]`."""
         component = "" if self.index < 0 else f"[{self.index}]"
         return f"{self.kind}/{self.owner}/{self.path}{component}"
 
     @property
     def change(self) -> str:
-        """Its name and the other value: `objects/Rig/pose.bones["upper"].rotation_mode=XYZ`."""
+        """Return its name and the other value: `objects/Rig/pose.bones["upper"].rotation_mode=XYZ`."""
         return f"{self.name}={self.values[1]}"
 
     def block(self) -> bpy.types.ID:
-        """The data-block, in the current file."""
+        """Return the data-block, in the current file."""
         block: bpy.types.ID = getattr(bpy.data, self.kind)[self.owner]
         return block
 
@@ -61,18 +61,18 @@ class Animatable:
             setattr(holder, identifier, value)
             return
         numbers = getattr(holder, identifier)
-        if isinstance(numbers, Matrix):  # F-curves count along its columns
+        if isinstance(numbers, Matrix):  # F-curves index a matrix by columns
             column, row = divmod(self.index, len(numbers))
             numbers[row][column] = value
         else:
             numbers[self.index] = value
 
     def is_keyed(self) -> bool:
-        """Whether an F-curve animates it."""
+        """Return whether an F-curve animates it."""
         return any(True for _ in self._own_curves())
 
     def release(self) -> None:
-        """Take away the F-curve that animates it, if there is one."""
+        """Remove the F-curve that animates it, if there is one."""
         for owner, curve in list(self._own_curves()):
             owner.remove(curve)
 
@@ -87,9 +87,9 @@ class Animatable:
                 point.interpolation = "CONSTANT"
 
     def drive(self, switch: bpy.types.Object, prop: str) -> None:
-        """Let a custom property of an object choose: 0 for the first value, 1 for the second."""
+        """Let a custom property of an object choose the value: 0 for the first, 1 for the second."""
         self.release()
-        # A driver counts the items of an enumeration by their numbers.
+        # A driver gives the items of an enumeration by number.
         first, second = (self._number(value) for value in self.values)
         curve: Any = self.block().driver_add(self.path, self.index)
         variable = curve.driver.variables.new()
@@ -98,13 +98,13 @@ class Animatable:
         curve.driver.expression = f"{first!r} + chosen * {second - first!r}"
 
     def _own_curves(self) -> Iterator[tuple[Any, Any]]:
-        """Its F-curves, each with the list that it is in."""
+        """Yield its F-curves, each with the collection it is in."""
         for owner, curve in _curves(self.block()):
             if (curve.data_path, curve.array_index) == (self.path, max(self.index, 0)):
                 yield owner, curve
 
     def _place(self) -> tuple[Any, str]:
-        """What it is a property of, and its name there."""
+        """Return the struct that has the property, and the property's name there."""
         struct, _, identifier = self.path.rpartition(".")
         block: Any = self.block()
         return (block.path_resolve(struct) if struct else block), identifier
@@ -118,10 +118,10 @@ class Animatable:
 
 
 def walk(block: bpy.types.ID, path: str = "") -> Iterator[Animatable]:
-    """Every animatable property of a data-block, or of the part of it at a data path, and of their parts.
+    """Yield every animatable property of a data-block, or of the part of it at a data path, and of their parts.
 
-    A part is what Blender names by a path that continues this one, or a group of settings of an extension that somebody
-    has set; what is only pointed to, such as a bone's parent, is part of something else.
+    A part is what Blender names by a path that continues this one, or a group of an extension's settings that has been
+    set. What is only pointed to, such as a bone's parent, is not a part.
     """
     whole: Any = block
     struct = whole.path_resolve(path) if path else whole
@@ -137,7 +137,7 @@ def walk(block: bpy.types.ID, path: str = "") -> Iterator[Animatable]:
             for part in getattr(struct, prop.identifier):
                 found = _path_of(part)
                 if found is None or not found.startswith(f"{prefix}{prop.identifier}["):
-                    break  # a list of what belongs to something else
+                    break  # a list of things that belong elsewhere
                 yield from walk(block, found)
         elif prop.is_animatable and not struct.is_property_readonly(prop.identifier):
             yield from _components(block, struct, prop, prefix + prop.identifier)
@@ -152,7 +152,7 @@ def _is_part(struct: Any, identifier: str, part: Any, path: str) -> bool:
 
 
 def _path_of(part: Any) -> str | None:
-    """Where Blender finds a part in its data-block; None where it cannot say, so that nothing can be keyed there."""
+    """Return a part's data path in its data-block; None if Blender has none for it, so nothing can be keyed there."""
     if isinstance(part, bpy.types.ID):
         return None
     try:
@@ -170,7 +170,7 @@ def _components(block: bpy.types.ID, struct: Any, prop: Any, path: str) -> Itera
         yield Animatable(kind, block.name, path, -1, "FLAGS", (value, value ^ {first}))
     elif prop.type == "ENUM":
         others = [item for item in _accepted(struct, prop.identifier) if item != value]
-        if others:  # not the same one everywhere
+        if others:  # vary the choice from property to property
             other = random.Random(f"{block.name} {path}").choice(others)
             yield Animatable(kind, block.name, path, -1, "ENUM", (value, other))
     elif getattr(prop, "is_array", False):
@@ -182,7 +182,7 @@ def _components(block: bpy.types.ID, struct: Any, prop: Any, path: str) -> Itera
 
 
 def _accepted(struct: Any, identifier: str) -> list[str]:
-    """The items of an enumeration that may be chosen where things stand: Blender names them when it refuses another."""
+    """Return the items of an enumeration that can be set now: Blender lists them when it refuses another one."""
     try:
         setattr(struct, identifier, "no such item")
     except TypeError as error:
@@ -191,12 +191,12 @@ def _accepted(struct: Any, identifier: str) -> list[str]:
 
 
 def _another(prop: Any, value: Any) -> Any:
-    """A value that differs from the one that a property has, so far that it shows, within its range."""
+    """Return a value within a property's range that differs visibly from its current value."""
     if prop.type == "BOOLEAN":
         return not value
     low, high = max(prop.soft_min, prop.hard_min), min(prop.soft_max, prop.hard_max)
     if prop.subtype == "FACTOR":
-        return low if value > low else high  # what is blended in is switched off, or fully on
+        return low if value > low else high  # a blend factor goes fully off or fully on
     step = 1 if prop.type == "INT" else 0.375
     if prop.type == "FLOAT" and high - low < 2.0 * step:
         step = 0.5 * (high - low)
@@ -204,7 +204,7 @@ def _another(prop: Any, value: Any) -> Any:
 
 
 def _curves(block: bpy.types.ID) -> Iterator[tuple[Any, Any]]:
-    """The F-curves of a data-block's action, each with the list that it is in."""
+    """Yield the F-curves of a data-block's action, each with the collection it is in."""
     data: Any = getattr(block, "animation_data", None)
     if data is None or data.action is None:
         return
@@ -214,9 +214,9 @@ def _curves(block: bpy.types.ID) -> Iterator[tuple[Any, Any]]:
 
 
 def reason(patterns: dict[str, str], name: str) -> str | None:
-    """The reason beside the first of these patterns that a property's name, or its `change`, matches.
+    """Return the reason for the first pattern that matches a property's name or its `change`.
 
-    In a pattern `*` stands for anything, as in `*.hide_render`; one that ends in `=ITEM` means changes to that item.
+    In a pattern `*` matches anything, as in `*.hide_render`; one that ends in `=ITEM` matches changes to that item.
     """
     return next((why for pattern, why in patterns.items() if _matches(pattern.replace("[", "[[]"), name)), None)
 

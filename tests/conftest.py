@@ -1,12 +1,13 @@
-"""How the tests meet Blender.
+"""How the tests use Blender.
 
-`make test` runs everything on each supported Blender; `make test BPY=5.2.3 ARGS="-k limits"` on one, and less.
+`make test` runs everything on each supported Blender; `make test BPY=5.2.3 ARGS="-k limits"` runs a part on one of
+them.
 
-Tests below `tests/solve` need numpy alone and import the source tree: `from ik_addon.solve import ...`.
+Tests in `tests/solve` need only numpy and import the source tree: `from ik_addon.solve import ...`.
 
-All other tests run in a Blender (the `bpy` wheel) that has the built zip installed and enabled in a fresh user folder,
-and each starts with an empty scene. They import `bpy` at the top as usual, and the extension's modules through the
-fixture `addon`, so that they test what a user has installed:
+All other tests run in a Blender (the `bpy` wheel) with the built zip installed and enabled in a fresh user folder, and
+each starts with an empty scene. They import `bpy` at the top as usual, and the extension's modules through the fixture
+`addon`, so that they test what a user has installed:
 
     import bpy
 
@@ -14,16 +15,16 @@ fixture `addon`, so that they test what a user has installed:
         live = addon.module("live.handlers")             # ik_addon/live/handlers.py of the installed extension
         bpy.ops.ik_addon.solve()
 
-`Addon` is for annotations only: `from tests.conftest import Addon` below `if TYPE_CHECKING:`. Fixtures:
+`Addon` is only for annotations: `from tests.conftest import Addon` under `if TYPE_CHECKING:`. Fixtures:
 
 - `addon`: the installed extension, see `Addon`.
-- `package`: the path of the built zip; needs no enabled extension.
-- `clean_scene`: the scene of an empty file, with the extension enabled; in use without being asked for, but not below
-  `tests/extension`, `tests/solve` and `tests/window`. It keeps no object, action, bone or handler of the test before.
+- `package`: the path of the built zip; does not need the extension to be enabled.
+- `clean_scene`: the scene of an empty file, with the extension enabled; used automatically, except in
+  `tests/extension`, `tests/solve` and `tests/window`. No object, action, bone or handler of an earlier test remains.
 
-Blender prints what a handler, timer or draw callback raises and goes on. A test fails where such a traceback was
-printed while it ran; one that wants it says so with `@pytest.mark.expects_traceback`. A RuntimeWarning, as numpy's of
-a division by zero, is an error.
+When a handler, timer or draw callback raises an error, Blender prints it and goes on. A test fails if such a traceback
+was printed while it ran, unless it is marked with `@pytest.mark.expects_traceback`. A RuntimeWarning, such as numpy's
+about a division by zero, is an error.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 SCRATCH = pytest.StashKey[Path]()
 STATUS = pytest.StashKey[int]()
 
-# Their tests ask for what they need: most need no Blender, or one of their own.
+# Their tests request what they need: most need no Blender, or one of their own.
 WITHOUT_SCENE = (ROOT / "tests" / "extension", ROOT / "tests" / "solve", ROOT / "tests" / "window")
 
 
@@ -57,24 +58,24 @@ class Addon:
     """The extension as installed in this process."""
 
     package: str
-    """Blender's name of the extension, as in `bpy.context.preferences.addons`."""
+    """The extension's name in Blender, as in `bpy.context.preferences.addons`."""
     zip: Path
     """The built extension."""
 
     def module(self, name: str) -> Any:
-        """The installed `ik_addon.NAME`, for example `module("rig.read.sample")`."""
+        """Return the installed `ik_addon.NAME`, for example `module("rig.read.sample")`."""
         return importlib.import_module(f"{self.package}.ik_addon.{name}")
 
 
 @pytest.fixture(scope="session")
 def package(pytestconfig: pytest.Config) -> Path:
-    """The extension's zip, built from the source tree."""
+    """Return the extension's zip, built from the source tree."""
     return extension.build(pytestconfig.stash[SCRATCH])
 
 
 @pytest.fixture(scope="session")
 def addon(package: Path) -> Iterator[Addon]:
-    """The extension, installed into a fresh user folder and enabled."""
+    """Install the extension into a fresh user folder and enable it."""
     blender.install(package)
     yield Addon(blender.PACKAGE, package)
     blender.disable()
@@ -82,10 +83,10 @@ def addon(package: Path) -> Iterator[Addon]:
 
 @pytest.fixture
 def clean_scene(addon: Addon) -> bpy.types.Scene:
-    """The scene of an empty file with factory settings, the extension enabled."""
+    """Open an empty file with factory settings and the extension enabled; return its scene."""
     import bpy
 
-    # Unlike `read_factory_settings` this leaves extensions enabled, and takes 5 ms.
+    # Unlike `read_factory_settings`, this leaves extensions enabled, and takes only 5 ms.
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     if not blender.is_enabled():
         blender.enable()
@@ -99,7 +100,7 @@ def _clean_scene_for_blender_tests(request: pytest.FixtureRequest) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the folders that Blender uses before any test imports bpy."""
+    """Set the folders that Blender uses before any test imports bpy."""
     config.addinivalue_line("markers", "expects_traceback: Blender may print a traceback while this test runs.")
     config.stash[SCRATCH] = Path(tempfile.mkdtemp(prefix="ik-addon-tests-"))
     blender.prepare(config.stash[SCRATCH])
@@ -119,13 +120,13 @@ def pytest_runtest_makereport(
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Remember how it went for `pytest_unconfigure`."""
+    """Store the exit status for `pytest_unconfigure`."""
     session.config.stash[STATUS] = int(exitstatus)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove what was made and, where Blender is in the process, leave it at once: see `blender.leave`."""
+    """Remove temporary files and, if Blender is in the process, end it at once: see `blender.leave`."""
     if SCRATCH in config.stash:
         shutil.rmtree(config.stash[SCRATCH], ignore_errors=True)
     if "bpy" in sys.modules:

@@ -1,4 +1,4 @@
-"""The examples in the documentation: indented blocks of Python, each followed by what it prints."""
+"""Examples in the documentation: indented blocks of Python, each followed by what it prints."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Example:
     """The heading above it."""
     code: str
     printed: str
-    """What stands under "prints"; empty where nothing does."""
+    """The expected output below "prints"; empty if there is none."""
 
     @property
     def needs_blender(self) -> bool:
-        """Whether it imports bpy."""
+        """Return whether the code imports bpy."""
         return "import bpy" in self.code
 
     def run(self) -> str:
-        """Run it in a namespace of its own and return what it prints, without what operators report."""
+        """Run the code in its own namespace and return what it prints, without the reports of operators."""
         names: dict[str, Any] = {"__name__": "__main__"}
         with contextlib.redirect_stdout(io.StringIO()) as out:
             exec(compile(self.code, self.title, "exec"), names)
@@ -39,7 +39,7 @@ class Example:
 
 
 def examples(page: str) -> list[Example]:
-    """All blocks of Python on a page, in their order."""
+    """Return all blocks of Python on a page, in order."""
     text = (DOCS / page).read_text(encoding="utf-8")
     blocks = [match for match in _BLOCK.finditer(text) if match.group().strip()]
     found = []

@@ -1,7 +1,7 @@
-"""Motions that nobody recorded, as BVH files: runs, crawls, sits down and stands up, turns cartwheels.
+"""Synthetic motions as BVH files: running, crawling, sitting down and standing up, cartwheels.
 
-The skeleton is that of motion captures: Y is up, it faces Z, stands with its arms to the sides, and its limbs are
-straight at rest. Knees and elbows lock in some motions, and go behind straight by some degrees.
+The skeleton is like those of motion capture: Y is up, it faces Z in a T-pose, and its limbs are straight at rest. In
+some motions, knees and elbows lock, and hyperextend by some degrees.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 Angles = Mapping[str, tuple[float, float, float]]
-"""Degrees about Z, X and Y of joints, by name."""
+"""Joint angles in degrees about Z, X and Y, by name."""
 
 Pose = tuple[tuple[float, float, float], tuple[float, float, float], Angles]
-"""Where the hips are, how they are turned, and the angles of all other joints."""
+"""Location of the hips, rotation of the hips, and the angles of all other joints."""
 FRAMES = 60
 SKELETON = """
 Hips 0 95 0
@@ -44,11 +44,11 @@ Hips 0 95 0
             RightHand -25 0 0
               RightHand_End -9 0 0
 """
-"""Offsets in centimetres, children indented below their parents."""
+"""Offsets in centimetres, children indented under their parents."""
 
 
 def _legs(hip: tuple[float, float], knee: tuple[float, float], spread: float = 0.0, turn: float = 0.0) -> Angles:
-    """Legs that go forward at the hips, bend at the knees, and go apart."""
+    """Return legs that swing forward at the hips, bend at the knees, and spread apart."""
     found: dict[str, tuple[float, float, float]] = {}
     for i, (side, sign) in enumerate((("Left", 1.0), ("Right", -1.0))):
         found[f"{side}UpLeg"] = sign * spread, -hip[i], sign * turn
@@ -58,7 +58,7 @@ def _legs(hip: tuple[float, float], knee: tuple[float, float], spread: float = 0
 
 
 def _arms(down: float, forward: tuple[float, float], elbow: tuple[float, float]) -> Angles:
-    """Arms that hang down by some degrees, go forward, and bend at the elbows."""
+    """Return arms that hang down by some degrees, swing forward, and bend at the elbows."""
     found: dict[str, tuple[float, float, float]] = {}
     for i, (side, sign) in enumerate((("Left", 1.0), ("Right", -1.0))):
         found[f"{side}Arm"] = -sign * down, 0.0, -sign * forward[i]
@@ -110,11 +110,11 @@ MOTIONS: Mapping[str, Callable[[float], Pose]] = {
     "sit": _sit,
     "cartwheel": _cartwheel,
 }
-"""By name, from a phase that goes from 0 to a full turn."""
+"""Motions by name, as functions of a phase that runs from 0 to a full turn."""
 
 
 def write(motion: str, path: Path) -> Path:
-    """Write a motion as a BVH file of 60 frames a second."""
+    """Write a motion as a BVH file with 60 frames per second."""
     names: list[str] = []
     lines, depth = ["HIERARCHY"], 0
 

@@ -1,4 +1,4 @@
-"""The recorded walk, which is not part of the project."""
+"""A recorded walk, which is not part of the project."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WALK = Path(__file__).resolve().parents[2] / "shared" / "data" / "cmu_12_01_walk
 
 
 def walk() -> bpy.types.Object:
-    """Import the walk, and make its frames those of the scene; without it the test is skipped."""
+    """Import the walk and set the scene's frame range to it; skip the test if the file is missing."""
     if not WALK.is_file():
         pytest.skip(f"needs the recorded walk, which is not part of the project, as {WALK.name} in ../shared/data")
     importlib.import_module("addon_utils").enable("io_anim_bvh")

@@ -1,4 +1,4 @@
-"""Armatures, targets and measures for tests that need Blender."""
+"""Armatures, targets and measurements for tests that need Blender."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Point = Sequence[float]
 
 
 def armature(name: str = "Rig") -> bpy.types.Object:
-    """An armature object without bones, active in the scene."""
+    """Add an armature object without bones and make it active."""
     ob = bpy.data.objects.new(name, bpy.data.armatures.new(name))
     bpy.context.scene.collection.objects.link(ob)
     bpy.context.view_layer.objects.active = ob
@@ -29,7 +29,7 @@ def add_bones(
     parent: str | None = None,
     connect: bool = True,
 ) -> None:
-    """Add bones along points (one more than names), each the child of the one before."""
+    """Add bones along points (one more than names), each the child of the previous one."""
     bpy.context.view_layer.objects.active = ob
     bpy.ops.object.mode_set(mode="EDIT")
     bones = ob.data.edit_bones
@@ -44,12 +44,12 @@ def add_bones(
 
 
 def straight(count: int, length: float = 1.0) -> list[Point]:
-    """Points of a chain straight up."""
+    """Return the points of a chain straight up."""
     return [(0.0, 0.0, length * i) for i in range(count + 1)]
 
 
 def bent(count: int, length: float = 1.0, angle: float = 0.3) -> list[Point]:
-    """Points of a chain that bends by `angle` at each joint, in the YZ plane."""
+    """Return the points of a chain that bends by `angle` at each joint, in the YZ plane."""
     points = [Vector((0.0, 0.0, 0.0))]
     for i in range(count):
         points.append(points[-1] + length * Vector((0.0, np.sin(angle * i), np.cos(angle * i))))
@@ -57,7 +57,7 @@ def bent(count: int, length: float = 1.0, angle: float = 0.3) -> list[Point]:
 
 
 def empty(name: str, location: Point = (0.0, 0.0, 0.0)) -> bpy.types.Object:
-    """An empty in the scene."""
+    """Add an empty to the scene."""
     ob = bpy.data.objects.new(name, None)
     ob.location = location
     bpy.context.scene.collection.objects.link(ob)
@@ -65,7 +65,7 @@ def empty(name: str, location: Point = (0.0, 0.0, 0.0)) -> bpy.types.Object:
 
 
 def held(ob: bpy.types.Object) -> list[str]:
-    """Names of the bones that have an FK base, which a solution was written over."""
+    """Return the names of bones with a stored FK pose, over which a solution was written."""
     stored = {bone.name for bone in ob.pose.bones if bone.ik_addon.base.stored}
     for bone in ob.pose.bones:
         noted = json.loads(bone.ik_addon.resting or "{}")
@@ -76,7 +76,7 @@ def held(ob: bpy.types.Object) -> list[str]:
 def chain(
     ob: bpy.types.Object, tip: str, target: bpy.types.Object | None, length: int = 0, **settings: object
 ) -> bpy.types.PoseBone:
-    """Put a chain on a bone."""
+    """Add a chain to a bone."""
     bone = ob.pose.bones[tip]
     bone.ik_addon.chain_length = length
     bone.ik_addon.target = target
@@ -87,7 +87,7 @@ def chain(
 
 
 def arm(straight_rest: bool = False) -> tuple[bpy.types.Object, bpy.types.Object]:
-    """A two-bone arm with a chain on 'lower' and its target."""
+    """Return a two-bone arm with a chain on 'lower', and its target."""
     ob = armature()
     elbow = (0.0, 0.0 if straight_rest else -0.2, 1.0)
     add_bones(ob, [(0, 0, 0), elbow, (0, 0, 2)], ["upper", "lower"])
@@ -97,29 +97,29 @@ def arm(straight_rest: bool = False) -> tuple[bpy.types.Object, bpy.types.Object
 
 
 def evaluated(ob: bpy.types.Object) -> bpy.types.Object:
-    """The evaluated copy of an object, up to date."""
+    """Return the evaluated copy of an object, up to date."""
     return ob.evaluated_get(bpy.context.evaluated_depsgraph_get())
 
 
 def tail(ob: bpy.types.Object, bone: str) -> NDArray[np.float64]:
-    """World position of a bone's tail, as evaluated."""
+    """Return the evaluated world position of a bone's tail."""
     done = evaluated(ob)
     return np.array(done.matrix_world @ done.pose.bones[bone].tail)
 
 
 def head(ob: bpy.types.Object, bone: str) -> NDArray[np.float64]:
-    """World position of a bone's head, as evaluated."""
+    """Return the evaluated world position of a bone's head."""
     done = evaluated(ob)
     return np.array(done.matrix_world @ done.pose.bones[bone].head)
 
 
 def position(ob: bpy.types.Object) -> NDArray[np.float64]:
-    """World position of an object, as evaluated."""
+    """Return the evaluated world position of an object."""
     return np.array(evaluated(ob).matrix_world.translation)
 
 
 def pose(ob: bpy.types.Object) -> NDArray[np.float32]:
-    """All pose matrices of an armature, as evaluated: to be compared to the bit."""
+    """Return all evaluated pose matrices of an armature, for bitwise comparison."""
     bones = evaluated(ob).pose.bones
     values = np.empty(16 * len(bones), dtype=np.float32)
     bones.foreach_get("matrix", values)
@@ -127,7 +127,7 @@ def pose(ob: bpy.types.Object) -> NDArray[np.float32]:
 
 
 def channels(ob: bpy.types.Object) -> NDArray[np.float32]:
-    """All transform channels of an armature's pose bones, not evaluated: to be compared to the bit."""
+    """Return all transform channels of an armature's pose bones, not evaluated, for bitwise comparison."""
     parts = []
     for name, width in (
         ("location", 3),
@@ -143,7 +143,7 @@ def channels(ob: bpy.types.Object) -> NDArray[np.float32]:
 
 
 def length(ob: bpy.types.Object, tip: str, count: int) -> float:
-    """Rest length of the chain of `count` bones that ends in `tip`, in object space, head to head."""
+    """Return the rest length of the chain of `count` bones that ends in `tip`, in object space, from head to head."""
     bones = [ob.data.bones[tip]]
     while len(bones) < count:
         bones.insert(0, bones[0].parent)
@@ -159,7 +159,7 @@ def key(ob: bpy.types.Object, path: str, values: dict[int, object]) -> None:
 
 
 def into_strip(ob: bpy.types.Object, *, meta: bool = False) -> bpy.types.NlaStrip:
-    """Make the action of an object an NLA strip from frame 1 on, within a meta strip if wanted; returns the strip."""
+    """Turn an object's action into an NLA strip from frame 1 on, optionally inside a meta strip; return the strip."""
     action = ob.animation_data.action
     strip = ob.animation_data.nla_tracks.new().strips.new(action.name, 1, action)
     ob.animation_data.action = None

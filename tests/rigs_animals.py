@@ -1,4 +1,4 @@
-"""Animals with the bone names of common rigs, built as the characters of `rigs_named` are."""
+"""Animals with the bone names of common rigs, built like the characters in `rigs_named`."""
 
 from __future__ import annotations
 

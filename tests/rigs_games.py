@@ -1,6 +1,6 @@
-"""More characters with the bone names and the hierarchy that games, engines and motion capture publish.
+"""More characters with the bone names and the hierarchies of games, engines and motion capture.
 
-Built as those of `rigs_named` are.
+They are built like those in `rigs_named`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tests.rigs_named import MIXAMO, NamedRig
 
 
 def mixamo(prefix: str) -> NamedRig:
-    """Mixamo's skeleton with another prefix: files with several characters number it, Ready Player Me has none."""
+    """Return Mixamo's skeleton with another prefix: some files number it, Ready Player Me omits it."""
     chains = {
         chain.replace("mixamorig:", prefix): also.replace("mixamorig:", prefix) for chain, also in MIXAMO.chains.items()
     }
@@ -525,7 +525,7 @@ HUMAN = """
 
 
 def _human(sides: tuple[str, str], names: str) -> NamedRig:
-    """A plain human by the names of its bones, in the order of `HUMAN`."""
+    """Return a plain human from the names of its bones, in the order of `HUMAN`."""
     own = names.split()
     return NamedRig(
         sides,
@@ -556,7 +556,7 @@ FOREIGN: Mapping[str, NamedRig] = {
         "B{s}12 B{s}13 B{s}14 B{s}15",
     ),
 }
-"""Humans whose names say nothing that the extension reads, so that their shape has to."""
+"""Humans whose bone names mean nothing to the extension, so that it has to go by their shape."""
 
 RIGS: Mapping[str, NamedRig] = {
     "Mixamo, numbered": mixamo("mixamorig12:"),

@@ -1,7 +1,8 @@
-"""Characters with the bone names and the hierarchy that common rigs publish.
+"""Characters with the bone names and the hierarchies of common rigs.
 
-A rig is text: one bone a line, indented below its parent, `NAME PLACE`. `{s}` in a name is the side, and such a bone is
-made twice; `~` is a space. A place is one of `PLACES`, with an offset from there after `+`: small bones beside a limb.
+A rig is text: one bone per line, indented under its parent, `NAME PLACE`. `{s}` in a name stands for the side, and such
+a bone is made twice; `~` is a space. A place is one of `PLACES`, optionally with an offset after `+` for small bones
+beside a limb.
 """
 
 from __future__ import annotations
@@ -53,29 +54,29 @@ STRAIGHT = {
     "knee": (0.09, 0.0, 0.5),
     "shin2": (0.09, 0.0, 0.3),
 }
-"""Places at which arms and legs are exactly straight."""
+"""Places where arms and legs are exactly straight."""
 
 
 @dataclass(frozen=True)
 class NamedRig:
-    """The bones of a rig, and the chains that are meant by them."""
+    """The bones of a rig, and the chains that Add Chain should find."""
 
     sides: tuple[str, str]
-    """What stands for `{s}` on the left and on the right."""
+    """What replaces `{s}` on the left and on the right."""
     bones: str
     chains: Mapping[str, str]
-    """Names of the bones of a chain, root first, and of other bones that mean it."""
+    """By the bone names of a chain, root first: names of other bones that lead to the same chain."""
     places: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
-    """Instead of those of `PLACES`."""
+    """Overrides `PLACES`."""
 
     def named(self, names: str) -> list[list[str]]:
-        """These names on the left and on the right; once where they have no side."""
+        """Return these names for the left and for the right; once if they have no side."""
         both = [spaced(names.replace("{s}", side).split()) for side in self.sides]
         return both[:1] if "{s}" not in names else both
 
 
 def spaced(names: Sequence[str]) -> list[str]:
-    """Names with the spaces that they have in a rig."""
+    """Return the names with their spaces restored."""
     return [name.replace("~", " ") for name in names]
 
 
@@ -88,7 +89,7 @@ class _Line:
 
 
 def build(rig: NamedRig, *, is_straight: bool = False, turn: Matrix | None = None) -> bpy.types.Object:
-    """Make the armature of a rig, facing -Y unless turned; its bones point at their first child that is no helper."""
+    """Build the armature of a rig, facing -Y unless turned; bones point at their first child that is not a helper."""
     places = {**PLACES, **(STRAIGHT if is_straight else {}), **rig.places}
     lines = _lines(rig, {name: Vector(place) for name, place in places.items()})
     ob = rigs.armature("Rig")
@@ -130,7 +131,7 @@ def _lines(rig: NamedRig, places: Mapping[str, Vector]) -> list[_Line]:
 
 
 def both(rig: NamedRig) -> Sequence[tuple[list[str], list[str]]]:
-    """Each chain on each side, and all bones that mean it."""
+    """Return each chain on each side, with all bones that lead to it."""
     found = []
     for chain, also in rig.chains.items():
         for bones in rig.named(chain):
@@ -140,7 +141,7 @@ def both(rig: NamedRig) -> Sequence[tuple[list[str], list[str]]]:
 
 
 def limbs(rig: NamedRig, ob: bpy.types.Object) -> list[list[str]]:
-    """The chains of a rig that are arms and legs, by where they begin."""
+    """Return the chains of a rig that are arms and legs, judged by where they begin."""
     starts = [Vector(PLACES[place]) for place in ("hip", "shoulder")]
 
     def begins(name: str) -> bool:

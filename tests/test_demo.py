@@ -1,11 +1,11 @@
-"""The scene that `make demo` shows, without its pictures."""
+"""The scene of `make demo`, without its pictures."""
 
 from __future__ import annotations
 
 from tools import demo
 
 
-def test_demo_bakes_what_it_solves_live() -> None:
+def test_demo_bake_matches_its_live_solution() -> None:
     """All five chains reach their targets on every frame, and the bake moves no joint."""
     rig = demo.new_scene()
     demo.set_live(rig, True)

@@ -1,4 +1,4 @@
-"""The documentation: its examples for Blender run, and the names in it are those of the extension."""
+"""The documentation: its examples run in Blender, and the names in it are those of the extension."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 
 
 def test_examples_print_what_the_page_says() -> None:
-    """In one scene, one after the other, as they stand on the page."""
+    """All examples of a page run in one scene, in order."""
     found = [example for example in examples("scripting.md") if example.needs_blender]
     assert len(found) >= 5
     for example in found:
@@ -30,7 +30,7 @@ def test_examples_print_what_the_page_says() -> None:
 
 
 def rows(page: str, heading: str) -> Iterator[list[str]]:
-    """The cells of the tables in a section of a page, without their heads."""
+    """Yield the cells of the tables in a section of a page, without the header rows."""
     text = (DOCS / page).read_text(encoding="utf-8")
     section = re.split(r"^## ", text.split(f"## {heading}\n", 1)[1], flags=re.MULTILINE)[0]
     for table in re.findall(r"(?:^\|.*\n)+", section, re.MULTILINE):
@@ -39,11 +39,11 @@ def rows(page: str, heading: str) -> Iterator[list[str]]:
 
 
 def names(cell: str) -> list[str]:
-    """What stands in backquotes."""
+    """Return the names in backquotes."""
     return re.findall(r"`([^`]+)`", cell)
 
 
-def test_every_setting_of_the_page_is_there() -> None:
+def test_settings_on_the_page_match_the_extension() -> None:
     chain = {p.identifier: p for p in bpy.types.PoseBone.bl_rna.properties["ik_addon"].fixed_type.properties}
     described = set()
     for name, text in rows("scripting.md", "Settings"):
@@ -61,7 +61,7 @@ def test_every_setting_of_the_page_is_there() -> None:
     assert set(chain) - hidden == described
 
 
-def test_every_operator_of_the_page_is_there() -> None:
+def test_operators_on_the_page_match_the_extension() -> None:
     for operators, properties, _text in rows("scripting.md", "Operators"):
         for operator in names(operators):
             if operator.endswith("."):
@@ -72,7 +72,7 @@ def test_every_operator_of_the_page_is_there() -> None:
                 assert name in known or name in choices or name == "bake", f"{operator}: {name}"
 
 
-def test_every_field_of_the_report_is_there(addon: Addon) -> None:
+def test_fields_of_the_report_on_the_page_match_the_extension(addon: Addon) -> None:
     report = addon.module("bake").BakeReport
     known = {field.name for field in dataclasses.fields(report)} | set(vars(report))
     for fields, _text in rows("scripting.md", "The report of a bake"):
@@ -80,7 +80,7 @@ def test_every_field_of_the_report_is_there(addon: Addon) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_and_pictures_are_there(page: Path) -> None:
+def test_links_and_pictures_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for link in re.findall(r'(?:\]\(|\bsrc=")([^)"]+)', text):
         if link.startswith("http"):
@@ -94,7 +94,7 @@ def test_links_and_pictures_are_there(page: Path) -> None:
 
 
 def spoken() -> str:
-    """All texts of the extension, with a gap where a value goes."""
+    """Return all texts of the extension, with a gap for each inserted value."""
     texts = []
     for path in (ROOT / "ik_addon").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -117,7 +117,7 @@ MESSAGES = (
     "Remarks",
     "A character was set up",
 )
-"""The sections of the guide that have them."""
+"""The sections of the guide that list messages."""
 
 
 def message_rows() -> list[list[str]]:
@@ -135,7 +135,7 @@ def test_messages_of_the_guide_are_those_of_the_extension() -> None:
         assert longest in known, message
 
 
-def test_every_message_has_a_button_that_mends_it_or_says_why_there_is_none() -> None:
+def test_every_message_has_a_button_that_fixes_it_or_a_reason_why_not() -> None:
     known = spoken()
     for message, _meaning, mend in message_rows():
         labels = re.findall(r"\*\*([^*]+)\*\*", mend)
@@ -147,7 +147,7 @@ ERRORS = ("ChainError", "SpaceError", "KeysError")
 
 
 def raised() -> Iterator[str]:
-    """What is said of chains that can't be solved or added, spaces that can't be switched, and what can't be keyed."""
+    """Yield the messages for chains that can't be solved, added or keyed, and for spaces that can't be switched."""
     for path in (ROOT / "ik_addon").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ERRORS and node.args:
@@ -158,7 +158,7 @@ def raised() -> Iterator[str]:
                 )
 
 
-def test_the_guide_has_every_message_of_what_is_refused() -> None:
+def test_the_guide_lists_every_refusal() -> None:
     known = [re.split(r"\.\.\.|\*.*?\*", message) for message, *_rest in message_rows()]
 
     def matches(parts: list[str], message: str) -> bool:

@@ -51,7 +51,7 @@ def test_a_generated_rigify_rig_gets_chains_on_its_fk_limbs(generated: Generated
         ("bird", "DEF-shin.L", "foot_fk.L", "foot"),
     ],
 )
-def test_feet_and_hands_of_a_generated_rig_go_with_their_targets(
+def test_feet_and_hands_of_a_generated_rig_follow_their_targets(
     generated: Generated, kind: str, bone: str, end: str, deform: str
 ) -> None:
     ob = generated(kind)
@@ -103,12 +103,12 @@ GENERATED = {
     "bird": ("thigh_fk.L shin_fk.L < ORG-thigh.L DEF-foot.L ORG-toe.L foot_ik.L thigh_ik_target.L",),
     "shark": ("tweak_spine.003 < DEF-spine.003", "head < DEF-spine.007"),
 }
-"""Of the rigs that Rigify generates: bones of a chain, and others that mean it."""
+"""For rigs that Rigify generates: the bones of a chain, and other bones that lead to it."""
 
 
 @pytest.mark.parametrize("kind", GENERATED)
 def test_generated_animals_get_chains_on_their_fk_limbs(generated: Generated, kind: str) -> None:
-    """The feet of their deform bones stand on toes; those of their FK bones hang below mechanism bones."""
+    """The feet of their deform bones stand on toes; those of their FK bones are below mechanism bones."""
     ob = generated(kind)
     for text in GENERATED[kind]:
         chain, _, also = text.partition("<")
@@ -117,7 +117,7 @@ def test_generated_animals_get_chains_on_their_fk_limbs(generated: Generated, ki
 
 
 @pytest.mark.parametrize("bone", ["shoulder.L", "ORG-Wing.L", "DEF-Wing.002.L", "tweak_Wing.001.L", "Wing.001.L"])
-def test_the_wing_of_a_generated_bird_says_which_constraint_to_mute(generated: Generated, bone: str) -> None:
+def test_the_wing_of_a_generated_bird_names_the_constraint_to_mute(generated: Generated, bone: str) -> None:
     ob = generated("bird")
     activate(ob, bone)
     with refused("The constraint 'Copy Rotation' on bone 'Wing.001.L' also moves bones of this chain. Mute it"):
@@ -125,7 +125,7 @@ def test_the_wing_of_a_generated_bird_says_which_constraint_to_mute(generated: G
 
 
 @pytest.mark.parametrize("kind", GENERATED)
-def test_a_generated_animal_is_not_set_up_on_its_mechanism(generated: Generated, kind: str) -> None:
+def test_a_generated_animal_is_not_set_up_on_its_mechanism_bones(generated: Generated, kind: str) -> None:
     ob = generated(kind)
     with refused("No chain was added"):
         bpy.ops.ik_addon.character_setup()

@@ -1,4 +1,4 @@
-"""Rigs that we did not build: a recorded walk with the skeleton it came with, and Blender's own human metarig."""
+"""Rigs from elsewhere: a recorded walk with its own skeleton, and Blender's human metarig."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Points = NDArray[np.float64]
 
 
 def addon_utils() -> Any:
-    """Blender's module that enables add-ons."""
+    """Return Blender's module for enabling add-ons."""
     return importlib.import_module("addon_utils")
 
 
@@ -33,7 +33,7 @@ def addon_utils() -> Any:
 
 @dataclass
 class Leg:
-    """A leg of the walker, and where its joints were recorded on each frame."""
+    """A leg of the walker, with the recorded positions of its joints on each frame."""
 
     thigh: str
     shin: str
@@ -53,7 +53,7 @@ class Walk:
     legs: list[Leg]
 
     def check(self) -> None:
-        """Ankles and knees are where they were recorded, on every frame."""
+        """Check that ankles and knees are where they were recorded, on every frame."""
         joints = played(self.ob, [leg.shin for leg in self.legs], self.frames)
         for leg, (knees, ankles) in zip(self.legs, joints, strict=True):
             assert np.linalg.norm(ankles - leg.ankles, axis=1).max() < 1e-4 * leg.length
@@ -61,7 +61,7 @@ class Walk:
 
 
 def played(ob: bpy.types.Object, bones: list[str], frames: range) -> list[tuple[Points, Points]]:
-    """For each bone its head and its tail on each frame, (frames, 3)."""
+    """Return the head and the tail of each bone on each frame, (frames, 3)."""
     heads: list[list[Points]] = [[] for _ in bones]
     tails: list[list[Points]] = [[] for _ in bones]
     for frame in frames:
@@ -73,14 +73,14 @@ def played(ob: bpy.types.Object, bones: list[str], frames: range) -> list[tuple[
 
 
 def copy_of(points: Points, frames: range, name: str) -> bpy.types.Object:
-    """An empty that is keyed to these positions."""
+    """Add an empty that is keyed to these positions."""
     empty = rigs.empty(name)
     rigs.key(empty, "location", dict(zip(frames, points.tolist(), strict=True)))
     return empty
 
 
 def delete_keys(addon: Addon, ob: bpy.types.Object, bones: list[str]) -> None:
-    """Delete all keys of these bones and put them at rest."""
+    """Delete all keys of these bones and reset them to rest."""
     curves = addon.module("compat").curve_owner(ob).fcurves
     for name in bones:
         bone = ob.pose.bones[name]
@@ -92,7 +92,7 @@ def delete_keys(addon: Addon, ob: bpy.types.Object, bones: list[str]) -> None:
 
 @pytest.fixture(params=["over the recording", "from rest"])
 def walk(request: pytest.FixtureRequest, addon: Addon) -> Walk:
-    """The walk, its legs live: with the recorded rotations as their FK pose, or with none."""
+    """Return the walk, with live legs: with the recorded rotations as their FK pose, or with none."""
     ob = recorded.walk()
     frames = range(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1)
     shins = ["LeftLeg", "RightLeg"]
@@ -110,7 +110,7 @@ def walk(request: pytest.FixtureRequest, addon: Addon) -> Walk:
     return Walk(ob, frames, legs)
 
 
-def test_the_walk_has_what_makes_legs_hard(walk: Walk) -> None:
+def test_the_recorded_walk_has_hard_cases_for_legs(walk: Walk) -> None:
     assert len(walk.frames) > 500
     thigh = walk.ob.data.bones[walk.legs[0].thigh]
     assert not walk.ob.data.bones[walk.legs[0].shin].use_connect
@@ -122,18 +122,18 @@ def test_the_walk_has_what_makes_legs_hard(walk: Walk) -> None:
     assert reach.min() < 0.85, "and bent ones"
 
 
-def test_walks_live_as_it_was_recorded(walk: Walk) -> None:
+def test_walk_solved_live_matches_the_recording(walk: Walk) -> None:
     walk.check()
 
 
-def test_walks_baked_without_the_addon_as_it_was_recorded(walk: Walk) -> None:
+def test_baked_walk_matches_the_recording_without_the_addon(walk: Walk) -> None:
     bpy.context.view_layer.objects.active = walk.ob
     assert bpy.ops.ik_addon.bake() == {"FINISHED"}
     blender.disable()
     walk.check()
 
 
-# ---- Blender's human metarig: five chains, four of which hang on the fifth
+# ---- Blender's human metarig: five chains, four of which are attached to the fifth
 
 CHAINS = (("spine.003", 4), ("forearm.L", 2), ("forearm.R", 2), ("shin.L", 2), ("shin.R", 2))
 FRAMES = range(1, 61)
@@ -149,7 +149,7 @@ class Metarig:
 
 
 def wave(middle: tuple[float, float, float], size: float, turns: float) -> dict[int, object]:
-    """Points about a middle on all frames."""
+    """Return points around a centre on all frames."""
     found: dict[int, object] = {}
     for frame in FRAMES:
         t = 2.0 * math.pi * turns * (frame - 1) / len(FRAMES)
@@ -159,7 +159,7 @@ def wave(middle: tuple[float, float, float], size: float, turns: float) -> dict[
 
 @pytest.fixture
 def metarig() -> Iterator[Metarig]:
-    """The metarig; some of its bones are keyed, others are posed by hand."""
+    """Set up the metarig; some of its bones are keyed, others are posed by hand."""
     addon_utils().enable("rigify", default_set=True)
     bpy.ops.object.armature_human_metarig_add()
     ob = bpy.context.object
@@ -167,7 +167,7 @@ def metarig() -> Iterator[Metarig]:
     rigs.key(bones["spine"], "location", {1: (0, -0.05, 0), 30: (0.1, -0.1, 0.05), 60: (-0.1, -0.1, 0)})
     rigs.key(bones["spine.002"], "rotation_quaternion", {1: (1, 0, 0, 0), 60: (0.95, 0, 0.3, 0)})
     rigs.key(bones["upper_arm.L"], "rotation_quaternion", {1: (1, 0, 0, 0), 60: (0.9, 0.2, -0.3, 0.1)})
-    # Euler angles, and between two chains: it is carried by one and carries the other.
+    # Euler angles, on a bone between two chains: child of one and parent of the other.
     rigs.key(bones["shoulder.R"], "rotation_euler", {1: (0, 0, 0), 60: (0.1, 0.2, 0.15)})
     bones["forearm.R"].rotation_quaternion = (0.97, 0.2, 0.1, 0.0)
     middles = {
@@ -185,12 +185,12 @@ def metarig() -> Iterator[Metarig]:
     bpy.context.scene.frame_set(FRAMES[0])
     yield Metarig(ob, targets)
     addon_utils().disable("rigify", default_set=True)
-    # Rigify of 5.2 leaves its handlers behind, which fail on the files of later tests.
+    # Rigify of 5.2 leaves its handlers behind, and they fail on the files of later tests.
     for handler in [h for h in bpy.app.handlers.load_post if h.__module__.startswith("rigify")]:
         bpy.app.handlers.load_post.remove(handler)
 
 
-def test_metarig_follows_with_five_chains(metarig: Metarig) -> None:
+def test_metarig_follows_its_targets_with_five_chains(metarig: Metarig) -> None:
     ob = metarig.ob
     ob.ik_addon.live = True
     chests = []

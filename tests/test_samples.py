@@ -1,4 +1,4 @@
-"""The sample files, as somebody opens them."""
+"""The sample files, as a user opens them."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ CHAINS = {
         for tip in ("chest", "head", "forearm.L", "forearm.R", "shin.L", "shin.R")
     },
 }
-"""By armature, for each tip bone: how many bones the chain has, and its target."""
+"""By armature and tip bone: the number of bones in the chain, and its target."""
 LEAVING = {ARM, SWITCHES}
-"""Their tips are not always on their targets: one is out of reach for a while, the other in FK."""
+"""Their tips are not always on their targets: one is out of reach for a while, the other is in FK."""
 SOLVED = 1e-5
-"""Of a chain's length."""
+"""Relative to a chain's length."""
 PLANTED = 1e-4
-"""In metres: a foot that stands on the floor moves by less."""
+"""In metres: a planted foot moves by less."""
 
 
 def open_sample(name: str) -> bpy.types.Object:
@@ -64,19 +64,19 @@ def open_sample(name: str) -> bpy.types.Object:
 
 
 def open_file(path: Path) -> bpy.types.Object:
-    """Open a file and return its one armature."""
+    """Open a file and return its only armature."""
     bpy.ops.wm.open_mainfile(filepath=str(path))
     (rig,) = (ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE")
     return rig
 
 
 def frames() -> range:
-    """All frames of the open file."""
+    """Return all frames of the open file."""
     return range(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1)
 
 
 def miss(rig: bpy.types.Object) -> float:
-    """Largest distance from a tip to its target, in chain lengths."""
+    """Return the largest distance from a tip to its target, in chain lengths."""
     found = []
     for tip, (count, target) in CHAINS[rig.name].items():
         distance = np.linalg.norm(rigs.tail(rig, tip) - rigs.position(bpy.data.objects[target]))
@@ -85,13 +85,13 @@ def miss(rig: bpy.types.Object) -> float:
 
 
 def reach(rig: bpy.types.Object) -> float:
-    """Distance from the arm's root to the target, in chain lengths."""
+    """Return the distance from the arm's root to the target, in chain lengths."""
     distance = np.linalg.norm(rigs.head(rig, "upper_arm") - rigs.position(bpy.data.objects["Target"]))
     return float(distance) / rigs.length(rig, "forearm", 2)
 
 
 @pytest.mark.parametrize("name", BONES)
-def test_sample_is_small_and_shows_what_it_says(name: str) -> None:
+def test_sample_is_small_live_and_complete(name: str) -> None:
     assert (FOLDER / f"{name}.blend").stat().st_size < 500_000
     rig = open_sample(name)
     assert rig.ik_addon.live
@@ -113,7 +113,7 @@ def test_bones_stay_above_the_floor_and_tips_on_their_targets(name: str) -> None
         assert name in LEAVING or miss(rig) < SOLVED, f"frame {frame}"
 
 
-def test_arm_reaches_what_it_can_and_eases_towards_the_rest() -> None:
+def test_arm_reaches_targets_in_reach_and_eases_towards_others() -> None:
     rig = open_sample(ARM)
     softness = rig.pose.bones["forearm"].ik_addon.softness
     assert softness > 0.0
@@ -191,7 +191,7 @@ def test_spider_walks_and_its_planted_feet_do_not_slide() -> None:
     assert np.linalg.norm(np.diff(bodies, axis=0), axis=1).max() < 0.1
 
 
-def test_spiders_targets_are_free_in_the_world_and_its_poles_hang_on_the_body() -> None:
+def test_spiders_targets_have_no_parent_and_its_poles_follow_the_body() -> None:
     rig = open_sample(SPIDER)
     for tip in CHAINS["Spider"]:
         chain = rig.pose.bones[tip].ik_addon
@@ -201,7 +201,7 @@ def test_spiders_targets_are_free_in_the_world_and_its_poles_hang_on_the_body() 
 
 
 def out_of_plane(rig: bpy.types.Object) -> float:
-    """How far the flat arm's joints are off the XZ plane."""
+    """Return how far the flat arm's joints are off the XZ plane."""
     bones = rigs.evaluated(rig).pose.bones
     return max(abs(float(place.y)) for bone in bones for place in (bone.head, bone.tail))
 
@@ -214,7 +214,7 @@ def test_flat_arm_stays_flat() -> None:
         assert out_of_plane(rig) < 1e-6, f"frame {frame}"
 
 
-def test_flat_arm_stays_flat_under_a_target_beside_its_plane() -> None:
+def test_flat_arm_stays_flat_when_its_target_is_off_its_plane() -> None:
     rig = open_sample(FLAT)
     target = bpy.data.objects["Target"]
     target.animation_data_clear()
@@ -226,7 +226,7 @@ def test_flat_arm_stays_flat_under_a_target_beside_its_plane() -> None:
         assert beside == pytest.approx((0.0, -y, 0.0), abs=1e-5)
 
 
-def test_feet_of_the_character_stand_level_while_its_hips_sink() -> None:
+def test_feet_of_the_character_stay_level_while_its_hips_sink() -> None:
     rig = open_sample(CHARACTER)
     assert rig.pose.bones["forearm.L"].lock_ik_z, "it has the limits of a human"
     heights = []
@@ -243,13 +243,13 @@ def test_feet_of_the_character_stand_level_while_its_hips_sink() -> None:
 
 
 def folds(rig: bpy.types.Object, names: list[str]) -> list[float]:
-    """Sines of the angles between bones that follow one another, seen from the side: positive, to the front."""
+    """Return the sines of the angles between consecutive bones, seen from the side: positive to the front."""
     bones = rigs.evaluated(rig).pose.bones
     lines = [(bones[name].tail - bones[name].head).normalized() for name in names]
     return [float(a.cross(b).x) for a, b in pairwise(lines)]
 
 
-def test_joints_of_the_horses_legs_fold_as_a_horses_do_and_its_hooves_stand_still() -> None:
+def test_horses_legs_fold_the_right_way_and_its_hooves_hold_still() -> None:
     rig = open_sample(HORSE)
     stifles, carpi = [], []
     for frame in frames():
@@ -271,7 +271,7 @@ def test_joints_of_the_horses_legs_fold_as_a_horses_do_and_its_hooves_stand_stil
     assert max(carpi) > 0.5, "it lifts a foot"
 
 
-def test_the_hand_goes_with_the_crate_and_no_switch_makes_it_jump() -> None:
+def test_the_hand_follows_the_crate_and_switching_makes_no_jump() -> None:
     rig = open_sample(SWITCHES)
     hands, crates, misses, shares = [], [], [], []
     for frame in frames():
@@ -291,7 +291,7 @@ def test_the_hand_goes_with_the_crate_and_no_switch_makes_it_jump() -> None:
     assert max(misses[69:102]) > 0.5, "it waves while the target stays behind"
 
 
-def test_converted_sample_holds_its_constraints_and_gives_them_back() -> None:
+def test_converted_sample_matches_its_constraints_and_converts_back() -> None:
     rig = open_sample(CONVERTED)
     constraints = {side: rig.pose.bones[f"shin.{side}"].constraints["IK"] for side in "LR"}
     for side, constraint in constraints.items():
@@ -308,12 +308,12 @@ def test_converted_sample_holds_its_constraints_and_gives_them_back() -> None:
     assert not any(bone.ik_addon.is_chain for bone in rig.pose.bones)
     for frame, pose in poses.items():
         bpy.context.scene.frame_set(frame)
-        # Blender's own IK stops within a thousandth of a bone; what was converted is exact.
+        # Blender's own IK stops within a thousandth of a bone; the converted chains are exact.
         assert rigs.pose(rig) == pytest.approx(pose, abs=5e-3), f"frame {frame}"
 
 
 @pytest.mark.parametrize("name", BONES)
-def test_sample_plays_alike_in_any_order(name: str) -> None:
+def test_sample_plays_the_same_in_any_order(name: str) -> None:
     rig = open_sample(name)
     poses: dict[int, bytes] = {}
     shuffled = random.Random(7).sample(frames(), len(frames()))
@@ -343,7 +343,7 @@ def test_sample_opens_solved_without_the_addon(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BONES)
-def test_sample_that_is_saved_opens_without_the_addon_in_the_same_pose(name: str, tmp_path: Path) -> None:
+def test_saved_sample_opens_in_the_same_pose_without_the_addon(name: str, tmp_path: Path) -> None:
     rig = open_sample(name)
     bpy.context.scene.frame_set(77)
     saved = rigs.pose(rig)
@@ -354,7 +354,7 @@ def test_sample_that_is_saved_opens_without_the_addon_in_the_same_pose(name: str
 
 
 @pytest.mark.parametrize("name", BONES)
-def test_sample_follows_a_target_that_is_dragged(name: str) -> None:
+def test_sample_follows_a_dragged_target(name: str) -> None:
     rig = open_sample(name)
     (_count, target_name), *_ = CHAINS[rig.name].values()
     target = bpy.data.objects[target_name]
@@ -375,9 +375,9 @@ def test_sample_gives_its_rest_pose_back(name: str) -> None:
             assert np.array(bone.matrix_basis) == pytest.approx(np.eye(4), abs=1e-6), bone.name
 
 
-def test_the_character_is_an_asset_that_brings_all_it_needs() -> None:
+def test_the_character_is_an_asset_that_brings_all_its_data() -> None:
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    libraries: Any = bpy.data.libraries  # the stubs know of no result
+    libraries: Any = bpy.data.libraries  # the stubs do not know its result
     with libraries.load(str(FOLDER / f"{CHARACTER}.blend"), link=False, assets_only=True) as (source, wanted):
         assert source.collections == ["Figure"]
         wanted.collections = source.collections
@@ -403,11 +403,11 @@ PINNED = {
     "posing_human": {"foot.L": True, "foot.R": True, "head": False},
     "posing_horse": {f"{hoof}.{side}": True for hoof in ("hoof", "forehoof") for side in "LR"},
 }
-"""Per sample the bones that are pinned: their orientation, and whether their place is."""
+"""By sample: the pinned bones (their orientation is pinned), and whether their place is pinned too."""
 
 
 def ends_of(rig: bpy.types.Object, bones: dict[str, bool]) -> dict[str, np.ndarray]:
-    """Per bone its axes and, where it counts, its place."""
+    """Return the axes of each bone and, where its place is pinned, its place."""
     posed = rigs.evaluated(rig).pose.bones
     return {bone: np.array(posed[bone].matrix)[:3, : 4 if placed else 3] for bone, placed in bones.items()}
 
@@ -441,7 +441,7 @@ def test_pins_of_a_body_hold_while_its_active_bone_is_dragged(name: str) -> None
 
 
 @pytest.mark.parametrize("name", PINNED)
-def test_goals_beside_a_body_are_reached_without_a_window(name: str, tmp_path: Path, addon: Addon) -> None:
+def test_goals_of_a_body_are_reached_without_a_window(name: str, tmp_path: Path, addon: Addon) -> None:
     rig = open_sample(name)
     pinned, report = ends_of(rig, PINNED[name]), tmp_path / "report.json"
     main = addon.module("posing.command").main

@@ -1,7 +1,7 @@
-"""Writes small animated PNG files from rendered frames, with numpy and Python alone.
+"""Write small animated PNG files from rendered frames, with numpy and Python alone.
 
-All frames share a palette, and a frame holds only the pixels that differ visibly from what the frames before it show.
-The format is that of the PNG specification, third edition: chunks acTL, fcTL and fdAT.
+All frames share one palette, and each frame stores only the pixels that differ visibly from those already shown.
+The format follows the PNG specification, third edition: chunks acTL, fcTL and fdAT.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ Frames = NDArray[np.uint8]
 Indices = NDArray[np.uint8]
 
 CLEAR = 0
-"""The index of the palette that leaves a pixel as it is."""
+"""The palette index that leaves a pixel unchanged."""
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 def encode(frames: Frames, milliseconds: int, colours: int = 255, tolerance: int = 0) -> bytes:
-    """An animation that plays again and again.
+    """Encode frames as an animation that loops.
 
     Args:
-        frames: (count, height, width, 3) RGB, the first row at the top.
+        frames: (count, height, width, 3) RGB, top row first.
         milliseconds: how long each frame is shown.
         colours: size of the palette, 1 to 255.
-        tolerance: a pixel stays as it is where no channel changes by more than this.
+        tolerance: a pixel is left unchanged when none of its channels changes by more than this.
 
     Returns:
-        The file.
+        The contents of the file.
     """
     count, height, width, _channels = frames.shape
     palette = choose_palette(frames.reshape(-1, 3), colours)
@@ -46,17 +46,17 @@ def encode(frames: Frames, milliseconds: int, colours: int = 255, tolerance: int
     for i, (x, y, indices) in enumerate(_changes(frames, palette, tolerance)):
         rows, columns = indices.shape
         place = struct.pack(">IIIIIHHBB", next(numbers), columns, rows, x, y, milliseconds, 1000, 0, 1)
-        data = zlib.compress(np.pad(indices, ((0, 0), (1, 0))).tobytes(), 9)  # a row begins with its filter: none
+        data = zlib.compress(np.pad(indices, ((0, 0), (1, 0))).tobytes(), 9)  # every row begins with its filter: none
         file.append(_chunk(b"fcTL", place))
         file.append(_chunk(b"IDAT", data) if i == 0 else _chunk(b"fdAT", struct.pack(">I", next(numbers)) + data))
     return b"".join((*file, _chunk(b"IEND", b"")))
 
 
 def choose_palette(pixels: NDArray[np.uint8], colours: int) -> NDArray[np.uint8]:
-    """At most so many colours (count, 3) that stand for all pixels (count, 3).
+    """Choose up to `colours` colours (count, 3) to represent all pixels (count, 3).
 
-    Boxes around colours are split at their median, always the one with the greatest spread: P. Heckbert, "Color image
-    quantization for frame buffer display", 1982.
+    Median cut: the box of colours with the greatest spread is split at its median, again and again. P. Heckbert, "Color
+    image quantization for frame buffer display", 1982.
     """
     values, weights = np.unique(pixels, axis=0, return_counts=True)
     boxes = [np.arange(len(values))]
@@ -76,19 +76,19 @@ def choose_palette(pixels: NDArray[np.uint8], colours: int) -> NDArray[np.uint8]
 
 
 def _spread(values: NDArray[np.uint8], weights: NDArray[np.int64]) -> float:
-    """How badly a single colour stands for these."""
+    """Return the error of representing these values by a single colour."""
     return float(np.ptp(values, axis=0).max()) * float(np.sqrt(weights.sum())) if len(values) > 1 else 0.0
 
 
 def _changes(frames: Frames, palette: NDArray[np.uint8], tolerance: int) -> Iterator[tuple[int, int, Indices]]:
-    """For each frame the corner and the indices of the rectangle that changes."""
+    """Yield the corner and the palette indices of the rectangle that changes in each frame."""
     shown = frames[0]
     yield 0, 0, _nearest(frames[0], palette)
     for frame in frames[1:]:
         changed = np.abs(frame.astype(np.int16) - shown).max(axis=-1) > tolerance
         shown = np.where(changed[..., None], frame, shown)
         rows, columns = np.flatnonzero(changed.any(axis=1)), np.flatnonzero(changed.any(axis=0))
-        # A frame has at least one pixel.
+        # The format wants at least one pixel in each frame.
         top, bottom = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 1)
         left, right = (int(columns[0]), int(columns[-1]) + 1) if len(columns) else (0, 1)
         part = np.s_[top:bottom, left:right]
@@ -96,7 +96,7 @@ def _changes(frames: Frames, palette: NDArray[np.uint8], tolerance: int) -> Iter
 
 
 def _nearest(pixels: NDArray[np.uint8], palette: NDArray[np.uint8]) -> Indices:
-    """The index of the nearest colour of the palette, counted after `CLEAR`."""
+    """Return the index of the nearest palette colour, counted after `CLEAR`."""
     values, inverse = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True)
     distances = ((values[:, None].astype(np.int32) - palette) ** 2).sum(axis=-1)
     nearest: Indices = (distances.argmin(axis=1) + 1).astype(np.uint8)

@@ -1,7 +1,7 @@
-"""What is done inside a process that has Blender as its module `bpy`, with a user folder of its own.
+"""Set up and end a process that has Blender as its module `bpy`, with its own user folder.
 
-In this order: `prepare` before the first import of bpy, `install` (or `enable` where the user folder has the extension
-already), and `leave` at the end.
+Call these in order: `prepare` before the first import of bpy, `install` (or `enable` if the user folder already has the
+extension), and `leave` at the end.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ PACKAGE = f"bl_ext.{REPOSITORY}.ik_addon"
 
 
 def prepare(folder: Path) -> None:
-    """Make `folder` the place where Blender keeps a user's files and its temporary files."""
+    """Make Blender keep the user's files and its temporary files in `folder`."""
     if "bpy" in sys.modules:
         raise RuntimeError("bpy is imported already: the folder of a user's files can no longer be chosen.")
     os.environ.update(variables(folder))
-    # Python remembers where temporary files went until now.
+    # Python has cached the folder for temporary files.
     tempfile.tempdir = None
 
 
 def variables(folder: Path) -> dict[str, str]:
-    """The environment variables that make Blender keep a user's and its temporary files below `folder`."""
+    """Return the environment variables that make Blender keep user files and temporary files below `folder`."""
     places = {"BLENDER_USER_RESOURCES": folder / "user", "TMPDIR": folder / "tmp"}
     for place in places.values():
         place.mkdir(parents=True, exist_ok=True)
@@ -36,7 +36,7 @@ def variables(folder: Path) -> dict[str, str]:
 
 
 def install(package: Path) -> None:
-    """Install the extension's zip and enable it, as a user does."""
+    """Install the extension's zip and enable it, as a user would."""
     import bpy
 
     _addon_utils().enable("bl_pkg")
@@ -53,7 +53,7 @@ def enable() -> None:
 
 
 def disable() -> None:
-    """Disable the extension where it is enabled."""
+    """Disable the extension if it is enabled."""
     if is_enabled():
         _addon_utils().disable(PACKAGE, default_set=True)
 
@@ -64,14 +64,14 @@ def is_enabled() -> bool:
 
 
 def _addon_utils() -> Any:
-    """Blender's module that enables add-ons; it is found only after bpy has been imported."""
+    """Return Blender's module for enabling add-ons, which can be imported only after bpy."""
     import bpy  # noqa: F401
 
     return importlib.import_module("addon_utils")
 
 
 def leave(code: int) -> NoReturn:
-    """End the process with `code`, in the one way that every supported version survives."""
+    """End the process with `code`, in the only way that works in every supported version."""
     if "bpy" in sys.modules:
         with contextlib.suppress(Exception):
             disable()

@@ -1,8 +1,9 @@
-"""The demo: Blender's human metarig carries a box about, with IK on its spine, arms and legs.
+"""The demo: Blender's human metarig carries a box around, with IK on its spine, arms and legs.
 
-Run by `make demo`. Everything goes through the installed extension, as a user would do it: it adds five chains, solves
-live, bakes, saves `build/demo.blend`, renders pictures beside it, and prints how well and how fast the chains followed.
-The exit code is not zero where a target was missed or the bake differs from what live solving showed.
+Run by `make demo`. Everything uses the installed extension, as a user would: the script adds five chains, solves live,
+bakes, saves `build/demo.blend`, renders pictures next to it, and prints how accurately and how fast the chains
+followed.
+The exit code is nonzero if a target was missed or the bake differs from the live solution.
 """
 
 from __future__ import annotations
@@ -31,19 +32,19 @@ BUILD = ROOT / "build"
 FRAMES = range(1, 121)
 STILLS = (25, 48, 74)
 WORST_ERROR = 1e-4
-"""From here on, in chain lengths, a target counts as missed: in this demo all of them can be reached."""
+"""Tip error, in chain lengths, above which a target counts as missed. All targets of this demo can be reached."""
 WORST_BAKE = 1e-5
-"""In metres: from here on the bake counts as different from what live solving showed."""
+"""Difference in metres above which the bake counts as different from the live solution."""
 
 Point = tuple[float, float, float]
 
-# What the extension adds to Blender is unknown to the types of bpy.
+# bpy's type stubs do not know what the extension adds to Blender.
 OPERATORS: Any = bpy.ops
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A chain of the demo; its target has the same name."""
+    """A chain of the demo. Its target has the same name."""
 
     name: str
     tip: str
@@ -62,21 +63,21 @@ CHAINS = (
 
 @dataclass(frozen=True)
 class Playback:
-    """What was seen while the frames were played."""
+    """Measurements taken while the frames were played."""
 
     errors: dict[str, float]
-    """Largest distance from tip to target, in chain lengths, by the name of the chain."""
+    """Largest distance from tip to target, in chain lengths, by chain name."""
     iterations: dict[str, float]
-    """Mean number of passes of the solver."""
+    """Mean number of solver iterations."""
     joints: NDArray[np.float64]
-    """(frames, bones, 3) head of each bone, in metres."""
+    """Head of each bone, (frames, bones, 3), in metres."""
 
 
 # ---- the scene
 
 
 def new_scene() -> bpy.types.Object:
-    """The animated metarig with its chains, not solved yet, in a new file with the extension's settings."""
+    """Return the animated metarig with its chains, not solved yet, in a new file with the extension's settings."""
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     bpy.context.preferences.filepaths.save_version = 0  # no backup beside the file
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = FRAMES[0], FRAMES[-1]
@@ -88,7 +89,7 @@ def new_scene() -> bpy.types.Object:
 
 
 def build_rig() -> bpy.types.Object:
-    """Rigify's human metarig."""
+    """Add Rigify's human metarig."""
     _addon_utils().enable("rigify", default_set=True)
     bpy.ops.object.armature_human_metarig_add()
     rig = bpy.context.object
@@ -99,7 +100,7 @@ def build_rig() -> bpy.types.Object:
 
 
 def dress(rig: bpy.types.Object) -> None:
-    """Give the metarig, which has no mesh, a body in which each chain has its colour, and put it before a camera."""
+    """Give the metarig, which has no mesh, a body coloured by chain, and set up a stage and a camera."""
     colours = {
         "spine": scenery.material("Spine", (0.85, 0.36, 0.07)),
         "arm": scenery.material("Arms", (0.02, 0.36, 0.50)),
@@ -139,7 +140,7 @@ def dress(rig: bpy.types.Object) -> None:
 
 
 def add_chains(rig: bpy.types.Object) -> None:
-    """Put the chains on the rig, each with the target and the pole that the extension makes for it."""
+    """Add the chains to the rig, each with the target and pole that the extension creates."""
     for chain in CHAINS:
         rig.data.bones.active = rig.data.bones[chain.tip]
         OPERATORS.ik_addon.chain_add(chain_length=chain.length, with_pole=bool(chain.pole))
@@ -150,7 +151,7 @@ def add_chains(rig: bpy.types.Object) -> None:
 
 
 def add_props(rig: bpy.types.Object) -> None:
-    """Balls that show the targets, and the box that the hands hold."""
+    """Add balls that show the targets, and the box that the hands hold."""
     red = scenery.material("Target", (0.9, 0.02, 0.03), glow=0.35)
     for chain, radius in zip(CHAINS, (0.075, 0.05, 0.05, 0.055, 0.055), strict=True):
         scenery.ball(f"{chain.name} ball", radius, (0.0, 0.0, 0.0), red).parent = bpy.data.objects[chain.name]
@@ -164,7 +165,7 @@ def add_props(rig: bpy.types.Object) -> None:
 
 
 def animate(rig: bpy.types.Object) -> None:
-    """Squat to the box, lift it, step aside with it, swing it round, step back: a loop."""
+    """Animate a loop: squat to the box, lift it, step aside with it, swing it round, step back."""
     keyed(
         "Box",
         {
@@ -218,7 +219,7 @@ def animate(rig: bpy.types.Object) -> None:
         108: (-0.01, 0.01, -0.05),
         120: (0.0, 0.02, -0.03),
     }
-    # The animator's own keys below the IK: where the hips are, and how far the waist is twisted.
+    # The animator's own keys under the IK: the position of the hips and the twist of the waist.
     spine, waist = rig.pose.bones["spine"], rig.pose.bones["spine.002"]
     to_bone = spine.bone.matrix_local.to_3x3().inverted()
     for frame, offset in hips.items():
@@ -238,7 +239,7 @@ def keyed(name: str, values: dict[int, Point], path: str = "location") -> None:
 
 
 def settings_of(rig: bpy.types.Object, chain: Chain) -> Any:
-    """The extension's settings of a chain."""
+    """Return the extension's settings of a chain."""
     bone: Any = rig.pose.bones[chain.tip]
     return bone.ik_addon
 
@@ -253,7 +254,7 @@ def set_live(rig: bpy.types.Object, live: bool) -> None:
 
 
 def play(rig: bpy.types.Object) -> Playback:
-    """Play all frames and look where the bones are."""
+    """Play all frames and record where the bones are."""
     reports = importlib.import_module(f"{blender.PACKAGE}.ik_addon.live.reports")
     errors: dict[str, list[float]] = {chain.name: [] for chain in CHAINS}
     passes: dict[str, list[int]] = {chain.name: [] for chain in CHAINS}
@@ -274,7 +275,7 @@ def play(rig: bpy.types.Object) -> Playback:
 
 
 def tip_error(posed: bpy.types.Object, chain: Chain) -> float:
-    """Distance between a chain's tip and its target in an evaluated rig, in chain lengths."""
+    """Return the distance between a chain's tip and its target in an evaluated rig, in chain lengths."""
     tip = posed.pose.bones[chain.tip]
     target = bpy.data.objects[chain.name].evaluated_get(bpy.context.evaluated_depsgraph_get())
     length = sum(bone.length for bone in [tip, *tip.parent_recursive][: chain.length])
@@ -282,7 +283,7 @@ def tip_error(posed: bpy.types.Object, chain: Chain) -> float:
 
 
 def frame_time(rig: bpy.types.Object, chains: Sequence[Chain]) -> float:
-    """Milliseconds that a change of frame takes with these chains solved live: the median."""
+    """Return the median time in milliseconds of a frame change with these chains solved live."""
     for chain in CHAINS:
         settings_of(rig, chain).enabled = chain in chains
     set_live(rig, bool(chains))
@@ -295,7 +296,7 @@ def frame_time(rig: bpy.types.Object, chains: Sequence[Chain]) -> float:
 
 
 def complaints(live: Playback, baked: Playback) -> Iterator[str]:
-    """What went wrong, in sentences."""
+    """Yield a sentence for each thing that went wrong."""
     for seen, how in ((live, "Live"), (baked, "Baked")):
         for name, error in seen.errors.items():
             if not error <= WORST_ERROR:
@@ -306,7 +307,7 @@ def complaints(live: Playback, baked: Playback) -> Iterator[str]:
 
 
 def show(table: Sequence[Sequence[str]]) -> None:
-    """Print rows as a table, the first as its head."""
+    """Print rows as a table, with the first row as the header."""
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
     for row in table:
         print(
@@ -320,7 +321,7 @@ def show(table: Sequence[Sequence[str]]) -> None:
 
 
 def render() -> None:
-    """Render the stills, and put the middle of each into one picture."""
+    """Render the stills and combine the middle of each into one picture."""
     scene = bpy.context.scene
     strips = []
     for frame in STILLS:
@@ -335,7 +336,7 @@ def render() -> None:
 
 
 def load(path: str) -> NDArray[np.float32]:
-    """The pixels (height, width, 4) of a picture."""
+    """Return the pixels (height, width, 4) of a picture."""
     image = bpy.data.images.load(path)
     width, height = image.size
     pixels = np.empty(width * height * 4, dtype=np.float32)
@@ -356,7 +357,7 @@ def save(pixels: NDArray[np.float32], path: Path) -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep away from the terminal what Blender prints by itself, a line for each sample."""
+    """Hide what Blender prints on its own, such as a line for each sample."""
     sys.stdout.flush()
     terminal = os.dup(1)
     with open(os.devnull, "w", encoding="utf-8") as nowhere:

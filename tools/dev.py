@@ -1,15 +1,15 @@
-"""The project's tasks: `python3 tools/dev.py TASK [OPTIONS] [ARGUMENTS]`, each with all of its set-up.
+"""The project's tasks: `python3 tools/dev.py TASK [OPTIONS] [ARGUMENTS]`, each with everything it needs set up.
 
 Tasks:
   test          run the tests on every supported Blender; ARGUMENTS go to pytest. Without any, two of them run with the
-                linear algebra of other processors, see tools/linear_algebra.py, what reads the project's texts runs
-                on the oldest alone, and `window` runs as well
+                linear algebra of other processors, see tools/linear_algebra.py, tests of the project's texts run on
+                the oldest alone, and `window` runs as well
   test-without-blas
-                run the tests of the solvers with a numpy that has no linear algebra but its own, as in the official
-                Blender for Linux and Windows. Builds it once, in some minutes; ARGUMENTS go to pytest
-  window        run the tests in the real program, with and without a window, where there is a driver for it, see
+                run the tests of the solvers with a numpy that has only its own linear algebra, as in the official
+                Blender for Linux and Windows. Builds that numpy once, in some minutes; ARGUMENTS go to pytest
+  window        run the tests in the real program, with and without a window, if there is a driver for it, see
                 tools/window.py; ARGUMENTS go to pytest
-  fuzz          do long runs of random cases on every supported Blender; ARGUMENTS go to tests/fuzz
+  fuzz          run many random cases on every supported Blender; ARGUMENTS go to tests/fuzz
   lint          check style and types
   build         build the extension's zip in build/, with this Python alone
   demo          install the extension into a fresh user folder and run tools/demo.py there
@@ -17,13 +17,13 @@ Tasks:
                 benchmarks/performance.py
   bench-quality measure against Blender's own IK, on the newest Blender; ARGUMENTS go to benchmarks/quality.py
   samples       build the sample files with the oldest supported Blender, so that every version opens them
-  version       print the extension's version; ARGUMENTS begin another one (0.3.0) or release it (0.3.0 2027-01-31), see
+  version       print the extension's version; ARGUMENTS begin a new one (0.3.0) or release it (0.3.0 2027-01-31), see
                 tools/version.py
   release-sample  write the file that later versions of the extension must be able to read, with the oldest supported
                 Blender: once for each released version
-  pictures      render the picture of the samples and the moving one; ARGUMENTS go to tools/sample_pictures.py. Where
+  pictures      render the picture of the samples and the animated one; ARGUMENTS go to tools/sample_pictures.py. If
                 there is a driver, see tools/window.py, take the pictures of the window as well
-  environments  only make the virtual environments that `lint` and `test` make when they need them
+  environments  only make the virtual environments that `lint` and `test` otherwise make on demand
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-# Started as a script, Python looks for imports beside this file; `tools` is one folder up.
+# A script finds imports only beside itself; the package `tools` is one folder up.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tools import extension, suite, version, window
@@ -47,12 +47,12 @@ BUILD = ROOT / "build"
 
 
 def test(versions: Sequence[str], arguments: Sequence[str]) -> int:
-    """Run the tests on the Blenders whose version starts as one of `versions`, or on all."""
+    """Run the tests on Blenders whose version starts with one of `versions`, or on all."""
     return suite.test(suite.chosen(versions), arguments, with_window=not versions and not arguments)
 
 
 def fuzz(versions: Sequence[str], arguments: Sequence[str]) -> int:
-    """Run random cases on the Blenders whose version starts as one of `versions`, or on all, one after the other."""
+    """Run random cases on Blenders whose version starts with one of `versions`, or on all, one after another."""
     codes = []
     for blender in suite.chosen(versions):
         python = ensure(blender.environment)
@@ -65,7 +65,7 @@ def fuzz(versions: Sequence[str], arguments: Sequence[str]) -> int:
 
 
 def lint() -> int:
-    """Check style and types; all checks run even where one finds something."""
+    """Check style and types; all checks run, even after one has failed."""
     python = str(ensure(LINT))
     checks = (["ruff", "check"], ["ruff", "format", "--check"], ["mypy"])
     failed = [" ".join(check) for check in checks if run([python, "-m", *check])]
@@ -98,7 +98,7 @@ def benchmark(name: str, arguments: Sequence[str]) -> int:
 
 
 def with_extension(blender: Blender, script: Path, arguments: Sequence[str]) -> int:
-    """Run `script` in `blender` with a fresh user folder into which the extension is installed.
+    """Run `script` in `blender` with a fresh user folder in which the extension is installed.
 
     The script calls `tools.blender.enable()` after importing bpy, and ends in `tools.blender.leave(code)`.
     """
@@ -119,7 +119,7 @@ def with_extension(blender: Blender, script: Path, arguments: Sequence[str]) -> 
 
 
 def pictures(arguments: Sequence[str]) -> int:
-    """Take the pictures of the documentation anew."""
+    """Retake the pictures of the documentation."""
     code = with_extension(NEWEST, ROOT / "tools" / "sample_pictures.py", arguments)
     for script in ("moving_picture.py", "posing_pictures.py"):
         code = code or with_extension(NEWEST, ROOT / "tools" / script, ())
@@ -133,7 +133,7 @@ def pictures(arguments: Sequence[str]) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the task that `arguments` name."""
+    """Run the task named by `arguments`."""
     options, rest = list(arguments), []
     if "--" in options:
         split = options.index("--")

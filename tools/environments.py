@@ -1,4 +1,4 @@
-"""Supported Blender versions, the Python each of them needs, and one virtual environment for each."""
+"""The supported Blender versions, the Python each needs, and a virtual environment for each."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ VENVS = ROOT / ".venv"
 
 
 class ToolError(Exception):
-    """A sentence for the developer: what is wrong and what to do about it."""
+    """A sentence for the developer: what is wrong and how to fix it."""
 
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment: its folder below `.venv`, its Python, and all that is installed into it."""
+    """A virtual environment: its folder below `.venv`, its Python, and everything installed in it."""
 
     name: str
     python: str
     requirements: tuple[str, ...]
     source: str | None = None
-    """The one requirement that is built from source."""
+    """The only requirement that is built from source."""
     setup: tuple[str, ...] = ()
-    """How it is built: options of Meson."""
+    """Meson options for that build."""
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What pip is told besides the requirements."""
+        """Return pip's options besides the requirements."""
         from_source = (f"--no-binary={self.source}",) if self.source else ()
         return (*from_source, *(f"--config-settings=setup-args={option}" for option in self.setup))
 
 
 @dataclass(frozen=True)
 class Blender:
-    """A Blender to test on, as its `bpy` wheel."""
+    """A Blender to test on, as a `bpy` wheel."""
 
     version: str
     python: str
@@ -48,14 +48,14 @@ class Blender:
 
     @property
     def environment(self) -> Environment:
-        """The environment that has this Blender as a module."""
+        """Return the environment that has this Blender as a module."""
         requirements = (f"bpy=={self.version}", f"numpy=={self.numpy}", PYTEST)
         return Environment(f"bpy-{self.version}", self.python, requirements)
 
 
 PYTEST = "pytest==9.2.0"
 
-# The oldest, the middle and the newest supported version, each with the numpy that Blender ships or newer.
+# The oldest, a middle and the newest supported version, each with the numpy that Blender ships or a newer one.
 BLENDERS = (
     Blender("4.2.23", python="3.11", numpy="1.24.4"),
     Blender("4.5.15", python="3.11", numpy="1.26.4"),
@@ -63,14 +63,14 @@ BLENDERS = (
 )
 OLDEST, NEWEST = BLENDERS[0], BLENDERS[-1]
 
-# Types are checked against the oldest supported Blender: what it lacks must not be used unnoticed.
+# Check types against the oldest supported Blender, so that nothing it lacks is used unnoticed.
 LINT = Environment(
     "lint",
     OLDEST.python,
     ("ruff==0.17.5", "mypy==2.4.1", "fake-bpy-module-4.2==20260730", "numpy==2.4.6", PYTEST),
 )
 
-# As in the official Blender for Linux and Windows, whose numpy has nothing but its own linear algebra.
+# As in the official Blender for Linux and Windows, whose numpy has only its own linear algebra.
 WITHOUT_BLAS = Environment(
     "without-blas",
     "3.11",
@@ -79,15 +79,15 @@ WITHOUT_BLAS = Environment(
     setup=("-Dblas=none", "-Dlapack=none"),
 )
 COMPILERS = {"CC": ("cc", "gcc", "clang", "cl"), "CXX": ("c++", "g++", "clang++", "cl")}
-"""Names of compilers for C and C++, by the variable that names another one."""
+"""Names of C and C++ compilers, keyed by the variable that overrides them."""
 
 
 def ensure(environment: Environment) -> Path:
-    """Make `environment` unless it stands as wanted already, and return its interpreter."""
+    """Make `environment` unless it is already up to date, and return its interpreter."""
     folder = VENVS / environment.name
     interpreter = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     wanted = "\n".join((f"python {environment.python}", *environment.requirements, *environment.options)) + "\n"
-    # Written last, so that an interrupted installation is made anew.
+    # Written last, so that an interrupted installation is redone.
     stamp = folder / "installed.txt"
     VENVS.mkdir(exist_ok=True)
     with locked(VENVS / f"{environment.name}.lock"):
@@ -109,7 +109,7 @@ def ensure(environment: Environment) -> Path:
 
 
 def check_compilers(package: str) -> None:
-    """Raise ToolError where `package` cannot be built from source."""
+    """Raise ToolError if `package` cannot be built from source."""
     for variable, names in COMPILERS.items():
         named = os.environ.get(variable, "").split()
         if not any(shutil.which(name) for name in (named[:1] or names)):
@@ -121,7 +121,7 @@ def check_compilers(package: str) -> None:
 
 
 def find_python(version: str) -> Path:
-    """An interpreter of `version` ("3.11") that runs and can make virtual environments."""
+    """Return an interpreter of `version` ("3.11") that runs and can make virtual environments."""
     for candidate in _candidates(version):
         if python_version(candidate) == version:
             return candidate
@@ -132,9 +132,9 @@ def find_python(version: str) -> Path:
 
 
 def _candidates(version: str) -> Iterator[Path]:
-    """Where an interpreter of `version` may be, most likely first."""
+    """Yield the places where an interpreter of `version` may be, most likely first."""
     if sys.version_info[:2] == tuple(int(part) for part in version.split(".")):
-        # A virtual environment made from another would depend on it: take the one below.
+        # A virtual environment made from another one would depend on it: use the Python underneath.
         yield Path(getattr(sys, "_base_executable", sys.executable))
     for name in (f"python{version}", "python3", "python"):
         for folder in os.get_exec_path():
@@ -149,7 +149,7 @@ def _candidates(version: str) -> Iterator[Path]:
 
 
 def _pyenv_roots() -> Iterator[Path]:
-    """Folders where pyenv may keep its interpreters."""
+    """Yield the folders where pyenv may keep its interpreters."""
     if "PYENV_ROOT" in os.environ:
         yield Path(os.environ["PYENV_ROOT"])
     yield Path.home() / ".pyenv"
@@ -160,7 +160,7 @@ def _pyenv_roots() -> Iterator[Path]:
 
 
 def python_version(interpreter: Path) -> str | None:
-    """What `interpreter` says it is, None where it does not run (a pyenv shim may only print "command not found")."""
+    """Return the version `interpreter` reports; None if it does not run (a pyenv shim may say "command not found")."""
     probe = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"
     try:
         answer = subprocess.run(
@@ -172,14 +172,14 @@ def python_version(interpreter: Path) -> str | None:
 
 
 def _run(command: Sequence[str | Path], purpose: str) -> None:
-    """Run `command`, whose failure means that `purpose` failed."""
+    """Run `command`; if it fails, say that `purpose` failed."""
     if subprocess.run([str(part) for part in command], check=False).returncode:
         raise ToolError(f"Could not {purpose}. The reason stands above.")
 
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Let one process at a time in, so that two runs do not fill one folder; Windows goes without."""
+    """Let one process in at a time, so that two runs do not fill the same folder. Has no effect on Windows."""
     try:
         import fcntl
     except ImportError:

@@ -1,4 +1,4 @@
-"""Building the extension's zip with Python alone, and installing it into a Blender."""
+"""Build the extension's zip with Python alone, and install it in a Blender."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tools.environments import ROOT, ToolError
 from tools.processes import run
 
 TOP_LEVEL = ("LICENSE", "__init__.py", "blender_manifest.toml")
-"""What the zip holds beside the folder `ik_addon`."""
+"""What the zip contains besides the folder `ik_addon`."""
 OLDEST_TIME = (1980, 1, 1, 0, 0, 0)
-"""The time of every file in the zip, the first that the format knows: the same sources make the same bytes."""
+"""The timestamp of every file in the zip, the earliest the format allows: the same sources give the same bytes."""
 
 
 def build(folder: Path) -> Path:
-    """Build the extension's zip in `folder`; a test compares it with the one that Blender builds."""
+    """Build the extension's zip in `folder`; a test compares it with Blender's own build."""
     folder.mkdir(parents=True, exist_ok=True)
     package = folder / f"ik_addon-{version.current()}.zip"
     with zipfile.ZipFile(package, "w") as archive:
@@ -30,9 +30,9 @@ def build(folder: Path) -> Path:
 
 
 def install(interpreter: Path, package: Path, folder: Path) -> dict[str, str]:
-    """Install the extension's zip into a user folder below `folder`; return the variables that a Blender needs for it.
+    """Install the extension's zip in a user folder below `folder`; return the variables that a Blender needs to use it.
 
-    Such a Blender starts with factory settings all the same: `tools.blender.enable` switches the extension on.
+    That Blender still starts with factory settings: call `tools.blender.enable` to enable the extension.
     """
     variables = {"PYTHONPATH": str(ROOT), **blender.variables(folder)}
     code = (
@@ -44,7 +44,7 @@ def install(interpreter: Path, package: Path, folder: Path) -> dict[str, str]:
 
 
 def _sources() -> Iterator[Path]:
-    """The files that the zip holds."""
+    """Yield the files that the zip contains."""
     yield from (ROOT / name for name in TOP_LEVEL)
     for path in (ROOT / "ik_addon").rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:

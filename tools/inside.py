@@ -1,4 +1,4 @@
-"""What runs in the Blender of a window, see `tools/window.py`: setting the scene for tests and pictures."""
+"""Set the scene for tests and pictures, inside the Blender of a window: see `tools/window.py`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from mathutils import Euler, Vector
 REPOSITORY = "user_default"
 PACKAGE = f"bl_ext.{REPOSITORY}.ik_addon"
 
-# Options of operators and of the view that differ from version to version, or that the types of bpy do not know.
+# Operator and view options that differ between versions, or that bpy's type stubs do not know.
 OPERATORS: Any = bpy.ops
 
 
 def install(package: str) -> bool:
-    """Install the extension's zip as a user does; whether it is enabled then."""
+    """Install the extension's zip as a user would; return whether it is now enabled."""
     addon_utils = importlib.import_module("addon_utils")
     addon_utils.enable("bl_pkg")
     OPERATORS.extensions.package_install_files(filepath=package, repo=REPOSITORY, enable_on_install=True)
-    bpy.context.preferences.system.viewport_aa = "OFF"  # a screen without a graphics card draws three times as fast
+    bpy.context.preferences.system.viewport_aa = "OFF"  # without a graphics card this draws three times as fast
     return is_enabled()
 
 
@@ -31,7 +31,7 @@ def is_enabled() -> bool:
 
 
 def viewport() -> dict[str, Any]:
-    """The largest 3D viewport, as `temp_override` wants it."""
+    """Return the largest 3D viewport, as keyword arguments for `temp_override`."""
     window = bpy.context.window_manager.windows[0]
     areas = [area for area in window.screen.areas if area.type == "VIEW_3D"]
     area = max(areas, key=lambda area: area.width * area.height)
@@ -40,12 +40,12 @@ def viewport() -> dict[str, Any]:
 
 
 def new_file() -> None:
-    """An empty scene in a window as Blender comes with, as File > New."""
+    """Open an empty scene in Blender's default window, as File > New does."""
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True, load_ui=True)
 
 
 def metarig() -> None:
-    """A human metarig in Pose Mode, seen from the front, its left forearm active."""
+    """Add a human metarig in Pose Mode, seen from the front, with its left forearm active."""
     OPERATORS.preferences.addon_enable(module="rigify")
     with bpy.context.temp_override(**viewport()):
         OPERATORS.object.armature_human_metarig_add()
@@ -54,14 +54,14 @@ def metarig() -> None:
         look_from_front(bpy.context.object)
         activate("forearm.L")
         bpy.ops.ed.undo_push(message="Metarig")
-    # Rigify leaves a handler behind, which complains of each file that is opened from then on.
+    # Rigify leaves a handler behind that fails on every file opened from then on.
     opened: Any = bpy.app.handlers.load_post
     for handler in [handler for handler in opened if handler.__module__.startswith("rigify")]:
         opened.remove(handler)
 
 
 def look_from_front(ob: bpy.types.Object) -> None:
-    """Turn and move the viewport so that all of an object is in its left two thirds."""
+    """Turn and move the viewport so that the whole object is in its left two thirds."""
     view = viewport()["area"].spaces.active.region_3d
     corners = [ob.matrix_world @ Vector(corner) for corner in ob.bound_box]
     low, high = (Vector([end(values) for values in zip(*corners, strict=True)]) for end in (min, max))
@@ -75,7 +75,7 @@ def activate(bone: str, select: bool = True) -> None:
     """Make a bone of the active armature the active one, and select it alone or nothing."""
     ob: Any = bpy.context.view_layer.objects.active  # a window that has just opened a file has no context.object
     for other in ob.pose.bones:
-        # Since 5.0 a pose bone is selected, not its bone.
+        # From 5.0 on, the pose bone holds the selection rather than its bone.
         (other if hasattr(other, "select") else other.bone).select = select and other.name == bone
     ob.data.bones.active = ob.data.bones[bone]
 

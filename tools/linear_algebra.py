@@ -1,7 +1,7 @@
-"""What numpy multiplies matrices with: `python -m tools.linear_algebra` says it in one word.
+"""The library that numpy multiplies matrices with: `python -m tools.linear_algebra` prints it as one word.
 
-The wheels of numpy bring OpenBLAS, which has other kernels for each family of processors: they sum in other orders, and
-so round differently. What works with those of the developer's processor may not work with those of a user's.
+numpy's wheels bring OpenBLAS, which has different kernels for each family of processors: they sum in different orders,
+so they round differently. What works on the developer's processor may fail on a user's.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from typing import Any
 from tools.environments import ROOT, ToolError
 
 CHOICE = "OPENBLAS_CORETYPE"
-"""The variable that chooses kernels; OpenBLAS reads it when numpy is imported, and ignores names it does not know."""
+"""The variable that chooses kernels. OpenBLAS reads it when numpy is imported, and ignores names it does not know."""
 KERNELS = {"Prescott": ("Prescott", "Katmai"), "Haswell": ("Haswell",)}
-"""Kernels under which the solvers have to work, with the names that OpenBLAS gives them.
+"""The kernels that the solvers must work with, with OpenBLAS's names for them.
 
-Those of Prescott are what older versions fall back to on processors that they do not know; those of Haswell, which need
-AVX2, are what most processors of users get.
+Older versions fall back to Prescott on processors they do not know; most users' processors get Haswell, which needs
+AVX2.
 """
 NONE = "none"
-"""The word for a numpy that has nothing but its own linear algebra."""
+"""The word for a numpy that has only its own linear algebra."""
 PATIENCE = 60
-"""Seconds that a numpy gets to say what it uses."""
+"""Seconds that numpy gets to report what it uses."""
 
 
 def in_use() -> str:
-    """The kernels that this process uses, `NONE`, or the name of the library where that has no kernels to choose."""
+    """Return the kernels that this process uses, `NONE`, or the name of a library without a choice of kernels."""
     import numpy as np
 
-    # Processors that cannot run the kernels end the process here.
+    # A processor that cannot run the kernels ends the process here.
     np.ones((64, 64)) @ np.ones((64, 64)) @ np.ones(64)
     for library in _openblas(Path(np.__file__).parent):
         for name in ("openblas_get_corename", "openblas_get_corename64_"):
@@ -48,14 +48,14 @@ def in_use() -> str:
 
 
 def _openblas(numpy: Path) -> Iterator[ctypes.CDLL]:
-    """The OpenBLAS that a wheel of numpy has brought, which is loaded already."""
+    """Yield the OpenBLAS that came with the numpy wheel, already loaded."""
     for folder in (numpy.parent / "numpy.libs", numpy / ".dylibs", numpy / ".libs"):
         for file in folder.glob("*openblas*"):
             yield ctypes.CDLL(str(file))
 
 
 def ask(interpreter: Path, kernels: str = "") -> str | None:
-    """What the numpy of `interpreter` uses, asked for `kernels` if any; None where it cannot run those."""
+    """Return what the numpy of `interpreter` uses, with `kernels` requested if given; None if it cannot run them."""
     command = [str(interpreter), "-m", "tools.linear_algebra"]
     asked = {**os.environ, CHOICE: kernels}
     answer = subprocess.run(command, cwd=ROOT, env=asked, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -65,7 +65,7 @@ def ask(interpreter: Path, kernels: str = "") -> str | None:
 
 
 def why_not(interpreter: Path, kernels: str) -> str | None:
-    """Why the numpy of `interpreter` cannot use some of `KERNELS` on this machine, None where it can."""
+    """Return why the numpy of `interpreter` cannot use some of `KERNELS` on this machine, or None if it can."""
     used = ask(interpreter, kernels)
     if used is None:
         return f"this processor cannot run the {kernels} kernels"

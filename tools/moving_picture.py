@@ -1,6 +1,6 @@
-"""Renders the moving picture of the README, the demo solved live: part of `python3 tools/dev.py pictures`.
+"""Render the README's animated picture, the demo solved live: part of `python3 tools/dev.py pictures`.
 
-Needs no window: Cycles renders on the CPU, some minutes long.
+Needs no window: Cycles renders on the CPU, for some minutes.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tools.environments import ROOT
 PICTURE = ROOT / "docs" / "images" / "demo.png"
 WIDTH, HEIGHT = 360, 405
 STEP = 2
-"""Every how many frames one is shown."""
+"""Frame interval between the pictures."""
 COLOURS = 96
 TOLERANCE = 8
-"""Of 255: what changes less is noise."""
+"""Changes up to this value, of 255, are noise."""
 
 
 def render(frames: range, samples: int, size: tuple[int, int] = (WIDTH, HEIGHT)) -> NDArray[np.uint8]:
-    """Render frames of the scene; return their pixels (count, height, width, 3), the first row at the top."""
+    """Render frames of the scene; return their pixels (count, height, width, 3), top row first."""
     scene = bpy.context.scene
     scenery.crop(*size)
     scene.cycles.samples = samples
@@ -52,7 +52,7 @@ def main() -> None:
     rig = demo.new_scene()
     demo.set_live(rig, True)
     demo.dress(rig)
-    # The last frame is the first one again.
+    # The last frame repeats the first.
     frames = range(demo.FRAMES[0], demo.FRAMES[-1], STEP)
     milliseconds = round(1000 * STEP / bpy.context.scene.render.fps)
     file = animated_png.encode(render(frames, options.samples), milliseconds, COLOURS, TOLERANCE)

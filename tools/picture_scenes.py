@@ -1,4 +1,4 @@
-"""What `tools/window_pictures.py` shows: runs in the Blender of a window, see `tools.window.Inside`."""
+"""Scenes for `tools/window_pictures.py`, set up inside the Blender of a window: see `tools.window.Inside`."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ LIMITS = {
     "upper_arm.L": {"x": (-80, 60), "z": (-40, 70), "y": (-45, 60)},
     "forearm.L": {"x": (0, 130), "z": (0, 0), "y": (-60, 20)},
 }
-"""Degrees, by bone and axis."""
+"""Limits in degrees, by bone and axis."""
 GOALS = {
     "shin.R": (-0.05, -0.35, 0.3),
     "forearm.R": (-0.3, -0.2, 0.25),
     "shin.L": (0.0, 0.0, 0.0),
     "forearm.L": (-0.22, -0.16, 0.1),
 }
-"""How far the targets are moved, by tip."""
+"""Offsets of the targets, by tip."""
 
 _TURNS = itertools.count()
 
 
 def begin(open_panels: Sequence[str]) -> None:
-    """An empty file in which these panels of the tab, named by their labels, will be open."""
+    """Open an empty file in which the tab's panels with these labels will be open."""
     registration: Any = sys.modules[f"{PACKAGE}.ik_addon.registration"]
     panels = [cls for cls in registration.CLASSES if issubclass(cls, bpy.types.Panel) and hasattr(cls, "bl_category")]
     labels = {panel.bl_label for panel in panels}
     unknown = set(open_panels) - labels
     if unknown:
         raise LookupError(f"No panel is called {unknown}; there are {labels}.")
-    # Blender has no function that opens a panel, but takes one whose name it never saw as the class says.
+    # Blender cannot open a panel from Python. But a panel with a label it has not seen before opens as its class says.
     turn = next(_TURNS)
     for panel in reversed(panels):
         bpy.utils.unregister_class(panel)
@@ -54,7 +54,7 @@ def begin(open_panels: Sequence[str]) -> None:
 
 
 def open_sample(path: str, bone: str, frame: int, mode: str) -> None:
-    """Open a sample in the current window, its armature active in a mode."""
+    """Open a sample in the current window, with its armature active in a mode."""
     bpy.ops.wm.open_mainfile(filepath=path, load_ui=False)
     bpy.context.scene.frame_set(frame)
     rig = next(ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE")
@@ -68,7 +68,7 @@ def open_sample(path: str, bone: str, frame: int, mode: str) -> None:
 
 
 def look(turn: Sequence[float], place: Sequence[float], distance: float) -> None:
-    """Look at a place, without what Blender draws besides bones and meshes."""
+    """Point the view at a place, showing only bones and meshes."""
     view = viewport()["area"].spaces.active
     view.show_region_toolbar = view.show_region_tool_header = view.show_gizmo_navigate = False
     overlay = view.overlay
@@ -98,7 +98,7 @@ def select_goal(tip: str) -> None:
 
 
 def four_chains() -> None:
-    """Four chains on the metarig, that of the left arm with limits, that of the right arm out of reach."""
+    """Add four chains to the metarig: the left arm has limits, the right arm is out of reach."""
     rig = bpy.context.object
     for tip, offset in GOALS.items():
         activate(tip)
@@ -118,7 +118,7 @@ def four_chains() -> None:
 
 
 def hinder() -> None:
-    """Let a constraint fight the chain of the two-bone arm."""
+    """Let a constraint conflict with the chain of the two-bone arm."""
     bone = bpy.context.object.pose.bones["upper_arm"]
     bone.constraints.new("COPY_ROTATION").target = bpy.data.objects["Pole"]
     bpy.context.view_layer.update()

@@ -1,6 +1,6 @@
-"""Renders the pictures of the guide's page on posing: part of `python3 tools/dev.py pictures`.
+"""Render the pictures of the guide's page on posing: part of `python3 tools/dev.py pictures`.
 
-Needs no window: Cycles renders on the CPU, some minutes long. The samples are posed from the goals beside them.
+Needs no window: Cycles renders on the CPU, for some minutes. The samples are posed from the goal objects in them.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tools.environments import ROOT
 
 IMAGES = ROOT / "docs" / "images"
 SIZE = 330, 330
-"""Of a picture, in pixels."""
+"""Size of a picture, in pixels."""
 STEP = 2
-"""Every how many frames one is shown."""
+"""Frame interval between the pictures."""
 RATE = 12
-"""Pictures a second."""
+"""Pictures per second."""
 HAND = "hand.L"
 AWAY = Vector((-0.3, -0.6, -0.55))
-"""Where the hand goes from rest, beside Auto IK and constraints."""
+"""Offset of the hand from rest, in the comparison with Auto IK and constraints."""
 
 
 def opened(name: str) -> bpy.types.Object:
@@ -42,12 +42,12 @@ def opened(name: str) -> bpy.types.Object:
 
 
 def goal(place: Vector) -> bpy.types.Object:
-    """A ball where a bone should go."""
+    """Add a ball where a bone should go."""
     return scenery.ball("Goal", 0.075, place, scenery.material("Goal", (0.8, 0.05, 0.03)))
 
 
 def moving(name: str, samples: int) -> bytes:
-    """A sample posed from its goals, frame by frame."""
+    """Render a sample posed from its goals, frame by frame."""
     opened(name)
     goals = sample_pictures.SAMPLES / f"{name}.json"
     command = importlib.import_module(f"{blender.PACKAGE}.ik_addon.posing.command")
@@ -63,27 +63,27 @@ def moving(name: str, samples: int) -> bytes:
 
 
 def by_pose_body(_rig: bpy.types.Object) -> None:
-    """With the pins of the sample."""
+    """Pose with the sample's pins."""
     operators: Any = bpy.ops
     operators.ik_addon.pose_body(bone=HAND, offset=AWAY)
 
 
 def by_auto_ik(rig: bpy.types.Object) -> None:
-    """With Blender's Move."""
+    """Pose with Blender's Move."""
     way = AutoIK(rig)
     way.grab(HAND)
     way.move(AWAY)
 
 
 def by_constraints(rig: bpy.types.Object) -> None:
-    """With IK constraints on arms and legs."""
+    """Pose with IK constraints on arms and legs."""
     way = Constraints(rig)
     way.grab(HAND)
     way.move(AWAY)
 
 
 def beside(pose: Callable[[bpy.types.Object], None], samples: int) -> NDArray[np.float32]:
-    """The human with its hand sent somewhere in one way; pixels (height, width, 4)."""
+    """Render the human with its hand moved in one of these ways; return the pixels (height, width, 4)."""
     rig = opened("posing_human")
     goal(rig.matrix_world @ rig.pose.bones[HAND].head + AWAY)
     pose(rig)

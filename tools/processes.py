@@ -1,4 +1,4 @@
-"""Starting a process that must not outlast its time."""
+"""Start a process with a time limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import IO
 from tools.environments import ROOT
 
 TIME_LIMIT = 20 * 60
-"""Seconds that a process gets."""
+"""Default time limit, in seconds."""
 
 
 def run(
@@ -20,9 +20,9 @@ def run(
     stderr: int | None = None,
     limit: int | None = TIME_LIMIT,
 ) -> int | None:
-    """Run `command` in the project's root and return its exit code, None where its time was up and it was ended.
+    """Run `command` in the project's root and return its exit code, or None if it ran out of time and was ended.
 
-    Settings of the developer's own Blender are kept from it, and `variables` are added to its environment.
+    The developer's own Blender settings are kept out of its environment, and `variables` are added.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("BLENDER_")}
     environment = {**kept, **(variables or {})}

@@ -1,7 +1,7 @@
-"""How far runs of pytest are, told while they last.
+"""Report the progress of pytest runs while they last.
 
-Each run loads this module as a plugin, which notes in a file what the run does; a `Watch` reads those files and prints
-a line for each run every few seconds, and each failure at once.
+Each run loads this module as a plugin, which logs to a file what the run does. A `Watch` reads those files, prints a
+line for each run every few seconds, and prints each failure at once.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ if TYPE_CHECKING:
 
 OPTION = "--progress-file"
 EVERY = 10.0
-"""Seconds from one line to the next."""
+"""Seconds between lines."""
 LONG = 30.0
-"""Seconds after which a test is named that has not ended."""
+"""Seconds after which an unfinished test is named."""
 
 
 # ---- in the run
 
 
 def options(file: Path) -> list[str]:
-    """What makes a pytest note in `file` what it does."""
+    """Return the options that make pytest log its progress to `file`."""
     return ["-p", "tools.progress", f"{OPTION}={file}"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let the file be named."""
+    """Add the option that names the file."""
     parser.addoption(OPTION, required=True, type=Path, help="where to note what the run does")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin to note."""
+    """Start the log."""
     path: Path = config.getoption(OPTION)
     config.pluginmanager.register(_Notes(path.open("w", encoding="utf-8", buffering=1)))
 
 
 class _Notes:
-    """Notes a word and a test, or a number, on each line."""
+    """Logs a word and a test, or a number, on each line."""
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file
@@ -71,17 +71,17 @@ class _Notes:
 
 
 def place(file: Path) -> str:
-    """Where the run that notes in `file` is, a sentence after others; empty where it is in no test."""
+    """Return where the run that logs to `file` is, as a sentence to append; empty if it is in no test."""
     run = _Run("", file, EVERY)
     run.read()
     return f" It was in {run.test}; tests still to run: {run.left}." if run.test else ""
 
 
 class Watch:
-    """Says how far runs are, from a thread of its own, between `with` and its end."""
+    """Prints how far runs are from its own thread, for the duration of a `with` statement."""
 
     def __init__(self, every: float = EVERY) -> None:
-        """Say so at intervals of `every` seconds."""
+        """Print every `every` seconds."""
         self._every = every
         self._runs: list[_Run] = []
         self._lock = threading.Lock()
@@ -89,22 +89,22 @@ class Watch:
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> Watch:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        """End."""
+        """Stop the thread."""
         self._over.set()
         self._thread.join()
 
     def begin(self, name: str, file: Path) -> None:
-        """Watch the run that notes in `file`."""
+        """Watch the run that logs to `file`."""
         with self._lock:
             self._runs.append(_Run(name, file, self._every))
 
     def end(self, file: Path) -> None:
-        """Watch it no longer, but say what it noted last."""
+        """Stop watching it, after printing its last entries."""
         with self._lock:
             for run in [run for run in self._runs if run.file == file]:
                 run.look(last=True)
@@ -118,7 +118,7 @@ class Watch:
 
 
 class _Run:
-    """What is known of one run."""
+    """State of one run."""
 
     def __init__(self, name: str, file: Path, every: float) -> None:
         self.file = file
@@ -130,11 +130,11 @@ class _Run:
 
     @property
     def left(self) -> int:
-        """How many tests have not ended, without the one that it is in."""
+        """Return how many tests have not ended, without the current one."""
         return self._total - self._ended - bool(self.test)
 
     def look(self, last: bool = False) -> None:
-        """Read what is new; say which tests failed, and how far the run is where that is due or it is the last look."""
+        """Read new entries; print failed tests, and the run's progress if that is due or this is the last look."""
         for failed in self.read():
             print(f"{self._name}: FAILED {failed}", flush=True)
         now = time.monotonic()
@@ -143,7 +143,7 @@ class _Run:
             print(self, flush=True)
 
     def read(self) -> list[str]:
-        """Read what is new, and return which tests have failed since."""
+        """Read new entries, and return the tests that failed since the last call."""
         failed = []
         for word, what in self._news():
             if word == "total":
@@ -163,7 +163,7 @@ class _Run:
         with self.file.open("rb") as file:
             file.seek(self._read)
             text = file.read()
-        # The last line may not be there as a whole.
+        # The last line may be incomplete.
         whole = text[: text.rfind(b"\n") + 1]
         self._read += len(whole)
         lines = (line.partition(" ") for line in whole.decode(errors="replace").split("\n")[:-1])

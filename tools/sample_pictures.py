@@ -1,6 +1,6 @@
-"""Renders one picture of all sample files for the README: part of `python3 tools/dev.py pictures`.
+"""Render one picture of all sample files for the README: part of `python3 tools/dev.py pictures`.
 
-Needs no window: Cycles renders on the CPU. The samples are opened as they are, with the extension solving them live.
+Needs no window: Cycles renders on the CPU. The samples are opened unchanged, and the extension solves them live.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from tools.environments import ROOT
 SAMPLES = ROOT / "sample_blends"
 SHEET = ROOT / "docs" / "images" / "samples.jpg"
 WIDTH, HEIGHT = 320, 270
-"""Of one cell, in pixels."""
+"""Size of one cell, in pixels."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is shown of a sample."""
+    """How a sample is shown."""
 
     name: str
     frame: int
     cells: int = 1
-    """How many cells wide it is."""
+    """Width in cells."""
     zoom: float = 1.0
     shift: tuple[float, float] = (0.0, 0.0)
-    """Of the camera, to the right and up."""
+    """Camera shift to the right and up."""
 
 
 ROWS = (
@@ -91,7 +91,7 @@ def main() -> None:
     blender.enable()
     with tempfile.TemporaryDirectory() as folder:
         rows = [np.concatenate([picture(cell, options.samples, Path(folder)) for cell in row], axis=1) for row in ROWS]
-    # Blender's rows of pixels begin at the bottom.
+    # Blender's rows of pixels start at the bottom.
     save(np.concatenate(rows[::-1], axis=0), options.output)
     print(f"Rendered {options.output.name}, {options.output.stat().st_size // 1024} kB")
 

@@ -1,4 +1,4 @@
-"""Something to look at: bodies on bones, balls, a floor, light and a camera, for the demo and the samples."""
+"""Scenery for the demo and the samples: bodies on bones, balls, a floor, lights and a camera."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Colour = tuple[float, float, float]
 Point = Sequence[float]
 
 SEGMENTS = 24
-"""Corners of a ring around a bone."""
+"""Vertices of a ring around a bone."""
 CAP_RINGS = 5
 """Rings of a half sphere."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one bone looks like: a cone with round ends."""
+    """The shape of one bone: a cone with round ends."""
 
     bone: str
     head: float
@@ -30,25 +30,25 @@ class Part:
     """Radius at its tail."""
     material: bpy.types.Material
     width: float = 1.0
-    """Factor along the bone's X axis, for what is wider than it is deep."""
+    """Factor along the bone's X axis, for parts that are wider than deep."""
     span: float = 1.0
-    """How much of the bone's length the cone takes, from the head on."""
+    """Share of the bone's length that the cone covers, starting at the head."""
 
 
 def material(name: str, colour: Colour, roughness: float = 0.45, glow: float = 0.0) -> bpy.types.Material:
-    """A plain material, linear RGB."""
+    """Make a plain material; colours are linear RGB."""
     made = bpy.data.materials.new(name)
     shader = _nodes(made).nodes["Principled BSDF"]
     shader.inputs["Base Color"].default_value = (*colour, 1.0)
     shader.inputs["Roughness"].default_value = roughness
     shader.inputs["Emission Color"].default_value = (*colour, 1.0)
     shader.inputs["Emission Strength"].default_value = glow
-    made.diffuse_color = (*colour, 1.0)  # what the solid view shows
+    made.diffuse_color = (*colour, 1.0)  # shown by solid shading
     return made
 
 
 def body(rig: bpy.types.Object, parts: Sequence[Part]) -> bpy.types.Object:
-    """One mesh that shows bones as they stand: each part follows its bone alone."""
+    """Make one mesh that shows the bones in their current pose; each part follows its bone alone."""
     points: list[Vector] = []
     faces: list[tuple[int, ...]] = []
     slots: list[int] = []
@@ -75,7 +75,7 @@ def body(rig: bpy.types.Object, parts: Sequence[Part]) -> bpy.types.Object:
 
 
 def ball(name: str, radius: float, location: Point, look: bpy.types.Material) -> bpy.types.Object:
-    """A ball, for example as a target."""
+    """Make a ball, for example to show a target."""
     rings = 2 * CAP_RINGS
     points = [Vector((0.0, 0.0, -radius)), Vector((0.0, 0.0, radius))]
     for ring in range(1, rings):
@@ -88,7 +88,7 @@ def ball(name: str, radius: float, location: Point, look: bpy.types.Material) ->
 
 
 def box(name: str, size: Point, location: Point, look: bpy.types.Material) -> bpy.types.Object:
-    """A box with slightly rounded edges."""
+    """Make a box with slightly rounded edges."""
     x, y, z = (0.5 * side for side in size)
     points = [Vector((sx * x, sy * y, sz * z)) for sx in (-1, 1) for sy in (-1, 1) for sz in (-1, 1)]
     faces = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
@@ -103,7 +103,7 @@ def box(name: str, size: Point, location: Point, look: bpy.types.Material) -> bp
 
 
 def stage(eye: Point, look_at: Point, lens: float = 50.0, ground: float = 0.0) -> None:
-    """A floor at the height `ground`, light, a camera at `eye`, and render settings that need no GPU."""
+    """Add a floor at height `ground`, lights and a camera at `eye`, and render settings that need no GPU."""
     scene = bpy.context.scene
     floor = _mesh(
         "Floor",
@@ -128,14 +128,14 @@ def stage(eye: Point, look_at: Point, lens: float = 50.0, ground: float = 0.0) -
     scene.cycles.use_denoising = False  # not every build of Blender has the denoiser
     scene.cycles.max_bounces = 1
     scene.cycles.samples = 24
-    scene.render.dither_intensity = 0.0  # its noise would make the files thrice as large
+    scene.render.dither_intensity = 0.0  # its noise would triple the size of the files
     scene.render.image_settings.compression = 90
     scene.render.resolution_x, scene.render.resolution_y = 960, 540
     scene.view_settings.view_transform = "Standard"
 
 
 def crop(width: int, height: int) -> None:
-    """Render so many pixels: the picture keeps its height and is cut off at the sides."""
+    """Render at this size in pixels: the picture keeps its height and is cropped at the sides."""
     render, camera = bpy.context.scene.render, bpy.context.scene.camera.data
     camera.sensor_fit = "VERTICAL"
     camera.sensor_height = camera.sensor_width * render.resolution_y / render.resolution_x
@@ -158,7 +158,7 @@ def _aimed(eye: Point, look_at: Point) -> Any:
 
 
 def _nodes(owner: Any) -> Any:
-    if owner.node_tree is None:  # newer versions make it with the owner and deprecate the switch
+    if owner.node_tree is None:  # newer versions create it with its owner and deprecate the switch
         owner.use_nodes = True
     return owner.node_tree
 
@@ -180,7 +180,7 @@ def _circle() -> list[tuple[float, float]]:
 
 
 def _rings_to_faces(rings: int) -> list[tuple[int, ...]]:
-    """Faces between rings about a line, closed by points 0 (before the first ring) and 1 (after the last)."""
+    """Return the faces between rings around a line, closed by points 0 (before the first) and 1 (after the last)."""
     faces: list[tuple[int, ...]] = []
     for i in range(SEGMENTS):
         j = (i + 1) % SEGMENTS
@@ -193,8 +193,8 @@ def _rings_to_faces(rings: int) -> list[tuple[int, ...]]:
 
 
 def _capsule(length: float, part: Part) -> tuple[list[Vector], list[tuple[int, ...]]]:
-    """Points and faces of a part in its bone's own space, where the bone lies along Y."""
-    # Half a sphere before the head, half a sphere after the tail, each without its pole.
+    """Return the points and faces of a part in its bone's own space, where the bone lies along Y."""
+    # Half a sphere before the head and half a sphere after the tail, each without its pole.
     angles = [0.5 * math.pi * (ring / CAP_RINGS) for ring in range(1, CAP_RINGS + 1)]
     profile = [(-part.head * math.cos(a), part.head * math.sin(a)) for a in angles]
     profile += [(length + part.tail * math.cos(a), part.tail * math.sin(a)) for a in reversed(angles)]

@@ -1,7 +1,7 @@
 """The extension's version, in every place that names it.
 
-`python3 tools/dev.py version` prints it; `version 0.3.0` begins a version: it is written everywhere, and gets a section
-in CHANGELOG.md that says "Unreleased"; `version 0.3.0 2027-01-31` dates that section: from then on it is released.
+`python3 tools/dev.py version` prints it. `version 0.3.0` begins a version: writes it everywhere, and adds a section
+headed "Unreleased" to CHANGELOG.md. `version 0.3.0 2027-01-31` dates that section: the version is then released.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ PLACES = (
     ("README.md", ZIP),
     ("docs/command_line.md", ZIP),
 )
-"""Files that name the current version, and how; their first group is the number."""
+"""Files that name the current version, with patterns whose first group is the number."""
 CHANGELOG = "CHANGELOG.md"
 UNRELEASED = "Unreleased"
 SECTION = rf"^## \[({SEMANTIC})\] - (\d{{4}}-\d{{2}}-\d{{2}}|{UNRELEASED})$"
-"""Number and date of a section of the changelog, the newest first."""
+"""Number and date of a changelog section."""
 
 
 def current(root: Path = ROOT) -> str:
-    """The version, as the manifest says.
+    """Return the version in the manifest.
 
     Raises:
         ToolError: the manifest has none.
     """
-    # tomllib is not in every Python that may start the tools.
+    # Not every Python that may start the tools has tomllib.
     path, pattern = PLACES[0]
     found = re.search(pattern, _read(root / path), re.MULTILINE)
     if not found:
@@ -44,21 +44,21 @@ def current(root: Path = ROOT) -> str:
 
 
 def sections(root: Path = ROOT) -> list[tuple[str, str]]:
-    """Number and date, or "Unreleased", of each version in the changelog, the newest first."""
+    """Return the number and date, or "Unreleased", of each version in the changelog, newest first."""
     return re.findall(SECTION, _read(root / CHANGELOG), re.MULTILINE)
 
 
 def released(root: Path = ROOT) -> list[str]:
-    """The versions that the changelog dates, the newest first."""
+    """Return the versions that have a date in the changelog, newest first."""
     return [number for number, date in sections(root) if date != UNRELEASED]
 
 
 def write(number: str, date: str = UNRELEASED, root: Path = ROOT) -> list[str]:
-    """Make `number` the current version, released on `date`; return the files that were changed.
+    """Make `number` the current version, released on `date`; return the changed files.
 
     Raises:
-        ToolError: number or date are none, the version was released before, or a place does not name a version. Then
-            nothing is changed.
+        ToolError: number or date are malformed, the version has been released already, or a file does not name a
+            version. Nothing is changed then.
     """
     _check(number, date, root)
     texts = {}
@@ -74,7 +74,7 @@ def write(number: str, date: str = UNRELEASED, root: Path = ROOT) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the version, or write the one that `arguments` name."""
+    """Print the version, or write the one in `arguments`."""
     if not arguments:
         print(current())
         return 0
@@ -103,7 +103,7 @@ def _with_number(found: re.Match[str], number: str) -> str:
 
 
 def _with_section(text: str, number: str, date: str) -> str:
-    """The changelog with a section for `number`, dated `date`."""
+    """Return the changelog with a section for `number`, dated `date`."""
     heading = f"## [{number}] - {date}"
     own = re.compile(rf"^## \[{re.escape(number)}\] - .*$", re.MULTILINE)
     if own.search(text):

@@ -1,8 +1,8 @@
-"""The real program, with and without a window: what drives it is not part of the project.
+"""Start the real program, with and without a window. The driver that controls it is not part of the project.
 
 The driver is a folder, named by BLENDER_WINDOW_RUNNER or `../shared/blenderbox` beside the project. Its `setup.sh`
-makes a Blender of a suite ready, its `blender-run` starts that, and `Session` of its `gui_drive.py` opens it in a
-virtual screen, moves its mouse, types, takes screenshots, and runs Python inside of it.
+prepares a Blender of a suite, and its `blender-run` starts it. `Session` in its `gui_drive.py` opens that Blender in a
+virtual screen, moves the mouse, types, takes screenshots, and runs Python inside it.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from tools.environments import ROOT, ToolError, locked
 RUNNER = "BLENDER_WINDOW_RUNNER"
 SUITE = "BLENDER_WINDOW_SUITE"
 SUITES = ("sid", "trixie")
-"""Where Blenders come from, the newest first."""
+"""The suites that Blenders come from, newest first."""
 SIZE = "1280x860x24"
-"""Of the window: width, height, bits of colour. It is drawn without a graphics card, so small is fast."""
+"""Width, height and colour depth of the window. It is drawn without a graphics card, so a small one is fast."""
 PATIENCE = 600
-"""Seconds that a Blender without a window gets."""
+"""Time limit in seconds of a Blender without a window."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A Blender that is ready to be started."""
+    """A Blender that is ready to start."""
 
     driver: Path
     suite: str
     version: str
 
     def run(self, user: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run it without a window, with a folder for the user's files, until it ends."""
+        """Run it without a window until it ends, with a folder for user files."""
         return _run(self.driver, self.suite, user, *arguments)
 
     def ask(self, user: Path, file: Path, module: Path, function: str, *arguments: Any) -> Any:
         """Call a function of a module, as `Inside` does, in a Blender without a window that has opened a file.
 
         Raises:
-            ToolError: the function, or Blender, failed; the message is what it printed.
+            ToolError: the function or Blender failed; the message is the output.
         """
         mark = "The answer is "
         code = (
@@ -61,11 +61,11 @@ class Program:
 
     @contextmanager
     def opened(self, user: Path, size: str = SIZE) -> Iterator[Any]:
-        """Open it in a window of its own, with a folder for the user's files; gives the driver's `Session`."""
+        """Open it in a window of its own, with a folder for user files; yields the driver's `Session`."""
         if str(self.driver) not in sys.path:
             sys.path.insert(0, str(self.driver))
         gui_drive: Any = importlib.import_module("gui_drive")
-        # The driver keeps its files in the project's folder, where two sessions would be in each other's way.
+        # The driver keeps its files in the project's folder, where two sessions would interfere with each other.
         with (
             locked(ROOT / "build" / "window.lock"),
             gui_drive.Session(str(ROOT), suite=self.suite, user=str(user), size=size) as session,
@@ -74,15 +74,15 @@ class Program:
 
 
 class Inside:
-    """The functions of a module, to be called in the Blender of a session: arguments and results must be plain data."""
+    """Calls the functions of a module in the Blender of a session. Arguments and results must be plain data."""
 
     def __init__(self, session: Any, module: Path) -> None:
-        """Make the module, and the project's `tools`, known to that Blender."""
+        """Make the module, and the project's `tools`, available in that Blender."""
         self._session, self._name = session, module.stem
         session.call(f"import sys\nsys.path[:0] = {_folders(module)}")
 
     def __getattr__(self, function: str) -> Callable[..., Any]:
-        """A function of the module."""
+        """Return a function of the module."""
 
         def call(*arguments: Any) -> Any:
             name = self._name
@@ -96,7 +96,7 @@ def _folders(module: Path) -> list[str]:
 
 
 def driver() -> Path:
-    """The folder of the driver.
+    """Return the driver's folder.
 
     Raises:
         ToolError: there is none.
@@ -110,15 +110,15 @@ def driver() -> Path:
 
 
 def chosen() -> dict[str, str]:
-    """The environment variables that choose a driver and a Blender."""
+    """Return the environment variables that choose a driver and a Blender."""
     return {name: os.environ[name] for name in (RUNNER, SUITE) if name in os.environ}
 
 
 def program(user: Path) -> Program:
-    """The newest Blender that the driver has ready, or that of the suite which BLENDER_WINDOW_SUITE names.
+    """Return the newest Blender that the driver has ready, or the one of the suite named by BLENDER_WINDOW_SUITE.
 
     Args:
-        user: a folder for the user's files, to try it.
+        user: a folder for user files, to try it with.
 
     Raises:
         ToolError: there is none.

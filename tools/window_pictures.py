@@ -1,7 +1,7 @@
-"""Take the pictures of the window for the documentation: `python3 tools/window_pictures.py [NAME ...]`.
+"""Take the documentation's pictures of the window: `python3 tools/window_pictures.py [NAME ...]`.
 
-`make pictures` does it, too. Each NAME is one of the functions at the end; without them all pictures are taken. Needs a
-driver, see `tools/window.py`, and ImageMagick. Look at every picture: what looks wrong there is wrong for the user.
+`make pictures` does it too. Each NAME is one of the functions at the end; without any, all pictures are taken. Needs a
+driver, see `tools/window.py`, and ImageMagick. Look at every picture: what looks wrong there looks wrong to the user.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-# Started as a script, Python looks for imports beside this file; `tools` is one folder up.
+# A script finds imports only beside itself; the package `tools` is one folder up.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tools import extension, window
@@ -25,13 +25,13 @@ PICTURES = ROOT / "docs" / "images"
 SCREEN = "1600x1000x24"
 WIDTH = 1000
 FIRST = ("Chains", "Active Chain")
-"""The panels that are open for a new user."""
+"""The panels that a new user finds open."""
 ARM_VIEW = (1.45, 0.0, 0.35), (0.42, 0.0, 1.32), 1.75
-"""Turn, place and distance of the view of the metarig's left arm."""
+"""Rotation, centre and distance of the view of the metarig's left arm."""
 
 
 class Studio:
-    """A Blender in a window, and what is done with it for a picture."""
+    """A Blender in a window, with the steps that lead to a picture."""
 
     def __init__(self, session: Any) -> None:
         """Take over a session of the driver."""
@@ -39,7 +39,7 @@ class Studio:
         self.inside = window.Inside(session, Path(__file__).with_name("picture_scenes.py"))
 
     def begin(self, panels: Sequence[str] = FIRST) -> None:
-        """An empty file, with the extension's tab in front and these panels open in it."""
+        """Open an empty file, with the extension's tab in front and these of its panels open."""
         self.inside.begin(list(panels))
         self.session.idle(1.0)
         self.session.click_tab("IK")
@@ -52,14 +52,14 @@ class Studio:
         view: tuple[Sequence[float], Sequence[float], float],
         panels: Sequence[str] = FIRST,
     ) -> None:
-        """A sample, looked at from near."""
+        """Open a sample, seen from close up."""
         self.begin(panels)
         self.inside.open_sample(str(ROOT / "sample_blends" / f"{name}.blend"), bone, frame, "POSE")
         self.inside.look(*view)
         self.session.idle(1.5)
 
     def arm(self) -> None:
-        """The metarig with its left forearm active, looked at from near."""
+        """Add the metarig with its left forearm active, seen from close up."""
         self.begin()
         self.inside.metarig()
         self.inside.hide_face()
@@ -67,24 +67,24 @@ class Studio:
         self.session.idle(1.0)
 
     def view(self) -> dict[str, int]:
-        """The rectangle of the viewport."""
+        """Return the rectangle of the viewport."""
         found: dict[str, int] = self.session.call("result = rects()['WINDOW']")
         return found
 
     def press(self, operator: str) -> None:
-        """Click a button of the tab."""
+        """Click a button in the tab."""
         self.session.move(*self.session.find_button(operator), settle=0.3)
         self.click()
         self.session.idle(1.0)
 
     def click(self) -> None:
-        """Click where the mouse is, slowly enough for a program that takes long to draw."""
+        """Click at the mouse position, slowly enough for a program that takes long to draw."""
         self.session.x("mousedown", 1)
         time.sleep(0.1)
         self.session.x("mouseup", 1)
 
     def drag(self, x: int, y: int) -> None:
-        """Move what is selected by the mouse, from the middle of the viewport by so many pixels."""
+        """Move the selection with the mouse, by this many pixels from the middle of the viewport."""
         view = self.view()
         start = view["x"] + view["w"] // 2, view["y"] + view["h"] // 2
         self.session.move(*start)
@@ -95,13 +95,13 @@ class Studio:
         self.session.idle(1.0)
 
     def rest_mouse(self) -> None:
-        """Take the mouse out of the sidebar, so that nothing is lit under it."""
+        """Move the mouse out of the sidebar, so that nothing is highlighted under it."""
         view = self.view()
         self.session.move(view["x"] + view["w"] - WIDTH - 100, view["y"] + view["h"] - 40, settle=0.5)
         self.session.idle(0.5)
 
     def take(self, name: str, height: int) -> None:
-        """Save the right upper part of the viewport."""
+        """Save the upper right part of the viewport."""
         view = self.view()
         self.save(name, WIDTH, height, view["x"] + view["w"] - WIDTH, view["y"])
 
@@ -117,7 +117,7 @@ class Studio:
 
 
 def panel(studio: Studio) -> None:
-    """The panel, with an arm of the metarig that has followed its target."""
+    """The panel of a metarig arm that has followed its target."""
     studio.arm()
     studio.press("ik_addon.chain_add")
     studio.inside.select_goal("forearm.L")
@@ -127,7 +127,7 @@ def panel(studio: Studio) -> None:
 
 
 def overlay(studio: Studio) -> None:
-    """What is drawn over the viewport."""
+    """The drawing over the viewport."""
     studio.arm()
     studio.inside.look((1.3, 0.0, 0.5), (0.0, 0.0, 1.2), 2.05)
     studio.inside.four_chains()
@@ -137,14 +137,14 @@ def overlay(studio: Studio) -> None:
 
 
 def add(studio: Studio) -> None:
-    """Before the first chain: a metarig with its left forearm active."""
+    """The state before the first chain: a metarig with its left forearm active."""
     studio.arm()
     studio.rest_mouse()
     studio.take("guide-add", 490)
 
 
 def tool(studio: Studio) -> None:
-    """The tool on the hand of a figure: arrows and dials."""
+    """The tool on a figure's hand: arrows and dials."""
     studio.sample("character", "forearm.L", 30, ((1.3, 0.0, 0.6), (0.92, -0.1, 0.68), 1.6))
     studio.inside.choose_tool("ik_addon.goals")
     studio.rest_mouse()
@@ -168,7 +168,7 @@ def tail(studio: Studio) -> None:
 
 
 def limits(studio: Studio) -> None:
-    """A finger with its limits, and the panel Joint Limits."""
+    """A finger with its limits, and the Joint Limits panel."""
     view = (1.25, 0.0, 0.9), (0.3, 0.55, 0.3), 2.6
     studio.sample("finger_limits", "finger.1", 40, view, ("Chains", "Joint Limits"))
     studio.rest_mouse()
@@ -183,7 +183,7 @@ def tree(studio: Studio) -> None:
 
 
 def tools(studio: Studio) -> None:
-    """The panel Tools, with a rig that was converted."""
+    """The Tools panel, with a converted rig."""
     view = (1.3, 0.0, 0.5), (0.5, 0.0, 0.6), 3.0
     studio.sample("converted", "shin.L", 58, view, ("Chains", "Tools"))
     studio.rest_mouse()
@@ -191,7 +191,7 @@ def tools(studio: Studio) -> None:
 
 
 def small_arm(studio: Studio) -> None:
-    """The two-bone arm while it reaches its target."""
+    """The two-bone arm reaching its target."""
     studio.sample("two_bone_arm", "forearm", 30, ((1.3, 0.0, 0.35), (0.85, 0.0, 0.3), 3.2))
 
 
@@ -215,7 +215,7 @@ def pie(studio: Studio) -> None:
 
 
 def fault(studio: Studio) -> None:
-    """A chain that cannot be solved, with the button that puts it right."""
+    """A chain that cannot be solved, with the button that fixes it."""
     small_arm(studio)
     studio.inside.hinder()
     studio.rest_mouse()
@@ -240,7 +240,7 @@ ALL: tuple[Callable[[Studio], None], ...] = (
 
 @contextmanager
 def opened() -> Iterator[Studio]:
-    """A Blender with the extension, as a new user has it."""
+    """Open a Blender with the extension, as a new user has it."""
     (ROOT / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="pictures-", dir=ROOT / "build") as name:
         folder = Path(name)
@@ -252,7 +252,7 @@ def opened() -> Iterator[Studio]:
 
 
 def main(*chosen: str) -> None:
-    """Take the pictures that are named, or all."""
+    """Take the named pictures, or all of them."""
     known = {take.__name__: take for take in ALL}
     with opened() as studio:
         for name in chosen or known:

@@ -1,4 +1,4 @@
-"""The bones of a body on which others hang."""
+"""Bones of a body that limbs are attached to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def figure_of(addon: Addon, ob: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", RIGS)
-def test_a_limb_is_carried_by_the_trunk(addon: Addon, name: str) -> None:
+def test_a_limb_is_attached_to_the_trunk(addon: Addon, name: str) -> None:
     ob = rigs_named.build(RIGS[name])
     figure, body = figure_of(addon, ob), addon.module("anatomy.body")
     for limb in rigs_named.limbs(RIGS[name], ob):
@@ -29,7 +29,7 @@ def test_a_limb_is_carried_by_the_trunk(addon: Addon, name: str) -> None:
         assert abs(parent_bone.head_local.x) < 1e-6, "it is on neither side"
 
 
-def test_hips_chest_and_head_by_name(addon: Addon) -> None:
+def test_hips_chest_and_head_are_found_by_name(addon: Addon) -> None:
     ob = rigs_named.build(RIGS["Manny"])
     figure, body = figure_of(addon, ob), addon.module("anatomy.body")
 
@@ -43,7 +43,7 @@ def test_hips_chest_and_head_by_name(addon: Addon) -> None:
     assert figure.names[body.head_of(figure)] == "head"
 
 
-def test_bones_that_are_solved_with_it_carry_no_chain(addon: Addon) -> None:
+def test_bones_solved_together_are_skipped(addon: Addon) -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(5), list("abcde"))
     figure, body = figure_of(addon, ob), addon.module("anatomy.body")

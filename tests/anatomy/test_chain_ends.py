@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from tests.conftest import Addon
 
 Tree = dict[str, Any]
-"""Bones by name, with what hangs on each. A name may end in `:LENGTH`."""
+"""Bones by name, each with its children. A name may end in `:LENGTH`."""
 
 
 def build(tree: Tree, parent: str | None = None, ob: bpy.types.Object | None = None) -> bpy.types.Object:
-    """An armature of these bones; what branches spreads out."""
+    """Build an armature of these bones; branches spread out."""
     ob = rigs.armature() if ob is None else ob
     for i, (entry, below) in enumerate(tree.items()):
         name, _, length = entry.partition("=")
@@ -32,7 +32,7 @@ def build(tree: Tree, parent: str | None = None, ob: bpy.types.Object | None = N
 
 
 def row(*names: str, end: Tree | None = None) -> Tree:
-    """Bones in a row, and what hangs on the last."""
+    """Return bones in a row, with `end` as the children of the last one."""
     found = end or {}
     for name in reversed(names):
         found = {name: found}
@@ -40,7 +40,7 @@ def row(*names: str, end: Tree | None = None) -> Tree:
 
 
 def added(ob: bpy.types.Object, active: str) -> list[str]:
-    """The bones of the chain that Add Chain makes, root first; the chain is taken off again."""
+    """Return the bones of the chain that Add Chain makes, root first; the chain is removed again."""
     activate(ob, active)
     assert bpy.ops.ik_addon.chain_add() == {"FINISHED"}
     (tip,) = [bone for bone in ob.pose.bones if bone.ik_addon.is_chain]
@@ -50,7 +50,7 @@ def added(ob: bpy.types.Object, active: str) -> list[str]:
 
 
 def assert_found(ob: bpy.types.Object, chain: Iterable[str], also: Iterable[str] = ()) -> None:
-    """From each bone of a chain, and from those that carry it or hang on it, the chain is found."""
+    """Assert that the chain is found from each of its bones, and from the bones in `also`."""
     for name in (*chain, *also):
         assert added(ob, name) == list(chain), f"from '{name}'"
 
@@ -71,7 +71,7 @@ def metarig() -> Iterator[bpy.types.Object]:
         bpy.app.handlers.load_post.remove(handler)
 
 
-def test_metarig(metarig: bpy.types.Object) -> None:
+def test_metarig_limbs_are_found(metarig: bpy.types.Object) -> None:
     for side in "LR":
         arm = (f"upper_arm.{side}", f"forearm.{side}")
         assert_found(metarig, arm, also=(f"shoulder.{side}", f"hand.{side}"))
@@ -84,7 +84,7 @@ def test_metarig(metarig: bpy.types.Object) -> None:
     assert_found(metarig, ["tongue", "tongue.001", "tongue.002"])
 
 
-def test_mixamo() -> None:
+def test_mixamo_limbs_are_found() -> None:
     fingers = {
         f"mixamorig:LeftHand{name}1": row(*(f"mixamorig:LeftHand{name}{i}=0.2" for i in (2, 3, 4)))
         for name in ("Thumb", "Index")
@@ -101,7 +101,7 @@ def test_mixamo() -> None:
     assert_found(ob, ["mixamorig:Neck", "mixamorig:Head"])
 
 
-def test_unreal() -> None:
+def test_unreal_limbs_are_found() -> None:
     hand = {"index_metacarpal_l=0.3": row("index_01_l=0.2", "index_02_l=0.2", "index_03_l=0.2"), "thumb_01_l=0.2": {}}
     lower = {"hand_l=0.3": hand, "lowerarm_twist_01_l": {}}
     arm = row("clavicle_l", end={"upperarm_l": {"lowerarm_l": lower, "upperarm_twist_01_l": {}}})
@@ -128,11 +128,11 @@ def test_unreal() -> None:
     ],
     ids=["Daz", "Biped", "VRoid", "joints of an arm", "joints of a leg", "Rigify", "leg and knee"],
 )
-def test_limbs_of_other_rigs(names: tuple[str, ...], chain: slice) -> None:
+def test_limbs_of_other_rigs_are_found(names: tuple[str, ...], chain: slice) -> None:
     assert_found(build(row("chest", *names)), names[chain], also=names)
 
 
-# ---- without telling names
+# ---- without meaningful names
 
 
 def test_a_tail_is_found_from_each_of_its_bones() -> None:
@@ -141,12 +141,12 @@ def test_a_tail_is_found_from_each_of_its_bones() -> None:
     assert_found(ob, names)
 
 
-def test_a_tail_on_a_single_hip_bone_begins_after_it() -> None:
+def test_a_tail_on_a_single_hip_bone_begins_after_the_hip() -> None:
     names = ["tail_01", "tail_02", "tail_03"]
     assert_found(build(row("root", *names)), names)
 
 
-def test_a_tail_with_fins_goes_on() -> None:
+def test_a_tail_continues_past_its_fins() -> None:
     names = ["tail1", "tail2", "tail3"]
     assert_found(build({"tail1": {"tail2": {"tail3": {}, "fin.L": {}, "fin.R": {}}}}), names)
 
@@ -156,19 +156,19 @@ def test_bones_of_the_same_name_are_one_chain() -> None:
     assert_found(build(row("lamp", "cable", *names)), names)
 
 
-def test_the_two_long_bones_of_a_nameless_limb() -> None:
+def test_the_two_long_bones_of_a_nameless_limb_are_a_chain() -> None:
     ob = build(row("Bone=0.6", "Bone.001=2", "Bone.002=1.8", "Bone.003=0.5", "Bone.004=0.3"))
     for i in range(5):
         active = f"Bone.00{i}" if i else "Bone"
         assert added(ob, active) == ["Bone.001", "Bone.002"], active
 
 
-def test_a_nameless_tail_that_gets_smaller_stays_whole() -> None:
+def test_a_nameless_tapering_tail_stays_whole() -> None:
     sizes = {"Bone": 1.0, "Bone.001": 0.8, "Bone.002": 0.6, "Bone.003": 0.5, "Bone.004": 0.4}
     assert_found(build(row(*(f"{name}={size}" for name, size in sizes.items()))), list(sizes))
 
 
-def test_branched_hips_end_nameless_legs() -> None:
+def test_branching_hips_end_nameless_legs() -> None:
     ob = build({"Bone": {"Bone.001": {"Bone.002": {}}, "Bone.003": {"Bone.004": {}}, "Bone.005": {}}})
     assert_found(ob, ["Bone.001", "Bone.002"])
     assert_found(ob, ["Bone.003", "Bone.004"])
@@ -180,10 +180,10 @@ def test_arms_end_at_a_nameless_hand() -> None:
     assert_found(build(row("x=1.1", "y", "z=0.3", end=hand)), ["x", "y"], also=["z"])
 
 
-# ---- in the operator
+# ---- the operator
 
 
-def test_numbers_that_are_given_are_kept() -> None:
+def test_given_lengths_and_tips_are_kept() -> None:
     ob = build(row(*(f"tail.{i}" for i in range(6))))
     activate(ob, "tail.3")
     bpy.ops.ik_addon.chain_add(chain_length=3)
@@ -192,8 +192,8 @@ def test_numbers_that_are_given_are_kept() -> None:
     assert ob.pose.bones["tail.5"].ik_addon.is_chain
 
 
-def test_a_number_changed_afterwards_is_kept_and_a_repeat_finds_anew() -> None:
-    """The box at the bottom left runs the operator again with what it had, Repeat Last on another active bone."""
+def test_a_redo_keeps_an_edited_length_and_a_repeat_searches_again() -> None:
+    """Adjust Last Operation reruns the operator with its old values, Repeat Last does so on another active bone."""
     ob = build({"hips": {**row("thigh.L", "shin.L", "foot.L"), **row("thigh.R", "shin.R", "foot.R")}})
     activate(ob, "foot.L")
     bpy.ops.ik_addon.chain_add(tip="shin.L", chain_length=1, found_from="foot.L")
@@ -203,7 +203,7 @@ def test_a_number_changed_afterwards_is_kept_and_a_repeat_finds_anew() -> None:
     assert ob.pose.bones["shin.R"].ik_addon.chain_length == 2
 
 
-def test_the_tip_becomes_active_where_the_chain_would_not_be() -> None:
+def test_the_tip_becomes_active_unless_the_active_bone_is_in_the_chain() -> None:
     ob = build(row("upper_arm", "forearm", "hand"))
     activate(ob, "hand")
     bpy.ops.ik_addon.chain_add()
@@ -214,7 +214,7 @@ def test_the_tip_becomes_active_where_the_chain_would_not_be() -> None:
     assert ob.data.bones.active.name == "upper_arm"
 
 
-def test_the_hand_of_an_arm_that_has_a_chain_belongs_to_it_or_gets_its_own() -> None:
+def test_a_hand_belongs_to_its_arms_chain_or_gets_its_own() -> None:
     ob = build(row("upper_arm", "forearm", "hand"))
     activate(ob, "hand")
     bpy.ops.ik_addon.chain_add()
@@ -227,13 +227,13 @@ def test_the_hand_of_an_arm_that_has_a_chain_belongs_to_it_or_gets_its_own() -> 
     assert ob.pose.bones["hand"].ik_addon.chain_length == 1
 
 
-def test_a_tip_that_is_not_there_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_tip_is_named(capfd: pytest.CaptureFixture[str]) -> None:
     activate(build(row("a", "b")), "a")
     with pytest.raises(RuntimeError, match="'Rig' has no bone 'c'"):
         bpy.ops.ik_addon.chain_add(tip="c")
 
 
-def test_a_chain_may_be_live_at_once() -> None:
+def test_a_chain_can_be_live_at_once() -> None:
     ob = build({"hips": row("thigh.L", "shin.L")})
     before = rigs.pose(ob)
     activate(ob, "shin.L")
@@ -245,14 +245,14 @@ def test_a_chain_may_be_live_at_once() -> None:
     assert abs(rigs.tail(ob, "shin.L") - rigs.position(target)).max() < 1e-5
 
 
-def test_from_a_script_live_stays_as_it_is() -> None:
+def test_a_script_leaves_live_unchanged() -> None:
     ob = build(row("thigh.L", "shin.L"))
     activate(ob, "shin.L")
     bpy.ops.ik_addon.chain_add()
     assert not ob.ik_addon.live
 
 
-def test_one_undo_takes_all_of_it_back() -> None:
+def test_one_undo_removes_everything() -> None:
     ob = build(row("thigh", "shin", "foot"))
     activate(ob, "foot")
     bpy.ops.object.mode_set(mode="POSE")
@@ -275,8 +275,8 @@ def test_words_of_a_name(addon: Addon) -> None:
     assert words("lfemur") == ["femur"]
 
 
-def test_vertebrae_have_no_side(addon: Addon) -> None:
-    """Xsens calls them so."""
+def test_names_of_vertebrae_have_no_side(addon: Addon) -> None:
+    """Xsens names vertebrae like this."""
     assert [addon.module("anatomy.parts").side_of(name) for name in ("L5", "T8", "L_Arm")] == [0, 0, 1]
     limbs: Tree = {f"{side}{bone}": {} for side in ("Left", "Right") for bone in ("UpperArm", "UpperLeg")}
     arms, legs = ({name: own for name, own in limbs.items() if part in name} for part in ("Arm", "Leg"))
@@ -284,8 +284,8 @@ def test_vertebrae_have_no_side(addon: Addon) -> None:
     assert_found(ob, ("L5", "L3", "T12", "T8"), ("Pelvis",))
 
 
-def test_of_a_bone_that_follows_others_the_bones_that_it_follows_get_the_chain() -> None:
-    """A rig for animators beside the skeleton that a game has, with names that only its author knows."""
+def test_a_bone_that_copies_others_gives_the_chain_to_them() -> None:
+    """An animation rig beside a game skeleton, with names that only its author knows."""
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(2), ["control.a", "control.b"])
     rigs.add_bones(ob, rigs.bent(2), ["between.a", "between.b"])
@@ -299,7 +299,7 @@ def test_of_a_bone_that_follows_others_the_bones_that_it_follows_get_the_chain()
         assert added(ob, name) == ["control.a", "control.b"]
 
 
-def test_of_a_bone_that_a_driver_turns_the_bone_of_its_name_in_its_place_gets_it() -> None:
+def test_a_driven_bone_gives_the_chain_to_its_namesake() -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(3), ["tail.1", "tail.2", "tail.3"])
     rigs.add_bones(ob, rigs.bent(3), ["DEF-tail.1", "DEF-tail.2", "DEF-tail.3"])
@@ -310,8 +310,8 @@ def test_of_a_bone_that_a_driver_turns_the_bone_of_its_name_in_its_place_gets_it
         assert added(ob, f"DEF-tail.{i}") == ["tail.1", "tail.2", "tail.3"]
 
 
-def test_a_limb_that_is_stretched_to_something_elsewhere_stays_refused() -> None:
-    """The bone that a forearm points at is no limb that could be posed instead."""
+def test_a_limb_stretched_to_a_bone_elsewhere_is_refused() -> None:
+    """The bone that a forearm points at is not a limb that could be posed instead."""
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(3), ["upper_arm.L", "forearm.L", "hand.L"])
     rigs.add_bones(ob, [(1, 0, 2), (1, 0, 3)], ["control.L"])

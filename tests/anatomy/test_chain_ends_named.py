@@ -1,4 +1,4 @@
-"""Add Chain on rigs as they are published: every bone of a limb gives the same chain."""
+"""Add Chain on rigs as they are published: every bone of a limb leads to the same chain."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_limb_gets_a_pole_however_many_bones_it_has(name: str) -> None:
 
 @pytest.mark.parametrize("is_straight", [False, True], ids=["bent", "straight"])
 @pytest.mark.parametrize("language", rigs_games.FOREIGN)
-def test_names_in_other_languages_are_no_hindrance(addon: Addon, language: str, is_straight: bool) -> None:
+def test_names_in_other_languages_work(addon: Addon, language: str, is_straight: bool) -> None:
     rig = rigs_games.FOREIGN[language]
     ob = rigs_named.build(rig, is_straight=is_straight)
     for chain, meant in rigs_named.both(rig):
@@ -100,7 +100,7 @@ ANIMALS = {
 
 @pytest.mark.usefixtures("rigify")
 @pytest.mark.parametrize("kind", ANIMALS)
-def test_animals(addon: Addon, kind: str) -> None:
+def test_every_bone_of_an_animals_limb_gives_the_same_chain(addon: Addon, kind: str) -> None:
     ob = armature_of(kind)
     ends = addon.module("anatomy.chain_ends")
     figure = addon.module("anatomy.figure").Figure.of(ob)

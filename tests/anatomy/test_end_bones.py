@@ -1,4 +1,4 @@
-"""Which bone is the hand or foot of a limb."""
+"""Finding the hand or foot of a limb."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def found(addon: Addon, ob: bpy.types.Object, chain: list[str]) -> str | None:
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_every_limb_of_a_published_rig_has_one(addon: Addon, name: str) -> None:
+def test_every_limb_of_a_published_rig_has_an_end_bone(addon: Addon, name: str) -> None:
     ob = rigs_named.build(PUBLISHED[name])
     for chain in rigs_named.limbs(PUBLISHED[name], ob):
         end = found(addon, ob, chain)
@@ -52,13 +52,13 @@ def test_every_limb_of_a_published_rig_has_one(addon: Addon, name: str) -> None:
         (row("tail.1", "tail.2", "tail.3"), ["tail.1", "tail.2"], None),
     ],
 )
-def test_what_is_a_hand_or_foot_and_what_is_none(
+def test_hands_and_feet_are_told_from_other_bones(
     addon: Addon, tree: Tree, chain: list[str], expected: str | None
 ) -> None:
     assert found(addon, build(tree), chain) == expected
 
 
-def test_one_that_a_constraint_moves_is_none(addon: Addon) -> None:
+def test_a_bone_moved_by_a_constraint_is_no_end_bone(addon: Addon) -> None:
     ob = build(row("thigh.L", "shin.L", "foot.L=0.3"))
     ob.pose.bones["foot.L"].constraints.new("COPY_ROTATION").target = ob
     assert addon.module("setup.ends").find(ob, [ob.pose.bones[name] for name in ("thigh.L", "shin.L")]) is None

@@ -1,4 +1,4 @@
-"""How the joints of legs of three segments and of split thighs fold is found when their chains are set up."""
+"""How the joints of three-segment legs and of split thighs fold, found when their chains are set up."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STRAIGHT = [(0.1, 0.0, z) for z in (1.0, 0.66, 0.33, 0.02)] + [(0.1, -0.1, 0.0)]
 
 
 def leg(joints: list[tuple[float, float, float]], names: list[str], *, toe: bool = True) -> bpy.types.Object:
-    """A leg below a body."""
+    """Build a leg below a body."""
     ob = rigs.armature()
     rigs.add_bones(ob, [(0.1, 0.3, 1.1), (0.1, 0.0, 1.1)], ["hips"])
     rigs.add_bones(ob, joints[: None if toe else -1], [*names, "toe.L"] if toe else names)
@@ -37,19 +37,19 @@ def add(ob: bpy.types.Object, bone: str, **options: object) -> None:
 
 
 def folds(ob: bpy.types.Object, chain: list[str]) -> list[float]:
-    """What is stored for the joints of a chain, from the second bone on."""
+    """Return the folds stored for the joints of a chain, from the second bone on."""
     return list(ob.pose.bones[chain[-1]].ik_addon.folds)[: len(chain) - 1][::-1]
 
 
 def bends(ob: bpy.types.Object, chain: list[str]) -> np.ndarray:
-    """The angles of the joints of a chain about X, in degrees: positive where the end of a leg goes back."""
+    """Return the angles of a chain's joints about X in degrees: positive where the end of the leg goes back."""
     joints = [Vector(rigs.head(ob, name)) for name in chain] + [Vector(rigs.tail(ob, chain[-1]))]
     steps = [b - a for a, b in pairwise(joints)]
     return np.degrees([math.atan2(a.cross(b).x, a.dot(b)) for a, b in pairwise(steps)])
 
 
 def lower(ob: bpy.types.Object, part: float, size: float) -> None:
-    """Lower the body by a part of the length of its leg."""
+    """Lower the body by a share of the length of its leg."""
     ob.pose.bones["hips"].matrix_basis.identity()
     bpy.context.view_layer.update()
     matrix = ob.pose.bones["hips"].matrix.copy()
@@ -94,14 +94,14 @@ def test_going_live_moves_nothing() -> None:
     assert np.abs(rigs.pose(ob) - before).max() < 1e-6
 
 
-def test_shares_are_those_of_the_rest_pose() -> None:
+def test_bend_shares_are_those_of_the_rest_pose() -> None:
     ob = leg(HORSE, LEG)
     add(ob, LEG[-1], tip=LEG[-1], chain_length=3)
     angles = np.tan(np.radians(bends(ob, LEG)) / 2.0)
     assert folds(ob, LEG) == pytest.approx((angles / np.abs(angles).max()).tolist(), abs=1e-5)
 
 
-def test_a_straight_leg_folds_as_its_animation_does_else_to_alternate_sides() -> None:
+def test_a_straight_leg_folds_as_animated_or_else_to_alternate_sides() -> None:
     ob = leg(STRAIGHT, LEG)
     add(ob, LEG[-1], tip=LEG[-1], chain_length=3)
     assert folds(ob, LEG) == [1.0, -1.0]
@@ -117,8 +117,8 @@ def test_a_straight_leg_folds_as_its_animation_does_else_to_alternate_sides() ->
     assert not any(folds(ob, LEG)), "both joints go to one side, so it bends evenly"
 
 
-def test_legs_without_names_show_that_they_are_some() -> None:
-    """Of an insect: the first joint goes up, the next one down."""
+def test_legs_are_recognised_without_names() -> None:
+    """In an insect's leg, the first joint goes up and the next one down."""
     insect = [(0.0, 0.0, 0.0), (0.3, 0.0, 0.2), (0.7, 0.0, -0.2), (0.9, 0.0, -0.1)]
     ob = rigs.armature()
     rigs.add_bones(ob, insect, list("abc"))
@@ -134,7 +134,7 @@ def test_legs_without_names_show_that_they_are_some() -> None:
 
 
 def turn(ob: bpy.types.Object, bone: str) -> Quaternion:
-    """How a bone is turned from rest, in armature space."""
+    """Return a bone's rotation from rest, in armature space."""
     posed: Quaternion = rigs.evaluated(ob).pose.bones[bone].matrix.to_quaternion()
     return posed @ ob.data.bones[bone].matrix_local.to_quaternion().inverted()
 

@@ -1,4 +1,4 @@
-"""The legs of animals: which bones they have, and how they fold, whichever of their bones is clicked."""
+"""Animal legs: which bones they have, and how they fold, whichever of their bones is clicked."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def test_every_bone_of_a_leg_gives_the_same_chain(addon: Addon, name: str) -> No
 
 @pytest.mark.parametrize("point", [(0.1, -0.13, 0.02), (0.1, -0.09, 0.02), (0.1, 0.0, -0.1), (0.1, 0.0, -0.3)])
 def test_a_human_stands_on_its_soles_however_its_feet_point(addon: Addon, point: tuple[float, float, float]) -> None:
-    """Flat, on high heels, and straight down as in many motion captures."""
+    """Feet are flat, on high heels, or straight down as in much motion capture."""
     human = rigs_named.NamedRig(("l", "r"), rigs_named.MANNY.bones, {}, {"ball": point})
     ob = rigs_named.build(human)
     assert found_from(addon, ob, "foot_l") == ["thigh_l", "calf_l"]
 
 
 def bends(ob: bpy.types.Object, chain: list[str]) -> np.ndarray:
-    """The angles of the joints of a leg about X, in degrees."""
+    """Return the angles of a leg's joints about X, in degrees."""
     joints = [Vector(rigs.head(ob, name)) for name in chain] + [Vector(rigs.tail(ob, chain[-1]))]
     steps = [b - a for a, b in pairwise(joints)]
     return np.degrees([math.copysign(a.angle(b), a.cross(b).x) for a, b in pairwise(steps)])
@@ -102,7 +102,7 @@ def test_joints_keep_their_sides_down_to_40_percent_and_the_foot_stays(
         last = now
 
 
-def test_a_carpus_that_is_straight_folds_away_from_the_elbow() -> None:
+def test_a_straight_carpus_folds_away_from_the_elbow() -> None:
     ob = rigs_named.build(RIGS["horse"])
     activate(ob, "Left_Radius")
     bpy.ops.ik_addon.chain_add(live=True)

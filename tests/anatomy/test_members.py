@@ -1,4 +1,4 @@
-"""The parts of whole figures, by the bone names and hierarchies of common rigs."""
+"""Parts of whole figures, found by the bone names and hierarchies of common rigs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LYING = Matrix.Rotation(-1.57, 4, "X") @ Matrix.Rotation(0.6, 4, "Z")
 
 
 def parts(addon: Addon, ob: bpy.types.Object) -> tuple[dict[str, list[str]], bool, list[str]]:
-    """The bones of each part by what it is called, whether the figure is a human, and what is missing."""
+    """Return the bones of each part by the part's name, whether the figure is human, and what is missing."""
     members = addon.module("anatomy.members")
     steered: dict[str, list[str]] = addon.module("pose.constraints").steered_bones(ob)
     figure = addon.module("anatomy.figure").Figure.of(ob, steered)
@@ -32,7 +32,7 @@ def parts(addon: Addon, ob: bpy.types.Object) -> tuple[dict[str, list[str]], boo
 
 
 def without(rig: NamedRig, name: str) -> NamedRig:
-    """A rig without a bone and all below it."""
+    """Return a rig without a bone and all bones below it."""
     kept: list[str] = []
     depth = -1
     for line in rig.bones.strip("\n").splitlines():
@@ -47,7 +47,7 @@ def without(rig: NamedRig, name: str) -> NamedRig:
 
 @pytest.mark.parametrize("turn", [Matrix.Identity(4), LYING], ids=["upright", "lying"])
 @pytest.mark.parametrize("name", RIGS)
-def test_everything_is_found_of_figures_with_common_names(addon: Addon, name: str, turn: Matrix) -> None:
+def test_all_parts_of_figures_with_common_names_are_found(addon: Addon, name: str, turn: Matrix) -> None:
     rig = RIGS[name]
     limbs = rigs_named.limbs(rig, rigs_named.build(rig))
     found, is_human, missing = parts(addon, rigs_named.build(rig, turn=turn))
@@ -66,7 +66,7 @@ def test_everything_is_found_of_figures_with_common_names(addon: Addon, name: st
 
 
 @pytest.mark.parametrize("name", [name for name in rigs_games.RIGS if "Bento" not in name])
-def test_nothing_is_missing_of_figures_of_games(addon: Addon, name: str) -> None:
+def test_no_part_of_game_figures_is_missing(addon: Addon, name: str) -> None:
     rig = rigs_games.RIGS[name]
     ob = rigs_named.build(rig)
     found, is_human, missing = parts(addon, ob)
@@ -76,7 +76,7 @@ def test_nothing_is_missing_of_figures_of_games(addon: Addon, name: str) -> None
     assert "head" in found["head"][-1].lower()
 
 
-def test_wings_beside_a_chest_do_not_end_its_spine(addon: Addon) -> None:
+def test_wings_beside_a_chest_do_not_end_the_spine(addon: Addon) -> None:
     members = addon.module("anatomy.members")
     figure = addon.module("anatomy.figure").Figure.of(rigs_named.build(rigs_games.BENTO))
     rows = {member.region.value: [figure.names[bone] for bone in member.row] for member in members.find_members(figure)}
@@ -84,7 +84,7 @@ def test_wings_beside_a_chest_do_not_end_its_spine(addon: Addon) -> None:
     assert rows["head"] == ["mNeck", "mHead"]
 
 
-def test_twist_bones_are_part_of_a_neck(addon: Addon) -> None:
+def test_twist_bones_are_part_of_the_neck(addon: Addon) -> None:
     found, _is_human, _missing = parts(addon, rigs_named.build(RIGS["Character Creator"]))
     assert found["head"] == ["CC_Base_NeckTwist01", "CC_Base_NeckTwist02", "CC_Base_Head"]
 
@@ -97,14 +97,14 @@ def test_twist_bones_are_part_of_a_neck(addon: Addon) -> None:
         ("mixamorig:Neck", ["head"]),
     ],
 )
-def test_what_is_not_there_is_missing(addon: Addon, bone: str, missing: list[str]) -> None:
+def test_absent_parts_are_reported_missing(addon: Addon, bone: str, missing: list[str]) -> None:
     found, is_human, lacks = parts(addon, rigs_named.build(without(RIGS["Mixamo"], bone)))
     assert lacks == missing
     assert len(found) == 6 - len(rigs_named.NamedRig.named(RIGS["Mixamo"], bone))
     assert is_human == (missing == ["head"])
 
 
-def test_one_limb_alone_misses_the_other(addon: Addon) -> None:
+def test_a_limb_on_one_side_is_reported_missing_on_the_other(addon: Addon) -> None:
     ob = rigs_named.build(RIGS["OptiTrack"])
     bpy.ops.object.mode_set(mode="EDIT")
     for name in ("RShoulder", "RUArm", "RFArm", "RHand"):
@@ -143,13 +143,13 @@ SCHEMES = {
         *("j_clavicle_{s}", "j_shoulder_{s}", "j_elbow_{s}", "j_wrist_{s}", "j_hip_{s}", "j_knee_{s}", "j_ankle_{s}"),
     ),
 }
-"""The two sides, and the bones from the hips to the head, of an arm from the collar, and of a leg."""
+"""The two sides, and the bone names from the hips to the head, of an arm from the collar, and of a leg."""
 PLACES = ("hips", "spine1", "spine4", "neck", "head", "collar", "shoulder", "elbow", "wrist", "hip", "knee", "ankle")
 DEPTHS = (0, 1, 2, 3, 4, 3, 4, 5, 6, 1, 2, 3)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_ways_to_name_a_human(addon: Addon, scheme: str) -> None:
+def test_naming_schemes_of_humans_are_recognised(addon: Addon, scheme: str) -> None:
     left, right, *bones = SCHEMES[scheme]
     lines = [f"{' ' * d}{bone} {place}" for d, bone, place in zip(DEPTHS, bones, PLACES, strict=True)]
     found, is_human, missing = parts(addon, rigs_named.build(NamedRig((left, right), "\n".join(lines), {})))
@@ -163,7 +163,7 @@ def test_ways_to_name_a_human(addon: Addon, scheme: str) -> None:
     assert (is_human, missing) == (True, [])
 
 
-def test_bones_without_telling_names_are_no_figure(addon: Addon) -> None:
+def test_bones_without_meaningful_names_are_no_figure(addon: Addon) -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
     for i, bone in enumerate(ob.data.bones):
         bone.name = f"Bone.{i:03}"
@@ -187,7 +187,7 @@ ARMS = {"left arm", "right arm"}
         ("human", LEGS | ARMS),
     ],
 )
-def test_rigifys_metarigs(addon: Addon, kind: str, limbs: set[str]) -> None:
+def test_parts_of_rigifys_metarigs_are_found(addon: Addon, kind: str, limbs: set[str]) -> None:
     ob: Any = armature_of(kind)
     found, is_human, missing = parts(addon, ob)
     assert {*found} == limbs | {"spine", "head"}

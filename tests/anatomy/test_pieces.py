@@ -1,4 +1,4 @@
-"""Limbs on rigs without telling names: by their shape, also where each half is several bones."""
+"""Limbs on rigs without meaningful names: found by shape, even if each half is several bones."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tests.rigs_named import RIGS
 
 TURNS = {"standing": Euler(), "lying": Euler((-1.5708, 0.0, 0.0)), "askew": Euler((0.4, 1.1, -2.0))}
 FOOT = {"Daz": ("Foot", "Hand"), "MakeHuman": ("foot", "wrist")}
-"""Rigs whose limbs are in pieces, and what is in the names of their hands and feet."""
+"""Rigs whose limbs are in pieces, and what the names of their hands and feet contain."""
 
 
 def nameless(ob: bpy.types.Object) -> dict[str, str]:
-    """Number the bones of a rig; return the numbers by the names they had."""
+    """Rename the bones of a rig to numbers; return the numbers by old name."""
     found = {}
     for i, bone in enumerate(ob.data.bones):
         found[bone.name] = f"Bone.{i:03}"
@@ -38,7 +38,7 @@ def test_two_long_bones_are_a_limb(name: str) -> None:
 @pytest.mark.parametrize("turn", TURNS)
 @pytest.mark.parametrize("is_straight", [False, True], ids=["bent", "straight"])
 @pytest.mark.parametrize("name", FOOT)
-def test_two_bones_in_line_are_a_half_and_fold_nowhere_else_than_between_the_halves(
+def test_two_bones_in_line_are_one_half_and_fold_only_between_the_halves(
     name: str, is_straight: bool, turn: str
 ) -> None:
     ob = rigs_named.build(RIGS[name], is_straight=is_straight, turn=TURNS[turn].to_matrix().to_4x4())
@@ -56,13 +56,13 @@ def test_two_bones_in_line_are_a_half_and_fold_nowhere_else_than_between_the_hal
         settings = ob.pose.bones[chain[-1]].ik_addon
         assert settings.end_bone == numbers[end]
         assert settings.pole is not None
-        lower = 2 if len(limb) == 4 else 1  # the thigh of Daz is two bones, its shin is one
+        lower = 2 if len(limb) == 4 else 1  # a Daz thigh is two bones, its shin is one
         assert [joint for joint, share in enumerate(settings.folds, 1) if share] == [lower], "counted from the tip"
         bpy.ops.ik_addon.chain_remove()
 
 
 @pytest.mark.parametrize("name", RIGS)
-def test_spines_fingers_and_tails_are_no_limbs(name: str) -> None:
+def test_spines_fingers_and_tails_are_not_limbs(name: str) -> None:
     ob = rigs_named.build(RIGS[name])
     others = [chain for chain, _ in rigs_named.both(RIGS[name]) if chain not in rigs_named.limbs(RIGS[name], ob)]
     numbers = nameless(ob)

@@ -1,4 +1,4 @@
-"""Baking, as the depsgraph evaluates it."""
+"""Baking, as the depsgraph evaluates the result."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def circling(target: bpy.types.Object, radius: float = 0.9, frames: int = 30, tu
 
 
 def animated_arm(mode: str = "QUATERNION", **settings: object) -> bpy.types.Object:
-    """A live arm whose upper bone is keyed and whose lower bone is posed, with a target that goes round."""
+    """Return a live arm with a keyed upper bone, a posed lower bone, and a circling target."""
     ob, target = rigs.arm()
     rigs.add_bones(ob, [(1, 0, 0), (1, 0, 1)], ["other"])
     circling(target)
@@ -54,7 +54,7 @@ def animated_arm(mode: str = "QUATERNION", **settings: object) -> bpy.types.Obje
 
 
 def poses(ob: bpy.types.Object, frames: list[int] = FRAMES) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Pose matrices (frames, bones * 16) as evaluated; the current frame is kept."""
+    """Return the evaluated pose matrices (frames, bones * 16); the current frame is restored."""
     scene = bpy.context.scene
     present = scene.frame_current, scene.frame_subframe
     found = []
@@ -76,7 +76,7 @@ def curves(ob: bpy.types.Object) -> dict[tuple[str, int], Any]:
 
 
 def keyed(ob: bpy.types.Object) -> dict[tuple[str, int], list[tuple[float, ...]]]:
-    """Every key with its handles."""
+    """Return every key with its handles."""
     return {
         name: [(*k.co, *k.handle_left, *k.handle_right, k.interpolation, k.easing) for k in curve.keyframe_points]
         for name, curve in curves(ob).items()
@@ -84,7 +84,7 @@ def keyed(ob: bpy.types.Object) -> dict[tuple[str, int], list[tuple[float, ...]]
 
 
 def state(ob: bpy.types.Object) -> Any:
-    """All that a bake may change."""
+    """Return everything that a bake may change."""
     scene, data = bpy.context.scene, ob.animation_data
     bases = [
         (b.ik_addon.enabled, b.ik_addon.resting, b.ik_addon.base.stored, b.ik_addon.base.channels[:])
@@ -100,7 +100,7 @@ def state(ob: bpy.types.Object) -> Any:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_plays_as_it_was_live(bake: Any, mode: str) -> None:
+def test_bake_plays_like_live(bake: Any, mode: str) -> None:
     ob = animated_arm(mode)
     live = poses(ob)
     report = bake.bake(bpy.context, ob, ["lower"], FRAMES)
@@ -113,7 +113,7 @@ def test_plays_as_it_was_live(bake: Any, mode: str) -> None:
 
 @pytest.mark.parametrize("policy", ["EXTEND", "PUSH_ROOT", "STRETCH"])
 @pytest.mark.parametrize("reach", ["in reach", "out of reach"])
-def test_location_and_scale_are_keyed_where_they_are_used(bake: Any, policy: str, reach: str) -> None:
+def test_location_and_scale_are_keyed_only_if_used(bake: Any, policy: str, reach: str) -> None:
     ob, target = rigs.arm()
     ob.pose.bones["lower"].ik_addon.out_of_reach = policy
     circling(target, 2.0 if reach == "out of reach" else 0.9)
@@ -128,7 +128,7 @@ def test_location_and_scale_are_keyed_where_they_are_used(bake: Any, policy: str
     assert np.abs(poses(ob) - live).max() < CLOSE
 
 
-def test_bakes_what_is_not_live(bake: Any) -> None:
+def test_bakes_chains_that_are_not_live(bake: Any) -> None:
     ob = animated_arm()
     live = poses(ob)
     ob.ik_addon.live = False
@@ -151,7 +151,7 @@ def test_other_keys_and_frames_stay(bake: Any) -> None:
     assert baked == list(range(10, 21))
 
 
-def test_more_frames_than_a_batch(bake: Any, addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bakes_more_frames_than_a_batch(bake: Any, addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
     ob = animated_arm()
     sampling = addon.module("bake.sampling")
     monkeypatch.setattr(sampling, "BATCH", 50)
@@ -163,7 +163,7 @@ def test_more_frames_than_a_batch(bake: Any, addon: Addon, monkeypatch: pytest.M
     assert np.abs(poses(ob, frames) - live).max() < CLOSE
 
 
-def test_frames_between_two_changes_are_solved_as_they_are_there(bake: Any) -> None:
+def test_animated_switches_apply_on_each_frame(bake: Any) -> None:
     ob = animated_arm()
     rigs.key(ob.data.bones["upper"], "use_inherit_rotation", {1: True, 9: False, 17: True})
     rigs.key(ob.data.bones["lower"], "use_inherit_rotation", {1: False, 10: True, 15: False, 22: True})
@@ -173,7 +173,7 @@ def test_frames_between_two_changes_are_solved_as_they_are_there(bake: Any) -> N
     assert np.abs(poses(ob) - live).max() < CLOSE
 
 
-def test_step(bake: Any) -> None:
+def test_bake_with_a_frame_step(bake: Any) -> None:
     ob = animated_arm()
     frames = bake.frames_between(1, 30, 4)
     live = poses(ob, frames)
@@ -184,7 +184,7 @@ def test_step(bake: Any) -> None:
     }
 
 
-def test_new_action(bake: Any) -> None:
+def test_bake_into_a_new_action(bake: Any) -> None:
     ob = animated_arm()
     old, before = ob.animation_data.action, keyed(ob)
     live = poses(ob)
@@ -198,7 +198,7 @@ def test_new_action(bake: Any) -> None:
     assert keyed(ob) == before
 
 
-def test_rig_without_any_action(bake: Any) -> None:
+def test_bake_of_a_rig_without_any_action(bake: Any) -> None:
     ob, target = rigs.arm()
     circling(target)
     bake.bake(bpy.context, ob, ["lower"], FRAMES)
@@ -208,12 +208,12 @@ def test_rig_without_any_action(bake: Any) -> None:
 
 
 def must_be_stepped(ob: bpy.types.Object) -> None:
-    """Have Blender evaluate the target on each frame: its F-curves do not tell all any more."""
+    """Make Blender evaluate the target on each frame, since F-curves alone no longer determine it."""
     ob.pose.bones["lower"].ik_addon.target.constraints.new("COPY_LOCATION")
 
 
 def stopped(bake: Any, ob: bpy.types.Object, share: float, **options: object) -> None:
-    """Bake until a share is done, and cancel."""
+    """Bake up to a share of the progress, and cancel."""
     todo = bake.steps(bpy.context, ob, ["lower"], FRAMES, **options)
     assert next(done for done in todo if done >= share) >= share
     todo.close()
@@ -223,7 +223,7 @@ def stopped(bake: Any, ob: bpy.types.Object, share: float, **options: object) ->
 @pytest.mark.parametrize("live", [True, False])
 @pytest.mark.parametrize("new_action", [True, False])
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.55, 0.65, 0.85, 0.95, 1.0])
-def test_cancel_leaves_everything_as_it_was(bake: Any, way: str, live: bool, new_action: bool, share: float) -> None:
+def test_cancel_restores_everything(bake: Any, way: str, live: bool, new_action: bool, share: float) -> None:
     ob = animated_arm()
     if way == "stepped":
         must_be_stepped(ob)
@@ -248,7 +248,7 @@ def test_cancel_after_solve_ik_keeps_the_solution(bake: Any, addon: Addon) -> No
 
 
 @pytest.mark.parametrize("way", ["told", "stepped"])
-def test_progress_goes_from_nothing_to_all(bake: Any, way: str) -> None:
+def test_progress_goes_from_0_to_1(bake: Any, way: str) -> None:
     ob = animated_arm()
     if way == "stepped":
         must_be_stepped(ob)
@@ -260,7 +260,7 @@ def test_progress_goes_from_nothing_to_all(bake: Any, way: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_pose_between_two_frames_is_between_their_poses(bake: Any, mode: str) -> None:
+def test_the_pose_between_two_frames_is_interpolated(bake: Any, mode: str) -> None:
     ob, target = rigs.arm()
     for bone in ob.pose.bones:
         bone.rotation_mode = mode
@@ -268,11 +268,11 @@ def test_the_pose_between_two_frames_is_between_their_poses(bake: Any, mode: str
     bake.bake(bpy.context, ob, ["lower"], list(range(1, 201)))
     for frame in range(1, 200):
         bpy.context.scene.frame_set(frame, subframe=0.5)
-        # A sign or a turn that jumps would swing the arm right through the armature.
+        # A flipped sign or a full turn would swing the arm right through the armature.
         assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 0.03
 
 
-def test_angles_go_on_turning(bake: Any) -> None:
+def test_angles_keep_turning_past_a_full_turn(bake: Any) -> None:
     ob, target = rigs.arm(straight_rest=True)
     rigs.key(
         target,
@@ -288,7 +288,7 @@ def test_angles_go_on_turning(bake: Any) -> None:
 
 
 def spine_and_arm() -> bpy.types.Object:
-    """A spine with a chain, an arm with a chain on the spine's end, each with a moving target."""
+    """Return a spine with a chain, and an arm with a chain at the spine's end, each with a moving target."""
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(4), ["spine1", "spine2", "spine3", "spine4"])
     _x, y, z = rigs.bent(4)[-1]
@@ -304,7 +304,7 @@ def spine_and_arm() -> bpy.types.Object:
 
 
 @pytest.mark.parametrize("tips", [["spine4", "arm2"], ["arm2"], ["spine4"]])
-def test_chains_that_hang_on_chains(bake: Any, tips: list[str]) -> None:
+def test_chains_attached_to_chains_are_baked(bake: Any, tips: list[str]) -> None:
     ob = spine_and_arm()
     live = poses(ob)
     report = bake.bake(bpy.context, ob, tips, FRAMES)
@@ -319,7 +319,7 @@ def test_chains_that_hang_on_chains(bake: Any, tips: list[str]) -> None:
 
 
 def two_arms() -> tuple[bpy.types.Object, bpy.types.Object]:
-    """A live arm that follows the hand of another live arm, whose lower bone is keyed, too."""
+    """Return a live arm that follows the hand of another live arm, whose lower bone is keyed too."""
     leader, target = rigs.arm()
     leader.name = "Leader"
     circling(target)
@@ -335,7 +335,7 @@ def two_arms() -> tuple[bpy.types.Object, bpy.types.Object]:
     return leader, follower
 
 
-def test_a_target_on_another_live_armature(bake: Any) -> None:
+def test_a_target_on_another_live_armature_is_followed(bake: Any) -> None:
     leader, follower = two_arms()
     live, leading = poses(follower), poses(leader)
     assert bake.bake(bpy.context, follower, ["lower"], FRAMES).plays_alike
@@ -345,7 +345,7 @@ def test_a_target_on_another_live_armature(bake: Any) -> None:
     assert np.abs(poses(follower) - live).max() < CLOSE
 
 
-def test_a_loop_that_closes_on_another_frame_is_not_baked(bake: Any) -> None:
+def test_a_loop_that_exists_only_on_another_frame_is_not_baked(bake: Any) -> None:
     leader, follower = two_arms()
     of_leader = leader.pose.bones["lower"].ik_addon
     of_leader.pole = bpy.data.objects.new("Pole", None)
@@ -363,7 +363,7 @@ def test_a_loop_that_closes_on_another_frame_is_not_baked(bake: Any) -> None:
 
 
 @pytest.mark.parametrize("share", [0.2, 0.8])
-def test_cancel_leaves_other_live_armatures_as_they_were(bake: Any, share: float) -> None:
+def test_cancel_leaves_other_live_armatures_unchanged(bake: Any, share: float) -> None:
     leader, follower = two_arms()
     before, pose = state(leader), rigs.pose(follower)
     switches_and_keys = state(follower)[:3]
@@ -372,11 +372,11 @@ def test_cancel_leaves_other_live_armatures_as_they_were(bake: Any, share: float
     assert state(follower)[:3] == switches_and_keys
     assert (
         np.abs(rigs.pose(follower) - pose).max() < 1e-6
-    )  # it is solved again, with the leader's hand as Blender has it
+    )  # the follower is solved again, from the leader's hand as Blender stores it
 
 
 @pytest.mark.parametrize("share", [0.2, 0.8, None])
-def test_what_is_not_keyed_on_another_live_armature_stays(bake: Any, share: float | None) -> None:
+def test_unkeyed_poses_of_another_live_armature_stay(bake: Any, share: float | None) -> None:
     leader, follower = two_arms()
     edited = (0.8, 0.0, 0.6, 0.0)
     leader.pose.bones["lower"].rotation_quaternion = edited
@@ -406,7 +406,7 @@ def test_keys_play_above_nla_strips(bake: Any, blend: str) -> None:
     assert np.abs(poses(ob) - live).max() < CLOSE
 
 
-def test_bakes_again_after_the_chain_is_enabled_again(bake: Any) -> None:
+def test_bakes_again_after_the_chain_is_reenabled(bake: Any) -> None:
     ob = animated_arm()
     live = poses(ob)
     for _ in range(2):
@@ -431,7 +431,7 @@ def operator(**options: object) -> set[str]:
     return bpy.ops.ik_addon.bake(**options)
 
 
-def test_operator_bakes_and_undo_takes_it_back_in_one_step() -> None:
+def test_operator_bakes_and_one_undo_reverts_it() -> None:
     ob = animated_arm()
     bpy.context.view_layer.objects.active = ob
     bpy.ops.ed.undo_push(message="before")
@@ -458,7 +458,7 @@ def test_operator_bakes_and_undo_takes_it_back_in_one_step() -> None:
         ("hidden", "disabled in viewports"),
     ],
 )
-def test_operator_refuses_with_a_sentence_and_changes_nothing(fault: str, words: str) -> None:
+def test_operator_refuses_with_a_message_and_changes_nothing(fault: str, words: str) -> None:
     ob = animated_arm()
     chain, options = ob.pose.bones["lower"].ik_addon, {}
     if fault == "empty range":
@@ -486,7 +486,7 @@ def test_operator_refuses_with_a_sentence_and_changes_nothing(fault: str, words:
     assert state(ob) == before
 
 
-def test_operator_bakes_the_active_chain_alone() -> None:
+def test_operator_bakes_only_the_active_chain() -> None:
     ob = spine_and_arm()
     bpy.context.view_layer.objects.active = ob
     ob.data.bones.active = ob.data.bones["spine2"]
@@ -501,7 +501,7 @@ def test_operator_needs_an_armature() -> None:
 
 
 def flipping_arm(keyed: bool = True) -> bpy.types.Object:
-    """An arm without a pole, whose target passes right behind it: there live turns the arm about its length."""
+    """Return an arm without a pole. Its target passes right behind it, so live turns the arm about its length."""
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, 0), (0, 0.1, 1), (0, 0, 2)], ["upper", "lower"])
     target = rigs.empty("Target")
@@ -510,14 +510,14 @@ def flipping_arm(keyed: bool = True) -> bpy.types.Object:
         target.location = (0.04 * (frame - 31), 0.01, -1.3)
         target.keyframe_insert("location", frame=frame)
     if not keyed:
-        target.constraints.new("COPY_SCALE").target = ob  # so that F-curves alone do not give the motion
+        target.constraints.new("COPY_SCALE").target = ob  # so that F-curves alone do not determine the motion
     ob.ik_addon.live = True
     bpy.context.scene.frame_set(1)
     return ob
 
 
 @pytest.mark.parametrize("keyed", [True, False], ids=["from F-curves", "evaluated"])
-def test_smooth_leads_over_a_flip_and_reaches_all_targets(bake: Any, addon: Addon, keyed: bool) -> None:
+def test_smooth_avoids_a_flip_and_reaches_all_targets(bake: Any, addon: Addon, keyed: bool) -> None:
     ob, frames = flipping_arm(keyed), list(range(1, 62))
     report = bake.bake(bpy.context, ob, ["lower"], frames, smooth=True)
     assert report.live_turn > 60.0
@@ -532,8 +532,8 @@ def test_smooth_leads_over_a_flip_and_reaches_all_targets(bake: Any, addon: Addo
     assert "Playback matches the smooth solution" in said
 
 
-def test_chains_that_are_not_baked_stay_as_live_solves_them(bake: Any) -> None:
-    """A hand follows a flipping arm that stays live: as smooth as it could be, the arm is not."""
+def test_unbaked_chains_stay_as_live_solves_them(bake: Any) -> None:
+    """A hand follows a flipping arm that stays live: the arm is not smoothed, although it could be."""
     ob = flipping_arm()
     rigs.add_bones(ob, [(0, 0, 2), (0, 0.1, 2.5), (0, 0, 3)], ["palm", "fingers"], parent="lower", connect=False)
     rigs.chain(ob, "fingers", rigs.empty("Reached", (0.3, 0.2, -0.5)), 2)
@@ -552,7 +552,7 @@ def test_chains_that_are_not_baked_stay_as_live_solves_them(bake: Any) -> None:
     assert np.abs(tips() - live).max() < CLOSE
 
 
-def test_smooth_changes_nothing_that_does_not_jump(bake: Any) -> None:
+def test_smooth_does_not_change_motion_without_jumps(bake: Any) -> None:
     ob, target = rigs.arm()
     circling(target)
     ob.ik_addon.live = True
@@ -562,7 +562,7 @@ def test_smooth_changes_nothing_that_does_not_jump(bake: Any) -> None:
     assert np.abs(poses(ob) - live).max() < CLOSE
 
 
-def test_smooth_needs_chains_that_stay_the_same(bake: Any) -> None:
+def test_smooth_refuses_animated_chain_settings(bake: Any) -> None:
     ob = animated_arm()
     rigs.key(ob.pose.bones["lower"], "ik_stiffness_x", {1: 0.0, 10: 0.5})
     before = state(ob)
@@ -571,7 +571,7 @@ def test_smooth_needs_chains_that_stay_the_same(bake: Any) -> None:
     assert state(ob) == before
 
 
-def test_the_operator_takes_smooth_and_fewer_keys_and_one_undo_takes_all_back(addon: Addon) -> None:
+def test_smooth_and_fewer_keys_are_reverted_by_one_undo(addon: Addon) -> None:
     ob = flipping_arm()
     before = keyed(ob)
     bpy.context.scene.frame_end = 61
@@ -587,7 +587,7 @@ def test_the_operator_takes_smooth_and_fewer_keys_and_one_undo_takes_all_back(ad
     assert ob.pose.bones["lower"].ik_addon.enabled
 
 
-def test_what_chains_do_not_need_is_not_evaluated(bake: Any) -> None:
+def test_what_chains_do_not_depend_on_is_not_evaluated(bake: Any) -> None:
     ob, _target = rigs.arm()
     other = rigs.empty("Other")
     curve = other.driver_add("location", 0)
@@ -612,7 +612,7 @@ def test_what_chains_do_not_need_is_not_evaluated(bake: Any) -> None:
         del bpy.app.driver_namespace["count_evaluations"]
 
 
-def test_what_a_target_hangs_on_is_evaluated(bake: Any) -> None:
+def test_what_a_target_depends_on_is_evaluated(bake: Any) -> None:
     ob, target = rigs.arm()
     parent = rigs.empty("Parent")
     rigs.key(parent, "location", {1: (0, 0, 0), 30: (0.3, 0.2, 0.1)})
@@ -630,7 +630,7 @@ def test_what_a_target_hangs_on_is_evaluated(bake: Any) -> None:
 
 
 def held_arm() -> bpy.types.Object:
-    """An arm whose elbow stands at its limit when the target comes near on frames 6 to 10, and that swings on 3."""
+    """Return an arm that swings on frame 3, with its elbow at its limit on frames 6 to 10, where the target is near."""
     ob, target = rigs.arm()
     for frame in range(1, 11):
         target.location = (0.0, -0.4, 0.5) if frame > 5 else (0.0, -0.5 - 0.5 * (frame >= 3), 1.5)
@@ -643,7 +643,7 @@ def held_arm() -> bpy.types.Object:
     return ob
 
 
-def test_the_report_tells_of_misses_limits_and_speed(bake: Any, addon: Addon) -> None:
+def test_the_report_has_misses_limits_and_speed(bake: Any, addon: Addon) -> None:
     ob = held_arm()
     length = rigs.length(ob, "lower", 2)
     scene, errors, angles = bpy.context.scene, [], []

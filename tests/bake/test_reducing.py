@@ -23,7 +23,7 @@ def bake(addon: Addon) -> Any:
 
 
 def joints(ob: bpy.types.Object, frames: Any = FRAMES) -> Any:
-    """Heads and tails (frames, bones, 2, 3) of all bones in the world, as they play."""
+    """Return heads and tails (frames, bones, 2, 3) of all bones in world space, as played."""
     scene, found = bpy.context.scene, []
     for frame in frames:
         scene.frame_set(frame)
@@ -33,13 +33,13 @@ def joints(ob: bpy.types.Object, frames: Any = FRAMES) -> Any:
 
 
 def count(ob: bpy.types.Object, *names: str) -> int:
-    """How many keys bones have on the frames of the bake."""
+    """Return how many keys bones have on the baked frames."""
     own = [curve for (path, _), curve in curves(ob).items() if any(f'"{name}"' in path for name in names)]
     return sum(FRAMES[0] <= key.co[0] <= FRAMES[-1] for curve in own for key in curve.keyframe_points)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_no_joint_is_farther_off_than_asked(bake: Any, mode: str) -> None:
+def test_no_joint_moves_by_more_than_the_maximum_distance(bake: Any, mode: str) -> None:
     ob = animated_arm(mode)
     ob.scale = (2.0, 2.0, 2.0)
     full = joints(ob)
@@ -52,8 +52,8 @@ def test_no_joint_is_farther_off_than_asked(bake: Any, mode: str) -> None:
     assert (bpy.context.scene.frame_current, bpy.context.scene.frame_subframe) == (FRAMES[-1], 0.0)
 
 
-def test_bones_below_and_pivots_count(bake: Any) -> None:
-    """A long hand, and a heel far behind it, are moved most by a turn of the arm."""
+def test_bones_below_and_pivots_are_measured_too(bake: Any) -> None:
+    """A long hand, and a heel far behind it, are moved most by a rotation of the arm."""
     ob, target = rigs.arm()
     rigs.add_bones(ob, [(0, 0, 2), (0, 0, 8)], ["hand"], parent="lower", connect=False)
     chain = ob.pose.bones["lower"].ik_addon
@@ -77,8 +77,8 @@ def test_bones_below_and_pivots_count(bake: Any) -> None:
 
 
 @pytest.mark.parametrize("touches", [True, False])
-def test_feet_that_touch_still_stand_still(addon: Addon, touches: bool) -> None:
-    """However far joints may go, contacts are within the figures of planting, and few more keys hold them."""
+def test_feet_in_contact_still_hold_still(addon: Addon, touches: bool) -> None:
+    """However far joints may move, contacts stay within the figures of planting, and cost few more keys."""
     ob = walker.figure("turn", excess=0.015)
     bpy.ops.ik_addon.find_contacts()
     bpy.ops.ik_addon.plant()
@@ -97,8 +97,8 @@ def test_feet_that_touch_still_stand_still(addon: Addon, touches: bool) -> None:
         assert keys.after < 0.3 * keys.before, "nothing is to be held"
 
 
-def test_feet_stay_out_of_the_ground_that_they_were_planted_on(addon: Addon) -> None:
-    """However far joints may go: a foot that touches, and one of which that isn't known; here on one that rises."""
+def test_feet_stay_out_of_the_ground_they_were_planted_on(addon: Addon) -> None:
+    """However far joints may move: one foot has contacts, the other has none, and the ground rises."""
     ob = walker.figure("turn", excess=-0.02)
     bpy.context.scene.frame_end = 60
     floor = rigs.empty("Floor")
@@ -128,7 +128,7 @@ def test_feet_stay_out_of_the_ground_that_they_were_planted_on(addon: Addon) -> 
     assert deepest() <= 1e-6
 
 
-def test_a_ground_that_is_gone_is_no_ground(addon: Addon) -> None:
+def test_a_deleted_ground_is_forgotten(addon: Addon) -> None:
     ob = walker.figure("turn")
     bpy.context.scene.frame_end = 30
     floor, view_layer = rigs.empty("Floor", (0.0, 0.0, 0.02)), bpy.context.view_layer
@@ -144,15 +144,15 @@ def test_a_ground_that_is_gone_is_no_ground(addon: Addon) -> None:
     assert of(view_layer, ob) is None
 
 
-def test_distances_are_those_of_the_scene(bake: Any) -> None:
+def test_distances_are_in_the_scenes_units(bake: Any) -> None:
     bpy.context.scene.unit_settings.scale_length = 0.01
     report = bake.bake(bpy.context, animated_arm(), ["lower"], FRAMES, reduce=0.1)
     assert 0.0003 < report.keys.distance <= 0.001, "metres"
     assert "keys were kept" in report.message
 
 
-def test_what_blender_evaluates_is_reduced(bake: Any) -> None:
-    """A constraint has a say, so the frames are evaluated in a copy of the scene."""
+def test_motion_that_blender_evaluates_is_reduced(bake: Any) -> None:
+    """A constraint affects the motion, so its frames are evaluated in a copy of the scene."""
     ob = animated_arm()
     target = ob.pose.bones["lower"].ik_addon.target
     target.constraints.new("COPY_SCALE").target = rigs.empty("Other")
@@ -177,7 +177,7 @@ def test_pushed_roots_and_stretched_bones_are_reduced(bake: Any) -> None:
         assert report.keys.after < 0.7 * report.keys.before
 
 
-def test_frames_between_the_keys_of_a_step_count(bake: Any) -> None:
+def test_frames_between_stepped_keys_are_measured(bake: Any) -> None:
     ob = animated_arm()
     bake.bake(bpy.context, ob, ["lower"], [*FRAMES[::5], 30])
     full = joints(ob)
@@ -186,7 +186,7 @@ def test_frames_between_the_keys_of_a_step_count(bake: Any) -> None:
     assert np.linalg.norm(joints(again) - full, axis=3).max() <= 0.0202
 
 
-def test_keys_outside_and_of_other_bones_stay(bake: Any) -> None:
+def test_keys_outside_the_range_and_of_other_bones_stay(bake: Any) -> None:
     ob = animated_arm()
     before = {name: [key.co[:] for key in curve.keyframe_points] for name, curve in curves(ob).items()}
     later = joints(ob, range(31, 51))
@@ -203,7 +203,7 @@ def test_keys_outside_and_of_other_bones_stay(bake: Any) -> None:
 
 
 @pytest.mark.parametrize("share", [0.3, 0.45, 0.55, 0.8, 0.99])
-def test_cancelled_at_any_time_it_leaves_everything_as_it_was(bake: Any, share: float) -> None:
+def test_cancelling_at_any_time_restores_everything(bake: Any, share: float) -> None:
     ob = animated_arm()
     before = state(ob)
     todo = bake.steps(bpy.context, ob, ["lower"], FRAMES, smooth=True, reduce=0.001)
@@ -213,8 +213,8 @@ def test_cancelled_at_any_time_it_leaves_everything_as_it_was(bake: Any, share: 
     assert state(ob) == before
 
 
-def test_what_does_not_play_twice_alike_is_not_reduced(bake: Any) -> None:
-    """Something else moves the rig at random: all is as it was."""
+def test_motion_that_does_not_repeat_is_not_reduced(bake: Any) -> None:
+    """A handler moves the rig at random, so everything is restored."""
     ob = animated_arm()
     before = state(ob)
     rng = np.random.default_rng(1)
@@ -236,7 +236,7 @@ def test_what_does_not_play_twice_alike_is_not_reduced(bake: Any) -> None:
 
 
 def test_the_recorded_walk_keeps_few_keys(addon: Addon, bake: Any) -> None:
-    """The figure of docs/quality.md: four limbs, a millimetre in the units of the recording, inches by 0.45."""
+    """The figure of docs/quality.md: four limbs, one millimetre in the recording's units, inches by 0.45."""
     ob = recorded.walk()
     scene = bpy.context.scene
     scene.render.fps, scene.frame_start = 120, 2

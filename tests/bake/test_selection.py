@@ -16,7 +16,7 @@ def bake(addon: Addon) -> Any:
     return addon.module("bake")
 
 
-def test_which_chains(bake: Any) -> None:
+def test_chain_selections(bake: Any) -> None:
     ob = spine_and_arm()
     assert set(bake.chosen_tips(ob, "ALL")) == {"spine4", "arm2"}
     assert bake.chosen_tips(ob, "ACTIVE", ob.pose.bones["spine4"]) == ["spine4"]

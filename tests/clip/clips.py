@@ -1,4 +1,4 @@
-"""Clips of feet: made from the contacts and places in `contacts/`, with the slide and the noise of a recording."""
+"""Clips of feet, made from the contacts and places in `contacts/`, with the slide and noise of a recording."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ CONTACTS = Path(__file__).parent / "contacts"
 MADE = ("run", "turn", "stairs")
 LEG = 0.9
 HEEL, TOE = np.array([0.0, -0.06, -0.08]), np.array([0.0, 0.14, -0.08])
-"""Where a foot touches, from its ankle, in its own axes: Y forward, Z up."""
+"""Where a foot touches, relative to its ankle, in the ankle's axes: Y forward, Z up."""
 LANDING, LEAVING = 0.35, 0.8
-"""How far, in radians, a foot is tilted where it begins to touch and where it leaves."""
+"""Tilt of a foot, in radians, when it begins to touch and when it leaves."""
 CLEARANCE = 0.06
 NOISE, SLIDE = 0.0003, 0.008
-"""Of a recording, in metres: from frame to frame, and along each contact."""
+"""Errors of a recording, in metres: from frame to frame, and along each contact."""
 
 
 @dataclass
 class Foot:
-    """One foot on F frames."""
+    """One foot over F frames."""
 
     frames: Array
-    """(F, 4, 4) of the ankle; the first is frame 1."""
+    """Ankle matrices (F, 4, 4); the first is frame 1."""
     marks: dict[str, Marks]
-    """First and last frames of contacts, of "heel" and "toe", at the own rate of the clip."""
+    """First and last frames of contacts of "heel" and "toe", at the clip's own frame rate."""
 
     def path(self, point: Array) -> Array:
-        """Where (F, 3) a point of the foot is."""
+        """Return the positions (F, 3) of a point of the foot."""
         return self.frames[:, :3, :3] @ point + self.frames[:, :3, 3]
 
 
 @dataclass
 class Clip:
-    """Feet on F frames."""
+    """Feet over F frames."""
 
     rate: float
     feet: dict[str, Foot]
@@ -49,18 +49,18 @@ class Clip:
 
 
 def read(name: str) -> dict[str, Any]:
-    """What is noted about a clip."""
+    """Return the description of a clip."""
     noted: dict[str, Any] = json.loads((CONTACTS / f"{name}.json").read_text(encoding="utf-8"))
     return noted
 
 
 def marks_of(noted: dict[str, Any]) -> dict[str, Marks]:
-    """The contacts of a foot."""
+    """Return the contacts of a foot."""
     return {part: [(first, last) for first, last in noted[part]] for part in ("heel", "toe")}
 
 
 def make(name: str, *, is_recorded: bool = True, rate: float | None = None) -> Clip:
-    """Make a clip; without the faults of a recording, or at another frame rate than its own if wanted."""
+    """Make a clip, optionally without a recording's errors or at another frame rate."""
     noted = read(name)
     random = np.random.default_rng(len(name))
     sides = {side: noted[side] for side in ("Left", "Right")}
@@ -84,13 +84,13 @@ def make(name: str, *, is_recorded: bool = True, rate: float | None = None) -> C
 
 
 def _pose(own: dict[str, Any], frame: float, held: list[int] | None) -> Array:
-    """The ankle (4, 4) on a frame."""
+    """Return the ankle matrix (4, 4) on a frame."""
     steps = list(zip(own["heel"], own["toe"], own["places"], strict=True))
     for heel, toe, place in steps:
         if min(heel[0], toe[0]) <= frame <= max(heel[1], toe[1]):
             return _standing(heel, toe, place, frame)
     after = next((k for k, (heel, toe, _) in enumerate(steps) if min(heel[0], toe[0]) > frame), len(steps))
-    if after == 0 or after == len(steps):  # a step of which the other end is not in the clip
+    if after == 0 or after == len(steps):  # a step whose other end is outside the clip
         heel, toe, place = steps[min(after, len(steps) - 1)]
         edge = min(heel[0], toe[0]) if after == 0 else max(heel[1], toe[1])
         pose = _standing(heel, toe, place, edge)
@@ -114,11 +114,11 @@ def _eased(share: float) -> float:
 
 
 def _between(first: Array, last: Array, share: float) -> Array:
-    """On the way from one pose to another, lifted."""
+    """Return a pose between two others, lifted."""
     pitches = [np.arctan2(pose[2, 1], pose[2, 2]) for pose in (first, last)]
     yaws = [np.arctan2(-pose[0, 1], pose[1, 1]) for pose in (first, last)]
     turn = (yaws[1] - yaws[0] + np.pi) % (2.0 * np.pi) - np.pi
-    early = 1.0 - (1.0 - share) ** 3  # feet are lifted over the edge of a stair before they go on
+    early = 1.0 - (1.0 - share) ** 3  # feet rise over a stair's edge before they move forward
     pose = _turned(yaws[0] + share * turn, pitches[0] + early * (pitches[1] - pitches[0]))
     pose[:3, 3] = first[:3, 3] + np.array([share, share, early]) * (last[:3, 3] - first[:3, 3])
     pose[2, 3] += CLEARANCE * 4.0 * share * (1.0 - share)
@@ -126,7 +126,7 @@ def _between(first: Array, last: Array, share: float) -> Array:
 
 
 def _standing(heel: list[int], toe: list[int], place: list[float], frame: float) -> Array:
-    """A foot in contact: it rolls about the heel or the toe, or stands flat."""
+    """Return the pose of a foot in contact: it rolls about the heel or the toe, or stands flat."""
     pitch, pivot = 0.0, HEEL
     if frame < toe[0]:
         pitch, pivot = LANDING * (toe[0] - frame) / (toe[0] - heel[0]), HEEL
@@ -144,7 +144,7 @@ def _standing(heel: list[int], toe: list[int], place: list[float], frame: float)
 
 
 def _turned(yaw: float, pitch: float) -> Array:
-    """Turned about Z, then tilted: toes up."""
+    """Return a rotation about Z, followed by a tilt: toes up."""
     c, s, a, b = np.cos(yaw), np.sin(yaw), np.cos(pitch), np.sin(pitch)
     pose = np.eye(4)
     pose[:3, :3] = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ np.array([[1, 0, 0], [0, a, -b], [0, b, a]])

@@ -1,4 +1,4 @@
-"""Contacts are found where they are marked: on clips that are made, and on the recorded walk."""
+"""Contacts are found where they are marked: on synthetic clips, and on the recorded walk."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 UP = np.array([0.0, 0.0, 1.0])
 CLOSE = 2
-"""Frames."""
+"""Tolerance in frames."""
 FOUND = 0.95
 RATES = 24, 30, 60, 120
 
 
 def found(addon: Addon, points: clips.Array, rate: float, part: str, length: float = clips.LEG) -> clips.Marks:
-    """First and last frames of contacts, the first frame of the points being 1."""
+    """Return first and last frames of the contacts found; the first point is frame 1."""
     contacts = addon.module("clip.contacts")
     criteria = {"heel": contacts.HEEL, "toe": contacts.TOE}[part]
     flags = contacts.find_contacts(contacts.Path(points, UP, length, rate), criteria)
@@ -30,7 +30,7 @@ def found(addon: Addon, points: clips.Array, rate: float, part: str, length: flo
 
 
 def close(marked: clips.Marks, got: clips.Marks) -> tuple[int, int]:
-    """How many ends of contacts are marked, and how many of them are found, of as many contacts."""
+    """Count the ends of marked contacts, and those that were found; asserts the same number of contacts."""
     assert len(got) == len(marked), (marked, got)
     gaps = np.abs(np.array(marked) - np.array(got))
     return gaps.size, int((gaps <= CLOSE).sum())
@@ -48,10 +48,10 @@ def test_contacts_of_made_clips_are_found(addon: Addon, name: str) -> None:
 
 @pytest.mark.parametrize("noise", [0.001, 0.003])
 @pytest.mark.parametrize("name", clips.MADE)
-def test_feet_that_are_never_quite_still_touch_as_well(
+def test_feet_that_are_never_quite_still_touch_too(
     addon: Addon, monkeypatch: pytest.MonkeyPatch, name: str, noise: float
 ) -> None:
-    """Of millimetres from frame to frame, ten times the noise of the other clips."""
+    """Noise of millimetres from frame to frame is up to ten times that of the other clips."""
     monkeypatch.setattr(clips, "NOISE", noise)
     test_contacts_of_made_clips_are_found(addon, name)
 
@@ -81,7 +81,7 @@ def test_contacts_of_the_walk_are_found(addon: Addon) -> None:
 
 
 def _resampled(points: clips.Array, share: float) -> clips.Array:
-    """With this share of the frames."""
+    """Resample points to `share` times as many frames."""
     frames = np.arange(len(points))
     return np.stack(
         [np.interp(np.arange(0.0, len(points) - 1.0, 1.0 / share), frames, own) for own in points.T], axis=1
@@ -89,7 +89,7 @@ def _resampled(points: clips.Array, share: float) -> clips.Array:
 
 
 def test_contacts_are_the_same_at_any_frame_rate(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With much noise, at normal speed and 2.5 times as slow; compared in frames of 30 a second of the made clips."""
+    """With much noise, at normal speed and 2.5 times slower; compared in frames of synthetic clips at 30 per second."""
     monkeypatch.setattr(clips, "NOISE", 0.003)
     gaps = []
     for name in clips.MADE:
@@ -106,7 +106,7 @@ def test_contacts_are_the_same_at_any_frame_rate(addon: Addon, monkeypatch: pyte
 
 
 def _ends(addon: Addon, points: clips.Array, rate: float, part: str, length: float = clips.LEG) -> clips.Array:
-    """When, in seconds, contacts begin and end: between two frames, or with the clip."""
+    """Return the times in seconds when contacts begin and end: between two frames, or with the clip."""
     own = np.array(found(addon, points, rate, part, length)) + np.array([-1.5, -0.5])
     return np.clip(own, 0.0, len(points) - 1.0) / rate
 
@@ -118,13 +118,13 @@ def _poses(ob: Any, frame: int) -> clips.Array:
     return np.array([world @ np.array(bone.matrix) for bone in seen.pose.bones])
 
 
-def test_a_clip_that_plays_slowly_has_the_same_contacts(addon: Addon) -> None:
+def test_a_slowed_down_clip_has_the_same_contacts(addon: Addon) -> None:
     clip = clips.make("run")
     path = clip.feet["Left"].path(clips.HEEL)
     assert found(addon, path, clip.rate, "heel") == found(addon, path, clip.rate / 2.5, "heel")
 
 
-def test_a_foot_that_is_held_up_touches_nothing(addon: Addon) -> None:
+def test_a_held_up_foot_touches_nothing(addon: Addon) -> None:
     clip, noted = clips.make("stairs"), clips.read("stairs")
     held = noted["held"]
     path = clip.feet[held["side"]].path(clips.TOE)
@@ -137,7 +137,7 @@ def test_a_foot_that_is_held_up_touches_nothing(addon: Addon) -> None:
 def rests(
     addon: Addon, levels: tuple[float, float], tilts: tuple[float, float], above: tuple[float, float] | None = None
 ) -> list[bool]:
-    """Whether each of two feet that rest at heights, so far above a ground, still touches."""
+    """Return whether each of two feet still touches, resting at these heights and, if given, so far above a ground."""
     contacts = addon.module("clip.contacts")
     frames = np.ones((2, 50))
     feet = [
@@ -152,7 +152,7 @@ def rests(
     return [bool(own.all()) for own in contacts.without_held(feet)]
 
 
-def test_a_foot_that_never_comes_down_touches_if_it_is_level_or_the_ground_is_there(addon: Addon) -> None:
+def test_a_foot_that_never_comes_down_touches_if_level_or_on_the_ground(addon: Addon) -> None:
     assert rests(addon, (0.0, 0.3), (0.0, 0.5)) == [True, False], "held up, the toes hang down"
     assert rests(addon, (0.3, 0.0), (0.5, 0.0)) == [False, True]
     assert rests(addon, (0.0, 0.3), (0.0, 0.1)) == [True, True], "on a ledge"
@@ -177,5 +177,5 @@ def test_a_jump_on_the_first_frame_changes_nothing_else(addon: Addon) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
-def test_a_clip_may_be_short(addon: Addon, count: int) -> None:
+def test_contacts_of_a_very_short_clip(addon: Addon, count: int) -> None:
     assert len(found(addon, np.zeros((count, 3)), 24.0, "heel")) <= 1

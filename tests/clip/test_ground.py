@@ -1,4 +1,4 @@
-"""Feet on a ground: they lie on it, follow it, and never go through it."""
+"""Feet on a ground: they rest on it, follow it, and never go through it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 MARGIN = 1e-5
 SUDDEN = 0.02
 Height = Callable[[clips.Array], clips.Array]
-"""Of the ground, at points (n, 3)."""
+"""Height of the ground at points (n, 3)."""
 
 
 class Field:
-    """A ground that is a height over each place."""
+    """A ground given by a height field."""
 
     def __init__(self, height: Height) -> None:
         self.height = height
@@ -46,7 +46,7 @@ def planted_on(addon: Addon, foot: Any, height: Height, **options: float) -> Any
 
 
 def depths(foot: Any, height: Height) -> clips.Array:
-    """How far (2, F) heel and toe are below the ground."""
+    """Return how far (2, F) heel and toe are below the ground."""
     return np.stack([height(foot.points(pivot)) - foot.points(pivot)[:, 2] for pivot in (0, 1)])
 
 
@@ -55,7 +55,7 @@ def tilted(pitch: float, roll: float = 0.0) -> Height:
 
 
 def standing(addon: Addon, count: int = 60, contacts: slice = slice(0, 60)) -> Any:
-    """A foot that stands still, and touches on some frames."""
+    """Return a foot that stands still, and touches on some frames."""
     clip = clips.Foot(np.repeat(np.eye(4)[None], count, axis=0), {"heel": [], "toe": []})
     foot = foot_of(addon, clip)
     foot.places[:, 2] = 0.08
@@ -65,7 +65,7 @@ def standing(addon: Addon, count: int = 60, contacts: slice = slice(0, 60)) -> A
 
 @pytest.mark.parametrize("name", clips.MADE)
 @pytest.mark.parametrize("height", [tilted(0.0), tilted(0.25), tilted(-0.3, 0.15)])
-def test_contacts_lie_on_slopes_and_nothing_goes_through(addon: Addon, name: str, height: Height) -> None:
+def test_contacts_rest_on_slopes_and_nothing_goes_through(addon: Addon, name: str, height: Height) -> None:
     for foot in (foot_of(addon, own) for own in clips.make(name).feet.values()):
         planted = planted_on(addon, foot, height, pull=5.0)
         below = depths(planted, height)
@@ -77,7 +77,7 @@ def test_contacts_lie_on_slopes_and_nothing_goes_through(addon: Addon, name: str
             assert np.abs(axes[start:end] - axes[start]).max() < 1e-9
 
 
-def test_feet_follow_a_slope_up_to_an_angle(addon: Addon) -> None:
+def test_feet_follow_slopes_up_to_a_maximum_angle(addon: Addon) -> None:
     foot = standing(addon)
     for slope, limit in ((0.2, 0.7), (0.2, 0.1), (1.0, 0.5)):
         height = tilted(slope)
@@ -88,7 +88,7 @@ def test_feet_follow_a_slope_up_to_an_angle(addon: Addon) -> None:
         assert depths(planted, height).max(axis=0)[30] > -2.0 * MARGIN, "it stands on what is higher"
 
 
-def test_heel_and_toe_lie_on_the_ground_both(addon: Addon) -> None:
+def test_heel_and_toe_both_rest_on_the_ground(addon: Addon) -> None:
     clip = clips.Foot(np.repeat(np.eye(4)[None], 60, axis=0), {"heel": [(1, 60)], "toe": [(1, 60)]})
     clip.frames[:, 1:3, 1:3] = [[np.cos(0.1), -np.sin(0.1)], [np.sin(0.1), np.cos(0.1)]]
     planted = planted_on(addon, foot_of(addon, clip), tilted(0.0))
@@ -104,7 +104,7 @@ def test_a_foot_over_an_edge_stays_level(addon: Addon) -> None:
     assert planted.points(1)[30, 2] == pytest.approx(0.1, abs=1e-4)
 
 
-def test_a_foot_in_the_air_is_raised_smoothly_over_what_is_in_its_way(addon: Addon) -> None:
+def test_a_foot_in_the_air_rises_smoothly_over_obstacles(addon: Addon) -> None:
     def height(points: clips.Array) -> clips.Array:
         return np.where(np.abs(points[:, 1] - 0.5) < 0.05, 0.1, 0.0)
 
@@ -119,7 +119,7 @@ def test_a_foot_in_the_air_is_raised_smoothly_over_what_is_in_its_way(addon: Add
 
 
 def stepping(addon: Addon, lands: bool = False) -> Any:
-    """A foot that leaves the ground with its heel up and goes on to where it stands flat; or all of that backwards."""
+    """Return a foot that leaves the ground heel up and moves on until it stands flat, or the same in reverse."""
     clip = clips.Foot(np.repeat(np.eye(4)[None], 60, axis=0), {"heel": [(1, 11), (45, 60)], "toe": [(1, 20), (45, 60)]})
     for frame, pose in enumerate(clip.frames, 1):
         down = np.interp(frame, [11, 20, 26, 45], [0.0, 0.9, 1.1, 0.0])
@@ -135,8 +135,8 @@ def stepping(addon: Addon, lands: bool = False) -> Any:
 
 @pytest.mark.parametrize("lands", [False, True])
 @pytest.mark.parametrize("edge", [0.141, 0.145, 0.17])
-def test_a_foot_in_front_of_an_edge_rises_before_it_goes_on(addon: Addon, edge: float, lands: bool) -> None:
-    """It neither turns in a moment nor is moved faster than it needs to."""
+def test_a_foot_in_front_of_an_edge_rises_before_it_moves_forward(addon: Addon, edge: float, lands: bool) -> None:
+    """It neither turns abruptly nor moves faster than it needs to."""
 
     def height(points: clips.Array) -> clips.Array:
         return np.where(points[:, 1] > edge, 0.08, 0.0)
@@ -152,13 +152,13 @@ def test_a_foot_in_front_of_an_edge_rises_before_it_goes_on(addon: Addon, edge: 
     assert np.linalg.norm(np.diff(moved, axis=0), axis=1).max() < 0.033
 
 
-def test_what_stands_on_something_else_stays_there(addon: Addon) -> None:
+def test_a_foot_that_stands_on_something_else_stays_there(addon: Addon) -> None:
     foot = standing(addon)
     foot.places[:, 2] += 0.6
     assert planted_on(addon, foot, tilted(0.0)).places[30, 2] == pytest.approx(0.68)
 
 
-def test_a_ground_may_fall_away_step_by_step(addon: Addon) -> None:
+def test_a_ground_can_fall_away_step_by_step(addon: Addon) -> None:
     foot = foot_of(addon, clips.make("run").feet["Left"])
     way = np.ptp(foot.places[:, 1])
     height = tilted(-1.5 / way)
@@ -167,7 +167,7 @@ def test_a_ground_may_fall_away_step_by_step(addon: Addon) -> None:
     assert planted.places[:, 2].min() < -1.0
 
 
-def test_where_there_is_no_ground_nothing_changes(addon: Addon) -> None:
+def test_nothing_changes_where_there_is_no_ground(addon: Addon) -> None:
     foot = foot_of(addon, clips.make("turn").feet["Left"])
     without = addon.module("clip.plant").plant(foot, BLEND)
     planted = planted_on(addon, foot, lambda points: np.full(len(points), np.nan))
@@ -175,7 +175,7 @@ def test_where_there_is_no_ground_nothing_changes(addon: Addon) -> None:
     assert np.abs(planted.places - without.places)[touching].max() < 1e-12
 
 
-def test_the_foot_goes_back_to_its_own_turn_in_the_air(addon: Addon) -> None:
+def test_a_foot_in_the_air_returns_to_its_own_orientation(addon: Addon) -> None:
     foot = standing(addon, contacts=slice(0, 20))
     foot.places[20:, 2] += 0.2
     planted = planted_on(addon, foot, tilted(0.3))

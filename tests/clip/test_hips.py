@@ -1,4 +1,4 @@
-"""Hips move as little and as smoothly as lets legs reach."""
+"""Hips move as little and as smoothly as possible to let legs reach."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FRAMES = np.arange(240)
 
 
 def legs_of(addon: Addon, excess: float) -> list[Any]:
-    """Two legs of length 1 that take turns, whose feet are by up to `excess` too far away in contact."""
+    """Return two legs of length 1 that take turns; in contact, their feet are up to `excess` too far away."""
     module, legs = addon.module("clip.hips"), []
     for start in (0, 60):
         phase = (FRAMES + start) % 120
@@ -25,7 +25,7 @@ def legs_of(addon: Addon, excess: float) -> list[Any]:
     return legs
 
 
-def test_legs_reach_and_the_hips_move_little_more_than_they_must(addon: Addon) -> None:
+def test_legs_reach_with_little_more_than_the_least_hip_movement(addon: Addon) -> None:
     legs = legs_of(addon, 0.02)
     still = np.zeros((len(FRAMES), 3))
     assert max(leg.short(still).max() for leg in legs) == pytest.approx(0.02, rel=0.02)
@@ -41,7 +41,7 @@ def test_any_smaller_movement_leaves_a_leg_short(addon: Addon) -> None:
     assert max(leg.short(0.98 * found.offsets).max() for leg in legs) > 0.0
 
 
-def test_more_frames_make_it_smoother(addon: Addon) -> None:
+def test_smoothing_over_more_frames_is_smoother(addon: Addon) -> None:
     help_reach = addon.module("clip.hips").help_reach
     bends = [
         np.square(np.diff(help_reach(legs_of(addon, 0.02), 0.2, smooth).offsets, 2, axis=0)).sum()
@@ -56,21 +56,21 @@ def test_hips_stay_where_all_legs_reach(addon: Addon) -> None:
     assert not found.short.any()
 
 
-def test_the_cap_holds_and_what_is_short_is_said(addon: Addon) -> None:
+def test_the_cap_holds_and_the_shortfall_is_reported(addon: Addon) -> None:
     found = addon.module("clip.hips").help_reach(legs_of(addon, 0.05), 0.02, 8.0)
     assert np.linalg.norm(found.offsets, axis=1).max() <= 0.02 + 1e-12
     assert 0.02 < found.short.max() < 0.035
     assert np.abs(np.diff(found.offsets, 2, axis=0)).max() < 0.0005, "they are not just stopped there"
 
 
-def test_feet_off_the_ground_ask_for_nothing(addon: Addon) -> None:
+def test_feet_off_the_ground_move_no_hips(addon: Addon) -> None:
     module = addon.module("clip.hips")
     far = np.repeat([[0.0, 0.0, -2.0]], 20, axis=0)
     leg = module.Leg(np.zeros((20, 3)), far, 1.0, np.zeros(20, dtype=bool))
     assert not module.help_reach([leg], 0.2, 4.0).offsets.any()
 
 
-def test_what_limits_ask_for_is_done_as_smoothly(addon: Addon) -> None:
+def test_offsets_that_limits_need_are_as_smooth(addon: Addon) -> None:
     legs = legs_of(addon, -0.01)
     asked = np.zeros((len(FRAMES), 3))
     asked[100:110] = [0.0, 0.03, 0.0]
@@ -83,7 +83,7 @@ def test_what_limits_ask_for_is_done_as_smoothly(addon: Addon) -> None:
     assert np.linalg.norm(capped.offsets, axis=1).max() <= 0.02 + 1e-12
 
 
-def test_a_search_goes_on_from_the_one_before(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_continues_from_the_previous_one(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
     module, passes = addon.module("clip.hips"), 0
     step = module._Balls.into
 
@@ -106,7 +106,7 @@ def test_a_search_goes_on_from_the_one_before(addon: Addon, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 24])
-def test_waves_keep_their_share(addon: Addon, count: int) -> None:
+def test_smoothing_scales_each_wave_by_its_share(addon: Addon, count: int) -> None:
     places, rng = np.arange(count), np.random.default_rng(count)
     waves = np.cos(np.pi * np.outer(places, places + 0.5) / count)
     values, shares = rng.normal(size=(3, count)), rng.random(count)

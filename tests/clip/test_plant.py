@@ -1,4 +1,4 @@
-"""Planted feet hold still where they touch, and nothing else changes more than it has to."""
+"""Planted feet hold still where they touch, and nothing else changes more than necessary."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLEND = 6
 
 
 def foot_of(addon: Addon, foot: clips.Foot) -> Any:
-    """The same foot as the product has it."""
+    """Return the same foot in the product's form."""
     contacts = np.zeros((2, len(foot.frames)), dtype=bool)
     for pivot, part in enumerate(("heel", "toe")):
         for first, last in foot.marks[part]:
@@ -31,19 +31,19 @@ def foot_of(addon: Addon, foot: clips.Foot) -> Any:
 
 
 def turns(addon: Addon, foot: Any) -> clips.Array:
-    """The orientations (F, 3, 3) of a foot."""
+    """Return the orientations (F, 3, 3) of a foot."""
     return np.moveaxis(addon.module("solve.maths.rotations").matrices(foot.turns), -1, 0)
 
 
 @pytest.fixture(params=[(name, side) for name in clips.MADE for side in ("Left", "Right")], ids="-".join)
 def both(request: pytest.FixtureRequest, addon: Addon) -> tuple[Any, Any]:
-    """A foot of a clip, and how it is planted."""
+    """Return a foot of a clip, and the same foot planted."""
     name, side = request.param
     source = foot_of(addon, clips.make(name).feet[side])
     return source, addon.module("clip.plant").plant(source, BLEND)
 
 
-def test_what_touches_stays_in_its_place(both: tuple[Any, Any]) -> None:
+def test_contacts_hold_their_place(both: tuple[Any, Any]) -> None:
     source, planted = both
     assert source.slide() > 0.005 * clips.LEG
     assert planted.slide() < 1e-12
@@ -58,13 +58,13 @@ def test_a_foot_that_stands_flat_keeps_its_orientation(addon: Addon, both: tuple
         assert np.abs(frames[start:end] - frames[start]).max() < 1e-12
 
 
-def test_a_rolling_foot_rolls_as_it_did(addon: Addon, both: tuple[Any, Any]) -> None:
+def test_a_rolling_foot_keeps_its_roll(addon: Addon, both: tuple[Any, Any]) -> None:
     source, planted = both
     before, after = turns(addon, source), turns(addon, planted)
     assert np.abs(before - after).max() < np.radians(1.0), "the clips tilt no foot that stands flat"
 
 
-def test_nothing_moves_farther_than_the_contacts_do(both: tuple[Any, Any]) -> None:
+def test_nothing_moves_farther_than_its_contacts(both: tuple[Any, Any]) -> None:
     source, planted = both
     moved = np.linalg.norm(planted.places - source.places, axis=1)
     assert moved.max() < 2.0 * clips.SLIDE
@@ -79,7 +79,7 @@ def test_planting_twice_changes_nothing_more(addon: Addon, both: tuple[Any, Any]
     assert np.abs(again.places - planted.places).max() < 1e-12
 
 
-def test_a_tilted_foot_is_eased_to_its_orientation_and_back(addon: Addon) -> None:
+def test_a_tilted_foot_is_eased_to_its_contacts_orientation_and_back(addon: Addon) -> None:
     clip = clips.make("turn", is_recorded=False).feet["Left"]
     wobble = 0.2 * np.sin(np.arange(len(clip.frames)) / 5.0)
     for frame, angle in zip(clip.frames, wobble, strict=True):
@@ -95,8 +95,8 @@ def test_a_tilted_foot_is_eased_to_its_orientation_and_back(addon: Addon) -> Non
     assert (steps - own).max() < np.radians(8.0), "no jump where a contact begins or ends"
 
 
-def test_feet_that_rise_and_come_down_again_turn_about_the_toe(addon: Addon) -> None:
-    """Heels rise twice while the toes stay: what is tied together is held as one."""
+def test_feet_whose_heels_rise_and_fall_pivot_about_the_toe(addon: Addon) -> None:
+    """Heels rise twice while the toes stay: contacts that overlap are held as one."""
     count = 60
     contacts = np.ones((2, count), dtype=bool)
     contacts[0, 15:25] = contacts[0, 40:50] = False
@@ -111,7 +111,7 @@ def test_feet_that_rise_and_come_down_again_turn_about_the_toe(addon: Addon) -> 
     assert np.ptp(planted.points(1), axis=0).max() < 1e-12, "one contact of the toe from beginning to end"
 
 
-def test_what_touches_nothing_stays_as_it_is(addon: Addon) -> None:
+def test_a_foot_without_contacts_is_returned_unchanged(addon: Addon) -> None:
     clip = clips.make("run").feet["Left"]
     clip.marks = {"heel": [], "toe": []}
     source = foot_of(addon, clip)
@@ -132,7 +132,7 @@ def test_easing_never_overshoots(addon: Addon, length: int) -> None:
     assert (np.diff(found[:10]) >= 0.0).all()
 
 
-def test_easing_goes_on_beyond_the_ends_of_a_clip(addon: Addon) -> None:
+def test_easing_continues_beyond_the_ends_of_a_clip(addon: Addon) -> None:
     known = np.zeros(20, dtype=bool)
     known[3:18] = True
     found = addon.module("clip.filling").eased(np.ones((20, 1)), known, 12)[:, 0]

@@ -1,4 +1,4 @@
-"""Fewer keys: no point leaves its bound, whatever carries it."""
+"""Reducing keys: no point moves by more than its bound, whatever bones it is attached to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FRAMES = 300
 
 
 def turned(vectors: Floats, origins: Floats) -> Floats:
-    """Matrices (F, 4, 4) that turn by rotation vectors (F, 3) about points (F, 3)."""
+    """Return matrices (F, 4, 4) that rotate by rotation vectors (F, 3) about points (F, 3)."""
     turns = matrices(about_vectors(vectors.T)).transpose(2, 0, 1)
     out = np.tile(np.eye(4), (len(vectors), 1, 1))
     out[:, :3, :3] = turns
@@ -25,10 +25,10 @@ def turned(vectors: Floats, origins: Floats) -> Floats:
 
 
 class Arm:
-    """Bones of length 1 in a row, whose channels are rotation vectors that were recorded with some noise."""
+    """Bones of length 1 in a row, whose channels are rotation vectors recorded with some noise."""
 
     def __init__(self, rng: Any, bones: int, noise: float, still: tuple[int, int] | None = None) -> None:
-        """The channel of a bone that is named as `still` does not change."""
+        """The channel of the bone `still` does not change."""
         time = np.arange(FRAMES)[:, None]
         self.channels = []
         for _ in range(bones):
@@ -59,7 +59,7 @@ class Arm:
         return found
 
     def played(self, reduction: Reduction) -> Floats:
-        """Where the ends are (F, bones, 3) with the curves of a reduction."""
+        """Return the ends (F, bones, 3) of bones that play the curves of a reduction."""
         whole, ends = np.tile(np.eye(4), (FRAMES, 1, 1)), []
         for i, origin in enumerate(self.origins):
             values = np.stack([curve.on_frames() for curve in reduction.curves(i)], axis=1)
@@ -84,7 +84,7 @@ def count(reduction: Reduction, bones: int) -> int:
 
 @pytest.mark.parametrize("bound", [0.03, 0.003])
 @pytest.mark.parametrize("noise", [0.0, 1e-3])
-def test_no_point_is_farther_off_than_the_bound(bound: float, noise: float) -> None:
+def test_no_point_moves_by_more_than_its_bound(bound: float, noise: float) -> None:
     for seed in range(3):
         arm = Arm(np.random.default_rng(seed), 4, noise)
         reduction = reduced(arm, bound)
@@ -93,21 +93,21 @@ def test_no_point_is_farther_off_than_the_bound(bound: float, noise: float) -> N
         assert count(reduction, 4) < 4 * 3 * FRAMES * (0.1 if noise == 0.0 else 0.6)
 
 
-def test_distances_count_in_the_world() -> None:
+def test_distances_are_measured_in_world_space() -> None:
     arm = Arm(np.random.default_rng(1), 3, 0.0)
     large = reduced(arm, 0.01, 10.0 * np.eye(3))
     assert np.linalg.norm(arm.played(large) - arm.points, axis=2).max() <= 0.001
     assert count(large, 3) > count(reduced(arm, 0.01), 3)
 
 
-def test_a_channel_that_does_not_change_keeps_two_keys() -> None:
+def test_a_constant_channel_keeps_two_keys() -> None:
     arm = Arm(np.random.default_rng(2), 2, 0.0, still=(1, 2))
     curves = reduced(arm, 0.005).curves(1)
     assert curves[2].keys.tolist() == [0, FRAMES - 1]
     assert len(curves[0].keys) > 2
 
 
-def test_keys_are_taken_out_again() -> None:
+def test_unneeded_keys_are_removed_again() -> None:
     arm = Arm(np.random.default_rng(3), 4, 1e-3)
     reduction = Reduction(arm.parts(), arm.points, np.arange(4), np.tile(np.eye(3), (FRAMES, 1, 1)))
     bounds = np.full(4, 0.01)
@@ -120,7 +120,7 @@ def test_keys_are_taken_out_again() -> None:
     assert np.linalg.norm(arm.played(reduction) - arm.points, axis=2).max() <= 0.01
 
 
-def test_a_bound_below_rounding_ends() -> None:
+def test_a_bound_below_rounding_terminates() -> None:
     arm = Arm(np.random.default_rng(4), 2, 1e-3)
     reduction = reduced(arm, 1e-17)
     assert all(len(curve.keys) == FRAMES for bone in range(2) for curve in reduction.curves(bone))

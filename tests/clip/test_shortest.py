@@ -1,4 +1,4 @@
-"""The shortest path through layers is found, against trying all paths."""
+"""The shortest path through layers is found, checked against all paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Smooth sequences turn little, and miss nothing that the frames by themselves reach."""
+"""Smoothed sequences turn less, and miss nothing that frames solved by themselves reach."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ik_addon.solve.problem import Floats
 
 REACHED = 3e-7
 NEARLY = 1e-4
-"""By how many radians an orientation or a pole may be missed by more."""
+"""Radians by which an orientation or a pole may be missed more than before."""
 
 
 def path(bones: int, limits: str, seed: tuple[int, int], frames: slice) -> tuple[Any, Problem]:
-    """Frames of a path of docs/quality.md, and its rig."""
+    """Return frames of a path of docs/quality.md, and its rig."""
     rig = chain(bones, CHAINS[limits])
     joints, _frames = rig.pose(smooth_turns(np.random.default_rng(seed), rig, 1000)[frames])
     count = len(joints)
@@ -29,12 +29,12 @@ def path(bones: int, limits: str, seed: tuple[int, int], frames: slice) -> tuple
 
 
 def turns(problem: Problem, solution: Solution) -> Floats:
-    """The largest turn, in degrees, to each frame."""
+    """Return the largest rotation in degrees to each frame."""
     return bone_steps(solution.rotations @ np.asarray(problem.frames)).max(axis=1)
 
 
 @pytest.mark.parametrize(("number", "jump"), [(1, 608), (3, 795), (6, 34), (10, 213)])
-def test_a_jump_is_led_over(number: int, jump: int) -> None:
+def test_a_jump_is_spread_over_frames(number: int, jump: int) -> None:
     rig, problem = path(9, "limits-90", (1409, number), np.s_[max(jump - 120, 0) : jump + 120])
     live = solve(problem)
     found = smoothed(problem, live, len(live.status))
@@ -45,13 +45,13 @@ def test_a_jump_is_led_over(number: int, jump: int) -> None:
     assert violations(rig, found.rotations @ np.asarray(problem.frames)).max() < VIOLATION
 
 
-def test_what_does_not_jump_stays_to_the_bit() -> None:
+def test_a_sequence_without_jumps_stays_exactly() -> None:
     _rig, problem = path(9, "limits-asym", (1409, 0), np.s_[:300])
     live = solve(problem)
     assert (smoothed(problem, live, 300).rotations == live.rotations).all()
 
 
-def test_clips_do_not_know_of_each_other() -> None:
+def test_clips_do_not_affect_each_other() -> None:
     _rig, first = path(9, "limits-90", (1409, 1), np.s_[540:680])
     _rig, other = path(9, "limits-90", (1409, 10), np.s_[140:280])
     both = first.members(np.zeros(280, dtype=np.int64))
@@ -64,7 +64,7 @@ def test_clips_do_not_know_of_each_other() -> None:
 
 
 @pytest.mark.parametrize("wish", ["orientation", "pole"])
-def test_orientations_and_poles_are_not_given_up(wish: str) -> None:
+def test_orientations_and_poles_are_kept(wish: str) -> None:
     rig = chain(6, CHAINS["limits-90"])
     jumped = 0
     for seed in range(6):
@@ -90,7 +90,7 @@ def test_orientations_and_poles_are_not_given_up(wish: str) -> None:
 
 
 def away_from_pole(solution: Solution, pole: Floats) -> Floats:
-    """The angle (F,) between the centroid of a chain and its pole, about the line to the tip."""
+    """Return the angle (F,) between a chain's centroid and its pole, about the line to the tip."""
     joints = solution.joints
     found = pole_angle(joints, solution.rotations, joints[:, -1], pole)
     return np.asarray(np.abs((found + np.pi) % (2.0 * np.pi) - np.pi))
@@ -106,8 +106,8 @@ def test_trees_reach_all_their_targets() -> None:
     assert turns(problem, found).max() <= turns(problem, live).max()
 
 
-def test_an_arm_without_pole_does_not_flip_where_its_target_passes_behind() -> None:
-    """The smallest rotation that takes the chain to its target is not defined right behind it."""
+def test_an_arm_without_pole_does_not_flip_when_its_target_passes_behind() -> None:
+    """The smallest rotation that takes the chain to its target is undefined exactly behind it."""
     rig = chain(2, np.array([FREE, FREE, FREE]))
     side = np.linspace(-0.6, 0.6, 81)
     targets = 0.7 * np.stack([side, -np.ones(81), np.full(81, 0.02)], axis=1)
@@ -121,7 +121,7 @@ def test_an_arm_without_pole_does_not_flip_where_its_target_passes_behind() -> N
     assert found.error.max() < REACHED
 
 
-def test_frames_that_cannot_be_solved_are_left_alone() -> None:
+def test_frames_that_cannot_be_solved_stay_unchanged() -> None:
     _rig, problem = path(9, "limits-90", (1409, 1), np.s_[560:660])
     target = problem.goal.target.copy()
     target[70:] = np.nan
@@ -133,7 +133,7 @@ def test_frames_that_cannot_be_solved_are_left_alone() -> None:
     assert turns(problem, found)[:69].max() < 20.0
 
 
-def test_what_misses_more_does_not_do_as_well() -> None:
+def test_a_solution_that_misses_more_does_not_do_as_well() -> None:
     rig = chain(6, CHAINS["limits-90"])
     joints, frames = rig.pose(smooth_turns(np.random.default_rng(3), rig, 50))
     problem = rig.problem(rig.at_rest(50), joints[:, rig.bones :], tolerance=1e-7)

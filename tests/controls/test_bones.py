@@ -25,12 +25,12 @@ MATRICES = [
 
 
 def body_poses(ob: bpy.types.Object) -> NDArray[np.float64]:
-    """Pose matrices (k, 4, 4) of the bones that are no control bones; Blender lists children right after parents."""
+    """Return pose matrices (k, 4, 4) of all but control bones; Blender lists children right after their parents."""
     return np.array([p for p, bone in zip(poses(ob), ob.data.bones, strict=True) if "ik_addon_made" not in bone])
 
 
 def contents() -> dict[str, Any]:
-    """What a file has that Add Chain could leave behind."""
+    """Return everything in a file that Add Chain could leave behind."""
     lists: Any = (bpy.data.objects, bpy.data.meshes, bpy.data.collections)
     bones = {ob.name: [b.name for b in ob.data.bones] for ob in bpy.data.objects if ob.type == "ARMATURE"}
     groups = {a.name: [group.name for group in a.collections] for a in bpy.data.armatures}
@@ -71,7 +71,7 @@ def test_the_pose_stays_and_the_foot_follows_its_bone(matrix: Matrix, mode: str)
     assert abs(turn_between(world(ob, "foot.L"), foot) - 0.3) < 1e-4
 
 
-def test_a_second_chain_does_not_disturb_the_first() -> None:
+def test_a_second_chain_does_not_affect_the_first() -> None:
     ob = body()
     bpy.ops.ik_addon.chain_add(controls="BONES", live=True)
     ob.pose.bones["IK Target shin.L"].location = (0.02, 0.05, 0.03)
@@ -113,7 +113,7 @@ def constrain_to_it(ob: bpy.types.Object) -> None:
 
 
 @pytest.mark.parametrize("use", [key_it, hang_on_it, constrain_to_it])
-def test_a_control_bone_that_is_in_use_is_kept(use: Any) -> None:
+def test_a_control_bone_in_use_is_kept(use: Any) -> None:
     ob = body()
     bpy.ops.ik_addon.chain_add(controls="BONES")
     use(ob)
@@ -123,7 +123,7 @@ def test_a_control_bone_that_is_in_use_is_kept(use: Any) -> None:
     assert "IK Pole shin.L" not in ob.pose.bones
 
 
-def test_flip_bend_takes_the_pole_bone_round() -> None:
+def test_flip_bend_moves_the_pole_bone_to_the_other_side() -> None:
     ob = body()
     bpy.ops.ik_addon.chain_add(controls="BONES")
     knee = rigs.head(ob, "shin.L")
@@ -132,7 +132,7 @@ def test_flip_bend_takes_the_pole_bone_round() -> None:
     assert np.abs(rigs.head(ob, "IK Pole shin.L") - knee + before).max() < 1e-4
 
 
-def test_the_mirrored_chain_gets_control_bones_of_its_own() -> None:
+def test_the_mirrored_chain_gets_its_own_control_bones() -> None:
     ob = body()
     bpy.ops.ik_addon.chain_add(controls="BONES")
     count = len(ob.pose.bones)
@@ -149,7 +149,7 @@ def test_the_mirrored_chain_gets_control_bones_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("name", ["Mixamo", "Manny"])
-def test_a_whole_character_gets_them(name: str) -> None:
+def test_a_whole_character_gets_control_bones(name: str) -> None:
     ob = rigs_named.build(RIGS[name])
     bpy.context.view_layer.update()
     before = body_poses(ob)
@@ -158,12 +158,12 @@ def test_a_whole_character_gets_them(name: str) -> None:
     assert len(chains) > 4
     assert all(chain.target == ob and chain.target_bone in ob.pose.bones for chain in chains)
     assert [o.name for o in bpy.context.scene.objects] == [ob.name]
-    # Straight limbs hold their pose to 1e-4 in single precision.
+    # Straight limbs keep their pose to 1e-4, in single precision.
     assert np.abs(body_poses(ob) - before)[:, 3].max() < 1e-4
 
 
 @pytest.mark.parametrize("name", RIGS)
-def test_limbs_are_found_beside_the_control_bones_of_others(name: str) -> None:
+def test_limbs_are_found_despite_control_bones_of_other_chains(name: str) -> None:
     ob = rigs_named.build(RIGS[name])
     for chain in rigs_named.limbs(RIGS[name], ob):
         activate(ob, chain[0])
@@ -174,7 +174,7 @@ def test_limbs_are_found_beside_the_control_bones_of_others(name: str) -> None:
         assert settings.use_end_rotation, chain
 
 
-def test_its_chain_is_the_active_one() -> None:
+def test_an_active_control_bone_makes_its_chain_active() -> None:
     ob = body()
     bpy.ops.ik_addon.chain_add(controls="BONES")
     activate(ob, "IK Target shin.L")
@@ -200,7 +200,7 @@ def test_a_linked_armature_gets_empties(tmp_path: Any) -> None:
     assert own.pose.bones["shin.L"].ik_addon.target.type == "EMPTY"
 
 
-def test_undo_takes_the_bones_away() -> None:
+def test_undo_removes_the_bones() -> None:
     ob = body()
     bpy.ops.ed.undo_push(message="start")
     before = contents()

@@ -1,4 +1,4 @@
-"""Poles that Add Chain makes go with the body."""
+"""Poles made by Add Chain follow the body."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TURNED = Matrix.LocRotScale((3.0, -2.0, 1.0), Euler((0.4, -1.1, 2.0)), (1.5, 1.5
 
 
 def leg(matrix: Matrix | None = None) -> bpy.types.Object:
-    """Manny with a chain on his left leg."""
+    """Return Manny with a chain on his left leg."""
     ob = rigs_named.build(RIGS["Manny"])
     ob.matrix_world = matrix or Matrix.Identity(4)
     bpy.context.view_layer.update()
@@ -25,13 +25,13 @@ def leg(matrix: Matrix | None = None) -> bpy.types.Object:
 
 
 def seen_from(ob: bpy.types.Object, bone: str, goal: bpy.types.Object) -> np.ndarray:
-    """Where a goal is for a bone."""
+    """Return the place of a goal relative to a bone."""
     pose_bone = rigs.evaluated(ob).pose.bones[bone]
     return np.array((ob.matrix_world @ pose_bone.matrix).inverted() @ rigs.evaluated(goal).matrix_world.translation)
 
 
 @pytest.mark.parametrize("matrix", [None, TURNED])
-def test_the_pole_goes_where_the_pelvis_goes(matrix: Matrix | None) -> None:
+def test_the_pole_follows_the_pelvis(matrix: Matrix | None) -> None:
     ob = leg(matrix)
     pole = ob.pose.bones["calf_l"].ik_addon.pole
     before = seen_from(ob, "pelvis", pole)
@@ -45,7 +45,7 @@ def test_the_pole_goes_where_the_pelvis_goes(matrix: Matrix | None) -> None:
     assert seen_from(ob, "pelvis", pole) == pytest.approx(before, abs=1e-5)
 
 
-def test_going_live_with_it_moves_nothing() -> None:
+def test_going_live_with_the_pole_moves_nothing() -> None:
     ob = leg(TURNED)
     before = rigs.pose(ob)
     ob.ik_addon.live = True
@@ -53,7 +53,7 @@ def test_going_live_with_it_moves_nothing() -> None:
     assert np.abs(rigs.pose(ob) - before).max() < 2e-5
 
 
-def test_flipping_the_bend_takes_it_to_the_other_side() -> None:
+def test_flip_bend_moves_the_pole_to_the_other_side() -> None:
     ob = leg(TURNED)
     pole = ob.pose.bones["calf_l"].ik_addon.pole
     knee, front = rigs.head(ob, "calf_l"), rigs.position(pole)
@@ -62,7 +62,7 @@ def test_flipping_the_bend_takes_it_to_the_other_side() -> None:
     assert (rigs.position(pole) - knee) @ (front - knee) < 0.0
 
 
-def test_the_mirrored_pole_is_attached_as_well() -> None:
+def test_the_mirrored_pole_is_parented_too() -> None:
     ob = leg(TURNED)
     bpy.ops.ik_addon.mirror_chain()
     pole, mirrored = (ob.pose.bones[f"calf_{side}"].ik_addon.pole for side in "lr")
@@ -73,7 +73,7 @@ def test_the_mirrored_pole_is_attached_as_well() -> None:
     assert there == pytest.approx(here * (-1.0, 1.0, 1.0), abs=1e-5)
 
 
-def test_a_chain_at_the_top_leaves_its_pole_in_the_world() -> None:
+def test_a_chain_at_the_top_leaves_its_pole_without_a_parent() -> None:
     ob, _target = rigs.arm()
     ob.pose.bones["lower"].ik_addon.is_chain = False
     activate(ob, "lower")
@@ -81,7 +81,7 @@ def test_a_chain_at_the_top_leaves_its_pole_in_the_world() -> None:
     assert ob.pose.bones["lower"].ik_addon.pole.parent is None
 
 
-def test_a_pole_is_not_attached_to_what_is_solved_with_its_chain() -> None:
+def test_a_pole_is_not_parented_to_bones_solved_with_its_chain() -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(5), list("abcde"))
     for tip in "de":

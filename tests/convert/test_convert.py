@@ -1,4 +1,4 @@
-"""Chains in place of Blender's IK constraints: the pose that they keep, what they take over, and the way back."""
+"""Chains that replace Blender's IK constraints: the pose they keep, the settings they take, and the way back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TURNED = Matrix.LocRotScale((3.0, -2.0, 1.0), Euler((0.4, -1.1, 2.0)), (2.0, 2.0
 
 
 def constraint(ob: bpy.types.Object, bone: str, target: bpy.types.Object, length: int, **settings: Any) -> Any:
-    """An IK constraint on a bone."""
+    """Add an IK constraint to a bone."""
     made: Any = ob.pose.bones[bone].constraints.new("IK")
     made.target, made.chain_count = target, length
     for name, value in settings.items():
@@ -33,7 +33,7 @@ def constraint(ob: bpy.types.Object, bone: str, target: bpy.types.Object, length
 
 
 def limb(seed: int, pole: bool, matrix: Matrix | None = None) -> tuple[bpy.types.Object, bpy.types.Object, Any]:
-    """An arm of two bones with any roll, solved by a constraint; with its target and the constraint."""
+    """Return an arm of two bones with any roll, solved by a constraint, with its target and the constraint."""
     random = np.random.default_rng(seed)
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, 0), (0.05, -0.2, 1), (0, 0, 2)], ["upper", "lower"])
@@ -53,7 +53,7 @@ def limb(seed: int, pole: bool, matrix: Matrix | None = None) -> tuple[bpy.types
 
 
 def tentacle(count: int = 6, **settings: Any) -> tuple[bpy.types.Object, bpy.types.Object, Any]:
-    """A chain of many bones that is solved by a constraint."""
+    """Return a chain of many bones solved by a constraint."""
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(count, 0.3), list("abcdefgh"[:count]))
     target = rigs.empty("T", (0.4, 0.5, 0.7))
@@ -67,14 +67,14 @@ def matrices(ob: bpy.types.Object) -> list[Matrix]:
 
 
 def degrees_between(before: list[Matrix], after: list[Matrix]) -> float:
-    """The largest angle between the rotations of bones."""
+    """Return the largest angle between the rotations of bones."""
     turns = [a.to_3x3().normalized().transposed() @ b.to_3x3().normalized() for a, b in zip(before, after, strict=True)]
     chords = [np.linalg.norm(np.array(turn) - np.eye(3)) / math.sqrt(8.0) for turn in turns]
     return math.degrees(2.0 * math.asin(min(max(chords), 1.0)))
 
 
 def state(ob: bpy.types.Object) -> dict[str, Any]:
-    """All that a conversion changes, the pose to the bit."""
+    """Return everything that a conversion changes, with the exact pose."""
     bpy.context.view_layer.update()
     data = ob.animation_data
     return {
@@ -94,7 +94,7 @@ def state(ob: bpy.types.Object) -> dict[str, Any]:
 
 @pytest.mark.parametrize("matrix", [None, TURNED])
 @pytest.mark.parametrize("seed", range(6))
-def test_limb_with_a_pole_follows_the_plane_of_the_constraint_wherever_its_target_goes(
+def test_limb_with_a_pole_follows_the_constraints_plane_wherever_its_target_is(
     seed: int, matrix: Matrix | None
 ) -> None:
     ob, target, _made = limb(seed, pole=True, matrix=matrix)
@@ -112,14 +112,14 @@ def test_limb_with_a_pole_follows_the_plane_of_the_constraint_wherever_its_targe
         target.location = ob.matrix_world @ Matrix.Translation(place).translation
         bpy.context.view_layer.update()
         assert degrees_between(before, matrices(ob)) < 0.1
-        # The tip moves no farther than the constraint had missed the target.
+        # The tip moves no further than the constraint missed its target by.
         missed = np.linalg.norm(rigs.position(target) - tip)
         assert np.linalg.norm(rigs.tail(ob, "lower") - tip) < missed + exact
         assert missed < 2e-4 * length
 
 
 @pytest.mark.parametrize("make", [lambda: limb(1, pole=False), lambda: limb(2, pole=True), tentacle])
-def test_keeps_the_pose(make: Callable[[], Any]) -> None:
+def test_conversion_keeps_the_pose(make: Callable[[], Any]) -> None:
     ob, _target, _made = make()
     before = matrices(ob)
     assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
@@ -131,7 +131,7 @@ def test_keeps_the_pose(make: Callable[[], Any]) -> None:
 
 @pytest.mark.parametrize("far", [(1.0, 1.5, 3.0), (10.0, 15.0, 30.0), (300.0, -200.0, 100.0)])
 @pytest.mark.parametrize("seed", range(3))
-def test_limb_that_is_stretched_out_bends_as_before_when_its_target_comes_back(seed: int, far: rigs.Point) -> None:
+def test_stretched_limb_bends_as_before_when_its_target_comes_back(seed: int, far: rigs.Point) -> None:
     ob, target, _made = limb(seed, pole=True)
     near = matrices(ob)
     target.location = far
@@ -142,7 +142,7 @@ def test_limb_that_is_stretched_out_bends_as_before_when_its_target_comes_back(s
     assert degrees_between(near, matrices(ob)) < 0.1
 
 
-def test_limb_whose_root_has_limits_stands_as_before(capfd: pytest.CaptureFixture[str]) -> None:
+def test_limb_with_limits_on_its_root_keeps_its_pose(capfd: pytest.CaptureFixture[str]) -> None:
     ob, _target, _made = limb(2, pole=True)
     upper = ob.pose.bones["upper"]
     upper.use_ik_limit_x, upper.ik_min_x, upper.ik_max_x, upper.lock_ik_y = True, -0.1, 0.1, True
@@ -165,9 +165,9 @@ def test_tree_keeps_its_pose() -> None:
     assert degrees_between(before, matrices(ob)) < 0.1
 
 
-def test_says_that_a_tip_came_nearer_to_its_target(capfd: pytest.CaptureFixture[str]) -> None:
+def test_says_that_a_tip_came_closer_to_its_target(capfd: pytest.CaptureFixture[str]) -> None:
     _ob, target, _made = limb(0, pole=False)
-    target.location = (2.5, 2.4, 1.4)  # too far: there Blender's solver stops before the limb is straight
+    target.location = (2.5, 2.4, 1.4)  # too far: Blender's solver stops before the limb is straight
     bpy.context.view_layer.update()
     assert "of the chain's length, closer to its target" in said(capfd, bpy.ops.ik_addon.convert_constraints)
 
@@ -185,7 +185,7 @@ def test_says_how_far_an_animated_chain_moves(capfd: pytest.CaptureFixture[str])
     assert rigs.channels(ob).tobytes() == fk.tobytes()
 
 
-def test_chain_that_is_half_switched_off_keeps_its_fk_pose() -> None:
+def test_chain_with_half_influence_keeps_its_fk_pose() -> None:
     ob, _target, _made = tentacle(influence=0.5)
     fk = rigs.channels(ob).tobytes()
     bpy.ops.ik_addon.convert_constraints()
@@ -193,10 +193,10 @@ def test_chain_that_is_half_switched_off_keeps_its_fk_pose() -> None:
     assert rigs.channels(ob).tobytes() == fk
 
 
-# ---- what the chain takes over
+# ---- settings
 
 
-def test_takes_over_the_settings() -> None:
+def test_copies_the_settings() -> None:
     ob, target, made = limb(0, pole=True)
     made.use_rotation, made.influence, made.weight, made.iterations = True, 0.75, 0.4, 33
     bpy.ops.ik_addon.convert_constraints()
@@ -208,7 +208,7 @@ def test_takes_over_the_settings() -> None:
     assert ob.ik_addon.live
 
 
-def test_takes_over_bones_as_target_and_pole() -> None:
+def test_copies_bones_as_target_and_pole() -> None:
     ob, _target, made = limb(0, pole=True)
     rigs.add_bones(ob, [(0.6, 0.5, 1.2), (0.6, 0.5, 1.4)], ["hand"])
     rigs.add_bones(ob, [(0.3, -3.0, 1.0), (0.3, -3.0, 1.2)], ["elbow"])
@@ -221,7 +221,7 @@ def test_takes_over_bones_as_target_and_pole() -> None:
     assert degrees_between(before, matrices(ob)) < 0.1
 
 
-def test_chain_ends_in_the_parent_where_the_constraint_does_not_move_its_own_bone() -> None:
+def test_chain_ends_in_the_parent_of_a_bone_the_constraint_does_not_move() -> None:
     ob, _target, _made = tentacle(4, use_tail=False)
     ob.pose.bones["d"].constraints[0].chain_count = 2
     bpy.context.view_layer.update()
@@ -230,10 +230,10 @@ def test_chain_ends_in_the_parent_where_the_constraint_does_not_move_its_own_bon
     assert not ob.pose.bones["d"].ik_addon.is_chain
     assert ob.pose.bones["c"].ik_addon.is_chain
     assert ob.pose.bones["c"].ik_addon.chain_length == 2
-    assert degrees_between(before, matrices(ob)) < 0.3  # the constraint misses its target by that much
+    assert degrees_between(before, matrices(ob)) < 0.3  # the constraint misses its target by this much
 
 
-def test_stretches_where_the_constraint_did() -> None:
+def test_stretches_if_the_constraint_did() -> None:
     ob, target, _made = limb(0, pole=True)
     for bone in ob.pose.bones:
         bone.ik_stretch = 0.5
@@ -245,7 +245,7 @@ def test_stretches_where_the_constraint_did() -> None:
     assert np.linalg.norm(rigs.tail(ob, "lower") - tip) < 1e-2
 
 
-def test_carries_keys_and_drivers_of_the_influence_over() -> None:
+def test_moves_keys_and_drivers_of_the_influence_to_the_chain() -> None:
     ob, _target, made = limb(0, pole=True)
     for frame, value in ((1, 0.0), (11, 1.0)):
         made.influence = value
@@ -262,7 +262,7 @@ def test_carries_keys_and_drivers_of_the_influence_over() -> None:
     assert rigs.evaluated(ob).pose.bones["lower"].ik_addon.influence == pytest.approx(0.25)
 
 
-def test_says_which_animation_is_left(capfd: pytest.CaptureFixture[str]) -> None:
+def test_says_which_animation_is_not_converted(capfd: pytest.CaptureFixture[str]) -> None:
     ob, _target, made = limb(0, pole=True)
     made.keyframe_insert("pole_angle", frame=1)
     assert "The animation of 'pole_angle' of 'IK' on 'lower'" in said(capfd, bpy.ops.ik_addon.convert_constraints)
@@ -275,7 +275,7 @@ def test_says_which_animation_is_left(capfd: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize("driven", [False, True])
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.parametrize("make", [lambda: limb(1, pole=False), lambda: limb(2, pole=True), tentacle])
-def test_restores_everything_to_the_bit(make: Callable[[], Any], live: bool, driven: bool) -> None:
+def test_restores_everything_exactly(make: Callable[[], Any], live: bool, driven: bool) -> None:
     ob, target, made = make()
     for bone in ob.pose.bones:
         bone.rotation_mode = "YZX"
@@ -294,7 +294,7 @@ def test_restores_everything_to_the_bit(make: Callable[[], Any], live: bool, dri
     assert state(ob) == before
 
 
-def test_restores_a_pose_that_was_kept_and_whose_rotation_mode_was_changed() -> None:
+def test_restores_the_pose_after_a_change_of_rotation_mode() -> None:
     ob, _target, _made = limb(1, pole=False)
     bpy.context.view_layer.update()
     before = matrices(ob)
@@ -307,7 +307,7 @@ def test_restores_a_pose_that_was_kept_and_whose_rotation_mode_was_changed() -> 
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_keeps_a_pose_that_was_not_keyed(fails: bool) -> None:
+def test_keeps_an_unkeyed_pose(fails: bool) -> None:
     ob, target, _made = limb(0, pole=True)
     for bone in ob.pose.bones:
         bone.keyframe_insert("rotation_quaternion", frame=1)
@@ -335,7 +335,7 @@ def test_restores_keys() -> None:
     assert ob.pose.bones["lower"].ik_addon.influence == 1.0
 
 
-def test_leaves_constraints_alone_that_were_muted_before() -> None:
+def test_leaves_previously_muted_constraints_alone() -> None:
     ob, target, _made = limb(0, pole=True)
     constraint(ob, "lower", target, 2, mute=True)
     before = state(ob)
@@ -353,7 +353,7 @@ def test_restores_after_renaming_the_bone() -> None:
     assert not ob.pose.bones["forearm"].ik_addon.is_chain
 
 
-def test_restores_after_the_file_was_saved_and_opened(tmp_path: Path) -> None:
+def test_restores_after_saving_and_opening_the_file(tmp_path: Path) -> None:
     ob, _target, _made = limb(1, pole=False)
     before = state(ob)
     bpy.ops.ik_addon.convert_constraints()
@@ -363,7 +363,7 @@ def test_restores_after_the_file_was_saved_and_opened(tmp_path: Path) -> None:
     assert state(bpy.data.objects["Rig"]) == before
 
 
-def test_does_not_restore_a_constraint_that_is_gone() -> None:
+def test_does_not_restore_a_deleted_constraint() -> None:
     ob, _target, made = limb(0, pole=True)
     bpy.ops.ik_addon.convert_constraints()
     made.name = "Other"
@@ -372,7 +372,7 @@ def test_does_not_restore_a_constraint_that_is_gone() -> None:
     assert ob.pose.bones["lower"].ik_addon.is_chain
 
 
-# ---- what is refused
+# ---- refusals
 
 
 NOT_OURS: tuple[Any, ...] = (
@@ -383,8 +383,8 @@ NOT_OURS: tuple[Any, ...] = (
 
 
 @pytest.mark.parametrize("value", NOT_OURS, ids=map(str, NOT_OURS))
-def test_takes_no_custom_property_of_others_for_its_own(addon: Addon, value: Any) -> None:
-    """A file may be made by hand, or another add-on may use the name."""
+def test_ignores_a_foreign_custom_property_of_the_same_name(addon: Addon, value: Any) -> None:
+    """A file may be edited by hand, or another add-on may use the name."""
     convert = addon.module("convert.remembered")
     ob, target = rigs.arm()
     activate(ob, "lower")
@@ -427,7 +427,7 @@ def test_needs_a_constraint_and_something_to_restore() -> None:
         (lambda ob, made: setattr(made.target, "hide_viewport", True), "disabled in viewports"),
     ],
 )
-def test_leaves_what_cannot_be_converted_as_it_is(spoil: Callable[[Any, Any], Any], reason: str) -> None:
+def test_leaves_unconvertible_constraints_unchanged(spoil: Callable[[Any, Any], Any], reason: str) -> None:
     ob, _target, made = limb(0, pole=True)
     spoil(ob, made)
     before = state(ob)
@@ -436,7 +436,7 @@ def test_leaves_what_cannot_be_converted_as_it_is(spoil: Callable[[Any, Any], An
     assert state(ob) == before
 
 
-def test_converts_the_others_where_one_cannot_be_converted(capfd: pytest.CaptureFixture[str]) -> None:
+def test_converts_the_others_if_one_cannot_be_converted(capfd: pytest.CaptureFixture[str]) -> None:
     ob, target, _made = limb(0, pole=True)
     rigs.add_bones(ob, [(2, 0, 0), (2, 0.3, 1), (2, 0, 2)], ["left", "right"])
     bad = constraint(ob, "right", target, 2)
@@ -448,7 +448,7 @@ def test_converts_the_others_where_one_cannot_be_converted(capfd: pytest.Capture
     assert not ob.pose.bones["right"].ik_addon.is_chain
 
 
-def test_is_one_step_of_undo() -> None:
+def test_conversion_is_one_undo_step() -> None:
     ob, _target, _made = limb(1, pole=False)
     bpy.ops.ed.undo_push(message="Before")
     before = state(ob)
@@ -457,7 +457,7 @@ def test_is_one_step_of_undo() -> None:
     assert state(bpy.data.objects["Rig"]) == before
 
 
-def test_refuses_an_armature_that_is_scaled_to_zero() -> None:
+def test_refuses_an_armature_scaled_to_zero() -> None:
     ob, _target, _constraint = limb(3, pole=False)
     ob.scale = (0.0, 1.0, 1.0)
     with refused("is scaled to zero. Give it a scale in which a target can be placed"):

@@ -1,4 +1,4 @@
-"""A drag follows the 3D cursor; what moves the cursor, Blender's own operators, is tested in a window."""
+"""A drag follows the 3D cursor. Blender's own operators, which move the cursor, are tested in a window."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 ROTATE: Any = bpy.ops.transform.rotate
 AT = (0.125, 0.25, 0.5, 0.5, 0.25, 0.125)
-"""Location and rotation of the cursor before."""
+"""Initial location and rotation of the cursor."""
 
 
 @pytest.fixture
 def cursor() -> Any:
-    """The 3D cursor, somewhere."""
+    """Return the 3D cursor, placed somewhere."""
     found = bpy.context.scene.cursor
     found.rotation_mode = "XYZ"
     found.location, found.rotation_euler = AT[:3], AT[3:]
@@ -34,7 +34,7 @@ def cursor() -> Any:
 
 @pytest.fixture(params=[True, False], ids=["live", "not live"])
 def arm(request: pytest.FixtureRequest) -> tuple[bpy.types.Object, bpy.types.Object]:
-    """An arm, solved once."""
+    """Return an arm, solved once."""
     ob, target = rigs.arm()
     activate(ob, "lower")
     ob.ik_addon.live = request.param
@@ -45,7 +45,7 @@ def arm(request: pytest.FixtureRequest) -> tuple[bpy.types.Object, bpy.types.Obj
 
 @pytest.fixture
 def hold(addon: Addon) -> Iterator[Any]:
-    """Takes hold of a goal of the active chain; lets go at the end."""
+    """Return a function that grabs a goal of the active chain; the goal is released at the end."""
     drags = []
 
     def begin(role: str = "target") -> Any:
@@ -73,10 +73,10 @@ def test_the_tip_follows_the_cursor_at_each_update(arm: Any, cursor: Any, hold: 
     assert drag.drag.handle.moved == ["location"]
 
 
-def test_a_target_that_only_goes_keeps_its_rotation_to_the_bit(arm: Any, cursor: Any, hold: Any) -> None:
+def test_a_target_that_is_only_moved_keeps_its_exact_rotation(arm: Any, cursor: Any, hold: Any) -> None:
     _ob, target = arm
     target.rotation_mode = "QUATERNION"
-    target.rotation_quaternion = (0.3, 0.4, -0.2, 0.9)  # not of length 1
+    target.rotation_quaternion = (0.3, 0.4, -0.2, 0.9)  # not normalized
     bpy.context.view_layer.update()
     before = tuple(target.rotation_quaternion)
     drag = hold()
@@ -120,7 +120,7 @@ def test_locked_angles_stay(arm: Any, cursor: Any, hold: Any) -> None:
     assert abs(target.rotation_euler.z) > 0.1
 
 
-def test_cancelling_puts_everything_back_to_the_bit(arm: Any, cursor: Any, hold: Any) -> None:
+def test_cancelling_restores_everything_exactly(arm: Any, cursor: Any, hold: Any) -> None:
     ob, target = arm
     before, posed = snapshot(), rigs.pose(ob)
     drag = hold()
@@ -134,7 +134,7 @@ def test_cancelling_puts_everything_back_to_the_bit(arm: Any, cursor: Any, hold:
     assert (*cursor.location, *cursor.rotation_euler) == AT
 
 
-def test_the_pole_is_moved_and_the_chain_bends_to_it(arm: Any, cursor: Any, hold: Any) -> None:
+def test_the_pole_moves_and_the_chain_bends_towards_it(arm: Any, cursor: Any, hold: Any) -> None:
     ob, target = arm
     pole = rigs.empty("Pole", (1.0, -1.0, 0.5))
     ob.pose.bones["lower"].ik_addon.pole = pole
@@ -152,7 +152,7 @@ def test_the_pole_is_moved_and_the_chain_bends_to_it(arm: Any, cursor: Any, hold
     assert bend @ aim == pytest.approx(np.linalg.norm(bend) * np.linalg.norm(aim), rel=1e-4)
 
 
-def test_nothing_follows_the_cursor_when_another_file_is_opened(addon: Addon, arm: Any, cursor: Any, hold: Any) -> None:
+def test_nothing_follows_the_cursor_after_opening_another_file(addon: Addon, arm: Any, cursor: Any, hold: Any) -> None:
     hold()
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     assert not [f for f in bpy.app.handlers.depsgraph_update_post if "cursor" in f.__module__]
@@ -179,7 +179,7 @@ def test_a_second_drag_takes_over(arm: Any, cursor: Any, hold: Any) -> None:
     assert np.array_equal(rigs.position(target), place)
 
 
-def test_the_parts_of_the_macro_make_a_drag(arm: Any, cursor: Any) -> None:
+def test_the_macros_steps_make_a_drag(arm: Any, cursor: Any) -> None:
     ob, target = arm
     before = rigs.position(target)
     assert bpy.ops.ik_addon.release() == {"CANCELLED"}
@@ -194,7 +194,7 @@ def test_the_parts_of_the_macro_make_a_drag(arm: Any, cursor: Any) -> None:
         bpy.ops.ik_addon.goal_hold(role="POLE")
 
 
-def test_the_macros_have_the_names_by_which_they_are_looked_for(addon: Addon) -> None:
+def test_the_macros_have_the_names_that_the_cursor_expects(addon: Addon) -> None:
     macros = (
         addon.module("operators.drag").IK_ADDON_OT_goal_move,
         addon.module("operators.drag").IK_ADDON_OT_goal_turn,
@@ -203,7 +203,7 @@ def test_the_macros_have_the_names_by_which_they_are_looked_for(addon: Addon) ->
     assert tuple(macro.__name__ for macro in macros) == addon.module("drag.cursor").MACROS
 
 
-def test_blenders_rotate_turns_the_cursor_and_nothing_else_where_it_is_told_to(cursor: Any) -> None:
+def test_blenders_rotate_turns_only_the_cursor_if_told_to(cursor: Any) -> None:
     ob, _target = rigs.arm()
     bpy.context.view_layer.objects.active = ob
     ob.select_set(True)
@@ -218,7 +218,7 @@ def test_blenders_rotate_turns_the_cursor_and_nothing_else_where_it_is_told_to(c
 
 
 @pytest.mark.parametrize("name", ["rotate", "trackball", "resize"])
-def test_what_a_move_becomes_by_keys_is_repeated_on_the_cursor(cursor: Any, name: str) -> None:
+def test_operators_that_a_move_switches_to_act_on_the_cursor(cursor: Any, name: str) -> None:
     ob, _target = rigs.arm()
     bpy.context.view_layer.objects.active = ob
     ob.select_set(True)
@@ -230,7 +230,7 @@ def test_what_a_move_becomes_by_keys_is_repeated_on_the_cursor(cursor: Any, name
     assert ob.matrix_world == before
 
 
-def test_blenders_transforms_are_as_they_were_once_the_extension_is_disabled(addon: Addon) -> None:
+def test_blenders_transforms_are_restored_when_the_extension_is_disabled(addon: Addon) -> None:
     follower = addon.module("drag.cursor")
 
     def found() -> list[bool]:

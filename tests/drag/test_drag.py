@@ -1,4 +1,4 @@
-"""What a drag shows while it is on its way, and where it comes to rest."""
+"""The pose shown during a drag, and the pose in which it settles."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.conftest import Addon
 
 BONES = 6
 OFFSETS = ((0.0, 0.3, -0.2), (0.5, 1.6, 0.9), (-0.3, -0.4, -0.5), (-1.9, 0.2, 0.3))
-"""Into the reach of the chains, and out of it."""
+"""Within the reach of the chains, and out of it."""
 
 
 def limited(by_bone: bool, live: bool) -> tuple[bpy.types.Object, bpy.types.Object]:
-    """Two chains with limits and poles; the first one's target is a bone of the armature, or an object."""
+    """Return two chains with limits and poles; the first one's target is a bone of the armature, or an object."""
     ob = rigs.armature()
     goals = []
     for x, side in ((0.0, "A"), (2.0, "B")):
@@ -46,7 +46,7 @@ def bits(ob: bpy.types.Object) -> bytes:
 
 @pytest.mark.parametrize("live", [True, False], ids=["live", "not live"])
 @pytest.mark.parametrize("by_bone", [False, True], ids=["object", "bone"])
-def test_comes_to_rest_in_the_pose_of_a_frame(addon: Addon, by_bone: bool, live: bool) -> None:
+def test_a_drag_settles_in_the_pose_of_a_frame_change(addon: Addon, by_bone: bool, live: bool) -> None:
     drag = addon.module("drag.drag")
     ob, other = limited(by_bone, live)
     gesture = drag.Drag(bpy.context, ob.pose.bones[f"A{BONES - 1}"])
@@ -55,7 +55,7 @@ def test_comes_to_rest_in_the_pose_of_a_frame(addon: Addon, by_bone: bool, live:
         gesture.move(bpy.context, Vector(offset), hurried=True)
         hurried = bits(ob)
         if number == 2:
-            # Another chain is solved to the end beside it, and leaves the one that is dragged as it is.
+            # Another chain is solved fully beside the dragged one, and does not change it.
             other.location.z -= 0.1
         gesture.settle(bpy.context)
         settled = bits(ob)
@@ -72,7 +72,7 @@ def test_comes_to_rest_in_the_pose_of_a_frame(addon: Addon, by_bone: bool, live:
     assert differ, "no first attempt was other than the settled pose: this shows nothing"
 
 
-def test_a_frame_change_solves_to_the_end_what_was_hurried(addon: Addon) -> None:
+def test_a_frame_change_finishes_a_hurried_solve(addon: Addon) -> None:
     drag = addon.module("drag.drag")
     ob, _other = limited(False, True)
     gesture = drag.Drag(bpy.context, ob.pose.bones[f"A{BONES - 1}"])

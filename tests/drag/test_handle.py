@@ -1,4 +1,4 @@
-"""A drag moves what carries a target or pole exactly, or not at all."""
+"""A drag moves the owner of a target or pole exactly, or not at all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def handle(addon: Addon) -> Any:
 
 
 @pytest.mark.parametrize("mode", ["QUATERNION", "YZX", "AXIS_ANGLE"])
-def test_what_is_put_back_is_what_it_was(handle: Any, mode: Any) -> None:
+def test_restoring_gives_the_original_values(handle: Any, mode: Any) -> None:
     goal = rigs.empty("Goal", (1.0, 2.0, 3.0))
     goal.rotation_mode = mode
     goal.rotation_quaternion, goal.rotation_axis_angle = (0.3, 0.4, 0.1, 2.0), (0.3, 0.4, 0.1, 2.0)
@@ -38,7 +38,7 @@ def test_what_is_put_back_is_what_it_was(handle: Any, mode: Any) -> None:
     assert [tuple(getattr(goal, n)) for n in ("location", "rotation_quaternion", "rotation_axis_angle")] == before
 
 
-def test_a_bone_turns_about_its_head_as_it_is_asked_to(handle: Any) -> None:
+def test_a_bone_turns_about_its_head_as_requested(handle: Any) -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, [(0.2, 0.1, 0.3), (0.2, 0.9, 0.5)], ["base"])
     rigs.add_bones(ob, [(0.5, 0.5, 0.5), (0.9, 0.6, 0.8)], ["control"], parent="base")
@@ -57,15 +57,15 @@ def test_a_bone_turns_about_its_head_as_it_is_asked_to(handle: Any) -> None:
         assert abs((TURN @ frame).normalized().dot(turned.normalized())) == pytest.approx(1.0, abs=1e-5)
 
 
-def test_euler_angles_go_on_where_they_were(handle: Any) -> None:
+def test_euler_angles_continue_from_their_values(handle: Any) -> None:
     goal = rigs.empty("Goal")
-    goal.rotation_euler = (0.0, 0.0, 7.0)  # more than a whole turn
+    goal.rotation_euler = (0.0, 0.0, 7.0)  # more than a full turn
     bpy.context.view_layer.update()
     handle(goal, "").move(Vector(), Quaternion((0.0, 0.0, 1.0), 0.1))
     assert tuple(goal.rotation_euler) == pytest.approx((0.0, 0.0, 7.1), abs=1e-5)
 
 
-def test_locked_channels_keep_their_bits(handle: Any) -> None:
+def test_locked_channels_keep_their_exact_values(handle: Any) -> None:
     goal = rigs.empty("Goal", (1.0, 2.0, 3.0))
     goal.rotation_euler = (0.3, 0.2, 0.1)
     goal.lock_location[1] = goal.lock_rotation[2] = True
@@ -77,7 +77,7 @@ def test_locked_channels_keep_their_bits(handle: Any) -> None:
     assert goal.rotation_euler.x != pytest.approx(0.3)
 
 
-def test_what_is_only_turned_needs_no_location(handle: Any, addon: Addon) -> None:
+def test_turning_alone_needs_no_unlocked_location(handle: Any, addon: Addon) -> None:
     goal = rigs.empty("Goal")
     goal.lock_location = (True, True, True)
     bpy.context.view_layer.update()

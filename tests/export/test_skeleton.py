@@ -1,4 +1,4 @@
-"""The deform skeleton alone plays what the armature plays, also after a way through glTF and FBX."""
+"""The deform skeleton alone plays what the armature plays, even after a round trip through glTF and FBX."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FRAMES = (1, 7, 20, 40)
 
 
 def character(*, moved: bool = True) -> bpy.types.Object:
-    """Legs that walk live, with bones between and beside them that deform nothing, and a mesh."""
+    """Build legs that walk live, with non-deforming bones between and beside them, and a mesh."""
     ob: Any = walker.figure("turn", excess=0.015)
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = FRAMES[0], FRAMES[-1]
@@ -60,7 +60,7 @@ def character(*, moved: bool = True) -> bpy.types.Object:
 
 
 def heads(ob: bpy.types.Object, names: list[str]) -> Any:
-    """World places (frames, bones, 3) of joints."""
+    """Return the world positions (frames, bones, 3) of joints."""
     found = []
     for frame in FRAMES:
         bpy.context.scene.frame_set(frame)
@@ -70,7 +70,7 @@ def heads(ob: bpy.types.Object, names: list[str]) -> Any:
 
 
 def points(name: str) -> Any:
-    """World places (frames, vertices, 3) of a mesh."""
+    """Return the world positions (frames, vertices, 3) of a mesh."""
     found = []
     for frame in FRAMES:
         bpy.context.scene.frame_set(frame)
@@ -104,7 +104,7 @@ def test_the_deform_bones_alone_play_what_the_armature_plays(addon: Addon) -> No
     assert np.abs(heads(ob, DEFORM) - before).max() < 1e-9, "the armature is as it was"
 
 
-def test_all_bones_and_no_meshes_where_that_is_asked_for(addon: Addon) -> None:
+def test_all_bones_and_no_meshes_on_request(addon: Addon) -> None:
     character()
     made = bake(only_deform=False, meshes=False)
     assert "helper" in made.data.bones
@@ -116,7 +116,7 @@ def test_all_bones_and_no_meshes_where_that_is_asked_for(addon: Addon) -> None:
 @pytest.mark.parametrize("root", ["root", "hips_root"])
 @pytest.mark.parametrize("turn", [False, True])
 @pytest.mark.parametrize("height", [False, True])
-def test_the_root_goes_where_the_hips_go(addon: Addon, root: str, turn: bool, height: bool) -> None:
+def test_the_root_follows_the_hips(addon: Addon, root: str, turn: bool, height: bool) -> None:
     ob = character()
     before = heads(ob, DEFORM)
     made = bake(use_root=True, root=root, root_turn=turn, root_height=height)
@@ -134,7 +134,7 @@ def test_the_root_goes_where_the_hips_go(addon: Addon, root: str, turn: bool, he
         assert np.abs(way[:2] - hips[:2]).max() < CLOSE
 
 
-def test_a_bone_that_is_there_can_be_the_root(addon: Addon) -> None:
+def test_an_existing_bone_can_be_the_root(addon: Addon) -> None:
     ob = character()
     before = heads(ob, DEFORM)
     made = bake(use_root=True, root="hips")
@@ -145,8 +145,8 @@ def test_a_bone_that_is_there_can_be_the_root(addon: Addon) -> None:
         bpy.ops.ik_addon.bake_skeleton(use_root=True, root="shin.L")
 
 
-def test_deform_bones_below_others_follow_what_stands_in_their_place(addon: Addon) -> None:
-    """As in generated rigs: each deform bone is below a bone of the controls, which another deform bone follows."""
+def test_deform_bones_are_parented_to_those_that_stand_in_for_controls(addon: Addon) -> None:
+    """As in generated rigs: each deform bone is below a control bone, which another deform bone follows."""
     ob = rigs.armature("Rig")
     rigs.add_bones(ob, [(0, 0, 1), (0, 0, 1.5), (0, 0, 2)], ["spine", "neck"])
     for name, above in (("DEF-neck", "spine"), ("DEF-spine", "")):
@@ -163,7 +163,7 @@ def test_deform_bones_below_others_follow_what_stands_in_their_place(addon: Addo
     }
 
 
-def test_it_says_what_is_left_out(addon: Addon, capfd: pytest.CaptureFixture[str]) -> None:
+def test_omissions_are_reported(addon: Addon, capfd: pytest.CaptureFixture[str]) -> None:
     ob = character()
     rigs.key(ob.pose.bones["chest"], "scale", {1: (1, 1, 1), 40: (1, 1.5, 1)})
     ob.data.bones["pouch"].bbone_segments = 4
@@ -175,7 +175,7 @@ def test_it_says_what_is_left_out(addon: Addon, capfd: pytest.CaptureFixture[str
     assert "'pouch' is a bendy bone" in said
 
 
-def test_nothing_is_changed_where_it_fails_or_is_cancelled(addon: Addon) -> None:
+def test_nothing_changes_on_failure_or_cancelling(addon: Addon) -> None:
     ob = character()
     bpy.context.scene.frame_set(7)
     before = snapshot()
@@ -193,7 +193,7 @@ def test_nothing_is_changed_where_it_fails_or_is_cancelled(addon: Addon) -> None
     assert snapshot() == before
 
 
-def test_undo_takes_it_back_as_a_whole(addon: Addon) -> None:
+def test_one_undo_removes_everything(addon: Addon) -> None:
     character()
     bpy.ops.ed.undo_push(message="before")
     names = {kind: sorted(getattr(bpy.data, kind).keys()) for kind in ("objects", "armatures", "actions", "meshes")}
@@ -240,7 +240,7 @@ def test_a_round_trip_keeps_the_joints(addon: Addon, tmp_path: Path, kind: str) 
 
 
 def _heads_from(ob: bpy.types.Object, first: float) -> Any:
-    """Joints of what was imported, whose first frame is elsewhere."""
+    """Return the joints of an imported skeleton, whose first frame differs."""
     found = []
     for frame in FRAMES:
         at = frame - FRAMES[0] + first

@@ -1,7 +1,7 @@
-"""Take the installed extension through its life and write down what Blender holds after each step.
+"""Take the installed extension through its life cycle and record what Blender contains after each step.
 
-Started by `test_lifecycle.py` in a process of its own: what Blender prints is then nobody else's, and the extension
-has never been enabled before. Arguments: the zip, a scratch folder, the file to write.
+Started by `test_lifecycle.py` in a separate process: everything Blender prints comes from this script, and the
+extension has never been enabled before. Arguments: the zip, a scratch folder, the file to write.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any
 from tools import blender
 
 OPEN: Counter[str] = Counter()
-"""What was added without Blender having a list of it: a name, and how often it was added more than removed."""
+"""Additions that Blender keeps no list of: a name, and how many more times it was added than removed."""
 
 TIMERS: list[Callable[..., Any]] = []
-"""Every function that was ever a timer."""
+"""Every function that has ever been registered as a timer."""
 
 
 def count(owner: Any, add: str, remove: str) -> None:
-    """Keep account in `OPEN` of the calls of `owner`'s functions `add` and `remove`."""
+    """Count in `OPEN` the calls of `owner`'s functions `add` and `remove`."""
 
     def counted(function: Callable[..., Any], step: int) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
@@ -39,7 +39,7 @@ def count(owner: Any, add: str, remove: str) -> None:
 
 
 def remember_timers() -> None:
-    """Note in `TIMERS` which functions become timers; Blender itself drops some of them when it loads a file."""
+    """Record in `TIMERS` which functions become timers; Blender itself drops some of them when it loads a file."""
     import bpy
 
     timers: Any = bpy.app.timers
@@ -54,21 +54,21 @@ def remember_timers() -> None:
 
 
 def is_blenders(file: str | None) -> bool:
-    """Whether the module in `file` comes with Blender."""
+    """Return whether the module in `file` comes with Blender."""
     import bpy
 
     return file is not None and Path(bpy.utils.resource_path("LOCAL")).resolve() in Path(file).resolve().parents
 
 
 def describe(function: Callable[..., Any]) -> str | None:
-    """A name for `function`, None where it is Blender's own."""
+    """Return a name for `function`, or None if it is Blender's own."""
     if is_blenders(getattr(sys.modules.get(function.__module__), "__file__", None)):
         return None
     return f"{function.__module__}.{getattr(function, '__qualname__', function)}"
 
 
 def look() -> list[str]:
-    """Everything that an extension may add to Blender, one line each."""
+    """Return everything that an extension may add to Blender, one line each."""
     import bpy
 
     found = [f"{name}: open {number}" for name, number in OPEN.items() if number]
@@ -85,7 +85,7 @@ def look() -> list[str]:
         drawn = getattr(getattr(kind, "draw", None), "_draw_funcs", ())
         found += [f"drawn in {name}: {function}" for function in map(describe, drawn) if function]
     for base in (bpy.types.PropertyGroup, bpy.types.AddonPreferences):
-        # Registered, these are not in `bpy.types`.
+        # Registered classes of these kinds are not in `bpy.types`.
         found += [f"type {kind.__module__}.{kind.__name__}" for kind in base.__subclasses__() if kind.is_registered]
     for module in dir(bpy.ops):
         found += [f"operator {module}.{name}" for name in dir(getattr(bpy.ops, module))]
@@ -96,14 +96,14 @@ def look() -> list[str]:
 
 
 def outside_modules() -> list[str]:
-    """Top-level modules that are neither Python's nor numpy's, nor come with Blender."""
+    """Return top-level modules that are neither Python's nor numpy's, and do not come with Blender."""
     files = {name: getattr(module, "__file__", None) for name, module in sys.modules.items()}
     found = {name.partition(".")[0] for name, file in files.items() if file and not is_blenders(file)}
     return sorted(found - sys.stdlib_module_names - {"bpy", "numpy", "bl_ext", "__main__", "tools"})
 
 
 def main(package: str, folder: str, report: str) -> None:
-    """Go through the extension's life and write the report."""
+    """Go through the extension's life cycle and write the report."""
     blender.prepare(Path(folder))
     import bpy
 
@@ -111,7 +111,7 @@ def main(package: str, folder: str, report: str) -> None:
     count(bpy.utils, "register_cli_command", "unregister_cli_command")
     remember_timers()
 
-    # Installing needs Blender's own extension manager, which adds things of its own.
+    # Installing needs Blender's own extension manager, which makes its own additions.
     importlib.import_module("addon_utils").enable("bl_pkg")
     steps: dict[str, list[str]] = {}
     path, modules = list(sys.path), outside_modules()

@@ -1,4 +1,4 @@
-"""The animated PNG that `make pictures` writes, read back chunk by chunk."""
+"""The animated PNG written by `make pictures`, read back chunk by chunk."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def chunks(file: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def play(file: bytes) -> tuple[NDArray[np.uint8], list[int]]:
-    """What is shown (count, height, width, 3), and the delays in milliseconds."""
+    """Return the frames shown (count, height, width, 3), and the delays in milliseconds."""
     shown: list[NDArray[np.uint8]] = []
     delays, numbers = [], []
     canvas = palette = np.zeros((0, 3), np.uint8)
@@ -70,7 +70,7 @@ def rng() -> np.random.Generator:
 
 
 def moving_square(rng: np.random.Generator, colours: int) -> NDArray[np.uint8]:
-    """A square that goes over a patchwork, and rests for a frame."""
+    """Return frames of a square that crosses a patchwork, and rests for a frame."""
     palette = rng.integers(0, 256, (colours, 3), dtype=np.uint8)
     ground = palette[rng.integers(0, colours, (20, 31))]
     frames = np.tile(ground, (6, 1, 1, 1))
@@ -79,14 +79,14 @@ def moving_square(rng: np.random.Generator, colours: int) -> NDArray[np.uint8]:
     return frames
 
 
-def test_few_colours_come_back_exactly(rng: np.random.Generator) -> None:
+def test_few_colours_are_preserved_exactly(rng: np.random.Generator) -> None:
     frames = moving_square(rng, 200)
     shown, delays = play(animated_png.encode(frames, 83))
     assert np.array_equal(shown, frames)
     assert delays == [83] * len(frames)
 
 
-def test_many_colours_come_back_nearly(rng: np.random.Generator) -> None:
+def test_many_colours_are_preserved_approximately(rng: np.random.Generator) -> None:
     slope = np.linspace(0.0, 255.0, 60)
     ground = np.stack(np.broadcast_arrays(slope[:, None], 0.5 * slope, 90.0), axis=-1).astype(np.uint8)
     frames = np.stack([np.roll(ground, shift, axis=1) for shift in (0, 7, 20)])
@@ -95,8 +95,8 @@ def test_many_colours_come_back_nearly(rng: np.random.Generator) -> None:
     assert len(np.unique(shown.reshape(-1, 3), axis=0)) > 128
 
 
-def test_what_hardly_changes_stays_as_it_is_and_never_drifts(rng: np.random.Generator) -> None:
-    """A square gets brighter by 3 on each frame: it is drawn again whenever it is off by more than the tolerance."""
+def test_slow_changes_are_skipped_but_never_drift(rng: np.random.Generator) -> None:
+    """A square gets brighter by 3 on each frame, and is redrawn whenever its error would exceed the tolerance."""
     frames = moving_square(rng, 20)
     frames[:, 12:, :5] = (100 + 3 * np.arange(6, dtype=np.uint8))[:, None, None, None]
     shown, _delays = play(animated_png.encode(frames, 40, tolerance=6))
@@ -105,7 +105,7 @@ def test_what_hardly_changes_stays_as_it_is_and_never_drifts(rng: np.random.Gene
     assert [before != after for before, after in pairwise(brightness)] == [False, False, True, False, False]
 
 
-def test_a_palette_holds_what_stands_for_most_pixels(rng: np.random.Generator) -> None:
+def test_a_palette_represents_most_pixels(rng: np.random.Generator) -> None:
     pixels = rng.integers(0, 256, (3000, 3), dtype=np.uint8)
     palette = animated_png.choose_palette(pixels, 64)
     assert palette.shape == (64, 3)

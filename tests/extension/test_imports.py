@@ -1,4 +1,4 @@
-"""What the code may import: Blender, the numpy inside it and Python; the solvers do without Blender."""
+"""What the code may import: Blender, its numpy, and Python; the solvers work without Blender."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SOLVERS = sorted((ROOT / "ik_addon" / "solve").rglob("*.py"))
 
 
 def absolute_imports(source: Path) -> Iterator[str]:
-    """Top-level names of the modules that `source` imports other than relatively."""
+    """Yield the top-level names of modules that `source` imports other than relatively."""
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
@@ -42,11 +42,11 @@ def absolute_imports(source: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.relative_to(ROOT).as_posix())
-def test_imports_blender_numpy_and_python_only(source: Path) -> None:
+def test_imports_only_blender_numpy_and_python(source: Path) -> None:
     allowed = {"numpy"} | sys.stdlib_module_names
     if source not in SOLVERS:
         allowed |= BLENDER
-    # An extension's own modules are imported relatively: Blender decides the name of its package.
+    # An extension imports its own modules relatively, since Blender decides the name of its package.
     assert set(absolute_imports(source)) <= allowed
 
 

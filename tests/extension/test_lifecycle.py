@@ -1,4 +1,4 @@
-"""Installing, enabling and disabling the extension: silent, complete and without a trace."""
+"""Installing, enabling and disabling the extension: silently, completely and without a trace."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from tools.environments import ROOT
 
 @dataclass(frozen=True)
 class Life:
-    """What `lifecycle.py` saw."""
+    """What `lifecycle.py` recorded."""
 
     steps: dict[str, list[str]] = field(repr=False)
     printed: str
 
     def added(self, step: str) -> list[str]:
-        """What Blender held at `step` beyond what it held before the extension was installed."""
+        """Return what Blender contained at `step` that it had not contained before the installation."""
         return sorted((Counter(self.steps[step]) - Counter(self.steps["before"])).elements())
 
     def lost(self, step: str) -> list[str]:
-        """What Blender no longer held at `step`."""
+        """Return what Blender no longer contained at `step`."""
         return sorted((Counter(self.steps["before"]) - Counter(self.steps[step])).elements())
 
 
@@ -50,8 +50,8 @@ def life(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Life:
     return Life(json.loads(report.read_text(encoding="utf-8")), run.stdout)
 
 
-def test_nothing_is_printed_but_that_it_is_installed(life: Life) -> None:
-    # Blender asks the process that installs for its messages now and then, and misses the last one on a busy machine.
+def test_only_the_installation_is_printed(life: Life) -> None:
+    # Blender polls the installing process for messages, and misses the last one on a busy machine.
     assert set(life.printed.splitlines()) <= {'STATUS Installed "ik_addon"'}
 
 
@@ -63,7 +63,7 @@ def test_enabling_adds_the_public_names(life: Life) -> None:
     assert any(line.startswith("handler frame_change_post bl_ext.user_default.ik_addon.") for line in added)
 
 
-def test_nothing_from_outside_is_imported(life: Life) -> None:
+def test_no_foreign_module_is_imported(life: Life) -> None:
     assert life.steps["outside modules"] == []
 
 
@@ -72,17 +72,17 @@ def test_handlers_survive_loading_a_file(life: Life) -> None:
 
 
 @pytest.mark.parametrize("step", ["disabled", "disabled thrice", "unregistered twice"])
-def test_no_trace_is_left(life: Life, step: str) -> None:
+def test_disabling_leaves_no_trace(life: Life, step: str) -> None:
     assert life.added(step) == []
     assert life.lost(step) == []
 
 
 @pytest.mark.parametrize("step", ["enabled thrice", "registered twice", "enabled after factory settings"])
-def test_nothing_piles_up(life: Life, step: str) -> None:
+def test_enabling_again_adds_nothing_more(life: Life, step: str) -> None:
     assert life.added(step) == life.added("installed")
 
 
 def test_factory_settings_leave_no_trace(life: Life) -> None:
-    # Blender's own add-ons are back by then, too.
+    # Blender's own add-ons are enabled again by then, too.
     own = [line for line in life.added("factory settings") if "ik_addon" in line.lower()]
     assert own == []

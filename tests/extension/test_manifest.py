@@ -12,7 +12,7 @@ from tools.environments import OLDEST, ROOT
 MANIFEST = tomllib.loads((ROOT / "blender_manifest.toml").read_text(encoding="utf-8"))
 
 
-def test_license_is_gpl_3_or_later_and_its_text_is_there() -> None:
+def test_license_is_gpl_3_or_later_and_its_text_is_included() -> None:
     assert MANIFEST["license"] == ["SPDX:GPL-3.0-or-later"]
     text = (ROOT / "LICENSE").read_text(encoding="utf-8")
     assert "GNU GENERAL PUBLIC LICENSE" in text
@@ -20,7 +20,7 @@ def test_license_is_gpl_3_or_later_and_its_text_is_there() -> None:
     assert "How to Apply These Terms to Your New Programs" in text
 
 
-def test_blender_finds_it_by_its_tags() -> None:
+def test_tags_are_those_blender_knows() -> None:
     assert MANIFEST["tags"] == ["Animation", "Rigging"]
 
 
@@ -29,22 +29,22 @@ def test_tagline_fits() -> None:
     assert re.search(r"[0-9A-Za-z)]$", MANIFEST["tagline"]), "it must not end in a punctuation mark"
 
 
-def test_id_is_the_package_of_the_public_names() -> None:
+def test_id_is_the_package_name_of_public_names() -> None:
     assert MANIFEST["id"] == "ik_addon"
     assert MANIFEST["type"] == "add-on"
 
 
-def test_oldest_blender_allowed_is_the_oldest_tested() -> None:
+def test_minimum_blender_version_is_the_oldest_tested() -> None:
     assert MANIFEST["blender_version_min"] == ".".join(OLDEST.version.split(".")[:2]) + ".0"
     assert "blender_version_max" not in MANIFEST, "a newer Blender must not lock its users out"
 
 
 @pytest.mark.parametrize("key", ["permissions", "wheels", "platforms"])
-def test_asks_for_nothing(key: str) -> None:
+def test_requests_no_permissions(key: str) -> None:
     assert key not in MANIFEST, "numpy comes with Blender, and there is nothing to read, load or ask for"
 
 
-def test_has_no_key_that_blender_does_not_know() -> None:
+def test_has_no_unknown_key() -> None:
     known = {
         *("schema_version", "id", "version", "name", "tagline", "maintainer", "type", "license", "tags", "build"),
         *("blender_version_min", "website", "copyright"),

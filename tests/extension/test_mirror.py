@@ -1,6 +1,6 @@
-"""The tests mirror the product: a module is tested by the module of its name in its room, or where this says.
+"""Tests mirror the product: a module is tested by the test module with its name in its room, or by the one listed here.
 
-`ik_addon/rig/read/fcurves.py` by `tests/rig/test_fcurves.py`: rooms within a room may share a folder.
+For example, `tests/rig/test_fcurves.py` tests `ik_addon/rig/read/fcurves.py`: nested rooms may share a folder.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ ELSEWHERE = {
     "ui/panels/tools": "operators/test_tools",
     "ui/presets": "ui/test_menus",
 }
-"""Modules, or patterns of them, that have no test module of their own, and the one that tests them."""
+"""Modules, or patterns of them, without their own test module, and the test module that covers them."""
 SHIPPED = PRODUCT / "presets"
 MODULES = sorted(p for p in PRODUCT.rglob("*.py") if p.name != "__init__.py" and SHIPPED not in p.parents)
 
@@ -197,12 +197,12 @@ def has_own(module: Path) -> bool:
 
 
 @pytest.mark.parametrize("module", MODULES, ids=name_of)
-def test_has_a_test_module_of_its_name_or_a_line_that_says_which_it_is(module: Path) -> None:
+def test_module_has_its_own_test_module_or_is_listed(module: Path) -> None:
     lines = [pattern for pattern in ELSEWHERE if fnmatchcase(name_of(module), pattern)]
     assert len(lines) == (0 if has_own(module) else 1), lines
 
 
 @pytest.mark.parametrize("line", ELSEWHERE)
-def test_a_line_names_what_is_there(line: str) -> None:
+def test_listed_modules_exist(line: str) -> None:
     assert (TESTS / f"{ELSEWHERE[line]}.py").is_file()
     assert any(fnmatchcase(name_of(module), line) for module in MODULES)

@@ -1,4 +1,4 @@
-"""The zip that users install: built by Python alone, and the same that Blender builds."""
+"""The zip that users install: built by Python alone, and identical to Blender's own build."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tools.environments import ROOT
 
 
 def blender_ext(*arguments: str | Path) -> None:
-    """Run the command line of the extension system that comes with the Blender under test."""
+    """Run the command line of the extension system in the Blender under test."""
     spec = importlib.util.find_spec("bpy")
     assert spec is not None
     assert spec.origin is not None
@@ -29,7 +29,7 @@ def contents(package: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_holds_what_blenders_own_build_holds(package: Path, tmp_path: Path) -> None:
+def test_contains_the_same_files_as_blenders_own_build(package: Path, tmp_path: Path) -> None:
     own = tmp_path / "own.zip"
     blender_ext("build", "--source-dir", ROOT, "--output-filepath", own)
     assert contents(package) == contents(own)
@@ -39,17 +39,17 @@ def test_is_valid_for_blender(package: Path) -> None:
     blender_ext("validate", package)
 
 
-def test_holds_what_runs_and_nothing_else(package: Path) -> None:
+def test_contains_only_what_runs(package: Path) -> None:
     files = (path for kind in ("*.py", "*.po") for path in (ROOT / "ik_addon").rglob(kind))
     code = {path.relative_to(ROOT).as_posix() for path in files}
     assert set(contents(package)) == {"LICENSE", "__init__.py", "blender_manifest.toml"} | code
 
 
-def test_same_sources_make_the_same_bytes(package: Path, tmp_path: Path) -> None:
+def test_same_sources_give_the_same_bytes(package: Path, tmp_path: Path) -> None:
     assert extension.build(tmp_path).read_bytes() == package.read_bytes()
 
 
-def test_is_built_without_blender_and_without_other_packages(tmp_path: Path) -> None:
+def test_is_built_without_blender_and_other_packages(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tools import extension; extension.build(Path(sys.argv[1])); "
         "print({'bpy', 'numpy'} & set(sys.modules))"

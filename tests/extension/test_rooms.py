@@ -42,12 +42,12 @@ ROOMS = (
     "ui/preferences",
     "ui",
 )
-"""From the one that knows none of the others to the one that may know all, as docs/architecture.md has them."""
+"""From the room that knows no other to the one that may know all, in the order of docs/architecture.md."""
 ARRAYS = "solve/problem"
-"""What goes into the solvers and comes out of them: all rooms may use it."""
+"""Input and output of the solvers: all rooms may use this module."""
 PRODUCT = ROOT / "ik_addon"
 CROWDED = 12
-"""More modules than these make a room hard to find one's way in."""
+"""In a room with more modules than this it is hard to find one's way."""
 
 
 def modules(room: str) -> list[Path]:
@@ -55,7 +55,7 @@ def modules(room: str) -> list[Path]:
 
 
 def room_of(path: Path) -> str | None:
-    """The room of a module or package; None: it is outside of all."""
+    """Return the room of a module or package, or None if it is outside of all."""
     place = path.relative_to(PRODUCT).with_suffix("").as_posix()
     if place == ARRAYS:
         return None
@@ -63,7 +63,7 @@ def room_of(path: Path) -> str | None:
 
 
 def imported(source: Path) -> Iterator[Path]:
-    """The modules and packages of the product that a module imports."""
+    """Yield the product's modules and packages that a module imports."""
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = source.parents[node.level - 1].joinpath(*(node.module or "").split("."))
@@ -73,14 +73,14 @@ def imported(source: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_knows_only_the_rooms_before_it(room: str) -> None:
+def test_a_room_knows_only_those_before_it(room: str) -> None:
     known = {*ROOMS[: ROOMS.index(room) + 1]}
     uses = {(source.name, other) for source in modules(room) for path in imported(source) if (other := room_of(path))}
     assert {(name, other) for name, other in uses if other not in known} == set()
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_has_a_size_in_which_things_are_found(room: str) -> None:
+def test_a_room_is_small_enough_to_find_things(room: str) -> None:
     own = [path for path in modules(room) if path.parent == PRODUCT / room]
     assert len(own) > 1
     assert len(own) <= CROWDED
@@ -92,13 +92,13 @@ def test_every_module_is_in_a_room() -> None:
     assert outside == {"__init__.py", "compat.py", "registration.py", "problem.py", *presets}
 
 
-def test_the_map_shows_them_in_this_order() -> None:
+def test_the_architecture_page_lists_rooms_in_this_order() -> None:
     table = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     assert tuple(re.findall(r"^\| `ik_addon/(.*)/` \|", table, re.MULTILINE)) == ROOMS
 
 
 @pytest.mark.parametrize("page", ["architecture", "solvers", "live", "decisions"])
-def test_what_the_pages_name_is_there(page: str) -> None:
+def test_paths_named_on_the_pages_exist(page: str) -> None:
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     homes = (ROOT, PRODUCT, PRODUCT / "solve")
     named = set(re.findall(r"`([a-z_]+/[a-z_/]*)`", text))

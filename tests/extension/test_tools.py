@@ -1,4 +1,4 @@
-"""The development tools: what they say where something is missing, how they count tests and how far they are."""
+"""The development tools: what they say if something is missing, how they count tests, and how they show progress."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ THIS = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 @pytest.fixture
 def no_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is the whole PATH of a machine without Python and pyenv."""
+    """Return a folder that is the whole PATH of a machine without Python and pyenv."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("PYENV_ROOT", raising=False)
@@ -35,32 +35,32 @@ def program(path: Path, text: str) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-ins are shell scripts")
 class TestFindPython:
-    def test_a_shim_that_does_not_run_is_no_python(self, no_python: Path) -> None:
+    def test_a_broken_shim_is_not_taken_for_python(self, no_python: Path) -> None:
         program(no_python / "python3.99", "echo 'pyenv: python3.99: command not found' >&2; exit 127")
         with pytest.raises(ToolError, match=r"Python 3\.99 .* was not found.*pyenv install 3\.99"):
             find_python("3.99")
 
-    def test_another_version_of_that_name_is_not_taken(self, no_python: Path) -> None:
+    def test_another_version_under_that_name_is_not_taken(self, no_python: Path) -> None:
         program(no_python / "python3.99", "echo 3.98")
         with pytest.raises(ToolError, match=r"Python 3\.99"):
             find_python("3.99")
 
-    def test_is_found_on_the_path(self, no_python: Path) -> None:
+    def test_python_is_found_on_the_path(self, no_python: Path) -> None:
         program(no_python / "python3.99", "echo 3.99")
         assert find_python("3.99") == no_python / "python3.99"
 
-    def test_is_found_in_pyenv_though_the_shim_does_not_run(self, no_python: Path) -> None:
+    def test_python_is_found_in_pyenv_despite_a_broken_shim(self, no_python: Path) -> None:
         program(no_python / "python3.99", "exit 127")
         kept = no_python / ".pyenv" / "versions" / "3.99.2" / "bin" / "python"
         program(kept, "echo 3.99")
         assert find_python("3.99") == kept
 
 
-def test_the_running_python_will_do() -> None:
+def test_the_running_python_is_used_if_it_fits() -> None:
     assert environments.python_version(find_python(THIS)) == THIS
 
 
-def test_last_line_of_a_run_adds_up_all_versions(tmp_path: Path) -> None:
+def test_the_last_line_of_a_run_totals_all_versions(tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     report.write_text(
         '<testsuites><testsuite tests="9" failures="1" errors="2" skipped="3"/></testsuites>', encoding="utf-8"
@@ -68,7 +68,7 @@ def test_last_line_of_a_run_adds_up_all_versions(tmp_path: Path) -> None:
     assert str(suite.read_report(report) + suite.Outcome(passed=10)) == "13 passed, 3 failed, 3 skipped"
 
 
-def test_a_run_without_report_has_passed_nothing(tmp_path: Path) -> None:
+def test_a_run_without_a_report_has_passed_nothing(tmp_path: Path) -> None:
     assert suite.read_report(tmp_path / "missing.xml") == suite.Outcome()
 
 
@@ -94,7 +94,7 @@ def test_e():
 """
 
 
-def test_a_run_says_how_far_it_is_and_names_failures_while_it_lasts(
+def test_a_run_reports_progress_and_failures_while_it_lasts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "LONG", 0.0)
@@ -103,7 +103,7 @@ def test_a_run_says_how_far_it_is_and_names_failures_while_it_lasts(
     tests = [sys.executable, "-m", "pytest", "--rootdir", tmp_path, *progress.options(notes), tmp_path]
     with progress.Watch(every=0.2) as watch:
         watch.begin("Blender 9.9", notes)
-        while not (first := capsys.readouterr().out):  # before the run has noted anything
+        while not (first := capsys.readouterr().out):  # before the run has logged anything
             time.sleep(0.05)
         ended = subprocess.run(tests, cwd=environments.ROOT, capture_output=True, text=True, check=False)
         said = (first + capsys.readouterr().out).splitlines()
@@ -116,7 +116,7 @@ def test_a_run_says_how_far_it_is_and_names_failures_while_it_lasts(
     assert capsys.readouterr().out == "Blender 9.9: 100% (6 of 6), 2 failed\n"
 
 
-def test_tests_that_cannot_be_collected_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tests_that_fail_to_collect_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "test_it.py").write_text("import nothing_of_that_name", encoding="utf-8")
     notes = tmp_path / "notes.txt"
     tests = [sys.executable, "-m", "pytest", "--rootdir", tmp_path, *progress.options(notes), tmp_path]
@@ -138,9 +138,7 @@ def test_c(): pass
 """
 
 
-def test_a_part_that_crashes_is_a_failure_that_names_its_test(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_part_that_crashes_is_a_failure_naming_its_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = []
     for name, text in (("sound", "def test_a(): pass"), ("broken", CRASH)):
         folder = tmp_path / name
@@ -174,7 +172,7 @@ def test_b(): pass
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no signals")
 @pytest.mark.parametrize(("times", "passed"), [(1, 2), (2, 0)])
-def test_a_part_that_is_killed_is_run_once_more(
+def test_a_killed_part_is_run_once_more(
     times: int, passed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "test_it.py").write_text(KILLED.replace("{times}", str(times)), encoding="utf-8")
@@ -188,7 +186,7 @@ def test_a_part_that_is_killed_is_run_once_more(
     assert "It was in test_it.py::test_a; tests still to run: 1." in said
 
 
-def test_the_parts_of_the_suite_are_all_of_it() -> None:
+def test_parts_of_the_suite_cover_all_of_it() -> None:
     (_name, others), *named = suite.parts()
     folders = [path for _name, chosen in named for path in chosen if not path.startswith("--")]
     once = suite.TEXT_TESTS
@@ -201,7 +199,7 @@ def test_the_parts_of_the_suite_are_all_of_it() -> None:
         assert {suite.without(path) for path in once} < set(chosen)
 
 
-def test_each_part_runs_on_each_blender_and_what_is_text_on_one() -> None:
+def test_each_part_runs_on_each_blender_and_tests_of_texts_on_one() -> None:
     whole = [suite.Run(name, name, Path(sys.executable), ()) for name in "abc"]
     runs = list(suite.in_parts(whole))
     for _name, arguments in suite.parts():
@@ -213,22 +211,22 @@ def test_each_part_runs_on_each_blender_and_what_is_text_on_one() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-ins are shell scripts")
 class TestKernels:
-    def test_those_that_the_processor_cannot_run_are_left_out(self, tmp_path: Path) -> None:
+    def test_kernels_the_processor_cannot_run_are_left_out(self, tmp_path: Path) -> None:
         program(tmp_path / "python", "kill -ILL $$")
         assert linear_algebra.why_not(tmp_path / "python", "Haswell") == "this processor cannot run the Haswell kernels"
 
-    def test_a_numpy_that_uses_others_is_left_out(self, tmp_path: Path) -> None:
+    def test_a_numpy_that_uses_other_kernels_is_left_out(self, tmp_path: Path) -> None:
         program(tmp_path / "python", "echo none")
         reason = "numpy was asked for the Prescott kernels and uses none"
         assert linear_algebra.why_not(tmp_path / "python", "Prescott") == reason
 
-    def test_a_numpy_that_does_not_work_is_an_error(self, tmp_path: Path) -> None:
+    def test_a_broken_numpy_is_an_error(self, tmp_path: Path) -> None:
         program(tmp_path / "python", "echo 'No module named numpy' >&2; exit 1")
         with pytest.raises(ToolError, match="No module named numpy"):
             linear_algebra.why_not(tmp_path / "python", "Haswell")
 
     @pytest.mark.skipif(platform.machine() not in {"x86_64", "AMD64"}, reason="other processors have other kernels")
-    def test_a_numpy_is_asked_for_them(self) -> None:
+    def test_a_numpy_that_uses_the_kernels_is_accepted(self) -> None:
         python = Path(sys.executable)
         if linear_algebra.ask(python) == linear_algebra.NONE:
             pytest.skip("this numpy has no kernels to choose from")
@@ -250,7 +248,7 @@ def test_without_a_driver_the_window_tests_are_skipped_with_the_reason(tmp_path:
     assert " passed" not in ended.stdout.splitlines()[-1]
 
 
-def test_tasks_that_pages_and_ci_name_are_there() -> None:
+def test_tasks_named_in_pages_and_ci_exist() -> None:
     root = environments.ROOT
     targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     asked = [sys.executable, "tools/dev.py", "--help"]

@@ -16,7 +16,7 @@ NAMED = [path for path, _pattern in version.PLACES]
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """The files that name the version, elsewhere."""
+    """Copy the files that name the version to another folder."""
     for name in (*NAMED, version.CHANGELOG):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
@@ -34,7 +34,7 @@ def test_every_place_names_the_current_version() -> None:
     assert version.sections()[0][0] == version.current()
 
 
-def test_no_page_names_a_zip_that_the_command_does_not_know() -> None:
+def test_zip_names_on_pages_are_updated_by_the_command() -> None:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     named = {
         page.relative_to(ROOT).as_posix() for page in pages if re.search(version.ZIP, page.read_text(encoding="utf-8"))
@@ -42,7 +42,7 @@ def test_no_page_names_a_zip_that_the_command_does_not_know() -> None:
     assert named <= set(NAMED)
 
 
-def test_versions_of_the_changelog_go_down_and_only_the_newest_is_unreleased() -> None:
+def test_changelog_versions_descend_and_only_the_newest_is_unreleased() -> None:
     numbers = [tuple(map(int, number.split("."))) for number, _date in version.sections()]
     assert numbers == sorted(set(numbers), reverse=True)
     dates = [date for _number, date in version.sections() if date != version.UNRELEASED]
@@ -52,7 +52,7 @@ def test_versions_of_the_changelog_go_down_and_only_the_newest_is_unreleased() -
     assert len(headings) == len(numbers)
 
 
-def test_one_command_writes_a_version_everywhere_and_nothing_else(copy: Path) -> None:
+def test_one_command_writes_a_version_everywhere_and_changes_nothing_else(copy: Path) -> None:
     before, old = texts(copy), version.current(copy)
     version.write("98.7.65", root=copy)
     after = texts(copy)
@@ -65,7 +65,7 @@ def test_one_command_writes_a_version_everywhere_and_nothing_else(copy: Path) ->
     assert version.write("98.7.65", root=copy) == []
 
 
-def test_a_date_releases_a_version_once(copy: Path) -> None:
+def test_a_date_releases_a_version_only_once(copy: Path) -> None:
     version.write("98.7.65", root=copy)
     assert "98.7.65" not in version.released(copy)
     assert version.write("98.7.65", "2099-12-31", copy) == [version.CHANGELOG]
@@ -84,7 +84,7 @@ def test_a_date_releases_a_version_once(copy: Path) -> None:
         ("98.7.65", "2099-02-30"),
     ],
 )
-def test_what_is_no_version_or_no_date_changes_nothing(copy: Path, number: str, date: str) -> None:
+def test_an_invalid_version_or_date_changes_nothing(copy: Path, number: str, date: str) -> None:
     before = texts(copy)
     with pytest.raises(ToolError, match="is not a"):
         version.write(number, date, copy)
@@ -92,7 +92,7 @@ def test_what_is_no_version_or_no_date_changes_nothing(copy: Path, number: str, 
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_a_place_that_names_no_version_is_told_and_nothing_changes(copy: Path, name: str) -> None:
+def test_a_file_that_names_no_version_is_reported_and_nothing_changes(copy: Path, name: str) -> None:
     (copy / name).write_text("nothing\n", encoding="utf-8")
     before = texts(copy)
     with pytest.raises(ToolError, match=name):

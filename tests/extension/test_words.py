@@ -1,4 +1,4 @@
-"""Names in the product use the field's words, and modules stay small enough to read at once."""
+"""Names in the product use the field's words, and modules are small enough to read in one go."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STANDARD = {
     "untold": "not determined",
     "zeros": "rest frames",
 }
-"""What a name in the product must not say, and the field's word for it."""
+"""Words that names in the product must not contain, and the field's word for each."""
 KEPT = {
     ("clip/contacts", "speeds"): "how fast a point moves",
     ("data/chain_settings", "base"): "the name under which files hold the FK store",
@@ -40,7 +40,7 @@ KEPT = {
 
 
 def names(tree: ast.AST) -> Iterator[str]:
-    """Names that a module gives: of classes, functions, arguments, variables and attributes."""
+    """Yield the names that a module defines: of classes, functions, arguments, variables and attributes."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield node.name
@@ -53,7 +53,7 @@ def names(tree: ast.AST) -> Iterator[str]:
 
 
 def words(name: str) -> set[str]:
-    """The words of a name in snake or camel case."""
+    """Return the words of a name in snake or camel case."""
     return set(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_"))
 
 
@@ -70,10 +70,10 @@ def test_names_use_the_words_of_the_field(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=module_of)
-def test_a_module_can_be_read_at_once(path: Path) -> None:
+def test_a_module_can_be_read_in_one_go(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= LINES
 
 
-def test_words_are_found() -> None:
+def test_words_are_extracted_from_names() -> None:
     assert "base" in words("IKAddonBase")
     assert words("_has_base") & STANDARD.keys()

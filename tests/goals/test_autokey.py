@@ -1,4 +1,4 @@
-"""Auto keying by the preferences and by keying sets, as Blender's own transform operators do it."""
+"""Auto keying by preferences and by keying sets works as in Blender's own transform operators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PREFERENCES = ("use_keyframe_insert_available", "use_auto_keyframe_insert_needed
 
 @pytest.fixture(autouse=True)
 def preferences() -> Iterator[Any]:
-    """Auto keying is on, on frame 7, and none of the user's preferences for it is."""
+    """Turn auto keying on, on frame 7, with all of the user's preferences for it off."""
     edit = bpy.context.preferences.edit
     before = {name: getattr(edit, name) for name in PREFERENCES}
     for name in PREFERENCES:
@@ -40,7 +40,7 @@ def arm() -> tuple[bpy.types.Object, bpy.types.Object]:
 
 
 def use_set(name: str) -> Any:
-    """Make one of Blender's keying sets, or the user's own, the one for auto keying."""
+    """Make one of Blender's keying sets, or the user's own, the active one."""
     scene = bpy.context.scene
     scene.keying_sets_all.active = next(k for k in scene.keying_sets_all if name in (k.bl_idname, k.bl_label))
     scene.tool_settings.use_keyframe_insert_keyingset = True
@@ -48,7 +48,7 @@ def use_set(name: str) -> Any:
 
 
 def curves(addon: Addon, ob: bpy.types.Object) -> dict[tuple[str, int], list[float]]:
-    """The frames of all keys, by path and index."""
+    """Return the frames of all keys, by path and index."""
     owner = addon.module("compat").curve_owner(ob)
     found = () if owner is None else owner.fcurves
     return {(c.data_path, c.array_index): [point.co[0] for point in c.keyframe_points] for c in found}
@@ -67,7 +67,7 @@ def test_drag_keys_the_location(addon: Addon, arm: Any) -> None:
     assert curves(addon, arm[1]) == {("location", i): [7.0] for i in range(3)}
 
 
-def test_only_available_keys_the_curves_that_are_there(addon: Addon, arm: Any, preferences: Any) -> None:
+def test_only_available_keys_existing_curves(addon: Addon, arm: Any, preferences: Any) -> None:
     preferences.use_keyframe_insert_available = True
     drag()
     assert not curves(addon, arm[1])
@@ -76,7 +76,7 @@ def test_only_available_keys_the_curves_that_are_there(addon: Addon, arm: Any, p
     assert curves(addon, arm[1]) == {("location", 0): [1.0, 7.0]}
 
 
-def test_only_needed_leaves_what_did_not_change(addon: Addon, arm: Any, preferences: Any) -> None:
+def test_only_needed_skips_unchanged_channels(addon: Addon, arm: Any, preferences: Any) -> None:
     preferences.use_auto_keyframe_insert_needed = True
     arm[1].keyframe_insert("location", frame=1)
     drag()
@@ -94,14 +94,14 @@ def test_a_keying_set_decides_what_is_keyed(addon: Addon, arm: Any, name: str) -
     assert not curves(addon, arm[0]), "only what was moved, whatever is selected"
 
 
-def test_the_set_of_available_curves(addon: Addon, arm: Any) -> None:
+def test_the_available_set_keys_existing_curves(addon: Addon, arm: Any) -> None:
     use_set("Available")
     arm[1].keyframe_insert("location", index=2, frame=1)
     drag()
     assert curves(addon, arm[1]) == {("location", 2): [1.0, 7.0]}
 
 
-def test_a_set_of_absolute_paths_is_keyed_as_it_is(addon: Addon, arm: Any) -> None:
+def test_a_set_of_absolute_paths_is_keyed_unchanged(addon: Addon, arm: Any) -> None:
     other = rigs.empty("Other")
     own = bpy.context.scene.keying_sets.new(idname="mine", name="Mine")
     own.paths.add(arm[1], "location", index=0)
@@ -112,7 +112,7 @@ def test_a_set_of_absolute_paths_is_keyed_as_it_is(addon: Addon, arm: Any) -> No
     assert paths(addon, other) == {"scale"}
 
 
-def test_a_set_for_other_things_keys_nothing(addon: Addon, arm: Any) -> None:
+def test_a_set_for_other_channels_keys_nothing(addon: Addon, arm: Any) -> None:
     use_set("WholeCharacter")
     drag()
     assert not curves(addon, arm[1])
@@ -129,7 +129,7 @@ def test_a_set_has_its_own_only_needed(addon: Addon, arm: Any) -> None:
     assert curves(addon, arm[1])["location", 1] == [1.0]
 
 
-def test_snap_keys_target_and_pole_by_the_set(addon: Addon, arm: Any) -> None:
+def test_snap_keys_target_and_pole_according_to_the_set(addon: Addon, arm: Any) -> None:
     ob, target = arm
     pole = ob.pose.bones["lower"].ik_addon.pole = rigs.empty("Pole", (0.3, -2.0, 1.0))
     use_set("BUILTIN_KSI_LocRot")
@@ -137,14 +137,14 @@ def test_snap_keys_target_and_pole_by_the_set(addon: Addon, arm: Any) -> None:
     assert paths(addon, target) == paths(addon, pole) == {"location", "rotation_euler"}
 
 
-def test_apply_keys_bones_by_the_set(addon: Addon, arm: Any) -> None:
+def test_apply_keys_bones_according_to_the_set(addon: Addon, arm: Any) -> None:
     ob, _target = arm
     use_set("Rotation")
     bpy.ops.ik_addon.apply_pose()
     assert paths(addon, ob) == {f'pose.bones["{name}"].rotation_quaternion' for name in ("upper", "lower")}
 
 
-def test_a_set_without_what_moved_says_so(capfd: pytest.CaptureFixture[str], arm: Any) -> None:
+def test_a_set_that_omits_moved_channels_gets_a_remark(capfd: pytest.CaptureFixture[str], arm: Any) -> None:
     ob, _target = arm
     ob.pose.bones["lower"].rotation_quaternion = Quaternion((1, 0, 0), 0.4)
     ob.pose.bones["lower"].keyframe_insert("rotation_quaternion", frame=1)
@@ -152,7 +152,7 @@ def test_a_set_without_what_moved_says_so(capfd: pytest.CaptureFixture[str], arm
     assert "'lower' is animated and goes back" in said(capfd, bpy.ops.ik_addon.apply_pose)
 
 
-def test_keys_are_of_the_kind_that_the_user_chose(addon: Addon, arm: Any) -> None:
+def test_keys_have_the_keyframe_type_that_the_user_chose(addon: Addon, arm: Any) -> None:
     bpy.context.scene.tool_settings.keyframe_type = "BREAKDOWN"
     drag()
     owner = addon.module("compat").curve_owner(arm[1])

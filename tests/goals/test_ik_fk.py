@@ -1,4 +1,4 @@
-"""One switch between IK and FK: no jump, no frame before it changes, and the keys hold it."""
+"""One switch between IK and FK: no jump, no change on frames before it, and keys preserve it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Pose = tuple[Any, Any]
 
 
 def played(ob: bpy.types.Object, frames: Any) -> dict[float, Pose]:
-    """The poses that Blender comes to on frames."""
+    """Return the poses that Blender evaluates on frames."""
     found = {}
     for frame in frames:
         bpy.context.scene.frame_set(int(frame), subframe=frame % 1.0)
@@ -30,7 +30,7 @@ def played(ob: bpy.types.Object, frames: Any) -> dict[float, Pose]:
 
 
 def assert_plays(ob: bpy.types.Object, before: dict[float, Pose], bones: int = 3) -> None:
-    """Assert that frames show what they showed, of the first bones at least."""
+    """Assert that frames show the same pose as before, for the first bones at least."""
     for frame, (places, turned) in before.items():
         now = played(ob, [frame])[frame]
         assert np.abs(now[0] - places)[:bones].max() < 1e-4 * size(ob), frame
@@ -45,7 +45,7 @@ def influence_keys(addon: Addon, ob: bpy.types.Object, tip: str = "b") -> list[t
 
 
 def shot(count: int = 2, *, live: bool = True) -> bpy.types.Object:
-    """A limb whose bones and goals are animated."""
+    """Return a limb whose bones and goals are animated."""
     ob = limb(count, PLACED)
     animate(ob)
     chain = ob.pose.bones["abc"[count - 1]].ik_addon
@@ -61,7 +61,7 @@ FRAMES = (1, 2.5, 4, 4.5, 5)
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_from_ik_to_fk(addon: Addon, count: int) -> None:
+def test_switching_from_ik_to_fk(addon: Addon, count: int) -> None:
     ob = shot(count)
     before = played(ob, (*FRAMES, 6))
     assert bpy.ops.ik_addon.switch_ik_fk() == {"FINISHED"}
@@ -78,7 +78,7 @@ def test_from_ik_to_fk(addon: Addon, count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_from_fk_to_ik(addon: Addon, count: int) -> None:
+def test_switching_from_fk_to_ik(addon: Addon, count: int) -> None:
     ob = shot(count)
     tip: Any = ob.pose.bones["abc"[count - 1]]
     target: Any = tip.ik_addon.target
@@ -100,7 +100,7 @@ def test_from_fk_to_ik(addon: Addon, count: int) -> None:
     assert distance() < 1e-3, "it follows"
 
 
-def test_there_and_back_again_and_once_more(addon: Addon) -> None:
+def test_switching_there_and_back_again(addon: Addon) -> None:
     ob = shot()
     start = played(ob, FRAMES)
     for frame in (6, 8, 10):
@@ -110,14 +110,14 @@ def test_there_and_back_again_and_once_more(addon: Addon) -> None:
         assert_same_pose(ob, *here)
     assert [value for _frame, value, _held in influence_keys(addon, ob)] == [1.0, 0.0, 0.0, 1.0, 1.0, 0.0]
     assert_plays(ob, start)
-    # The same frame again: the switch is taken back.
+    # On the same frame again, the switch is removed.
     bpy.context.scene.frame_set(10)
     bpy.ops.ik_addon.switch_ik_fk()
     assert_same_pose(ob, *here)
     assert [value for _frame, value, _held in influence_keys(addon, ob)] == [1.0, 0.0, 0.0, 1.0, 1.0, 1.0]
 
 
-def test_bones_that_have_no_keys() -> None:
+def test_switching_bones_without_keys() -> None:
     ob = limb()
     ob.ik_addon.live = True
     before = played(ob, (1, 9, 10))
@@ -130,7 +130,7 @@ def test_bones_that_have_no_keys() -> None:
     assert np.abs(joints(ob) - before[10][0]).max() > 0.1, "the keys of the bones play"
 
 
-def test_a_chain_that_is_off_is_switched_on_and_shows_its_pose() -> None:
+def test_a_disabled_chain_is_enabled_and_its_pose_stays() -> None:
     ob = limb()
     chain = ob.pose.bones["b"].ik_addon
     chain.enabled = False
@@ -145,7 +145,7 @@ def test_a_chain_that_is_off_is_switched_on_and_shows_its_pose() -> None:
 
 
 @pytest.mark.parametrize("to", ["IK", "FK"])
-def test_a_blend_goes_over_without_a_jump(to: str) -> None:
+def test_a_blended_switch_makes_no_jump(to: str) -> None:
     ob = shot()
     ob.pose.bones["b"].ik_addon.influence = 0.4 if to == "IK" else 0.6
     before = played(ob, (*FRAMES, 6))
@@ -155,7 +155,7 @@ def test_a_blend_goes_over_without_a_jump(to: str) -> None:
     assert_plays(ob, {frame: pose for frame, pose in before.items() if frame < 5.5})
 
 
-def test_control_bones_and_a_hand_that_turns() -> None:
+def test_switching_with_control_bones_and_a_hand_that_turns() -> None:
     ob = rigs.armature()
     rigs.add_bones(
         ob, [(0, 0, 0), (0.1, -0.3, 0.9), (0, 0.2, 1.8), (0.3, 0.2, 1.9)], ["upper_arm.L", "forearm.L", "hand.L"]
@@ -177,7 +177,7 @@ def test_control_bones_and_a_hand_that_turns() -> None:
     assert_plays(ob, before)
 
 
-def test_all_chains_at_once_and_none_twice(capfd: pytest.CaptureFixture[str]) -> None:
+def test_all_chains_switch_at_once_and_each_only_once(capfd: pytest.CaptureFixture[str]) -> None:
     ob = limb()
     rigs.add_bones(ob, [(2, 0, 0), (2, 0.3, 1), (2, 0, 2)], ["d", "e"])
     rigs.chain(ob, "e", rigs.empty("Second", (2.4, 0.4, 1.1)), 2)
@@ -188,7 +188,7 @@ def test_all_chains_at_once_and_none_twice(capfd: pytest.CaptureFixture[str]) ->
     assert "Already in FK" in said(capfd, bpy.ops.ik_addon.switch_ik_fk, chains="ALL", to="FK")
 
 
-def test_without_live_it_says_so(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_switch_without_live_gives_a_remark(capfd: pytest.CaptureFixture[str]) -> None:
     ob = shot(live=False)
     bpy.context.scene.frame_set(6)
     bpy.ops.ik_addon.solve()
@@ -197,7 +197,7 @@ def test_without_live_it_says_so(capfd: pytest.CaptureFixture[str]) -> None:
     assert_same_pose(ob, *here)
 
 
-def test_changes_nothing_where_keys_cannot_be_written(addon: Addon) -> None:
+def test_a_switch_changes_nothing_when_keys_cannot_be_written(addon: Addon) -> None:
     ob = limb()
     ob.ik_addon.live = True
     ob.driver_add('pose.bones["b"].ik_addon.influence')

@@ -1,4 +1,4 @@
-"""The channels that bring targets to matrices."""
+"""Channels that move targets to given matrices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tests.conftest import Addon
 
 
-def test_matrices_that_scale_and_mirror_turn_as_blender_has_it(addon: Addon) -> None:
+def test_scaled_and_mirrored_matrices_give_the_rotation_blender_shows(addon: Addon) -> None:
     target: Any = rigs.empty("Target")
     target.rotation_mode = "QUATERNION"
     rng = np.random.default_rng(3)

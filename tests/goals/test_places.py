@@ -1,4 +1,4 @@
-"""Where targets and poles belong for the poses of a limb."""
+"""Places of targets and poles for given poses of a limb."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COUNT = 200
 
 
 def rotations(rng: np.random.Generator, count: int) -> Any:
-    """Random rotation matrices (count, 3, 3)."""
+    """Return random rotation matrices (count, 3, 3)."""
     q, r = np.linalg.qr(rng.normal(size=(count, 3, 3)))
     q *= np.sign(np.diagonal(r, axis1=1, axis2=2))[:, None]
     q[..., 0] *= np.linalg.det(q)[:, None]
@@ -22,14 +22,14 @@ def rotations(rng: np.random.Generator, count: int) -> Any:
 
 
 def limbs(addon: Addon, bends: Any, seed: int = 1) -> Any:
-    """Two-bone limbs whose knees bend by angles (F,) to the side of their X axis, turned at random."""
+    """Return two-bone limbs whose knees bend by angles (F,) towards their X axis, with random orientations."""
     rng = np.random.default_rng(seed)
     count = len(bends)
     turns, lengths = rotations(rng, count), rng.uniform(0.5, 2.0, size=(count, 2))
     lower = np.stack([-np.sin(bends), np.cos(bends), np.zeros(count)], axis=1)
     knee = np.stack([np.zeros(count), lengths[:, 0], np.zeros(count)], axis=1)
     local = np.stack([np.zeros((count, 3)), knee, knee + lengths[:, 1:] * lower], axis=1)
-    # The knee goes to +X of the line where the lower bone goes to -X.
+    # The knee is on the +X side of the line if the lower bone points to -X.
     frames = np.empty((count, 2, 3, 3))
     frames[:, 0] = np.eye(3)
     frames[:, 1] = np.stack(
@@ -40,7 +40,7 @@ def limbs(addon: Addon, bends: Any, seed: int = 1) -> Any:
 
 
 @pytest.mark.parametrize("side", [(0.0, 0.0, 0.0), (1.0, 0.0, 0.0)])
-def test_a_pole_stands_where_the_knee_points(addon: Addon, side: Any) -> None:
+def test_the_pole_is_where_the_knee_points(addon: Addon, side: Any) -> None:
     places = addon.module("goals.places")
     rng = np.random.default_rng(2)
     own = limbs(addon, rng.uniform(0.05, 2.5, COUNT))
@@ -60,7 +60,7 @@ def _knees(own: Any, line: Any) -> Any:
     return seen / np.linalg.norm(seen, axis=1)[:, None]
 
 
-def test_a_pole_angle_turns_it_back(addon: Addon) -> None:
+def test_a_pole_angle_rotates_the_pole_back(addon: Addon) -> None:
     places = addon.module("goals.places")
     rng = np.random.default_rng(3)
     own, angles = limbs(addon, rng.uniform(0.05, 2.5, COUNT)), rng.uniform(-3.0, 3.0, COUNT)
@@ -70,7 +70,7 @@ def test_a_pole_angle_turns_it_back(addon: Addon) -> None:
     assert np.allclose(needed, angles, atol=1e-6)
 
 
-def test_a_straight_limb_with_a_side_has_its_pole_there_and_does_not_turn_round(addon: Addon) -> None:
+def test_the_pole_of_a_straight_limb_is_on_its_bend_side_and_never_flips(addon: Addon) -> None:
     places = addon.module("goals.places")
     bends = np.linspace(0.02, -0.02, 81)  # from bent through straight to hyperextended
     own = limbs(addon, np.r_[bends], seed=4)
@@ -85,17 +85,17 @@ def test_a_straight_limb_with_a_side_has_its_pole_there_and_does_not_turn_round(
     assert ((found - one.joints[:, 1]) * upper[:, :, 0]).sum(axis=1).min() > 0.9
 
 
-def test_the_side_of_the_root_bone_keeps_its_twist(addon: Addon) -> None:
+def test_the_root_bones_bend_side_keeps_its_twist(addon: Addon) -> None:
     places = addon.module("goals.places")
     own = limbs(addon, np.random.default_rng(5).uniform(0.0, 2.0, COUNT))
-    side = np.array([0.8, 0.0, 0.6])  # askew: the knee does not bend there
+    side = np.array([0.8, 0.0, 0.6])  # askew: the knee does not bend to this side
     hinges = places.hinges_of(own, side)
     found = places.poles(own, side, np.zeros(COUNT), 1.0, hinges)
     hinge = np.cross(own.frames[:, 0] @ side, own.joints[:, 1] - own.joints[:, 0])
     assert np.abs(((found - own.joints[:, 0] - 0.5 * own.line) * hinge).sum(axis=1)).max() < 1e-6
 
 
-def test_a_hinge_along_the_limb_shows_no_side_and_one_where_the_knee_points_turns_it_aside(addon: Addon) -> None:
+def test_a_hinge_along_the_limb_is_ignored_and_one_along_the_knee_moves_the_pole(addon: Addon) -> None:
     places = addon.module("goals.places")
     own = limbs(addon, np.full(COUNT, 0.7))
     side = np.array([1.0, 0.0, 0.0])

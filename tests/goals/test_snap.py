@@ -1,4 +1,4 @@
-"""Between FK and IK: goals that go to the pose, and the pose that becomes the FK pose."""
+"""Snapping between FK and IK: goals move to the pose, or the solved pose becomes the FK pose."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POINTS = [(0, 0, 0), (0.1, -0.3, 0.9), (0.0, 0.2, 1.8), (0.2, 0.0, 2.5)]
 
 
 def limb(count: int = 2, matrix: Matrix | None = None, straight: bool = False) -> bpy.types.Object:
-    """A limb with a chain, a target and a pole that are somewhere, and an FK pose."""
+    """Return a limb with a chain, an FK pose, and a target and a pole placed somewhere."""
     ob = rigs.armature()
     points = rigs.straight(count) if straight else POINTS[: count + 1]
     rigs.add_bones(ob, points, list("abc"[:count]))
@@ -51,13 +51,13 @@ def assert_same_pose(ob: bpy.types.Object, before: Any, turned: Any) -> None:
 
 
 def keyed(addon: Addon, ob: bpy.types.Object) -> dict[str, list[float]]:
-    """The frames of the keys of an object, by path."""
+    """Return the frames of an object's keys, by path."""
     owner = addon.module("compat").curve_owner(ob)
     curves = [] if owner is None else owner.fcurves
     return {curve.data_path: [point.co[0] for point in curve.keyframe_points] for curve in curves}
 
 
-# ---- snap, on this frame
+# ---- snapping on the current frame
 
 
 @pytest.mark.parametrize("matrix", [None, PLACED])
@@ -95,7 +95,7 @@ def test_takes_the_fk_pose_of_a_live_chain(enabled: bool) -> None:
     assert_same_pose(ob, before, turned)
 
 
-def test_takes_the_shown_pose_of_a_chain_that_does_not_reach() -> None:
+def test_takes_the_shown_pose_of_a_chain_that_misses_its_target() -> None:
     ob = limb()
     chain = ob.pose.bones["b"].ik_addon
     chain.target.location = (3.0, 3.0, 3.0)
@@ -108,7 +108,7 @@ def test_takes_the_shown_pose_of_a_chain_that_does_not_reach() -> None:
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_an_animators_placement_is_kept_where_the_chain_is_on(live: bool) -> None:
+def test_the_animators_placement_stays_when_the_chain_is_on(live: bool) -> None:
     ob = limb()
     chain = ob.pose.bones["b"].ik_addon
     ob.ik_addon.live = live
@@ -140,7 +140,7 @@ def test_pole_keeps_its_distance_and_the_target_its_orientation() -> None:
     assert tuple(chain.target.rotation_euler) == pytest.approx((0.1, 0.2, 0.3))
 
 
-def test_target_is_turned_as_the_tip_where_the_tip_follows_its_rotation() -> None:
+def test_target_takes_the_orientation_of_a_tip_with_rotation() -> None:
     ob = limb(3)
     ob.pose.bones["c"].ik_addon.use_rotation = True
     before, turned = joints(ob), turns(ob)
@@ -149,7 +149,7 @@ def test_target_is_turned_as_the_tip_where_the_tip_follows_its_rotation() -> Non
     assert_same_pose(ob, before, turned)
 
 
-def test_goals_that_hang_on_other_things() -> None:
+def test_goals_attached_to_other_objects_are_snapped() -> None:
     ob = limb(2, PLACED)
     chain = ob.pose.bones["b"].ik_addon
     chain.target.parent = rigs.empty("Parent", (1, 2, 3))
@@ -162,7 +162,7 @@ def test_goals_that_hang_on_other_things() -> None:
     assert_same_pose(ob, before, turned)
 
 
-def test_bones_as_goals() -> None:
+def test_bones_as_goals_are_snapped() -> None:
     ob = limb()
     rigs.add_bones(ob, [(0.5, 0, 0), (0.5, 0, 0.5)], ["body"])
     rigs.add_bones(ob, [(1, 0, 1), (1, 0, 1.3)], ["hand"], parent="body")
@@ -180,7 +180,7 @@ def test_bones_as_goals() -> None:
     assert np.linalg.norm(rigs.tail(ob, "a") - before[1]) < 1e-4
 
 
-def test_chains_that_hang_on_others_stand_where_those_are_solved() -> None:
+def test_chains_attached_to_others_are_snapped_to_their_solved_place() -> None:
     ob = limb()
     rigs.add_bones(ob, [POINTS[2], (0.3, 0.3, 2.6), (0.0, 0.0, 3.3)], ["d", "e"], parent="b")
     target = rigs.empty("Second", (1.0, 1.0, 2.0))
@@ -202,7 +202,7 @@ def test_chains_that_hang_on_others_stand_where_those_are_solved() -> None:
 
 @pytest.fixture
 def auto_keying() -> Iterator[Any]:
-    """Auto keying is on; the user's preferences."""
+    """Turn auto keying on; returns the user's preferences."""
     edit = bpy.context.preferences.edit
     names = ("use_keyframe_insert_available", "use_auto_keyframe_insert_needed")
     before = {name: getattr(edit, name) for name in names}
@@ -222,7 +222,7 @@ def test_keys_nothing_without_auto_keying(addon: Addon) -> None:
     assert not keyed(addon, ob)
 
 
-def test_auto_keying_keys_what_was_moved(addon: Addon, auto_keying: Any) -> None:
+def test_auto_keying_keys_what_moved(addon: Addon, auto_keying: Any) -> None:
     ob = limb()
     chain = ob.pose.bones["b"].ik_addon
     bpy.ops.ik_addon.snap_target()
@@ -234,7 +234,7 @@ def test_auto_keying_keys_what_was_moved(addon: Addon, auto_keying: Any) -> None
     assert keyed(addon, ob) == {f'pose.bones["{name}"].rotation_quaternion': [7.0] for name in "ab"}
 
 
-def test_auto_keying_keys_only_what_has_keys_where_the_user_wants_it_so(addon: Addon, auto_keying: Any) -> None:
+def test_only_available_auto_keying_keys_only_what_has_keys(addon: Addon, auto_keying: Any) -> None:
     auto_keying.use_keyframe_insert_available = True
     ob = limb()
     chain = ob.pose.bones["b"].ik_addon
@@ -244,13 +244,13 @@ def test_auto_keying_keys_only_what_has_keys_where_the_user_wants_it_so(addon: A
     assert keyed(addon, chain.pole) == {"location": [1.0, 7.0]}
 
 
-def test_says_that_an_animated_target_goes_back(capfd: pytest.CaptureFixture[str]) -> None:
+def test_warns_that_an_animated_target_goes_back(capfd: pytest.CaptureFixture[str]) -> None:
     ob = limb()
     ob.pose.bones["b"].ik_addon.target.keyframe_insert("location", frame=1)
     assert "'Target' is animated and goes back on the next frame change" in said(capfd, bpy.ops.ik_addon.snap_target)
 
 
-def test_says_that_a_target_is_held(capfd: pytest.CaptureFixture[str]) -> None:
+def test_warns_that_a_constraint_holds_the_target(capfd: pytest.CaptureFixture[str]) -> None:
     ob = limb()
     ob.pose.bones["b"].ik_addon.target.constraints.new("COPY_LOCATION").target = rigs.empty("Else", (5, 5, 5))
     bpy.context.view_layer.update()
@@ -259,7 +259,7 @@ def test_says_that_a_target_is_held(capfd: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.parametrize("enabled", [False, True])
-def test_says_that_softness_holds_a_straight_limb_back(
+def test_warns_that_softness_holds_a_straight_limb_back(
     capfd: pytest.CaptureFixture[str], live: bool, enabled: bool
 ) -> None:
     ob = limb(straight=True)
@@ -274,7 +274,7 @@ def test_says_that_softness_holds_a_straight_limb_back(
     assert rigs.held(ob) == (["a", "b"] if live and enabled else [])
 
 
-def test_says_that_softness_goes_on_from_the_shown_pose(capfd: pytest.CaptureFixture[str]) -> None:
+def test_says_that_softness_continues_from_the_shown_pose(capfd: pytest.CaptureFixture[str]) -> None:
     ob = limb()
     chain = ob.pose.bones["b"].ik_addon
     chain.target.location, chain.softness = (0.0, 0.0, 1.9), 0.2
@@ -285,7 +285,7 @@ def test_says_that_softness_goes_on_from_the_shown_pose(capfd: pytest.CaptureFix
 
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.parametrize("enabled", [False, True])
-def test_takes_and_keeps_a_pose_that_was_not_keyed(live: bool, enabled: bool) -> None:
+def test_takes_and_keeps_an_unkeyed_pose(live: bool, enabled: bool) -> None:
     ob = limb()
     chain = ob.pose.bones["b"].ik_addon
     for bone in ob.pose.bones:
@@ -303,7 +303,7 @@ def test_takes_and_keeps_a_pose_that_was_not_keyed(live: bool, enabled: bool) ->
 
 
 def animate(ob: bpy.types.Object) -> None:
-    """Key the bones of a limb, and let its armature move."""
+    """Key the bones of a limb, and animate its armature."""
     for i, bone in enumerate(ob.pose.bones):
         for frame, turn in ((1, 0.0), (6, 0.5), (11, -0.4)):
             bone.rotation_quaternion = Euler((0.2 + turn, 0.3 * i, turn)).to_quaternion()
@@ -312,7 +312,7 @@ def animate(ob: bpy.types.Object) -> None:
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_keys_the_goals_on_a_range(addon: Addon, live: bool) -> None:
+def test_keys_the_goals_over_a_range(addon: Addon, live: bool) -> None:
     ob = limb(3)
     chain = ob.pose.bones["c"].ik_addon
     chain.use_rotation = True
@@ -334,7 +334,7 @@ def test_keys_the_goals_on_a_range(addon: Addon, live: bool) -> None:
         assert_same_pose(ob, before, turned)
 
 
-def test_keys_bones_on_a_range(addon: Addon) -> None:
+def test_keys_bones_over_a_range(addon: Addon) -> None:
     ob = limb()
     rigs.add_bones(ob, [(1, 0, 1), (1, 0, 1.3)], ["hand"])
     chain = ob.pose.bones["b"].ik_addon
@@ -347,7 +347,7 @@ def test_keys_bones_on_a_range(addon: Addon) -> None:
     assert np.linalg.norm(rigs.head(ob, "hand") - rigs.tail(ob, "b")) < 1e-4
 
 
-def test_changes_nothing_where_keys_cannot_be_written() -> None:
+def test_changes_nothing_when_keys_cannot_be_written() -> None:
     ob = limb()
     target = ob.pose.bones["b"].ik_addon.target
     rigs.key(target, "location", {1: (1, 1, 1)})
@@ -360,7 +360,7 @@ def test_changes_nothing_where_keys_cannot_be_written() -> None:
         bpy.ops.ik_addon.snap_target(frame_range="CUSTOM", frame_start=1, frame_end=3)
 
 
-# ---- apply
+# ---- applying
 
 
 @pytest.mark.parametrize("live", [False, True])
@@ -379,7 +379,7 @@ def test_applied_pose_stays_when_the_chain_is_switched_off(live: bool) -> None:
     assert_same_pose(ob, before, turned)
 
 
-def test_applies_a_chain_that_was_not_solved_yet() -> None:
+def test_applies_a_chain_that_has_not_been_solved_yet() -> None:
     ob = limb()
     target = ob.pose.bones["b"].ik_addon.target
     bpy.ops.ik_addon.apply_pose()
@@ -403,7 +403,7 @@ def test_applied_pose_leaves_other_chains_alone() -> None:
     assert np.linalg.norm(rigs.tail(ob, "b") - before[1, 1]) < 1e-4
 
 
-def test_says_that_an_applied_pose_of_keyed_bones_goes_back(capfd: pytest.CaptureFixture[str]) -> None:
+def test_warns_that_an_applied_pose_of_keyed_bones_goes_back(capfd: pytest.CaptureFixture[str]) -> None:
     ob = limb()
     ob.pose.bones["a"].keyframe_insert("rotation_quaternion", frame=1)
     ob.ik_addon.live = True
@@ -431,7 +431,7 @@ def test_applies_a_range_and_leaves_the_chain_on(addon: Addon, capfd: pytest.Cap
         assert np.linalg.norm(rigs.tail(ob, "b") - rigs.position(chain.target)) < 1e-4
 
 
-# ---- what stands in the way
+# ---- refusals
 
 
 def test_needs_a_chain_a_target_and_frames() -> None:
@@ -472,7 +472,7 @@ def test_refuses_a_bone_that_cannot_move() -> None:
     assert chain.target == ob
 
 
-def test_a_chain_that_is_scaled_to_nothing_puts_no_goal_nowhere() -> None:
+def test_goals_of_a_chain_scaled_to_zero_stay_finite() -> None:
     ob = limb(3)
     ob.pose.bones["a"].scale = (0.0, 0.0, 0.0)
     bpy.context.view_layer.update()
@@ -482,7 +482,7 @@ def test_a_chain_that_is_scaled_to_nothing_puts_no_goal_nowhere() -> None:
         assert np.isfinite(np.array(bpy.data.objects[name].matrix_world)).all()
 
 
-def test_refuses_an_armature_that_is_scaled_to_zero() -> None:
+def test_refuses_an_armature_scaled_to_zero() -> None:
     ob = limb()
     ob.scale.y = 0.0
     with refused("'Rig' is scaled to zero. Give it a scale in which a target can be placed"):

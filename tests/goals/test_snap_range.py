@@ -1,4 +1,4 @@
-"""Targets and poles snapped on a range of frames: as a bake samples them, in steps, and all of it can be taken back."""
+"""Snapping targets and poles over a range of frames: sampled as a bake does, in steps, and fully undoable."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def snap(**options: Any) -> None:
 
 
 def keys_of(addon: Addon, ob: bpy.types.Object) -> dict[tuple[str, int], list[float]]:
-    """All keys of an object, by path and index."""
+    """Return all keys of an object, by path and index."""
     owner = addon.module("compat").curve_owner(ob)
     curves = [] if owner is None else owner.fcurves
     return {(c.data_path, c.array_index): [v for point in c.keyframe_points for v in point.co] for c in curves}
@@ -39,12 +39,12 @@ def goals_of(ob: bpy.types.Object) -> tuple[bpy.types.Object, bpy.types.Object]:
     return chain.target, chain.pole
 
 
-# ---- what it does
+# ---- results
 
 
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
-def test_solving_what_was_snapped_moves_nothing(live: bool, controls: str) -> None:
+def test_solving_after_snapping_moves_nothing(live: bool, controls: str) -> None:
     ob = walker(controls)
     own = [ob.data.bones.find(name) for name in ("thigh.L", "shin.L", "foot.L")]
     before = played(ob)[:, own]
@@ -57,8 +57,8 @@ def test_solving_what_was_snapped_moves_nothing(live: bool, controls: str) -> No
     assert np.abs(played(ob)[:, own] - before).max() < 2e-5
 
 
-def test_the_shown_pose_of_a_whole_character_stays_and_no_frame_is_played_for_it(addon: Addon) -> None:
-    """The spine takes the shoulders and the poles of the arms along, and the hands are out of reach on some frames."""
+def test_a_whole_characters_pose_stays_and_no_frame_is_played(addon: Addon) -> None:
+    """The spine moves the shoulders and the poles of the arms; on some frames the hands are out of reach."""
     ob = rigs_named.build(RIGS["Mixamo"])
     bpy.context.view_layer.objects.active = ob
     assert bpy.ops.ik_addon.character_setup() == {"FINISHED"}
@@ -80,7 +80,7 @@ def test_the_shown_pose_of_a_whole_character_stays_and_no_frame_is_played_for_it
         assert all(reports.get(ob, tip.name).reached for tip in tips), frame
 
 
-def test_the_pole_stays_as_far_off_the_limb_as_it_was() -> None:
+def test_the_pole_keeps_its_distance_from_the_limb() -> None:
     ob = walker()
     _target, pole = goals_of(ob)
     bpy.context.scene.frame_set(7)
@@ -104,11 +104,11 @@ def test_poles_may_be_left_alone(addon: Addon) -> None:
 
 
 @pytest.mark.parametrize("pitch", [0.0, 0.8, 1.3, 1.6])
-def test_a_pole_may_follow_the_foot_however_steep_it_is(pitch: float) -> None:
+def test_a_pole_follows_the_foot_however_steep_it_is(pitch: float) -> None:
     ob = walker()
     foot = ob.pose.bones["foot.L"]
     rest = foot.bone.matrix_local.to_quaternion()
-    for frame in FRAMES:  # lifted, and turned out by as much on every frame
+    for frame in FRAMES:  # lifted, and turned out by the same angle on every frame
         bpy.context.scene.frame_set(frame)
         shin = rigs.evaluated(ob).pose.bones["shin.L"]
         follows = (shin.matrix @ shin.bone.matrix_local.inverted()).to_quaternion()
@@ -129,7 +129,7 @@ def test_a_pole_may_follow_the_foot_however_steep_it_is(pitch: float) -> None:
 
 
 def with_noise(ob: bpy.types.Object, addon: Addon) -> None:
-    """Let the knee wobble to the side, as recorded knees do."""
+    """Let the knee wobble sideways, as recorded knees do."""
     rng = np.random.default_rng(6)
     for curve in addon.module("compat").curve_owner(ob).fcurves:
         if "shin.L" in curve.data_path and curve.array_index:
@@ -138,7 +138,7 @@ def with_noise(ob: bpy.types.Object, addon: Addon) -> None:
 
 
 @pytest.mark.parametrize("poles", ["MATCH", "TWIST"])
-def test_thighs_keep_their_twist_where_the_rest_pose_is_beneath(addon: Addon, poles: str) -> None:
+def test_thighs_keep_their_twist_when_bones_are_reset_to_rest(addon: Addon, poles: str) -> None:
     ob = walker()
     if poles == "TWIST":
         with_noise(ob, addon)
@@ -157,7 +157,7 @@ def test_thighs_keep_their_twist_where_the_rest_pose_is_beneath(addon: Addon, po
     assert axes.max() < (0.1 if poles == "MATCH" else 5.0), "the wobble itself stays"
 
 
-# ---- how it samples
+# ---- sampling
 
 
 CHANGES: dict[str, Callable[[bpy.types.Object], None]] = {
@@ -183,10 +183,10 @@ def _child(ob: bpy.types.Object) -> None:
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("crowd", [False, True])
-def test_however_goals_are_carried_they_get_there(change: str, crowd: bool) -> None:
+def test_goals_reach_their_place_whatever_moves_them(change: str, crowd: bool) -> None:
     ob = walker()
     CHANGES[change](ob)
-    if crowd:  # which a copy of the scene leaves out
+    if crowd:  # left out of the scene copy that is sampled
         rigs.empty("Other")
     bpy.context.view_layer.update()
     before = played(ob)
@@ -195,7 +195,7 @@ def test_however_goals_are_carried_they_get_there(change: str, crowd: bool) -> N
     assert np.abs(played(ob) - before).max() < 5e-5
 
 
-def test_all_ways_to_sample_give_the_same(addon: Addon) -> None:
+def test_all_ways_of_sampling_give_the_same_result(addon: Addon) -> None:
     ob = walker()
     frames, movable = addon.module("goals.frames"), addon.module("goals.movable")
     method = addon.module("bake.sampling").Method
@@ -222,7 +222,7 @@ def test_all_ways_to_sample_give_the_same(addon: Addon) -> None:
     assert np.abs(np.diff(found[0].poses, axis=0)).max() > 0.01
 
 
-def test_chains_that_carry_it_are_solved_meanwhile() -> None:
+def test_chains_that_move_the_limb_are_solved_while_sampling() -> None:
     ob = walker()
     target = rigs.empty("Spine", (0.3, 0.2, 1.9))
     rigs.key(target, "location", {1: (0.3, 0.2, 1.5), 30: (-0.3, 0.6, 1.7)})
@@ -236,16 +236,16 @@ def test_chains_that_carry_it_are_solved_meanwhile() -> None:
     assert np.abs(played(ob) - before).max() < 5e-5
 
 
-# ---- taking it back
+# ---- cancelling
 
 
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.95])
-def test_what_is_cancelled_changes_nothing(addon: Addon, live: bool, share: float) -> None:
+def test_a_cancelled_snap_changes_nothing(addon: Addon, live: bool, share: float) -> None:
     ob = walker()
     target, pole = goals_of(ob)
     rigs.key(target, "location", {1: (0.0, 0.0, 0.5), 50: (1.0, 0.0, 0.5)})
-    _limit(ob)  # so that there are many steps
+    _limit(ob)  # for many steps
     ob.ik_addon.live = live
     bpy.context.scene.frame_set(12)
     target.location.x += 0.25  # not keyed
@@ -264,7 +264,7 @@ def test_what_is_cancelled_changes_nothing(addon: Addon, live: bool, share: floa
     assert bpy.context.scene.frame_current == 12
 
 
-def test_a_foot_does_not_turn_with_the_target_of_what_is_cancelled(addon: Addon) -> None:
+def test_a_cancelled_snap_does_not_turn_end_rotation_on(addon: Addon) -> None:
     ob = walker()
     todo = addon.module("goals.snap").steps(bpy.context, ob, [ob.pose.bones["shin.L"]], list(FRAMES))
     next(todo)
@@ -274,7 +274,7 @@ def test_a_foot_does_not_turn_with_the_target_of_what_is_cancelled(addon: Addon)
     assert ob.pose.bones["shin.L"].ik_addon.use_end_rotation
 
 
-def test_unkeyed_edits_of_others_stay(addon: Addon) -> None:
+def test_unkeyed_edits_of_other_objects_stay(addon: Addon) -> None:
     ob = walker()
     other = rigs.empty("Other")
     rigs.key(other, "location", {1: (0, 0, 0), 30: (1, 0, 0)})
@@ -286,7 +286,7 @@ def test_unkeyed_edits_of_others_stay(addon: Addon) -> None:
     assert rigs.position(target) == pytest.approx(rigs.tail(ob, "shin.L"), abs=1e-5)
 
 
-def test_an_armature_that_shows_no_pose_is_refused() -> None:
+def test_an_armature_in_rest_position_is_refused() -> None:
     ob = walker()
     ob.data.pose_position = "REST"
     with refused("is in its rest position"):
@@ -299,7 +299,7 @@ def test_an_armature_that_shows_no_pose_is_refused() -> None:
 @pytest.mark.skipif(not WALK.is_file(), reason=f"needs {WALK.name}")
 @pytest.mark.parametrize("poles", ["MATCH", "TWIST", "FOOT", "KEEP"])
 @pytest.mark.parametrize("beneath", ["FK", "rest"])
-def test_a_recorded_walk_is_held_and_nothing_races(addon: Addon, poles: str, beneath: str) -> None:
+def test_a_recorded_walk_is_matched_without_racing_bones(addon: Addon, poles: str, beneath: str) -> None:
     bpy.ops.import_anim.bvh(filepath=str(WALK), update_scene_duration=True)
     ob = bpy.context.object
     frames = range(1, 525)
@@ -334,6 +334,6 @@ def test_a_recorded_walk_is_held_and_nothing_races(addon: Addon, poles: str, ben
 
 
 def _speeds(turns: Any) -> Any:
-    """Degrees (frames-1,) from frame to frame."""
+    """Return the rotation in degrees (frames-1,) from each frame to the next."""
     chord = np.linalg.norm(np.diff(turns, axis=0), axis=(1, 2)) / np.sqrt(8.0)
     return np.degrees(2.0 * np.arcsin(np.clip(chord, 0.0, 1.0)))

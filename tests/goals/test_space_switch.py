@@ -1,4 +1,4 @@
-"""Targets and poles go from one space to another at a frame, without a jump."""
+"""Switching the space of targets and poles on a frame, without a jump."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 FRAMES = [float(frame) for frame in range(1, 61)]
 NEAR = [20.0, 39.75, 40.0, 40.25]
-"""Frames about switches, with parts of frames, as motion blur needs them."""
+"""Frames around switches, including subframes, which motion blur evaluates."""
 
 
 def character(*, live: bool = False) -> bpy.types.Object:
-    """Manny, who moves, with a chain on an arm and a prop that moves as well."""
+    """Return a moving Manny with a chain on an arm, and a prop that moves too."""
     ob = rigs_named.build(RIGS["Manny"])
     for name in ("pelvis", "spine_03", "head", "clavicle_l"):
         bone = ob.pose.bones[name]
@@ -48,7 +48,7 @@ def at(frame: float) -> None:
 
 
 def worlds(goal: bpy.types.Object, frames: list[float], bone: str = "") -> Any:
-    """World matrices (frames, 4, 4) of a goal, as evaluated."""
+    """Return the evaluated world matrices (frames, 4, 4) of a goal."""
     found = []
     for frame in frames:
         at(frame)
@@ -63,13 +63,13 @@ def to(space: str, frame: float, role: str = "TARGET", **options: Any) -> None:
 
 
 def seen_from(ob: bpy.types.Object, bone: str, found: Any, frames: list[float]) -> Any:
-    """World matrices (frames, 4, 4) as seen from a bone."""
+    """Return world matrices (frames, 4, 4) relative to a bone."""
     carriers = worlds(ob, frames, bone)
     return np.linalg.inv(carriers) @ found
 
 
 def spread(matrices: Any) -> float:
-    """How much matrices (F, 4, 4) differ."""
+    """Return how much matrices (F, 4, 4) differ from one another."""
     return float(np.abs(matrices - matrices[:1]).max())
 
 
@@ -86,7 +86,7 @@ CARRIERS = {"PARENT": "spine_05", "CHEST": "spine_05", "HEAD": "head"}
 
 @pytest.mark.parametrize("role", ["TARGET", "POLE"])
 @pytest.mark.parametrize("space", ["WORLD", "PARENT", "CHEST", "HEAD", "OBJECT"])
-def test_goes_with_the_space_from_its_frame_on(space: str, role: str) -> None:
+def test_the_goal_follows_its_new_space_from_the_switch_on(space: str, role: str) -> None:
     ob = character()
     goal = goal_of(ob, role)
     before = worlds(goal, FRAMES)
@@ -104,7 +104,7 @@ def test_goes_with_the_space_from_its_frame_on(space: str, role: str) -> None:
 
 
 @pytest.mark.parametrize(("bone", "parent"), [(False, None), (True, None), (True, "spine_03")])
-def test_several_switches_along_a_clip(bone: bool, parent: str | None) -> None:
+def test_several_switches_in_a_clip(bone: bool, parent: str | None) -> None:
     ob = character()
     name = ""
     if bone:
@@ -130,7 +130,7 @@ def test_several_switches_along_a_clip(bone: bool, parent: str | None) -> None:
     assert spread(after[49:]) < 1e-5
 
 
-def test_a_switch_among_others_makes_none_of_them_jump(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_switch_between_others_makes_no_jump(capfd: pytest.CaptureFixture[str]) -> None:
     ob = character()
     target = goal_of(ob, "TARGET")
     to("WORLD", 40)
@@ -162,7 +162,7 @@ def test_a_switch_on_the_same_frame_is_replaced() -> None:
     assert np.abs(after[:10] - before[:10]).max() < 2e-6
 
 
-def test_keys_of_the_goal_itself_go_on_in_the_new_space() -> None:
+def test_the_goals_own_keys_continue_in_the_new_space() -> None:
     ob = character()
     target = goal_of(ob, "TARGET")
     start = np.array(target.location)
@@ -175,7 +175,7 @@ def test_keys_of_the_goal_itself_go_on_in_the_new_space() -> None:
     assert np.linalg.norm(np.diff(after[:, :3, 3], axis=0), axis=1).max() < 0.1
 
 
-def test_the_tip_follows_live_in_any_order_and_baked(addon: Addon) -> None:
+def test_the_tip_follows_live_in_any_order_and_when_baked(addon: Addon) -> None:
     ob = character(live=True)
     target = goal_of(ob, "TARGET")
     for space, start in (("CHEST", 10), ("WORLD", 20), ("HEAD", 40)):
@@ -197,7 +197,7 @@ def test_the_tip_follows_live_in_any_order_and_baked(addon: Addon) -> None:
         assert np.abs(rigs.pose(ob) - poses[frame]).max() < 2e-5, frame
 
 
-def test_targets_in_spaces_are_snapped_there() -> None:
+def test_targets_in_spaces_are_snapped_in_place() -> None:
     ob = character()
     bone = ob.pose.bones["upperarm_l"]
     bone.rotation_mode = "XYZ"
@@ -210,7 +210,7 @@ def test_targets_in_spaces_are_snapped_there() -> None:
     assert np.abs(worlds(ob, FRAMES, "lowerarm_l") - before).max() < 5e-5
 
 
-def test_it_is_one_step_of_undo() -> None:
+def test_a_switch_is_one_undo_step() -> None:
     ob = character()
     bpy.ops.ed.undo_push()
     at(20)
@@ -227,7 +227,7 @@ def test_it_is_one_step_of_undo() -> None:
     assert data is None or data.action is None
 
 
-def test_turned_and_scaled_armatures_and_parents() -> None:
+def test_switching_with_turned_and_scaled_armatures_and_parents() -> None:
     ob = character()
     ob.matrix_world = Matrix.LocRotScale((3.0, -2.0, 1.0), Euler((0.4, -1.1, 2.0)), (1.5, 1.5, 1.5))
     target = goal_of(ob, "TARGET")
@@ -245,10 +245,10 @@ def test_turned_and_scaled_armatures_and_parents() -> None:
     assert max(np.abs(pair[1] - pair[0]).max() for pair in pairs) < 1e-3
 
 
-# ---- what stands in the way
+# ---- refusals
 
 
-def test_refuses_what_goes_with_the_goal_itself() -> None:
+def test_refuses_a_space_that_depends_on_the_goal() -> None:
     ob = character()
     target = goal_of(ob, "TARGET")
     bpy.data.objects["Prop"].parent = target
@@ -257,7 +257,7 @@ def test_refuses_what_goes_with_the_goal_itself() -> None:
     assert not target.constraints
 
 
-def test_refuses_what_goes_with_a_pole_and_leaves_its_parent() -> None:
+def test_refuses_a_space_that_depends_on_the_pole_and_keeps_its_parent() -> None:
     ob = character()
     pole, hand = goal_of(ob, "POLE"), bpy.data.objects["Prop"]
     with refused("part of this chain"):
@@ -277,7 +277,7 @@ def test_refuses_a_bone_whose_parent_cannot_be_cleared() -> None:
         bpy.ops.ik_addon.switch_space(space="WORLD")
 
 
-def test_refuses_what_goes_with_the_limb() -> None:
+def test_refuses_a_space_that_depends_on_the_limb() -> None:
     ob = character()
     target = goal_of(ob, "TARGET")
     with refused("part of this chain"):
@@ -286,7 +286,7 @@ def test_refuses_what_goes_with_the_limb() -> None:
     assert target.animation_data is None or target.animation_data.action is None
 
 
-def test_refuses_a_goal_that_is_held() -> None:
+def test_refuses_a_goal_held_by_another_constraint() -> None:
     ob = character()
     target = goal_of(ob, "TARGET")
     to("CHEST", 5)
@@ -299,7 +299,7 @@ def test_refuses_a_goal_that_is_held() -> None:
     assert bpy.data.objects.get("IK World") is None
 
 
-def test_needs_a_chain_with_such_a_goal() -> None:
+def test_needs_a_chain_with_the_chosen_goal() -> None:
     ob = character()
     ob.pose.bones["lowerarm_l"].ik_addon.pole = None
     with refused("The chain on 'lowerarm_l' has no pole"):
@@ -309,7 +309,7 @@ def test_needs_a_chain_with_such_a_goal() -> None:
         bpy.ops.ik_addon.switch_space(space="WORLD")
 
 
-def test_lists_the_spaces_there_are(addon: Addon) -> None:
+def test_lists_the_available_spaces(addon: Addon) -> None:
     ob = character()
     spaces = addon.module("goals.spaces").spaces_of
     found = {s.identifier: s.name for s in spaces(ob, ob.pose.bones["lowerarm_l"], bpy.data.objects["Prop"])}

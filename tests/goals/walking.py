@@ -1,4 +1,4 @@
-"""Legs that walk, with hips that go along, for tests of what is snapped to them."""
+"""Walking legs on moving hips, for tests of snapping."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FRAMES = range(1, 31)
 
 
 def walker(controls: str = "EMPTIES") -> bpy.types.Object:
-    """A pelvis with one leg and a foot, keyed on all frames; straight on some, and with a chain on the leg."""
+    """Return a pelvis with one leg, keyed on all frames, straight on some, with a foot, and with a chain on the leg."""
     ob = rigs.armature("Walker")
     rigs.add_bones(ob, [(0, 0, 1.0), (0, 0, 1.2), (0, 0, 1.6), (0, 0, 1.8)], ["hips", "chest", "head"])
     rigs.add_bones(
@@ -44,7 +44,7 @@ def walker(controls: str = "EMPTIES") -> bpy.types.Object:
 
 
 def played(ob: bpy.types.Object, frames: range = FRAMES) -> NDArray[Any]:
-    """Pose matrices (frames, bones, 4, 4), as evaluated."""
+    """Return the evaluated pose matrices (frames, bones, 4, 4)."""
     found = []
     for frame in frames:
         bpy.context.scene.frame_set(frame)
@@ -53,7 +53,7 @@ def played(ob: bpy.types.Object, frames: range = FRAMES) -> NDArray[Any]:
 
 
 def paths(goal: bpy.types.Object, frames: range = FRAMES) -> NDArray[Any]:
-    """World positions (frames, 3) of an object."""
+    """Return the world positions (frames, 3) of an object."""
     found = []
     for frame in frames:
         bpy.context.scene.frame_set(frame)
@@ -62,7 +62,7 @@ def paths(goal: bpy.types.Object, frames: range = FRAMES) -> NDArray[Any]:
 
 
 def off_the_line(ob: bpy.types.Object, pole: bpy.types.Object, frames: range = FRAMES) -> NDArray[Any]:
-    """How far (frames,) a pole is from the line from hip to ankle."""
+    """Return a pole's distance (frames,) from the line from hip to ankle."""
     found = []
     for frame in frames:
         bpy.context.scene.frame_set(frame)

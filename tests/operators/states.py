@@ -1,4 +1,4 @@
-"""What a user has before and after an operator: to compare, and to read what it said."""
+"""A user's data before and after an operator, for comparison, and the operator's messages."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mathutils import Quaternion, Vector
 from tests import rigs
 
 HIDDEN = {"rna_type", "name", "base", "resting"}
-"""What is no setting: the FK base."""
+"""Properties that are not settings: the FK store."""
 
 
 def settings(bone: bpy.types.PoseBone) -> dict[str, Any]:
-    """The settings of a chain, objects by name, vectors as copies: those of Blender read from where they were."""
+    """Return a chain's settings, objects by name and vectors as copies, since Blender's refer to their memory."""
     names = [p.identifier for p in bone.ik_addon.bl_rna.properties if p.identifier not in HIDDEN]
     values = {name: getattr(bone.ik_addon, name) for name in names}
     arrays = Quaternion, Vector, bpy.types.bpy_prop_array
@@ -27,7 +27,7 @@ def settings(bone: bpy.types.PoseBone) -> dict[str, Any]:
 
 
 def snapshot() -> dict[str, Any]:
-    """Everything in the file that an operator could change, poses to the bit."""
+    """Return everything in the file that an operator could change, with exact poses."""
     found: dict[str, Any] = {
         "objects": {ob.name: np.array(ob.matrix_world).tobytes() for ob in bpy.data.objects},
         "collections": {c.name: sorted(ob.name for ob in c.objects) for c in bpy.data.collections},
@@ -46,7 +46,7 @@ def snapshot() -> dict[str, Any]:
 
 @contextmanager
 def refused(message: str) -> Iterator[None]:
-    """Assert that what is called inside says `message`, a pattern, and changes nothing."""
+    """Assert that the code inside raises `message`, a pattern, and changes nothing."""
     bpy.context.view_layer.update()
     before = snapshot()
     with pytest.raises(RuntimeError, match=message):
@@ -62,16 +62,16 @@ def said(capfd: pytest.CaptureFixture[str], operator: Callable[..., set[str]], *
 
 
 def activate(ob: bpy.types.Object, bone: str | None) -> None:
-    """Make an armature and one of its bones active, or none of its bones."""
+    """Make an armature active, and one of its bones or none."""
     bpy.context.view_layer.objects.active = ob
     ob.data.bones.active = None if bone is None else ob.data.bones[bone]
 
 
 def joints(ob: bpy.types.Object) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Heads and tails (m, 2, 3) of all bones in armature space, as evaluated."""
+    """Return the evaluated heads and tails (m, 2, 3) of all bones in armature space."""
     return np.array([(bone.head, bone.tail) for bone in rigs.evaluated(ob).pose.bones])
 
 
 def turns(ob: bpy.types.Object) -> list[Any]:
-    """Rotations of all bones in armature space, as evaluated."""
+    """Return the evaluated rotations of all bones in armature space."""
     return [bone.matrix.to_quaternion() for bone in rigs.evaluated(ob).pose.bones]

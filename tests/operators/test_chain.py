@@ -28,7 +28,7 @@ TINY = Matrix.Diagonal((1e-3, 1e-3, 1e-3, 1.0))
 
 
 def limb(points: list[Any], matrix: Matrix = IDENTITY, connect: bool = True) -> bpy.types.Object:
-    """An armature with the bones a, b, c ... along points, the last one active."""
+    """Build an armature with bones a, b, c ... along points, the last one active."""
     ob = rigs.armature()
     names = list("abcdefgh"[: len(points) - 1])
     rigs.add_bones(ob, points, names, connect=connect)
@@ -54,10 +54,10 @@ def assert_solving_keeps_the_pose(ob: bpy.types.Object) -> None:
     assert max(min(angle, 2 * math.pi - angle) for angle in angles) < math.radians(0.01)
 
 
-# ---- what it makes
+# ---- targets and poles
 
 
-def test_makes_target_and_pole_in_a_collection_of_their_own() -> None:
+def test_makes_target_and_pole_in_their_own_collection() -> None:
     ob = limb(rigs.bent(3))
     assert bpy.ops.ik_addon.chain_add(chain_length=2) == {"FINISHED"}
     chain = ob.pose.bones["c"].ik_addon
@@ -69,7 +69,7 @@ def test_makes_target_and_pole_in_a_collection_of_their_own() -> None:
     assert {o.name for o in bpy.context.scene.collection.objects} == {"Rig"}
 
 
-def test_target_stands_at_the_tip_and_is_turned_as_the_bone() -> None:
+def test_target_is_at_the_tip_with_the_bones_orientation() -> None:
     ob = limb(rigs.bent(2), TURNED)
     bend_bones(ob)
     bpy.ops.ik_addon.chain_add()
@@ -79,7 +79,7 @@ def test_target_stands_at_the_tip_and_is_turned_as_the_bone() -> None:
     assert target.matrix_world.to_quaternion().rotation_difference(bone.to_quaternion()).angle < 1e-3
 
 
-def test_pole_stands_a_chain_length_from_the_elbow_on_its_side() -> None:
+def test_pole_is_a_chain_length_from_the_elbow_on_its_side() -> None:
     ob = limb([(0, 0, 0), (0, -0.3, 1), (0, 0, 2)])
     bpy.ops.ik_addon.chain_add()
     pole = rigs.position(ob.pose.bones["b"].ik_addon.pole)
@@ -94,7 +94,7 @@ def test_sizes_follow_the_bone() -> None:
     assert 0.05 < chain.pole.empty_display_size / 2.5 < 0.5
 
 
-def test_two_armatures_have_two_collections_and_two_chains_share_one() -> None:
+def test_two_armatures_have_two_collections_but_two_chains_share_one() -> None:
     first = limb(rigs.straight(4))
     bpy.ops.ik_addon.chain_add(chain_length=2)
     activate(first, "b")
@@ -114,7 +114,7 @@ def test_leaves_a_collection_of_the_user_alone() -> None:
 
 
 @pytest.mark.parametrize("mode", ["POSE", "OBJECT"])
-def test_works_in_both_modes(mode: str) -> None:
+def test_works_in_object_and_pose_mode(mode: str) -> None:
     ob = limb(rigs.straight(2))
     bpy.ops.object.mode_set(mode=mode)
     bpy.ops.ik_addon.chain_add()
@@ -123,7 +123,7 @@ def test_works_in_both_modes(mode: str) -> None:
     assert bpy.context.view_layer.objects.active == ob
 
 
-def test_pole_only_for_two_bones_and_if_wanted() -> None:
+def test_pole_is_made_only_for_two_bones_and_on_request() -> None:
     ob = limb(rigs.bent(3))
     bpy.ops.ik_addon.chain_add(chain_length=3)
     assert ob.pose.bones["c"].ik_addon.pole is None
@@ -138,7 +138,7 @@ def test_chain_length_zero_goes_to_the_root(capfd: pytest.CaptureFixture[str]) -
     assert ob.pose.bones["e"].ik_addon.chain_length == 0
 
 
-def test_chain_longer_than_its_parents_is_clamped_and_said(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_chain_longer_than_its_parents_is_clamped_with_a_remark(capfd: pytest.CaptureFixture[str]) -> None:
     ob = limb(rigs.straight(3))
     report = said(capfd, bpy.ops.ik_addon.chain_add, chain_length=7)
     assert "Added a chain of 3: Chain Length is 7, but 'c' has only 2 parents" in report
@@ -197,7 +197,7 @@ def test_a_folded_chain_keeps_its_pose() -> None:
     assert_solving_keeps_the_pose(ob)
 
 
-def test_a_live_armature_takes_the_chain_over_without_moving() -> None:
+def test_a_live_armature_includes_the_chain_without_moving() -> None:
     ob = limb(rigs.bent(3))
     ob.ik_addon.live = True
     before = joints(ob)
@@ -221,7 +221,7 @@ def test_a_straight_limb_bends_towards_its_pole() -> None:
     assert bent.dot(side) > 0.0
 
 
-# ---- what it refuses
+# ---- refusals
 
 
 def test_refuses_without_an_armature() -> None:
@@ -269,7 +269,7 @@ def test_a_chain_may_share_bones_with_another_and_keeps_the_pose() -> None:
 
 
 @pytest.mark.parametrize("kind", ["IK", "COPY_ROTATION"])
-def test_refuses_a_fighting_constraint(kind: str) -> None:
+def test_refuses_a_conflicting_constraint(kind: str) -> None:
     ob = limb(rigs.straight(3))
     constraint = ob.pose.bones["b"].constraints.new(kind)
     constraint.target = rigs.empty("Other")
@@ -288,7 +288,7 @@ def test_refuses_an_armature_scaled_to_zero() -> None:
         bpy.ops.ik_addon.chain_add()
 
 
-def test_refuses_transforms_that_are_not_numbers() -> None:
+def test_refuses_transforms_that_are_nan() -> None:
     ob = limb(rigs.straight(2))
     ob.location.x = math.nan
     bpy.context.view_layer.update()
@@ -304,13 +304,13 @@ def test_refuses_transforms_that_are_not_numbers() -> None:
 @pytest.mark.parametrize("name", ["location", "scale"])
 def test_refuses_transforms_that_are_infinite(name: str) -> None:
     ob = limb(rigs.straight(2))
-    getattr(ob, name).z = math.inf  # which Blender makes the largest number it knows
+    getattr(ob, name).z = math.inf  # Blender clamps it to its largest number
     bpy.context.view_layer.update()
     with refused("The armature is too far from the world's origin, or scaled too much, to place a target"):
         bpy.ops.ik_addon.chain_add()
 
 
-def test_refuses_a_chain_without_length() -> None:
+def test_refuses_a_chain_of_zero_length() -> None:
     ob = limb(rigs.straight(2))
     ob.pose.bones["a"].scale = (0.0, 0.0, 0.0)
     bpy.context.view_layer.update()
@@ -318,7 +318,7 @@ def test_refuses_a_chain_without_length() -> None:
         bpy.ops.ik_addon.chain_add()
 
 
-def test_refuses_where_the_target_would_not_move() -> None:
+def test_refuses_if_the_target_would_not_move() -> None:
     ob = limb(rigs.straight(4))
     bpy.ops.ik_addon.chain_add(chain_length=2)
     activate(ob, "b")
@@ -334,7 +334,7 @@ def test_refuses_linked_data(operator: str, tmp_path: Path) -> None:
     library = str(tmp_path / "library.blend")
     bpy.ops.wm.save_as_mainfile(filepath=library)
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    libraries: Any = bpy.data.libraries  # the stubs know of no result
+    libraries: Any = bpy.data.libraries  # the stubs do not know its result
     with libraries.load(library, link=True) as (_source, wanted):
         wanted.objects = ["Rig"]
     ob = bpy.data.objects["Rig"]
@@ -348,7 +348,7 @@ def test_refuses_linked_data(operator: str, tmp_path: Path) -> None:
 
 
 def added(**options: Any) -> bpy.types.Object:
-    """An armature with a chain on 'b', posed by hand before."""
+    """Return an armature with a chain on 'b', posed by hand before."""
     ob = limb(rigs.bent(2))
     bend_bones(ob)
     bpy.ops.ik_addon.chain_add(**options)
@@ -378,13 +378,13 @@ def test_remove_from_any_bone_of_the_chain() -> None:
     assert not ob.pose.bones["b"].ik_addon.is_chain
 
 
-def test_remove_can_keep_the_targets() -> None:
+def test_remove_can_keep_targets() -> None:
     added()
     bpy.ops.ik_addon.chain_remove(remove_targets=False)
     assert {o.name for o in bpy.context.scene.objects} == {"Rig", "IK Target b", "IK Pole b"}
 
 
-def test_remove_keeps_what_the_user_made() -> None:
+def test_remove_keeps_objects_that_the_user_made() -> None:
     ob = added(with_pole=False)
     own = rigs.empty("Own")
     bpy.data.collections["Rig IK"].objects.link(own)
@@ -414,7 +414,7 @@ def constrain_target(target: bpy.types.Object, _ob: bpy.types.Object) -> None:
 
 
 @pytest.mark.parametrize("use", [parent_to_target, follow_target, animate_target, share_target, constrain_target])
-def test_remove_keeps_a_target_that_is_in_use(use: Any, capfd: pytest.CaptureFixture[str]) -> None:
+def test_remove_keeps_a_target_in_use(use: Any, capfd: pytest.CaptureFixture[str]) -> None:
     ob = added()
     target = ob.pose.bones["b"].ik_addon.target
     use(target, ob)
@@ -448,7 +448,7 @@ def test_remove_leaves_other_chains_solved() -> None:
     assert tuple(ob.pose.bones["b"].rotation_quaternion) == (1.0, 0.0, 0.0, 0.0)
 
 
-def test_refuses_to_remove_what_is_not_there() -> None:
+def test_refuses_to_remove_a_missing_chain() -> None:
     limb(rigs.straight(2))
     with refused("has no chain. Select a bone and press Add Chain"):
         bpy.ops.ik_addon.chain_remove()
@@ -469,7 +469,7 @@ def test_select_makes_the_tip_active(mode: str) -> None:
     assert [bone.name for bone in holders if bone.select] == ["c"]
 
 
-def test_select_refuses_a_bone_that_is_gone() -> None:
+def test_select_refuses_a_deleted_bone() -> None:
     limb(rigs.straight(2))
     with refused("'Rig' has no bone 'gone'"):
         bpy.ops.ik_addon.chain_select(tip="gone")
@@ -479,10 +479,10 @@ def test_select_refuses_a_bone_that_is_gone() -> None:
 
 
 def overridden(library: Path) -> bpy.types.Object:
-    """An override of the armature in the current file, in a file of its own, active."""
+    """Return an active library override of the armature in the current file, in a new file."""
     bpy.ops.wm.save_as_mainfile(filepath=str(library))
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    libraries: Any = bpy.data.libraries  # the stubs know of no result
+    libraries: Any = bpy.data.libraries  # the stubs do not know its result
     with libraries.load(str(library), link=True) as (_source, wanted):
         wanted.objects = ["Rig"]
     linked = bpy.data.objects["Rig"]
@@ -500,7 +500,7 @@ def override_in_file() -> bpy.types.Object:
 
 
 def reopened(path: Path) -> bpy.types.Object:
-    """The override after saving and opening the file."""
+    """Return the override after saving and opening the file."""
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
     bpy.ops.wm.open_mainfile(filepath=str(path))
     return override_in_file()
@@ -537,7 +537,7 @@ def test_an_override_of_a_chain_keeps_its_changes(tmp_path: Path) -> None:
         assert (chain.is_chain, chain.target.name, chain.softness) == (True, "Own", 0.25)
 
 
-def test_remove_forgets_the_report_of_this_chain_alone(addon: Addon) -> None:
+def test_remove_clears_only_this_chains_report(addon: Addon) -> None:
     ob = limb(rigs.bent(4))
     for tip in ("d", "b"):
         activate(ob, tip)
@@ -549,7 +549,7 @@ def test_remove_forgets_the_report_of_this_chain_alone(addon: Addon) -> None:
     assert reports.get(ob, "d").reached
 
 
-def test_keys_a_number_of_a_chain() -> None:
+def test_keys_a_setting_of_a_chain() -> None:
     ob = limb(rigs.bent(2))
     bpy.ops.ik_addon.chain_add()
     chain = ob.pose.bones["b"].ik_addon
@@ -563,7 +563,7 @@ def test_keys_a_number_of_a_chain() -> None:
         bpy.ops.ik_addon.setting_key(tip="a", setting="influence")
 
 
-def test_a_number_that_a_script_sets_is_solved_with_live_on() -> None:
+def test_a_setting_changed_by_a_script_is_solved_live() -> None:
     ob = limb(rigs.bent(2))
     bpy.ops.ik_addon.chain_add()
     chain = ob.pose.bones["b"].ik_addon
@@ -577,7 +577,7 @@ def test_a_number_that_a_script_sets_is_solved_with_live_on() -> None:
 
 
 @pytest.mark.parametrize("by", ["collection", "bone"])
-def test_in_object_mode_a_hidden_active_bone_is_not_taken(by: str) -> None:
+def test_in_object_mode_a_hidden_active_bone_is_refused(by: str) -> None:
     ob = limb(rigs.bent(2))
     hidden = ob.data.collections.new("Hidden")
     if by == "collection":
@@ -594,8 +594,8 @@ def test_in_object_mode_a_hidden_active_bone_is_not_taken(by: str) -> None:
 
 
 @pytest.mark.usefixtures("rigify")
-def test_in_object_mode_a_bone_that_nobody_picked_is_not_taken() -> None:
-    """Of Blender's human metarig as it is added, all bones are selected, and one of an eyebrow is active."""
+def test_in_object_mode_a_bone_that_nobody_picked_is_refused() -> None:
+    """In Blender's human metarig as it is added, all bones are selected, and an eyebrow bone is active."""
     ob = armature_of("human")
     assert "brow" in ob.data.bones.active.name
     with refused("No bone of 'metarig' is selected. Click a bone of the limb, finger or tail in Pose Mode"):

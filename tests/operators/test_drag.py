@@ -1,4 +1,4 @@
-"""Drag Target as scripts call it, and what cancelling puts back; the mouse is tested in a window."""
+"""Drag Target as called by scripts, and what cancelling restores; the mouse is tested in a window."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(params=[True, False], ids=["live", "not live"])
 def arm(request: pytest.FixtureRequest) -> tuple[bpy.types.Object, bpy.types.Object]:
-    """A posed arm, solved once."""
+    """Return a posed arm, solved once."""
     ob, target = rigs.arm()
     ob.matrix_world = Matrix.Translation((0.2, 0.1, 0.0)) @ Matrix.Rotation(0.5, 4, "Y")
     ob.pose.bones["upper"].rotation_quaternion = (0.9, 0.1, 0.3, -0.2)
@@ -43,7 +43,7 @@ def test_the_target_moves_and_the_tip_follows(arm: Any) -> None:
     assert reached(ob, target)
 
 
-def test_only_the_location_of_the_target_changes(arm: Any) -> None:
+def test_only_the_targets_location_changes(arm: Any) -> None:
     _ob, target = arm
     parent = rigs.empty("Parent", (1.0, 2.0, 3.0))
     parent.matrix_world = Matrix.Rotation(0.6, 4, "X") @ Matrix.Diagonal((2.0, -1.0, 0.5, 1.0))
@@ -58,7 +58,7 @@ def test_only_the_location_of_the_target_changes(arm: Any) -> None:
     assert (tuple(target.rotation_euler), tuple(target.scale)) == (turned, size)
 
 
-def test_locked_channels_stay(arm: Any) -> None:
+def test_locked_channels_do_not_change(arm: Any) -> None:
     _ob, target = arm
     target.lock_location[2] = True
     before = rigs.position(target)
@@ -83,7 +83,7 @@ def test_a_target_bone_is_moved_by_its_head() -> None:
     assert np.allclose(rigs.head(other, "hand"), np.add(before, (0.1, 0.1, 0.2)), atol=1e-5)
 
 
-def test_cancelling_puts_everything_back_to_the_bit(addon: Addon, arm: Any) -> None:
+def test_cancelling_restores_everything_exactly(addon: Addon, arm: Any) -> None:
     drag, reports = addon.module("drag.drag"), addon.module("live.reports")
     ob, target = arm
     before, posed, report = everything(ob), rigs.pose(ob), reports.get(ob, "lower")
@@ -101,7 +101,7 @@ def test_cancelling_puts_everything_back_to_the_bit(addon: Addon, arm: Any) -> N
         assert ob.pose.bones["upper"].rotation_quaternion[:] == pytest.approx((0.9, 0.1, 0.3, -0.2))
 
 
-def test_cancelling_before_anything_was_solved_leaves_no_base(addon: Addon) -> None:
+def test_cancelling_before_any_solve_leaves_no_fk_store(addon: Addon) -> None:
     ob, _target = rigs.arm()
     activate(ob, "lower")
     bpy.context.view_layer.update()
@@ -114,14 +114,14 @@ def test_cancelling_before_anything_was_solved_leaves_no_base(addon: Addon) -> N
 
 
 def everything(ob: bpy.types.Object) -> dict[str, Any]:
-    """What `snapshot` sees, and the FK base of each bone."""
+    """Return what `snapshot` sees, and the FK store of each bone."""
     stores = [bone.ik_addon.base for bone in ob.pose.bones]
     bases = [(s.stored, s.noted, s.rotation_mode, tuple(s.channels), tuple(s.written)) for s in stores]
     return {**snapshot(), "bases": bases}
 
 
 @pytest.mark.parametrize("lost", ["far", "near"])
-def test_what_came_of_it_is_said(arm: Any, capfd: pytest.CaptureFixture[str], lost: str) -> None:
+def test_the_result_is_reported(arm: Any, capfd: pytest.CaptureFixture[str], lost: str) -> None:
     offset = (9.0, 0.0, 0.0) if lost == "far" else (-0.1, 0.0, 0.0)
     words = said(capfd, bpy.ops.ik_addon.drag_target, offset=offset)
     assert ("Too far" if lost == "far" else "Reached") in words
@@ -139,7 +139,7 @@ def test_auto_keying_keys_the_target(arm: Any, monkeypatch: pytest.MonkeyPatch) 
     assert target.animation_data.action is not None
 
 
-def test_what_cannot_be_dragged_is_refused() -> None:
+def test_undraggable_goals_are_refused() -> None:
     ob, target = rigs.arm()
     activate(ob, None)
     with refused("No chain is active. Select a bone of one"):
@@ -169,7 +169,7 @@ def test_a_connected_target_bone_is_refused() -> None:
         bpy.ops.ik_addon.drag_target(offset=(0.1, 0.0, 0.0))
 
 
-def test_one_step_of_undo_takes_it_back(arm: Any) -> None:
+def test_a_drag_is_one_undo_step(arm: Any) -> None:
     ob, target = arm
     bpy.ops.ed.undo_push(message="before")
     name, goal, before, place = ob.name, target.name, rigs.channels(ob), rigs.position(target)
@@ -192,7 +192,7 @@ def test_a_planar_chain_follows_in_its_plane() -> None:
     assert lower[0] == pytest.approx(0.0, abs=1e-6)
 
 
-def test_a_locked_target_says_so(arm: Any) -> None:
+def test_a_locked_target_is_refused(arm: Any) -> None:
     _ob, target = arm
     target.lock_location = (True, True, True)
     with refused("The location of 'Target' is locked"):

@@ -1,4 +1,4 @@
-"""One click puts right what keeps a chain from being solved, and nothing else."""
+"""One click fixes what keeps a chain from being solved, and nothing else."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def hidden_target(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
 
 
 def collection_of(target: bpy.types.Object) -> Any:
-    """A collection that alone holds the target."""
+    """Make a collection that contains only the target."""
     collection = bpy.data.collections.new("Targets")
     bpy.context.scene.collection.children.link(collection)
     bpy.context.scene.collection.objects.unlink(target)
@@ -144,7 +144,7 @@ def wrong_solver(ob: bpy.types.Object, _target: bpy.types.Object) -> None:
         (stretch_that_is_no_number, "Reset IK of 'lower'"),
     ],
 )
-def test_what_is_broken_is_mended_by_its_button(addon: Addon, breaks: Breaks, label: str, live: bool) -> None:
+def test_each_fault_is_fixed_by_its_button(addon: Addon, breaks: Breaks, label: str, live: bool) -> None:
     fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob, target = rigs.arm()
     activate(ob, "lower")
@@ -167,7 +167,7 @@ def test_what_is_broken_is_mended_by_its_button(addon: Addon, breaks: Breaks, la
 
 
 @pytest.mark.parametrize("breaks", [own_target, constrained_target, own_bone])
-def test_a_target_that_is_taken_off_its_chain_stays_in_place(addon: Addon, breaks: Breaks) -> None:
+def test_a_target_detached_from_its_chain_stays_in_place(addon: Addon, breaks: Breaks) -> None:
     fix = addon.module("operators.mends.chains")
     ob, target = rigs.arm()
     activate(ob, "lower")
@@ -217,7 +217,7 @@ def hang(goal: bpy.types.Object, ob: bpy.types.Object, bone: str) -> None:
 
 
 @pytest.mark.parametrize("tip", ["lower", "lower 2"])
-def test_a_loop_of_targets_is_broken_with_a_target_of_its_own(addon: Addon, tip: str) -> None:
+def test_a_dependency_loop_is_broken_with_a_new_target(addon: Addon, tip: str) -> None:
     fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob = two_arms()
     for own, other in (("lower", "lower 2"), ("lower 2", "lower")):
@@ -230,7 +230,7 @@ def test_a_loop_of_targets_is_broken_with_a_target_of_its_own(addon: Addon, tip:
     assert not any(reports.get(ob, own).failed for own in ("lower", "lower 2"))
 
 
-def test_a_loop_that_goes_through_a_root_is_broken_where_a_target_rides(addon: Addon) -> None:
+def test_a_loop_through_a_root_is_broken_at_an_attached_target(addon: Addon) -> None:
     fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob = two_arms()
     rigs.add_bones(ob, [(0, 0, 2), (0, 0.2, 3), (0, 0, 4)], ["above", "top"], parent="lower")
@@ -246,7 +246,7 @@ def test_a_loop_that_goes_through_a_root_is_broken_where_a_target_rides(addon: A
     assert not any(reports.get(ob, tip).failed for tip in ("lower", "lower 2", "top"))
 
 
-def test_a_hand_that_two_chains_pose_is_left_to_one(addon: Addon) -> None:
+def test_a_hand_posed_by_two_chains_is_left_to_one(addon: Addon) -> None:
     fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob, _target = rigs.arm()
     rigs.add_bones(ob, [(0, 0, 2), (0, 0, 2.4)], ["hand"], parent="lower")
@@ -262,7 +262,7 @@ def test_a_hand_that_two_chains_pose_is_left_to_one(addon: Addon) -> None:
     assert not any(reports.get(ob, tip).failed for tip in ("lower", "hand"))
 
 
-def test_remarks_are_ended(addon: Addon) -> None:
+def test_remarks_have_buttons_that_end_them(addon: Addon) -> None:
     fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob, _target = rigs.arm()
     chain = ob.pose.bones["lower"].ik_addon
@@ -290,11 +290,11 @@ def test_remarks_are_ended(addon: Addon) -> None:
     assert label() is None
 
 
-# ---- what keeps the whole armature from being worked on
+# ---- faults of the whole armature
 
 
 def mended(addon: Addon, label: str) -> None:
-    """Press the button that the panel shows, and assert that nothing is in the way any more."""
+    """Press the button that the panel shows, and assert that no fault remains."""
     active, rig = addon.module("operators.active"), addon.module("operators.mends.rig")
     assert rig.rig_fix_of(bpy.context).label == label
     assert bpy.ops.ik_addon.rig_fix() == {"FINISHED"}
@@ -303,7 +303,7 @@ def mended(addon: Addon, label: str) -> None:
 
 
 @pytest.mark.parametrize("active", ["nothing", "an empty", "a skin"])
-def test_an_armature_is_selected(addon: Addon, active: str) -> None:
+def test_the_button_selects_an_armature(addon: Addon, active: str) -> None:
     ob, target = rigs.arm()
     other = rigs.armature("Another")
     rigs.add_bones(other, rigs.straight(1), ["bone"])
@@ -315,7 +315,7 @@ def test_an_armature_is_selected(addon: Addon, active: str) -> None:
     assert bpy.context.view_layer.objects.active == (other if active == "a skin" else ob)
 
 
-def test_edit_mode_is_left(addon: Addon) -> None:
+def test_the_button_leaves_edit_mode(addon: Addon) -> None:
     ob, _target = rigs.arm()
     activate(ob, "lower")
     bpy.ops.object.mode_set(mode="EDIT")
@@ -324,7 +324,7 @@ def test_edit_mode_is_left(addon: Addon) -> None:
 
 
 @pytest.mark.parametrize("instanced", [False, True])
-def test_a_linked_armature_is_overridden(addon: Addon, tmp_path: Path, instanced: bool) -> None:
+def test_the_button_overrides_a_linked_armature(addon: Addon, tmp_path: Path, instanced: bool) -> None:
     ob, target = rigs.arm()
     collection = bpy.data.collections.new("Character")
     for own in (ob, target):
@@ -332,7 +332,7 @@ def test_a_linked_armature_is_overridden(addon: Addon, tmp_path: Path, instanced
     library = str(tmp_path / "library.blend")
     bpy.data.libraries.write(library, {collection})
     bpy.ops.wm.read_homefile(use_empty=True)
-    load: Any = bpy.data.libraries.load  # the stubs know of no result
+    load: Any = bpy.data.libraries.load  # the stubs do not know its result
     with load(library, link=True) as (_found, wanted):
         wanted.collections = ["Character"]
     linked, scene = bpy.data.collections["Character"], bpy.context.scene
@@ -356,7 +356,7 @@ def test_a_linked_armature_is_overridden(addon: Addon, tmp_path: Path, instanced
     mended(addon, "Make Override Editable")
 
 
-def test_more_iterations_where_they_ran_out(addon: Addon) -> None:
+def test_more_iterations_are_offered_when_they_ran_out(addon: Addon) -> None:
     fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob = rigs.armature()
     rigs.add_bones(ob, [(0.0, 0.0, 0.0), (2.9, -1.5, -0.5), (6.4, -0.4, 0.6), (5.8, -2.5, 0.9)], list("abc"))
@@ -372,7 +372,7 @@ def test_more_iterations_where_they_ran_out(addon: Addon) -> None:
     assert reports.get(ob, "c").error < 0.1 * before.error
 
 
-def test_more_iterations_are_not_offered_where_they_change_nothing(addon: Addon) -> None:
+def test_more_iterations_are_not_offered_when_they_change_nothing(addon: Addon) -> None:
     fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(3), list("abc"))
@@ -398,7 +398,7 @@ def test_out_of_reach_has_no_button(addon: Addon) -> None:
     assert addon.module("operators.mends.chains").fix_of(ob.pose.bones["lower"], report, bpy.context.view_layer) is None
 
 
-def test_a_chain_of_locked_bones_is_unlocked(addon: Addon) -> None:
+def test_a_chain_of_locked_bones_can_be_unlocked(addon: Addon) -> None:
     fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob, _target = rigs.arm()
     activate(ob, "lower")
@@ -416,7 +416,7 @@ def test_a_chain_of_locked_bones_is_unlocked(addon: Addon) -> None:
 
 
 @pytest.mark.parametrize("where", ["object", "collection"])
-def test_a_target_that_stands_still_in_renders_is_enabled(addon: Addon, where: str) -> None:
+def test_a_target_disabled_in_renders_can_be_enabled(addon: Addon, where: str) -> None:
     fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob, target = rigs.arm()
     off: Any = target if where == "object" else collection_of(target)
@@ -431,7 +431,7 @@ def test_a_target_that_stands_still_in_renders_is_enabled(addon: Addon, where: s
     assert fix.fix_of(tip, reports.get(ob, "lower"), bpy.context.view_layer) is None
 
 
-def test_lock_interface_is_offered_where_renders_need_it(addon: Addon) -> None:
+def test_lock_interface_is_offered_if_renders_need_it(addon: Addon) -> None:
     fix = addon.module("operators.mends.chains")
     ob, _target = rigs.arm()
     scene = bpy.context.scene

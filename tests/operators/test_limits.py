@@ -1,4 +1,4 @@
-"""Limits taken from the pose and copied to other bones."""
+"""Limits taken from the pose, and copied to other bones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ENDS = [
 
 
 def posed(*turns: tuple[str, float], name: str = "lower") -> bpy.types.Object:
-    """An arm whose bones are posed: the lower by the turns in degrees, one after the other."""
+    """Return an arm whose lower bone is posed by the rotations in degrees, one after another."""
     ob, _target = rigs.arm()
     ob.matrix_world = Matrix.Rotation(0.4, 4, "Z") @ Matrix.Diagonal((-2.0, 1.0, 1.5, 1.0))
     ob.pose.bones["upper"].rotation_quaternion = (0.8, 0.4, 0.2, 0.4)
@@ -73,20 +73,20 @@ def test_a_bone_at_its_limit_is_where_the_solver_stops(
     assert cones.violation(further, cone)[0] > 0.01
 
 
-def test_a_bone_at_rest_has_no_limit_to_give() -> None:
+def test_a_bone_at_rest_gives_no_limit() -> None:
     ob = posed()
     with refused("The selected bones are at rest. Pose the limit first"):
         bpy.ops.ik_addon.limit_from_pose()
     assert not ob.pose.bones["lower"].use_ik_limit_x
 
 
-def test_a_bone_turned_the_other_way_is_told() -> None:
+def test_a_bone_turned_the_other_way_is_reported() -> None:
     posed(("X", 40.0))
     with refused("The selected bones are not turned in this direction"):
         bpy.ops.ik_addon.limit_from_pose(direction="DOWN")
 
 
-def test_what_was_limited_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_new_limits_are_reported(capfd: pytest.CaptureFixture[str]) -> None:
     posed(("X", 40.0))
     assert "'lower' Forward 40.0°" in said(capfd, bpy.ops.ik_addon.limit_from_pose)
 
@@ -97,7 +97,7 @@ def select_all(ob: bpy.types.Object, addon: Addon) -> None:
     assert all(addon.module("compat").is_selected(bone) for bone in ob.pose.bones)
 
 
-def test_all_selected_bones_take_their_own_pose(addon: Addon) -> None:
+def test_all_selected_bones_use_their_own_pose(addon: Addon) -> None:
     ob = posed(("X", 40.0))
     upper = ob.pose.bones["upper"]
     upper.rotation_quaternion = Quaternion((1, 0, 0), math.radians(-15))
@@ -118,13 +118,13 @@ def test_limits_are_copied_with_locks_and_stiffness(addon: Addon) -> None:
         assert getattr(other, name) == getattr(source, name)
 
 
-def test_without_other_bones_there_is_nothing_to_copy_to() -> None:
+def test_copying_needs_other_bones() -> None:
     posed()
     with refused("Select other bones in Pose Mode"):
         bpy.ops.ik_addon.limits_copy()
 
 
-def test_a_live_chain_heeds_its_new_limit() -> None:
+def test_a_live_chain_respects_its_new_limit() -> None:
     ob, target = rigs.arm()
     activate(ob, "lower")
     ob.ik_addon.live = True

@@ -1,4 +1,4 @@
-"""Linked objects that have the names of local ones: Blender allows it, and nothing takes one for the other."""
+"""Linked objects with the same names as local ones, which Blender allows, are never confused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def link_first(path: Path, ob: bpy.types.Object) -> bpy.types.Object:
-    """Link an object of the name of another one, into a collection in which Blender finds it first."""
+    """Link an object with the same name as another, into a collection that Blender searches first."""
     name = ob.name
     ob.name = "Another"
     double = ob.copy()
@@ -44,7 +44,7 @@ def link_first(path: Path, ob: bpy.types.Object) -> bpy.types.Object:
 
 
 @pytest.mark.parametrize("where", ["object", "collection"])
-def test_the_fix_is_that_of_the_target_itself(addon: Addon, tmp_path: Path, where: str) -> None:
+def test_the_fix_applies_to_the_target_itself(addon: Addon, tmp_path: Path, where: str) -> None:
     fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob, target = rigs.arm()
     hidden: Any = target
@@ -81,7 +81,7 @@ def test_the_panel_shows_the_rig_that_follows_the_active_target(addon: Addon, tm
     assert active.active_chain(bpy.context) == ob.pose.bones["lower"]
 
 
-def test_a_mirrored_target_is_never_a_linked_one(tmp_path: Path) -> None:
+def test_a_mirrored_target_is_never_linked(tmp_path: Path) -> None:
     ob = rigs.armature()
     for side, x in ((".L", 1.0), (".R", -1.0)):
         rigs.add_bones(ob, [(x, 0, 0), (x, -0.2, 1), (x, 0, 2)], [f"upper{side}", f"lower{side}"])

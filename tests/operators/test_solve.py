@@ -14,7 +14,7 @@ from tests.operators.states import activate, refused, said
 
 
 def two_limbs() -> tuple[bpy.types.Object, bpy.types.Object, bpy.types.Object]:
-    """An armature with the chains 'near', whose target is in reach, and 'far'."""
+    """Return an armature with the chains 'near', whose target is in reach, and 'far'."""
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(2), ["near root", "near"])
     rigs.add_bones(ob, [(3, 0, 0), (3, 0, 1), (3, 0, 2)], ["far root", "far"])
@@ -25,33 +25,33 @@ def two_limbs() -> tuple[bpy.types.Object, bpy.types.Object, bpy.types.Object]:
 
 
 def reaches(ob: bpy.types.Object, tip: str) -> bool:
-    """Whether a tip stands on its target."""
+    """Return whether a tip is on its target."""
     target = ob.pose.bones[tip].ik_addon.target
     return bool(np.allclose(rigs.tail(ob, tip), rigs.position(target), atol=1e-4))
 
 
 @pytest.mark.parametrize("mode", ["POSE", "OBJECT"])
-def test_solves_in_both_modes(mode: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_solves_in_object_and_pose_mode(mode: str, capfd: pytest.CaptureFixture[str]) -> None:
     ob, _target = rigs.arm()
     bpy.ops.object.mode_set(mode=mode)
     assert said(capfd, bpy.ops.ik_addon.solve) == "Info: 1 chain reached"
     assert reaches(ob, "lower")
 
 
-def test_says_how_far_the_only_chain_missed(capfd: pytest.CaptureFixture[str]) -> None:
+def test_says_how_far_the_only_chain_missed_its_target(capfd: pytest.CaptureFixture[str]) -> None:
     _ob, target = rigs.arm()
     target.location = (0, 0, 4)
     assert said(capfd, bpy.ops.ik_addon.solve).startswith("Warning: 'lower': Too far by 9")
 
 
-def test_says_what_was_not_reached(capfd: pytest.CaptureFixture[str]) -> None:
+def test_says_which_targets_were_not_reached(capfd: pytest.CaptureFixture[str]) -> None:
     ob, _near, _far = two_limbs()
     report = said(capfd, bpy.ops.ik_addon.solve)
     assert report == "Warning: 1 of 2 chains reached. 'far': Too far by 150% of its length"
     assert reaches(ob, "near")
 
 
-def test_solves_what_can_be_solved_and_says_why_not_the_rest(capfd: pytest.CaptureFixture[str]) -> None:
+def test_solves_what_it_can_and_says_why_not_the_rest(capfd: pytest.CaptureFixture[str]) -> None:
     ob, _near, _far = two_limbs()
     ob.pose.bones["far"].ik_addon.target = None
     report = said(capfd, bpy.ops.ik_addon.solve)
@@ -66,7 +66,7 @@ def test_says_that_the_chain_was_clamped(capfd: pytest.CaptureFixture[str]) -> N
     assert "1 chain reached. 'lower': Chain Length is 5, but only 2 bones are available" in report
 
 
-def test_solves_the_active_chain_alone() -> None:
+def test_solves_only_the_active_chain() -> None:
     ob, _near, far = two_limbs()
     far.location = (3, 0.5, 1.3)
     activate(ob, "far root")
@@ -81,7 +81,7 @@ def test_leaves_disabled_chains_alone() -> None:
     assert not reaches(ob, "near")
 
 
-# ---- bad input: the sentence, and nothing is changed
+# ---- bad input: a message, and no change
 
 
 def delete_target(ob: bpy.types.Object, target: bpy.types.Object) -> None:
@@ -146,7 +146,7 @@ def ask_for_two_bones(ob: bpy.types.Object, target: bpy.types.Object) -> None:
         (ask_for_two_bones, "Two-Bone needs exactly two bones with length, and this chain has 1"),
     ],
 )
-def test_refuses(fault: Any, message: str) -> None:
+def test_refuses_bad_input(fault: Any, message: str) -> None:
     ob, target = rigs.arm()
     fault(ob, target)
     bpy.context.view_layer.update()
@@ -180,7 +180,7 @@ def test_refuses_without_an_active_chain(operator: str) -> None:
 
 
 def posed_arm() -> tuple[bpy.types.Object, np.ndarray[Any, np.dtype[np.float32]]]:
-    """An arm that was posed by hand, and its channels."""
+    """Return an arm that was posed by hand, and its channels."""
     ob, _target = rigs.arm()
     ob.pose.bones["upper"].rotation_quaternion = (0.9, 0.1, 0.3, -0.2)
     ob.pose.bones["lower"].rotation_quaternion = (0.95, 0.2, 0.0, 0.1)
@@ -188,7 +188,7 @@ def posed_arm() -> tuple[bpy.types.Object, np.ndarray[Any, np.dtype[np.float32]]
     return ob, rigs.channels(ob)
 
 
-def test_restores_the_pose_to_the_bit(capfd: pytest.CaptureFixture[str]) -> None:
+def test_restores_the_pose_exactly(capfd: pytest.CaptureFixture[str]) -> None:
     ob, before = posed_arm()
     bpy.ops.ik_addon.solve()
     assert not np.array_equal(rigs.channels(ob), before)
@@ -206,7 +206,7 @@ def test_switches_live_off_and_says_so(capfd: pytest.CaptureFixture[str]) -> Non
     assert rigs.channels(ob).tobytes() == before.tobytes()
 
 
-def test_restores_the_active_chain_alone() -> None:
+def test_restores_only_the_active_chain() -> None:
     ob, _near, far = two_limbs()
     far.location = (3, 0.5, 1.3)
     bpy.ops.ik_addon.solve()
@@ -242,7 +242,7 @@ def test_restores_the_animated_pose_of_the_frame(operator: str, live: bool) -> N
     assert rigs.channels(ob).tobytes() == poses[10].tobytes()
 
 
-# ---- with the target active, as it is after it was dragged
+# ---- with the target active, as after a drag
 
 
 def test_works_while_the_target_is_active() -> None:
@@ -260,7 +260,7 @@ def test_works_while_the_target_is_active() -> None:
     assert bpy.context.view_layer.objects.active == ob
 
 
-def test_refuses_a_target_that_nothing_follows() -> None:
+def test_refuses_a_target_without_a_chain() -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(2), list("ab"))
     activate(ob, "b")
@@ -272,7 +272,7 @@ def test_refuses_a_target_that_nothing_follows() -> None:
         bpy.ops.ik_addon.solve()
 
 
-def test_restore_pose_keeps_edits_that_are_not_keyed() -> None:
+def test_restore_pose_keeps_unkeyed_edits() -> None:
     ob, _target = rigs.arm()
     upper = ob.pose.bones["upper"]
     rigs.key(upper, "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.9, 0.3, 0.1, 0)})

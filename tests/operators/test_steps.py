@@ -1,4 +1,4 @@
-"""How far work is and how long the rest takes; that it is seen, and ends with Esc, is tried in a window."""
+"""The progress of long work and the time left; its display and Esc are tested in a window."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from tests.conftest import Addon
 
 
-def test_the_time_left_follows_from_the_share_that_is_done(addon: Addon) -> None:
+def test_the_time_left_is_estimated_from_the_progress(addon: Addon) -> None:
     progress = addon.module("operators.steps").Progress("Baking IK", 100.0)
     assert progress.text == "Baking IK: 0%"
     progress.reach(0.1, 100.5)
@@ -21,8 +21,8 @@ def test_the_time_left_follows_from_the_share_that_is_done(addon: Addon) -> None
     assert progress.text == "Baking IK: 100%, 0 s left"
 
 
-def test_work_that_begins_anew_is_measured_anew(addon: Addon) -> None:
-    """A bake falls back to a slower way where a faster one turns out not to be allowed."""
+def test_work_that_restarts_is_measured_again(addon: Addon) -> None:
+    """A bake falls back to a slower way if a faster one turns out not to be possible."""
     progress = addon.module("operators.steps").Progress("Baking IK", 0.0)
     progress.reach(0.8, 2.0)
     progress.reach(0.0, 10.0)
@@ -32,5 +32,5 @@ def test_work_that_begins_anew_is_measured_anew(addon: Addon) -> None:
     assert abs(progress.left - 90.0) < 1e-9
 
 
-def test_nothing_runs_in_a_script(addon: Addon) -> None:
+def test_no_work_is_running_in_a_script(addon: Addon) -> None:
     assert addon.module("operators.steps").running() is None

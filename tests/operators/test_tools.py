@@ -1,4 +1,4 @@
-"""What the operators of the sub-panel "Tools" have in common: one step of undo, and reasons for disabled buttons."""
+"""Common behaviour of operators in the Tools sub-panel: one undo step, and reasons for disabled buttons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OPERATORS = ("snap_target", "apply_pose", "mirror_chain", "convert_constraints",
 
 
 def chain() -> None:
-    """A live arm with a name for its side, and one on the other side without a chain."""
+    """Set up a live arm named for its side, and one on the other side without a chain."""
     ob = rigs.armature()
     for side, x in (("L", 1.0), ("R", -1.0)):
         points = [(x, 0, 0), (1.2 * x, -0.2, 1), (x, 0, 2)]
@@ -28,7 +28,7 @@ def chain() -> None:
 
 
 def constrained() -> None:
-    """An arm with a constraint without a pole, whose chain would find another pose."""
+    """Set up an arm with a constraint without a pole, whose chain would find another pose."""
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, 0), (0.2, -0.2, 1), (0, 0, 2)], ["upper", "lower"])
     made: Any = ob.pose.bones["lower"].constraints.new("IK")
@@ -37,7 +37,7 @@ def constrained() -> None:
 
 
 def converted() -> None:
-    """The same after conversion."""
+    """Set up the same arm after conversion."""
     constrained()
     bpy.ops.ik_addon.convert_constraints()
     bpy.context.view_layer.update()
@@ -65,7 +65,7 @@ def assert_same(now: dict[str, Any], wanted: dict[str, Any]) -> None:
         (converted, "restore_constraints", {}),
     ],
 )
-def test_operators_are_one_step(before: Callable[[], None], operator: str, options: dict[str, Any]) -> None:
+def test_operators_are_one_undo_step(before: Callable[[], None], operator: str, options: dict[str, Any]) -> None:
     before()
     start, switched = snapshot(), muted()
     actions = len(bpy.data.actions)
@@ -85,7 +85,7 @@ def test_operators_are_one_step(before: Callable[[], None], operator: str, optio
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_tooltips_and_options(name: str) -> None:
+def test_operators_have_tooltips_and_options(name: str) -> None:
     operator: Any = getattr(bpy.types, f"IK_ADDON_OT_{name}")
     assert operator.bl_options == {"REGISTER", "UNDO"}
     assert operator.bl_description
@@ -107,7 +107,7 @@ def test_disabled_buttons_say_why(name: str) -> None:
 
 @pytest.mark.parametrize("name", OPERATORS)
 @pytest.mark.parametrize("mode", ["OBJECT", "POSE"])
-def test_operators_work_in_both_modes(name: str, mode: str) -> None:
+def test_operators_work_in_object_and_pose_mode(name: str, mode: str) -> None:
     {"convert_constraints": constrained, "restore_constraints": converted}.get(name, chain)()
     bpy.ops.object.mode_set(mode=mode)
     assert getattr(bpy.ops.ik_addon, name)() == {"FINISHED"}

@@ -1,4 +1,4 @@
-"""One step of undo takes back what one click did."""
+"""One undo step reverts one click."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.operators.states import activate, snapshot
 
 
 def solved_arm() -> None:
-    """An arm with a chain of Add Chain, posed by hand, then solved."""
+    """Set up an arm with a chain from Add Chain, posed by hand, then solved."""
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(2), ["upper", "lower"])
     ob.pose.bones["upper"].rotation_quaternion = (0.9, 0.1, 0.3, -0.2)
@@ -26,19 +26,19 @@ def solved_arm() -> None:
 
 
 def unsolved_arm() -> None:
-    """The same before it is solved."""
+    """Set up the same arm before it is solved."""
     solved_arm()
     bpy.ops.ik_addon.restore_pose()
 
 
 def bare_arm() -> None:
-    """The same without a chain."""
+    """Set up the same arm without a chain."""
     solved_arm()
     bpy.ops.ik_addon.chain_remove()
 
 
 def live_arm() -> None:
-    """The same, solved live."""
+    """Set up the same arm, solved live."""
     unsolved_arm()
     bpy.data.objects["Rig"].ik_addon.live = True
     bpy.context.view_layer.update()
@@ -55,7 +55,7 @@ def live_arm() -> None:
         (live_arm, "restore_pose"),
     ],
 )
-def test_operators_are_one_step(before: Callable[[], None], operator: str) -> None:
+def test_operators_are_one_undo_step(before: Callable[[], None], operator: str) -> None:
     before()
     start = snapshot()
     bpy.ops.ed.undo_push(message="before")
@@ -68,7 +68,7 @@ def test_operators_are_one_step(before: Callable[[], None], operator: str) -> No
     assert_same(snapshot(), end)
 
 
-def test_live_is_one_step() -> None:
+def test_live_is_one_undo_step() -> None:
     unsolved_arm()
     start = snapshot()
     bpy.ops.ed.undo_push(message="before")

@@ -1,4 +1,4 @@
-"""Every operator, a drag and the edits between them, undone and redone in a random order."""
+"""Every operator, a drag and edits between them, undone and redone in random order."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 STEPS = 500
 KEPT = 60
-"""Steps of undo that Blender keeps."""
+"""Number of undo steps that Blender keeps."""
 
 
 def scene() -> None:
-    """Two arms on a body, one with a chain, the other with Blender's own IK, all keyed somewhere."""
+    """Build two arms on a body, one with a chain, the other with Blender's own IK, all keyed somewhere."""
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, 0), (0, 0, 1)], ["body"])
     for side, x in (("L", 1.0), ("R", -1.0)):
@@ -46,7 +46,7 @@ def scene() -> None:
 
 
 def state(addon: Addon) -> dict[str, Any]:
-    """Everything that the operators can change, as numbers and names."""
+    """Return everything that the operators can change, as numbers and names."""
     compat, base = addon.module("compat"), ("stored", "noted", "rotation_mode", "channels", "written")
     bpy.context.view_layer.update()
     found: dict[str, dict[str, Any]] = {
@@ -90,15 +90,15 @@ def plain(value: Any) -> Any:
 
 SEEDS = (4, 3, 1)
 POINTERS = ("parent", "chain")
-"""Where a state names other objects."""
+"""Keys of a state that name other objects."""
 
 
 class ConfusedError(Exception):
-    """Blender has taken an object for another one at the same address, which it does without the extension as well."""
+    """Blender confused two objects at the same address, which it does without the extension as well."""
 
 
-def test_any_order_of_undo_and_redo_comes_back_to_the_states_that_were(addon: Addon) -> None:
-    """In one run of several at least: see docs/reliability.md on what Blender confuses."""
+def test_undo_and_redo_in_any_order_return_to_earlier_states(addon: Addon) -> None:
+    """Succeeds in at least one of several runs: see docs/reliability.md on what Blender confuses."""
     for seed in SEEDS[:-1]:
         with contextlib.suppress(ConfusedError):
             in_any_order(addon, seed)
@@ -148,7 +148,7 @@ def in_any_order(addon: Addon, seed: int) -> None:
 
 
 def is_confused(different: dict[str, tuple[Any, Any]]) -> bool:
-    """Whether what differs is which object another one is given as, or an object is evaluated elsewhere than it is."""
+    """Return whether states differ only in references to objects, or in where objects are evaluated."""
     if different.keys() == {"place"}:
         return True
     named = [pair for key in POINTERS for pair in [different.get(key)] if pair is not None]
@@ -157,7 +157,7 @@ def is_confused(different: dict[str, tuple[Any, Any]]) -> bool:
 
 
 def _words(value: Any) -> Iterator[str]:
-    """All texts in a state."""
+    """Yield all strings in a state."""
     if isinstance(value, str):
         yield repr(value)
     elif isinstance(value, dict):
@@ -167,21 +167,21 @@ def _words(value: Any) -> Iterator[str]:
 
 
 def same(now: Any, wanted: Any) -> bool:
-    """Whether two values are the same, poses to within single precision: they may have been solved again."""
+    """Return whether two values are equal, poses within single precision since they may have been solved again."""
     if isinstance(wanted, list | tuple) and isinstance(now, list | tuple) and len(wanted) == len(now):
         return all(map(same, now, wanted))
     return bool(now == wanted or (isinstance(wanted, float) and abs(now - wanted) < 2e-6))
 
 
 def pressed(operator: str, **options: Any) -> bool:
-    """Call an operator as its button does, with a step of undo; whether it did anything."""
+    """Call an operator as its button does, with an undo step; return whether it did anything."""
     function = getattr(bpy.ops.ik_addon, operator)
     if not function.poll():
         return False
     try:
         return bool(function("EXEC_DEFAULT", True, **options) == {"FINISHED"})
     except RuntimeError:
-        return False  # it said why not, and left no step
+        return False  # it reported why, and made no undo step
 
 
 def some_chain(rng: random.Random) -> str:
@@ -193,7 +193,7 @@ def some_chain(rng: random.Random) -> str:
 
 
 def operator(name: str, **options: Any) -> Callable[[random.Random, Any], bool]:
-    """An edit that presses a button on any bone."""
+    """Return an edit that presses a button on any bone."""
 
     def edit(rng: random.Random, _addon: Any) -> bool:
         some_chain(rng)
@@ -204,7 +204,7 @@ def operator(name: str, **options: Any) -> Callable[[random.Random, Any], bool]:
 
 
 def holds_unkeyed_poses() -> bool:
-    """Whether a solution stands in the pose without Live: on keyed bones another frame would take it away for good."""
+    """Return whether a solution without Live is in the pose: on keyed bones, another frame would lose it for good."""
     return any(bone.ik_addon.base.noted for bone in bpy.data.objects["Rig"].pose.bones)
 
 
@@ -227,7 +227,7 @@ def chain_fix(rng: random.Random, addon: Any) -> bool:
     bone.constraints.new("LIMIT_ROTATION")
     bpy.context.view_layer.update()
     with contextlib.suppress(RuntimeError):
-        bpy.ops.ik_addon.solve()  # says what is wrong
+        bpy.ops.ik_addon.solve()  # reports what is wrong
     if not pressed("chain_fix", tip=tip):
         bpy.ops.ed.undo_push(message="constraint")
     return True
@@ -288,7 +288,7 @@ def move_bone(rng: random.Random, addon: Any) -> bool:
 
 
 def is_keyed(bone: bpy.types.PoseBone, addon: Any) -> bool:
-    """Whether F-curves pose a bone: an edit of it that is not keyed is lost with the next frame."""
+    """Return whether F-curves pose a bone, so that the next frame discards unkeyed edits of it."""
     curves = addon.module("compat").curve_owner(bone.id_data).fcurves
     return any(curve.data_path.startswith(bone.path_from_id()) for curve in curves)
 
@@ -310,7 +310,7 @@ def frame(rng: random.Random, _addon: Any) -> bool:
 
 
 def drag(rng: random.Random, addon: Any) -> bool:
-    """The steps of the modal operator: take hold, follow the mouse, confirm or cancel."""
+    """Run the steps of the modal operator: grab, follow the mouse, confirm or cancel."""
     some_chain(rng)
     if not bpy.ops.ik_addon.drag_target.poll():
         return False

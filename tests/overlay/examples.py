@@ -1,4 +1,4 @@
-"""Chains and joints to be drawn."""
+"""Chains and joints to draw."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def radians(*degrees: float) -> tuple[float, ...]:
 
 
 def chains(shown: Any, **changes: Any) -> Any:
-    """Two chains, of two bones and of one."""
+    """Return two chains, of two bones and of one."""
     values = {
         "joints": np.array([[0, 0, 0], [0, 0, 1], [0, 0, 2], [5, 0, 0], [5, 0, 1]], dtype=float),
         "ends": np.array([2, 4]),
@@ -43,6 +43,6 @@ def joint(shown: Any, **changes: Any) -> Any:
 
 
 def active(shown: Any, **changes: Any) -> Any:
-    """An active chain of which nothing is shown."""
+    """Return an active chain with nothing shown."""
     values: dict[str, Any] = {"world": np.eye(4), "limits": (), "state": shown.State.REACHED}
     return shown.Active(**{**values, "reach": None, "bend": None, "end": None, "plane": None, **changes})

@@ -1,4 +1,4 @@
-"""What is read from the scene, and that it can be drawn; how it looks is seen in a window."""
+"""What the overlay reads from the scene, and that it can be drawn; how it looks is tested in a window."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OFFSCREEN = pytest.mark.skipif(bpy.app.version < (5, 2, 0), reason="no drawing w
 
 @dataclass
 class Seen:
-    """What is shown, and of the active chain, if there is one."""
+    """What is shown, and what is shown of the active chain, if there is one."""
 
     chains: Any
     actives: tuple[Any, ...]
@@ -42,7 +42,7 @@ class Seen:
 
 
 def read(addon: Addon, tip: bpy.types.PoseBone | None = None, **wanted: bool) -> tuple[Any, list[Seen]]:
-    """Read what the overlay shows, in no viewport, with this bone active: a signature, and nothing or all of it."""
+    """Read what the overlay shows, outside any viewport, with this bone active: a signature, and the chains if any."""
     for ob in bpy.context.view_layer.objects:
         if ob.type == "ARMATURE" and ob.mode != "EDIT":
             ob.data.bones.active = None if tip is None else ob.data.bones[tip.name]
@@ -54,7 +54,7 @@ def read(addon: Addon, tip: bpy.types.PoseBone | None = None, **wanted: bool) ->
 
 
 def drawn(addon: Addon, seen: Seen) -> Any:
-    """Its geometry."""
+    """Return the geometry of what is shown."""
     colours = addon.module("overlay.colours").themed(bpy.context.preferences.themes[0])
     return addon.module("overlay.geometry").drawing(seen.chains, seen.actives, colours)
 
@@ -65,7 +65,7 @@ def limit(bone: bpy.types.PoseBone, axis: str, low: float, high: float) -> None:
     setattr(bone, f"ik_max_{axis}", math.radians(high))
 
 
-def test_joints_targets_and_states(addon: Addon) -> None:
+def test_joints_targets_and_states_are_read(addon: Addon) -> None:
     state = addon.module("overlay.shown").State
     ob, target = rigs.arm()
     ob.matrix_world = Matrix.Translation((1, 2, 3)) @ Matrix.Rotation(0.7, 4, "X") @ Matrix.Diagonal((2, 1, -1, 1))
@@ -92,7 +92,7 @@ def test_joints_targets_and_states(addon: Addon) -> None:
     assert rig.chains.states.tolist() == [state.FAILED]
 
 
-def test_limits_and_reach_of_the_active_chain_alone(addon: Addon) -> None:
+def test_limits_and_reach_are_those_of_the_active_chain(addon: Addon) -> None:
     ob, _target = rigs.arm()
     tip = ob.pose.bones["lower"]
     limit(tip, "x", 0.0, 90.0)
@@ -152,7 +152,7 @@ def test_limits_are_measured_from_rest_in_the_posed_parent(addon: Addon) -> None
     assert np.allclose(joint.frame, done["lower"].matrix.to_3x3(), atol=1e-5)
 
 
-def test_a_joint_at_its_limit_is_known_by_name(addon: Addon) -> None:
+def test_a_joint_at_its_limit_is_named(addon: Addon) -> None:
     state = addon.module("overlay.shown").State
     ob, target = rigs.arm()
     tip = ob.pose.bones["lower"]
@@ -169,7 +169,7 @@ def test_a_joint_at_its_limit_is_known_by_name(addon: Addon) -> None:
     assert rig.limits[0].at_limit
 
 
-def test_the_signature_changes_with_what_is_shown_and_with_nothing_else(addon: Addon) -> None:
+def test_the_signature_changes_only_with_what_is_shown(addon: Addon) -> None:
     ob, target = rigs.arm()
     tip = ob.pose.bones["lower"]
     limit(tip, "x", -50.0, 50.0)
@@ -190,7 +190,7 @@ def test_the_signature_changes_with_what_is_shown_and_with_nothing_else(addon: A
     assert len(set(seen)) == len(seen)
 
 
-def test_what_is_kept_is_given_up_when_chains_change(addon: Addon) -> None:
+def test_the_cache_is_dropped_when_chains_change(addon: Addon) -> None:
     ob, target = rigs.arm()
     rigs.add_bones(ob, [(2, 0, 0), (2, 0, 1)], ["other"])
     assert read(addon)[1][0].chains.ends.tolist() == [2]
@@ -210,7 +210,7 @@ def test_what_is_kept_is_given_up_when_chains_change(addon: Addon) -> None:
     assert read(addon)[1][0].chains.ends.tolist() == [1, 3]
 
 
-def test_the_chain_that_follows_the_active_object_is_active(addon: Addon) -> None:
+def test_the_chain_of_the_active_target_is_active(addon: Addon) -> None:
     _ob, target = rigs.arm()
     bpy.context.view_layer.objects.active = rigs.empty("Other")
     assert read(addon)[1][0].actives == ()
@@ -228,7 +228,7 @@ def test_only_the_active_chain_has_a_line_to_its_pole(addon: Addon) -> None:
     assert read(addon)[1][0].chains.active.tolist() == [False]
 
 
-def test_the_chain_that_follows_the_active_bone_is_active(addon: Addon) -> None:
+def test_the_chain_of_the_active_target_bone_is_active(addon: Addon) -> None:
     ob, _target = rigs.arm()
     rigs.add_bones(ob, [(0.5, 0.5, 0.5), (0.5, 0.5, 0.8)], ["control"])
     chain = ob.pose.bones["lower"].ik_addon
@@ -237,7 +237,7 @@ def test_the_chain_that_follows_the_active_bone_is_active(addon: Addon) -> None:
     assert len(read(addon, ob.pose.bones["control"])[1][0].actives) == 1
 
 
-def test_the_reach_of_a_chain_is_shown_where_it_misses_its_target(addon: Addon) -> None:
+def test_the_reach_of_a_chain_is_shown_if_it_misses_its_target(addon: Addon) -> None:
     ob, target = rigs.arm()
     tip = ob.pose.bones["lower"]
     target.location = (9.0, 9.0, 9.0)
@@ -248,7 +248,7 @@ def test_the_reach_of_a_chain_is_shown_where_it_misses_its_target(addon: Addon) 
     assert read(addon, tip, reach=False)[1][0].reach is None
 
 
-def test_the_arrow_shows_to_which_side_a_chain_bends(addon: Addon) -> None:
+def test_the_arrow_shows_the_bend_side(addon: Addon) -> None:
     ob, target = rigs.arm()
     activate(ob, "lower")
     bpy.ops.ik_addon.chain_remove()
@@ -358,7 +358,9 @@ def test_a_pose_that_is_not_a_number_is_not_drawn(addon: Addon) -> None:
     assert len(found.segments.points) == len(found.faces.points) == 0
 
 
-def test_an_error_is_told_once_and_ends_with_the_switch(addon: Addon, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_is_reported_once_and_ends_when_switched_on_again(
+    addon: Addon, caplog: pytest.LogCaptureFixture
+) -> None:
     draw = addon.module("overlay.draw")
     rigs.arm()
     area = next(area for area in bpy.context.window.screen.areas if area.type == "VIEW_3D")
@@ -372,7 +374,7 @@ def test_an_error_is_told_once_and_ends_with_the_switch(addon: Addon, caplog: py
     assert draw.state.reader is not None
 
 
-def test_nothing_is_read_where_the_overlay_is_off(addon: Addon, caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_is_read_while_the_overlay_is_off(addon: Addon, caplog: pytest.LogCaptureFixture) -> None:
     draw = addon.module("overlay.draw")
     rigs.arm()
     area = next(area for area in bpy.context.window.screen.areas if area.type == "VIEW_3D")
@@ -389,7 +391,7 @@ def test_nothing_is_read_where_the_overlay_is_off(addon: Addon, caplog: pytest.L
 
 
 @OFFSCREEN
-def test_a_chain_in_colour_on_a_picture(addon: Addon) -> None:
+def test_a_chain_is_drawn_in_its_colour(addon: Addon) -> None:
     gpu: Any = importlib.import_module("gpu")  # the stubs know little of it
     gpu.init()
     draw = addon.module("overlay.draw")
@@ -406,7 +408,7 @@ def test_a_chain_in_colour_on_a_picture(addon: Addon) -> None:
     with picture.bind():
         gpu.state.active_framebuffer_get().clear(color=(0.0, 0.0, 0.0, 0.0))
         with gpu.matrix.push_pop(), gpu.matrix.push_pop_projection():
-            # From the side: Y to the right, Z up.
+            # Seen from the side: Y to the right, Z up.
             gpu.matrix.load_matrix(Matrix(((0, 1, 0, 0), (0, 0, 1, 0), (1, 0, 0, 0), (0, 0, 0, 1))))
             gpu.matrix.load_projection_matrix(Matrix.Diagonal((0.5, 0.5, 0.1, 1.0)))
             draw.draw(
@@ -424,7 +426,7 @@ def test_a_chain_in_colour_on_a_picture(addon: Addon) -> None:
     assert gpu.state.blend_get() == "NONE"
 
 
-def test_the_hand_at_the_end_of_a_chain(addon: Addon) -> None:
+def test_the_hand_at_the_end_of_a_chain_is_drawn(addon: Addon) -> None:
     state = addon.module("overlay.shown").State
     ob, target = rigs.arm()
     rigs.add_bones(ob, [(0.05, 0.0, 2.1), (0.05, 0.0, 2.3)], ["hand"], parent="lower")

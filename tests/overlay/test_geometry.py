@@ -10,7 +10,7 @@ import pytest
 from tests.overlay.examples import FREE, active, chains, joint
 
 
-def test_segments_go_from_joint_to_joint_in_the_colour_of_the_state(shown: Any, geometry: Any, palette: Any) -> None:
+def test_segments_connect_joints_in_the_colour_of_the_state(shown: Any, geometry: Any, palette: Any) -> None:
     lines = geometry.segments(chains(shown), palette)
     expected = [[0, 0, 0], [0, 0, 1], [0, 0, 1], [0, 0, 2], [5, 0, 0], [5, 0, 1]]
     assert lines.points.tolist() == expected
@@ -19,20 +19,20 @@ def test_segments_go_from_joint_to_joint_in_the_colour_of_the_state(shown: Any, 
     assert reds == [shown.State.REACHED] * 4 + [shown.State.FAILED] * 2
 
 
-def test_dashes_go_from_tip_to_target_and_from_the_middle_to_the_pole(shown: Any, geometry: Any, palette: Any) -> None:
+def test_dashes_connect_tip_and_target_and_the_middle_and_the_pole(shown: Any, geometry: Any, palette: Any) -> None:
     lines = geometry.goal_lines(chains(shown), palette).points.reshape(-1, 2 * geometry.DASHES, 3)
     assert lines[:, [0, -1]].tolist() == [[[0, 0, 2], [1, 0, 2]], [[5, 0, 1], [5, 0, 3]], [[0, 0, 1], [0, 4, 1]]]
     lengths = np.linalg.norm(np.diff(lines[0], axis=0), axis=1)
     assert np.ptp(lengths) < 1e-6
 
 
-def test_a_tip_on_its_target_needs_no_line(shown: Any, geometry: Any, palette: Any) -> None:
+def test_a_tip_on_its_target_has_no_line(shown: Any, geometry: Any, palette: Any) -> None:
     reached = np.array([[0, 0, 2], [5, 0, 3]], dtype=float)
     lines = geometry.goal_lines(chains(shown, targets=reached, poles=np.full((2, 3), np.nan)), palette)
     assert len(lines.points) == 2 * geometry.DASHES
 
 
-def test_what_is_not_a_number_is_not_drawn(shown: Any, geometry: Any, palette: Any) -> None:
+def test_nan_is_not_drawn(shown: Any, geometry: Any, palette: Any) -> None:
     lost = chains(shown).joints
     lost[1] = np.nan
     drawn = geometry.drawing(
@@ -40,11 +40,11 @@ def test_what_is_not_a_number_is_not_drawn(shown: Any, geometry: Any, palette: A
         [active(shown, limits=(joint(shown, head=np.full(3, np.inf)),))],
         palette,
     )
-    assert len(drawn.segments.points) == 2  # of the other chain
+    assert len(drawn.segments.points) == 2  # those of the other chain
     assert len(drawn.edges.points) == len(drawn.faces.points) == 0
 
 
-def test_no_chain_at_all_is_nothing(shown: Any, geometry: Any, palette: Any) -> None:
+def test_without_chains_there_is_no_geometry(shown: Any, geometry: Any, palette: Any) -> None:
     none = shown.Chains(
         joints=np.zeros((0, 3)),
         ends=np.zeros(0, dtype=np.int64),
@@ -70,7 +70,7 @@ def test_limits_are_drawn_at_the_joint_of_the_armature(shown: Any, geometry: Any
     assert np.allclose(drawn.edges.points[dashed:], moved, atol=1e-5)
 
 
-def test_a_joint_at_a_limit_is_shown_as_such(shown: Any, geometry: Any, limits: Any, palette: Any) -> None:
+def test_a_joint_at_a_limit_is_highlighted(shown: Any, geometry: Any, limits: Any, palette: Any) -> None:
     calm, tight = (limits.limit(joint(shown, at_limit=at), palette)[0][0][1] for at in (False, True))
     assert calm[:3] == palette.swing[:3]
     assert tight[:3] == palette.at_limit[:3]
@@ -78,7 +78,7 @@ def test_a_joint_at_a_limit_is_shown_as_such(shown: Any, geometry: Any, limits: 
     assert drawn.dots.tolist() == [[0, 0, 1]]
 
 
-def test_the_plane_is_a_disc_across_its_normal(shown: Any, geometry: Any, palette: Any) -> None:
+def test_the_plane_is_a_disc_perpendicular_to_its_normal(shown: Any, geometry: Any, palette: Any) -> None:
     centre, normal = np.array([1.0, 2.0, 3.0]), np.array([0.6, 0.0, 0.8])
     world = np.diag([1.0, 1.0, -2.0, 1.0])
     flat = shown.Plane(centre, normal, 1.5)
@@ -91,7 +91,7 @@ def test_the_plane_is_a_disc_across_its_normal(shown: Any, geometry: Any, palett
     assert len(drawn.edges.points) > len(geometry.drawing(chains(shown), [], palette).edges.points)
 
 
-def test_the_arrow_of_the_bend_side_points_there(shown: Any, geometry: Any, limits: Any, palette: Any) -> None:
+def test_the_arrow_points_to_the_bend_side(shown: Any, geometry: Any, limits: Any, palette: Any) -> None:
     bend = shown.Bend(np.array([1.0, 2.0, 3.0]), np.array([0.0, -1.0, 0.0]), np.array([0.0, 0.0, 1.0]), 2.0)
     lines = limits.arrow(bend)
     assert np.allclose(lines[0], bend.joint)
@@ -104,7 +104,7 @@ def test_the_arrow_of_the_bend_side_points_there(shown: Any, geometry: Any, limi
     assert np.allclose(drawn.edges.colours[-6:], palette.states[shown.State.REACHED])
 
 
-def test_the_hand_is_drawn_as_a_part_of_the_chain(shown: Any, geometry: Any, palette: Any) -> None:
+def test_the_hand_is_drawn_as_part_of_the_chain(shown: Any, geometry: Any, palette: Any) -> None:
     end = np.array([[0.0, 0.0, 2.0], [0.0, -0.5, 2.0]])
     world = np.diag([1.0, 2.0, 1.0, 1.0])
     bare = geometry.drawing(chains(shown), [], palette)
@@ -114,14 +114,14 @@ def test_the_hand_is_drawn_as_a_part_of_the_chain(shown: Any, geometry: Any, pal
     assert np.allclose(drawn.segments.colours[-2:], palette.states[2])
 
 
-def test_limits_for_which_blender_draws_arcs_have_no_cone(shown: Any, limits: Any, palette: Any) -> None:
+def test_limits_that_blender_draws_as_arcs_have_no_cone(shown: Any, limits: Any, palette: Any) -> None:
     edges, faces = limits.limit(joint(shown, has_arc=True), palette)
     twist_edges, twist_faces = limits.limit(joint(shown, cone=(*FREE, *FREE)), palette)
     assert [points.tolist() for points, _ in edges] == [points.tolist() for points, _ in twist_edges]
     assert len(faces) == len(twist_faces) == 1
 
 
-def test_chains_that_are_active_or_in_trouble_stand_out(shown: Any, geometry: Any, palette: Any) -> None:
+def test_active_chains_and_chains_in_trouble_stand_out(shown: Any, geometry: Any, palette: Any) -> None:
     state = shown.State
     for states, active_ones, opacity in (
         ([state.REACHED, state.FAILED], [False, False], [geometry.FAINT, 1.0]),

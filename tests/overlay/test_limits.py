@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 def test_the_edge_of_a_cone_is_at_its_angles(limits: Any, axis: str, turn: int, angle: float) -> None:
     edge = limits.directions((*radians(-30, 60), *radians(-20, 80)))
     a = math.radians(angle)
-    # About X the Y axis turns to Z, about Z away from X.
+    # A rotation about X turns the Y axis towards Z, one about Z turns it away from X.
     expected = (0.0, math.cos(a), math.sin(a)) if turn == 0 else (-math.sin(a), math.cos(a), 0.0)
     assert np.abs(edge - expected).sum(axis=1).min() < 1e-9, axis
     assert np.allclose(np.linalg.norm(edge, axis=-1), 1.0)
 
 
-def test_all_that_is_shown_is_allowed_and_what_is_beyond_is_not(addon: Addon, limits: Any) -> None:
+def test_the_shown_cone_is_exactly_what_limits_allow(addon: Addon, limits: Any) -> None:
     cones, rotations = addon.module("solve.maths.cones"), addon.module("solve.maths.rotations")
     rng = np.random.default_rng(7)
     for _ in range(50):
@@ -51,12 +51,12 @@ def test_a_hinge_is_an_arc(limits: Any) -> None:
     assert angles.max() == pytest.approx(120.0)
 
 
-def test_an_axis_without_limit_is_open_all_round(limits: Any) -> None:
+def test_an_axis_without_limit_is_open_all_around(limits: Any) -> None:
     edge = limits.directions((*FREE, *radians(-20, 20)))
     assert np.abs(edge - (0.0, -1.0, 0.0)).sum(axis=1).min() < 1e-6
 
 
-def test_limits_are_measured_from_rest_and_not_from_the_pose(shown: Any, limits: Any, palette: Any) -> None:
+def test_limits_are_measured_from_rest_rather_than_from_the_pose(shown: Any, limits: Any, palette: Any) -> None:
     turned = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     same, other = (joint(shown, frame=frame, twist=FREE) for frame in (np.eye(3), turned))
     assert np.array_equal(limits.limit(same, palette)[0][0][0], limits.limit(other, palette)[0][0][0])
@@ -98,5 +98,5 @@ def test_the_outline_of_reach_is_where_the_view_touches_the_sphere(
     assert np.abs((away * sight).sum(axis=1)).max() < 1e-5
 
 
-def test_from_inside_the_sphere_there_is_no_outline(limits: Any) -> None:
+def test_inside_the_sphere_there_is_no_outline(limits: Any) -> None:
     assert len(limits.reach(np.zeros(3), 1.0, np.array([0.0, 0.5, 0.0, 1.0]))) == 0

@@ -1,4 +1,4 @@
-"""Contacts are constant keys on the chain, found or made by hand, and no live rig is slower for them."""
+"""Contacts are constant keys on the chain, found or made by hand, and they do not slow down a live rig."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.conftest import Addon
 
 
-def test_found_contacts_are_constant_keys_where_something_changes(addon: Addon) -> None:
+def test_found_contacts_are_constant_keys_at_changes(addon: Addon) -> None:
     ob = walker.figure()
     assert bpy.ops.ik_addon.find_contacts() == {"FINISHED"}
     keys = walker.keys(addon, ob, "L")
@@ -41,7 +41,7 @@ def test_keys_outside_the_range_stay(addon: Addon) -> None:
     assert [key for key in after if key[0] > 110] == [key for key in before if key[0] > 110]
 
 
-def test_only_the_active_leg_is_looked_at_if_wanted(addon: Addon) -> None:
+def test_only_the_active_leg_is_searched_if_chosen(addon: Addon) -> None:
     ob = walker.figure()
     activate(ob, "shin.R")
     assert bpy.ops.ik_addon.find_contacts(chains="ACTIVE") == {"FINISHED"}
@@ -49,7 +49,7 @@ def test_only_the_active_leg_is_looked_at_if_wanted(addon: Addon) -> None:
     assert not walker.keys(addon, ob, "L")
 
 
-def test_the_fk_pose_is_looked_at_where_a_target_has_no_keys(addon: Addon) -> None:
+def test_the_fk_pose_is_searched_if_a_target_has_no_keys(addon: Addon) -> None:
     ob = walker.figure()
     bpy.ops.ik_addon.find_contacts()
     wanted = walker.keys(addon, ob, "L")
@@ -64,7 +64,7 @@ def test_the_fk_pose_is_looked_at_where_a_target_has_no_keys(addon: Addon) -> No
 
 
 @pytest.mark.parametrize("moves", [False, True])
-def test_a_foot_that_is_held_over_the_ground_touches_nothing(addon: Addon, moves: bool) -> None:
+def test_a_foot_held_above_the_ground_touches_nothing(addon: Addon, moves: bool) -> None:
     ob = walker.figure()
     floor = rigs.empty("Floor")
     if moves:
@@ -87,13 +87,13 @@ def test_a_foot_that_is_held_over_the_ground_touches_nothing(addon: Addon, moves
 
 
 def flags(addon: Addon, ob: bpy.types.Object, end: str = "L") -> np.ndarray:
-    """Whether heel and toe (2, F) of a leg touch on frames from 0 on."""
+    """Return whether heel and toe (2, F) of a leg touch, on frames from 0 on."""
     frames = np.arange(0.0, bpy.context.scene.frame_end + 10.0)
     found: np.ndarray = addon.module("planting.contact_keys").read(ob.pose.bones[f"shin.{end}"], frames)
     return found
 
 
-def test_marks_are_for_exactly_these_frames_and_split_what_is_there(addon: Addon) -> None:
+def test_marks_change_only_their_frames_and_split_contacts(addon: Addon) -> None:
     ob = walker.figure()
     bpy.ops.ik_addon.find_contacts()
     wanted, before = flags(addon, ob), walker.keys(addon, ob, "L")
@@ -135,7 +135,7 @@ def test_a_preview_range_is_marked_and_unmarked_as_a_whole(addon: Addon) -> None
         bpy.ops.ik_addon.mark_contact(frame_start=30, frame_end=29)
 
 
-def test_random_marks_change_nothing_else(addon: Addon) -> None:
+def test_random_marks_change_only_their_frames(addon: Addon) -> None:
     ob, random = walker.figure(), np.random.default_rng(1)
     bpy.context.scene.render.frame_map_old = 200
     wanted = flags(addon, ob)
@@ -172,7 +172,7 @@ def test_a_chain_without_keys_gets_its_first_contact_by_hand(addon: Addon) -> No
     assert not flags(addon, ob)[1].any()
 
 
-def test_a_locked_curve_is_refused_and_nothing_changes(addon: Addon) -> None:
+def test_a_locked_curve_is_refused_without_changes(addon: Addon) -> None:
     ob = walker.figure()
     bpy.ops.ik_addon.find_contacts()
     before = walker.keys(addon, ob, "L")
@@ -183,8 +183,8 @@ def test_a_locked_curve_is_refused_and_nothing_changes(addon: Addon) -> None:
     assert walker.keys(addon, ob, "L") == before
 
 
-def test_contacts_are_no_animation_of_the_rig(addon: Addon) -> None:
-    """They are watched by no plan, and an armature of which nothing else is keyed is played from tables."""
+def test_contact_keys_do_not_count_as_animation_of_the_rig(addon: Addon) -> None:
+    """No plan watches them, and an armature with no other keys still uses lookup."""
     ob, target = rigs.arm()
     rigs.key(target, "location", {frame: (0.6, 0.02 * frame, 1.0) for frame in range(1, 20)})
     activate(ob, "lower")

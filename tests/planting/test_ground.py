@@ -1,4 +1,4 @@
-"""Hands and feet on objects: as they are played, none of them is in the ground."""
+"""Hands and feet on objects: in playback, none of them is below the ground."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from tests.conftest import Addon
 
 ABOVE = 1e-4
-"""Contacts lie no higher than this over the ground, in metres."""
+"""Maximum height of contacts above the ground, in metres."""
 
 
 def mesh(name: str, corners: Sequence[Sequence[float]], faces: Sequence[Sequence[int]]) -> bpy.types.Object:
-    """A mesh in the scene."""
+    """Add a mesh to the scene."""
     data = bpy.data.meshes.new(name)
     data.from_pydata([tuple(corner) for corner in corners], [], [tuple(face) for face in faces])
     ob = bpy.data.objects.new(name, data)
@@ -42,7 +42,7 @@ BOX = [(0, 3, 2, 1), (4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (3,
 
 
 def boxes(name: str, extents: Sequence[tuple[Sequence[float], Sequence[float]]]) -> bpy.types.Object:
-    """Boxes, each from its lowest to its highest corner, in one mesh."""
+    """Add boxes in one mesh, each given by its lowest and its highest corner."""
     corners: list[tuple[float, float, float]] = []
     faces: list[list[int]] = []
     for low, high in extents:
@@ -54,7 +54,7 @@ def boxes(name: str, extents: Sequence[tuple[Sequence[float], Sequence[float]]])
 
 
 def points(ob: bpy.types.Object, poses: Any, tip: str) -> Any:
-    """Where (2, F, 3) heel and toe of a chain are."""
+    """Return the positions (2, F, 3) of a chain's heel and toe."""
     chain: Any = ob.pose.bones[tip].ik_addon
     end = ob.pose.bones.find(chain.end_bone)
     pivots = (chain.heel_pivot, chain.toe_pivot)
@@ -62,7 +62,7 @@ def points(ob: bpy.types.Object, poses: Any, tip: str) -> Any:
 
 
 def gaps(addon: Addon, ob: bpy.types.Object, poses: Any, height: Callable[[Any], Any]) -> tuple[float, float]:
-    """How far points of feet are above the ground: at least at all, and at most where both heel and toe touch."""
+    """Return the least height of feet above the ground, and the greatest where both heel and toe touch."""
     lowest, farthest = np.inf, -np.inf
     frames = np.arange(1.0, len(poses) + 1.0)
     for end in "LR":
@@ -99,7 +99,7 @@ def test_feet_stand_on_a_plane(addon: Addon, capfd: pytest.CaptureFixture[str], 
     assert (float(before[1]) > 3.0) == (z > 0.0)
 
 
-def test_hips_go_along_with_the_ground(addon: Addon) -> None:
+def test_hips_follow_the_ground(addon: Addon) -> None:
     ob = walker.figure("turn")
     plane().location.z = 0.3
     bpy.context.view_layer.update()
@@ -111,10 +111,10 @@ def test_hips_go_along_with_the_ground(addon: Addon) -> None:
 
 
 @pytest.mark.parametrize("has_hand", [False, True])
-def test_what_goes_along_with_the_hips_does_not_hold_them(
+def test_limbs_that_follow_the_hips_do_not_hold_them(
     addon: Addon, capfd: pytest.CaptureFixture[str], has_hand: bool
 ) -> None:
-    """Set Up Character attaches the targets of spine and head, and a user that of a hand that rests on the body."""
+    """Set Up Character parents the targets of spine and head; a user may parent that of a hand resting on the body."""
     ob = walker.figure("turn")
     target = rigs.empty("Carried", ob.pose.bones["chest"].tail)
     tip = rigs.chain(ob, "chest", target, 1)
@@ -159,8 +159,8 @@ def test_feet_follow_a_slope(addon: Addon) -> None:
     assert max(walker.slides(addon, ob, poses).values()) < SLIDE
 
 
-def test_feet_climb_stairs_of_boxes_that_overlap(addon: Addon) -> None:
-    """The stairs are 3 cm higher than those of the clip, so feet are in them."""
+def test_feet_climb_stairs_of_overlapping_boxes(addon: Addon) -> None:
+    """The stairs are 3 cm higher than those of the clip, so feet begin inside them."""
     ob = walker.climber()
     noted = clips.read("stairs")
     places = [place for side in ("Left", "Right") for place in noted[side]["places"]]
@@ -179,11 +179,11 @@ def test_feet_climb_stairs_of_boxes_that_overlap(addon: Addon) -> None:
 
 @pytest.mark.parametrize("rise", [0.08, -0.08])
 def test_a_level_walk_goes_up_and_down_stairs(addon: Addon, rise: float) -> None:
-    """Feet come to stand right in front of edges and over them."""
+    """Feet come down right in front of edges and over them."""
     ob, source, length = the_walk(with_presets=False)
     low, begin = float(lowest(ob, source)), source[0, ob.pose.bones.find("Hips"), 1, 3]
     far, steps = 300.0, []
-    for k in range(24):  # it walks against Y
+    for k in range(24):  # the clip walks towards -Y
         edge = begin - 0.5 * length * (k if rise > 0.0 else k + 1)
         ends = (-far, edge if k else far) if rise > 0.0 else (edge, far)
         steps.append(((-far, ends[0], -far), (far, ends[1], low + k * rise * length)))
@@ -192,7 +192,7 @@ def test_a_level_walk_goes_up_and_down_stairs(addon: Addon, rise: float) -> None
 
 
 @pytest.mark.parametrize("moving", ["place", "turn"])
-def test_feet_stand_still_on_a_ground_that_moves(addon: Addon, moving: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_feet_hold_still_on_a_moving_ground(addon: Addon, moving: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ob = walker.figure("turn")
     ground = plane()
     if moving == "place":
@@ -221,7 +221,7 @@ def test_feet_stand_still_on_a_ground_that_moves(addon: Addon, moving: str, monk
     assert max(walker.slides(addon, ob, riding).values()) < SLIDE
 
 
-def test_feet_stay_out_of_a_ground_that_changes_its_shape(addon: Addon) -> None:
+def test_feet_stay_out_of_a_deforming_ground(addon: Addon) -> None:
     ob = walker.figure("turn")
     ground = plane()
     ground.shape_key_add(name="Basis")
@@ -243,7 +243,7 @@ def test_feet_stay_out_of_a_ground_that_changes_its_shape(addon: Addon) -> None:
 
 
 def arm(z: float) -> bpy.types.Object:
-    """An arm whose hand comes down to a height, stays there, and goes up again."""
+    """Return an arm whose hand comes down to a height, stays there, and rises again."""
     ob = rigs.armature("Figure")
     rigs.add_bones(ob, [(0, 0, 0), (0, 0, 1.4)], ["chest"])
     rigs.add_bones(
@@ -301,7 +301,7 @@ def test_a_roof_is_not_the_ground(addon: Addon) -> None:
     assert farthest < ABOVE
 
 
-def test_what_is_in_several_parts_of_a_mesh_comes_out_of_all(addon: Addon) -> None:
+def test_a_point_inside_several_parts_of_a_mesh_comes_out_of_all(addon: Addon) -> None:
     low = np.array([(x, y, z) for z in (0.0, 1.0) for x, y in ((0, 0), (1, 0), (1, 1), (0, 1))])
     halves = [[face[i] for i in half] for face in BOX for half in ((0, 1, 2), (0, 2, 3))]
     triangles = np.concatenate([halves, np.array(halves) + len(low)])
@@ -312,7 +312,7 @@ def test_what_is_in_several_parts_of_a_mesh_comes_out_of_all(addon: Addon) -> No
     assert normals[0] == pytest.approx([0.0, 0.0, 1.0])
 
 
-def test_what_is_far_beside_feet_is_left_out(addon: Addon) -> None:
+def test_triangles_far_from_the_feet_are_left_out(addon: Addon) -> None:
     near = np.array([(-1.0, -1.0, 0.0), (1.0, -1.0, 0.0), (0.0, 1.0, 0.0)])
     both = np.concatenate([near, near + np.array([50.0, 0.0, 1.0])])
     points, up = np.array([[0.0, 0.0, 0.5], [50.0, 0.0, 0.5]]), np.array([[0.0, 0.0, 1.0]])
@@ -331,7 +331,7 @@ def test_a_point_comes_out_of_a_pile_of_boxes(addon: Addon) -> None:
     assert gaps[0] == pytest.approx(1.95, abs=1e-5)
 
 
-def test_what_is_cancelled_leaves_no_trace(addon: Addon) -> None:
+def test_a_cancelled_plant_leaves_no_trace(addon: Addon) -> None:
     ob = walker.figure("turn")
     ground = plane()
     rigs.key(ground, "location", {1: (0, 0, 0.05), 190: (0, 0, 0.1)})
@@ -346,7 +346,7 @@ def test_what_is_cancelled_leaves_no_trace(addon: Addon) -> None:
     assert np.array_equal(walker.play(ob), before)
 
 
-def test_the_ground_must_be_there(addon: Addon) -> None:
+def test_the_ground_must_exist(addon: Addon) -> None:
     walker.figure("turn")
     bpy.ops.ik_addon.find_contacts()
     with pytest.raises(RuntimeError, match="no object 'Nowhere'"):

@@ -1,4 +1,4 @@
-"""Planted feet hold still as they are played, the hips help, and all of it or nothing is done."""
+"""Planted feet hold still in playback, the hips help, and planting happens completely or not at all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.conftest import Addon
 
 SLIDE, TURN = 1e-4, 0.05
-"""In lengths of the leg, and in degrees."""
+"""Tolerances: in lengths of the leg, and in degrees."""
 
 
 def hips_of(ob: bpy.types.Object, poses: Any) -> Any:
@@ -27,7 +27,7 @@ def hips_of(ob: bpy.types.Object, poses: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ["turn", "stairs"])
-def test_planted_feet_hold_still_as_they_are_played(addon: Addon, name: str) -> None:
+def test_planted_feet_hold_still_in_playback(addon: Addon, name: str) -> None:
     ob = walker.figure("turn") if name == "turn" else walker.climber()
     bpy.ops.ik_addon.find_contacts()
     before = walker.slides(addon, ob, walker.play(ob))
@@ -38,7 +38,7 @@ def test_planted_feet_hold_still_as_they_are_played(addon: Addon, name: str) -> 
     assert walker.turned(addon, ob, poses) < TURN
 
 
-def test_hips_move_so_that_legs_reach(addon: Addon) -> None:
+def test_hips_move_to_let_legs_reach(addon: Addon) -> None:
     ob = walker.figure("turn", excess=0.015)
     bpy.ops.ik_addon.find_contacts()
     before = hips_of(ob, walker.play(ob))
@@ -53,7 +53,7 @@ def test_hips_move_so_that_legs_reach(addon: Addon) -> None:
     assert np.abs(np.diff(moved)).max() * 30.0 < 0.6, "metres a second"
 
 
-def test_hips_keep_within_their_limit_and_say_so(addon: Addon, capfd: pytest.CaptureFixture[str]) -> None:
+def test_hips_stay_within_their_cap_and_report_it(addon: Addon, capfd: pytest.CaptureFixture[str]) -> None:
     ob = walker.figure("turn", excess=0.05)
     bpy.ops.ik_addon.find_contacts()
     before = hips_of(ob, walker.play(ob))
@@ -64,7 +64,7 @@ def test_hips_keep_within_their_limit_and_say_so(addon: Addon, capfd: pytest.Cap
 
 
 def with_arm(name: str = "turn", parent: bpy.types.Object | None = None) -> tuple[bpy.types.Object, bpy.types.Object]:
-    """A figure with an arm whose target and pole are keyed, and that target."""
+    """Return a figure with an arm whose target and pole are keyed, and that target."""
     ob = walker.figure(name, excess=0.015)
     bpy.context.scene.frame_end = 100
     ob.ik_addon.live = False
@@ -89,7 +89,7 @@ def world_of(thing: bpy.types.Object) -> Any:
     return np.array(found)
 
 
-def test_hands_go_along_with_the_hips_but_where_they_touch(addon: Addon) -> None:
+def test_hands_follow_the_hips_except_in_contact(addon: Addon) -> None:
     ob, target = with_arm()
     pole = bpy.data.objects["Elbow"]
     hips, hand, elbow = hips_of(ob, walker.play(ob)), world_of(target), world_of(pole)
@@ -113,7 +113,7 @@ def test_hands_go_along_with_the_hips_but_where_they_touch(addon: Addon) -> None
 
 
 @pytest.mark.parametrize("what", ["PARENT", "CONSTRAINT", "LOCK", "HIPS OFF"])
-def test_hands_that_something_holds_stay(addon: Addon, what: str) -> None:
+def test_hands_that_are_held_stay(addon: Addon, what: str) -> None:
     prop = rigs.empty("Prop") if what == "PARENT" else None
     ob, target = with_arm(parent=prop)
     bpy.context.scene.frame_end = 60
@@ -130,8 +130,8 @@ def test_hands_that_something_holds_stay(addon: Addon, what: str) -> None:
     assert len(addon.module("compat").curve_owner(target).fcurves[0].keyframe_points) == 3
 
 
-def test_legs_that_follow_keyed_targets_are_compared_with_what_they_do(addon: Addon) -> None:
-    """In FK they stand still, so that each of their own movements would look like a flip."""
+def test_legs_on_keyed_targets_are_compared_with_their_solved_motion(addon: Addon) -> None:
+    """In FK they stand still, so comparing with FK would take every movement for a flip."""
     ob = walker.figure("turn", excess=-0.02)
     source = walker.play(ob)
     bpy.ops.ik_addon.find_contacts(chains="ALL")
@@ -156,7 +156,7 @@ def test_softness_keeps_knees_bent(addon: Addon) -> None:
 
 
 def limited() -> bpy.types.Object:
-    """Turning on the spot, with knees that always stay as bent as at rest."""
+    """Return a figure that turns on the spot, with knees that always stay at least as bent as at rest."""
     ob = walker.figure("turn")
     for end in "LR":
         knee = ob.pose.bones[f"shin.{end}"]
@@ -167,7 +167,7 @@ def limited() -> bpy.types.Object:
     return ob
 
 
-def test_hips_go_where_joint_limits_let_legs_reach(addon: Addon, capfd: pytest.CaptureFixture[str]) -> None:
+def test_hips_move_where_joint_limits_let_legs_reach(addon: Addon, capfd: pytest.CaptureFixture[str]) -> None:
     ob = limited()
     bpy.ops.ik_addon.find_contacts()
     bpy.ops.ik_addon.plant(hips=False)
@@ -177,7 +177,7 @@ def test_hips_go_where_joint_limits_let_legs_reach(addon: Addon, capfd: pytest.C
     assert max(walker.slides(addon, ob, walker.play(ob)).values()) < SLIDE
 
 
-def test_only_frames_where_a_leg_is_in_doubt_are_solved_again(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_frames_with_doubtful_legs_are_solved_again(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
     limited()
     bpy.ops.ik_addon.find_contacts()
     search = addon.module("planting.hips")._Search
@@ -195,7 +195,7 @@ def test_only_frames_where_a_leg_is_in_doubt_are_solved_again(addon: Addon, monk
     assert doubtful + others == first == bpy.context.scene.frame_end
 
 
-def test_a_disabled_chain_is_planted_as_well(addon: Addon) -> None:
+def test_a_disabled_chain_is_planted_too(addon: Addon) -> None:
     ob = walker.figure("turn")
     bpy.ops.ik_addon.find_contacts()
     ob.pose.bones["shin.R"].ik_addon.enabled = False
@@ -204,7 +204,7 @@ def test_a_disabled_chain_is_planted_as_well(addon: Addon) -> None:
     assert max(walker.slides(addon, ob, walker.play(ob)).values()) < SLIDE
 
 
-def test_on_a_lift_feet_hold_still_on_the_lift(addon: Addon) -> None:
+def test_feet_on_a_lift_hold_still_relative_to_it(addon: Addon) -> None:
     ob = walker.figure("turn")
     lift = rigs.empty("Lift")
     for end in "LR":
@@ -227,7 +227,7 @@ def test_on_a_lift_feet_hold_still_on_the_lift(addon: Addon) -> None:
     assert walker.turned(addon, ob, riding) < TURN
 
 
-def test_there_must_be_something_to_stand_on(addon: Addon) -> None:
+def test_the_object_to_stand_on_must_be_valid(addon: Addon) -> None:
     walker.figure("turn")
     with pytest.raises(RuntimeError, match="no object 'Nowhere'"):
         bpy.ops.ik_addon.find_contacts(on="Nowhere")
@@ -247,7 +247,7 @@ def test_targets_without_keys_and_chains_without_contacts_are_refused(addon: Add
     assert np.array_equal(walker.play(ob), before)
 
 
-def test_a_foot_that_does_not_turn_with_its_target_is_held_at_its_joint(
+def test_a_foot_that_ignores_its_targets_rotation_is_held_at_its_joint(
     addon: Addon, capfd: pytest.CaptureFixture[str]
 ) -> None:
     ob: Any = walker.figure("turn")
@@ -279,13 +279,13 @@ def test_a_chain_without_contacts_keeps_its_keys(addon: Addon) -> None:
 
 
 def places(ob: bpy.types.Object) -> Any:
-    """Where hips and feet are on all frames."""
+    """Return the places of hips and feet on all frames."""
     poses: Any = walker.play(ob)
     return np.stack([poses[:, ob.pose.bones.find(name)] for name in ("hips", "foot.L", "foot.R")], axis=1)
 
 
 @pytest.mark.parametrize("ground", ["", "Ground"])
-def test_planting_again_gives_the_same(addon: Addon, ground: str) -> None:
+def test_planting_again_gives_the_same_result(addon: Addon, ground: str) -> None:
     ob = walker.figure("turn", excess=0.015)
     rigs.empty("Ground").location.z = 0.02
     hips: Any = ob.pose.bones["hips"]
@@ -301,7 +301,7 @@ def test_planting_again_gives_the_same(addon: Addon, ground: str) -> None:
     assert np.abs(places(ob) - once).max() < 1e-5
 
 
-def test_planting_again_begins_with_what_was_before(addon: Addon) -> None:
+def test_planting_again_starts_from_the_unplanted_motion(addon: Addon) -> None:
     ob = walker.figure("turn", excess=0.015)
     bpy.ops.ik_addon.find_contacts()
     wanted = [walker.keys(addon, ob, end) for end in "LR"]
@@ -316,7 +316,7 @@ def test_planting_again_begins_with_what_was_before(addon: Addon) -> None:
     assert np.abs(places(ob) - planted).max() < 1e-5
 
 
-def test_planting_one_foot_again_leaves_the_other_where_it_stands(addon: Addon) -> None:
+def test_planting_one_foot_again_leaves_the_other_unchanged(addon: Addon) -> None:
     ob = walker.figure("turn", excess=0.015)
     bpy.ops.ik_addon.find_contacts()
     bpy.ops.ik_addon.plant()
@@ -328,7 +328,7 @@ def test_planting_one_foot_again_leaves_the_other_where_it_stands(addon: Addon) 
     assert np.abs(places(ob) - planted).max() < 1e-5
 
 
-def test_what_was_edited_since_is_planted_as_it_is(addon: Addon) -> None:
+def test_later_edits_are_planted_as_they_are(addon: Addon) -> None:
     ob = walker.figure("turn")
     bpy.ops.ik_addon.find_contacts()
     bpy.ops.ik_addon.plant()
@@ -344,7 +344,7 @@ def test_what_was_edited_since_is_planted_as_it_is(addon: Addon) -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.75])
-def test_what_is_cancelled_changes_nothing(addon: Addon, share: float) -> None:
+def test_a_cancelled_plant_changes_nothing(addon: Addon, share: float) -> None:
     ob = walker.figure("turn", excess=0.015)
     bpy.ops.ik_addon.find_contacts()
     before = walker.play(ob)
@@ -358,7 +358,7 @@ def test_what_is_cancelled_changes_nothing(addon: Addon, share: float) -> None:
     assert np.array_equal(walker.play(ob), before)
 
 
-def test_the_pose_of_the_current_frame_is_the_planted_one_at_once(addon: Addon) -> None:
+def test_the_current_frame_shows_the_planted_pose_at_once(addon: Addon) -> None:
     ob = walker.figure("turn", excess=0.015)
     bpy.ops.ik_addon.find_contacts()
     bpy.context.scene.frame_set(60)
@@ -369,7 +369,7 @@ def test_the_pose_of_the_current_frame_is_the_planted_one_at_once(addon: Addon) 
     assert np.abs(rigs.pose(ob) - shown).max() < 1e-6
 
 
-def test_a_pivot_of_a_users_own_is_rolled_about(addon: Addon) -> None:
+def test_a_foot_rolls_about_the_users_own_pivot(addon: Addon) -> None:
     ob = walker.figure("turn")
     tip: Any = ob.pose.bones["shin.L"]
     tip.ik_addon.toe_pivot = (0.02, 0.3, 0.05)
@@ -385,8 +385,10 @@ def test_a_pivot_of_a_users_own_is_rolled_about(addon: Addon) -> None:
 
 @pytest.mark.parametrize("with_presets", [False, True])
 @pytest.mark.parametrize("has_ground", [False, True])
-def test_the_recorded_walk_is_planted(addon: Addon, has_ground: bool, with_presets: bool) -> None:
-    """The figures of docs/quality.md: slide, orientation, depth, and how much faster than recorded anything gets."""
+def test_the_recorded_walk_is_planted_within_the_published_figures(
+    addon: Addon, has_ground: bool, with_presets: bool
+) -> None:
+    """As in docs/quality.md: slide, orientation, depth, and how much faster than recorded anything gets."""
     ob, source, length = the_walk(with_presets)
     assert max(walker.slides(addon, ob, source).values()) > 0.02
     level = float(lowest(ob, source)) + 0.02 * length
@@ -396,8 +398,8 @@ def test_the_recorded_walk_is_planted(addon: Addon, has_ground: bool, with_prese
 
 
 @pytest.mark.parametrize("change", ["backwards", "noise", "part"])
-def test_other_clips_are_planted(addon: Addon, change: str) -> None:
-    """The walk backwards, with 2 mm of noise, and a part of it that begins and ends in the middle of contacts."""
+def test_variants_of_the_walk_are_planted(addon: Addon, change: str) -> None:
+    """The walk backward, the walk with 2 mm of noise, and a part that begins and ends in the middle of contacts."""
     random = np.random.default_rng(1)
 
     def changed(ob: bpy.types.Object) -> None:
@@ -424,7 +426,7 @@ def test_other_clips_are_planted(addon: Addon, change: str) -> None:
 def the_walk(
     with_presets: bool, change: Callable[[bpy.types.Object], None] = lambda _ob: None
 ) -> tuple[bpy.types.Object, Any, float]:
-    """The recorded walk with contacts, changed if wanted; where its bones are, and the length of a leg."""
+    """Return the recorded walk with contacts, optionally changed, the places of its bones, and the length of a leg."""
     ob = recorded.walk()
     scene = bpy.context.scene
     scene.render.fps, scene.frame_start = 120, 2
@@ -438,7 +440,7 @@ def the_walk(
 
 
 def check_planted(addon: Addon, ob: bpy.types.Object, source: Any, ground: str, **options: Any) -> Any:
-    """Plant the feet, and return where bones are then."""
+    """Plant the feet, and return the places of bones afterwards."""
     assert bpy.ops.ik_addon.plant(ground=ground, **options) == {"FINISHED"}
     poses = walker.play(ob)
     assert max(walker.slides(addon, ob, poses).values()) < SLIDE
@@ -450,7 +452,7 @@ def check_planted(addon: Addon, ob: bpy.types.Object, source: Any, ground: str, 
 
 
 def lowest(ob: bpy.types.Object, poses: Any) -> Any:
-    """The height of the lowest pivot on any frame."""
+    """Return the height of the lowest pivot over all frames."""
     found = []
     for tip in (bone for bone in ob.pose.bones if bone.ik_addon.is_chain):
         chain, end = tip.ik_addon, ob.pose.bones.find(tip.ik_addon.end_bone)
@@ -460,7 +462,7 @@ def lowest(ob: bpy.types.Object, poses: Any) -> Any:
 
 
 def _turns(poses: Any) -> Any:
-    """By how many degrees bones turn from frame to frame."""
+    """Return the rotation of bones in degrees from each frame to the next."""
     axes = poses[..., :3, :3] / np.linalg.norm(poses[..., :3, :3], axis=-2, keepdims=True)
     chords = np.linalg.norm(np.diff(axes, axis=0), axis=(2, 3)) / np.sqrt(8.0)
     return np.degrees(2.0 * np.arcsin(np.minimum(chords, 1.0)))

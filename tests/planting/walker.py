@@ -1,4 +1,4 @@
-"""A figure whose feet follow targets that move as the feet of a clip do."""
+"""A figure whose feet follow targets that move like the feet of a clip."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ SIDES = {"Left": "L", "Right": "R"}
 
 
 def figure(name: str = "turn", excess: float = -0.02) -> bpy.types.Object:
-    """Hips and two legs, with chains whose targets have a clip's keys; the hips stand still over the feet.
+    """Return hips and two legs, with chains whose targets have a clip's keys; the hips hold still above the feet.
 
     Args:
         name: of the clip.
-        excess: how much farther the feet are away than the legs reach, where they stand below the hips.
+        excess: distance by which the feet are out of the legs' reach, when they are below the hips.
     """
     ob = rigs.armature("Figure")
     top = ANKLE + 0.995 * LENGTH
@@ -63,7 +63,7 @@ def figure(name: str = "turn", excess: float = -0.02) -> bpy.types.Object:
 
 
 def climber() -> bpy.types.Object:
-    """The stairs, with hips that go up with the feet."""
+    """Return a figure climbing the stairs, with hips that rise with the feet."""
     ob = figure("stairs")
     ob.ik_addon.live = False
     hips = ob.pose.bones["hips"]
@@ -79,7 +79,7 @@ def climber() -> bpy.types.Object:
 
 
 def play(ob: bpy.types.Object, step: int = 1) -> NDArray[np.float64]:
-    """World matrices (frames, bones, 4, 4) as they are shown."""
+    """Return the world matrices (frames, bones, 4, 4) that Blender shows."""
     found = []
     for frame in range(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1, step):
         bpy.context.scene.frame_set(frame)
@@ -90,13 +90,13 @@ def play(ob: bpy.types.Object, step: int = 1) -> NDArray[np.float64]:
 
 
 def keys(addon: Any, ob: bpy.types.Object, end: str) -> list[tuple[int, int]]:
-    """The frames and values of the keys of contacts on a leg."""
+    """Return the frames and values of a leg's contact keys."""
     curve = addon.module("planting.contact_keys").curve_of(ob.pose.bones[f"shin.{end}"])
     return [] if curve is None else [(round(k.co[0]), round(k.co[1])) for k in curve.keyframe_points]
 
 
 def slides(addon: Any, ob: bpy.types.Object, poses: NDArray[np.float64]) -> dict[str, float]:
-    """How far heel and toe move in their contacts, in lengths of the leg, by the names of the feet."""
+    """Return how far heel and toe slide in their contacts, in lengths of the leg, by foot name."""
     frames = np.arange(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1, dtype=np.float64)
     found: dict[str, float] = {}
     for tip in (bone for bone in ob.pose.bones if bone.ik_addon.is_chain):
@@ -111,7 +111,7 @@ def slides(addon: Any, ob: bpy.types.Object, poses: NDArray[np.float64]) -> dict
 
 
 def turned(addon: Any, ob: bpy.types.Object, poses: NDArray[np.float64]) -> float:
-    """By how many degrees a foot that stands flat turns."""
+    """Return by how many degrees a foot that stands flat turns."""
     frames = np.arange(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1, dtype=np.float64)
     most = 0.0
     for tip in (bone for bone in ob.pose.bones if bone.ik_addon.is_chain):

@@ -17,7 +17,7 @@ KEYS = [0, 7, 8, 19, 30, 40]
 
 
 def keyed(addon: Addon, outside: bool = False) -> Any:
-    """An F-curve with keys on frames 10 to 50, and perhaps on frames before and after."""
+    """Return an F-curve with keys on frames 10 to 50, and optionally before and after."""
     ob = rigs.empty("Moved")
     if outside:
         for frame, value in ((1, 3.0), (6, -1.0), (57, 2.0), (70, 0.5)):
@@ -40,7 +40,7 @@ def played(curve: Any, frames: Any) -> Any:
     return np.array([curve.evaluate(frame) for frame in frames])
 
 
-def test_plays_as_it_was_computed(addon: Addon) -> None:
+def test_keys_play_the_fitted_curve(addon: Addon) -> None:
     curve = keyed(addon)
     fitted = write(addon, curve)
     assert [key.co[0] - 10.0 for key in curve.keyframe_points] == KEYS
@@ -49,7 +49,7 @@ def test_plays_as_it_was_computed(addon: Addon) -> None:
 
 
 @pytest.mark.parametrize("outside", [False, True])
-def test_what_blender_does_on_an_edit_moves_no_handle(addon: Addon, outside: bool) -> None:
+def test_blenders_update_moves_no_handle(addon: Addon, outside: bool) -> None:
     curve = keyed(addon, outside)
     write(addon, curve)
     before = played(curve, np.arange(10.0, 50.0, 0.25))
@@ -58,7 +58,7 @@ def test_what_blender_does_on_an_edit_moves_no_handle(addon: Addon, outside: boo
 
 
 @pytest.mark.parametrize("kind", ["BEZIER", "CONSTANT", "LINEAR"])
-def test_the_curve_outside_stays(addon: Addon, kind: str) -> None:
+def test_the_curve_outside_the_range_stays(addon: Addon, kind: str) -> None:
     curve = keyed(addon, outside=True)
     for key in curve.keyframe_points:
         if key.co[0] < 10.0 or key.co[0] >= 50.0:

@@ -48,7 +48,7 @@ def make_rig(name: str, bones: list[str]) -> bpy.types.Object:
 
 
 def animate(ob: bpy.types.Object, bones: list[str], seed: int = 0) -> None:
-    """Keys on and off the range, with every kind of handle and interpolation."""
+    """Add keys in and out of the range, with every kind of handle and interpolation."""
     rng = np.random.default_rng(seed)
     for bone in bones:
         for frame in (1, 7.5, 9, 10, 14, 20, 21, 40, 60):
@@ -73,7 +73,7 @@ def quaternion(keys: Any, bone: str, frames: Floats = FRAMES, seed: int = 1) -> 
 
 
 def content(action: Any) -> Any:
-    """Everything that an action holds, to the bit."""
+    """Return the exact contents of an action."""
     if SLOTS:
         bags = [
             (bag.slot_handle, bag) for layer in action.layers for strip in layer.strips for bag in strip.channelbags
@@ -115,7 +115,7 @@ def outside(ob: bpy.types.Object) -> Any:
     return {key: [point for point in data[0] if not 10 <= point["co"][0] <= 20] for key, data in curves.items()}
 
 
-def test_the_pose_plays_as_it_was_keyed(keys: Any, rig: bpy.types.Object) -> None:
+def test_keys_play_the_written_pose(keys: Any, rig: bpy.types.Object) -> None:
     channels = [*quaternion(keys, "upper"), *quaternion(keys, 'lo"wer', seed=2)]
     keys.write_channels(rig, channels, FRAMES)
     for i, frame in enumerate(FRAMES):
@@ -126,7 +126,7 @@ def test_the_pose_plays_as_it_was_keyed(keys: Any, rig: bpy.types.Object) -> Non
     assert {curve.group.name for curve in curves_of(rig)} == {"upper", 'lo"wer'}
 
 
-def test_keys_on_every_frame_are_straight_and_others_are_smooth(keys: Any, rig: bpy.types.Object) -> None:
+def test_keys_on_every_frame_are_linear_and_others_are_smooth(keys: Any, rig: bpy.types.Object) -> None:
     channels = quaternion(keys, "upper")
     keys.write_channels(rig, channels, FRAMES)
     assert {p.interpolation for p in points(rig, channels[0])} == {"LINEAR"}
@@ -140,7 +140,7 @@ def test_keys_on_every_frame_are_straight_and_others_are_smooth(keys: Any, rig: 
     assert middle.handle_left[0] < middle.co[0] < middle.handle_right[0]
 
 
-def test_all_else_in_the_action_stays_to_the_bit(keys: Any, rig: bpy.types.Object) -> None:
+def test_everything_else_in_the_action_stays_exactly(keys: Any, rig: bpy.types.Object) -> None:
     animate(rig, ["upper", "other"])
     rig.pose.bones["upper"].keyframe_insert("location", frame=12)
     before, (all_before, _groups) = outside(rig), bag_content(bag_of(rig))
@@ -157,7 +157,7 @@ def test_all_else_in_the_action_stays_to_the_bit(keys: Any, rig: bpy.types.Objec
         assert inside == list(zip(FRAMES.tolist(), channel.values.astype(np.float32).tolist(), strict=True))
 
 
-def test_a_curve_that_was_held_after_the_range_is_still_held(keys: Any, rig: bpy.types.Object) -> None:
+def test_a_curve_held_after_the_range_stays_held(keys: Any, rig: bpy.types.Object) -> None:
     bone = rig.pose.bones["upper"]
     for frame in (20, 30):
         bone.keyframe_insert("rotation_quaternion", frame=frame)
@@ -171,7 +171,7 @@ def test_a_curve_that_was_held_after_the_range_is_still_held(keys: Any, rig: bpy
 
 @pytest.mark.parametrize("new_action", [False, True])
 @pytest.mark.parametrize("start", ["nothing", "empty animation data", "other bones", "same bones", "fake user"])
-def test_taking_it_back_restores_everything(keys: Any, rig: bpy.types.Object, start: str, new_action: bool) -> None:
+def test_reverting_restores_everything(keys: Any, rig: bpy.types.Object, start: str, new_action: bool) -> None:
     if start == "empty animation data":
         rig.animation_data_create()
     elif start != "nothing":
@@ -193,7 +193,7 @@ def everything(ob: bpy.types.Object) -> Any:
 
 
 @pytest.mark.parametrize("new_action", [False, True])
-def test_a_failure_in_between_leaves_everything_as_it_was(keys: Any, rig: bpy.types.Object, new_action: bool) -> None:
+def test_a_failure_midway_restores_everything(keys: Any, rig: bpy.types.Object, new_action: bool) -> None:
     class Fails:
         def __index__(self) -> int:
             raise RuntimeError("in between")
@@ -201,14 +201,14 @@ def test_a_failure_in_between_leaves_everything_as_it_was(keys: Any, rig: bpy.ty
     animate(rig, ["upper", "other"])
     before = everything(rig)
     last = keys.Channel("other", "rotation_quaternion", Fails(), np.zeros(len(FRAMES)))
-    with pytest.raises(TypeError):  # Blender's words for what came from __index__
+    with pytest.raises(TypeError):  # Blender raises this for the error from __index__
         keys.write_channels(
             rig, [*quaternion(keys, "upper"), *quaternion(keys, 'lo"wer'), last], FRAMES, new_action=new_action
         )
     assert everything(rig) == before
 
 
-def test_values_that_are_no_numbers_are_refused(keys: Any, rig: bpy.types.Object) -> None:
+def test_nan_and_infinite_values_are_refused(keys: Any, rig: bpy.types.Object) -> None:
     animate(rig, ["upper"])
     before = everything(rig)
     values = np.where(FRAMES == 13, np.nan, 1.0)
@@ -230,7 +230,7 @@ def test_a_new_action_is_a_copy_and_the_old_one_stays(keys: Any, rig: bpy.types.
     assert curves_of(rig).find(other, index=0).evaluate(12) != 0.0
 
 
-def test_a_new_action_where_there_was_none(keys: Any, rig: bpy.types.Object) -> None:
+def test_a_new_action_is_made_if_there_was_none(keys: Any, rig: bpy.types.Object) -> None:
     keys.write_channels(rig, quaternion(keys, "upper"), FRAMES, new_action=True)
     assert rig.animation_data.action.name == "RigAction"
 
@@ -251,7 +251,7 @@ def test_other_slots_of_the_action_stay(keys: Any, rig: bpy.types.Object) -> Non
 
 
 @pytest.mark.skipif(not SLOTS, reason="slots came with Blender 4.4")
-def test_an_empty_action_without_a_slot_becomes_alive(keys: Any, rig: bpy.types.Object) -> None:
+def test_an_empty_action_without_a_slot_gets_one(keys: Any, rig: bpy.types.Object) -> None:
     rig.animation_data_create().action = bpy.data.actions.new("Empty")
     before = everything(rig)
     channels = quaternion(keys, "upper")
@@ -262,7 +262,7 @@ def test_an_empty_action_without_a_slot_becomes_alive(keys: Any, rig: bpy.types.
     assert everything(rig) == before
 
 
-def test_an_action_of_two_objects_is_refused(keys: Any, rig: bpy.types.Object) -> None:
+def test_an_action_shared_by_two_objects_is_refused(keys: Any, rig: bpy.types.Object) -> None:
     animate(rig, ["upper"])
     second = make_rig("Second", ["upper"])
     data = second.animation_data_create()
@@ -280,7 +280,7 @@ def test_an_action_of_two_objects_is_refused(keys: Any, rig: bpy.types.Object) -
 @pytest.mark.parametrize(
     "fault", ["driver", "locked", "locked group", "muted", "modifier", "samples", "tweak", "blend"]
 )
-def test_what_stands_in_the_way_is_named(keys: Any, rig: bpy.types.Object, fault: str) -> None:
+def test_obstacles_are_named(keys: Any, rig: bpy.types.Object, fault: str) -> None:
     animate(rig, ["upper"])
     curve = curves_of(rig)[2]
     data: Any = rig.animation_data
@@ -339,7 +339,7 @@ def test_a_linked_action_is_refused(keys: Any, rig: bpy.types.Object, tmp_path: 
     assert data.action.library is None
 
 
-def test_what_ensure_makes_is_taken_back(compat: Any, rig: bpy.types.Object) -> None:
+def test_reverting_undoes_ensure(compat: Any, rig: bpy.types.Object) -> None:
     with ExitStack() as undo:
         owner = compat.ensure_curve_owner(rig, undo)
         assert compat.curve_owner(rig) == owner

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tests.conftest import Addon
 
 
-def test_frames_below_a_bone_that_is_scaled_to_a_line_are_either_frames_or_none(addon: Addon) -> None:
+def test_frames_below_a_bone_scaled_to_a_line_are_valid_or_none(addon: Addon) -> None:
     rng = np.random.default_rng(5)
     lines = rng.normal(size=(500, 3, 1)) * rng.normal(size=(500, 1, 3))
     planes = rng.normal(size=(500, 3, 2)) @ rng.normal(size=(500, 2, 3))

@@ -1,4 +1,4 @@
-"""Pose Body together with live chains: what is shown in a drag stands at the release, and targets hold."""
+"""Pose Body together with live chains: the pose shown in a drag stays on release, and targets hold."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ENDS = ("hand.L", "hand.R", "foot.L", "foot.R")
 
 @pytest.fixture
 def character(human: bpy.types.Object) -> bpy.types.Object:
-    """The human metarig with live chains on all limbs, with poles."""
+    """Return the human metarig with live chains and poles on all limbs."""
     assert bpy.ops.ik_addon.character_setup(live=True, with_presets=False, regions={"ARM", "LEG"}) == {"FINISHED"}
     bpy.context.view_layer.update()
     return human
@@ -45,7 +45,7 @@ def farthest(ob: bpy.types.Object, before: dict[str, Vector]) -> float:
         ("spine.004", (0.0, -0.2, -0.1), None),
     ],
 )
-def test_what_a_drag_shows_stands_at_its_release(
+def test_the_pose_shown_in_a_drag_stays_on_release(
     character: bpy.types.Object, addon: Addon, bone: str, offset: tuple[float, ...], spin: Quaternion | None
 ) -> None:
     module = addon.module("posing.drag")
@@ -81,7 +81,7 @@ def test_the_targets_of_other_chains_stay_and_hold(character: bpy.types.Object, 
     assert went == (["forearm.L"] if bone == "hand.L" else [])
 
 
-def test_the_pole_of_a_posed_chain_comes_along(character: bpy.types.Object) -> None:
+def test_the_pole_of_a_posed_chain_follows(character: bpy.types.Object) -> None:
     chain = character.pose.bones["forearm.L"].ik_addon
     before = chain.pole.matrix_world.translation.copy()
     bpy.ops.ik_addon.pose_body(bone="forearm.L", offset=(0.0, 0.1, 0.15))
@@ -89,7 +89,7 @@ def test_the_pole_of_a_posed_chain_comes_along(character: bpy.types.Object) -> N
     assert (chain.pole.matrix_world.translation - before).length > 0.05
 
 
-def test_the_target_of_the_other_side_comes_along_with_x_axis_mirror(character: bpy.types.Object) -> None:
+def test_with_x_axis_mirror_the_other_sides_target_follows(character: bpy.types.Object) -> None:
     character.pose.use_mirror_x = True
     bpy.ops.ik_addon.pose_body(bone="hand.L", offset=(-0.1, -0.3, 0.2))
     bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
@@ -101,7 +101,7 @@ def test_the_target_of_the_other_side_comes_along_with_x_axis_mirror(character: 
         assert (head(character, other.name) - Vector((-1, 1, 1)) * head(character, one.name)).length < 1e-3
 
 
-def test_pins_hold_beside_targets(character: bpy.types.Object) -> None:
+def test_pins_hold_together_with_targets(character: bpy.types.Object) -> None:
     character.pose.bones["spine.006"].ik_addon.pin = {"LOCATION"}
     before = head(character, "spine.006")
     bpy.ops.ik_addon.pose_body(bone="hand.L", offset=(0.3, -0.3, 0.2))

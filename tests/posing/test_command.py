@@ -1,4 +1,4 @@
-"""The command line that poses bodies: called with its arguments, as Blender calls it."""
+"""The command line for posing bodies, called with its arguments as Blender calls it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ PLACE = (0.9, 0.3, 1.0)
 
 @pytest.fixture
 def ik_pose(addon: Addon) -> Command:
-    """The command; it takes its arguments one by one."""
+    """Return the command, which takes its arguments one by one."""
     main = addon.module("posing.command").main
     return lambda *arguments: main([str(argument) for argument in arguments])
 
 
 def arm(name: str = "Rig") -> bpy.types.Object:
-    """An arm of three bones."""
+    """Return an arm of three bones."""
     ob = rigs.armature(name)
     rigs.add_bones(ob, [(0, 0, 0), (0, -0.2, 1), (0, 0, 2), (0, 0, 2.2)], ["upper", "lower", "hand"])
     bpy.context.view_layer.update()
@@ -38,7 +38,7 @@ def arm(name: str = "Rig") -> bpy.types.Object:
 
 
 def goals(path: Path, armature: str | None = "Rig", place: tuple[float, ...] = PLACE, **more: Any) -> Path:
-    """A file that brings the hand to a place on frames 3 and 4."""
+    """Write a file that brings the hand to a place on frames 3 and 4."""
     frames = [{"frame": frame, "goals": [{"bone": "hand", "location": place}]} for frame in (3, 4)]
     content = {"root": None, "pins": [], "frames": frames, **more}
     path.write_text(json.dumps(content if armature is None else {"armature": armature, **content}))
@@ -65,7 +65,9 @@ def test_saves_the_posed_file(addon: Addon, ik_pose: Command, tmp_path: Path, ov
         assert not keyed(addon, bpy.data.objects["Rig"])
 
 
-def test_saves_nothing_unless_told_to(ik_pose: Command, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_saves_nothing_without_being_told_to(
+    ik_pose: Command, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     arm()
     file = tmp_path / "rig.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(file))
@@ -91,7 +93,7 @@ def test_poses_several_armatures_and_reports(ik_pose: Command, tmp_path: Path) -
     assert second["position"] < 1e-5
 
 
-def test_missing_a_goal_counts_only_when_strict(ik_pose: Command, tmp_path: Path) -> None:
+def test_a_missed_goal_is_an_error_only_when_strict(ik_pose: Command, tmp_path: Path) -> None:
     arm()
     far = goals(tmp_path / "goals.json", place=(9.0, 0.0, 0.0))
     assert ik_pose(far) == 0
@@ -107,7 +109,7 @@ def test_new_action_leaves_the_old_one(ik_pose: Command, tmp_path: Path) -> None
     assert ob.animation_data.action != old
 
 
-def test_help(ik_pose: Command, capfd: pytest.CaptureFixture[str]) -> None:
+def test_help_is_printed(ik_pose: Command, capfd: pytest.CaptureFixture[str]) -> None:
     assert ik_pose("--help") == 0
     said = capfd.readouterr().out
     assert "usage: blender -b FILE --command ik_pose" in said
@@ -130,7 +132,7 @@ def test_help(ik_pose: Command, capfd: pytest.CaptureFixture[str]) -> None:
         ([{}], ["--report", "nowhere/report.json"], "There is no folder 'nowhere' to write 'report.json' into"),
     ],
 )
-def test_what_is_wrong_is_a_sentence_and_writes_nothing(
+def test_bad_arguments_give_a_message_and_write_nothing(
     ik_pose: Command,
     capfd: pytest.CaptureFixture[str],
     tmp_path: Path,
@@ -155,7 +157,7 @@ def test_a_report_replaces_no_file_of_goals(ik_pose: Command, tmp_path: Path) ->
     assert path.read_bytes() == content
 
 
-def test_ctrl_c_ends_it_and_nothing_is_written(
+def test_ctrl_c_ends_the_command_and_nothing_is_written(
     addon: Addon, ik_pose: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     ob = arm()

@@ -1,4 +1,4 @@
-"""Pose Body: any bone goes where it is asked to, pins hold, and the body comes along, as poses of Blender's bones."""
+"""Pose Body: any bone goes where it is asked to, pins hold, and the body follows; with Blender's poses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FEET = ("foot.L", "foot.R")
 
 @pytest.fixture
 def human(rigify: None) -> bpy.types.Object:
-    """The human metarig with its hand active."""
+    """Return the human metarig with a hand active."""
     ob = armature_of("human")
     activate(ob, "hand.L")
     bpy.context.view_layer.update()
@@ -31,13 +31,13 @@ def human(rigify: None) -> bpy.types.Object:
 
 
 def head(ob: bpy.types.Object, bone: str) -> Vector:
-    """The head of a bone in world space, as evaluated."""
+    """Return the evaluated head of a bone in world space."""
     evaluated: Any = rigs.evaluated(ob)
     return evaluated.matrix_world @ evaluated.pose.bones[bone].head
 
 
 def turn(ob: bpy.types.Object, bone: str) -> Quaternion:
-    """The orientation of a bone in world space, as evaluated."""
+    """Return the evaluated orientation of a bone in world space."""
     evaluated: Any = rigs.evaluated(ob)
     return (evaluated.matrix_world @ evaluated.pose.bones[bone].matrix).to_quaternion()
 
@@ -47,7 +47,7 @@ def angle(one: Quaternion, other: Quaternion) -> float:
 
 
 def rows(ob: bpy.types.Object) -> dict[str, tuple[tuple[float, ...], tuple[float, ...]]]:
-    """Location and rotation of the bones."""
+    """Return the location and rotation of each bone."""
     return {bone.name: (tuple(bone.location), tuple(bone.rotation_quaternion)) for bone in ob.pose.bones}
 
 
@@ -56,7 +56,7 @@ def pose(**options: Any) -> None:
     bpy.context.view_layer.update()
 
 
-def test_the_hand_goes_there_and_the_feet_stay(human: bpy.types.Object) -> None:
+def test_the_hand_reaches_its_place_and_the_feet_stay(human: bpy.types.Object) -> None:
     start, feet, turns = head(human, "hand.L"), [head(human, f) for f in FEET], [turn(human, f) for f in FEET]
     offset = Vector((-0.3, -0.6, 0.2))
     pose(bone="hand.L", offset=offset)
@@ -67,7 +67,7 @@ def test_the_hand_goes_there_and_the_feet_stay(human: bpy.types.Object) -> None:
     assert human.pose.bones["spine"].location.length > 1e-3, "the hips come along"
 
 
-def test_bones_keep_their_lengths_and_stay_together(human: bpy.types.Object) -> None:
+def test_bones_keep_their_lengths_and_stay_connected(human: bpy.types.Object) -> None:
     pose(bone="hand.L", offset=(-0.3, -0.6, 0.2))
     for bone in rigs.evaluated(human).pose.bones:
         assert (bone.tail - bone.head).length == pytest.approx(bone.bone.length, rel=1e-4)
@@ -75,7 +75,7 @@ def test_bones_keep_their_lengths_and_stay_together(human: bpy.types.Object) -> 
             assert (bone.head - bone.parent.tail).length < 1e-5
 
 
-def test_a_place_in_the_world_and_the_tail_of_the_active_bone(human: bpy.types.Object) -> None:
+def test_the_active_bones_tail_goes_to_a_place_in_world_space(human: bpy.types.Object) -> None:
     human.matrix_world = Matrix.LocRotScale((3.0, -2.0, 0.5), Euler((0.3, -0.2, 2.0)), (0.5, 0.5, 0.5))
     bpy.context.view_layer.update()
     evaluated: Any = rigs.evaluated(human)
@@ -100,7 +100,7 @@ def test_limits_of_the_bones_hold(human: bpy.types.Object) -> None:
     assert abs(turned.y) + abs(turned.z) < 1e-3
 
 
-def test_pins_that_are_asked_for_hold_instead_of_the_feet(human: bpy.types.Object) -> None:
+def test_requested_pins_hold_instead_of_the_feet(human: bpy.types.Object) -> None:
     start, orientation = head(human, "hand.R"), turn(human, "hand.R")
     foot = head(human, "foot.L")
     pose(bone="hand.L", offset=(0.5, -0.3, 0.3), pins=[{"name": "hand.R", "use_location": True, "use_rotation": False}])
@@ -120,7 +120,7 @@ def test_stored_pins_hold(human: bpy.types.Object) -> None:
     assert after["foot.R"] > 1e-3
 
 
-def test_a_pinned_bone_that_is_dragged_goes_along_and_keeps_its_orientation(human: bpy.types.Object) -> None:
+def test_a_dragged_pinned_bone_moves_and_keeps_its_orientation(human: bpy.types.Object) -> None:
     start, orientation, other = head(human, "foot.L"), turn(human, "foot.L"), head(human, "foot.R")
     pose(bone="foot.L", offset=(0.1, -0.3, 0.2))
     assert (head(human, "foot.L") - start - Vector((0.1, -0.3, 0.2))).length < 1e-4 * HEIGHT
@@ -128,7 +128,7 @@ def test_a_pinned_bone_that_is_dragged_goes_along_and_keeps_its_orientation(huma
     assert (head(human, "foot.R") - other).length < 1e-4 * HEIGHT
 
 
-def test_the_root_can_stay_where_nothing_is_pinned(human: bpy.types.Object) -> None:
+def test_the_root_can_stay_without_pins(human: bpy.types.Object) -> None:
     before, foot = rigs.channels(human), head(human, "foot.L")
     pose(bone="hand.L", offset=(0.0, -0.2, 0.1), without_pins="ROOT")
     assert human.pose.bones["spine"].location.length < 1e-6
@@ -137,14 +137,14 @@ def test_the_root_can_stay_where_nothing_is_pinned(human: bpy.types.Object) -> N
     assert bend > 0.01
 
 
-def test_a_bone_that_gives_nothing_stays(human: bpy.types.Object) -> None:
+def test_a_bone_with_no_give_stays(human: bpy.types.Object) -> None:
     human.pose.bones["spine.002"].ik_addon.give = 0.0
     pose(bone="hand.L", offset=(-0.3, -0.6, 0.2))
     assert human.pose.bones["spine.002"].rotation_quaternion.angle < 1e-5
     assert human.pose.bones["spine.003"].rotation_quaternion.angle > 0.01
 
 
-def test_only_bones_on_the_way_are_posed(human: bpy.types.Object) -> None:
+def test_only_bones_on_the_path_are_posed(human: bpy.types.Object) -> None:
     before = rows(human)
     pose(bone="hand.L", offset=(-0.1, -0.2, 0.1))
     moved = {name for name, row in rows(human).items() if row != before[name]}
@@ -152,7 +152,7 @@ def test_only_bones_on_the_way_are_posed(human: bpy.types.Object) -> None:
     assert not {"hand.L", "upper_arm.R", "hand.R", "spine.006", "toe.L", "f_index.01.L"} & moved
 
 
-def test_every_rotation_mode_is_kept(human: bpy.types.Object) -> None:
+def test_every_rotation_mode_works_and_is_kept(human: bpy.types.Object) -> None:
     human.pose.bones["upper_arm.L"].rotation_mode = "ZYX"
     human.pose.bones["forearm.L"].rotation_mode = "AXIS_ANGLE"
     start = head(human, "hand.L")
@@ -185,18 +185,18 @@ def test_auto_keying_keys_the_bones_that_moved(
     assert not any("hand.R" in path for path in paths)
 
 
-def test_animated_bones_that_go_back_are_named(human: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
+def test_warns_about_animated_bones_that_go_back(human: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
     rigs.key(human.pose.bones["forearm.L"], "rotation_quaternion", {1: (1, 0, 0, 0), 9: (1, 0, 0, 0)})
     bpy.context.view_layer.update()
     assert "'forearm.L' is animated" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(-0.1, -0.4, 0.1))
 
 
-def test_what_is_out_of_reach_is_said(human: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_place_out_of_reach_is_reported(human: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
     assert "short of its place" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(0.0, 0.0, 5.0))
     assert "Posed the body by 'hand.L'" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(0.0, 0.0, -0.05))
 
 
-def test_what_can_not_be_done_changes_nothing(human: bpy.types.Object) -> None:
+def test_refusals_change_nothing(human: bpy.types.Object) -> None:
     with refused("no bone 'nobody'"):
         bpy.ops.ik_addon.pose_body(bone="nobody", offset=(0, 0, 1))
     with refused("no bone 'nobody' to pin"):
@@ -208,7 +208,7 @@ def test_what_can_not_be_done_changes_nothing(human: bpy.types.Object) -> None:
         bpy.ops.ik_addon.pose_body(offset=(0, 0, 1))
 
 
-def test_one_step_of_undo_takes_it_back(human: bpy.types.Object) -> None:
+def test_posing_is_one_undo_step(human: bpy.types.Object) -> None:
     bpy.ops.ed.undo_push(message="before")
     name, before = human.name, snapshot()
     bpy.ops.ik_addon.pose_body("EXEC_DEFAULT", True, bone="hand.L", offset=(-0.1, -0.4, 0.1))
@@ -220,7 +220,7 @@ def test_one_step_of_undo_takes_it_back(human: bpy.types.Object) -> None:
 
 
 @pytest.mark.parametrize("live", [True, False])
-def test_the_target_of_a_chain_that_is_posed_moves_along(human: bpy.types.Object, live: bool) -> None:
+def test_the_target_of_a_posed_chain_follows(human: bpy.types.Object, live: bool) -> None:
     assert bpy.ops.ik_addon.character_setup(live=live, with_presets=False) == {"FINISHED"}
     bpy.context.view_layer.update()
     start, feet = head(human, "hand.L"), [head(human, foot) for foot in FEET]
@@ -237,7 +237,7 @@ def test_the_target_of_a_chain_that_is_posed_moves_along(human: bpy.types.Object
         assert (head(human, bone.name) - place).length < 1e-3, bone.name
 
 
-def test_targets_of_live_chains_hold_the_body_back(human: bpy.types.Object) -> None:
+def test_targets_of_live_chains_hold_the_body(human: bpy.types.Object) -> None:
     assert bpy.ops.ik_addon.character_setup(live=True, with_presets=False) == {"FINISHED"}
     bpy.context.view_layer.update()
     held = head(human, "hand.R")
@@ -266,7 +266,7 @@ def test_a_bone_is_turned_while_its_place_is_held(human: bpy.types.Object, addon
     assert rows(human) == before
 
 
-def test_a_pinned_bone_turns_as_well(human: bpy.types.Object, addon: Addon) -> None:
+def test_a_pinned_bone_can_be_turned(human: bpy.types.Object, addon: Addon) -> None:
     module = addon.module("posing.drag")
     drag = module.BodyDrag(bpy.context, human, module.Ask("foot.L"))
     orientation, other, spin = turn(human, "foot.L"), turn(human, "foot.R"), Quaternion((1.0, 0.0, 0.0), -0.4)
@@ -277,11 +277,11 @@ def test_a_pinned_bone_turns_as_well(human: bpy.types.Object, addon: Addon) -> N
     assert angle(turn(human, "foot.R"), other) < 0.1
 
 
-# ---- how much comes along
+# ---- how much of the body follows
 
 
 def moved(ob: bpy.types.Object) -> set[str]:
-    """The bones that were turned or moved."""
+    """Return the bones that were rotated or moved."""
     return {bone.name for bone in ob.pose.bones if not np.allclose(bone.matrix_basis, np.eye(4), atol=1e-6)}
 
 
@@ -293,17 +293,17 @@ def moved(ob: bpy.types.Object) -> set[str]:
         (3, {"shoulder.L", "upper_arm.L", "forearm.L"}),
     ],
 )
-def test_only_so_many_bones_come_along(human: bpy.types.Object, length: int, turned: set[str]) -> None:
+def test_only_as_many_bones_follow_as_chosen(human: bpy.types.Object, length: int, turned: set[str]) -> None:
     pose(bone="hand.L", offset=(-0.05, -0.2, 0.1), length=length)
     assert moved(human) == turned
 
 
-def test_a_tail_is_moved_by_its_own_bone_first(human: bpy.types.Object) -> None:
+def test_a_tail_is_moved_first_by_its_own_bone(human: bpy.types.Object) -> None:
     pose(bone="hand.L", use_tail=True, offset=(0.0, -0.05, 0.02), length=1)
     assert moved(human) == {"hand.L"}
 
 
-def test_more_bones_than_there_are_are_the_whole_body(human: bpy.types.Object) -> None:
+def test_a_length_beyond_the_bones_is_the_whole_body(human: bpy.types.Object) -> None:
     pose(bone="hand.L", offset=(-0.3, -0.6, 0.2))
     one = rigs.channels(human)
     for bone in human.pose.bones:
@@ -314,7 +314,7 @@ def test_more_bones_than_there_are_are_the_whole_body(human: bpy.types.Object) -
     assert human.pose.bones["spine"].location.length > 1e-3
 
 
-def test_a_pin_below_what_comes_along_holds(human: bpy.types.Object) -> None:
+def test_a_pin_below_the_bones_that_follow_holds(human: bpy.types.Object) -> None:
     human.pose.bones["hand.R"].ik_addon.pin = {"LOCATION"}
     start, feet = head(human, "hand.R"), [head(human, foot) for foot in FEET]
     pose(bone="spine.003", use_tail=True, offset=(0.0, -0.05, 0.0), length=3)
@@ -323,7 +323,7 @@ def test_a_pin_below_what_comes_along_holds(human: bpy.types.Object) -> None:
     assert all((head(human, foot) - place).length < 1e-6 for foot, place in zip(FEET, feet, strict=True))
 
 
-def test_the_chain_alone_turns_as_with_auto_ik(human: bpy.types.Object) -> None:
+def test_without_pins_the_chain_alone_turns_as_with_auto_ik(human: bpy.types.Object) -> None:
     pose(bone="hand.L", offset=(-0.05, -0.2, 0.1), without_pins="CHAIN")
     assert moved(human) == {"upper_arm.L", "forearm.L"}
     human.pose.bones["foot.L"].ik_addon.pin = {"LOCATION"}
@@ -331,7 +331,7 @@ def test_the_chain_alone_turns_as_with_auto_ik(human: bpy.types.Object) -> None:
     assert "spine" in moved(human), "there is a pin now"
 
 
-def test_more_or_less_comes_along_in_a_drag(human: bpy.types.Object, addon: Addon) -> None:
+def test_a_drag_can_widen_and_narrow_what_follows(human: bpy.types.Object, addon: Addon) -> None:
     module = addon.module("posing.drag")
     drag = module.BodyDrag(bpy.context, human, module.Ask("hand.L"))
     start, offset = head(human, "hand.L"), Vector((-0.1, -0.3, 0.1))
@@ -352,8 +352,8 @@ def test_more_or_less_comes_along_in_a_drag(human: bpy.types.Object, addon: Addo
     assert rows(human) == whole
 
 
-def test_knees_and_hocks_fold_and_hardly_give_sideways(rigify: None) -> None:
-    """Nothing limits them."""
+def test_knees_and_hocks_fold_and_hardly_turn_sideways(rigify: None) -> None:
+    """They have no limits."""
     ob = armature_of("horse")
     bpy.context.view_layer.update()
     names = ("lower_leg.L", "hind_foot.L", "lower_leg.R", "hind_foot.R")
@@ -364,7 +364,7 @@ def test_knees_and_hocks_fold_and_hardly_give_sideways(rigify: None) -> None:
     for name in names:
         parent = turn(ob, ob.data.bones[name].parent.name)
         bent = above[name] @ parent.inverted() @ turn(ob, name) @ before[name].inverted()
-        x, y, z = np.degrees(2.0 * np.arcsin(np.array(bent)[1:]))  # the legs at rest are in planes across X
+        x, y, z = np.degrees(2.0 * np.arcsin(np.array(bent)[1:]))  # at rest, the legs are in planes across X
         folded[name], sideways[name] = abs(x), float(np.hypot(y, z))
     assert min(folded["lower_leg.L"], folded["lower_leg.R"]) > 35.0
     assert max(sideways.values()) < 16.0

@@ -1,4 +1,4 @@
-"""Which bone of a figure moves freely, and what stays without being pinned."""
+"""Which bone of a figure moves freely, and which stay without being pinned."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["rigify"]
 
 
 def found(addon: Addon, ob: bpy.types.Object, bone: str) -> tuple[str, set[str]]:
-    """The bone that moves freely when a bone is dragged, and the feet."""
+    """Return the free root when a bone is dragged, and the feet."""
     figure = addon.module("anatomy.figure").Figure.of(ob)
     module = addon.module("posing.figure")
     root = module.root_of(figure, figure.names.index(bone))
@@ -35,20 +35,20 @@ def found(addon: Addon, ob: bpy.types.Object, bone: str) -> tuple[str, set[str]]
         ("human", "hand.L", "spine", {"foot.L", "foot.R"}),
         ("human", "foot.L", "spine", {"foot.L", "foot.R"}),
         ("horse", "head", "spine.001", {"r_toe.L", "r_toe.R", "f_toe.L", "f_toe.R"}),
-        ("bird", "head", "spine.003", {"foot.L", "foot.R"}),  # the parent of the tail, too
+        ("bird", "head", "spine.003", {"foot.L", "foot.R"}),  # also the tail's parent
     ],
 )
 def test_metarigs_stand_on_their_feet(addon: Addon, kind: str, bone: str, root: str, feet: set[str]) -> None:
     assert found(addon, armature_of(kind), bone) == (root, feet)
 
 
-def test_a_bone_for_the_whole_character_stays_where_it_is(addon: Addon) -> None:
+def test_a_root_bone_of_the_whole_character_stays_in_place(addon: Addon) -> None:
     ob = rigs_named.build(RIGS["Manny"])
     assert found(addon, ob, "hand_l") == ("pelvis", {"foot_l", "foot_r"})
     assert found(addon, ob, "root")[0] == "root"
 
 
-def test_without_legs_it_is_where_the_bones_branch(addon: Addon) -> None:
+def test_without_legs_the_free_root_is_where_bones_branch(addon: Addon) -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.straight(3), ["ground", "body", "tip"])
     rigs.add_bones(ob, [(0, 0, 2), (1, 0, 2), (2, 0, 2)], ["side", "end"], parent="body")
@@ -65,9 +65,7 @@ def test_without_legs_it_is_where_the_bones_branch(addon: Addon) -> None:
         ("horse", {"lower_leg", "hind_foot", "forearm", "forefoot"}, set()),
     ],
 )
-def test_joints_within_limbs_fold_in_the_plane_of_their_limb(
-    addon: Addon, kind: str, folding: set[str], twisting: set[str]
-) -> None:
+def test_joints_fold_in_the_plane_of_their_limb(addon: Addon, kind: str, folding: set[str], twisting: set[str]) -> None:
     figure = addon.module("anatomy.figure").Figure.of(armature_of(kind))
     folds = addon.module("posing.figure").folds_of(figure)
     found = {figure.names[bone]: fold for bone, fold in folds.items() if side_of(figure.names[bone])}
@@ -108,7 +106,7 @@ def test_a_straight_limb_folds_to_the_side_of_its_kind(addon: Addon) -> None:
 
 
 @pytest.mark.parametrize("rig", ["mGear", "MakeHuman", "Mixamo"])
-def test_limbs_fold_once_where_their_bones_are_split(addon: Addon, rig: str) -> None:
+def test_limbs_fold_once_if_their_bones_are_split(addon: Addon, rig: str) -> None:
     figure = addon.module("anatomy.figure").Figure.of(rigs_named.build(RIGS[rig]))
     folds = addon.module("posing.figure").folds_of(figure)
     limbs = {bone for limb in find_members(figure) if limb.region in LIMBS for bone in limb.row}

@@ -1,4 +1,4 @@
-"""Bodies posed on frames and keyed: goals are reached, pins hold where the frame has them, and it plays like that."""
+"""Bodies posed on frames and keyed: goals are reached, pins hold what each frame has, and the keys play it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Pose = Callable[[dict[str, Any]], Any]
 
 @pytest.fixture
 def pose(addon: Addon, human: bpy.types.Object, tmp_path: Path) -> Pose:
-    """Poses the human as a script says."""
+    """Return a function that poses the human as a script says."""
 
     def run(content: dict[str, Any], **options: Any) -> Any:
         path = tmp_path / "goals.json"
@@ -44,12 +44,12 @@ def to_the(place: Vector, frame: int, **more: Any) -> dict[str, Any]:
 
 
 def keyed(addon: Addon, ob: bpy.types.Object) -> dict[tuple[str, int], Any]:
-    """The F-curves by data path."""
+    """Return the F-curves by data path."""
     owner = addon.module("compat").curve_owner(ob)
     return {} if owner is None else {(curve.data_path, curve.array_index): curve for curve in owner.fcurves}
 
 
-def test_the_hand_goes_round_and_the_feet_stay(addon: Addon, human: bpy.types.Object, pose: Pose) -> None:
+def test_the_hand_circles_and_the_feet_stay(addon: Addon, human: bpy.types.Object, pose: Pose) -> None:
     scene = bpy.context.scene
     scene.frame_set(7)
     start, feet = head(human, "hand.L"), [head(human, foot) for foot in FEET]
@@ -74,7 +74,7 @@ def test_the_hand_goes_round_and_the_feet_stay(addon: Addon, human: bpy.types.Ob
     assert located == {"spine"}
 
 
-def test_a_bone_turns_as_asked_in_the_space_that_is_named(human: bpy.types.Object, pose: Pose) -> None:
+def test_a_bone_turns_as_asked_in_the_named_space(human: bpy.types.Object, pose: Pose) -> None:
     human.matrix_world = Matrix.LocRotScale((3.0, -2.0, 0.5), Quaternion((0.8, 0.2, -0.1, 0.5)).normalized(), None)
     bpy.context.view_layer.update()
     place = head(human, "hand.L") + Vector((-0.1, 0.1, 0.1))
@@ -91,8 +91,8 @@ def test_a_bone_turns_as_asked_in_the_space_that_is_named(human: bpy.types.Objec
     assert angle(turn(human, "hand.L"), wanted) < 0.1
 
 
-def test_pins_hold_what_the_animation_has_on_each_frame(human: bpy.types.Object, pose: Pose) -> None:
-    """The body walks in place: its left foot is lifted, and stays so."""
+def test_pins_hold_the_animation_of_each_frame(human: bpy.types.Object, pose: Pose) -> None:
+    """The body walks in place: its left foot is raised, and stays so."""
     scene, thigh = bpy.context.scene, human.pose.bones["thigh.L"]
     for frame, lifted in ((1, 0.0), (11, 0.6)):
         thigh.rotation_quaternion = Quaternion((1.0, 0.0, 0.0), lifted)
@@ -112,7 +112,7 @@ def test_pins_hold_what_the_animation_has_on_each_frame(human: bpy.types.Object,
             assert (head(human, foot) - place).length < 1e-4 * HEIGHT
 
 
-def test_pins_of_the_script_hold_instead_of_the_feet(human: bpy.types.Object, pose: Pose) -> None:
+def test_the_scripts_pins_hold_instead_of_the_feet(human: bpy.types.Object, pose: Pose) -> None:
     scene = bpy.context.scene
     hand, foot, start = head(human, "hand.R"), head(human, "foot.L"), head(human, "hand.L")
     pins = [{"bone": "hand.R", "rotation": False}]
@@ -122,7 +122,7 @@ def test_pins_of_the_script_hold_instead_of_the_feet(human: bpy.types.Object, po
     assert (head(human, "foot.L") - foot).length > 0.01
 
 
-def test_two_goals_at_once(human: bpy.types.Object, pose: Pose) -> None:
+def test_two_goals_at_once_are_reached(human: bpy.types.Object, pose: Pose) -> None:
     places = {bone: head(human, bone) + Vector((0.0, -0.25, 0.1)) for bone in ("hand.L", "hand.R")}
     goals = [{"bone": bone, "location": place[:]} for bone, place in places.items()]
     pose({"frames": [{"frame": 1, "goals": goals}]})
@@ -131,7 +131,7 @@ def test_two_goals_at_once(human: bpy.types.Object, pose: Pose) -> None:
         assert (head(human, bone) - place).length < 1e-4 * HEIGHT
 
 
-def test_a_root_that_is_named_moves_and_no_bone_above_it(addon: Addon, human: bpy.types.Object, pose: Pose) -> None:
+def test_a_named_root_moves_and_no_bone_above_it(addon: Addon, human: bpy.types.Object, pose: Pose) -> None:
     start, shoulder = head(human, "hand.L"), head(human, "shoulder.L")
     place = start + Vector((1.0, 0.0, 0.0))
     assert pose({"root": "shoulder.L", "frames": [to_the(place, 1)]}).missed == []
@@ -142,7 +142,7 @@ def test_a_root_that_is_named_moves_and_no_bone_above_it(addon: Addon, human: bp
     assert bones <= {"shoulder.L", "upper_arm.L", "forearm.L"}
 
 
-def test_without_a_root_no_bone_moves(human: bpy.types.Object, pose: Pose) -> None:
+def test_without_a_root_the_hips_stay(human: bpy.types.Object, pose: Pose) -> None:
     hips = head(human, "spine")
     place = head(human, "hand.L") + Vector((-0.1, -0.2, 0.1))
     assert pose({"root": None, "pins": [], "frames": [to_the(place, 1)]}).missed == []
@@ -153,7 +153,7 @@ def test_without_a_root_no_bone_moves(human: bpy.types.Object, pose: Pose) -> No
 
 @pytest.mark.parametrize("mode", ["QUATERNION", "XYZ", "AXIS_ANGLE"])
 def test_rotations_do_not_jump_between_frames(addon: Addon, human: bpy.types.Object, pose: Pose, mode: str) -> None:
-    """The hips turn twice about themselves: between two frames, too, they are between their poses."""
+    """The hips make two full turns; subframes, too, lie between the poses of their frames."""
     human.pose.bones["spine"].rotation_mode = mode
     bpy.context.view_layer.update()
     place, rest = head(human, "spine"), turn(human, "spine")
@@ -170,9 +170,7 @@ def test_rotations_do_not_jump_between_frames(addon: Addon, human: bpy.types.Obj
     assert len(curves) >= 3
 
 
-def test_only_the_frames_of_the_script_are_keyed_and_others_stay(
-    addon: Addon, human: bpy.types.Object, pose: Pose
-) -> None:
+def test_only_the_scripts_frames_are_keyed(addon: Addon, human: bpy.types.Object, pose: Pose) -> None:
     bone = human.pose.bones["forearm.L"]
     for frame in (1, 15, 30):
         bone.keyframe_insert("rotation_quaternion", frame=frame)
@@ -191,7 +189,7 @@ def test_a_new_action_leaves_the_old_one(addon: Addon, human: bpy.types.Object, 
     assert len(curves) >= 4
 
 
-def test_what_is_missed_is_counted_and_said(human: bpy.types.Object, pose: Pose) -> None:
+def test_missed_goals_are_counted_and_reported(human: bpy.types.Object, pose: Pose) -> None:
     start = head(human, "hand.L")
     report = pose({"frames": [to_the(start, 1), to_the(start + Vector((9.0, 0.0, 0.0)), 2)]})
     assert report.missed == [2]
@@ -221,10 +219,10 @@ def test_limits_that_hold_a_bone_back_are_reported(human: bpy.types.Object, pose
         ({"frames": [to_the(Vector(), 1), {"frame": 2, "goals": [{"bone": "forearm.R", "location": [0, 0, 0]}]}]}, ""),
     ],
 )
-def test_what_is_wrong_changes_nothing(
+def test_bad_scripts_change_nothing(
     addon: Addon, human: bpy.types.Object, pose: Pose, content: dict[str, Any], sentence: str
 ) -> None:
-    """The last of these is wrong on the second frame, when the first was posed: a constraint moves the bone."""
+    """The last one fails on the second frame, after the first was posed: a constraint moves the bone."""
     human.pose.bones["forearm.R"].constraints.new("COPY_ROTATION").target = rigs.empty("Target")
     bpy.context.view_layer.update()
     before = snapshot()
@@ -234,7 +232,7 @@ def test_what_is_wrong_changes_nothing(
     assert not keyed(addon, human)
 
 
-def test_keys_that_cannot_be_written_are_said(addon: Addon, human: bpy.types.Object, pose: Pose) -> None:
+def test_unwritable_keys_are_reported(addon: Addon, human: bpy.types.Object, pose: Pose) -> None:
     human.pose.bones["spine"].driver_add("location", 0)
     before = snapshot()
     with pytest.raises(addon.module("pose.keyframes").KeysError, match="A driver sets"):
@@ -242,7 +240,7 @@ def test_keys_that_cannot_be_written_are_said(addon: Addon, human: bpy.types.Obj
     assert snapshot() == before
 
 
-def test_live_chains_stand_in_the_pose_and_their_targets_are_keyed(
+def test_the_pose_of_live_chains_is_used_and_their_targets_are_keyed(
     addon: Addon, human: bpy.types.Object, pose: Pose
 ) -> None:
     bpy.ops.ik_addon.character_setup(live=True, with_presets=False, regions={"ARM", "LEG"})
@@ -264,7 +262,7 @@ def test_live_chains_stand_in_the_pose_and_their_targets_are_keyed(
     assert (target.matrix_world.translation - head(human, "hand.L")).length < 1e-4 * HEIGHT
 
 
-def test_what_live_chains_got_is_taken_back_after_an_interrupt(human: bpy.types.Object, pose: Any) -> None:
+def test_an_interrupt_reverts_changes_to_live_chains(human: bpy.types.Object, pose: Any) -> None:
     bpy.ops.ik_addon.character_setup(live=True, with_presets=False, regions={"ARM", "LEG"})
     bpy.context.view_layer.update()
     before = snapshot()
@@ -281,7 +279,7 @@ def test_what_live_chains_got_is_taken_back_after_an_interrupt(human: bpy.types.
         assert snapshot() == before
 
 
-def test_a_goal_may_be_an_orientation_alone(human: bpy.types.Object, pose: Pose) -> None:
+def test_a_goal_can_be_an_orientation_alone(human: bpy.types.Object, pose: Pose) -> None:
     wanted = (Quaternion((0.0, 1.0, 0.0), 0.3) @ turn(human, "spine.006")).normalized()
     place, foot = head(human, "foot.L"), (Quaternion((0.0, 0.0, 1.0), 0.4) @ turn(human, "foot.L")).normalized()
     goals = [{"bone": "spine.006", "rotation": wanted[:]}]
@@ -293,9 +291,7 @@ def test_a_goal_may_be_an_orientation_alone(human: bpy.types.Object, pose: Pose)
     assert (head(human, "foot.L") - place).length < 1e-4 * HEIGHT, "and keeps its place"
 
 
-def test_an_interrupt_while_it_is_compared_takes_the_keys_back(
-    addon: Addon, human: bpy.types.Object, pose: Any
-) -> None:
+def test_an_interrupt_during_the_comparison_removes_the_keys(addon: Addon, human: bpy.types.Object, pose: Any) -> None:
     calls = iter(range(100))
 
     def go_on() -> None:

@@ -1,4 +1,4 @@
-"""X-Axis Mirror: the other side follows what is dragged, and pins are set on both sides."""
+"""X-Axis Mirror: the other side follows a drag, and pins are set on both sides."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def mirrored(turned: Quaternion) -> Quaternion:
 
 @pytest.fixture
 def both(human: bpy.types.Object) -> bpy.types.Object:
-    """The human metarig with X-Axis Mirror."""
+    """Return the human metarig with X-Axis Mirror on."""
     human.pose.use_mirror_x = True
     return human
 
 
-def test_the_other_hand_goes_where_the_mirror_image_is(both: bpy.types.Object) -> None:
+def test_the_other_hand_goes_to_the_mirrored_place(both: bpy.types.Object) -> None:
     start = head(both, "hand.L")
     pose(bone="hand.L", offset=OFFSET)
     assert (head(both, "hand.L") - start - OFFSET).length < 1e-3
@@ -40,12 +40,12 @@ def test_the_other_hand_goes_where_the_mirror_image_is(both: bpy.types.Object) -
         assert (head(both, image) - SIGNS * head(both, bone.name)).length < 1e-3, bone.name
 
 
-def test_without_it_the_other_hand_is_not_dragged(human: bpy.types.Object) -> None:
+def test_without_mirror_the_other_hand_is_not_dragged(human: bpy.types.Object) -> None:
     pose(bone="hand.L", offset=OFFSET)
     assert (head(human, "hand.R") - SIGNS * head(human, "hand.L")).length > 0.1
 
 
-def test_relative_mirror_keeps_what_was_different(both: bpy.types.Object) -> None:
+def test_relative_mirror_keeps_the_difference_between_sides(both: bpy.types.Object) -> None:
     both.pose.bones["upper_arm.R"].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), 0.4)
     bpy.context.view_layer.update()
     start = head(both, "hand.R")
@@ -70,7 +70,7 @@ def test_both_hands_turn(both: bpy.types.Object, addon: Addon, relative: bool) -
     assert angle(turn(both, "hand.R"), mirrored(spin) @ rests["hand.R"]) < 0.5
 
 
-def test_a_pinned_image_goes_along_and_what_constraints_move_does_not(both: bpy.types.Object) -> None:
+def test_a_pinned_counterpart_follows_and_a_constrained_one_does_not(both: bpy.types.Object) -> None:
     bpy.ops.ik_addon.pin()
     assert {bone.name for bone in both.pose.bones if bone.ik_addon.pin} == {"hand.L", "hand.R"}
     pose(bone="hand.L", offset=OFFSET / 2.0)
@@ -81,7 +81,7 @@ def test_a_pinned_image_goes_along_and_what_constraints_move_does_not(both: bpy.
     assert (head(both, "hand.L") - before - OFFSET / 4.0).length < 1e-3
 
 
-def test_few_bones_of_both_sides(both: bpy.types.Object) -> None:
+def test_a_short_length_applies_to_both_sides(both: bpy.types.Object) -> None:
     pose(bone="hand.L", offset=(0.05, -0.2, 0.1), length=2)
     moved = {bone.name for bone in both.pose.bones if bone.rotation_quaternion.angle > 1e-6}
     assert moved == {"upper_arm.L", "forearm.L", "upper_arm.R", "forearm.R"}

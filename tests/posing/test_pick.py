@@ -1,4 +1,4 @@
-"""The bone under the mouse, by lines as they are on the screen."""
+"""Picking the bone under the mouse, by the lines that bones are on the screen."""
 
 from __future__ import annotations
 
@@ -33,27 +33,29 @@ ARM = [[(0, 0, 0.5), (50, 0, 0.5)], [(50, 0, 0.5), (100, 0, 0.5)]]
     [
         ((20, 5), 0),
         ((80, -5), 1),
-        ((50, 3), 1),  # the joint belongs to the child
+        ((50, 3), 1),  # a joint belongs to the child
         ((20, 11), None),
         ((-9, 0), 0),
         ((-11, 0), None),
     ],
 )
-def test_the_nearest_is_found_within_some_pixels(addon: Addon, place: tuple[float, float], index: int | None) -> None:
+def test_the_nearest_bone_is_found_within_some_pixels(
+    addon: Addon, place: tuple[float, float], index: int | None
+) -> None:
     assert found(addon, ARM, place) == index
 
 
-def test_a_long_bone_is_as_fat_as_it_is_drawn(addon: Addon) -> None:
+def test_a_long_bone_is_as_wide_as_it_is_drawn(addon: Addon) -> None:
     assert found(addon, [[(0, 0, 0.5), (500, 0, 0.5)]], (250, 40)) == 0
 
 
-def test_of_two_in_one_place_the_nearer_to_the_viewer_is_taken(addon: Addon) -> None:
+def test_of_two_overlapping_bones_the_one_nearer_to_the_viewer_is_picked(addon: Addon) -> None:
     behind, before = [(0, 0, 0.7), (50, 0, 0.7)], [(0, 0, 0.3), (50, 0, 0.3)]
     assert found(addon, [behind, before], (20, 0)) == 1
     assert found(addon, [before, behind], (20, 0)) == 0
 
 
-def test_what_is_behind_the_viewer_or_of_no_length(addon: Addon) -> None:
+def test_bones_behind_the_viewer_or_of_zero_length_are_handled(addon: Addon) -> None:
     nan = float("nan")
     assert found(addon, [[(nan, nan, nan), (50, 0, 0.5)]], (20, 0)) is None
     assert found(addon, [[(20, 0, 0.5), (20, 0, 0.5)]], (25, 0)) == 0
@@ -61,7 +63,7 @@ def test_what_is_behind_the_viewer_or_of_no_length(addon: Addon) -> None:
 
 @pytest.fixture
 def seen(human: bpy.types.Object) -> Any:
-    """The human metarig, seen from the front in a region of 1000 by 1000 pixels, 400 to a metre."""
+    """Return the human metarig, seen from the front in a region of 1000 by 1000 pixels, with 400 pixels per metre."""
     bpy.ops.object.mode_set(mode="POSE")
     view = Matrix(((1, 0, 0, 0), (0, 0, 1, -1), (0, -1, 0, -10), (0, 0, 0, 1)))
     matrix = Matrix.Diagonal((0.8, 0.8, -0.01, 1.0)) @ view

@@ -1,4 +1,4 @@
-"""Pins: set, released, shown, and kept through everything that happens to a file."""
+"""Pins: set, released, shown, and kept through all that can happen to a file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_pins_are_set_and_released(human: bpy.types.Object) -> None:
     assert pinned(human) == {}
 
 
-def test_feet_and_hands_are_pinned_in_one_go(human: bpy.types.Object) -> None:
+def test_feet_and_hands_are_pinned_in_one_click(human: bpy.types.Object) -> None:
     bpy.ops.ik_addon.pin(which="FEET")
     assert pinned(human) == {"foot.L": BOTH, "foot.R": BOTH}
     bpy.ops.ik_addon.pin(which="HANDS", what="LOCATION")
@@ -52,7 +52,7 @@ def test_a_horse_has_four_feet_and_no_hands() -> None:
         bpy.ops.ik_addon.pin(which="HANDS")
 
 
-def test_one_pin_or_all_are_released(human: bpy.types.Object) -> None:
+def test_one_pin_or_all_can_be_released(human: bpy.types.Object) -> None:
     with refused("No bone is pinned"):
         bpy.ops.ik_addon.pin_release()
     bpy.ops.ik_addon.pin(which="FEET")
@@ -65,7 +65,7 @@ def test_one_pin_or_all_are_released(human: bpy.types.Object) -> None:
     assert pinned(human) == {}
 
 
-def test_undo_takes_a_pin_back(human: bpy.types.Object) -> None:
+def test_undo_removes_a_pin(human: bpy.types.Object) -> None:
     name = human.name
     bpy.ops.ed.undo_push(message="before")
     bpy.ops.ik_addon.pin("EXEC_DEFAULT", True)
@@ -76,7 +76,7 @@ def test_undo_takes_a_pin_back(human: bpy.types.Object) -> None:
     assert pinned(bpy.data.objects[name]) == {"hand.L": BOTH}
 
 
-def test_pins_are_kept_in_files_and_by_renamed_and_duplicated_armatures(human: bpy.types.Object, tmp_path: Any) -> None:
+def test_pins_survive_saving_renaming_and_duplicating_the_armature(human: bpy.types.Object, tmp_path: Any) -> None:
     human.pose.bones["hand.R"].ik_addon.pin = {"ROTATION"}
     human.data.bones["hand.R"].name = "other"
     bpy.ops.object.duplicate()
@@ -88,7 +88,7 @@ def test_pins_are_kept_in_files_and_by_renamed_and_duplicated_armatures(human: b
     assert all(pinned(ob) == {"other": {"ROTATION"}} for ob in rigs)
 
 
-def test_a_chain_that_comes_and_goes_leaves_the_pins_of_its_bones(human: bpy.types.Object) -> None:
+def test_adding_and_removing_a_chain_keeps_the_pins_of_its_bones(human: bpy.types.Object) -> None:
     activate(human, "forearm.L")
     bones = [human.pose.bones[name] for name in ("forearm.L", "hand.L")]
     for bone in bones:
@@ -100,7 +100,7 @@ def test_a_chain_that_comes_and_goes_leaves_the_pins_of_its_bones(human: bpy.typ
     assert [bone.ik_addon.give for bone in bones] == [0.5, 0.5]
 
 
-def test_mirror_chain_mirrors_the_pins_of_its_bones_and_its_hand(human: bpy.types.Object) -> None:
+def test_mirror_chain_mirrors_the_pins_of_its_bones_and_hand(human: bpy.types.Object) -> None:
     activate(human, "forearm.L")
     bpy.ops.ik_addon.chain_add()
     human.pose.bones["hand.L"].ik_addon.pin = BOTH
@@ -112,11 +112,11 @@ def test_mirror_chain_mirrors_the_pins_of_its_bones_and_its_hand(human: bpy.type
     assert human.pose.bones["upper_arm.R"].ik_addon.give == 0.25
 
 
-# ---- what is shown
+# ---- marks in the viewport
 
 
 def marks(addon: Addon) -> dict[float, Any]:
-    """Where marks are, as the overlay finds them."""
+    """Return the places of marks, as the overlay finds them."""
     view_layer = bpy.context.view_layer
     view_layer.update()
     rigs = addon.module("overlay.draw").state.reader.rigs(view_layer, None)
@@ -140,7 +140,7 @@ def test_marks_are_where_pinned_bones_are(human: bpy.types.Object, addon: Addon)
 
 
 class View:
-    """A view from the front, orthographic or in perspective, as a viewport has one."""
+    """A view from the front, orthographic or in perspective, like a viewport's."""
 
     def __init__(self, projection: Any) -> None:
         self.view_matrix = Matrix.Identity(4)

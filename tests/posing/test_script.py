@@ -1,4 +1,4 @@
-"""Files that say what a body does: what they say is taken, and what is wrong is a sentence that says where."""
+"""Files with goals for a body: their contents are read, and errors say where they are."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read(addon: Addon, path: Path, content: Any) -> Any:
     return addon.module("posing.script").read(path)
 
 
-def test_says_what_it_says(addon: Addon, tmp_path: Path) -> None:
+def test_reads_all_fields(addon: Addon, tmp_path: Path) -> None:
     content = {
         "armature": "Rig",
         "space": "ARMATURE",
@@ -46,7 +46,7 @@ def test_says_what_it_says(addon: Addon, tmp_path: Path) -> None:
     assert script.bones == {"hips", "foot.L", "foot.R", "hand.L"}
 
 
-def test_the_example_of_the_page_is_one(addon: Addon, tmp_path: Path) -> None:
+def test_the_example_in_the_documentation_is_valid(addon: Addon, tmp_path: Path) -> None:
     page = (DOCS / "command_line.md").read_text(encoding="utf-8").partition("## Posing whole bodies")[2]
     blocks = [textwrap.dedent(block) for block in re.findall(r"(?:^ {4}.*\n)+", page, re.MULTILINE)]
     (example,) = (block for block in blocks if block.startswith("{"))
@@ -55,7 +55,7 @@ def test_the_example_of_the_page_is_one(addon: Addon, tmp_path: Path) -> None:
     assert script.frames[2].pins["head"] == {"ROTATION"}
 
 
-def test_what_is_not_said_is_left_to_pose_body(addon: Addon, tmp_path: Path) -> None:
+def test_omitted_fields_are_left_to_pose_body(addon: Addon, tmp_path: Path) -> None:
     script = read(addon, tmp_path / "goals.json", {"frames": [{"frame": 1, "goals": [HAND]}]})
     assert (script.armature, script.space.value, script.root.value) == (None, "WORLD", "FOUND")
     assert script.frames[0].pins is None
@@ -104,7 +104,7 @@ def framed(**fields: Any) -> dict[str, Any]:
         (framed(bone=7), "frames[0].goals[0].bone must be the name of a bone, not 7"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(addon: Addon, tmp_path: Path, content: Any, sentence: str) -> None:
+def test_errors_say_where_they_are(addon: Addon, tmp_path: Path, content: Any, sentence: str) -> None:
     path = tmp_path / "goals.json"
     with pytest.raises(addon.module("posing.script").ScriptError) as error:
         read(addon, path, content)
@@ -113,7 +113,7 @@ def test_what_is_wrong_is_said_with_its_place(addon: Addon, tmp_path: Path, cont
     assert len(str(error.value)) < 400
 
 
-def test_a_file_that_is_not_there_or_not_text_is_said(addon: Addon, tmp_path: Path) -> None:
+def test_a_missing_or_binary_file_is_reported(addon: Addon, tmp_path: Path) -> None:
     script = addon.module("posing.script")
     with pytest.raises(script.ScriptError, match=r"can't be read \(No such file"):
         script.read(tmp_path / "nowhere.json")

@@ -1,4 +1,4 @@
-"""Hands and feet at the end of chains, in the pose that is written, as the depsgraph evaluates it."""
+"""Hands and feet at the end of chains, in the written pose as the depsgraph evaluates it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from tests.conftest import Addon
 
 PLACE, TURN = 1e-5, math.radians(0.05)
-"""In lengths of the leg, and radians: how still a foot stands."""
+"""Tolerances for a foot that holds still: in lengths of the leg, and in radians."""
 
 
 def leg(*, connect: bool = True, **settings: object) -> tuple[bpy.types.Object, bpy.types.Object]:
-    """Hips and a leg with foot and toes, on a chain whose target is rotated away from the foot."""
+    """Return hips and a leg with foot and toes, on a chain whose target is rotated away from the foot."""
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, 1.0), (0, 0, 1.2)], ["hips"])
     rigs.add_bones(ob, [(0.1, 0, 1), (0.1, -0.03, 0.5), (0.1, 0, 0.1)], ["thigh", "shin"], parent="hips")
@@ -34,7 +34,7 @@ def leg(*, connect: bool = True, **settings: object) -> tuple[bpy.types.Object, 
 
 
 def fit(addon: Addon, ob: bpy.types.Object, tip: str = "shin") -> None:
-    """Have the end bone turn with its target from now on."""
+    """Make the end bone turn with its target from now on."""
     addon.module("setup.ends").turn(bpy.context, ob.pose.bones[tip])
 
 
@@ -60,7 +60,7 @@ def move_hips(ob: bpy.types.Object, rng: np.random.Generator) -> None:
 
 
 def assert_foot_stays(ob: bpy.types.Object, size: float = 1.0) -> None:
-    """While the hips move the foot is where and as it was."""
+    """Assert that the foot keeps its place and orientation while the hips move."""
     foot = world(ob, "foot")
     rng = np.random.default_rng(1)
     for _ in range(10):
@@ -80,7 +80,7 @@ def assert_foot_stays(ob: bpy.types.Object, size: float = 1.0) -> None:
     ids=["plain", "scaled", "mirrored", "uneven"],
 )
 @pytest.mark.parametrize("connect", [True, False])
-def test_hips_move_and_the_foot_stays(connect: bool, matrix: Matrix, addon: Addon) -> None:
+def test_the_foot_stays_when_the_hips_move(connect: bool, matrix: Matrix, addon: Addon) -> None:
     ob, target = leg(connect=connect)
     ob.matrix_world = matrix
     target.matrix_world = matrix @ target.matrix_basis
@@ -102,7 +102,7 @@ def test_hips_move_and_the_foot_stays(connect: bool, matrix: Matrix, addon: Addo
 
 
 def rigged() -> tuple[bpy.types.Object, bpy.types.Object]:
-    """A leg whose foot hangs below two mechanism bones, as it does in control rigs."""
+    """Return a leg whose foot is below two mechanism bones, as in control rigs."""
     ob, target = leg(connect=False)
     rigs.add_bones(ob, [(0.1, 0, 0.1), (0.1, 0, 0.08), (0.1, 0.02, 0.07)], ["MCH-foot", "MCH-roll"], "shin")
     bpy.ops.object.mode_set(mode="EDIT")
@@ -120,7 +120,7 @@ def rigged() -> tuple[bpy.types.Object, bpy.types.Object]:
     return ob, target
 
 
-def test_a_foot_below_mechanism_bones_stays_as_well(addon: Addon) -> None:
+def test_a_foot_below_mechanism_bones_stays_when_the_hips_move(addon: Addon) -> None:
     ob, _target = rigged()
     fit(addon, ob)
     before = poses(ob)
@@ -155,7 +155,7 @@ def test_mechanism_bones_above_a_foot_may_be_animated(addon: Addon) -> None:
     check()
 
 
-def test_a_mechanism_bone_that_goes_its_own_way_is_named_and_can_be_muted(addon: Addon) -> None:
+def test_a_mechanism_bone_with_its_own_constraint_is_named_and_can_be_muted(addon: Addon) -> None:
     ob, _target = rigged()
     fit(addon, ob)
     copy = ob.pose.bones["MCH-roll"].constraints.new("COPY_ROTATION")
@@ -191,7 +191,7 @@ def test_turning_the_target_turns_the_foot_and_toes_follow(addon: Addon) -> None
             assert (world(ob, name).translation - wanted.translation).length < PLACE
 
 
-def test_its_own_limits_hold(addon: Addon) -> None:
+def test_the_foots_own_limits_hold(addon: Addon) -> None:
     ob, target = leg()
     bpy.context.view_layer.update()
     fit(addon, ob)
@@ -214,7 +214,7 @@ def test_its_own_limits_hold(addon: Addon) -> None:
     assert 2.0 * seen["foot"].matrix.to_quaternion().rotation_difference(joint).angle > 0.5
 
 
-def test_influence_blends_it(addon: Addon) -> None:
+def test_influence_blends_the_foot(addon: Addon) -> None:
     ob, target = leg()
     bpy.context.view_layer.update()
     fit(addon, ob)
@@ -234,7 +234,7 @@ def test_influence_blends_it(addon: Addon) -> None:
     assert ob.pose.bones["foot"].matrix_basis.to_quaternion() == fk
 
 
-def test_a_chain_on_the_toes_is_solved_after_it(addon: Addon) -> None:
+def test_a_chain_on_the_toes_is_solved_after_the_leg(addon: Addon) -> None:
     ob, target = leg()
     bpy.context.view_layer.update()
     fit(addon, ob)
@@ -248,7 +248,7 @@ def test_a_chain_on_the_toes_is_solved_after_it(addon: Addon) -> None:
     assert np.linalg.norm((toes - heel) / 0.05 - aim / np.linalg.norm(aim)) < 1e-4
 
 
-def test_hands_of_arms_that_share_a_spine(addon: Addon) -> None:
+def test_hands_follow_their_targets_on_arms_that_share_a_spine(addon: Addon) -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, 0), (0, 0.02, 0.5), (0, 0, 1)], ["spine", "chest"])
     for side, x in (("L", 1), ("R", -1)):
@@ -274,7 +274,7 @@ def test_hands_of_arms_that_share_a_spine(addon: Addon) -> None:
 
 
 @pytest.mark.parametrize("armature", ["same", "other"])
-def test_a_target_that_another_chain_carries_turns_the_foot(armature: str, addon: Addon) -> None:
+def test_a_target_attached_to_another_chain_turns_the_foot(armature: str, addon: Addon) -> None:
     ob, target = leg()
     carrier = ob if armature == "same" else rigs.armature("Crane")
     rigs.add_bones(carrier, [(1, 0, 0), (1, 0.1, 0.5), (1, 0, 1)], ["boom", "jib"])
@@ -300,7 +300,7 @@ def test_a_target_that_another_chain_carries_turns_the_foot(armature: str, addon
 
 
 @pytest.mark.parametrize("other", ["toe", "thigh"])
-def test_one_chain_owns_an_end_bone(other: str, addon: Addon) -> None:
+def test_an_end_bone_belongs_to_one_chain(other: str, addon: Addon) -> None:
     ob, _target = leg()
     bpy.context.view_layer.update()
     fit(addon, ob)
@@ -324,7 +324,7 @@ def test_one_chain_owns_an_end_bone(other: str, addon: Addon) -> None:
     assert report.message.startswith(expected[other])
 
 
-def test_of_rotation_and_end_rotation_there_is_one() -> None:
+def test_rotation_and_end_rotation_exclude_each_other() -> None:
     ob, _target = leg()
     chain = ob.pose.bones["shin"].ik_addon
     chain.use_end_rotation = True
@@ -335,8 +335,8 @@ def test_of_rotation_and_end_rotation_there_is_one() -> None:
 
 
 @pytest.mark.parametrize("keyed", ["target", "hips", "foot", "mode"])
-def test_every_road_poses_the_same(keyed: str, addon: Addon) -> None:
-    """Played, jumped to, solved ahead, looked up, baked: the foot is the same."""
+def test_every_way_of_solving_poses_the_foot_the_same(keyed: str, addon: Addon) -> None:
+    """Whether played, jumped to, prefetched, looked up or baked, the foot is the same."""
     ob, target = leg()
     bpy.context.view_layer.update()
     fit(addon, ob)
@@ -377,7 +377,7 @@ def test_every_road_poses_the_same(keyed: str, addon: Addon) -> None:
         assert np.abs(poses(ob) - jumped[frame]).max() < 5e-6
 
 
-def test_solve_ik_poses_it_and_restore_gives_it_back(addon: Addon) -> None:
+def test_solve_ik_poses_the_foot_and_restore_undoes_it(addon: Addon) -> None:
     ob, target = leg()
     bpy.context.view_layer.update()
     fit(addon, ob)
@@ -392,7 +392,7 @@ def test_solve_ik_poses_it_and_restore_gives_it_back(addon: Addon) -> None:
     assert rigs.held(ob) == []
 
 
-def test_switched_off_it_goes_back_to_its_fk_pose(addon: Addon) -> None:
+def test_the_foot_returns_to_its_fk_pose_when_switched_off(addon: Addon) -> None:
     ob, target = leg()
     bpy.context.view_layer.update()
     fit(addon, ob)
@@ -419,7 +419,7 @@ def test_a_renamed_foot_stays_the_end_bone(addon: Addon) -> None:
     assert addon.module("live.reports").get(ob, "shin").reached
 
 
-def test_a_foot_turns_with_a_bone_that_a_chain_of_a_stretched_armature_carries(addon: Addon) -> None:
+def test_a_foot_turns_with_a_bone_of_another_chain_in_a_stretched_armature(addon: Addon) -> None:
     ob, target = leg()
     carrier, lure = rigs.arm()
     rigs.add_bones(carrier, [(0, 0, 2), (0.1, 0.1, 2.3)], ["pedal"], parent="lower")

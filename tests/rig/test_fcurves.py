@@ -1,4 +1,4 @@
-"""What F-curves alone make of a rig, against Blender stepping through the frames."""
+"""What sampled F-curves alone say about a rig, compared with Blender stepping through the frames."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def curves(addon: Addon) -> Any:
 
 
 def keys(rng: Generator, owner: Any, path: str, spread: float, centre: float = 0.0) -> None:
-    """Key a property on random frames with random values, interpolations and extrapolation."""
+    """Key a property on random frames, with random values, interpolation and extrapolation."""
     width = len(getattr(owner, path))
     chosen = rng.random(width) < 0.7
     held = [centre + rng.normal(scale=spread) for _ in range(width)]
@@ -49,7 +49,7 @@ def all_curves(ob: bpy.types.Object) -> list[bpy.types.FCurve]:
 
 
 def vary(rng: Generator, ob: bpy.types.Object) -> None:
-    """Give the F-curves of an object all that F-curves can have."""
+    """Give the F-curves of an object every feature that F-curves can have."""
     for curve in all_curves(ob):
         curve.extrapolation = rng.choice(["CONSTANT", "LINEAR"])
         for point in curve.keyframe_points:
@@ -68,7 +68,7 @@ def vary(rng: Generator, ob: bpy.types.Object) -> None:
 
 
 def place(rng: Generator, ob: bpy.types.Object) -> None:
-    """Place and animate an object in every way that needs no more than F-curves."""
+    """Place and animate an object in every way that F-curves alone determine."""
     ob.rotation_mode = rng.choice(MODES)
     ob.location, ob.scale = rng.normal(size=3).tolist(), rng.uniform(0.5, 1.5, 3).tolist()
     ob.delta_location, ob.delta_scale = rng.normal(size=3).tolist(), rng.uniform(0.5, 1.5, 3).tolist()
@@ -85,7 +85,7 @@ def place(rng: Generator, ob: bpy.types.Object) -> None:
 
 
 def rig(rng: Generator) -> bpy.types.Object:
-    """Two chains, one that hangs on the other, on keyed bones, with targets that hang on all kinds of things."""
+    """Return two chains on keyed bones, one attached to the other, with targets attached to all kinds of things."""
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.straight(2), ["root", "hips"])
     rigs.add_bones(ob, [(0, 0, 2), (0, 0.2, 3), (0, 0, 4), (0.2, 0, 5)], ["spine1", "spine2", "chest"], parent="hips")
@@ -129,7 +129,7 @@ def stepped(addon: Addon, ob: bpy.types.Object, plan: Any, frames: list[float]) 
 
 
 def plan_of(addon: Addon, ob: bpy.types.Object) -> tuple[Any, Any]:
-    """The plan of an armature, and what its bones hold."""
+    """Return the plan of an armature, and the channels of its bones."""
     bpy.context.view_layer.update()
     plan = addon.module("rig.plan.plan").Plan.of(ob, bpy.context.view_layer.depsgraph)
     assert not plan.faults
@@ -137,7 +137,7 @@ def plan_of(addon: Addon, ob: bpy.types.Object) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_predicts_what_blender_evaluates(curves: Any, addon: Addon, seed: int) -> None:
+def test_sampled_curves_match_blenders_evaluation(curves: Any, addon: Addon, seed: int) -> None:
     ob = rig(np.random.default_rng(seed))
     plan, base = plan_of(addon, ob)
     found = curves.sample_fcurves(ob, plan, base, FRAMES)
@@ -149,12 +149,12 @@ def test_predicts_what_blender_evaluates(curves: Any, addon: Addon, seed: int) -
 
 
 def wave(ob: bpy.types.Object) -> None:
-    """Move an object by keys."""
+    """Animate an object's location."""
     rigs.key(ob, "location", {1: (0.5, 0.2, 1.0), 30: (0.2, 0.6, 1.3)})
 
 
 def more_than_curves(thing: str, ob: bpy.types.Object, target: bpy.types.Object) -> None:
-    """Let something have a say that is not in the F-curves of the rig."""
+    """Let something other than the rig's own F-curves affect its motion."""
     other = rigs.empty("Other")
     if thing == "target's constraint":
         target.constraints.new("COPY_LOCATION").target = other
@@ -207,7 +207,7 @@ THINGS = (
 
 
 @pytest.mark.parametrize("thing", ["nothing", *THINGS])
-def test_what_else_has_a_say_is_noticed(curves: Any, addon: Addon, thing: str) -> None:
+def test_motion_that_curves_do_not_determine_is_detected(curves: Any, addon: Addon, thing: str) -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.straight(2), ["root", "hips"])
     rigs.add_bones(ob, [(0, 0, 2), (1, -0.2, 2), (2, 0, 2)], ["upper", "lower"], parent="hips")
@@ -223,7 +223,7 @@ def test_what_else_has_a_say_is_noticed(curves: Any, addon: Addon, thing: str) -
             curves.sample_fcurves(ob, plan, base, FRAMES)
 
 
-def test_what_others_do_on_a_frame_change_is_not_told(curves: Any) -> None:
+def test_frame_handlers_of_others_make_motion_undetermined(curves: Any) -> None:
     def moves_something(*_arguments: object) -> None:
         pass
 

@@ -1,4 +1,4 @@
-"""Limbs whose FK pose stands still: solved one by one, they come to the bits of the long way."""
+"""Limbs whose FK pose does not change: solved one by one, they give the same bits as the general code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEGS = 3
 
 
 def legs() -> tuple[bpy.types.Object, list[bpy.types.Object]]:
-    """Three limbs with limits on a turned body, the last one with a pole, and their targets."""
+    """Return three limbs with limits on a turned body, the last with a pole, and their targets."""
     pole = rigs.empty("pole", (0.5, 3.0, 1.0))
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, -1), (0, 0, 0)], ["body"])
@@ -38,7 +38,7 @@ def legs() -> tuple[bpy.types.Object, list[bpy.types.Object]]:
 
 
 def frames(addon: Addon, ob: bpy.types.Object, targets: list[bpy.types.Object], count: int) -> tuple[object, object]:
-    """The plan of an armature, and a sample of frames with targets in reach and out of it."""
+    """Return the plan of an armature, and a sample of frames with targets in and out of reach."""
     rng, samples = np.random.default_rng(3), []
     sampling = addon.module("rig.read.sample")
     plan = addon.module("rig.plan.plan").Plan.of(ob, bpy.context.evaluated_depsgraph_get())
@@ -51,7 +51,7 @@ def frames(addon: Addon, ob: bpy.types.Object, targets: list[bpy.types.Object], 
     return plan, sampling.stack(samples)
 
 
-def test_they_come_to_the_bits_of_the_long_way(addon: Addon) -> None:
+def test_held_limbs_match_the_general_solver_bitwise(addon: Addon) -> None:
     ob, targets = legs()
     plan, sample = frames(addon, ob, targets, 40)
     sample.goals.target[5, 1] = np.nan
@@ -73,7 +73,7 @@ def test_they_come_to_the_bits_of_the_long_way(addon: Addon) -> None:
 
 
 def plan_tip(addon: Addon, ob: bpy.types.Object, plan: object, sample: object) -> object:
-    """Where the tip of the first limb is in FK, but for rounding."""
+    """Return the place of the first limb's tip in FK, offset by about a rounding error."""
     limbs = addon.module("rig.write.waves").fk_limbs(ob, plan, sample.frames(slice(0, 1)), plan.waves[0])
     return limbs.joints()[0, -1] * (1.0 + 1e-8)
 
@@ -97,7 +97,7 @@ def test_only_the_limb_whose_target_moves_is_solved_again(addon: Addon, monkeypa
         targets[1].location.y = 0.3 + 0.05 * step
         bpy.context.view_layer.update()
         poses.append(rigs.pose(ob).tobytes())
-    assert len(solved) == 4 + LEGS - 1  # all on the first of these moves
+    assert len(solved) == 4 + LEGS - 1  # the first of these moves solves all limbs
     monkeypatch.setattr(addon.module("live.rig"), "others_handle_frames", lambda: True)
     for step in range(4):
         targets[1].location.y = 0.3 + 0.05 * step
@@ -106,7 +106,7 @@ def test_only_the_limb_whose_target_moves_is_solved_again(addon: Addon, monkeypa
 
 
 @pytest.mark.parametrize("road", ["lookup", "waves"])
-def test_a_solution_can_be_asked_for_poses_when_its_armature_is_gone(road: str, addon: Addon) -> None:
+def test_a_solution_gives_poses_after_its_armature_is_gone(road: str, addon: Addon) -> None:
     ob, targets = legs()
     if road == "lookup":
         rigs.add_bones(ob, [(0.0, 0.0, 1.0), (0.0, 0.3, 1.0)], ["foot"], parent="lower0", connect=False)
@@ -114,7 +114,7 @@ def test_a_solution_can_be_asked_for_poses_when_its_armature_is_gone(road: str, 
         chain.end_bone, chain.use_end_rotation = "foot", True
     else:
         ob.pose.bones["lower0"].ik_addon.influence = 0.5
-    # Blender converts the poses of such bones.
+    # Blender itself has to convert the poses of such bones.
     ob.data.bones["foot" if road == "lookup" else "lower0"].use_inherit_rotation = False
     bpy.context.view_layer.update()
     plan, sample = frames(addon, ob, targets, 3)

@@ -1,4 +1,4 @@
-"""Blender's IK limits, locks and stiffness in the pose that is written, as the depsgraph evaluates it."""
+"""Blender's IK limits, locks and stiffness in the written pose, as the depsgraph evaluates it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def limit(bone: bpy.types.PoseBone, **ranges: tuple[float, float]) -> None:
 
 
 def joint_rotation(ob: bpy.types.Object, name: str) -> Quaternion:
-    """Rotation of an evaluated bone from its rest pose, seen from its parent."""
+    """Return the rotation of an evaluated bone from its rest pose, relative to its parent."""
     bone = rigs.evaluated(ob).pose.bones[name]
     local = bone.bone.convert_local_to_pose(
         bone.matrix,
@@ -43,7 +43,7 @@ def joint_rotation(ob: bpy.types.Object, name: str) -> Quaternion:
 
 
 def beyond(ob: bpy.types.Object, name: str) -> float:
-    """By how many radians a bone stands outside of its limits; 0 inside."""
+    """Return by how many radians a bone is outside of its limits; 0 if inside."""
     bone = ob.pose.bones[name]
     q = joint_rotation(ob, name)
     twist_angle = 2.0 * math.atan2(q.y, q.w)
@@ -70,7 +70,7 @@ def beyond(ob: bpy.types.Object, name: str) -> float:
 
 
 def limited_rig(rng: random.Random, bones: int) -> tuple[bpy.types.Object, bpy.types.Object]:
-    """A chain whose joints all have random limits, below a turned parent, and a target."""
+    """Return a chain whose joints all have random limits, below a turned parent, and a target."""
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, 0), (0.1, 0.2, 1.0)], ["body"])
     points = [(0.1, 0.2, 1.0)]
@@ -96,7 +96,7 @@ def limited_rig(rng: random.Random, bones: int) -> tuple[bpy.types.Object, bpy.t
 
 
 def reachable(ob: bpy.types.Object, rng: random.Random, bones: int) -> Vector:
-    """Where the tip is with all joints at random within their limits; the pose is left as it was."""
+    """Return the tip's place with random joint rotations within limits; the pose is left unchanged."""
     saved = [(bone, bone.matrix_basis.copy()) for bone in ob.pose.bones]
     for i in range(bones):
         bone = ob.pose.bones[f"b{i}"]
@@ -118,7 +118,7 @@ def reachable(ob: bpy.types.Object, rng: random.Random, bones: int) -> Vector:
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("bones", [2, 3, 5])
-def test_limits_hold_and_the_tip_arrives(bones: int, seed: int) -> None:
+def test_limits_hold_and_the_tip_reaches_its_target(bones: int, seed: int) -> None:
     rng = random.Random(1000 * bones + seed)
     ob, target = limited_rig(rng, bones)
     target.location = reachable(ob, rng, bones)
@@ -130,7 +130,7 @@ def test_limits_hold_and_the_tip_arrives(bones: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_limits_hold_where_the_target_is_out_of_reach(seed: int) -> None:
+def test_limits_hold_when_the_target_is_out_of_reach(seed: int) -> None:
     rng = random.Random(seed)
     ob, target = limited_rig(rng, 4)
     ob.ik_addon.live = True
@@ -141,7 +141,7 @@ def test_limits_hold_where_the_target_is_out_of_reach(seed: int) -> None:
             assert beyond(ob, f"b{i}") < ALLOWED
 
 
-def test_limits_are_measured_from_rest_whatever_the_fk_pose_is() -> None:
+def test_limits_are_measured_from_rest_whatever_the_fk_pose() -> None:
     ob, target = rigs.arm()
     limit(ob.pose.bones["lower"], x=(-150, 120), z=(0, 0), y=(0, 0))
     ob.pose.bones["lower"].rotation_quaternion = (0.7, 0.5, 0.3, -0.4)
@@ -163,7 +163,7 @@ def test_limits_can_be_switched_off() -> None:
     assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
 
 
-def test_says_that_limits_hold_the_chain_back(addon: Addon) -> None:
+def test_report_says_that_limits_hold_the_chain_back(addon: Addon) -> None:
     ob, _target = rigs.arm()
     limit(ob.pose.bones["lower"], x=(0, 5), y=(0, 0), z=(0, 0))
     ob.ik_addon.live = True
@@ -192,7 +192,7 @@ def test_a_stiff_bone_turns_less() -> None:
 
 
 @pytest.mark.parametrize("bones", [2, 4])
-def test_the_tip_takes_the_targets_orientation(bones: int) -> None:
+def test_the_tip_takes_the_orientation_of_its_target(bones: int) -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(bones + 1), [f"b{i}" for i in range(bones + 1)])
     target = rigs.empty("Target", (0.4, 0.9, 0.6 * bones))
@@ -230,7 +230,7 @@ def test_influence_blends_with_the_fk_pose_and_can_be_keyed() -> None:
     assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
 
 
-def test_chains_with_alike_limits_keep_each_its_own_rest_pose() -> None:
+def test_chains_with_equal_limits_keep_their_own_rest_poses() -> None:
     ob = rigs.armature()
     for i, roll in enumerate((0.0, 1.2, -2.0)):
         names = [f"{i}.upper", f"{i}.lower"]
@@ -248,7 +248,7 @@ def test_chains_with_alike_limits_keep_each_its_own_rest_pose() -> None:
         assert beyond(ob, bone.name) < ALLOWED
 
 
-def test_a_joint_that_does_not_bend_back_is_told_at_its_limit(addon: Addon) -> None:
+def test_a_joint_that_cannot_bend_back_is_reported_at_its_limit(addon: Addon) -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, 0), (0, 1.0, 0), (0, 1.8, 0), (0, 2.4, 0)], ["a", "b", "c"])
     for bone in ob.pose.bones:

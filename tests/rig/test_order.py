@@ -1,4 +1,4 @@
-"""What has to be solved before what, as a graph."""
+"""The order of solving, as a graph of dependencies."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def order(addon: Addon) -> Any:
 
 
 def graph(seed: int) -> Graph:
-    """What each of some nodes needs, now and then in loops."""
+    """Return the needs of each of some nodes, sometimes with loops."""
     rng = random.Random(seed)
     count = rng.randint(1, 9)
     return {node: {rng.randrange(count) for _ in range(rng.choice((0, 0, 1, 1, 2)))} for node in range(count)}
 
 
 def reached(node: int, needs: Graph) -> set[int]:
-    """All that a node needs, by as many steps as there are nodes."""
+    """Return everything a node needs, found in as many steps as there are nodes."""
     found = set(needs[node])
     for _ in needs:
         found |= {other for known in found for other in needs[known]}
@@ -34,7 +34,7 @@ def reached(node: int, needs: Graph) -> set[int]:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_what_is_needed_comes_first_and_loops_are_left_out(order: Any, seed: int) -> None:
+def test_needs_come_first_and_loops_are_left_out(order: Any, seed: int) -> None:
     needs = graph(seed)
     assert {node: order.all_needs(node, needs) for node in needs} == {node: reached(node, needs) for node in needs}
     ordered, mutual = order.in_order(needs, needs)
@@ -44,5 +44,5 @@ def test_what_is_needed_comes_first_and_loops_are_left_out(order: Any, seed: int
         assert needs[node] - set(mutual) <= set(ordered[:i])
 
 
-def test_what_needs_nothing_keeps_its_order(order: Any) -> None:
+def test_nodes_without_needs_keep_their_order(order: Any) -> None:
     assert order.in_order([3, 1, 2], {}) == ([3, 1, 2], [])

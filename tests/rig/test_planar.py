@@ -1,4 +1,4 @@
-"""Planar chains, in the pose that is written, as the depsgraph evaluates it."""
+"""Planar chains, in the written pose as the depsgraph evaluates it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def flat_arm(bones: int) -> tuple[bpy.types.Object, bpy.types.Object]:
-    """A chain drawn in the XZ plane below a body, and a target that moves in front of that plane."""
+    """Return a chain drawn in the XZ plane, below a body, and a target that moves in front of that plane."""
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, 0), (0, 0, 1)], ["body"])
     points = [(0.5 * math.sin(0.3 * i), 0.0, 1.0 + i) for i in range(bones + 1)]
@@ -36,7 +36,7 @@ def flat_arm(bones: int) -> tuple[bpy.types.Object, bpy.types.Object]:
 
 
 @pytest.mark.parametrize("bones", [2, 5])
-def test_stays_in_its_plane_and_under_the_target(bones: int) -> None:
+def test_a_planar_chain_stays_in_its_plane_below_the_target(bones: int) -> None:
     ob, target = flat_arm(bones)
     ob.ik_addon.live = True
     for frame in range(1, 31):
@@ -67,7 +67,7 @@ def test_the_plane_turns_with_the_body() -> None:
         assert abs(tail.y) < 1e-5
 
 
-def test_says_that_planar_has_no_effect_beside_limits(addon: Addon) -> None:
+def test_report_says_that_planar_has_no_effect_with_limits(addon: Addon) -> None:
     ob, _target = flat_arm(2)
     ob.pose.bones["b1"].lock_ik_y = True
     ob.ik_addon.live = True

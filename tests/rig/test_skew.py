@@ -1,4 +1,4 @@
-"""Thighs: Blender's rest matrix of a bone that points against its parent is a rotation only roughly."""
+"""Thighs: the rest matrix that Blender computes for a bone that points against its parent is only nearly a rotation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PLACES = ((0.3, -0.3, 0.4), (0.0, 0.4, 0.3), (0.5, 0.2, 0.6))
 HIP = (0.098, 0.0124, 1.072)
 NEAR = 5e-7
-"""Of the length of the leg, which is about 1: what single precision leaves."""
+"""Relative to the leg's length of about 1: the accuracy of single precision."""
 
 
 def leg() -> tuple[bpy.types.Object, bpy.types.Object]:
@@ -30,7 +30,7 @@ def leg() -> tuple[bpy.types.Object, bpy.types.Object]:
 
 @pytest.mark.parametrize("limits", [False, True])
 @pytest.mark.parametrize("turned", [False, True])
-def test_a_leg_arrives_at_the_first_attempt(
+def test_a_leg_reaches_its_target_at_the_first_attempt(
     addon: Addon, monkeypatch: pytest.MonkeyPatch, limits: bool, turned: bool
 ) -> None:
     ob, target = leg()

@@ -1,4 +1,4 @@
-"""Each solver in the written pose, as the depsgraph evaluates it: live, by the button, baked and dragged alike."""
+"""Each solver in the written pose, as the depsgraph evaluates it: solved live, by button, by bake and by drag."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.operators.states import activate
 if TYPE_CHECKING:
     from tests.conftest import Addon
 
-# What the extension adds to Blender is unknown to the types of bpy.
+# bpy's type stubs do not know what the extension adds to Blender.
 OPERATORS: Any = bpy.ops
 BONES = 6
 FRAMES = (1, 13, 4, 20, 9, 13, 1)
@@ -34,7 +34,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 def tail(name: str, *, keyed: bool) -> tuple[bpy.types.Object, bpy.types.Object]:
-    """A chain of some bones whose target is keyed, and on demand its FK pose."""
+    """Return a chain whose target is keyed and, on demand, its FK pose too."""
     settings = dict(CASES[name])
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(BONES), [f"t{i}" for i in range(BONES)])
@@ -71,7 +71,7 @@ def miss(ob: bpy.types.Object, target: bpy.types.Object) -> float:
 
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("name", CASES)
-def test_a_frame_has_one_pose_however_it_is_come_to(name: str, keyed: bool) -> None:
+def test_a_frame_has_the_same_pose_by_jump_and_by_playback(name: str, keyed: bool) -> None:
     ob, target = tail(name, keyed=keyed)
     ob.ik_addon.live = True
     by_jumps = dict(zip(FRAMES, played(ob, FRAMES), strict=True))
@@ -84,7 +84,7 @@ def test_a_frame_has_one_pose_however_it_is_come_to(name: str, keyed: bool) -> N
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_baked_as_it_was_live(name: str) -> None:
+def test_bake_matches_live(name: str) -> None:
     ob, _target = tail(name, keyed=True)
     ob.ik_addon.live = True
     live = [np.frombuffer(pose, np.float32) for pose in played(ob, tuple(range(1, 21)))]
@@ -95,7 +95,7 @@ def test_baked_as_it_was_live(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_dragged_as_it_is_solved(name: str) -> None:
+def test_drag_matches_a_fresh_solve(name: str) -> None:
     ob, target = tail(name, keyed=False)
     target.animation_data_clear()
     target.location = (0.4, 0.3, 0.6 * BONES)
@@ -110,7 +110,7 @@ def test_dragged_as_it_is_solved(name: str) -> None:
 
 
 def test_fabrik_is_led_by_its_tip() -> None:
-    """A move by a fiftieth of its length, in the pose that is shown."""
+    """Move the target by a fiftieth of the chain's length, and look at the pose shown."""
     turned = {}
     for solver in ("FABRIK", "EVEN_BEND"):
         ob = rigs.armature(solver)
@@ -126,8 +126,8 @@ def test_fabrik_is_led_by_its_tip() -> None:
 
 
 @pytest.mark.parametrize(("name", "is_looked_up"), [("led from the tip", True), ("stiff", True), ("fabrik", False)])
-def test_where_its_fk_pose_stands_still_a_shared_bend_is_looked_up(addon: Addon, name: str, is_looked_up: bool) -> None:
-    """FABRIK's is not: how a chain bends depends on where its target is, and not on the distance alone."""
+def test_an_even_bend_is_looked_up_when_its_fk_pose_stays(addon: Addon, name: str, is_looked_up: bool) -> None:
+    """FABRIK's bend is not: it depends on the target's position rather than on its distance alone."""
     ob, _target = tail(name, keyed=False)
     depsgraph = bpy.context.evaluated_depsgraph_get()
     plan = addon.module("rig.plan.plan").Plan.of(ob, depsgraph)

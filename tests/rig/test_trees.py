@@ -1,4 +1,4 @@
-"""Chains that share bones, in the pose that is written, as the depsgraph evaluates it."""
+"""Chains that share bones, in the written pose as the depsgraph evaluates it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def torso() -> tuple[bpy.types.Object, bpy.types.Object, bpy.types.Object]:
-    """A spine of three bones with two arms, whose chains share the spine; and the targets of both hands."""
+    """Return a spine of three bones with two arms, whose chains share the spine, and the targets of both hands."""
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, 0), (0, -0.02, 0.3), (0, -0.02, 0.6), (0, 0, 0.9)], ["s0", "s1", "s2"])
     for side, x in (("L", 1.0), ("R", -1.0)):
@@ -32,11 +32,11 @@ def torso() -> tuple[bpy.types.Object, bpy.types.Object, bpy.types.Object]:
 
 
 def missed(ob: bpy.types.Object, side: str) -> float:
-    """World distance from a hand to its target."""
+    """Return the world distance from a hand to its target."""
     return float(np.linalg.norm(rigs.tail(ob, f"lower.{side}") - rigs.position(bpy.data.objects[f"Hand.{side}"])))
 
 
-def test_both_hands_arrive() -> None:
+def test_both_hands_reach_their_targets() -> None:
     ob, left, right = torso()
     rigs.key(left, "location", {1: (0.6, -0.3, 0.9), 20: (0.5, -0.5, 0.3)})
     rigs.key(right, "location", {1: (-0.6, -0.3, 0.9), 20: (-0.2, 0.5, 1.1)})
@@ -49,7 +49,7 @@ def test_both_hands_arrive() -> None:
         assert poses.setdefault(frame, rigs.pose(ob).tobytes()) == rigs.pose(ob).tobytes()
 
 
-def test_weights_decide_where_targets_pull_apart(addon: Addon) -> None:
+def test_weights_decide_between_conflicting_targets(addon: Addon) -> None:
     ob, left, right = torso()
     left.location, right.location = (3.0, 0.0, 0.5), (-3.0, 0.0, 0.5)
     ob.ik_addon.live = True
@@ -66,7 +66,7 @@ def test_weights_decide_where_targets_pull_apart(addon: Addon) -> None:
         assert report.error > 0.1
 
 
-def test_a_hand_that_arrives_is_told_beside_one_that_does_not(addon: Addon) -> None:
+def test_reports_tell_a_hand_that_arrives_from_one_that_does_not(addon: Addon) -> None:
     ob, _left, right = torso()
     right.location = (-4.0, 0.0, 0.5)
     ob.pose.bones["lower.L"].ik_addon.weight = 10.0
@@ -92,7 +92,7 @@ def test_a_pole_works_in_a_tree() -> None:
     assert sides[-2.0] < 0.0 < sides[2.0]
 
 
-def test_a_chain_that_leaves_a_tree_gives_its_bones_back() -> None:
+def test_a_chain_that_leaves_a_tree_releases_its_bones() -> None:
     ob, _left, _right = torso()
     before = rigs.channels(ob)
     ob.ik_addon.live = True
@@ -105,7 +105,7 @@ def test_a_chain_that_leaves_a_tree_gives_its_bones_back() -> None:
     assert np.array_equal(rigs.channels(ob), before)
 
 
-def test_a_tree_bakes() -> None:
+def test_a_tree_can_be_baked() -> None:
     ob, left, _right = torso()
     rigs.key(left, "location", {1: (0.6, -0.3, 0.9), 10: (0.5, -0.5, 0.3)})
     bpy.context.scene.frame_end = 10
@@ -117,7 +117,7 @@ def test_a_tree_bakes() -> None:
 
 
 @pytest.mark.parametrize("flag", ["use_inherit_rotation", "use_local_location"])
-def test_inheritance_flags_in_a_tree(flag: str) -> None:
+def test_inheritance_flags_work_in_a_tree(flag: str) -> None:
     ob, _left, _right = torso()
     setattr(ob.data.bones["upper.L"], flag, False)
     ob.ik_addon.live = True

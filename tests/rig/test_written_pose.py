@@ -1,4 +1,4 @@
-"""The pose that is written, as the depsgraph evaluates it, on rigs of every kind."""
+"""The written pose, as the depsgraph evaluates it, on rigs of every kind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCALE_MODES = ("FULL", "FIX_SHEAR", "ALIGNED", "AVERAGE", "NONE")
 
 
 def random_rig(rng: random.Random, bones: int, flags: bool = True) -> tuple[bpy.types.Object, bpy.types.Object]:
-    """A chain with random joints, some unconnected, posed at random, below a posed parent, and a target in reach."""
+    """Return a randomly posed chain, with some unconnected bones, below a posed parent, and a target within reach."""
     ob = rigs.armature()
     point = Vector((0.0, 0.0, 1.0))
     rigs.add_bones(ob, [(0, 0, 0), (0.2, 0.1, 1.0)], ["body"])
@@ -60,7 +60,7 @@ def random_rig(rng: random.Random, bones: int, flags: bool = True) -> tuple[bpy.
 
 
 def place(rng: random.Random, ob: bpy.types.Object, target: bpy.types.Object, scale: tuple[float, ...]) -> None:
-    """Transform the armature object, and take the target along."""
+    """Transform the armature object together with the target."""
     ob.matrix_world = Matrix.LocRotScale(
         [rng.uniform(-3, 3) for _ in range(3)], Euler([rng.uniform(-3, 3) for _ in range(3)]), Vector(scale)
     )
@@ -69,7 +69,7 @@ def place(rng: random.Random, ob: bpy.types.Object, target: bpy.types.Object, sc
 
 
 def missed(ob: bpy.types.Object, tip: str, target: bpy.types.Object) -> float:
-    """Distance from tip to target in the armature's space, in chain lengths."""
+    """Return the distance from tip to target in the armature's space, in chain lengths."""
     inverse = np.linalg.inv(np.array(ob.matrix_world, dtype=np.float64))
     done = rigs.evaluated(ob)
     at = inverse[:3, :3] @ rigs.position(target) + inverse[:3, 3]
@@ -81,7 +81,7 @@ def missed(ob: bpy.types.Object, tip: str, target: bpy.types.Object) -> float:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("bones", [2, 3, 6])
-def test_reaches_with_every_flag_mode_and_transform(bones: int, seed: int) -> None:
+def test_reaches_the_target_with_every_flag_mode_and_transform(bones: int, seed: int) -> None:
     rng = random.Random(100 * bones + seed)
     ob, target = random_rig(rng, bones)
     scale = rng.choice([(1, 1, 1), (0.01, 0.01, 0.01), (-1, 1, 1), (1, 2, 0.5), (30, -10, 20)])
@@ -92,7 +92,7 @@ def test_reaches_with_every_flag_mode_and_transform(bones: int, seed: int) -> No
     assert missed(ob, f"b{bones - 1}", target) < 1e-5
 
 
-def test_switching_live_off_restores_the_pose_to_the_bit() -> None:
+def test_switching_live_off_restores_the_pose_exactly() -> None:
     rng = random.Random(3)
     ob, target = random_rig(rng, 5)
     before = rigs.channels(ob)
@@ -143,7 +143,7 @@ def test_rotations_are_continuous_from_frame_to_frame(mode: str) -> None:
 
 
 @pytest.mark.parametrize("bones", [2, 4])
-def test_root_is_pushed_so_that_the_tip_arrives(bones: int) -> None:
+def test_root_is_pushed_until_the_tip_arrives(bones: int) -> None:
     rng = random.Random(7)
     ob, target = random_rig(rng, bones)
     tip = f"b{bones - 1}"
@@ -157,7 +157,7 @@ def test_root_is_pushed_so_that_the_tip_arrives(bones: int) -> None:
 
 
 @pytest.mark.parametrize("bones", [2, 4])
-def test_bones_stretch_so_that_the_tip_arrives(bones: int) -> None:
+def test_bones_stretch_until_the_tip_arrives(bones: int) -> None:
     rng = random.Random(8)
     ob, target = random_rig(rng, bones)
     tip = f"b{bones - 1}"
@@ -183,7 +183,7 @@ def test_non_uniform_bone_scale_is_refined_until_the_tip_arrives() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_is_reported_is_where_the_tip_is_however_bones_are_scaled(addon: Addon, seed: int) -> None:
+def test_reported_error_matches_the_tip_however_bones_are_scaled(addon: Addon, seed: int) -> None:
     rng = random.Random(seed)
     ob, target = random_rig(rng, 4, flags=False)
     for name in ("b0", "b1", "b2"):
@@ -197,7 +197,7 @@ def test_what_is_reported_is_where_the_tip_is_however_bones_are_scaled(addon: Ad
         assert report.reached == (missed(ob, "b3", target) <= 1e-4)
 
 
-def test_bones_without_length_follow_and_do_not_hinder() -> None:
+def test_bones_of_zero_length_follow_and_do_no_harm() -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, 0), (0, -0.1, 1)], ["upper"])
     rigs.add_bones(ob, [(0, -0.1, 1), (0, -0.1, 1.2)], ["helper"], parent="upper")
@@ -212,7 +212,7 @@ def test_bones_without_length_follow_and_do_not_hinder() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_chains_that_hang_on_chains_are_solved_after_them(seed: int) -> None:
+def test_chains_attached_to_chains_are_solved_after_them(seed: int) -> None:
     rng = random.Random(seed)
     ob, spine_target = random_rig(rng, 3)
     rigs.add_bones(ob, [(0, 0, 3.0), (0.3, 0, 3.0)], ["clavicle"], parent="b2", connect=False)
@@ -236,7 +236,7 @@ def test_chains_that_hang_on_chains_are_solved_after_them(seed: int) -> None:
 
 @pytest.mark.parametrize("why", ["no influence", "no solution"])
 @pytest.mark.parametrize("mode", MODES)
-def test_what_is_not_blended_keeps_its_channels_to_the_bit(mode: str, why: str) -> None:
+def test_channels_stay_exact_when_nothing_is_blended(mode: str, why: str) -> None:
     ob, target = rigs.arm()
     for bone in ob.pose.bones:
         bone.rotation_mode = mode
@@ -253,7 +253,7 @@ def test_what_is_not_blended_keeps_its_channels_to_the_bit(mode: str, why: str) 
 
 
 @pytest.mark.parametrize(("policy", "field"), [("PUSH_ROOT", "location"), ("STRETCH", "scale")])
-def test_what_is_driven_is_left_to_its_driver_and_the_miss_is_told(addon: Addon, policy: str, field: str) -> None:
+def test_driven_channels_are_left_to_their_driver_and_a_miss_is_reported(addon: Addon, policy: str, field: str) -> None:
     reports = addon.module("live.reports")
     ob, target = random_rig(random.Random(9), 2)
     rigs.chain(ob, "b1", target, 2, out_of_reach=policy, push_limit=5.0)
@@ -272,7 +272,7 @@ def test_what_is_driven_is_left_to_its_driver_and_the_miss_is_told(addon: Addon,
 
 
 @pytest.mark.parametrize("seed", [0, 1, 4, 6, 10, 29, 50])
-def test_a_root_that_is_scaled_flat_does_not_multiply_rounding(seed: int) -> None:
+def test_a_root_scaled_flat_does_not_amplify_rounding(seed: int) -> None:
     rng = np.random.default_rng(seed)
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, 0), (0.6, -0.9, 0.0), (-0.5, -0.8, 0.8)], ["upper", "lower"])
@@ -296,8 +296,8 @@ def test_a_root_that_is_scaled_flat_does_not_multiply_rounding(seed: int) -> Non
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_bones_that_are_as_good_as_rigid_miss_nothing(addon: Addon, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    """There it is not looked at whether the written pose is the solved one: that would find nothing."""
+def test_nearly_rigid_bones_miss_nothing(addon: Addon, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """For such bones the written pose is not compared with the solution: the comparison would find nothing."""
     rng = random.Random(seed)
     ob, target = random_rig(rng, 3, flags=False)
     for bone in ob.pose.bones:
@@ -308,7 +308,7 @@ def test_bones_that_are_as_good_as_rigid_miss_nothing(addon: Addon, monkeypatch:
     depsgraph = bpy.context.evaluated_depsgraph_get()
     plan = addon.module("rig.plan.plan").Plan.of(ob, depsgraph)
     waves, frame = addon.module("rig.write.waves"), addon.module("rig.read.sample").sample(ob, plan, depsgraph)
-    if seed % 3 == 1:  # a rest matrix that is farther from a rotation than rounding
+    if seed % 3 == 1:  # a rest matrix farther from a rotation than rounding explains
         rest = plan.skeleton.offsets[plan.skeleton.names.index("b1")]
         rest[:3, 0] += 4e-6 * rest[:3, 1]
     limbs = waves.fk_limbs(ob, plan, frame, plan.waves[0])

@@ -1,4 +1,4 @@
-"""The side to which chains bend is found when they are set up, and stored with them."""
+"""The bend side of a chain is found when the chain is set up, and stored with it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 FRONT = Vector((0.0, -1.0, 0.0))
 LYING = Matrix.Rotation(math.radians(-90.0), 4, "X") @ Matrix.Rotation(math.radians(37.0), 4, "Z")
-"""As importers that leave Y up make armatures, and turned besides."""
+"""Armatures as importers make them that keep Y up, and rotated as well."""
 
 
 def side_at_rest(ob: bpy.types.Object, chain: list[str]) -> Vector:
-    """The stored side of a chain in armature space at rest."""
+    """Return the stored side of a chain, in armature space at rest."""
     root = ob.data.bones[chain[0]]
     turn: Matrix = root.matrix_local.to_3x3()
     return turn @ Vector(ob.pose.bones[chain[-1]].ik_addon.bend_side)
@@ -42,12 +42,12 @@ def roll_bones(ob: bpy.types.Object, roll: float) -> None:
     bpy.ops.object.mode_set(mode="OBJECT")
 
 
-# ---- from the anatomy
+# ---- found from the anatomy
 
 
 @pytest.mark.parametrize("turn", [Matrix.Identity(4), LYING], ids=["upright", "lying"])
 @pytest.mark.parametrize("name", [name for name in RIGS if name != "bird"])
-def test_straight_limbs_bend_as_bodies_do_whatever_the_roll(name: str, turn: Matrix) -> None:
+def test_straight_limbs_bend_as_bodies_do_whatever_their_roll(name: str, turn: Matrix) -> None:
     ob = rigs_named.build(RIGS[name], is_straight=True, turn=turn)
     roll_bones(ob, math.radians(sum(map(ord, name)) % 360))
     limbs = (
@@ -68,7 +68,7 @@ def test_straight_limbs_bend_as_bodies_do_whatever_the_roll(name: str, turn: Mat
         assert abs(side.dot(line.normalized())) < 1e-4
 
 
-def test_the_elbows_of_arms_that_point_to_the_front_go_down() -> None:
+def test_elbows_of_arms_that_point_forward_go_down() -> None:
     places = {"elbow": (0.17, -0.24, 1.42), "wrist": (0.17, -0.49, 1.42), "knuckle": (0.17, -0.57, 1.42)}
     zombie = rigs_named.NamedRig(RIGS["SMPL"].sides, RIGS["SMPL"].bones, RIGS["SMPL"].chains, places)
     ob = rigs_named.build(zombie)
@@ -82,17 +82,17 @@ def test_fingers_bend_towards_the_palm(side: str) -> None:
     manny = RIGS["Manny"]
     ob = rigs_named.build(rigs_named.NamedRig(manny.sides, manny.bones, manny.chains, places))
     add(ob, f"index_02_{side}")
-    # Palms of a T-pose face down, so that knuckles go up.
+    # In a T-pose palms face down, so knuckles go up.
     assert side_at_rest(ob, [f"index_01_{side}", f"index_03_{side}"]).z > 0.9
 
 
 BACK = {"spine1": (0.0, 0.0, 1.05), "spine2": (0.0, 0.0, 1.15), "neck2": (0.0, -0.005, 1.52)}
-"""A spine that is straight."""
+"""A straight spine."""
 
 
 @pytest.mark.parametrize("roll", [0, 100, 250])
 @pytest.mark.parametrize("name", ["Manny", "Mixamo"])
-def test_a_straight_spine_bends_forward_whatever_the_roll(name: str, roll: int) -> None:
+def test_a_straight_spine_bends_forward_whatever_its_roll(name: str, roll: int) -> None:
     rig = RIGS[name]
     ob = rigs_named.build(rigs_named.NamedRig(rig.sides, rig.bones, rig.chains, {**rig.places, **BACK}))
     roll_bones(ob, math.radians(roll))
@@ -113,8 +113,8 @@ def test_a_straight_spine_bends_forward_whatever_the_roll(name: str, roll: int) 
 
 @pytest.mark.parametrize("angle", [-25.0, -1.0, 1.0, 25.0])
 @pytest.mark.parametrize("names", ["a b c d e", "neck head"])
-def test_what_bends_to_all_sides_bends_as_it_is_posed(names: str, angle: float) -> None:
-    """Backward as well: its side is for straight poses alone."""
+def test_a_spine_bends_to_the_side_it_is_posed(names: str, angle: float) -> None:
+    """Even backward: the stored side is only for straight poses."""
     bones = names.split()
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.straight(len(bones)), bones)
@@ -142,11 +142,11 @@ def test_what_bends_to_all_sides_bends_as_it_is_posed(names: str, angle: float) 
     assert abs(off()) > abs(was)
 
 
-# ---- in which order
+# ---- priority of the sources
 
 
 def leg(bend: float, *, foot: bool = True) -> bpy.types.Object:
-    """A leg that is bent at rest, by degrees, to the front where that is positive; its roll says: to the right."""
+    """Return a leg bent at rest by degrees, forward if positive; its roll says that it bends to the right."""
     ob = rigs.armature()
     half = math.radians(bend / 2)
     knee = Vector((0.0, 0.0, 1.0)) + Vector((0.0, -math.sin(half), -math.cos(half)))
@@ -160,7 +160,7 @@ def leg(bend: float, *, foot: bool = True) -> bpy.types.Object:
 
 
 def key_knee(ob: bpy.types.Object, bone: str, degrees: dict[int, float]) -> None:
-    """Key a bend of the knee to the front."""
+    """Key a forward bend of the knee."""
     pose = ob.pose.bones[bone]
     axis = pose.bone.matrix_local.to_3x3().inverted() @ Vector((1.0, 0.0, 0.0))
     for frame, angle in degrees.items():
@@ -169,7 +169,7 @@ def key_knee(ob: bpy.types.Object, bone: str, degrees: dict[int, float]) -> None
 
 
 def found(ob: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> tuple[Vector, str]:
-    """The side of the chain on the second bone, and what it was found from."""
+    """Return the bend side of the chain on the second bone, and the source it was found from."""
     root, tip = ob.pose.bones[0], ob.pose.bones[1]
     if not tip.ik_addon.is_chain:
         add(ob, tip.name, tip=tip.name, chain_length=2)
@@ -179,19 +179,19 @@ def found(ob: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> tuple[Vect
     return side_at_rest(ob, [root.name, tip.name]), text.strip().rpartition(" from ")[2]
 
 
-def test_the_rest_pose_comes_first(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_rest_pose_has_priority(capfd: pytest.CaptureFixture[str]) -> None:
     side, evidence = found(leg(-30.0), capfd)
     assert evidence == "its rest pose"
     assert side.dot(FRONT) < -0.9, "even against the anatomy: a leg of an animal, say"
 
 
-def test_a_hyperextended_rest_pose_does_not_count(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_hyperextended_rest_pose_is_ignored(capfd: pytest.CaptureFixture[str]) -> None:
     side, evidence = found(leg(-4.0), capfd)
     assert evidence == "the anatomy of the character"
     assert side.dot(FRONT) > 0.9
 
 
-def test_then_the_current_pose_unless_it_is_hyperextended(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_current_pose_is_next_unless_it_is_hyperextended(capfd: pytest.CaptureFixture[str]) -> None:
     for angle, expected in ((30.0, 1.0), (-30.0, -1.0), (-8.0, 1.0)):
         ob = leg(0.0)
         key_knee(ob, "shin.L", {1: angle})
@@ -202,7 +202,7 @@ def test_then_the_current_pose_unless_it_is_hyperextended(capfd: pytest.CaptureF
         assert side.dot(FRONT) * expected > 0.9
 
 
-def test_then_the_frames_of_the_animation_that_are_bent(capfd: pytest.CaptureFixture[str]) -> None:
+def test_bent_frames_of_the_animation_are_next(capfd: pytest.CaptureFixture[str]) -> None:
     ob = leg(0.0, foot=False)
     key_knee(ob, "b", {1: 0.0, 10: -5.0, 15: -5.0, 20: 50.0, 30: 0.0})
     bpy.context.scene.frame_set(12)
@@ -211,7 +211,7 @@ def test_then_the_frames_of_the_animation_that_are_bent(capfd: pytest.CaptureFix
     assert side.dot(FRONT) > 0.99
 
 
-def test_then_the_limits(capfd: pytest.CaptureFixture[str]) -> None:
+def test_limits_are_next(capfd: pytest.CaptureFixture[str]) -> None:
     ob = leg(0.0)
     for bone in ob.pose.bones:
         axis = bone.bone.matrix_local.to_3x3().inverted() @ Vector((1.0, 0.0, 0.0))
@@ -223,7 +223,7 @@ def test_then_the_limits(capfd: pytest.CaptureFixture[str]) -> None:
     assert side.dot(FRONT) < -0.99, "a positive bend about X goes to the front"
 
 
-def test_then_the_anatomy_and_last_the_roll(capfd: pytest.CaptureFixture[str], addon: Addon) -> None:
+def test_the_anatomy_is_next_and_the_roll_is_last(capfd: pytest.CaptureFixture[str], addon: Addon) -> None:
     side, evidence = found(leg(0.0), capfd)
     assert evidence == "the anatomy of the character"
     assert side.dot(FRONT) > 0.99
@@ -236,7 +236,7 @@ def test_then_the_anatomy_and_last_the_roll(capfd: pytest.CaptureFixture[str], a
     assert bend_side.is_from_roll(ob, bones, np.array(bones[1].ik_addon.bend_side))
 
 
-def test_of_a_solved_pose_nothing_is_learnt(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_solved_pose_is_no_source(capfd: pytest.CaptureFixture[str]) -> None:
     ob = leg(0.0)
     add(ob, "shin.L", live=True)
     ob.pose.bones["shin.L"].ik_addon.bend_side = (0.0, 0.0, 0.0)
@@ -249,7 +249,7 @@ def test_of_a_solved_pose_nothing_is_learnt(capfd: pytest.CaptureFixture[str]) -
 # ---- flipped, mirrored, copied, converted, used by presets
 
 
-def test_flip_bend_turns_the_side_and_the_pole_round() -> None:
+def test_flip_bend_flips_the_side_and_the_pole() -> None:
     ob = leg(10.0)
     add(ob, "shin.L")
     before = side_at_rest(ob, ["thigh.L", "shin.L"])
@@ -263,7 +263,7 @@ def test_flip_bend_turns_the_side_and_the_pole_round() -> None:
     assert np.abs(rigs.position(pole) - place).max() < 1e-4
 
 
-def test_flip_bend_leaves_a_pole_of_the_user_and_says_so(capfd: pytest.CaptureFixture[str]) -> None:
+def test_flip_bend_leaves_the_users_pole_and_says_so(capfd: pytest.CaptureFixture[str]) -> None:
     ob = leg(10.0)
     add(ob, "shin.L", with_pole=False)
     pole = ob.pose.bones["shin.L"].ik_addon.pole = rigs.empty("Mine", (0, -2, 0))
@@ -285,7 +285,7 @@ def test_the_mirror_image_has_the_mirrored_side(name: str) -> None:
         assert (Vector((-here.x, here.y, here.z)) - there).length < 1e-5
 
 
-def test_a_copy_of_the_armature_keeps_it() -> None:
+def test_a_copy_of_the_armature_keeps_its_bend_sides() -> None:
     ob = leg(0.0)
     add(ob, "shin.L")
     copy = ob.copy()
@@ -293,7 +293,7 @@ def test_a_copy_of_the_armature_keeps_it() -> None:
     assert tuple(copy.pose.bones["shin.L"].ik_addon.bend_side) == tuple(ob.pose.bones["shin.L"].ik_addon.bend_side)
 
 
-def test_a_converted_constraint_bends_as_it_did() -> None:
+def test_a_converted_constraint_bends_as_before() -> None:
     ob = leg(20.0)
     constraint = ob.pose.bones["shin.L"].constraints.new("IK")
     constraint.chain_count, constraint.target = 2, rigs.empty("Target", (0, 0, -0.6))
@@ -311,7 +311,7 @@ def test_a_converted_constraint_bends_as_it_did() -> None:
 
 
 @pytest.mark.parametrize("roll", [0, 45, 90, 180, 270])
-def test_the_knee_preset_makes_a_hinge_that_bends_to_the_side(roll: int, addon: Addon) -> None:
+def test_the_knee_preset_makes_a_hinge_towards_the_bend_side(roll: int, addon: Addon) -> None:
     ob = leg(0.0)
     roll_bones(ob, math.radians(roll))
     add(ob, "shin.L")
@@ -339,7 +339,7 @@ def test_a_bend_side_that_is_no_number_is_an_error_on_the_chain(addon: Addon) ->
 @pytest.mark.parametrize("preset", [False, True], ids=["plain", "preset"])
 @pytest.mark.parametrize("pole", [False, True], ids=["no pole", "pole"])
 def test_a_hyperextended_knee_bends_forward_and_the_foot_stays(pole: bool, preset: bool, addon: Addon) -> None:
-    """FK goes through straight to 4 degrees behind it, on a target that is raised by little and by more."""
+    """FK goes through straight to 4 degrees of hyperextension, with a target raised by a little and by more."""
     ob = leg(0.0)
     key_knee(ob, "shin.L", {1: 12.0, 20: -4.0, 30: -4.0, 40: 3.0})
     add(ob, "shin.L", with_pole=pole)
@@ -367,7 +367,7 @@ def test_a_hyperextended_knee_bends_forward_and_the_foot_stays(pole: bool, prese
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_how_far_fk_is_hyperextended(live: bool, addon: Addon) -> None:
+def test_hyperextension_of_an_fk_pose(live: bool, addon: Addon) -> None:
     ob = leg(0.0)
     key_knee(ob, "shin.L", {1: 12.0, 20: -8.0})
     add(ob, "shin.L", live=live)

@@ -1,4 +1,4 @@
-"""Set Up Character: chains on a whole figure, which stays as it stands."""
+"""Set Up Character: chains on a whole figure, without moving it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["rigify"]
 PLACED = Matrix.LocRotScale((3.0, -2.0, 0.5), Euler((0.3, -0.2, 2.0)), (-0.8, 0.8, 0.8))
-"""Mirrored, scaled and turned."""
+"""Mirrored, scaled and rotated."""
 
 
 def chains(ob: bpy.types.Object) -> dict[str, list[str]]:
-    """The bones of each chain by its tip."""
+    """Return the bones of each chain by its tip."""
     found = {}
     for bone in ob.pose.bones:
         if bone.ik_addon.is_chain:
@@ -39,7 +39,7 @@ def chains(ob: bpy.types.Object) -> dict[str, list[str]]:
 
 
 def bend(ob: bpy.types.Object, row: list[str]) -> float:
-    """By how many degrees the joints of a chain bend altogether, as posed."""
+    """Return the sum of the angles in degrees by which a chain's joints bend, as posed."""
     bones = [rigs.evaluated(ob).pose.bones[name] for name in row]
     points = [*(bone.head for bone in bones), bones[-1].tail]
     steps = [b - a for a, b in pairwise(points) if (b - a).length > 1e-6]
@@ -47,12 +47,12 @@ def bend(ob: bpy.types.Object, row: list[str]) -> float:
 
 
 def places(ob: bpy.types.Object) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
-    """Head and tail (2, 3) of each bone in armature space, as evaluated."""
+    """Return the evaluated head and tail (2, 3) of each bone in armature space."""
     return dict(zip(ob.pose.bones.keys(), joints(ob), strict=True))
 
 
 def set_up(ob: bpy.types.Object, **options: Any) -> dict[str, list[str]]:
-    """Set up a character, and see that no joint moved: by 1e-6 of its limb, or 1e-4 where that is straight."""
+    """Set up a character; assert that no joint moved by more than 1e-6 of its limb, or 1e-4 if the limb is straight."""
     bpy.context.view_layer.objects.active = ob
     bpy.context.view_layer.update()
     before = places(ob)
@@ -60,7 +60,7 @@ def set_up(ob: bpy.types.Object, **options: Any) -> dict[str, list[str]]:
     after, found = places(ob), chains(ob)
     moved = {name: float(np.abs(after[name] - place).max()) for name, place in before.items()}
     corners = [(ob.matrix_world @ Vector(place.tolist())).length for ends in before.values() for place in ends]
-    # Places in world space are stored in single precision, and targets of the trunk go through those of two bones.
+    # World places are stored in single precision, and the trunk's targets are computed from those of two bones.
     coarse = 8.0 * np.finfo(np.float32).eps * max(corners) / ob.matrix_world.median_scale
     for row in found.values():
         length = sum(float(np.linalg.norm(before[name][1] - before[name][0])) for name in row)
@@ -94,7 +94,7 @@ def test_all_limbs_get_chains_and_nothing_moves(addon: Addon, name: str, is_stra
 
 @pytest.fixture
 def walker() -> bpy.types.Object:
-    """The walker of a recording."""
+    """Return the walker of a recording."""
     if not WALK.is_file():
         pytest.skip(f"needs the recorded walk, which is not part of the project, as {WALK.name} in ../shared/data")
     addon_utils().enable("io_anim_bvh")
@@ -104,7 +104,7 @@ def walker() -> bpy.types.Object:
 
 
 @pytest.mark.parametrize("frame", [1, 37, 120, 311, 480])
-def test_a_recorded_pose_stays(walker: bpy.types.Object, frame: int, addon: Addon) -> None:
+def test_a_recorded_pose_does_not_move(walker: bpy.types.Object, frame: int, addon: Addon) -> None:
     bpy.context.scene.frame_set(frame)
     assert len(set_up(walker)) == 6
     remarks = addon.module("setup.character").last(walker).remarks
@@ -113,7 +113,7 @@ def test_a_recorded_pose_stays(walker: bpy.types.Object, frame: int, addon: Addo
 
 @pytest.mark.usefixtures("rigify")
 @pytest.mark.parametrize("kind", ["human", "horse", "cat", "wolf", "bird"])
-def test_rigifys_metarigs(kind: str) -> None:
+def test_rigifys_metarigs_can_be_set_up(kind: str) -> None:
     ob = armature_of(kind)
     assert len(set_up(ob)) == 6
     limited = any(bone.use_ik_limit_x or bone.use_ik_limit_z for bone in ob.pose.bones)
@@ -132,7 +132,7 @@ def test_a_raised_foot_bends_the_knee_forward() -> None:
 
 
 @pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
-def test_the_trunk_goes_with_the_hips_and_hands_and_feet_stay(controls: str, addon: Addon) -> None:
+def test_the_trunk_follows_the_hips_and_hands_and_feet_stay(controls: str, addon: Addon) -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
     ob.matrix_world = PLACED
     for side, sign in (("Left", -1.0), ("Right", 1.0)):
@@ -151,7 +151,7 @@ def test_the_trunk_goes_with_the_hips_and_hands_and_feet_stay(controls: str, add
     assert all(reports.get(ob, tip).reached for tip in chains(ob))
 
 
-def test_a_figure_that_has_control_bones_gets_the_rest() -> None:
+def test_a_figure_with_control_bones_gets_the_missing_chains() -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
     set_up(ob, controls="BONES", regions={"LEG"})
     assert len(set_up(ob, controls="BONES")) == 6
@@ -167,10 +167,10 @@ def test_works_in_pose_mode_without_an_active_bone() -> None:
     assert ob.mode == "POSE"
 
 
-# ---- what is there stays
+# ---- existing chains and settings stay
 
 
-def test_a_second_press_changes_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_second_run_changes_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     ob = rigs_named.build(RIGS["Daz"])
     set_up(ob)
     before = snapshot()
@@ -179,7 +179,7 @@ def test_a_second_press_changes_nothing(capfd: pytest.CaptureFixture[str]) -> No
     assert snapshot() == before
 
 
-def test_a_chain_that_exists_is_left_alone(capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_existing_chain_is_left_alone(capfd: pytest.CaptureFixture[str]) -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
     own = rigs.chain(ob, "mixamorig:LeftFoot", rigs.empty("Own"), 3)
     text = said(capfd, bpy.ops.ik_addon.character_setup)
@@ -190,7 +190,7 @@ def test_a_chain_that_exists_is_left_alone(capfd: pytest.CaptureFixture[str]) ->
     assert own.ik_addon.target.name == "Own"
 
 
-def test_limbs_with_constraints_are_left_to_convert(capfd: pytest.CaptureFixture[str]) -> None:
+def test_limbs_with_constraints_are_left_for_conversion(capfd: pytest.CaptureFixture[str]) -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
     constraint: Any = ob.pose.bones["mixamorig:LeftLeg"].constraints.new("IK")
     constraint.target, constraint.chain_count = rigs.empty("T", (0.1, 0.0, 0.1)), 2
@@ -206,7 +206,7 @@ def test_limbs_with_constraints_are_left_to_convert(capfd: pytest.CaptureFixture
     ]
 
 
-def test_limits_of_bones_stay() -> None:
+def test_limits_of_bones_are_kept() -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
     knee = ob.pose.bones["mixamorig:LeftLeg"]
     knee.use_ik_limit_x, knee.ik_max_x = True, 1.0
@@ -217,7 +217,7 @@ def test_limits_of_bones_stay() -> None:
     assert other.lock_ik_y or other.lock_ik_z or other.use_ik_limit_x
 
 
-def test_a_pose_outside_of_human_limits_stays(capfd: pytest.CaptureFixture[str], addon: Addon) -> None:
+def test_a_pose_outside_human_limits_is_kept(capfd: pytest.CaptureFixture[str], addon: Addon) -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
     knee, spine = (ob.pose.bones[f"mixamorig:{name}"] for name in ("LeftLeg", "Spine1"))
     held = joints(ob)
@@ -234,7 +234,7 @@ def test_a_pose_outside_of_human_limits_stays(capfd: pytest.CaptureFixture[str],
     assert remarks == addon.module("ui.panels.character").remarks_on(ob)
 
 
-def test_says_where_a_pose_is_bent_to_the_wrong_side(addon: Addon) -> None:
+def test_warns_about_a_pose_bent_to_the_wrong_side(addon: Addon) -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
     ob.pose.bones["mixamorig:LeftForeArm"].rotation_quaternion = Euler((1.6, 0.0, 0.0)).to_quaternion()
     bpy.context.view_layer.update()
@@ -259,7 +259,7 @@ def test_only_the_chosen_parts_are_set_up() -> None:
     assert rigs.held(ob) == []
 
 
-def test_what_was_not_found_is_said_and_shown_while_the_chains_are_there(
+def test_missing_parts_are_reported_and_shown_while_the_chains_exist(
     capfd: pytest.CaptureFixture[str], addon: Addon
 ) -> None:
     panel = addon.module("ui.panels.character")
@@ -274,14 +274,14 @@ def test_what_was_not_found_is_said_and_shown_while_the_chains_are_there(
     assert not panel.VIEW3D_PT_ik_addon_character.poll(bpy.context)
 
 
-def test_a_figure_of_which_nothing_is_found_is_refused() -> None:
+def test_a_figure_without_known_parts_is_refused() -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(3), ["a", "b", "c"])
     with refused("No chain was added.*not found.*arms, legs, spine, head"):
         bpy.ops.ik_addon.character_setup()
 
 
-def test_it_is_one_step_of_undo() -> None:
+def test_setting_up_is_one_undo_step() -> None:
     rigs_named.build(RIGS["Mixamo"])
     start = snapshot()
     bpy.ops.ed.undo_push(message="start")
@@ -292,7 +292,7 @@ def test_it_is_one_step_of_undo() -> None:
     assert snapshot() == start
 
 
-def test_an_override_gets_chains(tmp_path: Path) -> None:
+def test_a_library_override_gets_chains(tmp_path: Path) -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
     ob.name = "Hero"
     path = tmp_path / "hero.blend"

@@ -22,7 +22,7 @@ FEET = ("foot.L", "foot.R")
 
 
 def body(matrix: Matrix | None = None) -> bpy.types.Object:
-    """Hips with two legs and feet that stand on the ground."""
+    """Return hips with two legs and feet that stand on the ground."""
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, 1.0), (0, 0, 1.2)], ["hips"])
     for side, x in (("L", 0.1), ("R", -0.1)):
@@ -55,7 +55,7 @@ def key_walk(ob: bpy.types.Object) -> None:
 
 
 @pytest.mark.parametrize("name", RIGS)
-def test_hips_sink_and_turn_and_hands_and_feet_stay(addon: Addon, name: str) -> None:
+def test_hands_and_feet_stay_when_hips_sink_and_turn(addon: Addon, name: str) -> None:
     ob = rigs_named.build(RIGS[name])
     ob.matrix_world = Matrix.LocRotScale((1, 2, 0.5), Euler((0.2, 0.1, 1.0)), (1.5, 1.5, 1.5))
     bpy.context.view_layer.update()
@@ -84,14 +84,14 @@ def test_hips_sink_and_turn_and_hands_and_feet_stay(addon: Addon, name: str) -> 
         for tip, end, length, was in ends:
             now = world(ob, end)
             assert turn_between(now, was) < TURN, end
-            if addon.module("live.reports").get(ob, tip).reached:  # arms that are stretched out can't follow
+            if addon.module("live.reports").get(ob, tip).reached:  # stretched arms can't follow
                 assert (now.translation - was.translation).length < PLACE * length, end
                 steady += 1
     assert steady >= 8, "both feet, each time"
 
 
 @pytest.mark.parametrize("button", ["Snap Range", "Snap Target to Pose"])
-def test_a_hand_or_foot_that_is_animated_waits_for_a_snapped_range(
+def test_an_animated_hand_or_foot_waits_for_a_snapped_range(
     button: str, addon: Addon, capfd: pytest.CaptureFixture[str]
 ) -> None:
     ob = body()
@@ -120,7 +120,7 @@ def test_a_hand_or_foot_that_is_animated_waits_for_a_snapped_range(
     assert np.abs(poses(ob)[foot] - fk[9][foot]).max() < 2e-5
 
 
-def test_a_foot_that_was_turned_off_stays_off_when_its_target_is_snapped_again() -> None:
+def test_a_foot_that_was_switched_off_stays_off_after_snapping_again() -> None:
     ob = body()
     key_walk(ob)
     bpy.ops.ik_addon.chain_add()
@@ -133,7 +133,7 @@ def test_a_foot_that_was_turned_off_stays_off_when_its_target_is_snapped_again()
     assert not chain.use_end_rotation
 
 
-def test_a_foot_that_is_not_found_can_be_chosen() -> None:
+def test_a_foot_that_was_not_found_can_be_chosen() -> None:
     ob = body()
     bpy.ops.ik_addon.chain_add()
     chain = ob.pose.bones["shin.L"].ik_addon
@@ -153,7 +153,7 @@ def test_a_foot_that_is_not_found_can_be_chosen() -> None:
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_a_foot_apart_from_its_shin_is_added_without_a_jump(live: bool) -> None:
+def test_a_foot_detached_from_its_shin_is_added_without_a_jump(live: bool) -> None:
     ob = body()
     bpy.ops.object.mode_set(mode="EDIT")
     foot = ob.data.edit_bones["foot.L"]
@@ -180,7 +180,7 @@ def test_a_foot_apart_from_its_shin_is_added_without_a_jump(live: bool) -> None:
     assert np.linalg.norm(rigs.position(chain.target) - rigs.head(ob, "foot.L")) < 1e-5
 
 
-def test_remove_chain_gives_the_foot_back() -> None:
+def test_remove_chain_releases_the_foot() -> None:
     ob = body()
     before = rigs.channels(ob)
     bpy.ops.ik_addon.chain_add(live=True)
@@ -192,12 +192,12 @@ def test_remove_chain_gives_the_foot_back() -> None:
     assert ob.pose.bones["shin.L"].ik_addon.end_bone == ""
 
 
-# ---- chains whose tip takes the orientation
+# ---- chains whose tip takes the target's orientation
 
 
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.parametrize("pole", ["none", "made", "own"])
-def test_a_chain_of_three_with_rotation_keeps_its_knee_in_front(pole: str, live: bool) -> None:
+def test_a_three_bone_chain_with_rotation_keeps_its_knee_in_front(pole: str, live: bool) -> None:
     ob = body()
     activate(ob, "foot.L")
     bpy.ops.ik_addon.chain_add(tip="foot.L", chain_length=3, with_pole=pole == "made", live=live)
@@ -224,7 +224,7 @@ def test_a_chain_of_three_with_rotation_keeps_its_knee_in_front(pole: str, live:
 
 
 @pytest.mark.parametrize("frames", ["PRESENT", "SCENE"])
-def test_snapping_a_chain_of_three_with_rotation_moves_nothing(frames: str) -> None:
+def test_snapping_a_three_bone_chain_with_rotation_moves_nothing(frames: str) -> None:
     ob = body()
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 3
     activate(ob, "foot.L")
@@ -240,7 +240,7 @@ def test_snapping_a_chain_of_three_with_rotation_moves_nothing(frames: str) -> N
     assert np.abs(poses(ob) - before).max() < 1e-5
 
 
-def test_switching_rotation_back_and_forth_keeps_a_side_that_was_flipped() -> None:
+def test_toggling_rotation_keeps_a_flipped_side() -> None:
     ob = body()
     activate(ob, "foot.L")
     bpy.ops.ik_addon.chain_add(tip="foot.L", chain_length=3, with_pole=False)
@@ -259,7 +259,7 @@ def test_switching_rotation_back_and_forth_keeps_a_side_that_was_flipped() -> No
 
 
 @pytest.mark.parametrize("scale", [(1.0, 1.0, 1.0), (-2.0, 2.0, 2.0), (0.5, 2.0, 1.3)])
-def test_snapping_turns_the_target_for_the_foot(scale: tuple[float, float, float]) -> None:
+def test_snapping_rotates_the_target_to_match_the_foot(scale: tuple[float, float, float]) -> None:
     ob = body(Matrix.LocRotScale((1, 2, 3), Euler((0.4, -0.3, 0.9)), scale))
     bpy.ops.ik_addon.chain_add()
     for name in ("thigh.L", "foot.L"):
@@ -328,7 +328,7 @@ def test_the_mirrored_foot_is_the_mirror_image(target: str) -> None:
     assert turn_between(left, rest[0]) > 0.3
 
 
-def test_a_foot_without_an_image_is_named() -> None:
+def test_a_foot_without_a_counterpart_is_named() -> None:
     ob = body()
     bpy.ops.ik_addon.chain_add()
     bpy.ops.object.mode_set(mode="EDIT")
@@ -342,7 +342,7 @@ def test_a_foot_without_an_image_is_named() -> None:
 
 
 def constrained(influence: float = 1.0) -> tuple[bpy.types.Object, Any]:
-    """A leg with Blender's IK, and a foot that copies the rotation of the same control bone."""
+    """Return a leg with Blender's IK, and a foot that copies the rotation of the same control bone."""
     ob = body()
     rigs.add_bones(ob, [(0.1, 0, 0.1), (0.12, -0.15, 0.02)], ["control.L"])
     control = ob.pose.bones["control.L"]
@@ -356,7 +356,7 @@ def constrained(influence: float = 1.0) -> tuple[bpy.types.Object, Any]:
     return ob, copy
 
 
-def test_copy_rotation_on_the_foot_becomes_end_rotation_and_back() -> None:
+def test_copy_rotation_on_the_foot_becomes_end_rotation_and_converts_back() -> None:
     ob, copy = constrained()
     before = world(ob, "foot.L")
     assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
@@ -373,7 +373,7 @@ def test_copy_rotation_on_the_foot_becomes_end_rotation_and_back() -> None:
     assert turn_between(world(ob, "foot.L"), ours) < math.radians(0.1)
 
 
-def test_so_does_one_on_a_foot_below_a_mechanism_bone() -> None:
+def test_copy_rotation_on_a_foot_below_a_mechanism_bone_is_converted_too() -> None:
     ob, copy = constrained()
     bpy.ops.object.mode_set(mode="EDIT")
     bones = ob.data.edit_bones
@@ -391,7 +391,7 @@ def test_so_does_one_on_a_foot_below_a_mechanism_bone() -> None:
 
 
 @pytest.mark.parametrize("hindrance", ["influence", "axis", "target", "space", "apart"])
-def test_a_copy_that_is_no_end_rotation_stays(hindrance: str) -> None:
+def test_a_copy_rotation_unlike_end_rotation_stays(hindrance: str) -> None:
     ob, copy = constrained()
     if hindrance == "influence":
         copy.influence = 0.5
@@ -412,18 +412,18 @@ def test_a_copy_that_is_no_end_rotation_stays(hindrance: str) -> None:
     assert not ob.pose.bones["shin.L"].ik_addon.use_end_rotation
 
 
-# ---- what is said of orientations that limits don't allow
+# ---- remarks about orientations that limits don't allow
 
 
 @pytest.mark.parametrize("matrix", [Matrix.Identity(4), Matrix.LocRotScale((1, 2, 0), Euler((0.2, 0, 1)), (-2, 2, 2))])
 @pytest.mark.parametrize("by", ["End Rotation", "Rotation"])
-def test_a_foot_that_limits_keep_from_turning_is_said_to(by: str, matrix: Matrix, addon: Addon) -> None:
+def test_a_foot_kept_from_turning_by_limits_gets_a_remark(by: str, matrix: Matrix, addon: Addon) -> None:
     ob = body(matrix)
     options = {} if by == "End Rotation" else {"tip": "foot.L", "chain_length": 3}
     bpy.ops.ik_addon.chain_add(with_pole=False, live=True, **options)
     tip = next(bone for bone in ob.pose.bones if bone.ik_addon.is_chain)
     tip.ik_addon.use_rotation = by == "Rotation"
-    if by == "Rotation":  # as it stands, the target has the axes of the foot
+    if by == "Rotation":  # the target already has the foot's axes
         foot = rigs.evaluated(ob).pose.bones["foot.L"].matrix
         tip.ik_addon.target.rotation_euler = (
             addon.module("rig.read.orientation").target_rotation(ob.matrix_world, foot, Quaternion()).to_euler()

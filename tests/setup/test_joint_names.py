@@ -1,4 +1,4 @@
-"""Limits are called by what they do: a knee bends, a thigh goes forward and outward, a tail goes up."""
+"""Limits are named for what they do: a knee bends, a thigh moves forward and outward, a tail moves up."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def names(addon: Addon, bone: bpy.types.PoseBone) -> dict[str, str]:
 
 
 def moved(addon: Addon, bone: bpy.types.PoseBone, direction: str) -> Any:
-    """Where the tail of a bone goes when it turns in a direction."""
+    """Return the place of a bone's tail after the bone has turned in a direction."""
     axis, sign = addon.module("setup.joint_names").DIRECTIONS[direction]
     before = rigs.tail(bone.id_data, bone.name)
     bone.rotation_mode = "QUATERNION"
@@ -56,7 +56,7 @@ def moved(addon: Addon, bone: bpy.types.PoseBone, direction: str) -> Any:
     ("points", "bones", "bends_to"),
     [(LEG, ["thigh", "shin", "foot"], (1, 1.0)), (ARM, ["upper_arm", "forearm", "hand"], (1, -1.0))],
 )
-def test_hinges_bend_and_roots_go_where_they_are_said_to_go(
+def test_hinges_and_roots_move_in_the_named_direction(
     addon: Addon, points: Points, bones: list[str], bends_to: tuple[int, float], roll: float, mirrored: bool
 ) -> None:
     ob = limb(points, bones, roll, mirrored)
@@ -79,7 +79,7 @@ def test_hinges_bend_and_roots_go_where_they_are_said_to_go(
         assert moved(addon, root, key)[axis] * sign > 0.02, (key, found[key])
 
 
-def test_a_tail_goes_up_and_to_the_sides(addon: Addon) -> None:
+def test_a_tail_moves_up_and_to_the_sides(addon: Addon) -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, [(0.0, 0.2 * i, 1.0) for i in range(5)], [f"tail.{i}" for i in range(4)])
     found = names(addon, ob.pose.bones["tail.1"])
@@ -88,7 +88,7 @@ def test_a_tail_goes_up_and_to_the_sides(addon: Addon) -> None:
     assert (found["TWIST_MAX"], found["TWIST_MIN"]) == ("Twist", "Twist Back")
 
 
-def test_every_direction_has_a_name_of_its_own_however_a_bone_lies(addon: Addon) -> None:
+def test_every_direction_has_a_distinct_name_however_a_bone_lies(addon: Addon) -> None:
     rng = np.random.default_rng(4)
     for _ in range(20):
         ob = rigs.armature()

@@ -1,4 +1,4 @@
-"""The mirror image of a chain: its pose, its limits, what it follows, and what stands in the way."""
+"""Mirroring a chain: its pose, its limits, what it follows, and what prevents it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLACED = Matrix.LocRotScale((3.0, -2.0, 1.0), Euler((0.4, -1.1, 2.0)), (1.5, 1.5
 
 
 def symmetrical(seed: int, count: int = 2) -> bpy.types.Object:
-    """A rig with a limb of any shape and roll, and its mirror image, made by Blender's Symmetrize."""
+    """Return a rig with a limb of random shape and roll, and its mirror image, made by Blender's Symmetrize."""
     random = np.random.default_rng(seed)
     ob = rigs.armature()
     steps = random.normal((0.3, 0.0, -0.3), 0.25, (count, 3))
@@ -45,7 +45,7 @@ def roll(ob: bpy.types.Object, bone: str, angle: float) -> None:
 
 
 def limit(ob: bpy.types.Object, seed: int) -> None:
-    """Give the bones of the left side limits, other ones to each side."""
+    """Limit the bones of the left side, with different angles in each direction."""
     random = np.random.default_rng(seed)
     for bone in ob.pose.bones:
         for axis in "xyz" if bone.name.endswith(".L") else "":
@@ -55,7 +55,7 @@ def limit(ob: bpy.types.Object, seed: int) -> None:
 
 
 def turns(ob: bpy.types.Object, names: list[str]) -> NDArray[np.float64]:
-    """How bones (n, 3, 3) are turned against their rest, in armature space."""
+    """Return the rotations (n, 3, 3) of bones from rest, in armature space."""
     bones = rigs.evaluated(ob).pose.bones
     return np.array(
         [np.array((bones[n].matrix @ bones[n].bone.matrix_local.inverted()).to_3x3().normalized()) for n in names]
@@ -63,7 +63,7 @@ def turns(ob: bpy.types.Object, names: list[str]) -> NDArray[np.float64]:
 
 
 def heads(ob: bpy.types.Object, names: list[str]) -> NDArray[np.float64]:
-    """Heads and tails (n, 2, 3) of bones in armature space."""
+    """Return the heads and tails (n, 2, 3) of bones in armature space."""
     bones = rigs.evaluated(ob).pose.bones
     return np.array([(bones[name].head, bones[name].tail) for name in names])
 
@@ -80,7 +80,7 @@ def length(ob: bpy.types.Object, bones: list[str]) -> float:
 
 
 def place(ob: bpy.types.Object, target: bpy.types.Object, matrix: Matrix) -> None:
-    """Put a target somewhere in the space of an armature."""
+    """Move a target to a matrix in armature space."""
     target.matrix_world = ob.matrix_world @ matrix
 
 
@@ -94,7 +94,7 @@ def left_bones(ob: bpy.types.Object) -> list[str]:
 
 
 def move_goals_and_compare(ob: bpy.types.Object, tip: str, seed: int, reach: float) -> None:
-    """Mirrored places of targets and poles must give mirrored poses."""
+    """Assert that mirrored places of targets and poles give mirrored poses."""
     random = np.random.default_rng(seed)
     left, right = (ob.pose.bones[name].ik_addon for name in (tip, bpy.utils.flip_name(tip)))
     chain = [ob.pose.bones[tip], *ob.pose.bones[tip].parent_recursive][: left.chain_length]
@@ -116,19 +116,19 @@ def move_goals_and_compare(ob: bpy.types.Object, tip: str, seed: int, reach: flo
 
 @pytest.fixture
 def metarig() -> Iterator[bpy.types.Object | None]:
-    """Blender's human metarig."""
+    """Return Blender's human metarig."""
     addon_utils: Any = importlib.import_module("addon_utils")
     addon_utils.enable("rigify", default_set=True)
     bpy.ops.object.armature_human_metarig_add()
     yield bpy.context.object
     addon_utils.disable("rigify", default_set=True)
-    # Rigify of 5.2 leaves its handlers behind, which fail on the files of later tests.
+    # Rigify of 5.2 leaves its handlers behind, and they fail on the files of later tests.
     for handler in [h for h in bpy.app.handlers.load_post if h.__module__.startswith("rigify")]:
         bpy.app.handlers.load_post.remove(handler)
 
 
 @pytest.mark.parametrize(("tip", "count"), [("forearm.L", 2), ("hand.L", 3), ("shin.L", 2), ("foot.L", 3)])
-def test_metarig_is_posed_as_its_mirror_image(metarig: Any, tip: str, count: int) -> None:
+def test_metarig_poses_are_mirrored(metarig: Any, tip: str, count: int) -> None:
     activate(metarig, tip)
     metarig.matrix_world = PLACED
     bpy.ops.ik_addon.chain_add(chain_length=count)
@@ -141,7 +141,7 @@ def test_metarig_is_posed_as_its_mirror_image(metarig: Any, tip: str, count: int
 
 @pytest.mark.parametrize("count", [2, 4])
 @pytest.mark.parametrize("seed", range(5))
-def test_any_rig_is_posed_as_its_mirror_image(seed: int, count: int) -> None:
+def test_poses_of_any_rig_are_mirrored(seed: int, count: int) -> None:
     ob = symmetrical(seed, count)
     ob.matrix_world = PLACED
     random = np.random.default_rng(seed)
@@ -159,7 +159,7 @@ def test_any_rig_is_posed_as_its_mirror_image(seed: int, count: int) -> None:
 
 @pytest.mark.parametrize("angle", [0.0, 0.5 * math.pi, math.pi, -0.5 * math.pi])
 @pytest.mark.parametrize("seed", range(3))
-def test_limits_allow_the_mirror_image_of_what_they_allow_on_the_other_side(seed: int, angle: float) -> None:
+def test_mirrored_limits_allow_exactly_the_mirrored_poses(seed: int, angle: float) -> None:
     ob = symmetrical(seed)
     bones = left_bones(ob)
     for name in bones:
@@ -170,13 +170,13 @@ def test_limits_allow_the_mirror_image_of_what_they_allow_on_the_other_side(seed
     bpy.ops.ik_addon.mirror_chain()
     random = np.random.default_rng(seed)
     for _ in range(3):
-        # Far from where the limb can go, so that it stands at its limits.
+        # Far beyond the limb's reach, so that it is at its limits.
         place(ob, ob.pose.bones["bone1.L"].ik_addon.target, Matrix.Translation(random.uniform(-3.0, 3.0, 3)))
         ob.ik_addon.live = True
         bpy.context.view_layer.update()
         turned, tip = turns(ob, bones), heads(ob, bones)[-1, 1]
         ob.ik_addon.live = False
-        # What stands on its target and within its limits stays as it is.
+        # A limb that is on its target and within its limits does not change.
         for name, turn in zip(bones, turned, strict=True):
             image = ob.pose.bones[bpy.utils.flip_name(name)]
             wanted = Matrix(ACROSS @ turn @ ACROSS).to_4x4() @ image.bone.matrix_local
@@ -192,7 +192,7 @@ def test_limits_allow_the_mirror_image_of_what_they_allow_on_the_other_side(seed
         ob.ik_addon.live = False
 
 
-def test_limits_about_x_stay_and_the_others_change_sides() -> None:
+def test_limits_about_x_stay_and_the_others_are_mirrored() -> None:
     ob = symmetrical(0)
     limit(ob, 0)
     left, right = ob.pose.bones["bone0.L"], ob.pose.bones["bone0.R"]
@@ -207,7 +207,7 @@ def test_limits_about_x_stay_and_the_others_change_sides() -> None:
     assert right.ik_stretch == left.ik_stretch
 
 
-def test_says_where_limits_cannot_be_mirrored_exactly(capfd: pytest.CaptureFixture[str]) -> None:
+def test_says_which_limits_cannot_be_mirrored_exactly(capfd: pytest.CaptureFixture[str]) -> None:
     ob = symmetrical(0)
     roll(ob, "bone1.R", 0.6)
     bpy.ops.ik_addon.chain_add()
@@ -216,10 +216,10 @@ def test_says_where_limits_cannot_be_mirrored_exactly(capfd: pytest.CaptureFixtu
     assert "'bone1.R' is not rolled as the mirror image of 'bone1.L'" in report
 
 
-# ---- what it follows
+# ---- targets and poles
 
 
-def test_makes_a_target_and_a_pole_once() -> None:
+def test_makes_a_target_and_a_pole_only_once() -> None:
     ob = symmetrical(1)
     bpy.ops.ik_addon.chain_add()
     bpy.ops.ik_addon.mirror_chain()
@@ -231,7 +231,7 @@ def test_makes_a_target_and_a_pole_once() -> None:
     assert np.allclose(rigs.position(chain.target), place * (-1, 1, 1), atol=1e-6)
 
 
-def test_can_be_mirrored_back() -> None:
+def test_mirroring_can_be_reversed() -> None:
     ob = symmetrical(1)
     bpy.ops.ik_addon.chain_add()
     before = settings(ob.pose.bones["bone1.L"])
@@ -254,7 +254,7 @@ def test_leaves_an_object_of_the_user_alone() -> None:
     assert tuple(own.location) == (7, 7, 7)
 
 
-def test_copies_a_target_of_the_user_without_what_moves_it() -> None:
+def test_copies_the_users_target_without_its_animation_and_constraints() -> None:
     ob = symmetrical(1)
     own = rigs.empty("Hand.L", (0.9, 0.2, 0.4))
     own.constraints.new("COPY_LOCATION").target = rigs.empty("Elsewhere")
@@ -270,7 +270,7 @@ def test_copies_a_target_of_the_user_without_what_moves_it() -> None:
     assert np.allclose(rigs.position(copy), (-0.9, 0.2, 0.4), atol=1e-6)
 
 
-def test_target_that_hangs_on_a_bone_hangs_on_the_other_side() -> None:
+def test_a_target_attached_to_a_bone_is_attached_to_its_counterpart() -> None:
     ob = symmetrical(1)
     rigs.add_bones(ob, [(1, 0, 0), (1, 0, 1)], ["body.L"])
     rigs.add_bones(ob, [(-1, 0, 0), (-1, 0, 1)], ["body.R"])
@@ -285,7 +285,7 @@ def test_target_that_hangs_on_a_bone_hangs_on_the_other_side() -> None:
     assert np.allclose(rigs.position(copy), rigs.position(own) * (-1, 1, 1), atol=1e-6)
 
 
-def test_bones_are_exchanged_for_those_of_the_other_side() -> None:
+def test_goal_bones_are_replaced_by_their_counterparts() -> None:
     ob = symmetrical(1)
     for name, x in (("hand.L", 1), ("hand.R", -1), ("middle", 0)):
         rigs.add_bones(ob, [(x, 0, 0), (x, 0, 1)], [name])
@@ -297,7 +297,7 @@ def test_bones_are_exchanged_for_those_of_the_other_side() -> None:
     assert chain.pole_angle == pytest.approx(-0.3)
 
 
-def test_takes_over_all_other_settings() -> None:
+def test_copies_all_other_settings() -> None:
     ob = symmetrical(1)
     bpy.ops.ik_addon.chain_add()
     chain = ob.pose.bones["bone1.L"].ik_addon
@@ -308,7 +308,7 @@ def test_takes_over_all_other_settings() -> None:
     assert {k: v for k, v in left.items() if k not in own} == {k: v for k, v in right.items() if k not in own}
 
 
-# ---- what stands in the way
+# ---- refusals
 
 
 def rename(ob: bpy.types.Object, old: str, new: str) -> None:
@@ -323,7 +323,7 @@ def rename(ob: bpy.types.Object, old: str, new: str) -> None:
         (lambda ob: rename(ob, "bone0.R", "other"), "'other' is not the mirror image of 'bone0.L'"),
     ],
 )
-def test_refuses(spoil: Callable[[Any], Any], reason: str) -> None:
+def test_refuses_what_cannot_be_mirrored(spoil: Callable[[Any], Any], reason: str) -> None:
     ob = symmetrical(1)
     bpy.ops.ik_addon.chain_add()
     spoil(ob)
@@ -331,7 +331,7 @@ def test_refuses(spoil: Callable[[Any], Any], reason: str) -> None:
         bpy.ops.ik_addon.mirror_chain()
 
 
-def test_refuses_a_target_bone_without_a_mirror_image() -> None:
+def test_refuses_a_target_bone_without_a_counterpart() -> None:
     ob = symmetrical(1)
     rigs.add_bones(ob, [(1, 0, 0), (1, 0, 1)], ["hand.L"])
     activate(ob, "bone1.L")
@@ -347,7 +347,7 @@ def test_needs_a_chain() -> None:
     assert not ob.pose.bones["bone1.R"].ik_addon.is_chain
 
 
-def test_the_other_sides_fk_base_stays_its_own() -> None:
+def test_the_counterparts_fk_store_stays_its_own() -> None:
     ob = symmetrical(3)
     for side in "LR":
         target = rigs.empty(f"Goal {side}", (0.9 if side == "L" else -0.9, 0.2, 0.5))

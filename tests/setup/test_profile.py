@@ -1,4 +1,4 @@
-"""Presets of chains: what they do to the joints of a limb, and how they are kept and removed."""
+"""Presets of chains: what they do to a limb's joints, and how they are saved and removed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Limits = dict[str, tuple[float, float] | str]
 
 
 def file_of(name: str) -> Path:
-    find: Any = bpy.utils.preset_find  # the stubs know of no result
+    find: Any = bpy.utils.preset_find  # the stubs do not know its result
     path = find(name, "ik_addon")
     assert path is not None, name
     return Path(path)
@@ -32,7 +32,7 @@ def apply(name: str) -> None:
 
 
 def limits(bone: bpy.types.PoseBone) -> Limits:
-    """By axis: in degrees, or locked, or free."""
+    """Return the limits by axis: a range in degrees, locked, or free."""
     found: Limits = {}
     for axis in "xyz":
         low, high = (round(math.degrees(getattr(bone, f"ik_{end}_{axis}")), 1) + 0.0 for end in ("min", "max"))
@@ -42,7 +42,7 @@ def limits(bone: bpy.types.PoseBone) -> Limits:
 
 
 def limb(bend: float, roll: float = 0.0, side: float = 1.0) -> bpy.types.Object:
-    """An arm along X, whose forearm goes forward (to -Y) by an angle in degrees; `roll` in degrees of both bones."""
+    """Return an arm along X whose forearm points forward (to -Y) by an angle; `bend` and `roll` are in degrees."""
     ob = rigs.armature()
     angle = math.radians(bend)
     hand = (side * (1.5 + math.cos(angle)), -math.sin(angle), 1.0)
@@ -57,7 +57,7 @@ def limb(bend: float, roll: float = 0.0, side: float = 1.0) -> bpy.types.Object:
 
 
 def flexion(ob: bpy.types.Object) -> float:
-    """The angle of the elbow as evaluated, in degrees; negative where it is bent backwards, to +Y."""
+    """Return the evaluated angle of the elbow in degrees; negative if it is bent backward, to +Y."""
     upper, lower = (rigs.tail(ob, name) - rigs.head(ob, name) for name in ("upper_arm", "forearm"))
     turn = upper[0] * lower[1] - upper[1] * lower[0]
     forward = -math.copysign(1.0, turn * upper[0])
@@ -66,7 +66,7 @@ def flexion(ob: bpy.types.Object) -> float:
 
 @pytest.mark.parametrize("roll", [0.0, 90.0, 180.0, -90.0])
 @pytest.mark.parametrize("side", [1.0, -1.0])
-def test_an_elbow_bends_about_the_axis_that_it_has(roll: float, side: float) -> None:
+def test_an_elbow_bends_about_its_own_axis(roll: float, side: float) -> None:
     ob = limb(30.0, roll, side)
     apply("Human_Elbow")
     bone = ob.pose.bones["forearm"]
@@ -100,7 +100,7 @@ def test_a_limited_elbow_never_bends_backwards(roll: float) -> None:
         assert float(upper @ lower) < 2.0
 
 
-def test_a_knee_bends_back_and_its_hip_forward() -> None:
+def test_a_knee_bends_backward_and_its_hip_forward() -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, [(0.1, 0, 1), (0.1, -0.05, 0.5), (0.1, 0, 0)], ["thigh.L", "shin.L"])
     activate(ob, "shin.L")
@@ -120,7 +120,7 @@ def test_a_knee_bends_back_and_its_hip_forward() -> None:
         bone.rotation_quaternion = (1, 0, 0, 0)
 
 
-def test_what_is_beside_the_limb_stays() -> None:
+def test_bones_outside_the_limb_stay_unchanged() -> None:
     ob = rigs.armature()
     names = ["chest", "shoulder.L", "upper_arm.L", "forearm.L"]
     rigs.add_bones(ob, [(0, 0, 1), (0, 0, 1.4), (0.2, 0, 1.4), (0.6, 0.05, 1.4), (1.0, 0, 1.4)], names)
@@ -133,7 +133,7 @@ def test_what_is_beside_the_limb_stays() -> None:
     assert "locked" in limits(ob.pose.bones["forearm.L"]).values()
 
 
-def test_a_finger_of_three_bones() -> None:
+def test_a_three_bone_finger_gets_limits() -> None:
     ob = rigs.armature()
     names = ["f_index.01.R", "f_index.02.R", "f_index.03.R"]
     rigs.add_bones(ob, [(-1, 0, 1), (-1.4, 0, 1), (-1.7, 0, 0.95), (-1.9, 0, 0.85)], names)
@@ -144,7 +144,7 @@ def test_a_finger_of_three_bones() -> None:
         assert list(limits(ob.pose.bones[name]).values()).count("locked") == count
 
 
-def test_a_tail_is_stiffer_at_its_root() -> None:
+def test_a_tail_is_stiffest_at_its_root() -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.straight(9), [f"tail.{i}" for i in range(9)])
     activate(ob, "tail.4")
@@ -158,7 +158,7 @@ def test_a_tail_is_stiffer_at_its_root() -> None:
     assert all(bone.ik_stiffness_x == 0.0 for bone in ob.pose.bones)
 
 
-def test_settings_that_a_preset_does_not_hold_stay() -> None:
+def test_settings_that_a_preset_omits_stay() -> None:
     ob = limb(20.0)
     chain = ob.pose.bones["forearm"].ik_addon
     chain.softness, chain.solver = 0.1, "TWO_BONE"
@@ -169,7 +169,7 @@ def test_settings_that_a_preset_does_not_hold_stay() -> None:
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_solves_with_every_preset(name: str) -> None:
+def test_every_preset_can_be_solved(name: str) -> None:
     limb(30.0)
     apply(name)
     assert bpy.ops.ik_addon.solve() == {"FINISHED"}
@@ -181,7 +181,7 @@ def test_a_slanted_hinge_is_named(capfd: pytest.CaptureFixture[str]) -> None:
     assert "bends up to 45° off the axes of 'forearm'. Recalculate the roll" in said_this
 
 
-def test_live_follows_at_once() -> None:
+def test_live_follows_a_preset_at_once() -> None:
     ob = limb(30.0)
     ob.ik_addon.live = True
     ob.pose.bones["forearm"].ik_addon.pole = None
@@ -192,10 +192,10 @@ def test_live_follows_at_once() -> None:
     assert rigs.pose(ob).tobytes() != before
 
 
-# ---- the user's own
+# ---- the user's own presets
 
 
-def test_an_own_preset_is_kept_applied_to_the_other_side_and_removed() -> None:
+def test_a_users_preset_is_saved_applied_to_the_other_side_and_removed() -> None:
     ob = rigs.armature()
     for side, x in (("L", 1.0), ("R", -1.0)):
         points = [(0.5 * x, 0, 1), (1.5 * x, 0.2, 1), (2.4 * x, 0, 1.1)]
@@ -229,7 +229,7 @@ def test_an_own_preset_is_kept_applied_to_the_other_side_and_removed() -> None:
     assert not path.exists()
 
 
-def test_shipped_presets_stay(addon: Addon) -> None:
+def test_shipped_presets_cannot_be_removed(addon: Addon) -> None:
     ob = limb(30.0)
     assert ob is not None
     path = file_of("Tail")
@@ -239,7 +239,7 @@ def test_shipped_presets_stay(addon: Addon) -> None:
     assert path.exists()
 
 
-def test_no_other_file_is_run(tmp_path: Path) -> None:
+def test_other_files_are_never_run(tmp_path: Path) -> None:
     limb(30.0)
     file = tmp_path / "other.py"
     file.write_text("raise SystemExit")
@@ -285,11 +285,11 @@ WRONG: dict[str, tuple[str, str]] = {
     "bytes": ("\udcff", "it is not text"),
     "huge": ("# " + "x" * 2_000_000, "it is larger than 1 MB"),
 }
-"""What a preset file holds, and what is said of it."""
+"""Contents of preset files, and the messages about them."""
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_a_preset_made_by_hand_is_refused_in_one_sentence(kind: str) -> None:
+def test_an_invalid_handmade_preset_is_refused_in_one_sentence(kind: str) -> None:
     ob = limb(30.0)
     apply("Human_Elbow")
     before = [limits(bone) for bone in ob.pose.bones], ob.pose.bones[-1].ik_addon.iterations
@@ -318,8 +318,8 @@ def test_presets_are_found_only_while_the_extension_is_enabled() -> None:
     assert not [path for path in bpy.utils.preset_paths("ik_addon") if "user_default" in path]
 
 
-def test_fabrik_in_a_preset_of_the_first_version_is_an_even_bend() -> None:
-    """A preset says in which layout it is written since FABRIK means FABRIK."""
+def test_fabrik_in_a_preset_of_the_first_layout_is_an_even_bend() -> None:
+    """A preset states its layout since FABRIK means FABRIK; the first layout does not."""
     ob = limb(20.0)
     chain = ob.pose.bones["forearm"].ik_addon
     folder = Path(bpy.utils.user_resource("SCRIPTS", path="presets/ik_addon", create=True))

@@ -1,7 +1,7 @@
-"""`ik_bake` in a Blender of its own, as a farm runs it.
+"""`ik_bake` in its own Blender, as on a render farm.
 
-Started by `test_parts.py` in a process of its own. Arguments: the zip, a folder for Blender's files, the file to open,
-and those of the command.
+Started by `test_parts.py` in a separate process. Arguments: the zip, a folder for Blender's files, the file to open,
+and the arguments of the command.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tools import blender
 
 
 def main(package: str, folder: str, file: str, *arguments: str) -> int:
-    """Open the file, and run the command."""
+    """Open the file and run the command."""
     blender.prepare(Path(folder))
     import bpy
 

@@ -1,4 +1,4 @@
-"""The command `ik_bake`, called with its arguments, as Blender calls it."""
+"""The command `ik_bake`, called with its arguments as Blender calls it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ Command = Callable[..., int]
 
 @pytest.fixture
 def ik_bake(addon: Addon) -> Command:
-    """The command; it takes its arguments one by one."""
+    """Return the command, which takes its arguments one by one."""
     main = addon.module("shots.command").main
     return lambda *arguments: main([str(argument) for argument in arguments])

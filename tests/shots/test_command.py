@@ -1,4 +1,4 @@
-"""The command line: called with its arguments, as Blender calls it."""
+"""The command line, called with its arguments as Blender calls it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def moving_arm(name: str = "Rig", far: float = 0.0) -> bpy.types.Object:
-    """An arm whose target moves on frames 1 to 10, with another chain on a third bone."""
+    """Return an arm whose target moves on frames 1 to 10, with another chain on a third bone."""
     ob = rigs.armature(name)
     rigs.add_bones(ob, [(0, 0, 0), (0, -0.2, 1), (0, 0, 2)], ["upper", "lower"])
     rigs.add_bones(ob, [(3, 0, 0), (3, 0.2, 1), (3, 0, 2)], ["thigh", "shin"])
@@ -35,7 +35,7 @@ def moving_arm(name: str = "Rig", far: float = 0.0) -> bpy.types.Object:
 
 
 def keyed(addon: Addon, ob: bpy.types.Object) -> dict[str, list[float]]:
-    """The frames of the keys, by bone."""
+    """Return the frames of the keys, by bone."""
     owner = addon.module("compat").curve_owner(ob)
     curves = [] if owner is None else owner.fcurves
     return {curve.data_path.split('"')[1]: [point.co[0] for point in curve.keyframe_points] for curve in curves}
@@ -51,8 +51,8 @@ def test_bakes_all_chains_on_the_frames_of_the_scene(
     assert "Rig: Baked 2 chains on 10 frames" in capfd.readouterr().out
 
 
-def test_bakes_a_scene_with_other_objects_where_blender_gives_no_window(addon: Addon, ik_bake: Command) -> None:
-    """As Blender 4 calls a command; the bake has a scene of its own then, which has to go again."""
+def test_bakes_a_scene_with_other_objects_if_blender_gives_no_window(addon: Addon, ik_bake: Command) -> None:
+    """Blender 4 calls a command like this. The bake then makes its own scene, which must be removed again."""
     ob = moving_arm()
     rigs.empty("Bystander")
     with bpy.context.temp_override(window=None):
@@ -70,9 +70,7 @@ def test_bakes_a_scene_with_other_objects_where_blender_gives_no_window(addon: A
         (["--action"], range(2, 9)),
     ],
 )
-def test_bakes_the_frames_that_are_named(
-    addon: Addon, ik_bake: Command, arguments: list[str], frames: list[int]
-) -> None:
+def test_bakes_the_named_frames(addon: Addon, ik_bake: Command, arguments: list[str], frames: list[int]) -> None:
     ob = moving_arm()
     scene = bpy.context.scene
     scene.use_preview_range, scene.frame_preview_start, scene.frame_preview_end = True, 4, 6
@@ -84,7 +82,7 @@ def test_bakes_the_frames_that_are_named(
     assert "shin" not in keyed(addon, ob)
 
 
-def test_bakes_the_armatures_that_are_named(addon: Addon, ik_bake: Command) -> None:
+def test_bakes_the_named_armatures(addon: Addon, ik_bake: Command) -> None:
     one, two, three = moving_arm("One"), moving_arm("Two"), moving_arm("Three")
     assert ik_bake("--armature", "One", "--armature", "Three") == 0
     assert keyed(addon, one)
@@ -93,7 +91,7 @@ def test_bakes_the_armatures_that_are_named(addon: Addon, ik_bake: Command) -> N
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_an_armature_that_another_one_follows_is_baked_first(ik_bake: Command, live: bool) -> None:
+def test_an_armature_that_another_follows_is_baked_first(ik_bake: Command, live: bool) -> None:
     first = moving_arm("Follower")
     second = moving_arm("Leader")
     chain = first.pose.bones["lower"].ik_addon
@@ -119,7 +117,7 @@ def test_new_action_leaves_the_old_one(addon: Addon, ik_bake: Command) -> None:
 # ---- files
 
 
-def test_saves_nothing_unless_told_to(ik_bake: Command, tmp_path: Path) -> None:
+def test_saves_nothing_without_being_told_to(ik_bake: Command, tmp_path: Path) -> None:
     moving_arm()
     file = tmp_path / "rig.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(file))
@@ -143,7 +141,7 @@ def test_saves_the_bake(addon: Addon, ik_bake: Command, tmp_path: Path, overwrit
         assert not keyed(addon, bpy.data.objects["Rig"])
 
 
-def test_reports(ik_bake: Command, tmp_path: Path) -> None:
+def test_writes_a_report(ik_bake: Command, tmp_path: Path) -> None:
     moving_arm()
     moving_arm("Far", far=30.0)
     file = tmp_path / "report.json"
@@ -162,7 +160,7 @@ def test_reports(ik_bake: Command, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["rig.blend", "baked.blend", "other.blend", "link.json", "hard.json", "folder.json"])
-def test_a_report_replaces_nothing_but_reports(
+def test_a_report_replaces_only_reports(
     addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, name: str
 ) -> None:
     ob = moving_arm()
@@ -180,7 +178,7 @@ def test_a_report_replaces_nothing_but_reports(
 
 @pytest.mark.parametrize("option", ["--output", "--report"])
 @pytest.mark.parametrize("kind", ["too long", "folder", "file as folder"])
-def test_what_cannot_be_written_is_found_out_first(
+def test_unwritable_paths_are_detected_before_the_bake(
     addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, option: str, kind: str
 ) -> None:
     ob = moving_arm()
@@ -194,7 +192,7 @@ def test_what_cannot_be_written_is_found_out_first(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", f"folder{suffix}"]
 
 
-def test_output_does_not_replace_what_is_read(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
+def test_output_does_not_replace_input_files(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
     moving_arm()
     library, file = tmp_path / "library.blend", tmp_path / "rig.blend"
     bpy.data.libraries.write(str(library), {rigs.empty("Prop")})
@@ -222,7 +220,7 @@ def test_a_link_stays_a_link(addon: Addon, ik_bake: Command, tmp_path: Path) -> 
     assert keyed(addon, bpy.data.objects["Rig"])
 
 
-def test_a_report_that_fails_after_saving_has_a_code_of_its_own(
+def test_a_report_that_fails_after_saving_has_its_own_exit_code(
     addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     moving_arm()
@@ -239,7 +237,7 @@ def test_a_report_that_fails_after_saving_has_a_code_of_its_own(
     assert keyed(addon, bpy.data.objects["Rig"])
 
 
-def test_ctrl_c_ends_it_and_nothing_is_written(
+def test_ctrl_c_ends_the_command_and_nothing_is_written(
     addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     first, second = moving_arm("First"), moving_arm("Second")
@@ -262,11 +260,11 @@ def test_ctrl_c_ends_it_and_nothing_is_written(
     assert signal.getsignal(signal.SIGINT) is before
 
 
-# ---- armatures of one name
+# ---- armatures with the same name
 
 
 def beside_a_linked_one(library: Path, *, chains: bool = True) -> bpy.types.Object:
-    """An armature in a scene into which another one of its name is linked."""
+    """Return an armature in a scene into which another one with the same name is linked."""
     linked = moving_arm()
     if not chains:
         for bone in ("lower", "shin"):
@@ -291,7 +289,7 @@ def beside_a_linked_one(library: Path, *, chains: bool = True) -> bpy.types.Obje
 
 
 @pytest.mark.parametrize("chains", [False, True])
-def test_a_linked_armature_hides_no_local_one_of_its_name(
+def test_a_linked_armature_does_not_hide_a_local_one_of_its_name(
     addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, chains: bool
 ) -> None:
     ob = beside_a_linked_one(tmp_path / "set.blend", chains=chains)
@@ -305,7 +303,7 @@ def test_a_linked_armature_hides_no_local_one_of_its_name(
     assert ("'Rig [set.blend]' was left out. 'Rig' is linked from another file" in said) == chains
 
 
-def test_linked_and_local_armatures_of_one_name_are_chosen_apart(
+def test_linked_and_local_armatures_of_one_name_can_be_told_apart(
     addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     ob = beside_a_linked_one(tmp_path / "set.blend")
@@ -323,7 +321,7 @@ def test_linked_and_local_armatures_of_one_name_are_chosen_apart(
 # ---- exit codes
 
 
-def test_smooth_and_fewer_keys(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
+def test_smooth_and_reduced_bake(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
     moving_arm()
     bpy.context.scene.frame_end = 40
     bpy.context.scene.unit_settings.scale_length = 0.1
@@ -337,13 +335,13 @@ def test_smooth_and_fewer_keys(addon: Addon, ik_bake: Command, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("distance", ["", "-1mm", "0", "far", "1e999m", "1", "0.001"])
-def test_a_distance_has_to_be_one(ik_bake: Command, capfd: pytest.CaptureFixture[str], distance: str) -> None:
+def test_an_invalid_distance_is_refused(ik_bake: Command, capfd: pytest.CaptureFixture[str], distance: str) -> None:
     moving_arm()
     assert ik_bake(f"--reduce={distance}") == 2
     assert f"'{distance}' is no distance" in capfd.readouterr().err
 
 
-def test_missing_a_target_counts_only_when_strict(ik_bake: Command) -> None:
+def test_a_missed_target_is_an_error_only_when_strict(ik_bake: Command) -> None:
     moving_arm(far=30.0)
     assert ik_bake() == 0
     for bone in ("lower", "shin"):
@@ -351,7 +349,7 @@ def test_missing_a_target_counts_only_when_strict(ik_bake: Command) -> None:
     assert ik_bake("--strict") == 1
 
 
-def test_help(ik_bake: Command, capfd: pytest.CaptureFixture[str]) -> None:
+def test_help_is_printed(ik_bake: Command, capfd: pytest.CaptureFixture[str]) -> None:
     assert ik_bake("--help") == 0
     said = capfd.readouterr().out
     assert "usage: blender -b FILE --command ik_bake" in said
@@ -378,7 +376,7 @@ def test_help(ik_bake: Command, capfd: pytest.CaptureFixture[str]) -> None:
         (["--report", "nowhere/report.json"], "There is no folder 'nowhere' to write 'report.json' into"),
     ],
 )
-def test_wrong_arguments_are_a_sentence_and_change_nothing(
+def test_wrong_arguments_give_a_message_and_change_nothing(
     ik_bake: Command, capfd: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
     moving_arm()
@@ -399,7 +397,7 @@ def test_says_why_a_chain_cannot_be_baked_and_saves_nothing(
     assert not list(tmp_path.iterdir())
 
 
-def test_needs_a_chain_that_is_switched_on(ik_bake: Command, capfd: pytest.CaptureFixture[str]) -> None:
+def test_needs_an_enabled_chain(ik_bake: Command, capfd: pytest.CaptureFixture[str]) -> None:
     ob = moving_arm()
     for bone in ("lower", "shin"):
         ob.pose.bones[bone].ik_addon.enabled = False

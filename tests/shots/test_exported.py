@@ -1,4 +1,4 @@
-"""`ik_bake --skeleton --export`: the deform skeleton of a baked shot, in the file and for other programs."""
+"""`ik_bake --skeleton --export`: the deform skeleton of a baked shot, saved in the file and exported."""
 
 from __future__ import annotations
 
@@ -70,9 +70,7 @@ def test_an_export_that_fails_writes_nothing(
     assert not list(tmp_path.iterdir())
 
 
-def test_an_exporter_that_is_not_enabled_is_named(
-    ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_disabled_exporter_is_named(ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     moving_arm()
     importlib.import_module("addon_utils").disable("io_scene_fbx")
     assert ik_bake("--skeleton", "--export", "fbx", "--output", tmp_path / "walk.blend") == 2
@@ -89,7 +87,7 @@ def test_an_exporter_that_is_not_enabled_is_named(
         (["--skeleton", "--export", "obj", "--output", "walk.blend"], "invalid choice: 'obj'"),
     ],
 )
-def test_options_without_what_they_need_are_refused(
+def test_options_without_their_prerequisites_are_refused(
     ik_bake: Command, capfd: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
     moving_arm()

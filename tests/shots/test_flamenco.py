@@ -1,4 +1,4 @@
-"""The job type for Flamenco makes tasks that `ik_bake` understands; a farm has not run it."""
+"""The job type for Flamenco makes tasks that `ik_bake` accepts; it has not been run on a farm."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ const job = { settings: SETTINGS, tasks: [], addTask(task) { this.tasks.push(tas
 compileJob(job);
 console.log(JSON.stringify({ known: JOB_TYPE.settings.map((setting) => setting.key), tasks: job.tasks }));
 """
-"""What a job type sees of the Flamenco Manager."""
+"""A stand-in for what a job type sees of the Flamenco Manager."""
 
 
 def compiled(**settings: Any) -> list[dict[str, Any]]:
-    """The tasks of a job."""
+    """Return the tasks of a job."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("needs node, to run JavaScript")
@@ -46,7 +46,7 @@ def compiled(**settings: Any) -> list[dict[str, Any]]:
 
 
 def arguments(addon: Addon, task: dict[str, Any]) -> Any:
-    """What `ik_bake` makes of a task's command."""
+    """Return the arguments that `ik_bake` parses from a task's command."""
     (command,) = task["commands"]
     assert command["name"] == "blender-render"
     first, second, *own = command["parameters"]["args"]

@@ -1,4 +1,4 @@
-"""Many files with one command: each is baked, one report has all, and a bad file ends nothing."""
+"""Many files with one command: each is baked, one report covers all, and a bad file does not stop the rest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def shot(path: Path, far: float = 0.0, *, constrained: bool = False) -> Path:
-    """A file with an arm."""
+    """Save a file with an arm."""
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     ob = moving_arm(far=far)
     if constrained:
@@ -30,7 +30,7 @@ def shot(path: Path, far: float = 0.0, *, constrained: bool = False) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where results go."""
+    """Return the folder for results."""
     found = tmp_path / "baked"
     found.mkdir()
     return found
@@ -57,7 +57,7 @@ def test_bakes_each_file_into_a_folder(addon: Addon, ik_bake: Command, tmp_path:
     assert all(is_baked(addon, folder / file.name) for file in files)
 
 
-def test_overwrites_each_file(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
+def test_overwrites_each_file_in_place(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
     files = [shot(tmp_path / f"{name}.blend") for name in "ab"]
     assert ik_bake(*files, "--overwrite") == 0
     assert all(is_baked(addon, file) for file in files)
@@ -87,8 +87,8 @@ def test_a_bad_file_does_not_end_the_others(
 
 
 @pytest.mark.parametrize(("kinds", "code"), [("gg", 0), ("gm", 1), ("mb", 3), ("bb", 2)])
-def test_the_exit_code_is_true(ik_bake: Command, tmp_path: Path, kinds: str, code: int) -> None:
-    """Files that are good, miss their target, or are broken."""
+def test_the_exit_code_covers_all_files(ik_bake: Command, tmp_path: Path, kinds: str, code: int) -> None:
+    """The files are good, miss their target, or are broken."""
     files = []
     for i, kind in enumerate(kinds):
         file = tmp_path / f"{i}.blend"
@@ -102,7 +102,7 @@ def test_the_exit_code_is_true(ik_bake: Command, tmp_path: Path, kinds: str, cod
     assert json.loads(report.read_text())["reached"] is (code == 0)
 
 
-def test_ctrl_c_keeps_the_files_before(
+def test_ctrl_c_keeps_the_files_already_baked(
     addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
 ) -> None:
     files = [shot(tmp_path / f"{name}.blend") for name in "abc"]
@@ -122,7 +122,7 @@ def _press_in_b(*_arguments: object) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_wrong_places_are_refused_before_any_file_is_opened(
+def test_invalid_paths_are_refused_before_any_file_is_opened(
     ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
 ) -> None:
     one = shot(tmp_path / "a.blend")

@@ -1,4 +1,4 @@
-"""A bake in parts, each in a Blender of its own, gives the keys of one bake."""
+"""A bake in parts, each in its own Blender, gives the keys of a single bake."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def tumbling(*, driven: bool = False) -> None:
-    """Two arms that turn over and over: quaternions change their sign, and Euler angles go round.
+    """Build two arms that tumble: quaternions change sign, and Euler angles go past a full turn.
 
-    The second follows the first. Its target pulls it out of reach for a while, which pushes its root.
+    The second arm follows the first. Its target is out of reach for a while, which pushes its root.
     """
     leader, follower = moving_arm("Leader"), moving_arm("Follower")
     scene = bpy.context.scene
@@ -48,14 +48,14 @@ def tumbling(*, driven: bool = False) -> None:
     far = follower.pose.bones["shin"].ik_addon
     far.out_of_reach = "PUSH_ROOT"
     rigs.key(far.target, "location", {40: (3.0, 0.0, 4.0)})
-    if driven:  # Blender has to evaluate each frame
+    if driven:  # so that Blender has to evaluate each frame
         driver = leader.pose.bones["lower"].ik_addon.target.driver_add("location", 2).driver
         driver.expression = "1 + frame / 60"
     bpy.context.view_layer.update()
 
 
 def keys(addon: Addon) -> dict[tuple[str, str, int], Any]:
-    """All keys of the armatures."""
+    """Return all keys of the armatures."""
     found = {}
     for name in ("Leader", "Follower"):
         curves = addon.module("compat").curve_owner(bpy.data.objects[name]).fcurves
@@ -65,7 +65,7 @@ def keys(addon: Addon) -> dict[tuple[str, str, int], Any]:
 
 
 def without_places(report: dict[str, Any]) -> dict[str, Any]:
-    """A report without what says how closely frames play that were compared, which are others."""
+    """Return a report without the accuracy of compared frames, since parts compare different frames."""
     for entry in report["armatures"]:
         assert entry.pop("position") < 1e-5
         assert entry.pop("angle") < 1e-4
@@ -73,7 +73,7 @@ def without_places(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def solved(ik_bake: Command, folder: Path, of: int) -> list[Path]:
-    """The parts of the open file, which is as it was afterwards."""
+    """Solve the open file in parts, and open it again; return the parts."""
     file, places = folder / "shot.blend", [folder / f"{number}of{of}.npz" for number in range(1, of + 1)]
     if not file.exists():
         bpy.ops.wm.save_as_mainfile(filepath=str(file))
@@ -85,7 +85,7 @@ def solved(ik_bake: Command, folder: Path, of: int) -> list[Path]:
 
 
 def solved_by_several(package: Path, folder: Path, of: int) -> list[Path]:
-    """The parts of the open file, each solved by a Blender of its own, all at the same time."""
+    """Solve the open file in parts, each in its own Blender, all at the same time; return the parts."""
     script, file = Path(__file__).with_name("bake_part.py"), folder / "shot.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(file))
     places, blenders = [], []
@@ -103,7 +103,7 @@ def solved_by_several(package: Path, folder: Path, of: int) -> list[Path]:
 
 
 @pytest.mark.parametrize("driven", [False, True], ids=["keyed, by several Blenders", "driven, by one"])
-def test_parts_give_the_keys_of_one_bake(
+def test_parts_give_the_keys_of_a_single_bake(
     addon: Addon, package: Path, ik_bake: Command, tmp_path: Path, driven: bool
 ) -> None:
     tumbling(driven=driven)
@@ -128,7 +128,7 @@ def test_parts_give_the_keys_of_one_bake(
     assert shot.read_bytes() == content
 
 
-def test_a_step_is_kept(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
+def test_parts_respect_the_frame_step(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
     moving_arm()
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
     for number in (1, 2):
@@ -139,7 +139,7 @@ def test_a_step_is_kept(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
     assert keyed(addon, bpy.data.objects["Rig"])["lower"] == [1, 5, 9, 10]
 
 
-def test_a_part_that_is_missing_or_foreign_is_refused(
+def test_a_missing_or_foreign_part_is_refused(
     ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     moving_arm()
@@ -164,7 +164,7 @@ def test_a_part_that_is_missing_or_foreign_is_refused(
 
 
 @pytest.mark.parametrize("change", ["motion", "chain", "mode", "armature"])
-def test_a_file_that_was_changed_in_between_is_refused(
+def test_a_file_changed_between_parts_is_refused(
     ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, change: str
 ) -> None:
     ob = moving_arm()
@@ -211,7 +211,7 @@ def test_a_file_that_was_changed_in_between_is_refused(
         (["shot.blend", "--join", "1.npz"], "--join doesn't go with several files"),
     ],
 )
-def test_options_that_make_no_sense_together_are_refused(
+def test_contradictory_options_are_refused(
     ik_bake: Command,
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,

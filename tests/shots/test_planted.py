@@ -1,4 +1,4 @@
-"""`ik_bake --plant`: contacts are found, feet planted and all of it baked, or nothing is written."""
+"""`ik_bake --plant`: contacts are found, feet planted and everything baked, or nothing is written."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def report_of(path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_feet_hold_still_in_the_bake_and_the_report_says_so(
+def test_feet_hold_still_in_the_bake_and_in_the_report(
     addon: Addon, ik_bake: Command, tmp_path: Path, live: bool
 ) -> None:
     ob = walker.figure("turn", excess=0.015)
@@ -50,7 +50,7 @@ def test_feet_hold_still_in_the_bake_and_the_report_says_so(
     assert "The hips moved by up to" in plant["message"]
 
 
-def test_feet_stay_out_of_the_ground_and_the_report_says_how_deep_they_were(
+def test_feet_stay_out_of_the_ground_and_the_report_has_their_former_depth(
     ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     walker.figure("turn")
@@ -64,8 +64,8 @@ def test_feet_stay_out_of_the_ground_and_the_report_says_how_deep_they_were(
     assert "Depth in the ground" in plant["message"]
 
 
-def test_the_report_tells_what_is_saved(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
-    """Not what was planted: with fewer keys, and where only every other frame is keyed, feet slide more."""
+def test_the_report_measures_the_saved_keys(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
+    """Not the planted motion: with fewer keys, or keys only on every other frame, feet slide more."""
     walker.figure("turn")
     bpy.context.scene.frame_end = 60
     rigs.empty("Floor", (0.0, 0.0, 0.02))
@@ -87,7 +87,7 @@ def test_the_report_tells_what_is_saved(addon: Addon, ik_bake: Command, tmp_path
     assert reduced[1] == 0.0 < stepped[1]
 
 
-def test_contacts_that_were_marked_by_hand_stay(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
+def test_contacts_marked_by_hand_stay(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
     ob = walker.figure("turn")
     activate(ob, "shin.L")
     bpy.context.scene.frame_set(20)
@@ -99,7 +99,7 @@ def test_contacts_that_were_marked_by_hand_stay(addon: Addon, ik_bake: Command, 
     assert not ob.pose.bones["shin.L"].ik_addon.enabled
 
 
-def test_without_contacts_it_bakes_and_says_that_nothing_was_planted(
+def test_without_contacts_it_bakes_and_reports_that_nothing_was_planted(
     ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     ob = walker.figure("run")
@@ -110,7 +110,7 @@ def test_without_contacts_it_bakes_and_says_that_nothing_was_planted(
     assert not ob.pose.bones["shin.L"].ik_addon.enabled
 
 
-def test_chains_that_are_no_legs_are_only_baked(ik_bake: Command, tmp_path: Path) -> None:
+def test_chains_without_feet_are_only_baked(ik_bake: Command, tmp_path: Path) -> None:
     ob = rigs.armature("Crane")
     rigs.add_bones(ob, [(0, 0, 0), (0, -0.2, 1), (0, 0, 2)], ["boom", "jib"])
     target = rigs.empty("Hook")
@@ -132,7 +132,7 @@ def test_new_action_leaves_the_old_one_without_contacts_and_hips(addon: Addon, i
     assert {len(curve.keyframe_points) for curve in owner.fcurves} == {1}
 
 
-def test_where_planting_fails_nothing_is_written(
+def test_nothing_is_written_if_planting_fails(
     ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     ob = walker.figure("turn")
@@ -147,7 +147,7 @@ def test_where_planting_fails_nothing_is_written(
     ("arguments", "sentence"),
     [(["--on", "Lift"], "needs --plant"), (["--plant", "--on", "Lift"], "There is no object 'Lift'")],
 )
-def test_what_feet_stand_on_must_be_there_and_used(
+def test_the_object_under_the_feet_must_exist_and_be_used(
     ik_bake: Command, capfd: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
     walker.figure("turn")
@@ -155,8 +155,8 @@ def test_what_feet_stand_on_must_be_there_and_used(
     assert sentence in capfd.readouterr().err
 
 
-def test_a_recording_needs_nothing_but_chains(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
-    """Targets that nobody has keyed yet go where the feet were recorded first."""
+def test_a_recording_only_needs_chains(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
+    """Targets without keys are first snapped to the recorded feet."""
     ob = recorded.walk()
     bpy.context.scene.render.fps, bpy.context.scene.frame_start = 120, 2
     bpy.context.view_layer.objects.active = ob

@@ -1,4 +1,4 @@
-"""`--plots`: feet and hips before and after, as pictures beside the report."""
+"""`--plots`: motion of feet and hips before and after, as pictures beside the report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def curve(line: Any) -> Any:
     return np.array([[float(number) for number in point.split(",")] for point in line.get("points").split()])
 
 
-def test_feet_slow_down_where_they_touch(ik_bake: Command, tmp_path: Path) -> None:
+def test_feet_slow_down_in_contact(ik_bake: Command, tmp_path: Path) -> None:
     walker.figure("turn", excess=0.015)
     assert ik_bake("--plant", "--plots", "--report", tmp_path / "report.json") == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report-Figure.svg", "report.json"]
@@ -72,7 +72,7 @@ def test_armatures_without_legs_have_no_plot(ik_bake: Command, tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 
 
-def test_many_files_have_plots_of_their_own(ik_bake: Command, tmp_path: Path) -> None:
+def test_each_of_many_files_has_its_own_plots(ik_bake: Command, tmp_path: Path) -> None:
     files = [tmp_path / f"{name}.blend" for name in "ab"]
     for file in files:
         bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
@@ -101,5 +101,5 @@ def test_labels_are_round_and_span_the_values(addon: Addon, low: float, high: fl
     assert all(re.fullmatch(r"-?[\d.]{1,8}(e-\d+)?", f"{label:g}") for label in labels)
 
 
-def test_names_of_armatures_make_safe_file_names(addon: Addon) -> None:
+def test_armature_names_become_safe_file_names(addon: Addon) -> None:
     assert addon.module("shots.plots").file_name("report", "Rig/../x [lib.blend]") == "report-Rig_.._x__lib.blend_.svg"

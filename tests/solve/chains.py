@@ -1,4 +1,4 @@
-"""Problems for the tests of the solvers: chains in all starting poses, and targets for them."""
+"""Problems for tests of the solvers: chains in all starting poses, with targets for them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def unit(vectors: Floats) -> Floats:
 
 
 def random_rotations(rng: Generator, count: int) -> Floats:
-    """Return rotation matrices (count, 3, 3), evenly spread."""
+    """Return uniformly distributed rotation matrices (count, 3, 3)."""
     q, r = np.linalg.qr(rng.normal(size=(count, 3, 3)))
     q = q * np.sign(np.einsum("bii->bi", r))[:, None, :]
     q[:, :, 0] *= np.linalg.det(q)[:, None]
@@ -29,7 +29,7 @@ def random_rotations(rng: Generator, count: int) -> Floats:
 
 
 def pose_directions(rng: Generator, count: int, bones: int, pose: str) -> Floats:
-    """Return unit bone directions (count, bones, 3) of a pose, its line near Y and its bend about X."""
+    """Return unit bone directions (count, bones, 3) of a pose whose line is near Y and which bends about X."""
     if pose in ("wild", "wavy"):
         noise = rng.normal(size=(count, bones, 3))
         return unit(noise if pose == "wild" else 0.4 * noise + [0.0, 1.0, 0.0])
@@ -42,7 +42,7 @@ def pose_directions(rng: Generator, count: int, bones: int, pose: str) -> Floats
 
 
 def make_chains(rng: Generator, count: int, bones: int, pose: str = "bent", *, uneven: bool = False) -> Problem:
-    """Return `count` chains of length 1 in random places and orientations, each with its FK tip as its target."""
+    """Return `count` chains of length 1 at random places and orientations, each with its FK tip as its target."""
     lengths = rng.uniform(0.2, 2.0, (count, bones)) if uneven else np.ones((count, bones))
     lengths = lengths / lengths.sum(axis=1, keepdims=True)
     directions = pose_directions(rng, count, bones, pose)
@@ -58,18 +58,18 @@ def make_chains(rng: Generator, count: int, bones: int, pose: str = "bent", *, u
 
 
 def lengths_of(joints: Floats) -> Floats:
-    """Return the lengths (B, n) of segments."""
+    """Return the segment lengths (B, n)."""
     return np.asarray(np.linalg.norm(np.diff(joints, axis=1), axis=-1))
 
 
 def inner_radius(problem: Problem) -> Floats:
-    """Return the nearest distance (B,) that each chain reaches."""
+    """Return the least distance (B,) that each chain can reach."""
     lengths = lengths_of(problem.joints)
     return np.maximum(0.0, 2 * lengths.max(axis=1) - lengths.sum(axis=1))
 
 
 def aim(problem: Problem, rng: Generator, low: float, high: float, *, pole: bool = False) -> Problem:
-    """Give targets in random directions, at `low` to `high` of the way from the inner reach to full extension."""
+    """Set targets in random directions, at `low` to `high` of the way from the inner reach to full extension."""
     count = len(problem.joints)
     inner = inner_radius(problem)
     distance = inner + (1.0 - inner) * rng.uniform(low, high, count)
@@ -95,7 +95,7 @@ def member(problem: Problem, i: int) -> Problem:
 
 
 def solve_together(*problems: Problem) -> list[Solution]:
-    """Return the solutions of problems of one shape and with the same settings: in one batch, which changes no bit."""
+    """Return the solutions of problems of one shape and with the same settings, solved in one batch."""
 
     def joined(parts: list[Floats | None]) -> Any:
         return None if parts[0] is None else np.concatenate(parts)
@@ -115,7 +115,7 @@ def solve_together(*problems: Problem) -> list[Solution]:
 
 
 def check_consistent(problem: Problem, solution: Solution) -> None:
-    """Assert what holds for every solution: rotations, lengths, joints and error agree with each other."""
+    """Assert what holds for every solution: rotations, lengths, joints and error are consistent."""
     rotations = solution.rotations
     product = rotations @ np.swapaxes(rotations, -1, -2)
     np.testing.assert_allclose(product, np.broadcast_to(np.eye(3), product.shape), atol=1e-12)
@@ -130,7 +130,7 @@ def check_consistent(problem: Problem, solution: Solution) -> None:
 
 
 def shifted(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy that begins in the middle between two addresses that are divisible by 16."""
+    """Return a copy that begins midway between two addresses divisible by 16."""
     memory = np.empty(array.nbytes + 24, dtype=np.uint8)
     start = -memory.ctypes.data % 16 + 8
     copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)

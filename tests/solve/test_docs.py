@@ -1,4 +1,4 @@
-"""The examples of docs/scripting.md that need no Blender."""
+"""Examples of docs/scripting.md that need no Blender."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Input that is not fit to be solved."""
+"""Input that cannot be solved."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.solve.chains import aim, make_chains, unit
 
 
 def spoil(problem: Problem, what: str, value: float) -> Problem:
-    """Return a copy whose member 3 has `value` somewhere in it."""
+    """Return a copy with `value` somewhere in member 3."""
     joints, frames = problem.joints.copy(), problem.frames.copy()
     target = problem.goal.target.copy()
     pole = None if problem.goal.pole is None else problem.goal.pole.copy()
@@ -65,7 +65,7 @@ def spoil(problem: Problem, what: str, value: float) -> Problem:
         ("length", 0.0),
     ],
 )
-def test_a_bad_member_spoils_no_other(bones: int, policy: OutOfReach, what: str, value: float) -> None:
+def test_a_bad_member_affects_no_other(bones: int, policy: OutOfReach, what: str, value: float) -> None:
     rng = np.random.default_rng(1)
     good = replace(aim(make_chains(rng, 6, bones), rng, 0.2, 1.5, pole=True), out_of_reach=policy)
     bad = spoil(good, what, value)
@@ -82,7 +82,7 @@ def test_a_bad_member_spoils_no_other(bones: int, policy: OutOfReach, what: str,
         np.testing.assert_array_equal(getattr(solution, name)[others], getattr(expected, name)[others])
 
 
-def test_nothing_but_bad_members_and_no_members() -> None:
+def test_batches_of_only_bad_members_or_none() -> None:
     problem = make_chains(np.random.default_rng(2), 4, 3)
     for solver in Solver:
         solution = solve(replace(problem, joints=problem.joints * np.nan, solver=solver))
@@ -119,7 +119,7 @@ def test_a_target_on_the_root_is_no_error(value: float) -> None:
         ({"iterations": -1}, "iterations must not be negative"),
     ],
 )
-def test_a_wrong_problem_is_refused(change: dict[str, Any], message: str) -> None:
+def test_a_malformed_problem_is_refused(change: dict[str, Any], message: str) -> None:
     problem = make_chains(np.random.default_rng(4), 4, 3)
     with pytest.raises(ValueError, match=message):
         solve(replace(problem, **change))
@@ -127,7 +127,7 @@ def test_a_wrong_problem_is_refused(change: dict[str, Any], message: str) -> Non
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("what", ["joints", "target", "pole", "root"])
-def test_what_is_too_far_away_to_compute_with_spoils_no_other_body(what: str) -> None:
+def test_a_body_too_far_away_to_compute_affects_no_other(what: str) -> None:
     rng = np.random.default_rng(1)
     good = replace(aim(make_chains(rng, 6, 3), rng, 0.2, 1.5, pole=True), stiffness=np.full((3, 3), 0.2))
     bad = spoil(good, what, 1e300)
@@ -137,7 +137,7 @@ def test_what_is_too_far_away_to_compute_with_spoils_no_other_body(what: str) ->
     np.testing.assert_array_equal(np.delete(solution.joints, 3, axis=0), np.delete(expected.joints, 3, axis=0))
 
 
-def test_a_body_that_is_stretched_a_million_times_is_solved() -> None:
+def test_a_body_stretched_a_million_times_is_solved() -> None:
     rng = np.random.default_rng(0)
     for bones in (1, 2, 4):
         problem = make_chains(rng, 40, bones)
@@ -153,7 +153,7 @@ def test_a_body_that_is_stretched_a_million_times_is_solved() -> None:
     ("what", "value"),
     [(None, 0.0), ("target", np.nan), ("target", 1e300), ("pole", np.inf), ("pole_angle", np.nan), ("frames", np.nan)],
 )
-def test_what_was_checked_once_holds_for_other_goals(limited: bool, what: str | None, value: float) -> None:
+def test_a_check_remains_valid_for_other_goals(limited: bool, what: str | None, value: float) -> None:
     rng = np.random.default_rng(11)
     problem = aim(make_chains(rng, 5, 2), rng, 0.3, 0.9, pole=True)
     limits = Limits(np.tile(np.eye(3), (2, 1, 1)), problem.frames[:, 0], np.tile([-1.0, 1.0], (2, 2)), np.zeros((2, 2)))
@@ -170,7 +170,7 @@ def test_what_was_checked_once_holds_for_other_goals(limited: bool, what: str | 
 
 
 @pytest.mark.parametrize("bones", [2, 3])
-def test_what_was_checked_once_holds_again_and_for_goals_of_other_kinds(bones: int) -> None:
+def test_a_check_can_be_reused_for_goals_of_other_kinds(bones: int) -> None:
     rng = np.random.default_rng(12)
     problem = aim(make_chains(rng, 5, bones), rng, 0.3, 0.9)
     ranges = np.tile([-1.0, 1.0], (bones, 2))
@@ -186,7 +186,7 @@ def test_what_was_checked_once_holds_again_and_for_goals_of_other_kinds(bones: i
 
 
 @pytest.mark.parametrize("policy", OutOfReach)
-def test_what_is_kept_of_a_search_holds_for_other_goals(policy: OutOfReach) -> None:
+def test_cached_search_data_remains_valid_for_other_goals(policy: OutOfReach) -> None:
     rng = np.random.default_rng(13)
     problem = replace(aim(make_chains(rng, 4, 4), rng, 0.3, 0.9), out_of_reach=policy)
     ranges = np.tile([-0.7, 0.7], (4, 2))
@@ -196,7 +196,7 @@ def test_what_is_kept_of_a_search_holds_for_other_goals(policy: OutOfReach) -> N
     known = check(problem)
     for kind in ("place", "pole", "away", "gone", "bone", "pole", "place"):
         moved = aim(problem, rng, 0.3, 1.3 if kind == "away" else 0.9, pole=kind == "pole")
-        if kind == "gone":  # the others are searched for alone
+        if kind == "gone":  # the other members are searched for without it
             moved = spoil(moved, "target", np.nan)
         elif kind == "bone":
             moved = replace(moved, goal=replace(moved.goal, segment=2), softness=0.1)

@@ -1,4 +1,4 @@
-"""What is looked up for chains in one FK pose, against what is solved for them."""
+"""Poses looked up for chains in one FK pose, compared with solved ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHAINS, FRAMES = 6, 200
 
 
 def prepared(bones: int, pose: str, pole: bool) -> tuple[Problem, Floats]:
-    """Chains with their roots in the origin, and any quaternions for their joints."""
+    """Return chains with their roots in the origin, and random quaternions for their joints."""
     rng = np.random.default_rng([bones, len(pose)])
     problem = make_chains(rng, CHAINS, bones, pose)
     problem = replace(problem, joints=problem.joints - problem.joints[:, :1])
@@ -26,7 +26,7 @@ def prepared(bones: int, pose: str, pole: bool) -> tuple[Problem, Floats]:
 
 
 def rotations(problem: Problem, fk: Floats, found: Found) -> Floats:
-    """Rotations (C, F, n, 3, 3) of the bones, as of a solution, from those of the joints."""
+    """Return bone rotations (C, F, n, 3, 3), as in a solution, from joint rotations."""
     frames = np.asarray(problem.frames)[:, None]
     back = fk.transpose(2, 0, 1)[:, :, None] * np.array([1.0, -1.0, -1.0, -1.0])[:, None, None, None]
     turns = found.turns.astype(np.float64).transpose(3, 0, 1, 2)
@@ -42,7 +42,7 @@ def rotations(problem: Problem, fk: Floats, found: Found) -> Floats:
 @pytest.mark.parametrize("pose", ["straight", "bent"])
 @pytest.mark.parametrize("pole", [False, True])
 @pytest.mark.parametrize("softness", [0.0, 0.3])
-def test_the_pose_is_that_of_solve(bones: int, pose: str, pole: bool, softness: float) -> None:
+def test_lookup_gives_the_pose_of_solve(bones: int, pose: str, pole: bool, softness: float) -> None:
     problem, fk = prepared(bones, pose, pole)
     table = Tabulated.of(problem, fk)
     assert table is not None
@@ -61,7 +61,7 @@ def test_the_pose_is_that_of_solve(bones: int, pose: str, pole: bool, softness: 
     usual = found.usual.ravel()
     error = np.abs(found.distance - found.wanted).ravel()[usual]
     np.testing.assert_allclose(error, expected.error[usual], atol=1e-7)
-    # Nearly straight, a hundredth of a degree is nothing that single precision shows.
+    # In a nearly straight chain, single precision does not resolve a hundredth of a degree.
     reached = rotations(problem, fk, found).reshape(-1, bones, 3, 3)[usual]
     np.testing.assert_allclose(reached, expected.rotations[usual], atol=5e-4 if pose == "straight" else 3e-6)
     near = np.abs(found.wanted - 1.0).ravel()[usual] > 1e-6
@@ -70,7 +70,7 @@ def test_the_pose_is_that_of_solve(bones: int, pose: str, pole: bool, softness: 
 
 @pytest.mark.parametrize("reach", [(0.2, 0.6), (0.5, 1.2), (0.8, 0.81)])
 @pytest.mark.parametrize("softness", [0.0, 0.3])
-def test_a_table_for_known_targets_has_the_same_pose_for_them(reach: tuple[float, float], softness: float) -> None:
+def test_a_table_for_known_targets_gives_the_same_pose(reach: tuple[float, float], softness: float) -> None:
     problem, fk = prepared(9, "bent", pole=False)
     rng = np.random.default_rng(2)
     target = unit(rng.normal(size=(CHAINS, FRAMES, 3))) * rng.uniform(*reach, (CHAINS, FRAMES, 1))
@@ -88,13 +88,13 @@ def test_a_table_for_known_targets_has_the_same_pose_for_them(reach: tuple[float
         assert not other.usual[(other.wanted < part.least[:, None]) | (other.wanted > part.most[:, None])].any()
 
 
-def test_chains_that_do_not_bend_smoothly_are_left_to_solve() -> None:
+def test_chains_that_do_not_bend_smoothly_have_no_table() -> None:
     for pose in ("folded", "curled"):
         problem, fk = prepared(3, pose, pole=False)
         assert Tabulated.of(problem, fk) is None
 
 
-def test_what_is_not_finite_or_behind_is_not_usual() -> None:
+def test_targets_that_are_not_finite_or_behind_are_not_usual() -> None:
     problem, fk = prepared(4, "bent", pole=True)
     table = Tabulated.of(problem, fk)
     assert table is not None
@@ -110,7 +110,7 @@ def test_what_is_not_finite_or_behind_is_not_usual() -> None:
 @pytest.mark.parametrize("bones", [2, 5, 12])
 @pytest.mark.parametrize("softness", [0.0, 0.25])
 @pytest.mark.parametrize("pole", [False, True])
-def test_a_frame_gets_the_same_bits_alone_as_among_others(bones: int, softness: float, pole: bool) -> None:
+def test_a_frame_gets_the_same_bits_alone_and_in_a_batch(bones: int, softness: float, pole: bool) -> None:
     problem, fk = prepared(bones, "bent", pole=pole)
     table = Tabulated.of(problem, fk)
     assert table is not None
@@ -128,8 +128,8 @@ def test_a_frame_gets_the_same_bits_alone_as_among_others(bones: int, softness: 
 
 @pytest.mark.parametrize("pose", ["straight", "bent"])
 @pytest.mark.parametrize("beyond", [(), (1.05,)], ids=["there alone", "and beyond"])
-def test_a_table_for_known_targets_holds_the_pose_that_is_there_already(pose: str, beyond: tuple[float, ...]) -> None:
-    """Where nothing has to bend, and where that is so on some of the frames only."""
+def test_a_table_for_known_targets_keeps_a_pose_that_fits_already(pose: str, beyond: tuple[float, ...]) -> None:
+    """With no bending needed on any frame, and with none needed on some of the frames."""
     problem, fk = prepared(3, pose, pole=False)
     tips = np.asarray(problem.joints)[:, -1:]
     target = np.concatenate([tips, *(factor * tips for factor in beyond)], axis=1)
@@ -138,5 +138,5 @@ def test_a_table_for_known_targets_holds_the_pose_that_is_there_already(pose: st
     assert table is not None
     found = table.look_up(target, none)
     assert found.usual[:, 0].all()
-    # As above: straight, it is a rounding that decides how far they are to bend.
+    # In a straight chain, rounding decides how far it has to bend.
     np.testing.assert_allclose(found.turns[:, 0], fk, atol=5e-4 if pose == "straight" else 1e-6)

@@ -14,7 +14,7 @@ MEMBERS = 300
 
 
 def random_problem(seed: int, bones: int, pole: bool = False, flat: bool = False) -> Problem:
-    """Chains in random poses, with random planes and targets whose projection they can reach."""
+    """Return chains in random poses, with random planes and targets whose projections are within reach."""
     rng = np.random.default_rng(seed)
     normal = rng.normal(size=(MEMBERS, 3))
     normal /= np.linalg.norm(normal, axis=1, keepdims=True)
@@ -40,14 +40,14 @@ def random_problem(seed: int, bones: int, pole: bool = False, flat: bool = False
 
 
 def off_plane(problem: Problem, joints: Floats) -> Floats:
-    """Distance (B, n+1) of joints from the plane through the root."""
+    """Return the distance (B, n+1) of joints from the plane through the root."""
     assert problem.plane is not None
     return np.abs(((joints - problem.joints[:, :1]) * problem.plane[:, None]).sum(axis=2))
 
 
 @pytest.mark.parametrize("pole", [False, True])
 @pytest.mark.parametrize("bones", [1, 2, 3, 7])
-def test_stays_in_the_plane_and_reaches_the_projected_target(bones: int, pole: bool) -> None:
+def test_a_planar_chain_stays_in_its_plane_and_reaches_the_projected_target(bones: int, pole: bool) -> None:
     problem = random_problem(bones, bones, pole)
     if bones == 1:
         problem = replace(problem, tolerance=10.0)
@@ -63,7 +63,7 @@ def test_stays_in_the_plane_and_reaches_the_projected_target(bones: int, pole: b
 
 
 @pytest.mark.parametrize("bones", [2, 5])
-def test_a_flat_chain_turns_about_the_normal_alone(bones: int) -> None:
+def test_a_flat_chain_turns_only_about_the_normal(bones: int) -> None:
     problem = random_problem(20 + bones, bones, pole=True, flat=True)
     assert problem.plane is not None
     solution = solve(problem)
@@ -71,7 +71,7 @@ def test_a_flat_chain_turns_about_the_normal_alone(bones: int) -> None:
     assert np.abs(kept - problem.plane[:, None]).max() < 1e-9
 
 
-def test_a_pole_decides_the_side_of_straight_and_of_bent_chains() -> None:
+def test_a_pole_decides_the_side_of_straight_and_bent_chains() -> None:
     for flat in (True, False):
         problem = random_problem(31, 2, pole=True, flat=flat)
         if flat:
@@ -92,7 +92,7 @@ def test_a_pole_decides_the_side_of_straight_and_of_bent_chains() -> None:
         assert (np.sign(sides[0]) == np.sign(sides[1])).all()
 
 
-def test_the_fk_pose_stays_where_the_target_is_at_its_tip() -> None:
+def test_the_fk_pose_stays_if_the_target_is_at_its_tip() -> None:
     problem = random_problem(5, 4, flat=True)
     problem = replace(problem, goal=Goal(problem.joints[:, -1]))
     solution = solve(problem)
@@ -110,7 +110,7 @@ def test_out_of_reach_is_measured_in_the_plane() -> None:
     assert stretched.reached.all()
 
 
-def test_bad_members_disturb_no_other() -> None:
+def test_bad_members_affect_no_other() -> None:
     problem = random_problem(11, 3)
     expected = solve(problem)
     joints, plane = problem.joints.copy(), np.array(problem.plane)
@@ -124,7 +124,7 @@ def test_bad_members_disturb_no_other() -> None:
 
 
 @pytest.mark.parametrize("bones", [3, 40])
-def test_a_target_on_the_root_does_not_take_a_chain_out_of_its_plane(bones: int) -> None:
+def test_a_target_on_the_root_keeps_a_chain_in_its_plane(bones: int) -> None:
     rng = np.random.default_rng([bones, 1])
     problem = random_problem(bones, bones)
     line = np.cross(problem.plane, rng.normal(size=(MEMBERS, 3)))
@@ -148,7 +148,7 @@ def test_a_target_on_the_root_does_not_take_a_chain_out_of_its_plane(bones: int)
 
 
 @pytest.mark.parametrize("what", ["joints", "frames", "pole", "plane", "tolerance"])
-def test_what_cannot_be_solved_keeps_its_fk_pose(what: str) -> None:
+def test_an_unsolvable_member_keeps_its_fk_pose(what: str) -> None:
     problem = random_problem(5, 3, pole=True)
     assert problem.goal.pole is not None
     assert problem.plane is not None

@@ -1,4 +1,4 @@
-"""What holds for all solvers: identity at the FK tip, symmetry, independence of the batch, roll."""
+"""Properties of all solvers: identity at the FK tip, symmetry, independence of the batch, roll."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_mirrored_input_gives_mirrored_output(
 
 @pytest.mark.parametrize("solver", [Solver.TWO_BONE, *ITERATIVE])
 def test_singular_cases_are_mirrored_too(solver: Solver) -> None:
-    """Collinear target in front and exactly behind, and a bone whose X axis lies along the chain."""
+    """The target collinear in front, and exactly behind; a bone whose X axis is along the chain."""
     joints = np.zeros((4, 3, 3))
     joints[:, :, 1] = [0.0, 0.4, 1.0]
     turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
@@ -112,7 +112,7 @@ def test_moving_the_input_moves_the_output(solver: Solver, bones: int, pose: str
 
 @shapes
 @poses
-def test_the_bend_stands_at_the_pole(solver: Solver, bones: int, pose: str) -> None:
+def test_the_chain_bends_towards_its_pole(solver: Solver, bones: int, pose: str) -> None:
     problem = problems(solver, bones, pose, pole=True, count=300)
     problem = replace(problem, softness=0.0)
     solution = solve(problem)
@@ -165,7 +165,7 @@ def test_a_bone_that_does_not_inherit_starts_from_its_own_pose(bones: int) -> No
     chained, apart = solve(problem), solve(replace(problem, inherits=inherits))
     np.testing.assert_allclose(apart.joints, chained.joints, atol=1e-12)
     np.testing.assert_array_equal(apart.rotations[:, 0], chained.rotations[:, 0])
-    # The smallest rotation between two directions turns about an axis perpendicular to both.
+    # The smallest rotation between two directions has an axis perpendicular to both.
     rotation = apart.rotations[:, 1]
     axis = np.stack([rotation[:, 2, 1] - rotation[:, 1, 2], rotation[:, 0, 2] - rotation[:, 2, 0]], axis=-1)
     axis = np.concatenate([axis, (rotation[:, 1, 0] - rotation[:, 0, 1])[:, None]], axis=1)
@@ -173,8 +173,8 @@ def test_a_bone_that_does_not_inherit_starts_from_its_own_pose(bones: int) -> No
 
 
 @pytest.mark.parametrize("bones", [3, 8])
-def test_bones_turn_by_hinges_only(bones: int) -> None:
-    """No twist runs along the chain: a plane chain only turns about its own normal, from bone to bone."""
+def test_bones_turn_only_by_hinges(bones: int) -> None:
+    """There is no twist along the chain: from bone to bone, a planar chain turns only about its own normal."""
     rng = np.random.default_rng(5)
     problem = aim(make_chains(rng, 200, bones, "bent"), rng, 0.1, 0.99)
     solution = solve(problem)
@@ -183,7 +183,7 @@ def test_bones_turn_by_hinges_only(bones: int) -> None:
 
 
 @pytest.mark.parametrize(("bones", "real"), [(3, 2), (5, 2), (4, 1), (6, 4)])
-def test_bones_without_length_are_carried(bones: int, real: int) -> None:
+def test_bones_of_zero_length_follow_the_others(bones: int, real: int) -> None:
     rng = np.random.default_rng(6)
     plain = aim(make_chains(rng, 50, real, "bent", uneven=True), rng, 0.2, 0.95)
     kept = np.sort(rng.permutation(bones)[:real])
@@ -202,7 +202,7 @@ def test_bones_without_length_are_carried(bones: int, real: int) -> None:
         np.testing.assert_array_equal(solution.rotations[:, i], before)
 
 
-def test_one_bone_aims() -> None:
+def test_one_bone_points_at_its_target() -> None:
     rng = np.random.default_rng(7)
     problem = make_chains(rng, 100, 1)
     target = problem.joints[:, 0] + rng.normal(size=(100, 3))
@@ -211,7 +211,7 @@ def test_one_bone_aims() -> None:
     np.testing.assert_allclose(solution.joints[:, 1], want, atol=1e-12)
 
 
-def test_a_solution_depends_on_nothing_else_and_changes_no_input() -> None:
+def test_a_solution_depends_only_on_its_input_and_leaves_it_unchanged() -> None:
     problem = problems(Solver.FABRIK, 7, "wild", pole=True)
     arrays = [problem.joints.copy(), problem.frames.copy(), problem.goal.target.copy()]
     first = solve(problem)

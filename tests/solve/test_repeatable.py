@@ -1,4 +1,4 @@
-"""The same problem has the same solution to the last bit, whatever is solved with it and wherever its numbers lie."""
+"""A problem always has the same solution, to the last bit, whatever the batch and the memory layout."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ BALL = degrees((-60, 60), (-60, 60), (-60, 60))
 TIGHT = degrees((-1, 6), (-6, 3), (-6, 3))
 SOURCE = Path(ik_addon.solve.__file__).parent
 BLAS = {"linalg", "dot", "vdot", "inner", "matmul", "matvec", "vecmat", "tensordot", "convolve", "correlate"}
-"""What numpy may leave to a BLAS or to LAPACK. `einsum` does so where it is asked to optimize."""
+"""What numpy may delegate to a BLAS or to LAPACK. `einsum` does so when asked to optimize."""
 
 
 def near_and_far(rig: Rig, count: int = COUNT, *, pole: bool = False, rotation: bool = False) -> Problem:
-    """Return problems of which a half is out of reach, with a pole or an orientation for the first effector."""
+    """Return problems half of which are out of reach, with a pole or an orientation for the first end effector."""
     rng = np.random.default_rng(rig.bones)
     joints, _ = rig.pose(rig.turns_inside(rng, count))
     targets = joints[:, rig.bones :].copy()
@@ -80,7 +80,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 
 
 def changed(problem: Problem, change: Callable[[Floats], Floats]) -> Problem:
-    """Return a problem with all its arrays that have members changed."""
+    """Return a problem with a change applied to each array that has a batch axis."""
 
     def goal_of(goal: Goal) -> Goal:
         pole, angle, rotation = (
@@ -107,13 +107,13 @@ def assert_same(one: Solution, other: Solution) -> None:
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_where_the_numbers_lie_changes_no_bit(name: str) -> None:
+def test_memory_layout_changes_no_bit(name: str) -> None:
     problem = PROBLEMS[name]()
     assert_same(solve(changed(problem, shifted)), solve(problem))
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_what_is_solved_beside_it_changes_no_bit(name: str) -> None:
+def test_other_members_of_the_batch_change_no_bit(name: str) -> None:
     problem = PROBLEMS[name]()
     together = solve(problem)
     for i in range(len(problem.joints)):
@@ -121,7 +121,7 @@ def test_what_is_solved_beside_it_changes_no_bit(name: str) -> None:
         assert_same(alone, Solution(*(getattr(together, part)[i : i + 1] for part in Solution.__dataclass_fields__)))
 
 
-def test_where_a_table_lies_changes_no_bit() -> None:
+def test_memory_layout_of_a_table_changes_no_bit() -> None:
     problem = replace(free(9), goal=Goal(np.zeros((COUNT, 3))))
     problem = replace(problem, joints=problem.joints - problem.joints[:, :1])
     rng = np.random.default_rng(3)
@@ -149,12 +149,12 @@ with open(sys.argv[2], "wb") as file:
 """
 
 
-def test_no_kind_of_processor_changes_a_bit(tmp_path: Path) -> None:
+def test_the_kind_of_processor_changes_no_bit(tmp_path: Path) -> None:
     given = tmp_path / "problems"
     problems = [make() for make in PROBLEMS.values()]
     given.write_bytes(pickle.dumps(problems))
     answers = [[solve(problem) for problem in problems]]
-    # This process has some of them.
+    # This process uses one of them.
     for kernel in sorted({"Prescott", "Haswell", ""} - {os.environ.get("OPENBLAS_CORETYPE", "")}):
         solved = tmp_path / f"solved {kernel}"
         kind = {name: value for name, value in os.environ.items() if name != "OPENBLAS_CORETYPE"}
@@ -169,7 +169,7 @@ def test_no_kind_of_processor_changes_a_bit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.relative_to(SOURCE).as_posix())
-def test_nothing_is_left_to_a_blas(path: Path) -> None:
+def test_nothing_is_delegated_to_a_blas(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         place = f"{path.name}:{getattr(node, 'lineno', 0)}"
         if isinstance(node, ast.BinOp | ast.AugAssign):

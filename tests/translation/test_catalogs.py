@@ -1,4 +1,4 @@
-"""The catalogs of translations: what is missing, what is not needed any more, and what is broken."""
+"""Translation catalogs: entries that are missing, obsolete or broken."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IN_PIECES = {
     "setup/own_target.py": "names of objects",
     "setup/profile.py": "tooltips that nobody sees",
 }
-"""Modules that put texts together, and what these are for."""
+"""Modules that build texts from pieces, and the purpose of those texts."""
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def shown(addon: Addon) -> set[str]:
 
 
 def entry(text: str) -> str:
-    """An entry that waits for its translation, to be put into a catalog."""
+    """Return an untranslated entry, to be added to a catalog."""
     return f"\nmsgid {json.dumps(text, ensure_ascii=False)}\nmsgstr {json.dumps('')}"
 
 
@@ -47,25 +47,25 @@ def fields(text: str) -> Counter[str]:
     return Counter(name for _literal, name, _spec, _conversion in Formatter().parse(text) if name is not None)
 
 
-def test_there_is_a_complete_language_and_another() -> None:
+def test_there_is_a_complete_language_and_an_incomplete_one() -> None:
     assert CATALOGS.keys() > COMPLETE
 
 
 @pytest.mark.parametrize("language", sorted(COMPLETE))
-def test_nothing_is_missing(catalogs: Any, shown: set[str], language: str) -> None:
+def test_no_entry_is_missing(catalogs: Any, shown: set[str], language: str) -> None:
     assert len(shown) > 400
     missing = sorted(shown - catalogs.read(CATALOGS[language]).keys())
     assert not missing, f"{language}.po lacks {len(missing)} entries:\n" + "\n".join(map(entry, missing))
 
 
 @pytest.mark.parametrize("language", CATALOGS)
-def test_nothing_is_left_over(catalogs: Any, shown: set[str], language: str) -> None:
+def test_no_entry_is_obsolete(catalogs: Any, shown: set[str], language: str) -> None:
     extra = sorted(catalogs.read(CATALOGS[language]).keys() - shown)
     assert not extra, f"{language}.po has entries for what is not shown any more:\n" + "\n".join(map(entry, extra))
 
 
 @pytest.mark.parametrize("language", CATALOGS)
-def test_translations_have_the_fields_and_the_form_of_the_original(catalogs: Any, language: str) -> None:
+def test_translations_have_the_originals_fields_and_punctuation(catalogs: Any, language: str) -> None:
     broken = []
     for english, other in catalogs.read(CATALOGS[language]).items():
         if fields(english) != fields(other):
@@ -75,14 +75,14 @@ def test_translations_have_the_fields_and_the_form_of_the_original(catalogs: Any
     assert not broken, "\n".join(broken)
 
 
-def test_sentences_are_whole() -> None:
+def test_sentences_are_not_built_from_pieces() -> None:
     pieces = {name: lines for name, tree in texts.modules() if (lines := sorted(texts.put_together(tree)))}
     found = [f"{name}:{line}" for name, lines in pieces.items() if name not in IN_PIECES for line in lines]
     assert not found, f"say these with `say` and named fields: {found}"
     assert pieces.keys() >= IN_PIECES.keys(), "what is not needed any more"
 
 
-def test_a_sentence_is_english_where_there_is_no_translation(addon: Addon) -> None:
+def test_a_sentence_without_a_translation_is_english(addon: Addon) -> None:
     sentences = addon.module("translation.sentences")
     assert sentences.say("'{bone}' has {{no}} translation", bone="a{b}") == "'a{b}' has {no} translation"
     assert sentences.say("100% of {this} as it is") == "100% of {this} as it is"
@@ -90,8 +90,8 @@ def test_a_sentence_is_english_where_there_is_no_translation(addon: Addon) -> No
     assert str(sentences.UserError("'{bone}' is gone", bone="hand")) == "'hand' is gone"
 
 
-def test_what_was_said_is_told_by_all_that_stands_around_its_fields(addon: Addon) -> None:
-    """A translation may begin with a field."""
+def test_a_message_is_recognised_by_the_text_around_its_fields(addon: Addon) -> None:
+    """A translation may start with a field."""
     is_like = addon.module("translation.sentences").is_like
     assert is_like("'a' and 'b' are in a loop", "{first} and {second} are in a loop")
     assert not is_like("'a' and 'b' are fine", "{first} and {second} are in a loop")

@@ -1,4 +1,4 @@
-"""All that the product shows to its users, in English: what Blender knows of its classes, and what its code says."""
+"""All English texts that the product shows to its users: those of its Blender classes, and those in its code."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 PRODUCT = Path(__file__).parents[2] / "ik_addon"
 SPEAKING = {"say", "marked", "count"}
-"""Functions whose arguments are sentences; so are the first ones of errors for users."""
+"""Functions whose arguments are sentences; the first arguments of errors for users are sentences too."""
 DRAWING = {"draw_message": 2, "draw_button": 4}
-"""Functions that draw a text, and at which place they take it."""
+"""Functions that draw a text, with the position of that argument."""
 DRAWN = {"text", "confirm_text", "heading"}
 """Arguments of Blender's layouts and dialogs that are shown."""
 UNSEEN = {"IKAddonFKStore", "IKAddonJoint", "IKAddonProfile"}
@@ -31,13 +31,13 @@ ENGLISH = (
     "posing/script.py",
     "shots/",
 )
-"""What only the command line runs, which speaks English."""
+"""Modules that only the command line runs, whose messages are English."""
 SILENT = ("solve/", "presets/", "anatomy/", "translation/", "rig/read/fcurves.py", *ENGLISH)
-"""Where nothing is said to users of a window."""
+"""Modules that show nothing to users of a window."""
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
-    """The modules that speak, by their paths."""
+    """Yield the modules that contain texts, with their paths."""
     for path in sorted(PRODUCT.rglob("*.py")):
         name = path.relative_to(PRODUCT).as_posix()
         if not name.startswith(SILENT):
@@ -45,7 +45,7 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
 
 
 def said(tree: ast.Module) -> Iterator[str]:
-    """The sentences and labels in the code of a module."""
+    """Yield the sentences and labels in the code of a module."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
@@ -64,7 +64,7 @@ def said(tree: ast.Module) -> Iterator[str]:
 
 
 def returned(tree: ast.Module) -> Iterator[str]:
-    """The labels that the functions of a panel return, with icons or without."""
+    """Yield the labels that a panel's functions return, with or without icons."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
             for value in node.value.elts:
@@ -72,7 +72,7 @@ def returned(tree: ast.Module) -> Iterator[str]:
 
 
 def literals(value: ast.expr, tree: ast.Module) -> Iterator[str]:
-    """The strings that an expression may be, as far as its module says so."""
+    """Yield the strings that an expression can be, as far as its module shows."""
     if isinstance(value, ast.Constant) and isinstance(value.value, str):
         yield value.value
     elif isinstance(value, ast.IfExp):
@@ -90,7 +90,7 @@ def literals(value: ast.expr, tree: ast.Module) -> Iterator[str]:
 
 
 def put_together(tree: ast.Module) -> Iterator[int]:
-    """The lines of a module where a sentence is put together from pieces, so that it can't be translated."""
+    """Yield the lines of a module that build a sentence from pieces, which cannot be translated."""
     formats = {
         id(node) for outer in ast.walk(tree) if isinstance(outer, ast.FormattedValue) for node in ast.walk(outer)
     }
@@ -102,7 +102,7 @@ def put_together(tree: ast.Module) -> Iterator[int]:
 
 
 def known_to_blender(addon: Addon) -> Iterator[str]:
-    """The labels and tooltips of all classes, their settings, and the choices that these offer."""
+    """Yield the labels and tooltips of all classes, of their settings, and of the choices of these settings."""
     for cls in addon.module("registration").CLASSES:
         if cls.__name__ in UNSEEN:
             continue
@@ -121,7 +121,7 @@ def known_to_blender(addon: Addon) -> Iterator[str]:
 
 
 def label(cls: Any) -> str:
-    """What a class is called in its source: Blender names a panel of presets after the one that was applied last."""
+    """Return the label of a class in its source: Blender renames a panel of presets after the preset applied last."""
     if not hasattr(cls, "preset_subdir"):
         return str(getattr(cls, "bl_label", ""))
     (tree,) = ast.parse(inspect.getsource(cls)).body
@@ -131,12 +131,12 @@ def label(cls: Any) -> str:
 
 
 def annotated(cls: Any) -> list[str]:
-    """The names of the settings that a class declares itself."""
+    """Return the names of the settings that a class itself declares."""
     return list(vars(cls).get("__annotations__", ()))
 
 
 def parts_of_a_body(addon: Addon) -> Iterator[str]:
-    """The parts for which Set Up Character makes chains."""
+    """Yield the parts of a body for which Set Up Character makes chains."""
     members = addon.module("anatomy.members")
     for region in members.Region:
         yield region.value
@@ -147,7 +147,7 @@ def parts_of_a_body(addon: Addon) -> Iterator[str]:
 
 
 def everything(addon: Addon) -> set[str]:
-    """All texts."""
+    """Return all texts."""
     texts = {text for _name, tree in modules() for text in said(tree)}
     texts |= {text for name, tree in modules() if name.startswith("ui/") for text in returned(tree)}
     texts |= {*known_to_blender(addon), *parts_of_a_body(addon)}

@@ -1,4 +1,4 @@
-"""Which targets and poles can be grasped; that they can is tried in a window."""
+"""Which targets and poles have gizmos; using them is tested in a window."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def shown(addon: Addon) -> list[tuple[str, str, str]]:
-    """Tip, role and object of what can be grasped."""
+    """Return tip, role and object of everything that has a gizmo."""
     return [(goal.tip, goal.role, goal.ob.name) for goal in addon.module("ui.gizmos").goals(bpy.context)]
 
 
-def test_targets_and_poles_of_enabled_chains_can_be_grasped(addon: Addon) -> None:
+def test_targets_and_poles_of_enabled_chains_have_gizmos(addon: Addon) -> None:
     ob, target = rigs.arm()
     rigs.add_bones(ob, [(2, 0, 0), (2, 0, 1)], ["other"])
     chain = ob.pose.bones["lower"].ik_addon
@@ -36,7 +36,7 @@ def test_targets_and_poles_of_enabled_chains_can_be_grasped(addon: Addon) -> Non
     assert shown(addon) == []
 
 
-def test_bones_as_targets_have_blenders_own_transform(addon: Addon) -> None:
+def test_target_bones_have_blenders_own_gizmo(addon: Addon) -> None:
     ob, _target = rigs.arm()
     rigs.add_bones(ob, [(0.5, 0.5, 0.5), (0.5, 0.5, 0.8)], ["control"])
     chain = ob.pose.bones["lower"].ik_addon
@@ -45,7 +45,7 @@ def test_bones_as_targets_have_blenders_own_transform(addon: Addon) -> None:
     assert shown(addon) == []
 
 
-def test_gizmos_are_for_pose_mode(addon: Addon) -> None:
+def test_gizmos_are_only_for_pose_mode(addon: Addon) -> None:
     gizmos = addon.module("ui.gizmos")
     ob, _target = rigs.arm()
     activate(ob, "lower")

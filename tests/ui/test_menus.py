@@ -1,4 +1,4 @@
-"""Menus, keys and sub-panels; that they can be drawn is seen in a window only."""
+"""Menus, keys and sub-panels; drawing them is tested in a window."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def keys() -> list[Any]:
-    """The add-on's keys in Pose Mode."""
+    """Return the add-on's keymap items in Pose Mode."""
     keymaps = bpy.context.window_manager.keyconfigs.addon.keymaps
     items = keymaps["Pose"].keymap_items if "Pose" in keymaps else []
     return [item for item in items if item.idname == "wm.call_menu_pie" and item.properties.name == "IK_ADDON_MT_pie"]
@@ -28,9 +28,9 @@ def test_the_pie_menu_has_a_key() -> None:
 
 
 @pytest.mark.parametrize("name", ["blender_default", "industry_compatible_data"])
-def test_the_key_is_free_in_blenders_own_keymaps(name: str) -> None:
+def test_the_key_is_unused_in_blenders_own_keymaps(name: str) -> None:
     paths = (Path(folder, "keymap_data", f"{name}.py") for folder in bpy.utils.preset_paths("keyconfig"))
-    execute: Any = bpy.utils.execfile  # the stubs know of no result
+    execute: Any = bpy.utils.execfile  # the stubs do not know its result
     module = execute(str(next(path for path in paths if path.exists())))
     parameters = module.Params(use_mouse_emulate_3_button=False) if hasattr(module, "Params") else module.Params()
     taken = [
@@ -71,7 +71,7 @@ ELSEWHERE = {
     "ik_addon.body_move": "what the tool starts",
     "ik_addon.body_grab": "the tool",
 }
-"""Operators that are in no menu, and what starts them."""
+"""Operators that are in no menu, and what calls them."""
 
 
 def test_every_command_is_in_the_menu(addon: Addon) -> None:
@@ -81,12 +81,12 @@ def test_every_command_is_in_the_menu(addon: Addon) -> None:
     assert len(entries) == len(set(entries))
     assert set(entries) | ELSEWHERE.keys() == known.keys()
     assert ELSEWHERE.keys().isdisjoint(entries)
-    # Blender's search offers internal operators to nobody.
+    # Blender's search does not list internal operators.
     assert {name for name, cls in known.items() if "INTERNAL" in cls.bl_options} == ELSEWHERE.keys()
 
 
 @pytest.mark.parametrize("mode", ["pose", "object"])
-def test_the_search_finds_the_menu_in_both_modes(addon: Addon, mode: str) -> None:
+def test_the_search_finds_the_menu_in_object_and_pose_mode(addon: Addon, mode: str) -> None:
     menu: Any = getattr(bpy.types, f"VIEW3D_MT_{mode}")
     own = {getattr(draw, "__module__", "") for draw in menu._dyn_ui_initialize()}
     assert addon.module("ui.menus").__name__ in own
@@ -98,15 +98,15 @@ def test_the_context_menu_has_commands_of_the_menu(addon: Addon) -> None:
     assert {operator for operator, _icon in (*menus.CHAIN, *menus.NEW_CHAIN)} <= entries
 
 
-def test_icons_of_the_menu_are_blenders(addon: Addon) -> None:
+def test_icons_of_the_menu_exist_in_blender(addon: Addon) -> None:
     menus = addon.module("ui.menus")
     known = bpy.types.UILayout.bl_rna.functions["operator"].parameters["icon"].enum_items
     entries = [entry for group in (*menus.ENTRIES, menus.CHAIN, menus.NEW_CHAIN) for entry in group]
     assert [icon for _operator, icon in entries if icon not in known] == []
 
 
-def test_labels_are_not_blenders(addon: Addon) -> None:
-    """Or the search would offer two entries with the same words."""
+def test_labels_differ_from_blenders(addon: Addon) -> None:
+    """Otherwise the search would list two entries with the same words."""
     rooms: Any = (bpy.ops.pose, bpy.ops.armature, bpy.ops.object, bpy.ops.anim, bpy.ops.transform)
     taken = {getattr(room, name).get_rna_type().name for room in rooms for name in dir(room)}
     entries = {operator for group in addon.module("ui.menus").ENTRIES for operator, _icon in group}

@@ -1,4 +1,4 @@
-"""What the panel shows, and when; that it can be drawn is seen in a window only."""
+"""What the panel shows, and when; drawing it is tested in a window."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ PANELS = ("VIEW3D_PT_ik_addon", "VIEW3D_PT_ik_addon_chains", "VIEW3D_PT_ik_addon
 
 
 def shown() -> list[str]:
-    """The panels that are shown now."""
+    """Return the panels that are shown now."""
     classes: list[Any] = [getattr(bpy.types, name) for name in PANELS]
     return [cls.__name__ for cls in classes if not hasattr(cls, "poll") or cls.poll(bpy.context)]
 
 
 @pytest.mark.parametrize("name", PANELS)
-def test_panels_are_in_the_tab(name: str) -> None:
+def test_panels_are_in_their_tab(name: str) -> None:
     panel = getattr(bpy.types, name)
     assert (panel.bl_idname, panel.bl_category) == (name, "IK")
     assert (panel.bl_space_type, panel.bl_region_type) == ("VIEW_3D", "UI")
 
 
-def test_without_an_armature_there_is_the_main_panel_alone() -> None:
+def test_without_an_armature_only_the_main_panel_is_shown() -> None:
     bpy.context.view_layer.objects.active = None
     assert shown() == list(PANELS[:1])
 
@@ -47,7 +47,7 @@ def test_settings_are_shown_for_the_active_chain() -> None:
     assert shown() == list(PANELS[:1])
 
 
-def test_settings_stay_while_a_target_of_add_chain_is_active() -> None:
+def test_settings_stay_while_a_generated_target_is_active() -> None:
     ob, _target = rigs.arm()
     activate(ob, "lower")
     bpy.ops.ik_addon.chain_remove()
@@ -56,7 +56,7 @@ def test_settings_stay_while_a_target_of_add_chain_is_active() -> None:
     assert shown() == list(PANELS)
 
 
-def test_states_of_a_chain(addon: Addon) -> None:
+def test_each_state_of_a_chain_has_a_text(addon: Addon) -> None:
     panel, reports = addon.module("ui.panels.chains"), addon.module("live.reports")
     ob, target = rigs.arm()
     tip = ob.pose.bones["lower"]
@@ -87,10 +87,10 @@ def test_states_of_a_chain(addon: Addon) -> None:
         pytest.param([(0.0, 0.13 * i, 1.03 + 0.071 * i) for i in range(13)], False, id="tail"),
     ],
 )
-def test_a_straight_chain_has_reached_its_target_from_the_start(
+def test_a_straight_chain_counts_as_reached_from_the_start(
     addon: Addon, points: list[tuple[float, float, float]], pole: bool
 ) -> None:
-    """Its target is a rounding beyond its tip, so that it bends the same way whenever it comes nearer."""
+    """Its target is, by rounding, beyond its tip, so that it bends the same way whenever the target comes nearer."""
     panel, reports, status = (
         addon.module("ui.panels.chains"),
         addon.module("live.reports"),
@@ -107,12 +107,12 @@ def test_a_straight_chain_has_reached_its_target_from_the_start(
     assert panel.state_of(tip, report) == ("CHECKMARK", "Reached")
     assert addon.module("operators.mends.chains").fix_of(tip, report, bpy.context.view_layer) is None
     assert [verdict for verdict, *_ in reports.standing(ob, [tip.name])] == [status.REACHED]
-    bpy.ops.ik_addon.solve()  # a warning would be an error in a script
+    bpy.ops.ik_addon.solve()  # a warning would raise an error in a script
 
 
 @pytest.mark.parametrize(("beyond", "reached"), [(0.9e-4, True), (1.1e-4, False)])
-def test_what_counts_as_reached_is_the_same_everywhere(addon: Addon, beyond: float, reached: bool) -> None:
-    """In the panel, the overlay, the message of Solve IK, and the report of a bake."""
+def test_every_place_agrees_on_what_counts_as_reached(addon: Addon, beyond: float, reached: bool) -> None:
+    """These are the panel, the overlay, the message of Solve IK, and the report of a bake."""
     panel, reports, status = (
         addon.module("ui.panels.chains"),
         addon.module("live.reports"),
@@ -133,8 +133,8 @@ def test_what_counts_as_reached_is_the_same_everywhere(addon: Addon, beyond: flo
     assert abs(baked.error - beyond) < 1e-6
 
 
-def test_motion_paths_of_live_bones_have_a_remark_until_they_are_baked(addon: Addon) -> None:
-    """Blender calls no handler while it calculates them."""
+def test_motion_paths_of_live_bones_get_a_remark_until_baked(addon: Addon) -> None:
+    """Blender calls no handler while it calculates motion paths."""
     has_blind_paths = addon.module("ui.panel").has_blind_paths
     ob, target = rigs.arm()
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 10: (-0.6, 0.5, 1.4)})
@@ -161,7 +161,7 @@ def test_motion_paths_of_live_bones_have_a_remark_until_they_are_baked(addon: Ad
     assert not has_blind_paths(ob)
 
 
-def test_live_says_that_nothing_is_live(addon: Addon) -> None:
+def test_the_panel_says_when_live_has_no_enabled_chain(addon: Addon) -> None:
     live_texts = addon.module("ui.panel").live_texts
     ob, _target = rigs.arm()
     assert live_texts(ob) == ["Live"]
@@ -173,7 +173,7 @@ def test_live_says_that_nothing_is_live(addon: Addon) -> None:
     assert live_texts(ob) == ["Live"]
 
 
-def test_the_list_shows_chains_alone_and_follows_the_active_bone() -> None:
+def test_the_list_shows_only_chains_and_follows_the_active_bone() -> None:
     ob, _target = rigs.arm()
     rigs.add_bones(ob, [(2, 0, 0), (2, -0.2, 1), (2, 0, 2)], ["upper 2", "lower 2"])
     rigs.chain(ob, "lower 2", rigs.empty("Second", (2.4, 0.4, 1.1)), 2)
@@ -188,7 +188,7 @@ def test_the_list_shows_chains_alone_and_follows_the_active_bone() -> None:
     assert manager.ik_addon_chain == -1
 
 
-def test_the_line_of_a_chain_gets_shorter_in_steps(addon: Addon) -> None:
+def test_the_state_of_a_chain_has_shorter_texts(addon: Addon) -> None:
     panel, reports = addon.module("ui.panels.chains"), addon.module("live.reports")
     ob, target = rigs.arm()
     tip = ob.pose.bones["lower"]
@@ -213,5 +213,5 @@ def test_the_line_of_a_chain_gets_shorter_in_steps(addon: Addon) -> None:
     ("fraction", "text"),
     [(0.0, "0%"), (1e-7, "<0.1%"), (0.00099, "<0.1%"), (0.013, "1.3%"), (0.128, "13%"), (4.0, "400%"), (1e9, ">1000%")],
 )
-def test_percentages_mean_something(addon: Addon, fraction: float, text: str) -> None:
+def test_percentages_are_rounded_sensibly(addon: Addon, fraction: float, text: str) -> None:
     assert addon.module("live.reports").percent(fraction) == text

@@ -1,4 +1,4 @@
-"""The preferences: what they change, and that what is told to an operator counts more."""
+"""The preferences: what they change, and that an operator's explicit options override them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def preferences(addon: Addon) -> Iterator[Any]:
-    """The user's preferences, which are the defaults again afterwards."""
+    """Return the user's preferences; the defaults are restored afterwards."""
     own = bpy.context.preferences.addons[addon.package].preferences
     assert own is not None
     yield own
@@ -49,7 +49,7 @@ def test_panels_move_to_another_tab_and_back(addon: Addon, preferences: Any) -> 
         assert getattr(bpy.types, "VIEW3D_PT_ik_addon_chains").bl_parent_id == "VIEW3D_PT_ik_addon"  # noqa: B009
 
 
-def test_the_tab_is_there_when_the_extension_is_enabled_again(addon: Addon, preferences: Any) -> None:
+def test_the_chosen_tab_is_used_when_the_extension_is_enabled_again(addon: Addon, preferences: Any) -> None:
     registration = addon.module("registration")
     preferences.tab = "Animation"
     registration.unregister()
@@ -57,7 +57,7 @@ def test_the_tab_is_there_when_the_extension_is_enabled_again(addon: Addon, pref
     assert bpy.types.VIEW3D_PT_ik_addon.bl_category == "Animation"
 
 
-def test_add_chain_takes_what_it_is_not_told(addon: Addon, preferences: Any) -> None:
+def test_add_chain_takes_omitted_options_from_the_preferences(addon: Addon, preferences: Any) -> None:
     ob = arm()
     preferences.with_pole, preferences.controls = False, "BONES"
     bpy.ops.ik_addon.chain_add()
@@ -69,7 +69,7 @@ def test_add_chain_takes_what_it_is_not_told(addon: Addon, preferences: Any) -> 
     assert chain.target not in (None, ob)
 
 
-def test_a_character_takes_what_it_is_not_told(addon: Addon, preferences: Any) -> None:
+def test_set_up_character_takes_omitted_options_from_the_preferences(addon: Addon, preferences: Any) -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, [(0.2, 0, 1), (0.2, -0.05, 0.5), (0.2, 0, 0.1)], ["thigh.L", "shin.L"])
     rigs.add_bones(ob, [(-0.2, 0, 1), (-0.2, -0.05, 0.5), (-0.2, 0, 0.1)], ["thigh.R", "shin.R"])
@@ -81,7 +81,7 @@ def test_a_character_takes_what_it_is_not_told(addon: Addon, preferences: Any) -
     assert chain.pole is None
 
 
-def test_colors_are_those_of_the_theme_until_others_are_chosen(addon: Addon, preferences: Any) -> None:
+def test_colors_are_the_themes_until_changed(addon: Addon, preferences: Any) -> None:
     colours, theme = addon.module("overlay.colours"), bpy.context.preferences.themes[0]
     assert colours.palette(theme, preferences) == colours.themed(theme)
     preferences.use_theme = False
@@ -91,14 +91,14 @@ def test_colors_are_those_of_the_theme_until_others_are_chosen(addon: Addon, pre
     assert found.reach[3] < 1.0
 
 
-def test_sizes_grow_with_the_resolution_scale(addon: Addon, preferences: Any) -> None:
+def test_sizes_scale_with_the_resolution(addon: Addon, preferences: Any) -> None:
     preferences.line_width, preferences.point_size = 4.0, 9.0
     sizes = addon.module("overlay.colours").Sizes.of(preferences, 2.0)
     assert (sizes.wide, sizes.thin, sizes.dot) == (8.0, 3.0, 18.0)
 
 
-def test_without_an_entry_in_blenders_preferences_the_defaults_count(addon: Addon) -> None:
-    """A script may register the extension without enabling it."""
+def test_without_an_entry_in_blenders_preferences_defaults_are_used(addon: Addon) -> None:
+    """A script can register the extension without enabling it."""
     data = addon.module("data.preferences")
     defaults = data._defaults()
     own = bpy.context.preferences.addons[addon.package].preferences
@@ -107,7 +107,7 @@ def test_without_an_entry_in_blenders_preferences_the_defaults_count(addon: Addo
     assert defaults.line_width == own.line_width
 
 
-def test_keys_are_in_the_keymap_to_be_shown_and_assigned(addon: Addon) -> None:
+def test_keys_can_be_shown_and_assigned_in_the_keymap(addon: Addon) -> None:
     keymap = addon.module("ui.preferences.keymap")
     keymaps = bpy.context.window_manager.keyconfigs.addon.keymaps
     found = {item.idname: item for item in keymaps["Pose"].keymap_items}

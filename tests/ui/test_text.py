@@ -26,5 +26,5 @@ def test_wraps_between_words(addon: Addon, text: str, width: int, lines: list[st
 @pytest.mark.parametrize(
     ("width", "text"), [(20, "12% of its length"), (17, "12% of its length"), (16, "12% off"), (6, "12%"), (1, "12%")]
 )
-def test_says_as_much_as_has_room(addon: Addon, width: int, text: str) -> None:
+def test_the_longest_text_that_fits_is_chosen(addon: Addon, width: int, text: str) -> None:
     assert addon.module("ui.text").fitting(["12% of its length", "12% off", "12%"], width, len) == text

@@ -1,4 +1,4 @@
-"""The tool in the toolbar of Pose Mode."""
+"""The tools in the toolbar of Pose Mode."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def tools(mode: str) -> list[str]:
-    """The names of the tools of the 3D viewport in a mode, those in groups too."""
+    """Return the names of the 3D viewport's tools in a mode, including those in groups."""
     toolbar: Any = importlib.import_module("bl_ui.space_toolsystem_toolbar").VIEW3D_PT_tools_active
     return [tool.idname for tool in flat(toolbar.tools_from_context(bpy.context, mode=mode)) if hasattr(tool, "idname")]
 
 
 def flat(tools: Iterable[Any]) -> Iterator[Any]:
-    """The tools of a list with groups; one tool is a named tuple."""
+    """Yield the tools of a list with groups; a single tool is a named tuple."""
     for tool in tools:
         if isinstance(tool, tuple) and not hasattr(tool, "idname"):
             yield from flat(tool)
@@ -28,7 +28,7 @@ def flat(tools: Iterable[Any]) -> Iterator[Any]:
             yield tool
 
 
-def test_the_tools_are_there_in_pose_mode_alone(addon: Addon) -> None:
+def test_the_tools_are_only_in_pose_mode(addon: Addon) -> None:
     module = addon.module("ui.toolbar")
     for name in (module.IKAddonTool.bl_idname, module.IKAddonPoseTool.bl_idname):
         assert tools("POSE").count(name) == 1

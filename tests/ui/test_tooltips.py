@@ -1,4 +1,4 @@
-"""Everything that a user can rest the mouse on says what it is, and every disabled button why it is disabled."""
+"""Everything under the mouse has a tooltip, and every disabled button says why it is disabled."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ANYWHERE = {"ik_addon.lock_interface", "ik_addon.rig_fix"}
 
 
 def classes(addon: Addon, base: type) -> list[Any]:
-    """What the extension registers of one kind."""
+    """Return the classes that the extension registers of one kind."""
     return [cls for cls in addon.module("registration").CLASSES if issubclass(cls, base)]
 
 
 def described(properties: Any) -> Iterator[tuple[str, str]]:
-    """Names and descriptions of the properties that are shown, and of the choices that they offer."""
+    """Yield names and descriptions of visible properties, and of the choices they offer."""
     for prop in properties:
         if prop.is_hidden or prop.identifier in {"rna_type", "name"}:
             continue
@@ -38,7 +38,7 @@ def assert_said(texts: dict[str, str]) -> None:
     assert not silent, silent
 
 
-def test_operators(addon: Addon) -> None:
+def test_operators_have_tooltips(addon: Addon) -> None:
     found = classes(addon, bpy.types.Operator)
     assert len(found) > 15
     for cls in found:
@@ -48,7 +48,7 @@ def test_operators(addon: Addon) -> None:
         assert_said({f"{name}.{prop}": text for prop, text in described(rna.properties)})
 
 
-def test_settings(addon: Addon) -> None:
+def test_settings_have_tooltips(addon: Addon) -> None:
     found = [cls for cls in classes(addon, bpy.types.PropertyGroup) if cls.__name__ != "IKAddonFKStore"]
     assert len(found) >= 4
     for cls in found:

@@ -39,17 +39,17 @@ LIMITS = {
     "foot.L": ((-70.0, 70.0), (-35.0, 35.0), (0.0, 0.0)),
     "foot.R": ((-70.0, 70.0), (-35.0, 35.0), (0.0, 0.0)),
 }
-"""About X, Z and Y, in degrees."""
+"""Limits about X, Z and Y, in degrees."""
 
 
 def figure(*, limits: bool = True) -> Body:
-    """Return the figure as it stands at rest; its X axes point to its left, so knees bend about them."""
+    """Return the figure at rest. Its X axes point to its left, so knees bend about them."""
     parents = np.array([BONE.get(parent, -1) for parent, _, _ in BONES.values()])
     heads, tails = (np.array([bone[i] for bone in BONES.values()]) for i in (1, 2))
     y = tails - heads
     y /= np.linalg.norm(y, axis=1)[:, None]
     x = np.cross(y, [0.0, -1.0, 0.0])
-    # Bones that point forward have no X axis of their own there.
+    # The cross product vanishes for bones that point forward.
     x = np.where(np.abs(y[:, 1:2]) > 0.8, [1.0, 0.0, 0.0], x)
     x = x - (x * y).sum(axis=1)[:, None] * y
     x /= np.linalg.norm(x, axis=1)[:, None]
@@ -65,7 +65,7 @@ def figure(*, limits: bool = True) -> Body:
 
 
 def local(parents: Floats, frames: Floats) -> Floats:
-    """Return orientations (n, 3, 3) seen from those of the parents."""
+    """Return orientations (n, 3, 3) relative to those of the parents."""
     seen = frames.copy()
     for bone, parent in enumerate(parents.tolist()):
         if parent >= 0:
@@ -74,7 +74,7 @@ def local(parents: Floats, frames: Floats) -> Floats:
 
 
 def turned(body: Body, name: str, vector: tuple[float, float, float]) -> Body:
-    """Return the body with a bone, and all below it, turned about its head by a rotation vector in space."""
+    """Return the body with a bone and all bones below it rotated about its head, by a rotation vector in world axes."""
     bone = BONE[name]
     turn = matrices(about_vectors(np.array(vector)[:, None]))[..., 0]
     heads, frames = body.heads.copy(), body.frames.copy()
@@ -89,7 +89,7 @@ def turned(body: Body, name: str, vector: tuple[float, float, float]) -> Body:
 
 
 def broken(body: Body, posed: PosedBody | Body) -> Floats:
-    """Return how far (n,) joints are outside of their limits, in radians."""
+    """Return how far joints (n,) are outside of their limits, in radians."""
     assert body.rest is not None
     assert body.cones is not None
     assert body.twist is not None
@@ -98,7 +98,7 @@ def broken(body: Body, posed: PosedBody | Body) -> Floats:
 
 
 def turns(body: Body, one: PosedBody | Body, other: PosedBody | Body) -> Floats:
-    """Return the angles (n,) in degrees between the joints of two poses."""
+    """Return the angles (n,) in degrees by which joints differ between two poses."""
     steps = np.einsum("nji,njk->nik", local(body.parents, one.frames), local(body.parents, other.frames))
     q = quaternions(steps.transpose(1, 2, 0))
     return np.degrees(2.0 * np.arctan2(np.linalg.norm(q[1:], axis=0), np.abs(q[0])))

@@ -1,4 +1,4 @@
-"""Posing a whole body: pins and limits hold, the body comes along, and the pose depends on the target alone."""
+"""Posing a whole body: pins and limits hold, the body follows, and the pose depends only on the target."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def directions(count: int, seed: int) -> Floats:
 
 
 def sphere(body: Body, count: int) -> Floats:
-    """Return places all around the left shoulder, as far as the hand is at rest."""
+    """Return places all around the left shoulder, at the hand's distance at rest."""
     shoulder = body.heads[BONE["arm.L"]]
     return shoulder + np.linalg.norm(body.heads[HAND] - shoulder) * directions(count, 3)
 
 
 def assert_rigid(body: Body, posed: PosedBody) -> None:
-    """Each bone is where its parent takes it, but for the root."""
+    """Assert that each bone but the root is where its parent takes it."""
     for bone, parent in enumerate(body.parents.tolist()):
         if parent >= 0:
             seen = body.frames[parent].T @ (body.heads[bone] - body.heads[parent])
@@ -46,7 +46,7 @@ def assert_rigid(body: Body, posed: PosedBody) -> None:
     )
 
 
-def test_a_hand_goes_all_around_its_shoulder_while_pins_and_limits_hold() -> None:
+def test_a_hand_moves_all_around_its_shoulder_while_pins_and_limits_hold() -> None:
     body = figure()
     poser = Poser(body, FEET, [Grab(HAND, np.zeros(3))])
     missed = []
@@ -60,7 +60,7 @@ def test_a_hand_goes_all_around_its_shoulder_while_pins_and_limits_hold() -> Non
     assert np.mean(np.array(missed) < 1e-3 * HEIGHT) >= 0.95
 
 
-def test_what_it_says_of_errors_is_so() -> None:
+def test_reported_errors_are_correct() -> None:
     body = figure()
     target = body.heads[HAND] + (0.1, -2.0, 0.5)
     posed = pose_body(body, FEET, [Grab(HAND, target)])
@@ -70,14 +70,14 @@ def test_what_it_says_of_errors_is_so() -> None:
     assert posed.pin_error == pytest.approx(np.linalg.norm((posed.heads - body.heads)[feet], axis=1).max(), abs=1e-12)
 
 
-def test_nothing_moves_where_the_target_is_where_the_joint_is() -> None:
+def test_nothing_moves_if_the_target_is_at_the_joint() -> None:
     body = figure()
     posed = drag(body, "hand.L", (0.0, 0.0, 0.0))
     np.testing.assert_allclose(posed.heads, body.heads, atol=1e-12)
     np.testing.assert_allclose(posed.frames, body.frames, atol=1e-12)
 
 
-def test_the_pose_depends_on_the_target_alone() -> None:
+def test_the_pose_depends_only_on_the_target() -> None:
     body = figure()
     poser = Poser(body, FEET, [Grab(HAND, np.zeros(3))])
     way = body.heads[HAND] + np.linspace((0.0, 0.0, 0.0), (-0.4, -0.6, 0.5), 12)
@@ -88,7 +88,7 @@ def test_the_pose_depends_on_the_target_alone() -> None:
         np.testing.assert_array_equal(one.heads, other.heads)
 
 
-def test_small_moves_of_the_hand_are_small_moves_of_the_joints() -> None:
+def test_small_moves_of_the_hand_move_joints_little() -> None:
     body = figure()
     poser = Poser(body, FEET, [Grab(HAND, np.zeros(3))])
     shoulder, reach = body.heads[BONE["arm.L"]], 0.5
@@ -99,7 +99,7 @@ def test_small_moves_of_the_hand_are_small_moves_of_the_joints() -> None:
     assert np.mean(speeds < 5.0) >= 0.99
 
 
-def test_hips_move_over_feet_that_stand() -> None:
+def test_hips_move_over_pinned_feet() -> None:
     body = figure()
     for offset in ((0.0, 0.0, -0.4), (0.2, 0.0, -0.2), (-0.1, -0.15, -0.3), (0.0, 0.15, -0.1)):
         posed = drag(body, "hips", offset)
@@ -108,14 +108,14 @@ def test_hips_move_over_feet_that_stand() -> None:
         assert broken(body, posed).max() < 1e-6
 
 
-def test_the_hips_come_along_when_a_hand_goes_far() -> None:
+def test_the_hips_follow_when_a_hand_goes_far() -> None:
     body = figure()
     near, far = (drag(body, "hand.L", (0.0, -share, -0.2)).heads[0] - body.heads[0] for share in (0.05, 0.9))
     assert np.linalg.norm(far) > 0.05
     assert np.linalg.norm(far) > 3.0 * np.linalg.norm(near)
 
 
-def test_what_is_beside_the_way_keeps_its_joints() -> None:
+def test_bones_off_the_path_keep_their_joints() -> None:
     body = figure()
     posed = drag(body, "hand.L", (0.1, -0.4, 0.2))
     moved = turns(body, body, posed)
@@ -132,7 +132,7 @@ def test_without_a_root_only_joints_turn() -> None:
     assert posed.error < 1e-3
 
 
-def test_a_bone_that_gives_nothing_stays() -> None:
+def test_a_bone_with_no_give_stays() -> None:
     gives = np.ones(15)
     gives[BONE["chest"]] = 0.0
     body = replace(figure(), give=gives)
@@ -141,7 +141,7 @@ def test_a_bone_that_gives_nothing_stays() -> None:
     assert turns(figure(), figure(), drag(figure(), "hand.L", (0.1, -0.6, 0.2)))[BONE["chest"]] > 1.0
 
 
-def test_a_bone_that_gives_more_turns_more() -> None:
+def test_a_bone_with_more_give_turns_more() -> None:
     found = []
     for give in (0.2, 1.0, 5.0):
         gives = np.ones(15)
@@ -153,7 +153,7 @@ def test_a_bone_that_gives_more_turns_more() -> None:
 
 
 def test_a_joint_that_turns_far_leaves_more_to_the_others() -> None:
-    """The hand is turned a little, and far."""
+    """With an orientation goal that turns the hand a little, and far."""
     body = figure(limits=False)
     hardening = np.zeros(len(body.parents))
     hardening[HAND] = 0.5
@@ -168,7 +168,7 @@ def test_a_joint_that_turns_far_leaves_more_to_the_others() -> None:
     assert share[1] < share[0] - 0.01
 
 
-def test_the_root_turns_half_around() -> None:
+def test_the_root_turns_by_half_a_turn() -> None:
     body = figure(limits=False)
     body = replace(body, hardening=np.full(len(body.parents), 0.5))
     wanted = matrices(about_vectors(np.array([[0.0], [0.0], [3.1]])))[..., 0] @ body.frames[BONE["hips"]]
@@ -187,7 +187,7 @@ def test_pins_hold_a_place_an_orientation_or_both() -> None:
         assert (bool(stays), bool(turn)) == (pin.location, pin.rotation)
 
 
-def test_a_soft_pin_gives_way_to_a_hard_one() -> None:
+def test_a_soft_pin_yields_to_a_hard_one() -> None:
     body = figure()
     head = BONE["head"]
     turned_by = []
@@ -199,7 +199,7 @@ def test_a_soft_pin_gives_way_to_a_hard_one() -> None:
     assert turned_by[2] < 0.05 * turned_by[0]
 
 
-def test_what_is_grabbed_takes_an_orientation() -> None:
+def test_a_grab_takes_an_orientation() -> None:
     body = figure()
     wanted = matrices(about_vectors(np.array([0.3, 0.8, -0.4])[:, None]))[..., 0] @ body.frames[HAND]
     posed = pose_body(body, FEET, [Grab(HAND, body.heads[HAND] + (0.0, -0.2, 0.1), rotation=wanted)])
@@ -207,7 +207,7 @@ def test_what_is_grabbed_takes_an_orientation() -> None:
     assert posed.error < 1e-4
 
 
-def test_what_is_grabbed_may_take_an_orientation_alone() -> None:
+def test_a_grab_can_take_an_orientation_alone() -> None:
     body = figure()
     head = BONE["head"]
     wanted = matrices(about_vectors(np.array([0.2, 0.1, 0.5])[:, None]))[..., 0] @ body.frames[head]
@@ -219,7 +219,7 @@ def test_what_is_grabbed_may_take_an_orientation_alone() -> None:
     assert np.linalg.norm(posed.heads[head] - body.heads[head]) > 0.005, "it goes where the body takes it"
 
 
-def test_a_point_of_a_bone_is_dragged() -> None:
+def test_any_point_of_a_bone_can_be_dragged() -> None:
     body = figure()
     tip, offset = np.array([0.8, 0.0, 1.17]), np.array([0.0, -0.2, 0.1])
     posed = pose_body(body, FEET, [Grab(HAND, tip + offset, point=tip)])
@@ -227,7 +227,7 @@ def test_a_point_of_a_bone_is_dragged() -> None:
     np.testing.assert_allclose(there, tip + offset, atol=1e-3)
 
 
-def test_a_bone_outside_of_its_limits_goes_no_farther() -> None:
+def test_a_bone_outside_of_its_limits_goes_no_further() -> None:
     body = turned(figure(), "shin.L", (-0.4, 0.0, 0.0))
     body = turned(body, "shin.R", (0.0, 0.0, 0.2))
     outside = broken(body, body)
@@ -239,7 +239,7 @@ def test_a_bone_outside_of_its_limits_goes_no_farther() -> None:
         assert posed.pin_error < 1e-3
 
 
-def test_a_body_anywhere_else_is_posed_alike() -> None:
+def test_a_moved_turned_and_scaled_body_is_posed_the_same() -> None:
     body = figure()
     turn = matrices(about_vectors(np.array([0.5, -1.1, 2.0])[:, None]))[..., 0]
     size, place = 100.0, np.array([3.0, -5.0, 20.0])
@@ -251,7 +251,7 @@ def test_a_body_anywhere_else_is_posed_alike() -> None:
     np.testing.assert_allclose(moved.heads, size * one.heads @ turn.T + place, atol=1e-5 * size)
 
 
-def test_joints_at_limits_are_named() -> None:
+def test_joints_at_limits_are_reported() -> None:
     body = figure()
     posed = drag(body, "hand.L", (-0.3, -0.9, -0.6))
     joints = local(body.parents, posed.frames)
@@ -260,7 +260,7 @@ def test_joints_at_limits_are_named() -> None:
     assert np.isfinite(joints).all()
 
 
-def test_a_pin_on_what_cannot_move_is_no_hindrance() -> None:
+def test_a_pin_on_a_bone_that_cannot_move_is_harmless() -> None:
     body = replace(figure(), root=BONE["chest"])
     posed = drag(body, "hand.L", (0.1, -0.2, 0.1))
     assert posed.error < 1e-3
@@ -269,7 +269,7 @@ def test_a_pin_on_what_cannot_move_is_no_hindrance() -> None:
         drag(body, "foot.L", (0.0, 0.0, 0.1))
 
 
-def test_an_orientation_that_no_joint_turns_holds() -> None:
+def test_an_orientation_that_no_joint_can_turn_holds() -> None:
     gives = np.ones(15)
     gives[0] = 0.0
     body = replace(figure(), root=None, give=gives)
@@ -288,12 +288,12 @@ def test_an_orientation_that_no_joint_turns_holds() -> None:
         ({"give": np.full(15, np.nan)}, "give must be finite"),
     ],
 )
-def test_says_what_does_not_fit(change: dict[str, object], said: str) -> None:
+def test_a_malformed_body_is_refused(change: dict[str, object], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         pose_body(replace(figure(), **change), FEET, [Grab(HAND, np.zeros(3))])
 
 
-def test_says_which_targets_and_bones_it_can_not_take() -> None:
+def test_invalid_targets_and_bones_are_refused() -> None:
     body = figure()
     with pytest.raises(ValueError, match="1 finite points"):
         drag(body, "hand.L", (np.nan, 0.0, 0.0))

@@ -1,4 +1,4 @@
-"""What is dragged is pulled no stronger than allowed, and soon comes to rest."""
+"""The pull on a grab is no stronger than allowed, and soon comes to rest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PULLED = np.ones(1, dtype=bool)
 
 
 def passes(way: float, *, near: bool) -> int:
-    """Count the passes until an end rests; its target is so far away, in ways of a spring under the greatest force."""
+    """Count the passes until an end rests; `way` is its target's distance, in lengths of a spring at maximum force."""
     gap, force = np.array([[way], [0.0], [0.0]]), np.zeros((3, 1))
     for count in range(1, 1000):
         pull = pull_of(gap, force, PULLED, np.zeros(1), near=near)
@@ -26,21 +26,21 @@ def passes(way: float, *, near: bool) -> int:
 
 
 @pytest.mark.parametrize("way", [0.5, 0.9, 0.999, 1.001, 1.05, 1.3])
-def test_near_the_end_few_passes_bring_it_to_rest(way: float) -> None:
+def test_near_the_end_a_few_passes_bring_it_to_rest(way: float) -> None:
     assert passes(way, near=True) <= 3
 
 
-def test_far_from_the_end_it_creeps_where_it_hardly_reaches() -> None:
+def test_far_from_the_end_a_target_just_out_of_reach_takes_many_passes() -> None:
     assert passes(1.05, near=False) > 50
 
 
-def test_the_force_is_the_greatest_where_it_does_not_reach() -> None:
+def test_the_force_is_greatest_when_the_target_is_out_of_reach() -> None:
     pull = pull_of(np.array([[0.0], [0.3], [0.4]]), np.array([[0.0], [60.0], [80.0]]), PULLED, np.zeros(1), near=True)
     assert pull.thrusts[0] == pytest.approx((0.0, 0.6, 0.8))
     assert pull.yields[0] == pytest.approx(0.5 / STRENGTH), "as across the way to its target"
 
 
-def test_what_is_not_dragged_does_not_give_way() -> None:
+def test_what_is_not_dragged_does_not_yield() -> None:
     gaps, forces = np.ones((3, 2)), np.zeros((3, 2))
     for near in (False, True):
         pull = pull_of(gaps, forces, np.array([False, True]), np.zeros(2), near=near)

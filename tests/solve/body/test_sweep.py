@@ -1,4 +1,4 @@
-"""Trees swept joint by joint, compared with the same equations in one piece."""
+"""Trees swept joint by joint, compared with solving the same equations as one matrix."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ STIFF, FORCE = 30.0, 4.0
 
 
 def skew(point: Floats) -> Floats:
-    """Return the matrix (3, 6) that says where a twist takes a point."""
+    """Return the matrix (3, 6) that gives a point's displacement from a twist."""
     x, y, z = point
     return np.array([[0.0, z, -y, 1.0, 0.0, 0.0], [-z, 0.0, x, 0.0, 1.0, 0.0], [y, -x, 0.0, 0.0, 0.0, 1.0]])
 
 
 def random_joint(random: np.random.Generator, count: int, *, shifted: bool) -> Joint:
-    """Return one of whose unknowns so many are open."""
+    """Return a random joint with `count` open unknowns."""
     columns, is_open = random.normal(size=(3, 9)), np.arange(3) < count
     columns[:, 6:] *= 0.1
     columns[~is_open] = 0.0
     own = random.normal(size=(3, 3))
     own = np.where(is_open & is_open[:, None], own @ own.T, 0.0) + 3.0 * np.eye(3)
-    says = columns[:, :3] @ columns[:, 6:].T  # what the columns say of each other is taken out
+    says = columns[:, :3] @ columns[:, 6:].T  # own excludes the columns' products with one another
     own += 0.5 * (says.T - says)
     shift = random.normal(size=9).tolist() if shifted else None
     return Joint(columns.tolist(), own.tolist(), (random.normal(size=3) * is_open).tolist(), shift, count)
@@ -35,13 +35,13 @@ def random_joint(random: np.random.Generator, count: int, *, shifted: bool) -> J
 def swept(
     parents: list[int], joints: list[Joint], forms: list[Form | None], *earlier: dict[int, Swept]
 ) -> dict[int, Swept]:
-    """Sweep from the last joint to the first; no pivot is too small."""
+    """Sweep from the last joint to the first, accepting any pivot."""
     children = [[i for i, parent in enumerate(parents) if parent == joint][::-1] for joint in range(len(parents))]
     return eliminated(range(len(parents))[::-1], children, joints, forms, 1e-3, *earlier)
 
 
 def case(parents: list[int], seed: int, *, shifted: bool) -> tuple[list[Joint], list[Form | None], Floats, Floats]:
-    """Return joints with one to three unknowns and forms, and the equations (n, n) and (n,) that they make."""
+    """Return joints with one to three unknowns, their forms, and the equations (n, n) and (n,) that they make."""
     random, m = np.random.default_rng(seed), len(parents)
     joints = [random_joint(random, 1 + joint % 3, shifted=shifted and joint % 2 == 0) for joint in range(m)]
     starts = np.cumsum([0, *(len(joint.columns) for joint in joints)])
@@ -79,13 +79,13 @@ def case(parents: list[int], seed: int, *, shifted: bool) -> tuple[list[Joint], 
 
 @pytest.mark.parametrize("shifted", [False, True])
 @pytest.mark.parametrize("parents", TREES)
-def test_solves_what_the_whole_matrix_says(parents: list[int], *, shifted: bool) -> None:
+def test_a_sweep_solves_the_equations_of_the_whole_matrix(parents: list[int], *, shifted: bool) -> None:
     joints, forms, matrix, right = case(parents, 1, shifted=shifted)
     found, _ = substituted(parents, swept(parents, joints, forms))
     np.testing.assert_allclose(np.concatenate(found), np.linalg.solve(matrix, right), atol=1e-9)
 
 
-def test_nothing_pushes_what_is_solved() -> None:
+def test_a_solution_leaves_no_push() -> None:
     parents = [-1, 0, 1, 0]
     joints, forms, *_ = case(parents, 2, shifted=False)
     done = swept(parents, joints, forms)
@@ -98,7 +98,7 @@ def test_nothing_pushes_what_is_solved() -> None:
     assert np.linalg.norm(there) > 0.1, "it is pushed where it has not gone yet"
 
 
-def test_what_did_not_change_is_taken_from_the_sweep_before() -> None:
+def test_unchanged_joints_are_reused_from_the_previous_sweep() -> None:
     parents = [-1, 0, 1, 0, 3, 3]
     joints, forms, *_ = case(parents, 4, shifted=True)
     before = swept(parents, joints, forms)
@@ -108,7 +108,7 @@ def test_what_did_not_change_is_taken_from_the_sweep_before() -> None:
     assert after == swept(parents, others, forms)
 
 
-def test_what_was_taken_over_still_needs_its_pivots() -> None:
+def test_reused_joints_still_need_their_pivots() -> None:
     joints, forms, *_ = case([-1, 0], 4, shifted=False)
     before = swept([-1, 0], joints, forms)
     assert len(eliminated([1, 0], [[1], []], joints, forms, before[1].pivot + 1e-9, before)) == 0
@@ -116,7 +116,7 @@ def test_what_was_taken_over_still_needs_its_pivots() -> None:
 
 
 @pytest.mark.parametrize("at", [[0.3, -0.2, 0.5], None])
-def test_a_thrust_takes_the_place_of_a_spring_along_its_direction(at: list[float] | None) -> None:
+def test_a_thrust_replaces_a_spring_along_its_direction(at: list[float] | None) -> None:
     random = np.random.default_rng(3)
     form, gap, direction = NOTHING[:], random.normal(size=3), np.array([2.0, -1.0, 2.0]) / 3.0
     if at is None:
@@ -137,7 +137,7 @@ def test_a_thrust_takes_the_place_of_a_spring_along_its_direction(at: list[float
     np.testing.assert_allclose(form[21:], rows.T @ (STIFF * across @ gap + FORCE * direction), atol=1e-12)
 
 
-def test_says_where_no_pivot_is_large_enough() -> None:
+def test_a_pivot_that_is_too_small_is_detected() -> None:
     column = [1.0] + [0.0] * 8
     joint = Joint([column, [0.0] * 9, [0.0] * 9], np.diag([-1.0, 1.0, 1.0]).tolist(), [1.0, 0.0, 0.0])
     assert not eliminated([0], [[]], [joint], [None], 0.2)

@@ -1,4 +1,4 @@
-"""Even bends that are shared out by stiffness, or led from the root or from the tip."""
+"""Even bends that are shared by stiffness, or led from the root or from the tip."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SETTINGS = {
 
 
 def turns(joints: Floats) -> Floats:
-    """By how much (B, n - 1) each joint after the root bends, in radians."""
+    """Return the angle (B, n - 1) in radians by which each joint after the root bends."""
     directions = unit(np.diff(joints, axis=1))
     return np.asarray(np.arccos(np.clip((directions[:, 1:] * directions[:, :-1]).sum(axis=-1), -1.0, 1.0)))
 
@@ -45,7 +45,7 @@ def test_targets_are_reached(name: str, pose: str, pole: bool) -> None:
 
 
 @pytest.mark.parametrize("pose", POSES)
-def test_the_pose_changes_continuously_from_equal_shares_on(pose: str) -> None:
+def test_the_pose_changes_continuously_from_equal_shares(pose: str) -> None:
     problem = problems(pose)
     even = solve(problem).joints
     np.testing.assert_allclose(solve(replace(problem, stiffness=np.full((6, 3), 0.5))).joints, even, atol=1e-5)
@@ -57,7 +57,7 @@ def test_the_pose_changes_continuously_from_equal_shares_on(pose: str) -> None:
 
 
 def test_stiff_joints_of_a_straight_chain_take_their_shares() -> None:
-    """As long as it is not near its root."""
+    """This holds unless the target is near the chain's root."""
     problem = problems("straight", 200, 0.5, 0.98)
     stiffness = np.repeat([[0.0], [0.75], [0.5], [0.0], [0.5], [0.0]], 3, axis=1)
     bends = turns(solve(replace(problem, stiffness=stiffness)).joints)
@@ -68,8 +68,8 @@ def test_stiff_joints_of_a_straight_chain_take_their_shares() -> None:
 
 
 @pytest.mark.parametrize("axis", [0, 2])
-def test_only_the_axis_that_turns_counts(axis: int) -> None:
-    """Straight chains bend about their X axes: stiffness about others has no say."""
+def test_only_stiffness_about_the_bend_axis_counts(axis: int) -> None:
+    """Straight chains bend about their X axes: stiffness about other axes has no effect."""
     problem = problems("straight", low=0.5)
     stiffness = np.zeros((6, 3))
     stiffness[:3, axis] = 0.9
@@ -81,7 +81,7 @@ def test_only_the_axis_that_turns_counts(axis: int) -> None:
         np.testing.assert_allclose(bends, even, atol=1e-6)
 
 
-def test_the_bend_is_led_from_either_end() -> None:
+def test_the_bend_can_be_led_from_either_end() -> None:
     problem = problems("straight", low=0.5)
     to_tip, to_root = (turns(solve(replace(problem, bend_lead=lead)).joints) for lead in (1.0, -1.0))
     assert (to_tip[:, 0] < 0.2 * to_tip.sum(axis=1) / 5).all()
@@ -125,7 +125,7 @@ def test_mirrored_input_gives_mirrored_output(name: str, pose: str) -> None:
 
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("solver", [Solver.FABRIK, Solver.TWO_BONE])
-def test_other_solvers_have_no_use_for_shares(name: str, solver: Solver) -> None:
+def test_other_solvers_ignore_shares(name: str, solver: Solver) -> None:
     bones = 2 if solver is Solver.TWO_BONE else 6
     rng = np.random.default_rng(3)
     problem = replace(aim(make_chains(rng, 50, bones), rng, 0.1, 0.9), solver=solver)
@@ -140,9 +140,9 @@ def test_a_lead_outside_of_its_range_is_refused(lead: float) -> None:
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_bones_without_length_have_no_share(name: str) -> None:
+def test_bones_of_zero_length_have_no_share(name: str) -> None:
     problem = problems("bent", 50)
-    at = [0, 1, 1, 2, 3, 4, 5, 6]  # a bone without length after the first
+    at = [0, 1, 1, 2, 3, 4, 5, 6]  # a bone of zero length after the first
     joints, frames = problem.joints[:, at], problem.frames[:, [0, 0, 1, 2, 3, 4, 5]]
     settings = {
         key: value[[0, 0, 1, 2, 3, 4, 5]] if isinstance(value, np.ndarray) else value
@@ -155,7 +155,7 @@ def test_bones_without_length_have_no_share(name: str) -> None:
 
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("pose", ["straight", "bent"])
-def test_what_is_looked_up_is_what_is_solved(name: str, pose: str) -> None:
+def test_looked_up_poses_match_solved_ones(name: str, pose: str) -> None:
     rng = np.random.default_rng(5)
     problem = replace(make_chains(rng, 4, 6, pose), **SETTINGS[name])
     problem = replace(problem, joints=problem.joints - problem.joints[:, :1])
@@ -168,6 +168,6 @@ def test_what_is_looked_up_is_what_is_solved(name: str, pose: str) -> None:
     expected = solve(replace(problem, joints=joints, frames=frames, goal=Goal(target.reshape(-1, 3)), tolerance=1e-9))
     assert found.usual.mean() > 0.7
     gap = np.abs(rotations(problem, fk, found) - expected.rotations.reshape(4, 50, 6, 3, 3)).max(axis=(2, 3, 4))
-    # Nearly straight, a hundredth of a degree is nothing that single precision shows.
+    # In a nearly straight chain, single precision does not resolve a hundredth of a degree.
     assert gap[found.usual].max() < (5e-4 if pose == "straight" else 3e-6)
     assert gap[found.usual & (np.abs(found.wanted - 1.0) > 1e-6)].max() < 3e-6

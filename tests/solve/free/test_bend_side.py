@@ -1,4 +1,4 @@
-"""Chains with a bend side stay on it, whatever their FK pose does."""
+"""Chains with a bend side stay on it, whatever their FK pose."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MANY = 40
 
 
 def turned(axis: Floats, angle: float) -> Floats:
-    """Rotation matrix (3, 3)."""
+    """Return a rotation matrix (3, 3)."""
     x, y, z = axis / np.linalg.norm(axis)
     k = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.asarray(np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * k.dot(k))
@@ -24,9 +24,9 @@ def turned(axis: Floats, angle: float) -> Floats:
 def leg(
     bend: float, aside: float = 0.0, roll: float = 0.0, lengths: tuple[float, ...] = (1.0, 1.0)
 ) -> tuple[Floats, Floats]:
-    """Joints (n+1, 3) and frames (n, 3, 3) of a leg that hangs down and bends to the front by so many radians.
+    """Return joints (n+1, 3) and frames (n, 3, 3) of a leg that hangs down and bends forward by an angle in radians.
 
-    The hinge of its bend is turned by `aside` about the leg; its root bone is rolled by `roll`.
+    Its hinge is turned by `aside` about the leg; its root bone is rolled by `roll`.
     """
     hinge = np.array([np.cos(aside), np.sin(aside), 0.0])
     frame = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]).T
@@ -40,14 +40,14 @@ def leg(
 
 
 def problem(legs: list[tuple[Floats, Floats]], shares: list[float], **settings: object) -> Problem:
-    """Legs whose targets lie on their lines, at shares of the way to the tip, with the side to the front."""
+    """Return legs with targets on their lines, at shares of the way to the tip, and with the side to the front."""
     joints, frames = (np.array(part) for part in zip(*legs, strict=True))
     target = joints[:, -1] * np.array(shares)[:, None]
     return Problem(joints, frames, Goal(target), bend_side=np.tile(FRONT, (len(legs), 1)), **settings)
 
 
 def fronts(solution: Solution) -> Floats:
-    """How far (B,) the joints in between are in front of the line from root to tip."""
+    """Return how far (B,) the inner joints are in front of the line from root to tip."""
     line = solution.joints[:, -1] - solution.joints[:, 0]
     line = line / np.linalg.norm(line, axis=1)[:, None]
     middle = solution.joints[:, 1:-1].mean(axis=1)
@@ -57,7 +57,7 @@ def fronts(solution: Solution) -> Floats:
 
 
 def wide(count: int, bones: int) -> Limits:
-    """Limits that keep no leg from anything here."""
+    """Return limits that never restrict a leg here."""
     rest = np.tile(np.eye(3), (count, bones, 1, 1))
     rest[:, 0] = leg(0.0)[1][0]
     return Limits(
@@ -74,7 +74,7 @@ def degrees(angle: float) -> float:
 
 @pytest.mark.parametrize("kind", ["two bones", "even bend", "limb"])
 @pytest.mark.parametrize("pole", [False, True])
-def test_never_leaves_its_side(kind: str, pole: bool) -> None:
+def test_a_chain_never_leaves_its_side(kind: str, pole: bool) -> None:
     rng = np.random.default_rng(7)
     lengths = (0.6, 0.5, 0.4, 0.5) if kind == "even bend" else (1.0, 0.8)
     bends = [0.0, *rng.uniform(degrees(-40), degrees(60), MANY), *rng.uniform(-1e-4, 1e-4, MANY)]
@@ -91,7 +91,7 @@ def test_never_leaves_its_side(kind: str, pole: bool) -> None:
 
 
 @pytest.mark.parametrize("solver", [Solver.AUTO, Solver.EVEN_BEND])
-def test_without_the_side_these_legs_bend_wrong(solver: Solver) -> None:
+def test_without_a_side_these_legs_bend_the_wrong_way(solver: Solver) -> None:
     asked = problem([leg(degrees(-5.0))], [0.9], solver=solver)
     assert fronts(solve(asked))[0] > 0.0
     without = Problem(asked.joints, asked.frames, asked.goal, solver=solver)
@@ -99,7 +99,7 @@ def test_without_the_side_these_legs_bend_wrong(solver: Solver) -> None:
 
 
 @pytest.mark.parametrize("kind", ["two bones", "even bend", "limb"])
-def test_keeps_an_fk_pose_that_bends_the_right_way(kind: str) -> None:
+def test_an_fk_pose_that_bends_the_right_way_stays(kind: str) -> None:
     rng = np.random.default_rng(3)
     lengths = (0.6, 0.5, 0.4, 0.5) if kind == "even bend" else (1.0, 0.8)
     legs = [leg(degrees(b), rng.uniform(-0.9, 0.9), 0.0, lengths) for b in rng.uniform(2.0, 100.0, MANY)]
@@ -112,8 +112,8 @@ def test_keeps_an_fk_pose_that_bends_the_right_way(kind: str) -> None:
 @pytest.mark.parametrize("share", [0.9, 0.98, 0.999])
 @pytest.mark.parametrize("aside", [0.0, 0.02])
 @pytest.mark.parametrize("pole", [False, True])
-def test_passes_through_straight_without_a_flip(share: float, aside: float, pole: bool) -> None:
-    """The FK knee goes from 6 degrees to 6 degrees behind straight, with some of its bend to the side."""
+def test_the_knee_passes_through_straight_without_a_flip(share: float, aside: float, pole: bool) -> None:
+    """The FK knee goes from 6 degrees of flexion to 6 of hyperextension, with some of its bend to the side."""
     steps = np.linspace(degrees(6.0), degrees(-6.0), 241)
     legs = []
     for bend in steps:
@@ -130,14 +130,14 @@ def test_passes_through_straight_without_a_flip(share: float, aside: float, pole
     assert fronts(solution).min() > 0.0
 
 
-def test_the_plane_is_fk_s_where_fk_bends_clearly() -> None:
+def test_the_bend_plane_is_that_of_fk_if_fk_bends_clearly() -> None:
     asked = problem([leg(degrees(20.0), degrees(35.0))], [0.8])
     joints = solve(asked).joints[0]
     normal = np.cross(asked.joints[0, 1], asked.joints[0, 2])
     assert abs(normal.dot(joints[1])) < 1e-9
 
 
-def test_a_member_is_solved_as_alone_to_the_bit() -> None:
+def test_a_member_gets_the_same_bits_alone() -> None:
     rng = np.random.default_rng(11)
     for lengths in ((1.0, 0.8), (0.6, 0.5, 0.4, 0.5)):
         legs = [leg(b, a, 0.3, lengths) for b, a in rng.uniform(-0.4, 0.4, (MANY, 2))]
@@ -149,7 +149,7 @@ def test_a_member_is_solved_as_alone_to_the_bit() -> None:
                 assert getattr(alone, name)[0].tobytes() == getattr(both, name)[i].tobytes(), (i, name)
 
 
-def test_members_without_a_side_are_solved_as_if_there_were_none() -> None:
+def test_members_without_a_side_are_not_affected_by_others() -> None:
     rng = np.random.default_rng(5)
     legs = [leg(b, a) for b, a in rng.uniform(-0.4, 0.4, (MANY, 2))]
     asked = problem(legs, rng.uniform(0.5, 1.05, MANY).tolist())
@@ -160,22 +160,22 @@ def test_members_without_a_side_are_solved_as_if_there_were_none() -> None:
         assert getattr(mixed, name)[1::2].tobytes() == getattr(without, name)[1::2].tobytes()
 
 
-def test_a_side_that_is_not_finite_makes_its_member_invalid_and_no_other() -> None:
+def test_a_side_that_is_not_finite_makes_only_its_own_member_invalid() -> None:
     asked = problem([leg(0.2)] * 3, [0.9] * 3)
     sides = np.array([FRONT, [np.nan, 0.0, 0.0], FRONT])
     solution = solve(Problem(asked.joints, asked.frames, asked.goal, bend_side=sides))
     assert solution.reached.tolist() == [True, False, True]
 
 
-# ---- where the side is not all that decides
+# ---- with limits, or another solver
 
 ROLLED = np.radians(90.0)
-"""A straight leg that is rolled by this bends aside, unless its side is asked."""
+"""Roll by which a straight leg bends aside if its side is ignored."""
 LONG = (0.6, 0.5, 0.4, 0.5)
 
 
 def limited(asked: Problem, widest: float) -> Problem:
-    """A problem whose joints turn to all sides by so many degrees at most, the hip by more."""
+    """Return a problem whose joints turn by at most this many degrees in all directions, the hip by more."""
     count, bones = asked.frames.shape[:2]
     rest = np.tile(np.eye(3), (count, bones, 1, 1))
     rest[:, 0] = asked.frames[:, 0]
@@ -187,7 +187,7 @@ def limited(asked: Problem, widest: float) -> Problem:
 
 @pytest.mark.parametrize("with_pole", [False, True])
 @pytest.mark.parametrize("turns", [False, True])
-def test_longer_chains_within_limits_or_with_an_orientation_stay_on_their_side(with_pole: bool, turns: bool) -> None:
+def test_longer_chains_with_limits_or_an_orientation_stay_on_their_side(with_pole: bool, turns: bool) -> None:
     rng = np.random.default_rng(20)
     bends = [0.0, *rng.uniform(degrees(-20), degrees(40), MANY)]
     asked = problem([leg(b, rng.uniform(-0.3, 0.3), ROLLED, LONG) for b in bends], rng.uniform(0.7, 0.99, MANY + 1))
@@ -195,7 +195,7 @@ def test_longer_chains_within_limits_or_with_an_orientation_stay_on_their_side(w
     asked = replace(asked, goal=Goal(asked.goal.target, pole, rotation=asked.frames[:, -1] if turns else None))
     solution = solve(limited(asked, 100.0))
     assert np.count_nonzero(solution.reached) >= 0.95 * MANY
-    # The last bone goes where the orientation says.
+    # The orientation decides where the last bone points.
     line = solution.joints[:, -2 if turns else -1]
     line = line / np.linalg.norm(line, axis=1)[:, None]
     middle = solution.joints[:, 1:-1].mean(axis=1)
@@ -205,7 +205,7 @@ def test_longer_chains_within_limits_or_with_an_orientation_stay_on_their_side(w
     assert ((middle * across).sum(axis=1)[solution.reached] > -1e-3).all()
 
 
-def test_within_limits_it_keeps_an_fk_pose_that_bends_the_right_way() -> None:
+def test_within_limits_an_fk_pose_that_bends_the_right_way_stays() -> None:
     rng = np.random.default_rng(21)
     legs = [leg(degrees(b), 0.0, 0.0, LONG) for b in rng.uniform(3.0, 80.0, MANY)]
     asked = limited(problem(legs, [1.0] * MANY), 100.0)
@@ -214,7 +214,7 @@ def test_within_limits_it_keeps_an_fk_pose_that_bends_the_right_way() -> None:
     assert np.abs(solution.rotations - np.eye(3)).max() < 1e-6
 
 
-def test_within_limits_a_member_is_solved_as_alone_to_the_bit() -> None:
+def test_within_limits_a_member_gets_the_same_bits_alone() -> None:
     legs = [leg(degrees(b), 0.1, 0.3, LONG) for b in np.random.default_rng(22).uniform(-20.0, 60.0, 12)]
     shares = np.random.default_rng(23).uniform(0.5, 1.05, 12).tolist()
     both = solve(limited(problem(legs, shares), 60.0))
@@ -225,7 +225,7 @@ def test_within_limits_a_member_is_solved_as_alone_to_the_bit() -> None:
 
 
 @pytest.mark.parametrize("members", [1, 20])
-def test_a_straight_chain_that_is_led_by_its_tip_bends_to_its_side(members: int) -> None:
+def test_a_straight_chain_led_by_its_tip_bends_to_its_side(members: int) -> None:
     asked = problem([leg(0.0, 0.0, ROLLED, LONG)] * members, [0.6] * members, solver=Solver.FABRIK)
     assert fronts(solve(asked)).min() > 0.05
     assert fronts(solve(replace(asked, bend_side=None))).max() < 0.01, "it goes aside, by its roll"

@@ -24,14 +24,14 @@ def test_every_reachable_target_is_reached(bones: int) -> None:
             assert (solution.error <= 1e-4 * (1 + 1e-9)).all(), (pose, uneven)
             assert (solution.status == Status.REACHED).all()
             assert solution.iterations.max() <= 30
-            # The last resort, straight pieces, is for the rare chain that is stuck.
+            # Straight pieces, the last resort, are for the rare chain that is stuck.
             assert (solution.iterations > 20).mean() < 0.01
             check_consistent(problem, solution)
 
 
 @pytest.mark.parametrize("bones", [2, 3, 5, 9, 20, 50])
 @pytest.mark.parametrize(("low", "high"), [(0.0, 0.1), (0.0, 0.001), (0.978, 0.9999), (0.999999, 1.0)])
-def test_the_ends_of_the_reach_take_few_passes(bones: int, low: float, high: float) -> None:
+def test_targets_at_the_ends_of_the_reach_take_few_passes(bones: int, low: float, high: float) -> None:
     rng = np.random.default_rng(100 + bones)
     for pose in POSES:
         solution = even_bend(aim(make_chains(rng, 400, bones, pose), rng, low, high))
@@ -57,7 +57,7 @@ def test_inner_reach_of_a_chain_with_one_long_bone(bones: int) -> None:
 
 
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-9, 1e-12])
-def test_tolerance_is_kept_to(tolerance: float) -> None:
+def test_the_tolerance_is_respected(tolerance: float) -> None:
     rng = np.random.default_rng(3)
     for pose in ("straight", "bent", "wild"):
         solution = even_bend(aim(make_chains(rng, 500, 9, pose), rng, 0.02, 0.98), tolerance=tolerance)
@@ -65,7 +65,7 @@ def test_tolerance_is_kept_to(tolerance: float) -> None:
         assert solution.iterations.max() <= 40
 
 
-def test_iterations_are_capped_and_told() -> None:
+def test_iterations_are_capped_and_reported() -> None:
     rng = np.random.default_rng(4)
     problem = aim(make_chains(rng, 200, 6, "wild"), rng, 0.3, 0.99)
     solution = even_bend(problem, tolerance=1e-12, iterations=1)
@@ -88,7 +88,7 @@ def test_any_number_of_bones(bones: int) -> None:
 
 
 @pytest.mark.parametrize("bones", [2, 3, 7, 12])
-def test_a_straight_chain_bends_about_x_towards_its_own_line(bones: int) -> None:
+def test_a_straight_chain_bends_about_x_for_targets_on_its_own_line(bones: int) -> None:
     joints = np.zeros((3, bones + 1, 3))
     joints[:, :, 1] = np.linspace(0.0, 1.0, bones + 1)
     frames = np.tile(np.eye(3), (3, bones, 1, 1))
@@ -99,7 +99,7 @@ def test_a_straight_chain_bends_about_x_towards_its_own_line(bones: int) -> None
     segments = np.diff(solution.joints, axis=1)
     turns = np.cross(segments[:, :-1], segments[:, 1:])[..., 0]
     assert (turns > 1e-6).all()
-    # In front the middle goes against Z, behind the whole chain has turned about X.
+    # In front the middle moves towards -Z; behind, the whole chain has turned about X.
     assert solution.joints[0, 1:-1, 2].max() < -0.01
     assert solution.joints[2, 1:-1, 2].min() > 0.01
 
@@ -149,7 +149,7 @@ def test_bones_keep_their_lengths_far_from_the_origin_and_at_any_scale() -> None
 
 @pytest.mark.parametrize("members", [1, 40])
 def test_a_chain_folded_onto_its_root_points_to_the_pole(members: int) -> None:
-    """Its tip stands on the root to the last digit, where it shows no line about which the chain could roll."""
+    """Its tip is exactly on the root, so there is no line about which the chain could roll."""
     root = np.array([170.17151771572986, -22.64798138814826, 71.71966036714092])
     middle = np.array([root[0], -22.576303653417636, 71.71246860513091])
     tip = np.array([root[0], -22.50462591868701, root[2]])

@@ -1,4 +1,4 @@
-"""FABRIK of free chains, against a textbook implementation: it is led by the tip, and always arrives."""
+"""FABRIK of free chains, compared with a textbook implementation: the tip leads, and always arrives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def fabrik(problem: Problem, tolerance: float = 1e-4, iterations: int = 200) -> 
 
 
 def textbook(joints: Floats, target: Floats, tolerance: float, passes: int = 1000) -> Floats:
-    """FABRIK as it is published, for one chain (n+1, 3) whose target is in reach."""
+    """Run FABRIK as published, for one chain (n+1, 3) whose target is within reach."""
     points = joints.copy()
     lengths = lengths_of(joints[None])[0]
     for _ in range(passes):
@@ -33,14 +33,14 @@ def textbook(joints: Floats, target: Floats, tolerance: float, passes: int = 100
 
 
 def straight(bones: int, count: int = 1) -> Problem:
-    """Chains of length 1 along Y."""
+    """Return chains of length 1 along Y."""
     joints = np.zeros((count, bones + 1, 3))
     joints[:, :, 1] = np.linspace(0.0, 1.0, bones + 1)
     return Problem(joints, np.tile(np.eye(3), (count, bones, 1, 1)), Goal(joints[:, -1].copy()))
 
 
 def turns(joints: Floats) -> Floats:
-    """By how many degrees each joint of a chain that stood along Y has turned."""
+    """Return the angle in degrees by which each joint of a chain along Y has turned."""
     directions = np.concatenate([[[0.0, 1.0, 0.0]], unit(np.diff(joints, axis=0))])
     return np.degrees(np.arccos(np.clip((directions[1:] * directions[:-1]).sum(axis=1), -1.0, 1.0)))
 
@@ -64,7 +64,7 @@ def test_a_small_move_turns_the_joints_next_to_the_tip(
 
 @pytest.mark.parametrize("bones", [3, 5, 10, 24])
 @pytest.mark.parametrize("pose", ["curled", "wavy", "wild"])
-def test_where_the_textbook_arrives_soon_the_pose_is_the_same(bones: int, pose: str) -> None:
+def test_the_pose_matches_the_textbook_if_that_converges_fast(bones: int, pose: str) -> None:
     rng = np.random.default_rng([bones, len(pose)])
     chains = make_chains(rng, 200, bones, pose, uneven=True)
     target = chains.joints[:, -1] + 0.1 * unit(rng.normal(size=(200, 3))) * rng.uniform(size=(200, 1))
@@ -94,8 +94,8 @@ def test_every_reachable_target_is_reached_in_thirty_passes(bones: int, low: flo
 
 @pytest.mark.parametrize("bones", [2, 3, 7, 12])
 @pytest.mark.parametrize("folded", [False, True])
-def test_collinear_chains_bend_always_the_same_way(bones: int, folded: bool) -> None:
-    """About the X axis of the root, for targets in front and behind; no deadlock."""
+def test_collinear_chains_always_bend_the_same_way(bones: int, folded: bool) -> None:
+    """They bend about the root's X axis, for targets in front and behind, without a deadlock."""
     problem = straight(bones, 5)
     if folded:
         problem.joints[:, :, 1] = np.arange(bones + 1) % 2 / bones
@@ -120,7 +120,7 @@ def test_a_straight_chain_bends_to_the_pole() -> None:
     np.testing.assert_allclose(unit(middle), unit(pole * [1.0, 0.0, 1.0]), atol=1e-6)
 
 
-def test_the_passes_are_counted_and_capped() -> None:
+def test_passes_are_counted_and_capped() -> None:
     rng = np.random.default_rng(4)
     problem = aim(make_chains(rng, 200, 6, "wild"), rng, 0.3, 0.99)
     for passes in (0, 1, 5):
@@ -135,7 +135,7 @@ def test_the_passes_are_counted_and_capped() -> None:
 
 
 @pytest.mark.parametrize("policy", OutOfReach)
-def test_what_is_out_of_reach_is_straight_at_once(policy: OutOfReach) -> None:
+def test_a_chain_out_of_reach_is_straight_at_once(policy: OutOfReach) -> None:
     rng = np.random.default_rng(9)
     problem = aim(make_chains(rng, 100, 7, "wavy"), rng, 1.01, 1.5)
     solution = fabrik(replace(problem, out_of_reach=policy, push_limit=10.0))
@@ -148,7 +148,7 @@ def test_what_is_out_of_reach_is_straight_at_once(policy: OutOfReach) -> None:
 @pytest.mark.parametrize("pose", ["straight", "bent", "wavy"])
 @pytest.mark.parametrize("bones", [3, 5, 9])
 def test_motion_is_continuous_on_a_smooth_path(bones: int, pose: str) -> None:
-    """Not as smooth as an even bend: where a joint folds far a little of the way is a lot of its turn."""
+    """Less smooth than an even bend: where a joint folds far, a small step of the target is a large turn."""
     steps = 4001
     time = np.linspace(0.0, 2.0 * np.pi, steps)
     one = make_chains(np.random.default_rng(7), 1, bones, pose)

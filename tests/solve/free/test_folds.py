@@ -1,4 +1,4 @@
-"""Legs whose joints fold to alternate sides keep each joint on its side, whatever FK does and wherever they reach."""
+"""Legs whose joints fold to alternate sides keep each joint on its side, whatever the FK pose and the target."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from ik_addon.solve.problem import Floats
 
 MANY = 60
 HINGE = np.array([1.0, 0.0, 0.0])
-"""A leg that hangs down bends to the front about it: a positive rotation takes its end backwards."""
+"""Axis about which a leg that hangs down bends forward: a positive rotation moves its end backward."""
 SIGNS = np.array([0.0, 1.0, -1.0])
-"""Stifle to the front, hock to the back."""
+"""Stifle forward, hock backward."""
 LENGTHS = np.array([0.35, 0.35, 0.3])
 
 
 def rotation(axis: Floats, angle: float) -> Floats:
-    """Rotation matrix (3, 3)."""
+    """Return a rotation matrix (3, 3)."""
     x, y, z = axis / np.linalg.norm(axis)
     k = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.asarray(np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * k.dot(k))
 
 
 def posed(angles: Floats, aside: Floats | None = None, lengths: Floats = LENGTHS) -> tuple[Floats, Floats]:
-    """Joints (n+1, 3) and frames (n, 3, 3) of a leg by the angles (n,) of its joints about the hinge, and about Y."""
+    """Return joints (n+1, 3) and frames (n, 3, 3) of a leg, from its joint angles (n,) about the hinge, and about Y."""
     aside = np.zeros(len(angles)) if aside is None else aside
     joints, frames, turn = [np.zeros(3)], [], np.eye(3)
     at_rest = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
@@ -38,13 +38,13 @@ def posed(angles: Floats, aside: Floats | None = None, lengths: Floats = LENGTHS
 
 
 def folds_of(frames: Floats, shares: Floats) -> Floats:
-    """The folds (n, 3) of a leg with frames (n, 3, 3): its hinges go along with the bones above."""
+    """Return the folds (n, 3) of a leg with frames (n, 3, 3), whose hinges follow the bones above."""
     above = np.concatenate([frames[:1], frames[:-1]])
     return np.asarray(above[:, :, 0] * shares[:, None])
 
 
 def angles_in(solution: Solution, asked: Problem) -> Floats:
-    """The angles (B, n-1) of the joints about their hinges, as the folds count them."""
+    """Return the angles (B, n-1) of joints about their hinges, with the folds' signs."""
     found = solution.rotations @ asked.frames
     steps = np.diff(solution.joints, axis=1)
     hinges = found[:, :-1, :, 0]
@@ -72,7 +72,7 @@ def directions(count: int, seed: int) -> Floats:
     return np.asarray(found / np.linalg.norm(found, axis=1)[:, None])
 
 
-def test_the_leg_of_these_tests_bends_to_the_front() -> None:
+def test_the_leg_of_these_tests_bends_forward() -> None:
     joints, _ = posed(np.array([0.0, -0.5, 0.5]))
     assert joints[2, 1] > 0.0, "the shin goes back"
     assert joints[3, 1] == pytest.approx(joints[2, 1])
@@ -92,7 +92,7 @@ def test_each_joint_stays_on_its_side_down_to_40_percent(with_pole: bool) -> Non
         assert turned.min() > -1e-3, "a joint that FK bends to the wrong side may be straight, but not wrong"
 
 
-def test_keeps_an_fk_pose_that_bends_the_right_way() -> None:
+def test_an_fk_pose_that_bends_the_right_way_stays() -> None:
     legs = random_legs(3, least=0.0)
     asked = problem(legs, np.array([joints[-1] for joints, _ in legs]))
     solution = solve(asked)
@@ -100,7 +100,7 @@ def test_keeps_an_fk_pose_that_bends_the_right_way() -> None:
     assert np.abs(solution.rotations - np.eye(3)).max() < 1e-7
 
 
-def test_the_hip_goes_nearer_and_all_joints_fold_in_proportion() -> None:
+def test_joints_fold_in_proportion_as_the_target_comes_nearer() -> None:
     shares = np.array([0.0, 0.5, -0.25])
     leg = posed(2.0 * np.arctan(-shares * 0.2))
     for size in (0.95, 0.8, 0.6, 0.45):
@@ -109,7 +109,7 @@ def test_the_hip_goes_nearer_and_all_joints_fold_in_proportion() -> None:
         assert angle[0] / angle[1] == pytest.approx(-2.0, rel=1e-6)
 
 
-def test_moves_smoothly_with_its_target() -> None:
+def test_the_pose_changes_smoothly_with_the_target() -> None:
     leg = posed(np.array([0.3, -0.9, 0.6]), np.array([0.1, 0.05, -0.1]))
     sizes = np.linspace(0.34, 0.999, 3001)
     asked = problem([leg] * len(sizes), sizes[:, None] * np.array([0.1, -0.2, -0.97]))
@@ -120,8 +120,8 @@ def test_moves_smoothly_with_its_target() -> None:
     assert steps[sizes[1:] < 0.99].max() < 0.002
 
 
-def test_passes_through_straight_without_a_flip() -> None:
-    """The FK hock goes from 6 degrees to 6 degrees behind straight while the stifle does the same, later."""
+def test_joints_pass_through_straight_without_a_flip() -> None:
+    """The FK hock goes from 6 degrees of flexion to 6 of hyperextension, and the stifle does the same later."""
     times = np.linspace(-1.0, 1.0, 401)
     bends = [np.radians([0.0, -6.0 * (t + 0.3), 6.0 * (t - 0.2)]) for t in times]
     for share in (0.8, 0.97, 0.995):
@@ -132,7 +132,7 @@ def test_passes_through_straight_without_a_flip() -> None:
         assert np.abs(np.diff(solution.joints, axis=0)).max() < 0.004
 
 
-def test_a_pole_rolls_the_leg_and_folds_nothing_else() -> None:
+def test_a_pole_rolls_the_leg_and_changes_no_fold() -> None:
     legs = random_legs(5, least=2.0)
     asked = problem(legs, 0.7 * directions(MANY, 6))
     free = solve(asked)
@@ -148,7 +148,7 @@ def test_a_pole_rolls_the_leg_and_folds_nothing_else() -> None:
 
 
 def test_a_joint_without_a_share_is_rigid() -> None:
-    """A thigh and a shin of two bones each: only the knee bends."""
+    """In a thigh and a shin of two bones each, only the knee bends."""
     lengths = np.array([0.25, 0.25, 0.25, 0.25])
     leg = posed(np.radians([5.0, 3.0, -20.0, 2.0]), lengths=lengths)
     shares = np.array([0.0, 0.0, 1.0, 0.0])
@@ -161,7 +161,7 @@ def test_a_joint_without_a_share_is_rigid() -> None:
         assert np.abs(same).max() < 1e-9, "the bones of one segment turn as one"
 
 
-def test_a_member_is_solved_as_alone_to_the_bit() -> None:
+def test_a_member_gets_the_same_bits_alone() -> None:
     legs = random_legs(9)
     targets = directions(MANY, 10) * np.random.default_rng(11).uniform(0.0, 1.2, MANY)[:, None]
     both = solve(problem(legs, targets))
@@ -182,7 +182,7 @@ def test_members_without_folds_bend_evenly() -> None:
     assert np.abs(mixed.joints[::2] - without.joints[::2]).max() > 0.01
 
 
-def test_the_mirror_image_of_a_leg_is_solved_to_the_mirror_image() -> None:
+def test_a_mirrored_leg_has_the_mirrored_solution() -> None:
     legs = random_legs(14)
     asked = problem(legs, 0.6 * directions(MANY, 15))
     image = np.array([-1.0, 1.0, 1.0])
@@ -199,26 +199,26 @@ def test_the_mirror_image_of_a_leg_is_solved_to_the_mirror_image() -> None:
 
 
 @pytest.mark.parametrize("size", [0.0, 0.1, 0.3])
-def test_nearer_than_it_folds_it_still_reaches(size: float) -> None:
+def test_a_target_nearer_than_the_folds_allow_is_still_reached(size: float) -> None:
     asked = problem(random_legs(16), size * directions(MANY, 17))
     assert solve(asked).reached.all()
 
 
-def test_lengthens_and_is_pushed_as_other_chains() -> None:
+def test_a_folding_leg_stretches_and_is_pushed_like_other_chains() -> None:
     legs = random_legs(18)
     for policy in (OutOfReach.STRETCH, OutOfReach.PUSH_ROOT):
         solution = solve(problem(legs, 1.1 * directions(MANY, 19), out_of_reach=policy, softness=0.1))
         assert solution.reached.all()
 
 
-def test_a_fold_that_is_not_finite_makes_its_member_invalid_and_no_other() -> None:
+def test_a_fold_that_is_not_finite_makes_only_its_own_member_invalid() -> None:
     asked = problem(random_legs(20)[:3], 0.7 * directions(3, 21))
     assert asked.folds is not None
     asked.folds[1, 2, 0] = np.nan
     assert solve(asked).reached.tolist() == [True, False, True]
 
 
-def test_folds_have_the_shape_of_the_frames() -> None:
+def test_folds_need_the_shape_of_the_frames() -> None:
     asked = problem(random_legs(22)[:2], 0.7 * directions(2, 23))
     with pytest.raises(ValueError, match="folds must have the shape"):
         solve(replace(asked, folds=np.zeros((2, 2, 3))))
@@ -228,7 +228,7 @@ def test_folds_have_the_shape_of_the_frames() -> None:
 
 
 def limited(asked: Problem, ranges: Floats, root: Floats | None = None) -> Problem:
-    """A problem whose joints have limits about X, in degrees (n, 2), and turn about Z and Y by little."""
+    """Return a problem whose joints have limits about X in degrees (n, 2), and turn little about Z and Y."""
     cones = np.concatenate([np.radians(ranges), np.tile(np.radians([-5.0, 5.0]), (len(ranges), 1))], axis=1)
     cones[0] = np.radians([-170.0, 170.0, -170.0, 170.0])
     rest = np.tile(np.eye(3), (len(ranges), 1, 1))
@@ -240,7 +240,7 @@ def limited(asked: Problem, ranges: Floats, root: Floats | None = None) -> Probl
 
 
 def swings(solution: Solution, asked: Problem) -> Floats:
-    """The angles (B, n-1, 2), in degrees, of the joints below the root about X and Z from rest."""
+    """Return the swings (B, n-1, 2) in degrees of joints below the root, about X and Z from rest."""
     frames = solution.rotations @ asked.frames
     joints = frames[:, :-1].swapaxes(-1, -2) @ frames[:, 1:]
     y = joints[..., 1]
@@ -251,7 +251,7 @@ STIFLE, HOCK = (-2.0, 150.0), (-150.0, 2.0)
 
 
 @pytest.mark.parametrize("with_pole", [False, True])
-def test_within_limits_it_folds_as_without_where_these_let_it(with_pole: bool) -> None:
+def test_limits_that_do_not_bind_do_not_change_the_folds(with_pole: bool) -> None:
     legs = [posed(np.array([0.2, -a, b])) for a, b in np.random.default_rng(30).uniform(0.1, 1.2, (MANY, 2))]
     free = problem(legs, 0.7 * directions(MANY, 31))
     if with_pole:
@@ -263,7 +263,7 @@ def test_within_limits_it_folds_as_without_where_these_let_it(with_pole: bool) -
     assert np.abs(solution.rotations - other.rotations).max() < 1e-7
 
 
-def test_a_joint_that_comes_to_its_limit_stays_there_and_the_others_go_on() -> None:
+def test_a_joint_stays_at_its_limit_while_the_others_fold_on() -> None:
     leg = posed(np.array([0.2, -0.6, 0.6]))
     sizes = np.linspace(0.95, 0.54, 300)
     asked = problem([leg] * len(sizes), sizes[:, None] * np.array([0.05, -0.1, -1.0]))
@@ -277,7 +277,7 @@ def test_a_joint_that_comes_to_its_limit_stays_there_and_the_others_go_on() -> N
     assert np.abs(np.diff(solution.joints, axis=0)).max() < 0.01
 
 
-def test_limits_hold_and_joints_keep_their_sides_wherever_it_reaches() -> None:
+def test_limits_hold_and_joints_keep_their_sides_for_all_targets() -> None:
     legs = random_legs(32)
     for size in (0.35, 0.5, 0.8, 0.99, 1.1):
         asked = limited(problem(legs, size * directions(MANY, 33)), np.array([(0.0, 0.0), STIFLE, HOCK]))
@@ -318,7 +318,7 @@ def test_a_locked_joint_keeps_its_fk_rotation() -> None:
     assert np.abs(solution.rotations[:, 2] - solution.rotations[:, 1]).max() < 1e-7
 
 
-def test_within_limits_a_member_is_solved_as_alone_to_the_bit() -> None:
+def test_within_limits_a_member_gets_the_same_bits_alone() -> None:
     legs = random_legs(37)
     targets = directions(MANY, 38) * np.random.default_rng(39).uniform(0.3, 1.1, MANY)[:, None]
     ranges = np.array([(0.0, 0.0), (-2.0, 100.0), (-100.0, 2.0)])

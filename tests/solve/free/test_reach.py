@@ -1,4 +1,4 @@
-"""What chains do with targets that are too far or too near."""
+"""Chains whose targets are too far or too near."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def far(bones: int, pose: str = "bent") -> Problem:
 
 
 def ray(problem: Problem, distances: Floats) -> Problem:
-    """Return the first member of a problem, once for each distance of the target along a line from the root."""
+    """Return copies of a problem's first member, with targets at distances along a line from the root."""
     count = len(distances)
     root = problem.joints[0, 0]
     line = unit(problem.goal.target[0] - root)
@@ -35,7 +35,7 @@ def ray(problem: Problem, distances: Floats) -> Problem:
 
 
 def along(problem: Problem, solution: Solution) -> Floats:
-    """Return how far the tips are from the first roots, along the line to the target."""
+    """Return the distance of the tips from the original roots, along the line to the target."""
     line = unit(problem.goal.target - problem.joints[:, 0])
     return np.asarray(((solution.joints[:, -1] - problem.joints[:, 0]) * line).sum(axis=1))
 
@@ -76,7 +76,7 @@ def test_push_root_arrives_up_to_its_limit(bones: int, softness: float) -> None:
 
 @bone_counts
 @pytest.mark.parametrize("members", [200, 1])
-def test_a_pushed_root_is_never_too_far_or_too_near_whatever_the_tolerance(bones: int, members: int) -> None:
+def test_a_pushed_root_is_never_too_far_or_too_near_at_any_tolerance(bones: int, members: int) -> None:
     problem = replace(far(bones), out_of_reach=OutOfReach.PUSH_ROOT, softness=0.3, tolerance=0.0)
     for first in range(0, 200, members):
         some = slice(first, first + members)
@@ -161,7 +161,7 @@ def test_the_tip_moves_continuously_and_monotonously(bones: int, softness: float
     np.testing.assert_allclose(solution.error, distances - tips, atol=1e-9)
     np.testing.assert_array_equal(solution.reached, solution.error <= 1e-10)
     if softness > 0 and policy is OutOfReach.EXTEND:
-        # The slope is continuous: it starts at 1 where easing begins and falls by no jump.
+        # The slope is continuous: it is 1 where easing begins and decreases without a jump.
         assert np.abs(np.diff(steps)).max() < 1.2 * 5e-4 / softness
         assert tips.max() < 1.0 + 1e-12
         assert solution.reached[distances < 1 - softness - 1e-9].all()
@@ -173,7 +173,7 @@ def test_the_tip_moves_continuously_and_monotonously(bones: int, softness: float
         assert (np.diff(solution.stretch, axis=0) / np.diff(distances)[:, None]).max() < 2.1
 
 
-def test_softness_keeps_the_knee_from_snapping() -> None:
+def test_softness_keeps_the_knee_from_popping() -> None:
     distances = np.linspace(0.8, 1.2, 2001)
     problem = ray(make_chains(np.random.default_rng(2), 1, 2), distances)
 
@@ -184,7 +184,7 @@ def test_softness_keeps_the_knee_from_snapping() -> None:
     assert fastest(0.1) < 0.3 * fastest(0.0)
 
 
-def test_running_out_of_passes_is_not_being_out_of_reach() -> None:
+def test_too_few_passes_are_not_reported_as_out_of_reach() -> None:
     rng = np.random.default_rng(3)
     problem = aim(make_chains(rng, 400, 3, "wild", uneven=True), rng, 0.1, 1.5)
     for policy in (OutOfReach.STRETCH, OutOfReach.PUSH_ROOT):
@@ -196,7 +196,7 @@ def test_running_out_of_passes_is_not_being_out_of_reach() -> None:
         assert (cut.status[~needed] == Status.REACHED).all()
 
 
-def test_softness_begins_no_nearer_than_the_chain_can_follow() -> None:
+def test_softness_begins_no_nearer_than_the_chain_can_fold() -> None:
     joints = np.array([[[0.0, 0.0, 0.0], [0.0, 0.7, 0.2], [0.0, 0.9, 0.3]]])
     problem = Problem(joints, np.tile(np.eye(3), (1, 2, 1, 1)), Goal(np.array([[1.0, 0.0, 0.0]])), softness=1.0)
     inner, outer = inner_radius(problem)[0], lengths_of(joints).sum()
@@ -207,10 +207,10 @@ def test_softness_begins_no_nearer_than_the_chain_can_follow() -> None:
     assert slopes[np.searchsorted(distances, inner) + 1] > 0.98
 
 
-def test_no_bone_is_shortened_for_a_soft_target_right_at_the_root() -> None:
+def test_no_bone_is_shortened_for_a_soft_target_at_the_root() -> None:
     problem = make_chains(np.random.default_rng(8), 20, 4)
     problem = replace(problem, joints=problem.joints - problem.joints[:, :1])
-    for count in (1, 20):  # one by one and as arrays
+    for count in (1, 20):  # solved one by one, and as arrays
         some = replace(problem, joints=problem.joints[:count], frames=problem.frames[:count])
         goal = Goal(np.full((count, 3), 3e-13))
         solution = solve(replace(some, goal=goal, out_of_reach=OutOfReach.STRETCH, softness=1.0))

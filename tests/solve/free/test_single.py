@@ -1,4 +1,4 @@
-"""The kernel for a few chains, in plain floats, against the one for many: the same to the bit."""
+"""The kernel in plain floats for a few chains gives the same bits as the one in arrays for many."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ COUNT = 40
 
 
 def equal(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where numbers are the same, or none: without the words of numpy's own assertion, which take longer to find."""
+    """Compare numbers, with NaN equal to NaN; faster than numpy's assertion, which composes a message."""
     return np.asarray((one == other) | ((one != one) & (other != other)))
 
 
 def assert_same(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Solve each member alone and all as arrays, compare everything, and return how many were solved alone."""
+    """Solve each member alone and all as arrays, compare everything, and return how many were solved as floats."""
     monkeypatch.setattr(dispatch, "FEW", 0)
     arrays = solve(problem)
     alone = 0
@@ -45,7 +45,7 @@ def assert_same(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> int:
 @pytest.mark.parametrize("pole", [False, True])
 @pytest.mark.parametrize("solver", [Solver.AUTO, Solver.EVEN_BEND, Solver.FABRIK])
 @pytest.mark.parametrize("policy", OutOfReach)
-def test_one_chain_is_solved_as_many_are(
+def test_one_chain_is_solved_like_many(
     bones: int, pose: str, pole: bool, solver: Solver, policy: OutOfReach, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng([bones, POSES.index(pose), pole])
@@ -64,7 +64,7 @@ def test_one_chain_is_solved_as_many_are(
 
 
 @pytest.mark.parametrize("bones", [3, 6])
-def test_bones_without_length_are_carried_alike(bones: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bones_of_zero_length_follow_in_both_kernels(bones: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(bones)
     problem = aim(make_chains(rng, COUNT, bones), rng, 0.1, 1.1)
     steps = np.diff(problem.joints, axis=1)
@@ -88,7 +88,7 @@ def test_targets_on_the_line_of_the_chain(
     assert_same(problem, monkeypatch)
 
 
-def test_what_is_not_finite_is_left_to_the_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_input_that_is_not_finite_is_left_to_the_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = aim(make_chains(np.random.default_rng(5), COUNT, 3), np.random.default_rng(5), 0.1, 0.9, pole=True)
     pole = problem.goal.pole
     assert pole is not None

@@ -11,7 +11,7 @@ from tests.solve.chains import POSES, aim, check_consistent, make_chains, unit
 
 
 def arm(target: list[float], joints: list[list[float]] | None = None, pole: list[float] | None = None) -> Problem:
-    """Return one arm of two bones along Y, its bones' axes those of the world."""
+    """Return one arm of two bones along Y, with bone axes parallel to the world's."""
     points = np.array([joints or [[0, 0, 0], [0, 1, 0], [0, 2, 0]]], dtype=float)
     goal = Goal(np.array([target], dtype=float), None if pole is None else np.array([pole], dtype=float))
     return Problem(points, np.tile(np.eye(3), (1, 2, 1, 1)), goal)
@@ -20,7 +20,7 @@ def arm(target: list[float], joints: list[list[float]] | None = None, pole: list
 @pytest.mark.parametrize("pose", POSES)
 @pytest.mark.parametrize("uneven", [False, True])
 @pytest.mark.parametrize("pole", [False, True])
-def test_exact_everywhere_in_reach(pose: str, uneven: bool, pole: bool) -> None:
+def test_every_target_in_reach_is_reached_exactly(pose: str, uneven: bool, pole: bool) -> None:
     rng = np.random.default_rng(1)
     for low, high in ((0.0, 1.0), (0.0, 1e-6), (0.999999, 1.0), (1.0, 1.0)):
         problem = aim(make_chains(rng, 1000, 2, pose, uneven=uneven), rng, low, high, pole=pole)
@@ -46,7 +46,7 @@ def test_a_bent_arm_keeps_its_side() -> None:
     assert abs(solution.joints[0, 1, 2]) < 1e-12
 
 
-def test_a_bone_whose_x_lies_along_the_arm_bends_too() -> None:
+def test_a_bone_whose_x_axis_is_along_the_arm_bends_too() -> None:
     problem = arm([0, 1, 0])
     frame = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     solution = solve(replace(problem, frames=np.tile(frame, (1, 2, 1, 1))))
@@ -65,7 +65,7 @@ def test_a_folded_arm_opens(target: list[float]) -> None:
 
 @pytest.mark.parametrize("pose", POSES)
 def test_the_forearm_does_not_twist(pose: str) -> None:
-    """Without a pole the FK hinge axis, carried by either bone, stays the one hinge between them."""
+    """Without a pole the FK hinge axis is the same in both bones' frames, so it remains their only hinge."""
     rng = np.random.default_rng(2)
     problem = aim(make_chains(rng, 500, 2, pose), rng, 0.05, 0.99)
     solution = solve(problem)
@@ -96,7 +96,7 @@ def test_the_elbow_points_at_the_pole(pose: str) -> None:
     assert np.degrees(apart).max() < 1e-5
 
 
-def test_pole_angle_turns_right_handed() -> None:
+def test_pole_angle_is_right_handed() -> None:
     problem = arm([0, 1, 0], pole=[1, 0, 0])
     assert problem.goal.pole is not None
     for degrees, elbow in ((0, [1, 0, 0]), (90, [0, 0, -1]), (180, [-1, 0, 0]), (-90, [0, 0, 1])):
@@ -106,7 +106,7 @@ def test_pole_angle_turns_right_handed() -> None:
 
 
 def test_frames_roll_with_the_pole() -> None:
-    """A chain that is bent one way and asked to the opposite side turns over as a whole."""
+    """A bent chain whose pole is on the opposite side turns over as a whole."""
     bent = [[0, 0, 0], [0, 1, -0.5], [0, 2, 0]]
     solution = solve(arm([0, 2, 0], bent, pole=[0, 1, 5]))
     np.testing.assert_allclose(solution.rotations[0], np.tile(np.diag([-1.0, 1.0, -1.0]), (2, 1, 1)), atol=1e-12)
@@ -119,7 +119,7 @@ def test_a_pole_on_the_line_leaves_the_natural_roll() -> None:
         np.testing.assert_allclose(with_pole.rotations, without.rotations, atol=1e-12)
 
 
-def test_it_refuses_other_chains() -> None:
+def test_other_chains_are_refused() -> None:
     rng = np.random.default_rng(4)
     for bones in (1, 3):
         problem = replace(make_chains(rng, 2, bones), solver=Solver.TWO_BONE)
@@ -127,7 +127,7 @@ def test_it_refuses_other_chains() -> None:
             solve(problem)
 
 
-def test_an_even_bend_is_the_same_pose() -> None:
+def test_an_even_bend_gives_the_same_pose() -> None:
     rng = np.random.default_rng(5)
     for pose in ("straight", "bent"):
         problem = aim(make_chains(rng, 300, 2, pose), rng, 0.05, 0.98)

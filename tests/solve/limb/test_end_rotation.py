@@ -25,7 +25,7 @@ def limits(rng: np.random.Generator, count: int, ranges: list[tuple[float, float
     return Limits(rotations(rng, 1), rotations(rng, count), np.array([[*x, *z]]), y[None])
 
 
-def test_without_limits_it_takes_what_is_wanted() -> None:
+def test_without_limits_the_end_bone_takes_the_wanted_orientation() -> None:
     rng = np.random.default_rng(1)
     fk, wanted = rotations(rng, 20), rotations(rng, 20)
     for own in (None, limits(rng, 20, [FREE] * 3)):
@@ -34,7 +34,7 @@ def test_without_limits_it_takes_what_is_wanted() -> None:
         assert not at_limit.any()
 
 
-def test_it_stays_within_its_limits_and_takes_what_they_allow_exactly() -> None:
+def test_the_end_bone_stays_within_limits_and_takes_allowed_orientations_exactly() -> None:
     rng = np.random.default_rng(2)
     own = limits(rng, 400, [(-0.4, 1.2), (-0.2, 0.3), (-0.5, 0.9)])
     fk, wanted = rotations(rng, 400), rotations(rng, 400)
@@ -54,7 +54,7 @@ def test_it_stays_within_its_limits_and_takes_what_they_allow_exactly() -> None:
     assert at_limit[~inside].all()
 
 
-def test_a_locked_one_keeps_its_fk_rotation() -> None:
+def test_a_locked_end_bone_keeps_its_fk_rotation() -> None:
     rng = np.random.default_rng(3)
     fk, wanted = rotations(rng, 5), rotations(rng, 5)
     found, at_limit = turned(fk, wanted, limits(rng, 5, [(0.0, 0.0)] * 3))
@@ -62,7 +62,7 @@ def test_a_locked_one_keeps_its_fk_rotation() -> None:
     assert not at_limit.any()
 
 
-def test_a_mirrored_one_is_the_mirror_image() -> None:
+def test_a_mirrored_end_bone_has_the_mirrored_rotation() -> None:
     rng = np.random.default_rng(4)
     own = limits(rng, 50, [(-0.4, 1.2), (-0.2, 0.3), (-0.5, 0.9)])
     fk, wanted = rotations(rng, 50), rotations(rng, 50)

@@ -26,7 +26,7 @@ BALL = np.stack([HIP, degrees((-20, 120), (-30, 30), (-40, 25))])
 
 
 def bent_rig(rng: Generator, ranges: Floats) -> Rig:
-    """Return a limb at rest with a bent knee, bones of two lengths and joints that are rolled about their bones."""
+    """Return a limb at rest with a bent knee, bones of unequal lengths, and joints rolled about their bones."""
     frames = random_rotations(rng, 2)
     turn = random_rotations(rng, 1)[0]
     angle = rng.uniform(-0.5, 0.5)
@@ -39,7 +39,7 @@ def bent_rig(rng: Generator, ranges: Floats) -> Rig:
 
 
 def random_problem(rng: Generator, rig: Rig, count: int, *, pole: bool = True) -> Problem:
-    """Return targets that a limb reaches within its limits, from poses within them."""
+    """Return targets that a limb can reach within its limits, from poses within them."""
     joints, _ = rig.pose(rig.turns_inside(rng, count))
     problem = rig.problem(rig.turns_inside(rng, count), joints[:, 2:], tolerance=1e-9)
     if pole:
@@ -58,7 +58,7 @@ def rigs(rng: Generator) -> list[Rig]:
 
 
 @pytest.mark.parametrize("pole", [False, True])
-def test_targets_within_the_limits_are_reached_exactly_and_without_a_search(pole: bool) -> None:
+def test_targets_within_the_limits_are_reached_exactly_without_a_search(pole: bool) -> None:
     rng = np.random.default_rng(1)
     for rig in rigs(rng):
         problem = random_problem(rng, rig, 60, pole=pole)
@@ -86,12 +86,12 @@ def test_limits_that_do_not_bind_give_the_pose_of_a_free_chain(pose: str, pole: 
 
 
 def rolled(problem: Problem, roll: Floats, turn: Floats) -> tuple[Floats, Floats]:
-    """Return the frames (k, 2, 3, 3) and knees (k, 3) of the poses that bring a single limb to its target.
+    """Return the frames (k, 2, 3, 3) and knees (k, 3) of poses in which a single limb reaches its target.
 
     Args:
         problem: one member, whose bones point along their Y axes.
-        roll: (k,) radians of the knee about the line from root to target, from the pole's side.
-        turn: (k,) radians by which the upper bone is turned about itself; 0: its X axis is the axis of the knee.
+        roll: (k,) rotation of the knee in radians about the line from root to target, from the pole's side.
+        turn: (k,) rotation of the upper bone in radians about its length; 0: its X axis is the knee's axis.
     """
     joints = problem.joints[0]
     first, second = np.linalg.norm(np.diff(joints, axis=0), axis=1)
@@ -116,7 +116,7 @@ def rolled(problem: Problem, roll: Floats, turn: Floats) -> tuple[Floats, Floats
 
 
 def allowed(rig: Rig, frames: Floats) -> tuple[Floats, Floats]:
-    """Return how far (k,) hips and the swings of knees are outside of their limits, in radians."""
+    """Return how far hips and the swings of knees (k,) are outside of their limits, in radians."""
     over = []
     rest = rig.rest()
     for i, turn in enumerate((np.swapaxes(rest[:1], -1, -2) @ frames[:, 0], None)):
@@ -129,7 +129,7 @@ def allowed(rig: Rig, frames: Floats) -> tuple[Floats, Floats]:
     return over[0], over[1]
 
 
-def test_no_allowed_pose_is_nearer_to_the_pole() -> None:
+def test_no_allowed_pose_has_its_knee_nearer_to_the_pole() -> None:
     rng = np.random.default_rng(3)
     grid = np.radians(np.arange(-180.0, 180.0, 4.0))
     roll, turn = (values.ravel() for values in np.meshgrid(grid, grid))
@@ -151,7 +151,7 @@ def test_no_allowed_pose_is_nearer_to_the_pole() -> None:
 
 
 def roll_of(problem: Problem, solution: Solution) -> float | None:
-    """Return by how many radians the knee is off its pole's side; None: it is on the line to the target."""
+    """Return the angle in radians from the pole's side to the knee; None if the knee is on the line to the target."""
     joints = solution.joints[0]
     line = unit(problem.goal.target[0] - joints[0])
     assert problem.goal.pole is not None
@@ -163,12 +163,12 @@ def roll_of(problem: Problem, solution: Solution) -> float | None:
     return float((angle + np.pi) % (2.0 * np.pi) - np.pi)
 
 
-def test_a_knee_follows_its_pole_where_the_hip_lets_it() -> None:
+def test_a_knee_follows_its_pole_if_the_hip_allows_it() -> None:
     rng = np.random.default_rng(4)
     rig = chain(2, np.stack([degrees(FREE, FREE, FREE), KNEE]))
     for _ in range(50):
         problem = random_problem(rng, rig, 1)
-        # A knee that is nearly straight is hardly off the line: rounding shows in its direction.
+        # A nearly straight knee is hardly off the line, so rounding affects its direction.
         assert abs(roll_of(problem, solve(problem)) or 0.0) < 1e-7
 
 
@@ -209,7 +209,7 @@ def test_a_smooth_path_makes_a_smooth_motion() -> None:
 
 
 def legs(rng: Generator, count: int, foot: Floats) -> tuple[Rig, Problem]:
-    """Return a leg with a foot whose joint has limits (3, 2), and poses of it to bring end and foot to."""
+    """Return a leg with a foot whose joint has limits (3, 2), and the problem of reaching poses of its end and foot."""
     frames = np.tile(np.eye(3), (3, 1, 1))
     frames[2] = [[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]
     heads = np.array([[0.0, 0.0, 0.0], [0.0, 0.45, 0.0], [0.0, 0.87, 0.0]])
@@ -221,9 +221,9 @@ def legs(rng: Generator, count: int, foot: Floats) -> tuple[Rig, Problem]:
 
 
 @pytest.mark.parametrize("pole", [False, True])
-def test_a_foot_takes_its_orientation_while_its_limb_brings_it_to_its_target(pole: bool) -> None:
+def test_a_foot_takes_its_orientation_while_its_limb_reaches_its_target(pole: bool) -> None:
     rng = np.random.default_rng(10)
-    # The hip's twist goes with the foot's orientation; a foot that swings freely takes any.
+    # The hip's twist follows the foot's orientation; a foot that swings freely takes any.
     rig, problem = legs(rng, 100, degrees((-60, 60), (-40, 40), (-40, 40)))
     problem = replace(problem, goal=replace(problem.goal, pole=problem.goal.pole if pole else None))
     solution = solve(problem)
@@ -237,7 +237,7 @@ def test_a_foot_takes_its_orientation_while_its_limb_brings_it_to_its_target(pol
     assert_consistent(problem, solution)
 
 
-def test_with_a_foot_and_a_bend_side_the_pole_is_followed_by_the_knee() -> None:
+def test_with_a_foot_and_a_bend_side_the_knee_follows_the_pole() -> None:
     rng = np.random.default_rng(12)
     rig, problem = legs(rng, 200, degrees(FREE, FREE, FREE))
     free = degrees(FREE, FREE, FREE)
@@ -256,7 +256,7 @@ def test_with_a_foot_and_a_bend_side_the_pole_is_followed_by_the_knee() -> None:
     assert np.abs(off[bent]).max() < 1e-6
 
 
-def test_with_a_foot_the_pole_is_followed_by_all_three_bones() -> None:
+def test_with_a_foot_all_three_bones_follow_the_pole() -> None:
     rng = np.random.default_rng(11)
     rig, problem = legs(rng, 200, degrees(FREE, FREE, FREE))
     free = degrees(FREE, FREE, FREE)
@@ -271,7 +271,7 @@ def test_with_a_foot_the_pole_is_followed_by_all_three_bones() -> None:
     bend = np.cross(line, (middles * rig.lengths[:, None]).sum(axis=1))
     side = np.cross(line, problem.goal.pole)
     off = np.arctan2((line * np.cross(side, bend)).sum(axis=1), (side * bend).sum(axis=1))
-    # Where the foot alone leads the centroid too far off, no roll brings it to the pole's side.
+    # If the foot alone moves the centroid too far off, no roll brings it to the pole's side.
     assert (np.abs(off) < 1e-6).mean() > 0.3
     ankle = solution.joints[:, 2]
     for k in np.flatnonzero(np.abs(off) > 1e-6)[:20]:
@@ -294,7 +294,7 @@ def test_left_and_right_limbs_are_mirror_images() -> None:
     for rig in rigs(rng):
         problem = random_problem(rng, rig, 30)
         ranges = rig.ranges.copy()
-        # Seen in a mirror, turns about X stay, and those about Y and Z are opposite.
+        # Mirroring keeps rotations about X, and reverses those about Y and Z.
         ranges[:, 1:] = -ranges[:, 1:, ::-1]
         other = Rig(rig.parents, rig.heads @ across, across @ rig.frames @ across, rig.lengths, ranges)
         joints = problem.joints @ across
@@ -310,16 +310,16 @@ def test_left_and_right_limbs_are_mirror_images() -> None:
 
 
 def dense_search(rig: Rig, targets: Floats) -> list[float]:
-    """Return the least distances from targets (k, 3) at which some allowed pose of a limb brings its end.
+    """Return the least distances from targets (k, 3) that a limb's end can have in an allowed pose.
 
-    The best of poses that are evenly spread over the limits are followed by a random walk that gets ever shorter.
+    Poses are sampled evenly over the limits; the best are refined by a random walk with shrinking steps.
     """
     rng = np.random.default_rng(7)
     cone = cone_of(rig.ranges[:, [0, 2]].reshape(-1, 4), rig.ranges[:, 1])
     low, high = np.maximum(cone.twist_low, -np.pi), np.minimum(cone.twist_high, np.pi)
     spread, twists = inside_disc(rng, 40000), rng.uniform(low, high, (40000, 2))
     twists[::2] = np.where(rng.uniform(size=(20000, 2)) < 0.5, low, high)
-    # Optima stand on edges.
+    # Optima are often at the edges of limits.
     spread[..., ::3] /= np.maximum(np.hypot(*spread[..., ::3]), 1e-9)
     ends = ends_of(rig, spread, twists)
     least = []
@@ -345,7 +345,7 @@ def dense_search(rig: Rig, targets: Floats) -> list[float]:
 
 
 def ends_of(rig: Rig, shares: Floats, twist: Floats) -> Floats:
-    """Return the ends (B, 3) of a limb at shares (2, 2, B) of the way to the limits and twists (B, 2)."""
+    """Return the ends (B, 3) of a limb for shares (2, 2, B) of the way to the limits and twists (B, 2)."""
     hip, knee = np.moveaxis(matrices(np.moveaxis(rig.turns(np.moveaxis(shares, -1, 1), twist), -1, 0)), -1, 0)
     rest, across = rig.rest(), rig.frames[0].T @ (rig.heads[1] - rig.heads[0])
     below = across[:, None] + rig.lengths[1] * (rest[1] @ knee[:, 1])
@@ -353,7 +353,7 @@ def ends_of(rig: Rig, shares: Floats, twist: Floats) -> Floats:
 
 
 def inside_disc(rng: Generator, count: int) -> Floats:
-    """Return points (2, 2, count) of the unit disc, for two joints."""
+    """Return points (2, 2, count) in the unit disc, for two joints."""
     angle, radius = rng.uniform(0.0, 2.0 * np.pi, (2, count)), np.sqrt(rng.uniform(size=(2, count)))
     return np.asarray(np.stack([np.cos(angle), np.sin(angle)]) * radius)
 
@@ -364,14 +364,14 @@ def test_out_of_reach_no_allowed_pose_comes_nearer() -> None:
     for rig in rigs(rng):
         targets = unit(rng.normal(size=(4, 3))) * rng.uniform(0.2, 1.4, (4, 1))
         solution = solve(rig.problem(rig.turns_inside(rng, 4), targets[:, None]))
-        # Nothing comes nearer than that.
+        # No pose can come nearer than this.
         far = solution.error > 1e-9
         assert (solution.error[far] <= np.array(dense_search(rig, targets[far])) + 1e-9).all()
         missed += int(np.count_nonzero(solution.error > 1e-3))
     assert missed > 30
 
 
-def test_what_is_out_of_reach_is_still_within_the_limits() -> None:
+def test_a_limb_out_of_reach_stays_within_the_limits() -> None:
     rng = np.random.default_rng(9)
     for rig in rigs(rng):
         problem = random_problem(rng, rig, 20)
@@ -383,8 +383,8 @@ def test_what_is_out_of_reach_is_still_within_the_limits() -> None:
         assert_consistent(problem, solution)
 
 
-def test_no_knee_leaves_a_cone_that_is_as_thin_as_a_line() -> None:
-    """A case that long runs found: far out of reach, and with the knee on the other side of its line."""
+def test_no_knee_leaves_a_cone_as_thin_as_a_line() -> None:
+    """A case found by long runs: far out of reach, with the knee on the other side of its line."""
     case = random_case(20052029)
     verdict.check(case, solve(case.problem))
 
@@ -405,10 +405,10 @@ def test_a_limit_at_exactly_half_a_turn_is_a_limit(ranges: tuple[tuple[float, fl
 @pytest.mark.parametrize("ranges", [((-30, 180), (-20, 30)), ((-20, 30), (-180, 10)), ((-180, 180), (-20, 30))])
 @pytest.mark.parametrize("twist", [(-20, 30), (-2, 1), LOCKED])
 @pytest.mark.parametrize("pole", [False, True])
-def test_half_a_turn_is_made_about_the_axis_that_the_limits_allow(
+def test_half_a_turn_is_made_about_an_axis_that_the_limits_allow(
     ranges: tuple[tuple[float, float], ...], twist: tuple[float, float], pole: bool
 ) -> None:
-    """Where a bone points straight back, of its hip or its knee, no direction shows how it came there."""
+    """If a bone points straight back, at its hip or its knee, its direction does not show how it got there."""
     rng = np.random.default_rng(15)
     joint, other = degrees(ranges[0], twist, ranges[1]), degrees((-40, 40), (-20, 30), (-40, 40))
     for both, back in ((np.stack([joint, other]), -1.0), (np.stack([other, joint]), 0.2)):

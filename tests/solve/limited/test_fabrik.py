@@ -1,4 +1,4 @@
-"""FABRIK within limits and in trees: passes with cones and sub-bases, and the search where they stall."""
+"""FABRIK within limits and in trees: passes with cones and sub-bases, and the search when they stall."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RIGS = {
 
 
 def problems(rig: Rig, count: int, seed: int = 1) -> Problem:
-    """Targets that can be reached, from rest and from other poses inside the limits."""
+    """Return problems with reachable targets, from rest and from other poses within the limits."""
     rng = np.random.default_rng(seed)
     joints, _ = rig.pose(rig.turns_inside(rng, count))
     turns = rig.turns_inside(rng, count)
@@ -39,7 +39,7 @@ def problems(rig: Rig, count: int, seed: int = 1) -> Problem:
 
 
 def passes(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> tuple[Floats, Floats]:
-    """How far effectors (B, E) are from their targets after the passes alone, and outside of limits (B, n)."""
+    """Return the distances of end effectors (B, E) after the passes alone, and of joints (B, n) outside of limits."""
     found: list[Floats] = []
 
     def begin(body: Body, turns: Floats, goals: Goals, tolerance: Floats, most: int) -> tuple[Floats, object]:
@@ -55,7 +55,7 @@ def passes(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> tuple[Floats, F
 
 
 @pytest.mark.parametrize("name", RIGS)
-def test_what_can_be_reached_is_reached_within_the_limits(name: str) -> None:
+def test_reachable_targets_are_reached_within_the_limits(name: str) -> None:
     rig = RIGS[name]
     problem = problems(rig, 200)
     solution = solve(problem)
@@ -73,15 +73,15 @@ def test_a_hand_reaches_its_five_targets() -> None:
 
 
 @pytest.mark.parametrize(("name", "share"), [("limits-90", 0.75), ("free tree", 0.6)])
-def test_passes_arrive_by_themselves(name: str, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With wide limits mostly; with narrow ones they stall, and the search goes on from there."""
+def test_passes_alone_reach_the_target(name: str, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With wide limits most do; with narrow ones they stall, and the search continues from there."""
     gaps, outside = passes(problems(RIGS[name], 200), monkeypatch)
     assert (gaps.max(axis=1) <= 1e-6).mean() > share
     assert outside.max() < 1e-12
 
 
 @pytest.mark.parametrize("name", RIGS)
-def test_passes_stay_within_the_limits_and_bring_nearer(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passes_stay_within_the_limits_and_approach_the_target(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = problems(RIGS[name], 200)
     gaps, outside = passes(problem, monkeypatch)
     assert outside.max() < 1e-12
@@ -129,7 +129,7 @@ def test_a_member_is_solved_as_it_would_be_alone(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["limits-90", "asym", "tree-y"])
-def test_a_mirrored_rig_does_what_its_mirror_image_does(name: str) -> None:
+def test_a_mirrored_rig_has_the_mirrored_solution(name: str) -> None:
     rig = RIGS[name]
     plain = problems(rig, 40)
     mirror = np.diag([1.0, 1.0, -1.0])
@@ -148,7 +148,7 @@ def test_a_mirrored_rig_does_what_its_mirror_image_does(name: str) -> None:
 
 
 def test_a_sub_base_goes_to_the_weighted_centroid() -> None:
-    """A long trunk that ends far from where both branches point: what pulls three times as much comes nearer."""
+    """A long trunk ends far from where both branches point: the branch with three times the weight comes nearer."""
     rig = tree_y(BALL)
     targets = np.array([[[0.5, 0.7, 0.0], [-0.5, 0.7, 0.0]]])
     problem = replace(rig.problem(rig.at_rest(1), targets), solver=Solver.FABRIK, limits=None)
@@ -189,7 +189,7 @@ def test_a_pole_turns_a_limited_chain() -> None:
 
 
 def test_a_straight_limited_chain_bends_to_its_free_side() -> None:
-    """The target is on its line, where passes alone would leave it."""
+    """The target is on the chain's own line, where passes alone would leave the chain straight."""
     ranges = np.tile(degrees((-2, 80), LOCKED, (-2, 2)), (5, 1, 1))
     ranges[0] = degrees((-90, 90), LOCKED, (-2, 2))
     rig = chain(5, ranges)

@@ -1,4 +1,4 @@
-"""The kernels that solve bodies within limits: of one in plain floats against many in arrays, and what they go by."""
+"""Kernels that solve bodies within limits: plain floats for one against arrays for many, and their derivatives."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FREE = degrees((-np.inf, np.inf), (-np.inf, np.inf), (-np.inf, np.inf))
 
 
 def body_of(rig: Rig, count: int, free: tuple[int, ...] = ()) -> Body:
-    """Return `count` times the body of a rig, some of whose bones do not inherit rotation."""
+    """Return `count` copies of the body of a rig, some of whose bones do not inherit rotation."""
     rest, heads = rig.rest(), rig.heads.copy()
     for i, parent in enumerate(rig.parents):
         if parent >= 0:
@@ -51,7 +51,7 @@ def body_of(rig: Rig, count: int, free: tuple[int, ...] = ()) -> Body:
 
 
 def goals_of(body: Body, rng: np.random.Generator, wishes: str = "") -> Goals:
-    """Return goals anywhere in reach and out of it, for the first effector with a pole or an orientation."""
+    """Return goals in and out of reach, with a pole or an orientation for the first end effector."""
     count = body.rest.shape[-1]
     target = unit(rng.normal(size=(len(body.segments), count, 3))).transpose(2, 0, 1) * rng.uniform(0.3, 1.2, count)
     turns: tuple[OrientationGoal, ...] = ()
@@ -85,13 +85,13 @@ RIGS: dict[str, Callable[[np.random.Generator], tuple[Rig, tuple[int, ...]]]] = 
 
 @pytest.mark.parametrize("wishes", ["", "pole", "turn", "pole and turn"])
 @pytest.mark.parametrize("name", RIGS)
-def test_one_body_in_plain_floats_does_what_many_do(name: str, wishes: str) -> None:
+def test_one_body_in_plain_floats_is_solved_like_many(name: str, wishes: str) -> None:
     count = 24
     rng = np.random.default_rng(len(name + wishes))
     body = body_of(RIGS[name](rng)[0], count, RIGS[name](rng)[1])
     angles = angles_inside(body, rng) * (np.arange(count) % 3 > 0)
     goals = goals_of(body, rng, wishes)
-    # Targets on a chain's line, and exactly behind it.
+    # Targets on a chain's own line, and exactly behind it.
     ends = np.stack([np.stack(end) for end in pose_of(body.skeleton(), as_row(angles, None)).ends], axis=1)
     goals.target[..., :8] = 0.7 * (-1.0) ** np.arange(8) * ends[..., :8]
     turns = joint_rotation(angles[:2], angles[2])
@@ -112,16 +112,16 @@ def test_one_body_in_plain_floats_does_what_many_do(name: str, wishes: str) -> N
 
 
 def numbers_of(system: System, angles: Floats) -> Floats:
-    """Return what is missing (m, B) at joint angles (3, n, B)."""
+    """Return the residual (m, B) at joint angles (3, n, B)."""
     return np.stack(State.of(system, as_row(angles, None)).residual)
 
 
 @pytest.mark.parametrize("name", RIGS)
-def test_the_jacobian_is_how_what_is_missing_shrinks(name: str) -> None:
+def test_the_jacobian_matches_finite_differences(name: str) -> None:
     count, size = 10, 1e-6
     rng = np.random.default_rng(2)
     body = body_of(RIGS[name](rng)[0], count, RIGS[name](rng)[1])
-    # Small rotations are missing: only of these is the vector that is missing turned as the bone is.
+    # Use small rotation residuals: only these turn as the bone does.
     angles, goals = angles_inside(body, rng, 0.3), goals_of(body, rng, "pole")
     frame = np.stack(pose_of(body.skeleton(), as_row(angles, None)).frames[0])[:, :, body.segments[0]]
     goals = replace(goals, orientations=(OrientationGoal(0, frame),))
@@ -145,22 +145,22 @@ def test_the_jacobian_is_how_what_is_missing_shrinks(name: str) -> None:
             moved = np.zeros_like(angles)
             moved[k, i] = size * (0.5 if k < 2 else 1.0)
             before, after = numbers_of(system, angles - moved), numbers_of(system, angles + moved)
-            # The side is another one in a descent, where a branch is to go round its line and not nearer to it.
+            # The side's descent direction is not its derivative: a branch should go round its line, not nearer to it.
             np.testing.assert_allclose(shrinks[:-1, k, i], ((before - after) / (2.0 * size))[:-1], atol=1e-7)
-            # Joints above a branch move its base, and so its line: the side leaves these to the place.
+            # Joints above a branch move its base and so its line: the pole objective leaves these to the place.
             if i in goals.poles[0].bones:
                 np.testing.assert_allclose(falls[k, i], (before**2 - after**2).sum(axis=0) / (4.0 * size), atol=1e-7)
 
 
 @pytest.mark.parametrize("free", [(), (2,), (1, 3)], ids=["all inherit", "one starts anew", "two start anew"])
 @pytest.mark.parametrize("wishes", ["", "turn", "pole"])
-def test_newtons_steps_go_by_the_curvature_of_the_cost(wishes: str, free: tuple[int, ...]) -> None:
+def test_newtons_steps_follow_the_curvature_of_the_cost(wishes: str, free: tuple[int, ...]) -> None:
     bones, count = 4, 20
     rng = np.random.default_rng(1)
     body = body_of(chain(bones, degrees((-90, 90), (-90, 90), (-90, 90))), count, free)
     angles = rng.uniform(-0.3, 0.3, (3, bones, count))
     goals = goals_of(body, rng, wishes)
-    # A branch of all bones: what joints above it do to its side is left to the place.
+    # Use a branch of all bones, since the pole objective ignores joints above a branch.
     poles = tuple(replace(pole, bones=body.path(0), masses=np.full((bones + 1, count), 0.2)) for pole in goals.poles)
     system = System.of(body, replace(goals, poles=poles))
 
@@ -173,7 +173,7 @@ def test_newtons_steps_go_by_the_curvature_of_the_cost(wishes: str, free: tuple[
     slope = np.stack([cost(a) - cost(-a) for a in steps], axis=-1) / (2.0 * size)
     differences = [[cost(a + b) - cost(a - b) - cost(b - a) + cost(-a - b) for b in steps] for a in steps]
     curve = np.moveaxis(np.array(differences), -1, 0) / (2.0 * size) ** 2
-    # Held nowhere, but so that no pivot is raised.
+    # An anchor without weight: it only keeps pivots from being raised.
     row = as_row(angles, None)
     ((x, z, twist),) = step(system, State.of(system, row), np.full(count, damping), Anchor(row, np.zeros(count)))
     for i in range(count):
@@ -183,7 +183,7 @@ def test_newtons_steps_go_by_the_curvature_of_the_cost(wishes: str, free: tuple[
 
 
 def upwards(matrix: Floats, wanted: Floats, damping: float) -> Floats:
-    """Return the solution of equations, from the last to the first: negative pivots turned positive, all damped."""
+    """Solve equations from the last to the first, with negative pivots made positive and all pivots damped."""
     left, factor, pivots = matrix[::-1, ::-1].copy(), np.eye(len(matrix)), np.empty(len(matrix))
     for k in range(len(matrix)):
         pivots[k] = abs(left[k, k]) + damping
@@ -193,7 +193,7 @@ def upwards(matrix: Floats, wanted: Floats, damping: float) -> Floats:
 
 
 @pytest.mark.parametrize("name", ["limits-30", "limits-asym", "hinges"])
-def test_newtons_method_ends_where_no_small_change_is_better(name: str) -> None:
+def test_newtons_method_ends_where_no_small_change_improves(name: str) -> None:
     rng = np.random.default_rng(3)
     body = body_of(chain(5, CHAINS[name]), 30)
     target = (unit(rng.normal(size=(30, 3))) * rng.uniform(0.6, 1.4, (30, 1))).T[:, None]
@@ -205,7 +205,7 @@ def test_newtons_method_ends_where_no_small_change_is_better(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["limits-30", "limits-90", "limits-asym", "random"])
-def test_no_pose_comes_nearer_than_the_limits_seem_to_let_it(name: str) -> None:
+def test_no_pose_beats_the_lower_bound_that_limits_imply(name: str) -> None:
     rng = np.random.default_rng(4)
     body = body_of(chain(4, random_ranges(rng, 4) if name == "random" else CHAINS[name]), 60)
     goals = Goals(np.ascontiguousarray(1.5 * unit(rng.normal(size=(60, 3))).T[:, None]), np.ones(1))
@@ -220,7 +220,7 @@ def test_no_pose_comes_nearer_than_the_limits_seem_to_let_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("unknowns", [1, 3, 7, 18])
-def test_equations_are_solved_one_by_one_as_many_at_once(unknowns: int) -> None:
+def test_equations_solved_singly_match_those_solved_in_a_batch(unknowns: int) -> None:
     rng = np.random.default_rng(unknowns)
     rows = rng.normal(size=(20, unknowns, unknowns + 5))
     matrix, wanted = rows @ rows.swapaxes(1, 2), rng.normal(size=(20, unknowns))

@@ -1,4 +1,4 @@
-"""Joint limits: the cones by themselves, and that limits hold while the target is reached."""
+"""Joint limits: the cones themselves, and that limits hold while the target is reached."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def directions(q: Floats) -> Floats:
     return matrices(q)[:, 1]
 
 
-def test_swing_and_twist_make_the_rotation() -> None:
+def test_swing_times_twist_is_the_rotation() -> None:
     q = random_quaternions(1, 1000)
     again = joint_rotation(*swing_twist(q))
     assert np.abs(np.abs(dot(q[1:], again[1:]) + q[0] * again[0]) - 1.0).max() < 1e-14
 
 
-def test_twist_is_about_y_and_the_swing_takes_y_where_it_goes() -> None:
+def test_twist_is_about_y_and_the_swing_moves_y_to_its_direction() -> None:
     swing, twist = swing_twist(random_quaternions(2, 500))
     swung = joint_rotation(swing, np.zeros(500))
     np.testing.assert_allclose(directions(joint_rotation(swing, twist)), directions(swung), atol=1e-14)
@@ -63,7 +63,7 @@ def test_twist_is_about_y_and_the_swing_takes_y_where_it_goes() -> None:
 
 
 @pytest.mark.parametrize("axis", [0, 2])
-def test_a_rotation_about_one_axis_has_its_angle_as_the_limit(axis: int) -> None:
+def test_a_rotation_about_one_axis_is_limited_by_its_angle(axis: int) -> None:
     for angle in np.radians([-170.0, -40.0, 10.0, 179.0]):
         q = np.zeros((4, 1))
         q[0], q[1 + axis] = np.cos(angle / 2), np.sin(angle / 2)
@@ -74,7 +74,7 @@ def test_a_rotation_about_one_axis_has_its_angle_as_the_limit(axis: int) -> None
 
 
 @pytest.mark.parametrize("name", CONES)
-def test_clamping_stays_inside_and_leaves_what_is_inside(name: str) -> None:
+def test_clamping_stays_inside_and_leaves_inner_swings_unchanged(name: str) -> None:
     q = random_quaternions(3, 2000)
     inside = clamp(q, cone(name))
     assert violation(inside, cone(name)).max() < 1e-7
@@ -87,7 +87,7 @@ def test_clamping_stays_inside_and_leaves_what_is_inside(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["round", "asymmetric", "thin", "hinge", "wide", "half"])
-def test_the_clamped_swing_is_the_nearest_of_the_cone(name: str) -> None:
+def test_the_clamped_swing_is_the_nearest_in_the_cone(name: str) -> None:
     limits = cone(name)
     swing, _ = swing_twist(random_quaternions(4, 300))
     near = nearest_swing(swing, limits)
@@ -98,12 +98,12 @@ def test_the_clamped_swing_is_the_nearest_of_the_cone(name: str) -> None:
     of_rim = np.hypot(swing[0][:, None] - rim[0], swing[1][:, None] - rim[1]).min(axis=1)
     moved = distance > 0.0
     assert moved.any()
-    # The samples of the rim are a little apart.
+    # The samples of the rim are slightly apart.
     assert (distance - of_rim)[moved].max() < 1e-9
     assert (of_rim - distance)[moved].max() < 1e-3
 
 
-def test_a_direction_behind_the_cone_goes_to_the_nearer_side_round_the_back() -> None:
+def test_a_direction_behind_the_cone_goes_to_the_side_nearer_round_the_back() -> None:
     # 175 degrees down is 5 degrees from straight back and 95 from the upper side, which opens to 90.
     down = np.array([[-np.sin(np.radians(175.0) / 2)], [0.0]])
     up = nearest_direction(down, cone_of(np.radians([[-10.0, 90.0, -10.0, 10.0]]), np.zeros((1, 2))))
@@ -139,7 +139,7 @@ def check_rates(rig: Rig, start: str, count: int, coarse: float, fine: float) ->
 
 
 def violations(rig: Rig, problem: Problem, solution: Solution) -> Floats:
-    """Return how far (B, n) the joints are outside of their limits, read from the solved frames."""
+    """Return how far joints (B, n) are outside of their limits, computed from the solved frames."""
     frames = solution.rotations @ problem.frames
     rest = rig.rest()
     limits = cone_of(rig.ranges[:, [0, 2]].reshape(-1, 4), rig.ranges[:, 1])
@@ -152,7 +152,7 @@ def violations(rig: Rig, problem: Problem, solution: Solution) -> Floats:
 
 
 def assert_consistent(problem: Problem, solution: Solution) -> None:
-    """Assert that joints, rotations and errors of a solved tree or chain agree."""
+    """Assert that joints, rotations and errors of a solved tree or chain are consistent."""
     bones = problem.frames.shape[1]
     parents = np.arange(bones) - 1 if problem.parents is None else problem.parents
     for i, parent in enumerate(parents):
@@ -166,7 +166,7 @@ def assert_consistent(problem: Problem, solution: Solution) -> None:
         np.testing.assert_allclose(errors[:, e], miss, atol=1e-12)
 
 
-def test_the_fk_pose_stays_when_it_stands_on_its_target() -> None:
+def test_the_fk_pose_stays_if_its_tip_is_on_the_target() -> None:
     rig = chain(5, CHAINS["limits-asym"])
     turns = rig.turns_inside(np.random.default_rng(5), 50)
     joints, _ = rig.pose(turns)
@@ -186,7 +186,7 @@ def test_a_pose_outside_the_limits_is_brought_inside() -> None:
     assert solution.reached.all()
 
 
-def test_a_member_is_solved_as_it_would_be_alone_and_again_the_same() -> None:
+def test_a_member_is_solved_the_same_alone_and_repeatedly() -> None:
     rig = chain(5, random_ranges(np.random.default_rng(1), 5))
     rng = np.random.default_rng(7)
     joints, _ = rig.pose(rig.turns_inside(rng, 12))
@@ -219,7 +219,7 @@ def test_a_smooth_path_makes_a_smooth_motion(name: str, bones: int) -> None:
 def test_straight_chains_bend_for_targets_on_their_own_line(name: str, bones: int) -> None:
     rig = chain(bones, CHAINS[name])
     if name == "hinges":
-        # The root can turn both ways, or nothing on the line could be reached.
+        # The root must turn both ways, or nothing on the line could be reached.
         rig.ranges[0, 0] = np.radians([-90, 90])
     share = np.linspace(0.75, 0.999, 40)
     solution = solve(rig.problem(rig.at_rest(40), share[:, None, None] * [0.0, 1.0, 0.0]))
@@ -227,7 +227,7 @@ def test_straight_chains_bend_for_targets_on_their_own_line(name: str, bones: in
 
 
 @pytest.mark.parametrize("bones", [2, 5, 9, 20])
-def test_near_extension_takes_few_passes(bones: int) -> None:
+def test_targets_near_full_extension_take_few_passes(bones: int) -> None:
     rng = np.random.default_rng(8)
     rig = chain(bones, CHAINS["limits-90"])
     away = unit(rng.normal(size=(200, 3)) * [0.4, 0.0, 0.4] + [0.0, 1.0, 0.0]) * rng.uniform(0.978, 0.9999, (200, 1))
@@ -237,7 +237,7 @@ def test_near_extension_takes_few_passes(bones: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["limits-30", "limits-90", "limits-asym", "limits-tight", "hinges"])
-def test_out_of_reach_the_tip_comes_as_near_as_from_anywhere(name: str) -> None:
+def test_out_of_reach_the_tip_comes_as_near_as_from_any_other_pose(name: str) -> None:
     rig = chain(3, CHAINS[name])
     rng = np.random.default_rng(9)
     targets = unit(rng.normal(size=(25, 1, 3))) * rng.uniform(0.2, 1.6, (25, 1, 1))
@@ -248,7 +248,7 @@ def test_out_of_reach_the_tip_comes_as_near_as_from_anywhere(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["limits-30", "limits-90", "limits-asym", "limits-tight"])
-def test_a_target_that_hardly_moves_moves_hardly_anything(name: str) -> None:
+def test_a_tiny_move_of_the_target_changes_the_pose_little(name: str) -> None:
     rig = chain(4, CHAINS[name])
     rng = np.random.default_rng(10)
     targets = unit(rng.normal(size=(40, 1, 3))) * rng.uniform(0.9, 1.6, (40, 1, 1))
@@ -258,7 +258,7 @@ def test_a_target_that_hardly_moves_moves_hardly_anything(name: str) -> None:
     assert np.degrees(chord).max() < 0.1
 
 
-def test_where_many_poses_come_as_near_the_same_one_is_taken_next_time() -> None:
+def test_among_equally_good_poses_the_same_one_is_chosen_again() -> None:
     rig = chain(5, CHAINS["limits-30"])
     rng = np.random.default_rng(42)
     targets = (unit(rng.normal(size=(150, 1, 3))) * rng.uniform(0.5, 1.6, (150, 1, 1)))[49:50]
@@ -276,7 +276,7 @@ def test_a_joint_locked_on_all_axes_keeps_its_fk_rotation() -> None:
     np.testing.assert_allclose(solution.rotations[:, 2], solution.rotations[:, 1], atol=1e-12)
 
 
-def test_joints_at_a_limit_are_told() -> None:
+def test_joints_at_a_limit_are_reported() -> None:
     rig = chain(3, CHAINS["limits-30"])
     solution = solve(rig.problem(rig.at_rest(1), np.array([[[0.8, -0.4, 0.3]]])))
     assert solution.at_limit.all()
@@ -323,7 +323,7 @@ def test_a_limited_chain_bends_towards_its_pole() -> None:
 
 
 @pytest.mark.parametrize("pole", [[1.0, 0.4, 0.0], [-1.0, 0.4, 0.2], [0.9, 0.4, -0.4], [0.2, 0.4, 1.0]])
-def test_a_limited_chain_keeps_to_its_pole_where_it_cannot_reach_its_target(pole: list[float]) -> None:
+def test_a_limited_chain_follows_its_pole_even_if_its_target_is_out_of_reach(pole: list[float]) -> None:
     rig = chain(5, degrees((-40, 40), (-40, 40), (-40, 40)))
     bent = rig.turns(np.stack([np.full((1, 5), -0.5), np.zeros((1, 5))]), np.zeros((1, 5)))
     problem = rig.problem(bent, np.array([[[0.0, 0.5, 0.0]]]))
@@ -351,14 +351,14 @@ def test_malformed_limits_are_refused_by_name(cones: tuple[float, ...], words: s
         solve(replace(problem, limits=replace(problem.limits, cones=bad)))
 
 
-def test_a_member_that_is_not_finite_disturbs_no_other() -> None:
+def test_a_member_that_is_not_finite_affects_no_other() -> None:
     rig = chain(3, CHAINS["limits-30"])
     targets = np.array([[[0.1, 0.95, 0.0]], [[np.nan, 0.0, 0.0]], [[0.0, 0.95, 0.1]]])
     solution = solve(rig.problem(rig.at_rest(3), targets))
     assert solution.status.tolist() == [Status.REACHED, Status.INVALID, Status.REACHED]
 
 
-def test_limits_are_measured_in_the_frame_the_chain_hangs_on() -> None:
+def test_limits_are_measured_in_the_frame_of_the_chains_parent() -> None:
     rng = np.random.default_rng(13)
     rig = chain(3, CHAINS["limits-asym"])
     joints, _ = rig.pose(rig.turns_inside(rng, 30))
@@ -373,7 +373,7 @@ def test_limits_are_measured_in_the_frame_the_chain_hangs_on() -> None:
     assert moved.reached.all()
 
 
-def test_members_with_a_rest_pose_each_are_solved_as_they_would_be_alone() -> None:
+def test_members_with_their_own_rest_poses_are_solved_as_if_alone() -> None:
     rig = chain(3, CHAINS["limits-asym"])
     rests = matrices(random_quaternions(16, 12).reshape(4, 4, 3)).transpose(2, 3, 0, 1)
     limits = [Limits(rest, np.eye(3)[None], rig.ranges[:, [0, 2]].reshape(-1, 4), rig.ranges[:, 1]) for rest in rests]
@@ -389,7 +389,7 @@ def test_members_with_a_rest_pose_each_are_solved_as_they_would_be_alone() -> No
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
-def test_a_mirrored_chain_does_what_its_mirror_image_does(axis: int) -> None:
+def test_a_mirrored_chain_has_the_mirrored_solution(axis: int) -> None:
     rig = chain(4, CHAINS["limits-asym"])
     rng = np.random.default_rng(17)
     joints, _ = rig.pose(rig.turns_inside(rng, 20))
@@ -409,7 +409,7 @@ def test_a_mirrored_chain_does_what_its_mirror_image_does(axis: int) -> None:
     assert one.reached.all()
 
 
-def test_mirrored_and_upright_bones_in_one_chain_are_refused() -> None:
+def test_mixing_mirrored_and_upright_bones_in_a_chain_is_refused() -> None:
     rig = chain(3, CHAINS["limits-30"])
     problem = rig.problem(rig.at_rest(3), np.tile([[[0.1, 0.9, 0.1]]], (3, 1, 1)))
     assert problem.limits is not None
@@ -423,7 +423,7 @@ def test_mirrored_and_upright_bones_in_one_chain_are_refused() -> None:
 
 @pytest.mark.parametrize("bones", [2, 5, 20])
 @pytest.mark.parametrize("name", ["limits-30", "limits-asym", "hinges"])
-def test_a_target_out_of_reach_is_given_up_before_long(name: str, bones: int) -> None:
+def test_a_target_out_of_reach_is_given_up_early(name: str, bones: int) -> None:
     rig = chain(bones, CHAINS[name])
     targets = 1.3 * unit(np.random.default_rng(18).normal(size=(20, 1, 3)))
     solution = solve(rig.problem(rig.at_rest(20), targets))

@@ -1,4 +1,4 @@
-"""What a target out of reach leaves open is settled: input that differs by rounding makes the same pose."""
+"""Poses that a target out of reach leaves undetermined are settled: rounding in the input gives the same pose."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SOME = np.array([[FREE] * 3, [(-0.3, 0.2), FREE, FREE], [(-0.3, 0.2), FREE, FREE
 
 
 def moved(problem: Problem, rng: np.random.Generator) -> Problem:
-    """Return a problem whose numbers differ by a hair, as they do where they were sampled with another rounding."""
+    """Return a problem whose numbers differ slightly, as if they had been sampled with different rounding."""
 
     def turn(frames: Floats) -> Floats:
         turns = np.stack([np.ones(frames.shape[:-2]), *(0.5 * HAIR * rng.normal(size=(3, *frames.shape[:-2])))])
@@ -54,12 +54,12 @@ RIGS: dict[str, tuple[Callable[[], Rig], float]] = {
     "hinges": (lambda: chain(4, CHAINS["hinges"]), 0.0),
     "tree": (lambda: tree_y(BALL), 0.5),
 }
-"""Skeletons, and the share of poses, at most, that are not settled within 1e-5: where two are as good."""
+"""Skeletons, and the maximum share of poses not settled within 1e-5 because two poses are equally good."""
 
 
 @pytest.mark.parametrize("wishes", ["", "pole", "turn", "pole and turn"])
 @pytest.mark.parametrize("name", RIGS)
-def test_another_rounding_makes_the_same_pose(name: str, wishes: str) -> None:
+def test_different_rounding_gives_the_same_pose(name: str, wishes: str) -> None:
     rig, unsettled = RIGS[name][0](), RIGS[name][1]
     rng = np.random.default_rng(len(name))
     turns = rig.at_rest(COUNT) if "straight" in name else rig.turns_inside(rng, COUNT, 0.6)
@@ -83,7 +83,7 @@ def test_another_rounding_makes_the_same_pose(name: str, wishes: str) -> None:
 
 @pytest.mark.parametrize("pole", [False, True])
 @pytest.mark.parametrize("ranges", [SOME[:3], np.stack([BALL] * 5)], ids=["some", "balls"])
-def test_of_many_that_miss_each_is_settled_as_it_would_be_alone(ranges: Floats, pole: bool) -> None:
+def test_in_a_batch_each_pose_out_of_reach_is_settled_as_if_alone(ranges: Floats, pole: bool) -> None:
     rng = np.random.default_rng(5)
     rig, count = chain(len(ranges), ranges), 90
     targets = unit(rng.normal(size=(count, 3))) * rng.uniform(0.05, 1.9, (count, 1))

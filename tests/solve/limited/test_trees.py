@@ -20,7 +20,7 @@ BALL = degrees((-60, 60), (-60, 60), (-60, 60))
 
 
 def reachable(rig: Rig, count: int, seed: int) -> tuple[Floats, Floats]:
-    """Return random joint rotations to start from and targets that can be reached."""
+    """Return random joint rotations to start from, and reachable targets."""
     rng = np.random.default_rng(seed)
     joints, _ = rig.pose(rig.turns_inside(rng, count))
     return rig.turns_inside(rng, count), joints[:, rig.bones :]
@@ -51,7 +51,7 @@ def test_five_fingers_reach_their_targets_within_limits() -> None:
     assert_consistent(problem, solution)
 
 
-def test_weights_decide_where_goals_pull_against_each_other() -> None:
+def test_weights_decide_between_conflicting_goals() -> None:
     rig = tree_y(BALL)
     targets = np.array([[[0.5, 0.7, 0.0], [-0.9, 0.2, 0.0]]])
     errors = []
@@ -67,13 +67,13 @@ def test_weights_decide_where_goals_pull_against_each_other() -> None:
     assert (np.diff(second) > 0.0).all()
 
 
-def test_equal_goals_share_alike() -> None:
+def test_equal_goals_share_the_error_equally() -> None:
     rig = tree_y(BALL)
     solution = solve(rig.problem(rig.at_rest(1), np.array([[[0.6, 0.6, 0.0], [-0.6, 0.6, 0.0]]])))
     assert solution.error[0, 0] == pytest.approx(solution.error[0, 1], abs=1e-6)
 
 
-def test_a_chain_written_as_a_tree_is_solved_the_same() -> None:
+def test_a_chain_given_as_a_tree_is_solved_the_same() -> None:
     rig = chain(5, BALL)
     turns, targets = reachable(rig, 20, 3)
     problem = rig.problem(turns, targets)
@@ -129,22 +129,22 @@ def test_a_bone_that_does_not_inherit_rotation_starts_from_its_own_rest() -> Non
     problem = replace(problem, limits=replace(problem.limits, rest=rest))
     solution = solve(problem)
     assert_consistent(problem, solution)
-    # What it reaches is reached again, from elsewhere.
+    # Targets that it reaches are reached again from another start.
     again = replace(problem, goal=replace(problem.goal, target=solution.joints[:, 10]))
     assert solve(again).reached.all()
-    # Its limits are about its own rest, wherever the bones before it went.
+    # Limits are measured from its own rest pose, whatever the previous bones do.
     turn = rig.frames[5].T @ (solution.rotations @ problem.frames)[:, 5]
     assert np.degrees(np.arccos(turn[:, 1, 1])).max() < 60.0 + 1e-6
 
 
-def test_a_tree_whose_joints_are_all_locked_stays_as_it_is() -> None:
+def test_a_tree_with_all_joints_locked_does_not_change() -> None:
     rig = tree_y(degrees(LOCKED, LOCKED, LOCKED))
     solution = solve(rig.problem(rig.at_rest(2), np.ones((2, 2, 3))))
     np.testing.assert_allclose(solution.rotations, np.broadcast_to(np.eye(3), solution.rotations.shape), atol=1e-12)
     assert (solution.status == Status.LIMITED).all()
 
 
-def test_what_does_not_fit_together_is_refused() -> None:
+def test_inconsistent_trees_are_refused() -> None:
     rig = tree_y(degrees((-60, 60), LOCKED, (-60, 60)))
     problem = rig.problem(rig.at_rest(2), np.zeros((2, 2, 3)))
 
@@ -160,7 +160,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
     refused("stiffness", stiffness=np.ones((10, 3)))
 
 
-def test_a_large_tree_comes_as_near_to_what_is_out_of_reach_as_small_changes_bring_it() -> None:
+def test_no_small_change_brings_a_large_tree_nearer_to_targets_out_of_reach() -> None:
     trunk, branch, count = 5, 34, 3
     bones = trunk + count * branch
     parents = np.arange(bones) - 1
@@ -176,7 +176,7 @@ def test_a_large_tree_comes_as_near_to_what_is_out_of_reach_as_small_changes_bri
     solution = solve(problem)
     assert solution.status[0] == Status.LIMITED
     assert np.degrees(violations(rig, problem, solution).max()) < 1e-4
-    # Each joint alone turned a little about each axis and back, as far as its limits let it.
+    # Turn each joint alone a little about each axis and back, within its limits.
     frames, rest = solution.rotations[0] @ problem.frames[0], rig.rest()
     below = [rest[i] if p < 0 else frames[p] @ rest[i] for i, p in enumerate(parents)]
     turns = quaternions((np.swapaxes(below, 1, 2) @ frames).transpose(1, 2, 0))
@@ -192,7 +192,7 @@ def test_a_large_tree_comes_as_near_to_what_is_out_of_reach_as_small_changes_bri
 
 
 @pytest.mark.parametrize("name", ["y", "narrow y", "hand"])
-def test_out_of_reach_a_target_that_moves_by_a_hair_hardly_moves_a_tree(name: str) -> None:
+def test_a_tiny_move_of_a_target_out_of_reach_changes_a_tree_little(name: str) -> None:
     rig = {"y": tree_y(BALL), "narrow y": tree_y(degrees((-30, 30), (-10, 10), (-30, 30))), "hand": tree_hand()}[name]
     count = 20 if name == "hand" else 100
     rng = np.random.default_rng(5)
@@ -209,10 +209,10 @@ def turns_between(one: Solution, other: Solution) -> Floats:
     return np.asarray(other.rotations @ one.rotations.swapaxes(-1, -2))
 
 
-def test_a_branch_that_is_folded_back_stretches_all_the_way_to_a_target_out_of_reach() -> None:
+def test_a_folded_branch_stretches_fully_towards_a_target_out_of_reach() -> None:
     rng, count, bones = np.random.default_rng(8), 30, 5
     directions = unit(rng.normal(size=(count, bones, 3)))
-    directions[:, 2:] = directions[:, 1:2] * np.array([-1.0, 1.0, -1.0])[:, None]  # folded by half a turn, but for this
+    directions[:, 2:] = directions[:, 1:2] * np.array([-1.0, 1.0, -1.0])[:, None]  # folded by almost half a turn
     directions = unit(directions + 0.1 * rng.normal(size=directions.shape))
     joints = np.zeros((count, bones + 2, 3))
     joints[:, 1:bones] = np.cumsum(directions, axis=1)[:, :-1]
@@ -231,7 +231,7 @@ def test_a_branch_that_is_folded_back_stretches_all_the_way_to_a_target_out_of_r
         iterations=50,
     )
     solved = solve(problem).joints
-    # Whatever the first bone does, nothing keeps the others from pointing at their target.
+    # Whatever the first bone does, the others are free to point at their target.
     straight = norm((targets[1] - solved[:, 1]).T) - (bones - 1)
     missing = norm((targets[1] - solved[:, -1]).T)
     assert (missing - straight).max() < 1e-3

@@ -1,4 +1,4 @@
-"""Limits of single joints, in plain floats, come to the same bits as those of many."""
+"""Limits of single joints in plain floats give the same bits as those of many in arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from ik_addon.solve.maths.cones import cone_of, nearest_twist, nearest_twist_of_one
 
 
-def test_the_nearest_twist_of_one_has_the_bits_of_many() -> None:
+def test_the_nearest_twist_has_the_same_bits_alone_and_in_a_batch() -> None:
     random = np.random.default_rng(1)
     ends = random.uniform([-3.5, 0.0], [0.0, 3.5], (300, 2))
     ends[::5, 0], ends[::7, 1], ends[::11] = -np.inf, np.inf, 0.0

@@ -1,4 +1,4 @@
-"""Products of matrices against those of a BLAS, and one by one against many at once."""
+"""Matrix products compared with a BLAS, and one by one compared with many at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ik_addon.solve.maths import products
 
 
 @pytest.mark.parametrize("columns", [2, 3, 4])
-def test_a_product_is_the_same_among_many(columns: int) -> None:
+def test_a_product_is_the_same_alone_and_in_a_batch(columns: int) -> None:
     rng = np.random.default_rng(columns)
     a, b = rng.normal(size=(2 * products.MANY, 3, 3)), rng.normal(size=(2 * products.MANY, 3, columns))
     many = products.times(a, b)

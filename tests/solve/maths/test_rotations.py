@@ -1,4 +1,4 @@
-"""Rotations in bulk."""
+"""Conversions of rotations in batches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ik_addon.solve.maths.rotations import FEW, matrices, quaternions
 
 
 @pytest.mark.parametrize("count", [1, 2, FEW, FEW + 1])
-def test_few_matrices_are_the_same_quaternions_as_many_to_the_bit(count: int) -> None:
+def test_quaternions_of_few_matrices_match_those_of_many_exactly(count: int) -> None:
     q = np.random.default_rng(1).normal(size=(4, 6 * FEW * (FEW + 1)))
     q[:, :4], q[:, 4:8] = np.eye(4), np.array([[0, 0, 1, 1], [1, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, -1]])
     turns = matrices(q / np.sqrt((q * q).sum(axis=0)))
@@ -17,7 +17,7 @@ def test_few_matrices_are_the_same_quaternions_as_many_to_the_bit(count: int) ->
     assert np.array_equal(np.concatenate(parts, axis=1), quaternions(turns))
 
 
-def test_quaternions_of_what_is_not_finite_are_not_either() -> None:
+def test_quaternions_of_matrices_that_are_not_finite_are_not_finite() -> None:
     turns = np.repeat(np.eye(3)[:, :, None], 3, axis=2)
     turns[0, 0, 1], turns[2, 1, 2] = np.nan, np.inf
     found = quaternions(turns)
