@@ -42,7 +42,7 @@ PLACES = ((FIRST, 0.0), (6, 0.5), (BEFORE, 0.0), (AFTER, 0.0), (LAST, 0.0))
 ITERATIONS = 12
 """Maximum iterations of chains; whether they reach their targets does not matter here."""
 LIBRARIES = (*[None] * 8, "editable", "fixed")
-"""Whether the scene overrides a library: mostly not, else by an override that is editable or not."""
+"""Kinds of library override that the scene may be: mostly none, else fully editable, or not editable."""
 STEERING = re.compile(
     r"constraints\[.*|delta_.*|hide_viewport|ik_(min|max|stiffness)_.|ik_stretch|influence|inherit_scale|location|lock_ik_."
     r"|matrix_parent_inverse|parent_.*|pole_angle|pose_position|push_limit|rotation_.*|scale|softness|tolerance"

@@ -1,4 +1,4 @@
-"""Lookup: used while the FK pose does not change, and given up as soon as something else does."""
+"""Lookup gives the pose of the full solve, also after edits between frames."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Render frames of a file in any order, as a machine of a render farm does, and save their poses.
 
-`test_rendering.py` starts it in a separate process. Arguments: the zip, the file, a folder, the frames.
+`test_rendering.py` starts this script in a separate process. Arguments: the zip, the file, a folder, the frames.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ OPERATORS: Any = bpy.ops
 
 
 def column(count: int, x: float = 0.0, length: float = 1.0) -> list[rigs.Point]:
-    """Points of a slightly bent chain of about this length."""
+    """Points of a slightly bent chain of about this length, at `x`."""
     return [(x, 0.1 * length * math.sin(2.0 * i / count), length * i / count) for i in range(count + 1)]
 
 

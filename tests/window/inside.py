@@ -296,7 +296,7 @@ def turned_bones() -> list[str]:
 
 
 def pins() -> dict[str, list[str]]:
-    """What each pinned bone has pinned."""
+    """What is pinned on each pinned bone: location, rotation or both."""
     return {bone.name: sorted(bone.ik_addon.pin) for bone in rig().pose.bones if bone.ik_addon.pin}
 
 
