@@ -1,9 +1,9 @@
 """Long runs of random cases on all cores: `make fuzz`, or `make fuzz BPY=5.2.3 ARGS="solver --count 5000"`.
 
-Every case is made from a number, its seed, and nothing else: `make fuzz ARGS="rigs --case 77"` does number 77 alone.
-The number also decides which kernels of OpenBLAS numpy uses, so these change from one process to the next.
-Cases run in processes of their own, so that one that crashes or hangs is reported and does not end the run. On several
-machines, `--seed` and `--count` give each its part.
+Every case is made from its seed alone: `make fuzz ARGS="rigs --case 77"` runs only the case of seed 77.
+The seed also decides which kernels of OpenBLAS numpy uses, so they change from process to process.
+Cases run in separate processes, so that a case that crashes or hangs is reported without ending the run. To share a
+run among machines, give each its part with `--seed` and `--count`.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ from typing import Any
 from tools import blender, linear_algebra
 
 EVERY = 15.0
-"""Seconds, or more, from one line to the next that says how far a run is."""
+"""Least number of seconds between two lines of progress."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What is made from a seed and checked."""
+    """A kind of case that is made from a seed and checked."""
 
     module: str
-    """Below `tests.fuzz`, with a function `check_seed(seed)` that raises where something is wrong."""
+    """Module below `tests.fuzz` whose function `check_seed(seed)` raises if something is wrong."""
     count: int
-    """How many cases a whole run has."""
+    """Number of cases in a full run."""
     chunk: int
-    """How many cases a process does."""
+    """Number of cases per process."""
     limit: int
     """Seconds that a case may take."""
     needs_blender: bool
 
     def kernels(self, seed: int) -> str:
-        """Under which kernels of OpenBLAS a case runs; "": those of the machine."""
+        """Return the OpenBLAS kernels that a case runs with; "" for the machine's own."""
         choices = ("", *linear_algebra.KERNELS)
         return choices[seed // self.chunk % len(choices)]
 
     def chunks(self, seeds: range) -> list[range]:
-        """Cases that a process does; all of them run under the same kernels."""
+        """Split seeds into one range per process; all cases of a process run with the same kernels."""
         starts = [seeds.start, *range((seeds.start // self.chunk + 1) * self.chunk, seeds.stop, self.chunk)]
         return [range(*ends) for ends in pairwise([*starts, seeds.stop])]
 
@@ -64,8 +64,8 @@ KINDS = {
 
 
 def set_up_numpy(kernels: str) -> None:
-    """Let numpy, which must not be imported yet, use one thread and some kernels of OpenBLAS, where it can."""
-    # Threads that wait for each other on cores that others use take hundreds of times as long.
+    """Make numpy use one thread and, where possible, the given OpenBLAS kernels; call it before numpy is imported."""
+    # Threads that wait for each other on busy cores take hundreds of times as long.
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     reason = linear_algebra.why_not(Path(sys.executable), kernels) if kernels else None
     if reason:
@@ -75,7 +75,7 @@ def set_up_numpy(kernels: str) -> None:
 
 
 def work(kind: Kind, seeds: range) -> int:
-    """Do cases of a chunk one after the other in this process; return how many failed."""
+    """Run the cases of a chunk one after another in this process; return how many failed."""
     set_up_numpy(kind.kernels(seeds.start))
     if kind.needs_blender:
         blender.enable()
@@ -97,7 +97,7 @@ def work(kind: Kind, seeds: range) -> int:
 
 
 def watched(name: str, seeds: range) -> list[tuple[int, str]]:
-    """Do cases in another process, and in a new one where that ended; return the failed seeds and what they said."""
+    """Run cases in another process, and in a new one if it ends early; return the failed seeds with their output."""
     failures = []
     left = seeds
     while left:
@@ -127,9 +127,9 @@ def watched(name: str, seeds: range) -> list[tuple[int, str]]:
 
 
 def run(name: str, seeds: range, jobs: int) -> int:
-    """Do a run on several cores, say now and then how far it is and then how it went; return how many cases failed."""
+    """Run cases on several cores, printing progress and the result; return how many cases failed."""
     kind, begun = KINDS[name], time.monotonic()
-    # How this run of `make fuzz` was given its Blender.
+    # The argument that gave this run of `make fuzz` its Blender.
     version = f"BPY={importlib.metadata.version('bpy')} "
     done, failed, due = 0, 0, begun + EVERY
     with ThreadPoolExecutor(jobs) as pool:
@@ -149,7 +149,7 @@ def run(name: str, seeds: range, jobs: int) -> int:
 
 
 def main() -> int:
-    """Run what the arguments ask for; return an exit code."""
+    """Run the cases that the arguments select; return an exit code."""
     parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
     parser.add_argument("kind", nargs="?", choices=list(KINDS), help="all of them where none is named")
     parser.add_argument("--count", type=int, help="how many cases")

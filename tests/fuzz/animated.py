@@ -1,4 +1,4 @@
-"""Every property of a character that can be animated, keyed and driven, one after the other."""
+"""Each property of a character that can be animated: keyed and driven, one per seed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.reliability.test_animated_settings import Character, check_property, 
 
 @cache
 def _cases() -> tuple[Character, list[tuple[Animatable, bool]], Path]:
-    """The character, each of its properties keyed and driven in an order by chance, and a folder for files."""
+    """The character, its properties (each keyed and driven) in random order, and a folder for files."""
     folder = Path(tempfile.mkdtemp(prefix="animated-"))
     character = in_file(folder)
     cases = [(prop, driven) for driven in (False, True) for prop in character.compared(driven)]
@@ -22,7 +22,7 @@ def _cases() -> tuple[Character, list[tuple[Animatable, bool]], Path]:
 
 
 def check_seed(seed: int) -> None:
-    """Key or drive one property, and compare all ways to the poses; as many seeds as there are cases try them all."""
+    """Key or drive one property and compare all ways to its poses; as many seeds as there are cases try them all."""
     character, cases, folder = _cases()
     prop, driven = cases[seed % len(cases)]
     with engine():

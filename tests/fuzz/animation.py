@@ -1,4 +1,4 @@
-"""Edits of what animates the bones: keys, actions and their slots, NLA strips."""
+"""Edits of the bones' animation: keys, actions and their slots, NLA strips."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .rigs import armatures, choose, numbers
 
 
 def key_bone(case: Case) -> None:
-    """Key a bone as it stands, where no solution is in it."""
+    """Key a bone in its current pose, unless its channels hold a solution."""
     ob, bone = case.some_bone()
     if bone is not None and bone.name not in case.solved(ob):
         bone.keyframe_insert("location")
-        # Of a new action above NLA strips Blender's function tells nobody, other than its operator.
+        # Unlike its operator, this function tags nothing when it adds an action above NLA strips.
         ob.update_tag()
 
 
 def move_keyed_bone(case: Case) -> None:
-    """Pose a keyed bone by hand and do not key it: the next frame takes that back, and nothing else."""
+    """Pose a keyed bone by hand without keying it; only the next frame change reverts that."""
     ob, bone = case.some_bone()
     if bone is None or not any(case.is_keyed(ob, bone, field) for field in FIELDS):
         return
@@ -34,11 +34,11 @@ def move_keyed_bone(case: Case) -> None:
 
 
 def some_data(case: Case) -> Any:
-    """The animation data of an armature, to be changed.
+    """Return the animation data of an armature, to be changed.
 
-    Blender may evaluate it again then, or not, which decides what becomes of a pose that is not keyed: so it goes to
-    another frame before. After undo, the extension knows what F-curves alone say; the FK pose of NLA strips and drivers
-    with the next frame.
+    After the change Blender may or may not evaluate the animation again, which would decide whether an unkeyed pose
+    survives; so go to another frame first. After undo, the extension knows the FK pose of F-curves at once, that of NLA
+    strips and drivers only with the next frame.
     """
     ob = choose(case.rng, armatures())
     data = ob.animation_data
@@ -48,39 +48,39 @@ def some_data(case: Case) -> Any:
 
 
 def some_curves(case: Case) -> tuple[Any, list[bpy.types.FCurve]]:
-    """The F-curves of one channel, or of one number, and what holds them."""
+    """The owner of some F-curves, and those of one channel or of one number in it."""
     owner = case.compat.curve_owner_of(some_data(case))
     if owner is None or not len(owner.fcurves):
         return None, []
     chosen = choose(case.rng, owner.fcurves)
-    if case.rng.random() < 0.2 and not chosen.data_path.endswith("quaternion"):  # NLA sets all four numbers of those
+    if case.rng.random() < 0.2 and not chosen.data_path.endswith("quaternion"):  # the NLA sets all four numbers
         return owner, [chosen]
     return owner, [curve for curve in owner.fcurves if curve.data_path == chosen.data_path]
 
 
 def remove_curves(case: Case) -> None:
-    """Delete the keys of a channel, which stays as it was last."""
+    """Delete the keys of a channel, which keeps its last value."""
     owner, curves = some_curves(case)
     for curve in curves:
         owner.fcurves.remove(curve)
 
 
 def mute_curves(case: Case) -> None:
-    """Mute the keys of a channel, which stays as it was last, or let them be heard again."""
+    """Mute the keys of a channel, which keeps its last value, or unmute them."""
     _owner, curves = some_curves(case)
     for curve in curves:
         curve.mute = not curve.mute
 
 
 def change_action(case: Case) -> None:
-    """Unlink an armature's action, or give it another one, of another armature perhaps."""
+    """Unlink an armature's action, or assign another, perhaps that of another armature."""
     data = some_data(case)
     if data is not None and not data.use_tweak_mode:
         data.action = choose(case.rng, [None, *bpy.data.actions])
 
 
 def change_slot(case: Case) -> None:
-    """Give an armature another slot of its action, a new one, or none; there are slots since 4.4."""
+    """Assign an armature another slot of its action, a new slot, or none; slots exist since 4.4."""
     data = some_data(case)
     if not case.compat.HAS_SLOTS or data is None or data.action is None:
         return
@@ -92,7 +92,7 @@ def change_slot(case: Case) -> None:
 
 
 def push_down(case: Case) -> None:
-    """Make the action of an armature an NLA strip."""
+    """Push down the action of an armature to an NLA strip."""
     data = some_data(case)
     if data is None or data.action is None or case.compat.curve_owner_of(data) is None or len(data.nla_tracks):
         return
@@ -102,18 +102,18 @@ def push_down(case: Case) -> None:
         return
     strip = data.nla_tracks.new().strips.new(action.name, int(start), action)
     if slot is not None:
-        # Made with another slot, it would be as long as what that one holds.
+        # The strip may have been made with another slot, and be as long as that slot's keys.
         strip.action_slot, strip.action_frame_start, strip.action_frame_end = slot, start, end
     data.action = None
 
 
 def mute_track(case: Case) -> None:
-    """Mute an NLA track, or let it be heard again."""
+    """Mute or unmute an NLA track."""
     data = some_data(case)
     if data is not None and len(data.nla_tracks):
         track = choose(case.rng, data.nla_tracks)
         track.mute = not track.mute
-        # Blender forgets to look what the track animates, and evaluates that sometimes before the animation.
+        # Blender does not update its relations to what the track animates, and may evaluate it before the animation.
         data.id_data.parent = data.id_data.parent
 
 

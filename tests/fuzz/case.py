@@ -22,12 +22,12 @@ from .known import FIELDS, Known, animated, channels, driven_fields
 from .rigs import armatures, choose
 
 SAME_POSE = 1e-3
-"""By how much a pose may differ that is solved again, solved from itself, or is the FK pose now."""
+"""Largest difference allowed for a pose that is solved again, solved from itself, or applied as FK pose."""
 STEPS = 14
 
 
 class Case:
-    """One scene from its making to its end."""
+    """One scene, from building it to the last check."""
 
     def __init__(self, rng: Generator, folder: Path, said: io.StringIO) -> None:
         self.rng = rng
@@ -45,7 +45,7 @@ class Case:
         )
 
     def run(self, edits: list[Callable[[Case], None]]) -> None:
-        """Make the scene, switch chains on, edit, and switch them off."""
+        """Build the scene, turn chains on, edit, and turn them off."""
         rigs.build(self.rng)
         bpy.context.view_layer.update()
         self.known = Known(armatures())
@@ -76,25 +76,25 @@ class Case:
     # ---- what is known
 
     def animated(self, ob: bpy.types.Object) -> dict[tuple[str, str, int], float]:
-        """What the F-curves of an armature say on the current frame, by bone, channel and index."""
+        """Values of an armature's F-curves on the current frame, by bone, channel and index."""
         data: Any = ob.animation_data
         if data is None:
             return {}
         now = bpy.context.scene.frame_current_final
         strips = [strip for track in data.nla_tracks if not track.mute for strip in track.strips]
-        # They begin and end with their actions, and hold what those begin and end with.
+        # Strips begin and end with their actions, and hold the first and last values outside.
         sources = [(strip, min(max(now, strip.frame_start), strip.frame_end)) for strip in strips]
         owners = [(self.compat.curve_owner_of(user), frame) for user, frame in (*sources, (data, now))]
         return animated(ob, [(owner, frame) for owner, frame in owners if owner is not None])
 
     def take_animated(self) -> None:
-        """Set what is known of keyed channels to what the F-curves say on the current frame."""
+        """Set the known values of keyed channels to those of their F-curves on the current frame."""
         for ob in armatures():
             for (bone, field, index), value in self.animated(ob).items():
                 self.known.put_number(ob.name, bone, field, index, value)
 
     def is_as_animated(self) -> bool:
-        """Whether all keyed channels are known to hold what their F-curves say on the current frame."""
+        """Whether the known values of all keyed channels are those of their F-curves on the current frame."""
         return all(
             self.known.rows[ob.name, bone][field][index] == np.float32(value)
             for ob in armatures()
@@ -102,7 +102,7 @@ class Case:
         )
 
     def is_keyed(self, ob: bpy.types.Object, bone: bpy.types.PoseBone, field: str) -> bool:
-        """Whether F-curves set a channel."""
+        """Whether F-curves animate a channel."""
         return any((name, path) == (bone.name, field) for name, path, _ in self.animated(ob))
 
     def solved(self, ob: bpy.types.Object) -> set[str]:
@@ -119,19 +119,19 @@ class Case:
     # ---- steps and checks
 
     def settle(self, step: str) -> None:
-        """Let Blender evaluate, check everything, and make a step of undo."""
+        """Update the view layer, check everything, and push an undo step."""
         bpy.context.view_layer.update()
         self.known.keep(armatures())
         self.check(step)
         if not any(ob.mode == "EDIT" for ob in armatures()):
             bpy.ops.ed.undo_push(message=step)
             self.steps[self.at + 1 :] = [self.known.copy()]
-            # Blender keeps 32.
+            # Blender keeps 32 undo steps.
             self.steps = self.steps[-25:]
             self.at = len(self.steps) - 1
 
     def check(self, step: str) -> None:
-        """Assert what holds at any time."""
+        """Assert what must always hold."""
         assert "Traceback" not in self.said.getvalue(), f"{step}: an exception was printed"
         for ob in armatures():
             for tip in self.chain.tips(ob):
@@ -148,7 +148,7 @@ class Case:
                     if (bone.name, field) in driven:
                         continue
                     if not self.known.holds(ob.name, bone.name, field, now[field]):
-                        # Blender may have evaluated the animation again, with a new key, say.
+                        # Blender may have evaluated the animation again, for example after a new key.
                         for (name, path, index), value in self.animated(ob).items():
                             if (name, path) == (bone.name, field):
                                 self.known.put_number(ob.name, name, path, index, value)
@@ -157,7 +157,7 @@ class Case:
                     assert held, f"{step}: {field} of bone {bone.name!r} of {ob.name!r} is {now[field]}, not {wanted}"
 
     def go(self, frame: int, part: float) -> None:
-        """Go to a frame, and a part of one."""
+        """Go to a frame or sub-frame."""
         self.log[-1:] = [*self.log[-1:], f"to {frame + part}"]
         bpy.context.scene.frame_set(frame, subframe=part)
         if not any(ob.mode == "EDIT" for ob in armatures()):
@@ -171,7 +171,7 @@ class Case:
             self.after_edit_mode()
 
     def after_edit_mode(self) -> None:
-        """Frames that passed in Edit Mode come into effect with the next one."""
+        """Update and change frames: frame changes made in Edit Mode take effect with the next one."""
         bpy.context.view_layer.update()
         self.go(choose(self.rng, [3, 9]), 0.0)
 
@@ -190,7 +190,7 @@ class Case:
         self.after_edit_mode()
 
     def some_bone(self) -> tuple[bpy.types.Object, bpy.types.PoseBone | None]:
-        """A bone that is not driven."""
+        """Return an armature and a bone of it that is not driven, or None for the bone."""
         ob = choose(self.rng, armatures())
         driven = {name for name, _ in driven_fields(ob)}
         bones = [bone for bone in ob.pose.bones if bone.name not in driven]
@@ -198,7 +198,7 @@ class Case:
 
 
 def check(seed: int, edits: list[Callable[[Case], None]]) -> None:
-    """Build the scene of a seed, edit it, and raise AssertionError where anything is wrong."""
+    """Build the scene of a seed, edit it, and raise AssertionError if anything is wrong."""
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     if not blender.is_enabled():
         blender.enable()

@@ -1,4 +1,4 @@
-"""The edits: whatever a user may do with a scene while its chains are live."""
+"""Edits: anything that a user may do with a scene while its chains are live."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .known import FIELDS, channels, driven_fields, rotation_field
 from .rigs import armatures, choose, numbers
 
 TAKING_ALONG = {"CHILD_OF", "COPY_LOCATION", "COPY_TRANSFORMS"}
-"""Constraints by which an object hangs on another one, or on a bone."""
+"""Constraints that attach an object to another object or to a bone."""
 
 
 def frame(case: Case) -> None:
-    """Go to some frame, forward or back, whole or not."""
+    """Go to a frame or sub-frame, forward or back."""
     frame = choose(case.rng, [1, 2, 5, 8, 13, 20, 25])
     case.go(frame, choose(case.rng, [0.0, 0.0, 0.0, 0.25, 0.5]))
 
 
 def frames_in_another_order(case: Case) -> None:
-    """Frames are the same to the bit whichever way they are reached."""
+    """Assert that frames are exactly the same whichever way they are reached."""
     if any(ob.mode == "EDIT" for ob in armatures()):
         return
     places = [(1, 0.0), (5, 0.25), (13, 0.0), (20, 0.0)]
@@ -42,13 +42,13 @@ def frames_in_another_order(case: Case) -> None:
 
 
 def solve_again(case: Case) -> None:
-    """Go to a frame and have it solved again as it stands: what reaches its target did so before."""
+    """Go to a frame and solve it again: assert that chains that reach their targets did so before."""
     frame(case)
     for ob in bpy.data.objects:
         driven = ob.animation_data is not None and len(ob.animation_data.drivers)
         led = (c.influence < 1.0 or c.type not in TAKING_ALONG for c in ob.constraints if c.influence > 0.0)
         if driven or any(led):
-            return  # who is led by a chain, and does not simply hang on it, is a step behind on a frame change
+            return  # what depends on a chain without being attached to it is a step behind on a frame change
     before = ends(case)
     for ob in armatures():
         ob.update_tag()
@@ -66,7 +66,7 @@ def solve_again(case: Case) -> None:
 
 
 def ends(case: Case) -> dict[tuple[str, str], Any]:
-    """Where chains that are live end, in world space."""
+    """World positions of the tips of live chains, by object and tip bone."""
     live = [ob for ob in armatures() if ob.ik_addon.live and ob.name in bpy.context.view_layer.objects]
     tips = [(ob, tip) for ob in live for tip in case.chain.tips(ob) if tip.ik_addon.enabled]
     return {(ob.name, tip.name): measure.tail(ob, tip.name) for ob, tip in tips if tip.ik_addon.influence == 1.0}
@@ -79,7 +79,7 @@ def move_target(case: Case) -> None:
 
 
 def move_bone(case: Case) -> None:
-    """Pose a bone by hand, or key it there."""
+    """Pose a bone by hand, and perhaps key it."""
     ob, bone = case.some_bone()
     if bone is None:
         return
@@ -93,7 +93,7 @@ def move_bone(case: Case) -> None:
 
 
 def change_setting(case: Case) -> None:
-    """Change a chain's setting, switch it on or off, or give it another target."""
+    """Change a setting of a chain, enable or disable it, or give it another target."""
     ob = choose(case.rng, armatures())
     tips = case.chain.tips(ob)
     if not tips:
@@ -108,13 +108,13 @@ def change_setting(case: Case) -> None:
 
 
 def add_chain(case: Case) -> None:
-    """One more chain."""
+    """Add a chain."""
     ob = choose(case.rng, armatures())
     rigs.add_chain(case.rng, ob)
 
 
 def remove_chain(case: Case) -> None:
-    """One chain less."""
+    """Remove a chain."""
     ob = choose(case.rng, armatures())
     tips = case.chain.tips(ob)
     if tips and ob.mode != "EDIT":
@@ -126,13 +126,13 @@ def remove_chain(case: Case) -> None:
 
 
 def toggle_live(case: Case) -> None:
-    """Switch an armature on or off."""
+    """Turn Live on or off for an armature."""
     ob = choose(case.rng, armatures())
     ob.ik_addon.live = not ob.ik_addon.live
 
 
 def rename_bone(case: Case) -> None:
-    """Give a bone another name, perhaps that of another."""
+    """Rename a bone, perhaps to the name of another bone."""
     ob, bone = case.some_bone()
     if bone is None or ob.mode == "EDIT":
         return
@@ -145,7 +145,7 @@ def rename_bone(case: Case) -> None:
 
 
 def rename_object(case: Case) -> None:
-    """Give an object another name."""
+    """Rename an object."""
     ob = choose(case.rng, rigs.scene_objects())
     old = ob.name
     ob.name = choose(case.rng, [*rigs.NAMES, "Goal"])
@@ -154,14 +154,14 @@ def rename_object(case: Case) -> None:
 
 
 def delete_object(case: Case) -> None:
-    """Delete an object, a target perhaps; the last armature stays."""
+    """Delete an object, perhaps a target, but not the last armature."""
     ob = choose(case.rng, rigs.scene_objects())
     if ob.mode != "EDIT" and (ob.type != "ARMATURE" or len(armatures()) > 1):
         bpy.data.objects.remove(ob)
 
 
 def hide_object(case: Case) -> None:
-    """Hide a target, disable it, or put it into a collection that is not there."""
+    """Hide a target, disable it, or move it into a collection that may be excluded."""
     others = [ob for ob in rigs.scene_objects() if ob.type != "ARMATURE"]
     if not others:
         return
@@ -181,7 +181,7 @@ def hide_object(case: Case) -> None:
 
 
 def duplicate(case: Case) -> None:
-    """Copy an armature, with its bones or sharing them."""
+    """Duplicate an armature object, with its armature data or sharing it."""
     ob = choose(case.rng, armatures())
     if ob.mode == "EDIT" or len(armatures()) > 4:
         return
@@ -194,7 +194,7 @@ def duplicate(case: Case) -> None:
 
 
 def reparent_object(case: Case) -> None:
-    """Hang an object on something else."""
+    """Attach an object to something else."""
     ob = choose(case.rng, rigs.scene_objects())
     ob.parent, ob.parent_type = None, "OBJECT"
     rigs.hang(case.rng, ob)
@@ -206,7 +206,7 @@ def delete_bone(case: Case) -> None:
 
 
 def reparent_bone(case: Case) -> None:
-    """Hang a bone on another one that is none of its children, or on nothing."""
+    """Give a bone another parent, or none."""
 
     def hang(bones: Any) -> None:
         bone = choose(case.rng, bones)
@@ -218,7 +218,7 @@ def reparent_bone(case: Case) -> None:
 
 
 def move_joint(case: Case) -> None:
-    """Change the rest pose."""
+    """Move the tail of a bone in Edit Mode, which changes the rest pose."""
 
     def move(bones: Any) -> None:
         choose(case.rng, bones).tail += measure.Vector(numbers(case.rng, 0.2))
@@ -235,7 +235,7 @@ def enter_mode(case: Case) -> None:
 
 
 def change_rotation_mode(case: Case) -> None:
-    """Change how a bone stores its rotation; Blender converts the channels."""
+    """Change the rotation mode of a bone; Blender converts the channels."""
     ob, bone = case.some_bone()
     if bone is None or any(case.is_keyed(ob, bone, field) for field in FIELDS):
         return
@@ -244,7 +244,7 @@ def change_rotation_mode(case: Case) -> None:
     held, old = ob.pose.bones.find(bone.name) in case.base.stored_bones(ob), bone.rotation_mode
     mode = choose(case.rng, rigs.MODES)
     if held and case.known.converted.get((ob.name, bone.name)) and rotation_field(old) == rotation_field(mode):
-        return  # of angles that are known but for the turns in them, another order makes an unknown rotation
+        return  # angles known only up to full turns give an unknown rotation in another order
     bone.rotation_mode = mode
     if held:
         case.known.convert(ob.name, bone.name, old, bone.rotation_mode)
@@ -254,7 +254,7 @@ def change_rotation_mode(case: Case) -> None:
 
 
 def undo(case: Case) -> None:
-    """Take some steps back, and perhaps some forward again."""
+    """Undo some steps, and perhaps redo some."""
     case.leave_edit_mode()
     for _ in range(int(case.rng.integers(1, 4))):
         if case.at > 0:
@@ -266,12 +266,12 @@ def undo(case: Case) -> None:
             case.at += 1
     case.known = case.steps[case.at].copy()
     if any(data.nla_tracks or data.drivers for ob in armatures() if (data := ob.animation_data)):
-        # What F-curves alone do not tell is known again with the next frame.
+        # What F-curves alone do not determine is known again with the next frame.
         case.go(bpy.context.scene.frame_current, 0.0)
 
 
 def save_and_load(case: Case) -> None:
-    """Write the file and open it."""
+    """Save the file and open it."""
     case.leave_edit_mode()
     path = str(case.folder / "file.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path, check_existing=False)
@@ -281,7 +281,7 @@ def save_and_load(case: Case) -> None:
 
 for anywhere in (frame, toggle_live, move_target, change_setting):
     anywhere.in_edit_mode = True
-"""What a user can do while an armature is in Edit Mode; there is no step of undo for it here."""
+"""Edits that a user can make while an armature is in Edit Mode; `settle` pushes no undo step for them."""
 
 EDITS: list[Callable[[Case], None]] = [
     *[frame] * 3,

@@ -1,6 +1,6 @@
-"""What is not compared between ways to a frame, with the reason: everything else that is keyed or driven is.
+"""Properties whose effect is not compared between ways to a frame, and why; all others that are keyed or driven are.
 
-Names are those of `tests.animatable`. What differs with all chains off as well is found out by trying, see `sessions`.
+Names are those of `tests.animatable`. `sessions` finds out by itself what differs even with all chains off.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ NEVER = {
     "*/animation_data.*": "it chooses what animates everything else, so it is another animation",
     "*.matrix[*": "Blender writes it through to the channels, which are keyed by themselves",
 }
-"""What is not animated, and why."""
+"""Properties that are never animated, and why."""
 APART = {
     RENDERED: {
         "objects/*/hide_viewport": "it is meant for viewports alone",
         "objects/*/hide_render": "it is meant for renders alone",
     },
 }
-"""What is animated but not compared on some ways, and why."""
+"""Properties that are animated but not compared on some ways, and why."""
 
 
 def is_tried(prop: Animatable) -> bool:
@@ -38,6 +38,6 @@ def is_tried(prop: Animatable) -> bool:
 
 
 def excused(way: str, changes: Iterable[str]) -> str | None:
-    """Why frames may come out otherwise this way where these properties are animated; None where they may not."""
+    """Return why frames may differ this way if these properties are animated; None if they may not."""
     reasons = (reason(APART.get(way, {}), change) for change in changes)
     return next((why for why in reasons if why), None)

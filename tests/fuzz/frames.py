@@ -1,4 +1,4 @@
-"""Memory while frames pass: an animated limb and a tail of nine bones, both live, in whole frames and parts of them."""
+"""Memory during playback: an animated limb and a tail of nine bones, both live, on frames and sub-frames."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from tests import rigs
 from tools import blender
 
 STATM = Path("/proc/self/statm")
-"""Where Linux tells how much memory a process has; elsewhere this cannot be measured."""
+"""Where Linux reports the memory of a process; on other systems this cannot be measured."""
 ALLOWED = 5 * 2**20
 WARM_UP = 300
 
 
 def memory() -> int:
-    """Bytes that the process has in memory, after Python gave back what it could."""
+    """Bytes that the process has in memory, after garbage collection."""
     gc.collect()
     return int(STATM.read_text().split()[1]) * 4096
 
 
 def scene() -> None:
-    """Fill an empty scene."""
+    """Fill an empty scene with the limb and the tail."""
     ob, target = rigs.arm()
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 50: (-0.4, 0.7, 1.2), 100: (0.2, -0.5, 0.8)})
     rigs.key(ob, "location", {1: (0.0, 0.0, 0.0), 100: (0.3, 0.0, 0.1)})
@@ -35,13 +35,13 @@ def scene() -> None:
 
 
 def play(frames: int) -> None:
-    """Go through frames, again and again the same hundred."""
+    """Play this many frames, looping over the same hundred."""
     for frame in range(frames):
         bpy.context.scene.frame_set(1 + frame % 100, subframe=0.25 * (frame % 3))
 
 
 def check_seed(_seed: int, frames: int = 10_000) -> None:
-    """Raise AssertionError if memory grows by more than 5 MB while frames pass."""
+    """Raise AssertionError if memory grows by more than 5 MB during playback."""
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     if not blender.is_enabled():
         blender.enable()

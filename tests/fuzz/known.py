@@ -1,4 +1,4 @@
-"""What the channels of bones hold without the add-on: what a test set itself, or what the F-curves say."""
+"""The values that channels of bones would hold without the add-on: set by the test, or given by F-curves."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ REST = {
     "scale": (1, 1, 1),
 }
 SAME_ROTATION = 1e-4
-"""By how much the matrices of a rotation may differ that was converted in single precision, again and again."""
+"""Largest difference allowed between matrices of a rotation converted repeatedly in single precision."""
 Channels = dict[str, NDArray[np.float32]]
-"""The transform channels of one bone by name."""
+"""The transform channels of one bone, by name."""
 PATH = re.compile(r'pose\.bones\["(?P<name>(?:[^"\\]|\\.)*)"\]\.(?P<field>\w+)')
 
 
@@ -38,7 +38,7 @@ def rotation_field(mode: str) -> str:
 
 
 def rotation(row: NDArray[np.float32], mode: str) -> Matrix:
-    """The rotation that a channel holds."""
+    """Return the rotation that a channel holds, as a matrix."""
     values = row.tolist()
     if mode == "QUATERNION":
         return Quaternion(values).normalized().to_matrix()
@@ -48,7 +48,7 @@ def rotation(row: NDArray[np.float32], mode: str) -> Matrix:
 
 
 def in_mode(turn: Matrix, mode: str) -> NDArray[np.float32]:
-    """A rotation as a channel."""
+    """Convert a rotation to the channel of a rotation mode."""
     quaternion = turn.to_quaternion()
     if mode == "QUATERNION":
         return np.array(quaternion, dtype=np.float32)
@@ -59,14 +59,14 @@ def in_mode(turn: Matrix, mode: str) -> NDArray[np.float32]:
 
 
 class Known:
-    """The channels of all bones of a scene, but for the solutions in them."""
+    """The channels of all bones of a scene, as they would be without solutions."""
 
     def __init__(self, armatures: Iterable[bpy.types.Object]) -> None:
-        """Take the current channels: at the beginning, before anything is solved."""
+        """Take the current channels, before anything is solved."""
         self.rows: dict[tuple[str, str], Channels] = {}
         """By names of object and bone."""
         self.converted: dict[tuple[str, str], dict[str, str]] = {}
-        """Channels in which a rotation is known but not its numbers, because a mode was changed, with these modes."""
+        """Channels, with their modes, of which only the rotation is known, not the numbers: their mode was changed."""
         self.add(armatures)
 
     def add(self, armatures: Iterable[bpy.types.Object]) -> None:
@@ -76,36 +76,36 @@ class Known:
                 self.rows[ob.name, bone.name] = channels(bone)
 
     def copy(self) -> Known:
-        """What is known, as of now."""
+        """Return a copy."""
         new = Known(())
         new.rows = {key: {field: row.copy() for field, row in known.items()} for key, known in self.rows.items()}
         new.converted = {key: dict(modes) for key, modes in self.converted.items()}
         return new
 
     def keep(self, armatures: Iterable[bpy.types.Object]) -> None:
-        """Forget bones that are not there."""
+        """Forget bones that no longer exist."""
         there = {(ob.name, bone.name) for ob in armatures for bone in ob.pose.bones}
         self.rows = {key: row for key, row in self.rows.items() if key in there}
         self.converted = {key: modes for key, modes in self.converted.items() if key in there}
 
     def put(self, ob: str, bone: str, field: str, row: NDArray[np.float32]) -> None:
-        """A channel of a bone was set."""
+        """Record that a channel of a bone was set."""
         self.rows[ob, bone][field] = row
         self.converted.get((ob, bone), {}).pop(field, None)
 
     def put_number(self, ob: str, bone: str, field: str, index: int, value: float) -> None:
-        """A number of a channel was set."""
+        """Record that one number of a channel was set."""
         self.rows[ob, bone][field][index] = value
         self.converted.get((ob, bone), {}).pop(field, None)
 
     def rest(self, ob: bpy.types.Object) -> None:
-        """All bones of an armature were put to rest."""
+        """Record that all bones of an armature were put into the rest pose."""
         for bone in ob.pose.bones:
             for field, row in REST.items():
                 self.put(ob.name, bone.name, field, np.array(row, dtype=np.float32))
 
     def convert(self, ob: str, bone: str, old: str, new: str) -> None:
-        """The rotation mode of a bone was changed, over a solution; between orders of Euler angles these stay."""
+        """Record that the mode of a solved bone was changed; between Euler orders the angles stay."""
         if rotation_field(old) == rotation_field(new):
             return
         row = self.rows[ob, bone]
@@ -113,11 +113,11 @@ class Known:
         self.converted.setdefault((ob, bone), {})[rotation_field(new)] = new
 
     def rename_bone(self, ob: str, old: str, new: str) -> None:
-        """A bone got another name."""
+        """Record that a bone was renamed."""
         self._rename((ob, old), (ob, new))
 
     def rename_object(self, old: str, new: str) -> None:
-        """An object got another name."""
+        """Record that an object was renamed."""
         for ob, bone in list(self.rows):
             if ob == old:
                 self._rename((ob, bone), (new, bone))
@@ -128,7 +128,7 @@ class Known:
             self.converted[new] = self.converted.pop(old)
 
     def duplicate(self, old: str, new: str) -> None:
-        """An object was copied."""
+        """Record that an object was duplicated."""
         copied = self.copy()
         for ob, bone in copied.rows:
             if ob == old:
@@ -136,7 +136,7 @@ class Known:
                 self.converted[new, bone] = copied.converted.get((ob, bone), {})
 
     def holds(self, ob: str, bone: str, field: str, now: NDArray[np.float32]) -> bool:
-        """Whether a channel is as it should be."""
+        """Whether a channel holds its known value."""
         row, mode = self.rows[ob, bone][field], self.converted.get((ob, bone), {}).get(field)
         if mode is None or np.array_equal(row, now):
             return np.array_equal(row, now)
@@ -144,18 +144,18 @@ class Known:
 
 
 def driven_fields(ob: bpy.types.Object) -> set[tuple[str, str]]:
-    """Bones and channels that have drivers."""
+    """Names of bones and channels that have drivers."""
     drivers: Iterator[Any] = iter(ob.animation_data.drivers if ob.animation_data else ())
     found = (PATH.fullmatch(curve.data_path) for curve in drivers)
     return {(bpy.utils.unescape_identifier(match["name"]), match["field"]) for match in found if match}
 
 
 def animated(ob: bpy.types.Object, sources: Iterable[tuple[Any, float]]) -> dict[tuple[str, str, int], float]:
-    """What F-curves say of an armature, by bone, channel and index.
+    """Evaluate F-curves of an armature; return values by bone, channel and index.
 
     Args:
         ob: the armature object.
-        sources: what holds F-curves, and the frame to look at; the last has the last word.
+        sources: owners of F-curves, each with the frame to evaluate; later ones override earlier ones.
     """
     names = {bone.path_from_id(): bone.name for bone in ob.pose.bones}
     found = {}

@@ -1,4 +1,4 @@
-"""Operators between the frames: those of the extension, and one of Blender's that concerns it."""
+"""Edits by operators: those of the extension, and Blender's Apply Pose as Rest Pose."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .rigs import armatures, choose, rank, scene_objects
 
 
 def pressed(case: Case, ob: bpy.types.Object, name: str, **options: object) -> bool:
-    """Press a button; whether that was possible."""
+    """Run an operator of the extension; return whether it finished."""
     operator: Any = getattr(bpy.ops.ik_addon, name)
     bpy.context.view_layer.objects.active = ob
     tips = case.chain.tips(ob)
@@ -26,19 +26,19 @@ def pressed(case: Case, ob: bpy.types.Object, name: str, **options: object) -> b
         return False
     try:
         return bool(operator(**options) == {"FINISHED"})
-    except RuntimeError as refused:  # it says why not
+    except RuntimeError as refused:  # refused, with a reason
         case.log.append(f"({str(refused).strip()[:90]})")
         return False
 
 
 def some_armature(case: Case) -> bpy.types.Object:
-    """An armature that is not in Edit Mode, one that is shown if there is any."""
+    """An armature, of those in the view layer if there are any."""
     shown = [ob for ob in armatures() if ob.name in bpy.context.view_layer.objects]
     return choose(case.rng, shown or armatures())
 
 
 def solve_and_restore(case: Case) -> None:
-    """Solve once, go on to another frame perhaps, and take it back."""
+    """Solve once, perhaps go to another frame, and restore the FK pose."""
     ob = some_armature(case)
     if ob.ik_addon.live or not pressed(case, ob, "solve", chains="ALL"):
         return
@@ -48,7 +48,7 @@ def solve_and_restore(case: Case) -> None:
 
 
 def bake(case: Case) -> None:
-    """Bake some frames, which switches the chains off."""
+    """Bake some frames, which disables the chains."""
     ob = some_armature(case)
     options = {
         "chains": choose(case.rng, ["ALL", "ACTIVE"]),
@@ -61,12 +61,12 @@ def bake(case: Case) -> None:
 
 
 def apply_pose(case: Case) -> None:
-    """Make the solved pose the FK pose: it stays when Live is switched off."""
+    """Apply the solved pose as the FK pose: it stays when Live is turned off."""
     ob = some_armature(case)
     if not ob.ik_addon.live:
         return
     posed = {bone.name for tip in case.chain.tips(ob) for bone in case.chain.posed_bones(tip)}
-    ob.update_tag()  # nothing else tells of F-curves that were muted
+    ob.update_tag()  # muting F-curves tags nothing
     bpy.context.view_layer.update()
     before = measure.pose(ob)
     if not pressed(case, ob, "apply_pose", chains="ALL"):
@@ -81,7 +81,7 @@ def apply_pose(case: Case) -> None:
 
 
 def snap_target(case: Case) -> None:
-    """Bring targets to the pose; those on bones would move bones as a hand does."""
+    """Snap targets to the pose, unless one is a bone: moving that would be like posing it by hand."""
     ob = some_armature(case)
     chains = [tip.ik_addon for tip in case.chain.tips(ob)]
     if not any(chain.target_bone or chain.pole_bone for chain in chains):
@@ -89,13 +89,13 @@ def snap_target(case: Case) -> None:
 
 
 def convert(case: Case) -> None:
-    """Make chains of Blender's IK constraints, or constraints of those again: the pose of some is the FK pose then."""
+    """Convert Blender's IK constraints to chains or back, which makes the current pose of some bones the FK pose."""
     ob = some_armature(case)
     moved = with_other_fk(ob)
     pressed(case, ob, choose(case.rng, ["convert_constraints", "restore_constraints"]))
     moved |= with_other_fk(ob)
     for other in scene_objects():
-        if not rank(other):  # a target that was made
+        if not rank(other):  # a new target
             other["rank"] = 1 + max(map(rank, scene_objects()))
     was_live, ob.ik_addon.live = ob.ik_addon.live, False
     bpy.context.view_layer.update()
@@ -104,20 +104,20 @@ def convert(case: Case) -> None:
 
 
 def with_other_fk(ob: bpy.types.Object) -> set[str]:
-    """The bones that remember which FK pose they had before they were converted."""
-    bones: Any = ob.pose.bones  # the stubs know of no custom properties
+    """Names of bones that store the FK pose from before their conversion."""
+    bones: Any = ob.pose.bones  # the stubs declare no custom properties
     return {bone.name for bone in bones if "ik_addon_fk_before" in bone}
 
 
 def take_channels(case: Case, ob: bpy.types.Object, bones: set[str]) -> None:
-    """Take what the channels of bones hold for what they should."""
+    """Record the current channels of bones as their known values."""
     for name in bones:
         for field, row in channels(ob.pose.bones[name]).items():
             case.known.put(ob.name, name, field, row)
 
 
 def apply_as_rest(case: Case) -> None:
-    """Blender's operator that makes the pose the rest pose."""
+    """Make the current pose the rest pose, with Blender's operator."""
     ob = some_armature(case)
     pose = measure.pose(ob)
     linear = pose.reshape(-1, 4, 4)[:, :3, :3]

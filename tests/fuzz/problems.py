@@ -1,4 +1,4 @@
-"""Random problems for the solvers, one from each seed: every shape, size and setting, fit to be solved or not."""
+"""Random problems for the solvers, one per seed: every shape, size and setting, solvable or not."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tests.solve.chains import POSES, pose_directions, random_rotations, shifted
 
 TARGETS = ("inside", "tip", "root", "line", "behind", "rim", "beyond", "far", "inner", "axis", "close")
 NO_LENGTH = 1e-6
-"""Shorter segments, in chain lengths, are documented to be carried along."""
+"""In chain lengths: the documentation says that shorter segments are carried along rigidly."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A problem and what has to be expected of it."""
+    """A problem and what to expect of its solution."""
 
     problem: Problem
     spoiled: Bools
-    """(B,) members that have something in them that is not finite, or no length."""
+    """Mask (B,) of members that contain values that are not finite, or have no length."""
     refused: str
-    """Pattern of the ValueError that the problem must meet; empty: none."""
+    """Pattern of the ValueError that the problem must raise; empty if it must not raise."""
 
 
 def random_case(seed: int) -> Case:
@@ -52,7 +52,7 @@ def random_case(seed: int) -> Case:
 
 
 def _size(rng: Generator, kind: str) -> int:
-    """A number of bones from 1 to 299, mostly few: what takes long is rare."""
+    """A number of bones from 1 to 299, mostly small: cases that take long are rare."""
     joints = kind in {"body", "tree"}
     most = int(rng.choice([4, 12, 40, 299], p=[0.7, 0.2945, 0.005, 0.0005] if joints else [0.4, 0.4, 0.15, 0.05]))
     return int(rng.integers(1, most + 1))
@@ -63,7 +63,7 @@ def _skeleton(rng: Generator, members: int, bones: int, kind: str) -> Problem:
     pose = str(rng.choice(POSES))
     directions = pose_directions(rng, members, bones, pose)
     if rng.random() < 0.2:
-        # As rigs have them: right along the axes, exactly straight or folded.
+        # As in rigs: exactly along the axes, and exactly straight or folded.
         directions = np.eye(3)[rng.integers(0, 3, (members, bones))] * rng.choice([-1.0, 1.0], (members, bones, 1))
     lengths = _lengths(rng, members, bones)
     x = unit(np.cross(directions, rng.normal(size=(members, bones, 3))) + 1e-12)
@@ -79,7 +79,7 @@ def _skeleton(rng: Generator, members: int, bones: int, kind: str) -> Problem:
     for i, parent in enumerate(parents.tolist()):
         points[:, i] = points[:, parent] + steps[:, parent] if parent >= 0 else 0.0
         if kind == "tree":
-            # Branches leave a bone anywhere; further roots stand elsewhere.
+            # Branches may start away from their parent's tail; further roots always start elsewhere.
             aside = rng.normal(size=(members, 3)) * lengths.max()
             points[:, i] += aside * (rng.random() < 0.3 or (parent < 0 and i > 0)) * (i > 0)
     for e, end in enumerate(ends):
@@ -100,7 +100,7 @@ def _skeleton(rng: Generator, members: int, bones: int, kind: str) -> Problem:
 
 
 def _lengths(rng: Generator, members: int, bones: int) -> Floats:
-    """Bone lengths (B, n) whose sum is about 1: alike, uneven, of no length, or just about none."""
+    """Bone lengths (B, n) with a sum of about 1: equal, uneven, zero, or close to zero."""
     shape = members, bones
     kind = rng.choice(["alike", "uneven", "wild", "zeros", "edge", "one long"], p=[0.3, 0.25, 0.15, 0.15, 0.05, 0.1])
     lengths = np.ones(shape)
@@ -110,7 +110,7 @@ def _lengths(rng: Generator, members: int, bones: int) -> Floats:
         lengths = 10.0 ** rng.uniform(-4.0, 0.0, shape)
     elif kind in {"zeros", "edge"}:
         lengths = rng.uniform(0.2, 2.0, shape)
-        # Not all: a chain without any length is among those that are spoiled.
+        # Not all of them: a chain without any length counts as spoiled.
         none = rng.random(shape) < 0.4
         none[np.arange(members), rng.integers(0, bones, members)] = False
         lengths[none] = 0.0 if kind == "zeros" else NO_LENGTH * 10.0 ** rng.uniform(-1.0, 1.0)
@@ -120,13 +120,13 @@ def _lengths(rng: Generator, members: int, bones: int) -> Floats:
 
 
 def _parents(rng: Generator, bones: int) -> Ints:
-    """Parents (n,) of a random tree; now and then it has several roots."""
+    """Parents (n,) of a random tree, sometimes with several roots."""
     near = rng.random() < 0.5
     return np.array([-1, *(int(rng.integers(max(-1, i - 3) if near else 0, i)) for i in range(1, bones))])
 
 
 def _target(rng: Generator, joints: Floats, effector: int, bones: int, parents: Ints, end: int) -> Floats:
-    """Where (B, 3) an effector should go: near, far, where it is, on the root, on the line, right at full reach."""
+    """Targets (B, 3) of an effector: near, far, at its place, at the root, on the line to it, exactly at full reach."""
     path = [effector]
     while end >= 0:
         path.append(end)
@@ -163,7 +163,7 @@ def _target(rng: Generator, joints: Floats, effector: int, bones: int, parents: 
 
 
 def _with_settings(rng: Generator, problem: Problem, kind: str) -> Problem:
-    """The problem with everything set that free chains have."""
+    """The problem with random values of all settings of free chains."""
     members, bones = problem.frames.shape[:2]
     size = np.abs(np.diff(problem.joints, axis=1)).sum(axis=(1, 2))[:, None] + 1e-300
 
@@ -223,7 +223,7 @@ def _with_settings(rng: Generator, problem: Problem, kind: str) -> Problem:
 
 
 def _with_joints(rng: Generator, problem: Problem) -> Problem:
-    """The problem with limits of every kind, stiffness, and now and then a mirrored member."""
+    """The problem with limits of every kind, stiffness, and sometimes a mirrored member."""
     members, bones = problem.frames.shape[:2]
     if rng.random() < 0.3:
         problem = replace(problem, stiffness=rng.uniform(0.0, 0.99, (bones, 3)) * (rng.random((bones, 3)) < 0.5))
@@ -248,7 +248,7 @@ def _with_joints(rng: Generator, problem: Problem) -> Problem:
         if rng.random() < 0.3:
             rest = np.stack([rest] * members)
     else:
-        # The FK pose is near to rest.
+        # The FK pose is the rest pose.
         parents = np.arange(bones) - 1 if problem.parents is None else problem.parents
         rest = np.empty_like(frames)
         for i, parent in enumerate(parents.tolist()):
@@ -259,7 +259,7 @@ def _with_joints(rng: Generator, problem: Problem) -> Problem:
 
 
 def _range(rng: Generator) -> tuple[float, float]:
-    """A range of a limit: locked, one-sided, free, half free, hair-fine, nearly or exactly half a turn, any."""
+    """A range of a limit: locked, one-sided, free, half free, tiny, nearly or exactly half a turn, or any."""
     low, high = -rng.uniform(0.0, np.pi), rng.uniform(0.0, np.pi)
     ranges = [
         (0.0, 0.0),
@@ -283,7 +283,7 @@ BAD = (np.nan, np.inf, -np.inf, 1e300)
 
 
 def _spoiled(rng: Generator, problem: Problem) -> tuple[Problem, Bools]:
-    """The problem with something in some members that cannot be solved."""
+    """The problem with unsolvable values in some members, and the mask (B,) of these."""
     members = len(problem.joints)
     spoiled = rng.random(members) < 0.5
     places = ["root", "joints", "frames", "target", "length"]
@@ -313,11 +313,11 @@ def _spoiled(rng: Generator, problem: Problem) -> tuple[Problem, Bools]:
         value = np.nan if value == 1e300 else value
         return replace(problem, frames=bad(problem.frames, *at)), spoiled
     if place == "target":
-        # What stands off a plane that lies along the axes is left out to the last digit.
+        # The distance from a plane along the axes is projected out exactly, even if it is 1e300.
         value = np.nan if value == 1e300 and problem.plane is not None else value
         return replace(problem, goal=replace(goal, target=bad(goal.target, 1))), spoiled
     if place == "pole":
-        # In a plane only the side of a pole counts, however far away it is.
+        # In a plane only the side of the pole counts, not its distance.
         value = np.nan if value == 1e300 and problem.plane is not None else value
         return replace(problem, goal=replace(goal, pole=bad(goal.pole, 2))), spoiled
     if place == "angle":
@@ -343,7 +343,7 @@ def _spoiled(rng: Generator, problem: Problem) -> tuple[Problem, Bools]:
 
 
 def _misshapen(rng: Generator, problem: Problem) -> tuple[Problem, str]:
-    """The problem with one thing that the documentation excludes, and what has to be said of it."""
+    """The problem with one value that the documentation excludes, and a pattern of the error it must raise."""
     members, bones = problem.frames.shape[:2]
     changes: list[tuple[dict[str, Any], str]] = [
         ({"joints": problem.joints[:, :1]}, "joints must have the shape"),
@@ -372,13 +372,13 @@ def _misshapen(rng: Generator, problem: Problem) -> tuple[Problem, str]:
 
 
 def is_body(problem: Problem) -> bool:
-    """Whether a problem is more than chains of free joints."""
+    """Whether a problem has more than chains of free joints."""
     more = problem.limits, problem.parents, problem.goal.rotation, problem.goal.segment
     return any(part is not None for part in more)
 
 
 def paths(problem: Problem) -> list[list[int]]:
-    """The points (root first, effector last) on the way to each effector."""
+    """Indices of the points on the path to each effector, root first."""
     bones = problem.frames.shape[1]
     parents = (np.arange(bones) - 1 if problem.parents is None else problem.parents).tolist()
     found = []
@@ -392,20 +392,20 @@ def paths(problem: Problem) -> list[list[int]]:
 
 
 def _have_length(problem: Problem) -> Bools:
-    """Which members (B,) have no effector whose chain has no length at all."""
+    """Mask (B,) of members in which every effector's chain has some length."""
     steps = [np.abs(np.diff(problem.joints[:, path], axis=1)).max(axis=(1, 2)) for path in paths(problem)]
     return np.asarray(~(np.stack(steps) == 0.0).any(axis=0))
 
 
 def _segments(problem: Problem) -> Ints:
-    """How many segments (B,) of chains have a length."""
+    """Number of segments (B,) that have a length."""
     with np.errstate(all="ignore"):
         lengths = np.linalg.norm(np.diff(problem.joints, axis=1), axis=2)
         return np.asarray((lengths / lengths.sum(axis=1, keepdims=True) > NO_LENGTH).sum(axis=1))
 
 
 def member(problem: Problem, i: int) -> Problem:
-    """One member of a batch as a batch of its own, elsewhere in memory."""
+    """One member of a batch as a batch of its own, at shifted memory addresses."""
     members = len(problem.joints)
 
     def cut(value: Any) -> Any:

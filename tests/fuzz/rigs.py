@@ -1,7 +1,7 @@
-"""Random scenes with armatures, chains and targets, one from each seed.
+"""Random scenes with armatures, chains and targets, one per seed.
 
-Objects have a rank: parents, constraints and drivers refer to objects of lower rank alone, so that Blender itself has
-no dependency cycle to break somewhere. What chains follow is not bound by that.
+Objects have a rank: parents, constraints and drivers refer only to objects of lower rank, so that Blender itself never
+has a dependency cycle. Goals of chains may be any object.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ BONE_NAMES = ("bone", "Arm.L", 'b "q"', "ü🦴", "a\\b['x']", "n" * 63)
 
 
 def choose(rng: Generator, items: Any) -> Any:
-    """One of some items, as it is."""
+    """Return one of the items, unconverted."""
     items = list(items)
     return items[int(rng.integers(len(items)))]
 
 
 def numbers(rng: Generator, size: float = 1.0, count: int = 3) -> tuple[float, ...]:
-    """Some numbers about zero."""
+    """Normally distributed numbers around zero."""
     return tuple(float(x) for x in rng.normal(size=count) * size)
 
 
 def scale(rng: Generator) -> tuple[float, float, float]:
-    """A scale: mostly none, else any, also mirrored and flat."""
+    """A scale: mostly 1, else any, including mirrored and flat."""
     kind = rng.random()
     if kind < 0.7:
         return 1.0, 1.0, 1.0
@@ -47,7 +47,7 @@ def scale(rng: Generator) -> tuple[float, float, float]:
 
 
 def rank(ob: Any) -> int:
-    """The rank of an object, 0 where it has none."""
+    """The rank of an object, 0 if it has none."""
     return int(ob.get("rank", 0))
 
 
@@ -57,7 +57,7 @@ def scene_objects() -> list[bpy.types.Object]:
 
 
 def link(rng: Generator, name: str, data: bpy.types.ID | None) -> bpy.types.Object:
-    """A new object of the next rank, somewhere."""
+    """Add an object of the next rank at a random place."""
     ob = bpy.data.objects.new(name, data)
     ob["rank"] = 1 + max(map(rank, bpy.data.objects), default=0)
     bpy.context.scene.collection.objects.link(ob)
@@ -66,7 +66,7 @@ def link(rng: Generator, name: str, data: bpy.types.ID | None) -> bpy.types.Obje
 
 
 def build(rng: Generator) -> None:
-    """Fill an empty scene."""
+    """Fill an empty scene with goals, armatures and chains."""
     for _ in range(int(rng.integers(2, 5))):
         animated(rng, hang(rng, link(rng, "Goal", None)), ("location",))
     for _ in range(choose(rng, [1, 1, 1, 2, 2, 3])):
@@ -112,7 +112,7 @@ def hang(rng: Generator, ob: bpy.types.Object) -> bpy.types.Object:
 
 
 def driver(owner: Any, path: str, index: int, source: bpy.types.Object) -> None:
-    """Drive a channel by the place of an object."""
+    """Drive a channel by the X location of an object."""
     curve = owner.driver_add(path, index)
     curve.driver.type = "SUM"
     variable = curve.driver.variables.new()
@@ -122,7 +122,7 @@ def driver(owner: Any, path: str, index: int, source: bpy.types.Object) -> None:
 
 
 def animated(rng: Generator, owner: Any, paths: tuple[str, ...], chance: float = 0.4) -> Any:
-    """Key some channels of an object or bone on some frames."""
+    """Perhaps key channels of an object or bone on some frames."""
     if rng.random() < chance:
         for path in paths:
             before = np.array(getattr(owner, path))
@@ -133,7 +133,7 @@ def animated(rng: Generator, owner: Any, paths: tuple[str, ...], chance: float =
 
 
 def add_armature(rng: Generator) -> bpy.types.Object:
-    """An armature with bones in any hierarchy, posed."""
+    """Add a posed armature with bones in a random hierarchy."""
     ob = link(rng, choose(rng, NAMES), bpy.data.armatures.new("Data"))
     ob.scale = scale(rng)
     hang(rng, ob)
@@ -170,7 +170,7 @@ def add_armature(rng: Generator) -> bpy.types.Object:
 
 
 def pose_bone(rng: Generator, ob: bpy.types.Object, bone: bpy.types.PoseBone) -> None:
-    """Pose a bone, key it, limit it, and now and then give it a constraint or a driver."""
+    """Pose a bone, perhaps key it, and sometimes give it a constraint or a driver."""
     bone.rotation_mode = choose(rng, MODES)
     if rng.random() < 0.6:
         set_rotation(bone, numbers(rng, choose(rng, [0.3, 3.0])))
@@ -193,11 +193,11 @@ def pose_bone(rng: Generator, ob: bpy.types.Object, bone: bpy.types.PoseBone) ->
 
 
 def limit(rng: Generator, bone: bpy.types.PoseBone) -> None:
-    """Limit the joint of a bone, lock it, or make it stiff, about some of its axes."""
+    """Limit, lock or stiffen some axes of a joint."""
     for axis in "xyz":
         if rng.random() < 0.2:
             setattr(bone, f"use_ik_limit_{axis}", True)
-            # A minimum above zero is refused, with a message.
+            # The extension refuses a minimum above zero, with a message.
             setattr(bone, f"ik_min_{axis}", -abs(float(rng.normal())) if rng.random() < 0.95 else 0.2)
             setattr(bone, f"ik_max_{axis}", abs(float(rng.normal())))
         setattr(bone, f"lock_ik_{axis}", bool(rng.random() < 0.06))
@@ -205,7 +205,7 @@ def limit(rng: Generator, bone: bpy.types.PoseBone) -> None:
 
 
 def set_rotation(bone: bpy.types.PoseBone, angles: tuple[float, ...]) -> str:
-    """Turn a bone in its own mode; returns the channel."""
+    """Rotate a bone in its own rotation mode; return the channel."""
     path, quaternion = rotation_field(bone.rotation_mode), Euler(angles).to_quaternion()
     if path == "rotation_quaternion":
         bone.rotation_quaternion = quaternion
@@ -218,7 +218,7 @@ def set_rotation(bone: bpy.types.PoseBone, angles: tuple[float, ...]) -> str:
 
 
 def add_chain(rng: Generator, ob: bpy.types.Object) -> None:
-    """Make any bone the tip of a chain with any settings."""
+    """Make a random bone the tip of a chain with random settings."""
     if not len(ob.pose.bones):
         return
     bone = choose(rng, ob.pose.bones)
@@ -258,7 +258,7 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
 
 
 def change_setting(rng: Generator, bone: bpy.types.PoseBone) -> str:
-    """Change one setting of a chain."""
+    """Change a random setting of a chain; return what was set."""
     name = choose(rng, SETTINGS)
     value = choose(rng, SETTINGS[name])
     setattr(bone.ik_addon, name, value)

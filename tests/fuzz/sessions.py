@@ -1,7 +1,7 @@
-"""One random scene and many ways to its frames: whoever evaluates them, in whichever order, the poses are the same.
+"""One random scene and many ways to its frames: the poses are the same whatever evaluates them, in any order.
 
-Anything of the scene is keyed or driven, it has several view layers, or comes from a library. It is opened on one frame
-and on another, played in order and in disorder, rendered, baked, and switched off.
+Anything in the scene may be keyed or driven; it may have several view layers, or come from a library. It is opened on
+different frames, played in order and in random order, rendered, baked, and turned off.
 """
 
 from __future__ import annotations
@@ -31,31 +31,31 @@ from .exceptions import BAKED, PLAYED, RENDERED, excused, is_tried
 from .rigs import armatures, choose
 
 SAME = 1e-6
-"""By how much poses may differ, in units of the length of all bones, of the largest number of the pose, or of 1."""
+"""Largest difference allowed between poses, relative to the greatest of: length of all bones, values of the pose, 1."""
 SLIDES = 1e-3
-"""The same for a bake of trees that miss their targets, which rounding may take along their limits."""
+"""The same for baked trees that miss their targets: rounding may let them slide along their limits."""
 FIRST, LAST = 1, 20
 BEFORE, AFTER = TURN - 1, TURN
-"""What is keyed changes from one to the other, if not slowly; what is baked is these two."""
+"""Keyed values change between these two frames, unless eased; these two frames are baked."""
 PLACES = ((FIRST, 0.0), (6, 0.5), (BEFORE, 0.0), (AFTER, 0.0), (LAST, 0.0))
-"""Frames, and parts of frames, on which poses are compared."""
+"""Frames and sub-frames on which poses are compared."""
 ITERATIONS = 12
-"""The most that chains get: whether they come to their targets does not matter here."""
+"""Maximum iterations of chains; whether they reach their targets does not matter here."""
 LIBRARIES = (*[None] * 8, "editable", "fixed")
-"""Mostly none, else one of which the scene has an override that is fully editable, or one that is not."""
+"""Kinds of library override that the scene may be: mostly none, else fully editable, or not editable."""
 STEERING = re.compile(
     r"constraints\[.*|delta_.*|hide_viewport|ik_(min|max|stiffness)_.|ik_stretch|influence|inherit_scale|location|lock_ik_."
     r"|matrix_parent_inverse|parent_.*|pole_angle|pose_position|push_limit|rotation_.*|scale|softness|tolerance"
     r"|use_(ik_limit_.|inherit_rotation|local_location|relative_parent)"
 )
-"""Ends of data paths that decide poses; most of what can be keyed is about how things are drawn."""
+"""Ends of data paths that affect poses; most properties that can be keyed only affect drawing."""
 Place = tuple[int, float]
 Poses = dict[tuple[Place, str, str], NDArray[np.float32]]
-"""By frame, names of view layer and armature: all pose matrices."""
+"""All pose matrices, by frame, view layer and armature."""
 
 
 class _Engine(bpy.types.RenderEngine):
-    """Renders nothing; notes the poses that a render engine is given."""
+    """Renders nothing; records the poses that a render engine gets."""
 
     bl_idname = "IK_FUZZ_POSES"
     bl_label = "Poses"
@@ -65,7 +65,7 @@ class _Engine(bpy.types.RenderEngine):
     seen: Poses
 
     def render(self, depsgraph: bpy.types.Depsgraph) -> None:
-        """Note the poses of one view layer."""
+        """Record the poses in one view layer."""
         for place in type(self).order:
             self.frame_set(*place)
             type(self).seen.update(_poses(place, depsgraph))
@@ -75,7 +75,7 @@ def _poses(place: Place, depsgraph: bpy.types.Depsgraph) -> Poses:
     layer, found = depsgraph.view_layer.name, {}
     for ob in armatures():
         seen = ob.evaluated_get(depsgraph)
-        if ob.name in depsgraph.view_layer.objects and not seen.hide_viewport:  # Blender evaluates no hidden ones
+        if ob.name in depsgraph.view_layer.objects and not seen.hide_viewport:  # hidden ones are not evaluated
             bones = seen.pose.bones
             values = np.empty(16 * len(bones), dtype=np.float32)
             bones.foreach_get("matrix", values)
@@ -89,7 +89,7 @@ class DifferenceError(AssertionError):
     def __init__(self, way: str, what: str) -> None:
         super().__init__(f"{way}: {what}")
         self.way = re.findall(r"\w+", way)[0]
-        """Played, rendered, baked or switched: in which order does not matter."""
+        """Played, rendered, baked or switched, without the order."""
 
 
 class Session:
@@ -98,18 +98,18 @@ class Session:
     def __init__(self, rng: Generator, folder: Path) -> None:
         self.rng = rng
         self.orders = [[PLACES[i] for i in rng.permutation(len(PLACES))] for _ in range(4)]
-        """The frames, in any order."""
+        """Random orders of the frames."""
         self.bakes = bool(rng.random() < 0.5)
         self.folder = folder
         self.file = folder / "scene.blend"
         self.log: list[str] = []
         self.changed: list[str] = []
-        """What is keyed or driven, as in `Animatable.change`."""
+        """Keyed or driven properties, as in `Animatable.change`."""
         self.turned = False
-        """Whether what drives them is turned by hand, while chains are live or before."""
+        """Whether the driving property is changed by hand, before chains are live or while they are."""
         self.library: str | None = None
         self.live: list[str] = []
-        """Names of the armatures whose chains are on."""
+        """Names of the armatures that should be live."""
         self.fk: Poses = {}
         package: Any = blender.PACKAGE
         self.reports, self.chain, self.bake_report = (
@@ -120,7 +120,7 @@ class Session:
     # ---- the scene
 
     def make(self, live: bool) -> None:
-        """Build the scene and save it, with nothing solved yet; `live`: with some chains that are to be live."""
+        """Build and save the scene, with nothing solved yet; with `live`, choose armatures to be live."""
         rigs.build(self.rng)
         self.live = [ob.name for ob in armatures() if self.rng.random() < 0.85 and live]
         for ob in armatures():
@@ -143,21 +143,21 @@ class Session:
         bpy.ops.wm.save_as_mainfile(filepath=str(self.file))
 
     def simplify(self, ob: bpy.types.Object) -> None:
-        """Leave an armature few chains that take long: trees seldom, and nothing that is searched to the end."""
+        """Make an armature fast to solve: rarely trees, and few iterations."""
         trees, taken = self.rng.random() < 0.15, set[str]()
         for tip in self.chain.tips(ob):
             bones = {bone.name for bone in self.chain.posed_bones(tip)}
             tip.ik_addon.is_chain = trees or not taken & bones
             tip.ik_addon.iterations = min(tip.ik_addon.iterations, ITERATIONS)
             taken |= bones
-            # A bone that begins at the target and is aimed at it has no direction but that of rounding.
+            # A bone that starts at the target and tracks it gets its direction from rounding alone.
             for child in tip.children:
                 for aim in [each for each in child.constraints if each.type == "DAMPED_TRACK"]:
                     if aim.target == tip.ik_addon.target:
                         child.constraints.remove(aim)
 
     def animate(self) -> None:
-        """Key some properties, whichever can be keyed, and drive some by one that is keyed, or turned by hand."""
+        """Key some random properties, and drive some by a property that is keyed or changed by hand."""
         steering: dict[str, list[Any]] = {}
         others: dict[str, list[Any]] = {}
         for prop in (prop for block in (*bpy.context.scene.objects, *bpy.data.armatures) for prop in walk(block)):
@@ -167,13 +167,13 @@ class Session:
                 found.setdefault(end, []).append(prop)
         switch = rigs.link(self.rng, "Switch", None)
         switch["on"] = 0.0
-        # What belongs to a library cannot be turned.
+        # A property in a library cannot be changed.
         self.turned = self.library is None and bool(self.rng.random() < 0.4)
         for frame, value in () if self.turned else ((BEFORE, 0.0), (AFTER, 1.0)):
             switch["on"] = value
             switch.keyframe_insert('["on"]', frame=frame)
         for _ in range(choose(self.rng, [0, 1, 2, 3, 5, 8])):
-            # Each kind of property is as likely, of however many bones.
+            # Each kind of property is equally likely, however many bones have it.
             found = steering if self.rng.random() < 0.8 else others
             prop = choose(self.rng, found[choose(self.rng, found)])
             way = choose(self.rng, ["keyed", "eased", "driven"])
@@ -190,7 +190,7 @@ class Session:
             self.log.append(f"{way} {prop.name} {prop.values}")
 
     def add_view_layers(self) -> None:
-        """Now and then, a second view layer, and objects that one of them leaves out."""
+        """Sometimes add a second view layer, and exclude objects from one of the two."""
         if self.rng.random() < 0.6:
             return
         scene = bpy.context.scene
@@ -207,7 +207,7 @@ class Session:
             self.log.append(f"{[ob.name for ob in apart.objects]} not in {layer.name}")
 
     def into_library(self) -> None:
-        """Make all of it a library, live there perhaps, and a new scene with an override of that."""
+        """Save everything as a library, perhaps live, and make a new scene with an override of it."""
         scene = bpy.context.scene
         cast = bpy.data.collections.new("Cast")
         scene.collection.children.link(cast)
@@ -220,7 +220,7 @@ class Session:
         library = self.folder / "library.blend"
         bpy.ops.wm.save_as_mainfile(filepath=str(library))
         bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-        libraries: Any = bpy.data.libraries  # the stubs know of no result
+        libraries: Any = bpy.data.libraries  # the stubs declare no result
         with libraries.load(str(library), link=True) as (_source, wanted):
             wanted.collections = ["Cast"]
         linked = wanted.collections[0]
@@ -237,12 +237,12 @@ class Session:
     # ---- ways to its frames
 
     def switch(self, live: bool) -> None:
-        """Switch the chains of the armatures on that are live, or off."""
+        """Turn Live on for the chosen armatures, or off for all."""
         for ob in armatures():
             ob.ik_addon.live = live and ob.name in self.live
 
     def turn(self) -> None:
-        """Turn what drives properties, where it is not keyed."""
+        """Change the driving property by hand, where it is not keyed."""
         if self.turned:
             switch = bpy.data.objects["Switch"]
             switch["on"] = 1.0
@@ -250,7 +250,7 @@ class Session:
             bpy.context.view_layer.update()
 
     def begin(self, frame: int, *, turned_late: bool) -> None:
-        """Open the scene, with its chains live from a frame on, save that and open it again."""
+        """Open the scene, turn chains live on a frame, save and open again."""
         bpy.ops.wm.open_mainfile(filepath=str(self.file))
         if not turned_late:
             self.turn()
@@ -264,7 +264,7 @@ class Session:
             self.turn()
 
     def played(self, places: Iterable[Place]) -> Poses:
-        """Go to frames."""
+        """Go to frames; return the poses."""
         scene, found = bpy.context.scene, {}
         for frame, part in places:
             scene.frame_set(frame, subframe=part)
@@ -273,7 +273,7 @@ class Session:
         return found
 
     def rendered(self, places: Sequence[Place]) -> Poses:
-        """Render frames."""
+        """Render frames; return the poses."""
         scene: Any = bpy.context.scene
         before, scene.render.engine = scene.render.engine, _Engine.bl_idname
         _Engine.seen, _Engine.order = {}, places
@@ -282,9 +282,9 @@ class Session:
         return _Engine.seen
 
     def baked(self) -> Poses:
-        """Bake an armature, all others are live as before, and go to the frames; only its own poses are told.
+        """Bake one armature while the others stay live, go to the frames, and return its poses alone.
 
-        What follows it takes its place from keys then and no more from the solution, which rounds otherwise.
+        Armatures that follow it are left out: they now read keys instead of the solution, which round differently.
         """
         name = choose(self.rng, self.live)
         ob = bpy.context.scene.objects[name]
@@ -305,7 +305,7 @@ class Session:
         return {key: pose for key, pose in self.played([(BEFORE, 0.0), (AFTER, 0.0)]).items() if key[2] == name}
 
     def ways(self) -> Iterator[tuple[str, str, Poses]]:
-        """Each way to the frames: what it is like, its name, and the poses; the first is the reference."""
+        """Yield each way to the frames: its kind, its name, and the poses; the first is the reference."""
         self.begin(FIRST, turned_late=False)
         yield PLAYED, "played in order, opened on the first frame", self.played(PLACES)
         yield RENDERED, "rendered after that", self.rendered(self.orders[0][:3])
@@ -318,7 +318,7 @@ class Session:
     # ---- what is expected
 
     def complete(self) -> set[tuple[str, str]]:
-        """View layers and armatures in them of which all is there that decides the pose."""
+        """Pairs of view layer and armature where the layer has every object that affects the pose."""
         found: set[tuple[str, str]] = set()
         for layer in bpy.context.scene.view_layers:
             there = set(layer.objects)
@@ -326,7 +326,7 @@ class Session:
         return found
 
     def check(self) -> None:
-        """Raise DifferenceError where a way leads to other poses, and AssertionError where anything else is wrong."""
+        """Raise DifferenceError if a way leads to other poses, and AssertionError if anything else is wrong."""
         reference: Poses = {}
         for way, name, poses in self.ways():
             reference = reference or poses
@@ -343,23 +343,23 @@ class Session:
         self.compare("switched off", self.played(self.orders[3]), self.fk)
 
     def compare(self, name: str, poses: Poses, reference: Poses, same: float = SAME) -> None:
-        """Assert that poses are those of the reference, in view layers that have all of it."""
+        """Assert that poses equal the reference, in view layers that are complete."""
         complete = self.complete()
         for (place, layer, ob), now in poses.items():
             if (layer, ob) in complete:
                 wanted = reference[place, layer, ob]
                 lengths = float(np.sum([bone.length for bone in bpy.context.scene.objects[ob].data.bones]))
                 size = max(1.0, lengths, float(np.nanmax(np.abs(wanted), initial=0.0)))
-                both_nan = np.isnan(now) & np.isnan(wanted)  # Blender makes such of some scales of zero
+                both_nan = np.isnan(now) & np.isnan(wanted)  # some zero scales give NaN in Blender
                 gap = float(np.abs(np.where(both_nan, 0.0, now - wanted)).max(initial=0.0))
                 if not gap <= same * size:
                     raise DifferenceError(name, f"{ob!r} is off by {gap / size:.1e} on {place} in {layer!r}")
 
     def is_sliding(self) -> bool:
-        """Whether what was baked is a tree that missed targets: what is left open there, rounding may decide.
+        """Whether a baked tree missed its targets: rounding may then decide its pose.
 
-        Or a chain that stretches and misses all the same, because the scale of its bones shears those below them: each
-        of the few solves that go on from the pose that came of the last one takes rounding further.
+        Or a stretching chain missed its target, because the scale of its bones shears those below them: it is solved a
+        few times, each time from the last pose, which amplifies rounding.
         """
         reports = [(ob, report) for ob in armatures() if (report := self.bake_report.last(ob)) is not None]
         return any(
@@ -369,7 +369,7 @@ class Session:
         )
 
     def check_reports(self, name: str) -> None:
-        """Assert that nothing went wrong inside, and that what cannot be written is not said to be reached."""
+        """Assert that there was no internal error, and that no chain that cannot be written is reported as reached."""
         for ob in armatures():
             for tip in self.chain.tips(ob):
                 report = self.reports.get(ob, tip.name)
@@ -379,7 +379,7 @@ class Session:
 
 
 def leaders(ob: bpy.types.Object) -> Iterator[tuple[Any, bool]]:
-    """The objects that decide where an object is, or its FK pose, each with whether it simply goes with that."""
+    """Yield objects that decide an object's transform or FK pose, and whether it is simply attached to each."""
     yield ob.parent, True
     owners: list[Any] = [ob, *(ob.pose.bones if ob.pose else ())]
     for constraint in (constraint for owner in owners for constraint in owner.constraints):
@@ -392,7 +392,7 @@ def leaders(ob: bpy.types.Object) -> Iterator[tuple[Any, bool]]:
 
 
 def closure(ob: bpy.types.Object, *, with_goals: bool) -> set[bpy.types.Object]:
-    """All objects that decide where an object is, itself among them; those that its chains follow count as well."""
+    """Objects that an object's transform depends on, itself included; `with_goals`: also through goals of chains."""
     found: set[bpy.types.Object] = set()
     left = [ob]
     while left:
@@ -407,9 +407,9 @@ def closure(ob: bpy.types.Object, *, with_goals: bool) -> set[bpy.types.Object]:
 
 
 def is_led_by_itself(ob: bpy.types.Object, changed: list[str]) -> bool:
-    """Whether what an armature follows is led by the armature and does not simply go with it.
+    """Whether a goal of an armature depends on the armature without simply being attached to it.
 
-    Such a goal is a step behind while the chain that leads it is live, and no more when that is baked, see
+    Such a goal is a step behind while the chain it depends on is live, but not once that is baked; see
     docs/reliability.md.
     """
     keyed = any("constraints[" in name for name in changed)
@@ -421,14 +421,14 @@ def is_led_by_itself(ob: bpy.types.Object, changed: list[str]) -> bool:
 
 
 def is_led_aside(ob: bpy.types.Object, live: Sequence[str], changed: list[str]) -> bool:
-    """Whether a live armature has a say in what an armature follows, or in where it is, and does not simply lead it.
+    """Whether an armature or its goals depend on a live armature without simply being attached to it.
 
-    While that is live it is a step behind, and a bake of the follower alone is not, see docs/reliability.md.
+    They are then a step behind while that armature is live, but not in a bake; see docs/reliability.md.
     """
     keyed = any("constraints[" in name for name in changed)
     chains = (bone.ik_addon for bone in (ob.pose.bones if ob.pose else ()))
     goals = [goal for chain in chains if chain.is_chain for goal in (chain.target, chain.pole) if goal is not None]
-    # Some channels of a Child Of may be switched off; what tracks something on its way goes on doing so.
+    # Channels of a Child Of may be off, and a bone that tracks something keeps tracking it.
     if any(goal.name in live and _is_constrained(goal, () if keyed else TAKING_ALONG) for goal in goals):
         return True
     for leader, simple in (pair for other in closure(ob, with_goals=True) for pair in leaders(other)):
@@ -442,14 +442,14 @@ def is_led_aside(ob: bpy.types.Object, live: Sequence[str], changed: list[str]) 
 
 
 def _is_constrained(ob: bpy.types.Object, known: Collection[str] = ()) -> bool:
-    """Whether a bone of an armature may go elsewhere than a chain takes it, by a constraint of no known type."""
+    """Whether a bone of an armature has a constraint of a type that is not `known`, which may move it off its chain."""
     bones = ob.pose.bones if ob.pose is not None else ()
     return any(constraint.type not in known for bone in bones for constraint in bone.constraints)
 
 
 @contextlib.contextmanager
 def touching() -> Iterator[None]:
-    """On each frame, write a channel of each armature as it is, as anything in Python may that poses bones."""
+    """On each frame, write one unchanged channel of each armature, as scripts that pose bones do."""
 
     def touch(_scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | None = None) -> None:
         for ob in armatures():
@@ -470,7 +470,7 @@ def touching() -> Iterator[None]:
 
 @contextlib.contextmanager
 def silenced() -> Iterator[None]:
-    """Call no handler of the extension."""
+    """Remove the extension's handlers while the context lasts."""
     found: Any = (getattr(bpy.app.handlers, name) for name in dir(bpy.app.handlers))
     lists = [each for each in found if isinstance(each, list)]
     kept = [list(each) for each in lists]
@@ -484,9 +484,9 @@ def silenced() -> Iterator[None]:
 
 
 def attempt(seed: int, *, live: bool, touched: bool = False, silent: bool = False) -> Session | None:
-    """Try all ways to the frames of a seed's scene, with its chains or with none, see `touching`.
+    """Try all ways to the frames of a seed's scene, with or without chains; `touched`: inside `touching`.
 
-    Silent: see `silenced`, where the extension may write nothing anyway; None: it may.
+    `silent`: inside `silenced`, only where the extension cannot write anyway; elsewhere return None.
     """
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     if not blender.is_enabled():
@@ -517,10 +517,10 @@ def attempt(seed: int, *, live: bool, touched: bool = False, silent: bool = Fals
 
 
 def check_seed(seed: int) -> None:
-    """Build the scene of a seed and raise AssertionError where a way to its frames leads to other poses.
+    """Build the scene of a seed and raise AssertionError if a way to its frames leads to other poses.
 
-    Not where it does so with all chains off as well, or where a channel is written as it is, or where nothing can be
-    written and no handler is called: then that is how Blender animates something in it.
+    It does not raise if the poses also differ with all chains off, with an unchanged channel written on each frame, or
+    without handlers where nothing can be written: then the difference comes from Blender itself.
     """
     try:
         attempt(seed, live=True)

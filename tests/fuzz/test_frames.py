@@ -8,5 +8,5 @@ from .frames import STATM, check_seed
 
 
 @pytest.mark.skipif(not STATM.exists(), reason="the memory of a process is read from /proc")
-def test_memory_stays_flat_while_frames_pass() -> None:
+def test_memory_stays_flat_during_playback() -> None:
     check_seed(0, 400)

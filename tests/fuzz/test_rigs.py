@@ -1,4 +1,4 @@
-"""Random scenes and edits of them; `make fuzz ARGS=rigs` does many more."""
+"""Random scenes and edits; `make fuzz ARGS=rigs` runs many more."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from .edits import check_seed
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_random_scenes(seed: int) -> None:
+def test_random_scenes_survive_random_edits(seed: int) -> None:
     check_seed(seed)

@@ -1,4 +1,4 @@
-"""What must hold for every solution, computed from problem and solution alone."""
+"""Checks that every solution must pass, computed from problem and solution alone."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from ik_addon.solve.problem import Bools, Floats
 from .problems import Case, is_body, member, paths, random_case
 
 LIMIT = 1e-6
-"""Radians by which a limit may be passed."""
+"""Radians by which a joint may exceed a limit."""
 HALF_TURN = LIMIT / 2.0
-"""A swing of which half the angle has a cosine below this is half a turn, but for what a limit may be passed by."""
+"""A swing counts as half a turn, within `LIMIT`, if the cosine of half its angle is below this."""
 EPS = 1e-13
-"""What rounding may make of a number of the size of the chain, or of the largest coordinate."""
+"""Rounding error allowed, relative to the chain's length or to the largest coordinate."""
 
 
 def check_seed(seed: int) -> Status | None:
-    """Solve the case of a seed and raise AssertionError where anything is wrong.
+    """Solve the case of a seed and raise AssertionError if anything is wrong.
 
     Returns:
-        The status of its first member; None where the problem is to be refused.
+        The status of its first member; None if the problem must be refused.
     """
     case = random_case(seed)
     before = pickle.dumps(case.problem)
@@ -50,7 +50,7 @@ def check_seed(seed: int) -> Status | None:
 
 
 def check(case: Case, solution: Solution) -> None:
-    """Assert that a solution is one."""
+    """Assert that a solution is valid for its problem."""
     problem = case.problem
     members = len(problem.joints)
     invalid = solution.status == Status.INVALID
@@ -79,7 +79,7 @@ def check(case: Case, solution: Solution) -> None:
 
 
 def _check_joints(problem: Problem, solution: Solution, left: np.ndarray) -> None:
-    """Assert that lengths are kept, that joints, rotations and errors agree, and that the status says what is so."""
+    """Assert that lengths are kept, that joints, rotations and errors agree, and that the status is right."""
     bones = problem.frames.shape[1]
     joints, solved = problem.joints[left], solution.joints[left]
     rotations, stretch = solution.rotations[left], solution.stretch[left]
@@ -95,8 +95,7 @@ def _check_joints(problem: Problem, solution: Solution, left: np.ndarray) -> Non
             offset = joints[:, at] - joints[:, above]
             now = solved[:, at] - solved[:, above]
             kept = np.linalg.norm(offset, axis=1) * stretch[:, above]
-            # A bone far from its root that is as good as nothing has no length and no direction but rounding, which
-            # stretch enlarges.
+            # The length and direction of a tiny bone far from the root are rounding error, which stretch magnifies.
             room = noise * np.maximum(stretch[:, above], 1.0)
             assert (np.abs(np.linalg.norm(now, axis=1) - kept) <= room).all(), f"bone {above} changed its length"
             turned = (rotations[:, above] @ offset[..., None])[..., 0] * stretch[:, above, None]
@@ -127,7 +126,7 @@ def _per_member(value: Floats | float, problem: Problem, left: np.ndarray) -> Fl
 def _check_policy(
     problem: Problem, moved: Floats, stretch: Floats, lengths: Floats, noise: Floats, left: np.ndarray
 ) -> None:
-    """Assert that only what the policy allows is pushed and stretched."""
+    """Assert that the root is pushed and bones are stretched only as the out-of-reach policy allows."""
     pushed = np.linalg.norm(moved[:, 0], axis=1)
     single = not problem.others
     if problem.out_of_reach is OutOfReach.PUSH_ROOT and single:
@@ -151,7 +150,7 @@ def _check_status(
     offsets: Floats,
     slack: Floats,
 ) -> None:
-    """Assert that the status says what error and reach say."""
+    """Assert that the status agrees with error and reach."""
     status = solution.status[left]
     tolerance = _per_member(problem.tolerance, problem, left)[:, None] * lengths
     reached = status == Status.REACHED
@@ -167,14 +166,14 @@ def _check_status(
     inner = np.maximum(0.0, 2.0 * longest - length)
     softness = np.minimum(_per_member(problem.softness, problem, left) * length, length - inner)
     distance = np.linalg.norm(offsets[:, 0], axis=1)
-    # With a tolerance of 0 nothing but rounding may be missing.
+    # With a tolerance of 0 the error may be rounding alone, which says nothing about reach.
     clear = error[:, 0] > slack
     assert (distance >= length - softness - slack)[far & clear].all(), "TOO_FAR but within reach"
     assert (distance <= inner + slack)[near & clear].all(), "TOO_NEAR but not"
 
 
 def _at_half_a_turn(q: Floats, cone: Cone) -> float:
-    """How far a swing of exactly half a turn is outside of a cone, by the best axis: with another twist any will do."""
+    """How far a swing of half a turn is outside a cone, for its best axis: with a suitable twist any axis gives it."""
     own = np.arctan2(q[3], q[1])
     axis = np.concatenate([np.linspace(-np.pi, np.pi, 1441), [own, own + np.pi]])
     swing, double = np.stack([np.cos(axis), np.sin(axis)]), 2.0 * (own - axis)
@@ -185,10 +184,11 @@ def _at_half_a_turn(q: Floats, cone: Cone) -> float:
 
 
 def _about_one_axis(q: Floats, cone: Cone) -> float:
-    """How far a swing must turn, if about one axis alone, to be inside: the nearest one need not look the nearest.
+    """How far a swing must turn about a single axis to be inside the cone.
 
-    Of a cone that is a line and ends near half a turn, rounding to the side of it is nearest to a point along it, seen
-    in the plane of the swings. But there a step along it turns by thousands of times what one to the side does.
+    The nearest swing in the plane of swings need not be the nearest rotation: if the cone is a line that ends near half
+    a turn, the point nearest to a rounding error beside the line is farther along it, and there a step along the line
+    turns thousands of times as far as a step aside.
     """
     swing, twist = swing_twist(q[:, None])
     axes = np.where(swing < 0.0, cone.low, cone.high)
@@ -204,13 +204,13 @@ def _about_one_axis(q: Floats, cone: Cone) -> float:
 
 
 def _pointing(swing: Floats) -> Floats:
-    """Where a swing (2, 1) takes the axis of its bone, (3, 1)."""
+    """The direction (3, 1) to which a swing (2, 1) turns the axis of its bone."""
     square = (swing * swing).sum(axis=0)
     return np.concatenate([2.0 * swing * np.sqrt(np.maximum(1.0 - square, 0.0)), 1.0 - 2.0 * square[None]])
 
 
 def violations(problem: Problem, solution: Solution) -> Floats:
-    """How far (B, n) joints with limits are outside of them, in radians, seen from the solved frames."""
+    """How far joints are outside their limits (B, n), in radians, computed from the solved frames."""
     limits = problem.limits
     assert limits is not None
     members, bones = problem.frames.shape[:2]
@@ -228,7 +228,7 @@ def violations(problem: Problem, solution: Solution) -> Floats:
         else:
             above, fk_above = frames[:, parent], fk[:, parent]
         if locked[i]:
-            # It keeps the rotation that it has to its parent in FK.
+            # A locked joint keeps its FK rotation relative to its parent.
             if parent < 0:
                 fk_above = above
             turn = (fk_above.swapaxes(-1, -2) @ fk[:, i]).swapaxes(-1, -2) @ (above.swapaxes(-1, -2) @ frames[:, i])

@@ -1,4 +1,4 @@
-"""What an edit of an armature, or of what its goals are attached to, leads to."""
+"""How live solving responds to edits of an armature and of what its goals are attached to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.conftest import Addon
 
 
 def rig() -> bpy.types.Object:
-    """Two limbs with limits on a body, whose targets are control bones; the second one's pole is one as well."""
+    """Two limbs with limits on a body, with control bones as targets; the second limb's pole is a control bone too."""
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, 0), (0, 0, 1)], ["body"])
     for x, side in ((-0.4, "L"), (0.4, "R")):
@@ -37,7 +37,7 @@ def bits(ob: bpy.types.Object) -> bytes:
 
 
 def planned(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Has one more member for each plan that is made."""
+    """Return a list that grows by one entry with each plan made."""
     plan, counted = addon.module("rig.plan.plan").Plan, list[int]()
     made = plan.of
 
@@ -49,7 +49,7 @@ def planned(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counted
 
 
-def test_a_control_bone_is_moved_without_a_new_plan(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moving_a_control_bone_makes_no_new_plan(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
     ob = rig()
     rng = np.random.default_rng(4)
     places = rng.uniform(0.0, 0.1, size=(4, 3))
@@ -120,7 +120,7 @@ EDITS = (turn_limit, lock, change_mode, constrain, constrain_a_limb, disinherit,
 
 
 @pytest.mark.parametrize("edit", EDITS)
-def test_whatever_else_is_edited_is_planned(addon: Addon, edit: Callable[[bpy.types.Object], None]) -> None:
+def test_any_other_edit_takes_effect_at_once(addon: Addon, edit: Callable[[bpy.types.Object], None]) -> None:
     ob = rig()
     bpy.context.view_layer.objects.active = ob
     for name in ("target.L", "target.R"):
@@ -136,7 +136,7 @@ def test_whatever_else_is_edited_is_planned(addon: Addon, edit: Callable[[bpy.ty
     assert bits(ob) == edited
 
 
-def test_the_inverse_of_a_targets_parent_is_edited(addon: Addon) -> None:
+def test_editing_a_targets_parent_inverse_takes_effect_at_once(addon: Addon) -> None:
     ob, target = rigs.arm()
     holder = rigs.empty("Holder", (0.3, 0.2, 0.1))
     target.parent = holder

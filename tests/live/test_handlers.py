@@ -59,7 +59,7 @@ def test_follows_while_the_target_moves() -> None:
 
 
 class _Probe(bpy.types.RenderEngine):
-    """Renders nothing; notes the pose that a render engine sees."""
+    """Renders nothing; records the pose that a render engine sees."""
 
     bl_idname = "IK_TEST_PROBE"
     bl_label = "Pose Probe"
@@ -70,7 +70,7 @@ class _Probe(bpy.types.RenderEngine):
     subframes: tuple[float, ...] = ()
 
     def render(self, depsgraph: bpy.types.Depsgraph) -> None:
-        """Note frame and pose, at sub-frames as motion blur asks for them, too."""
+        """Record frame and pose, also at the sub-frames that motion blur samples."""
         frame = depsgraph.scene.frame_current
         self._note(depsgraph, float(frame))
         for part in type(self).subframes:
@@ -91,7 +91,7 @@ class _Probe(bpy.types.RenderEngine):
 
 @pytest.fixture
 def probe() -> Iterator[type[_Probe]]:
-    """A scene that renders through the probe."""
+    """The probe, as the render engine of a scene with a camera."""
     bpy.utils.register_class(_Probe)
     scene = bpy.context.scene
     camera = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
@@ -108,7 +108,7 @@ def probe() -> Iterator[type[_Probe]]:
 
 
 def render(first: int, last: int, folder: Path) -> None:
-    """Render an animation of the scene."""
+    """Render the animation of the scene from the first frame to the last."""
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = first, last
     scene.render.filepath = str(folder / "frame")
@@ -116,7 +116,7 @@ def render(first: int, last: int, folder: Path) -> None:
 
 
 def poses_at(ob: bpy.types.Object, frames: Sequence[float]) -> dict[float, bytes]:
-    """The live pose on frames, sub-frames as well."""
+    """The live pose on each frame or sub-frame."""
     found = {}
     for frame in frames:
         bpy.context.scene.frame_set(math.floor(frame), subframe=frame - math.floor(frame))
@@ -135,7 +135,7 @@ def test_rendered_pose_is_the_live_pose(probe: type[_Probe], tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("by", ["action", "strip", "meta strip"])
-def test_everything_else_on_the_rig_is_rendered_as_of_its_frame(
+def test_all_other_animation_of_the_rig_renders_at_the_right_frame(
     probe: type[_Probe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     ob, target = rigs.arm()
@@ -237,7 +237,7 @@ def test_follows_a_targets_parent_and_driver() -> None:
     assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
 
 
-def test_a_bone_moved_by_hand_is_the_new_base() -> None:
+def test_a_bone_moved_by_hand_becomes_the_fk_pose() -> None:
     ob, target = rigs.arm()
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
@@ -249,7 +249,7 @@ def test_a_bone_moved_by_hand_is_the_new_base() -> None:
     assert ob.pose.bones["lower"].rotation_quaternion[:] == pytest.approx(by_hand)
 
 
-def test_a_cancelled_gesture_leaves_the_base_as_it_was() -> None:
+def test_a_cancelled_gesture_leaves_the_fk_pose_unchanged() -> None:
     ob, _target = rigs.arm()
     before = rigs.channels(ob)
     ob.ik_addon.live = True
@@ -259,7 +259,7 @@ def test_a_cancelled_gesture_leaves_the_base_as_it_was() -> None:
     for step in (0.1, 0.2, 0.3):
         lower.rotation_quaternion = (1.0, 0.0, step, 0.0)
         bpy.context.view_layer.update()
-    lower.rotation_quaternion = solved  # what Esc puts back
+    lower.rotation_quaternion = solved  # what Esc restores
     bpy.context.view_layer.update()
     ob.ik_addon.live = False
     assert np.array_equal(rigs.channels(ob), before)
@@ -281,7 +281,7 @@ def test_follows_when_the_body_is_moved() -> None:
     assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
 
 
-def test_does_nothing_on_frames_on_which_nothing_moves(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_does_nothing_on_frames_where_nothing_moves(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
     ob, target = rigs.arm()
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 10: (0.6, 0.5, 1.0), 20: (-0.5, 0.9, 0.8)})
     ob.ik_addon.live = True
@@ -296,7 +296,7 @@ def test_does_nothing_on_frames_on_which_nothing_moves(addon: Addon, monkeypatch
 
     monkeypatch.setattr(module.Tabulated, "look_up", counted)
     assert poses_at(ob, range(1, 21)) == expected
-    # On the frames up to 10, and after the last key, the target stands still.
+    # The target does not move up to frame 10, nor after the last key.
     assert sum(solved) <= 13
     written = []
     playback = addon.module("live.playback")
@@ -311,7 +311,7 @@ def test_does_nothing_on_frames_on_which_nothing_moves(addon: Addon, monkeypatch
     assert written == [1, *range(11, 21)]
 
 
-def test_a_pole_bends_its_own_chain_alone() -> None:
+def test_a_pole_bends_only_its_own_chain() -> None:
     ob = rigs.armature()
     for x, name in ((0.0, "a"), (1.0, "b")):
         rigs.add_bones(ob, [(x, 0, 0), (x, -0.2, 1), (x, 0, 2)], [f"{name}0", f"{name}1"])
@@ -325,7 +325,7 @@ def test_a_pole_bends_its_own_chain_alone() -> None:
     assert rigs.tail(ob, "b0")[1] < -0.5
 
 
-def test_undo_takes_back_a_move_of_the_target() -> None:
+def test_undo_reverts_a_move_of_the_target() -> None:
     ob, target = animated_arm()
     target.animation_data_clear()
     bpy.context.scene.frame_set(12)
@@ -344,7 +344,7 @@ def test_undo_takes_back_a_move_of_the_target() -> None:
     assert np.abs(rigs.pose(ob) - before).max() < 1e-5, "the FK pose is no longer known after undo"
 
 
-def test_saved_and_loaded_while_live(tmp_path: Path) -> None:
+def test_a_live_rig_survives_saving_and_loading(tmp_path: Path) -> None:
     ob, _target = animated_arm()
     before = poses_at(ob, (1, 17, 33))
     bpy.context.scene.frame_set(17)
@@ -373,11 +373,11 @@ def test_a_duplicate_is_live_on_its_own() -> None:
 
 
 def report(addon: Addon, ob: bpy.types.Object, tip: str = "lower") -> Any:
-    """The panel's verdict on a chain."""
+    """The report of a chain, as the panel shows it."""
     return addon.module("live.reports").get(ob, tip)
 
 
-def test_says_whether_the_target_was_reached(addon: Addon) -> None:
+def test_reports_whether_the_target_was_reached(addon: Addon) -> None:
     ob, target = rigs.arm()
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
@@ -411,7 +411,7 @@ def shrink_and_turn(ob: bpy.types.Object) -> None:
         (lambda ob, target: rigs.chain(ob, "lower", target, 1, solver="TWO_BONE"), "two bones"),
     ],
 )
-def test_bad_input_is_told_and_the_fk_pose_stays(addon: Addon, spoil: Callable[..., None], words: str) -> None:
+def test_bad_input_is_reported_and_the_fk_pose_stays(addon: Addon, spoil: Callable[..., None], words: str) -> None:
     ob, target = rigs.arm()
     rotations = [bone.rotation_quaternion[:] for bone in ob.pose.bones]
     ob.ik_addon.live = True
@@ -443,7 +443,7 @@ def test_a_goal_on_the_chains_own_bone_is_refused(addon: Addon, role: str, attac
 
 
 @pytest.mark.expects_traceback
-def test_an_unexpected_error_is_told_once_and_in_the_panel(
+def test_an_unexpected_error_is_logged_once_and_shown_in_the_panel(
     addon: Addon, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     ob, target = rigs.arm()
@@ -476,7 +476,7 @@ def test_works_on_the_very_first_frame_of_a_new_scene(addon: Addon) -> None:
     assert report(addon, ob).reached
 
 
-def test_a_frame_and_an_update_on_it_give_the_same_pose_to_the_bit() -> None:
+def test_a_frame_change_and_an_update_give_exactly_the_same_pose() -> None:
     ob, target = animated_arm()
     bpy.context.scene.frame_set(23)
     pose = rigs.pose(ob)
@@ -499,7 +499,7 @@ def test_a_rig_shown_in_its_rest_position_is_left_alone(addon: Addon) -> None:
 
 
 @pytest.mark.parametrize("switch", ["live", "enabled"])
-def test_a_keyed_bone_that_is_switched_off_has_the_fk_pose_of_its_frame(switch: str) -> None:
+def test_a_keyed_bone_returns_to_the_fk_pose_of_its_frame_when_turned_off(switch: str) -> None:
     ob, _target = animated_arm()
     ob.ik_addon.live = False
     bpy.context.scene.frame_set(10)
@@ -512,7 +512,7 @@ def test_a_keyed_bone_that_is_switched_off_has_the_fk_pose_of_its_frame(switch: 
     assert np.array_equal(rigs.channels(ob), fk)
 
 
-def test_a_target_in_a_disabled_collection_is_told(addon: Addon) -> None:
+def test_a_target_in_a_disabled_collection_is_reported(addon: Addon) -> None:
     ob, target = rigs.arm()
     collection = bpy.data.collections.new("Controls")
     bpy.context.scene.collection.children.link(collection)
@@ -528,7 +528,7 @@ def test_a_target_in_a_disabled_collection_is_told(addon: Addon) -> None:
     assert "disabled in viewports" in report(addon, ob).message
 
 
-def test_a_target_that_is_disabled_in_renders_is_remarked(addon: Addon) -> None:
+def test_a_target_disabled_in_renders_gets_a_remark(addon: Addon) -> None:
     ob, target = rigs.arm()
     target.hide_render = True
     ob.ik_addon.live = True

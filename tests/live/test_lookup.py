@@ -1,4 +1,4 @@
-"""Armatures whose FK pose stands still: they follow their goals the short way, and leave it as soon as they must."""
+"""Lookup gives the pose of the full solve, also after edits between frames."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tips(ob: bpy.types.Object) -> list[str]:
 
 
 def misses(ob: bpy.types.Object) -> float:
-    """The farthest that a tip is from its target."""
+    """Largest distance of a tip from its target."""
     targets = {tip: ob.pose.bones[tip].ik_addon.target for tip in tips(ob)}
     return max(float(np.linalg.norm(rigs.tail(ob, tip) - rigs.position(target))) for tip, target in targets.items())
 
@@ -59,7 +59,7 @@ def poses(ob: bpy.types.Object) -> dict[int, bytes]:
     return found
 
 
-def test_the_short_way_leads_to_the_pose_of_the_long_one(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lookup_gives_the_same_pose_as_the_full_solve(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
     ob = spider()
     short = {}
     for frame in FRAMES:
@@ -91,7 +91,7 @@ def change_mode(ob: bpy.types.Object) -> None:
 
 
 def ride_chain(ob: bpy.types.Object) -> None:
-    """Have the target of a chain hang on a bone that another chain moves."""
+    """Parent the target of a chain to a bone that another chain moves."""
     target = bpy.data.objects["target0"]
     target.parent, target.parent_type, target.parent_bone = ob, "BONE", "leg2.3"
 
@@ -115,7 +115,7 @@ def constrain_target(_ob: bpy.types.Object) -> None:
 
 
 def look_at_target(_ob: bpy.types.Object) -> None:
-    """Have an object that is nothing to the rig evaluated after a target, which changes the order of all."""
+    """Constrain an object outside the rig to a target, which changes the order of evaluation."""
     bpy.data.objects["aside"].constraints.new("COPY_LOCATION").target = bpy.data.objects["target2"]
 
 
@@ -158,7 +158,7 @@ CHANGES = (
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("update", [False, True])
-def test_a_change_between_frames_is_seen_on_the_next(
+def test_a_change_between_frames_takes_effect_on_the_next_frame(
     addon: Addon, monkeypatch: pytest.MonkeyPatch, change: Callable[[bpy.types.Object], None], update: bool
 ) -> None:
     ob = spider()
@@ -168,7 +168,7 @@ def test_a_change_between_frames_is_seen_on_the_next(
     if update:
         bpy.context.view_layer.update()
     after = poses(ob)
-    # As it is for who opens the file and never saw it otherwise.
+    # As in a file just opened: nothing is remembered.
     addon.module("live.registry").clear()
     monkeypatch.setattr(addon.module("live.rig"), "others_handle_frames", lambda: True)
     assert {frame: np.frombuffer(pose, dtype=np.float32) for frame, pose in after.items()} == {
@@ -176,12 +176,12 @@ def test_a_change_between_frames_is_seen_on_the_next(
     }
 
 
-def test_frames_on_which_nothing_moves_are_alike_however_the_first_was_solved(addon: Addon) -> None:
+def test_still_frames_have_the_same_pose_however_the_first_was_solved(addon: Addon) -> None:
     ob = spider()
     for tip in tips(ob):
         ob.pose.bones[tip].ik_addon.target.animation_data_clear()
     for x in (0.31, 0.42, 0.53):
-        ob.location.x = x  # solved without tables, on a still frame
+        ob.location.x = x  # solved without tables, as the frame stays the same
         bpy.context.view_layer.update()
         bpy.context.scene.frame_set(3)
         first = rigs.channels(ob).tobytes()
@@ -191,7 +191,7 @@ def test_frames_on_which_nothing_moves_are_alike_however_the_first_was_solved(ad
         assert follows(addon, ob)
 
 
-def test_fk_comes_back_to_the_bit(addon: Addon) -> None:
+def test_turning_live_off_restores_the_fk_pose_exactly(addon: Addon) -> None:
     ob = spider()
     ob.ik_addon.live = False
     fk = rigs.channels(ob).tobytes()

@@ -1,4 +1,4 @@
-"""Chains whose targets hang on bones that other chains move."""
+"""Chains whose targets are attached to bones that other chains move."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def at_bone(name: str, ob: bpy.types.Object, bone: str, location: rigs.Point) -> bpy.types.Object:
-    """An empty that hangs on a bone, at a world location."""
+    """An empty parented to a bone, at a world location."""
     goal = rigs.empty(name)
     goal.parent, goal.parent_type, goal.parent_bone = ob, "BONE", bone
     bpy.context.view_layer.update()
@@ -44,7 +44,7 @@ def missed(ob: bpy.types.Object, tip: str, goal: bpy.types.Object) -> float:
 
 
 @pytest.mark.parametrize("constrained", [False, True])
-def test_a_target_on_another_chain_of_the_armature(constrained: bool) -> None:
+def test_follows_a_target_on_another_chain_of_the_armature(constrained: bool) -> None:
     ob, leader = two_arms()
     if constrained:
         goal = rigs.empty("Goal")
@@ -66,8 +66,8 @@ def test_a_target_on_another_chain_of_the_armature(constrained: bool) -> None:
 
 @pytest.mark.parametrize("by_bone", [False, True])
 @pytest.mark.parametrize("skewed", [False, True])
-def test_a_target_on_a_chain_of_another_armature(by_bone: bool, skewed: bool) -> None:
-    """The last row of a parent inverse can be keyed as well, and the world matrix is no affine one then."""
+def test_follows_a_target_on_a_chain_of_another_armature(by_bone: bool, skewed: bool) -> None:
+    """The last row of a parent inverse can be set too; the world matrix is then not affine."""
     follower, goal = rigs.arm()
     bpy.data.objects.remove(goal)
     follower.name = "A follower comes first by name"
@@ -97,7 +97,7 @@ def test_a_target_on_a_chain_of_another_armature(by_bone: bool, skewed: bool) ->
 @pytest.mark.parametrize(
     "way", ["child", "child of an empty", "Child Of", "Copy Location", "Copy Location of an empty"]
 )
-def test_an_armature_that_hangs_on_a_chain_of_another_one(way: str) -> None:
+def test_an_armature_attached_to_a_chain_of_another_follows_it(way: str) -> None:
     leader_rig, leader = two_arms()
     follower, goal = rigs.arm()
     follower.name = "A follower comes first by name"
@@ -133,11 +133,11 @@ def test_an_armature_that_hangs_on_a_chain_of_another_one(way: str) -> None:
 
 @pytest.mark.parametrize("kind", ["CHILD_OF", "COPY_LOCATION", "COPY_TRANSFORMS"])
 @pytest.mark.parametrize("shared", [True, False])
-def test_a_target_bone_that_a_constraint_hangs_on_a_chain(kind: str, shared: bool) -> None:
+def test_follows_a_target_bone_that_is_constrained_to_a_chain(kind: str, shared: bool) -> None:
     ob, leader = two_arms()
     rigs.add_bones(ob, [(1.5, 0, 1.5), (1.5, 0, 1.7)], ["space"])
     rigs.add_bones(ob, [(1.6, 0.2, 1.5), (1.6, 0.2, 1.7)], ["control"], parent="space")
-    # Of what is moved and not turned children go a way that is not known before Blender has evaluated it.
+    # Copy Location moves a bone without turning it; where its children go is only known after Blender's evaluation.
     holder = "control" if kind == "COPY_LOCATION" else "space"
     constraint: Any = ob.pose.bones[holder].constraints.new(kind)
     constraint.target, constraint.subtarget = ob, "lower.A"
@@ -155,7 +155,7 @@ def test_a_target_bone_that_a_constraint_hangs_on_a_chain(kind: str, shared: boo
 
 
 @pytest.mark.parametrize("kind", ["LIMIT_DISTANCE", "ARMATURE", "FLOOR", "PIVOT", "TRANSFORM"])
-def test_a_target_that_leans_on_its_own_chain_is_refused(addon: Addon, kind: str) -> None:
+def test_a_target_constrained_to_its_own_chain_is_refused(addon: Addon, kind: str) -> None:
     ob, _leader = two_arms()
     goal = rigs.empty("Goal", (2.5, 0.2, 1.4))
     constraint: Any = goal.constraints.new(kind)
@@ -174,7 +174,7 @@ def test_a_target_that_leans_on_its_own_chain_is_refused(addon: Addon, kind: str
 
 @pytest.mark.parametrize("flat", ["armature", "bone", "bone above it"])
 @pytest.mark.parametrize("shared", [False, True])
-def test_a_target_on_a_bone_that_is_scaled_to_nothing_on_an_axis(flat: str, shared: bool) -> None:
+def test_follows_a_target_on_a_bone_scaled_to_zero_on_one_axis(flat: str, shared: bool) -> None:
     leader_rig, leader = two_arms()
     rigs.add_bones(leader_rig, [(0, 0, 2), (0, 0, 2.3)], ["hand"], parent="lower.A")
     follower, tip = (leader_rig, "lower.B") if shared else (rigs.arm()[0], "lower")
@@ -199,7 +199,7 @@ def test_a_target_on_a_bone_that_is_scaled_to_nothing_on_an_axis(flat: str, shar
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
-def test_a_target_on_a_flat_bone_turns_a_bone_alike_live_and_baked(addon: Addon, mirrored: bool) -> None:
+def test_a_target_on_a_flat_bone_gives_the_same_rotation_live_and_baked(addon: Addon, mirrored: bool) -> None:
     leader_rig, leader = two_arms()
     rigs.add_bones(leader_rig, [(0, 0, 2), (0, 0.1, 2.3)], ["hand"], parent="lower.A")
     leader_rig.pose.bones["hand"].scale = (-0.7 if mirrored else 0.7, 1.2, 0.0)
@@ -233,7 +233,7 @@ def other_armature_with_joints() -> tuple[bpy.types.Object, bpy.types.Object]:
 
 
 @pytest.mark.parametrize("first", [1, 20])
-def test_a_target_below_a_bone_of_another_armature_whose_rotation_mode_is_keyed(first: int) -> None:
+def test_follows_a_target_below_a_bone_with_a_keyed_rotation_mode(first: int) -> None:
     follower, other = other_armature_with_joints()
     for frame, mode in ((1, "YXZ"), (11, "ZXY")):
         other.pose.bones["a"].rotation_mode = mode
@@ -253,7 +253,7 @@ def test_a_target_below_a_bone_of_another_armature_whose_rotation_mode_is_keyed(
         ("data", "use_local_location", False),
     ],
 )
-def test_a_target_below_a_bone_of_another_armature_that_is_edited(where: str, name: str, value: object) -> None:
+def test_follows_a_target_below_a_bone_that_is_edited(where: str, name: str, value: object) -> None:
     follower, other = other_armature_with_joints()
     other.pose.bones["a"].scale = (0.8, 0.9, 1.1)
     other.pose.bones["b"].location = (0.1, 0.2, 0.1)
@@ -266,8 +266,8 @@ def test_a_target_below_a_bone_of_another_armature_that_is_edited(where: str, na
         assert np.linalg.norm(rigs.tail(follower, "lower") - rigs.head(other, "c")) < 1e-5
 
 
-def test_bones_of_a_chain_without_a_target_go_with_the_chain_above(addon: Addon) -> None:
-    """While the FK pose stands still and the frames are looked up."""
+def test_a_chain_without_a_target_follows_the_chain_above_it(addon: Addon) -> None:
+    """The FK pose does not change here, so frames are solved by lookup."""
     ob, target = rigs.arm()
     rigs.add_bones(ob, [(0.0, 0.1, 2.1), (0.0, 0.2, 2.4), (0.1, 0.1, 2.7)], ["palm", "finger"], parent="lower")
     rigs.chain(ob, "finger", rigs.empty("Gone"), 2)
@@ -290,10 +290,10 @@ def test_bones_of_a_chain_without_a_target_go_with_the_chain_above(addon: Addon)
 @pytest.mark.parametrize(
     ("name", "values"), [("inherit_scale", ("FULL", "ALIGNED")), ("use_inherit_rotation", (True, False))]
 )
-def test_a_target_below_a_bone_on_a_chain_whose_inheritance_is_keyed(
+def test_follows_a_target_below_a_bone_with_keyed_inheritance(
     name: str, values: tuple[object, object], shared: bool, first: int
 ) -> None:
-    """The bone is neither of the chain nor the target, but between the two."""
+    """The keyed bone is neither in the chain nor the target, but between the two."""
     leader_rig, leader = two_arms()
     points = [(0.1, 0.0, 2.0), (0.3, 0.1, 2.3), (0.5, 0.2, 2.4)]
     rigs.add_bones(leader_rig, points, ["hand", "thumb"], parent="lower.A")
@@ -316,15 +316,15 @@ def test_a_target_below_a_bone_on_a_chain_whose_inheritance_is_keyed(
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("held", ["hand", "thumb"])
 @pytest.mark.parametrize("shared", [False, True])
-def test_a_target_below_a_chain_whose_root_is_scaled_flat(inherit: str, axis: int, held: str, shared: bool) -> None:
-    """What the chain carries goes with it, though no matrix of it has an inverse."""
+def test_follows_a_target_below_a_chain_with_a_flat_root(inherit: str, axis: int, held: str, shared: bool) -> None:
+    """What is attached to the chain follows it, although none of the chain's matrices has an inverse."""
     leader_rig, leader = two_arms()
     rigs.add_bones(leader_rig, [(0.0, 0.0, 0.0), (0.3, 0.2, 0.3)], ["plate"])
     rigs.add_bones(leader_rig, [(0.1, 0, 0.5), (0.1, -0.2, 0.9), (0.1, 0, 1.4)], ["up", "low"], parent="plate")
     rigs.add_bones(leader_rig, [(0.3, 0.1, 1.5), (0.5, 0.2, 1.7)], ["hand"], parent="low")
     rigs.add_bones(leader_rig, [(0.4, 0.3, 1.6), (0.5, 0.2, 1.9)], ["thumb"], parent="hand")
     leader_rig.pose.bones["plate"].scale[axis] = 0.0
-    # Turned, as the matrices of bones that lie along the missing axis are rounding, which Blender magnifies.
+    # Turned, because matrices of bones along the flat axis consist of rounding error, which Blender magnifies.
     leader_rig.pose.bones["up"].rotation_quaternion = (0.9, 0.2, -0.3, 0.2)
     leader_rig.pose.bones["hand"].rotation_quaternion = (0.8, 0.3, -0.4, 0.3)
     leader_rig.data.bones["hand"].inherit_scale = inherit
@@ -338,7 +338,7 @@ def test_a_target_below_a_chain_whose_root_is_scaled_flat(inherit: str, axis: in
         assert np.linalg.norm(rigs.tail(follower, tip) - rigs.head(leader_rig, held)) < 1e-5
 
 
-def test_a_circle_is_named_on_both_chains_and_neither_moves(addon: Addon) -> None:
+def test_a_dependency_loop_is_reported_on_both_chains_and_neither_moves(addon: Addon) -> None:
     ob, _leader = two_arms()
     before = rigs.channels(ob)
     rigs.chain(ob, "lower.B", at_bone("On A", ob, "lower.A", (1, 0, 1)), 2)
@@ -353,7 +353,7 @@ def test_a_circle_is_named_on_both_chains_and_neither_moves(addon: Addon) -> Non
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-def test_a_circle_of_armatures_is_named_and_neither_moves(addon: Addon, keyed: bool) -> None:
+def test_a_dependency_loop_of_armatures_is_reported_and_neither_moves(addon: Addon, keyed: bool) -> None:
     one, _ = rigs.arm()
     two, _ = rigs.arm()
     if keyed:
@@ -380,8 +380,8 @@ def test_a_circle_of_armatures_is_named_and_neither_moves(addon: Addon, keyed: b
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-def test_armatures_that_need_each_other_by_different_chains_are_solved(addon: Addon, keyed: bool) -> None:
-    """Two that hold each other: what one holds is moved by a chain that needs nothing of the other."""
+def test_armatures_that_depend_on_each_other_through_different_chains_are_solved(addon: Addon, keyed: bool) -> None:
+    """Each armature moves a target of the other, with a chain that itself needs nothing from the other."""
     one, first = two_arms()
     two, second = two_arms()
     two.location = (0.0, 1.2, 0.2)
@@ -410,7 +410,7 @@ def test_armatures_that_need_each_other_by_different_chains_are_solved(addon: Ad
 
 
 @pytest.mark.parametrize("way", ["armatures", "chains", "command"])
-def test_what_comes_back_to_an_armature_through_another_is_baked_from_there(addon: Addon, way: str) -> None:
+def test_a_bake_that_depends_on_another_armature_asks_to_bake_that_one_first(addon: Addon, way: str) -> None:
     one, first = two_arms()
     two, _ = rigs.arm()
     two.location = (0.0, 1.2, 0.2)
@@ -448,7 +448,7 @@ CARRIED = ("bone parent", "parent of the parent", "CHILD_OF", "COPY_LOCATION", "
 
 
 def carry(rng: random.Random, goal: bpy.types.Object, ob: bpy.types.Object, bone: str) -> str:
-    """Make an object, or its parent, follow a bone in some way; returns the way."""
+    """Make an object, or its parent, follow a bone in a random way; return the way."""
     way = rng.choice(CARRIED[:4])
     holder = goal
     if way == "parent of the parent":
@@ -463,7 +463,7 @@ def carry(rng: random.Random, goal: bpy.types.Object, ob: bpy.types.Object, bone
 
 
 def limbs(count: int, rng: random.Random) -> list[tuple[bpy.types.Object, str]]:
-    """Chains of two bones with a hand below each, in some armatures, in any order of names."""
+    """Two-bone chains with a hand below each, spread over one to three armatures, with names in random order."""
     found = []
     owners = [rigs.armature(rng.choice("ABCDE")) for _ in range(rng.choice([1, 2, 3]))]
     for i in range(count):
@@ -475,7 +475,7 @@ def limbs(count: int, rng: random.Random) -> list[tuple[bpy.types.Object, str]]:
 
 
 def follow_in_a_row(rng: random.Random, chains: list[tuple[bpy.types.Object, str]]) -> list[bpy.types.Object]:
-    """Give each chain a target that hangs on a chain before it, or on nothing; returns the targets."""
+    """Give each chain a target that is free or attached to an earlier chain; return the targets."""
     goals = []
     for i, (ob, tip) in enumerate(chains):
         settings: dict[str, object] = {"out_of_reach": "STRETCH"}
@@ -498,7 +498,7 @@ def follow_in_a_row(rng: random.Random, chains: list[tuple[bpy.types.Object, str
 
 
 def goal_of(ob: bpy.types.Object, tip: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """World position of a chain's target, as evaluated."""
+    """Evaluated world position of a chain's target."""
     chain = ob.pose.bones[tip].ik_addon
     return rigs.head(chain.target, chain.target_bone) if chain.target_bone else rigs.position(chain.target)
 
@@ -524,7 +524,7 @@ def test_any_graph_of_chains_is_solved_in_order(addon: Addon, seed: int) -> None
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_a_circle_in_any_graph_is_named_and_none_of_it_moves(addon: Addon, seed: int) -> None:
+def test_a_dependency_loop_in_any_graph_is_reported_and_none_of_its_chains_moves(addon: Addon, seed: int) -> None:
     rng = random.Random(seed)
     chains = limbs(rng.randrange(2, 6), rng)
     goals = follow_in_a_row(rng, chains)
@@ -554,7 +554,7 @@ def test_a_circle_in_any_graph_is_named_and_none_of_it_moves(addon: Addon, seed:
         assert np.array_equal(rigs.channels(ob), before[ob.name])
 
 
-def test_a_rig_keeps_its_fk_pose_when_another_one_begins_to_follow_it() -> None:
+def test_a_rig_keeps_its_fk_pose_when_another_starts_to_follow_it() -> None:
     one, target = rigs.arm()
     one.pose.bones["lower"].ik_addon.use_rotation = True
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 20: (-0.5, 0.9, 0.8)})
@@ -580,7 +580,7 @@ def test_a_rig_keeps_its_fk_pose_when_another_one_begins_to_follow_it() -> None:
 @pytest.mark.parametrize("kind", ["COPY_LOCATION", "COPY_TRANSFORMS", "CHILD_OF"])
 @pytest.mark.parametrize("connect", [False, True])
 @pytest.mark.parametrize("shared", [False, True])
-def test_a_target_below_a_bone_that_a_constraint_holds_on_a_chain(kind: str, connect: bool, shared: bool) -> None:
+def test_follows_a_target_below_a_constrained_bone_on_a_chain(kind: str, connect: bool, shared: bool) -> None:
     leader_rig, leader = two_arms()
     points = [(0.0, 0.0, 2.0), (0.0, 0.0, 2.3), (0.2, 0.0, 2.5)]
     rigs.add_bones(leader_rig, points, ["hand", "thumb"], parent="lower.A", connect=connect)
@@ -597,7 +597,7 @@ def test_a_target_below_a_bone_that_a_constraint_holds_on_a_chain(kind: str, con
         assert np.linalg.norm(rigs.tail(follower, tip) - rigs.head(leader_rig, "thumb")) < 1e-5
 
 
-def test_a_target_on_a_flat_bone_of_an_armature_that_hangs_on_a_chain(addon: Addon) -> None:
+def test_follows_a_target_on_a_flat_bone_of_an_armature_attached_to_a_chain(addon: Addon) -> None:
     leader_rig, leader = two_arms()
     carried = rigs.armature()
     rigs.add_bones(carried, [(0.4, 0.1, 0.2), (0.5, 0.2, 0.6)], ["plate"])

@@ -1,6 +1,6 @@
-"""Render frames of a file in an order of one's own, as a machine of a render farm does, and write down the poses.
+"""Render frames of a file in any order, as a machine of a render farm does, and save their poses.
 
-Started by `test_rendering.py` in a process of its own. Arguments: the zip, the file, a folder, the frames.
+`test_rendering.py` starts this script in a separate process. Arguments: the zip, the file, a folder, the frames.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tools import blender
 
 
 def main(package: str, file: str, folder: str, *frames: str) -> None:
-    """Render each frame as a still."""
+    """Render each frame as a still and save its pose beside it."""
     blender.prepare(Path(folder) / "blender")
     import bpy
 

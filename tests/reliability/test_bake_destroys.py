@@ -1,4 +1,4 @@
-"""A bake never destroys: whatever stops it, the animation is as before; and what it does not bake stays as it was."""
+"""A bake never destroys: when it fails, the animation is as before; what it does not bake stays unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SLOTS = bpy.app.version >= (4, 4, 0)
 FRAMES = list(range(5, 15))
 FAULTS = 40
-"""At how many places of a bake an error is thrown in."""
+"""Number of places in a bake where an error is raised."""
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def bake(addon: Addon) -> Any:
 
 
 def values(thing: Any, without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Every plain property of one of Blender's things; numbers to the bit."""
+    """Return every plain property of a Blender data-block or part of one, numbers unrounded."""
     found = {}
     for name, prop in thing.bl_rna.properties.items():
         if name in without or prop.type in {"POINTER", "COLLECTION"}:
@@ -73,7 +73,7 @@ def animation_content(ob: bpy.types.Object) -> Any:
 
 
 def everything() -> Any:
-    """All animation of the file, the poses and the switches of the chains."""
+    """Return all animation of the file, the poses, and which chains are enabled."""
     scene = bpy.context.scene
     armatures = [ob for ob in bpy.data.objects if ob.type == "ARMATURE"]
     return {
@@ -88,7 +88,7 @@ def everything() -> Any:
 
 
 def busy_arm() -> bpy.types.Object:
-    """An arm with keys of every kind on the bones that are baked, and all else around them that a bake might harm."""
+    """An arm with keys of every kind on the bones to bake, surrounded by everything that a bake might harm."""
     ob, target = rigs.arm()
     rigs.add_bones(ob, [(2, 0, 0), (2, 0, 1), (2, 0, 2)], ["other", "locked"])
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 10: (-0.4, 0.7, 1.2), 20: (0.2, -0.9, 0.8)})
@@ -122,13 +122,13 @@ def curves_of(ob: bpy.types.Object) -> Any:
 
 
 def must_be_stepped(ob: bpy.types.Object) -> None:
-    """Have Blender evaluate the target on each frame."""
+    """Make a bake evaluate each frame, by a constraint on the target."""
     ob.pose.bones["lower"].ik_addon.target.constraints.new("COPY_LOCATION")
     bpy.context.view_layer.update()
 
 
 def is_called_by_blender(frame: FrameType | None) -> bool:
-    """Whether a function was called by a handler or a property, whose errors Blender prints and forgets."""
+    """Whether a handler or a property called the function; Blender prints their errors and goes on."""
     while frame is not None:
         if frame.f_code.co_name in {"_changed", "_frame_change_pre", "_frame_change_post", "_depsgraph_update_post"}:
             return True
@@ -137,17 +137,17 @@ def is_called_by_blender(frame: FrameType | None) -> bool:
 
 
 class _Injected(Exception):  # noqa: N818 - thrown in, not reported
-    """An error that a test throws into a bake."""
+    """An error that a test raises inside a bake."""
 
 
 @contextmanager
 def fault(folder: Path, at: int) -> Iterator[list[int]]:
-    """Count how often functions of the extension are entered, generators at each step, and raise at one of them."""
+    """Count entries into functions of the extension (generators at each step), and raise at entry number `at`."""
     entered = [0]
 
     def trace(frame: FrameType, event: str, _argument: object) -> None:
         own = event == "call" and frame.f_code.co_filename.startswith(str(folder))
-        # An expression's generator is entered once more when it is thrown away, where errors are lost.
+        # A generator expression is entered once more when it is discarded, where errors are lost.
         if own and frame.f_code.co_name != "<genexpr>" and not is_called_by_blender(frame):
             entered[0] += 1
             if entered[0] == at:
@@ -175,7 +175,7 @@ def test_an_error_anywhere_leaves_everything_as_it_was(bake: Any, way: str, live
         return ob
 
     folder = Path(bake.__file__).parents[1]
-    for _ in range(2):  # the first time some functions are entered that later ones remember the result of
+    for _ in range(2):  # the first run fills caches, and so enters more functions than the second
         ob = fresh()
         with fault(folder, at=-1) as entered:
             bake.bake(bpy.context, ob, ["lower"], FRAMES, new_action=new_action)
@@ -194,7 +194,7 @@ def test_an_error_anywhere_leaves_everything_as_it_was(bake: Any, way: str, live
 
 
 @pytest.mark.parametrize("undone", ["undo", "undo and redo and undo"])
-def test_undo_after_a_bake_brings_every_key_back(undone: str) -> None:
+def test_undo_after_a_bake_restores_every_key(undone: str) -> None:
     ob = busy_arm()
     bpy.context.view_layer.objects.active = ob
     bpy.ops.ed.undo_push(message="before")
@@ -214,7 +214,7 @@ def baked_curves(content: Any) -> set[Any]:
 
 
 @pytest.mark.parametrize("way", ["told", "stepped"])
-def test_all_that_is_not_baked_stays(bake: Any, way: str) -> None:
+def test_everything_that_is_not_baked_stays(bake: Any, way: str) -> None:
     ob = busy_arm()
     if way == "stepped":
         must_be_stepped(ob)
@@ -263,7 +263,7 @@ def test_strips_below_the_action_stay(bake: Any) -> None:
 
 
 @pytest.mark.parametrize("fault", ["tweak mode", "locked curve", "locked group", "modifier"])
-def test_what_must_not_be_changed_is_refused(bake: Any, addon: Addon, fault: str) -> None:
+def test_a_bake_that_would_change_protected_keys_is_refused(bake: Any, addon: Addon, fault: str) -> None:
     ob = busy_arm()
     data: Any = ob.animation_data
     curve = next(curve for curve in curves_of(ob) if '"upper"' in curve.data_path)
@@ -319,10 +319,10 @@ def test_a_full_disk_leaves_the_files_as_they_were(
     assert bpy.data.objects["Rig"].pose.bones["lower"].ik_addon.enabled
 
 
-def test_a_chain_that_stays_live_keeps_its_base_when_another_is_baked_twice(
+def test_a_chain_that_stays_live_keeps_its_fk_pose_when_another_is_baked_twice(
     bake: Any, addon: Addon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(addon.module("bake.baking"), "ALIKE", -1.0)  # so F-curves are never trusted
+    monkeypatch.setattr(addon.module("bake.baking"), "ALIKE", -1.0)  # so that F-curves are never trusted
     ob, target = rigs.arm()
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 20: (-0.4, 0.7, 1.2)})
     rigs.add_bones(ob, [(2, 0, 0), (2, -0.2, 1), (2, 0, 2)], ["thigh", "shin"])

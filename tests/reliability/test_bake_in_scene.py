@@ -1,4 +1,4 @@
-"""A bake plays in its scene as live solving did, whatever of the scene the targets read, and leaves the scene alone."""
+"""Baked keys play like live solving, whatever the targets read from the scene, and the scene stays unchanged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def bake(addon: Addon) -> Any:
 
 
 def crowded_arm() -> tuple[bpy.types.Object, bpy.types.Object]:
-    """A live arm and its target, in a scene with something else that a bake need not evaluate."""
+    """A live arm and its target, in a scene with an animated object that a bake need not evaluate."""
     ob, target = rigs.arm()
     rigs.key(ob.pose.bones["upper"], "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.9, 0.1, 0.3, 0.0)})
     rigs.key(rigs.empty("Extra"), "location", {1: (0, 0, 0), 20: (1, 0, 0)})
@@ -35,7 +35,7 @@ def crowded_arm() -> tuple[bpy.types.Object, bpy.types.Object]:
 
 
 def drive(owner: Any, path: str, index: int, expression: str, read: Any = None, read_path: str = "") -> Any:
-    """Drive a number; `f` in the expression is what another data-block holds."""
+    """Drive a number; `f` in the expression is a value read from another data-block."""
     driver = owner.driver_add(path, index).driver
     driver.type, driver.expression = "SCRIPTED", expression
     if read is not None:
@@ -79,14 +79,14 @@ def by_python(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
 
 
 def by_driven_bone(ob: bpy.types.Object, target: bpy.types.Object) -> None:
-    """A bone carries the target, and is driven by an object that the scene drives."""
+    """The target's parent is a bone, driven by an object that the scene drives."""
     rigs.add_bones(ob, [(2, 0, 0), (2, 0, 1)], ["control"])
     dial = rigs.empty("Dial")
     drive(dial, "location", 2, "0.07 * f", bpy.context.scene, "frame_current")
     drive(ob.pose.bones["control"], "location", 1, "f", dial, "location[2]")
     target.parent, target.parent_type, target.parent_bone = ob, "BONE", "control"
     target.matrix_parent_inverse = ob.data.bones["control"].matrix_local.inverted()
-    target.location.z = 0.0  # a child of a bone is at its tail
+    target.location.z = 0.0  # a child of a bone starts at the bone's tail
 
 
 def by_driven_constraint(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
@@ -103,7 +103,7 @@ def remapped(ob: bpy.types.Object, target: bpy.types.Object) -> None:
 
 
 def by_background(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
-    """The scene in the background, and what is in it."""
+    """The target reads the background scene and an object in it."""
     set_scene = bpy.data.scenes.new("Set")
     dial = bpy.data.objects.new("Dial", None)
     set_scene.collection.objects.link(dial)
@@ -115,7 +115,7 @@ def by_background(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
 
 
 def by_handler(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
-    """Another add-on places the target, by the scene that it knows."""
+    """Another add-on places the target, according to the scene in the context."""
 
     def place(_scene: bpy.types.Scene) -> None:
         target.location.x = 0.6 - 0.06 * bpy.context.scene.frame_current
@@ -139,7 +139,7 @@ READ: dict[str, Callable[[bpy.types.Object, bpy.types.Object], None]] = {
 
 @pytest.fixture
 def _namespace() -> Iterator[None]:
-    """What a driver calls, and no handlers of a test before."""
+    """Provide the function that a driver calls, and restore the handlers afterwards."""
     handlers = bpy.app.handlers.frame_change_pre[:]
     bpy.app.driver_namespace["frame_of_the_window"] = lambda: bpy.context.scene.frame_current
     yield
@@ -148,7 +148,7 @@ def _namespace() -> Iterator[None]:
 
 
 def played(ob: bpy.types.Object) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The joints (F, 3, 3) of the arm, and how far (F,) its tip is from the target, on all frames in chain lengths."""
+    """Joints of the arm (F, 3, 3) and distances of its tip from the target (F,) on all frames, in chain lengths."""
     scene, target = bpy.context.scene, ob.pose.bones["lower"].ik_addon.target
     length, joints, goals = rigs.length(ob, "lower", 2), [], []
     for frame in FRAMES:
@@ -160,7 +160,7 @@ def played(ob: bpy.types.Object) -> tuple[NDArray[np.float64], NDArray[np.float6
 
 
 def bakes_as_live(bake: Any, ob: bpy.types.Object) -> None:
-    """Bake, and see that keys play as live did and that the report is true."""
+    """Bake, and check that the keys play like live solving and that the report is true."""
     live, _missing = played(ob)
     assert np.ptp(live[:, 2], axis=0).max() > 0.1
     report = bake.bake(bpy.context, ob, ["lower"], FRAMES)
@@ -174,7 +174,7 @@ def bakes_as_live(bake: Any, ob: bpy.types.Object) -> None:
 
 @pytest.mark.usefixtures("_namespace")
 @pytest.mark.parametrize("read", READ)
-def test_keys_play_as_live_did(bake: Any, read: str) -> None:
+def test_baked_keys_play_like_live_solving(bake: Any, read: str) -> None:
     ob, target = crowded_arm()
     READ[read](ob, target)
     bpy.context.view_layer.update()
@@ -182,7 +182,7 @@ def test_keys_play_as_live_did(bake: Any, read: str) -> None:
 
 
 def on_cloth(target: bpy.types.Object) -> None:
-    """Make the target a child of a vertex of a sheet of cloth, which the wind of the scene moves."""
+    """Parent the target to a vertex of a cloth that wind moves."""
     mesh = bpy.data.meshes.new("Sheet")
     mesh.from_pydata([(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)], [], [(0, 1, 2, 3)])
     sheet = bpy.data.objects.new("Sheet", mesh)
@@ -197,7 +197,7 @@ def on_cloth(target: bpy.types.Object) -> None:
     target.location = (-0.6, -0.4, 1.0)
 
 
-def test_a_target_on_cloth_that_was_not_played_before(bake: Any) -> None:
+def test_a_target_on_cloth_is_baked_without_playing_the_cloth_first(bake: Any) -> None:
     def fresh() -> bpy.types.Object:
         bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
         ob, target = crowded_arm()
@@ -213,7 +213,7 @@ def test_a_target_on_cloth_that_was_not_played_before(bake: Any) -> None:
 
 
 @pytest.mark.parametrize("read", ["keys", "frame in an expression"])
-def test_cloth_that_has_nothing_to_do_with_it_is_not_disturbed(bake: Any, read: str) -> None:
+def test_unrelated_cloth_is_not_disturbed(bake: Any, read: str) -> None:
     def fresh() -> bpy.types.Object:
         bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
         ob, target = crowded_arm()
@@ -239,7 +239,7 @@ def test_cloth_that_has_nothing_to_do_with_it_is_not_disturbed(bake: Any, read: 
     assert fallen() == expected
 
 
-def test_a_view_layer_without_the_rig_comes_first(bake: Any) -> None:
+def test_bakes_where_the_first_view_layer_lacks_the_rig(bake: Any) -> None:
     ob, target = crowded_arm()
     by_frame(ob, target)
     scene = bpy.context.scene
@@ -257,17 +257,15 @@ def test_a_view_layer_without_the_rig_comes_first(bake: Any) -> None:
     assert played(ob)[1].max() < CLOSE
 
 
-def test_the_range_of_the_action_is_in_frames_of_the_scene(bake: Any) -> None:
+def test_the_range_of_the_action_is_in_scene_frames(bake: Any) -> None:
     ob, _target = crowded_arm()
     render = bpy.context.scene.render
     render.frame_map_old, render.frame_map_new = 100, 200
     assert bake.frame_range(bpy.context.scene, ob, "ACTION") == (2, 40)
 
 
-def test_a_copy_of_the_scene_that_misleads_is_found_out(
-    bake: Any, addon: Addon, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The comparison alone tells, too."""
+def test_a_misleading_copy_of_the_scene_is_detected(bake: Any, addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With that check switched off, the comparison with evaluated frames alone detects it."""
     monkeypatch.setattr(addon.module("bake.bake_scene"), "is_self_contained", lambda _depsgraph: True)
     ob, target = crowded_arm()
     by_frame(ob, target)
@@ -276,7 +274,7 @@ def test_a_copy_of_the_scene_that_misleads_is_found_out(
 
 @pytest.mark.usefixtures("_namespace")
 @pytest.mark.parametrize(("read", "copied"), [("frame in an expression", True), ("frame of the scene", False)])
-def test_the_rest_of_the_scene_is_evaluated_where_it_may_be_needed_alone(bake: Any, read: str, copied: bool) -> None:
+def test_the_rest_of_the_scene_is_evaluated_only_where_it_may_be_needed(bake: Any, read: str, copied: bool) -> None:
     ob, target = crowded_arm()
     READ[read](ob, target)
     ob.ik_addon.live = False
@@ -297,7 +295,7 @@ def test_the_rest_of_the_scene_is_evaluated_where_it_may_be_needed_alone(bake: A
         del bpy.app.driver_namespace["seen"]
 
 
-def test_what_is_set_but_not_keyed_elsewhere_stays(bake: Any) -> None:
+def test_unkeyed_values_elsewhere_stay(bake: Any) -> None:
     ob, target = crowded_arm()
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 20: (-0.5, 0.9, 0.8)})
     ob.ik_addon.live = False

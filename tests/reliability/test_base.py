@@ -1,4 +1,4 @@
-"""The FK base outlives what is done to the bones and to their animation while a solution stands in their channels."""
+"""The FK pose survives edits of bones and of their animation while the channels hold a solution."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests import rigs
 if TYPE_CHECKING:
     from tests.conftest import Addon
 
-# What the extension adds to Blender is unknown to the types of bpy.
+# The type stubs of bpy do not know what the extension adds to Blender.
 OPERATORS: Any = bpy.ops
 POSE = (0.9, 0.3, 0.2, 0.1)
 
 
 def limb(*names: str) -> bpy.types.Object:
-    """An armature of connected bones, none of them posed, and a target that the last two reach for."""
+    """An armature of connected, unposed bones; the last two are a chain with a target."""
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(len(names)), list(names))
     rigs.chain(ob, names[-1], rigs.empty("Target", (0.5, 0.4, 1.5)), 2)
@@ -64,7 +64,7 @@ def test_a_bone_above_one_that_was_deleted_keeps_its_pose() -> None:
 
 
 @pytest.mark.parametrize("posed", [True, False])
-def test_what_is_left_of_a_chain_whose_tip_was_deleted_goes_back_to_its_fk_pose(posed: bool) -> None:
+def test_the_rest_of_a_chain_whose_tip_was_deleted_returns_to_its_fk_pose(posed: bool) -> None:
     ob = limb("upper", "lower")
     if posed:
         ob.pose.bones["upper"].rotation_quaternion = POSE
@@ -76,7 +76,7 @@ def test_what_is_left_of_a_chain_whose_tip_was_deleted_goes_back_to_its_fk_pose(
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_limb_that_is_hung_on_another_bone_leaves_both_in_their_pose(at_once: bool) -> None:
+def test_reparenting_a_limb_keeps_the_fk_pose_of_all_bones(at_once: bool) -> None:
     ob = limb("upper", "lower")
     rigs.add_bones(ob, [(2, 0, 0), (2, 0, 1)], ["other"])
     ob.pose.bones["other"].rotation_quaternion = POSE
@@ -102,7 +102,7 @@ def test_a_limb_that_is_hung_on_another_bone_leaves_both_in_their_pose(at_once: 
 @pytest.mark.parametrize("through", ["live", "operator"])
 @pytest.mark.parametrize("mode", ["XYZ", "AXIS_ANGLE"])
 @pytest.mark.parametrize("posed", [True, False])
-def test_a_rotation_mode_that_is_changed_over_a_solution_keeps_the_base(posed: bool, mode: str, through: str) -> None:
+def test_changing_the_rotation_mode_of_a_solved_bone_keeps_the_fk_pose(posed: bool, mode: str, through: str) -> None:
     ob = limb("upper", "lower")
     bone = ob.pose.bones["lower"]
     if posed:
@@ -127,7 +127,7 @@ def test_a_rotation_mode_that_is_changed_over_a_solution_keeps_the_base(posed: b
 
 
 @pytest.mark.parametrize("through", ["live", "operator", "driver"])
-def test_an_order_of_euler_angles_that_is_changed_over_a_solution_keeps_the_angles_of_the_base(through: str) -> None:
+def test_changing_the_euler_order_of_a_solved_bone_keeps_the_fk_angles(through: str) -> None:
     ob = limb("upper", "lower")
     bone, angles = ob.pose.bones["lower"], (0.4, -0.3, 0.7)
     bone.rotation_mode, bone.rotation_euler = "XYZ", angles
@@ -156,7 +156,7 @@ def test_an_order_of_euler_angles_that_is_changed_over_a_solution_keeps_the_angl
     assert bone.rotation_euler[:] == pytest.approx(angles), "Blender keeps the angles, whatever they make"
 
 
-def test_a_rotation_that_is_set_together_with_its_mode_is_the_new_base() -> None:
+def test_a_rotation_set_together_with_its_mode_becomes_the_fk_pose() -> None:
     ob = limb("upper", "lower")
     switch_on(ob)
     bone = ob.pose.bones["lower"]
@@ -226,7 +226,7 @@ def clear_animation(_addon: Addon, ob: bpy.types.Object) -> None:
 
 
 def rename_in_a_copy(_addon: Addon, ob: bpy.types.Object) -> None:
-    """Blender renames the F-curves of the action that both have, which then animates no bone of the first."""
+    """Blender renames the F-curves of the shared action, which then animates no bone of the first armature."""
     copy = ob.copy()
     copy.data = ob.data.copy()
     bpy.context.scene.collection.objects.link(copy)
@@ -248,7 +248,7 @@ def rename_in_a_copy(_addon: Addon, ob: bpy.types.Object) -> None:
     ],
 )
 @pytest.mark.parametrize("steps_on", [True, False])
-def test_what_is_no_longer_animated_stays_as_it_was_last(
+def test_a_bone_whose_animation_is_removed_keeps_its_last_fk_pose(
     addon: Addon, change: Callable[[Addon, bpy.types.Object], None], steps_on: bool
 ) -> None:
     found = []
@@ -268,7 +268,7 @@ def test_what_is_no_longer_animated_stays_as_it_was_last(
     assert found[0][0] != (1, 0, 0, 0)
 
 
-def test_what_is_no_longer_animated_since_undo_stays_as_it_was_last(addon: Addon) -> None:
+def test_a_bone_whose_animation_is_removed_after_undo_keeps_its_last_fk_pose(addon: Addon) -> None:
     ob = keyed()
     ob.ik_addon.live = False
     fk = rotation(ob, "upper")
@@ -286,7 +286,7 @@ def test_what_is_no_longer_animated_since_undo_stays_as_it_was_last(addon: Addon
     assert rotation(ob, "upper") == pytest.approx(fk, abs=1e-6)
 
 
-def test_what_is_no_longer_animated_comes_back_from_a_file(tmp_path: Path) -> None:
+def test_the_fk_pose_of_a_bone_whose_animation_was_removed_is_saved(tmp_path: Path) -> None:
     ob = keyed()
     ob.ik_addon.live = False
     fk = rotation(ob, "upper")
@@ -301,7 +301,7 @@ def test_what_is_no_longer_animated_comes_back_from_a_file(tmp_path: Path) -> No
     assert rotation(ob, "upper") == fk
 
 
-def test_a_bake_that_is_refused_leaves_what_is_not_keyed_on_another_armature() -> None:
+def test_a_refused_bake_keeps_unkeyed_values_of_another_armature() -> None:
     ob = keyed()
     other = limb("upper", "lower")
     other.pose.bones["lower"].ik_addon.target = None
@@ -317,7 +317,7 @@ def test_a_bake_that_is_refused_leaves_what_is_not_keyed_on_another_armature() -
 
 
 @pytest.mark.parametrize("end", ["disable", "delete target"])
-def test_a_chain_that_ends_since_undo_gives_back_the_fk_pose_of_its_frame(end: str) -> None:
+def test_a_chain_that_ends_after_undo_restores_the_fk_pose_of_its_frame(end: str) -> None:
     ob = keyed()
     ob.ik_addon.live = False
     fk = rotation(ob, "upper")
@@ -337,11 +337,11 @@ def test_a_chain_that_ends_since_undo_gives_back_the_fk_pose_of_its_frame(end: s
     assert rotation(ob, "lower") == (1, 0, 0, 0)
 
 
-# ---- bones that are no proper ones
+# ---- degenerate bones
 
 
 def a_line(ob: bpy.types.Object) -> None:
-    """The chain's own root turns nothing any more, and its child is turned apart from it."""
+    """Flatten the root bone of the chain to a line; its child does not use its axes."""
     ob.data.bones["upper"].use_local_location = False
     ob.data.bones["lower"].use_local_location = False
     ob.pose.bones["upper"].scale = (0.0, 0.0, 0.4)
@@ -352,15 +352,13 @@ def a_point(ob: bpy.types.Object) -> None:
 
 
 def nowhere(ob: bpy.types.Object) -> None:
-    """As a constraint may leave it."""
+    """Set the root to values that are not numbers, as a constraint may do."""
     ob.pose.bones["root"].location = (math.nan,) * 3
     ob.pose.bones["root"].scale = (math.nan,) * 3
 
 
 @pytest.mark.parametrize("spoil", [a_line, a_point, nowhere])
-def test_a_bone_that_is_no_proper_one_is_survived_without_a_warning(
-    addon: Addon, spoil: Callable[[bpy.types.Object], None]
-) -> None:
+def test_a_degenerate_bone_raises_no_error_or_warning(addon: Addon, spoil: Callable[[bpy.types.Object], None]) -> None:
     ob = limb("root", "upper", "lower")
     for name in ("upper", "lower"):
         ob.pose.bones[name].rotation_quaternion = POSE
@@ -379,9 +377,7 @@ def test_a_bone_that_is_no_proper_one_is_survived_without_a_warning(
 
 @pytest.mark.parametrize("by", ["action", "strip", "meta strip"])
 @pytest.mark.parametrize("frame", [4, 9])
-def test_a_chain_that_is_switched_off_on_another_frame_than_it_was_solved_on_shows_that_frame(
-    by: str, frame: int
-) -> None:
+def test_a_chain_turned_off_on_another_frame_than_it_was_solved_on_shows_that_frame(by: str, frame: int) -> None:
     ob, _target = rigs.arm()
     upper, lower = ob.pose.bones["upper"], ob.pose.bones["lower"]
     lower.rotation_quaternion = (0.9, 0.0, 0.3, 0.1)
@@ -405,7 +401,7 @@ def test_a_chain_that_is_switched_off_on_another_frame_than_it_was_solved_on_sho
 
 
 @pytest.mark.parametrize("end", ["live", "enabled"])
-def test_a_bone_that_is_moved_after_it_was_solved_stays_there_when_the_chain_is_switched_off(end: str) -> None:
+def test_a_bone_moved_after_solving_stays_there_when_the_chain_is_turned_off(end: str) -> None:
     ob, _target = rigs.arm()
     assert OPERATORS.ik_addon.solve() == {"FINISHED"}
     upper, lower = ob.pose.bones["upper"], ob.pose.bones["lower"]
@@ -420,7 +416,7 @@ def test_a_bone_that_is_moved_after_it_was_solved_stays_there_when_the_chain_is_
     assert rotation(ob, "lower") == (1.0, 0.0, 0.0, 0.0)
 
 
-def test_what_a_bake_does_not_key_stays_as_it_was_moved_after_the_bone_was_solved(addon: Addon) -> None:
+def test_a_location_set_after_solving_survives_a_bake_that_does_not_key_it(addon: Addon) -> None:
     ob, _target = rigs.arm()
     assert OPERATORS.ik_addon.solve() == {"FINISHED"}
     lower = ob.pose.bones["lower"]
@@ -431,7 +427,7 @@ def test_what_a_bake_does_not_key_stays_as_it_was_moved_after_the_bone_was_solve
     assert lower.location[:] == pytest.approx((-0.1, 0.3, 0.2))
 
 
-def test_a_chain_that_could_not_be_solved_has_nothing_to_go_back_to(addon: Addon) -> None:
+def test_a_chain_that_could_not_be_solved_stores_no_fk_pose(addon: Addon) -> None:
     ob, _target = rigs.arm()
     ob.pose.bones["upper"].scale = (0.0, 0.0, 0.0)
     bpy.context.view_layer.update()

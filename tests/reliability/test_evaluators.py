@@ -1,4 +1,4 @@
-"""Whoever evaluates a scene gets the solved pose: exporters, scenes in the background, second scenes, the sequencer."""
+"""Everything that evaluates a scene gets the solved pose: exporters, background and second scenes, the sequencer."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from tests.live.test_handlers import animated_arm
 
 FRAMES = list(range(1, 13))
 CLOSE = 1e-5
-"""In the unit of the scene; the characters are two to four units high."""
+"""In scene units; the characters are two to four units high."""
 
 REACHED = 1e-4
-"""A limb that is nearly straight is held no closer than this in single precision."""
+"""In single precision a nearly straight limb gets no closer to its target than this."""
 
 Points = dict[int, NDArray[np.float64]]
 """World positions (n, 3) by frame."""
 
 
 def character() -> tuple[bpy.types.Object, bpy.types.Object]:
-    """A live armature with keyed hips and chest, an arm and a leg that are chains, one keyed, and a mesh on them."""
+    """A live armature with keyed hips and chest, chains on an arm and a leg (the leg keyed), and a skinned mesh."""
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, 2), (0, 0, 2.5), (0, 0.1, 3.2)], ["hips", "chest"])
     rigs.add_bones(ob, [(0.2, 0, 2), (0.2, -0.1, 1), (0.2, 0, 0)], ["thigh", "shin"], "hips", connect=False)
@@ -58,7 +58,7 @@ def character() -> tuple[bpy.types.Object, bpy.types.Object]:
 
 
 def vertices(skin: bpy.types.Object) -> NDArray[np.float64]:
-    """World positions (n, 3) of a mesh, as evaluated."""
+    """Evaluated world positions (n, 3) of a mesh's vertices."""
     done = rigs.evaluated(skin)
     return np.array([done.matrix_world @ vertex.co for vertex in done.data.vertices])
 
@@ -90,7 +90,7 @@ EXPORTERS: dict[str, tuple[Callable[[Path, Any], None], Callable[[str], object]]
 @pytest.mark.parametrize("evaluation", ["VIEWPORT", "RENDER"])
 @pytest.mark.parametrize("kind", EXPORTERS)
 @pytest.mark.parametrize("start", [1, 7])
-def test_exported_meshes_are_in_the_solved_pose(kind: str, evaluation: str, start: int, tmp_path: Path) -> None:
+def test_exported_meshes_have_the_solved_pose(kind: str, evaluation: str, start: int, tmp_path: Path) -> None:
     ob, skin = character()
     expected = on_all_frames(skin)
     for frame in FRAMES:
@@ -112,7 +112,7 @@ def test_exported_meshes_are_in_the_solved_pose(kind: str, evaluation: str, star
 
 
 def tips(ob: bpy.types.Object, frames: list[int]) -> Points:
-    """The joints of the arm as live shows them in its own scene."""
+    """World positions of elbow and tip in the current scene, by frame."""
     found = {}
     for frame in frames:
         bpy.context.scene.frame_set(frame)
@@ -121,13 +121,13 @@ def tips(ob: bpy.types.Object, frames: list[int]) -> Points:
 
 
 def seen_in(ob: bpy.types.Object, scene: bpy.types.Scene) -> NDArray[np.float64]:
-    """The joints of the arm as evaluated in a scene."""
+    """World positions of elbow and tip as evaluated in a scene."""
     done = ob.evaluated_get(scene.view_layers[0].depsgraph)
     bone = done.pose.bones["lower"]
     return np.array([done.matrix_world @ bone.head, done.matrix_world @ bone.tail])
 
 
-def test_a_rig_in_a_scene_in_the_background_has_the_solved_pose() -> None:
+def test_a_rig_in_a_background_scene_has_the_solved_pose() -> None:
     ob, _target = animated_arm()
     frames = [1, 10, 33, 20]
     expected = tips(ob, frames)
@@ -139,7 +139,7 @@ def test_a_rig_in_a_scene_in_the_background_has_the_solved_pose() -> None:
         assert np.abs(seen_in(ob, main) - expected[frame]).max() < CLOSE, f"frame {frame}"
 
 
-def test_two_scenes_show_an_armature_on_frames_of_their_own() -> None:
+def test_two_scenes_show_an_armature_each_on_its_own_frame() -> None:
     ob, target = animated_arm()
     expected = tips(ob, [5, 20, 33])
     first = bpy.context.scene
@@ -153,7 +153,7 @@ def test_two_scenes_show_an_armature_on_frames_of_their_own() -> None:
         assert np.abs(seen_in(ob, first) - expected[5]).max() < CLOSE
         second.frame_set(frame)
         assert np.abs(seen_in(ob, second) - expected[frame]).max() < CLOSE
-        # A window that shows the first scene is drawn again.
+        # As when a window that shows the first scene is redrawn.
         first.view_layers[0].update()
         assert np.abs(seen_in(ob, first) - expected[5]).max() < CLOSE
         other.location.x += 1.0
@@ -162,17 +162,17 @@ def test_two_scenes_show_an_armature_on_frames_of_their_own() -> None:
 
 
 class _Camera(bpy.types.RenderEngine):
-    """Renders nothing; notes where the arm is."""
+    """Renders nothing; records the joints of the arm."""
 
     bl_idname = "IK_TEST_CAMERA"
     bl_label = "Joint Notes"
     bl_use_preview = False
 
     seen: list[tuple[str, int, NDArray[np.float64]]]
-    """Scene, its frame, joints."""
+    """Scene name, frame in that scene, joints."""
 
     def render(self, depsgraph: bpy.types.Depsgraph) -> None:
-        """Note the joints."""
+        """Record the joints."""
         scene = depsgraph.scene
         done = bpy.data.objects["Rig"].evaluated_get(depsgraph)
         bone = done.pose.bones["lower"]
@@ -182,7 +182,7 @@ class _Camera(bpy.types.RenderEngine):
 
 @pytest.fixture
 def camera() -> Iterator[type[_Camera]]:
-    """The engine above, for all scenes."""
+    """The engine above, registered."""
     bpy.utils.register_class(_Camera)
     _Camera.seen = []
     yield _Camera
@@ -193,7 +193,7 @@ def camera() -> Iterator[type[_Camera]]:
 
 
 def set_up(scene: bpy.types.Scene) -> None:
-    """Let a scene render through the engine above, small."""
+    """Make a scene render through the engine above, at a small size."""
     lens = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
     scene.collection.objects.link(lens)
     scene.camera = lens
@@ -203,7 +203,7 @@ def set_up(scene: bpy.types.Scene) -> None:
 
 
 @pytest.mark.parametrize("shown", ["alone", "in the background"])
-def test_a_scene_strip_of_the_sequencer_shows_the_solved_pose(
+def test_a_scene_strip_in_the_sequencer_shows_the_solved_pose(
     camera: type[_Camera], shown: str, tmp_path: Path
 ) -> None:
     ob, _target = animated_arm()

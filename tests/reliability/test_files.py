@@ -1,4 +1,4 @@
-"""Chains come whole through everything that Blender does with files, objects and scenes."""
+"""Chains survive everything that Blender does with files, objects and scenes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 FRAMES = (1, 9, 20)
 SOLVED = 1e-5
 
-# What the extension adds to Blender is unknown to the types of bpy.
+# The type stubs of bpy do not know what the extension adds to Blender.
 OPERATORS: Any = bpy.ops
 
 
 def keyed_arm(name: str = "Rig", x: float = 0.0) -> bpy.types.Object:
-    """A live arm: its upper bone keyed, its lower one posed by hand, its target keyed."""
+    """A live arm with a keyed target: the upper bone is keyed, the lower bone posed by hand."""
     ob = rigs.armature(name)
     rigs.add_bones(ob, [(x, 0, 0), (x, -0.2, 1), (x, 0, 2)], ["upper", "lower"])
     target = rigs.empty(f"{name} Target")
@@ -49,13 +49,13 @@ def poses(ob: bpy.types.Object) -> list[bytes]:
 
 
 def fk_channels(ob: bpy.types.Object, frame: int) -> bytes:
-    """The channels of an armature whose chains are off, as they would be on a frame."""
+    """The channels on a frame of an armature whose chains are off."""
     bpy.context.scene.frame_set(frame)
     return rigs.channels(ob).tobytes()
 
 
 def fk_of(build: Callable[[], bpy.types.Object], frame: int = 9) -> bytes:
-    """The FK channels on a frame of what `build` builds, which is taken away again."""
+    """The FK channels on a frame of the rig that `build` makes; an empty file is open afterwards."""
     ob = build()
     ob.ik_addon.live = False
     fk = fk_channels(ob, frame)
@@ -75,7 +75,7 @@ def only_armature() -> bpy.types.Object:
 
 @contextmanager
 def disabled() -> Iterator[None]:
-    """The extension disabled, as in the Blender of somebody who has it not."""
+    """Disable the extension, as for somebody who does not have it."""
     blender.disable()
     try:
         yield
@@ -92,7 +92,7 @@ def miss(ob: bpy.types.Object, tip: str = "lower") -> float:
 # ---- saving and loading
 
 
-def test_saving_changes_neither_pose_nor_base(tmp_path: Path) -> None:
+def test_saving_changes_neither_the_solved_nor_the_fk_pose(tmp_path: Path) -> None:
     fk = fk_of(keyed_arm)
     ob = keyed_arm()
     solved = rigs.channels(ob).tobytes()
@@ -104,7 +104,7 @@ def test_saving_changes_neither_pose_nor_base(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("turn_off", ["live", "enabled", "restore", "remove"])
-def test_the_base_comes_back_to_the_bit_after_loading(tmp_path: Path, turn_off: str) -> None:
+def test_the_fk_pose_is_restored_exactly_after_loading(tmp_path: Path, turn_off: str) -> None:
     fk = fk_of(keyed_arm)
     expected = poses(keyed_arm())
     bpy.context.scene.frame_set(9)
@@ -157,7 +157,7 @@ def test_without_the_add_on_the_pose_stays_and_nothing_is_lost(tmp_path: Path) -
 
 
 def solved_rotation(channels: Any) -> list[float]:
-    """The quaternion of the second of two bones, out of `rigs.channels`."""
+    """The quaternion of the second of two bones, from `rigs.channels`."""
     return channels[2 * 3 + 4 : 2 * 3 + 8].tolist()
 
 
@@ -165,7 +165,7 @@ def solved_rotation(channels: Any) -> list[float]:
 
 
 def in_library(tmp_path: Path, build: Callable[[], bpy.types.Object] = keyed_arm) -> tuple[Path, list[bytes]]:
-    """A file with a rig, and the rig's live poses; an empty file is open afterwards."""
+    """Save a rig to a file; return the path and the rig's live poses. An empty file is open afterwards."""
     ob = build()
     expected = poses(ob)
     bpy.context.scene.frame_set(9)
@@ -177,7 +177,7 @@ def in_library(tmp_path: Path, build: Callable[[], bpy.types.Object] = keyed_arm
 
 def bring(path: Path, link: bool, names: tuple[str, ...] = ("Rig",)) -> list[bpy.types.Object]:
     """Append or link objects into the scene."""
-    libraries: Any = bpy.data.libraries  # the stubs know of no result
+    libraries: Any = bpy.data.libraries  # the stubs declare no result
     with libraries.load(str(path), link=link) as (_source, wanted):
         wanted.objects = list(names)
     for ob in wanted.objects:
@@ -189,7 +189,7 @@ def bring(path: Path, link: bool, names: tuple[str, ...] = ("Rig",)) -> list[bpy
     return list(wanted.objects)
 
 
-def test_appended_is_live_at_once(tmp_path: Path) -> None:
+def test_an_appended_rig_is_live_at_once(tmp_path: Path) -> None:
     path, expected = in_library(tmp_path)
     fk = fk_of(keyed_arm)
     (ob,) = bring(path, link=False)
@@ -198,7 +198,7 @@ def test_appended_is_live_at_once(tmp_path: Path) -> None:
     assert fk_channels(ob, 9) == fk
 
 
-def test_appended_by_the_operator_twice_beside_another_of_its_name(tmp_path: Path) -> None:
+def test_rigs_appended_repeatedly_are_solved_independently(tmp_path: Path) -> None:
     path, expected = in_library(tmp_path)
     for _ in range(3):
         bpy.ops.wm.append(directory=f"{path}/Object/", filename="Rig")
@@ -216,12 +216,12 @@ def test_appended_by_the_operator_twice_beside_another_of_its_name(tmp_path: Pat
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_linked_stays_as_last_solved_and_is_told(tmp_path: Path, addon: Addon, at_once: bool) -> None:
+def test_a_linked_rig_stays_as_last_solved_and_reports_it(tmp_path: Path, addon: Addon, at_once: bool) -> None:
     path, _expected = in_library(tmp_path)
     (ob,) = bring(path, link=True)
     lower = ob.pose.bones["lower"].rotation_quaternion[:]
     if at_once:
-        bpy.context.scene.frame_set(9)  # without any update of the view layer before it
+        bpy.context.scene.frame_set(9)  # without an update of the view layer before
     else:
         bpy.context.view_layer.update()
     assert ob.pose.bones["lower"].rotation_quaternion[:] == lower
@@ -268,7 +268,7 @@ def test_a_live_rig_is_live_as_an_override_and_stays_so(tmp_path: Path) -> None:
         assert rigs.pose(ob).tobytes() == expected[1]
 
 
-def test_the_base_of_an_override_comes_back_to_the_bit(tmp_path: Path) -> None:
+def test_the_fk_pose_of_an_override_is_restored_exactly(tmp_path: Path) -> None:
     path, _expected = in_library(tmp_path)
     fk = fk_of(keyed_arm)
     overridden(path)
@@ -322,7 +322,7 @@ def test_settings_of_an_override_are_kept(tmp_path: Path) -> None:
     assert poses(override_in_file()) != expected
 
 
-def test_live_that_is_switched_off_on_an_override_stays_off(tmp_path: Path) -> None:
+def test_live_turned_off_on_an_override_stays_off(tmp_path: Path) -> None:
     path, _expected = in_library(tmp_path)
     fk = fk_of(keyed_arm)
     ob = overridden(path)
@@ -340,7 +340,7 @@ def not_live() -> bpy.types.Object:
     return ob
 
 
-def test_live_that_is_switched_on_on_an_override_stays_on(tmp_path: Path) -> None:
+def test_live_turned_on_on_an_override_stays_on(tmp_path: Path) -> None:
     fk = fk_of(not_live)
     path, _expected = in_library(tmp_path, not_live)
     ob = overridden(path)
@@ -376,7 +376,7 @@ def test_an_override_follows_changes_of_its_library(tmp_path: Path) -> None:
     assert miss(ob) < SOLVED
 
 
-def test_a_library_that_is_reloaded_leaves_the_override_live(tmp_path: Path) -> None:
+def test_reloading_a_library_leaves_the_override_live(tmp_path: Path) -> None:
     path, expected = in_library(tmp_path)
     ob = overridden(path)
     assert poses(ob) == expected
@@ -385,7 +385,7 @@ def test_a_library_that_is_reloaded_leaves_the_override_live(tmp_path: Path) -> 
     assert poses(override_in_file()) == expected
 
 
-def test_a_missing_library_is_survived(tmp_path: Path) -> None:
+def test_an_override_survives_a_missing_library(tmp_path: Path) -> None:
     path, expected = in_library(tmp_path)
     overridden(path)
     shot = tmp_path / "shot.blend"
@@ -411,7 +411,7 @@ def select(*objects: bpy.types.Object) -> None:
 
 
 @pytest.mark.parametrize("linked", [False, True])
-def test_a_duplicate_is_a_rig_of_its_own(linked: bool) -> None:
+def test_a_duplicate_is_independent(linked: bool) -> None:
     fk = fk_of(keyed_arm)
     ob = keyed_arm()
     expected = poses(ob)
@@ -427,16 +427,16 @@ def test_a_duplicate_is_a_rig_of_its_own(linked: bool) -> None:
     assert fk_channels(twin, 9) == fk
 
 
-def test_a_script_that_copies_and_steps_on_has_a_live_copy() -> None:
+def test_a_copy_made_by_a_script_is_live_on_the_next_frame() -> None:
     ob = keyed_arm()
     expected = poses(ob)
     twin = ob.copy()
     bpy.context.scene.collection.objects.link(twin)
-    assert poses(twin) == expected  # without any update of the view layer in between
+    assert poses(twin) == expected  # without an update of the view layer in between
 
 
 POSED = {"none": (), "upper": ("upper",), "lower": ("lower",), "both": ("upper", "lower")}
-"""Which bones have an FK pose of their own; the others rest."""
+"""The bones that are posed; the others are at rest."""
 
 
 def two_limbs(posed: str = "lower") -> bpy.types.Object:
@@ -455,7 +455,7 @@ def rotations(ob: bpy.types.Object) -> dict[str, tuple[float, ...]]:
 
 
 @pytest.mark.parametrize("posed", POSED)
-def test_separated_bones_keep_chain_base_and_live(posed: str) -> None:
+def test_separated_bones_keep_their_chains_fk_pose_and_live(posed: str) -> None:
     ob = two_limbs(posed)
     fk = rotations(ob)
     ob.ik_addon.live = True
@@ -485,7 +485,7 @@ def test_separated_bones_keep_chain_base_and_live(posed: str) -> None:
 
 @pytest.mark.parametrize("posed", POSED)
 @pytest.mark.parametrize("other_live", [True, False])
-def test_joined_armatures_whose_bones_have_the_same_names(other_live: bool, posed: str) -> None:
+def test_joined_armatures_with_the_same_bone_names_keep_their_chains(other_live: bool, posed: str) -> None:
     first, second = (plain_arm(f"Rig {x}", x, posed) for x in (0.0, 3.0))
     fk = [rotations(first), rotations(second)]
     first.ik_addon.live, second.ik_addon.live = True, other_live
@@ -504,7 +504,7 @@ def test_joined_armatures_whose_bones_have_the_same_names(other_live: bool, pose
 
 
 def plain_arm(name: str, x: float, posed: str = "both") -> bpy.types.Object:
-    """An arm that is not animated, at some place."""
+    """An arm without animation, at a given x."""
     ob = rigs.armature(name)
     rigs.add_bones(ob, [(x, 0, 0), (x, -0.2, 1), (x, 0, 2)], ["upper", "lower"])
     for bone in POSED[posed]:
@@ -514,7 +514,7 @@ def plain_arm(name: str, x: float, posed: str = "both") -> bpy.types.Object:
     return ob
 
 
-def test_joined_into_an_armature_without_chains() -> None:
+def test_chains_joined_into_an_armature_without_chains_are_kept() -> None:
     plain = rigs.armature("Plain")
     rigs.add_bones(plain, [(9, 0, 0), (9, 0, 1)], ["lower"])
     ob = plain_arm("Rig", 0.0)
@@ -533,14 +533,14 @@ def test_joined_into_an_armature_without_chains() -> None:
     assert rotations(plain) == {"lower": (1, 0, 0, 0), "upper": fk["upper"], "lower.001": fk["lower"]}
 
 
-def test_selecting_and_moving_at_once_after_undo() -> None:
+def test_selecting_and_moving_in_one_update_after_undo() -> None:
     ob = keyed_arm()
     bpy.ops.ed.undo_push(message="before")
     rigs.empty("Other")
     bpy.ops.ed.undo_push(message="added")
     bpy.ops.ed.undo()
     ob, target = bpy.data.objects["Rig"], bpy.data.objects["Rig Target"]
-    # Both in one update, which has to find out the FK pose by another one within it.
+    # Both in one update, which must find the FK pose by a nested update.
     bpy.context.view_layer.objects.active = target
     target.location.x += 0.1
     bpy.context.view_layer.update()
@@ -551,7 +551,7 @@ def test_selecting_and_moving_at_once_after_undo() -> None:
     assert miss(ob) < SOLVED
 
 
-def test_a_bone_that_is_added_to_a_live_rig(tmp_path: Path) -> None:
+def test_adding_and_removing_a_bone_keeps_the_poses_of_a_live_rig(tmp_path: Path) -> None:
     fk = fk_of(keyed_arm)
     expected = poses(keyed_arm())
     save_and_open(tmp_path / "file.blend")
@@ -574,7 +574,7 @@ def test_a_bone_that_is_added_to_a_live_rig(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("posed", POSED)
 @pytest.mark.parametrize("through", ["frame", "update"])
-def test_names_that_collide_and_names_that_are_swapped(through: str, posed: str) -> None:
+def test_colliding_and_swapped_bone_names_keep_the_fk_pose(through: str, posed: str) -> None:
     ob = two_limbs(posed)
     fk = rotations(ob)
     ob.pose.bones["upper.L"].rotation_quaternion = fk["upper.L"] = (0.8, 0.6, 0.0, 0.0)
@@ -598,7 +598,7 @@ def test_names_that_collide_and_names_that_are_swapped(through: str, posed: str)
 
 @pytest.mark.parametrize("posed", POSED)
 @pytest.mark.parametrize("through", ["frame", "update", "file"])
-def test_bones_of_one_chain_that_swap_their_names(through: str, posed: str, tmp_path: Path) -> None:
+def test_swapping_bone_names_within_a_chain_keeps_the_fk_pose(through: str, posed: str, tmp_path: Path) -> None:
     ob = plain_arm("Rig", 0.0, posed)
     fk = rotations(ob)
     ob.ik_addon.live = True
@@ -616,7 +616,7 @@ def test_bones_of_one_chain_that_swap_their_names(through: str, posed: str, tmp_
 
 
 @pytest.mark.parametrize("posed", POSED)
-def test_a_bone_that_is_put_between_those_of_a_chain(posed: str) -> None:
+def test_inserting_a_bone_into_a_chain_keeps_the_fk_pose(posed: str) -> None:
     ob = plain_arm("Rig", 0.0, posed)
     fk = rotations(ob)
     ob.ik_addon.live = True
@@ -657,13 +657,13 @@ def arm_on_controls() -> tuple[bpy.types.Object, bpy.types.Object]:
 
 
 @pytest.mark.parametrize("mode", ["EDIT", "OBJECT", "POSE"])
-def test_a_target_bone_that_is_renamed_is_followed(addon: Addon, mode: str) -> None:
+def test_a_renamed_target_bone_is_followed(addon: Addon, mode: str) -> None:
     ob, controls = arm_on_controls()
     select(controls)
     bpy.ops.ed.undo_push(message="before")
     bpy.ops.object.mode_set(mode=mode)
     bones: Any = {"EDIT": controls.data.edit_bones, "OBJECT": controls.data.bones, "POSE": controls.pose.bones}[mode]
-    bones["hand"].name = "elbow"  # taken, so it gets a number
+    bones["hand"].name = "elbow"  # the name is taken, so Blender appends a number
     bones["elbow"].name = "joint"
     bpy.ops.object.mode_set(mode="OBJECT")
     bpy.context.view_layer.update()
@@ -678,7 +678,7 @@ def test_a_target_bone_that_is_renamed_is_followed(addon: Addon, mode: str) -> N
         assert (chain.target_bone, chain.pole_bone) == names
 
 
-def test_a_target_bone_that_is_deleted_is_told(addon: Addon) -> None:
+def test_a_deleted_target_bone_is_reported(addon: Addon) -> None:
     ob, controls = arm_on_controls()
     select(controls)
     bpy.ops.object.mode_set(mode="EDIT")
@@ -697,7 +697,7 @@ def test_a_target_bone_that_is_deleted_is_told(addon: Addon) -> None:
 
 
 @pytest.mark.parametrize("kind", ["LINK_COPY", "FULL_COPY"])
-def test_a_copy_of_the_scene_is_solved_as_well(kind: str) -> None:
+def test_a_copy_of_the_scene_is_solved_too(kind: str) -> None:
     ob = keyed_arm()
     expected = poses(ob)
     bpy.ops.scene.new(type=kind)
@@ -713,7 +713,7 @@ def test_a_copy_of_the_scene_is_solved_as_well(kind: str) -> None:
     assert poses(ob) == expected
 
 
-def test_a_copy_by_the_clipboard_is_live(tmp_path: Path) -> None:
+def test_a_rig_pasted_from_the_clipboard_is_live(tmp_path: Path) -> None:
     ob = keyed_arm()
     expected = poses(ob)
     bpy.context.scene.frame_set(9)

@@ -1,4 +1,4 @@
-"""A linked rig keeps its FK pose through overrides, saving, resyncing and Make Local, and says what it cannot do."""
+"""A linked rig keeps its FK pose through overrides, saving, resyncing and Make Local, and reports what it cannot do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests import rigs
 if TYPE_CHECKING:
     from tests.conftest import Addon
 
-# What the extension adds to Blender is unknown to the types of bpy.
+# The type stubs of bpy do not know what the extension adds to Blender.
 OPERATORS: Any = bpy.ops
 
 FRAME = 9
@@ -26,7 +26,7 @@ Channels = dict[str, tuple[Any, ...]]
 
 
 def channels(ob: bpy.types.Object) -> Channels:
-    """What the channels of a rig hold."""
+    """Return the channels of a rig."""
     fields = {"QUATERNION": "rotation_quaternion", "XYZ": "rotation_euler"}
     bones: Any = ob.pose.bones
     return {
@@ -36,7 +36,7 @@ def channels(ob: bpy.types.Object) -> Channels:
 
 
 def character() -> bpy.types.Object:
-    """A live rig and its target, in a collection: two bones posed by hand, in two rotation modes, and one keyed."""
+    """A rig and its target in a collection: two bones posed by hand, in two rotation modes, and one keyed."""
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(4), ["root", "keyed", "upper", "lower"])
     target = rigs.empty("Target")
@@ -55,7 +55,7 @@ def character() -> bpy.types.Object:
 
 
 def in_library(folder: Path) -> tuple[Path, Channels]:
-    """The character in a library, live, and its FK channels; what is open is an empty file."""
+    """Save the live character as a library; return the path and its FK channels. An empty file is open afterwards."""
     ob = character()
     bpy.context.scene.frame_set(FRAME)
     fk = channels(ob)
@@ -70,7 +70,7 @@ def in_library(folder: Path) -> tuple[Path, Channels]:
 
 
 def link(path: Path, shown: bool) -> bpy.types.Collection:
-    """Link the character into the scene; shown: frames and updates pass before anything else, as in a window."""
+    """Link the character into the scene; if `shown`, update and change frames at once, as in a window."""
     libraries: Any = bpy.data.libraries
     with libraries.load(str(path), link=True) as (_, chosen):
         chosen.collections = ["Character"]
@@ -89,7 +89,7 @@ def linked_rig() -> bpy.types.Object:
 
 
 def own_rig() -> bpy.types.Object:
-    """The rig of this file in the scene: the override, or the one that was made local."""
+    """The rig in the scene that belongs to this file: the override, or the one made local."""
     (ob,) = (ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE" and ob.library is None)
     return ob
 
@@ -131,9 +131,9 @@ EDITABLE: dict[str, Override] = {
     "the object alone": _alone,
     "the operator": _by_operator,
 }
-"""How an override is made that can be edited, as a whole or in what was chosen."""
+"""Ways to make an editable override, of everything or only of what was chosen."""
 NOT_EDITABLE: dict[str, Override] = {"the collection": _of_collection, "the object": _of_object}
-"""How one is made of which nothing was chosen to be edited."""
+"""Ways to make an override that is not editable."""
 
 shown_or_not = pytest.mark.parametrize("shown", [True, False], ids=["shown", "not shown"])
 saved = pytest.mark.parametrize("saves", [0, 1, 2])
@@ -146,20 +146,20 @@ def save_and_open(path: Path, times: int) -> None:
 
 
 def fk_of(ob: bpy.types.Object) -> Channels:
-    """The channels of a rig that is switched off, on the frame."""
+    """Turn Live off; return the channels on `FRAME`."""
     ob.ik_addon.live = False
     bpy.context.scene.frame_set(FRAME)
     return channels(ob)
 
 
 def message(addon: Addon, ob: bpy.types.Object) -> str:
-    """What the panel says of the chain."""
+    """The message that the panel shows for the chain."""
     told: str = addon.module("live.reports").get(ob, "lower").message
     return told
 
 
 def make_editable(ob: bpy.types.Object) -> None:
-    """As in the outliner: Library Override, Make, Editable."""
+    """Make an override editable, as Library Override > Make > Editable in the Outliner does."""
     library: Any = ob.override_library
     library.is_system_override = False
     ob.update_tag()
@@ -169,7 +169,7 @@ def make_editable(ob: bpy.types.Object) -> None:
 @saved
 @shown_or_not
 @pytest.mark.parametrize("way", EDITABLE)
-def test_the_fk_pose_of_an_editable_override_comes_back(way: str, shown: bool, saves: int, tmp_path: Path) -> None:
+def test_the_fk_pose_of_an_editable_override_is_restored(way: str, shown: bool, saves: int, tmp_path: Path) -> None:
     library, fk = in_library(tmp_path)
     EDITABLE[way](link(library, shown), True)
     bpy.context.view_layer.update()
@@ -183,7 +183,7 @@ def test_the_fk_pose_of_an_editable_override_comes_back(way: str, shown: bool, s
 @saved
 @shown_or_not
 @pytest.mark.parametrize("way", NOT_EDITABLE)
-def test_the_fk_pose_of_an_override_comes_back_once_it_is_made_editable(
+def test_the_fk_pose_of_an_override_is_restored_once_it_is_made_editable(
     way: str, shown: bool, saves: int, tmp_path: Path
 ) -> None:
     library, fk = in_library(tmp_path)
@@ -202,7 +202,7 @@ def test_the_fk_pose_of_an_override_comes_back_once_it_is_made_editable(
 @saved
 @shown_or_not
 @pytest.mark.parametrize("way", NOT_EDITABLE)
-def test_the_fk_pose_of_an_override_that_is_not_editable_comes_back(
+def test_the_fk_pose_of_an_override_that_is_not_editable_is_restored(
     way: str, shown: bool, saves: int, tmp_path: Path
 ) -> None:
     library, fk = in_library(tmp_path)
@@ -215,7 +215,7 @@ def test_the_fk_pose_of_an_override_that_is_not_editable_comes_back(
 
 @pytest.mark.parametrize("editable", [True, False], ids=["editable", "not editable"])
 @shown_or_not
-def test_the_fk_pose_of_a_resynced_override_comes_back(shown: bool, editable: bool, tmp_path: Path) -> None:
+def test_the_fk_pose_of_a_resynced_override_is_restored(shown: bool, editable: bool, tmp_path: Path) -> None:
     library, fk = in_library(tmp_path)
     _of_collection(link(library, shown), editable)
     bpy.context.view_layer.update()
@@ -229,7 +229,7 @@ def test_the_fk_pose_of_a_resynced_override_comes_back(shown: bool, editable: bo
     assert fk_of(ob) == fk
 
 
-def test_the_fk_pose_comes_back_where_the_library_was_changed(tmp_path: Path) -> None:
+def test_the_fk_pose_is_restored_after_the_library_changed(tmp_path: Path) -> None:
     library, fk = in_library(tmp_path)
     _of_collection(link(library, shown=True), True)
     save_and_open(tmp_path / "shot.blend", 1)
@@ -246,7 +246,7 @@ def test_the_fk_pose_comes_back_where_the_library_was_changed(tmp_path: Path) ->
 @pytest.mark.parametrize("brought", ["linked", "editable", "not editable"])
 @pytest.mark.parametrize("saves", [0, 1])
 @shown_or_not
-def test_the_fk_pose_comes_back_after_make_local(shown: bool, saves: int, brought: str, tmp_path: Path) -> None:
+def test_the_fk_pose_is_restored_after_make_local(shown: bool, saves: int, brought: str, tmp_path: Path) -> None:
     library, fk = in_library(tmp_path)
     collection = link(library, shown)
     if brought != "linked":
@@ -266,7 +266,7 @@ def test_the_fk_pose_comes_back_after_make_local(shown: bool, saves: int, brough
 
 @pytest.mark.parametrize("way", NOT_EDITABLE)
 @pytest.mark.parametrize("saves", [0, 1])
-def test_an_override_that_is_not_editable_says_so(addon: Addon, saves: int, way: str, tmp_path: Path) -> None:
+def test_an_override_that_is_not_editable_reports_it(addon: Addon, saves: int, way: str, tmp_path: Path) -> None:
     library, _ = in_library(tmp_path)
     NOT_EDITABLE[way](link(library, shown=True), False)
     bpy.context.view_layer.update()
@@ -281,7 +281,7 @@ def test_an_override_that_is_not_editable_says_so(addon: Addon, saves: int, way:
     assert "editable" in message(addon, own_rig())
 
 
-def test_an_override_that_is_made_editable_is_solved_at_once(addon: Addon, tmp_path: Path) -> None:
+def test_an_override_made_editable_is_solved_at_once(addon: Addon, tmp_path: Path) -> None:
     library, _ = in_library(tmp_path)
     _of_collection(link(library, shown=True), False)
     bpy.context.view_layer.update()
@@ -294,7 +294,7 @@ def test_an_override_that_is_made_editable_is_solved_at_once(addon: Addon, tmp_p
         assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
 
 
-def test_a_linked_rig_says_what_to_do_and_never_that_it_has_reached(addon: Addon, tmp_path: Path) -> None:
+def test_a_linked_rig_reports_what_to_do_and_never_that_it_reached_its_target(addon: Addon, tmp_path: Path) -> None:
     library, _ = in_library(tmp_path)
     link(library, shown=False)
     before = channels(linked_rig())

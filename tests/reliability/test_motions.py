@@ -1,6 +1,6 @@
-"""Runs, crawls, sitting down and cartwheels as motion captures bring them: what holds for a walk holds for these.
+"""Runs, crawls, sitting down and cartwheels from motion capture: what holds for a walk holds for these.
 
-They are imported as users import them, with other axes up and in other units, and mirrored.
+They are imported with different up axes and units, and mirrored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VARIANTS = {
     "sit": (0.01, "X", "Y", 1.0),
     "cartwheel": (1.0, "Z", "Y", 1.0),
 }
-"""For each motion a unit, the axes up and forward, and whether it is mirrored."""
+"""For each motion: scale, up axis, forward axis, and the X scale, -1 where mirrored."""
 
 
 @pytest.fixture(params=list(motions.MOTIONS))
@@ -47,13 +47,13 @@ def mover(request: pytest.FixtureRequest, tmp_path: Path) -> bpy.types.Object:
     return ob
 
 
-def test_knees_and_elbows_never_turn_round(mover: bpy.types.Object) -> None:
+def test_knees_and_elbows_never_flip(mover: bpy.types.Object) -> None:
     chains = [[f"{side}{upper}", f"{side}{lower}"] for side in ("Left", "Right") for upper, lower in PARTS]
     check(mover, limbs_of(mover, chains), FRAMES)
 
 
 @pytest.mark.parametrize(("poles", "beneath"), [("MATCH", "FK"), ("TWIST", "rest"), ("FOOT", "rest")])
-def test_a_character_that_is_snapped_holds_its_hands_and_feet_and_races_nowhere(
+def test_a_snapped_character_keeps_its_hands_and_feet_and_no_limb_turns_too_fast(
     addon: Addon, mover: bpy.types.Object, poles: str, beneath: str
 ) -> None:
     before = played(mover, FRAMES)
@@ -79,6 +79,6 @@ def test_a_character_that_is_snapped_holds_its_hands_and_feet_and_races_nowhere(
 
 
 def degrees(some: Any, others: Any) -> Any:
-    """By how much orientations (F, 4, 4) differ, (F,)."""
+    """Angles in degrees (F,) between the orientations of matrices (F, 4, 4)."""
     chords = np.linalg.norm(some[:, :3, :3] - others[:, :3, :3], axis=(1, 2)) / math.sqrt(8.0)
     return np.degrees(2.0 * np.arcsin(np.clip(chords, 0.0, 1.0)))

@@ -1,4 +1,4 @@
-"""Beside other add-ons, and while this one comes and goes."""
+"""Works beside other add-ons, and while the extension is disabled, enabled and reloaded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def miss(ob: bpy.types.Object) -> float:
 
 @pytest.fixture
 def handlers() -> Iterator[Callable[[str, Callable[..., None], bool], None]]:
-    """Adds handlers before or after all others; they are removed at the end."""
+    """Return a function that adds a handler before or after all others; they are removed at the end."""
     added: list[tuple[list[Any], Callable[..., None]]] = []
 
     def add(name: str, function: Callable[..., None], first: bool) -> None:
@@ -51,10 +51,10 @@ def handlers() -> Iterator[Callable[[str, Callable[..., None], bool], None]]:
 
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("moved", ["target", "other bone"])
-def test_handlers_that_move_what_the_chain_depends_on(
+def test_follows_what_other_handlers_move(
     handlers: Callable[[str, Callable[..., None], bool], None], first: bool, moved: str
 ) -> None:
-    """Where another add-on moves a target, or a bone above the chain, before Blender evaluates the frame."""
+    """Another add-on moves a target, or a bone above the chain, before Blender evaluates the frame."""
     ob, target = rigs.arm()
     rigs.add_bones(ob, [(0, 0, -1), (0, 0, -0.5)], ["hips"])
     bpy.ops.object.mode_set(mode="EDIT")
@@ -81,7 +81,7 @@ def test_handlers_that_move_what_the_chain_depends_on(
     assert {bone.name: bone.rotation_quaternion[:] for bone in ob.pose.bones} == before
 
 
-def test_a_handler_that_writes_the_same_bones_before_the_frame_sets_their_fk_pose(
+def test_a_handler_that_writes_chain_bones_before_the_frame_sets_their_fk_pose(
     handlers: Callable[[str, Callable[..., None], bool], None],
 ) -> None:
     ob, _target = rigs.arm()
@@ -102,16 +102,16 @@ def test_a_handler_that_writes_the_same_bones_before_the_frame_sets_their_fk_pos
 
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("first", [True, False])
-def test_handlers_that_read_and_write_the_same_bones_after_the_frame(
+def test_handlers_that_change_chain_bones_after_the_frame_do_not_accumulate(
     handlers: Callable[[str, Callable[..., None], bool], None], first: bool, keyed: bool
 ) -> None:
-    """As add-ons that wiggle do: theirs is the last word where they come last, but nothing piles up."""
+    """Wiggle add-ons do this. Where their handlers run last, their pose is shown, but nothing accumulates."""
     ob, _target = animated_arm() if keyed else rigs.arm()
     ob.ik_addon.live = False
     bpy.context.scene.frame_set(9)
     fk = rigs.channels(ob).tobytes()
     ob.ik_addon.live = True
-    # Beside other handlers nothing is looked up in tables, which would make a difference in the last bits.
+    # Another handler keeps lookup off, which would change the last bits.
     handlers("frame_change_post", lambda *_: None, False)
     solved = poses_at(ob, FRAMES)
 
@@ -139,7 +139,7 @@ def test_handlers_that_read_and_write_the_same_bones_after_the_frame(
 @pytest.mark.expects_traceback
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("name", LISTS)
-def test_another_add_on_that_raises(
+def test_an_error_in_another_add_on_changes_nothing(
     handlers: Callable[[str, Callable[..., None], bool], None], name: str, first: bool
 ) -> None:
     ob, target = animated_arm()
@@ -156,7 +156,7 @@ def test_another_add_on_that_raises(
     assert miss(ob) < SOLVED
 
 
-def test_another_add_on_that_updates_within_its_handler(
+def test_an_update_within_a_handler_of_another_add_on_changes_nothing(
     handlers: Callable[[str, Callable[..., None], bool], None],
 ) -> None:
     ob, target = animated_arm()
@@ -182,7 +182,7 @@ def test_another_add_on_that_updates_within_its_handler(
 
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("gone", ["Rig", "Target"])
-def test_another_add_on_that_deletes_the_rig_or_its_target(
+def test_another_add_on_may_delete_the_rig_or_its_target(
     handlers: Callable[[str, Callable[..., None], bool], None], gone: str, first: bool
 ) -> None:
     animated_arm()
@@ -198,10 +198,10 @@ def test_another_add_on_that_deletes_the_rig_or_its_target(
     assert gone not in bpy.data.objects
 
 
-# ---- this one comes and goes
+# ---- disabling, enabling and reloading
 
 
-def test_disabled_and_enabled_while_live() -> None:
+def test_disabling_and_enabling_while_live_keeps_the_poses() -> None:
     ob, _target = animated_arm()
     ob.ik_addon.live = False
     bpy.context.scene.frame_set(9)
@@ -225,7 +225,7 @@ def test_disabled_and_enabled_while_live() -> None:
     assert rigs.channels(ob).tobytes() == fk
 
 
-def test_frames_that_pass_while_it_is_disabled() -> None:
+def test_frame_changes_while_disabled_keep_the_poses() -> None:
     ob, _target = animated_arm()
     ob.ik_addon.live = False
     bpy.context.scene.frame_set(9)
@@ -242,7 +242,7 @@ def test_frames_that_pass_while_it_is_disabled() -> None:
     assert rigs.channels(ob).tobytes() == fk
 
 
-def test_scripts_are_reloaded(addon: Addon) -> None:
+def test_reloading_scripts_keeps_the_poses_and_handlers(addon: Addon) -> None:
     ob, _target = animated_arm()
     expected = poses_at(ob, FRAMES)
     before = {name: len(getattr(bpy.app.handlers, name)) for name in LISTS}
@@ -254,8 +254,8 @@ def test_scripts_are_reloaded(addon: Addon) -> None:
     ob.ik_addon.live = False
 
 
-def test_its_modules_are_read_anew(addon: Addon) -> None:
-    """What a developer does, and what installing a newer version over a running one does."""
+def test_reimporting_its_modules_keeps_the_poses(addon: Addon) -> None:
+    """Developers do this, and so does installing a newer version over a running one."""
     ob, _target = animated_arm()
     expected = poses_at(ob, FRAMES)
     blender.disable()
@@ -268,7 +268,7 @@ def test_its_modules_are_read_anew(addon: Addon) -> None:
     assert poses_at(ob, FRAMES) == expected
 
 
-def test_new_files_and_factory_settings_leave_it_working(tmp_path: Path) -> None:
+def test_works_after_new_files_and_factory_settings(tmp_path: Path) -> None:
     renewals: tuple[Callable[[], object], ...] = (
         lambda: bpy.ops.wm.read_homefile(use_empty=True),
         lambda: bpy.ops.wm.read_homefile(use_factory_startup=True),
@@ -293,7 +293,7 @@ def test_new_files_and_factory_settings_leave_it_working(tmp_path: Path) -> None
 
 @pytest.fixture
 def second_copy(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The extension once more under another name, as from another repository."""
+    """A second copy of the extension under another name, as from another repository."""
     with zipfile.ZipFile(package) as archive:
         archive.extractall(tmp_path / "ik_second_copy")
     monkeypatch.syspath_prepend(tmp_path)
@@ -303,7 +303,7 @@ def second_copy(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.expects_traceback
-def test_a_second_copy_of_it_is_refused(second_copy: Any) -> None:
+def test_a_second_copy_is_refused(second_copy: Any) -> None:
     ob, _target = animated_arm()
     expected = poses_at(ob, FRAMES)
     before = {name: len(getattr(bpy.app.handlers, name)) for name in LISTS}

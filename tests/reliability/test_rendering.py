@@ -1,4 +1,4 @@
-"""What is rendered is what is solved, on every frame and sub-frame, and the file is as it was afterwards."""
+"""Every frame and sub-frame renders in the solved pose, and rendering leaves the file unchanged."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.live.test_handlers import animated_arm, poses_at
 from tools.environments import ROOT
 
 PARTS = (0.0, -0.25, 0.25, 0.4)
-"""The frame itself and the sub-frames that the engine below asks for."""
+"""Offsets from a frame that the engine below samples."""
 
 
 class _Notes(bpy.types.RenderEngine):
-    """Renders nothing; notes the pose of the rig on the frame and its sub-frames, as motion blur reads them."""
+    """Renders nothing; records the pose of the rig on the frame and its sub-frames, as motion blur samples them."""
 
     bl_idname = "IK_TEST_NOTES"
     bl_label = "Pose Notes"
@@ -34,7 +34,7 @@ class _Notes(bpy.types.RenderEngine):
     """Scene, view layer, frame, pose matrices."""
 
     def render(self, depsgraph: bpy.types.Depsgraph) -> None:
-        """Note the poses."""
+        """Record the poses."""
         frame = depsgraph.scene.frame_current_final
         for part in PARTS:
             whole = math.floor(frame + part)
@@ -49,7 +49,7 @@ class _Notes(bpy.types.RenderEngine):
 
 
 def set_up(scene: bpy.types.Scene, engine: Any, size: int = 8) -> None:
-    """Let a scene render with an engine, small."""
+    """Make a scene render with an engine, at a small size."""
     camera = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
     camera.location, camera.rotation_euler = (6.0, 0.0, 1.0), (math.pi / 2, 0.0, math.pi / 2)
     scene.collection.objects.link(camera)
@@ -60,7 +60,7 @@ def set_up(scene: bpy.types.Scene, engine: Any, size: int = 8) -> None:
 
 @pytest.fixture
 def notes() -> Iterator[type[_Notes]]:
-    """A scene that renders through the engine above."""
+    """The engine above, set up in the scene."""
     bpy.utils.register_class(_Notes)
     set_up(bpy.context.scene, _Notes.bl_idname)
     _Notes.seen = []
@@ -76,7 +76,7 @@ def in_all_parts(frames: Sequence[float]) -> list[float]:
 
 
 def state() -> tuple[Any, ...]:
-    """Everything in the scene that a render must leave alone."""
+    """Return everything in the scene that a render must not change."""
     scene = bpy.context.scene
     objects = [(ob.name, [list(row) for row in ob.matrix_world], ob.location[:]) for ob in scene.objects]
     armatures = [ob for ob in scene.objects if ob.type == "ARMATURE"]
@@ -95,7 +95,7 @@ def state() -> tuple[Any, ...]:
 
 
 def points(ob: bpy.types.Object) -> dict[tuple[str, int], list[Any]]:
-    """The keys of an object."""
+    """The keys of an object, by data path and array index."""
     data: Any = ob.animation_data
     if data is None or data.action is None:
         return {}
@@ -107,7 +107,7 @@ KINDS = {"still": [17], "still on a sub-frame": [17.5], "animation": [8, 9, 10],
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_pose_is_the_solved_one_and_the_file_stays(notes: type[_Notes], kind: str, tmp_path: Path) -> None:
+def test_every_frame_renders_the_solved_pose_and_the_file_stays(notes: type[_Notes], kind: str, tmp_path: Path) -> None:
     scene, frames = bpy.context.scene, KINDS[kind]
     scene.render.filepath = str(tmp_path / "frame")
     ob, _target = animated_arm()
@@ -132,10 +132,10 @@ def test_every_pose_is_the_solved_one_and_the_file_stays(notes: type[_Notes], ki
 
 
 @pytest.mark.parametrize("way", ["driver", "partial constraint"])
-def test_what_follows_a_chain_from_afar_is_rendered_as_it_is_played(
+def test_a_chain_that_depends_on_another_indirectly_renders_as_it_plays(
     notes: type[_Notes], way: str, tmp_path: Path
 ) -> None:
-    """Whatever the leader shows before its chain is solved, it shows in a render as well."""
+    """What depends on the leader's pose in playback depends on the same pose in a render."""
     scene = bpy.context.scene
     scene.render.filepath = str(tmp_path / "frame")
     follower = rigs.armature("Follower")
@@ -232,7 +232,7 @@ def test_every_scene_has_the_solved_pose(notes: type[_Notes], kind: str, tmp_pat
 
 
 def blade(ob: bpy.types.Object, bone: str) -> bpy.types.Object:
-    """A glowing triangle that hangs on a bone's vertices."""
+    """A glowing mesh of two triangles, skinned to a bone."""
     mesh = bpy.data.meshes.new("Blade")
     base = ob.data.bones[bone]
     a, b = base.head_local, base.tail_local
@@ -263,7 +263,7 @@ def pixels(path: Path) -> NDArray[np.float32]:
 
 
 def rendered(folder: Path, frames: Sequence[int]) -> list[NDArray[np.float32]]:
-    """What an animation render of these frames, which follow each other, writes."""
+    """Render these consecutive frames as an animation; return their pixels."""
     scene = bpy.context.scene
     scene.render.filepath = str(folder / "####")
     scene.frame_start, scene.frame_end = frames[0], frames[-1]
@@ -272,7 +272,7 @@ def rendered(folder: Path, frames: Sequence[int]) -> list[NDArray[np.float32]]:
 
 
 def freeze(ob: bpy.types.Object, frames: Sequence[float]) -> None:
-    """Key the solved poses of frames and sub-frames, and switch Live off."""
+    """Key the solved poses of frames and sub-frames, and turn Live off."""
     scene = bpy.context.scene
     held: dict[float, list[tuple[float, ...]]] = {}
     for frame in frames:

@@ -1,4 +1,4 @@
-"""Nothing from a file is run, nothing is written but what the user names, and settings made by hand do no harm."""
+"""Nothing from a file is executed, only files that the user names are written, and tampered settings do no harm."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 SOLVED = 1e-5
 
-# What the extension adds to Blender is unknown to the types of bpy.
+# The type stubs of bpy do not know what the extension adds to Blender.
 OPERATORS: Any = bpy.ops
 
 # ---- the code
 
 RUNS = {"eval", "exec", "__import__", "execfile", "import_module", "run_path", "run_module", "driver_add"}
-"""Functions that run what they are given."""
+"""Functions that execute what they are given."""
 WRITES = {
     *("open", "write_text", "write_bytes", "mkdir", "makedirs", "unlink", "remove_tree", "rmtree", "touch"),
     *(
@@ -59,7 +59,7 @@ FAR = {
     ),
     *("ctypes", "pickle", "marshal", "shelve", "webbrowser", "pty", "importlib", "runpy", "shutil", "tempfile"),
 }
-"""Modules with which a program reaches out of itself, or runs what it reads."""
+"""Modules that reach outside the program or execute what they read."""
 ALLOWED = {
     (
         "bake/command_line.py",
@@ -76,7 +76,7 @@ ALLOWED = {
 
 
 def modules(package: Path) -> Iterator[tuple[str, ast.Module]]:
-    """Every module that is shipped, by its path in `ik_addon`."""
+    """Yield every shipped module: its path in `ik_addon` and its syntax tree."""
     with zipfile.ZipFile(package) as archive:
         for name in archive.namelist():
             if name.endswith(".py"):
@@ -84,7 +84,7 @@ def modules(package: Path) -> Iterator[tuple[str, ast.Module]]:
 
 
 def called(node: ast.Call) -> str:
-    """The last name of what is called."""
+    """The last name in the expression that is called."""
     function = node.func
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
@@ -98,20 +98,20 @@ def imported(node: ast.AST) -> set[str]:
     return set()
 
 
-def test_runs_and_writes_nothing_but_what_is_allowed(package: Path) -> None:
+def test_executes_nothing_and_writes_only_what_is_allowed(package: Path) -> None:
     found = set()
     for name, tree in modules(package):
         found |= {(name, called(node)) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     assert {(name, call) for name, call in found if call in RUNS | WRITES} == set(ALLOWED)
 
 
-def test_imports_nothing_that_reaches_out(package: Path) -> None:
+def test_imports_no_module_that_reaches_outside(package: Path) -> None:
     for name, tree in modules(package):
         for node in ast.walk(tree):
             assert not imported(node) & FAR, name
 
 
-def test_names_no_module_or_attribute_that_it_does_not_spell(package: Path) -> None:
+def test_uses_no_names_that_give_access_to_hidden_modules(package: Path) -> None:
     """`getattr(os, "sys" + "tem")` and the like would hide from the tests above."""
     for name, tree in modules(package):
         for node in ast.walk(tree):
@@ -139,11 +139,11 @@ EVIL = {
     "a format": "profile.iterations = f'{{open({trace!r}, 'w')}}'",
     "a class": "class A: x = open({trace!r}, 'w')",
 }
-"""What writes a file, were it run."""
+"""Presets that would write a file if they were executed."""
 
 
 @pytest.mark.parametrize("kind", EVIL)
-def test_presets_are_read_and_not_run(kind: str, tmp_path: Path) -> None:
+def test_presets_are_read_and_not_executed(kind: str, tmp_path: Path) -> None:
     ob, _target = rigs.arm()
     bpy.context.view_layer.objects.active = ob
     bpy.ops.object.mode_set(mode="POSE")
@@ -162,7 +162,7 @@ def test_presets_are_read_and_not_run(kind: str, tmp_path: Path) -> None:
     assert ob.pose.bones["lower"].ik_addon.iterations == before
 
 
-# ---- settings made by hand
+# ---- tampered settings
 
 HOSTILE: dict[str, Any] = {
     "not a number": math.nan,
@@ -193,13 +193,13 @@ SETTINGS = (
 
 
 def stored(owner: Any) -> Any:
-    """What is stored of the extension's settings on a bone or object, to be changed without any check."""
+    """The stored settings of a bone or object, which can be changed without checks."""
     groups = owner.bl_system_properties_get(do_create=True) if hasattr(owner, "bl_system_properties_get") else owner
     return groups["ik_addon"]
 
 
 def arms(*names: str) -> bpy.types.Object:
-    """An armature with an arm of each name, and a chain on each."""
+    """An armature with an arm of each name and a chain on each arm."""
     ob = rigs.armature()
     bpy.ops.object.mode_set(mode="EDIT")
     for i, name in enumerate(names):
@@ -215,12 +215,12 @@ def arms(*names: str) -> bpy.types.Object:
 
 
 def two_arms() -> bpy.types.Object:
-    """An armature with two arms; to the chain on the first something will be done."""
+    """An armature with two arms, of which tests tamper with the first."""
     return arms("a", "b")
 
 
 def assert_others_go_on(addon: Addon, ob: bpy.types.Object, other: str = "b") -> None:
-    """Hand-made chains are solved or refused in words, and the other one is solved."""
+    """Assert that tampered chains are solved or refused with a message, and that the other chain is solved."""
     reports = addon.module("live.reports")
     for bone in ob.pose.bones:
         report = reports.get(ob, bone.name)
@@ -230,13 +230,13 @@ def assert_others_go_on(addon: Addon, ob: bpy.types.Object, other: str = "b") ->
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_settings_are_refused_in_words(addon: Addon, kind: str, tmp_path: Path) -> None:
+def test_hostile_settings_are_refused_with_a_message(addon: Addon, kind: str, tmp_path: Path) -> None:
     ob = arms(*SETTINGS, "b")
     value = {"mesh": bpy.data.meshes.new("Mesh"), "itself": ob}.get(kind, HOSTILE[kind])
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
     for setting in SETTINGS:
-        with contextlib.suppress(TypeError):  # Blender stores no such thing there
+        with contextlib.suppress(TypeError):  # Blender cannot store this value there
             stored(ob.pose.bones[f"lower {setting}"])[setting] = value
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "hostile.blend"))
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "hostile.blend"))
@@ -257,10 +257,10 @@ def test_hostile_settings_are_refused_in_words(addon: Addon, kind: str, tmp_path
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_settings_disturb_no_other_chain_in_what_is_seen(
+def test_hostile_settings_disturb_no_other_chain_in_the_interface(
     addon: Addon, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The panel's rows, the overlay, the command line, and the operators on each chain."""
+    """Covers the panel's rows, the overlay, the command line, and the operators on each chain."""
     panel, fix, reports = (
         addon.module(name) for name in ("ui.panels.chains", "operators.mends.chains", "live.reports")
     )
@@ -292,7 +292,7 @@ def test_hostile_settings_disturb_no_other_chain_in_what_is_seen(
             ("preset_add", {"name": f"Own {tip.name}", "remove_name": True}),
             ("mirror_chain", {}),
         ):
-            with contextlib.suppress(RuntimeError):  # a traceback is printed, and makes this fail
+            with contextlib.suppress(RuntimeError):  # a traceback, if any, is printed and fails the test
                 getattr(OPERATORS.ik_addon, operator)(**options)
     assert panel.state_of(ob.pose.bones["lower b"], reports.get(ob, "lower b")) == ("CHECKMARK", "Reached")
     capfd.readouterr()
@@ -336,8 +336,8 @@ def test_the_row_names_the_setting_and_the_button_resets_it(
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_bases_are_given_up(addon: Addon, kind: str, tmp_path: Path) -> None:
-    """The pose as it stands becomes the base then; what the numbers were, nobody knows."""
+def test_hostile_stored_fk_poses_are_dropped(addon: Addon, kind: str, tmp_path: Path) -> None:
+    """The current pose becomes the FK pose, as the stored numbers are lost."""
     parts = ("stored", "rotation_mode", "channels", "noted", "written")
     ob = arms(*parts, "b")
     ob.ik_addon.live = True
@@ -361,7 +361,7 @@ def test_hostile_bases_are_given_up(addon: Addon, kind: str, tmp_path: Path) -> 
     assert np.isfinite(rigs.channels(ob)).all()
 
 
-def test_targets_that_go_in_circles(addon: Addon) -> None:
+def test_targets_in_dependency_loops_are_solved_or_refused(addon: Addon) -> None:
     ob = two_arms()
     chain = ob.pose.bones["lower a"].ik_addon
     loops = [rigs.empty(f"Loop {i}", (0.5, 0.5, 1.0)) for i in range(2)]
@@ -392,14 +392,14 @@ def test_targets_that_go_in_circles(addon: Addon) -> None:
 
 @pytest.mark.parametrize("policy", ["EXTEND", "PUSH_ROOT", "STRETCH"])
 @pytest.mark.parametrize("place", [(30.0, 0.0, 0.0), (1e30, -1e30, 1e30), (0.0, 0.0, 1e-30)])
-def test_giant_counts_and_places_take_no_time(addon: Addon, place: tuple[float, float, float], policy: str) -> None:
+def test_giant_counts_and_distances_take_no_time(addon: Addon, place: tuple[float, float, float], policy: str) -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(6, 0.3), list("abcdef"))
     for bone in ob.pose.bones:
         bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, -0.1, 0.1
     rigs.chain(ob, "f", rigs.empty("Target", place), 10**9, iterations=2**31 - 1, tolerance=1e-9, out_of_reach=policy)
     ob.ik_addon.live = True
-    bpy.context.view_layer.update()  # more passes than this takes would last for hours
+    bpy.context.view_layer.update()  # running all iterations would take hours
     report = addon.module("live.reports").get(ob, "f")
     assert "only 6 bones are available" in " ".join(report.remarks)
     assert np.isfinite(rigs.channels(ob)).all()

@@ -1,4 +1,4 @@
-"""Objects are told apart where a linked one has the name of one of this file, as Blender allows."""
+"""Objects of this file and linked objects of the same name are told apart."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests import rigs
 if TYPE_CHECKING:
     from tests.conftest import Addon
 
-# What the extension adds to Blender is unknown to the types of bpy.
+# The type stubs of bpy do not know what the extension adds to Blender.
 OPERATORS: Any = bpy.ops
 
 NAMES = ("Rig", "Target", "Pole", "Controls")
@@ -25,7 +25,7 @@ first_or_last = pytest.mark.parametrize("first", [True, False], ids=["linked fir
 
 
 def make(offset: float) -> bpy.types.Object:
-    """Two live limbs, one led by an object and a pole, one by a bone of another armature; each in a collection."""
+    """Two live limbs, one with a pole, the other with a bone as target; each object is in its own collection."""
     ob = rigs.armature("Rig")
     ob.location.x = offset
     rigs.add_bones(ob, rigs.bent(3), ["root", "upper", "lower"])
@@ -49,7 +49,7 @@ def make(offset: float) -> bpy.types.Object:
 
 
 def library(folder: Path) -> Path:
-    """A file with the same, somewhere else; an empty one is open afterwards."""
+    """Save the same rig, at another place, as a library; an empty file is open afterwards."""
     make(50.0)
     bpy.context.view_layer.update()
     path = folder / "library.blend"
@@ -59,7 +59,7 @@ def library(folder: Path) -> Path:
 
 
 def link(path: Path, names: tuple[str, ...], first: bool) -> list[bpy.types.Object]:
-    """Link objects of these names into the scene, before or behind its own in the outliner."""
+    """Link objects with these names into the scene, before or after its own objects in the Outliner."""
     libraries: Any = bpy.data.libraries
     with libraries.load(str(path), link=True) as (_, chosen):
         chosen.objects = list(names)
@@ -91,14 +91,14 @@ def poses(ob: bpy.types.Object) -> list[bytes]:
 
 
 def messages(addon: Addon, ob: bpy.types.Object) -> list[str]:
-    """What the panel says of the chains."""
+    """The messages that the panel shows for the chains."""
     reports = addon.module("live.reports")
     return [reports.get(ob, tip).message for tip in ("lower", "shin")]
 
 
 @clashing
 @first_or_last
-def test_frames_are_played_as_without_the_linked_objects(
+def test_frames_play_as_without_the_linked_objects(
     addon: Addon, first: bool, names: tuple[str, ...], tmp_path: Path
 ) -> None:
     path = library(tmp_path)
@@ -115,7 +115,7 @@ def test_frames_are_played_as_without_the_linked_objects(
 @clashing
 @first_or_last
 @pytest.mark.parametrize("moved", ["Target", "Pole", "Controls"])
-def test_what_is_moved_by_hand_is_followed(
+def test_goals_moved_by_hand_are_followed(
     addon: Addon, moved: str, first: bool, names: tuple[str, ...], tmp_path: Path
 ) -> None:
     path = library(tmp_path)
@@ -135,7 +135,7 @@ def test_what_is_moved_by_hand_is_followed(
 
 @clashing
 @first_or_last
-def test_a_bake_is_that_of_the_rig_of_this_file(first: bool, names: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_bake_keys_the_rig_of_this_file(first: bool, names: tuple[str, ...], tmp_path: Path) -> None:
     path = library(tmp_path)
     ob = make(0.0)
     expected = [np.frombuffer(pose, dtype=np.float32) for pose in poses(ob)]
@@ -148,7 +148,9 @@ def test_a_bake_is_that_of_the_rig_of_this_file(first: bool, names: tuple[str, .
 
 
 @first_or_last
-def test_a_linked_target_is_followed_beside_one_of_this_file(addon: Addon, first: bool, tmp_path: Path) -> None:
+def test_a_linked_target_is_followed_despite_a_local_one_of_the_same_name(
+    addon: Addon, first: bool, tmp_path: Path
+) -> None:
     path = library(tmp_path)
     ob = make(49.8)
     (linked,) = link(path, ("Target",), first)
@@ -164,7 +166,7 @@ def test_a_linked_target_is_followed_beside_one_of_this_file(addon: Addon, first
     ("tip", "goal", "role"), [("lower", "Target", "Target"), ("lower", "Pole", "Pole"), ("shin", "Controls", "Target")]
 )
 @pytest.mark.parametrize("how", ["disabled", "excluded"])
-def test_what_is_wrong_with_an_object_of_this_file_is_not_hidden_by_a_linked_one(
+def test_a_problem_of_a_local_object_is_not_hidden_by_a_linked_one(
     addon: Addon, how: str, tip: str, goal: str, role: str, first: bool, tmp_path: Path
 ) -> None:
     path = library(tmp_path)
@@ -187,7 +189,7 @@ def test_what_is_wrong_with_an_object_of_this_file_is_not_hidden_by_a_linked_one
 
 
 @first_or_last
-def test_what_is_wrong_with_a_linked_object_is_no_matter(addon: Addon, first: bool, tmp_path: Path) -> None:
+def test_a_problem_of_a_linked_object_does_not_matter(addon: Addon, first: bool, tmp_path: Path) -> None:
     path = library(tmp_path)
     ob = make(0.0)
     expected = poses(ob)
@@ -211,7 +213,7 @@ def test_each_rig_has_its_own_report(addon: Addon, first: bool, tmp_path: Path) 
 
 
 @first_or_last
-def test_the_rig_of_an_active_target_is_that_of_this_file(addon: Addon, first: bool, tmp_path: Path) -> None:
+def test_the_rig_of_an_active_target_is_the_local_one(addon: Addon, first: bool, tmp_path: Path) -> None:
     path = library(tmp_path)
     ob = make(0.0)
     bpy.context.view_layer.objects.active = ob
@@ -224,7 +226,7 @@ def test_the_rig_of_an_active_target_is_that_of_this_file(addon: Addon, first: b
     assert addon.module("operators.active").armature(bpy.context) == ob
 
 
-def test_a_mirrored_chain_has_a_target_of_this_file(tmp_path: Path) -> None:
+def test_a_mirrored_chain_gets_a_local_target(tmp_path: Path) -> None:
     def limbs() -> bpy.types.Object:
         ob = rigs.armature("Rig")
         for side, x in ((".L", 0.5), (".R", -0.5)):

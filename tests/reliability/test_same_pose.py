@@ -1,4 +1,4 @@
-"""A target out of reach of narrow limits: where rounding shows most, every way to a frame leads to the same pose."""
+"""Every way to a frame gives the same pose, tested where rounding shows most: a target beyond narrow limits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def turn(rng: Generator, bones: Iterable[bpy.types.PoseBone], amount: float) -> 
 
 
 def build(carried_by: str, rng: Generator) -> bpy.types.Object:
-    """A keyed chain of length 1 with limits and a target out of its reach, carried in some way."""
+    """A keyed chain of length 1 with limits, and a target out of reach that is attached to `carried_by`."""
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, -1), (0, 0, 0)], ["root"])
     rigs.add_bones(ob, rigs.bent(len(BONES), 1.0 / len(BONES)), BONES, parent="root")
@@ -72,7 +72,7 @@ def played(frames: Iterable[int]) -> dict[int, NDArray[np.float32]]:
 
 @pytest.mark.parametrize("carried_by", ["nothing", "a constraint", "an armature"])
 @pytest.mark.parametrize("seed", [2, 3])
-def test_opened_on_any_frame_played_in_any_order_and_baked_it_is_the_same_pose(
+def test_opening_on_any_frame_playing_in_any_order_and_baking_give_the_same_pose(
     carried_by: str, seed: int, tmp_path: Path
 ) -> None:
     ob = build(carried_by, np.random.default_rng(seed))

@@ -1,4 +1,4 @@
-"""Rigs, scenes and names at the ends of what Blender allows."""
+"""Rigs, scenes and names at the limits of what Blender allows."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 SOLVED = 1e-5
 
-# What the extension adds to Blender is unknown to the types of bpy.
+# The type stubs of bpy do not know what the extension adds to Blender.
 OPERATORS: Any = bpy.ops
 
 
 def column(count: int, x: float = 0.0, length: float = 1.0) -> list[rigs.Point]:
-    """Points of a chain of some length that bends a little, all in all."""
+    """Points of a slightly bent chain of about this length, at `x`."""
     return [(x, 0.1 * length * math.sin(2.0 * i / count), length * i / count) for i in range(count + 1)]
 
 
@@ -39,7 +39,7 @@ def step(frames: Sequence[int]) -> None:
 
 
 @pytest.mark.parametrize("count", [255, 256, 600])
-def test_a_chain_of_many_bones(count: int) -> None:
+def test_a_chain_of_many_bones_is_solved(count: int) -> None:
     ob = rigs.armature()
     names = [f"b{i}" for i in range(count)]
     rigs.add_bones(ob, column(count), names)
@@ -58,7 +58,7 @@ def test_a_chain_of_many_bones(count: int) -> None:
 
 
 def comb() -> tuple[bpy.types.Object, list[tuple[str, bpy.types.Object]]]:
-    """A live armature of 2,000 bones in 1,000 chains, and the tip and target of each."""
+    """A live armature of 2,000 bones in 1,000 chains, and the tip and target of each chain."""
     ob = rigs.armature()
     bpy.ops.object.mode_set(mode="EDIT")
     bones = ob.data.edit_bones
@@ -78,7 +78,7 @@ def comb() -> tuple[bpy.types.Object, list[tuple[str, bpy.types.Object]]]:
     return ob, chains
 
 
-def test_a_thousand_chains_in_two_thousand_bones(addon: Addon) -> None:
+def test_a_thousand_chains_in_one_armature_are_solved(addon: Addon) -> None:
     ob, chains = comb()
     before = rigs.channels(ob)
     bpy.context.view_layer.update()
@@ -95,7 +95,7 @@ def test_a_thousand_chains_in_two_thousand_bones(addon: Addon) -> None:
     assert np.array_equal(rigs.channels(ob), before)
 
 
-def test_one_chain_among_a_thousand_bones_moves_none_of_the_others() -> None:
+def test_one_chain_among_a_thousand_bones_moves_no_others() -> None:
     ob = rigs.armature()
     names = [f"b{i}" for i in range(1000)]
     rigs.add_bones(ob, column(1000), names)
@@ -126,7 +126,7 @@ def test_ten_thousand_frames_are_baked() -> None:
 
 
 @pytest.mark.parametrize("first", [-100_000, 1_048_571])
-def test_scenes_at_the_ends_of_time(first: int) -> None:
+def test_scenes_at_the_first_and_last_frames_that_blender_allows(first: int) -> None:
     ob, target = rigs.arm()
     scene = bpy.context.scene
     frames = range(first, first + 4)
@@ -142,7 +142,7 @@ def test_scenes_at_the_ends_of_time(first: int) -> None:
         assert reached(ob, "lower", target)
 
 
-def test_bakes_where_frames_are_negative_or_many() -> None:
+def test_bakes_negative_and_very_large_frames() -> None:
     ob, target = rigs.arm()
     bpy.context.view_layer.objects.active = ob
     for first in (-100_000, 1_048_571):
@@ -163,7 +163,7 @@ def test_the_frame_rate_changes_no_pose(fps: int, base: float) -> None:
     assert poses_at(ob, frames) == expected
 
 
-def test_sub_frames_in_any_order() -> None:
+def test_sub_frames_have_the_same_pose_in_any_order() -> None:
     ob, target = animated_arm()
     frames = [5 + i / 16 for i in range(16)]
     expected = poses_at(ob, frames)
@@ -173,7 +173,7 @@ def test_sub_frames_in_any_order() -> None:
     assert reached(ob, "lower", target)
 
 
-def test_time_remapping() -> None:
+def test_follows_time_remapping() -> None:
     ob, target = animated_arm()
     expected = poses_at(ob, [10, 20])
     render = bpy.context.scene.render
@@ -203,7 +203,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_names_of_every_kind(kind: str, tmp_path: Any) -> None:
+def test_works_with_names_of_every_kind(kind: str, tmp_path: Any) -> None:
     wanted = NAMES[kind]
     ob = rigs.armature(wanted[0])
     rigs.add_bones(ob, [(0, 0, 0), (0, -0.2, 1), (0, 0, 2)], ["upper", "lower"])

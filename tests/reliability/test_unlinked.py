@@ -1,4 +1,4 @@
-"""What is not ready, or broken, does not keep anything else from being solved."""
+"""A rig or chain that is broken or not ready does not stop others from being solved."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.reliability.test_safety import stored
 if TYPE_CHECKING:
     from tests.conftest import Addon
 
-# What the extension adds to Blender is unknown to the types of bpy.
+# The type stubs of bpy do not know what the extension adds to Blender.
 OPERATORS: Any = bpy.ops
 
 
 def unlinked(name: str = "Unlinked") -> bpy.types.Object:
-    """An armature object as importers make it: it is in no scene yet and has no pose."""
+    """An armature object as importers create it: in no scene yet and without a pose."""
     ob = bpy.data.objects.new(name, bpy.data.armatures.new(name))
     assert ob.pose is None
     return ob
@@ -42,7 +42,7 @@ def limbs(name: str, x: float) -> bpy.types.Object:
 
 
 def steps() -> list[Callable[[], object]]:
-    """What makes handlers run: targets that are moved, frames, and going back in time."""
+    """Actions that make handlers run: moving targets, and stepping frames forward and back."""
     scene = bpy.context.scene
 
     def move() -> None:
@@ -55,7 +55,7 @@ def steps() -> list[Callable[[], object]]:
 
 
 def assert_solved(addon: Addon, ob: bpy.types.Object, *arms: str) -> None:
-    """The arms are at their targets, and the panel says so."""
+    """Assert that the arms are at their targets and that the panel says so."""
     for arm in arms:
         told = addon.module("live.reports").get(ob, f"lower {arm}")
         assert told.message == "Reached", f"{ob.name} {arm}"
@@ -67,7 +67,7 @@ def assert_solved(addon: Addon, ob: bpy.types.Object, *arms: str) -> None:
 
 
 def nothing_else(_ob: bpy.types.Object, _new: bpy.types.Object) -> None:
-    """It is only there."""
+    """Do nothing: the armature merely exists."""
 
 
 def live_already(_ob: bpy.types.Object, new: bpy.types.Object) -> None:
@@ -119,7 +119,7 @@ def test_an_armature_is_solved_once_it_is_linked(addon: Addon) -> None:
 
 
 @pytest.mark.parametrize("role", ["target", "pole"])
-def test_a_goal_that_has_no_pose_is_told(addon: Addon, role: str) -> None:
+def test_a_goal_without_a_pose_is_reported(addon: Addon, role: str) -> None:
     ob = limbs("Rig", 0.0)
     tip = ob.pose.bones["lower a"].ik_addon
     setattr(tip, role, unlinked())
@@ -211,7 +211,7 @@ FAULTS = (
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("opened", [True, False], ids=["opened", "made"])
-def test_a_fault_of_one_chain_leaves_the_others_solved(
+def test_a_fault_in_one_chain_leaves_the_others_solved(
     addon: Addon, opened: bool, fault: Callable[[bpy.types.Object], None], tmp_path: Path
 ) -> None:
     other = limbs("Other", 10.0)
@@ -229,10 +229,8 @@ def test_a_fault_of_one_chain_leaves_the_others_solved(
         assert "Internal error" not in addon.module("live.reports").get(ob, "lower a").message
 
 
-@pytest.mark.expects_traceback  # the console is told once
-def test_an_error_that_nobody_foresaw_leaves_the_other_chains_solved(
-    addon: Addon, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.expects_traceback  # printed to the console once
+def test_an_unexpected_error_leaves_the_other_chains_solved(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
     ob = limbs("Rig", 0.0)
     chain_plan = addon.module("rig.plan.chain_plan")
     check = chain_plan.check_numbers

@@ -1,4 +1,4 @@
-"""Armature objects that have no pose yet: Blender makes one when they are shown for the first time."""
+"""Armature objects without a pose: Blender makes it when they are shown for the first time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLACES = ("nowhere", "disabled", "disabled collection", "excluded collection")
 
 
 def unposed(place: str) -> bpy.types.Object:
-    """An armature with a bone, as an importer makes it, before Blender has shown it."""
+    """An armature with a bone, as an importer creates it, before Blender has shown it."""
     other = rigs.armature("Shown")
     rigs.add_bones(other, [(0, 0, 0), (0, 0, 1)], ["hand"])
     ob = bpy.data.objects.new("New", other.data)
@@ -37,7 +37,7 @@ def unposed(place: str) -> bpy.types.Object:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_live_goes_on_beside_it(addon: Addon, place: str, tmp_path: Path) -> None:
+def test_live_works_beside_an_armature_without_a_pose(addon: Addon, place: str, tmp_path: Path) -> None:
     ob, target = rigs.arm()
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
@@ -60,7 +60,7 @@ def test_live_goes_on_beside_it(addon: Addon, place: str, tmp_path: Path) -> Non
     ob.ik_addon.live = False
 
 
-def test_the_panel_and_all_operators_say_what_is_missing(addon: Addon) -> None:
+def test_the_panel_and_all_operators_report_what_is_missing(addon: Addon) -> None:
     new = unposed("disabled")
     bpy.context.view_layer.objects.active = new
     assert bpy.context.active_object == new

@@ -1,4 +1,4 @@
-"""Files of other versions of the extension: each released one has a sample here that must stay readable."""
+"""Files of other versions of the extension: each released version has a sample here that must stay readable."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 SAMPLES = sorted(Path(write_sample.__file__).parent.glob("*.blend"))
 ALIKE = 2e-3
-"""A later solver may share a bend among the bones a hair differently."""
+"""Tolerance: a later solver may distribute a bend slightly differently."""
 
-# What the extension adds to Blender is unknown to the types of bpy.
+# The type stubs of bpy do not know what the extension adds to Blender.
 OPERATORS: Any = bpy.ops
 
 
 @pytest.fixture(params=SAMPLES, ids=lambda path: path.stem)
 def sample(request: pytest.FixtureRequest) -> tuple[Path, dict[str, Any]]:
-    """A file of a released version, and what that version found in it."""
+    """A file of a released version, and its content according to that version."""
     path: Path = request.param
     return path, json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
 
 
 def assert_as_released(found: dict[str, Any]) -> None:
-    """Settings, poses and base of the open file are those that the older version knew."""
+    """Assert that settings, poses and FK poses of the open file are those that the older version recorded."""
     settings = write_sample.settings()
     for chain, values in found["settings"].items():
         assert {name: settings[chain][name] for name in values} == values
@@ -49,7 +49,7 @@ def assert_as_released(found: dict[str, Any]) -> None:
     for ob in write_sample.armatures():
         bpy.context.view_layer.objects.active = ob
         if ob.name == "Solved":
-            OPERATORS.ik_addon.solve()  # takes what was moved by hand since into the base
+            OPERATORS.ik_addon.solve()  # takes later changes by hand into the FK pose
         if ob.name != "Controls":
             OPERATORS.ik_addon.restore_pose()
         assert rigs.channels(ob).tolist() == found["fk"][ob.name]
@@ -60,8 +60,8 @@ def test_each_released_version_has_a_sample() -> None:
     assert not missing, "run `python3 tools/dev.py release-sample`"
 
 
-def test_no_sample_is_kept_of_what_was_not_released() -> None:
-    """What it holds could still change."""
+def test_no_sample_is_kept_of_an_unreleased_version() -> None:
+    """The format of a version could still change before its release."""
     assert {path.stem for path in SAMPLES} <= set(version.released())
 
 
@@ -70,7 +70,7 @@ def test_a_sample_is_written_by_the_oldest_supported_blender(sample: tuple[Path,
     assert bpy.data.version[:2] == tuple(map(int, OLDEST.version.split(".")[:2]))
 
 
-def test_opens(addon: Addon, sample: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+def test_a_sample_opens(addon: Addon, sample: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     path, found = sample
     bpy.ops.wm.open_mainfile(filepath=str(path))
     newest = addon.module("data.versions").newest()
@@ -85,16 +85,16 @@ def test_opens(addon: Addon, sample: tuple[Path, dict[str, Any]], tmp_path: Path
     assert_as_released(found)
 
 
-def test_bases_at_rest_become_compact() -> None:
-    """0.1.0 stored them on each bone, which Blender copies on each frame."""
+def test_stored_fk_poses_at_rest_become_compact() -> None:
+    """0.1.0 stored the FK pose on each bone, which Blender copies on each frame."""
     bpy.ops.wm.open_mainfile(filepath=str(SAMPLES[0]))
     bones = bpy.data.objects["Tree"].pose.bones
     assert [bone.name for bone in bones if bone.is_property_set("ik_addon")] == ["a.L", "b.L", "b.R"]
 
 
-def test_is_appended(sample: tuple[Path, dict[str, Any]]) -> None:
+def test_a_sample_can_be_appended(sample: tuple[Path, dict[str, Any]]) -> None:
     path, found = sample
-    libraries: Any = bpy.data.libraries  # the stubs know of no result
+    libraries: Any = bpy.data.libraries  # the stubs declare no result
     with libraries.load(str(path)) as (source, wanted):
         wanted.objects = source.objects
     for ob in wanted.objects:
@@ -102,9 +102,9 @@ def test_is_appended(sample: tuple[Path, dict[str, Any]]) -> None:
     assert_as_released(found)
 
 
-def test_is_overridden(addon: Addon, sample: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+def test_a_sample_can_be_overridden(addon: Addon, sample: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     path, found = sample
-    libraries: Any = bpy.data.libraries  # the stubs know of no result
+    libraries: Any = bpy.data.libraries  # the stubs declare no result
     with libraries.load(str(path), link=True) as (_source, wanted):
         wanted.objects = ["Live", "Live Target", "Live Pole"]
     for ob in wanted.objects:
@@ -125,10 +125,10 @@ def test_is_overridden(addon: Addon, sample: tuple[Path, dict[str, Any]], tmp_pa
     assert rigs.channels(ob).tolist() == found["fk"]["Live"]
 
 
-def test_each_step_is_taken_once_whichever_way_a_rig_comes(
+def test_each_upgrade_step_runs_once_however_a_rig_arrives(
     addon: Addon, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A step of the future, which halves the softness."""
+    """Adds an upgrade step that halves the softness."""
     ob, _target = animated_arm()
     ob.pose.bones["lower"].ik_addon.softness = 0.5
     path = tmp_path / "old.blend"
@@ -162,7 +162,7 @@ def test_each_step_is_taken_once_whichever_way_a_rig_comes(
     assert softness() == [0.25, 0.25, 0.25]
 
 
-def test_a_file_of_a_newer_version_is_solved_and_told(addon: Addon, tmp_path: Path) -> None:
+def test_a_file_of_a_newer_version_is_solved_with_a_remark(addon: Addon, tmp_path: Path) -> None:
     ob, _target = animated_arm()
     ob.ik_addon.layout = addon.module("data.versions").newest() + 3
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "newer.blend"))
@@ -175,7 +175,7 @@ def test_a_file_of_a_newer_version_is_solved_and_told(addon: Addon, tmp_path: Pa
 
 
 def tail(bones: int = 5) -> tuple[bpy.types.Object, bpy.types.PoseBone]:
-    """A live chain of some bones whose target is keyed."""
+    """A live chain with a keyed target."""
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(bones), [f"t{i}" for i in range(bones)])
     target = rigs.empty("Target")
@@ -199,7 +199,7 @@ def reopened(path: Path) -> bpy.types.Object:
     return bpy.data.objects["Rig"]
 
 
-def test_fabrik_of_the_first_layouts_is_an_even_bend(addon: Addon, tmp_path: Path) -> None:
+def test_fabrik_in_the_first_layouts_becomes_even_bend(addon: Addon, tmp_path: Path) -> None:
     ob, tip = tail()
     expected = poses(ob)
     tip.ik_addon.solver = "EVEN_BEND"
@@ -219,8 +219,8 @@ def test_fabrik_of_the_first_layouts_is_an_even_bend(addon: Addon, tmp_path: Pat
     assert ob.ik_addon.layout == addon.module("data.versions").newest()
 
 
-def test_what_is_chosen_now_is_chosen_in_this_version() -> None:
-    """Also as the first thing that a script sets on an armature that nobody has looked at."""
+def test_a_solver_set_now_has_the_meaning_of_this_version() -> None:
+    """Also if it is the first thing that a script sets on an armature that was not upgraded yet."""
     ob, tip = tail()
     other = rigs.chain(ob, "t1", tip.ik_addon.target, 1, solver="FABRIK")
     ob.ik_addon.layout = 0
@@ -228,7 +228,7 @@ def test_what_is_chosen_now_is_chosen_in_this_version() -> None:
     assert (tip.ik_addon.solver, other.ik_addon.solver) == ("FABRIK", "EVEN_BEND")
 
 
-def test_a_linked_chain_is_read_as_its_version_meant_it(addon: Addon, tmp_path: Path) -> None:
+def test_a_linked_chain_keeps_the_meaning_of_its_version(addon: Addon, tmp_path: Path) -> None:
     ob, tip = tail()
     tip.ik_addon.solver = "FABRIK"
     tip.ik_stiffness_x = 0.5
@@ -237,7 +237,7 @@ def test_a_linked_chain_is_read_as_its_version_meant_it(addon: Addon, tmp_path: 
     ob.ik_addon.layout = 1
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "library.blend"))
     bpy.ops.wm.read_homefile(use_empty=True)
-    libraries: Any = bpy.data.libraries  # the stubs know of no result
+    libraries: Any = bpy.data.libraries  # the stubs declare no result
     with libraries.load(str(tmp_path / "library.blend"), link=True) as (_source, wanted):
         wanted.objects = ["Rig", "Target"]
     for linked in wanted.objects:
@@ -264,8 +264,8 @@ def test_a_linked_chain_is_read_as_its_version_meant_it(addon: Addon, tmp_path: 
         assert versions.solver_of(own()) is solver(chosen)
 
 
-def test_stiffness_of_the_first_layouts_acts_as_it_did(tmp_path: Path) -> None:
-    """Until a button is pressed; in this version it shares the bend out, from nothing on."""
+def test_stiffness_in_the_first_layouts_keeps_its_effect(tmp_path: Path) -> None:
+    """It does so until a button is pressed; in this version stiffness distributes the bend, starting from zero."""
     ob, _tip = tail()
     even = poses(ob)
     for bone in ob.pose.bones:

@@ -1,4 +1,4 @@
-"""A rig has one pose, whichever view layers it and its targets are in."""
+"""A rig has the same pose whichever view layers it and its targets are in."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EXCLUDED = {
     "both from the first": (["Character", "Controls"], FIRST),
     "both from the second": (["Character", "Controls"], SECOND),
 }
-"""Collections, and the view layer from which they are excluded."""
+"""Collections to exclude, and from which view layer."""
 SAME = 1e-6
 
 excluding = pytest.mark.parametrize("excluded", EXCLUDED)
@@ -41,7 +41,7 @@ keyed_or_not = pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "un
 
 
 def arm(keyed: bool) -> tuple[bpy.types.Object, bpy.types.Object]:
-    """A live arm with a moving target; one of its bones is keyed or none is."""
+    """A live arm with a moving target; one bone is keyed, or none."""
     ob, target = animated_arm()
     if not keyed:
         ob.animation_data_clear()
@@ -61,7 +61,7 @@ def in_collection(name: str, *objects: bpy.types.Object) -> None:
 def arm_in_layers(
     excluded: str, shown: str, keyed: bool = True
 ) -> tuple[bpy.types.Object, bpy.types.Object, dict[int, Floats]]:
-    """A live arm in two view layers, of which the window shows one; its target; the poses that it has in one alone."""
+    """A live arm in two view layers, one of them shown; its target; its poses in a single view layer."""
     expected = poses_alone(keyed)
     scene = bpy.context.scene
     ob, target = arm(keyed)
@@ -82,7 +82,7 @@ def arm_in_layers(
 
 @cache
 def poses_alone(keyed: bool) -> dict[int, Floats]:
-    """The poses of a live arm in a single view layer; what is open is lost."""
+    """The poses of a live arm in a single view layer; an empty file is open afterwards."""
     ob, _ = arm(keyed)
     found = {}
     for frame in FRAMES:
@@ -93,7 +93,7 @@ def poses_alone(keyed: bool) -> dict[int, Floats]:
 
 
 def layers_with(*objects: bpy.types.Object) -> list[bpy.types.ViewLayer]:
-    """The view layers that have all of these."""
+    """The view layers that contain all these objects."""
     return [layer for layer in bpy.context.scene.view_layers if all(ob in list(layer.objects) for ob in objects)]
 
 
@@ -112,12 +112,12 @@ def evaluated_pose(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Floa
 
 
 def off(pose: Floats, expected: Floats) -> float:
-    """How far a pose is from another one."""
+    """Largest difference between two poses' matrices."""
     return float(np.abs(pose - expected).max())
 
 
 def message(addon: Addon, ob: bpy.types.Object) -> str:
-    """What the panel says of the chain."""
+    """The message that the panel shows for the chain."""
     told: str = addon.module("live.reports").get(ob, "lower").message
     return told
 
@@ -139,9 +139,7 @@ def test_every_layer_that_has_the_rig_shows_the_solved_pose(
 @excluding
 @showing
 @keyed_or_not
-def test_a_target_that_is_moved_is_followed_in_every_layer(
-    addon: Addon, keyed: bool, shown: str, excluded: str
-) -> None:
+def test_a_moved_target_is_followed_in_every_layer(addon: Addon, keyed: bool, shown: str, excluded: str) -> None:
     ob, target, _ = arm_in_layers(excluded, shown, keyed)
     target.animation_data_clear()
     for x in (-0.4, 0.1, 0.3):
@@ -158,7 +156,7 @@ def test_a_target_that_is_moved_is_followed_in_every_layer(
 
 @excluding
 @keyed_or_not
-def test_all_frames_are_played_by_the_same_plan(
+def test_all_frames_play_with_the_same_plan(
     addon: Addon, keyed: bool, excluded: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan: Any = addon.module("rig.plan.plan").Plan
@@ -181,7 +179,7 @@ def test_all_frames_are_played_by_the_same_plan(
 @excluding
 @showing
 @keyed_or_not
-def test_the_fk_pose_comes_back(keyed: bool, shown: str, excluded: str) -> None:
+def test_turning_live_off_restores_the_fk_pose(keyed: bool, shown: str, excluded: str) -> None:
     ob, _ = arm(keyed)
     ob.ik_addon.live = False
     bpy.context.scene.frame_set(9)
@@ -198,7 +196,7 @@ def test_the_fk_pose_comes_back(keyed: bool, shown: str, excluded: str) -> None:
 
 
 class _Layers(bpy.types.RenderEngine):
-    """Renders nothing; notes the pose that it sees in each view layer."""
+    """Renders nothing; records the pose in each view layer."""
 
     bl_idname = "IK_TEST_LAYERS"
     bl_label = "Layers"
@@ -208,14 +206,14 @@ class _Layers(bpy.types.RenderEngine):
     rig: str
 
     def render(self, depsgraph: bpy.types.Depsgraph) -> None:
-        """Note the pose."""
+        """Record the pose."""
         pose = evaluated_pose(bpy.data.objects[type(self).rig], depsgraph)
         type(self).seen[depsgraph.view_layer.name, depsgraph.scene.frame_current] = pose
 
 
 @pytest.fixture
 def engine() -> Iterator[type[_Layers]]:
-    """The scene renders through the engine above."""
+    """The engine above, registered."""
     bpy.utils.register_class(_Layers)
     _Layers.seen = {}
     yield _Layers
@@ -226,7 +224,7 @@ def engine() -> Iterator[type[_Layers]]:
 
 
 def rendered(engine: type[_Layers], ob: bpy.types.Object, frames: Sequence[int], folder: Path) -> None:
-    """Render an animation of all view layers."""
+    """Render these frames in all view layers."""
     scene: Any = bpy.context.scene
     camera = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
     scene.collection.objects.link(camera)

@@ -1,8 +1,8 @@
-"""Walks whose knees lock, on the skeletons that characters come with: knees and elbows never turn round.
+"""Walks with locking knees, on skeletons that characters come with: knees and elbows never flip.
 
-The bones of these rigs are straight or nearly so at rest, rolled by any angle, in mirrored, turned and scaled
-armatures. A walk passes through straight and behind it. Targets stay at the ankles and wrists of the FK pose, or are
-raised.
+Limbs of these rigs are straight or nearly straight at rest, with any roll, in mirrored, rotated and scaled
+armatures. The walk straightens limbs and bends them backwards. Targets are at the ankles
+and wrists of the FK pose, or raised.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Points = NDArray[np.float64]
 FRAMES = 33
 PARTS = ("UpLeg", "Leg"), ("Arm", "ForeArm")
 RAISED = (0.0, 0.005, 0.02, 0.1)
-"""Parts of a limb's length by which targets go towards its root."""
+"""Distances by which targets move towards the root, in limb lengths."""
 BENT = 2.0
-"""Degrees: from this bend on an untouched target moves a limb by no more than 1e-6 of its length."""
+"""Degrees: a limb bent at least this much moves by no more than 1e-6 of its length while its target stays put."""
 WRONG = 1e-4
-"""Parts of a limb's length by which a joint counts as on the wrong side: single precision, of a straight limb."""
+"""In limb lengths: farther off than this a joint is on the wrong side. A straight limb in single precision is less."""
 
 
 @dataclass
@@ -40,12 +40,12 @@ class Limb:
     """A limb of a walker."""
 
     bones: list[str]
-    """Upper and lower one."""
+    """Upper and lower bone."""
     side: Vector
-    """To where its knee or elbow goes, in the axes of its root bone at rest."""
+    """Direction in which the knee or elbow bends, in the rest axes of the root bone."""
 
     def length(self, ob: bpy.types.Object) -> float:
-        """Of both bones."""
+        """Length of both bones."""
         return math.fsum(ob.pose.bones[name].length for name in self.bones)
 
     def joints(self, ob: bpy.types.Object) -> Points:
@@ -54,16 +54,16 @@ class Limb:
         return np.array([upper.head, lower.head, lower.tail])
 
     def turns(self, ob: bpy.types.Object) -> Points:
-        """Orientations (2, 3, 3) of its bones."""
+        """Orientations (2, 3, 3) of the bones in armature space."""
         return np.array([ob.pose.bones[name].matrix.to_3x3().normalized() for name in self.bones])
 
     def off(self, ob: bpy.types.Object) -> float:
-        """How far the middle joint stands on its side of the line from root to tip, in lengths of the limb."""
+        """How far the middle joint is on its proper side of the line from root to tip, in limb lengths."""
         root, middle, tip = (Vector(joint) for joint in self.joints(ob).tolist())
         turn: Matrix = ob.pose.bones[self.bones[0]].matrix.to_3x3().normalized()
         hinge = (turn @ self.side).cross(middle - root)
         across = hinge.cross(tip - root)
-        # The side leans over with the upper bone; what is across the hinge does not.
+        # The side tilts with the upper bone; the direction across the hinge does not.
         size = (middle - root).length + (tip - middle).length
         return -(middle - root).dot(across.normalized()) / size
 
@@ -89,14 +89,14 @@ class Frame:
 
 
 def speeds(frames: Sequence[Frame]) -> Points:
-    """Degrees (frames - 1, limbs, 2) that bones turn from frame to frame."""
+    """Degrees (frames - 1, limbs, 2) by which bones turn from frame to frame."""
     turns = np.array([frame.turns for frame in frames])
     chords = np.linalg.norm(turns[1:] - turns[:-1], axis=(-2, -1)) / math.sqrt(8.0)
     return np.asarray(np.degrees(2.0 * np.arcsin(np.minimum(chords, 1.0))))
 
 
 def bends(frame: Frame) -> Points:
-    """Degrees (limbs,) by which limbs are bent."""
+    """Bend of each limb in degrees (limbs,)."""
     steps = np.diff(frame.joints, axis=1)
     sizes = np.linalg.norm(steps, axis=2)
     cosines = (steps[:, 0] * steps[:, 1]).sum(axis=1) / (sizes[:, 0] * sizes[:, 1])
@@ -105,7 +105,7 @@ def bends(frame: Frame) -> Points:
 
 
 def key_walk(ob: bpy.types.Object, limbs: Sequence[Limb]) -> None:
-    """Key a walk in place: legs and arms swing, knees and elbows lock, and go 3 degrees behind straight."""
+    """Key a walk in place: legs and arms swing, knees and elbows lock and go 3 degrees past straight."""
     for i, limb in enumerate(limbs):
         for bone, is_upper in zip(limb.bones, (True, False), strict=True):
             pose = ob.pose.bones[bone]
@@ -135,7 +135,7 @@ def roll_bones(ob: bpy.types.Object, roll: float) -> None:
 def play(
     ob: bpy.types.Object, limbs: Sequence[Limb], frames: range, raised: float, places: Sequence[Points] | None
 ) -> list[Frame]:
-    """Play frames with the targets at these places, raised; None: as they are posed without chains."""
+    """Play frames with the targets at these places, raised; with None, play the FK pose."""
     found = []
     for i, frame in enumerate(frames):
         bpy.context.scene.frame_set(frame)
@@ -151,7 +151,7 @@ def play(
 
 
 def check(ob: bpy.types.Object, limbs: Sequence[Limb], frames: range, raised: Sequence[float] = RAISED) -> None:
-    """Go through frames and hold every promise."""
+    """Play frames and assert that no joint flips, moves too fast, or moves while its target stays put."""
     ob.ik_addon.live = False
     fk = play(ob, limbs, frames, 0.0, None)
     places = [frame.joints for frame in fk]
@@ -167,7 +167,7 @@ def check(ob: bpy.types.Object, limbs: Sequence[Limb], frames: range, raised: Se
 
 
 def check_unmoved(ob: bpy.types.Object, limbs: Sequence[Limb], before: Frame, after: Frame) -> None:
-    """Limbs whose targets stand at their tips are where they were."""
+    """Assert that limbs whose targets are at their tips have not moved."""
     sizes = np.array([limb.length(ob) for limb in limbs])
     moved = np.abs(after.joints - before.joints).max(axis=(1, 2)) / sizes
     bent = bends(before)
@@ -177,7 +177,7 @@ def check_unmoved(ob: bpy.types.Object, limbs: Sequence[Limb], before: Frame, af
 
 
 def limbs_of(ob: bpy.types.Object, chains: Sequence[Sequence[str]]) -> list[Limb]:
-    """Put chains on the limbs of a walker."""
+    """Add chains to the limbs of a walker; return the limbs."""
     found = []
     for chain in chains:
         activate(ob, chain[0])
@@ -207,7 +207,7 @@ VARIANTS = {
         ("VRM", "upright", True),
     ],
 )
-def test_knees_and_elbows_that_lock_never_turn_round(name: str, world: str, is_straight: bool) -> None:
+def test_knees_and_elbows_that_lock_never_flip(name: str, world: str, is_straight: bool) -> None:
     ob = rigs_named.build(RIGS[name], is_straight=is_straight)
     roll_bones(ob, math.radians(sum(map(ord, name + world)) % 360))
     ob.matrix_world = VARIANTS[world]
@@ -218,7 +218,7 @@ def test_knees_and_elbows_that_lock_never_turn_round(name: str, world: str, is_s
 
 
 @pytest.mark.parametrize("roll", [0, 90, 180, 270])
-def test_nor_do_they_by_the_roll_of_straight_bones(roll: int) -> None:
+def test_knees_and_elbows_never_flip_whatever_the_roll_of_straight_bones(roll: int) -> None:
     ob = rigs_named.build(RIGS["SMPL"], is_straight=True)
     roll_bones(ob, math.radians(roll))
     limbs = limbs_of(ob, rigs_named.limbs(RIGS["SMPL"], ob))
@@ -227,7 +227,7 @@ def test_nor_do_they_by_the_roll_of_straight_bones(roll: int) -> None:
 
 
 def recorded() -> tuple[bpy.types.Object, list[Limb], range]:
-    """The recorded walk, with chains on arms and legs that were added on its first frame."""
+    """The recorded walk, with chains added to arms and legs on its first frame; the limbs; the frames."""
     addon_utils().enable("io_anim_bvh")
     bpy.ops.import_anim.bvh(filepath=str(WALK))
     ob = bpy.context.object
@@ -247,8 +247,8 @@ def test_a_recorded_walk_keeps_its_knees_and_elbows(start: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "world"), [("Mixamo", "small"), ("Manny", "mirrored"), ("VRM", "turned")])
-def test_hands_and_feet_are_held_where_and_as_they_were(name: str, world: str) -> None:
-    """Their animation goes over to the targets, and stays when these are raised."""
+def test_hands_and_feet_keep_position_and_orientation(name: str, world: str) -> None:
+    """Their animation is transferred to the targets, and stays when targets are raised."""
     ob = rigs_named.build(RIGS[name])
     roll_bones(ob, 2.0)
     ob.matrix_world = VARIANTS[world]

@@ -1,9 +1,8 @@
 """The real program, with and without a window: `make window` runs these tests, and `make test` at its end.
 
-They need a driver, see `tools/window.py`, and are skipped where there is none or it has no Blender ready. One window
-is opened for all of them, into which the built zip is installed as a new user does it; each test begins with a file of
-its own and asks Blender for the data, never for pixels alone. Screenshots go to `build/window/`, that of a test that
-failed under its name.
+They need a driver (see `tools/window.py`) and are skipped if there is none, or if it has no Blender ready. All tests
+share one window, in which the built zip is installed as a new user does it. Each test begins with its own file and
+checks Blender's data, never pixels alone. Screenshots go to `build/window/`; if a test fails, one gets its name.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def scratch() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def program(scratch: Path) -> tools_window.Program:
-    """The Blender of the driver."""
+    """The Blender program that the driver runs."""
     try:
         return tools_window.program(scratch / "nobody")
     except ToolError as error:
@@ -42,13 +41,13 @@ def program(scratch: Path) -> tools_window.Program:
 
 @pytest.fixture(scope="session")
 def zipped(package: Path, scratch: Path) -> Path:
-    """The extension's zip, where the program finds it."""
+    """Path of the extension's zip in a folder that the program can read."""
     return Path(shutil.copy(package, scratch))
 
 
 @pytest.fixture(scope="session")
 def farm(program: tools_window.Program, zipped: Path, scratch: Path) -> Path:
-    """A folder of user's files into which the extension was installed from the command line."""
+    """A user folder with the extension, installed from the command line."""
     user = scratch / "farm"
     ended = program.run(user, "--command", "extension", "install-file", "-r", "user_default", "--enable", zipped)
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -57,13 +56,13 @@ def farm(program: tools_window.Program, zipped: Path, scratch: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def nobody(scratch: Path) -> Path:
-    """A folder of user's files without the extension."""
+    """A user folder without the extension."""
     return scratch / "nobody"
 
 
 @pytest.fixture(scope="session")
 def scene(program: tools_window.Program, farm: Path, scratch: Path) -> Path:
-    """The sample of the two-bone arm, small and quick to render, with a bone in its chain that has keys."""
+    """The two-bone arm sample, made small and quick to render, with a keyed bone in its chain."""
     path = scratch / "scene.blend"
     program.ask(farm, SAMPLES / "two_bone_arm.blend", INSIDE, "make_small_scene", str(path))
     return path
@@ -71,7 +70,7 @@ def scene(program: tools_window.Program, farm: Path, scratch: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def baked(program: tools_window.Program, farm: Path, scene: Path, scratch: Path) -> Path:
-    """That scene, baked from the command line."""
+    """The small scene, baked from the command line."""
     path = scratch / "baked.blend"
     ended = program.run(farm, "-b", scene, "--command", "ik_bake", "--output", path)
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -88,7 +87,7 @@ def _window(program: tools_window.Program, zipped: Path, scratch: Path) -> Itera
 
 @pytest.fixture
 def window(_window: Window, request: pytest.FixtureRequest) -> Iterator[Window]:
-    """The window, in which no exception may be printed while a test runs."""
+    """The window; asserts that no exception is printed while a test runs."""
     _window.begin(request.node.name)
     yield _window
     if request.node.stash.get(FAILED, False):
@@ -98,14 +97,14 @@ def window(_window: Window, request: pytest.FixtureRequest) -> Iterator[Window]:
 
 @pytest.fixture
 def arm(window: Window) -> Window:
-    """The window with the sample of the two-bone arm, in Pose Mode."""
+    """The window with the two-bone arm sample, in Pose Mode."""
     window.open_sample("two_bone_arm", "forearm")
     return window
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Note for the fixtures that a test failed."""
+    """Record for the fixtures that a test failed."""
     report = yield
     if report.when == "call" and report.failed:
         item.stash[FAILED] = True

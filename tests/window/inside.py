@@ -1,4 +1,4 @@
-"""What the window tests do and ask in the real program: runs there, see `tools.window.Inside`."""
+"""Functions of the window tests that run inside the real program; see `tools.window.Inside`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def rig() -> bpy.types.Object:
 
 
 def version() -> str:
-    """Which Blender this is, and whether it has a window."""
+    """The version of Blender, and whether it runs in the background."""
     return f"{bpy.app.version_string}{' in the background' if bpy.app.background else ''}"
 
 
@@ -58,15 +58,15 @@ def open_file(path: str, mode: str = "POSE") -> None:
 
 
 def save_file(path: str) -> None:
-    """Save under a name."""
+    """Save the file to a path."""
     bpy.ops.wm.save_as_mainfile(filepath=path)
 
 
-# ---- what there is
+# ---- state
 
 
 def state() -> dict[str, Any]:
-    """All that the extension and a user may change on the armature of the scene, its targets and poles."""
+    """All data of the scene's armature, its targets and poles that the extension or a user may change."""
     ob = rig()
     goals = {goal.name: goal for bone in ob.pose.bones for goal in (bone.ik_addon.target, bone.ik_addon.pole) if goal}
     return {
@@ -100,7 +100,7 @@ def keys(ob: bpy.types.Object) -> dict[str, list[list[float]]]:
 
 
 def curves(data: Any) -> list[Any]:
-    """F-curves of animation data, before and after actions got slots."""
+    """F-curves of animation data, in versions of Blender with and without slots."""
     if data is None or data.action is None:
         return []
     if not hasattr(data, "action_slot"):
@@ -111,13 +111,13 @@ def curves(data: Any) -> list[Any]:
 
 
 def pose() -> dict[str, list[float]]:
-    """The matrix of each bone of the armature, evaluated, in the armature's space."""
+    """Evaluated matrix of each bone, in armature space."""
     ob = rig().evaluated_get(bpy.context.evaluated_depsgraph_get())
     return {bone.name: [value for row in bone.matrix for value in row] for bone in ob.pose.bones}
 
 
 def poses(frames: list[int]) -> list[dict[str, list[float]]]:
-    """The pose on each of some frames; goes back to the current one."""
+    """The pose on each of these frames; returns to the current frame."""
     scene, found = bpy.context.scene, []
     before = scene.frame_current
     for frame in frames:
@@ -141,7 +141,7 @@ def misses() -> dict[str, float]:
 
 
 def goal_in_sight(bone: str) -> list[float]:
-    """Where in the viewport's window region a chain's target is, in pixels from its left lower corner."""
+    """Position of a chain's target in the viewport's window region, in pixels from the lower left."""
     from bpy_extras.view3d_utils import location_3d_to_region_2d
 
     region = viewport()["region"]
@@ -151,7 +151,7 @@ def goal_in_sight(bone: str) -> list[float]:
 
 
 def has_tab_in_front(name: str) -> bool:
-    """Whether the sidebar of the viewport is open and shows a tab."""
+    """Whether the viewport's sidebar is open and shows this tab."""
     area = viewport()["area"]
     sidebar = next(region for region in area.regions if region.type == "UI")
     return bool(area.spaces.active.show_region_ui and sidebar.active_panel_category == name)
@@ -163,7 +163,7 @@ def overlay() -> bool:
 
 
 def keys_taken() -> list[list[str]]:
-    """What Blender itself does on the keys of the pie menu, where it would be in its way."""
+    """Blender's own shortcuts that would conflict with the key of the pie menu."""
     places = {"Pose", "3D View", "3D View Generic", "Window", "Screen", "Animation", "Object Non-modal"}
     return [
         [keymap.name, item.idname]
@@ -174,7 +174,7 @@ def keys_taken() -> list[list[str]]:
     ]
 
 
-# ---- what a user does that needs no mouse
+# ---- user actions without a mouse
 
 
 def select_goal(bone: str) -> None:
@@ -189,14 +189,14 @@ def select_goal(bone: str) -> None:
 
 
 def move_goal(bone: str, by: list[float]) -> None:
-    """Move the target of a chain."""
+    """Move the target of a chain by an offset."""
     goal = rig().pose.bones[bone].ik_addon.target
     goal.location = [a + b for a, b in zip(goal.location, by, strict=True)]
     bpy.context.view_layer.update()
 
 
 def set_live(on: bool) -> None:
-    """Switch Live, as one step for undo."""
+    """Turn Live on or off, as one undo step."""
     rig().ik_addon.live = on
     bpy.context.view_layer.update()
     with bpy.context.temp_override(**viewport()):
@@ -204,14 +204,14 @@ def set_live(on: bool) -> None:
 
 
 def turn(bone: str, angle: float) -> None:
-    """Turn a bone about its X axis, from rest, as one step for undo."""
+    """Rotate a bone about its X axis from the rest pose, as one undo step."""
     rig().pose.bones[bone].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), angle)
     with bpy.context.temp_override(**viewport()):
         bpy.ops.ed.undo_push(message="Turn")
 
 
 def set_overlay(on: bool) -> None:
-    """Switch the extension's overlay."""
+    """Turn the extension's overlay on or off."""
     bpy.context.scene.ik_addon.show_overlay = on
     viewport()["area"].tag_redraw()
 
@@ -222,7 +222,7 @@ def set_frames(first: int, last: int) -> None:
 
 
 def key_targets(tips: list[str], last: int) -> None:
-    """Key the targets of chains: a step forward, between two times in which they slide a little."""
+    """Key the targets of chains: a step forward, before and after which they slide a little."""
     for tip in tips:
         target = rig().pose.bones[tip].ik_addon.target
         first = target.location.copy()
@@ -240,7 +240,7 @@ def key_targets(tips: list[str], last: int) -> None:
 
 
 def open_panel(name: str) -> None:
-    """Open a panel. Blender has no function for it, but takes one whose name it never saw as the class says."""
+    """Open a panel: register it again under a new name, for which Blender uses the class's default state."""
     panel = getattr(bpy.types, name)
     bpy.utils.unregister_class(panel)
     panel.bl_idname, panel.bl_options = f"{name}_opened", set()
@@ -249,24 +249,24 @@ def open_panel(name: str) -> None:
 
 
 def start(operator: str, options: dict[str, Any] | None = None) -> None:
-    """Start an operator in the viewport, as from a menu or a key."""
+    """Invoke an operator in the viewport, as a menu or a shortcut does."""
     module, name = operator.split(".")
     with bpy.context.temp_override(**viewport()):
         getattr(getattr(bpy.ops, module), name)("INVOKE_DEFAULT", **(options or {}))
 
 
 def running() -> list[str]:
-    """The modal operators of the window."""
+    """Names of the window's running modal operators."""
     return [operator.bl_idname for operator in bpy.context.window_manager.windows[0].modal_operators]
 
 
 def place_of(name: str) -> list[int]:
-    """Where on the screen the origin of an object is, from the top left."""
+    """Position of an object's origin on the screen, in pixels from the top left."""
     return _on_screen(bpy.data.objects[name].matrix_world.translation)
 
 
 def place_of_bone(name: str) -> list[int]:
-    """Where on the screen the middle of a bone is, from the top left."""
+    """Position of a bone's middle on the screen, in pixels from the top left."""
     bone = rig().pose.bones[name]
     return _on_screen(rig().matrix_world @ ((bone.head + bone.tail) / 2.0))
 
@@ -279,34 +279,34 @@ def _on_screen(point: Any) -> list[int]:
 
 
 def heads() -> dict[str, list[float]]:
-    """Where the bones are in the world."""
+    """World positions of the bones' heads."""
     return {bone.name: list((rig().matrix_world @ bone.head).to_tuple()) for bone in rig().pose.bones}
 
 
 def turns() -> dict[str, list[float]]:
-    """How the bones are turned in the world, as quaternions."""
+    """World rotations of the bones, as quaternions."""
     world = rig().matrix_world
     rotations: dict[str, Any] = {bone.name: (world @ bone.matrix).to_quaternion() for bone in rig().pose.bones}
     return {name: [*rotation] for name, rotation in rotations.items()}
 
 
 def turned_bones() -> list[str]:
-    """The bones that are not in their rest pose."""
+    """Names of the bones that are not in the rest pose."""
     return [bone.name for bone in rig().pose.bones if not np.allclose(bone.matrix_basis, np.eye(4), atol=1e-5)]
 
 
 def pins() -> dict[str, list[str]]:
-    """What of bones is pinned."""
+    """What is pinned on each pinned bone: location, rotation or both."""
     return {bone.name: sorted(bone.ik_addon.pin) for bone in rig().pose.bones if bone.ik_addon.pin}
 
 
 def mirror_x(on: bool) -> None:
-    """Switch X-Axis Mirror of the armature."""
+    """Turn X-Axis Mirror of the armature on or off."""
     rig().pose.use_mirror_x = on
 
 
 def tool_setting(operator: str, name: str, value: Any = None) -> Any:
-    """What a tool's operator is set to in the header, after it was set to a value if there is one."""
+    """Return a setting of a tool's operator; first set it if a value is given."""
     tool: Any = bpy.context.workspace.tools.from_space_view3d_mode("POSE")
     settings = tool.operator_properties(operator)
     if value is not None:
@@ -320,13 +320,13 @@ def active_bone() -> str:
 
 
 def goal_rotation(name: str) -> list[float]:
-    """The rotation of a target or a pole in world space, as a quaternion."""
+    """World rotation of a target or pole, as a quaternion."""
     rotation: Any = bpy.data.objects[name].matrix_world.to_quaternion()
     return [*rotation]
 
 
 def rotation_since(name: str, before: list[float]) -> list[float]:
-    """The rotation in world space that a target or a pole has made since it had another, as a quaternion."""
+    """Rotation of a target or pole in world space since an earlier one, as a quaternion."""
     turn: Any = Quaternion(goal_rotation(name)) @ Quaternion(before).inverted()
     return [*turn]
 
@@ -338,7 +338,7 @@ def cursor() -> list[float]:
 
 
 def adjust(value: Any = None) -> None:
-    """Have the last drag done again, as Adjust Last Operation does, by another distance or angle if one is given."""
+    """Repeat the last drag, as Adjust Last Operation does, with another distance or angle if given."""
     if value is not None:
         bpy.context.window_manager.operators[-1].macros[1].properties.value = value
     with bpy.context.temp_override(**viewport()):
@@ -351,23 +351,23 @@ def is_playing() -> bool:
 
 
 def limits(bone: str) -> list[float]:
-    """The limits of a bone, from and to, for x, y and z, in radians."""
+    """The limits of a bone in radians: minimum and maximum of x, y and z."""
     found = rig().pose.bones[bone]
     return [getattr(found, f"ik_{end}_{axis}") for axis in "xyz" for end in ("min", "max")]
 
 
 def go_to(frame: int) -> None:
-    """Change the frame."""
+    """Go to a frame."""
     bpy.context.scene.frame_set(frame)
 
 
-# ---- what is seen while it plays
+# ---- playback
 
 _played: list[tuple[int, dict[str, list[float]]]] = []
 
 
 def record_playback() -> None:
-    """From now on, note the channels on each frame that Blender comes to."""
+    """Start recording the channels on each frame that Blender plays."""
     _played.clear()
     bpy.app.handlers.frame_change_post.append(_note_frame)
 
@@ -381,18 +381,18 @@ def _all_channels() -> dict[str, list[float]]:
 
 
 def played() -> list[int]:
-    """The frames that were noted."""
+    """The frames recorded so far."""
     return [frame for frame, _channels in _played]
 
 
 def stop_recording() -> list[tuple[int, dict[str, list[float]]]]:
-    """The frames that were noted, and the channels on them."""
+    """Stop recording; return the recorded frames with their channels."""
     bpy.app.handlers.frame_change_post.remove(_note_frame)
     return list(_played)
 
 
 def channels_on(frames: list[int]) -> list[dict[str, list[float]]]:
-    """The channels on each of some frames."""
+    """The channels on each of these frames."""
     found = []
     for frame in frames:
         bpy.context.scene.frame_set(frame)
@@ -407,7 +407,7 @@ FRAMES = (10, 14)
 
 
 def make_small_scene(path: str) -> None:
-    """Make the open sample small and quick to render, and key a bone of its chain; save it under a name."""
+    """Make the open sample small and quick to render, key a bone of its chain, and save to a path."""
     scene, bone = bpy.context.scene, rig().pose.bones["upper_arm"]
     bone.rotation_mode = "QUATERNION"
     for frame, angle in ((1, -0.4), (40, 0.6)):
@@ -421,12 +421,12 @@ def make_small_scene(path: str) -> None:
     scene.cycles.samples, scene.cycles.use_denoising = 8, False
     scene.eevee.taa_render_samples = 1
     for mesh in bpy.data.meshes:
-        mesh.materials.clear()  # without a graphics card EEVEE prepares materials for half a minute
+        mesh.materials.clear()  # without a graphics card EEVEE takes half a minute to compile materials
     bpy.ops.wm.save_as_mainfile(filepath=path)
 
 
 def choose_engine(name: str) -> None:
-    """Choose a render engine by a part of its name, which is not the same in all versions."""
+    """Choose a render engine by part of its name, as the full name differs between versions."""
     known = bpy.types.RenderSettings.bl_rna.properties["engine"]
     render: Any = bpy.context.scene.render
     choices = ["BLENDER_WORKBENCH", "BLENDER_EEVEE_NEXT", "BLENDER_EEVEE", "CYCLES", *known.enum_items.keys()]
@@ -439,7 +439,7 @@ def choose_engine(name: str) -> None:
 
 
 def render_stills(pictures: dict[str, list[Any]]) -> None:
-    """Render at once, as in the background: by path, an engine and a frame."""
+    """Render stills and wait for them; `pictures` maps paths to an engine and a frame."""
     scene = bpy.context.scene
     for path, (engine, frame) in pictures.items():
         choose_engine(engine)
@@ -449,7 +449,7 @@ def render_stills(pictures: dict[str, list[Any]]) -> None:
 
 
 def save_render(path: str) -> None:
-    """Save the picture that was rendered last."""
+    """Save the last rendered image."""
     bpy.data.images["Render Result"].save_render(path)
 
 
@@ -457,11 +457,11 @@ _ended: list[str] = []
 
 
 def count_renders() -> int:
-    """How many renders have come to their end since this was first asked for."""
+    """Number of renders completed since the first call; 0 while one is running."""
     handlers: Any = bpy.app.handlers.render_complete
     if _note_end not in handlers:
         handlers.append(persistent(_note_end))
-    is_running: Any = bpy.app.is_job_running  # the stubs know of no result
+    is_running: Any = bpy.app.is_job_running  # the stubs declare no result
     return 0 if is_running("RENDER") else len(_ended)
 
 
@@ -470,12 +470,12 @@ def _note_end(scene: bpy.types.Scene, _unused: object) -> None:
 
 
 def set_output(path: str) -> None:
-    """Say where animations go."""
+    """Set the output path of animations."""
     bpy.context.scene.render.filepath = path
 
 
 def close_other_windows() -> None:
-    """Close every window but the first, such as that of a render."""
+    """Close every window but the first, such as a render window."""
     for window in list(bpy.context.window_manager.windows)[1:]:
         with bpy.context.temp_override(window=window):
             bpy.ops.wm.window_close()
@@ -485,13 +485,13 @@ _rendered: dict[float, dict[str, list[float]]] = {}
 
 
 class Recorder(bpy.types.RenderEngine):
-    """Renders nothing, and notes the pose that it is given on each frame, and half a frame later."""
+    """Renders nothing; records the pose on each frame and half a frame later."""
 
     bl_idname = "IK_TEST_RECORDER"
     bl_label = "Recorder"
 
     def render(self, depsgraph: bpy.types.Depsgraph) -> None:
-        """Note the pose."""
+        """Record the pose."""
         frame = depsgraph.scene.frame_current
         for subframe in (0.0, 0.5):
             self.frame_set(frame, subframe)
@@ -500,7 +500,7 @@ class Recorder(bpy.types.RenderEngine):
 
 
 def choose_recorder() -> None:
-    """Let the next render only note the poses."""
+    """Make the next render only record the poses."""
     if not Recorder.is_registered:
         bpy.utils.register_class(Recorder)
     _rendered.clear()
@@ -508,7 +508,7 @@ def choose_recorder() -> None:
 
 
 def recorded() -> list[tuple[float, dict[str, list[float]], dict[str, list[float]]]]:
-    """Of each frame, and half a frame later, the pose that was rendered and that of the viewport."""
+    """For each recorded frame and half-frame: the frame, the rendered pose, and the pose in the viewport."""
     scene, found = bpy.context.scene, []
     for frame, pose_there in sorted(_rendered.items()):
         scene.frame_set(int(frame), subframe=frame % 1.0)
@@ -516,11 +516,11 @@ def recorded() -> list[tuple[float, dict[str, list[float]], dict[str, list[float
     return found
 
 
-# ---- what Blender holds of the extension
+# ---- handlers and callbacks of the extension
 
 
 def handlers() -> dict[str, int]:
-    """How many handlers of the extension are in each of Blender's lists."""
+    """Number of the extension's handlers in each of Blender's lists."""
     found = {}
     for name in dir(bpy.app.handlers):
         entries = getattr(bpy.app.handlers, name)
@@ -534,9 +534,9 @@ def _is_ours(module: str | None) -> bool:
 
 
 def entries(playing: bool) -> dict[str, int]:
-    """How often Blender calls each function of the extension when it redraws the window or goes to the next frame.
+    """Count Blender's calls of each function of the extension while it redraws, or while it goes to the next frame.
 
-    What Blender keeps no list of, such as a draw callback that is left over, is seen here.
+    This reveals what Blender keeps no list of, such as leftover draw callbacks.
     """
     found: Counter[str] = Counter()
     home = importlib.import_module(PACKAGE).__file__ if PACKAGE in sys.modules else None
@@ -567,13 +567,13 @@ def entries(playing: bool) -> dict[str, int]:
 
 
 def enable(on: bool) -> None:
-    """Switch the extension on or off, as in the preferences."""
+    """Enable or disable the extension, as in the preferences."""
     operators = OPERATORS.preferences
     (operators.addon_enable if on else operators.addon_disable)(module=PACKAGE)
 
 
 def factory_settings() -> None:
-    """File > Defaults > Load Factory Settings."""
+    """Load the factory settings, as File > Defaults does."""
     bpy.ops.wm.read_factory_settings()
 
 
@@ -594,7 +594,7 @@ def prefer(settings: dict[str, Any]) -> None:
 
 
 def reset_preferences() -> None:
-    """Set all of the extension's preferences and keys to their defaults, and show the viewport again."""
+    """Reset all of the extension's preferences and keys, and show the viewport again."""
     for area in bpy.context.window_manager.windows[0].screen.areas:
         if area.type == "PREFERENCES":
             area.type = "VIEW_3D"
@@ -628,12 +628,12 @@ def _keys() -> list[tuple[Any, Any]]:
 
 
 def keys_shown() -> list[str]:
-    """The operators of the keys that the preferences show."""
+    """Operators of the shortcuts that the preferences show."""
     return [item.idname for _keymap, item in _keys()]
 
 
 def assign_key(operator: str, key: str) -> None:
-    """Assign a key to an operator, as in the preferences."""
+    """Assign a shortcut to an operator, as in the preferences."""
     next(item for _keymap, item in _keys() if item.idname == operator).type = key
 
 
@@ -641,7 +641,7 @@ def assign_key(operator: str, key: str) -> None:
 
 
 def status_text() -> str | None:
-    """What the extension says in the status bar; None: the status bar is Blender's own."""
+    """The extension's text in the status bar; None if Blender draws its own status bar."""
     steps = importlib.import_module(f"{PACKAGE}.ik_addon.operators.steps")
     progress = steps.running()
     drawn = importlib.import_module("bl_ui.space_statusbar").STATUSBAR_HT_header.draw
@@ -650,7 +650,7 @@ def status_text() -> str | None:
 
 
 def show_sidebar(tab: str) -> None:
-    """Bring a tab of the sidebar to the front, or hide the sidebar without one."""
+    """Show a tab of the sidebar; with an empty name, hide the sidebar."""
     area = viewport()["area"]
     area.spaces.active.show_region_ui = bool(tab)
     for region in area.regions:
@@ -662,7 +662,7 @@ def show_sidebar(tab: str) -> None:
 
 
 def speak(language: str) -> bool:
-    """Choose a language of Blender, as in its preferences; whether it has it."""
+    """Choose a language, as in the preferences; return whether Blender has it."""
     view: Any = bpy.context.preferences.view
     names = [name for name in (language, f"{language}_{language.upper()}") if name in bpy.app.translations.locales]
     if names:
@@ -674,28 +674,28 @@ def speak(language: str) -> bool:
 
 
 def speak_english() -> None:
-    """Choose the language that the other tests read."""
+    """Choose English, which the other tests expect."""
     bpy.context.preferences.view.language = "en_US"
 
 
 def said(sentence: str, fields: dict[str, str]) -> str:
-    """What the extension makes of a sentence."""
+    """A sentence as the extension translates and formats it."""
     sentences = importlib.import_module(f"{PACKAGE}.ik_addon.translation.sentences")
     return str(sentences.say(sentence, **fields))
 
 
 def label(operator: str) -> str:
-    """What Blender writes on the button of an operator."""
+    """The label of an operator's button, translated."""
     translations: Any = bpy.app.translations
     name = getattr(OPERATORS.ik_addon, operator.split(".")[1]).get_rna_type().name
     return str(translations.pgettext_iface(name, "Operator"))
 
 
-# ---- commands, as the search lists them
+# ---- operators, as the search lists them
 
 
 def commands(all_of_them: bool = False) -> dict[str, str]:
-    """The labels of the commands in the extension's menu that can be started now, by the names of their classes."""
+    """Labels, by class name, of the operators in the extension's menu: all, or only those available now."""
     menus = importlib.import_module(f"{PACKAGE}.ik_addon.ui.menus")
     names = [operator.split(".") for group in menus.ENTRIES for operator, _icon in group]
     operators = [getattr(getattr(bpy.ops, module), name) for module, name in names]
@@ -705,13 +705,13 @@ def commands(all_of_them: bool = False) -> dict[str, str]:
 
 
 def started() -> list[str]:
-    """The names of the classes of operators that were done, or are running."""
+    """Class names of operators that have finished or are running."""
     manager: Any = bpy.context.window_manager
     return [*(operator.bl_idname for operator in manager.operators), *running()]
 
 
 def leave_pose_mode() -> None:
-    """Go to Object Mode, in which a new armature is."""
+    """Go to Object Mode, the mode of a newly added armature."""
     with bpy.context.temp_override(**viewport()):
         bpy.ops.object.mode_set(mode="OBJECT")
         bpy.ops.ed.undo_push(message="Object Mode")

@@ -1,4 +1,4 @@
-"""Bake IK by its button: the dialog, the progress, Esc in the middle, undo."""
+"""Bake IK from its button: the dialog, the progress, cancelling with Esc, undo."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BAKE = "IK_ADDON_OT_bake"
 
 @pytest.fixture
 def spider(window: Window) -> Window:
-    """The window with eight legs to bake, and a body that has keys."""
+    """The window with the spider sample: eight legs to bake and a keyed body."""
     window.open_sample("spider", "tibia.L.1")
     return window
 
@@ -24,7 +24,7 @@ def confirm(window: Window) -> None:
     window.tap("Return")
 
 
-def test_bake_writes_keys_that_play_as_live_did(spider: Window) -> None:
+def test_bake_writes_keys_that_play_like_live_solving(spider: Window) -> None:
     frames = [1, 17, 60]
     shown = spider.inside.poses(frames)
     before = spider.state("before")

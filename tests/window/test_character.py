@@ -1,11 +1,11 @@
-"""A whole character set up with one click, undone and redone, and its foot moved."""
+"""A whole character is set up with one click, undone and redone, and its foot is moved."""
 
 from __future__ import annotations
 
 from tests.window.driving import ROUNDED, Window, differences
 
 
-def test_a_character_from_the_panel(window: Window) -> None:
+def test_a_character_is_set_up_from_the_panel(window: Window) -> None:
     window.inside.new_file()
     window.inside.metarig()
     window.show_tab()

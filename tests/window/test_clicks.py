@@ -1,4 +1,4 @@
-"""How many clicks it takes from a new file with a metarig, and that the search finds all commands."""
+"""How many clicks common tasks take from a new file with a metarig; the search finds all commands."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from tests.window.driving import Window
 
 
 def begin(window: Window) -> None:
-    """A metarig in a new file, as the menu Add leaves it; the sidebar is open, with another tab in front."""
+    """Add a metarig to a new file, as the Add menu does; open the sidebar on another tab."""
     window.inside.new_file()
     window.inside.metarig()
     window.inside.leave_pose_mode()
     window.session.call("open_sidebar()")
-    window.rest()  # before it was drawn there are no tabs
+    window.rest()  # there are no tabs before the sidebar is drawn
     window.inside.show_sidebar("Item")
     window.rest()
     window.clicks = 0
 
 
 def click_tab(window: Window) -> None:
-    """Click the extension's tab: the driver looks for it by clicking, a user sees it."""
+    """Click the extension's tab, counted as one click: the driver finds it by trying, a user sees it."""
     before = window.clicks
     window.session.click_tab("IK")
     window.rest()
     window.clicks = before + 1
 
 
-def test_a_whole_character_in_four_clicks(window: Window) -> None:
+def test_a_whole_character_takes_four_clicks(window: Window) -> None:
     begin(window)
     click_tab(window)
     window.press("ik_addon.character_setup")
@@ -36,7 +36,7 @@ def test_a_whole_character_in_four_clicks(window: Window) -> None:
     assert window.is_reached()
 
 
-def test_a_leg_that_follows_a_dragged_target_in_five_clicks(window: Window) -> None:
+def test_a_leg_that_follows_a_dragged_target_takes_five_clicks(window: Window) -> None:
     begin(window)
     window.key("ctrl+Tab")
     window.wait(lambda: window.session.call("result = bpy.context.mode") == "POSE")
@@ -63,27 +63,27 @@ SAMPLES: tuple[tuple[str, str, str, dict[str, str]], ...] = (
     ("converted", "shin.L", "ik_addon.restore_constraints", {}),
     ("converted", "shin.L", "", {}),
 )
-"""Samples with a bone, and what is done there first: commands can be started in one of them."""
+"""Sample, bone, and operator to run first with its options: each command can be started in one of these."""
 REFUSING = {"IK_ADDON_OT_plant", "IK_ADDON_OT_stiffness_share"}
-"""Commands that have nothing to do in the samples, and are in the same menu as the others."""
+"""Commands of the menu that have nothing to do in the samples."""
 STARTS = {"IK_ADDON_OT_drag_target": "IK_ADDON_OT_goal_move"}
 
 
 def open_with(window: Window, sample: str, bone: str, first: str, options: dict[str, str]) -> None:
-    """Open a sample and do something there."""
+    """Open a sample and run its first operator."""
     window.open_sample(sample, bone)
     if first:
         window.inside.start(first, options)
 
 
 def is_started(window: Window, name: str, label: str) -> bool:
-    """Whether the search finds a command by its label, and starts it."""
+    """Whether the search finds a command by its label and starts it."""
     before = window.inside.started()
     window.key("F3")
     window.paste(label)
     window.tap("Return")
     window.tap("Return")  # in a dialog
-    after = window.inside.started()  # Blender remembers the last ones alone
+    after = window.inside.started()  # Blender remembers only the last operators
     window.tap("Escape")
     return after != before and STARTS.get(name, name) in after[-3:]
 
@@ -99,7 +99,7 @@ def test_the_search_finds_every_command(window: Window) -> None:
             if names and is_started(window, names[0], lost[names[0]]):
                 del lost[names[0]]
                 is_new = False
-            elif not is_new:  # what other commands have left behind may be in its way
+            elif not is_new:  # leftovers of other commands may be in the way
                 open_with(window, *sample)
                 is_new = True
             elif names:

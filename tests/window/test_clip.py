@@ -1,4 +1,4 @@
-"""Find Contacts and Plant by their buttons: the dialogs, Esc in the middle, undo."""
+"""Find Contacts and Plant from their buttons: the dialogs, cancelling with Esc, undo."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ PLANT = "IK_ADDON_OT_plant"
 
 @pytest.fixture
 def figure(window: Window) -> Window:
-    """The window with a figure whose feet follow targets with keys."""
+    """The window with a character whose feet follow keyed targets."""
     window.open_sample("character", "shin.L")
     window.inside.key_targets(["shin.L", "shin.R"], 40)
     return window
 
 
 def confirm(window: Window, operator: str) -> None:
-    """Start an operator, and press the button of its dialog."""
+    """Start an operator and confirm its dialog."""
     window.move(*window.middle())
     window.inside.start(operator)
     window.rest()
@@ -27,7 +27,7 @@ def confirm(window: Window, operator: str) -> None:
 
 
 def do(window: Window, operator: str) -> None:
-    """Start an operator, press the button of its dialog, and wait until it is done."""
+    """Start an operator, confirm its dialog, and wait until it has finished."""
     before = window.inside.state()
     confirm(window, operator)
     window.wait(lambda: differences(window.inside.state(), before, ROUNDED) and not window.inside.running())

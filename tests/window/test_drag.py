@@ -1,4 +1,4 @@
-"""Drag Target with a real mouse and keys: Blender moves it, the tip follows, and Esc and undo put everything back."""
+"""Drag Target with real mouse and keys: Blender moves the target, the tip follows, Esc and undo restore everything."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_dragging(window: Window) -> bool:
 
 
 @pytest.mark.parametrize("live", [False, True], ids=["solved", "live"])
-def test_a_drag_is_cancelled_to_the_bit(arm: Window, live: bool) -> None:
+def test_cancelling_a_drag_restores_everything_exactly(arm: Window, live: bool) -> None:
     arm.inside.set_live(live)
     before = arm.state("before")
     for how in ("Escape", "right click"):
@@ -65,7 +65,7 @@ def test_a_drag_stays_on_an_axis_or_a_plane(arm: Window, keys: list[str], still:
     arm.tap("Escape")
 
 
-def test_numbers_are_typed(arm: Window) -> None:
+def test_a_distance_can_be_typed_during_a_drag(arm: Window) -> None:
     before = arm.state("before")["goals"]["Target"]
     arm.grab(DRAG, -60, -50)
     arm.tap("z", "minus", "period", "1")
@@ -75,7 +75,7 @@ def test_numbers_are_typed(arm: Window) -> None:
     assert arm.is_reached()
 
 
-def test_a_target_is_turned_in_the_same_gesture(arm: Window) -> None:
+def test_a_target_can_be_rotated_in_the_same_drag(arm: Window) -> None:
     before = arm.state("before")
     turned = arm.inside.goal_rotation("Target")
     arm.grab(DRAG, -60, -50)
@@ -89,7 +89,7 @@ def test_a_target_is_turned_in_the_same_gesture(arm: Window) -> None:
     assert arm.inside.goal_rotation("Target") == turned
 
 
-def test_a_move_is_adjusted(arm: Window) -> None:
+def test_a_move_can_be_adjusted(arm: Window) -> None:
     before = arm.state("before")["goals"]["Target"]
     arm.grab(DRAG, -60, -50)
     arm.tap("Return")
@@ -100,7 +100,7 @@ def test_a_move_is_adjusted(arm: Window) -> None:
     assert arm.is_reached()
 
 
-def test_a_rotation_is_adjusted(arm: Window) -> None:
+def test_a_rotation_can_be_adjusted(arm: Window) -> None:
     before, turned = arm.state("before"), arm.inside.goal_rotation("Target")
     pose = arm.inside.pose()
     arm.grab(DRAG, -60, -50)
@@ -114,7 +114,7 @@ def test_a_rotation_is_adjusted(arm: Window) -> None:
     assert not differences(arm.inside.pose(), pose, 1e-5), "the bones are where they were"
 
 
-def test_the_cursor_is_where_it_was(arm: Window) -> None:
+def test_the_3d_cursor_is_restored(arm: Window) -> None:
     before = arm.inside.cursor()
     for end in ("Escape", "Return"):
         arm.grab(DRAG, -60, -50)
@@ -123,7 +123,7 @@ def test_the_cursor_is_where_it_was(arm: Window) -> None:
         assert arm.inside.cursor() == before
 
 
-def test_from_its_button_the_target_does_not_jump(arm: Window) -> None:
+def test_a_drag_from_its_button_starts_without_a_jump(arm: Window) -> None:
     before = arm.state("before")
     arm.press(DRAG)
     assert is_dragging(arm)
@@ -133,7 +133,7 @@ def test_from_its_button_the_target_does_not_jump(arm: Window) -> None:
 
 
 def offset(window: Window, before: list[float], name: str) -> list[float]:
-    """How far the target has gone."""
+    """How far the target has moved from `before`."""
     return [a - b for a, b in zip(window.state(name)["goals"]["Target"], before, strict=True)]
 
 

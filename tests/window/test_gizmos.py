@@ -1,4 +1,4 @@
-"""Targets and poles in Pose Mode, pulled by their rings and arrows with a real mouse."""
+"""Targets and poles in Pose Mode, dragged by their rings, arrows and dials with a real mouse."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ MACRO = "IK_ADDON_OT_goal_move"
 
 @pytest.fixture
 def tool(arm: Window) -> Iterator[Window]:
-    """The window with the arm, in which the tool is chosen."""
+    """The window with the arm, with the tool selected."""
     arm.inside.choose_tool("ik_addon.goals")
     yield arm
     arm.inside.choose_tool("builtin.select_box")
 
 
 def moved(window: Window, before: dict[str, list[float]], name: str) -> list[bool]:
-    """Along which axes a goal was moved."""
+    """For each axis, whether a goal was moved along it."""
     return [abs(a - b) > 1e-6 for a, b in zip(window.state(f"{name}-now")["goals"][name], before[name], strict=True)]
 
 
-def test_a_target_is_pulled_by_its_ring(arm: Window) -> None:
+def test_a_target_is_dragged_by_its_ring(arm: Window) -> None:
     before = arm.state("before")
     arm.rest()
     arm.pull(arm.inside.place_of("Target"), -60, -50)
@@ -41,7 +41,7 @@ def test_a_target_is_pulled_by_its_ring(arm: Window) -> None:
     assert not differences(arm.state("undone"), before)
 
 
-def test_a_pole_is_pulled_by_its_ring_and_taken_back(arm: Window) -> None:
+def test_a_drag_of_a_pole_by_its_ring_is_cancelled(arm: Window) -> None:
     before = arm.state("before")
     arm.rest()
     arm.pull(arm.inside.place_of("Pole"), -40, 30)
@@ -53,7 +53,7 @@ def test_a_pole_is_pulled_by_its_ring_and_taken_back(arm: Window) -> None:
     assert not differences(arm.state("cancelled"), before)
 
 
-def test_a_ring_makes_its_chain_the_active_one(window: Window) -> None:
+def test_dragging_a_ring_makes_its_chain_active(window: Window) -> None:
     window.open_sample("spider", "tibia.L.1")
     window.rest()
     before = window.state("before")
@@ -65,7 +65,7 @@ def test_a_ring_makes_its_chain_the_active_one(window: Window) -> None:
     assert [goal for goal, place in after["goals"].items() if place != before["goals"][goal]] == [name]
 
 
-def test_arrows_of_the_tool_go_along_an_axis(tool: Window) -> None:
+def test_arrows_of_the_tool_move_along_an_axis(tool: Window) -> None:
     before = tool.state("before")["goals"]
     tool.rest()
     x, y = tool.inside.place_of("Target")
@@ -77,19 +77,19 @@ def test_arrows_of_the_tool_go_along_an_axis(tool: Window) -> None:
 
 HAND = "IK Target forearm.L"
 DIAL = 29
-"""Pixels to the right of a target and below it, where its dial about the line of sight is."""
+"""Offset in pixels, right and down from a target, of a point on its dial that faces the view."""
 
 
 @pytest.fixture
 def turning(tool: Window) -> Window:
-    """The window with the tool and a figure, whose hand turns with the active target."""
+    """The window with the tool and a character whose hand takes the active target's orientation."""
     tool.open_sample("character", "forearm.L")
     tool.inside.choose_tool("ik_addon.goals")
     return tool
 
 
 def turned(window: Window, before: list[float]) -> list[float]:
-    """The axis of the rotation since then of the target, times its angle in degrees."""
+    """Rotation of the target since `before`: axis times angle in degrees."""
     w, *axis = window.inside.rotation_since(HAND, before)
     size = math.hypot(*axis)
     angle = math.degrees(2.0 * math.atan2(size, w))
@@ -97,12 +97,12 @@ def turned(window: Window, before: list[float]) -> list[float]:
 
 
 def pull_dial(window: Window, name: str = HAND) -> None:
-    """Pull the dial on the target that faces the view."""
+    """Drag the dial of a target that faces the view."""
     x, y = window.inside.place_of(name)
     window.pull((x + DIAL, y + DIAL), -2 * DIAL, 0)
 
 
-def test_a_dial_of_the_tool_turns_the_target_and_the_tip_with_it(turning: Window) -> None:
+def test_a_dial_of_the_tool_rotates_the_target_and_the_hand(turning: Window) -> None:
     before = turning.state("before")
     rotation = turning.inside.goal_rotation(HAND)
     turning.rest()
@@ -123,7 +123,7 @@ def test_a_dial_of_the_tool_turns_the_target_and_the_tip_with_it(turning: Window
     assert turning.inside.goal_rotation(HAND) == rotation
 
 
-def test_a_dial_takes_typed_angles_and_other_axes_and_is_taken_back(turning: Window) -> None:
+def test_a_dial_takes_typed_angles_and_axes_and_can_be_cancelled(turning: Window) -> None:
     before = turning.state("before")
     rotation = turning.inside.goal_rotation(HAND)
     turning.rest()
@@ -137,7 +137,7 @@ def test_a_dial_takes_typed_angles_and_other_axes_and_is_taken_back(turning: Win
     assert turning.inside.goal_rotation(HAND) == rotation
 
 
-def test_there_are_dials_only_where_the_chain_takes_an_orientation(tool: Window) -> None:
+def test_only_chains_that_take_an_orientation_have_dials(tool: Window) -> None:
     tool.rest()
     before = tool.state("before")
     rotation = tool.inside.goal_rotation("Target")
@@ -148,7 +148,7 @@ def test_there_are_dials_only_where_the_chain_takes_an_orientation(tool: Window)
     assert tool.inside.goal_rotation("Target") == rotation
 
 
-def test_keys_work_while_a_ring_is_pulled(arm: Window) -> None:
+def test_keys_work_while_a_ring_is_dragged(arm: Window) -> None:
     before = arm.state("before")["goals"]
     arm.rest()
     arm.pull(arm.inside.place_of("Target"), -60, -50)
@@ -157,7 +157,7 @@ def test_keys_work_while_a_ring_is_pulled(arm: Window) -> None:
     assert moved(arm, before, "Target") == [True, False, False]
 
 
-def test_bones_are_selected_beside_the_rings(tool: Window) -> None:
+def test_bones_can_be_selected_beside_the_rings(tool: Window) -> None:
     tool.inside.activate("forearm")
     tool.rest()
     before = tool.state("before")

@@ -1,4 +1,4 @@
-"""The program without a window: install, solve, bake and render from the command line."""
+"""Blender without a window: install, solve, bake and render from the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FRAMES = [10, 12, 14]
 
 @pytest.fixture(scope="module")
 def played(program: Program, nobody: Path, baked: Path) -> list[dict[str, list[float]]]:
-    """The poses of the baked scene, without the extension."""
+    """The poses of the baked scene, evaluated without the extension."""
     found: list[dict[str, list[float]]] = program.ask(nobody, baked, INSIDE, "poses", FRAMES)
     return found
 
@@ -51,8 +51,8 @@ def test_a_render_shows_the_solved_pose(
             assert changed(unlike, picture) > 100, "a wrong pose is seen"
 
 
-def test_ctrl_c_ends_a_bake_and_nothing_is_written(program: Program, farm: Path, scene: Path, scratch: Path) -> None:
-    """Blender without a window only takes note of the first Ctrl-C: the command itself has to end."""
+def test_ctrl_c_ends_a_bake_without_writing_anything(program: Program, farm: Path, scene: Path, scratch: Path) -> None:
+    """Without a window Blender only records the first Ctrl-C; the command itself has to end."""
     file = scratch / "interrupted.blend"
     shutil.copy(scene, file)
     press = (
@@ -85,7 +85,7 @@ def test_ik_pose_poses_a_body_that_plays_without_the_extension(
     assert f"ik_pose: '{report}': the file has no 'frames'" in refused.stderr
 
 
-def test_ik_bake_bakes_many_files_and_a_bad_one_ends_nothing(
+def test_ik_bake_bakes_many_files_and_continues_after_a_bad_one(
     program: Program, farm: Path, nobody: Path, scene: Path, played: list[dict[str, list[float]]], scratch: Path
 ) -> None:
     shots = [scratch / f"{name}.blend" for name in ("first", "broken", "last")]
@@ -102,7 +102,7 @@ def test_ik_bake_bakes_many_files_and_a_bad_one_ends_nothing(
         assert not differences(program.ask(nobody, folder / f"{name}.blend", INSIDE, "poses", FRAMES), played, 1e-9)
 
 
-def test_parts_are_joined(
+def test_parts_baked_separately_are_joined(
     program: Program, farm: Path, nobody: Path, scene: Path, played: list[dict[str, list[float]]], scratch: Path
 ) -> None:
     parts = [scratch / f"{number}.npz" for number in (1, 2)]

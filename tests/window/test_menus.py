@@ -1,4 +1,4 @@
-"""Commands as a user finds them: by the search, and in the context menu of a bone."""
+"""Commands as users find them: in the search and in the context menu of a bone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new user's first steps in the panel, each of them undone and redone."""
+"""A new user's first steps in the panel, each undone and redone."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 from tests.window.driving import ROUNDED, WHEEL_DOWN, Window, differences
 
 NEARLY = 6
-"""Pixels from the middle of a button to where it must be seen as well: it is 20 high."""
+"""Pixels from the middle of a button, 20 high, to points that must also be on it."""
 
 
 def beside_list(window: Window) -> int:
-    """Where the buttons beside the list of chains are."""
+    """X of the buttons beside the list of chains, in pixels."""
     sidebar = window.session.call("result = rects()['UI']")
     return int(sidebar["x"] + sidebar["w"] - 46)
 
 
-def test_a_chain_from_the_panel_alone(window: Window) -> None:
+def test_a_chain_is_made_and_used_from_the_panel_alone(window: Window) -> None:
     window.inside.new_file()
     window.inside.metarig()
     window.show_tab()
@@ -97,9 +97,9 @@ def test_alt_changes_a_setting_of_all_selected_chains(window: Window) -> None:
         window.click_at(*window.find(f'chain_select(tip="{tip}")', x=left + 65))
     window.session.x("keyup", "shift")
     before = window.state("before")["chains"]
-    # Blender tells of no setting in a group of settings that it is under the mouse: Limits is two rows below Flip Bend.
+    # Blender does not report which of a chain's settings is under the mouse: Limits is two rows below Flip Bend.
     sidebar = window.session.call("result = rects()['UI']")
-    # Below the list, which scrolls as well.
+    # Below the list, which would scroll instead.
     window.move(left + 100, sidebar["y"] + sidebar["h"] - 60)
     window.session.x("click", "--repeat", 8, WHEEL_DOWN)
     window.rest()
@@ -114,13 +114,13 @@ def test_alt_changes_a_setting_of_all_selected_chains(window: Window) -> None:
 
 
 def test_nothing_moves_under_the_mouse(window: Window) -> None:
-    """Add Chain stays where it is when a chain was added, and all below the list while a target is dragged."""
+    """Add Chain keeps its place when a chain is added, and so does all below the list while a target is dragged."""
     window.inside.new_file()
     window.inside.metarig()
     window.show_tab()
 
     def stays(operator: str, x: int, y: int) -> bool:
-        window.move(*window.middle())  # away from what is under the mouse
+        window.move(*window.middle())  # move off the button first
         return all(window.is_at(operator, x, y + off) for off in (-NEARLY, NEARLY))
 
     add = window.find("ik_addon.chain_add", step=NEARLY)
@@ -144,13 +144,13 @@ def test_a_row_of_the_list_selects_its_chain(window: Window) -> None:
     window.click_at(x, y)
     assert window.inside.active_bone() == "tibia.L.3"
     x, y = window.find('chain_select(tip="tibia.L.2")', x=left + 80)
-    window.click_at(left + 150, y)  # right of the name
+    window.click_at(left + 150, y)  # to the right of the name
     assert window.inside.active_bone() == "tibia.L.2"
 
 
-def test_the_switch_of_a_chain(arm: Window) -> None:
+def test_the_ik_fk_switch_of_a_chain_keeps_the_pose(arm: Window) -> None:
     arm.inside.go_to(20)
-    arm.inside.set_live(True)  # a step for undo to come back to
+    arm.inside.set_live(True)  # an undo step to return to
     before, pose = arm.state("before"), arm.inside.pose()
     sidebar = arm.session.call("result = rects()['UI']")
     fk, ik = (sidebar["x"] + share * sidebar["w"] // 8 for share in (2, 5))

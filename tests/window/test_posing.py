@@ -1,4 +1,4 @@
-"""The Pose Body tool: bones of a figure dragged with a real mouse."""
+"""The Pose Body tool: bones of a body dragged with a real mouse."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.window.driving import Window, changed, differences, pixels
 MACRO = "IK_ADDON_OT_body_move"
 GRAB = "ik_addon.body_grab"
 WHEEL_UP, WHEEL_DOWN = 4, 5
-"""Buttons of the mouse."""
+"""Mouse buttons."""
 
 
 @pytest.fixture
 def human(window: Window) -> Iterator[Window]:
-    """The window with the human metarig from the front, in which the tool is chosen."""
+    """The window with the human metarig from the front, with the tool selected."""
     window.inside.new_file()
     window.inside.metarig()
     window.show_tab()
@@ -29,13 +29,13 @@ def human(window: Window) -> Iterator[Window]:
 
 
 def heads(window: Window) -> dict[str, list[float]]:
-    """Where bones are in the world."""
+    """World positions of the bones' heads."""
     window.rest()
     return dict(window.inside.heads())
 
 
 def along(one: list[float], other: list[float]) -> float:
-    """How much two quaternions are the same rotation, from 0 to 1."""
+    """Similarity of two rotations (quaternions), from 0 to 1."""
     return abs(sum(a * b for a, b in zip(one, other, strict=True)))
 
 
@@ -49,7 +49,7 @@ def far(one: list[float], other: list[float]) -> float:
     return sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) ** 0.5
 
 
-def test_a_hand_is_pulled_and_the_feet_stay(human: Window) -> None:
+def test_dragging_a_hand_keeps_the_feet_in_place(human: Window) -> None:
     before, state = heads(human), human.state("before")
     human.pull(human.inside.place_of_bone("forearm.L"), 60, -90)
     assert MACRO in human.inside.running()
@@ -67,7 +67,7 @@ def test_a_hand_is_pulled_and_the_feet_stay(human: Window) -> None:
     assert not differences(human.state("undone")["goals"], state["goals"])
 
 
-def test_escape_puts_everything_back(human: Window) -> None:
+def test_escape_restores_everything(human: Window) -> None:
     before = heads(human)
     human.pull(human.inside.place_of_bone("forearm.L"), 60, -90)
     assert far(heads(human)["hand.L"], before["hand.L"]) > 0.05
@@ -76,20 +76,20 @@ def test_escape_puts_everything_back(human: Window) -> None:
     assert all(far(place, before[bone]) < 1e-6 for bone, place in heads(human).items())
 
 
-def test_keys_of_axes_work_in_it(human: Window) -> None:
+def test_axis_keys_work_during_a_drag(human: Window) -> None:
     before = heads(human)
     human.pull(human.inside.place_of_bone("forearm.L"), 40, -60)
     human.tap("z")
     human.release()
     after = heads(human)
-    # The head or the tail of the forearm, whichever was nearer to the mouse.
+    # The mouse drags the head or the tail of the forearm, whichever is nearer.
     steps = [[b - a for a, b in zip(before[end], after[end], strict=True)] for end in ("forearm.L", "hand.L")]
     aside, _forward, up = min(steps, key=lambda step: abs(step[0]))
     assert abs(aside) < 2e-3
     assert up > 0.05
 
 
-def test_p_pins_the_selected_bone_and_it_holds(human: Window) -> None:
+def test_p_pins_the_selected_bone_which_then_stays_in_place(human: Window) -> None:
     human.click_at(*human.inside.place_of_bone("forearm.R"))
     assert human.inside.active_bone() == "forearm.R"
     human.tap("p")
@@ -101,7 +101,7 @@ def test_p_pins_the_selected_bone_and_it_holds(human: Window) -> None:
     assert far(after["hand.L"], before["hand.L"]) > 0.05
 
 
-def test_what_would_be_dragged_is_shown_under_the_mouse(human: Window) -> None:
+def test_the_joint_under_the_mouse_is_highlighted(human: Window) -> None:
     place = human.inside.place_of_bone("forearm.L")
     human.session.move(place[0] + 120, place[1] - 80, settle=0.3)
     human.rest()
@@ -114,7 +114,7 @@ def test_what_would_be_dragged_is_shown_under_the_mouse(human: Window) -> None:
     assert changed(pixels(human.shot("beside-again")), without) < 20
 
 
-def test_the_wheel_says_how_much_of_the_body_comes_along(human: Window) -> None:
+def test_the_wheel_sets_how_much_of_the_body_follows(human: Window) -> None:
     human.pull(human.inside.place_of_bone("forearm.L"), 25, -45)
     assert "spine" in human.inside.turned_bones()
     wheel(human, WHEEL_UP, 8)
@@ -143,7 +143,7 @@ def test_the_wheel_zooms_beside_a_drag(human: Window) -> None:
     assert human.inside.place_of_bone("hand.R") != before
 
 
-def test_r_turns_the_bone_where_it_was_dragged_to(human: Window) -> None:
+def test_r_rotates_the_dragged_bone_in_place(human: Window) -> None:
     place = human.inside.place_of_bone("hand.L")
     human.pull((place[0], place[1] - 2), 40, -60)
     bone = human.inside.active_bone()
@@ -160,7 +160,7 @@ def test_r_turns_the_bone_where_it_was_dragged_to(human: Window) -> None:
     assert far(heads(human)[bone], after[bone]) < 1e-6, "a rotation can't be repeated"
 
 
-def test_the_chain_alone_is_a_setting_of_the_tool(human: Window) -> None:
+def test_the_tool_can_move_the_chain_alone(human: Window) -> None:
     human.inside.tool_setting(GRAB, "without_pins", "CHAIN")
     human.shot("header")
     human.pull(human.inside.place_of_bone("forearm.L"), 25, -45)
@@ -178,7 +178,7 @@ def test_the_other_side_follows_with_x_axis_mirror(human: Window) -> None:
     assert far(after["hand.R"], [-after["hand.L"][0], *after["hand.L"][1:]]) < 1e-3
 
 
-def test_feet_are_pinned_listed_shown_and_released_in_the_panel(human: Window) -> None:
+def test_the_panel_pins_lists_shows_and_releases_feet(human: Window) -> None:
     view = "760x700+10+80"
     human.inside.open_panel("VIEW3D_PT_ik_addon_body")
     human.move(*human.middle())

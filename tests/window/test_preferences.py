@@ -1,4 +1,4 @@
-"""The preferences as a user sees and uses them."""
+"""The preferences as users see and use them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.window.driving import Window
 
 @pytest.fixture
 def fresh(window: Window) -> Iterator[Window]:
-    """A window with a metarig, whose preferences are the defaults again afterwards."""
+    """The window with a metarig; preferences are reset afterwards."""
     window.inside.new_file()
     window.inside.metarig()
     window.show_tab()
@@ -19,7 +19,7 @@ def fresh(window: Window) -> Iterator[Window]:
     window.inside.reset_preferences()
 
 
-def test_the_preferences_show_everything_there_is_to_set(fresh: Window) -> None:
+def test_the_preferences_show_all_shortcuts(fresh: Window) -> None:
     fresh.inside.show_preferences()
     fresh.rest()
     fresh.shot("theme")
@@ -36,7 +36,7 @@ def test_the_preferences_show_everything_there_is_to_set(fresh: Window) -> None:
     ]
 
 
-def test_the_tab_has_the_name_that_was_chosen(fresh: Window) -> None:
+def test_the_tab_has_the_chosen_name(fresh: Window) -> None:
     fresh.inside.prefer({"tab": "Animation"})
     fresh.rest()
     fresh.session.click_tab("Animation")
@@ -44,7 +44,7 @@ def test_the_tab_has_the_name_that_was_chosen(fresh: Window) -> None:
     assert fresh.state("added")["chains"]
 
 
-def test_the_first_chain_goes_live_unless_that_is_not_wanted(fresh: Window) -> None:
+def test_the_first_chain_does_not_go_live_if_that_is_turned_off(fresh: Window) -> None:
     fresh.inside.prefer({"live": False, "controls": "BONES"})
     fresh.press("ik_addon.chain_add")
     added = fresh.state("added")
@@ -52,7 +52,7 @@ def test_the_first_chain_goes_live_unless_that_is_not_wanted(fresh: Window) -> N
     assert added["chains"]["forearm.L"]["target"] == "metarig"
 
 
-def test_a_key_that_a_user_assigns_works(fresh: Window) -> None:
+def test_a_shortcut_assigned_by_the_user_works(fresh: Window) -> None:
     fresh.press("ik_addon.chain_add")
     fresh.inside.assign_key("ik_addon.drag_target", "F6")
     before = fresh.state("before")

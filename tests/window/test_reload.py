@@ -1,4 +1,4 @@
-"""Scripts reloaded, settings reset, the extension switched off and on: it works, and nothing is left over."""
+"""The extension works, and leaves nothing behind, after reloading scripts, factory settings, and disabling it."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from tests.window.driving import Window
 
 
 def held(window: Window) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
-    """The extension's handlers, and how often Blender calls into it to redraw and for a frame."""
+    """The extension's handlers, and Blender's calls into it for a redraw and for a frame change."""
     window.rest()
     return window.inside.handlers(), window.inside.entries(False), window.inside.entries(True)
 
 
 def follows(window: Window) -> bool:
-    """Whether the arm follows its target when that is moved, and on another frame."""
+    """Whether the arm follows its target on another frame and when it is moved."""
     window.inside.go_to(20)
     reached = window.is_reached()
     window.inside.move_goal("forearm", [-0.05, 0.0, 0.05])
     return reached and window.is_reached()
 
 
-def test_reloading_scripts_leaves_one_of_each(arm: Window) -> None:
+def test_reloading_scripts_duplicates_no_handlers(arm: Window) -> None:
     before = held(arm)
     handlers, drawn, framed = before
     assert handlers["frame_change_post"] == handlers["depsgraph_update_post"] == 1
@@ -34,7 +34,7 @@ def test_reloading_scripts_leaves_one_of_each(arm: Window) -> None:
     arm.shot("reloaded")
 
 
-def test_switched_off_and_on_while_live(arm: Window) -> None:
+def test_disabling_and_enabling_while_live_leaves_nothing_behind(arm: Window) -> None:
     before = held(arm)
     arm.inside.enable(False)
     assert held(arm) == ({}, {}, {})

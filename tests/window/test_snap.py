@@ -1,4 +1,4 @@
-"""Snap a range of frames: the dialog, the progress, Esc in the middle, undo."""
+"""Snapping a range of frames: the dialog, the progress, cancelling with Esc, undo."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ SNAP = "IK_ADDON_OT_snap_target"
 
 @pytest.fixture
 def spider(window: Window) -> Window:
-    """The window with eight legs, and a body that has keys."""
+    """The window with the spider sample: eight legs and a keyed body."""
     window.open_sample("spider", "tibia.L.1")
     return window
 
 
 def confirm(window: Window) -> None:
-    """Snap a range, and press Snap in its dialog."""
+    """Snap a range of frames and confirm the dialog."""
     window.move(*window.middle())
     window.inside.start("ik_addon.snap_target", {"chains": "ALL", "pose": "SHOWN", "frame_range": "SCENE"})
     window.rest()
@@ -30,7 +30,7 @@ def is_snapping(window: Window) -> bool:
     return SNAP in window.inside.running()
 
 
-def test_a_snapped_range_plays_as_it_did_and_is_one_step(spider: Window) -> None:
+def test_snapping_a_range_keeps_the_poses_and_is_one_undo_step(spider: Window) -> None:
     frames = [1, 17, 60]
     shown = spider.inside.poses(frames)
     before = spider.state("before")

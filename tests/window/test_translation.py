@@ -11,7 +11,7 @@ from tests.window.driving import Window
 
 @pytest.fixture
 def german(window: Window) -> Iterator[Window]:
-    """A window with a metarig, in German."""
+    """The window with a metarig, in German."""
     window.inside.new_file()
     window.inside.metarig()
     window.show_tab()
@@ -39,7 +39,7 @@ def test_buttons_messages_and_reports_are_german(german: Window) -> None:
     german.inside.reset_preferences()
 
 
-def test_a_begun_language_speaks_english_where_it_is_silent(german: Window) -> None:
+def test_an_incomplete_translation_falls_back_to_english(german: Window) -> None:
     german.inside.speak("fr")
     german.rest()
     german.shot("french")

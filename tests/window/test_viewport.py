@@ -1,4 +1,4 @@
-"""Playing, the pie menu, the overlay, and files that are saved and opened in the window."""
+"""Playback, the pie menu, the overlay, and saving and opening files in the window."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from tests.window.driving import Window, differences, pixels
 
 
-def test_playing_shows_the_poses_of_the_frames(window: Window) -> None:
+def test_playback_shows_the_poses_of_the_frames(window: Window) -> None:
     window.open_sample("spider", "tibia.L.1")
     window.inside.record_playback()
     first = window.inside.state()["frame"]
@@ -28,21 +28,21 @@ def test_playing_shows_the_poses_of_the_frames(window: Window) -> None:
     assert window.is_reached()
 
 
-def test_pie_menu_opens_by_its_keys_and_is_obeyed(arm: Window) -> None:
+def test_the_pie_menu_opens_by_its_shortcut_and_works(arm: Window) -> None:
     assert arm.inside.keys_taken() == []
     arm.inside.set_live(False)
     arm.inside.turn("forearm", 0.5)
     before = arm.state("before")
     arm.key("shift+alt+i")
     arm.shot("pie")
-    arm.tap("1")  # by its place on the numeric pad
+    arm.tap("1")  # by its place on the numpad
     _lowest_x, highest_x, *_others = arm.state("limit-from-pose")["chains"]["forearm"]["limits"]
     assert abs(highest_x - 0.5) < 1e-5
     arm.key("ctrl+z")
     assert not differences(arm.state("undone"), before)
 
 
-def test_overlay_is_seen_and_switched_off_by_the_pie_menu(arm: Window) -> None:
+def test_the_overlay_is_shown_and_turned_off_by_the_pie_menu(arm: Window) -> None:
     assert green(arm, "shown") > 300, "a line through the arm"
     assert arm.inside.overlay()
     arm.key("shift+alt+i")
@@ -55,7 +55,7 @@ def test_overlay_is_seen_and_switched_off_by_the_pie_menu(arm: Window) -> None:
 
 
 def green(window: Window, name: str) -> int:
-    """How many pixels of the left half of the viewport have the colour of a chain that reached its target."""
+    """Number of pixels in the left half of the viewport in the colour of a chain that reached its target."""
     window.move(*window.middle())
     view = window.session.call("result = rects()['WINDOW']")
     picture = pixels(window.shot(name, f"{view['w'] // 2}x{view['h']}+{view['x']}+{view['y']}"))
@@ -63,7 +63,7 @@ def green(window: Window, name: str) -> int:
     return int(np.count_nonzero((greens > red + 60) & (greens > blue + 60)))
 
 
-def test_a_saved_file_opens_as_it_was_and_goes_on(arm: Window, scratch: Path) -> None:
+def test_a_saved_file_opens_unchanged_and_stays_live(arm: Window, scratch: Path) -> None:
     saved = str(scratch / "saved.blend")
     arm.inside.move_goal("forearm", [-0.1, 0.0, 0.1])
     before, pose = arm.state("before"), arm.inside.pose()

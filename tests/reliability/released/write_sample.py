@@ -1,7 +1,7 @@
-"""Writes a file as this version of the extension writes it, and what it holds: `python3 tools/dev.py release-sample`.
+"""Write a file as this version saves it, and its content as JSON: `python3 tools/dev.py release-sample`.
 
-One sample is kept for each released version, so that every later version proves that it can read it. A sample of a
-version that was released is never written again.
+One sample is kept for each released version, so that every later version proves that it can read it. The sample of
+a released version is never written again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FRAMES = (1, 8, 20)
 SHOWN = 8
 """The frame on which the file opens."""
 
-# What the extension adds to Blender is unknown to the types of bpy.
+# The type stubs of bpy do not know what the extension adds to Blender.
 OPERATORS: Any = bpy.ops
 
 
@@ -63,12 +63,12 @@ def solved_arm() -> None:
 
 
 def move_by_hand(ob: bpy.types.Object) -> None:
-    """What is done to the arm after it was solved, and so belongs to its FK pose."""
+    """Move the arm after it was solved; the change belongs to its FK pose."""
     ob.pose.bones["lower"].scale = (1.0, 1.25, 1.0)
 
 
 def tree_on_controls() -> None:
-    """Two chains that share a bone and follow the bones of another armature; a third one is switched off."""
+    """Two chains that share a bone and follow the bones of another armature; a third chain is disabled."""
     controls = named(rigs.armature(), "Controls")
     rigs.add_bones(controls, [(-3.8, 0, 2.0), (-3.8, 0, 2.5)], ["hand.L"])
     rigs.add_bones(controls, [(-2.2, 0, 2.0), (-2.2, 0, 2.5)], ["hand.R"])
@@ -82,7 +82,7 @@ def tree_on_controls() -> None:
 
 
 def named(ob: bpy.types.Object, name: str) -> bpy.types.Object:
-    """The object with this name."""
+    """Return the object with this name."""
     ob.name = ob.data.name = name
     return ob
 
@@ -93,7 +93,7 @@ def armatures() -> list[bpy.types.Object]:
 
 
 def channels() -> dict[str, list[float]]:
-    """The channels of every armature, as numbers that JSON keeps to the bit."""
+    """The channels of every armature, as numbers that JSON preserves exactly."""
     return {ob.name: rigs.channels(ob).tolist() for ob in armatures()}
 
 
@@ -119,11 +119,11 @@ def settings() -> dict[str, dict[str, Any]]:
 
 
 UNTOLD = {"rna_type", "name", "base"}
-"""Of a chain's properties: what is no setting."""
+"""Properties of a chain that are not settings."""
 
 
 def main() -> None:
-    """Write the sample and what is to be found in it."""
+    """Write the sample and its expected content."""
     blender.enable()
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     for build in (live_limb, solved_arm, tree_on_controls):
