@@ -139,23 +139,23 @@ def run(name: str, seeds: range, jobs: int) -> int:
             for seed, said in finished.result():
                 failed += 1
                 again = f"make fuzz {version}ARGS='{name} --case {seed}'"
-                print(f"\n{name} {seed} failed:\n{said}Again, alone: {again}", flush=True)
+                print(f"\n{name} {seed} failed:\n{said}To repeat: {again}", flush=True)
             if time.monotonic() >= due:
                 due = time.monotonic() + EVERY
                 print(f"{name}: {done} of {len(seeds)}, {failed} failed", flush=True)
     minutes = (time.monotonic() - begun) / 60.0
-    print(f"{name}: {len(seeds)} cases from seed {seeds.start} on, {failed} failed, {minutes:.1f} minutes", flush=True)
+    print(f"{name}: {len(seeds)} cases, starting at seed {seeds.start}, {failed} failed, {minutes:.1f} minutes", flush=True)
     return failed
 
 
 def main() -> int:
     """Run the cases that the arguments select; return an exit code."""
     parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
-    parser.add_argument("kind", nargs="?", choices=list(KINDS), help="all of them where none is named")
-    parser.add_argument("--count", type=int, help="how many cases")
+    parser.add_argument("kind", nargs="?", choices=list(KINDS), help="all kinds if none is given")
+    parser.add_argument("--count", type=int, help="number of cases")
     parser.add_argument("--seed", type=int, default=0, help="the first case")
-    parser.add_argument("--case", type=int, help="this case alone, in this process")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many processes at once")
+    parser.add_argument("--case", type=int, help="run only this case, in this process")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="number of parallel processes")
     parser.add_argument("--work", type=int, nargs=2, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.kind and (chosen.work or chosen.case is not None):

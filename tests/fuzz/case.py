@@ -70,8 +70,8 @@ class Case:
             ob.ik_addon.live = False
         self.settle("all off")
         for ob in armatures():
-            assert not any(bone.ik_addon.base.stored for bone in ob.pose.bones), "a base is left"
-            assert not self.base.stored_bones(ob), "a base is noted"
+            assert not any(bone.ik_addon.base.stored for bone in ob.pose.bones), "an FK pose is still stored"
+            assert not self.base.stored_bones(ob), "the FK store still lists a bone"
 
     # ---- what is known
 

@@ -300,7 +300,7 @@ class Session:
             return {}
         self.log.append(f"{name} baked")
         if not self.bake_report.last(ob).plays_alike and any(0.0 in bone.scale[:] for bone in ob.pose.bones):
-            self.log.append("the bake says that bones that are scaled to nothing do not play as they were solved")
+            self.log.append("the bake says that bones scaled to zero do not play as they were solved")
             return {}
         return {key: pose for key, pose in self.played([(BEFORE, 0.0), (AFTER, 0.0)]).items() if key[2] == name}
 

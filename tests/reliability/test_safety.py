@@ -64,14 +64,14 @@ ALLOWED = {
     (
         "bake/command_line.py",
         "save_as_mainfile",
-    ): "the command line writes the file that it is asked for, beside it first",
-    ("bake/outputs.py", "write_text"): "and a report, which is named",
-    ("shots/parts.py", "savez"): "and what was solved of a part of the frames",
-    ("bake/outputs.py", "touch"): "it tries first whether files can be written there",
-    ("bake/outputs.py", "open"): "and replaced",
-    ("bake/outputs.py", "unlink"): "and takes away what it does not put in place",
-    ("bake/bake_scene.py", "unlink"): "collections from a copy of a scene",
-    ("operators/mends/rig.py", "unlink"): "a linked collection from a scene that has its override",
+    ): "writes the file that the command line names, next to it at first",
+    ("bake/outputs.py", "write_text"): "writes the report that the user names",
+    ("shots/parts.py", "savez"): "writes the solved frames of a part of a shot",
+    ("bake/outputs.py", "touch"): "checks before a bake whether files can be written there",
+    ("bake/outputs.py", "open"): "checks whether files can be replaced",
+    ("bake/outputs.py", "unlink"): "removes temporary files that are not put in place",
+    ("bake/bake_scene.py", "unlink"): "unlinks collections from a copy of a scene",
+    ("operators/mends/rig.py", "unlink"): "unlinks a linked collection from a scene that has its override",
 }
 
 
