@@ -79,7 +79,7 @@ class Span(NamedTuple):
 
 @lru_cache(maxsize=256)
 def edge_of(cone: Range) -> tuple[list[EdgePoint], list[Span]]:
-    """Return the edge of a cone: samples along it, those of one piece after those of another, and the spans of these."""
+    """Return the edge of a cone: samples along it, piece after piece, and the spans between them."""
     pieces = []
     if cone.low == cone.high == (0.0, 0.0):
         pieces.append(Piece((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.0, 0.0))

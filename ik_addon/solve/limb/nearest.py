@@ -74,6 +74,7 @@ class EdgeSearch:
     """A limb whose hip is to stand on its edge."""
 
     def __init__(self, limb: Limb, target: Vector) -> None:
+        """Begin with a target seen from the root."""
         self.limb, self.target = limb, seen(limb.zero, target)
         self.first, self.second = limb.lengths
         self.rest = tuple(seen(limb.rest, axis) for axis in ((1.0, 0.0, 0.0), _UP, (0.0, 0.0, 1.0)))
