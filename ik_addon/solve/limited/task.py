@@ -229,4 +229,5 @@ def _wishes(
 
 def per_member(value: Floats | float, members: int) -> Floats:
     """Return a setting of all members (B,), which may be the same for all."""
-    return np.broadcast_to(np.asarray(value, dtype=np.float64), (members,))
+    values = np.asarray(value, dtype=np.float64)
+    return values if values.shape == (members,) else np.broadcast_to(values, (members,))
