@@ -227,8 +227,8 @@ class Rig:
         """Solve all chains, or return the last solution if nothing moved; `moves` and `hurried` as in `pose`."""
         view = self.view
         alone = len(frame.world) == 1 and self.plan.is_alone and not self.plan.goals_are_moved
-        # Making tables pays only for many frames, in playback or in a bake.
-        lookup = self.lookup(ob, frame, make=len(frame.world) > 1)
+        # Tables pay only for many frames, in playback or in a bake.
+        lookup = self.lookup(ob, frame, tabulate=len(frame.world) > 1)
         by_tables = lookup is not None
         if alone and view.solved is not None and view.solved[2] == by_tables and view.solved[0].equals(frame):
             return replace(view.solved[1], moves=moves)
@@ -243,15 +243,16 @@ class Rig:
             view.solved = (frame, posed, by_tables) if alone else None
         return posed
 
-    def lookup(self, ob: bpy.types.Object, frame: Sample, make: bool = True) -> Lookup | None:
-        """Return the lookup for a frame's FK pose; None if unusable, or not made yet while `make` is False."""
+    def lookup(self, ob: bpy.types.Object, frame: Sample, *, tabulate: bool = True) -> Lookup | None:
+        """Return the lookup for a frame's FK pose; None if unusable, or if `tabulate` is False and it needs tables."""
         view = self.view
         if not self.plan.is_static or is_animated(ob) or view.tables_made > MAX_TABLES or others_handle_frames():
             return None
         if view.lookup is None or not view.lookup.fits(frame):
-            if not make:
+            has_tables = is_tabulated(self.plan)
+            if has_tables and not tabulate:
                 return None
-            view.tables_made += is_tabulated(self.plan)
+            view.tables_made += has_tables
             fk = view.solved[1].fk if view.solved is not None and view.solved[0] is frame else {}
             view.lookup = Lookup(ob, self.plan, frame.frames(slice(0, 1)), fk=fk)
         return view.lookup if view.lookup.works and view.lookup.fits(frame) else None
@@ -274,7 +275,7 @@ class Rig:
             source = Keyed(self.plan, self.plan.determined, self.bones.stored, self.bones.animated)
         if source is not None:
             last = None if self.view.solved is None else self.view.solved[:2]
-            lookup = self.lookup(ob, frame, make=not (is_dragged and is_tabulated(self.plan)))
+            lookup = self.lookup(ob, frame, tabulate=not is_dragged)
             self.view.playback = Playback(ob, self.plan, source, lookup, last)
             self.view.is_dragged = is_dragged and self.plan.is_static and lookup is None
             self.enter(State.PLAYBACK)

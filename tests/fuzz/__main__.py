@@ -144,7 +144,10 @@ def run(name: str, seeds: range, jobs: int) -> int:
                 due = time.monotonic() + EVERY
                 print(f"{name}: {done} of {len(seeds)}, {failed} failed", flush=True)
     minutes = (time.monotonic() - begun) / 60.0
-    print(f"{name}: {len(seeds)} cases, starting at seed {seeds.start}, {failed} failed, {minutes:.1f} minutes", flush=True)
+    print(
+        f"{name}: {len(seeds)} cases, starting at seed {seeds.start}, {failed} failed, {minutes:.1f} minutes",
+        flush=True,
+    )
     return failed
 
 

@@ -103,7 +103,8 @@ class Sample:
 
     def equals(self, other: Sample) -> bool:
         """Whether all values are exactly the same."""
-        own, others = ({**vars(sample), **vars(sample.goals)} for sample in (self, other))
+        # Goals first: they are what moves most often.
+        own, others = ({**vars(sample.goals), **vars(sample)} for sample in (self, other))
         return all(np.array_equal(own[name], others[name]) for name in own if name != "goals")
 
 
@@ -148,7 +149,8 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
     world = affine(frames.world(inputs.own))
     to_object = inverse_of_one(world[0])[None] if len(world) == 1 else inverse(world)
     target, pole = np.empty((count, chains, 3)), np.zeros((count, chains, 3))
-    rotation = np.tile(np.eye(3), (count, chains, 1, 1))
+    rotation = np.empty((count, chains, 3, 3))
+    rotation[:] = np.eye(3)
     for c, (chain, aim, side) in enumerate(zip(plan.chains, inputs.targets, inputs.poles, strict=True)):
         goal = frames.at(aim)
         target[:, c] = goal[:, :3, 3]
@@ -157,10 +159,12 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
         if side is not None:
             pole[:, c] = frames.at(side)[:, :3, 3]
     with_pole = [c for c, side in enumerate(inputs.poles) if side is not None]
-    target, pole[:, with_pole] = (transformed(to_object[:, None], points) for points in (target, pole[:, with_pole]))
+    target = transformed(to_object[:, None], target)
+    if with_pole:
+        pole[:, with_pole] = transformed(to_object[:, None], pole[:, with_pole])
 
     def of_all(values: Any) -> Any:
-        return np.broadcast_to(values, (count, *values.shape[1:]))
+        return values if len(values) == count else np.broadcast_to(values, (count, *values.shape[1:]))
 
     return Sample(
         world=of_all(world),

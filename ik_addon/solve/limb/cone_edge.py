@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
-from math import asin, atan2, copysign, cos, pi, sin, sqrt
+from math import asin, atan2, copysign, cos, inf, pi, sin, sqrt
 from operator import itemgetter
 from typing import NamedTuple
 
 from ..maths.cones import RIM
-from ..maths.vectors import Vector, cross
+from ..maths.vectors import Vector, cross, minus, norm
 from .cone_arcs import EDGE, Range, outside, wrapped
 
 _SAMPLES = 9
 """Points of a piece from which the search for the best one of an edge starts, the ends of the piece included."""
+_CHORDS = 4
+_ROOM = 1.02
+"""An edge is longer than that many chords of a span, but by less than this factor."""
 _STEPS = 40
 _STILL = 1e-11
 """Radians along an edge that are not worth another step."""
@@ -62,9 +65,21 @@ class Piece(NamedTuple):
         return edge_point(a + b * c + e * s, f + g * c + h * s, e * c - b * s, h * c - g * s)
 
 
+class Span(NamedTuple):
+    """What lies between two neighbouring samples of a piece."""
+
+    piece: Piece
+    start: float
+    end: float
+    first: int
+    """The sample at its start; the next one is at its end."""
+    way: float
+    """No less than how far, in radians, a direction goes along it."""
+
+
 @lru_cache(maxsize=256)
-def edge_of(cone: Range) -> tuple[tuple[Piece, float, EdgePoint], ...]:
-    """Return the edge of a cone, sampled: pieces, angles on them, and the swings that are there."""
+def edge_of(cone: Range) -> tuple[list[EdgePoint], list[Span]]:
+    """Return the edge of a cone: samples along it, piece after piece, and the spans between them."""
     pieces = []
     if cone.low == cone.high == (0.0, 0.0):
         pieces.append(Piece((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.0, 0.0))
@@ -90,11 +105,20 @@ def edge_of(cone: Range) -> tuple[tuple[Piece, float, EdgePoint], ...]:
             else:
                 start = i * pi / 2.0
                 pieces.append(Piece((0.0, abs(x), 0.0), (0.0, 0.0, abs(z)), start, start + pi / 2.0))
-    found = []
+    points: list[EdgePoint] = []
+    spans: list[Span] = []
     for piece in pieces:
         inner = [piece.start + (piece.end - piece.start) * k / (_SAMPLES - 1) for k in range(1, _SAMPLES - 1)]
-        found += [(piece, angle, piece.at(angle)) for angle in (piece.start, *inner, piece.end)]
-    return tuple(found)
+        angles = [piece.start, *inner, piece.end]
+        spans += [Span(piece, a, b, len(points) + i, _way(piece, a, b)) for i, (a, b) in enumerate(pairwise(angles))]
+        points += map(piece.at, angles)
+    return points, spans
+
+
+def _way(piece: Piece, start: float, end: float) -> float:
+    """Return the length of a part of a piece as that of chords, with room for what these cut off."""
+    ways = [piece.at(start + (end - start) * k / _CHORDS).direction for k in range(_CHORDS + 1)]
+    return _ROOM * sum(norm(minus(b, a)) for a, b in pairwise(ways))
 
 
 def _straight(end: float, across: float) -> tuple[tuple[float, float, float], float, float]:
@@ -105,46 +129,78 @@ def _straight(end: float, across: float) -> tuple[tuple[float, float, float], fl
 
 
 def best_on_edge(
-    cone: Range, merit: Callable[[EdgePoint], tuple[float, float]], *, every: bool = False
+    cone: Range,
+    merit: Callable[[EdgePoint], tuple[float, float]],
+    *,
+    least: Callable[[EdgePoint], float] | None = None,
+    every: bool = False,
 ) -> list[tuple[float, EdgePoint]]:
     """Return local maxima of something along the edge of a cone, with the points at which they are.
 
     Args:
         cone: the joint's limits.
         merit: returns for a point of the edge how good it is, and how that grows along the edge.
+        least: returns a number of which no merit of the point exceeds half of the negative square, and which shrinks
+            by no more than the way gone. With it only those parts of the edge are looked at that it leaves open.
         every: also those that are not the greatest.
     """
-    edge = edge_of(cone)
-    values = [merit(point) for _, _, point in edge]
-    best = values.index(max(values, key=itemgetter(0)))
-    found = [(values[best][0], edge[best][2])]
+    points, spans = edge_of(cone)
+    if least is None:
+        values = dict(enumerate(map(merit, points)))
+    else:
+        values, spans = _open(points, spans, merit, least)
+    best = max(sorted(values), key=lambda i: values[i][0])
+    found = [(values[best][0], points[best])]
     brackets = []
-    for (one, two), ((piece, a, here), (other, b, there)) in zip(pairwise(values), pairwise(edge), strict=True):
-        if piece is not other:
-            continue
-        if every and a == piece.start and one[1] <= 0.0:
-            found.append((one[0], here))
-        if every and b == piece.end and two[1] >= 0.0:
-            found.append((two[0], there))
+    for span in spans:
+        one, two = values[span.first], values[span.first + 1]
+        if every and span.start == span.piece.start and one[1] <= 0.0:
+            found.append((one[0], points[span.first]))
+        if every and span.end == span.piece.end and two[1] >= 0.0:
+            found.append((two[0], points[span.first + 1]))
         if one[1] > 0.0 > two[1]:
-            most = max(one[0] + one[1] * (b - a), two[0] - two[1] * (b - a))
-            brackets.append((most, (piece, a, b, one[1], two[1])))
-    for most, bracket in sorted(brackets, key=itemgetter(0), reverse=True):
+            length = span.end - span.start
+            brackets.append((max(one[0] + one[1] * length, two[0] - two[1] * length), span, one[1], two[1]))
+    for most, span, up, down in sorted(brackets, key=itemgetter(0), reverse=True):
         if every or most > found[0][0]:
-            peak = _peak(*bracket, merit)
+            peak = _peak(span, up, down, merit)
             found.append(peak)
             if peak[0] > found[0][0]:
                 found[0] = peak
     return found
 
 
+def _open(
+    points: list[EdgePoint],
+    spans: list[Span],
+    merit: Callable[[EdgePoint], tuple[float, float]],
+    least: Callable[[EdgePoint], float],
+) -> tuple[dict[int, tuple[float, float]], list[Span]]:
+    """Return the spans of an edge on which its best point may lie, and the merits at their ends."""
+    misses = list(map(least, points))
+    # Half of this is what any point between two samples misses at least.
+    both = [misses[span.first] + misses[span.first + 1] - span.way for span in spans]
+    values: dict[int, tuple[float, float]] = {}
+    kept, best = [], inf
+    for lower, span in sorted(zip(both, spans, strict=True), key=itemgetter(0)):
+        if lower > 2.0 * best:
+            break
+        kept.append(span)
+        for i in (span.first, span.first + 1):
+            if i not in values:
+                values[i] = merit(points[i])
+                best = min(best, sqrt(max(-2.0 * values[i][0], 0.0)))
+    return values, kept
+
+
 def _peak(
-    piece: Piece, low: float, high: float, up: float, down: float, merit: Callable[[EdgePoint], tuple[float, float]]
+    span: Span, up: float, down: float, merit: Callable[[EdgePoint], tuple[float, float]]
 ) -> tuple[float, EdgePoint]:
-    """Return the maximum between two angles, of which the slope is positive at the one and negative at the other.
+    """Return the maximum on a span, of which the slope is positive at the start and negative at the end.
 
     False position, with the weight of an end that stays halved (M. Dowell and P. Jarratt, doi 10.1007/BF01934364).
     """
+    piece, low, high = span[:3]
     side = 0
     angle = low
     for _ in range(_STEPS):

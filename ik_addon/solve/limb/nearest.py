@@ -58,29 +58,29 @@ def _missed(limb: Limb, pose: Pose, target: Vector) -> float:
 
 def _pose_on_edge(limb: Limb, target: Vector) -> Pose:
     """Return the pose nearest to a target of those in which the hip stands on the edge of its cone."""
-    search = _Search(limb, target)
-    merit, point = best_on_edge(limb.hip, search.merit)[0]
+    search = EdgeSearch(limb, target)
+    merit, point = best_on_edge(limb.hip, search.merit, least=search.least)[0]
     swing, twist, way = search.lower_bone(point)
     # Where the lower bone can point straight at its target, the distance from the knee is all that counts.
     size = norm(search.target)
     for sign in (1.0, -1.0) if size > 0.0 else ():
         for _, other in peaks_towards(times(search.target, sign / size), limb.hip, every=True):
-            pointed = search.straight(other)
-            if pointed is not None and pointed[0] > merit:
-                merit, swing, twist, way = pointed
+            merit, swing, twist, way = search.straight(other, merit) or (merit, swing, twist, way)
     upper = product(limb.zero, product(swing, _twisted(twist)))
     return pose_of(limb, upper, way, cross(way, (way[1], way[2], way[0])))
 
 
-class _Search:
+class EdgeSearch:
     """A limb whose hip is to stand on its edge."""
 
     def __init__(self, limb: Limb, target: Vector) -> None:
+        """Begin with a target seen from the root."""
         self.limb, self.target = limb, seen(limb.zero, target)
         self.first, self.second = limb.lengths
         self.rest = tuple(seen(limb.rest, axis) for axis in ((1.0, 0.0, 0.0), _UP, (0.0, 0.0, 1.0)))
         fk = seen(limb.upper_fk, applied(limb.lower_fk, limb.lower))
         self.side = atan2(fk[0], fk[2])
+        self.bends = (*limb.bends[0], 1.0), (*limb.bends[1], -1.0)
 
     def merit(self, point: EdgePoint) -> tuple[float, float]:
         """Return how near the end comes, half of the negative squared distance, and how that grows along the edge."""
@@ -90,14 +90,32 @@ class _Search:
         missed = minus(self.target, end)
         return -0.5 * dot(missed, missed), dot(missed, cross(point.speed, end))
 
+    def least(self, point: EdgePoint) -> float:
+        """Return what the end misses at least, with a hip that may turn freely about the upper bone.
+
+        Target, upper and lower bone are then in one plane, in which the knee bends as far as it does at all.
+        """
+        along, across = dot(point.direction, self.target) - self.first, norm(cross(point.direction, self.target))
+        for cosine, sine, sign in self.bends:
+            if sign * (along * sine - across * cosine) > 0.0:
+                along, across = along - self.second * cosine, across - self.second * sine
+                return sqrt(along * along + across * across)
+        return abs(sqrt(along * along + across * across) - self.second)
+
     def lower_bone(self, point: EdgePoint) -> tuple[Frame, float, Vector]:
         """Return the hip's swing, its twist, and the way of the lower bone, in the axes of the knee at rest."""
         swing, wanted, _ = self._wanted(point)
         return swing, *self._pointed(wanted)
 
-    def straight(self, point: EdgePoint) -> tuple[float, Frame, float, Vector] | None:
-        """Return the merit and the same with a lower bone that points straight at the target; None where it cannot."""
+    def straight(self, point: EdgePoint, least: float) -> tuple[float, Frame, float, Vector] | None:
+        """Return the merit and the same with a lower bone that points straight at the target.
+
+        None where it cannot, or where the merit is not more than one that there is already.
+        """
         swing, wanted, distance = self._wanted(point)
+        merit = -0.5 * (distance - self.second) ** 2
+        if merit <= least:
+            return None
         hip = self.limb.hip
         across, azimuth = sqrt(wanted[0] * wanted[0] + wanted[2] * wanted[2]), atan2(wanted[0], wanted[2])
         x, y, z = self.rest
@@ -107,7 +125,7 @@ class _Search:
         if turn is None:
             return None
         twist = min(max(wrapped(azimuth - turn - self.side), hip.twist_low), hip.twist_high)
-        return -0.5 * (distance - self.second) ** 2, swing, twist, circle.at(turn + self.side)
+        return merit, swing, twist, circle.at(turn + self.side)
 
     def _wanted(self, point: EdgePoint) -> tuple[Frame, Vector, float]:
         """Return the hip's swing, and the direction and distance from the knee to the target in the axes of that."""

@@ -7,7 +7,7 @@ from functools import cached_property
 from math import pi, sqrt
 from typing import NamedTuple
 
-from ..maths.vectors import Vector, cross, norm, plus, reject, times, unit
+from ..maths.vectors import Vector, cross, dot, norm, plus, reject, times, unit
 from .cone_arcs import EDGE, Range, outside
 from .cone_edge import peaks_towards
 from .frames import Frame, applied, back_product, product, seen
@@ -85,6 +85,13 @@ class Limb:
             else:
                 found += [point.direction for _, point in peaks_towards(direction, self.knee, every=True)]
         return list(dict.fromkeys(found))
+
+    @cached_property
+    def bends(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Cosine and sine of the least and of the greatest bend of the knee."""
+        along = seen(self.rest, unit(self.upper))
+        bends = sorted((dot(along, way), norm(cross(along, way))) for way in self.turning_points)
+        return bends[-1], bends[0]
 
 
 class Foot(NamedTuple):

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..maths.calculus import Calculus, Path, Row
 from ..maths.cones import RIM, Cone, nearest_direction, nearest_swing, nearest_twist, swing_twist
-from ..maths.kernels import MANY, ONE
+from ..maths.kernels import MANY, ONE, is_everyone
 from ..maths.rotations import dot, stacked
 from ..maths.vectors import Matrix, Number, Vector, plus, product, turned
 from ..problem import Bools, Floats, Ints
@@ -53,11 +53,14 @@ class Body:
 
     def members(self, chosen: Bools | Ints) -> Body:
         """Return only the chosen members, each as often as its index occurs."""
+        if is_everyone(chosen, self.rest.shape[-1]):
+            return self
         rest, heads, ends = (part[..., chosen] for part in (self.rest, self.heads, self.ends))
         return replace(self, rest=rest, heads=heads, ends=ends)
 
+    @cached_property
     def straightened(self) -> Body:
-        """Return the bodies with points that are on the axis of a bone, but for rounding, exactly on it.
+        """The bodies with points that are on the axis of a bone, but for rounding, exactly on it.
 
         Then the twist of such a bone has no effect at all, instead of a tiny one.
         """

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..maths.calculus import Path, Row
+from ..maths.kernels import is_everyone
 from ..maths.vectors import Number, Vector, added, dot, minus, times
 from ..problem import Bools, Floats, Ints
 from .body import Body, Pose, Skeleton, whole_path
@@ -53,6 +54,8 @@ class Goals:
 
     def members(self, chosen: Bools | Ints) -> Goals:
         """Return the goals of only the chosen members, each as often as its index occurs."""
+        if is_everyone(chosen, self.target.shape[-1]):
+            return self
         return replace(
             self,
             target=self.target[..., chosen],

@@ -6,8 +6,8 @@ import numpy as np
 
 from ..maths.rotations import dot, stacked
 from ..problem import Bools, Floats, Ints
-from .body import Body, allowed_angles, as_row, pose_of
-from .goals import Goals, System
+from .body import Body, allowed_angles, posed
+from .goals import Goals
 
 _CURL, _ROUND = 0.8, 1.5 * np.pi
 """Fraction of their limits that the joints of a curled chain use, and the radians that it may turn in total."""
@@ -104,21 +104,33 @@ def may_be_missed(body: Body, goals: Goals, angles: Floats) -> Floats:
     """
     if len(body.segments) != 1:
         return np.full(angles.shape[2], np.inf)
-    system = System.of(body, goals.places())
-    pose = pose_of(system.skeleton, as_row(angles, None))
-    ((end,), target) = pose.ends, goals.target[:, 0]
-    error = target - np.stack(end)
+    target = goals.target[:, 0]
+    error = target - posed(body, angles)[1][:, -1].T
     towards = error / np.maximum(np.sqrt(dot(error, error)), 1e-200)
-    path = list(body.path(0))
-    segments = np.concatenate([body.heads[:, path[1:]], body.ends], axis=1)
-    lengths = np.sqrt(dot(segments, segments))
-    # Add the angle between bones at rest, and that between a bone's axis and the line to the next bone.
-    rest = body.rest[:, 1, path]
-    apart = np.arccos(np.clip(rest[1], -1.0, 1.0))
-    apart[0] = -np.arccos(np.clip(dot(rest[:, 0], towards), -1.0, 1.0))
-    apart += 2.0 * np.arcsin(np.minimum(np.maximum(body.cone.low, body.cone.high).max(axis=0)[path], 1.0))
-    apart[[i for i, bone in enumerate(path) if i and body.free[bone]]] = np.inf
-    off = np.arccos(np.clip(segments[1] / np.maximum(lengths, 1e-200), -1.0, 1.0))
+    if "room" not in body.kept:
+        body.kept["room"] = _room(body)
+    lengths, swings, off = body.kept["room"]
+    apart = swings.copy()
+    apart[0] -= np.arccos(np.clip(dot(body.rest[:, 1, body.path(0)[0]], towards), -1.0, 1.0))
     nearest = np.minimum(np.cumsum(apart, axis=0) + off, 0.0)
     farthest = np.cumsum(lengths * np.cos(nearest), axis=0)[-1]
     return np.asarray(farthest - dot(target - error, towards))
+
+
+def _room(body: Body) -> tuple[Floats, Floats, Floats]:
+    """Return how far the limits let each bone of a chain turn away from the bone before.
+
+    Returns:
+        lengths: (k, B)
+        swings: (k, B) radians by which a bone may turn away from the one before, the first one from rest.
+        off: (k, B) radians between a bone's axis and the line to the next one.
+    """
+    path = list(body.path(0))
+    segments = np.concatenate([body.heads[:, path[1:]], body.ends], axis=1)
+    lengths = np.sqrt(dot(segments, segments))
+    # Add the angle between the bones at rest.
+    swings = np.arccos(np.clip(body.rest[1, 1, path], -1.0, 1.0))
+    swings[0] = 0.0
+    swings += 2.0 * np.arcsin(np.minimum(np.maximum(body.cone.low, body.cone.high).max(axis=0)[path], 1.0))
+    swings[[i for i, bone in enumerate(path) if i and body.free[bone]]] = np.inf
+    return lengths, swings, np.arccos(np.clip(segments[1] / np.maximum(lengths, 1e-200), -1.0, 1.0))

@@ -25,6 +25,7 @@ from .guess import first_guess
 from .newton import STILL, Chart, polish
 from .newton_step import Anchor
 from .restarts import ARRIVED, SAME, may_be_missed, nearest_to_fk, out_of_length, table
+from .task import per_member
 
 _FEW, _SOME = 64, 12
 """Bodies descend one by one, in plain floats, if they have at most this many bones in total for each objective; and
@@ -199,7 +200,7 @@ def _settle(task: _Task, fk: Floats, angles: Floats, error: Floats, steps: Ints,
     if not len(missed):
         return
     some, last = task.members(missed), 1.0 if task.goals.only_places else _LAST
-    some = replace(some, body=some.body.straightened())
+    some = replace(some, body=some.body.straightened)
     for count, end in _COUNTS:
         share = count * error[missed]
         light = replace(some, goals=replace(some.goals, share=share))
@@ -285,7 +286,7 @@ class _Task:
 
     def descended(self, start: Floats, most: Ints | float = np.inf, pull: float = PULL) -> Found:
         """Return where descents end after at most this many steps, given for all members or for each; see `descend`."""
-        cap = np.broadcast_to(np.minimum(most, self.iterations), start.shape[2:])
+        cap = per_member(np.minimum(most, self.iterations), start.shape[2])
 
         def method(system: System, member: int | None, members: int) -> Found:
             return descend(system, as_row(start, member), members, cap if member is None else cap[member], pull)

@@ -229,4 +229,5 @@ def _wishes(
 
 def per_member(value: Floats | float, members: int) -> Floats:
     """Return a setting for each member (B,), which may be given once for all."""
-    return np.broadcast_to(np.asarray(value, dtype=np.float64), (members,))
+    values = np.asarray(value, dtype=np.float64)
+    return values if values.shape == (members,) else np.broadcast_to(values, (members,))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..problem import Bools, Ints
 from . import vectors
 from .calculus import Calculus, Pair, Path, Row
 from .cones import Cone, nearest_swing, nearest_swing_of_one
@@ -27,6 +28,13 @@ def is_crowd(left: int, members: int) -> bool:
     Picking members out takes as long as a step, and a step takes as long for a few members as for one.
     """
     return left >= _CROWD * members or members - left < _FEW
+
+
+def is_everyone(chosen: Bools | Ints, members: int) -> bool:
+    """Return whether the chosen ones are all of the members, in their order."""
+    if len(chosen) != members:
+        return False
+    return bool((chosen if chosen.dtype == np.bool_ else chosen == np.arange(members)).all())
 
 
 class _One:
