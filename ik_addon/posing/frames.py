@@ -83,10 +83,10 @@ class FramesReport:
         else:
             worst = max(self.each, key=lambda each: max(each.error / MISSED, each.pin_error / PINNED))
             shown = ", ".join(str(frame) for frame in missed[:5]) + (", ..." if len(missed) > 5 else "")
-            farthest = f"on frame {worst.frame} by {100.0 * max(worst.error, worst.pin_error):.2g} % of the body's size"
-            found.append(f"Goals were missed on {len(missed)} of them ({shown}), {farthest}")
+            farthest = f"{100.0 * max(worst.error, worst.pin_error):.2g}% of the body's size on frame {worst.frame}"
+            found.append(f"Goals were missed on {len(missed)} of them ({shown}), by up to {farthest}")
         alike = self.position <= PINNED
-        found.append("Playback matches the poses" if alike else f"Playback differs by {100.0 * self.position:.2g} %")
+        found.append("Playback matches the poses" if alike else f"Playback differs by {100.0 * self.position:.2g}%")
         return ". ".join([*found, *self.remarks])
 
 

@@ -127,7 +127,7 @@ def test_help(ik_pose: Command, capfd: pytest.CaptureFixture[str]) -> None:
         ([{}, {"armature": "Other", "root": "tail"}], [], "1.json': 'Other' has no bone 'tail'"),
         ([{}], ["--overwrite"], "--overwrite needs a file"),
         ([{}], ["--output", "posed.txt"], "--output must end in '.blend'"),
-        ([{}], ["--report", "nowhere/report.json"], "There is no folder 'nowhere' to write 'report.json' into"),
+        ([{}], ["--report", "nowhere/report.json"], "Can't write 'report.json': the folder 'nowhere' does not exist"),
     ],
 )
 def test_what_is_wrong_is_a_sentence_and_writes_nothing(
