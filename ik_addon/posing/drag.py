@@ -181,9 +181,7 @@ class BodyDrag:
             fields = [field for field, columns in FIELDS.items() if different[columns].any()]
             auto_key(context, bone, fields)
             if goes_back(context, bone, fields):
-                remarks.append(
-                    say("'{bone}' is animated and goes back on the next frame change. Key it", bone=bone.name)
-                )
+                remarks.append(say("'{bone}' is animated and reverts on the next frame change. Key it", bone=bone.name))
         return remarks
 
     def cancel(self, context: bpy.types.Context) -> None:

@@ -192,7 +192,7 @@ def test_animated_bones_that_go_back_are_named(human: bpy.types.Object, capfd: p
 
 
 def test_what_is_out_of_reach_is_said(human: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
-    assert "short of its place" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(0.0, 0.0, 5.0))
+    assert "stopped short by" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(0.0, 0.0, 5.0))
     assert "Posed the body by 'hand.L'" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(0.0, 0.0, -0.05))
 
 
