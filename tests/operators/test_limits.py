@@ -120,7 +120,7 @@ def test_limits_are_copied_with_locks_and_stiffness(addon: Addon) -> None:
 
 def test_without_other_bones_there_is_nothing_to_copy_to() -> None:
     posed()
-    with refused("Select other bones in Pose Mode"):
+    with refused("Select several bones in Pose Mode"):
         bpy.ops.ik_addon.limits_copy()
 
 

@@ -229,7 +229,7 @@ def test_then_the_anatomy_and_last_the_roll(capfd: pytest.CaptureFixture[str], a
     assert side.dot(FRONT) > 0.99
     ob = leg(0.0, foot=False)
     side, evidence = found(ob, capfd)
-    assert evidence == "its bone roll alone"
+    assert evidence == "only its bone roll"
     assert abs(side.dot(FRONT)) < 0.01
     bend_side = addon.module("setup.bend_side")
     bones = list(ob.pose.bones)
