@@ -31,7 +31,7 @@ LINE_MARGIN = 100.0
 """Pixels at a resolution scale of 1 that the line below the list loses to tabs, margins, an icon and a button."""
 SHORT = {
     Status.TOO_FAR: "{error} too far",
-    Status.TOO_NEAR: "{error} too near",
+    Status.TOO_NEAR: "{error} too close",
     Status.LIMITED: "{error} short",
     Status.NOT_CONVERGED: "{error} missed",
 }
