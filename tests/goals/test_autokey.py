@@ -149,7 +149,7 @@ def test_a_set_without_what_moved_says_so(capfd: pytest.CaptureFixture[str], arm
     ob.pose.bones["lower"].rotation_quaternion = Quaternion((1, 0, 0), 0.4)
     ob.pose.bones["lower"].keyframe_insert("rotation_quaternion", frame=1)
     use_set("Location")
-    assert "'lower' is animated and goes back" in said(capfd, bpy.ops.ik_addon.apply_pose)
+    assert "'lower' is animated and reverts" in said(capfd, bpy.ops.ik_addon.apply_pose)
 
 
 def test_keys_are_of_the_kind_that_the_user_chose(addon: Addon, arm: Any) -> None:

@@ -247,7 +247,7 @@ def test_auto_keying_keys_only_what_has_keys_where_the_user_wants_it_so(addon: A
 def test_says_that_an_animated_target_goes_back(capfd: pytest.CaptureFixture[str]) -> None:
     ob = limb()
     ob.pose.bones["b"].ik_addon.target.keyframe_insert("location", frame=1)
-    assert "'Target' is animated and goes back on the next frame change" in said(capfd, bpy.ops.ik_addon.snap_target)
+    assert "'Target' is animated and reverts on the next frame change" in said(capfd, bpy.ops.ik_addon.snap_target)
 
 
 def test_says_that_a_target_is_held(capfd: pytest.CaptureFixture[str]) -> None:
@@ -409,7 +409,7 @@ def test_says_that_an_applied_pose_of_keyed_bones_goes_back(capfd: pytest.Captur
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
     before, turned = joints(ob), turns(ob)
-    assert "'a' is animated and goes back on the next frame change" in said(capfd, bpy.ops.ik_addon.apply_pose)
+    assert "'a' is animated and reverts on the next frame change" in said(capfd, bpy.ops.ik_addon.apply_pose)
     ob.ik_addon.live = False
     assert_same_pose(ob, before, turned)
 
@@ -485,5 +485,5 @@ def test_a_chain_that_is_scaled_to_nothing_puts_no_goal_nowhere() -> None:
 def test_refuses_an_armature_that_is_scaled_to_zero() -> None:
     ob = limb()
     ob.scale.y = 0.0
-    with refused("'Rig' is scaled to zero. Give it a scale in which a target can be placed"):
+    with refused("'Rig' is scaled to zero. Reset its scale"):
         bpy.ops.ik_addon.snap_target()
