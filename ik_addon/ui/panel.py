@@ -67,7 +67,7 @@ BLIND_PATHS = "Motion paths don't show what Live solves. Bake the chains, then u
 def live_texts(ob: bpy.types.Object) -> list[str]:
     """What the button Live says, longest first: also where Live is on and has nothing to solve."""
     if object_of(ob).live and not any(chain_of(tip).enabled for tip in chains.tips(ob)):
-        return [say("Live, but No Chain Is On"), say("No Chain Is On")]
+        return [say("Live, but No Enabled Chain"), say("No Enabled Chain")]
     return [say("Live")]
 
 

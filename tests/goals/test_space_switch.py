@@ -137,7 +137,7 @@ def test_a_switch_among_others_makes_none_of_them_jump(capfd: pytest.CaptureFixt
     to("HEAD", 50)
     at(20)
     text = said(capfd, bpy.ops.ik_addon.switch_space, space="CHEST")
-    assert "follows 'spine_05' from frame 20 on. Later switches continue from there: 2" in text
+    assert "follows 'spine_05' from frame 20 on. Later switches updated: 2" in text
     assert bpy.context.scene.frame_current == 20
     after = worlds(target, FRAMES)
     assert np.linalg.norm(np.diff(after[:, :3, 3], axis=0), axis=1).max() < 0.1

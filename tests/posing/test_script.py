@@ -80,8 +80,11 @@ def framed(**fields: Any) -> dict[str, Any]:
         ({"frames": [{"frame": 1.5}]}, "frames[0].frame must be a whole number"),
         ({"frames": [{"frame": True}]}, "frames[0].frame must be a whole number"),
         ({"frames": [{"frame": 10**9}]}, "frames[0].frame must be a whole number from -1048574 to 1048574"),
-        ({"frames": [{"frame": 2}, {"frame": 2}]}, "frames[1] is frame 2 and comes after frame 2. Frames must ascend"),
-        ({"frames": [{"frame": 1}], "bones": []}, "has an unknown field 'bones'. Known fields are 'frames', "),
+        (
+            {"frames": [{"frame": 2}, {"frame": 2}]},
+            "frames[1] (frame 2) follows frame 2. List frames in ascending order",
+        ),
+        ({"frames": [{"frame": 1}], "bones": []}, "has an unknown field 'bones'. Known fields: 'frames', "),
         ({"frames": [{"frame": 1}], "space": "LOCAL"}, '\'space\' must be "WORLD" or "ARMATURE", not "LOCAL"'),
         ({"frames": [{"frame": 1}], "space": []}, "'space' must be"),
         ({"frames": [{"frame": 1}], "armature": ""}, "armature must be the name of an armature object"),

@@ -93,7 +93,7 @@ class IK_ADDON_OT_switch_space(ChainOperator):
             "'{movable}' follows {space} from frame {frame} on", movable=movable.name, space=space.name, frame=frame
         )
         if later:
-            message += ". " + say("Later switches continue from there: {count}", count=later)
+            message += ". " + say("Later switches updated: {count}", count=later)
         return self.done(message)
 
     def _space(self, context: bpy.types.Context) -> Space | None:
