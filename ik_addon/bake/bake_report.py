@@ -119,8 +119,8 @@ class BakeReport:
         reached = say("All targets were reached")
         if self.missed:
             reached = say(
-                "{count} not reached, by up to {error} of the chain's length",
-                count=self.missed,
+                "Targets missed on {frames}, by up to {error} of the chain's length",
+                frames=count_of_frames(self.missed),
                 error=percent(self.error),
             )
         return f"{reached}. {self.playback}"
@@ -140,7 +140,7 @@ class BakeReport:
         if self.plays_alike:
             return say("Playback matches the live result")
         return say(
-            "Playback is off by up to {distance} of the length and {angle}°",
+            "Playback is off by up to {distance} of the chain's length and {angle}°",
             distance=percent(self.position),
             angle=f"{math.degrees(self.angle):.2g}",
         )
@@ -192,10 +192,10 @@ def sentences(report: BakeReport) -> Iterator[tuple[str, bool]]:
         errors = say("Max error {error}, mean {mean}", error=percent(report.error), mean=percent(report.mean_error))
         yield errors, False
     for joint in report.limited[:NAMED]:
-        yield say("'{bone}' stood at a limit on {frames}", bone=joint.bone, frames=count_of_frames(joint.frames)), False
+        yield say("'{bone}' was at a limit on {frames}", bone=joint.bone, frames=count_of_frames(joint.frames)), False
     more = len(report.limited) - NAMED
     if more > 0:
-        yield count(more, "1 more joint stood at a limit", "{count} more joints stood at a limit"), False
+        yield count(more, "1 more joint was at a limit", "{count} more joints were at a limit"), False
     if report.turning_bone:
         yield (
             say(

@@ -135,7 +135,7 @@ def named(name: str) -> bpy.types.Object:
         return found[0]
     known = ", ".join(f"'{ob.name_full}'" for ob in found or every) or "none"
     if found:
-        raise CommandError(f"Several armatures are called '{name}': {known}. Name one of them, or rename it")
+        raise CommandError(f"Several armatures are called '{name}': {known}. Use one of these names, or rename one")
     raise CommandError(f"The scene '{bpy.context.scene.name}' has no armature '{name}'. It has {known}")
 
 
@@ -145,9 +145,9 @@ def named(name: str) -> bpy.types.Object:
 def add_file_options(parser: argparse.ArgumentParser) -> None:
     """Add the options from which `Files` is made to a command."""
     place = parser.add_mutually_exclusive_group()
-    place.add_argument("--output", type=Path, metavar="FILE.blend", help="save the result there")
-    place.add_argument("--overwrite", action="store_true", help="save the result over the file that was opened")
-    parser.add_argument("--report", type=Path, metavar="FILE.json", help="write a report there")
+    place.add_argument("--output", type=Path, metavar="FILE.blend", help="save the result to this file")
+    place.add_argument("--overwrite", action="store_true", help="save the result over the open file")
+    parser.add_argument("--report", type=Path, metavar="FILE.json", help="write a report to this file")
 
 
 def report_to(path: Path, inputs: Sequence[tuple[Path, str]]) -> Output:
@@ -218,13 +218,13 @@ class Files:
         inputs = [(Path(bpy.path.abspath(library.filepath)), "a linked library") for library in bpy.data.libraries]
         inputs += read
         if opened is not None:
-            inputs.append((opened, "the file that was opened"))
+            inputs.append((opened, "the open file"))
         if options.output is not None:
             if options.output.suffix != suffix:
                 raise CommandError(f"--output must end in '{suffix}', not '{options.output}'")
             self._output = Output(options.output, "--output")
             self._output.keep_apart(inputs)
-            inputs.append((options.output, "the file that --output names"))
+            inputs.append((options.output, "the --output file"))
         elif opened is not None and options.overwrite:
             self._output = Output(opened, "--overwrite")
         if options.report is not None:

@@ -33,7 +33,7 @@ class Output:
 
     def _check(self) -> None:
         if not self.path.parent.is_dir():
-            raise OutputError(f"There is no folder '{self._given.parent}' to write '{self._given.name}' into")
+            raise OutputError(f"Can't write '{self._given.name}': the folder '{self._given.parent}' does not exist")
         try:
             self.path.stat()
         except FileNotFoundError:

@@ -170,7 +170,7 @@ class KeyReducer:
             if distances[self._owners < 0].max(initial=0.0) > bound:
                 bounds *= 0.5
         raise BakeError(
-            "The keys of '{object}' can't be reduced: other things move it differently each time. Bake all keys",
+            "The keys of '{object}' can't be reduced, because it moves differently each time it plays. Bake all keys",
             object=self._ob.name,
         )
 

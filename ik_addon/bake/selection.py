@@ -84,7 +84,7 @@ def frames_between(first: int, last: int, step: int = 1) -> list[int]:
         BakeError: there are none.
     """
     if step < 1:
-        raise BakeError("The step is {step}. It must be 1 frame or more", step=step)
+        raise BakeError("The step is {step}, but must be 1 frame or more", step=step)
     if last < first:
         raise BakeError("The frame range is empty: it starts at {first} and ends at {last}", first=first, last=last)
     frames = list(range(first, last + 1, step))
@@ -105,7 +105,7 @@ def check_armature(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Non
             "'{object}' is excluded from this view layer or disabled in viewports. Enable it to bake", object=ob.name
         )
     if ob.data.pose_position == "REST":
-        raise BakeError("'{object}' is in its rest position. Switch it to Pose Position", object=ob.name)
+        raise BakeError("'{object}' is in Rest Position. Switch it to Pose Position", object=ob.name)
 
 
 def check_order(ob: bpy.types.Object, plan: Plan, tips: Collection[str], others: Mapping[int, Plan]) -> None:
@@ -127,7 +127,7 @@ def check_order(ob: bpy.types.Object, plan: Plan, tips: Collection[str], others:
     for uid, tip in between(plans, ob.session_uid, tips):
         first = say("the chain on '{tip}' of '{other}'", tip=tip, other=names[uid])
         raise BakeError(
-            "'{object}' follows {first}, which follows another of its chains in turn. Bake {first} first",
+            "'{object}' depends on {first}, which depends on another chain of '{object}'. Bake {first} first",
             object=ob.name,
             first=first,
         )

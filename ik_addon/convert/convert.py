@@ -168,8 +168,8 @@ def restore(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
         name = owner[CONVERTED]["constraint"]
         if not isinstance(owner.constraints.get(name), bpy.types.KinematicConstraint):
             gone = (
-                "Bone '{owner}' has no IK constraint '{name}' any more. "
-                "Give it its name back, or delete the custom property '{mark}' of the bone"
+                "Bone '{owner}' no longer has an IK constraint '{name}'. Rename it back, or delete the bone's "
+                "custom property '{mark}'"
             )
             raise ConvertError(gone, owner=owner.name, name=name, mark=CONVERTED)
     _take_back(context, ob, owners)
@@ -192,7 +192,7 @@ def _chosen(ob: bpy.types.Object, warnings: list[str]) -> list[Source]:
             found.append(source)
     while (source := dependent(ob, found)) is not None:
         found.remove(source)
-        why = say("constraints make it depend on others that are. It goes on working as before")
+        why = say("it depends on other converted constraints in a way chains can't follow. It still works as before")
         warnings.append(_not_converted(source.constraint.name, source.owner.name, why))
     return found
 
@@ -204,8 +204,8 @@ def _not_converted(constraint: str, owner: str, why: str) -> str:
 def _check_armature(ob: bpy.types.Object) -> None:
     if ob.override_library is not None:
         raise ConvertError(
-            "'{object}' is a library override, which can't remember what was converted. "
-            "Convert its constraints in the file that it comes from",
+            "'{object}' is a library override, which can't store the conversion. Convert its constraints in the file "
+            "it comes from",
             object=ob.name,
         )
     if ob.pose.ik_solver == "ITASC":
@@ -215,7 +215,7 @@ def _check_armature(ob: bpy.types.Object) -> None:
             object=ob.name,
         )
     if ob.data.pose_position == "REST":
-        raise ConvertError("'{object}' is in its rest position. Switch it to Pose Position", object=ob.name)
+        raise ConvertError("'{object}' is in Rest Position. Switch it to Pose Position", object=ob.name)
 
 
 # ---- the pose

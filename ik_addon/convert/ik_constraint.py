@@ -48,7 +48,8 @@ def obstacle(ob: bpy.types.Object, source: Source, made: Iterable[str]) -> str:
         is_animated = any(curve.data_path == f"{path}.influence" for curve in curves_of(ob))
         if is_animated or constraint.influence != 1.0 or not can_be_inverted(driver):
             return say(
-                "its Enabled setting is driven besides its influence, or not linearly. Drive its influence instead"
+                "its Enabled setting is driven nonlinearly, or its influence is also animated, driven or not 1. Drive "
+                "its influence instead"
             )
     return ""
 

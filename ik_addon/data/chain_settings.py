@@ -105,7 +105,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
     is_chain: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE, update=_changed)
     enabled: BoolProperty(
         name="Enabled",
-        description="Solve this chain; when off, its bones go back to their FK pose",
+        description="Solve this chain; when off, its bones return to their FK pose",
         default=True,
         **STRUCTURE,
     )
@@ -120,7 +120,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
     )
     chain_length: IntProperty(
         name="Chain Length",
-        description="How many bones the chain has, counted from the tip up; 0: up to the armature's root",
+        description="Number of bones, counted from the tip; 0 goes up to the armature's root",
         default=0,
         min=0,
         soft_max=64,
@@ -139,13 +139,13 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
     )
     pole: PointerProperty(
         name="Pole",
-        description="The object towards which the chain bends",
+        description="The object that the chain bends towards",
         type=bpy.types.Object,
         **SWITCH,
     )
     pole_bone: StringProperty(
         name="Pole Bone",
-        description="The bone of the pole armature towards whose head the chain bends",
+        description="The bone of the pole armature whose head the chain bends towards",
         **SWITCH,
     )
     pole_angle: FloatProperty(
@@ -158,27 +158,28 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
     )
     use_pole: BoolProperty(
         name="Use Pole",
-        description="Bend towards the pole; when off, the chain bends as its FK pose does",
+        description="Bend towards the pole; when off, the chain bends like its FK pose",
         default=True,
         **SWITCH,
     )
     bend_side: FloatVectorProperty(
         name="Bend Side",
-        description="Direction to which the middle of the chain bends, in the axes of its root bone at rest; "
-        "zero: as the FK pose bends, and a straight one about the root bone's X axis",
+        description="Direction in which the middle of the chain bends, in the axes of its root bone at rest; if zero, "
+        "bends like the FK pose, or about the root bone's X axis if straight",
         size=3,
         subtype="XYZ",
         **STRUCTURE,
     )
     bends_both_ways: BoolProperty(
         name="Both Ways",
-        description="Bend as the FK pose does, and to the bend side only where that is straight: for spines and tails",
+        description="Bend like the FK pose, and to the bend side only where the FK pose is straight, for spines and "
+        "tails",
         **STRUCTURE,
     )
     folds: FloatVectorProperty(
         name="Folds",
-        description="How much each joint folds when the chain becomes shorter, compared with the others, from the tip "
-        "up: positive to the bend side, negative to the other one, 0: as posed; all 0: the chain bends evenly",
+        description="How much each joint folds as the chain shortens, compared with the others, from the tip up: "
+        "positive to the bend side, negative to the opposite side, 0 as posed; if all are 0, the chain bends evenly",
         size=FOLDS,
         min=-1.0,
         max=1.0,
@@ -195,7 +196,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
     )
     tolerance: FloatProperty(
         name="Tolerance",
-        description="The error that counts as reached, as a fraction of the chain's length",
+        description="The largest error that counts as reached, as a fraction of the chain's length",
         default=1e-6,
         min=1e-9,
         soft_max=0.01,
@@ -206,14 +207,14 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
     )
     out_of_reach: EnumProperty(
         name="Out of Reach",
-        description="What the chain does when the target is too far away or too near",
+        description="What the chain does when the target is too far away or too close",
         items=OUT_OF_REACH,
         default="EXTEND",
         **STRUCTURE,
     )
     softness: FloatProperty(
         name="Softness",
-        description="The last part of the reach over which the chain eases into extension, so that no knee snaps",
+        description="The last part of the reach, over which the chain eases into extension, so the knee doesn't pop",
         subtype="FACTOR",
         default=0.0,
         min=0.0,
@@ -237,7 +238,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
     )
     use_rotation: BoolProperty(
         name="Rotation",
-        description="The tip takes over the target's orientation",
+        description="Turn the tip with the target",
         options=set(),
         override=OVERRIDABLE,
         update=_rotation_switched,
@@ -249,7 +250,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
     )
     use_end_rotation: BoolProperty(
         name="End Rotation",
-        description="The end bone takes over the target's orientation, so that a foot stays level and a hand stays put",
+        description="Turn the end bone with the target, so that a foot stays level and a hand stays put",
         options=set(),
         override=OVERRIDABLE,
         update=_end_rotation_switched,
@@ -269,7 +270,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
     )
     weight: FloatProperty(
         name="Weight",
-        description="How much this chain counts where it shares bones with others that pull elsewhere",
+        description="How strongly this chain pulls, compared with other chains that share its bones",
         default=1.0,
         min=0.001,
         soft_max=10.0,
@@ -277,7 +278,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
     )
     bend_lead: FloatProperty(
         name="Bend Lead",
-        description="Which joints of an even bend turn most: those next to the root (-1) or next to the tip (1)",
+        description="Which joints of an even bend turn most: those near the root (-1) or near the tip (1)",
         subtype="FACTOR",
         default=0.0,
         min=-1.0,
@@ -295,7 +296,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
     )
     pin: EnumProperty(
         name="Pin",
-        description="What of this bone stays where it is while other bones of the body are dragged",
+        description="What this bone keeps while other bones are dragged",
         items=PINS,
         default=set(),
         options={"ENUM_FLAG"},
@@ -304,7 +305,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
     )
     give: FloatProperty(
         name="Give",
-        description="How readily this bone comes along when the body is dragged; 0: not at all",
+        description="How readily this bone follows when other bones are dragged; 0 keeps it as it is",
         default=1.0,
         min=0.0,
         soft_max=10.0,

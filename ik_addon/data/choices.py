@@ -3,19 +3,23 @@
 SOLVERS = (
     ("AUTO", "Automatic", "Two-bone for chains of two bones, an even bend for all others"),
     ("TWO_BONE", "Two-Bone", "Exact solution for a limb: upper and lower bone"),
-    ("FABRIK", "FABRIK", "The tip leads: a small move turns the joints next to it, and the root rests"),
+    ("FABRIK", "FABRIK", "The tip leads: small moves only turn the joints near it"),
     ("EVEN_BEND", "Even Bend", "The chain turns to the target as a whole, and all joints share the bend"),
 )
 OUT_OF_REACH = (
-    ("EXTEND", "Extend", "The chain points straight at a target that it cannot reach"),
-    ("PUSH_ROOT", "Push Root", "The root moves so that the tip still arrives; the root bone must not be connected"),
-    ("STRETCH", "Stretch", "The bones lengthen so that the tip still arrives"),
+    ("EXTEND", "Extend", "The chain points straight at a target that it can't reach"),
+    (
+        "PUSH_ROOT",
+        "Push Root",
+        "The root moves so that the tip still reaches the target; the root bone must not be connected",
+    ),
+    ("STRETCH", "Stretch", "The bones lengthen so that the tip still reaches the target"),
 )
 ROLES = (
     ("TARGET", "Target", "What the tip of the chain follows"),
     ("POLE", "Pole", "What the chain bends towards"),
 )
 PINS = (
-    ("LOCATION", "Location", "The head of the bone stays in its place"),
+    ("LOCATION", "Location", "The head of the bone stays in place"),
     ("ROTATION", "Rotation", "The bone keeps its orientation"),
 )

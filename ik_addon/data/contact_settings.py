@@ -9,7 +9,7 @@ from bpy.props import EnumProperty, FloatVectorProperty
 OVERRIDABLE: set[Literal["LIBRARY_OVERRIDABLE"]] = {"LIBRARY_OVERRIDABLE"}
 HEEL, TOE = "HEEL", "TOE"
 CONTACTS = (
-    (HEEL, "Heel", "The heel, the root of the hand, or the end of a chain without either touches", 1),
+    (HEEL, "Heel", "The heel, the wrist, or the end of a chain without either touches", 1),
     (TOE, "Toe", "The ball of the foot or the fingers touch", 2),
 )
 """The last numbers are the values of keys, added if both touch."""

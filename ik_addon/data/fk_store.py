@@ -41,10 +41,7 @@ def _is_stored(bone: bpy.types.PoseBone) -> bool:
 
 
 def _noted(chain: IKAddonChain) -> dict[str, float | None]:
-    """Read what `_note` wrote: each bone from the tip up, with its distance if its FK pose is the rest pose.
-
-    Empty if a file holds anything else.
-    """
+    """Read what `_note` wrote: bones from the tip up, with their distances if in rest pose; empty if it is invalid."""
     try:
         text = chain.resting
         noted = json.loads(text) if text else {}

@@ -15,8 +15,8 @@ PACKAGE = __package__.rpartition(".ik_addon")[0]
 TAB = "IK"
 """Default name of the sidebar tab."""
 CONTROLS = (
-    ("EMPTIES", "Empties", "Empties in a collection of their own"),
-    ("BONES", "Bones", "Control bones of the armature; one that is linked or overridden gets empties"),
+    ("EMPTIES", "Empties", "Empties in their own collection"),
+    ("BONES", "Bones", "Control bones of the armature; empties if it is linked or overridden"),
 )
 
 on_tab_renamed: list[Callable[[], None]] = []
@@ -47,7 +47,7 @@ class IKAddonPreferences(bpy.types.AddonPreferences):
 
     tab: StringProperty(
         name="Sidebar Tab",
-        description="The tab of the sidebar that holds the panels; the name of an existing tab shares it",
+        description="The sidebar tab that holds the panels; use the name of an existing tab to share it",
         default=TAB,
         maxlen=40,
         update=_tab_renamed,
@@ -55,12 +55,12 @@ class IKAddonPreferences(bpy.types.AddonPreferences):
 
     with_pole: BoolProperty(
         name="Pole",
-        description="Make poles for limbs, unless an operator is told otherwise",
+        description="Make poles for limbs, unless an operator overrides this",
         default=True,
     )
     controls: EnumProperty(
         name="Controls",
-        description="What targets and poles are made as, unless an operator is told otherwise",
+        description="Type of object or bone used for targets and poles, unless an operator overrides this",
         items=CONTROLS,
         default=CONTROLS[0][0],
     )
@@ -78,14 +78,14 @@ class IKAddonPreferences(bpy.types.AddonPreferences):
     color_unsolved: _color("Not Solved", "Chains that are not solved yet", (0.31, 0.78, 1.0))
     color_reached: _color("Reached", "Chains that reach their target", (0.6, 1.0, 0.2))
     color_limited: _color("Limited", "Chains that are held back by limits, and joints at a limit", (0.96, 0.95, 0.27))
-    color_out_of_reach: _color("Out of Reach", "Chains whose target is too far or too near", (1.0, 0.6, 0.16))
+    color_out_of_reach: _color("Out of Reach", "Chains whose target is too far or too close", (1.0, 0.6, 0.16))
     color_failed: _color("Not Solvable", "Chains that can't be solved", (1.0, 0.3, 0.3))
     color_swing: _color("Swing Limits", "Cones of the directions that limits allow", (0.39, 1.0, 1.0))
     color_twist: _color("Twist Limits", "Arcs of the twist that limits allow", (0.55, 0.86, 0.0))
-    color_reach: _color("Reach", "The circle of how far the active chain reaches", (0.31, 0.78, 1.0))
-    color_pin: _color("Pins", "Marks on bones that are pinned", (1.0, 1.0, 1.0))
+    color_reach: _color("Reach", "Circle showing the reach of the active chain", (0.31, 0.78, 1.0))
+    color_pin: _color("Pins", "Marks on pinned bones", (1.0, 1.0, 1.0))
     line_width: _pixels("Chain Width", "Width of the lines along chains", 3.0)
-    outline_width: _pixels("Outline Width", "Width of the lines of limits, goals and reach", 1.5)
+    outline_width: _pixels("Outline Width", "Width of the lines for limits, goals and reach", 1.5)
     point_size: _pixels("Point Size", "Size of the points on joints at a limit", 7.0)
     ring_size: FloatProperty(
         name="Handle Size",

@@ -30,7 +30,7 @@ class IKAddonObject(bpy.types.PropertyGroup):
     """Layout in which the settings of this object and its bones are stored, see `versions`."""
     live: BoolProperty(
         name="Live",
-        description="Solve on every frame and whenever a target moves; when off, the bones go back to their FK pose",
+        description="Solve on every frame and whenever a target moves; when off, the bones return to their FK pose",
         options=set(),
         override=OVERRIDABLE,
         update=_live_changed,
@@ -51,19 +51,17 @@ class IKAddonScene(bpy.types.PropertyGroup):
 
     show_overlay: BoolProperty(
         name="IK Chains",
-        description="Show chains over the viewport: green where the target is reached, orange where it is out of reach",
+        description="Show chains in the viewport: green where the target is reached, orange where it is out of reach",
         default=True,
         options=set(),
         update=_overlay_switched,
     )
     show_limits: _shown("Limits", "Show the directions and twists that the limits of the active chain's bones allow")
-    show_pins: _shown(
-        "Pins", "Show which bones are pinned: a diamond where the place is, a ring where the orientation is"
-    )
+    show_pins: _shown("Pins", "Show which bones are pinned: a diamond for location, a ring for rotation")
     show_reach: _shown(
         "Reach",
-        "Show how far the active chain reaches, as the outline of a sphere about its root, "
-        "while something is dragged and where the target is missed",
+        "Show how far the active chain reaches, as the outline of a sphere around its root, while something is dragged "
+        "and when the target is missed",
     )
 
 

@@ -32,7 +32,7 @@ class Handle:
             raise ChainError("'{goal}' is linked from another file and can't be moved", goal=goal.name)
         pose_bone = goal.pose.bones.get(bone) if bone and goal.type == "ARMATURE" else None
         if pose_bone is not None and pose_bone.bone.use_connect and pose_bone.parent is not None:
-            raise ChainError("The bone '{bone}' is connected to its parent and can't be moved by itself", bone=bone)
+            raise ChainError("Bone '{bone}' is connected to its parent and can't be moved by itself", bone=bone)
         self.owner: Any = goal if pose_bone is None else pose_bone
         if turns and all(self.owner.lock_rotation):
             raise ChainError(

@@ -227,8 +227,8 @@ def _remarks(ob: bpy.types.Object, bones: Bones, poses: Floats) -> list[str]:
     scaled = np.abs(sizes - 1.0).max(axis=(0, 2)) > SCALED
     if scaled.any():
         name = bones.names[int(np.argmax(scaled))]
-        found.append(say("'{bone}' is scaled, which is left out: its joints are in place, the mesh isn't", bone=name))
+        found.append(say("The scale of '{bone}' was left out: joints are in place, the mesh isn't", bone=name))
     curved = [name for name in bones.names if ob.data.bones[name].bbone_segments > 1]
     if curved:
-        found.append(say("'{bone}' is a bendy bone, and stays straight", bone=curved[0]))
+        found.append(say("Bendy bone '{bone}' stays straight", bone=curved[0]))
     return found

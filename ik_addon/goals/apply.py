@@ -87,7 +87,7 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
         if goes_back(context, bone, fields):
             remarks.append(
                 say(
-                    "'{bone}' is animated and goes back on the next frame change. Key it, or apply a range of frames",
+                    "'{bone}' is animated and reverts on the next frame change. Key it, or apply a range of frames",
                     bone=bone.name,
                 )
             )

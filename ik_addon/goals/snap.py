@@ -102,7 +102,7 @@ def snap_here(
         auto_key(context, goal.holder, goal.fields)
     lost = [goal for goal in snap.goals if goes_back(context, goal.holder, goal.fields)]
     remarks += [
-        say("'{goal}' is animated and goes back on the next frame change. Key it", goal=goal.name) for goal in lost
+        say("'{goal}' is animated and reverts on the next frame change. Key it", goal=goal.name) for goal in lost
     ]
     return sorted(set(remarks))
 

@@ -152,7 +152,7 @@ def _check(goal: MovableGoal, space: Space) -> None:
     if goal.is_bone and goal.bone not in goal.ob.pose.bones:
         raise SpaceError("'{ob}' has no bone '{bone}'", ob=goal.ob.name, bone=goal.bone)
     if follows(space, goal):
-        raise SpaceError("{space} goes with '{goal}' itself. Pick another space", space=space.name, goal=goal.name)
+        raise SpaceError("{space} itself follows '{goal}'. Pick another space", space=space.name, goal=goal.name)
 
 
 def _turn_parent(context: bpy.types.Context, goal: MovableGoal, before: float, undo: ExitStack) -> None:
@@ -191,7 +191,7 @@ def _cleared_bone(context: bpy.types.Context, goal: MovableGoal, undo: ExitStack
     is_plain = bone.use_inherit_rotation and bone.inherit_scale == "FULL" and bone.use_local_location
     if not (is_plain and can_be_made(context, ob) and ob.data.users == 1):
         raise SpaceError(
-            "Bone '{bone}' goes with its parent '{above}' in any space. Clear its parent",
+            "Bone '{bone}' follows its parent '{above}' in any space. Clear its parent",
             bone=bone.name,
             above=above.name,
         )
@@ -262,7 +262,7 @@ def _unconstrained(active: Sequence[_Visit], where: Floats, depsgraph: bpy.types
     for visit in active:
         found = times(inverse(visit.to_world(depsgraph)), found)
     if not np.isfinite(found).all():
-        raise SpaceError("The space that it is in is scaled to zero. Reset the scale")
+        raise SpaceError("Its current space is scaled to zero. Reset the scale")
     return found
 
 
@@ -304,7 +304,7 @@ def _key(goal: MovableGoal, visit: _Visit, keys: Sequence[tuple[float, float]], 
 def _end(goal: MovableGoal, visit: _Visit, now: float, undo: ExitStack) -> None:
     """End a visit at a frame of the action."""
     curve = _curve(goal, visit.constraint)
-    assert curve is not None, "the keys of its influence told when it begins"
+    assert curve is not None, "a visit's start comes from the keys of its influence"
     path, old = curve.data_path, [(point.co[0], point.co[1]) for point in curve.keyframe_points]
     undo.callback(_write_again, goal.ob, path, old)
     undo.callback(setattr, visit.constraint, "influence", visit.constraint.influence)

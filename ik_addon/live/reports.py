@@ -195,7 +195,7 @@ def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, inde
         missed = say("Missed by {error} of its length. Use uniform bone scale", error=percent(error))
     words = {
         Status.TOO_FAR: say("Too far by {error} of its length", error=percent(error)),
-        Status.TOO_NEAR: say("Too near by {error} of its length", error=percent(error)),
+        Status.TOO_NEAR: say("Too close by {error} of its length", error=percent(error)),
         Status.NOT_CONVERGED: missed,
         Status.LIMITED: say("{error} short (limits or other chains)", error=percent(error)),
     }
@@ -240,7 +240,7 @@ def _why_invalid(ob: bpy.types.Object, frame: Sample, index: int) -> str:
             "The transform of '{object}' is not a finite number. Reset its location, rotation and scale", object=ob.name
         )
     if abs(np.linalg.det(world[:3, :3])) <= 1e-30:
-        return say("'{object}' is scaled to zero. Give it a scale in which a target can be placed", object=ob.name)
+        return say("'{object}' is scaled to zero. Reset its scale", object=ob.name)
     goal = frame.goals[index]
     if not np.isfinite(goal.target).all():
         return say("The target's position is not a finite number. Reset its transform")

@@ -147,7 +147,7 @@ def guarded(step: Callable[..., object], ob: bpy.types.Object, *arguments: objec
         if _set_failed_aside(ob, own):
             return
         own.state, own.rig = State.FAILED, None
-        log.exception("IK of '%s' is off until a setting of it changes", ob.name)
+        log.exception("IK of '%s' is off until one of its settings changes", ob.name)
         reports.fail(
             ob, [tip.name for tip in chain.tips(ob)], say("Internal error ({error}); see the console", error=error)
         )
@@ -166,7 +166,7 @@ def _set_failed_aside(ob: bpy.types.Object, own: LiveArmature) -> bool:
             pose(ob, plan, sample(ob, plan, depsgraph))
         except Exception as error:
             faulty[tip] = say("Internal error ({error}); see the console", error=error)
-            log.exception("The chain on '%s' of '%s' is off until a setting of it changes", tip, ob.name)
+            log.exception("The chain on '%s' of '%s' is off until one of its settings changes", tip, ob.name)
     if not 0 < len(faulty) < len(enabled):
         return False
     own.failed.update(faulty)

@@ -74,7 +74,7 @@ def is_picked(ob: bpy.types.Object) -> bool:
     return is_body or next(limbs.tops(figure), None) is None
 
 
-NONE_ACTIVE = marked("No chain is active. Select a bone of one")
+NONE_ACTIVE = marked("No chain is active. Select a bone of a chain")
 
 
 def why_chainless(ob: bpy.types.Object) -> str:

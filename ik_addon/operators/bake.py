@@ -57,7 +57,7 @@ class IK_ADDON_OT_bake(FrameRangeOperator):
     )
     max_distance: FloatProperty(
         name="Max Distance",
-        description="How far joints may be from where the full bake has them",
+        description="Maximum distance of joints from their places in the full bake",
         default=0.001,
         min=1e-6,
         soft_max=0.1,

@@ -18,7 +18,7 @@ class IK_ADDON_OT_flip_bend(ChainOperator):
 
     bl_idname = "ik_addon.flip_bend"
     bl_label = "Flip Bend"
-    bl_description = "Make the active chain bend to the opposite side; a pole that Add Chain made goes there too"
+    bl_description = "Make the active chain bend to the opposite side; a pole that Add Chain made moves there too"
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Flip the bend side."""
@@ -37,8 +37,8 @@ class IK_ADDON_OT_find_bend_side(ChainOperator):
     bl_idname = "ik_addon.find_bend_side"
     bl_label = "Find Bend Side"
     bl_description = (
-        "Find the side to which the active chain bends from its poses, its animation, its limits and the anatomy "
-        "of the character, and keep it there"
+        "Set the side that the active chain bends to from its poses, its animation, its limits and the "
+        "character's anatomy"
     )
 
     def perform(self, context: bpy.types.Context) -> set[str]:
@@ -62,15 +62,15 @@ class IK_ADDON_OT_stiffness_share(ChainOperator):
     bl_idname = "ik_addon.stiffness_share"
     bl_label = "Share Bend by Stiffness"
     bl_description = (
-        "This chain was made by version 0.1.0, where stiffness without limits changed the whole pose. "
-        "Keep the even bend, and let stiff bones take a smaller share of it; the pose changes"
+        "This chain was made with version 0.1.0, where stiffness without limits changed the whole pose. "
+        "Keep the even bend, and let stiff bones take a smaller share of the bend; the pose changes"
     )
 
     @classmethod
     def why_unfit(cls, _ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:
         """Require a chain with the stiffness of version 0.1.0."""
         is_old = has_old_stiffness(bending_bones(tip))
-        return "" if is_old else say("Stiffness shares out the bend of this chain already")
+        return "" if is_old else say("Stiffness already distributes this chain's bend")
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Switch the chain to the current meaning of stiffness."""

@@ -28,18 +28,18 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
     bl_idname = "ik_addon.chain_add"
     bl_label = "Add Chain"
     bl_description = (
-        "Put an IK chain on the limb, finger, spine or tail that the active bone belongs to, with a target at its tip; "
-        "the pose stays as it is"
+        "Add an IK chain to the limb, finger, spine or tail that the active bone belongs to, with a "
+        "target at its tip; the pose stays as it is"
     )
 
     tip: StringProperty(
         name="Tip",
-        description="The last bone of the chain, which follows the target; empty: found from the active bone",
+        description="The last bone of the chain, which follows the target; if empty, found from the active bone",
         options={"SKIP_SAVE"},
     )
     chain_length: IntProperty(
         name="Chain Length",
-        description="How many bones the chain has, counted from the tip up; 0: up to the armature's root",
+        description="Number of bones, counted from the tip; 0 goes up to the armature's root",
         default=2,
         min=0,
         soft_max=64,
@@ -53,14 +53,14 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
     )
     controls: EnumProperty(
         name="Controls",
-        description="What the target and the pole are made as",
+        description="Type of object or bone used for the target and pole",
         items=CONTROLS,
         default=Controls.EMPTIES.name,
         options={"SKIP_SAVE"},
     )
     live: BoolProperty(
         name="Live",
-        description="Switch Live on, so that the chain follows its target at once",
+        description="Turn Live on so that the chain follows its target at once",
         default=False,
         options={"SKIP_SAVE"},
     )
@@ -162,11 +162,11 @@ class IK_ADDON_OT_chain_remove(ChainOperator):
 
     bl_idname = "ik_addon.chain_remove"
     bl_label = "Remove Chain"
-    bl_description = "Remove the chain of the active bone and put its bones back into their FK pose"
+    bl_description = "Remove the chain of the active bone and return its bones to their FK pose"
 
     remove_targets: BoolProperty(
         name="Remove Targets",
-        description="Delete the target and the pole too, where Add Chain made them and nothing else uses them",
+        description="Also delete the target and pole if Add Chain made them and nothing else uses them",
         default=True,
     )
 
@@ -186,8 +186,8 @@ class IK_ADDON_OT_end_fit(ChainOperator):
     bl_idname = "ik_addon.end_fit"
     bl_label = "Turn Hand or Foot"
     bl_description = (
-        "Have the hand or foot at the end of the active chain turn with the target, starting from how both are now; "
-        "where it is animated, choose a range of frames to snap the target to it"
+        "Make the hand or foot at the end of the active chain turn with the target from their current "
+        "orientations; if it is animated, choose a range of frames to snap the target to it"
     )
 
     snap: BoolProperty(
@@ -270,12 +270,12 @@ class IK_ADDON_OT_setting_key(ArmatureOperator):
     tip: StringProperty(name="Tip", description="The bone that carries the chain", options={"HIDDEN", "SKIP_SAVE"})
     setting: EnumProperty(
         name="Setting",
-        description="Which setting is keyed",
+        description="The setting to key",
         items=(
-            ("influence", "Influence", "How much of the solved pose is taken"),
+            ("influence", "Influence", "Blend between the FK pose and the solved pose"),
             ("use_pole", "Use Pole", "Whether the chain bends towards its pole"),
-            ("pole_angle", "Pole Angle", "The turn of the bend"),
-            ("softness", "Softness", "The easing into extension"),
+            ("pole_angle", "Pole Angle", "Rotation of the bend about the line from the root to the target"),
+            ("softness", "Softness", "How early the chain eases into extension"),
             ("push_limit", "Push Limit", "How far the root may be pushed"),
         ),
     )
@@ -285,7 +285,7 @@ class IK_ADDON_OT_setting_key(ArmatureOperator):
         ob = armature(context)
         bone: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
         if bone is None or not chain_of(bone).is_chain:
-            raise UserError("'{object}' has no chain on a bone '{tip}'", object=ob.name, tip=self.tip)
+            raise UserError("'{object}' has no chain on bone '{tip}'", object=ob.name, tip=self.tip)
         try:
             ob.keyframe_insert(f"{bone.path_from_id()}.ik_addon.{self.setting}", group=bone.name)
         except RuntimeError as error:

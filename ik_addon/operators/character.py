@@ -28,12 +28,12 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
 
     regions: EnumProperty(
         name="Parts",
-        description="The parts of the character that get a chain",
+        description="The parts of the character to add chains to",
         items=(
             (Region.ARM.name, "Arms", "Arms and wings"),
-            (Region.LEG.name, "Legs", "Legs, of animals the front legs too"),
+            (Region.LEG.name, "Legs", "Legs, including animals' front legs"),
             (Region.SPINE.name, "Spine", "The spine above the hips"),
-            (Region.HEAD.name, "Head", "The neck with the head"),
+            (Region.HEAD.name, "Head", "The neck and head"),
         ),
         options={"ENUM_FLAG"},
         default={region.name for region in Region},
@@ -46,19 +46,19 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
     )
     with_presets: BoolProperty(
         name="Human Limits",
-        description="Apply the presets Human Elbow, Human Knee and Human Spine, if the character is a human",
+        description="Apply the presets Human Elbow, Human Knee and Human Spine if the character is human",
         default=True,
     )
     controls: EnumProperty(
         name="Controls",
-        description="What targets and poles are made as",
+        description="Type of object or bone used for targets and poles",
         items=CONTROLS,
         default=Controls.EMPTIES.name,
         options={"SKIP_SAVE"},
     )
     live: BoolProperty(
         name="Live",
-        description="Switch Live on, so that the chains follow their targets at once",
+        description="Turn Live on so that the chains follow their targets at once",
         default=True,
         options={"SKIP_SAVE"},
     )
@@ -82,7 +82,7 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
         outcome = character.set_up(context, ob, wishes)
         remarks = outcome.remarks[:NAMED]
         if len(outcome.remarks) > NAMED:
-            remarks += (say("The panel shows {count} more remarks", count=len(outcome.remarks) - NAMED),)
+            remarks += (say("More remarks in the panel: {count}", count=len(outcome.remarks) - NAMED),)
         if not outcome.made:
             # Nothing changed, so don't add an undo step.
             self.report({"INFO"} if outcome.tips else {"ERROR"}, ". ".join([outcome.summary, *remarks]))

@@ -32,7 +32,7 @@ class IK_ADDON_OT_goal_hold(ArmatureOperator):
 
     bl_idname = "ik_addon.goal_hold"
     bl_label = "Take Hold"
-    bl_description = "Take hold of the target or the pole of a chain"
+    bl_description = "Grab the target or the pole of a chain"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     tip: StringProperty(

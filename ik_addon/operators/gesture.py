@@ -17,7 +17,7 @@ class IK_ADDON_OT_release(ReportingOperator):
 
     bl_idname = "ik_addon.release"
     bl_label = "Let Go"
-    bl_description = "Leave what is dragged where it is"
+    bl_description = "Leave the dragged target or bone where it is"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod

@@ -24,7 +24,7 @@ SIDES = {
 }
 """Axis and end of each limit, by the name that scripts use; `joint_names` has the names shown to users."""
 DIRECTIONS = (
-    ("ALL", "All", "Every limit in whose direction the bone is rotated"),
+    ("ALL", "All", "All limits in the directions in which the bone is rotated"),
     ("UP", "Max X", "Maximum rotation around X"),
     ("DOWN", "Min X", "Minimum rotation around X"),
     ("LEFT", "Max Z", "Maximum rotation around Z"),
@@ -111,14 +111,14 @@ class IK_ADDON_OT_limits_copy(LimitsOperator):
 
     bl_idname = "ik_addon.limits_copy"
     bl_label = "Copy Limits to Selected"
-    bl_description = "Give all selected bones the limits, locks and stiffness of the active bone"
+    bl_description = "Copy the limits, locks and stiffness of the active bone to all selected bones"
 
     @classmethod
     def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """Require an active bone and other selected bones."""
         if reason := super().why_unavailable(context, ob):
             return reason
-        return "" if len(selected(ob)) > 1 else say("Select other bones in Pose Mode, the one to copy from last")
+        return "" if len(selected(ob)) > 1 else say("Select several bones in Pose Mode, with the one to copy from last")
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Copy the limits."""

@@ -22,7 +22,7 @@ class IK_ADDON_OT_preset_apply(ChainOperator):
 
     bl_idname = "ik_addon.preset_apply"
     bl_label = "Apply Chain Preset"
-    bl_description = "Give the bones of the active chain the limits, locks and stiffness of this preset"
+    bl_description = "Apply the limits, locks and stiffness of this preset to the bones of the active chain"
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     filepath: StringProperty(
@@ -41,7 +41,7 @@ class IK_ADDON_OT_preset_apply(ChainOperator):
             preset_file.read_file(path, found)
         except preset_file.PresetError as error:
             raise UserError(
-                "The preset '{preset}' can't be read: {error}. Correct or remove '{path}'",
+                "The preset '{preset}' can't be read: {error}. Fix or remove '{path}'",
                 preset=path.stem,
                 error=error,
                 path=path,
@@ -57,7 +57,7 @@ class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
 
     bl_idname = "ik_addon.preset_add"
     bl_label = "Add Chain Preset"
-    bl_description = "Keep the limits and settings of the active chain as a preset for other chains, or remove a preset"
+    bl_description = "Save the limits and settings of the active chain as a preset for other chains, or remove a preset"
     bl_options = {"REGISTER", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     preset_menu = MENU
@@ -74,7 +74,7 @@ class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
         find: Any = bpy.utils.preset_find  # the stubs declare no return value
         path = find(self.name, profile.SUBDIR, display_name=True)
         if self.properties.remove_name and path and Path(path).parent == profile.SHIPPED:
-            raise UserError("'{preset}' came with the extension and can't be removed", preset=self.name)
+            raise UserError("'{preset}' comes with the extension and can't be removed", preset=self.name)
         tip = active_chain(context)
         if tip is not None and (reason := why_unusable(tip)):
             return self.refuse(reason)

@@ -92,9 +92,7 @@ class IK_ADDON_OT_restore_pose(ChainsOperator):
 
     bl_idname = "ik_addon.restore_pose"
     bl_label = "Restore Pose"
-    bl_description = (
-        "Put the bones of the chains back into their FK pose from before they were solved, and turn Live off"
-    )
+    bl_description = "Return the bones of the chains to the FK pose they had before solving, and turn Live off"
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Restore the pose."""

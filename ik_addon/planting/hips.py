@@ -69,7 +69,7 @@ class Helped:
 def why_fixed(feet: Feet) -> str:
     """Return why the hips can't be moved; empty if they can."""
     if feet.hips is None:
-        return say("No bone carries all of these limbs, so the hips were left alone")
+        return say("These limbs have no common parent bone, so the hips were left alone")
     ob = feet.snap.ob
     hips = ob.pose.bones[feet.hips]
     if hips.bone.use_connect and hips.parent is not None:

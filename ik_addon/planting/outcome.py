@@ -61,11 +61,12 @@ class Planted:
         if self.has_ground:
             said.append(say("Depth in the ground {before} before, {after} now", before=depth[0], after=depth[1]))
         if self.hips:
-            said.append(say("The hips moved by up to {distance} of the leg", distance=percent(self.hips)))
+            said.append(say("The hips moved by up to {distance} of the leg's length", distance=percent(self.hips)))
         if self.short_frames:
             said.append(
                 say(
-                    "A limb misses its contact by up to {distance} on {frames}: check its limits, or raise Hips Limit",
+                    "A limb misses its contact by up to {distance} of its length on {frames}: check its limits, or "
+                    "raise Hips Limit",
                     distance=percent(self.short),
                     frames=count_of_frames(self.short_frames),
                 )

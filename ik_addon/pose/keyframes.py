@@ -222,7 +222,7 @@ def _check_values(keys: Keys, channels: Sequence[Channel]) -> None:
     if not finite.all():
         c, t = np.argwhere(~finite)[0].tolist()
         wrong = (
-            "'{field}' of bone '{bone}' is not a finite number on frame {frame}. Look for a faulty F-curve or driver"
+            "'{field}' of bone '{bone}' is not a finite number on frame {frame}. Check for a faulty F-curve or driver"
         )
         raise KeysError(wrong, field=channels[c].field, bone=channels[c].bone, frame=f"{keys['co'][t, 0]:g}")
 

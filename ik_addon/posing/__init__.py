@@ -1,1 +1,1 @@
-"""Whole bodies posed by hand: any bone is dragged, pins hold, and the body comes along."""
+"""Whole bodies posed by hand: any bone is dragged, pins hold, and the body follows."""

@@ -42,14 +42,19 @@ def _run(options: argparse.Namespace, go_on: GoOn) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"blender -b FILE --command {NAME}",
-        description="Pose whole bodies: bones go where files say, pins hold, the bodies come along, and all is keyed. "
-        "Without --output or --overwrite nothing is saved; the command only checks whether the goals are reached.",
+        description="Pose whole bodies: move bones to the goals in files, keep pins in place, let the bodies follow, "
+        "and key the result. Without --output or --overwrite nothing is saved; the command only checks whether the "
+        "goals are reached.",
         epilog="Exit codes: 0 posed; 1 with --strict, a goal was not reached or a pin did not hold; 2 nothing was "
         "written; 3 posed and saved, but the report could not be written; 130 Ctrl-C, nothing was written. A sentence "
         "on stderr says why.",
     )
     parser.add_argument(
-        "goals", nargs="+", type=Path, metavar="GOALS.json", help="what a body does on frames; one file per armature"
+        "goals",
+        nargs="+",
+        type=Path,
+        metavar="GOALS.json",
+        help="goals and pins by frame; one file per armature",
     )
     parser.add_argument("--new-action", action="store_true", help="key into a copy of the action")
     add_file_options(parser)

@@ -45,7 +45,7 @@ class Ask:
     """Pins by the name of their bone, as `FLAGS`; None: those stored on the bones."""
     without_pins: Free = Free.FEET
     length: int = 0
-    """How many bones turn, counted up from the dragged joint; 0: the whole body comes along."""
+    """How many bones turn, counted up from the dragged joint; 0: the whole body follows."""
 
 
 class _Held(NamedTuple):
@@ -148,7 +148,7 @@ class BodyDrag:
         return posed
 
     def extend(self, context: bpy.types.Context, by: int) -> None:
-        """Let `by` more bones come along, up to the whole body, or fewer; the dragged joint stays where it is."""
+        """Let `by` more bones follow, up to the whole body, or fewer; the dragged joint stays where it is."""
         length = min(max(1, (self.extent.length or self.extent.longest) + by), self.extent.longest)
         self.extent, before = self._extent(length), self.extent
         if self.extent == before:
@@ -181,9 +181,7 @@ class BodyDrag:
             fields = [field for field, columns in FIELDS.items() if different[columns].any()]
             auto_key(context, bone, fields)
             if goes_back(context, bone, fields):
-                remarks.append(
-                    say("'{bone}' is animated and goes back on the next frame change. Key it", bone=bone.name)
-                )
+                remarks.append(say("'{bone}' is animated and reverts on the next frame change. Key it", bone=bone.name))
         return remarks
 
     def cancel(self, context: bpy.types.Context) -> None:

@@ -1,4 +1,4 @@
-"""How much of a body comes along: which bone moves freely, and which joints may turn."""
+"""How much of a body follows: which bone moves freely, and which joints may turn."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Extent:
     turning: frozenset[str] | None
     """The bones that may turn; None: all."""
     length: int
-    """How many bones turn, counted up from the dragged joint; 0: the whole body comes along."""
+    """How many bones turn, counted up from the dragged joint; 0: the whole body follows."""
     longest: int
     """The largest such number: up to the root, and including it."""
 

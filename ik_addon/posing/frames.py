@@ -75,19 +75,23 @@ class FramesReport:
     @property
     def message(self) -> str:
         """The whole result in sentences."""
-        frames = "1 frame" if len(self.each) == 1 else f"{len(self.each)} frames"
-        found = [f"Posed {frames} into '{self.action}'"]
+        found = [f"Posed {_frames(len(self.each))} into '{self.action}'"]
         missed = self.missed
         if not missed:
             found.append("All goals were reached, and all pins hold")
         else:
             worst = max(self.each, key=lambda each: max(each.error / MISSED, each.pin_error / PINNED))
             shown = ", ".join(str(frame) for frame in missed[:5]) + (", ..." if len(missed) > 5 else "")
-            farthest = f"on frame {worst.frame} by {100.0 * max(worst.error, worst.pin_error):.2g} % of the body's size"
-            found.append(f"Goals were missed on {len(missed)} of them ({shown}), {farthest}")
+            error = 100.0 * max(worst.error, worst.pin_error)
+            found.append(f"Goals or pins were missed on {_frames(len(missed))} ({shown})")
+            found.append(f"Worst on frame {worst.frame}: {error:.2g}% of the body's size")
         alike = self.position <= PINNED
-        found.append("Playback matches the poses" if alike else f"Playback differs by {100.0 * self.position:.2g} %")
+        found.append("Playback matches the poses" if alike else f"Playback differs by {100.0 * self.position:.2g}%")
         return ". ".join([*found, *self.remarks])
+
+
+def _frames(number: int) -> str:
+    return "1 frame" if number == 1 else f"{number} frames"
 
 
 @dataclass(frozen=True)

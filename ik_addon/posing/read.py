@@ -62,9 +62,7 @@ class Stand:
         usable = np.isfinite(frames).all(axis=(1, 2)) & (determinants(frames) > 0.0)
         if not usable.all():
             name = bones[int(np.argmin(usable))].name
-            raise ChainError(
-                "The bone '{name}' has a negative scale or none. Change its scale to pose the body", name=name
-            )
+            raise ChainError("Bone '{name}' has a negative or zero scale. Change its scale to pose the body", name=name)
         ranges = np.array([ranges_of(bone) for bone in bones]).reshape(len(bones), 6)
         steered = steered_bones(ob)
         figure = Figure.of(ob)

@@ -103,11 +103,11 @@ def _script(content: Any) -> Script:
     pins = _pins(own["pins"], "pins") if "pins" in own else None
     frames = [_frame(each, f"frames[{i}]", pins) for i, each in enumerate(_list(own["frames"], "frames"))]
     if not frames:
-        raise ScriptError("'frames' is empty. It needs a frame at least")
+        raise ScriptError("'frames' is empty. Add at least one frame")
     for i in range(1, len(frames)):
         before, after = frames[i - 1].number, frames[i].number
         if after <= before:
-            raise ScriptError(f"frames[{i}] is frame {after} and comes after frame {before}. Frames must ascend")
+            raise ScriptError(f"frames[{i}] (frame {after}) follows frame {before}. List frames in ascending order")
     root: str | Root = Root.FOUND
     if "root" in own:
         root = Root.NONE if own["root"] is None else _text(own["root"], "root", "null, or the name of a bone")
@@ -142,7 +142,7 @@ def _goal(content: Any, where: str) -> Goal:
         rotation = _numbers(own["rotation"], f"{where}.rotation", 4)
         length = math.hypot(*rotation)
         if not 1e-6 < length < math.inf:
-            raise ScriptError(f"{where}.rotation must be a quaternion that is not zero, not {_shown(own['rotation'])}")
+            raise ScriptError(f"{where}.rotation must be a nonzero quaternion, not {_shown(own['rotation'])}")
         rotation = tuple(each / length for each in rotation)
     return Goal(
         _text(own["bone"], f"{where}.bone", "the name of a bone"),
@@ -175,7 +175,7 @@ def _fields(content: Any, where: str, needed: Collection[str], more: Collection[
     for name in content:
         if name not in (*needed, *more):
             known = ", ".join(f"'{each}'" for each in (*needed, *more))
-            raise ScriptError(f"{where} has a field '{name}' that is not known. Known are {known}")
+            raise ScriptError(f"{where} has an unknown field '{name}'. Known fields: {known}")
     return dict(content)
 
 

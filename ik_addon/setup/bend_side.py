@@ -49,7 +49,7 @@ class Evidence(Enum):
     ANIMATION = marked("its animation")
     LIMITS = marked("its IK limits")
     ANATOMY = marked("the anatomy of the character")
-    ROLL = marked("its bone roll alone")
+    ROLL = marked("only its bone roll")
 
 
 class Found(NamedTuple):

@@ -92,7 +92,7 @@ def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> 
             remarks += _apply_presets(context, made, before)
         remarks += _about(
             [part for part, tip in made.items() if _moved(context, tip, before) > MOVED],
-            marked("These parts were bent away from the side that they bend to, so their pose changed: {parts}"),
+            marked("These parts were bent the wrong way, so their pose changed: {parts}"),
         )
         if not (wishes.live or was_live):
             object_of(ob).live = False
@@ -194,11 +194,11 @@ def _left_out(
     yield from _about([*with_constraint, *by_ik], WITH_CONSTRAINTS)
     yield from _about(
         [part for part in moved if part not in by_ik],
-        marked("Constraints move the bones of these parts, so use the controls of the rig: {parts}"),
+        marked("Constraints move the bones of these parts. Use the rig's controls instead: {parts}"),
     )
     if absent:
         names = ", ".join(map(say, absent))
-        yield say("These parts were not found by the names of bones, so use Add Chain: {parts}", parts=names)
+        yield say("Not found by bone name, use Add Chain instead: {parts}", parts=names)
 
 
 # ---- presets
@@ -235,10 +235,11 @@ def _apply_presets(
             context.view_layer.update()
             outside.append(member)
     return [
-        *_about(limited, marked("These parts keep the limits that their bones have: {parts}")),
-        *_about(outside, marked("The pose of these parts is outside human limits, so they got none: {parts}")),
+        *_about(limited, marked("These parts keep their existing limits: {parts}")),
+        *_about(outside, marked("The pose of these parts is outside human limits, so no limits were added: {parts}")),
         *_about(
-            slanted, marked("The bone roll of these parts doesn't match how they bend, so they got no limits: {parts}")
+            slanted,
+            marked("The bone roll of these parts doesn't match how they bend, so no limits were added: {parts}"),
         ),
     ]
 

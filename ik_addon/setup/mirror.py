@@ -111,10 +111,10 @@ def _other_tip(ob: bpy.types.Object, tip: bpy.types.PoseBone) -> bpy.types.PoseB
     name = bpy.utils.flip_name(tip.name)
     if name == tip.name:
         raise MirrorError(
-            "The name of bone '{tip}' has no side. It needs one such as '.L' or '.R' to be mirrored", tip=tip.name
+            "Bone '{tip}' has no side in its name. Add one, such as '.L' or '.R', to mirror it", tip=tip.name
         )
     if name not in ob.pose.bones:
-        raise MirrorError("'{object}' has no bone '{name}' to take the mirrored chain", object=ob.name, name=name)
+        raise MirrorError("'{object}' has no bone '{name}' for the mirrored chain", object=ob.name, name=name)
     return ob.pose.bones[name]
 
 
@@ -150,7 +150,7 @@ def _end_pair(
     image = below(other, name)
     if image is None:
         raise MirrorError(
-            "There is no bone '{name}' below '{other}' that is the mirror image of the end bone '{end}'",
+            "There is no bone '{name}' below '{other}' to mirror the end bone '{end}' to",
             other=other.name,
             name=name,
             end=end.name,
@@ -212,7 +212,7 @@ def _mirror_limits(bone: bpy.types.PoseBone, image: bpy.types.PoseBone) -> str:
     image.ik_stretch = bone.ik_stretch
     if np.abs(axes).max(axis=1).min() < ALIGNED:
         return say(
-            "'{image}' is not rolled as the mirror image of '{bone}', so its limits are only approximate",
+            "The roll of '{image}' doesn't mirror '{bone}', so its limits are only approximate",
             image=image.name,
             bone=bone.name,
         )

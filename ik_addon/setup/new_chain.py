@@ -160,7 +160,7 @@ def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object)
         else:
             remarks.append(say("The pole '{pole}' stays where it is, and the chain bends towards it", pole=pole.name))
     if bend_side.opposed_by_limits(ob, bones, side):
-        remarks.append(say("Its limits only let it bend to the other side. Change them, or apply its preset again"))
+        remarks.append(say("Its limits only let it bend the other way. Change them, or apply its preset again"))
     return remarks
 
 
@@ -196,9 +196,7 @@ def check_world(ob: bpy.types.Object, world: Matrix) -> None:
             "The transform of '{object}' is not a finite number. Reset its location, rotation and scale", object=ob.name
         )
     if abs(np.linalg.det(matrix[:3, :3])) <= 1e-30:
-        raise ChainError(
-            "'{object}' is scaled to zero. Give it a scale in which a target can be placed", object=ob.name
-        )
+        raise ChainError("'{object}' is scaled to zero. Reset its scale", object=ob.name)
 
 
 # ---- the limb, its target and its pole

@@ -71,7 +71,7 @@ class IKAddonJoint(bpy.types.PropertyGroup):
 
     from_straight: BoolProperty(
         name="From Straight",
-        description="Count the bend from the straight limb and not from the rest pose, as of an elbow or a knee",
+        description="Measure the bend from the straight limb instead of the rest pose, as for elbows and knees",
     )
     bend: _range("Bend", "the axis about which the limb bends")
     side: _range("Side", "the axis across that one, on the left side of the body")
@@ -79,7 +79,12 @@ class IKAddonJoint(bpy.types.PropertyGroup):
     limited: _ways("Limited", "The rotations that have limits")
     locked: _ways("Locked", "The rotations that are locked")
     stiffness: FloatVectorProperty(
-        name="Stiffness", description="Of bend, side and twist", size=3, min=0.0, max=0.99, default=(0.0, 0.0, 0.0)
+        name="Stiffness",
+        description="Stiffness of bend, side and twist",
+        size=3,
+        min=0.0,
+        max=0.99,
+        default=(0.0, 0.0, 0.0),
     )
 
 
@@ -89,7 +94,7 @@ class IKAddonProfile(bpy.types.PropertyGroup):
     joints: CollectionProperty(
         name="Joints",
         type=IKAddonJoint,
-        description="Of the limb from its root on; the last one is for all bones that follow",
+        description="Joints from the root of the limb; the last one applies to all remaining bones",
     )
     spread: BoolProperty(
         name="Spread",
@@ -100,11 +105,17 @@ class IKAddonProfile(bpy.types.PropertyGroup):
     use_limits: BoolProperty(name="Limits", description="Keep the bones within their limits", default=True)
     out_of_reach: EnumProperty(
         name="Out of Reach",
-        description="What the chain does when the target is too far away or too near",
+        description="What the chain does when the target is too far away or too close",
         items=OUT_OF_REACH,
         default="EXTEND",
     )
-    softness: FloatProperty(name="Softness", description="Of the extension", min=0.0, max=1.0, default=0.0)
+    softness: FloatProperty(
+        name="Softness",
+        description="The last part of the reach, over which the chain eases into extension",
+        min=0.0,
+        max=1.0,
+        default=0.0,
+    )
     bend_lead: FloatProperty(
         name="Bend Lead", description="Which joints of an even bend turn most", min=-1.0, max=1.0, default=0.0
     )

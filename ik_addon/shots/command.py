@@ -69,7 +69,7 @@ def _check(options: argparse.Namespace) -> None:
         for other in others & given.keys() if name in given else ():
             said = {"files": "several files", "frames": f"--{options.frames.lower()}"}
             if (name, options.frames) != ("part", "PREVIEW") or other != "frames":
-                raise CommandError(f"--{name} doesn't go with {said.get(other, '--' + other.replace('_', '-'))}")
+                raise CommandError(f"--{name} can't be combined with {said.get(other, '--' + other.replace('_', '-'))}")
 
 
 def _part(text: str) -> Which:
@@ -87,16 +87,16 @@ def _distance(text: str) -> float:
     except ValueError:
         metres = 0.0
     if not 0.0 < metres < math.inf:
-        raise argparse.ArgumentTypeError(f"'{text}' is no distance. Write a number with its unit, such as 1mm")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a distance. Write a number with its unit, such as 1mm")
     return metres
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"blender -b FILE --command {NAME}",
-        description="Bake IK chains to keyframes, which play without the add-on: of the opened file, or of each of the "
-        "files that are named. Without --output or --overwrite "
-        "nothing is saved; the bake only checks whether the chains can be baked and reach their targets.",
+        description="Bake IK chains to keyframes, which play without the add-on, in the open file or in each named "
+        "file. Without --output or --overwrite nothing is saved; the bake only checks whether the chains can be baked "
+        "and reach their targets.",
         epilog="Exit codes: 0 baked; 1 with --strict, a target was not reached; 2 nothing was written; 3 baked and "
         "saved, but an armature was left out or not planted, or the report could not be written; 130 Ctrl-C, nothing "
         "was written. A sentence on stderr says why.",
@@ -106,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         nargs="*",
         type=Path,
         metavar="SHOT.blend",
-        help="files to bake one after the other, instead of the opened one; --output is a folder then",
+        help="files to bake one after the other, instead of the open one; --output is then a folder",
     )
     parser.add_argument(
         "--armature",
@@ -125,35 +125,37 @@ def _parser() -> argparse.ArgumentParser:
         frames.add_argument(
             f"--{which}", dest="frames", action="store_const", const=which.upper(), default="SCENE", help=text
         )
-    parser.add_argument("--step", type=int, default=1, metavar="N", help="key every N-th frame, and the last one")
+    parser.add_argument("--step", type=int, default=1, metavar="N", help="key every Nth frame, and the last one")
     parser.add_argument("--new-action", action="store_true", help="key into a copy of the action")
-    parser.add_argument("--smooth", action="store_true", help="avoid jumps by other solutions that reach the targets")
+    parser.add_argument(
+        "--smooth", action="store_true", help="avoid jumps by choosing other solutions that reach the targets"
+    )
     parser.add_argument(
         "--reduce",
         type=_distance,
         metavar="DISTANCE",
-        help="keep as few keys as leave all joints within a distance of the full bake, such as 1mm",
+        help="use as few keys as possible with all joints within this distance of the full bake, such as 1mm",
     )
     parser.add_argument(
-        "--plant", action="store_true", help="before the bake, find where feet touch, and let them stand still there"
+        "--plant", action="store_true", help="before the bake, find where feet touch and keep them still there"
     )
-    parser.add_argument("--on", metavar="OBJECT", help="what the feet stand on, where it moves: a lift, a horse")
+    parser.add_argument(
+        "--on", metavar="OBJECT", help="moving object that the feet stand on, such as a lift or a horse"
+    )
     parser.add_argument(
         "--ground",
         metavar="OBJECT",
-        help="what feet rest on: a mesh, or the XY plane of anything else",
+        help="what feet rest on: a mesh, or the XY plane of any other object",
     )
     parts = parser.add_mutually_exclusive_group()
-    parts.add_argument(
-        "--part", type=_part, metavar="I/N", help="only solve the I-th of N parts of the frames, for --join"
-    )
-    parts.add_argument("--join", nargs="+", type=Path, metavar="PART.npz", help="key what was solved in parts")
+    parts.add_argument("--part", type=_part, metavar="I/N", help="only solve part I of N of the frames, for --join")
+    parts.add_argument("--join", nargs="+", type=Path, metavar="PART.npz", help="key the solved parts")
     parser.add_argument(
-        "--skeleton", action="store_true", help="after the bake, make an armature of the deform bones alone, with keys"
+        "--skeleton", action="store_true", help="after the bake, make an armature of only the deform bones, with keys"
     )
     parser.add_argument("--root", metavar="BONE", help="the bone of the skeleton that gets the motion of the hips")
-    parser.add_argument("--root-height", action="store_true", help="it goes up and down as well")
-    parser.add_argument("--root-turn", action="store_true", help="it turns about the vertical as well")
+    parser.add_argument("--root-height", action="store_true", help="the root also moves up and down")
+    parser.add_argument("--root-turn", action="store_true", help="the root also turns about the vertical")
     parser.add_argument("--export", choices=sorted(KINDS), help="export the skeletons beside the saved file")
     parser.add_argument("--plots", action="store_true", help="draw feet and hips as SVG pictures beside the report")
     add_file_options(parser)

@@ -41,7 +41,7 @@ def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
     found = [Job(ob, own) for ob in chosen if (own := _chosen_tips(ob, options))]
     for tip in options.chains or ():
         if not any(tip in job.tips for job in found):
-            raise CommandError(f"There is no chain on a bone '{tip}'. The chains are on {_known(chosen)}")
+            raise CommandError(f"There is no chain on bone '{tip}'. The chains are on {_known(chosen)}")
     left_out = [LeftOut(ob, reason) for ob, _own in found if (reason := why_closed(ob))]
     jobs = {job.ob.session_uid: job for job in found if not why_closed(job.ob)}
     for ob, reason in left_out:

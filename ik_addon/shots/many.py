@@ -49,7 +49,7 @@ def bake_files(options: argparse.Namespace, go_on: GoOn) -> int:
             done.append(_baked(path, place, options, go_on, pictures))
         except InterruptError:
             kept = len([one for one in done if one["exit_code"] != REFUSED])
-            raise InterruptError(f"Interrupted in '{path}'; before it, {kept} of {i} files were baked") from None
+            raise InterruptError(f"Interrupted in '{path}', after baking {kept} of {i} files") from None
         if report is not None:  # after each file, so that a crash of Blender keeps what is known of earlier files
             is_complete = _write(report, as_text(_report(done)))
     codes = {one["exit_code"] for one in done}
@@ -74,7 +74,7 @@ def _places(options: argparse.Namespace) -> list[Path | None]:
     if folder is None:
         return [None] * len(options.files)
     if not folder.is_dir():
-        raise CommandError(f"With files named, --output must be a folder that exists, not '{folder}'")
+        raise CommandError(f"When files are named, --output must be an existing folder, not '{folder}'")
     places = [folder / path.name for path in options.files]
     for place in places:
         Output(place, "--output").keep_apart((other, f"'{other}'") for other in options.files)

@@ -96,7 +96,7 @@ class JoinedFrames(Frames):
         if method is not self._method:
             if method is Method.SCENE:
                 raise CommandError(
-                    f"'{self.ob.name_full}' doesn't play as the parts were solved. Solve all of them anew"
+                    f"'{self.ob.name_full}' doesn't play as the parts were solved. Solve all parts again"
                 )
             return False
         for start, part in self._starts():
@@ -104,7 +104,7 @@ class JoinedFrames(Frames):
                 solved.take(start, part.arrays)
             except (KeyError, ValueError) as error:
                 raise CommandError(
-                    f"The parts were solved with other chains on '{self.ob.name_full}'. Solve all of them anew"
+                    f"The parts were solved with different chains on '{self.ob.name_full}'. Solve all parts again"
                 ) from error
         yield 1.0
         return True
@@ -154,17 +154,19 @@ def read_all(paths: Sequence[Path]) -> list[list[SolvedPart]]:
         of, found[which.number] = which.of, (path, parts)
     missed = [str(number) for number in range(1, of + 1) if number not in found]
     if missed:
-        raise CommandError(f"Of {of} parts, these are not there: {', '.join(missed)}")
+        raise CommandError(f"Missing parts (of {of}): {', '.join(missed)}")
     ordered = [found[number] for number in sorted(found)]
     first = [(part.armature, part.tips) for part in ordered[0][1]]
     for path, parts in ordered:
         if [(part.armature, part.tips) for part in parts] != first:
-            raise CommandError(f"'{path}' was solved with other armatures or chains than '{ordered[0][0]}'")
+            raise CommandError(f"'{path}' was solved with different armatures or chains from '{ordered[0][0]}'")
     joined = [[parts[i] for _path, parts in ordered] for i in range(len(first))]
     for own in joined:
         frames = [frame for part in own for frame in part.frames]
         if frames != sorted(set(frames)):
-            raise CommandError(f"The parts of '{own[0].armature}' were solved on other frames. Solve all of them anew")
+            raise CommandError(
+                f"The parts of '{own[0].armature}' were solved on different frames. Solve all parts again"
+            )
     return joined
 
 
@@ -173,7 +175,7 @@ def _read(path: Path) -> tuple[Which, list[SolvedPart]]:
         with np.load(path, allow_pickle=False) as file:
             about = json.loads(str(file[ABOUT]))
             if about["format"] != FORMAT:
-                raise CommandError(f"'{path}' was written by another version of the add-on. Solve all parts anew")
+                raise CommandError(f"'{path}' was written by a different version of the add-on. Solve all parts again")
             arrays = {name: file[name] for name in file.files if name != ABOUT}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, BadZipFile) as error:
         raise CommandError(f"'{path}' is not a part of a bake: {error}") from error

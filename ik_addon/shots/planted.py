@@ -52,7 +52,7 @@ class PlantReport:
     @property
     def message(self) -> str:
         """The report as sentences."""
-        return "Found no contact, so nothing was planted" if self.planted is None else self.planted.message
+        return "No contacts found, so nothing was planted" if self.planted is None else self.planted.message
 
     @property
     def entry(self) -> dict[str, Any]:

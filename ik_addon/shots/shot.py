@@ -242,7 +242,7 @@ def _frames(job: Job, options: argparse.Namespace, step: int | None = None) -> l
 
 def _planting(options: argparse.Namespace) -> Options:
     """Return the planting options."""
-    return Options(on=_object(options.on, "feet to stand on"), ground=_object(options.ground, "a ground"))
+    return Options(on=_object(options.on, "the feet to stand on"), ground=_object(options.ground, "the ground"))
 
 
 def _object(name: str | None, use: str) -> bpy.types.Object | None:

@@ -44,7 +44,7 @@ def draw(context: bpy.types.Context, place: tuple[int, int]) -> None:
         _draw(context, place)
     except Exception:
         _State.broken = True  # log it once, not at every mouse move
-        log.exception("The tool Pose Body does not show any more what is under the mouse")
+        log.exception("The Pose Body tool no longer shows what is under the mouse")
 
 
 def _draw(context: bpy.types.Context, place: tuple[int, int]) -> None:

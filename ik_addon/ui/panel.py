@@ -67,7 +67,7 @@ BLIND_PATHS = "Motion paths don't show what Live solves. Bake the chains, then u
 def live_texts(ob: bpy.types.Object) -> list[str]:
     """Return texts for the Live button, longest first, also for when Live is on but no chain is enabled."""
     if object_of(ob).live and not any(chain_of(tip).enabled for tip in chains.tips(ob)):
-        return [say("Live, but No Chain Is On"), say("No Chain Is On")]
+        return [say("Live, but No Enabled Chain"), say("No Enabled Chain")]
     return [say("Live")]
 
 

@@ -19,7 +19,7 @@ class IKAddonTool(bpy.types.WorkSpaceTool):
     bl_idname = "ik_addon.goals"
     bl_label = "IK Target and Pole"
     bl_description = (
-        "Move the target and the pole of the active chain, and rotate the target if the chain takes its orientation.\n"
+        "Move the target and the pole of the active chain, and rotate the target if the chain turns with it.\n"
         "Drag elsewhere to select bones"
     )
     bl_icon = "ops.armature.extrude_cursor"
@@ -35,8 +35,8 @@ class IKAddonPoseTool(bpy.types.WorkSpaceTool):
     bl_idname = TOOL
     bl_label = "Pose Body"
     bl_description = (
-        "Drag any bone by its nearest joint; the whole body comes along, pinned bones and feet stay.\n"
-        "The wheel sets how many bones come along, P pins the selected bones, drag elsewhere to select"
+        "Drag any bone by its nearest joint; the rest of the body follows, pinned bones and feet stay.\n"
+        "The wheel sets how many bones follow, P pins the selected bones, drag elsewhere to select"
     )
     bl_icon = "ops.pose.push"
     bl_keymap = (

@@ -422,7 +422,7 @@ def test_an_unreachable_target_is_reported(bake: Any) -> None:
     report = bake.bake(bpy.context, ob, ["lower"], FRAMES[:5])
     assert report.missed == 5
     assert report.error == pytest.approx(8.0 / rigs.length(ob, "lower", 2), rel=0.02)
-    assert "5 not reached" in report.message
+    assert "Targets missed on 5 frames" in report.message
     assert report.plays_alike
     assert report.summary == "Baked 1 chain on 5 frames. Targets were missed, see Last Bake"
 
@@ -454,7 +454,7 @@ def test_operator_bakes_and_one_undo_reverts_it() -> None:
         ("no target", "The chain on 'lower' can't be baked. No target"),
         ("driver", "rotation_quaternion of bone 'upper' is driven"),
         ("locked", "F-curve of 'rotation_quaternion' of bone 'upper' in 'Rig' is locked"),
-        ("rest", "rest position"),
+        ("rest", "Rest Position"),
         ("hidden", "disabled in viewports"),
     ],
 )
@@ -668,7 +668,7 @@ def test_the_report_has_misses_limits_and_speed(bake: Any, addon: Addon) -> None
     assert (report.turning_frame, report.turning_bone) == fastest
     assert report.turn == pytest.approx(turns[fastest], abs=0.01)
     told = [text for text, _ in addon.module("bake.bake_report").sentences(report)]
-    for words in ("10 frames of 1 chain", "'lower' missed its target on 5 frames", "'lower' stood at a limit on 5"):
+    for words in ("10 frames of 1 chain", "'lower' missed its target on 5 frames", "'lower' was at a limit on 5"):
         assert any(text.startswith(words) for text in told), told
     assert f"Fastest joint: '{fastest[1]}', {report.turn:.3g}° from frame {fastest[0] - 1} to {fastest[0]}" in told
     assert [is_remarkable for _, is_remarkable in addon.module("bake.bake_report").sentences(report)].count(True) == 1

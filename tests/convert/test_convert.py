@@ -367,7 +367,7 @@ def test_does_not_restore_a_deleted_constraint() -> None:
     ob, _target, made = limb(0, pole=True)
     bpy.ops.ik_addon.convert_constraints()
     made.name = "Other"
-    with refused("Bone 'lower' has no IK constraint 'IK' any more"):
+    with refused("Bone 'lower' no longer has an IK constraint 'IK'"):
         bpy.ops.ik_addon.restore_constraints()
     assert ob.pose.bones["lower"].ik_addon.is_chain
 
@@ -460,5 +460,5 @@ def test_conversion_is_one_undo_step() -> None:
 def test_refuses_an_armature_scaled_to_zero() -> None:
     ob, _target, _constraint = limb(3, pole=False)
     ob.scale = (0.0, 1.0, 1.0)
-    with refused("is scaled to zero. Give it a scale in which a target can be placed"):
+    with refused("is scaled to zero. Reset its scale"):
         bpy.ops.ik_addon.convert_constraints()

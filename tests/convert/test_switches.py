@@ -258,7 +258,7 @@ def test_three_segment_legs_keep_what_depends_on_other_constraints(
     before = {step: stepped(step) for step in STEPS}
     stepped(STEPS[0])
     text = said(capfd, bpy.ops.ik_addon.convert_constraints)
-    assert "on 'MCH-shin_ik.L' was not converted: constraints make it depend on others" in text
+    assert "on 'MCH-shin_ik.L' was not converted: it depends on other converted constraints" in text
     assert ob.pose.bones["MCH-shin_ik2.L"].ik_addon.is_chain
 
     def off(step: tuple[float, float, float]) -> float:

@@ -171,8 +171,8 @@ def test_omissions_are_reported(addon: Addon, capfd: pytest.CaptureFixture[str])
     made = bake()
     assert np.abs(heads(made, DEFORM) - before).max() < CLOSE
     said = capfd.readouterr().out
-    assert "'chest' is scaled" in said
-    assert "'pouch' is a bendy bone" in said
+    assert "The scale of 'chest' was left out" in said
+    assert "Bendy bone 'pouch' stays straight" in said
 
 
 def test_nothing_changes_on_failure_or_cancelling(addon: Addon) -> None:

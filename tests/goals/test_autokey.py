@@ -149,7 +149,7 @@ def test_a_set_that_omits_moved_channels_gets_a_remark(capfd: pytest.CaptureFixt
     ob.pose.bones["lower"].rotation_quaternion = Quaternion((1, 0, 0), 0.4)
     ob.pose.bones["lower"].keyframe_insert("rotation_quaternion", frame=1)
     use_set("Location")
-    assert "'lower' is animated and goes back" in said(capfd, bpy.ops.ik_addon.apply_pose)
+    assert "'lower' is animated and reverts" in said(capfd, bpy.ops.ik_addon.apply_pose)
 
 
 def test_keys_have_the_keyframe_type_that_the_user_chose(addon: Addon, arm: Any) -> None:

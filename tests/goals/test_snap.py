@@ -247,7 +247,7 @@ def test_only_available_auto_keying_keys_only_what_has_keys(addon: Addon, auto_k
 def test_warns_that_an_animated_target_goes_back(capfd: pytest.CaptureFixture[str]) -> None:
     ob = limb()
     ob.pose.bones["b"].ik_addon.target.keyframe_insert("location", frame=1)
-    assert "'Target' is animated and goes back on the next frame change" in said(capfd, bpy.ops.ik_addon.snap_target)
+    assert "'Target' is animated and reverts on the next frame change" in said(capfd, bpy.ops.ik_addon.snap_target)
 
 
 def test_warns_that_a_constraint_holds_the_target(capfd: pytest.CaptureFixture[str]) -> None:
@@ -409,7 +409,7 @@ def test_warns_that_an_applied_pose_of_keyed_bones_goes_back(capfd: pytest.Captu
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
     before, turned = joints(ob), turns(ob)
-    assert "'a' is animated and goes back on the next frame change" in said(capfd, bpy.ops.ik_addon.apply_pose)
+    assert "'a' is animated and reverts on the next frame change" in said(capfd, bpy.ops.ik_addon.apply_pose)
     ob.ik_addon.live = False
     assert_same_pose(ob, before, turned)
 
@@ -485,5 +485,5 @@ def test_goals_of_a_chain_scaled_to_zero_stay_finite() -> None:
 def test_refuses_an_armature_scaled_to_zero() -> None:
     ob = limb()
     ob.scale.y = 0.0
-    with refused("'Rig' is scaled to zero. Give it a scale in which a target can be placed"):
+    with refused("'Rig' is scaled to zero. Reset its scale"):
         bpy.ops.ik_addon.snap_target()

@@ -289,7 +289,7 @@ def test_unkeyed_edits_of_other_objects_stay(addon: Addon) -> None:
 def test_an_armature_in_rest_position_is_refused() -> None:
     ob = walker()
     ob.data.pose_position = "REST"
-    with refused("is in its rest position"):
+    with refused("is in Rest Position"):
         snap()
 
 

@@ -137,7 +137,7 @@ def test_a_switch_between_others_makes_no_jump(capfd: pytest.CaptureFixture[str]
     to("HEAD", 50)
     at(20)
     text = said(capfd, bpy.ops.ik_addon.switch_space, space="CHEST")
-    assert "goes with 'spine_05' from frame 20 on. Later switches go on from there: 2" in text
+    assert "follows 'spine_05' from frame 20 on. Later switches updated: 2" in text
     assert bpy.context.scene.frame_current == 20
     after = worlds(target, FRAMES)
     assert np.linalg.norm(np.diff(after[:, :3, 3], axis=0), axis=1).max() < 0.1
@@ -252,7 +252,7 @@ def test_refuses_a_space_that_depends_on_the_goal() -> None:
     ob = character()
     target = goal_of(ob, "TARGET")
     bpy.data.objects["Prop"].parent = target
-    with refused("'Prop' goes with 'IK Target lowerarm_l' itself. Pick another space"):
+    with refused("'Prop' itself follows 'IK Target lowerarm_l'. Pick another space"):
         bpy.ops.ik_addon.switch_space(space="OBJECT", object="Prop")
     assert not target.constraints
 
@@ -264,7 +264,7 @@ def test_refuses_a_space_that_depends_on_the_pole_and_keeps_its_parent() -> None
         bpy.ops.ik_addon.switch_space(role="POLE", space="OBJECT", object=ob.name, bone="lowerarm_l")
     assert (pole.parent, pole.parent_bone) == (ob, "spine_05")
     hand.parent = pole
-    with refused("'Prop' goes with"):
+    with refused("'Prop' itself follows"):
         bpy.ops.ik_addon.switch_space(role="POLE", space="OBJECT", object="Prop")
     assert not pole.constraints
 
@@ -273,7 +273,7 @@ def test_refuses_a_bone_whose_parent_cannot_be_cleared() -> None:
     ob = character()
     give_control(ob, "spine_05")
     ob.data.bones["control"].inherit_scale = "ALIGNED"
-    with refused("Bone 'control' goes with its parent 'spine_05' in any space. Clear its parent"):
+    with refused("Bone 'control' follows its parent 'spine_05' in any space. Clear its parent"):
         bpy.ops.ik_addon.switch_space(space="WORLD")
 
 
@@ -318,7 +318,7 @@ def test_lists_the_available_spaces(addon: Addon) -> None:
     arm, _target = rigs.arm()
     assert [space.identifier for space in spaces(arm, arm.pose.bones["lower"])] == ["WORLD"]
     activate(arm, "lower")
-    with refused("'Rig.001' shows no head. Pick an object"):
+    with refused("No head found in 'Rig.001'. Pick an object"):
         bpy.ops.ik_addon.switch_space(space="HEAD")
-    with refused("Pick an object to go with"):
+    with refused("Pick an object to follow"):
         bpy.ops.ik_addon.switch_space(space="OBJECT")

@@ -491,7 +491,7 @@ def test_a_rig_shown_in_its_rest_position_is_left_alone(addon: Addon) -> None:
     ob.ik_addon.live = True
     ob.data.pose_position = "REST"
     bpy.context.view_layer.update()
-    assert "rest position" in report(addon, ob).message
+    assert "Rest Position" in report(addon, ob).message
     assert np.array_equal(rigs.channels(ob), before)
     ob.data.pose_position = "POSE"
     bpy.context.view_layer.update()

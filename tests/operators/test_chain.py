@@ -559,7 +559,7 @@ def test_keys_a_setting_of_a_chain() -> None:
         assert bpy.ops.ik_addon.setting_key(tip="b", setting="influence") == {"FINISHED"}
     bpy.context.scene.frame_set(6)
     assert chain.influence == pytest.approx(0.5, abs=0.05)
-    with refused("'Rig' has no chain on a bone 'a'"):
+    with refused("'Rig' has no chain on bone 'a'"):
         bpy.ops.ik_addon.setting_key(tip="a", setting="influence")
 
 

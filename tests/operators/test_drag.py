@@ -142,7 +142,7 @@ def test_auto_keying_keys_the_target(arm: Any, monkeypatch: pytest.MonkeyPatch) 
 def test_undraggable_goals_are_refused() -> None:
     ob, target = rigs.arm()
     activate(ob, None)
-    with refused("No chain is active. Select a bone of one"):
+    with refused("No chain is active. Select a bone of a chain"):
         bpy.ops.ik_addon.drag_target()
     activate(ob, "lower")
     chain = ob.pose.bones["lower"].ik_addon

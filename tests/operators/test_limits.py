@@ -120,7 +120,7 @@ def test_limits_are_copied_with_locks_and_stiffness(addon: Addon) -> None:
 
 def test_copying_needs_other_bones() -> None:
     posed()
-    with refused("Select other bones in Pose Mode"):
+    with refused("Select several bones in Pose Mode"):
         bpy.ops.ik_addon.limits_copy()
 
 

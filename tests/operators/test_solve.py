@@ -141,7 +141,7 @@ def ask_for_two_bones(ob: bpy.types.Object, target: bpy.types.Object) -> None:
         (move_target_nowhere, "The target's position is not a finite number. Reset its transform"),
         (break_object, "The transform of 'Rig' is not a finite number. Reset its location, rotation and scale"),
         (break_bone, "The chain has no length in this pose, or a bone's transform is not a finite number"),
-        (flatten_object, "'Rig' is scaled to zero. Give it a scale in which a target can be placed"),
+        (flatten_object, "'Rig' is scaled to zero. Reset its scale"),
         (shrink_bones, "The chain has no length in this pose"),
         (ask_for_two_bones, "Two-Bone needs exactly two bones with length, and this chain has 1"),
     ],
@@ -172,7 +172,7 @@ def test_refuses_without_an_enabled_chain() -> None:
 def test_refuses_without_an_active_chain(operator: str) -> None:
     ob, _target = rigs.arm()
     activate(ob, None)
-    with refused("No chain is active. Select a bone of one"):
+    with refused("No chain is active. Select a bone of a chain"):
         getattr(bpy.ops.ik_addon, operator)(chains="ACTIVE")
 
 

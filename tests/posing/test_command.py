@@ -129,7 +129,7 @@ def test_help_is_printed(ik_pose: Command, capfd: pytest.CaptureFixture[str]) ->
         ([{}, {"armature": "Other", "root": "tail"}], [], "1.json': 'Other' has no bone 'tail'"),
         ([{}], ["--overwrite"], "--overwrite needs a file"),
         ([{}], ["--output", "posed.txt"], "--output must end in '.blend'"),
-        ([{}], ["--report", "nowhere/report.json"], "There is no folder 'nowhere' to write 'report.json' into"),
+        ([{}], ["--report", "nowhere/report.json"], "Can't write 'report.json': the folder 'nowhere' does not exist"),
     ],
 )
 def test_bad_arguments_give_a_message_and_write_nothing(

@@ -192,7 +192,7 @@ def test_warns_about_animated_bones_that_go_back(human: bpy.types.Object, capfd:
 
 
 def test_a_place_out_of_reach_is_reported(human: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
-    assert "short of its place" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(0.0, 0.0, 5.0))
+    assert "stopped short by" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(0.0, 0.0, 5.0))
     assert "Posed the body by 'hand.L'" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(0.0, 0.0, -0.05))
 
 

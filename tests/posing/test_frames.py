@@ -195,7 +195,7 @@ def test_missed_goals_are_counted_and_reported(human: bpy.types.Object, pose: Po
     assert report.missed == [2]
     assert report.each[1].error > 1.0
     assert report.each[1].pin_error < 1e-4
-    assert "Goals were missed on 1 of them (2), on frame 2 by " in report.message
+    assert "Goals or pins were missed on 1 frame (2). Worst on frame 2: " in report.message
 
 
 def test_limits_that_hold_a_bone_back_are_reported(human: bpy.types.Object, pose: Pose) -> None:

@@ -229,7 +229,7 @@ def test_the_anatomy_is_next_and_the_roll_is_last(capfd: pytest.CaptureFixture[s
     assert side.dot(FRONT) > 0.99
     ob = leg(0.0, foot=False)
     side, evidence = found(ob, capfd)
-    assert evidence == "its bone roll alone"
+    assert evidence == "only its bone roll"
     assert abs(side.dot(FRONT)) < 0.01
     bend_side = addon.module("setup.bend_side")
     bones = list(ob.pose.bones)

@@ -197,7 +197,7 @@ def test_limbs_with_constraints_are_left_for_conversion(capfd: pytest.CaptureFix
     ob.pose.bones["mixamorig:RightArm"].constraints.new("LIMIT_ROTATION")
     text = said(capfd, bpy.ops.ik_addon.character_setup)
     assert "Convert IK Constraints turns them into chains: left leg" in text
-    assert "use the controls of the rig: right arm" in text
+    assert "Use the rig's controls instead: right arm" in text
     assert sorted(chains(ob)) == [
         "mixamorig:Head",
         "mixamorig:LeftForeArm",
@@ -230,7 +230,7 @@ def test_a_pose_outside_human_limits_is_kept(capfd: pytest.CaptureFixture[str], 
         assert not any(getattr(bone, f"{kind}_{axis}") for kind in ("use_ik_limit", "lock_ik") for axis in "xyz")
         assert bone.ik_stiffness_x == 0.0
     remarks = addon.module("setup.character").last(ob).remarks
-    assert remarks == ("The pose of these parts is outside human limits, so they got none: spine, left leg",)
+    assert remarks == ("The pose of these parts is outside human limits, so no limits were added: spine, left leg",)
     assert remarks == addon.module("ui.panels.character").remarks_on(ob)
 
 
@@ -242,7 +242,7 @@ def test_warns_about_a_pose_bent_to_the_wrong_side(addon: Addon) -> None:
     bpy.ops.ik_addon.character_setup(with_presets=False, live=False)
     assert all(np.array_equal(place, before[name]) for name, place in places(ob).items())
     assert addon.module("setup.character").last(ob).remarks == (
-        "These parts were bent away from the side that they bend to, so their pose changed: left arm",
+        "These parts were bent the wrong way, so their pose changed: left arm",
     )
 
 
@@ -266,7 +266,7 @@ def test_missing_parts_are_reported_and_shown_while_the_chains_exist(
     ob = rigs_named.build(without(RIGS["Mixamo"], "mixamorig:Neck"))
     text = said(capfd, bpy.ops.ik_addon.character_setup)
     assert "Set up 5 chains" in text
-    assert "use Add Chain: head" in text
+    assert "use Add Chain instead: head" in text
     assert panel.VIEW3D_PT_ik_addon_character.poll(bpy.context)
     assert any("head" in remark for remark in panel.remarks_on(ob))
     activate(ob, "mixamorig:LeftLeg")
@@ -277,7 +277,7 @@ def test_missing_parts_are_reported_and_shown_while_the_chains_exist(
 def test_a_figure_without_known_parts_is_refused() -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(3), ["a", "b", "c"])
-    with refused("No chain was added.*not found.*arms, legs, spine, head"):
+    with refused("No chain was added.*Not found.*arms, legs, spine, head"):
         bpy.ops.ik_addon.character_setup()
 
 

@@ -334,7 +334,7 @@ def test_a_foot_without_a_counterpart_is_named() -> None:
     bpy.ops.object.mode_set(mode="EDIT")
     ob.data.edit_bones["foot.R"].name = "paw.R"
     bpy.ops.object.mode_set(mode="OBJECT")
-    with pytest.raises(RuntimeError, match=r"There is no bone 'foot.R' below 'shin.R' that is the mirror image"):
+    with pytest.raises(RuntimeError, match=r"There is no bone 'foot.R' below 'shin.R' to mirror"):
         bpy.ops.ik_addon.mirror_chain()
 
 

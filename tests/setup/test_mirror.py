@@ -213,7 +213,7 @@ def test_says_which_limits_cannot_be_mirrored_exactly(capfd: pytest.CaptureFixtu
     bpy.ops.ik_addon.chain_add()
     report = said(capfd, bpy.ops.ik_addon.mirror_chain)
     assert "Warning" in report
-    assert "'bone1.R' is not rolled as the mirror image of 'bone1.L'" in report
+    assert "The roll of 'bone1.R' doesn't mirror 'bone1.L'" in report
 
 
 # ---- targets and poles
@@ -318,8 +318,8 @@ def rename(ob: bpy.types.Object, old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (lambda ob: rename(ob, "bone1.L", "tip"), "The name of bone 'tip' has no side"),
-        (lambda ob: rename(ob, "bone1.R", "other"), "'Rig' has no bone 'bone1.R' to take"),
+        (lambda ob: rename(ob, "bone1.L", "tip"), "Bone 'tip' has no side in its name"),
+        (lambda ob: rename(ob, "bone1.R", "other"), "'Rig' has no bone 'bone1.R' for"),
         (lambda ob: rename(ob, "bone0.R", "other"), "'other' is not the mirror image of 'bone0.L'"),
     ],
 )

@@ -234,7 +234,7 @@ def test_shipped_presets_cannot_be_removed(addon: Addon) -> None:
     assert ob is not None
     path = file_of("Tail")
     assert path.parent == addon.module("setup.profile").SHIPPED
-    with pytest.raises(RuntimeError, match="'Tail' came with the extension"):
+    with pytest.raises(RuntimeError, match="'Tail' comes with the extension"):
         bpy.ops.ik_addon.preset_add(name="Tail", remove_name=True)
     assert path.exists()
 
@@ -304,7 +304,7 @@ def test_an_invalid_handmade_preset_is_refused_in_one_sentence(kind: str) -> Non
         file.unlink()
     said = str(refusal.value).strip()
     assert said.startswith(f"Error: The preset 'By Hand' can't be read: {expected}")
-    assert said.endswith(f". Correct or remove '{file}'")
+    assert said.endswith(f". Fix or remove '{file}'")
     assert len(said.splitlines()) == 1
     assert len(said) < 300
     assert ([limits(bone) for bone in ob.pose.bones], ob.pose.bones[-1].ik_addon.iterations) == before

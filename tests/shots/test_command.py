@@ -156,7 +156,7 @@ def test_writes_a_report(ik_bake: Command, tmp_path: Path) -> None:
     assert by_name["Far"]["missed"] > 0
     assert by_name["Far"]["error"] > 1.0
     assert by_name["Far"]["action"] == bpy.data.objects["Far"].animation_data.action.name
-    assert "not reached" in by_name["Far"]["message"]
+    assert "Targets missed on" in by_name["Far"]["message"]
 
 
 @pytest.mark.parametrize("name", ["rig.blend", "baked.blend", "other.blend", "link.json", "hard.json", "folder.json"])
@@ -338,7 +338,7 @@ def test_smooth_and_reduced_bake(addon: Addon, ik_bake: Command, tmp_path: Path)
 def test_an_invalid_distance_is_refused(ik_bake: Command, capfd: pytest.CaptureFixture[str], distance: str) -> None:
     moving_arm()
     assert ik_bake(f"--reduce={distance}") == 2
-    assert f"'{distance}' is no distance" in capfd.readouterr().err
+    assert f"'{distance}' is not a distance" in capfd.readouterr().err
 
 
 def test_a_missed_target_is_an_error_only_when_strict(ik_bake: Command) -> None:
@@ -365,15 +365,15 @@ def test_help_is_printed(ik_bake: Command, capfd: pytest.CaptureFixture[str]) ->
         (["--scene", "--preview"], "not allowed with argument"),
         (["--nonsense"], "unrecognized arguments: --nonsense"),
         (["--range", "5", "1"], "The frame range is empty: it starts at 5 and ends at 1"),
-        (["--step", "0"], "The step is 0. It must be 1 frame or more"),
+        (["--step", "0"], "The step is 0, but must be 1 frame or more"),
         (["--preview"], "The scene has no preview range"),
         (["--action"], "'Rig' has no keys in an action"),
         (["--armature", "Nobody"], "The scene 'Scene' has no armature 'Nobody'. It has 'Rig'"),
-        (["--chains", "upper"], "There is no chain on a bone 'upper'. The chains are on 'lower', 'shin'"),
+        (["--chains", "upper"], "There is no chain on bone 'upper'. The chains are on 'lower', 'shin'"),
         (["--overwrite"], "--overwrite needs a file"),
         (["--output", "baked.txt"], "--output must end in '.blend'"),
-        (["--output", "nowhere/baked.blend"], "There is no folder 'nowhere' to write 'baked.blend' into"),
-        (["--report", "nowhere/report.json"], "There is no folder 'nowhere' to write 'report.json' into"),
+        (["--output", "nowhere/baked.blend"], "Can't write 'baked.blend': the folder 'nowhere' does not exist"),
+        (["--report", "nowhere/report.json"], "Can't write 'report.json': the folder 'nowhere' does not exist"),
     ],
 )
 def test_wrong_arguments_give_a_message_and_change_nothing(

@@ -112,7 +112,7 @@ def test_ctrl_c_keeps_the_files_already_baked(
         assert ik_bake(*files, "--output", folder, "--report", tmp_path / "report.json") == 130
     finally:
         bpy.app.handlers.load_post.remove(_press_in_b)
-    assert f"Interrupted in '{files[1]}'; before it, 1 of 1 files were baked" in capfd.readouterr().err
+    assert f"Interrupted in '{files[1]}', after baking 1 of 1 files" in capfd.readouterr().err
     assert [path.name for path in folder.iterdir()] == ["a.blend"]
     assert len(json.loads((tmp_path / "report.json").read_text())["files"]) == 1
 
@@ -131,7 +131,7 @@ def test_invalid_paths_are_refused_before_any_file_is_opened(
     content = one.read_bytes()
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     for arguments, sentence in (
-        ([one, "--output", tmp_path / "new.blend"], "--output must be a folder that exists"),
+        ([one, "--output", tmp_path / "new.blend"], "--output must be an existing folder"),
         ([one, "--output", tmp_path], "--output would replace"),
         ([one, other, "--output", folder], "Two of the files are called 'a'"),
         ([one, "--output", folder, "--report", tmp_path / "a.blend"], "--report would replace one of the files"),

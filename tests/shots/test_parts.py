@@ -149,7 +149,7 @@ def test_a_missing_or_foreign_part_is_refused(
     (tmp_path / "cut.npz").write_bytes(thirds[2].read_bytes()[:-300])
     before = snapshot()
     for parts, sentence in (
-        (thirds[:2], "Of 3 parts, these are not there: 3"),
+        (thirds[:2], "Missing parts (of 3): 3"),
         ([*thirds, thirds[0]], "are both part 1 of 3"),
         ([thirds[0], halves[1]], "is one of 2 parts"),
         ([tmp_path / "note.npz"], "is not a part of a bake"),
@@ -187,7 +187,7 @@ def test_a_file_changed_between_parts_is_refused(
     assert {
         "motion": "doesn't play as the parts were solved",
         "chain": "The chain on 'shin' of 'Rig' is disabled",
-        "mode": "solved with other chains",
+        "mode": "solved with different chains",
         "armature": "no armature 'Rig'",
     }[change] in capfd.readouterr().err
     assert snapshot() == before
@@ -201,14 +201,14 @@ def test_a_file_changed_between_parts_is_refused(
         (["--part", "3/2", "--output", "part.npz"], "'3/2' is not a part such as 2/4"),
         (["--part", "half", "--output", "part.npz"], "'half' is not a part such as 2/4"),
         (["--part", "1/2", "--output", "part.blend"], "--output must end in '.npz'"),
-        (["--part", "1/2", "--action", "--output", "part.npz"], "--part doesn't go with --action"),
-        (["--part", "1/2", "--new-action", "--output", "part.npz"], "--part doesn't go with --new-action"),
-        (["--part", "1/2", "--plant", "--output", "part.npz"], "--part doesn't go with --plant"),
+        (["--part", "1/2", "--action", "--output", "part.npz"], "--part can't be combined with --action"),
+        (["--part", "1/2", "--new-action", "--output", "part.npz"], "--part can't be combined with --new-action"),
+        (["--part", "1/2", "--plant", "--output", "part.npz"], "--part can't be combined with --plant"),
         (["--part", "1/20", "--output", "part.npz"], "10 frames can't be split into 20 parts"),
-        (["--join", "1.npz", "--range", "1", "5"], "--join doesn't go with --range"),
-        (["--join", "1.npz", "--preview"], "--join doesn't go with --preview"),
+        (["--join", "1.npz", "--range", "1", "5"], "--join can't be combined with --range"),
+        (["--join", "1.npz", "--preview"], "--join can't be combined with --preview"),
         (["--join", "1.npz", "--part", "1/2"], "not allowed with argument"),
-        (["shot.blend", "--join", "1.npz"], "--join doesn't go with several files"),
+        (["shot.blend", "--join", "1.npz"], "--join can't be combined with several files"),
     ],
 )
 def test_contradictory_options_are_refused(

@@ -57,7 +57,7 @@ def test_feet_stay_out_of_the_ground_and_the_report_has_their_former_depth(
     rigs.empty("Floor", (0.0, 0.0, 0.02))
     bpy.context.view_layer.update()
     assert ik_bake("--plant", "--ground", "Flor") == 2
-    assert "There is no object 'Flor' in the view layer for a ground" in capfd.readouterr().err
+    assert "There is no object 'Flor' in the view layer for the ground" in capfd.readouterr().err
     assert ik_bake("--plant", "--ground", "Floor", "--report", tmp_path / "report.json") == 0
     plant = report_of(tmp_path / "report.json")["plant"]
     assert plant["depth"] < 1e-6 < 0.01 < plant["depth_before"]
@@ -105,7 +105,7 @@ def test_without_contacts_it_bakes_and_reports_that_nothing_was_planted(
     ob = walker.figure("run")
     report = tmp_path / "report.json"
     assert ik_bake("--plant", "--range", *FLIGHT, "--report", report) == 3
-    assert "ik_bake: 'Figure': Found no contact, so nothing was planted" in capfd.readouterr().err
+    assert "ik_bake: 'Figure': No contacts found, so nothing was planted" in capfd.readouterr().err
     assert report_of(report)["plant"]["contacts"] == 0
     assert not ob.pose.bones["shin.L"].ik_addon.enabled
 

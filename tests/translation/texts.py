@@ -116,8 +116,9 @@ def known_to_blender(addon: Addon) -> Iterator[str]:
                 yield from (setting.name, setting.description)
                 for item in getattr(setting, "enum_items", ()):
                     yield from (item.name, item.description)
-    tool = addon.module("ui.toolbar").IKAddonTool
-    yield from (tool.bl_label, tool.bl_description)
+    toolbar = addon.module("ui.toolbar")
+    for tool in (toolbar.IKAddonTool, toolbar.IKAddonPoseTool):
+        yield from (tool.bl_label, tool.bl_description)
 
 
 def label(cls: Any) -> str:

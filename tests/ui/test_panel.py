@@ -168,7 +168,7 @@ def test_the_panel_says_when_live_has_no_enabled_chain(addon: Addon) -> None:
     ob.ik_addon.live = True
     assert live_texts(ob) == ["Live"]
     ob.pose.bones["lower"].ik_addon.enabled = False
-    assert "No Chain Is On" in live_texts(ob)
+    assert "No Enabled Chain" in live_texts(ob)
     ob.ik_addon.live = False
     assert live_texts(ob) == ["Live"]
 

@@ -27,14 +27,14 @@ class IK_ADDON_OT_pin(ArmatureOperator):
         description="What the pins hold",
         items=(
             ("BOTH", "Both", "Location and rotation"),
-            ("LOCATION", "Location", "The place of the head"),
-            ("ROTATION", "Rotation", "The orientation"),
+            ("LOCATION", "Location", "The location of the head"),
+            ("ROTATION", "Rotation", "The rotation"),
         ),
         default="BOTH",
     )
     which: EnumProperty(
         name="Bones",
-        description="Which bones are pinned",
+        description="The bones to pin",
         items=(
             ("SELECTED", "Selected", "The selected bones"),
             (Extremities.FEET.name, "Feet", "The feet of the figure"),

@@ -24,9 +24,9 @@ from ..active import ArmatureOperator, active_bone, armature
 from ..gesture import finish
 
 WITHOUT_PINS = (
-    (Free.FEET.name, "Feet Stay", "The feet stay in place and the hips come along"),
+    (Free.FEET.name, "Feet Stay", "The feet stay in place, and the hips follow"),
     (Free.ROOT.name, "Root Stays", "The root stays, and the bones from there to the moved one turn"),
-    (Free.CHAIN.name, "Chain Alone", "Only the connected bones up from the moved one turn, as with Auto IK"),
+    (Free.CHAIN.name, "Chain Alone", "Only the connected bones above the moved one turn, as with Auto IK"),
 )
 
 
@@ -34,7 +34,7 @@ def without_pins_setting() -> Any:
     """Return an operator property for what holds a body without pins."""
     return EnumProperty(
         name="Without Pins",
-        description="What holds a body that has no pins",
+        description="What holds the body if nothing is pinned",
         items=WITHOUT_PINS,
         default=Free.FEET.name,
     )
@@ -44,7 +44,7 @@ def length_setting() -> Any:
     """Return an operator property for how many bones follow."""
     return IntProperty(
         name="Bones",
-        description="How many bones up from the moved joint turn; 0: the whole body comes along",
+        description="How many bones above the moved joint turn; if 0, the whole body follows",
         default=0,
         min=0,
         soft_max=32,
@@ -55,7 +55,7 @@ class IKAddonPinArgument(bpy.types.PropertyGroup):
     """A pin passed by a script; `name` is the bone's name."""
 
     use_location: BoolProperty(
-        name="Location", description="The head of the bone stays in its place", default=True, options={"SKIP_SAVE"}
+        name="Location", description="The head of the bone stays in place", default=True, options={"SKIP_SAVE"}
     )
     use_rotation: BoolProperty(
         name="Rotation", description="The bone keeps its orientation", default=True, options={"SKIP_SAVE"}
@@ -67,11 +67,11 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
 
     bl_idname = "ik_addon.pose_body"
     bl_label = "Pose Body"
-    bl_description = "Bring a bone to a place; pinned bones hold, and the whole body comes along within its limits"
+    bl_description = "Move a bone to a place; pinned bones hold, and the rest of the body follows within its limits"
 
     bone: StringProperty(
         name="Bone",
-        description="The bone that is moved; empty: the active bone",
+        description="The bone to move; if empty, the active bone",
         options={"SKIP_SAVE"},
     )
     use_tail: BoolProperty(
@@ -121,7 +121,7 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
         remarks = []
         if posed.error > MISSED * drag.size:
             short = percent(posed.error / drag.size)
-            sentence = marked("'{bone}' is {short} of the body's size short of its place (pins, limits or reach)")
+            sentence = marked("'{bone}' stopped short by {short} of the body's size (pins, limits or reach)")
             remarks.append(say(sentence, bone=name, short=short))
         return finish(self, context, drag, remarks)
 

@@ -29,7 +29,7 @@ class IK_ADDON_OT_body_hold(ArmatureOperator):
 
     bl_idname = "ik_addon.body_hold"
     bl_label = "Take Hold of a Bone"
-    bl_description = "Take hold of a bone of the body"
+    bl_description = "Grab a bone of the body"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     bone: StringProperty(
@@ -67,7 +67,7 @@ class IK_ADDON_OT_body_move(bpy.types.Macro):
 
     bl_idname = "ik_addon.body_move"
     bl_label = "Drag Body"
-    bl_description = "Drag a bone with the mouse; pinned bones hold, and the whole body comes along within its limits"
+    bl_description = "Drag a bone with the mouse; pinned bones hold, and the rest of the body follows within its limits"
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
 
@@ -76,7 +76,7 @@ class IK_ADDON_OT_body_grab(ArmatureOperator):
 
     bl_idname = "ik_addon.body_grab"
     bl_label = "Drag Body"
-    bl_description = "Drag the bone under the mouse by its nearest joint; the whole body comes along"
+    bl_description = "Drag the bone under the mouse by its nearest joint; the rest of the body follows"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     without_pins: without_pins_setting()

@@ -34,8 +34,8 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
     bl_idname = "ik_addon.find_contacts"
     bl_label = "Find Contacts"
     bl_description = (
-        "Find where heels, toes and hands touch on a range of frames, and key it on the chains, from the targets if "
-        "they have keys, otherwise from the FK pose"
+        "Find where heels, toes and hands touch on a range of frames, and key these contacts on the "
+        "chains. Uses the targets if they have keys, otherwise the FK pose"
     )
 
     ground: StringProperty(
@@ -45,8 +45,8 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
     )
     sensitivity: FloatProperty(
         name="Sensitivity",
-        description="How fast and how high a point may be and still touch. Use more than 1 for recordings in which "
-        "feet slide a lot",
+        description="How fast and how high a point may be and still count as touching. Use more than 1 if feet slide a "
+        "lot in the recording",
         default=1.0,
         min=0.1,
         max=10.0,
@@ -93,7 +93,7 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
         found, frames = result
         on_frames = bake_report.count_of_frames(frames)
         if not found:
-            self.report({"WARNING"}, say("Found no contact on {frames}. Raise Sensitivity", frames=on_frames))
+            self.report({"WARNING"}, say("No contacts found on {frames}. Raise Sensitivity", frames=on_frames))
             return {"FINISHED"}
         done = count(found, "Found 1 contact", "Found {count} contacts")
         return self.done(say("{done} on {frames}", done=done, frames=on_frames))

@@ -22,8 +22,8 @@ class IK_ADDON_OT_plant(ClipOperator):
     bl_idname = "ik_addon.plant"
     bl_label = "Plant"
     bl_description = (
-        "Key the targets so that feet and hands stand still while they touch, roll about heel and toe, and move as "
-        "before in between; the hips move so that legs reach"
+        "Key the targets so that feet and hands stay still while they touch, roll about heel and toe, and "
+        "move as before in between; the hips move so that the legs reach"
     )
 
     ground: StringProperty(
@@ -41,7 +41,7 @@ class IK_ADDON_OT_plant(ClipOperator):
     )
     blend: FloatProperty(
         name="Blend",
-        description="How long a foot takes to ease into a contact and out of it",
+        description="How long a foot takes to ease into and out of a contact",
         subtype="TIME",
         unit="TIME_ABSOLUTE",
         default=plant.Options.blend,
@@ -51,13 +51,13 @@ class IK_ADDON_OT_plant(ClipOperator):
     )
     hips: BoolProperty(
         name="Hips",
-        description="Move the hips as little and as smoothly as possible so that legs reach. The Softness of a chain "
-        "keeps its knee bent",
+        description="Move the hips as little and as smoothly as possible so that the legs reach. The Softness of a "
+        "chain keeps its knee bent",
         default=plant.Options.hips,
     )
     cap: FloatProperty(
         name="Hips Limit",
-        description="How far the hips may move, as a fraction of the leg",
+        description="How far the hips may move, as a fraction of the leg's length",
         subtype="FACTOR",
         default=plant.Options.cap,
         min=0.0,
@@ -66,7 +66,7 @@ class IK_ADDON_OT_plant(ClipOperator):
     )
     smooth: FloatProperty(
         name="Hips Smooth",
-        description="How long a movement of the hips takes to begin and to end",
+        description="How long the hips take to ease into and out of a movement",
         subtype="TIME",
         unit="TIME_ABSOLUTE",
         default=plant.Options.smooth,

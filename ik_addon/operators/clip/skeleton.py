@@ -22,8 +22,8 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
     bl_idname = "ik_addon.bake_skeleton"
     bl_label = "Bake to Skeleton"
     bl_description = (
-        "Make a new armature of the deform bones alone and key it as this one plays, for game engines: ready for "
-        "Blender's glTF and FBX exporters. This armature stays as it is"
+        "Make a new armature of only the deform bones and key it to match this one, for game engines: "
+        "ready for Blender's glTF and FBX exporters. This armature stays as it is"
     )
 
     only_deform: BoolProperty(
@@ -33,7 +33,7 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
     )
     meshes: BoolProperty(
         name="Meshes",
-        description="Copy the meshes that this armature deforms, and let the copies follow the new armature",
+        description="Copy the meshes that this armature deforms; the copies follow the new armature",
         default=skeleton.Options.meshes,
     )
     use_root: BoolProperty(
@@ -42,10 +42,10 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
     )
     root: StringProperty(
         name="Root",
-        description="The bone that gets the motion, added if there is none of this name",
+        description="The bone that gets the motion; added if no bone has this name",
         default="root",
     )
-    root_height: BoolProperty(name="Up and Down", description="The root also goes up and down with the hips")
+    root_height: BoolProperty(name="Up and Down", description="The root also moves up and down with the hips")
     root_turn: BoolProperty(name="Turn", description="The root also turns about the vertical with the hips")
 
     confirm = marked("Bake")

@@ -13,13 +13,15 @@ from ..active import NONE_ACTIVE, active_chain, armature
 from ..solve import CHAINS, ChainsOperator
 
 WAYS = (
-    ("OTHER", "The Other", "From IK to FK, or from FK to IK"),
+    ("OTHER", "Toggle", "From IK to FK, or from FK to IK"),
     ("IK", "IK", "Follow the target, which is keyed where the tip is"),
-    ("FK", "FK", "Follow the bones, which are keyed in the pose that is shown"),
+    ("FK", "FK", "Follow the bones, which are keyed in the visible pose"),
 )
 TOOLTIPS = {
-    "IK": marked("From the current frame on, follow the target. It is keyed with pole and Influence; nothing jumps"),
-    "FK": marked("From the current frame on, follow the bones. They are keyed with Influence, and nothing jumps"),
+    "IK": marked(
+        "From the current frame on, follow the target. It is keyed along with the pole and Influence; nothing jumps"
+    ),
+    "FK": marked("From the current frame on, follow the bones. They are keyed along with Influence; nothing jumps"),
 }
 """Tooltips of buttons that switch in one direction."""
 
@@ -61,7 +63,7 @@ class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
             )
         said = [done, *remarks]
         if not object_of(ob).live:
-            said.append(say("Turn Live on to see it play"))
+            said.append(say("Turn on Live to see it in playback"))
         self.report({"WARNING"} if remarks else {"INFO"}, ". ".join(said))
         return {"FINISHED"}
 

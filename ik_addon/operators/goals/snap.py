@@ -19,7 +19,7 @@ from ..solve import CHAINS, ChainsOperator
 
 FRAMES = (("PRESENT", "Current Frame", "The current frame, keyed if auto keying is on"), *FRAME_RANGES)
 POSES = (
-    ("AUTO", "Automatic", "The visible pose of chains that are solved; on a range of frames the FK pose"),
+    ("AUTO", "Automatic", "The visible pose of solved chains; on a range of frames, the FK pose"),
     ("FK", "FK Pose", "The pose of the bones without this chain"),
     ("SHOWN", "Shown Pose", "The visible pose, with everything solved"),
 )
@@ -133,7 +133,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
         ob = armature(context)
         found = [tip for tip in self.chosen(context) if chain_of(tip).enabled]
         if not found:
-            raise SnapError("None of these chains is enabled. Select a bone of one that is")
+            raise SnapError("None of these chains is enabled. Select a bone of an enabled chain")
         done = say("Applied the solved pose to {names}", names=quoted(tip.name for tip in found))
         frames = self.frames(context)
         if frames is not None:

@@ -17,10 +17,10 @@ from ..active import ChainOperator, active_chain, armature
 
 SPACES = (
     ("WORLD", "World", "Stay in place, whatever the body does"),
-    ("PARENT", "Parent of the Limb", "Go with the bone that carries the limb, such as the hips or the chest"),
-    ("CHEST", "Chest", "Go with the chest"),
-    ("HEAD", "Head", "Go with the head"),
-    ("OBJECT", "Object", "Go with the object that is named below, or else with the other selected one"),
+    ("PARENT", "Parent of the Limb", "Follow the bone that carries the limb, such as the hips or the chest"),
+    ("CHEST", "Chest", "Follow the chest"),
+    ("HEAD", "Head", "Follow the head"),
+    ("OBJECT", "Object", "Follow the object named below, or the other selected object if none is named"),
 )
 
 
@@ -30,19 +30,19 @@ class IK_ADDON_OT_switch_space(ChainOperator):
     bl_idname = "ik_addon.switch_space"
     bl_label = "Switch Space"
     bl_description = (
-        "From the current frame on, the target or pole goes with the world, a part of the body or an object; "
-        "it stays where it is, and the switch is keyed"
+        "Make the target or pole follow the world, a part of the body or an object from the current frame "
+        "on; it stays where it is, and the switch is keyed"
     )
 
-    role: EnumProperty(name="Goal", description="What is switched", items=ROLES, default="TARGET")
-    space: EnumProperty(name="Space", description="What the target or pole goes with", items=SPACES)
+    role: EnumProperty(name="Goal", description="The goal to switch", items=ROLES, default="TARGET")
+    space: EnumProperty(name="Space", description="What the target or pole follows", items=SPACES)
     object: StringProperty(
         name="Object",
-        description="The object to go with; empty: the other selected one",
+        description="The object to follow; if empty, the other selected object",
         options={"SKIP_SAVE"},
     )
     bone: StringProperty(
-        name="Bone", description="The bone of that object to go with; empty: the object", options={"SKIP_SAVE"}
+        name="Bone", description="The bone of that object to follow; if empty, the object itself", options={"SKIP_SAVE"}
     )
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
@@ -65,7 +65,7 @@ class IK_ADDON_OT_switch_space(ChainOperator):
         if other is not None and other.type == "ARMATURE":
             layout.prop_search(self, "bone", other.data, "bones")
         space = self._space(context)
-        layout.label(text="Not found" if space is None else say("Goes with {space}", space=space.name))
+        layout.label(text="Not found" if space is None else say("Follows {space}", space=space.name))
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Switch the space."""
@@ -80,20 +80,20 @@ class IK_ADDON_OT_switch_space(ChainOperator):
             raise UserError(no_goal[self.role], tip=tip.name)
         if space is None:
             missing = {
-                "OBJECT": "Pick an object to go with",
-                "PARENT": "No bone carries the chain on '{tip}'. Pick an object",
-                "CHEST": "'{object}' shows no chest. Pick an object",
-                "HEAD": "'{object}' shows no head. Pick an object",
+                "OBJECT": "Pick an object to follow",
+                "PARENT": "The chain on '{tip}' has no parent bone. Pick an object",
+                "CHEST": "No chest found in '{object}'. Pick an object",
+                "HEAD": "No head found in '{object}'. Pick an object",
             }
             raise UserError(missing[self.space], tip=tip.name, object=ob.name)
         movable = MovableGoal(goal, bone)
         later = switch(context, ob, tip, movable, space)
         frame = f"{context.scene.frame_current_final:g}"
         message = say(
-            "'{movable}' goes with {space} from frame {frame} on", movable=movable.name, space=space.name, frame=frame
+            "'{movable}' follows {space} from frame {frame} on", movable=movable.name, space=space.name, frame=frame
         )
         if later:
-            message += ". " + say("Later switches go on from there: {count}", count=later)
+            message += ". " + say("Later switches updated: {count}", count=later)
         return self.done(message)
 
     def _space(self, context: bpy.types.Context) -> Space | None:

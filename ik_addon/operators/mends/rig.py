@@ -111,7 +111,7 @@ class IK_ADDON_OT_rig_fix(ReportingOperator):
 
     bl_idname = "ik_addon.rig_fix"
     bl_label = "Fix Armature"
-    bl_description = "Do what the button says, so that the chains can be worked on"
+    bl_description = "Fix what keeps the chains from being edited, as the button says"
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     def perform(self, context: bpy.types.Context) -> set[str]:

@@ -127,7 +127,7 @@ def check_seen(
     if obstacle:
         raise ChainError(obstacle)
     if presence.seen(ob).data.pose_position == "REST":
-        raise ChainError("'{object}' is in its rest position. Switch it to Pose Position", object=ob.name)
+        raise ChainError("'{object}' is in Rest Position. Switch it to Pose Position", object=ob.name)
     chain = chain_of(tip)
     for _, label in unusable(chain):
         raise ChainError("'{label}' has a value that is not allowed. Reset this setting", label=label)

@@ -84,7 +84,7 @@ def checked(
     for bone in (*bones, *([] if last is None else [last])):
         check_numbers(bone, limits=settings.use_limits)
     if settings.planar and not has_plane(bones):
-        remarks.append(say("Planar has no effect together with limits or rotation. Lock axes instead"))
+        remarks.append(say("Planar has no effect with limits or rotation. Lock axes instead"))
     use_pole = settings.pole is not None and chain_of(bones[-1]).use_pole  # Use Pole may be animated or driven
     pole = presence.seen(settings.pole) if use_pole else None
     return ChainPlan(

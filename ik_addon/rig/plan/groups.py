@@ -153,8 +153,8 @@ def without_shared_ends(skeleton: Skeleton, planned: list[ChainPlan], faults: di
     for chain in planned.copy():
         if chain.end is not None and owners[chain.end] is not chain:
             faults[chain.tip] = say(
-                "The chain on '{tip}' also poses the end bone '{name}'. "
-                "Turn off End Rotation of one, or make the other shorter",
+                "The chain on '{tip}' also poses the end bone '{name}'. Turn off End Rotation for one chain, or "
+                "shorten the other",
                 tip=owners[chain.end].tip,
                 name=skeleton.names[chain.end],
             )

@@ -254,7 +254,7 @@ def sample_fcurves(ob: bpy.types.Object, plan: Plan, stored: Row, frames: Sequen
         NotDetermined: F-curves alone do not determine the frames.
     """
     if plan.watch or plan.determined is None:
-        raise NotDetermined(f"Settings that chains of '{ob.name}' depend on are animated, or constraints have a say")
+        raise NotDetermined(f"Settings that chains of '{ob.name}' depend on are animated, or constraints affect them")
     return sample_of(plan, Frames(plan.determined, numbers_at(plan.determined, stored, frames)))
 
 

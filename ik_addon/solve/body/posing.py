@@ -1,4 +1,4 @@
-"""Poses a body: what is pinned stays, what is dragged goes to its target, and the body comes along.
+"""Poses a body: what is pinned stays, what is dragged goes to its target, and the body follows.
 
 Of all poses within limits in which pins hold, the one with the least cost: each joint costs the square of the angle by
 which it turned from the body as it was, by its own weight, more where it hardens; so does the way of the root.

@@ -33,7 +33,7 @@ class Body:
     hardening: Floats | None = None
     """(n,) by how much stiffer a joint is that is turned by a radian. None: not at all. The root never is."""
     give: Floats | None = None
-    """(n,) how readily each bone comes along, compared with what its size says; 0: not at all. None: 1."""
+    """(n,) how readily each bone follows, compared with what its size suggests; 0: not at all. None: 1."""
 
 
 @dataclass(frozen=True)

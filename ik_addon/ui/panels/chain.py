@@ -144,7 +144,7 @@ def draw_bend_side(
         away = bend_side.hyperextension(tip.id_data, bones, side, context.scene.frame_current_final)
         if away > bend_side.BENT:
             degrees = f"{math.degrees(away):.0f}"
-            text = say("The FK pose is hyperextended by {angle}°; the chain bends to its own side", angle=degrees)
+            text = say("The FK pose is hyperextended by {angle}°; the chain bends to its bend side", angle=degrees)
             draw_message(layout, context, text, icon="INFO")
     if any(chain_of(tip).folds):
         column = layout.column(align=True)
@@ -152,7 +152,7 @@ def draw_bend_side(
             text = say("Fold {bone}", bone=bone.name)
             column.prop(chain_of(tip), "folds", index=joint, text=text, slider=True, translate=False)
     if side.any() and bend_side.is_from_roll(tip.id_data, bones, side):
-        text = say("Bends to the side that the roll of '{bone}' gives; nothing else shows one", bone=bones[0].name)
+        text = say("Bend side taken from the roll of '{bone}'; nothing else indicates one", bone=bones[0].name)
         draw_message(layout, context, text, icon="INFO")
 
 

@@ -31,7 +31,7 @@ LINE_MARGIN = 100.0
 """Width that tabs, margins, an icon and a button take from the status line, in pixels at a resolution scale of 1."""
 SHORT = {
     Status.TOO_FAR: "{error} too far",
-    Status.TOO_NEAR: "{error} too near",
+    Status.TOO_NEAR: "{error} too close",
     Status.LIMITED: "{error} short",
     Status.NOT_CONVERGED: "{error} missed",
 }

@@ -40,7 +40,7 @@ class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
         if tip is None:
             draw_message(layout, context, "This bone is not part of a chain", icon="INFO")
         elif not chain_of(tip).use_limits:
-            draw_message(layout, context, "Limits are disabled in the chain of this bone", icon="INFO")
+            draw_message(layout, context, "Limits are turned off in this bone's chain", icon="INFO")
         evaluated = ob.evaluated_get(context.view_layer.depsgraph)
         angles = dict(zip("xyz", angles_of(evaluated.pose.bones[bone.name]), strict=True))
         names = names_of(bone)
