@@ -13,7 +13,7 @@ from ..data.settings import chain_of
 from ..pose import channels
 from ..pose.channels import FIELDS, Row
 from ..pose.constraints import steered_bones
-from ..pose.skeleton import Skeleton, orthonormal
+from ..pose.skeleton import Skeleton, inverse, orthonormal
 from ..rig.plan.chain import ChainError
 from ..rig.plan.limits import ranges_of, stiffness_of
 from ..solve import Body, Pin, PosedBody
@@ -113,16 +113,17 @@ class Stand:
             bones: the bones that turned or moved.
             root: the bone that moved; None: there is none.
         """
-        rows = rows.copy()
-        for bone in bones.tolist():
-            i, parent = int(self.order[bone]), int(self.body.parents[bone])
-            above = None if parent < 0 else pose[parent][None]
-            basis = self.skeleton.to_basis(ob, i, pose[bone][None], above)
-            rotation = channels.basis_rotation(basis, rows[i][None])
-            mode = np.array([ob.pose.bones[i].rotation_mode])
-            rows[i] = channels.with_rotation(rows[i][None], rotation, mode)[0]
-            if bone == root:
-                rows[i, FIELDS["location"]] = basis[0, :3, 3]
+        rows, own, above = rows.copy(), self.order[bones], np.asarray(self.body.parents)[bones]
+        rest = self.skeleton.offsets[own]
+        rest[above >= 0] = times(pose[above[above >= 0]], rest[above >= 0])
+        basis = times(inverse(rest), pose[bones])
+        for i in np.flatnonzero(~self.skeleton.plain[own]).tolist():
+            parent = None if above[i] < 0 else pose[above[i]][None]
+            basis[i] = self.skeleton.to_basis(ob, int(own[i]), pose[bones[i]][None], parent)[0]
+        modes = np.array([ob.pose.bones[i].rotation_mode for i in own.tolist()], dtype=np.str_)
+        rows[own] = channels.with_rotation(rows[own], channels.basis_rotation(basis, rows[own]), modes)
+        if root is not None:
+            rows[own[bones == root], FIELDS["location"]] = basis[bones == root, :3, 3]
         return rows
 
 

@@ -162,6 +162,13 @@ def test_every_rotation_mode_works_and_is_kept(human: bpy.types.Object) -> None:
     assert Vector(human.pose.bones["upper_arm.L"].rotation_euler).length > 0.01
 
 
+def test_a_bone_that_does_not_turn_with_its_parent_is_posed_as_well(human: bpy.types.Object) -> None:
+    human.data.bones["forearm.L"].use_inherit_rotation = False
+    start = head(human, "hand.L")
+    pose(bone="hand.L", offset=(-0.1, -0.4, 0.1))
+    assert (head(human, "hand.L") - start - Vector((-0.1, -0.4, 0.1))).length < 1e-4 * HEIGHT
+
+
 def test_the_same_place_gives_the_same_pose(human: bpy.types.Object) -> None:
     pose(bone="hand.L", offset=(-0.1, -0.4, 0.1))
     one = rigs.channels(human)

@@ -105,8 +105,20 @@ class JointLimits:
 
     def allowed(self, coordinates: Floats) -> Floats:
         """Return the allowed coordinates nearest to others (3, k)."""
-        found = [one.allowed(*own) for one, own in zip(self._each, coordinates.T.tolist(), strict=True)]
-        return np.array(found).reshape(-1, 3).T
+        own = coordinates - self.origin
+        own[self.locked] = 0.0
+        swing, twist = own[:2], own[2]
+        axes = np.maximum(np.where(swing < 0.0, self.cone.low, self.cone.high), 1e-12)
+        level = swing / axes
+        level *= level
+        outside = level[0] + level[1] > 1.0
+        outside |= (twist < self.cone.twist_low) | (twist > self.cone.twist_high)
+        own += self.origin
+        squares = own[:2] * own[:2]
+        outside |= squares[0] + squares[1] > RIM * RIM
+        for k in np.flatnonzero(outside).tolist():
+            own[:, k] = self._each[k].allowed(*coordinates[:, k].tolist())
+        return own
 
     def coordinates(self, turns: Floats) -> Floats:
         """Return the coordinates of joint rotations (4, k)."""

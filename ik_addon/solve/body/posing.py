@@ -155,12 +155,14 @@ class Poser:
             elif _rest(largest, before) < SETTLED:
                 break
         bounds = state.bounds
+        posed = self.tree.posed(state.turns, state.offset)
         for _ in range(FINISH):
-            if self._are_pins_held(state):
+            if self._are_pins_held(posed):
                 break
             passes += 1
             state, _ = self._pass(self._at_rest(state.turns, state.offset), *self._still, pins_alone=True)
-        return self._posed(replace(state, bounds=bounds), begin.ends + ways, passes)
+            posed = self.tree.posed(state.turns, state.offset)
+        return self._posed(posed, bounds, begin.ends + ways, passes)
 
     def _at_rest(self, turns: Floats, offset: Floats) -> _State:
         """Begin a search with joints turned like this, of which nothing is known yet."""
@@ -169,8 +171,8 @@ class Poser:
         coordinates = self.limits.coordinates(turns[:, self.limits.joints])
         return _State(turns, coordinates, offset, np.zeros((3, ends)), bounds, np.zeros(k), step, 1.0, 0, False)
 
-    def _are_pins_held(self, state: _State) -> bool:
-        gaps = self._gaps(self.tree.posed(state.turns, state.offset), *self._still)
+    def _are_pins_held(self, posed: Posed) -> bool:
+        gaps = self._gaps(posed, *self._still)
         pins = ~self.ends.dragged & (self.ends.yields <= YIELD)
         return float(norm(gaps[:, pins]).max(initial=0.0)) < HELD
 
@@ -252,9 +254,8 @@ class Poser:
         now = posed.frames[:, self.tree.carriers[self.ends.orientations]]
         return vectors_of(multiply(frames, inverse(now))) * self._is_carried
 
-    def _posed(self, state: _State, goals: Floats, passes: int) -> PosedBody:
+    def _posed(self, posed: Posed, bounds: Bounds, goals: Floats, passes: int) -> PosedBody:
         tree, body, ends = self.tree, self.body, self.ends
-        posed = tree.posed(state.turns, state.offset)
         heads, frames = tree.carried(body, self._begin, posed)
         gaps = norm(goals - posed.ends)
         dragged = ends.places[ends.places >= ends.pinned]
@@ -262,7 +263,7 @@ class Poser:
         left = np.zeros(len(ends.points))
         left[ends.orientations] = norm(self._left(posed, self._still[1]))
         at_limit = np.zeros(len(heads), dtype=bool)
-        at_limit[tree.bones[self.limits.joints]] = state.bounds.held.any(axis=0)
+        at_limit[tree.bones[self.limits.joints]] = bounds.held.any(axis=0)
         return PosedBody(
             heads,
             frames,

@@ -11,7 +11,7 @@ import numpy as np
 from ..maths.products import applied, back_applied, back_times, times
 from ..maths.rotations import inverse, matrices, norm, quaternions
 from ..maths.rotations import multiply as multiply_all
-from ..maths.vectors import Quaternion, Vector, multiply, plus, rotate
+from ..maths.vectors import Quaternion, Vector, plus, rotate
 from ..problem import Bools, Floats, Ints
 from .ends import Ends
 from .problem import Body
@@ -180,13 +180,34 @@ class Tree:
         for parent, rest, head, turn in zip(self.parents, self.rest, self.heads, turns.T.tolist(), strict=True):
             rest_frame, point = rest, head
             if parent >= 0:
-                rest_frame = multiply(frames[parent], rest)
-                point = plus(points[parent], rotate(frames[parent], head))
+                # What `multiply`, `rotate` and `plus` do, in half the time.
+                (a, b, c, d), (w, x, y, z), (u, v, t) = frames[parent], rest, head
+                p, q, r = c * t - d * v, d * u - b * t, b * v - c * u
+                i, j, k = points[parent]
+                point = (
+                    i + (u + 2.0 * (a * p + (c * r - d * q))),
+                    j + (v + 2.0 * (a * q + (d * p - b * r))),
+                    k + (t + 2.0 * (a * r + (b * q - c * p))),
+                )
+                rest_frame = (
+                    a * w - b * x - c * y - d * z,
+                    a * x + b * w + c * z - d * y,
+                    a * y - b * z + c * w + d * x,
+                    a * z + b * y - c * x + d * w,
+                )
             elif self.has_root:
                 x, y, z = offset.tolist()
                 point = plus(head, (x, y, z))
+            (a, b, c, d), (w, x, y, z) = rest_frame, turn
             rest_frames.append(rest_frame)
-            frames.append(multiply(rest_frame, turn))
+            frames.append(
+                (
+                    a * w - b * x - c * y - d * z,
+                    a * x + b * w + c * z - d * y,
+                    a * y - b * z + c * w + d * x,
+                    a * z + b * y - c * x + d * w,
+                )
+            )
             points.append(point)
         ends = [point if joint < 0 else plus(points[joint], rotate(frames[joint], point)) for joint, point in self.ends]
         return Posed(np.array(rest_frames).T, np.array(frames).T, np.array(points).T, np.array(ends).T)
