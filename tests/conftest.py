@@ -76,8 +76,18 @@ def package(pytestconfig: pytest.Config) -> Path:
 def addon(package: Path) -> Iterator[Addon]:
     """The extension, installed into a fresh user folder and enabled."""
     blender.install(package)
+    _save_startup_file()
     yield Addon(blender.PACKAGE, package)
     blender.disable()
+
+
+def _save_startup_file() -> None:
+    """Make the factory's startup file, with one workspace of its eleven, that of the user: it is read twice as fast."""
+    import bpy
+
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    bpy.data.batch_remove([other for other in bpy.data.workspaces if other != bpy.context.workspace])
+    bpy.ops.wm.save_homefile()
 
 
 @pytest.fixture
@@ -85,8 +95,8 @@ def clean_scene(addon: Addon) -> bpy.types.Scene:
     """The scene of an empty file with factory settings, the extension enabled."""
     import bpy
 
-    # Unlike `read_factory_settings` this leaves extensions enabled, and takes 5 ms.
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    # Unlike `read_factory_settings` this leaves extensions enabled, and takes 3 ms.
+    bpy.ops.wm.read_homefile(use_empty=True)
     if not blender.is_enabled():
         blender.enable()
     return bpy.data.scenes[0]

@@ -8,7 +8,7 @@ import bpy
 import pytest
 
 from tests import rigs_games, rigs_named
-from tests.anatomy.test_chain_ends import added
+from tests.anatomy.test_chain_ends import meant
 from tests.operators.states import activate
 from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import RIGS
@@ -48,13 +48,14 @@ def test_a_limb_gets_a_pole_however_many_bones_it_has(name: str) -> None:
 def test_names_in_other_languages_are_no_hindrance(addon: Addon, language: str, is_straight: bool) -> None:
     rig = rigs_games.FOREIGN[language]
     ob = rigs_named.build(rig, is_straight=is_straight)
-    for chain, meant in rigs_named.both(rig):
-        for bone in (name for name in meant if name in chain or language == "German"):
-            assert added(ob, bone) == chain, f"from '{bone}'"
+    found = meant(ob)
+    for chain, known in rigs_named.both(rig):
+        for bone in (name for name in known if name in chain or language == "German"):
+            assert found(bone) == chain, f"from '{bone}'"
         activate(ob, chain[0])
         bpy.ops.ik_addon.chain_add()
         settings = ob.pose.bones[chain[-1]].ik_addon
-        assert (settings.end_bone, settings.pole is not None) == (meant[-1], True)
+        assert (settings.end_bone, settings.pole is not None) == (known[-1], True)
         bpy.ops.ik_addon.chain_remove()
 
 
