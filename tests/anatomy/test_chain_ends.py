@@ -65,7 +65,7 @@ def meant(ob: bpy.types.Object) -> Callable[[str], list[str]]:
 
 
 def assert_found(ob: bpy.types.Object, chain: Iterable[str], also: Iterable[str] = ()) -> None:
-    """A chain is found from each of its bones, and from those that carry it or hang on it; from the first it is added."""
+    """A chain is found from each of its bones, those that carry it, and those below; from the first it is added."""
     expected, found = list(chain), meant(ob)
     for name in (*expected, *also):
         assert found(name) == expected, f"from '{name}'"

@@ -85,7 +85,7 @@ def test_another_rounding_makes_the_same_pose(name: str, wishes: str) -> None:
 @pytest.mark.parametrize("ranges", [SOME[:3], np.stack([BALL] * 5)], ids=["some", "balls"])
 def test_of_many_that_miss_each_is_settled_as_it_would_be_alone(ranges: Floats, pole: bool) -> None:
     rng = np.random.default_rng(5)
-    rig, count = chain(len(ranges), ranges), 90
+    rig, count = chain(len(ranges), ranges), 40
     targets = unit(rng.normal(size=(count, 3))) * rng.uniform(0.05, 1.9, (count, 1))
     problem = rig.problem(rig.turns_inside(rng, count), targets[:, None], tolerance=1e-6)
     if pole:
