@@ -27,7 +27,7 @@ Points = NDArray[np.float64]
 
 FRAMES = 33
 PARTS = ("UpLeg", "Leg"), ("Arm", "ForeArm")
-RAISED = (0.0, 0.005, 0.02, 0.1)
+RAISED = (0.0, 0.005, 0.1)
 """Parts of a limb's length by which targets go towards its root."""
 BENT = 2.0
 """Degrees: from this bend on an untouched target moves a limb by no more than 1e-6 of its length."""
