@@ -41,8 +41,9 @@ PARTS = (
 )
 """What each Blender is started for by itself, after everything else, which takes longest; the shortest is last, so that
 all cores are busy to the end. A crash loses the rest of its part alone."""
-AT_ONCE = min(max(os.cpu_count() or 2, 2), 4)
-"""How many of them run at the same time: each takes up to a gigabyte of memory."""
+AT_ONCE = min(max(os.cpu_count() or 2, 2), 4) + 1
+"""How many of them run at the same time, each of which takes up to a gigabyte of memory: one more than there are cores,
+for what has a window waits again and again, and the last ones end together."""
 CRASH_TEXT = 5000
 """How many characters of what a crashed run printed are shown."""
 NO_TESTS = 5
