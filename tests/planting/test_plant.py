@@ -438,8 +438,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool], Walk]
         else:
             made[with_presets] = the_walk(with_presets)[1:]
             bpy.ops.wm.save_as_mainfile(filepath=str(file))
-        source, length = made[with_presets]
-        return bpy.context.object, source, length
+        ob: Any = bpy.context.object
+        return ob, *made[with_presets]
 
     return opened
 
