@@ -52,7 +52,19 @@ def test_knees_and_elbows_never_turn_round(mover: bpy.types.Object) -> None:
     check(mover, limbs_of(mover, chains), FRAMES)
 
 
-@pytest.mark.parametrize(("poles", "beneath"), [("MATCH", "FK"), ("TWIST", "rest"), ("FOOT", "rest")])
+@pytest.mark.parametrize(
+    ("mover", "poles", "beneath"),
+    [
+        ("run", "MATCH", "FK"),
+        ("run", "TWIST", "rest"),
+        ("run", "FOOT", "rest"),
+        ("crawl", "TWIST", "rest"),
+        ("sit", "FOOT", "rest"),
+        ("cartwheel", "MATCH", "FK"),
+        ("cartwheel", "TWIST", "rest"),
+    ],
+    indirect=["mover"],
+)
 def test_a_character_that_is_snapped_holds_its_hands_and_feet_and_races_nowhere(
     addon: Addon, mover: bpy.types.Object, poles: str, beneath: str
 ) -> None:
