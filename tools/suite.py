@@ -35,9 +35,9 @@ TEXT_TESTS = (
 """They read what the project says, which is the same on each Blender, and run on one."""
 PARTS = (
     ("tests/reliability",),
-    (SOLVER_TESTS,),
-    ("tests/goals", "tests/live", "tests/rig", "tests/setup"),
     ("tests/bake", "tests/clip", "tests/convert", "tests/drag", "tests/export", "tests/extension", "tests/planting"),
+    ("tests/goals", "tests/live", "tests/rig", "tests/setup"),
+    (SOLVER_TESTS,),
 )
 """What each Blender is started for by itself, after everything else, which takes longest; the shortest is last, so that
 all cores are busy to the end. A crash loses the rest of its part alone."""
