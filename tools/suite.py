@@ -35,14 +35,15 @@ TEXT_TESTS = (
 """They read what the project says, which is the same on each Blender, and run on one."""
 PARTS = (
     ("tests/reliability",),
-    (SOLVER_TESTS,),
-    ("tests/goals", "tests/live", "tests/rig", "tests/setup"),
     ("tests/bake", "tests/clip", "tests/convert", "tests/drag", "tests/export", "tests/extension", "tests/planting"),
+    ("tests/goals", "tests/live", "tests/rig", "tests/setup"),
+    (SOLVER_TESTS,),
 )
 """What each Blender is started for by itself, after everything else, which takes longest; the shortest is last, so that
 all cores are busy to the end. A crash loses the rest of its part alone."""
-AT_ONCE = min(max(os.cpu_count() or 2, 2), 4)
-"""How many of them run at the same time: each takes up to a gigabyte of memory."""
+AT_ONCE = min(max(os.cpu_count() or 2, 2), 4) + 1
+"""How many of them run at the same time, each of which takes up to a gigabyte of memory: one more than there are cores,
+for what has a window waits again and again, and the last ones end together."""
 CRASH_TEXT = 5000
 """How many characters of what a crashed run printed are shown."""
 NO_TESTS = 5

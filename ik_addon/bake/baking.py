@@ -6,9 +6,8 @@ A bake that is cancelled or fails changes nothing: until the last step is done, 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import bpy
 import numpy as np
@@ -17,6 +16,7 @@ from ..data import fk_store
 from ..data.settings import chain_of, object_of
 from ..live import registry, switches
 from ..pose import channels, keyframes
+from ..pose.steps import finished, part
 from ..rig.plan.plan import Plan
 from . import bake_report
 from .bake_report import BakeReport, KeyReport
@@ -41,12 +41,7 @@ def bake(
     reduce: float = 0.0,
 ) -> BakeReport:
     """Run all of `steps` at once."""
-    todo = steps(context, ob, tips, frames, new_action=new_action, smooth=smooth, reduce=reduce)
-    while True:
-        try:
-            next(todo)
-        except StopIteration as done:
-            return done.value
+    return finished(steps(context, ob, tips, frames, new_action=new_action, smooth=smooth, reduce=reduce))
 
 
 def steps(
@@ -197,17 +192,3 @@ class _Bake:
         channels.write(ob, np.array(bones, dtype=np.int64), self.frames.stored[rows])
         fk_store.forget(ob, bones)
         switches.settings_changed(ob)
-
-
-Result = TypeVar("Result")
-
-
-def part(steps: Generator[float, None, Result], first: float, last: float) -> Generator[float, None, Result]:
-    """Run steps that yield progress (0 to 1) as the part of a larger task from `first` to `last`."""
-    with closing(steps):
-        while True:
-            try:
-                share = next(steps)
-            except StopIteration as done:
-                return done.value
-            yield first + (last - first) * share

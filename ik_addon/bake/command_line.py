@@ -6,8 +6,8 @@ import argparse
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple, TypeVar
@@ -73,18 +73,6 @@ def guarded(work: Callable[[], Result]) -> Result:
     except Exception as error:  # Blender would exit with 1, which means that a target was not reached
         traceback.print_exc()
         raise CommandError("Internal error, see above. Nothing was written") from error
-
-
-def finished(steps: Generator[float, None, Result], go_on: GoOn) -> Result:
-    """Run all steps of some work and return its result; an interrupt by the user undoes them."""
-    with closing(steps):
-        while True:
-            go_on()
-            try:
-                next(steps)
-            except StopIteration as done:
-                result: Result = done.value
-                return result
 
 
 def complain(name: str, sentence: str) -> None:

@@ -20,6 +20,7 @@ from ..pose.channels import FIELDS, rotation_field
 from ..pose.key_curve import keyed_within, write_curve
 from ..pose.keyframes import Channel, curves_of, read_keys
 from ..pose.skeleton import Skeleton, inverse, matrix_array
+from ..pose.steps import part
 from ..rig.plan.chain import chain_bones, end_of, tips
 from ..solve.maths.products import applied, determinants, lengths_of, times
 from ..solve.problem import Bools, Floats, Ints
@@ -179,14 +180,7 @@ class KeyReducer:
         points = played.points[:, self._pivots]
         reach = max(sum(bone.bone.length for bone in chain_bones(tip)) for tip in self._tips)
         reach *= float(np.cbrt(np.abs(determinants(played.world[:1, :3, :3])))[0])
-        looking = floor.steps(self._frames.tolist(), points, reach)
-        while True:
-            try:
-                next(looking)
-            except StopIteration as done:
-                heights = done.value
-                break
-            yield 0.4
+        heights = yield from part(floor.steps(self._frames.tolist(), points, reach), 0.4, 0.4)
         return _Above(heights, heights(points), ROUNDING * float(np.abs(points).max()))
 
     def _played(self, first: float, last: float) -> Generator[float, None, _Played]:

@@ -14,6 +14,7 @@ from .. import compat
 from ..data.settings import chain_of
 from ..pose import channels, keyframes
 from ..pose.channels import FIELDS, Row
+from ..pose.constraints import is_on
 from ..pose.transforms import rotations
 from ..rig.plan.chain import takes_orientation
 from ..solve.maths.products import determinants, times
@@ -134,8 +135,7 @@ def parents_of(ob: bpy.types.Object | None, bone: str) -> Iterator[Spot]:
 
 
 def _takes_along(constraint: Any) -> bool:
-    is_on = not constraint.mute and constraint.influence > 0.0
-    return is_on and constraint.type == "CHILD_OF" and constraint.target is not None
+    return is_on(constraint) and constraint.type == "CHILD_OF" and constraint.target is not None
 
 
 # ---- keys

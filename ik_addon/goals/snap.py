@@ -8,7 +8,6 @@ from contextlib import ExitStack, contextmanager, nullcontext
 import bpy
 import numpy as np
 
-from ..bake.baking import part
 from ..bake.restore import SceneSnapshot
 from ..bake.sampling import at_frame, proofs
 from ..bake.selection import check_armature, time_scale
@@ -18,6 +17,7 @@ from ..live import registry, reports, solving
 from ..pose import channels, keyframes
 from ..pose.continuity import continuous
 from ..pose.skeleton import Skeleton
+from ..pose.steps import part
 from ..rig.plan.chain import posed_bones
 from ..setup import removal
 from ..setup.ends import waiting

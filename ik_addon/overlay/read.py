@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -106,57 +107,73 @@ class Reader:
 
 def _shown(obs: Sequence[bpy.types.Object], whole: Layouts, view_layer: bpy.types.ViewLayer, wanted: Wanted) -> Shown:
     depsgraph = view_layer.depsgraph
+    rigs = list(zip(obs, whole.layouts, strict=True))
+    active = [_active(ob, layout, view_layer.objects.active) for ob, layout in rigs]
+    worlds, joints = _posed(obs, whole, depsgraph)
+    tips = [tip for rig, at in zip(rigs, active, strict=True) for tip in _tips(*rig, at, depsgraph)]
+    chains = Chains(
+        _in_world(joints, worlds, whole),
+        whole.ends,
+        np.array([tip.target for tip in tips]),
+        np.array([tip.pole for tip in tips]),
+        np.array([tip.state for tip in tips], dtype=np.int64),
+        _at_limit(whole, [tip.at_limit for tip in tips]),
+        np.concatenate([np.arange(len(own.tips)) == at for own, at in zip(whole.layouts, active, strict=True)]),
+    )
+    _mark_stale(chains, obs, whole)
+    actives = []
+    first = joint = 0
+    for (ob, layout), at, world in zip(rigs, active, worlds, strict=True):
+        if at is not None:
+            own, state = joints[joint : joint + len(layout.bones)], State(chains.states[first + at])
+            evaluated, at_limit = ob.evaluated_get(depsgraph), tips[first + at].at_limit
+            actives.append(_of_active(ob, evaluated, layout, at, world, own, at_limit, state, wanted))
+        first, joint = first + len(layout.tips), joint + len(layout.bones)
+    return Shown(chains, tuple(actives))
+
+
+def _posed(obs: Sequence[bpy.types.Object], whole: Layouts, depsgraph: bpy.types.Depsgraph) -> tuple[Floats, Floats]:
+    """Return the armatures' world matrices (rigs, 4, 4), and all chains' joints (J, 3) in their armatures' spaces."""
     worlds = np.empty((len(obs), 4, 4))
     poses = np.empty(16 * whole.starts[-1], dtype=np.float32)
-    targets, poles, states, stand = [], [], [], []
-    actives_at = [_active(ob, layout, view_layer.objects.active) for ob, layout in zip(obs, whole.layouts, strict=True)]
-    for i, (ob, layout) in enumerate(zip(obs, whole.layouts, strict=True)):
+    for i, ob in enumerate(obs):
         evaluated = ob.evaluated_get(depsgraph)
         worlds[i] = matrix_array(evaluated.matrix_world)
         evaluated.pose.bones.foreach_get("matrix", poses[16 * whole.starts[i] : 16 * whole.starts[i + 1]])
-        bones, is_live = ob.pose.bones, object_of(ob).live
-        standing = reports.standing(ob, layout.tips)
-        for name, (status, at_limit, is_whole) in zip(layout.tips, standing, strict=True):
-            # Live keeps the tip at a target that it reached, so no line to the target is needed.
-            is_there = is_live and is_whole and status is Status.REACHED
-            targets.append(NOWHERE if is_there else _place(chain_of(bones[name]), "target", depsgraph))
-            states.append(State.UNKNOWN if status is None else STATES[status])
-            stand.append(at_limit)
-        own_poles = [NOWHERE] * len(layout.tips)
-        at = actives_at[i]
-        if at is not None:
-            own_poles[at] = _place(chain_of(bones[layout.tips[at]]), "pole", depsgraph)
-        poles += own_poles
     columns = poses.reshape(-1, 4, 4)  # Blender stores columns
     joints = columns[:, 3, :3][whole.bones].astype(np.float64)
     joints[whole.ends] += columns[:, 1, :3][whole.bones[whole.ends]] * whole.lengths[:, None]
-    if len(obs) == 1:
-        placed = joints @ worlds[0, :3, :3].T + worlds[0, :3, 3]
-    else:
-        turned = worlds[whole.rigs]
-        placed = (turned[:, :3, :3] @ joints[:, :, None])[:, :, 0] + turned[:, :3, 3]
-    found = Chains(
-        placed,
-        whole.ends,
-        np.array(targets),
-        np.array(poles),
-        np.array(states, dtype=np.int64),
-        _at_limit(whole, stand),
-        np.concatenate([np.arange(len(own.tips)) == at for own, at in zip(whole.layouts, actives_at, strict=True)]),
-    )
-    _mark_stale(found, obs, whole)
-    actives = []
-    first = joint = 0
-    for i, (ob, layout) in enumerate(zip(obs, whole.layouts, strict=True)):
-        own = slice(first, first + len(layout.tips))
-        at = actives_at[i]
-        if at is not None:
-            local = joints[joint : joint + len(layout.bones)]
-            evaluated = ob.evaluated_get(depsgraph)
-            state = State(found.states[own][at])
-            actives.append(_of_active(ob, evaluated, layout, at, worlds[i], local, stand[own][at], state, wanted))
-        first, joint = own.stop, joint + len(layout.bones)
-    return Shown(found, tuple(actives))
+    return worlds, joints
+
+
+def _in_world(joints: Floats, worlds: Floats, whole: Layouts) -> Floats:
+    """Return world positions (J, 3) of joints, given the world matrices of their armatures."""
+    if len(worlds) == 1:
+        return joints @ worlds[0, :3, :3].T + worlds[0, :3, 3]
+    turned = worlds[whole.rigs]
+    return (turned[:, :3, :3] @ joints[:, :, None])[:, :, 0] + turned[:, :3, 3]
+
+
+class _Tip(NamedTuple):
+    """The tip of a chain, its goals, and how it was solved."""
+
+    target: tuple[float, ...]
+    pole: tuple[float, ...]
+    state: State
+    at_limit: Collection[str]
+    """Names of the chain's bones that are at a limit."""
+
+
+def _tips(ob: bpy.types.Object, layout: Layout, active: int | None, depsgraph: bpy.types.Depsgraph) -> Iterator[_Tip]:
+    """Yield the tips of an armature's chains; only the active chain, given by its index, has a pole."""
+    bones, is_live = ob.pose.bones, object_of(ob).live
+    for i, (name, standing) in enumerate(zip(layout.tips, reports.standing(ob, layout.tips), strict=True)):
+        status, at_limit, is_whole = standing
+        # Live keeps the tip at a target that it reached, so no line to the target is needed.
+        is_there = is_live and is_whole and status is Status.REACHED
+        target = NOWHERE if is_there else _place(chain_of(bones[name]), "target", depsgraph)
+        pole = _place(chain_of(bones[name]), "pole", depsgraph) if i == active else NOWHERE
+        yield _Tip(target, pole, State.UNKNOWN if status is None else STATES[status], at_limit)
 
 
 def _at_limit(whole: Layouts, stand: Sequence[Collection[str]]) -> Bools:

@@ -9,7 +9,6 @@ from dataclasses import replace
 import bpy
 import numpy as np
 
-from ..bake.baking import part
 from ..bake.restore import SceneSnapshot
 from ..bake.selection import check_armature, time_scale
 from ..clip.contacts import HEEL, TOE, Criteria, Path, Rests, find_contacts, without_held
@@ -18,6 +17,7 @@ from ..clip.foot import Foot
 from ..goals.snapped import Chain
 from ..live import registry
 from ..pose import keyframes
+from ..pose.steps import part
 from ..rig.plan.chain import end_of
 from ..solve.maths.products import lengths_of
 from ..solve.problem import Bools

@@ -10,9 +10,9 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ..bake.baking import part
 from ..bake.sampling import at_frame
 from ..pose.skeleton import matrix_array
+from ..pose.steps import part
 from ..solve.problem import Floats
 from . import ground
 from .memory import PROPERTY

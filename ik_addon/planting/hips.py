@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 import bpy
 import numpy as np
 
-from ..bake.baking import part
 from ..clip.filling import smoothed
 from ..clip.foot import Foot
 from ..clip.hips import Leg, help_reach
@@ -18,6 +17,7 @@ from ..goals.movable import MovableGoal, channels_of, key_goals, parents_of
 from ..pose import keyframes
 from ..pose.channels import Row
 from ..pose.skeleton import inverse
+from ..pose.steps import part
 from ..rig.plan.chain import posed_bones, tips
 from ..rig.read.orientation import orientation
 from ..solve.maths.products import applied, lengths_of

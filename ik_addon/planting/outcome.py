@@ -10,13 +10,13 @@ import numpy as np
 
 from ..anatomy.figure import Figure
 from ..bake.bake_report import count_of_frames
-from ..bake.baking import part
 from ..bake.sampling import played, same_frame
 from ..bake.selection import time_scale
 from ..clip.foot import slide_of
 from ..data.settings import chain_of
 from ..live.reports import percent
 from ..pose.skeleton import inverse, orthonormal
+from ..pose.steps import part
 from ..rig.plan.chain import chain_bones, end_of
 from ..solve.maths.products import applied, determinants
 from ..solve.problem import Floats

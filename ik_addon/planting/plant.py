@@ -10,7 +10,6 @@ import bpy
 import numpy as np
 
 from ..anatomy.figure import Figure
-from ..bake.baking import part
 from ..bake.reducing import HELD
 from ..bake.restore import SceneSnapshot
 from ..bake.sampling import at_frame, proofs
@@ -24,6 +23,7 @@ from ..goals.snapped import PLACED, Chain, SnapError, rows_of
 from ..live import registry
 from ..pose import keyframes
 from ..pose.continuity import continuous
+from ..pose.steps import part
 from ..posing.figure import root_of
 from ..rig.plan.chain import chain_bones, end_of
 from ..solve.maths.products import applied, back_applied, lengths_of, times

@@ -16,6 +16,7 @@ from .. import compat
 from ..solve.problem import Bools, Floats
 from ..translation.sentences import UserError, say
 from .new_action import use_new_action
+from .steps import finished
 
 Keys = dict[str, NDArray[Any]]
 """The keyframes of one F-curve as Blender stores them: an array per attribute."""
@@ -76,13 +77,8 @@ class Channel:
 def write_channels(
     ob: bpy.types.Object, channels: Sequence[Channel], frames: Floats, *, new_action: bool = False
 ) -> Callable[[], None]:
-    """Run `writing` to its end."""
-    todo = writing(ob, channels, frames, new_action=new_action)
-    while True:
-        try:
-            next(todo)
-        except StopIteration as done:
-            return done.value
+    """Run all of `writing` at once."""
+    return finished(writing(ob, channels, frames, new_action=new_action))
 
 
 def writing(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 
 import bpy
@@ -18,6 +17,7 @@ from ..pose import channels, keyframes
 from ..pose.channels import FIELDS, Row, rotation_field
 from ..pose.constraints import steered_bones
 from ..pose.continuity import continuous
+from ..pose.steps import finished
 from ..rig.plan.chain import why_closed
 from ..solve import Grab, PosedBody, Poser
 from ..solve.maths.products import times_back
@@ -187,13 +187,7 @@ def _snapped(
     if not tips:
         return []
     work = snap.steps(context, ob, tips, [frame.number for frame in script.frames])
-    with closing(work):
-        while True:
-            go_on()
-            try:
-                next(work)
-            except StopIteration as done:
-                return list(done.value)
+    return list(finished(work, go_on))
 
 
 def _pose(ob: bpy.types.Object, script: Script, frame: Frame) -> _Posed:

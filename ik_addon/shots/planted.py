@@ -12,7 +12,6 @@ import bpy
 import numpy as np
 
 from ..anatomy.figure import Figure
-from ..bake.baking import part
 from ..bake.selection import time_scale
 from ..data.settings import chain_of
 from ..goals import snap
@@ -21,6 +20,7 @@ from ..planting import contact_keys, find, floor, plant
 from ..planting.outcome import Planted, as_saved
 from ..planting.pivots import is_of_leg
 from ..pose.new_action import use_new_action
+from ..pose.steps import part
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 import bpy
 
 from ..bake import BakeReport, baking, selection
-from ..bake.command_line import DONE, INCOMPLETE, MISSED, CommandError, Files, Further, GoOn, finished, named
+from ..bake.command_line import DONE, INCOMPLETE, MISSED, CommandError, Files, Further, GoOn, named
 from ..bake.outputs import Output
 from ..bake.sampling import Frames
 from ..export import skeleton
@@ -22,6 +22,7 @@ from ..export.motion import RootMotion
 from ..goals.snap import in_fk
 from ..planting import floor
 from ..planting.plant import Options
+from ..pose.steps import finished
 from . import exported, parts, planted, plots, tracks
 from .jobs import Job, LeftOut, check_enabled, jobs_of
 from .parts import JoinedFrames, RecordedFrames, SolvedPart

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -11,6 +12,7 @@ from mathutils import Vector
 
 from tests import rigs
 from tests.operators.states import activate, refused
+from tools import blender
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -49,10 +51,25 @@ def added(ob: bpy.types.Object, active: str) -> list[str]:
     return [bone.name for bone in bones]
 
 
+def meant(ob: bpy.types.Object) -> Callable[[str], list[str]]:
+    """Gives the bones of the chain that Add Chain finds from a bone of an armature that has no chains, root first."""
+    extension = f"{blender.PACKAGE}.ik_addon"
+    ends, constraints = import_module(f"{extension}.anatomy.chain_ends"), import_module(f"{extension}.pose.constraints")
+    figure = import_module(f"{extension}.anatomy.figure").Figure.of(ob, constraints.steered_bones(ob))
+
+    def found(bone: str) -> list[str]:
+        row = figure.row(*ends.find(figure, figure.names.index(bone)))
+        return [figure.names[i] for i in row]
+
+    return found
+
+
 def assert_found(ob: bpy.types.Object, chain: Iterable[str], also: Iterable[str] = ()) -> None:
-    """Assert that the chain is found from each of its bones, and from the bones in `also`."""
-    for name in (*chain, *also):
-        assert added(ob, name) == list(chain), f"from '{name}'"
+    """Assert that the chain is found from each of its bones and those in `also`, and is added from its first bone."""
+    expected, found = list(chain), meant(ob)
+    for name in (*expected, *also):
+        assert found(name) == expected, f"from '{name}'"
+    assert added(ob, expected[0]) == expected
 
 
 # ---- names of common rigs
@@ -65,6 +82,7 @@ def metarig() -> Iterator[bpy.types.Object]:
     addon_utils.enable("rigify", default_set=True)
     bpy.ops.object.armature_human_metarig_add()
     ob: Any = bpy.context.object
+    bpy.ops.object.mode_set(mode="POSE")
     yield ob
     addon_utils.disable("rigify", default_set=True)
     for handler in [h for h in bpy.app.handlers.load_post if h.__module__.startswith("rigify")]:

@@ -8,7 +8,7 @@ import bpy
 import pytest
 
 from tests import rigs_games, rigs_named
-from tests.anatomy.test_chain_ends import added
+from tests.anatomy.test_chain_ends import meant
 from tests.operators.states import activate
 from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import RIGS
@@ -23,12 +23,10 @@ PUBLISHED = {**RIGS, **rigs_games.RIGS}
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_every_bone_of_a_limb_gives_the_same_chain(addon: Addon, name: str) -> None:
     ob = rigs_named.build(PUBLISHED[name])
-    ends, figures = addon.module("anatomy.chain_ends"), addon.module("anatomy.figure")
-    figure = figures.Figure.of(ob)
-    for chain, meant in rigs_named.both(PUBLISHED[name]):
-        for bone in meant:
-            found = figure.row(*ends.find(figure, figure.names.index(bone)))
-            assert [figure.names[i] for i in found] == chain, f"from '{bone}'"
+    found = meant(ob)
+    for chain, known in rigs_named.both(PUBLISHED[name]):
+        for bone in known:
+            assert found(bone) == chain, f"from '{bone}'"
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -48,13 +46,14 @@ def test_a_limb_gets_a_pole_however_many_bones_it_has(name: str) -> None:
 def test_names_in_other_languages_work(addon: Addon, language: str, is_straight: bool) -> None:
     rig = rigs_games.FOREIGN[language]
     ob = rigs_named.build(rig, is_straight=is_straight)
-    for chain, meant in rigs_named.both(rig):
-        for bone in (name for name in meant if name in chain or language == "German"):
-            assert added(ob, bone) == chain, f"from '{bone}'"
+    found = meant(ob)
+    for chain, known in rigs_named.both(rig):
+        for bone in (name for name in known if name in chain or language == "German"):
+            assert found(bone) == chain, f"from '{bone}'"
         activate(ob, chain[0])
         bpy.ops.ik_addon.chain_add()
         settings = ob.pose.bones[chain[-1]].ik_addon
-        assert (settings.end_bone, settings.pole is not None) == (meant[-1], True)
+        assert (settings.end_bone, settings.pole is not None) == (known[-1], True)
         bpy.ops.ik_addon.chain_remove()
 
 
@@ -101,11 +100,8 @@ ANIMALS = {
 @pytest.mark.usefixtures("rigify")
 @pytest.mark.parametrize("kind", ANIMALS)
 def test_every_bone_of_an_animals_limb_gives_the_same_chain(addon: Addon, kind: str) -> None:
-    ob = armature_of(kind)
-    ends = addon.module("anatomy.chain_ends")
-    figure = addon.module("anatomy.figure").Figure.of(ob)
+    found = meant(armature_of(kind))
     for text in ANIMALS[kind]:
         chain, _, also = text.partition("<")
         for bone in (*chain.split(), *also.split()):
-            found = figure.row(*ends.find(figure, figure.names.index(bone)))
-            assert [figure.names[i] for i in found] == chain.split(), f"from '{bone}'"
+            assert found(bone) == chain.split(), f"from '{bone}'"

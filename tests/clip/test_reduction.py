@@ -12,7 +12,7 @@ from ik_addon.solve.maths.products import times
 from ik_addon.solve.maths.rotations import about_vectors, matrices
 from ik_addon.solve.problem import Floats
 
-FRAMES = 300
+FRAMES = 200
 
 
 def turned(vectors: Floats, origins: Floats) -> Floats:

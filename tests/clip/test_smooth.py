@@ -67,7 +67,7 @@ def test_clips_do_not_affect_each_other() -> None:
 def test_orientations_and_poles_are_kept(wish: str) -> None:
     rig = chain(6, CHAINS["limits-90"])
     jumped = 0
-    for seed in range(6):
+    for seed in range(3):
         rng = np.random.default_rng((77, seed))
         joints, frames = rig.pose(smooth_turns(rng, rig, 300))
         problem = rig.problem(rig.at_rest(300), joints[:, rig.bones :], tolerance=1e-7)

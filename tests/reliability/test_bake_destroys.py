@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SLOTS = bpy.app.version >= (4, 4, 0)
 FRAMES = list(range(5, 15))
-FAULTS = 40
+FAULTS = 20
 """Number of places in a bake where an error is raised."""
 
 
@@ -166,7 +166,7 @@ def fault(folder: Path, at: int) -> Iterator[list[int]]:
 @pytest.mark.parametrize("new_action", [False, True])
 def test_an_error_anywhere_leaves_everything_as_it_was(bake: Any, way: str, live: bool, new_action: bool) -> None:
     def fresh() -> bpy.types.Object:
-        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        bpy.ops.wm.read_homefile(use_empty=True)
         ob = busy_arm()
         if way == "stepped":
             must_be_stepped(ob)

@@ -27,7 +27,7 @@ Points = NDArray[np.float64]
 
 FRAMES = 33
 PARTS = ("UpLeg", "Leg"), ("Arm", "ForeArm")
-RAISED = (0.0, 0.005, 0.02, 0.1)
+RAISED = (0.0, 0.005, 0.1)
 """Distances by which targets move towards the root, in limb lengths."""
 BENT = 2.0
 """Degrees: a limb bent at least this much moves by no more than 1e-6 of its length while its target stays put."""

@@ -129,7 +129,16 @@ def leaders(ob: bpy.types.Object) -> frozenset[int]:
     for bone in ob.pose.bones:
         if bone.constraints:
             start += _targets(bone)
-    reached = _reached(start, lambda own, name: [*_takers(own, name), *_sources(own)])
+    asked = {uid_of(ob)}
+
+    def beyond(own: bpy.types.Object, name: str) -> list[Part]:
+        found = _takers(own, name)
+        if uid_of(own) not in asked:  # for each of its bones its drivers read the same
+            asked.add(uid_of(own))
+            found += _sources(own)
+        return found
+
+    reached = _reached(start, beyond)
     return frozenset(uid_of(own) for own, name in reached if name and own.type == "ARMATURE") - {uid_of(ob)}
 
 

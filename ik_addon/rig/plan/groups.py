@@ -11,11 +11,17 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ...data.chain_settings import IKAddonChain
+from ...data.settings import chain_of
+from ...data.versions import solver_of, stiffness_is_shared
+from ...pose.constraints import drivers_on
 from ...pose.skeleton import Skeleton
 from ...solve import OutOfReach, Solver
 from ...solve.problem import Bools, Floats, Ints
 from ...translation.sentences import marked, say
+from .chain import is_connected, out_of_reach_paths
 from .chain_plan import ChainPlan
+from .limits import FREE, ranges_of, stiffness_of
 from .order import in_order
 
 LOOP = marked("Dependency loop with {others}. Give one of the chains a different target")
@@ -126,6 +132,71 @@ class Wave:
         if len(members) == len(self.rows):
             return members[None]
         return members.reshape(len(self.rows), -1, *members.shape[1:]).swapaxes(0, 1)
+
+
+def shape_of(
+    ob: bpy.types.Object, seen: bpy.types.Object, skeleton: Skeleton, group: Group, own: list[ChainPlan]
+) -> Shape:
+    """Return the shape of a group of chains of an armature object; `seen` is its evaluated copy."""
+    if group.is_end:
+        return _end_shape(ob, seen.pose.bones[group.bones[0]], skeleton, own[0])
+    bones = [seen.pose.bones[bone] for bone in group.bones]
+    place = {bone: i for i, bone in enumerate(group.bones)}
+    settings = [chain_of(ob.pose.bones[chain.tip]) for chain in own]
+    limited = {bone for chain, s in zip(own, settings, strict=True) if s.use_limits for bone in chain.bones}
+    ranges = [ranges_of(bone) if i in limited else (FREE,) * 3 for bone, i in zip(bones, group.bones, strict=True)]
+    stiffness = [stiffness_of(bone) if i in limited else (0.0,) * 3 for bone, i in zip(bones, group.bones, strict=True)]
+    policy = OutOfReach(settings[0].out_of_reach) if len(own) == 1 else OutOfReach.EXTEND
+    first = settings[0]
+    if is_connected(first, bones[0]) or drivers_on(ob, out_of_reach_paths(first, bones)):
+        policy = OutOfReach.EXTEND
+    is_stiff = any(any(s) for s in stiffness)
+    # In 0.1.0 stiffness without limits acted like limits that allow every angle.
+    as_limited = is_stiff and len(own) == 1 and not stiffness_is_shared(settings[0])
+    is_bounded = as_limited or any(r != (FREE,) * 3 for r in ranges)
+    limits = tuple((*x, *z, *y) for x, z, y in ranges) if is_bounded else None
+    return Shape(
+        solver=_solver(settings),
+        out_of_reach=policy,
+        iterations=max(s.iterations for s in settings),
+        parents=tuple(place.get(int(skeleton.parents[bone]), -1) for bone in group.bones),
+        segments=tuple(place[chain.bones[-1]] for chain in own),
+        weights=tuple(s.weight for s in settings) if len(own) > 1 else (1.0,),
+        poles=tuple(chain.has_pole for chain in own),
+        turns=tuple(chain.turns for chain in own),
+        inherits=tuple(bone.bone.use_inherit_rotation for bone in bones),
+        stretch_weights=tuple(bone.ik_stretch for bone in bones),
+        limits=limits,
+        stiffness=tuple(stiffness) if is_stiff else None,
+        bend_lead=settings[0].bend_lead if len(own) == 1 else 0.0,
+        planar=settings[0].planar and len(own) == 1,
+        plain=bool(skeleton.plain[list(group.bones)].all()),
+    )
+
+
+def _end_shape(ob: bpy.types.Object, bone: bpy.types.PoseBone, skeleton: Skeleton, chain: ChainPlan) -> Shape:
+    """Return the shape of a chain's end bone, given as evaluated."""
+    x, z, y = ranges_of(bone) if chain_of(ob.pose.bones[chain.tip]).use_limits else (FREE,) * 3
+    return Shape(
+        parents=(-1,),
+        segments=(0,),
+        poles=(False,),
+        turns=(True,),
+        inherits=(bone.bone.use_inherit_rotation,),
+        stretch_weights=(0.0,),
+        limits=None if (x, z, y) == (FREE,) * 3 else ((*x, *z, *y),),
+        plain=bool(skeleton.plain[chain.end]),
+        is_end=True,
+    )
+
+
+def _solver(settings: Sequence[IKAddonChain]) -> Solver:
+    """Return the solver of chains that are solved together: FABRIK if one of them asks for it."""
+    asked = [solver_of(chain) for chain in settings]
+    if Solver.FABRIK in asked:
+        return Solver.FABRIK
+    # Two-Bone chains are checked elsewhere; on a frame where a bone has no length, another solver has to do.
+    return Solver.EVEN_BEND if asked[0] is Solver.EVEN_BEND else Solver.AUTO
 
 
 def groups_of(chains: Sequence[Iterable[int]], skeleton: Skeleton) -> list[Group]:

@@ -6,28 +6,23 @@ it was made from has another value on another frame. The bones that chains pose 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
 import bpy
 import numpy as np
 
-from ...data.chain_settings import IKAddonChain
 from ...data.settings import chain_of, goal_of
-from ...data.versions import solver_of, stiffness_is_shared
-from ...pose.constraints import drivers_on
 from ...pose.skeleton import Skeleton
-from ...solve import OutOfReach, Solver
 from ...solve.problem import Bools, Ints
 from . import chain as chains
 from .attachments import Attachment, Hold, ParentBone, attachments_of, leaders, related, uid_of
 from .chain import ChainError
 from .chain_plan import ChainPlan, checked
-from .groups import Group, Shape, Wave, in_waves, without_loops, without_shared_ends
+from .groups import Group, Wave, in_waves, shape_of, without_loops, without_shared_ends
 from .inputs import Inputs
-from .limits import FREE, ranges_of, stiffness_of
 from .presence import Presence
 from .watch import Facts, Value, Watch, facts_of, own_facts
 
@@ -152,65 +147,44 @@ class Plan:
         skeleton = Skeleton.of(seen)
         index = {name: i for i, name in enumerate(skeleton.names)}
         presence = Presence(depsgraph.view_layer, depsgraph)
-        faults: dict[str, str] = {}
-        planned: list[ChainPlan] = []
-        paths: dict[str, tuple[int, ...]] = {}
-        ends: set[int] = set()
-        goals: list[tuple[bpy.types.Object, str]] = []
         constrained = [bone for bone in seen.pose.bones if bone.constraints]
-        for tip in chains.tips(ob):
-            settings = chain_of(tip)
-            if not (settings.enabled if only is None else tip.name in only):
-                continue
-            path = tuple(index[bone.name] for bone in chains.chain_bones(tip))
-            last = chains.turning_end(tip)
-            end = None if last is None else index[last.name]
-            paths[tip.name] = path if end is None else (*path, end)
-            ends |= set(paths[tip.name][len(path) :])
-            try:
-                if tip.name in aside:
-                    raise ChainError(aside[tip.name])
-                posed = [seen.pose.bones[bone] for bone in path]
-                planned.append(checked(ob, tip, posed, path, end, constrained, presence, skeleton))
-            except ChainError as error:
-                faults[tip.name] = str(error)
-            for goal, bone in (goal_of(settings, "target"), goal_of(settings, "pole")):
-                if goal is not None:
-                    goals.append((goal, bone))
-        inputs = {ob.session_uid, ob.data.session_uid, *(goal.session_uid for goal, _bone in goals)}
-        bones = {bone for path in paths.values() for bone in path}
-        without_shared_ends(skeleton, planned, faults)
-        groups, needs = without_loops(ob, skeleton, index, planned, faults)
+
+        # What is solved.
+        enabled = _Enabled.of(ob, seen, skeleton, constrained, presence, only, aside)
+        planned, goals = enabled.planned, enabled.goals
+        without_shared_ends(skeleton, planned, enabled.faults)
+        groups, needs = without_loops(ob, skeleton, index, planned, enabled.faults)
+        shapes = [shape_of(ob, seen, skeleton, group, [planned[i] for i in group.chains]) for group in groups]
+
+        # Which bones that poses.
+        solved = frozenset(bone for group in groups for bone in group.bones)
+        bones = {bone for path in enabled.paths.values() for bone in path}
         live = np.array(sorted(bones), dtype=np.int64)
         rows = {int(bone): row for row, bone in enumerate(live)}
-        solved = frozenset(bone for group in groups for bone in group.bones)
         modes = tuple(seen.pose.bones[int(bone)].rotation_mode for bone in live)
-        shapes = [
-            _end_shape(ob, seen.pose.bones[group.bones[0]], skeleton, planned[group.chains[0]])
-            if group.is_end
-            else _shape(ob, seen, skeleton, group, [planned[i] for i in group.chains])
-            for group in groups
-        ]
+
+        # What it depends on.
         root_attachments = attachments_of(seen)
         of_goals = (attachment for chain in planned for attachment in chain.goal_attachments)
         parent_bones = frozenset(attachment.parent for attachment in (*root_attachments, *of_goals))
         own = {parent.bone for parent in parent_bones if parent.armature == ob.session_uid}
         wanted = sorted({index[name] for name in own.union(followed) if name in index})
+        sampled = _sampled(skeleton, groups, solved, [*wanted, *sorted(bones - solved)])
+        above = {name for bone in (*bones, *wanted) for name in (bone, *skeleton.ancestors(bone))}
         others = {uid_of(other): other for goal, bone in [*goals, (ob, "")] for other in related(goal, bone)}
-        above = {name for bone in bones for name in (bone, *skeleton.ancestors(bone))}
-        above.update(name for bone in wanted for name in (bone, *skeleton.ancestors(bone)))
         watch = Watch.of(ob, {skeleton.names[bone] for bone in above}, others.values())
         beside = tuple(sorted(above - bones))
-        whole = {goal.session_uid: goal for goal, _bone in goals}.values()
-        sampled = _sampled(skeleton, groups, solved, [*wanted, *sorted(bones - solved)])
         held = {index[bone.name]: hold for bone in constrained if (hold := Hold.of(bone)) is not None}
+        inputs = {ob.session_uid, ob.data.session_uid, *(goal.session_uid for goal, _bone in goals)}
+        whole = {goal.session_uid: goal for goal, _bone in goals}.values()
+
         return cls(
             skeleton=skeleton,
             chains=tuple(planned),
             waves=in_waves(groups, shapes, needs, rows, modes, planned),
-            paths=paths,
-            ends=frozenset(ends),
-            faults=faults,
+            paths=enabled.paths,
+            ends=frozenset(enabled.ends),
+            faults=enabled.faults,
             live=live,
             rows=rows,
             solved=solved,
@@ -250,71 +224,58 @@ class Plan:
         return not self.watch or self.watch.values(depsgraph) == self.seen
 
 
+@dataclass
+class _Enabled:
+    """The enabled chains of an armature, each checked by itself."""
+
+    planned: list[ChainPlan] = field(default_factory=list)
+    """The chains that can be solved."""
+    paths: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """As in `Plan`, like the fields below."""
+    ends: set[int] = field(default_factory=set)
+    faults: dict[str, str] = field(default_factory=dict)
+    goals: list[tuple[bpy.types.Object, str]] = field(default_factory=list)
+    """Targets and poles, each with its bone; empty: the object itself."""
+
+    @classmethod
+    def of(
+        cls,
+        ob: bpy.types.Object,
+        seen: bpy.types.Object,
+        skeleton: Skeleton,
+        constrained: list[bpy.types.PoseBone],
+        presence: Presence,
+        only: Collection[str] | None,
+        aside: Mapping[str, str],
+    ) -> _Enabled:
+        """Check each chain of an armature object; `seen` is its evaluated copy, see `Plan.of`."""
+        found = cls()
+        index = {name: i for i, name in enumerate(skeleton.names)}
+        for tip in chains.tips(ob):
+            settings = chain_of(tip)
+            if not (settings.enabled if only is None else tip.name in only):
+                continue
+            path = tuple(index[bone.name] for bone in chains.chain_bones(tip))
+            last = chains.turning_end(tip)
+            end = None if last is None else index[last.name]
+            ends = () if end is None else (end,)
+            found.paths[tip.name] = (*path, *ends)
+            found.ends.update(ends)
+            try:
+                if tip.name in aside:
+                    raise ChainError(aside[tip.name])
+                posed = [seen.pose.bones[bone] for bone in path]
+                found.planned.append(checked(ob, tip, posed, path, end, constrained, presence, skeleton))
+            except ChainError as error:
+                found.faults[tip.name] = str(error)
+            goals = (goal_of(settings, "target"), goal_of(settings, "pole"))
+            found.goals += [(goal, bone) for goal, bone in goals if goal is not None]
+        return found
+
+
 def _has(presence: Presence, ob: bpy.types.Object, goals: Collection[bpy.types.Object]) -> bool:
     """Whether a view layer has an armature object and evaluates all goals of its chains."""
     return ob.session_uid in presence.present and all(map(presence.evaluates, goals))
-
-
-def _shape(
-    ob: bpy.types.Object, seen: bpy.types.Object, skeleton: Skeleton, group: Group, own: list[ChainPlan]
-) -> Shape:
-    bones = [seen.pose.bones[bone] for bone in group.bones]
-    place = {bone: i for i, bone in enumerate(group.bones)}
-    settings = [chain_of(ob.pose.bones[chain.tip]) for chain in own]
-    limited = {bone for chain, s in zip(own, settings, strict=True) if s.use_limits for bone in chain.bones}
-    ranges = [ranges_of(bone) if i in limited else (FREE,) * 3 for bone, i in zip(bones, group.bones, strict=True)]
-    stiffness = [stiffness_of(bone) if i in limited else (0.0,) * 3 for bone, i in zip(bones, group.bones, strict=True)]
-    policy = OutOfReach(settings[0].out_of_reach) if len(own) == 1 else OutOfReach.EXTEND
-    first = settings[0]
-    if chains.is_connected(first, bones[0]) or drivers_on(ob, chains.out_of_reach_paths(first, bones)):
-        policy = OutOfReach.EXTEND
-    is_stiff = any(any(s) for s in stiffness)
-    # In 0.1.0 stiffness without limits acted like limits that allow every angle.
-    as_limited = is_stiff and len(own) == 1 and not stiffness_is_shared(settings[0])
-    is_bounded = as_limited or any(r != (FREE,) * 3 for r in ranges)
-    limits = tuple((*x, *z, *y) for x, z, y in ranges) if is_bounded else None
-    return Shape(
-        solver=_solver(settings),
-        out_of_reach=policy,
-        iterations=max(s.iterations for s in settings),
-        parents=tuple(place.get(int(skeleton.parents[bone]), -1) for bone in group.bones),
-        segments=tuple(place[chain.bones[-1]] for chain in own),
-        weights=tuple(s.weight for s in settings) if len(own) > 1 else (1.0,),
-        poles=tuple(chain.has_pole for chain in own),
-        turns=tuple(chain.turns for chain in own),
-        inherits=tuple(bone.bone.use_inherit_rotation for bone in bones),
-        stretch_weights=tuple(bone.ik_stretch for bone in bones),
-        limits=limits,
-        stiffness=tuple(stiffness) if is_stiff else None,
-        bend_lead=settings[0].bend_lead if len(own) == 1 else 0.0,
-        planar=settings[0].planar and len(own) == 1,
-        plain=bool(skeleton.plain[list(group.bones)].all()),
-    )
-
-
-def _end_shape(ob: bpy.types.Object, bone: bpy.types.PoseBone, skeleton: Skeleton, chain: ChainPlan) -> Shape:
-    """Return the shape of a chain's end bone, given as evaluated."""
-    x, z, y = ranges_of(bone) if chain_of(ob.pose.bones[chain.tip]).use_limits else (FREE,) * 3
-    return Shape(
-        parents=(-1,),
-        segments=(0,),
-        poles=(False,),
-        turns=(True,),
-        inherits=(bone.bone.use_inherit_rotation,),
-        stretch_weights=(0.0,),
-        limits=None if (x, z, y) == (FREE,) * 3 else ((*x, *z, *y),),
-        plain=bool(skeleton.plain[chain.end]),
-        is_end=True,
-    )
-
-
-def _solver(settings: Sequence[IKAddonChain]) -> Solver:
-    """Return the solver of chains that are solved together: FABRIK if one of them asks for it."""
-    asked = [solver_of(chain) for chain in settings]
-    if Solver.FABRIK in asked:
-        return Solver.FABRIK
-    # Two-Bone chains are checked elsewhere; on a frame where a bone has no length, another solver has to do.
-    return Solver.EVEN_BEND if asked[0] is Solver.EVEN_BEND else Solver.AUTO
 
 
 def _is_static(ob: bpy.types.Object, skeleton: Skeleton, groups: list[Group], live: Collection[int]) -> bool:

@@ -14,7 +14,7 @@ from ik_addon.solve import solver as dispatch
 from ik_addon.solve.free.single import solve_single
 from tests.solve.chains import POSES, aim, make_chains, member, unit
 
-COUNT = 40
+COUNT = 16
 
 
 def equal(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:

@@ -86,7 +86,7 @@ RIGS: dict[str, Callable[[np.random.Generator], tuple[Rig, tuple[int, ...]]]] = 
 @pytest.mark.parametrize("wishes", ["", "pole", "turn", "pole and turn"])
 @pytest.mark.parametrize("name", RIGS)
 def test_one_body_in_plain_floats_is_solved_like_many(name: str, wishes: str) -> None:
-    count = 24
+    count = 12
     rng = np.random.default_rng(len(name + wishes))
     body = body_of(RIGS[name](rng)[0], count, RIGS[name](rng)[1])
     angles = angles_inside(body, rng) * (np.arange(count) % 3 > 0)
