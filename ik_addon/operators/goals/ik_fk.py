@@ -63,7 +63,7 @@ class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
             )
         said = [done, *remarks]
         if not object_of(ob).live:
-            said.append(say("Turn on Live to see it in playback"))
+            said.append(say("Turn Live on to see it in playback"))
         self.report({"WARNING"} if remarks else {"INFO"}, ". ".join(said))
         return {"FINISHED"}
 
