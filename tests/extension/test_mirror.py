@@ -141,7 +141,6 @@ ELSEWHERE = {
     "solve/limb/cone_*": "solve/limb/test_limb",
     "solve/limb/folds": "solve/free/test_folds",
     "solve/limb/frames": "solve/limb/test_limb",
-    "solve/limb/nearest": "solve/limb/test_limb",
     "solve/limb/pose": "solve/limb/test_limb",
     "solve/limb/roll": "solve/limb/test_limb",
     "solve/limb/side": "solve/limb/test_limb",
