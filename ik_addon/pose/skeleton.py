@@ -62,12 +62,16 @@ def inverse_of_one(matrix: Floats) -> Floats:
 
 ROUNDING = 1e-7
 """Directions closer together than this are the same in single precision."""
+FLATTENED = 1e-6
+"""A matrix flattens, apart from rounding, if its determinant is below this fraction of the product of its columns'
+lengths."""
 
 
 def orthonormal(linear: Floats) -> Floats:
     """Return the nearest frames (..., 3, 3) that keep the direction of the Y axis, mirrored where the input is.
 
-    NaN if two axes differ by no more than rounding, as below a bone that is scaled to a line.
+    Flat input does not count as mirrored: rounding would decide that. NaN if two axes differ by no more than rounding,
+    as below a bone that is scaled to a line.
     """
     out = np.empty(linear.shape)
     x, y, z = linear.T  # columns; components come first, as in the functions called here
@@ -78,7 +82,8 @@ def orthonormal(linear: Floats) -> Floats:
         left = norm(x)
         x = x / np.where(left > ROUNDING * width, left, np.nan)
         across = cross(x, y)
-        across *= np.where(dot(across, z) < 0.0, -1.0, 1.0)
+        is_mirrored = dot(across, z) * left < -FLATTENED * width * norm(z)
+        across *= np.where(is_mirrored, -1.0, 1.0)
     out.T[0], out.T[1], out.T[2] = x, y, across
     return out
 

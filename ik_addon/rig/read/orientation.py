@@ -5,13 +5,9 @@ from __future__ import annotations
 import numpy as np
 from mathutils import Matrix, Quaternion
 
-from ...pose.skeleton import inverse_of_one, matrix_array, orthonormal
+from ...pose.skeleton import FLATTENED, inverse_of_one, matrix_array, orthonormal
 from ...solve.maths.products import determinants, times
 from ...solve.problem import Floats
-
-_FLAT = 1e-6
-"""A matrix flattens, apart from rounding, if its determinant is below this fraction of the product of its columns'
-lengths."""
 
 
 def orientation(matrices: Floats) -> Floats:
@@ -30,7 +26,7 @@ def displaced(moves: Floats, rotations: Floats) -> Floats:
     frames = times(moves, rotations)
     sizes = np.linalg.norm(moves, axis=-2).prod(axis=-1)
     with np.errstate(invalid="ignore"):
-        frames[..., 0] *= np.where(determinants(moves) < -_FLAT * sizes, -1.0, 1.0)[..., None]
+        frames[..., 0] *= np.where(determinants(moves) < -FLATTENED * sizes, -1.0, 1.0)[..., None]
         frames[..., 2] = np.cross(frames[..., 0], frames[..., 1])
     return orthonormal(frames)
 

@@ -35,7 +35,7 @@ from .tree import Posed, Tree
 
 LARGEST_WAY = 0.15
 """The target moves away in steps of at most this part of the body's size."""
-PASSES = 30
+PASSES = 27
 """Passes, at most."""
 SETTLED = 2e-5
 """In radians: a pass that turns no joint by more ends the search."""
@@ -53,7 +53,7 @@ LEAST, MOST = 0.2, 1.0
 """What is taken of a step."""
 NEAR = 0.1
 """A pass that turns no joint by more is near the end of the search."""
-ROUNDS = 4
+ROUNDS = 3
 """Choices, in a pass, of the limits that hold."""
 ROOT_TURNS = 6.0
 """What a radian of the root costs, in those of a joint that carries nothing."""
