@@ -191,8 +191,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
         default=100,
         min=1,
         soft_max=500,
-        options=set(),
-        override=OVERRIDABLE,
+        **STRUCTURE,
     )
     tolerance: FloatProperty(
         name="Tolerance",

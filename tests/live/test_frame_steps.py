@@ -154,3 +154,22 @@ def test_editing_a_targets_parent_inverse_takes_effect_at_once(addon: Addon) -> 
     addon.module("live.registry").clear()
     bpy.context.scene.frame_set(4)
     assert bits(ob) == played
+
+
+@pytest.mark.parametrize("solver", ["AUTO", "FABRIK"])
+def test_setting_the_iterations_takes_effect_at_once(addon: Addon, solver: str) -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(6), [f"bone.{i}" for i in range(6)])
+    for bone in ob.pose.bones:
+        bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, -0.9, 0.9
+        bone.lock_ik_y = bone.lock_ik_z = True
+    rigs.chain(ob, "bone.5", rigs.empty("Target", (0.0, 2.5, 1.0)), 6, solver=solver, iterations=1)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    before = bits(ob)
+    ob.pose.bones["bone.5"].ik_addon.iterations = 100
+    edited = bits(ob)
+    assert edited != before
+    addon.module("live.registry").clear()
+    bpy.context.scene.frame_set(1)
+    assert bits(ob) == edited
