@@ -445,7 +445,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool], Walk]
 
 
 def the_walk(with_presets: bool, change: Callable[[bpy.types.Object], None] = lambda _ob: None) -> Walk:
-    """Return the recorded walk, after an optional `change`, with its legs set up and contacts found, not planted yet."""
+    """Return the recorded walk, after an optional `change`, with its legs set up and contacts found but not planted."""
     ob = recorded.walk()
     scene = bpy.context.scene
     scene.render.fps, scene.frame_start = 120, 2
