@@ -1,13 +1,12 @@
 """How the tests use Blender.
 
-`make test` runs everything on each supported Blender; `make test BPY=5.2.3 ARGS="-k limits"` runs a part on one of
-them.
+`make test` runs all tests on each supported Blender; `make test BPY=5.2.3 ARGS="-k limits"` runs some of them on one.
 
 Tests in `tests/solve` need only numpy and import the source tree: `from ik_addon.solve import ...`.
 
 All other tests run in a Blender (the `bpy` wheel) with the built zip installed and enabled in a fresh user folder, and
 each starts with an empty scene. They import `bpy` at the top as usual, and the extension's modules through the fixture
-`addon`, so that they test what a user has installed:
+`addon`, so that they test the installed extension:
 
     import bpy
 
@@ -22,9 +21,9 @@ each starts with an empty scene. They import `bpy` at the top as usual, and the 
 - `clean_scene`: the scene of an empty file, with the extension enabled; used automatically, except in
   `tests/extension`, `tests/solve` and `tests/window`. No object, action, bone or handler of an earlier test remains.
 
-When a handler, timer or draw callback raises an error, Blender prints it and goes on. A test fails if such a traceback
-was printed while it ran, unless it is marked with `@pytest.mark.expects_traceback`. A RuntimeWarning, such as numpy's
-about a division by zero, is an error.
+When a handler, timer or draw callback raises an error, Blender prints the traceback and goes on. A test fails if a
+traceback is printed while it runs, unless it is marked with `@pytest.mark.expects_traceback`. A RuntimeWarning, such as
+numpy's about a division by zero, is an error.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 SCRATCH = pytest.StashKey[Path]()
 STATUS = pytest.StashKey[int]()
 
-# Their tests request what they need: most need no Blender, or one of their own.
+# Tests in these folders request their fixtures: most need no Blender, or start their own.
 WITHOUT_SCENE = (ROOT / "tests" / "extension", ROOT / "tests" / "solve", ROOT / "tests" / "window")
 
 
@@ -60,7 +59,7 @@ class Addon:
     package: str
     """The extension's name in Blender, as in `bpy.context.preferences.addons`."""
     zip: Path
-    """The built extension."""
+    """Path of the built extension."""
 
     def module(self, name: str) -> Any:
         """Return the installed `ik_addon.NAME`, for example `module("rig.read.sample")`."""
@@ -126,7 +125,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove temporary files and, if Blender is in the process, end it at once: see `blender.leave`."""
+    """Remove temporary files and, if the process has loaded Blender, exit at once: see `blender.leave`."""
     if SCRATCH in config.stash:
         shutil.rmtree(config.stash[SCRATCH], ignore_errors=True)
     if "bpy" in sys.modules:

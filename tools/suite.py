@@ -1,4 +1,4 @@
-"""Running the tests on several Blenders at once and adding up what they say."""
+"""Run the tests on several Blenders at once and add up the results."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tools.processes import TIME_LIMIT
 
 BUILD = ROOT / "build"
 WINDOW_TESTS = "tests/window"
-"""They run only where they are named, see `norecursedirs` in pyproject.toml: once, not on each Blender."""
+"""Run only when named (see `norecursedirs` in pyproject.toml), and once, not on each Blender."""
 HEADLESS_TESTS = f"{WINDOW_TESTS}/test_headless.py"
-"""Those of them that open no window."""
+"""The window tests that open no window."""
 SOLVER_TESTS = "tests/solve"
-"""They need numpy alone, and run under other kernels with each Blender's version of it."""
+"""Need only numpy, in the version of each Blender; each Blender runs them under different kernels."""
 TEXT_TESTS = (
     "tests/extension/test_imports.py",
     "tests/extension/test_mirror.py",
@@ -32,36 +32,36 @@ TEXT_TESTS = (
     "tests/extension/test_words.py",
     "tests/translation",
 )
-"""They read what the project says, which is the same on each Blender, and run on one."""
+"""Check the texts of the project, which are the same for each Blender, so one Blender runs them."""
 PARTS = (
     ("tests/reliability",),
     ("tests/bake", "tests/clip", "tests/convert", "tests/drag", "tests/export", "tests/extension", "tests/planting"),
     ("tests/goals", "tests/live", "tests/rig", "tests/setup"),
     (SOLVER_TESTS,),
 )
-"""What each Blender is started for by itself, after everything else, which takes longest; the shortest is last, so that
-all cores are busy to the end. A crash loses the rest of its part alone."""
+"""Folders that each Blender runs in a process per part, after a first part with all other tests, which takes longest.
+The shortest part is last, so that all cores are busy to the end. A crash loses only the rest of its part."""
 AT_ONCE = min(max(os.cpu_count() or 2, 2), 4) + 1
-"""How many of them run at the same time, each of which takes up to a gigabyte of memory: one more than there are cores,
-for what has a window waits again and again, and the last ones end together."""
+"""Number of runs at the same time, each with up to a gigabyte of memory. One more than there are cores, because
+tests with a window often wait, and so that the last runs end together."""
 CRASH_TEXT = 5000
-"""How many characters of what a crashed run printed are shown."""
+"""Characters of the output of a crashed run that are shown."""
 NO_TESTS = 5
-"""The exit code of a pytest that had nothing to run."""
+"""Exit code of pytest when no test was selected."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How many tests did what."""
+    """Numbers of tests by result."""
 
     passed: int = 0
     failed: int = 0
     skipped: int = 0
     crashed: int = 0
-    """How many processes were killed by a signal."""
+    """Number of processes that a signal killed."""
 
     def __add__(self, other: Outcome) -> Outcome:
-        """Both together."""
+        """Return the sum of both."""
         return Outcome(
             self.passed + other.passed,
             self.failed + other.failed,
@@ -70,31 +70,31 @@ class Outcome:
         )
 
     def __str__(self) -> str:
-        """The line that ends a run."""
+        """Return the line that ends a run."""
         crashes = f", {self.crashed} crashed" if self.crashed else ""
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped{crashes}"
 
 
 @dataclass(frozen=True)
 class Run:
-    """One pytest among others."""
+    """One process of pytest."""
 
     name: str
-    """As it is told."""
+    """Name shown to the user."""
     folder: str
-    """The name of what it writes, below `build`."""
+    """Name for its files and folders below `build`."""
     interpreter: Path
     arguments: tuple[str, ...]
     variables: dict[str, str] = field(default_factory=dict)
-    """What is added to the environment."""
+    """Variables added to the environment."""
 
     def part(self, name: str, arguments: tuple[str, ...]) -> Run:
-        """A part of this run, with arguments of its own."""
+        """Return a part of this run, with its own arguments."""
         return replace(self, name=f"{self.name}: {name}", arguments=arguments)
 
 
 def chosen(versions: Sequence[str]) -> list[Blender]:
-    """The Blenders whose version starts as one of `versions`, or all."""
+    """Return the Blenders whose version starts with one of `versions`; all if there are none."""
     found = [blender for blender in BLENDERS if not versions or blender.version.startswith(tuple(versions))]
     if not found:
         supported = ", ".join(blender.version for blender in BLENDERS)
@@ -103,7 +103,7 @@ def chosen(versions: Sequence[str]) -> list[Blender]:
 
 
 def parts() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The parts of the suite that run on each Blender: what each is called, and pytest's arguments for it."""
+    """Yield the parts of the suite that run on each Blender: the name of each and its arguments for pytest."""
     once = tuple(map(without, TEXT_TESTS))
     yield "other tests", (*once, *(without(folder) for folders in PARTS for folder in folders))
     for folders in PARTS:
@@ -111,12 +111,12 @@ def parts() -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def without(path: str) -> str:
-    """The option that keeps pytest from running the tests in a folder or a file."""
+    """Return the option with which pytest ignores a folder or file."""
     return f"--ignore={path}"
 
 
 def in_parts(whole: Sequence[Run]) -> Iterator[Run]:
-    """The parts of whole suites on several Blenders, the oldest first, which alone gets what runs once."""
+    """Yield the parts of whole suites; only the first Blender, the oldest, runs the tests of texts."""
     for name, arguments in parts():
         for run in whole:
             yield run.part(name, arguments)
@@ -124,11 +124,11 @@ def in_parts(whole: Sequence[Run]) -> Iterator[Run]:
 
 
 def test(blenders: Sequence[Blender], arguments: Sequence[str], *, with_window: bool) -> int:
-    """Run pytest with `arguments` on each of `blenders`, then the tests in the real program; return an exit code.
+    """Run pytest with `arguments` on each of `blenders`, and the window tests if `with_window`; return an exit code.
 
-    Without arguments the suite is run in `parts` on each of the Blenders, and these take turns with
-    `linear_algebra.KERNELS` and those of this machine. None of them decides a bit of a solution, which a test of the
-    solvers compares, so each runs under one of them.
+    Without arguments, each Blender runs the suite in `parts`, under one of `linear_algebra.KERNELS` or the kernels of
+    this machine, in turn. One is enough, because solutions do not depend on the kernels, not even in the last bit: a
+    test of the solvers checks that.
     """
     BUILD.mkdir(exist_ok=True)
     whole = []
@@ -143,18 +143,18 @@ def test(blenders: Sequence[Blender], arguments: Sequence[str], *, with_window: 
         whole.append(Run(name, blender.environment.name, interpreter, tuple(arguments), variables))
     runs = whole if arguments else list(in_parts(whole))
     if with_window:
-        # What has a window mostly waits, so it begins first and runs beside all the others.
+        # Tests with a window mostly wait, so they start first and run beside all the others.
         program = Run("In the real program", "window", ensure(NEWEST.environment), ())
         runs.insert(0, program.part("windows", (WINDOW_TESTS, f"--ignore={HEADLESS_TESTS}")))
         runs.append(program.part("no window", (HEADLESS_TESTS,)))
-    # By itself, pytest says on the terminal how far it is.
+    # A single run shows its own progress on the terminal.
     total = together(runs, live=len(runs) == 1)
     print(total, flush=True)
     return 1 if total.failed or not total.passed else 0
 
 
 def test_window(arguments: Sequence[str]) -> int:
-    """Run the tests in the real program with `arguments` and return an exit code; skipped is no failure."""
+    """Run the window tests with `arguments` and return an exit code; skipped tests are not failures."""
     BUILD.mkdir(exist_ok=True)
     named = () if any(argument.startswith(WINDOW_TESTS) for argument in arguments) else (WINDOW_TESTS,)
     outcome, _text = _test(Run("", "window", ensure(NEWEST.environment), (*named, *arguments)), None)
@@ -162,7 +162,7 @@ def test_window(arguments: Sequence[str]) -> int:
 
 
 def test_without_blas(arguments: Sequence[str]) -> int:
-    """Run the tests of the solvers with a numpy that has no BLAS, and return an exit code."""
+    """Run the solver tests with a numpy built without BLAS and return an exit code."""
     interpreter = ensure(WITHOUT_BLAS)
     used = linear_algebra.ask(interpreter)
     if used != linear_algebra.NONE:
@@ -175,9 +175,9 @@ def test_without_blas(arguments: Sequence[str]) -> int:
 
 
 def together(runs: Sequence[Run], *, live: bool) -> Outcome:
-    """Do runs of pytest, some at once, and add up how they went.
+    """Run several processes of pytest, `AT_ONCE` at a time, and return the sum of their outcomes.
 
-    Where they do not print on the terminal themselves, `live`, say how far they are and then what they printed.
+    With `live` they print on the terminal themselves; otherwise this prints their progress, then their output.
     """
     total = Outcome()
     with ThreadPoolExecutor(AT_ONCE) as pool, progress.Watch() as watch:
@@ -194,10 +194,10 @@ def together(runs: Sequence[Run], *, live: bool) -> Outcome:
 
 
 def _test_twice(run: Run, watch: progress.Watch | None) -> tuple[Outcome, str]:
-    """Run pytest, and once more if it was killed, whatever the reason: the old wheels crash now and then.
+    """Run pytest, and once more if a signal killed it, because the old wheels crash now and then.
 
-    Seen was, once in a dozen runs, 4.2.23 in Python's garbage collector between two tests; the same tests pass with
-    freed memory overwritten and a collection after each. What crashes twice is a failure.
+    Once in a dozen runs, 4.2.23 crashed in Python's garbage collector between two tests; the same tests pass with freed
+    memory overwritten and a collection after each test. A run that crashes twice has failed.
     """
     outcome, text = _test(run, watch)
     if not outcome.crashed:
@@ -208,8 +208,8 @@ def _test_twice(run: Run, watch: progress.Watch | None) -> tuple[Outcome, str]:
 
 
 def _test(run: Run, watch: progress.Watch | None) -> tuple[Outcome, str]:
-    """Run pytest; return how it went, and what it printed where there is a `watch`: else it prints on the terminal."""
-    # Its own folder for all that it writes, so that nothing stays behind even where it crashes.
+    """Run pytest; return its outcome and, with a `watch`, its output, which otherwise goes to the terminal."""
+    # All its files go to a temporary folder, so that nothing is left behind even if it crashes.
     with tempfile.TemporaryDirectory(prefix=f"{run.folder}-", dir=BUILD) as folder:
         report, log, notes = Path(folder, "report.xml"), Path(folder, "log.txt"), Path(folder, "progress.txt")
         options = [f"--junitxml={report}", "-o", f"cache_dir={BUILD / 'pytest' / run.folder}"]
@@ -240,7 +240,7 @@ def _test(run: Run, watch: progress.Watch | None) -> tuple[Outcome, str]:
 
 
 def read_report(report: Path) -> Outcome:
-    """Add up a JUnit report, which is missing where pytest did not come to its end."""
+    """Add up a JUnit report; it is missing if pytest did not finish."""
     outcome = Outcome()
     if report.is_file():
         for suite in ElementTree.parse(report).getroot().iter("testsuite"):

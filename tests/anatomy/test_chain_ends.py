@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from tests.conftest import Addon
 
 Tree = dict[str, Any]
-"""Bones by name, each with its children. A name may end in `:LENGTH`."""
+"""Bones by name, each with its children. A name may end in `=LENGTH`; the length is 1 otherwise."""
 
 
 def build(tree: Tree, parent: str | None = None, ob: bpy.types.Object | None = None) -> bpy.types.Object:
-    """Build an armature of these bones; branches spread out."""
+    """Build an armature of a tree of bones, with siblings spread apart."""
     ob = rigs.armature() if ob is None else ob
     for i, (entry, below) in enumerate(tree.items()):
         name, _, length = entry.partition("=")
@@ -42,7 +42,7 @@ def row(*names: str, end: Tree | None = None) -> Tree:
 
 
 def added(ob: bpy.types.Object, active: str) -> list[str]:
-    """Return the bones of the chain that Add Chain makes, root first; the chain is removed again."""
+    """Add a chain, remove it again and return its bones, root first."""
     activate(ob, active)
     assert bpy.ops.ik_addon.chain_add() == {"FINISHED"}
     (tip,) = [bone for bone in ob.pose.bones if bone.ik_addon.is_chain]
@@ -52,7 +52,7 @@ def added(ob: bpy.types.Object, active: str) -> list[str]:
 
 
 def meant(ob: bpy.types.Object) -> Callable[[str], list[str]]:
-    """Gives the bones of the chain that Add Chain finds from a bone of an armature that has no chains, root first."""
+    """Return a function from a bone to the bones of the chain that Add Chain finds there, root first; adds no chain."""
     extension = f"{blender.PACKAGE}.ik_addon"
     ends, constraints = import_module(f"{extension}.anatomy.chain_ends"), import_module(f"{extension}.pose.constraints")
     figure = import_module(f"{extension}.anatomy.figure").Figure.of(ob, constraints.steered_bones(ob))
@@ -65,7 +65,7 @@ def meant(ob: bpy.types.Object) -> Callable[[str], list[str]]:
 
 
 def assert_found(ob: bpy.types.Object, chain: Iterable[str], also: Iterable[str] = ()) -> None:
-    """Assert that the chain is found from each of its bones and those in `also`, and is added from its first bone."""
+    """Assert that Add Chain finds the chain from its bones and those in `also`, and adds it from the first bone."""
     expected, found = list(chain), meant(ob)
     for name in (*expected, *also):
         assert found(name) == expected, f"from '{name}'"
@@ -150,7 +150,7 @@ def test_limbs_of_other_rigs_are_found(names: tuple[str, ...], chain: slice) -> 
     assert_found(build(row("chest", *names)), names[chain], also=names)
 
 
-# ---- without meaningful names
+# ---- rigs without meaningful names
 
 
 def test_a_tail_is_found_from_each_of_its_bones() -> None:
@@ -169,7 +169,7 @@ def test_a_tail_continues_past_its_fins() -> None:
     assert_found(build({"tail1": {"tail2": {"tail3": {}, "fin.L": {}, "fin.R": {}}}}), names)
 
 
-def test_bones_of_the_same_name_are_one_chain() -> None:
+def test_numbered_bones_of_one_name_are_one_chain() -> None:
     names = [f"strand.{i:03}" for i in range(5)]
     assert_found(build(row("lamp", "cable", *names)), names)
 
@@ -186,7 +186,7 @@ def test_a_nameless_tapering_tail_stays_whole() -> None:
     assert_found(build(row(*(f"{name}={size}" for name, size in sizes.items()))), list(sizes))
 
 
-def test_branching_hips_end_nameless_legs() -> None:
+def test_nameless_legs_end_where_the_hips_branch() -> None:
     ob = build({"Bone": {"Bone.001": {"Bone.002": {}}, "Bone.003": {"Bone.004": {}}, "Bone.005": {}}})
     assert_found(ob, ["Bone.001", "Bone.002"])
     assert_found(ob, ["Bone.003", "Bone.004"])
@@ -210,8 +210,8 @@ def test_given_lengths_and_tips_are_kept() -> None:
     assert ob.pose.bones["tail.5"].ik_addon.is_chain
 
 
-def test_a_redo_keeps_an_edited_length_and_a_repeat_searches_again() -> None:
-    """Adjust Last Operation reruns the operator with its old values, Repeat Last does so on another active bone."""
+def test_adjusting_keeps_an_edited_length_and_repeating_searches_again() -> None:
+    """Adjust Last Operation reruns the operator with its values; Repeat Last does so on a different active bone."""
     ob = build({"hips": {**row("thigh.L", "shin.L", "foot.L"), **row("thigh.R", "shin.R", "foot.R")}})
     activate(ob, "foot.L")
     bpy.ops.ik_addon.chain_add(tip="shin.L", chain_length=1, found_from="foot.L")
@@ -232,7 +232,7 @@ def test_the_tip_becomes_active_unless_the_active_bone_is_in_the_chain() -> None
     assert ob.data.bones.active.name == "upper_arm"
 
 
-def test_a_hand_belongs_to_its_arms_chain_or_gets_its_own() -> None:
+def test_a_hand_belongs_to_the_chain_of_its_arm_or_gets_its_own() -> None:
     ob = build(row("upper_arm", "forearm", "hand"))
     activate(ob, "hand")
     bpy.ops.ik_addon.chain_add()
@@ -293,8 +293,8 @@ def test_words_of_a_name(addon: Addon) -> None:
     assert words("lfemur") == ["femur"]
 
 
-def test_names_of_vertebrae_have_no_side(addon: Addon) -> None:
-    """Xsens names vertebrae like this."""
+def test_vertebra_names_have_no_side(addon: Addon) -> None:
+    """Xsens names vertebrae L5, T8 and so on."""
     assert [addon.module("anatomy.parts").side_of(name) for name in ("L5", "T8", "L_Arm")] == [0, 0, 1]
     limbs: Tree = {f"{side}{bone}": {} for side in ("Left", "Right") for bone in ("UpperArm", "UpperLeg")}
     arms, legs = ({name: own for name, own in limbs.items() if part in name} for part in ("Arm", "Leg"))
@@ -302,8 +302,8 @@ def test_names_of_vertebrae_have_no_side(addon: Addon) -> None:
     assert_found(ob, ("L5", "L3", "T12", "T8"), ("Pelvis",))
 
 
-def test_a_bone_that_copies_others_gives_the_chain_to_them() -> None:
-    """An animation rig beside a game skeleton, with names that only its author knows."""
+def test_the_chain_goes_to_the_bones_that_a_copying_bone_follows() -> None:
+    """A control rig drives a game skeleton; the names give nothing away."""
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(2), ["control.a", "control.b"])
     rigs.add_bones(ob, rigs.bent(2), ["between.a", "between.b"])
@@ -317,7 +317,7 @@ def test_a_bone_that_copies_others_gives_the_chain_to_them() -> None:
         assert added(ob, name) == ["control.a", "control.b"]
 
 
-def test_a_driven_bone_gives_the_chain_to_its_namesake() -> None:
+def test_the_chain_goes_to_the_namesakes_of_driven_bones() -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(3), ["tail.1", "tail.2", "tail.3"])
     rigs.add_bones(ob, rigs.bent(3), ["DEF-tail.1", "DEF-tail.2", "DEF-tail.3"])
@@ -328,8 +328,8 @@ def test_a_driven_bone_gives_the_chain_to_its_namesake() -> None:
         assert added(ob, f"DEF-tail.{i}") == ["tail.1", "tail.2", "tail.3"]
 
 
-def test_a_limb_stretched_to_a_bone_elsewhere_is_refused() -> None:
-    """The bone that a forearm points at is not a limb that could be posed instead."""
+def test_a_limb_that_stretches_to_another_bone_is_refused() -> None:
+    """The bone that a forearm stretches to is not a limb that could have the chain instead."""
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(3), ["upper_arm.L", "forearm.L", "hand.L"])
     rigs.add_bones(ob, [(1, 0, 2), (1, 0, 3)], ["control.L"])

@@ -1,4 +1,4 @@
-"""Add Chain on rigs as they are published: every bone of a limb leads to the same chain."""
+"""On published rigs, Add Chain finds the same chain from every bone of a limb."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames that are played one after the other are solved ahead, and that shows in nothing but the time they take."""
+"""Playback solves frames in advance; this changes nothing but the time that frames take."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _however_long_it_takes(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def rig(bones: int = 5, **settings: object) -> bpy.types.Object:
-    """A live chain whose target goes round, far away at times."""
+    """Return an armature with a chain whose target circles, at times out of reach."""
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(bones, 1.0 / bones, 0.3), [f"b{i}" for i in range(bones)])
     target = rigs.empty("target")
@@ -107,12 +107,12 @@ def poses(ob: bpy.types.Object, frames: Iterable[int]) -> dict[int, bytes]:
 
 
 def ahead(addon: Addon, ob: bpy.types.Object) -> bool:
-    """Whether the next frame is known."""
+    """Whether the next frame is prefetched."""
     return addon.module("live.registry").has_prefetched(ob, bpy.context.scene.frame_current + 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_played_frames_have_the_bits_of_single_ones(addon: Addon, kind: Callable[[], bpy.types.Object]) -> None:
+def test_played_frames_match_single_frames_exactly(addon: Addon, kind: Callable[[], bpy.types.Object]) -> None:
     ob = kind()
     ob.ik_addon.live = True
     order = np.random.default_rng(1).permutation(np.arange(1, LAST + 1)).tolist()
@@ -122,13 +122,13 @@ def test_played_frames_have_the_bits_of_single_ones(addon: Addon, kind: Callable
     assert [frame for frame in played if played[frame] != single[frame]] == []
     backwards = poses(ob, range(LAST, 0, -1))
     assert backwards == single
-    # Also as they are rendered: some frames after a new start.
+    # Also after a fresh start, as in a render.
     addon.module("live.registry").clear()
     assert poses(ob, (31, 30, 7)) == {frame: single[frame] for frame in (31, 30, 7)}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_reports_of_played_frames_are_those_of_single_ones(addon: Addon, kind: Callable[[], bpy.types.Object]) -> None:
+def test_played_frames_report_the_same_as_single_ones(addon: Addon, kind: Callable[[], bpy.types.Object]) -> None:
     ob = kind()
     ob.ik_addon.live = True
     reports = addon.module("live.reports")
@@ -148,7 +148,7 @@ def test_reports_of_played_frames_are_those_of_single_ones(addon: Addon, kind: C
     assert told(range(29, 0, -5)) == {frame: played[frame] for frame in range(29, 0, -5)}
 
 
-def test_what_hangs_on_the_pose_follows_on_the_same_frame(addon: Addon) -> None:
+def test_objects_attached_to_bones_follow_on_the_same_frame(addon: Addon) -> None:
     ob = rig()
     mesh = bpy.data.meshes.new("skin")
     mesh.from_pydata([(0.0, 0.0, 1.0)], [], [])
@@ -175,7 +175,7 @@ def test_what_hangs_on_the_pose_follows_on_the_same_frame(addon: Addon) -> None:
     assert ahead(addon, ob)
 
 
-def test_a_goal_that_is_elsewhere_than_foreseen_is_reached(addon: Addon) -> None:
+def test_a_target_that_was_moved_after_prefetching_is_reached(addon: Addon) -> None:
     ob = rig()
     ob.ik_addon.live = True
     target = bpy.data.objects["target"]
@@ -234,7 +234,7 @@ def hide_in_euler(ob: bpy.types.Object) -> None:
     "change", [edit_chain, shift_root, scale, move_armature, soften, limit, key_chain, hide_in_euler]
 )
 @pytest.mark.parametrize("update", [False, True])
-def test_a_change_while_frames_are_played_is_seen_on_the_next(
+def test_a_change_during_playback_takes_effect_on_the_next_frame(
     addon: Addon, change: Callable[[bpy.types.Object], None], update: bool
 ) -> None:
     ob = rig()
@@ -245,7 +245,7 @@ def test_a_change_while_frames_are_played_is_seen_on_the_next(
     if update:
         bpy.context.view_layer.update()
     after = poses(ob, range(12, 25))
-    # As it is for who opens the file and never saw it otherwise.
+    # The expected poses are those of a session that begins with the changed file.
     addon.module("live.registry").clear()
     expected = poses(ob, range(24, 11, -2))
     for frame, pose in expected.items():
@@ -253,8 +253,8 @@ def test_a_change_while_frames_are_played_is_seen_on_the_next(
         np.testing.assert_allclose(found, wanted, atol=4e-6)
 
 
-def test_a_channel_that_is_written_beside_a_block_does_not_stay_in_it(addon: Addon) -> None:
-    """The root is pushed on the frames that are not played, and on no other."""
+def test_a_channel_written_on_another_frame_does_not_leak_into_prefetched_frames(addon: Addon) -> None:
+    """Only on odd frames, which are not prefetched here, is the root pushed."""
     ob = pushed()
     target = bpy.data.objects["target"]
     target.animation_data_clear()
@@ -269,7 +269,7 @@ def test_a_channel_that_is_written_beside_a_block_does_not_stay_in_it(addon: Add
     assert played == single[12]
 
 
-def test_fk_comes_back_to_the_bit(addon: Addon) -> None:
+def test_the_fk_pose_is_restored_exactly(addon: Addon) -> None:
     for kind in KINDS:
         ob = kind()
         fk = rigs.channels(ob).tobytes()
@@ -283,7 +283,7 @@ def test_fk_comes_back_to_the_bit(addon: Addon) -> None:
 
 @pytest.mark.parametrize("change", [edit_chain, shift_root, scale])
 @pytest.mark.parametrize("update", [False, True])
-def test_an_edit_while_frames_are_played_becomes_the_fk_pose(
+def test_an_edit_during_playback_becomes_the_fk_pose(
     addon: Addon, change: Callable[[bpy.types.Object], None], update: bool
 ) -> None:
     ob = rig()
@@ -303,11 +303,11 @@ def test_an_edit_while_frames_are_played_becomes_the_fk_pose(
     assert rigs.channels(ob).tobytes() == expected
 
 
-# ---- armatures that are animated themselves
+# ---- animated armatures
 
 
 def character(*, keyed: tuple[str, ...] = (), controls: bool = False) -> bpy.types.Object:
-    """A body and two limbs of two bones with poles; keyed are the bones whose names begin so."""
+    """Return a live body with two limbs of two bones, with poles; bones whose names begin as in `keyed` have keys."""
     ob = rigs.armature()
     rigs.add_bones(ob, [(0.0, 0.0, 0.9), (0.0, 0.0, 1.3), (0.0, 0.0, 1.7)], ["body.hips", "body.chest"])
     for side, x in (("L", 0.3), ("R", -0.3)):
@@ -362,7 +362,7 @@ def only_controls() -> bpy.types.Object:
 
 
 def with_attached_goals() -> bpy.types.Object:
-    """Poles are children of a bone, targets turn, and hands take their orientation."""
+    """Return a character with poles on a bone and rotating targets; the left limb takes its target's rotation."""
     ob = character(keyed=("body", "limb"))
     for side in ("L", "R"):
         pole, target = bpy.data.objects[f"pole.{side}"], bpy.data.objects[f"target.{side}"]
@@ -401,13 +401,13 @@ CHARACTERS = (
 
 
 @pytest.mark.parametrize("kind", CHARACTERS)
-def test_played_frames_of_a_character_have_the_bits_of_random_ones(
+def test_played_frames_of_a_character_match_random_frames_exactly(
     addon: Addon, kind: Callable[[], bpy.types.Object]
 ) -> None:
     ob = kind()
     registry = addon.module("live.registry")
     random = np.random.default_rng(2).permutation(np.arange(1, LAST + 1)).tolist()
-    # As for who opens the file on that frame: nothing is solved in advance, nothing remembered.
+    # As when the file is opened on that frame: nothing is prefetched or remembered.
     single: dict[int, bytes] = {}
     for frame in random[: LAST // 3]:
         registry.clear()
@@ -425,7 +425,7 @@ def test_played_frames_of_a_character_have_the_bits_of_random_ones(
 
 
 @pytest.mark.parametrize("kind", CHARACTERS)
-def test_fk_of_a_character_comes_back_to_the_bit(addon: Addon, kind: Callable[[], bpy.types.Object]) -> None:
+def test_the_fk_pose_of_a_character_is_restored_exactly(addon: Addon, kind: Callable[[], bpy.types.Object]) -> None:
     ob = kind()
     poses(ob, range(1, 20))
     ob.ik_addon.live = False
@@ -440,7 +440,7 @@ def test_fk_of_a_character_comes_back_to_the_bit(addon: Addon, kind: Callable[[]
 
 
 def solves(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many frames each solve from now on takes at once."""
+    """Return a list to which each later solve appends its number of frames."""
     counted: list[int] = []
     for name in ("playback", "rig"):
         module = addon.module(f"live.{name}")
@@ -460,14 +460,14 @@ def test_frames_of_a_character_are_solved_once(
     ob = kind()
     counted = solves(addon, monkeypatch)
     poses(ob, range(1, LAST + 1))
-    # How many frames are solved at once depends on how long they take.
+    # The number of frames per solve depends on how long they take.
     assert 1 < len(counted) < LAST // 3
     assert sum(counted) < 2 * LAST
     poses(ob, range(1, LAST + 1))
     counted.clear()
     poses(ob, range(1, LAST + 1))
     assert counted == []
-    # A key that is moved is seen, on the frames that it changes and on all others.
+    # Moving keys solves frames again, and every frame is then right.
     owner = addon.module("compat").curve_owner(ob) or addon.module("compat").curve_owner(bpy.data.objects["target.L"])
     for curve in owner.fcurves:
         for point in curve.keyframe_points:
@@ -480,12 +480,12 @@ def test_frames_of_a_character_are_solved_once(
 
 
 @pytest.mark.parametrize("kind", [all_keyed, with_controls])
-def test_frames_around_those_that_are_jumped_to_are_solved_with_them(
+def test_jumping_to_a_frame_also_solves_the_frames_around_it(
     addon: Addon, kind: Callable[[], bpy.types.Object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ob = kind()
     random = np.random.default_rng(3).permutation(np.arange(1, LAST + 1)).tolist()
-    poses(ob, random[:2])  # it is live, and was jumped on once
+    poses(ob, random[:2])  # live, with one jump behind it
     counted = solves(addon, monkeypatch)
     scrubbed = poses(ob, random)
     assert len(counted) < LAST // 3
@@ -588,7 +588,7 @@ EDITS = (
 
 @pytest.mark.parametrize(("kind", "update"), [(all_keyed, False), (body_keyed, False), (with_controls, True)])
 @pytest.mark.parametrize("edit", EDITS)
-def test_an_edit_of_a_character_while_it_is_played_is_seen_on_the_next_frame(
+def test_an_edit_of_a_character_during_playback_takes_effect_on_the_next_frame(
     addon: Addon, edit: Callable[[bpy.types.Object], None], kind: Callable[[], bpy.types.Object], update: bool
 ) -> None:
     ob = kind()
@@ -603,7 +603,7 @@ def test_an_edit_of_a_character_while_it_is_played_is_seen_on_the_next_frame(
     assert [frame for frame in sorted(after) if after[frame] != expected[frame]] == []
 
 
-# ---- goals that are moved on a still frame
+# ---- goals moved while the frame stays the same
 
 
 def nothing_keyed() -> bpy.types.Object:
@@ -611,7 +611,7 @@ def nothing_keyed() -> bpy.types.Object:
 
 
 def below_a_chain() -> bpy.types.Object:
-    """The body is a chain as well, which moves the roots of the limbs."""
+    """Return a character whose body is also a chain, which moves the roots of the limbs."""
     ob = character()
     rigs.chain(ob, "body.chest", rigs.empty("target.body", (0.1, 0.1, 1.6)), 2)
     return ob
@@ -634,7 +634,7 @@ STILL = (nothing_keyed, below_a_chain, all_keyed, body_keyed, with_attached_goal
 
 @pytest.mark.parametrize("kind", STILL)
 @pytest.mark.parametrize("played", [False, True])
-def test_a_moved_goal_has_the_bits_of_a_frame_change_and_moves_its_own_chain_alone(
+def test_a_moved_goal_poses_as_a_frame_change_does_and_solves_only_its_own_chain(
     addon: Addon, kind: Callable[[], bpy.types.Object], played: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ob = kind()
@@ -680,20 +680,20 @@ def test_a_moved_goal_has_the_bits_of_a_frame_change_and_moves_its_own_chain_alo
 @pytest.mark.parametrize(
     ("together", "alone", "count"),
     [
-        (0.0, 1e-4, 64),  # of a tenth of a millisecond each, 64 fit into ten, and 128 do not
+        (0.0, 1e-4, 64),  # of 0.1 ms each, 64 frames fit into 10 ms and 128 do not
         (0.0, 1e-3, 8),
         (0.0, 1e-1, 4),
-        (0.1, 1e-3, 32),  # what all of them take together is shared by as many as hardly make it longer
+        (0.1, 1e-3, 32),  # the fixed cost is shared by as many frames as hardly add to it
         (0.1, 1e-5, 256),
     ],
 )
-def test_portions_grow_as_long_as_it_pays(addon: Addon, together: float, alone: float, count: int) -> None:
+def test_portions_grow_as_long_as_that_pays(addon: Addon, together: float, alone: float, count: int) -> None:
     portion = addon.module("live.prefetch").Portion()
     counts = []
     for number in range(40):
-        slow = 50.0 if number % 7 == 5 else 1.0  # other programs hold some of them up
+        slow = 50.0 if number % 7 == 5 else 1.0  # other programs delay some portions
         portion.adapt(portion.count, slow * (together + alone * portion.count), 0.01)
-        portion.adapt(1, 1e-9, 0.01)  # what is left of a portion says nothing of a whole one
+        portion.adapt(1, 1e-9, 0.01)  # the remainder of a portion says nothing about a whole one
         counts.append(portion.count)
     assert all(after <= 2 * before for before, after in itertools.pairwise(counts))
     assert np.median(counts[-15:]) == count

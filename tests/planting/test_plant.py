@@ -1,4 +1,4 @@
-"""Planted feet hold still in playback, the hips help, and planting happens completely or not at all."""
+"""Planted feet hold still in playback, the hips move so that legs reach, and cancelling changes nothing."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from tests.conftest import Addon
 
 SLIDE, TURN = 1e-4, 0.05
-"""Tolerances: in lengths of the leg, and in degrees."""
+"""Tolerances, in leg lengths and in degrees."""
 Walk = tuple[bpy.types.Object, Any, float]
-"""The recorded walk: the armature, the places of its bones, and the length of a leg."""
+"""The recorded walk: its armature, the world matrices of the bones by frame, and the length of a leg."""
 
 
 def hips_of(ob: bpy.types.Object, poses: Any) -> Any:
@@ -55,7 +55,7 @@ def test_hips_move_to_let_legs_reach(addon: Addon) -> None:
     assert np.abs(np.diff(moved)).max() * 30.0 < 0.6, "metres a second"
 
 
-def test_hips_stay_within_their_cap_and_report_it(addon: Addon, capfd: pytest.CaptureFixture[str]) -> None:
+def test_hips_stay_within_their_cap_and_misses_are_reported(addon: Addon, capfd: pytest.CaptureFixture[str]) -> None:
     ob = walker.figure("turn", excess=0.05)
     bpy.ops.ik_addon.find_contacts()
     before = hips_of(ob, walker.play(ob))
@@ -66,7 +66,7 @@ def test_hips_stay_within_their_cap_and_report_it(addon: Addon, capfd: pytest.Ca
 
 
 def with_arm(name: str = "turn", parent: bpy.types.Object | None = None) -> tuple[bpy.types.Object, bpy.types.Object]:
-    """Return a figure with an arm whose target and pole are keyed, and that target."""
+    """Return a figure with an arm whose target and pole are keyed, and the target of the arm."""
     ob = walker.figure(name, excess=0.015)
     bpy.context.scene.frame_end = 100
     ob.ik_addon.live = False
@@ -115,7 +115,7 @@ def test_hands_follow_the_hips_except_in_contact(addon: Addon) -> None:
 
 
 @pytest.mark.parametrize("what", ["PARENT", "CONSTRAINT", "LOCK", "HIPS OFF"])
-def test_hands_that_are_held_stay(addon: Addon, what: str) -> None:
+def test_hands_that_cannot_follow_the_hips_stay(addon: Addon, what: str) -> None:
     prop = rigs.empty("Prop") if what == "PARENT" else None
     ob, target = with_arm(parent=prop)
     bpy.context.scene.frame_end = 60
@@ -133,7 +133,7 @@ def test_hands_that_are_held_stay(addon: Addon, what: str) -> None:
 
 
 def test_legs_on_keyed_targets_are_compared_with_their_solved_motion(addon: Addon) -> None:
-    """In FK they stand still, so comparing with FK would take every movement for a flip."""
+    """The FK pose of these legs is still, so compared with FK every movement would look like a flip."""
     ob = walker.figure("turn", excess=-0.02)
     source = walker.play(ob)
     bpy.ops.ik_addon.find_contacts(chains="ALL")
@@ -158,7 +158,7 @@ def test_softness_keeps_knees_bent(addon: Addon) -> None:
 
 
 def limited() -> bpy.types.Object:
-    """Return a figure that turns on the spot, with knees that always stay at least as bent as at rest."""
+    """Return a figure that turns on the spot, with knees limited to at least the bend of the rest pose."""
     ob = walker.figure("turn")
     for end in "LR":
         knee = ob.pose.bones[f"shin.{end}"]
@@ -281,7 +281,7 @@ def test_a_chain_without_contacts_keeps_its_keys(addon: Addon) -> None:
 
 
 def places(ob: bpy.types.Object) -> Any:
-    """Return the places of hips and feet on all frames."""
+    """Return the world matrices of the hips and feet, (frames, 3, 4, 4)."""
     poses: Any = walker.play(ob)
     return np.stack([poses[:, ob.pose.bones.find(name)] for name in ("hips", "foot.L", "foot.R")], axis=1)
 
@@ -330,7 +330,7 @@ def test_planting_one_foot_again_leaves_the_other_unchanged(addon: Addon) -> Non
     assert np.abs(places(ob) - planted).max() < 1e-5
 
 
-def test_later_edits_are_planted_as_they_are(addon: Addon) -> None:
+def test_edits_after_planting_are_kept(addon: Addon) -> None:
     ob = walker.figure("turn")
     bpy.ops.ik_addon.find_contacts()
     bpy.ops.ik_addon.plant()
@@ -390,7 +390,7 @@ def test_a_foot_rolls_about_the_users_own_pivot(addon: Addon) -> None:
 def test_the_recorded_walk_is_planted_within_the_published_figures(
     addon: Addon, prepared: Callable[[bool], Walk], has_ground: bool, with_presets: bool
 ) -> None:
-    """As in docs/quality.md: slide, orientation, depth, and how much faster than recorded anything gets."""
+    """Sliding, orientation, depth, and added speed compared with the recording are as docs/quality.md says."""
     ob, source, length = prepared(with_presets)
     assert max(walker.slides(addon, ob, source).values()) > 0.02
     level = float(lowest(ob, source)) + 0.02 * length
@@ -401,7 +401,7 @@ def test_the_recorded_walk_is_planted_within_the_published_figures(
 
 @pytest.mark.parametrize("change", ["backwards", "noise", "part"])
 def test_variants_of_the_walk_are_planted(addon: Addon, change: str) -> None:
-    """The walk backward, the walk with 2 mm of noise, and a part that begins and ends in the middle of contacts."""
+    """The walk backwards, with 2 mm of noise, and a part of it that begins and ends during contacts."""
     random = np.random.default_rng(1)
 
     def changed(ob: bpy.types.Object) -> None:
@@ -427,7 +427,7 @@ def test_variants_of_the_walk_are_planted(addon: Addon, change: str) -> None:
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool], Walk]:
-    """Return a function that gives `the_walk`, with presets or without: made once, then opened from a file."""
+    """Return a function that opens `the_walk`, with or without presets; each is made once and saved."""
     folder = tmp_path_factory.mktemp("walks")
     made: dict[bool, tuple[Any, float]] = {}
 
@@ -445,7 +445,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool], Walk]
 
 
 def the_walk(with_presets: bool, change: Callable[[bpy.types.Object], None] = lambda _ob: None) -> Walk:
-    """Return the recorded walk with contacts, optionally changed, the places of its bones, and the length of a leg."""
+    """Return the recorded walk, after an optional `change`, with its legs set up and contacts found but not planted."""
     ob = recorded.walk()
     scene = bpy.context.scene
     scene.render.fps, scene.frame_start = 120, 2
@@ -459,7 +459,7 @@ def the_walk(with_presets: bool, change: Callable[[bpy.types.Object], None] = la
 
 
 def check_planted(addon: Addon, ob: bpy.types.Object, source: Any, ground: str, **options: Any) -> Any:
-    """Plant the feet, and return the places of bones afterwards."""
+    """Plant the feet, check the result against the recording, and return the new world matrices of the bones."""
     assert bpy.ops.ik_addon.plant(ground=ground, **options) == {"FINISHED"}
     poses = walker.play(ob)
     assert max(walker.slides(addon, ob, poses).values()) < SLIDE

@@ -1,4 +1,4 @@
-"""Work in steps: done at once, as a part of other work, and cancelled."""
+"""Steps are run at once, run as a part of larger work, or cancelled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.conftest import Addon
 
 
 class Work:
-    """Three steps, and how they ended."""
+    """A task of three steps that records how it ended."""
 
     ended = ""
 
@@ -23,14 +23,14 @@ class Work:
         return "result"
 
 
-def test_all_steps_are_done_at_once(addon: Addon) -> None:
+def test_finished_runs_all_steps(addon: Addon) -> None:
     work = Work()
     asked: list[int] = []
     assert addon.module("pose.steps").finished(work.steps(), lambda: asked.append(1)) == "result"
     assert (work.ended, len(asked)) == ("done", 4)
 
 
-def test_an_interrupt_cancels_them(addon: Addon) -> None:
+def test_an_interrupt_cancels_the_steps(addon: Addon) -> None:
     work = Work()
     asked: list[int] = []
 
@@ -44,7 +44,7 @@ def test_an_interrupt_cancels_them(addon: Addon) -> None:
     assert work.ended == "cancelled"
 
 
-def test_a_part_yields_shares_of_the_whole(addon: Addon) -> None:
+def test_a_part_yields_progress_of_the_whole(addon: Addon) -> None:
     work = Work()
     steps = addon.module("pose.steps").part(work.steps(), 0.2, 0.6)
     assert [next(steps) for _ in range(3)] == pytest.approx([0.2, 0.4, 0.6])

@@ -1,8 +1,8 @@
-"""Whatever is animated, a pose depends on the frame alone: not on where a session began, nor on who evaluates it.
+"""Whatever is animated, a pose depends on the frame alone: not on where a session began, nor on what evaluates it.
 
-A small character has each property that Blender can animate keyed in turn, on its bones, constraints, targets and all
-that carries these. Its poses are compared with those that it has where the same value was set by hand, in sessions that
-begin on different frames, in renders, and after a bake.
+Each property that Blender can animate is keyed in turn on a small character: on its bones, its constraints, its
+targets and everything that these are attached to. The resulting poses, in sessions that begin on different frames, in
+renders and after a bake, are compared with the poses where the same value is set by hand.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from tests.animatable import BEGIN, TURN, Animatable, reason, walk
 if TYPE_CHECKING:
     from tests.conftest import Addon
 
-# What the extension adds to Blender is unknown to the types of bpy.
+# The type stubs of bpy do not know the operators of the extension.
 OPERATORS: Any = bpy.ops
 
 LAST = 20
 FRAMES = (BEGIN, TURN - 1, TURN, LAST)
-"""The first and the last on which either value holds."""
+"""The first and last frame of each of the two values."""
 SAME = 1e-6
-"""In lengths of the shorter chain."""
+"""Tolerance, in lengths of the shorter chain."""
 CHAINS = ("upper", "lower", "tail1", "tail2", "tail3", "tail4")
-"""The bones of chains, of all armatures."""
+"""The bones of all chains of all armatures."""
 STILL = 3e-6
-"""The same where a target is moved on a still frame by another chain that carries it: Blender has rounded its place to
-single precision once more than on a frame change, and the bend of the tail enlarges that."""
+"""Tolerance where another chain moves a target while the frame stays the same: Blender then rounds the location of the
+target to single precision once more than on a frame change, and the bend of the tail amplifies the error."""
 SWITCH, STATE = "Switch", "state"
-"""The object, and the custom property of it, that drive what is driven: 0, and from `TURN` on 1."""
+"""The object and its custom property that all drivers read: 0 before frame `TURN`, 1 from there on."""
 ARMATURES = ("Other", "Third", "Rig")
-"""In the order in which they can be baked: targets of the others can be carried by the first."""
+"""In an order in which they can be baked: targets of the later ones may be attached to the first."""
 
 Poses = dict[int, NDArray[np.float64]]
-"""By frame: all pose matrices of all armatures."""
+"""All pose matrices of all armatures, by frame."""
 
 EXCEPTIONS = {
     "*/is_runtime_data": "what Blender makes while it runs is not saved with the file",
@@ -59,12 +59,12 @@ EXCEPTIONS = {
     "objects/Other/hide_viewport": "likewise",
     "objects/Third/hide_viewport": "likewise",
 }
-"""What is not compared: patterns of properties, and why. With Live off it depends on the frame before as well."""
+"""Patterns of properties that are not compared, and why. Even with Live off, they depend on the previous frame."""
 DRIVEN = {
     **{f'*/pose.bones["{bone}"].rotation_quaternion*': "a chain whose bones are driven is refused" for bone in CHAINS},
     "*/pose_position": "Blender may evaluate the pose before the driver",
 }
-"""What is not compared where it is driven, and why."""
+"""Patterns of properties that are not compared when driven, and why."""
 APART = {
     "rendered": {
         "*/hide_viewport": "it is meant for viewports alone",
@@ -75,14 +75,14 @@ APART = {
         '*"].rotation_mode': "a bake refuses bones whose mode is animated, beside which Blender plays no keys reliably",
     },
 }
-"""What is compared but for some ways to a pose, by the first word of their names: patterns of properties, and why."""
+"""Patterns of properties that are not compared for some `ways`, and why, by the first word of the name of the way."""
 
 
 # ---- the character
 
 
 def build() -> None:
-    """An arm with a pole and a tail with limits, whose targets are carried in different ways, and two more arms."""
+    """Build an arm with a pole, a tail with limits, and two more arms; their targets are attached in different ways."""
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = BEGIN, LAST
     point = rigs.empty("Point")
@@ -140,7 +140,7 @@ def _carry(ob: bpy.types.Object, carrier: bpy.types.Object, bone: str = "") -> A
 
 
 def _limit(bone: bpy.types.PoseBone) -> None:
-    """Narrow limits on each bone, of which those about X hold back, and only those of the tail."""
+    """Give a bone narrow limits; only those about X are enabled, and only on two bones of the tail."""
     for axis in "xyz":
         setattr(bone, f"ik_min_{axis}", -0.3)
         setattr(bone, f"ik_max_{axis}", 0.2)
@@ -164,26 +164,26 @@ def _animate(ob: bpy.types.Object) -> None:
 
 @dataclass(frozen=True)
 class Character:
-    """The character in a file, not live, and what of it can be animated."""
+    """The character saved in a file with Live off, and its animatable properties."""
 
     file: Path
     properties: dict[str, Animatable]
-    """By their names."""
+    """By name."""
     animated: frozenset[str]
-    """Names of those that are keyed in the file."""
+    """Names of the properties that are keyed in the file."""
     size: float
-    """Length of its shorter chain."""
+    """Length of the shorter chain."""
     expected: dict[str, Poses] = field(default_factory=dict, repr=False)
-    """The poses `by_hand`, by the change to the file: each is made once."""
+    """Cache of the poses of `by_hand`, by the change made to the file."""
 
     def compared(self, driven: bool = False) -> list[Animatable]:
-        """The properties without the exceptions."""
+        """Return the properties without the exceptions."""
         exceptions = EXCEPTIONS | (DRIVEN if driven else {})
         return [prop for prop in self.properties.values() if reason(exceptions, prop.change) is None]
 
 
 def in_file(folder: Path) -> Character:
-    """Build the character and save it; what is open is lost."""
+    """Build the character in an empty file and save it; discards the open file."""
     bpy.ops.wm.read_homefile(use_empty=True)
     build()
     bpy.context.scene.frame_set(BEGIN)
@@ -202,7 +202,7 @@ def in_file(folder: Path) -> Character:
 
 
 class _Poses(bpy.types.RenderEngine):
-    """Renders nothing; notes the poses that a render engine sees on the frames."""
+    """A render engine that draws nothing and records the poses it sees on each frame."""
 
     bl_idname = "IK_TEST_POSES"
     bl_label = "Poses"
@@ -212,7 +212,7 @@ class _Poses(bpy.types.RenderEngine):
     order: Iterable[int]
 
     def render(self, depsgraph: bpy.types.Depsgraph) -> None:
-        """Note the poses."""
+        """Record the poses."""
         for frame in type(self).order:
             self.frame_set(frame, 0.0)
             type(self).seen[frame] = _pose(depsgraph)
@@ -235,7 +235,7 @@ def _add_camera() -> None:
 
 @contextmanager
 def engine() -> Iterator[None]:
-    """The render engine above can be used."""
+    """Register the render engine above."""
     bpy.utils.register_class(_Poses)
     try:
         yield
@@ -271,7 +271,7 @@ def _rendered(frames: Iterable[int]) -> Poses:
 
 
 def _baked(frames: Sequence[int]) -> Poses:
-    """Frames that follow each other, baked one armature after the other, and played without a live chain."""
+    """Bake consecutive frames, one armature after the other, and play them with Live off."""
     for name in ARMATURES:
         bpy.context.view_layer.objects.active = bpy.data.objects[name]
         OPERATORS.ik_addon.bake(frame_range="CUSTOM", frame_start=min(frames), frame_end=max(frames))
@@ -285,9 +285,9 @@ def _live(live: bool) -> None:
 
 
 def by_hand(character: Character, prop: Animatable) -> tuple[Poses, Poses]:
-    """The poses with each value of a property, where it is set and nothing animates it."""
+    """Return the poses with each of two values of a property, set by hand and not animated."""
     first, second = prop.values
-    # The first is the one in the file: it changes nothing there, but where keys had to go.
+    # The first value is that of the file, so nothing changes except where keys are removed.
     unchanged = prop.name if prop.name in character.animated else ""
     return _with(character, unchanged, prop, first), _with(character, prop.change, prop, second)
 
@@ -303,7 +303,7 @@ def _with(character: Character, change: str, prop: Animatable, value: Any) -> Po
 
 
 def ways(folder: Path) -> Iterator[tuple[str, Callable[[], Poses]]]:
-    """Each way to the poses of the character that is open, by its name; each is to be gone before the next."""
+    """Yield each way to pose the open character, with its name; call one before asking for the next."""
     first, last = folder / "first.blend", folder / "last.blend"
     for frame, file in ((LAST, last), (BEGIN, first)):
         _live(False)
@@ -321,10 +321,10 @@ def ways(folder: Path) -> Iterator[tuple[str, Callable[[], Poses]]]:
 
 
 def check_property(character: Character, prop: Animatable, folder: Path, driven: bool = False) -> list[str]:
-    """Key a property, or drive it by what is keyed, and compare all ways to the poses.
+    """Key a property, or drive it by a keyed one, and compare the poses of all ways with those set by hand.
 
     Returns:
-        What differs, a sentence for each way.
+        The differences, a sentence for each way.
     """
     first, second = by_hand(character, prop)
     expected = {frame: (first if frame < TURN else second)[frame] for frame in FRAMES}
@@ -345,10 +345,10 @@ def check_property(character: Character, prop: Animatable, folder: Path, driven:
 
 
 def check_turned(character: Character, prop: Animatable) -> list[str]:
-    """Drive a property by what is turned by hand, live, on frames that stand and between them; compare the poses.
+    """Drive a property by one that is changed by hand while live; compare the poses at once and after playback.
 
     Returns:
-        What differs, a sentence for each frame.
+        The differences, a sentence for each frame.
     """
     poses = by_hand(character, prop)
     bpy.ops.wm.open_mainfile(filepath=str(character.file))
@@ -359,7 +359,7 @@ def check_turned(character: Character, prop: Animatable) -> list[str]:
     bpy.context.view_layer.update()
     _live(True)
     bpy.context.view_layer.update()
-    _played((TURN, BEGIN))  # it is solved with the first value for a while
+    _played((TURN, BEGIN))  # several solves with the first value
     wrong = []
     for frame, after in zip(FRAMES, (*FRAMES[1:], FRAMES[0]), strict=True):
         bpy.context.scene.frame_set(frame)
@@ -378,9 +378,9 @@ def check_turned(character: Character, prop: Animatable) -> list[str]:
 
 
 def _difference(character: Character, found: Poses, expected: Poses, same: float = SAME) -> str:
-    """How far poses are from those that are expected, in a sentence; empty where they are the same."""
+    """Say in a sentence how far poses are from the expected ones; empty if they are the same."""
     off = {f: float(np.abs(pose - expected[f]).max()) / character.size for f, pose in sorted(found.items())}
-    if max(off.values()) <= same:  # not where one is not a number
+    if max(off.values()) <= same:  # false if any is NaN
         return ""
     return ", ".join(f"frame {frame} is off by {distance:.1e}" for frame, distance in off.items())
 
@@ -410,7 +410,7 @@ REPORTED = (
     'armatures/Rig/bones["handle"].use_inherit_rotation',
     'armatures/Rig/bones["tail1"].inherit_scale',
 )
-"""What was found to be read once for a session, or is most often animated."""
+"""Properties that were once read only at the start of a session, or that are animated most often."""
 DRIVEN_ONES = (
     'objects/Mark/constraints["Child Of"].influence',
     "objects/Hand/hide_viewport",
@@ -423,20 +423,20 @@ DRIVEN_ONES = (
     'armatures/Rig/bones["upper"].use_inherit_rotation',
     'armatures/Rig/bones["tail1"].inherit_scale',
 )
-"""One of each kind of them; `make fuzz ARGS=animated` drives all that there is."""
+"""One of each kind of `REPORTED`; `make fuzz ARGS=animated` drives all properties."""
 SAMPLE = 8
-"""How many others a run takes: on each Blender its own."""
+"""Number of other properties that a run tests; each Blender version tests different ones."""
 
 
 @pytest.fixture(scope="module")
 def character(addon: Addon, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Character]:
-    """The character in a file, and an engine to render it with."""
+    """The character in a file, with the engine to render it registered."""
     with engine():
         yield in_file(tmp_path_factory.mktemp("character"))
 
 
 def sample(character: Character, count: int) -> list[Animatable]:
-    """Properties of bones, constraints and settings, each of another kind: always the same ones in one Blender."""
+    """Return random properties, each of a different kind; the choice is fixed for a Blender version."""
     kinds: dict[str, list[Animatable]] = {}
     for prop in character.compared():
         part, _, identifier = prop.path.rpartition(".")
@@ -453,12 +453,12 @@ def test_a_keyed_setting_is_read_on_each_frame(character: Character, name: str, 
 
 @pytest.fixture(scope="module")
 def sampled(character: Character) -> list[Animatable]:
-    """The sample."""
+    """The properties that this run tests."""
     return sample(character, SAMPLE)
 
 
 @pytest.mark.parametrize("number", range(SAMPLE))
-def test_whatever_is_keyed_is_read_on_each_frame(
+def test_any_keyed_property_is_read_on_each_frame(
     character: Character, sampled: list[Animatable], number: int, tmp_path: Path
 ) -> None:
     prop = sampled[number]
@@ -471,12 +471,12 @@ def test_a_driven_setting_is_read_on_each_frame(character: Character, name: str,
 
 
 @pytest.mark.parametrize("name", DRIVEN_ONES)
-def test_a_driver_that_is_turned_by_hand_is_followed(character: Character, name: str) -> None:
+def test_a_driver_follows_a_property_changed_by_hand(character: Character, name: str) -> None:
     assert not check_turned(character, character.properties[name])
 
 
 @pytest.mark.usefixtures("character")
-def test_an_armature_whose_chains_are_refused_is_rendered_as_it_is_played(tmp_path: Path) -> None:
+def test_an_armature_with_refused_chains_renders_as_it_plays(tmp_path: Path) -> None:
     in_file(tmp_path)
     third: Any = bpy.data.objects["Third"]
     carrier = third.pose.bones["upper"].constraints.new("CHILD_OF")

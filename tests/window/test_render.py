@@ -1,4 +1,4 @@
-"""Rendering from a window with Lock Interface: what is rendered is the solved pose, and the file stays as it was."""
+"""Renders from a window with Lock Interface show the solved pose and leave the file unchanged."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.window.driving import INSIDE, Window, changed, differences, pixels
 from tools.window import Program
 
 FIRST, LAST = 10, 14
-"""Of the small scene."""
+"""Frame range of the small scene."""
 
 
 @pytest.fixture
 def small(window: Window, scene: Path) -> Window:
-    """The window with the small scene, Lock Interface on, on a frame that is not rendered."""
+    """Open the small scene, with Lock Interface on, on a frame that is not rendered."""
     window.inside.open_file(str(scene))
     window.show_tab()
     window.inside.go_to(30)
@@ -25,7 +25,7 @@ def small(window: Window, scene: Path) -> Window:
 
 
 def render(window: Window, keys: str) -> None:
-    """Render by the keys for it and wait for the end; the window that shows the render is closed."""
+    """Render with a shortcut, wait for the end, and close the render window."""
     before = window.inside.count_renders()
     window.key(keys)
     window.wait(lambda: window.inside.count_renders() > before, 120.0)
@@ -36,7 +36,7 @@ def render(window: Window, keys: str) -> None:
 
 @pytest.fixture(scope="session")
 def expected(program: Program, nobody: Path, baked: Path) -> dict[tuple[str, int], NDArray[np.int16]]:
-    """Frames of the baked scene, by engine, rendered without the extension and without a window."""
+    """Pictures of the baked scene by engine and frame, rendered in the background without the extension."""
     wanted = [("CYCLES", frame) for frame in (FIRST, LAST)]
     wanted += [("WORKBENCH", frame) for frame in range(FIRST, LAST + 1)]
     paths = {(engine, frame): baked.with_name(f"expected-{engine}-{frame}.png") for engine, frame in wanted}
@@ -45,7 +45,7 @@ def expected(program: Program, nobody: Path, baked: Path) -> dict[tuple[str, int
 
 
 def stills(window: Window, engine: str, path: Path) -> dict[int, NDArray[np.int16]]:
-    """Render the last and the first frame of the open scene, which stays as it was."""
+    """Render the last and the first frame of the open scene and check that the scene is unchanged."""
     window.inside.choose_engine(engine)
     before = window.state("before")
     found = {}
@@ -67,8 +67,8 @@ def test_a_still_shows_the_solved_pose(
         assert changed(picture, expected["CYCLES", frame]) == 0
 
 
-def test_a_still_of_eevee_shows_the_solved_pose(window: Window, scene: Path, baked: Path, scratch: Path) -> None:
-    """Compared with the baked scene in the same window: its shaders take long to prepare, in each process anew."""
+def test_an_eevee_still_shows_the_solved_pose(window: Window, scene: Path, baked: Path, scratch: Path) -> None:
+    """Compared with the baked scene in the same process, because compiling the shaders takes long in each one."""
     found = []
     for file in (baked, scene):
         window.inside.open_file(str(file))
@@ -92,7 +92,7 @@ def test_an_animation_shows_the_solved_poses(
         assert changed(picture, expected["WORKBENCH", frame]) == 0, f"frame {frame}"
 
 
-def test_every_frame_and_subframe_has_the_pose_of_the_viewport(small: Window) -> None:
+def test_every_frame_and_subframe_is_rendered_as_the_viewport_shows_it(small: Window) -> None:
     small.inside.choose_recorder()
     before = small.state("before")
     render(small, "ctrl+F12")

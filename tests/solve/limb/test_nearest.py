@@ -1,4 +1,4 @@
-"""Limbs whose hip stands on the edge of its cone: what of the edge is not looked at holds nothing better."""
+"""Limbs whose hip is at the edge of its cone: the search skips parts of the edge, but never the best point."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .test_limb import rigs
 
 
 def searches() -> list[EdgeSearch]:
-    """Return limbs with all kinds of joints and targets in and out of their reach."""
+    """Return searches for limbs with many kinds of joints and targets in and out of reach."""
     rng = np.random.default_rng(30)
     found = []
     for rig in rigs(rng):
@@ -31,7 +31,7 @@ def searches() -> list[EdgeSearch]:
     return found
 
 
-def test_no_point_of_an_edge_misses_less_than_it_must() -> None:
+def test_no_point_of_an_edge_misses_by_less_than_its_lower_bound() -> None:
     for search in searches():
         points, spans = edge_of(search.limb.hip)
         for span in spans[::3]:
@@ -43,7 +43,7 @@ def test_no_point_of_an_edge_misses_less_than_it_must() -> None:
                 assert least >= (sum(misses) - span.way) / 2.0 - 1e-12
 
 
-def test_the_best_point_of_an_edge_is_the_one_that_a_look_at_all_of_it_finds() -> None:
+def test_the_bounded_search_finds_the_same_point_as_a_search_of_the_whole_edge() -> None:
     for search in searches():
         everywhere = best_on_edge(search.limb.hip, search.merit)[0]
         assert best_on_edge(search.limb.hip, search.merit, least=search.least)[0] == everywhere
