@@ -60,9 +60,9 @@ class Opening(NamedTuple):
     """The steps that bounds leave open to joints."""
 
     axes: Floats
-    """(m, 3, 3) rows: perpendicular unit vectors along which a joint may step; zero rows: no more."""
+    """(m, 3, 3) rows: perpendicular unit vectors along which a joint may step, then rows of zeros."""
     fixed: Floats | None
-    """(m, 3) the part of each step that limits prescribe; None: nowhere any."""
+    """(m, 3) the part of each step that limits prescribe; None: no joint has one."""
     open_: list[int]
     """Number of open directions of each joint."""
     bounds: Bounds
@@ -230,7 +230,7 @@ class _One(NamedTuple):
 
 
 def coordinate_changes(coordinates: Floats) -> Floats:
-    """Return the Jacobian (3, 3, k) of coordinates (3, k): how each, first, changes with rotations about rest axes."""
+    """Return the Jacobian (3, 3, k) of coordinates (3, k) with respect to rotations about the axes of the rest frame."""
     x, z, _ = coordinates
     p, q = x * x, z * z
     w = np.sqrt(np.maximum(1.0 - p - q, STEEPEST**2))

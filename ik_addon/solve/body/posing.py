@@ -78,7 +78,7 @@ class Poser:
     """A body with pins and grabs, prepared once and then posed for any number of targets."""
 
     def __init__(self, body: Body, pins: Sequence[Pin], grabs: Sequence[Grab]) -> None:
-        """Prepare the body in its current pose; from `grabs` take no targets, only which bones have one.
+        """Prepare the body in its initial pose; of the targets in `grabs`, only their presence matters.
 
         Raises:
             ValueError: if shapes do not fit together or a bone does not exist.
@@ -194,7 +194,7 @@ class Poser:
             pins_alone: only bring pins back, by the shortest way.
 
         Returns:
-            The new state, and the largest angle by which a joint turned.
+            The new state, and the largest angle by which a joint turned; the root's move counts as well.
         """
         tree, limits, ends = self.tree, self.limits, self.ends
         posed = tree.posed(state.turns, state.offset)

@@ -20,8 +20,8 @@ class Body:
     frames: Floats
     """(n, 3, 3) orientations, orthonormal and right-handed; the columns are the X, Y and Z axes."""
     root: int | None = None
-    """The free root: moves and turns whatever its limits; bones that are not below it stay. None: all joints turn, but
-    no bone moves freely."""
+    """The free root: moves and turns whatever its limits; bones that are not below it stay. None: all joints may
+    turn, but the body does not move as a whole."""
     rest: Floats | None = None
     """(n, 3, 3) rest orientation in the parent bone's axes, from which limits are measured; None: no limits."""
     cones: Floats | None = None

@@ -116,7 +116,7 @@ def _swept(joint: Joint, carried: Form, least: float) -> Swept | None:
 
 
 def _of_three(joint: Joint, form: Form, least: float) -> tuple[Eliminated, Form, float] | None:
-    """Return the eliminated joint, its form of the parent's twist, and its smallest pivot; None if it is below `least`."""
+    """Return the eliminated joint, its form of the parent's twist, and its least pivot; None if it is below `least`."""
     columns, own, right, _, _ = joint
     a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
     d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest
