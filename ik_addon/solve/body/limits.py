@@ -230,7 +230,7 @@ class _One(NamedTuple):
 
 
 def coordinate_changes(coordinates: Floats) -> Floats:
-    """Return the Jacobian (3, 3, k) of coordinates (3, k) with respect to rotations about the axes of the rest frame."""
+    """Return the Jacobian (3, 3, k) of coordinates (3, k) with respect to rotations about the axes at rest."""
     x, z, _ = coordinates
     p, q = x * x, z * z
     w = np.sqrt(np.maximum(1.0 - p - q, STEEPEST**2))
