@@ -1,1 +1,1 @@
-"""Posing a whole body: a free root, pins that hold, and one joint that goes where it is dragged."""
+"""Whole-body posing: the root is free, pins hold, and one joint goes where it is dragged."""

@@ -1,4 +1,4 @@
-"""What is asked of a body: ends that are pinned or dragged, by place or orientation."""
+"""Ends: the points of a body that are pinned or dragged, with a place, an orientation or both."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from ..problem import Bools, Floats, Ints
 from .problem import Body, Grab, Pin
 
 YIELD = 1e-7
-"""By how much pins give way to unit forces: what keeps equations solvable that say the same twice."""
+"""How far a hard pin gives way to a unit force; keeps redundant equations solvable."""
 
 
 @dataclass(frozen=True)
 class Ends:
-    """Points of bones, those of pins first."""
+    """Pinned and dragged points of bones; pins come first."""
 
     points: list[tuple[int, Floats]]
-    """The bone and the place (3,) of each."""
+    """Bone and position (3,) of each end."""
     pinned: int
-    """How many are pins."""
+    """Number of pins among the ends."""
     places: Ints
-    """Ends whose place counts."""
+    """Ends with a place to keep or reach."""
     orientations: Ints
-    """Ends whose orientation counts."""
+    """Ends with an orientation to keep or reach."""
     yields: Floats
-    """(places + orientations,) by how much each gives way to a unit force."""
+    """(places + orientations,) how far each gives way to a unit force."""
     placed_grabs: list[int]
-    """Those of what is dragged that have a place."""
+    """Grabs with a target position."""
     turned_grabs: list[int]
-    """Those that have an orientation."""
+    """Grabs with a target orientation."""
 
     @classmethod
     def of(cls, body: Body, pins: Sequence[Pin], grabs: Sequence[Grab]) -> Ends:
-        """Collect them; pins of bones that can't move have nothing to hold.
+        """Collect the ends of pins and grabs, without pins on bones that can't move anyway.
 
         Raises:
-            ValueError: a bone is not there, or what is dragged can't move.
+            ValueError: a bone does not exist, or a grabbed bone can't move.
         """
         bones, movable = len(body.parents), movable_bones(body)
         for bone in (*(pin.bone for pin in pins), *(grab.bone for grab in grabs)):
@@ -69,19 +69,19 @@ class Ends:
 
     @property
     def dragged(self) -> Bools:
-        """(places + orientations,) which of what is asked belongs to what is dragged."""
+        """(places + orientations,) which of them belong to grabs."""
         return np.concatenate([self.places, self.orientations]) >= self.pinned
 
     @property
     def held(self) -> tuple[Ints, Ints]:
-        """Ends whose place, and ends whose orientation is to hold without giving way."""
+        """Hard-pinned ends: those with a place to keep, and those with an orientation to keep."""
         holds = ~self.dragged & (self.yields <= YIELD)
         places = len(self.places)
         return self.places[holds[:places]], self.orientations[holds[places:]]
 
 
 def movable_bones(body: Body) -> set[int]:
-    """Return the bones that may move: the root and all below it."""
+    """Return the bones that may move: the root and all bones below it, or every bone if there is no root."""
     found: set[int] = set()
     for bone, parent in enumerate(np.asarray(body.parents).tolist()):
         if body.root is None or bone == body.root or parent in found:
@@ -90,13 +90,13 @@ def movable_bones(body: Body) -> set[int]:
 
 
 def joints_between(body: Body, ends: Ends, locked: Bools) -> list[int]:
-    """Return the bones that have a part in it, parents first: those from the ends up that can turn or move."""
+    """Return the bones above the ends, ends included, that can turn or move; parents first."""
     parents, movable = np.asarray(body.parents).tolist(), movable_bones(body)
     gives = np.ones(len(parents)) if body.give is None else np.asarray(body.give)
     heads = np.asarray(body.heads, np.float64)
     found = set()
     for end, (bone, point) in enumerate(ends.points):
-        # A bone does not move its own head by turning.
+        # Turning a bone does not move its own head.
         if end not in ends.orientations and bone != body.root and (point == heads[bone]).all():
             bone = parents[bone]
         while bone in movable:

@@ -1,17 +1,17 @@
-"""What ends ask of the joint that carries them, as a quadratic function of its twist, in plain floats."""
+"""Cost of the ends that a joint carries, as a quadratic function of the joint's twist, in plain floats."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 Form = list[float]
-"""A cost V P V / 2 - p V of a twist V: P, the upper half of its three blocks or all of the mixed one, row by row, then
-p."""
+"""The cost V P V / 2 - p V of a twist V (rotation, then translation), as 27 numbers, row by row: the upper half of P's
+rotation block (6), all of its mixed block (9), the upper half of its translation block (6), then p (6)."""
 NOTHING: Form = [0.0] * 27
 
 
 def add_place(form: Form, point: Sequence[float], gap: Sequence[float], stiffness: float) -> None:
-    """Add a spring to a form: a point is to move by a gap."""
+    """Add to a form a spring that moves a point by a gap."""
     x, y, z = point
     p, q, r = stiffness * x, stiffness * y, stiffness * z
     u, v, w = gap
@@ -39,7 +39,7 @@ def add_place(form: Form, point: Sequence[float], gap: Sequence[float], stiffnes
 
 
 def add_orientation(form: Form, gap: Sequence[float], stiffness: float) -> None:
-    """Add a spring to a form: what it is of is to turn by a rotation vector."""
+    """Add to a form a spring that turns its joint by a rotation vector."""
     form[0] += stiffness
     form[3] += stiffness
     form[5] += stiffness
@@ -56,7 +56,10 @@ def add_thrust(
     stiffness: float,
     force: float,
 ) -> None:
-    """Put a force in the place of what a spring does in a direction; without a point it is one of an orientation."""
+    """Replace what a spring does along a direction by a constant force.
+
+    Without a point the spring is that of an orientation, and the force a torque.
+    """
     a, b, c = direction
     force -= stiffness * (a * gap[0] + b * gap[1] + c * gap[2])
     way = (0.0, 0.0, 0.0, a, b, c)

@@ -1,4 +1,4 @@
-"""The limits of a body's joints during a drag: what of a step they allow."""
+"""Joint limits during a drag: which part of a step they allow."""
 
 from __future__ import annotations
 
@@ -24,71 +24,73 @@ from ..maths.rotations import cross, dot, stacked
 from ..problem import Bools, Floats, Ints
 
 STEEPEST = 1e-3
-"""Near half a turn a swing turns the bone about itself ever faster; from this cosine of the half angle on no more."""
+"""Least cosine of half the swing angle to reckon with: near half a turn a swing turns the bone about itself ever
+faster."""
 HELD = 1e-9
-"""A coordinate that a limit moves by more than this is held back by it."""
+"""A limit holds a coordinate back if it moves it by more than this."""
 
 PROBE = 1e-4
-"""How far a joint is moved to see whether it stands at a limit."""
+"""How far to move a joint to see whether it is at a limit."""
 
 SIDEWAYS = 1e-3
-"""How far beside each other two places are whose normals show how a limit is curved."""
+"""How far to each side the normals of a limit are compared to find its curvature."""
 SHARPEST = 100.0
-"""Limits count as curved by no more than this."""
+"""Largest curvature that a limit counts as having."""
 
 
 CLEAR = 1e-6
-"""What is left of a direction beside others, as a part of it, that counts as one of its own."""
+"""A direction is independent of others if more than this fraction of it is perpendicular to them."""
 IDENTITY = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
 NONE = [[0.0, 0.0, 0.0]] * 3
 
 
 class Bounds(NamedTuple):
-    """The limits that hold joints back in a step: their coordinates move by so much along directions."""
+    """Limits and locks that fix part of a step: how far a joint's coordinates move along certain directions."""
 
     normals: Floats
-    """(3, 3, k) directions of coordinates; zero: none. The first two are of swings, the last of the twist."""
+    """(3, 3, k) up to three directions per joint, in its coordinates; zero: none. The first two are of the swing, the
+    last of the twist."""
     steps: Floats
-    """(3, k) how far along."""
+    """(3, k) how far the coordinates move along each direction."""
     held: Bools
-    """(3, k) those that are limits; the others are locks, which hold always."""
+    """(3, k) which directions are limits; the others are locks, which always hold."""
 
 
 class Opening(NamedTuple):
-    """What bounds leave open to joints."""
+    """The steps that bounds leave open to joints."""
 
     axes: Floats
-    """(m, 3, 3) rows: perpendicular directions of steps that are open; zero: no more."""
+    """(m, 3, 3) rows: perpendicular unit vectors along which a joint may step, then rows of zeros."""
     fixed: Floats | None
-    """(m, 3) the steps that limits ask for; None: none."""
+    """(m, 3) the part of each step that limits prescribe; None: no joint has one."""
     open_: list[int]
-    """How many directions are open to each."""
+    """Number of open directions of each joint."""
     bounds: Bounds
-    """What they are made of."""
+    """The bounds from which this was made."""
     new: Ints
-    """The joints to which they leave open something else than earlier ones did."""
+    """Joints that differ from the earlier opening; all of them if there was none."""
 
 
 @dataclass(frozen=True)
 class JointLimits:
-    """Limits of k joints, and how far outside of them they may be, because they were in the beginning.
+    """Limits of k joints. A joint that is outside at the start of a drag may stay as far outside.
 
-    The coordinates (3, k) of a joint are its swing about X and Z and its twist, see `cones`.
+    The coordinates (3, k) of joints are their swings about X and Z and their twists; see `cones`.
     """
 
     joints: Ints
-    """(k,) which joints of a tree they are of."""
+    """(k,) joints of the tree that have limits."""
     cone: Cone
     locked: Bools
     """(3, k) coordinates that stay as they are."""
     origin: Floats
-    """(3, k) from where coordinates are measured: locked ones from where they are."""
+    """(3, k) where coordinates are measured from: locked ones from where they are, the others from 0."""
     excess: Floats
-    """(2, k) how far swing and twist may be outside."""
+    """(2, k) how far outside swing and twist may be."""
 
     @classmethod
     def of(cls, joints: Ints, cone: Cone, locked: Bools, turns: Floats) -> JointLimits:
-        """Let joints that have rotations (4, k) keep them."""
+        """Return limits that allow joints to keep their rotations `turns` (4, k)."""
         swing, twist = swing_twist(turns)
         origin = np.where(locked, stacked(*swing, twist), 0.0)
         gap = _gap(stacked(*swing, twist) - origin, cone)
@@ -97,14 +99,14 @@ class JointLimits:
 
     @cached_property
     def _each(self) -> list[_One]:
-        """The same of each joint, in plain floats."""
+        """The limits of each joint, in plain floats."""
         cone, rows = self.cone, zip(self.locked.T.tolist(), self.origin.T.tolist(), self.excess.T.tolist(), strict=True)
         swings = zip(cone.low.T.tolist(), cone.high.T.tolist(), strict=True)
         twists = zip(cone.twist_low.tolist(), cone.twist_high.tolist(), strict=True)
         return [_One(*row, *swing, *twist) for row, swing, twist in zip(rows, swings, twists, strict=True)]
 
     def allowed(self, coordinates: Floats) -> Floats:
-        """Return the allowed coordinates nearest to others (3, k)."""
+        """Return the allowed coordinates nearest to given ones (3, k)."""
         own = coordinates - self.origin
         own[self.locked] = 0.0
         swing, twist = own[:2], own[2]
@@ -130,7 +132,7 @@ class JointLimits:
         return joint_rotation(coordinates[:2], coordinates[2])
 
     def locks(self) -> Bounds:
-        """Return what holds in every step."""
+        """Return the bounds that hold in every step: the locks."""
         k = len(self.joints)
         bounds = Bounds(np.zeros((3, 3, k)), np.zeros((3, k)), np.zeros((3, k), dtype=bool))
         for axis in range(3):
@@ -138,7 +140,7 @@ class JointLimits:
         return bounds
 
     def curvatures(self, now: Floats, bounds: Bounds, joints: Ints) -> tuple[Floats, Floats]:
-        """Return how the limits that hold swings of joints (j,) are curved (j,), and directions (2, j) along them."""
+        """Return the curvature (j,) of the limits that hold the swings of joints (j,), and the tangents (2, j)."""
         normals, held = bounds.normals[:2, :2, joints].transpose(1, 0, 2), bounds.held[:2, joints]
         across = np.where(held, normals, 0.0).sum(axis=1)
         found = []
@@ -159,9 +161,13 @@ class JointLimits:
         return np.array(found), stacked(-across[1], across[0])
 
     def with_limits(self, bounds: Bounds, now: Floats, wanted: Floats, allowed: Floats) -> Bounds:
-        """Return these and the limits that coordinates would leave on their way from `now` to `wanted` (3, k).
+        """Return bounds with the limits added that joints would cross on the way from `now` to `wanted`.
 
-        Those allowed that are nearest to the wanted ones are `allowed`.
+        Args:
+            bounds: to add to; returned as they are if there is nothing to add.
+            now: (3, k) coordinates of the joints.
+            wanted: (3, k) coordinates that a step would give them.
+            allowed: (3, k) allowed coordinates nearest to the wanted ones.
         """
         gap = wanted - allowed
         gap[self.locked] = 0.0
@@ -171,7 +177,7 @@ class JointLimits:
         for k in np.flatnonzero((np.abs(gap) > HELD).any(axis=0)).tolist():
             x, z, turned = gap[:, k].tolist()
             here, (p, q, r) = now[:, k].tolist(), (wanted[:, k] - now[:, k]).tolist()
-            # Where a joint stands at its limit already, that is where the limit points.
+            # If the joint is at its limit already, a short step along the way gives the limit's normal.
             share = min(1.0, PROBE / max(abs(p), abs(q), abs(r), 1e-30))
             near = here[0] + p * share, here[1] + q * share, here[2] + r * share
             there = self._each[k].allowed(*near)
@@ -180,7 +186,7 @@ class JointLimits:
                 x = 0.0 if self.locked[0, k] else u
                 z = 0.0 if self.locked[1, k] else v
             size = sqrt(x * x + z * z)
-            # A swing with a lock has one direction left; its limit goes where the lock is not.
+            # A swing with one locked axis has one direction left: put its limit in the slot without a lock.
             slot = 1 if self.locked[0, k] else 0
             if size > HELD and not held[slot, k]:
                 x, z = x / size, z / size
@@ -206,7 +212,7 @@ class _One(NamedTuple):
     twist_high: float
 
     def allowed(self, x: float, z: float, twist: float) -> tuple[float, float, float]:
-        """Return the allowed coordinates nearest to others."""
+        """Return the allowed coordinates nearest to given ones."""
         (no_x, no_z, no_twist), (from_x, from_z, from_twist), (outside, turned), low, high, *ends = self
         x, z, twist = x - from_x, z - from_z, twist - from_twist
         x, z, twist = 0.0 if no_x else x, 0.0 if no_z else z, 0.0 if no_twist else twist
@@ -224,7 +230,7 @@ class _One(NamedTuple):
 
 
 def coordinate_changes(coordinates: Floats) -> Floats:
-    """Return how coordinates (3, k) change with a rotation about the axes of the rest frame, (3, 3, k), rows first."""
+    """Return the Jacobian (3, 3, k) of coordinates (3, k) with respect to rotations about the axes at rest."""
     x, z, _ = coordinates
     p, q = x * x, z * z
     w = np.sqrt(np.maximum(1.0 - p - q, STEEPEST**2))
@@ -234,19 +240,19 @@ def coordinate_changes(coordinates: Floats) -> Floats:
     along = stacked(-2.0 * w * z, 1.0 - 2.0 * (p + q), 2.0 * w * x)
     rows = cross(about_z, along), cross(along, about_x), cross(about_x, about_z)
     size = dot(about_x, rows[0])
-    # The unit of a swing's coordinate is taken as half a radian.
+    # A swing's coordinate is the sine of half its angle: about_x and about_z are half the rotations per unit of it.
     return stacked(0.5 * rows[0] / size, 0.5 * rows[1] / size, rows[2] / size)
 
 
 def opening_of(joints: int, limited: Ints, changes: Floats, bounds: Bounds, earlier: Opening | None) -> Opening:
-    """Return what bounds leave open.
+    """Return the steps that bounds leave open.
 
     Args:
-        joints: m.
-        limited: (k,) those with bounds.
-        changes: (3, 3, k) how the coordinates of each of them change with its step.
-        bounds: of these coordinates.
-        earlier: what other bounds leave open, for the same changes.
+        joints: their number m.
+        limited: (k,) joints with limits.
+        changes: (3, 3, k) how the coordinates of each limited joint change with its step.
+        bounds: on these coordinates.
+        earlier: the opening that other bounds left, with the same `changes`; only what differs is computed again.
     """
     if earlier is None:
         axes, fixed, open_ = np.empty((joints, 3, 3)), None, [3] * joints
@@ -278,7 +284,7 @@ def opening_of(joints: int, limited: Ints, changes: Floats, bounds: Bounds, earl
 
 
 def _closed(rows: Sequence[Sequence[float]], ways: Sequence[float]) -> tuple[list[list[float]], list[float]]:
-    """Directions closed to a joint, perpendicular to each other, and the step that goes a way along each row."""
+    """Return perpendicular directions closed to a joint, and the step that goes the given way along each row."""
     found: list[list[float]] = []
     x, y, z = 0.0, 0.0, 0.0
     for (p, q, r), way in zip(rows, ways, strict=True):
@@ -298,7 +304,7 @@ def _closed(rows: Sequence[Sequence[float]], ways: Sequence[float]) -> tuple[lis
 
 
 def _across(closed: list[list[float]]) -> list[list[float]]:
-    """Directions perpendicular to others and to each other, so that there are three in all."""
+    """Return the perpendicular directions that complete closed ones to three."""
     if not closed:
         return IDENTITY
     if len(closed) == 3:
@@ -307,7 +313,7 @@ def _across(closed: list[list[float]]) -> list[list[float]]:
     if len(closed) == 2:
         p, q, r = closed[1]
         return [[y * r - z * q, z * p - x * r, x * q - y * p]]
-    # Beside the axis that is farthest from it.
+    # The direction is crossed with the axis that is farthest from it.
     if abs(x) <= abs(y) and abs(x) <= abs(z):
         p, q, r = 0.0, z, -y
     elif abs(y) <= abs(z):

@@ -1,11 +1,11 @@
-"""Poses a body: what is pinned stays, what is dragged goes to its target, and the body follows.
+"""Poses a body: pinned bones stay, dragged bones go to their targets, and the rest of the body follows.
 
-Of all poses within limits in which pins hold, the one with the least cost: each joint costs the square of the angle by
-which it turned from the body as it was, by its own weight, more where it hardens; so does the way of the root.
-What is dragged is pulled to its target by a force that has a greatest strength. So a target is reached wherever that
-suffices, and approached smoothly where it does not. Newton's method brings the cost down, from the body as it was,
-while the target moves away from where it was dragged from: the pose depends on the target alone, not on the way that a
-hand took to it.
+The result is the pose of least cost among those within limits in which pins hold. A joint costs the square of the
+angle by which it turns from its initial pose, times its weight, and more if it hardens; the root also costs the square
+of the distance that it moves. Dragged bones are pulled to their targets by a force of limited strength, so a target is
+reached where that force suffices, and approached smoothly where it does not. Newton's method lowers the cost, always
+from the initial pose, while the target moves away from its starting point: the pose depends on the target alone, not on
+the path that the mouse took to it.
 """
 
 from __future__ import annotations
@@ -38,36 +38,36 @@ LARGEST_WAY = 0.15
 PASSES = 27
 """Passes, at most."""
 SETTLED = 2e-5
-"""In radians: a pass that turns no joint by more ends the search."""
+"""Radians: the search ends when the remaining motion of every joint is less than this."""
 SHORT = 1e-3
-"""From passes that turn joints by less on it is foretold how much is left."""
+"""Radians: after passes that turn joints by less, the remaining motion is extrapolated; see `_rest`."""
 FARTHEST = 0.45
-"""Radians that a joint turns in a pass, at most."""
+"""Maximum radians that a joint turns in a pass."""
 FINISH = 8
-"""Passes for pins alone, at most."""
+"""Maximum number of passes for pins alone."""
 HELD = 1e-6
-"""Pins hold that are off by no more than this, in sizes of the body and in radians."""
+"""A pin holds if it is off by less than this, in body sizes and in radians."""
 LOOSE = 1e9
-"""What gives way like this is free."""
+"""An end that gives way by this to a unit force is free."""
 LEAST, MOST = 0.2, 1.0
-"""What is taken of a step."""
+"""Smallest and largest share of a step to take."""
 NEAR = 0.1
 """A pass that turns no joint by more is near the end of the search."""
 ROUNDS = 3
 """Choices, in a pass, of the limits that hold."""
 ROOT_TURNS = 6.0
-"""What a radian of the root costs, in those of a joint that carries nothing."""
+"""Weight of turning the root, compared with a joint that carries nothing."""
 ROOT_MOVES = 8.0
-"""What a way of the root as long as the body costs."""
+"""Weight of moving the root by the body's size."""
 CARRIED = 4.0
-"""How much more than others joints cost that carry the whole body."""
+"""Weight added to a joint that carries the whole body; others get their share."""
 
 
 def pose_body(body: Body, pins: Sequence[Pin], grabs: Sequence[Grab]) -> PosedBody:
-    """Return the pose of a body in which what is grabbed is at its target, or as near as can be, while pins hold.
+    """Return the pose of a body with its grabbed bones at their targets, or as near as possible, while pins hold.
 
     Raises:
-        ValueError: if shapes do not fit together, a bone is not there, or a target is not finite.
+        ValueError: if shapes do not fit together, a bone does not exist, or a target is not finite.
     """
     rotations = [grab.rotation for grab in grabs if grab.rotation is not None]
     targets = [grab.target for grab in grabs if grab.target is not None]
@@ -75,13 +75,13 @@ def pose_body(body: Body, pins: Sequence[Pin], grabs: Sequence[Grab]) -> PosedBo
 
 
 class Poser:
-    """A body, its pins and what is grabbed, made ready to be posed for one target after the other."""
+    """A body with pins and grabs, prepared once and then posed for any number of targets."""
 
     def __init__(self, body: Body, pins: Sequence[Pin], grabs: Sequence[Grab]) -> None:
-        """Take the body as it stands; the targets of `grabs` are not looked at.
+        """Prepare the body in its initial pose; of the targets in `grabs`, only their presence matters.
 
         Raises:
-            ValueError: if shapes do not fit together or a bone is not there.
+            ValueError: if shapes do not fit together or a bone does not exist.
         """
         check_shape(body)
         self.body = body
@@ -105,7 +105,10 @@ class Poser:
         self._hardening[: int(tree.has_root)] = 0.0
 
     def _costs(self) -> tuple[Floats, Floats]:
-        """Weights of turning about the axes of each joint (3, m), and of moving the root by the body's size (3,)."""
+        """Return the weights of turning each joint about its axes (3, m), and of moving the root (3,).
+
+        The root moves in units of the body's size.
+        """
         body, joints = self.body, self.tree.bones
         give = np.ones(len(body.parents)) if body.give is None else np.asarray(body.give, np.float64)
         costs = (1.0 + CARRIED * _carried(body)[joints]) / give[joints]
@@ -119,14 +122,14 @@ class Poser:
         return axes, np.full(3, moves)
 
     def pose(self, targets: Sequence[Floats], rotations: Sequence[Floats] = ()) -> PosedBody:
-        """Return the body with its dragged points at their targets, or as near as can be.
+        """Return the body with its dragged points at their targets, or as near as possible.
 
         Args:
-            targets: (3,) for each grab that was made with one.
-            rotations: (3, 3) for each grab that was made with one.
+            targets: (3,) for each grab made with a target.
+            rotations: (3, 3) for each grab made with a rotation.
 
         Raises:
-            ValueError: if a target is not finite, or there are more or fewer than grabs.
+            ValueError: if a target is not finite, or the number of targets or rotations differs from that of the grabs.
         """
         ends, begin = self.ends, self._begin
         wanted = np.array(targets, np.float64).reshape(-1, 3)
@@ -165,7 +168,7 @@ class Poser:
         return self._posed(posed, bounds, begin.ends + ways, passes)
 
     def _at_rest(self, turns: Floats, offset: Floats) -> _State:
-        """Begin a search with joints turned like this, of which nothing is known yet."""
+        """Return the state in which a search begins: no forces, no limits held, no last step."""
         ends, k = len(self.ends.yields), len(self.limits.joints)
         bounds, step = self.limits.locks(), np.zeros((len(self.tree.parents) + 1, 3))
         coordinates = self.limits.coordinates(turns[:, self.limits.joints])
@@ -177,21 +180,21 @@ class Poser:
         return float(norm(gaps[:, pins]).max(initial=0.0)) < HELD
 
     def _gaps(self, posed: Posed, goals: Floats, frames: Floats) -> Floats:
-        """What is left (3, places + orientations) to places, in sizes of the body, and orientations."""
+        """Return what ends lack (3, places + orientations): vectors to places, in body sizes, and rotation vectors."""
         places = self.ends.places
         return np.concatenate([(goals - posed.ends)[:, places] / self.size, self._left(posed, frames)], axis=1)
 
     def _pass(self, state: _State, goals: Floats, frames: Floats, *, pins_alone: bool = False) -> tuple[_State, float]:
-        """Take one step towards places (3, ends) and orientations (4, o), see `_goals`.
+        """Take one step towards the goals of the ends; see `_goals`.
 
         Args:
-            state: where it begins.
-            goals: the places.
-            frames: the orientations.
-            pins_alone: do nothing but bring pins back, on the shortest way.
+            state: where the step begins.
+            goals: (3, ends) places.
+            frames: (4, orientations) orientations of the joints that carry the ends.
+            pins_alone: only bring pins back, by the shortest way.
 
         Returns:
-            What comes of it, and the largest angle by which a joint turned.
+            The new state, and the largest angle by which a joint turned; the root's move counts as well.
         """
         tree, limits, ends = self.tree, self.limits, self.ends
         posed = tree.posed(state.turns, state.offset)
@@ -245,12 +248,15 @@ class Poser:
         return state, largest
 
     def _goals(self, ways: Floats, spins: Floats) -> tuple[Floats, Floats]:
-        """Where ends should be that go ways (3, ends), and how joints should stand whose ends turn by spins (3, o)."""
+        """Return the places (3, ends) of ends moved by `ways`, and the orientations (4, o) of joints turned by `spins`.
+
+        Both start from the initial pose; o is the number of ends with an orientation.
+        """
         places, frames = self._still
         return places + ways, multiply(about_vectors(spins), frames) if spins.any() else frames
 
     def _left(self, posed: Posed, frames: Floats) -> Floats:
-        """The rotation vectors (3, orientations) by which ends still have to turn, so that joints stand like this."""
+        """Return the rotation vectors (3, orientations) by which joints still have to turn to reach `frames`."""
         now = posed.frames[:, self.tree.carriers[self.ends.orientations]]
         return vectors_of(multiply(frames, inverse(now))) * self._is_carried
 
@@ -277,39 +283,39 @@ class Poser:
 
 @dataclass(frozen=True)
 class _State:
-    """Where a search has come to."""
+    """The current state of a search."""
 
     turns: Floats
     """(4, m) rotations of the joints."""
     coordinates: Floats
-    """(3, k) of those with limits."""
+    """(3, k) coordinates of the joints with limits."""
     offset: Floats
-    """(3,) of the root."""
+    """(3,) by which the root has moved."""
     forces: Floats
-    """(3, places + orientations) what holds the ends."""
+    """(3, places + orientations) that held the ends in the last step."""
     bounds: Bounds
     """The limits that held in the last step."""
     pressure: Floats
-    """(k,) how strongly joints were pushed against those of their swings."""
+    """(k,) how strongly joints were pushed against the limits of their swings."""
     step: Floats
-    """(m + 1, 3) the last step, in which all joints count alike; zero: there was none."""
+    """(m + 1, 3) the last step, of the joints and the root's offset, in units of equal weight; zero: there was none."""
     share: float
-    """What of it was taken."""
+    """The share of the last step that was taken."""
     stiffer: int
-    """Which of `STIFFER` the step took. The next one begins one below it, so that few are tried in vain."""
+    """Index in `STIFFER` that the last step used. The next one starts one below it, so few are tried in vain."""
     near: bool
-    """Whether it was short, so that the search is near its end."""
+    """Whether the last step was short, so that the search is near its end."""
 
 
 def _rest(way: float, before: float) -> float:
-    """What a search still has to go that went a way in the last pass and one before that, if it goes on like this."""
+    """Return the remaining motion of a search, extrapolated from that of the last pass and of the one before it."""
     if way > SHORT or way >= 0.5 * before:
         return way
     return way * way / (before - way)
 
 
 def _share(step: Floats, state: _State) -> float:
-    """What of a step to take: less where it turns back, as steps do that overshoot, and all again once they do not."""
+    """Return the share of a step to take: less if it reverses the last step, which overshot, then all of it again."""
     square = float((state.step * state.step).sum())
     if square == 0.0:
         return 1.0
@@ -318,7 +324,7 @@ def _share(step: Floats, state: _State) -> float:
 
 
 def _carried(body: Body) -> Floats:
-    """How much of the body (n,) each bone carries, by length, from 0 to 1."""
+    """Return how much of the body each bone carries (n,), by length, from 0 to 1."""
     parents, heads = np.asarray(body.parents).tolist(), np.asarray(body.heads, np.float64)
     carried = np.zeros(len(parents))
     for bone in reversed(range(len(parents))):
@@ -328,7 +334,7 @@ def _carried(body: Body) -> Floats:
 
 
 def _limits_of(body: Body) -> tuple[Ints, Cone, Bools]:
-    """The bones that have limits, the cones of all, and which of their coordinates (3, n) are locked."""
+    """Return the bones that have limits, the cones of all bones, and which coordinates (3, n) are locked."""
     bones = len(body.parents)
     free = np.tile([-np.inf, np.inf], (bones, 3))
     ranges = free

@@ -1,4 +1,4 @@
-"""What a body is posed from, and the pose that comes of it: plain arrays, without Blender."""
+"""Input and result of posing a body: plain arrays, without Blender."""
 
 from __future__ import annotations
 
@@ -11,62 +11,62 @@ from ..problem import Bools, Floats, Ints
 
 @dataclass(frozen=True)
 class Body:
-    """A skeleton of n bones, parents first, as it stands when a drag begins."""
+    """A skeleton of n bones, parents first, in its pose at the start of a drag."""
 
     parents: Ints
-    """(n,) the parent of each bone, an earlier one, or -1."""
+    """(n,) index of each bone's parent, which comes before the bone; -1: no parent."""
     heads: Floats
-    """(n, 3) where the bones begin; any unit."""
+    """(n, 3) heads of the bones, in any unit."""
     frames: Floats
     """(n, 3, 3) orientations, orthonormal and right-handed; the columns are the X, Y and Z axes."""
     root: int | None = None
-    """The bone that moves and turns freely, whatever its limits; bones that are not below it stay. None: no bone moves,
-    all joints turn."""
+    """The free root: moves and turns whatever its limits; bones that are not below it stay. None: all joints may
+    turn, but the body does not move as a whole."""
     rest: Floats | None = None
-    """(n, 3, 3) rest orientation seen from the parent bone, from which limits are measured; None: there are none."""
+    """(n, 3, 3) rest orientation in the parent bone's axes, from which limits are measured; None: no limits."""
     cones: Floats | None = None
-    """(n, 4) least and greatest rotation about X, then about Z, in radians, as in `Limits`."""
+    """(n, 4) minimum and maximum rotation about X, then about Z, in radians, as in `Limits`."""
     twist: Floats | None = None
-    """(n, 2) least and greatest twist. A bone that is outside of its limits may stay as far outside."""
+    """(n, 2) minimum and maximum twist, in radians. A bone that is outside its limits may stay as far outside."""
     stiffness: Floats | None = None
-    """(n, 3) how little joints turn about X, Y and Z, from 0 to 0.99."""
+    """(n, 3) stiffness of joints about X, Y and Z, from 0 to 0.99."""
     hardening: Floats | None = None
-    """(n,) by how much stiffer a joint is that is turned by a radian. None: not at all. The root never is."""
+    """(n,) how much stiffer a joint becomes when turned by a radian; None: not at all. The root does not harden."""
     give: Floats | None = None
     """(n,) how readily each bone follows, compared with what its size suggests; 0: not at all. None: 1."""
 
 
 @dataclass(frozen=True)
 class Pin:
-    """A bone that keeps the place and the orientation that it has in the body, or one of them."""
+    """A bone that keeps its place in the body, its orientation, or both."""
 
     bone: int
     location: bool = True
-    """The head of the bone stays."""
+    """The head of the bone, or `point`, stays where it is."""
     rotation: bool = True
     """The bone keeps its orientation."""
     weight: float = np.inf
-    """Infinite: it holds. Less: it gives way, like a spring of this strength."""
+    """Strength of the spring that holds the bone; infinite: the pin does not give way."""
     point: Floats | None = None
-    """(3,) the place that stays in place of the head."""
+    """(3,) the point of the bone that stays, instead of its head."""
 
 
 @dataclass(frozen=True)
 class Grab:
-    """A bone that is dragged, by a point of it, or that is turned."""
+    """A bone that is dragged by one of its points, turned, or both."""
 
     bone: int
     target: Floats | None
-    """(3,) where it should go; None: anywhere, it has an orientation alone."""
+    """(3,) where the dragged point should go; None: anywhere, only the orientation counts."""
     point: Floats | None = None
-    """(3,) where it is in the body; None: the head of the bone."""
+    """(3,) where the dragged point is in the body; None: the head of the bone."""
     rotation: Floats | None = None
     """(3, 3) orientation that the bone should have; None: any."""
 
 
 @dataclass(frozen=True)
 class PosedBody:
-    """The body as it follows its drag."""
+    """The pose of a body under a drag."""
 
     heads: Floats
     """(n, 3)"""
@@ -75,17 +75,17 @@ class PosedBody:
     error: float
     """Largest distance from a dragged point to its target."""
     pin_error: float
-    """Largest distance of a pinned head to its place."""
+    """Largest distance from a pinned point to its place, pins that give way left out."""
     pin_turn: float
-    """Largest angle of a pinned bone to its orientation, in radians."""
+    """Largest angle between a pinned bone and its orientation, in radians, pins that give way left out."""
     iterations: int
-    """Passes that were used."""
+    """Number of passes used."""
     at_limit: Bools = field(repr=False)
     """(n,) bones that a limit held back in the last pass."""
 
 
 def check_shape(body: Body) -> None:
-    """Raise ValueError, saying what does not fit, if the arrays of a body do not fit together."""
+    """Raise ValueError, naming the array at fault, if the arrays of a body do not fit together."""
     n = len(body.parents)
     shapes = [("heads", body.heads, (n, 3)), ("frames", body.frames, (n, 3, 3)), ("rest", body.rest, (n, 3, 3))]
     shapes += [("cones", body.cones, (n, 4)), ("twist", body.twist, (n, 2))]

@@ -1,4 +1,4 @@
-"""What is dragged is pulled to its target by a force that has a greatest strength."""
+"""The pull on dragged ends: a force towards their targets, of limited strength."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from ..maths.vectors import Vector
 from ..problem import Bools, Floats
 
 STRENGTH = 100.0
-"""Greatest force of what is dragged: with a lever arm as long as the body it turns a joint by as many radians."""
+"""Maximum force on a dragged end. With a lever arm as long as the body, it turns a joint by this many radians."""
 
 
 class Pull(NamedTuple):
-    """What holds ends in a pass."""
+    """How e ends are held during a pass."""
 
     yields: Floats
-    """(e,) by how much they give way to a unit force."""
+    """(e,) how far each end gives way to a unit force."""
     thrusts: dict[int, Vector]
-    """Directions of ends that are pulled with all strength, wherever they go along these."""
+    """Directions in which ends are pulled with full strength, however far they move along them."""
 
 
 def pull_of(gaps: Floats, forces: Floats, dragged: Bools, yields: Floats, *, near: bool) -> Pull:
-    """Return what holds ends (3, e) that are off by gaps, and were held by forces.
+    """Return how ends are held, from their gaps and the forces of the last pass.
 
-    Far from the end of a search, what is dragged gives way by its gap, for the greatest force: it surely comes nearer,
-    but ever slower. Near the end it either reaches its target, and does not give way, or is pulled with all strength:
-    which of them, the last force and the gap tell together.
+    Far from the end of a search, a dragged end gives way by its whole gap under the maximum force: it is sure to come
+    nearer, but ever more slowly. Near the end of the search it either reaches its target and does not give way, or is
+    pulled with full strength; the last force and the gap together decide which.
 
     Args:
-        gaps: how far they are from where they should be.
-        forces: that held them in the last pass.
-        dragged: (e,) which of them are dragged.
-        yields: (e,) by how much they give way of themselves.
+        gaps: (3, e) from where the ends are to where they should be.
+        forces: (3, e) that held the ends in the last pass.
+        dragged: (e,) which ends are dragged.
+        yields: (e,) how far ends give way to a unit force when they are not pulled.
         near: whether the search is near its end.
     """
     found, thrusts = yields.copy(), {}

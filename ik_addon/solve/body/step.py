@@ -1,4 +1,4 @@
-"""One step of a body: the least cost that brings its ends where they should be, in linear equations."""
+"""One Newton step of a body: linear equations for the cheapest step that brings its ends where they should be."""
 
 from __future__ import annotations
 
@@ -18,85 +18,86 @@ from .sweep import Column, Joint, Six, Swept, eliminated, pushed, substituted
 from .tree import Posed, Tree
 
 STIFFER = ((0.0, 0.05), (0.03, 0.2), (0.1, 0.3), (0.3, 1.0), (1.0, 0.2))
-"""Shares of what makes sure that no joint turns over by itself, and how soft joints may be then, of what they are
-without forces; the first that suffices is taken. The last always does."""
+"""Pairs to try in turn; the first that suffices is used, and the last always does. First: the share to add of the
+stiffness that is sure to keep every joint from turning over by itself. Second: the least stiffness (pivot) that a joint
+may then have, as a fraction of its stiffness without forces."""
 EYE = np.eye(3)
 UNIT = EYE.tolist()
 
 
 class Step(NamedTuple):
-    """A step that limits allow; joints count alike in it."""
+    """A step that limits allow, in units in which all joints have the same weight."""
 
     turns: Floats
-    """(m, 3) about the axes of the rest frame of each joint."""
+    """(m, 3) rotation of each joint about the axes of its rest frame."""
     offset: Floats
-    """(3,) of the root."""
+    """(3,) by which the root moves."""
     forces: Floats
-    """(3, places + orientations) at the ends."""
+    """(3, places + orientations) that hold the ends after the step."""
     twists: list[Six]
-    """Of the offset, then of each joint."""
+    """Twists of the offset, then of each joint."""
     swept: Mapping[int, Swept]
-    """What was found on the way."""
+    """Results of the sweep, to be used again."""
     stiffer: int
-    """Which of `STIFFER` was taken."""
+    """Index of the pair in `STIFFER` that was used."""
 
 
 class Cost(NamedTuple):
-    """What the steps of m joints and of the offset cost by themselves."""
+    """Derivatives of the cost of m joints and of the root's offset, without the ends."""
 
     pull: Floats
-    """(3, m) the first derivative."""
+    """(3, m) first derivative for each joint."""
     second: Floats
-    """(m, 3, 3) and the second."""
+    """(m, 3, 3) second derivative for each joint."""
     offset: Floats
-    """(3,) the first derivative for the offset; the second is 1."""
+    """(3,) first derivative for the offset; the second is 1."""
 
 
 class Wanted(NamedTuple):
-    """What is asked of ends, p places and o orientations."""
+    """What ends should do: p places and o orientations."""
 
     gaps: Floats
-    """(3, p + o) what they are off."""
+    """(3, p + o) vectors to their places and rotation vectors to their orientations."""
     pull: Pull
-    """What holds them."""
+    """How the ends are held."""
     forces: Floats
-    """(3, p + o) that act on them."""
+    """(3, p + o) that act on the ends before the step."""
 
 
 @dataclass(frozen=True)
 class Equations:
-    """What a step is to bring about, for m joints.
+    """Linear equations for a step of m joints.
 
-    A joint's step brings a twist: a rotation in space, and the way of the point in the origin.
+    A joint's step makes a twist: a rotation in space, and the translation of the point at the origin.
     """
 
     tree: Tree
     columns: Floats
-    """(m, 3, 9) the twists of each joint's axes, and what rotations above it ask of them, see `sweep`."""
+    """(m, 3, 9) for each axis of a joint its twist and its coupling to rotations above; see `sweep.Column`."""
     own: Floats
-    """(m, 3, 3) what steps of a joint cost by themselves."""
+    """(m, 3, 3) second derivative of the cost of each joint's own step, without the part in its columns."""
     mixed: Floats
-    """(m, 3, 3) what its columns say of each other."""
+    """(m, 3, 3) the part in its columns: how forces at the ends couple the axes of a joint."""
     pull: Floats
-    """(m, 3) by how much the cost grows."""
+    """(m, 3) first derivative of the cost."""
     slide: Joint
     """The offset of the root, as a joint above it."""
     forms: list[Form | None]
-    """What the offset and joints carry."""
+    """Cost of the ends that the offset and each joint carry directly; None: no ends."""
     points: Floats
-    """(3, p) places of ends."""
+    """(3, p) current positions of the ends that have a place, from the first joint's head, in body sizes."""
     wanted: Wanted
 
     @classmethod
     def of(cls, tree: Tree, posed: Posed, units: tuple[Floats, Floats, float], cost: Cost, wanted: Wanted) -> Equations:
-        """Set them up.
+        """Set up the equations.
 
         Args:
             tree: the joints.
-            posed: where they are.
-            units: of the steps of joints about their axes (3, m) and of the offset (3,), and of lengths.
-            cost: of joints by themselves.
-            wanted: what is asked of ends.
+            posed: their current pose.
+            units: of steps of joints about their axes (3, m), of the offset (3,), and of lengths.
+            cost: derivatives of the cost of joints and offset, without the ends.
+            wanted: what the ends should do.
         """
         turns, slides, size = units
         origin = posed.heads[:, :1]
@@ -117,12 +118,12 @@ class Equations:
         return cls(tree, np.ascontiguousarray(columns), own, mixed, cost.pull.T, slide, forms, points, wanted)
 
     def solved(self, opening: Opening, stiffer: int, earlier: Mapping[int, Swept]) -> Step:
-        """Return a step.
+        """Return the step that solves the equations.
 
         Args:
-            opening: what limits leave open to the joints.
-            stiffer: which of `STIFFER` to try first.
-            earlier: what was found for another opening.
+            opening: the steps that limits leave open to the joints.
+            stiffer: index of the pair in `STIFFER` to try first.
+            earlier: results of the sweep for an earlier opening, used again for joints that are the same; may be empty.
         """
         axes, fixed, laid = opening.axes, opening.fixed, self._laid(opening, earlier)
         closed = EYE * (np.arange(3) >= np.array(opening.open_)[:, None])[:, None]
@@ -150,7 +151,7 @@ class Equations:
         return Step(step, np.array(found[0]), self._forces(twists), twists, swept, stiffer)
 
     def _laid(self, opening: Opening, earlier: Mapping[int, Swept]) -> list[Joint]:
-        """Return the joints, but for their costs."""
+        """Return the joints with all but their own costs; those that `opening` left as they were are taken over."""
         new, fixed = opening.new, opening.fixed
         found = [earlier[i].joint for i in range(1, len(earlier))] or [self.slide] * len(new)
         axes, every, pull = opening.axes[new], self.columns[new], self.pull[new]
@@ -166,7 +167,7 @@ class Equations:
         return found
 
     def pushed(self, step: Step, joints: Ints) -> Floats:
-        """Return what pushes joints (j,) on after a step, against what holds them back, (3, j)."""
+        """Return the force (3, j) with which joints (j,) still push on after a step, against the limits they are at."""
         own, columns, pull, steps = self.own + self.mixed, self.columns, self.pull, step.turns
         found = []
         for i in joints.tolist():
@@ -176,7 +177,7 @@ class Equations:
         return np.array(found).reshape(-1, 3).T
 
     def _forces(self, twists: list[Six]) -> Floats:
-        """What holds ends (3, p + o) after a step."""
+        """Return the forces (3, p + o) that hold the ends after a step."""
         tree, places = self.tree, self.points.shape[1]
         done = np.zeros_like(self.wanted.gaps)
         for end, joint in enumerate(tree.carriers[tree.wanted].tolist()):
@@ -194,7 +195,10 @@ class Equations:
         return np.asarray(forces)
 
     def _sums(self, axes: Floats) -> Floats:
-        """By how much axes of joints (m, 3) are to be stiffer, so that no joint turns over, whatever others do."""
+        """Return the stiffness (m, 3) to add to each axis so that no joint turns over, whatever the others do.
+
+        It makes every row of the second derivatives diagonally dominant.
+        """
         project = back_times(axes, axes)
         columns = times(project, self.columns)
         upper, lower = self.tree.pairs
@@ -208,9 +212,10 @@ class Equations:
 
 
 def _bends(tree: Tree, heads: Floats, points: Floats, forces: Floats) -> Floats:
-    """How forces (3, p + o) at the ends bend joints (3, 3, m): what their second derivatives say of those above them.
+    """Return how forces (3, p + o) at the ends couple joints to rotations above them, (3, 3, m).
 
-    A joint turns what joints below it do to an end.
+    This is the part of the second derivatives that arises because a joint also rotates the motion that joints below
+    it give to an end.
     """
     pulls, torques = forces[:, : points.shape[1]], 0.5 * forces[:, points.shape[1] :]
     every = np.zeros((12, forces.shape[1]))
@@ -228,7 +233,7 @@ def _bends(tree: Tree, heads: Floats, points: Floats, forces: Floats) -> Floats:
 
 
 def _forms(tree: Tree, points: Floats, wanted: Wanted) -> list[Form | None]:
-    """What ends ask of the offset and of the joints that carry them."""
+    """Return the cost of ends as forms of the offset and of the joints that carry them; None for those without ends."""
     found: list[Form | None] = [None] * (1 + len(tree.parents))
     stiffness, gaps = (1.0 / wanted.pull.yields).tolist(), wanted.gaps.T.tolist()
     carriers = tree.carriers[tree.wanted].tolist()
@@ -250,7 +255,7 @@ def _forms(tree: Tree, points: Floats, wanted: Wanted) -> list[Form | None]:
 
 
 def released(changes: Floats, bounds: Bounds, pushed: Floats) -> Bounds:
-    """Return bounds without the limits from which joints (3, k) are pushed away; the same where there are none."""
+    """Return bounds without the limits from which forces (3, k) push joints away; the same object if there are none."""
     if not bounds.held.any():
         return bounds
     swings = bounds.normals[:, 0] * dot(changes[0], pushed) + bounds.normals[:, 1] * dot(changes[1], pushed)
@@ -263,7 +268,7 @@ def released(changes: Floats, bounds: Bounds, pushed: Floats) -> Bounds:
 
 
 def pressure_of(changes: Floats, bounds: Bounds, pushed: Floats) -> Floats:
-    """Return how strongly joints (k,) are pushed against the limits of their swings, for the unit of a coordinate."""
+    """Return how strongly joints (k,) are pushed against the limits of their swings, per unit of a coordinate."""
     if not bounds.held[:2].any():
         return np.zeros(pushed.shape[1])
     held = np.where(bounds.held[:2], bounds.normals[:2, :2].transpose(1, 0, 2), 0.0).sum(axis=1)
@@ -273,18 +278,18 @@ def pressure_of(changes: Floats, bounds: Bounds, pushed: Floats) -> Floats:
 
 
 def resistance(vectors: Floats, hardening: Floats) -> tuple[Floats, Floats]:
-    """Return what joints that are turned by rotation vectors (3, m) set against it.
+    """Return the derivatives of the cost of joints turned by rotation vectors (3, m).
 
     A joint turned by an angle a costs a^2 / 2 + h a^4 / 4, where h is its hardening (m,): the farther it is turned, the
-    less it gives, so that those beside it take over.
+    less it gives, so that its neighbours take over.
 
     Returns:
-        The first derivative (3, m) of the cost, and the second (m, 3, 3).
+        The first derivative of the cost (3, m), and the second (m, 3, 3).
     """
     angle = norm(vectors)
     small = angle < 2e-3
     half = 0.5 * np.where(small, 1.0, angle)
-    # Across the axis the cost of an angle grows slower than along it.
+    # Across the axis of the rotation the cost grows more slowly than along it.
     across = np.where(small, 1.0, half / np.tan(half))
     stretch = 1.0 + hardening * angle * angle
     along = np.where(small, 0.0, (1.0 - across) / (4.0 * half * half)) * stretch + 2.0 * hardening

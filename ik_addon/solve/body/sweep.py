@@ -1,8 +1,8 @@
-"""The least cost of a tree of joints, found by one sweep from its ends to its root and one back, in plain floats.
+"""Minimises the cost of a tree of joints by one sweep from its ends to its root and one back, in plain floats.
 
-What a joint, and all below it, costs depends on nothing but how the joint above it moves: on a twist, which is a
-rotation in space and the way of the point in the origin. So of all that is below it a joint needs no more than a form:
-the cost as a quadratic function of a twist.
+The cost of a joint and all below it depends only on how the joint above it moves: on that joint's twist, a rotation in
+space and the translation of the point at the origin. So all that a joint has to know of those below it is a form: their
+cost as a quadratic function of its twist.
 """
 
 from __future__ import annotations
@@ -16,42 +16,44 @@ from .forms import NOTHING, Form
 
 Six = tuple[float, float, float, float, float, float]
 Column = Sequence[float]
-"""What one unknown does: the twist that a unit of it brings (6), and the force (3) by which the rotation above the
-joint asks for less of it."""
+"""Effect of one unknown: the twist per unit of it (6), and its coupling to the rotation of the joint above (3), which
+times that rotation is the force against the unknown."""
 
 
 class Joint(NamedTuple):
-    """What the three unknowns of a joint do."""
+    """The equations of a joint's three unknowns."""
 
     columns: Sequence[Column]
-    """Of each unknown; zero: it is not open."""
+    """The column of each unknown; zero: the unknown is not open."""
     own: Sequence[Sequence[float]]
-    """What unknowns cost by themselves, less what their columns say of each other; the upper half is looked at."""
+    """(3, 3) second derivatives of the unknowns' own cost, less their coupling in the columns; `eliminated` reads only
+    the upper half."""
     right: Sequence[float]
-    """By how much the cost falls with them."""
+    """How fast the cost falls with each unknown."""
     shift: Column | None = None
-    """A step that is not open, in the same numbers as a column; None: there is none."""
+    """The effect of a prescribed step, laid out like a column; None: no such step."""
     open_: int = 3
-    """How many of the unknowns may be open, the first ones."""
+    """How many unknowns may be open; the others come last."""
 
 
 Eliminated = tuple[Six, Six, Six, Six]
-"""What is left of a joint: how its unknowns go against the twist of the joint above, then what they are without it, and
-how the first goes against the second, the first and the second against the third."""
+"""A joint's unknowns as functions of the parent's twist: for each of the three the six coefficients that the twist is
+multiplied with, to be subtracted; then their three values for no twist, and three factors of later unknowns, also to be
+subtracted: of the second and the third in the first, of the third in the second."""
 STILL: Six = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 class Swept(NamedTuple):
-    """What a sweep found at a joint."""
+    """Result of a sweep at a joint."""
 
     joint: Joint
     carried: Form
-    """The form of all that it carries."""
+    """Cost of everything that the joint carries, as a form of its twist."""
     left: Eliminated
     above: Form
-    """What it and all below it ask of the joint above."""
+    """Cost of the joint and everything below it, as a form of the parent's twist."""
     pivot: float
-    """The least one."""
+    """The smallest pivot."""
 
 
 def eliminated(
@@ -62,18 +64,19 @@ def eliminated(
     least: float,
     earlier: Mapping[int, Swept] = MappingProxyType({}),
 ) -> dict[int, Swept]:
-    """Sweep from the ends to the root.
+    """Sweep from the ends to the root, eliminating the unknowns of each joint.
 
     Args:
-        order: of the joints; each comes after all below it.
-        children: the joints below each.
-        joints: what they do.
-        forms: of what each joint carries, but for other joints; None: nothing.
-        least: no pivot may be less.
-        earlier: what a sweep with the same forms found. It holds for joints that do the same, with all below them.
+        order: of the joints; each comes after all joints below it.
+        children: the joints directly below each joint.
+        joints: their equations.
+        forms: cost of the ends that each joint carries directly; None: no ends.
+        least: the smallest pivot allowed.
+        earlier: results of a sweep with the same forms. Those of joints that are the same, with all below them, are
+            used again.
 
     Returns:
-        What it found; it ends before a joint where a pivot is less.
+        The result at each joint; the sweep stops before the first joint with a smaller pivot.
     """
     found: dict[int, Swept] = {}
     for i in order:
@@ -90,7 +93,7 @@ def eliminated(
 
 
 def _swept(joint: Joint, carried: Form, least: float) -> Swept | None:
-    """Eliminate the unknowns of a joint; None: a pivot is less."""
+    """Eliminate the unknowns of a joint; return None if a pivot is less than `least`."""
     shift, form = joint.shift, carried
     if shift is not None:
         a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
@@ -113,7 +116,7 @@ def _swept(joint: Joint, carried: Form, least: float) -> Swept | None:
 
 
 def _of_three(joint: Joint, form: Form, least: float) -> tuple[Eliminated, Form, float] | None:
-    """Return what is left of a joint, what it asks of the one above, and its least pivot."""
+    """Return the eliminated joint, its form of the parent's twist, and its least pivot; None if it is below `least`."""
     columns, own, right, _, _ = joint
     a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
     d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest
@@ -212,7 +215,7 @@ def _of_three(joint: Joint, form: Form, least: float) -> tuple[Eliminated, Form,
 
 
 def _of_one(joint: Joint, form: Form, least: float) -> tuple[Eliminated, Form, float] | None:
-    """Return the same for a joint with one unknown, in a third of the time."""
+    """Do what `_of_three` does, for a joint with one unknown at most, in a third of the time."""
     columns, own, right, _, _ = joint
     a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
     d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest
@@ -263,7 +266,7 @@ def _of_one(joint: Joint, form: Form, least: float) -> tuple[Eliminated, Form, f
 
 
 def substituted(parents: Sequence[int], swept: Mapping[int, Swept]) -> tuple[list[list[float]], list[Six]]:
-    """Sweep back; return the unknowns of each joint, and its twist."""
+    """Sweep back from the root to the ends; return the unknowns and the twist of each joint."""
     found: list[list[float]] = []
     twists: list[Six] = []
     for i, above in enumerate(parents):
@@ -293,14 +296,14 @@ def substituted(parents: Sequence[int], swept: Mapping[int, Swept]) -> tuple[lis
 
 
 def pushed(joint: Joint, form: Form, above: Six, own: Six, unknowns: Sequence[float]) -> list[float]:
-    """Return what pushes each unknown of a joint on, where it and what is below it moved by twists.
+    """Return the force that still pushes each unknown of a joint on, after a step.
 
     Args:
-        joint: with all its unknowns, whether open to it or not.
-        form: of all that it carries.
-        above: the twist of the joint above.
-        own: and its own.
-        unknowns: of the joint.
+        joint: its equations with all three unknowns, open or not.
+        form: cost of everything that the joint carries.
+        above: twist of the joint above.
+        own: twist of the joint itself.
+        unknowns: their values in the step.
     """
     a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
     d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest

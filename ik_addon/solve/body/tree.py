@@ -1,4 +1,4 @@
-"""The joints of a body that have a part in a drag, and where they put what is pinned and dragged."""
+"""The joints of a body that take part in a drag, and where they put pinned and dragged points."""
 
 from __future__ import annotations
 
@@ -19,38 +19,39 @@ from .problem import Body
 
 @dataclass(frozen=True)
 class Tree:
-    """The m joints that turn, parents first; the free root is the first of them where there is one.
+    """The m joints that turn, parents first; if the body has a free root it is the first of them.
 
-    A joint turns about the axes of its rest frame: what its parent and its rest orientation make of it.
+    A joint turns about the axes of its rest frame: its rest orientation, carried by the joint above.
     """
 
     bones: Ints
-    """(m,) their bones."""
+    """(m,) bones of the joints."""
     parents: tuple[int, ...]
-    """The joint above each, -1: none."""
+    """The joint above each; -1: none."""
     has_root: bool
     rest: list[Quaternion]
-    """Orientation at rest, seen from the joint above; in space where there is none."""
+    """Rest orientation in the frame of the joint above; in space if there is none."""
     heads: list[Vector]
-    """Heads seen from the joint above; in space where there is none."""
+    """Heads in the frame of the joint above; in space if there is none."""
     turns: Floats
-    """(4, m) rotations of the joints in the body as it is."""
+    """(4, m) rotations of the joints in the body's initial pose."""
     ends: list[tuple[int, Vector]]
-    """The points of bones that are pinned or dragged: their joint, -1 where none moves them, and seen from it."""
+    """Pinned and dragged points: the joint that carries each, -1 if none moves it, and the point in that joint's
+    frame, or in space."""
     places: Ints
-    """Ends whose place counts."""
+    """Ends with a place to keep or reach."""
     orientations: Ints
-    """Ends whose orientation counts."""
+    """Ends with an orientation to keep or reach."""
     carriers: Ints
-    """(ends,) their joints."""
+    """(ends,) the joint that carries each; -1: none."""
     moved: Floats
-    """(places + orientations, m) 1 where a joint moves one of these ends."""
+    """(places + orientations, m) 1 where a joint moves the end, 0 elsewhere."""
     dragging: Bools
-    """(m,) joints that move what is dragged."""
+    """(m,) joints that move a dragged end."""
 
     @classmethod
     def of(cls, body: Body, joints: Sequence[int], ends: Ends, limited: Ints) -> Tree:
-        """Take the bones `joints`, in order, as joints."""
+        """Return the tree whose joints are the bones `joints`, in this order."""
         index = {bone: i for i, bone in enumerate(joints)}
         parents = np.asarray(body.parents).tolist()
 
@@ -110,7 +111,7 @@ class Tree:
 
     @cached_property
     def pairs(self) -> tuple[Ints, Ints]:
-        """All joints with those above them: the joints above, and those below."""
+        """All pairs of a joint and one that it carries: the upper joints, and the lower ones."""
         found = []
         for j, parent in enumerate(self.parents):
             while parent >= 0:
@@ -121,10 +122,10 @@ class Tree:
 
     @cached_property
     def order(self) -> list[int]:
-        """In which joints are swept, each after all below it, numbered as in `children`.
+        """The order in which joints are swept, each after all joints below it, numbered as in `children`.
 
-        What carries nothing but what is dragged comes first: it is what turns over, so that a sweep that is in vain
-        soon ends.
+        Joints that carry only dragged ends come first: these are the ones that turn over, so a sweep that must fail
+        fails early.
         """
         alone = self.dragging.copy()
         for i, parent in reversed(list(enumerate(self.parents))):
@@ -135,7 +136,7 @@ class Tree:
 
     @cached_property
     def children(self) -> list[list[int]]:
-        """The joints below each, last ones first, where the offset of the root comes before all joints."""
+        """The joints directly below each, last ones first. Number 0 is the root's offset, joint i has number i + 1."""
         found: list[list[int]] = [[] for _ in range(len(self.parents) + 1)]
         for i, parent in reversed(list(enumerate(self.parents, 1))):
             found[parent + 1].append(i)
@@ -143,11 +144,11 @@ class Tree:
 
     @cached_property
     def wanted(self) -> Ints:
-        """(places + orientations,) the ends whose places count, then those whose orientations do."""
+        """(places + orientations,) the ends with a place, then those with an orientation."""
         return np.concatenate([self.places, self.orientations])
 
     def size(self, posed: Posed) -> float:
-        """Return the longest way along the joints to an end; 1 where there is none."""
+        """Return the greatest length of a path along joints to an end, or 1 if there is none."""
         ways = [0.0] * len(self.parents)
         for i, parent in enumerate(self.parents):
             if parent >= 0:
@@ -159,7 +160,13 @@ class Tree:
         return longest if longest > 0.0 else 1.0
 
     def carried(self, body: Body, begin: Posed, posed: Posed) -> tuple[Floats, Floats]:
-        """Return heads (n, 3) and orientations (n, 3, 3) of all bones of a body, which joints take along."""
+        """Return the heads (n, 3) and orientations (n, 3, 3) of all bones of a body as its joints carry them.
+
+        Args:
+            body: in its initial pose.
+            begin: the joints in that pose.
+            posed: the joints in the new pose.
+        """
         heads, frames = (np.array(part, np.float64) for part in (body.heads, body.frames))
         index = {bone: i for i, bone in enumerate(self.bones.tolist())}
         owner: list[int] = []
@@ -173,14 +180,14 @@ class Tree:
         return heads, frames
 
     def posed(self, turns: Floats, offset: Floats) -> Posed:
-        """Return where joint rotations (4, m) and an offset (3,) of the root put everything."""
+        """Return the pose for joint rotations (4, m) and an offset (3,) of the root."""
         rest_frames: list[Quaternion] = []
         frames: list[Quaternion] = []
         points: list[Vector] = []
         for parent, rest, head, turn in zip(self.parents, self.rest, self.heads, turns.T.tolist(), strict=True):
             rest_frame, point = rest, head
             if parent >= 0:
-                # What `multiply`, `rotate` and `plus` do, in half the time.
+                # The same as `multiply`, `rotate` and `plus`, written out: takes half the time.
                 (a, b, c, d), (w, x, y, z), (u, v, t) = frames[parent], rest, head
                 p, q, r = c * t - d * v, d * u - b * t, b * v - c * u
                 i, j, k = points[parent]
@@ -218,10 +225,10 @@ class Posed:
     """The joints and ends of a body in a pose, components first."""
 
     rest_frames: Floats
-    """(4, m) orientations with the own joint at rest."""
+    """(4, m) orientations that the joints would have at rest, with the joints above as posed."""
     frames: Floats
-    """(4, m) orientations."""
+    """(4, m) orientations of the joints."""
     heads: Floats
-    """(3, m)"""
+    """(3, m) positions of the joints."""
     ends: Floats
-    """(3, ends)"""
+    """(3, ends) positions of the ends."""

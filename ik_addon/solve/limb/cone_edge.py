@@ -1,7 +1,7 @@
-"""The edge of a joint's cone as a curve, and what is best on it: the direction of a cone nearest to another one.
+"""The edge of a joint's cone as a curve, its best points, and the direction inside a cone nearest to another one.
 
-The edge is gone along in pieces, one for each quadrant. A joint that is locked about one axis has no inside: all that
-it can do is one piece. Everything is in plain floats.
+The edge consists of pieces, one for each quadrant. The cone of a joint that is locked about one axis has no inside: one
+piece is all of it. Everything is in plain floats.
 """
 
 from __future__ import annotations
@@ -18,30 +18,32 @@ from ..maths.vectors import Vector, cross, minus, norm
 from .cone_arcs import EDGE, Range, outside, wrapped
 
 _SAMPLES = 9
-"""Points of a piece from which the search for the best one of an edge starts, the ends of the piece included."""
+"""Number of points of a piece, its ends included, from which the search for the best point of an edge starts."""
 _CHORDS = 4
+"""Number of chords that measure the length of a span."""
 _ROOM = 1.02
-"""An edge is longer than that many chords of a span, but by less than this factor."""
+"""Upper bound on the ratio of a span's length to that of its chords."""
 _STEPS = 40
+"""Maximum number of false-position steps."""
 _STILL = 1e-11
-"""Radians along an edge that are not worth another step."""
+"""Radians along an edge below which another step is not worthwhile."""
 
 
 class EdgePoint(NamedTuple):
-    """A swing on the edge."""
+    """A swing on the edge, with derivatives along the edge."""
 
     x: float
     z: float
     direction: Vector
-    """Where it takes the Y axis."""
+    """Where the swing takes the Y axis."""
     speed: Vector
-    """The rotation vector at which a bone turns that goes along the edge."""
+    """Angular velocity of a bone that moves along the edge."""
     turning: Vector
-    """How the direction changes with that."""
+    """Derivative of the direction along the edge."""
 
 
 def edge_point(x: float, z: float, dx: float, dz: float) -> EdgePoint:
-    """Return a swing that changes like this on its way along the edge."""
+    """Return the edge point of the swing (x, z) with the derivatives (dx, dz) along the edge."""
     square = x * x + z * z
     w = sqrt(max(1.0 - square, 1e-12))
     dw = -(x * dx + z * dz) / w
@@ -51,7 +53,7 @@ def edge_point(x: float, z: float, dx: float, dz: float) -> EdgePoint:
 
 
 class Piece(NamedTuple):
-    """A part of an edge: a swing whose coordinates are constant + cosine cos(a) + sine sin(a)."""
+    """A part of an edge: swings whose coordinates are constant + cosine cos(a) + sine sin(a), for angles a."""
 
     x: tuple[float, float, float]
     z: tuple[float, float, float]
@@ -66,20 +68,20 @@ class Piece(NamedTuple):
 
 
 class Span(NamedTuple):
-    """What lies between two neighbouring samples of a piece."""
+    """The part of a piece between two neighbouring samples."""
 
     piece: Piece
     start: float
     end: float
     first: int
-    """The sample at its start; the next one is at its end."""
+    """Index of the sample at its start; the next one is at its end."""
     way: float
-    """No less than how far, in radians, a direction goes along it."""
+    """Upper bound in radians on how far the direction moves along the span."""
 
 
 @lru_cache(maxsize=256)
 def edge_of(cone: Range) -> tuple[list[EdgePoint], list[Span]]:
-    """Return the edge of a cone: samples along it, piece after piece, and the spans between them."""
+    """Return the edge of a cone: samples along it, piece by piece, and the spans between them."""
     pieces = []
     if cone.low == cone.high == (0.0, 0.0):
         pieces.append(Piece((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.0, 0.0))
@@ -91,10 +93,10 @@ def edge_of(cone: Range) -> tuple[list[EdgePoint], list[Span]]:
     elif low[0] == 0.0 == high[0]:
         pieces.append(Piece((0.0, 0.0, 0.0), (0.0, 0.0, 1.0), -asin(low[1]), asin(high[1])))
     else:
-        # A limit at exactly half a turn ends short of it, where the way round is still told from the other one.
+        # A limit of exactly half a turn ends just short of it: at half a turn both ways round look the same.
         (up, left), (down, right) = ([min(a, RIM) if a <= 1.0 else a for a in side] for side in (cone.high, cone.low))
         for i, (x, z) in enumerate(((up, left), (-down, left), (-down, -right), (up, -right))):
-            # An axis without limit makes a strip, whose edge goes straight on to half a turn.
+            # An axis without limit makes a strip, whose edge is straight up to half a turn.
             if abs(x) > 1.0 and abs(z) > 1.0:
                 continue
             if x == 0.0 or abs(z) > 1.0:
@@ -116,13 +118,13 @@ def edge_of(cone: Range) -> tuple[list[EdgePoint], list[Span]]:
 
 
 def _way(piece: Piece, start: float, end: float) -> float:
-    """Return the length of a part of a piece as that of chords, with room for what these cut off."""
+    """Return an upper bound on the length of a part of a piece: that of its chords, with room for what they cut off."""
     ways = [piece.at(start + (end - start) * k / _CHORDS).direction for k in range(_CHORDS + 1)]
     return _ROOM * sum(norm(minus(b, a)) for a, b in pairwise(ways))
 
 
 def _straight(end: float, across: float) -> tuple[tuple[float, float, float], float, float]:
-    """Return a coordinate that goes from 0 to an end while the other one stays, as a piece has it, and its angles."""
+    """Return the terms of a coordinate that goes from 0 to `end` while the other stays at `across`, and its angles."""
     widest = sqrt(1.0 - across * across)
     far = min(abs(end), sqrt(max(RIM * RIM - across * across, 0.0)))
     return (0.0, 0.0, copysign(widest, end)), 0.0, asin(far / widest)
@@ -135,14 +137,14 @@ def best_on_edge(
     least: Callable[[EdgePoint], float] | None = None,
     every: bool = False,
 ) -> list[tuple[float, EdgePoint]]:
-    """Return local maxima of something along the edge of a cone, with the points at which they are.
+    """Return maxima of a merit along the edge of a cone with their points, the greatest first.
 
     Args:
         cone: the joint's limits.
-        merit: returns for a point of the edge how good it is, and how that grows along the edge.
-        least: returns a number of which no merit of the point exceeds half of the negative square, and which shrinks
-            by no more than the way gone. With it only those parts of the edge are looked at that it leaves open.
-        every: also those that are not the greatest.
+        merit: returns the merit of an edge point and its derivative along the edge.
+        least: returns for an edge point a number d such that its merit is at most -d^2 / 2, and that shrinks along the
+            edge by no more than the distance gone. Parts of the edge that this rules out are skipped.
+        every: whether to return all local maxima; otherwise only the first of those returned counts.
     """
     points, spans = edge_of(cone)
     if least is None:
@@ -176,9 +178,9 @@ def _open(
     merit: Callable[[EdgePoint], tuple[float, float]],
     least: Callable[[EdgePoint], float],
 ) -> tuple[dict[int, tuple[float, float]], list[Span]]:
-    """Return the spans of an edge on which its best point may lie, and the merits at their ends."""
+    """Return the merits at the ends of the spans on which the best point of an edge may lie, and these spans."""
     misses = list(map(least, points))
-    # Half of this is what any point between two samples misses at least.
+    # Half of this is a lower bound on the miss of any point between two samples.
     both = [misses[span.first] + misses[span.first + 1] - span.way for span in spans]
     values: dict[int, tuple[float, float]] = {}
     kept, best = [], inf
@@ -196,9 +198,9 @@ def _open(
 def _peak(
     span: Span, up: float, down: float, merit: Callable[[EdgePoint], tuple[float, float]]
 ) -> tuple[float, EdgePoint]:
-    """Return the maximum on a span, of which the slope is positive at the start and negative at the end.
+    """Return the maximum on a span whose slope is positive at the start (`up`) and negative at the end (`down`).
 
-    False position, with the weight of an end that stays halved (M. Dowell and P. Jarratt, doi 10.1007/BF01934364).
+    False position that halves the weight of an end that stays (M. Dowell and P. Jarratt, doi 10.1007/BF01934364).
     """
     piece, low, high = span[:3]
     side = 0
@@ -237,7 +239,7 @@ def nearest_direction(direction: Vector, cone: Range) -> Vector:
 
 
 def _on_hinge(angle: float, low: float, high: float) -> float:
-    """Return the angle nearest to another one that a hinge with these half-axes allows."""
+    """Return the angle, of those that a hinge with these half-axes allows, that is nearest to a given one."""
     least, most = -2.0 * asin(min(low, 1.0)), 2.0 * asin(min(high, 1.0))
     if least <= angle <= most:
         return angle
@@ -245,9 +247,9 @@ def _on_hinge(angle: float, low: float, high: float) -> float:
 
 
 def peaks_towards(direction: Vector, cone: Range, *, every: bool = False) -> list[tuple[float, EdgePoint]]:
-    """Return the point on a cone's edge that is nearest to a direction, with its cosine.
+    """Return the point of a cone's edge that is nearest to a direction, with the cosine of their angle.
 
-    On wish also all others that are nearer than those next to them.
+    With `every`, the other locally nearest points follow.
     """
     dx, dy, dz = direction
 

@@ -1,8 +1,8 @@
-"""The pose of a limb that comes nearest to a target at which its hip cannot point.
+"""The pose in which a limb comes nearest to a target at which its hip cannot point.
 
-The upper bone then stands on the edge of the hip's cone. Where it stands is one number, along the edge; with it the
-lower bone is brought as near to the target as the hip's twist and the knee allow, in closed form up to the nearest
-point of the knee's own edge. How that changes along the edge is known too, so that only its zeros are left to find.
+The upper bone is then on the edge of the hip's cone, and its place on that edge is the one unknown. For each place the
+lower bone comes as near to the target as the hip's twist and the knee allow: in closed form, except for the nearest
+point of the knee's own edge. The derivative along the edge is known too, so only its zeros have to be found.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ _UP: Vector = (0.0, 1.0, 0.0)
 
 
 def best_pose(limb: Limb, target: Vector, side: Side | None, foot: Foot | None = None) -> Pose | None:
-    """Return the pose whose end stands on its target, or comes as near to it as the limits let it.
+    """Return the pose whose end is at the target, or as near as limits allow.
 
     Args:
-        limb: its bones and limits; one that `is_straightforward`.
-        target: seen from the root.
-        side: where the knee is to point; None: the limb keeps the roll of its FK pose.
-        foot: the child of the lower bone. With one there is a pose on the target, or None.
+        limb: its bones and limits; must be `is_straightforward`.
+        target: position relative to the root.
+        side: where the knee should point; None: the limb keeps the roll of its FK pose.
+        foot: the child of the lower bone. With a foot, only a pose that reaches the target counts; None if there is
+            none.
     """
     work = Work.of(limb, target, foot)
     pose = work.solved(side)
     if pose is not None or foot is not None:
         return pose
-    # Where the hip can point at the target the end misses it by what the knee lacks, on the line to there.
+    # If the hip can point at the target, the end misses it only along the line to it, by what the knee can't make up.
     along, (first, second) = seen(limb.rest, unit(limb.upper)), limb.lengths
 
     def lack(way: Vector) -> float:
@@ -57,11 +58,11 @@ def _missed(limb: Limb, pose: Pose, target: Vector) -> float:
 
 
 def _pose_on_edge(limb: Limb, target: Vector) -> Pose:
-    """Return the pose nearest to a target of those in which the hip stands on the edge of its cone."""
+    """Return the pose nearest to a target among those with the hip on the edge of its cone."""
     search = EdgeSearch(limb, target)
     merit, point = best_on_edge(limb.hip, search.merit, least=search.least)[0]
     swing, twist, way = search.lower_bone(point)
-    # Where the lower bone can point straight at its target, the distance from the knee is all that counts.
+    # If the lower bone can point straight at the target, only the distance from the knee to the target counts.
     size = norm(search.target)
     for sign in (1.0, -1.0) if size > 0.0 else ():
         for _, other in peaks_towards(times(search.target, sign / size), limb.hip, every=True):
@@ -71,10 +72,10 @@ def _pose_on_edge(limb: Limb, target: Vector) -> Pose:
 
 
 class EdgeSearch:
-    """A limb whose hip is to stand on its edge."""
+    """The search along the edge of a limb's hip cone for the pose nearest to a target."""
 
     def __init__(self, limb: Limb, target: Vector) -> None:
-        """Begin with a target seen from the root."""
+        """Prepare the search for a target relative to the root."""
         self.limb, self.target = limb, seen(limb.zero, target)
         self.first, self.second = limb.lengths
         self.rest = tuple(seen(limb.rest, axis) for axis in ((1.0, 0.0, 0.0), _UP, (0.0, 0.0, 1.0)))
@@ -83,7 +84,7 @@ class EdgeSearch:
         self.bends = (*limb.bends[0], 1.0), (*limb.bends[1], -1.0)
 
     def merit(self, point: EdgePoint) -> tuple[float, float]:
-        """Return how near the end comes, half of the negative squared distance, and how that grows along the edge."""
+        """Return the merit of an edge point, minus half the squared distance, and its derivative along the edge."""
         swing, twist, way = self.lower_bone(point)
         lower = times(applied(_twisted(twist), applied(self.limb.rest, way)), self.second)
         end = applied(swing, plus((0.0, self.first, 0.0), lower))
@@ -91,9 +92,9 @@ class EdgeSearch:
         return -0.5 * dot(missed, missed), dot(missed, cross(point.speed, end))
 
     def least(self, point: EdgePoint) -> float:
-        """Return what the end misses at least, with a hip that may turn freely about the upper bone.
+        """Return a lower bound on the distance from the end to the target: that of a hip which may twist freely.
 
-        Target, upper and lower bone are then in one plane, in which the knee bends as far as it does at all.
+        Target, upper and lower bone are then in one plane, in which the knee bends between its least and greatest bend.
         """
         along, across = dot(point.direction, self.target) - self.first, norm(cross(point.direction, self.target))
         for cosine, sine, sign in self.bends:
@@ -103,14 +104,14 @@ class EdgeSearch:
         return abs(sqrt(along * along + across * across) - self.second)
 
     def lower_bone(self, point: EdgePoint) -> tuple[Frame, float, Vector]:
-        """Return the hip's swing, its twist, and the way of the lower bone, in the axes of the knee at rest."""
+        """Return the hip's swing, its twist, and the direction of the lower bone in the axes of the knee at rest."""
         swing, wanted, _ = self._wanted(point)
         return swing, *self._pointed(wanted)
 
     def straight(self, point: EdgePoint, least: float) -> tuple[float, Frame, float, Vector] | None:
-        """Return the merit and the same with a lower bone that points straight at the target.
+        """Return the merit and the result of `lower_bone` for a lower bone that points straight at the target.
 
-        None where it cannot, or where the merit is not more than one that there is already.
+        Return None if the lower bone can't point there, or the merit is not greater than `least`.
         """
         swing, wanted, distance = self._wanted(point)
         merit = -0.5 * (distance - self.second) ** 2
@@ -128,14 +129,14 @@ class EdgeSearch:
         return merit, swing, twist, circle.at(turn + self.side)
 
     def _wanted(self, point: EdgePoint) -> tuple[Frame, Vector, float]:
-        """Return the hip's swing, and the direction and distance from the knee to the target in the axes of that."""
+        """Return the hip's swing, and in its axes the direction and distance from the knee to the target."""
         swing = _swung(point)
         offset = minus(seen(swing, self.target), (0.0, self.first, 0.0))
         size = norm(offset)
         return swing, over(offset, size) if size > 1e-12 else _UP, size
 
     def _pointed(self, wanted: Vector) -> tuple[float, Vector]:
-        """Return the twist of the hip and the way of the lower bone that bring it nearest to a direction."""
+        """Return the hip's twist and the lower bone's direction, in the knee's axes, nearest to a wanted direction."""
         limb = self.limb
         low, high = limb.hip.twist_low, limb.hip.twist_high
         if low == high:
@@ -147,14 +148,14 @@ class EdgeSearch:
             twist = wrapped(azimuth - atan2(lower[0], lower[2]))
             if low <= twist <= high:
                 found.append((dot(applied(_twisted(twist), lower), wanted), twist, way))
-        # A hip that turns freely points the lower bone anywhere between its ends.
+        # Also try both ends of the twist's range; a hip that twists freely has none.
         for twist in (low, high) if low != -inf else ():
             way = self._nearest_way(twist, wanted)
             found.append((dot(applied(_twisted(twist), applied(limb.rest, way)), wanted), twist, way))
         return max(found, key=itemgetter(0))[1:]
 
     def _nearest_way(self, twist: float, wanted: Vector) -> Vector:
-        """Return the way of the lower bone that is nearest to a direction while the hip has a twist."""
+        """Return the direction of the lower bone that is nearest to `wanted` for a given twist of the hip."""
         return nearest_direction(seen(self.limb.rest, seen(_twisted(twist), wanted)), self.limb.knee)
 
 
