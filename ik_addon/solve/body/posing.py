@@ -36,7 +36,7 @@ from .tree import Posed, Tree
 LARGEST_WAY = 0.15
 """The target moves away in steps of at most this part of the body's size."""
 PASSES = 27
-"""Passes, at most."""
+"""Maximum number of passes."""
 SETTLED = 2e-5
 """Radians: the search ends when the remaining motion of every joint is less than this."""
 SHORT = 1e-3
@@ -54,7 +54,7 @@ LEAST, MOST = 0.2, 1.0
 NEAR = 0.1
 """A pass that turns no joint by more is near the end of the search."""
 ROUNDS = 3
-"""Choices, in a pass, of the limits that hold."""
+"""Maximum number of times that a pass chooses which limits hold."""
 ROOT_TURNS = 6.0
 """Weight of turning the root, compared with a joint that carries nothing."""
 ROOT_MOVES = 8.0
