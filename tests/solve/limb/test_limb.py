@@ -317,8 +317,8 @@ def dense_search(rig: Rig, targets: Floats) -> list[float]:
     rng = np.random.default_rng(7)
     cone = cone_of(rig.ranges[:, [0, 2]].reshape(-1, 4), rig.ranges[:, 1])
     low, high = np.maximum(cone.twist_low, -np.pi), np.minimum(cone.twist_high, np.pi)
-    spread, twists = inside_disc(rng, 20000), rng.uniform(low, high, (20000, 2))
-    twists[::2] = np.where(rng.uniform(size=(10000, 2)) < 0.5, low, high)
+    spread, twists = inside_disc(rng, 40000), rng.uniform(low, high, (40000, 2))
+    twists[::2] = np.where(rng.uniform(size=(20000, 2)) < 0.5, low, high)
     # Optima are often at the edges of limits.
     spread[..., ::3] /= np.maximum(np.hypot(*spread[..., ::3]), 1e-9)
     ends = ends_of(rig, spread, twists)
