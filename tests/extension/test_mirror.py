@@ -153,6 +153,7 @@ ELSEWHERE = {
     "solve/limited/guess": "solve/limited/test_kernels",
     "solve/limited/newton*": "solve/limited/test_settled",
     "solve/limited/objectives": "solve/limited/test_kernels",
+    "solve/limited/pole": "solve/limited/test_kernels",
     "solve/limited/restarts": "solve/limited/test_limits",
     "solve/limited/search": "solve/limited/test_settled",
     "solve/limited/task": "solve/limited/test_kernels",

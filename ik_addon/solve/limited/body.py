@@ -26,7 +26,7 @@ STEEPEST = 1e-3
 
 FEW = 4
 """Maximum number of bodies posed one by one, in plain floats."""
-HAIR = 3e-6
+HAIR = 1e-5
 """Offsets from a bone's axis below this fraction of its length are rounding of single precision."""
 
 

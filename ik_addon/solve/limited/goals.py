@@ -12,7 +12,8 @@ from ..maths.kernels import is_everyone
 from ..maths.vectors import Number, Vector, added, dot, minus, times
 from ..problem import Bools, Floats, Ints
 from .body import Body, Pose, Skeleton, whole_path
-from .objectives import SIDE, TURN, Branch, Carried, Ends, Orientation, Place, Pole
+from .objectives import TURN, Carried, Ends, Orientation, Place
+from .pole import SIDE, Branch, Pole
 
 
 @dataclass(frozen=True)

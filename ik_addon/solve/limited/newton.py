@@ -32,6 +32,8 @@ SHORT, ROUNDED = 1e-3, 1e-13
 LONGEST = 0.5
 """Maximum angle, in radians, that a joint turns in one step."""
 DAMPING, SOFTEST, HARDEST = 1e-1, 1e-9, 1e3
+EASED, SOFTENED = 0.1, 0.3
+"""Factors of the damping after a better step: without an anchor, and with one, which makes the valley narrow."""
 
 
 def polish(
@@ -99,7 +101,7 @@ def polish(
         best = do.choose(going, best, now) if do.any(going) else now
         uphill = do.where(going, uphill + 1.0, 0.0)
         # Too long a step is scaled down; it mostly goes where the cost hardly changes.
-        softened = do.where(size > LONGEST, 1.0, 0.1)
+        softened = do.where(size > LONGEST, 1.0, EASED if anchor is None else SOFTENED)
         if len(system.objectives) == 1:
             # A step that gains less than predicted went too far (H. Nielsen, "Damping parameter in Marquardt's
             # method", IMM-REP-1999-05, Technical University of Denmark). Several objectives settle better without.

@@ -1,4 +1,4 @@
-"""Objectives for the effectors of a body: each has a residual, and rows of its Jacobian.
+"""Objectives for the effectors of a body: each has a residual, and rows of its Jacobian. Poles are in `pole`.
 
 A residual is a few numbers, in chain lengths. A row of the Jacobian says how much one of them shrinks with the angles
 of each joint, in the units of `body.axes_of`; joints that do not affect it have no row.
@@ -13,16 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..maths.calculus import Calculus, Path, Row
-from ..maths.kernel_rotations import either, unit_of
-from ..maths.vectors import Matrix, Number, Quaternion, Vector, cross, dot, minus, over, plus, reject, rotate, times
+from ..maths.kernel_rotations import either
+from ..maths.vectors import Matrix, Number, Vector, dot, minus, plus, times
 from .body import Body, Pose, jacobian_of, whole_path
 
 TURN = 0.3
 """Weight of a radian of orientation, in chain lengths."""
-SIDE = 0.3
-"""Weight of the side on which a branch lies, relative to the distance to the target."""
-_CLEAR = 1e-9
-"""A pole or a branch closer to its line than this, in chain lengths, shows no side."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +100,7 @@ class Place(NamedTuple):
 
     def _moved(self, do: Calculus, axes: Row, lever_arms: Row) -> Row:
         lots = [jacobian_of(*pair) for pair in zip(do.on(axes, self.path), lever_arms, strict=True)]
-        return lots if self.factor == 1.0 else [_times(lot, self.factor) for lot in lots]
+        return lots if self.factor == 1.0 else [scaled(lot, self.factor) for lot in lots]
 
 
 @dataclass(frozen=True)
@@ -154,7 +150,7 @@ class Orientation(NamedTuple):
 
     def rows(self, do: Calculus, pose: Pose, axes: Row) -> Row:
         """Return the rows of the Jacobian for the joints of the path, three for each."""
-        return [_times(lot, self.factor) for lot in do.on(axes, self.path)]
+        return [scaled(lot, self.factor) for lot in do.on(axes, self.path)]
 
     def exact(self, do: Calculus, pose: Pose, axes: Row) -> Row:
         """Return the rows of the Jacobian, which are already exact."""
@@ -194,147 +190,6 @@ class Orientation(NamedTuple):
         return found
 
 
-@dataclass(frozen=True)
-class Branch:
-    """A branch that should bend towards a pole, and the joints that move it."""
-
-    effector: int
-    bones: tuple[int, ...]
-    path: Path
-    free: tuple[bool, ...]
-    """Which of its bones do not inherit rotation."""
-    runs: tuple[range, ...]
-    """See `runs_of`."""
-
-    @classmethod
-    def of(cls, body: Body, effector: int, bones: tuple[int, ...]) -> Branch:
-        """Read the branch from a body."""
-        path = whole_path(bones, len(body.parents))
-        return cls(effector, bones, path, tuple(body.free[bone] for bone in bones), runs_of(body, bones))
-
-
-class Pole(NamedTuple):
-    """The objective that bends a branch towards its pole."""
-
-    plan: Branch
-    target: Vector
-    pole: Vector
-    half: tuple[Number, Number]
-    """Cosine and sine of half the angle that is added to the side."""
-    masses: tuple[Number, ...]
-    factor: Number
-
-    @property
-    def path(self) -> Path:
-        """The joints that affect it."""
-        return self.plan.path
-
-    @property
-    def runs(self) -> tuple[range, ...]:
-        """The runs of joints that turn those after them, see `runs_of`."""
-        return self.plan.runs
-
-    def residual(self, do: Calculus, pose: Pose) -> tuple[Number]:
-        """Return how far the centroid is off its side, along the circle about the line."""
-        return (-self.factor * self._lying(do, pose)[3],)
-
-    def rows(self, do: Calculus, pose: Pose, axes: Row) -> Row:
-        """Return the row of the Jacobian for the joints of the path, as if the branch kept its distance from its line.
-
-        The branch should go round its line, not come nearer to its side by coming nearer to the line.
-        """
-        return self._moved(do, pose, axes, self._lying(do, pose)[0])
-
-    def straight(self, do: Calculus, pose: Pose, axes: Row, residual: Sequence[Number]) -> Row:
-        """Return the rows of `bends` as they would be if no joint turned those after it."""
-        return self._bent(do, pose, axes, residual[0] / -self.factor, turns=False)
-
-    def bends(self, do: Calculus, pose: Pose, axes: Row, residual: Sequence[Number]) -> Row:
-        """Return the rows whose products with those of a later joint are the curvature between the two."""
-        return self._bent(do, pose, axes, residual[0] / -self.factor, turns=True)
-
-    def _bent(self, do: Calculus, pose: Pose, axes: Row, kept: Number, *, turns: bool) -> Row:
-        round_, lying, angle, off = self._lying(do, pose)
-        along = plus(round_, times(lying, angle))
-        square = do.where(abs(off) > _CLEAR, kept * angle * angle / do.where(abs(off) > _CLEAR, off, 1.0), 0.0)
-        found = []
-        for axis, moved in zip(do.on(axes, self.path), self._moves(do, pose, axes), strict=True):
-            columns = []
-            for move, turn in zip(zip(*moved, strict=True), zip(*axis, strict=True), strict=True):
-                there = plus(times(along, dot(along, move)), times(round_, square * dot(round_, move)))
-                if turns:
-                    there = plus(there, times(cross(along, turn), kept))
-                columns.append(times(there, self.factor))
-            found.append(tuple(zip(*columns, strict=True)))
-        return found
-
-    def exact(self, do: Calculus, pose: Pose, axes: Row) -> Row:
-        """Return how the centroid moves, three rows for each joint."""
-        return [_times(lot, self.factor) for lot in self._moves(do, pose, axes)]
-
-    def along(self, do: Calculus, pose: Pose) -> Vector:
-        """Return the direction in which the exact rows count: the one that the residual measures."""
-        round_, lying, angle, _ = self._lying(do, pose)
-        return plus(round_, times(lying, angle))
-
-    def _moved(self, do: Calculus, pose: Pose, axes: Row, way: Vector) -> Row:
-        """Return how far each joint moves the centroid in a direction."""
-        rx, ry, rz = times(way, self.factor)
-        found = []
-        for one, two, three in self._moves(do, pose, axes):
-            found.append((plus(plus(times(one, rx), times(two, ry)), times(three, rz)),))
-        return found
-
-    def _moves(self, do: Calculus, pose: Pose, axes: Row) -> Row:
-        """Return how each joint moves the centroid."""
-        points = self._points(do, pose)
-        mass: Number = 0.0
-        moment: Vector = (0.0, 0.0, 0.0)
-        lever_arms = []
-        # From the end: a joint turns everything after it, or only the head of a bone that does not inherit rotation.
-        for i in range(len(points) - 2, -1, -1):
-            mass = mass + self.masses[i + 1]
-            moment = plus(moment, times(points[i + 1], self.masses[i + 1]))
-            lever_arms.append(minus(moment, times(points[i], mass)))
-            if self.plan.free[i]:
-                moment = times(points[i], mass)
-        return [jacobian_of(*pair) for pair in zip(do.on(axes, self.path), do.together(lever_arms[::-1]), strict=True)]
-
-    def _points(self, do: Calculus, pose: Pose) -> list[Vector]:
-        return [*do.apart(do.on(pose.points, self.path)), pose.ends[self.plan.effector]]
-
-    def _lying(self, do: Calculus, pose: Pose) -> tuple[Vector, Vector, Number, Number]:
-        """Return where a branch lies about its line.
-
-        Where the pole is on the line and shows no side, the branch is not off its side.
-
-        Returns:
-            round: the direction in which its centroid goes round its line.
-            lying: the direction from the line to the centroid.
-            angle: radians from its side to the centroid.
-            off: the same as a length.
-        """
-        points = self._points(do, pose)
-        root = points[0]
-        line = unit_of(do, minus(self.target, root))
-        across = reject(minus(self.pole, root), line)
-        size = do.sqrt(dot(across, across))
-        across = over(across, do.where(size > _CLEAR, size, np.inf))
-        cosine, sine = self.half
-        about: Quaternion = (cosine, line[0] * sine, line[1] * sine, line[2] * sine)
-        side = rotate(about, across)
-        centroid: Vector = (0.0, 0.0, 0.0)
-        for point, mass in zip(points, self.masses, strict=True):
-            centroid = plus(centroid, times(minus(point, root), mass))
-        lying = reject(centroid, line)
-        size = do.sqrt(dot(lying, lying))
-        clear = size > _CLEAR
-        (angle,) = do.each(np.arctan2, [dot(line, cross(side, lying))], [dot(side, lying)])
-        lying = either(do, clear, over(lying, do.most(size, _CLEAR)), side)
-        angle = do.where(clear, angle, 0.0)
-        return cross(line, lying), lying, angle, size * angle
-
-
 def runs_of(body: Body, bones: Sequence[int]) -> tuple[range, ...]:
     """Return the runs of a path's bones, by position in it: a joint turns only those after it in its run.
 
@@ -344,5 +199,6 @@ def runs_of(body: Body, bones: Sequence[int]) -> tuple[range, ...]:
     return tuple(map(range, first, [*first[1:], len(bones)])) if len(first) > 1 else ()
 
 
-def _times(matrix: Matrix, factor: Number) -> Matrix:
+def scaled(matrix: Matrix, factor: Number) -> Matrix:
+    """Return a matrix times a number."""
     return times(matrix[0], factor), times(matrix[1], factor), times(matrix[2], factor)

@@ -59,7 +59,7 @@ that they only decide where a target out of reach leaves joints a choice, like t
 length, in radians, of Newton's last step: all stages but the last only lead the way."""
 _LAST = 3e-3
 """Weight of being a radian away from the FK pose, relative to poles and orientations."""
-_SETTLE = 60
+_SETTLE = 200
 """Maximum Newton steps for each of these stages."""
 _LIGHT = 0.1
 """Weight of squared poles and orientations, relative to squared distances, if a target can be reached."""

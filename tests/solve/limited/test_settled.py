@@ -47,15 +47,16 @@ def moved(problem: Problem, rng: np.random.Generator) -> Problem:
     return replace(problem, joints=shift(problem.joints), frames=turn(problem.frames), goal=goal, others=others)
 
 
-RIGS: dict[str, tuple[Callable[[], Rig], float]] = {
-    "straight, with limits": (lambda: chain(5, CHAINS["limits-30"]), 0.0),
-    "straight, with twists": (lambda: chain(5, BALL), 0.0),
-    "bent, with twists": (lambda: bow(5, JOINT), 0.0),
-    "bent, some limits": (lambda: bow(4, SOME), 0.0),
-    "hinges": (lambda: chain(4, CHAINS["hinges"]), 0.0),
-    "tree": (lambda: tree_y(BALL), 0.5),
+RIGS: dict[str, Callable[[], Rig]] = {
+    "straight, with limits": lambda: chain(5, CHAINS["limits-30"]),
+    "straight, with twists": lambda: chain(5, BALL),
+    "bent, with twists": lambda: bow(5, JOINT),
+    "bent, some limits": lambda: bow(4, SOME),
+    "hinges": lambda: chain(4, CHAINS["hinges"]),
+    "tree": lambda: tree_y(BALL),
 }
-"""Skeletons, and the maximum share of poses not settled within 1e-5 because two poses are equally good."""
+ALIKE = 0.05
+"""Maximum share of a tree's poses that are not settled within 1e-5, because two are equally near to FK."""
 
 
 @pytest.mark.parametrize(
@@ -63,24 +64,25 @@ RIGS: dict[str, tuple[Callable[[], Rig], float]] = {
     [*itertools.product(RIGS, ["", "pole and turn"]), *itertools.product(["hinges", "tree"], ["pole", "turn"])],
 )
 def test_different_rounding_gives_the_same_pose(name: str, wishes: str) -> None:
-    rig, unsettled = RIGS[name][0](), RIGS[name][1]
+    rig = RIGS[name]()
+    count = 3 * COUNT if len(rig.tips) > 1 else COUNT
     rng = np.random.default_rng(len(name))
-    turns = rig.at_rest(COUNT) if "straight" in name else rig.turns_inside(rng, COUNT, 0.6)
-    joints, _ = rig.pose(rig.turns_inside(rng, COUNT))
+    turns = rig.at_rest(count) if "straight" in name else rig.turns_inside(rng, count, 0.6)
+    joints, _ = rig.pose(rig.turns_inside(rng, count))
     reach = 0.7 if len(rig.tips) > 1 else 1.0
-    away = unit(rng.normal(size=(COUNT, 1, 3))) * rng.uniform(0.6, 1.4, (COUNT, 1, 1)) * reach
+    away = unit(rng.normal(size=(count, 1, 3))) * rng.uniform(0.6, 1.4, (count, 1, 1)) * reach
     problem = rig.problem(turns, 0.3 * joints[:, rig.bones :] + away, tolerance=1e-6)
     goal = problem.goal
     if "pole" in wishes:
-        goal = replace(goal, pole=2.0 * rng.normal(size=(COUNT, 3)), pole_angle=rng.uniform(-1.0, 1.0, COUNT))
+        goal = replace(goal, pole=2.0 * rng.normal(size=(count, 3)), pole_angle=rng.uniform(-1.0, 1.0, count))
     if "turn" in wishes:
-        goal = replace(goal, rotation=random_rotations(rng, COUNT))
+        goal = replace(goal, rotation=random_rotations(rng, count))
     problem = replace(problem, goal=goal)
     one, other = solve_together(problem, moved(problem, rng))
     far = ~one.reached
-    assert np.count_nonzero(far) >= COUNT // 3
+    assert np.count_nonzero(far) >= count // 3
     off = np.abs(one.rotations - other.rotations).max(axis=(1, 2, 3))[far]
-    allowed = unsettled + (0.2 if unsettled and wishes else 0.0) + (0.13 if wishes else 0.0)
+    allowed = ALIKE if len(rig.tips) > 1 else 0.0
     assert np.count_nonzero(off > 1e-5) <= allowed * len(off), np.sort(off)
 
 
