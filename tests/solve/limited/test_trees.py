@@ -107,6 +107,28 @@ def test_a_pole_in_a_tree_turns_its_own_branch() -> None:
         assert out @ pole > 0.98 * np.linalg.norm(out) * np.linalg.norm(pole)
 
 
+@pytest.mark.parametrize("limited", [True, False])
+def test_a_branch_of_a_tree_bends_towards_its_pole_wherever_that_is(limited: bool) -> None:
+    rig, count = tree_y(BALL), 100
+    turns, targets = reachable(rig, count, 7)
+    pole = 2.0 * np.random.default_rng(7).normal(size=(count, 3))
+    problem = rig.problem(turns, targets, tolerance=1e-6)
+    problem = replace(problem, goal=replace(problem.goal, pole=pole), limits=problem.limits if limited else None)
+    solution = solve(problem)
+    assert solution.reached.all()
+    joints = solution.joints[:, [4, 5, 6, 10]]
+    line = unit(targets[:, 0] - joints[:, 0])
+
+    def across(vectors: Floats) -> Floats:
+        return vectors - line * (line * vectors).sum(axis=-1, keepdims=True)
+
+    out = across(joints.mean(axis=1) - joints[:, 0])
+    bent = norm(out.T) > 0.02
+    assert np.count_nonzero(bent) > count // 3
+    cosine = (unit(out) * unit(across(pole - joints[:, 0]))).sum(axis=-1)[bent]
+    assert (cosine > np.cos(np.radians(10.0))).mean() >= 0.95
+
+
 def test_a_tree_member_is_solved_as_it_would_be_alone() -> None:
     rig = tree_y(BALL)
     turns, targets = reachable(rig, 6, 5)
