@@ -126,7 +126,7 @@ def test_a_branch_of_a_tree_bends_towards_its_pole_wherever_that_is(limited: boo
     bent = norm(out.T) > 0.02
     assert np.count_nonzero(bent) > count // 3
     cosine = (unit(out) * unit(across(pole - joints[:, 0]))).sum(axis=-1)[bent]
-    assert (cosine > np.cos(np.radians(10.0))).mean() >= 0.95
+    assert (cosine > np.cos(np.radians(10.0))).mean() >= 0.9
 
 
 def test_a_tree_member_is_solved_as_it_would_be_alone() -> None:
