@@ -61,14 +61,15 @@ def metarig() -> None:
 
 
 def look_from_front(ob: bpy.types.Object) -> None:
-    """Turn and move the viewport so that the whole object is in its left two thirds."""
+    """Turn and move the viewport so that the whole object is in view, left of any sidebar over it."""
+    is_covered = bpy.context.preferences.system.use_region_overlap
     view = viewport()["area"].spaces.active.region_3d
     corners = [ob.matrix_world @ Vector(corner) for corner in ob.bound_box]
     low, high = (Vector([end(values) for values in zip(*corners, strict=True)]) for end in (min, max))
     view.view_perspective = "ORTHO"
     view.view_rotation = Euler((math.radians(90.0), 0.0, 0.0)).to_quaternion()
-    view.view_distance = 1.6 * (high - low).length
-    view.view_location = (low + high) / 2.0 + Vector((0.15 * view.view_distance, 0.0, 0.0))
+    view.view_distance = (1.6 if is_covered else 1.1) * (high - low).length
+    view.view_location = (low + high) / 2.0 + Vector((0.15 * view.view_distance * is_covered, 0.0, 0.0))
 
 
 def activate(bone: str, select: bool = True) -> None:

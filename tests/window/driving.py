@@ -52,6 +52,7 @@ class Window:
         self.clicks = 0
         self._name = re.sub(r"\W+", "-", name.removeprefix("test_")).strip("-")
         self.printed()
+        self.inside.draw_quickly()
 
     def printed(self) -> str:
         """Return what Blender has printed since the last call."""

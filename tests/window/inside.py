@@ -43,6 +43,22 @@ def version() -> str:
     return f"{bpy.app.version_string}{' in the background' if bpy.app.background else ''}"
 
 
+def draw_quickly(sidebar_over_viewport: bool = False) -> None:
+    """Leave out what takes longest to draw without a graphics card; factory settings bring it back.
+
+    By default the sidebar lies beside the viewport, not over it, so that either is drawn without the other.
+    """
+    system: Any = bpy.context.preferences.system
+    wanted = {
+        "viewport_aa": "OFF",
+        "use_overlay_smooth_wire": False,
+        "use_region_overlap": sidebar_over_viewport,
+    }
+    for name, value in wanted.items():
+        if getattr(system, name) != value:  # setting it redraws everything
+            setattr(system, name, value)
+
+
 # ---- files
 
 
@@ -419,7 +435,7 @@ def make_small_scene(path: str) -> None:
     scene.render.use_lock_interface = True
     scene.render.image_settings.file_format = "PNG"
     scene.cycles.samples, scene.cycles.use_denoising = 8, False
-    scene.eevee.taa_render_samples = 1
+    scene.eevee.taa_render_samples, scene.eevee.use_shadows = 1, False
     for mesh in bpy.data.meshes:
         mesh.materials.clear()  # without a graphics card EEVEE takes half a minute to compile materials
     bpy.ops.wm.save_as_mainfile(filepath=path)
