@@ -186,7 +186,7 @@ class Playback:
     def _solving(
         self, ob: bpy.types.Object, numbers: Numbers, *, again: bool = False, hurried: bool = False
     ) -> Generator[float, None, Solved]:
-        """Solve frames with these numbers (F, w) in steps; with `again`, one frame that hardly differs from the last."""
+        """Solve frames with these numbers (F, w) in steps; with `again`, one that hardly differs from the last."""
         sample = self._source.sample(numbers)
         if self._lookup is not None:
             posed = self._lookup.solve(ob, sample)

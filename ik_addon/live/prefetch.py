@@ -25,21 +25,23 @@ FRAMES = 256
 """Maximum number of frames solved in advance at once."""
 LEAST = 4
 """Number of frames in the smallest portion, however long they take."""
-READ = 16
-"""Minimum number of frames whose numbers are read at once."""
 FIRST = 2
 """Number of frames of the first job, which has to be done at once."""
+READ = 16
+"""Number of frames whose numbers are read for the first jobs."""
 BUDGET = 0.003
 """Seconds that work for other frames may take at once, so that playback does not falter."""
 OF_A_FRAME = 2.5
 """The budget is at least this multiple of the time that Blender takes for a frame."""
 SAMPLES = 3
 """The fastest of this many portions of a size is their time: other programs may have slowed down the others."""
+HARDLY = 4.0 / 3.0
+"""A portion also fits if it takes at most this multiple of the smallest portion's time, most of which may be a fixed
+cost that all frames of a portion share."""
 DEAR = 5.0
 """Work that takes this many times as long as Blender takes for the same frames is dear."""
-HARDLY = 1.5
-"""If work is dear, a portion also fits if it takes at most this multiple of the time of half as many frames: most of it
-is a fixed cost then, which all frames of a portion share."""
+WORTH = 1.5
+"""If work is dear, a portion also fits if it takes at most this multiple of the time of half as many frames."""
 SURPRISES = 3
 """Prefetching stops after this many frames that were not as expected."""
 MEMORY = 32 * 2**20
@@ -124,9 +126,9 @@ def budget_of(evaluation: float) -> float:
 class Portion:
     """How many frames to take at once: doubled as long as they fit the time budget, or hardly take longer."""
 
-    def __init__(self, least: int = LEAST) -> None:
+    def __init__(self) -> None:
         """Begin with the smallest portion."""
-        self.count = self._least = least
+        self.count = LEAST
         self._seconds: dict[int, deque[float]] = {}
         """The times of the last portions, by their number of frames."""
         self._is_doubted = False
@@ -134,24 +136,28 @@ class Portion:
     def adapt(self, frames: int, seconds: float, evaluation: float) -> None:
         """Adjust the count after `frames` frames took `seconds` seconds, while Blender took `evaluation` for each."""
         if frames < self.count:
+            if not self._seconds:
+                self._seconds[frames] = deque([seconds])
             return
         if 0.0 < 2.0 * self._took(self.count // 2) < seconds and not self._is_doubted:
             self._is_doubted = True  # double the frames can't take more than double the time: measure once more
             return
         self._is_doubted = False
         self._seconds.setdefault(self.count, deque(maxlen=SAMPLES)).append(seconds)
-        if not self._fits(self.count, evaluation) and self.count > self._least:
+        if not self._fits(self.count, evaluation) and self.count > LEAST:
             self.count //= 2
         elif 2 * self.count <= FRAMES and self._fits(2 * self.count, evaluation):
             self.count *= 2
 
     def _fits(self, count: int, evaluation: float) -> bool:
-        samples, half = self._seconds.get(count, ()), self._took(count // 2)
-        expected = min(samples, default=2.0 * half)
-        if expected <= budget_of(evaluation):
+        known, half, least = self._seconds.get(count, ()), self._took(count // 2), min(self._seconds)
+        expected = min(known, default=half)
+        if not known and least < count // 2:  # along a line
+            expected += (half - self._took(least)) * (count // 2) / (count // 2 - least)
+        if expected <= max(budget_of(evaluation), HARDLY * self._took(LEAST)):
             return True
         is_dear = half > DEAR * evaluation * (count // 2)
-        return is_dear and (len(samples) < SAMPLES or expected <= HARDLY * half)
+        return is_dear and (len(known) < SAMPLES or expected <= WORTH * half)
 
     def _took(self, count: int) -> float:
         return min(self._seconds.get(count, (0.0,)))
@@ -177,7 +183,7 @@ class Prefetch:
         self._end: float | None = None
         self._pace = 0.0
         self._evaluations: deque[float] = deque(maxlen=SAMPLES)
-        self._read, self._solved, self._near = Portion(READ), Portion(), Portion()
+        self._read, self._solved, self._near = Portion(), Portion(), Portion()
         self._surprises = 0
         self._job: Job | None = None
         self._steps = 0
@@ -242,7 +248,7 @@ class Prefetch:
         if now == self._end:
             self._surprises = 0
         if not is_played_on or self._surprises >= SURPRISES:
-            self._read, self._solved, self._job, self._steps = Portion(READ), Portion(), None, 0
+            self._read, self._solved, self._job, self._steps = Portion(), Portion(), None, 0
             self._expected.clear()
             return
         self._evaluations.append(evaluation)
@@ -263,7 +269,7 @@ class Prefetch:
     def _expect(self, first: float, evaluation: float) -> None:
         """Read what some frames from `first` on will be computed from."""
         self._expected.clear()
-        frames = [first + self._pace * k for k in range(max(self._read.count, self._portion))]
+        frames = [first + self._pace * k for k in range(max(self._read.count, self._portion if self._steps else READ))]
         start = time.perf_counter()
         numbers = self._numbers_at(frames)
         self._read.adapt(len(frames), time.perf_counter() - start, evaluation)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import bpy
@@ -445,11 +446,11 @@ def solves(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     for room, name in (("playback", "posing"), ("rig", "pose")):
         module = addon.module(f"live.{room}")
 
-        def pose(*given: Any, solve: Any = vars(module)[name], **named: object) -> object:
+        def pose(solve: Any, *given: Any, **named: object) -> object:
             counted.append(len(given[2].world))
             return solve(*given, **named)
 
-        monkeypatch.setattr(module, name, pose)
+        monkeypatch.setattr(module, name, partial(pose, getattr(module, name)))
     return counted
 
 
