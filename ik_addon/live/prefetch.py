@@ -143,11 +143,13 @@ class Portion:
             self._is_doubted = True  # double the frames can't take more than double the time: measure once more
             return
         self._is_doubted = False
-        self._seconds.setdefault(self.count, deque(maxlen=SAMPLES)).append(seconds)
-        if not self._fits(self.count, evaluation) and self.count > LEAST:
+        known = self._seconds.setdefault(self.count, deque(maxlen=SAMPLES))
+        known.append(seconds)
+        if self.count == LEAST or self._fits(self.count, evaluation):
+            if 2 * self.count <= FRAMES and self._fits(2 * self.count, evaluation):
+                self.count *= 2
+        elif len(known) == SAMPLES or not self._is_dear(self.count // 2, evaluation):
             self.count //= 2
-        elif 2 * self.count <= FRAMES and self._fits(2 * self.count, evaluation):
-            self.count *= 2
 
     def _fits(self, count: int, evaluation: float) -> bool:
         known, half, least = self._seconds.get(count, ()), self._took(count // 2), min(self._seconds)
@@ -156,8 +158,10 @@ class Portion:
             expected += (half - self._took(least)) * (count // 2) / (count // 2 - least)
         if expected <= max(budget_of(evaluation), HARDLY * self._took(LEAST)):
             return True
-        is_dear = half > DEAR * evaluation * (count // 2)
-        return is_dear and (len(known) < SAMPLES or expected <= WORTH * half)
+        return self._is_dear(count // 2, evaluation) and (not known or expected <= WORTH * half)
+
+    def _is_dear(self, count: int, evaluation: float) -> bool:
+        return self._took(count) > DEAR * evaluation * count
 
     def _took(self, count: int) -> float:
         return min(self._seconds.get(count, (0.0,)))

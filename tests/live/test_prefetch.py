@@ -724,8 +724,8 @@ def test_a_moved_goal_poses_as_a_frame_change_does_and_solves_only_its_own_chain
         (0.0, 1e-4, 0.01, 128),  # or into two and a half times what Blender takes for a frame
         (0.0, 1e-3, 0.0, 8),
         (0.0, 1e-1, 0.0, 4),
-        (0.1, 1e-3, 0.0, 128),  # the fixed cost is shared by as many frames as hardly add to it
-        (0.1, 1e-3, 0.004, 8),  # as long as the frames themselves take far less
+        (0.1, 1e-3, 0.004, 32),  # the fixed cost is shared by as many frames as hardly add to it
+        (0.1, 1e-3, 0.0, 128),  # and by more where the frames themselves take far less
         (0.1, 1e-5, 0.0, 256),
     ],
 )
@@ -747,3 +747,14 @@ def test_portions_grow_as_long_as_that_pays(
         portion.adapt(portion.count, 1.0 * portion.count, evaluation)
         counts.append(portion.count)
     assert np.median(counts[-15:]) == addon.module("live.prefetch").LEAST
+
+
+def test_portions_hardly_grow_if_each_frame_takes_long(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addon.module("live.prefetch"), "BUDGET", 0.01)
+    portion = addon.module("live.prefetch").Portion()
+    counts = []
+    for _ in range(20):
+        portion.adapt(portion.count, 1.0 * portion.count, 1e-3)
+        counts.append(portion.count)
+    assert max(counts) <= 2 * addon.module("live.prefetch").LEAST
+    assert counts[-10:] == [addon.module("live.prefetch").LEAST] * 10
