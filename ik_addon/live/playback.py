@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Protocol
 
 import bpy
 import numpy as np
 
 from ..pose.channels import FIELDS, REST, Row, rotation_field
+from ..pose.steps import finished
 from ..rig.plan.inputs import Numbers
 from ..rig.plan.plan import Plan
 from ..rig.read.sample import Sample, take_animated
 from ..rig.write.lookup import Lookup
-from ..rig.write.waves import Posed, pose
+from ..rig.write.waves import Posed, pose, posing
 from .prefetch import Known, Prefetch, Solved
 
 
@@ -127,14 +128,14 @@ class Playback:
                 self._prefetch.surprised()
                 known = None
         if known is None:
-            known = self._prefetch.solved(frame, numbers, evaluation, lambda some: self._solved(ob, some))
+            known = self._prefetch.solved(frame, numbers, evaluation, lambda some: self._solving(ob, some))
         if (known.channels != shown).any():
             if not in_step:
                 take_animated(ob, depsgraph)
             self.put(ob, known.channels, shown)
         written[:] = known.channels
         self._now, self._led = known, None
-        self._prefetch.look(frame, evaluation, lambda some: self._solved(ob, some))
+        self._prefetch.look(frame, evaluation, lambda some: self._solving(ob, some))
         return self._source.fk(numbers)
 
     def pose_again(
@@ -156,7 +157,7 @@ class Playback:
         if found is None or not self.is_untouched(ob, written):
             return False
         if self._now is None or not self._now.is_of(found[0]):
-            self._now = Known(self._solved(ob, found[0], again=True, hurried=hurried), 0)
+            self._now = Known(finished(self._solving(ob, found[0], again=True, hurried=hurried)), 0)
             self.put(ob, self._now.channels, written)
             written[:] = self._now.channels
         return True
@@ -182,13 +183,16 @@ class Playback:
                 return False
         return True
 
-    def _solved(self, ob: bpy.types.Object, numbers: Numbers, *, again: bool = False, hurried: bool = False) -> Solved:
-        """Solve frames with these numbers (F, w); with `again`, one frame that differs little from the last."""
+    def _solving(
+        self, ob: bpy.types.Object, numbers: Numbers, *, again: bool = False, hurried: bool = False
+    ) -> Generator[float, None, Solved]:
+        """Solve frames with these numbers (F, w) in steps; with `again`, one that hardly differs from the last."""
         sample = self._source.sample(numbers)
         if self._lookup is not None:
             posed = self._lookup.solve(ob, sample)
         else:
-            posed = pose(ob, self._plan, sample, before=self._before if again else None, hurried=hurried)
+            before = self._before if again else None
+            posed = yield from posing(ob, self._plan, sample, before=before, hurried=hurried)
             if not hurried:
                 self._before = (sample, posed) if again else None
         return Solved(numbers, posed.channels, posed.outcomes, hurried)

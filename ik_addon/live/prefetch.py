@@ -7,23 +7,29 @@ determined by its numbers, and a stored solution is used only for numbers with t
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
 
 import numpy as np
 
 from ..pose.channels import Row
+from ..pose.steps import finished
 from ..rig.plan.inputs import Numbers
 from ..rig.write.outcomes import Outcomes
 
 FRAMES = 256
 """Maximum number of frames solved in advance at once."""
 LEAST = 4
-"""Number of frames in the first and smallest portion, however long they take."""
-BUDGET = 0.004
+"""Number of frames in the smallest portion, however long they take."""
+FIRST = 2
+"""Number of frames of the first job, which has to be done at once."""
+READ = 16
+"""Number of frames whose numbers are read for the first jobs."""
+BUDGET = 0.003
 """Seconds that work for other frames may take at once, so that playback does not falter."""
 OF_A_FRAME = 2.5
 """The budget is at least this multiple of the time that Blender takes for a frame."""
@@ -32,6 +38,10 @@ SAMPLES = 3
 HARDLY = 4.0 / 3.0
 """A portion also fits if it takes at most this multiple of the smallest portion's time, most of which may be a fixed
 cost that all frames of a portion share."""
+DEAR = 5.0
+"""Work that takes this many times as long as Blender takes for the same frames is dear."""
+WORTH = 1.5
+"""If work is dear, a portion also fits if it takes at most this multiple of the time of half as many frames."""
 SURPRISES = 3
 """Prefetching stops after this many frames that were not as expected."""
 MEMORY = 32 * 2**20
@@ -71,12 +81,50 @@ class Known:
 
 NumbersAt = Callable[[Sequence[float]], Numbers | None]
 """Returns the numbers (F, w) of F frames; None if they can't be known."""
-Solve = Callable[[Numbers], Solved]
-"""Solves frames with these numbers (F, w)."""
+Solve = Callable[[Numbers], Generator[float, None, Solved]]
+"""Solves frames with these numbers (F, w), in steps."""
+
+
+class Job:
+    """Frames that are being solved in advance, some steps at a time."""
+
+    def __init__(self, frames: Sequence[float], index: Sequence[int], steps: Generator[float, None, Solved]) -> None:
+        """Begin with nothing done.
+
+        Args:
+            frames: the frames.
+            index: of each frame, its place in what is solved.
+            steps: the work.
+        """
+        self.frames, self._index, self._steps = frames, index, steps
+        self.taken = 0
+        """Number of steps taken."""
+        self.slowest = 0.0
+        """Seconds of the slowest step."""
+
+    def go_on(self, budget: float) -> list[Known] | None:
+        """Take one step, and more as long as one like the slowest so far fits the budget; return the solved frames."""
+        start = before = time.perf_counter()
+        solved = None
+        while solved is None:
+            try:
+                next(self._steps)
+            except StopIteration as done:
+                solved = [Known(done.value, place) for place in self._index]
+            now = time.perf_counter()
+            self.taken, self.slowest, before = self.taken + 1, max(self.slowest, now - before), now
+            if now - start + self.slowest > budget:
+                break
+        return solved
+
+
+def budget_of(evaluation: float) -> float:
+    """Return the seconds that work for other frames may take at once, if Blender takes `evaluation` for a frame."""
+    return max(BUDGET, OF_A_FRAME * evaluation)
 
 
 class Portion:
-    """How many frames to take at once: doubled as long as they fit the time budget."""
+    """How many frames to take at once: doubled as long as they fit the time budget, or hardly take longer."""
 
     def __init__(self) -> None:
         """Begin with the smallest portion."""
@@ -85,23 +133,35 @@ class Portion:
         """The times of the last portions, by their number of frames."""
         self._is_doubted = False
 
-    def adapt(self, frames: int, seconds: float, budget: float) -> None:
-        """Adjust the count after `frames` frames took `seconds` seconds."""
+    def adapt(self, frames: int, seconds: float, evaluation: float) -> None:
+        """Adjust the count after `frames` frames took `seconds` seconds, while Blender took `evaluation` for each."""
         if frames < self.count:
+            if not self._seconds:
+                self._seconds[frames] = deque([seconds])
             return
-        half, doubled = self._took(self.count // 2), 2 * self.count
-        if 0.0 < 2.0 * half < seconds and not self._is_doubted:
+        if 0.0 < 2.0 * self._took(self.count // 2) < seconds and not self._is_doubted:
             self._is_doubted = True  # double the frames can't take more than double the time: measure once more
             return
         self._is_doubted = False
-        self._seconds.setdefault(self.count, deque(maxlen=SAMPLES)).append(seconds)
-        if not self._fits(self.count, budget) and self.count > LEAST:
+        known = self._seconds.setdefault(self.count, deque(maxlen=SAMPLES))
+        known.append(seconds)
+        if self.count == LEAST or self._fits(self.count, evaluation):
+            if 2 * self.count <= FRAMES and self._fits(2 * self.count, evaluation):
+                self.count *= 2
+        elif len(known) == SAMPLES or not self._is_dear(self.count // 2, evaluation):
             self.count //= 2
-        elif doubled <= FRAMES and (doubled not in self._seconds or self._fits(doubled, budget)):
-            self.count = doubled
 
-    def _fits(self, count: int, budget: float) -> bool:
-        return self._took(count) <= max(budget, HARDLY * self._took(LEAST))
+    def _fits(self, count: int, evaluation: float) -> bool:
+        known, half, least = self._seconds.get(count, ()), self._took(count // 2), min(self._seconds)
+        expected = min(known, default=half)
+        if not known and least < count // 2:  # along a line
+            expected += (half - self._took(least)) * (count // 2) / (count // 2 - least)
+        if expected <= max(budget_of(evaluation), HARDLY * self._took(LEAST)):
+            return True
+        return self._is_dear(count // 2, evaluation) and (not known or expected <= WORTH * half)
+
+    def _is_dear(self, count: int, evaluation: float) -> bool:
+        return self._took(count) > DEAR * evaluation * count
 
     def _took(self, count: int) -> float:
         return min(self._seconds.get(count, (0.0,)))
@@ -126,8 +186,12 @@ class Prefetch:
         self._last: float | None = None
         self._end: float | None = None
         self._pace = 0.0
+        self._evaluations: deque[float] = deque(maxlen=SAMPLES)
         self._read, self._solved, self._near = Portion(), Portion(), Portion()
         self._surprises = 0
+        self._job: Job | None = None
+        self._steps = 0
+        """Number of steps of a job, each on a frame of its own; 0 until one was done."""
 
     def find(self, frame: float) -> Known | None:
         """Return the solution of a frame, if it is known."""
@@ -138,7 +202,7 @@ class Prefetch:
         self._surprises += 1
         self._frames.clear()
         self._expected.clear()
-        self._end = None
+        self._end = self._job = None
 
     def solved(self, frame: float, numbers: Numbers, evaluation: float, solve: Solve) -> Known:
         """Solve one frame from its numbers (1, w), and after a jump those around it, as scrubbing comes back near it.
@@ -152,10 +216,10 @@ class Prefetch:
         start = time.perf_counter()
         near = self._around(frame)
         others = self._numbers_at(near) if near else None
-        found = solve(numbers if others is None else np.concatenate([numbers, others]))
+        found = finished(solve(numbers if others is None else np.concatenate([numbers, others])))
         known = [Known(found, index) for index in range(len(found.numbers))]
         if others is not None:
-            self._near.adapt(len(near), time.perf_counter() - start, max(BUDGET, OF_A_FRAME * evaluation))
+            self._near.adapt(len(near), time.perf_counter() - start, evaluation)
         self._remember([frame, *near[: len(known) - 1]], known)
         return known[0]
 
@@ -188,35 +252,45 @@ class Prefetch:
         if now == self._end:
             self._surprises = 0
         if not is_played_on or self._surprises >= SURPRISES:
-            self._read, self._solved = Portion(), Portion()
+            self._read, self._solved, self._job, self._steps = Portion(), Portion(), None, 0
             self._expected.clear()
             return
-        budget = max(BUDGET, OF_A_FRAME * evaluation)
-        if now + pace not in self._frames:
-            if now + pace not in self._expected:
-                self._expect(now + pace, budget)
-            self._solve(now + pace, budget, solve)
-        elif now + 2.0 * pace not in self._frames and now + 2.0 * pace not in self._expected:
-            self._expect(now + 2.0 * pace, budget)
+        self._evaluations.append(evaluation)
+        evaluation = min(self._evaluations)
+        lead = max(1, self._steps)
+        first = next((now + pace * k for k in range(1, lead + 2) if now + pace * k not in self._frames), None)
+        if self._job is None and first is not None:
+            if first + pace * (self._portion - 1) not in self._expected:
+                self._expect(first, evaluation)
+                if first != now + pace:
+                    return
+            if first != now + pace * (lead + 1):
+                self._job = self._begun(first, solve)
+        job, self._job = self._job, None
+        if job is not None:
+            self._go_on(job, evaluation, at_once=first == now + pace)
 
-    def _expect(self, first: float, budget: float) -> None:
+    def _expect(self, first: float, evaluation: float) -> None:
         """Read what some frames from `first` on will be computed from."""
         self._expected.clear()
-        frames = [first + self._pace * k for k in range(max(self._read.count, self._solved.count))]
+        frames = [first + self._pace * k for k in range(max(self._read.count, self._portion if self._steps else READ))]
         start = time.perf_counter()
         numbers = self._numbers_at(frames)
-        self._read.adapt(len(frames), time.perf_counter() - start, budget)
+        self._read.adapt(len(frames), time.perf_counter() - start, evaluation)
         if numbers is None:
             self._surprises = SURPRISES
         else:
             self._expected.update(zip(frames, numbers, strict=True))
 
-    def _solve(self, first: float, budget: float, solve: Solve) -> None:
-        """Solve some frames from `first` on, as far as their numbers are known."""
-        coming = (first + self._pace * k for k in range(self._solved.count))
+    @property
+    def _portion(self) -> int:
+        """Number of frames of a job; with a portion for each step, few frames have any work."""
+        return self._solved.count * self._steps or FIRST
+
+    def _begun(self, first: float, solve: Solve) -> Job | None:
+        """Begin to solve some frames from `first` on, as far as their numbers are known."""
+        coming = (first + self._pace * k for k in range(self._portion))
         frames = [frame for frame in takewhile(self._expected.__contains__, coming) if frame not in self._frames]
-        if not frames:
-            return
         # Frames with identical numbers are solved once.
         order: dict[bytes, int] = {}
         numbers: list[Numbers] = []
@@ -227,11 +301,17 @@ class Prefetch:
             index.append(place)
             if place == len(numbers):
                 numbers.append(row)
-        start = time.perf_counter()
-        found = solve(np.array(numbers))
-        self._solved.adapt(len(frames), time.perf_counter() - start, budget)
-        self._end = frames[-1]
-        self._remember(frames, [Known(found, place) for place in index])
+        return Job(frames, index, solve(np.array(numbers))) if frames else None
+
+    def _go_on(self, job: Job, evaluation: float, *, at_once: bool) -> None:
+        """Go on with a job as long as the budget allows, or until it is done."""
+        known = job.go_on(math.inf if at_once else budget_of(evaluation))
+        if known is None:
+            self._job = job
+            return
+        self._solved.adapt(len(job.frames) // job.taken, job.slowest, evaluation)
+        self._end, self._steps = job.frames[-1], job.taken
+        self._remember(job.frames, known)
 
     def _remember(self, frames: Sequence[float], known: Sequence[Known]) -> None:
         for frame, own in zip(frames, known, strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import bpy
@@ -442,14 +443,14 @@ def test_the_fk_pose_of_a_character_is_restored_exactly(addon: Addon, kind: Call
 def solves(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list to which each later solve appends its number of frames."""
     counted: list[int] = []
-    for name in ("playback", "rig"):
-        module = addon.module(f"live.{name}")
+    for room, name in (("playback", "posing"), ("rig", "pose")):
+        module = addon.module(f"live.{room}")
 
-        def pose(*given: Any, solve: Any = module.pose, **named: object) -> object:
+        def pose(solve: Any, *given: Any, **named: object) -> object:
             counted.append(len(given[2].world))
             return solve(*given, **named)
 
-        monkeypatch.setattr(module, "pose", pose)
+        monkeypatch.setattr(module, name, partial(pose, getattr(module, name)))
     return counted
 
 
@@ -477,6 +478,45 @@ def test_frames_of_a_character_are_solved_once(
     assert counted != []
     addon.module("live.registry").clear()
     assert poses(ob, range(LAST, 0, -1)) == after
+
+
+def test_chains_of_several_shapes_are_solved_in_advance_on_frames_of_their_own(
+    addon: Addon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ob = with_limits()
+    rigs.add_bones(ob, rigs.bent(3, 0.3, 0.1), ["c0", "c1", "c2"])
+    rigs.chain(ob, "c2", bpy.data.objects["target"], 3, use_limits=True)
+    for name in ("BUDGET", "OF_A_FRAME"):
+        monkeypatch.setattr(addon.module("live.prefetch"), name, 0.0)
+    waves = addon.module("rig.write.waves")
+    solved: list[int] = []
+
+    def solve_limbs(limbs: Any, *given: object, solve: Any = waves.solve_limbs, **named: object) -> object:
+        solved.append(len(limbs.group))
+        return solve(limbs, *given, **named)
+
+    monkeypatch.setattr(waves, "solve_limbs", solve_limbs)
+    ob.ik_addon.live = True
+    took: list[int] = []
+    played: dict[int, bytes] = {}
+    for frame in range(1, LAST):
+        solved.clear()
+        played |= poses(ob, [frame])
+        took.append(len(solved))
+    # A frame that nothing is known of is solved by itself, and the first of those in advance are solved at once.
+    assert took[4:].count(1) >= 4
+    assert set(took[4:]) == {0, 1}
+    addon.module("live.registry").clear()
+    assert poses(ob, range(LAST - 1, 0, -1)) == played
+    # What is under way is finished, or dropped, when its frames are no longer as they were.
+    for half in (16, 17, 18, 19):
+        poses(ob, range(1, half))
+        for curve in curves_of(bpy.data.objects["target"]):
+            curve.keyframe_points[4].co[1] += 0.05
+            curve.update()
+        after = poses(ob, range(half, 40))
+        addon.module("live.registry").clear()
+        assert poses(ob, range(39, half - 1, -1)) == {frame: after[frame] for frame in range(39, half - 1, -1)}
 
 
 @pytest.mark.parametrize("kind", [all_keyed, with_controls])
@@ -678,27 +718,43 @@ def test_a_moved_goal_poses_as_a_frame_change_does_and_solves_only_its_own_chain
 
 
 @pytest.mark.parametrize(
-    ("together", "alone", "count"),
+    ("together", "alone", "evaluation", "count"),
     [
-        (0.0, 1e-4, 64),  # of 0.1 ms each, 64 frames fit into 10 ms and 128 do not
-        (0.0, 1e-3, 8),
-        (0.0, 1e-1, 4),
-        (0.1, 1e-3, 32),  # the fixed cost is shared by as many frames as hardly add to it
-        (0.1, 1e-5, 256),
+        (0.0, 1e-4, 0.0, 64),  # of 0.1 ms each, 64 frames fit into 10 ms and 128 do not
+        (0.0, 1e-4, 0.01, 128),  # or into two and a half times what Blender takes for a frame
+        (0.0, 1e-3, 0.0, 8),
+        (0.0, 1e-1, 0.0, 4),
+        (0.1, 1e-3, 0.004, 32),  # the fixed cost is shared by as many frames as hardly add to it
+        (0.1, 1e-3, 0.0, 128),  # and by more where the frames themselves take far less
+        (0.1, 1e-5, 0.0, 256),
     ],
 )
-def test_portions_grow_as_long_as_that_pays(addon: Addon, together: float, alone: float, count: int) -> None:
+def test_portions_grow_as_long_as_that_pays(
+    addon: Addon, monkeypatch: pytest.MonkeyPatch, together: float, alone: float, evaluation: float, count: int
+) -> None:
+    monkeypatch.setattr(addon.module("live.prefetch"), "BUDGET", 0.01)
     portion = addon.module("live.prefetch").Portion()
     counts = []
-    for number in range(40):
+    for number in range(60):
         slow = 50.0 if number % 7 == 5 else 1.0  # other programs delay some portions
-        portion.adapt(portion.count, slow * (together + alone * portion.count), 0.01)
-        portion.adapt(1, 1e-9, 0.01)  # the remainder of a portion says nothing about a whole one
+        portion.adapt(portion.count, slow * (together + alone * portion.count), evaluation)
+        portion.adapt(1, 1e-9, evaluation)  # the remainder of a portion says nothing about a whole one
         counts.append(portion.count)
     assert all(after <= 2 * before for before, after in itertools.pairwise(counts))
     assert np.median(counts[-15:]) == count
     counts.clear()
-    for _ in range(60):
-        portion.adapt(portion.count, 1.0 * portion.count, 0.01)
+    for _ in range(80):
+        portion.adapt(portion.count, 1.0 * portion.count, evaluation)
         counts.append(portion.count)
     assert np.median(counts[-15:]) == addon.module("live.prefetch").LEAST
+
+
+def test_portions_hardly_grow_if_each_frame_takes_long(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addon.module("live.prefetch"), "BUDGET", 0.01)
+    portion = addon.module("live.prefetch").Portion()
+    counts = []
+    for _ in range(20):
+        portion.adapt(portion.count, 1.0 * portion.count, 1e-3)
+        counts.append(portion.count)
+    assert max(counts) <= 2 * addon.module("live.prefetch").LEAST
+    assert counts[-10:] == [addon.module("live.prefetch").LEAST] * 10

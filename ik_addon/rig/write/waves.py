@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -12,6 +12,7 @@ import numpy as np
 
 from ...pose.channels import FIELDS, Row
 from ...pose.skeleton import flat_inverse, inverse
+from ...pose.steps import finished
 from ...solve.maths.products import applied, times
 from ...solve.maths.rotations import matrices
 from ...solve.problem import Floats, Ints
@@ -73,6 +74,20 @@ def pose(
         hurried: see `solve_limbs`; do not pass the result on as `before`.
         smooth: see `solve_limbs`.
     """
+    return finished(posing(ob, plan, sample, moves, before, hurried=hurried, smooth=smooth))
+
+
+def posing(
+    ob: bpy.types.Object,
+    plan: Plan,
+    sample: Sample,
+    moves: Moves = MappingProxyType({}),
+    before: tuple[Sample, Posed] | None = None,
+    *,
+    hurried: bool = False,
+    smooth: Collection[str] = (),
+) -> Generator[float, None, Posed]:
+    """Do the work of `pose` in steps, one for each wave."""
     current = _Poses(ob, plan, sample)
     changes = None if before is None else Changes(plan, sample, before[0])
     known = dict(moves)
@@ -130,6 +145,8 @@ def pose(
             if wave is whole and len(sample.world) == 1:
                 fk[w] = limbs
         current.put(solve_limbs(limbs, members_of(wave, goals), outcomes, hurried=hurried, smooth=smooth))
+        if w + 1 < len(plan.waves):
+            yield (w + 1) / len(plan.waves)
     current.put_fk()
     is_moved = world is not sample.world  # whether the armature itself moved
     for bone in plan.followed:
