@@ -186,7 +186,7 @@ class Playback:
         """Solve frames with these numbers (F, w); with `again`, one frame that differs little from the last."""
         sample = self._source.sample(numbers)
         if self._lookup is not None:
-            posed = self._lookup.solve(ob, sample)
+            posed = self._lookup.solve(ob, sample, hurried=hurried)
         else:
             posed = pose(ob, self._plan, sample, before=self._before if again else None, hurried=hurried)
             if not hurried:

@@ -59,6 +59,12 @@ class State(NamedTuple):
         return cls(angles, pose, residual, system.skeleton.do.sqrt(added([part * part for part in residual])))
 
 
+def descended(system: System, angles: Row, most: int) -> tuple[State, int]:
+    """Return where a descent takes one member after at most this many steps, and how many it took."""
+    _, last, steps = _descend(system, angles, 1, most, PULL)
+    return last, steps
+
+
 def descend(system: System, angles: Row, members: int, most: Number, pull: float) -> tuple[Floats, Floats, Ints]:
     """Return the joint angles at which further steps bring the members no nearer to their objectives.
 
@@ -74,6 +80,10 @@ def descend(system: System, angles: Row, members: int, most: Number, pull: float
         error: (B,) norm of the residual.
         steps: (B,) number of steps taken.
     """
+    return _descend(system, angles, members, most, pull)[0].found
+
+
+def _descend(system: System, angles: Row, members: int, most: Number, pull: float) -> tuple[Crowd, State, int]:
     do = system.skeleton.do
     common = shared_paths(system.paths())
     patience, gain = (PATIENCE, GAIN) if system.only_places else THOROUGH
@@ -85,7 +95,7 @@ def descend(system: System, angles: Row, members: int, most: Number, pull: float
         if do.any(ended):
             chosen = crowd.leave(ended, done, now.angles, now.error)
             if not crowd.left:
-                break
+                return crowd, now, done
             if chosen is not None:
                 system = system.members(chosen)
                 now, damping, idle, most = do.members((now, damping, idle, most), chosen)
@@ -101,7 +111,7 @@ def descend(system: System, angles: Row, members: int, most: Number, pull: float
         now = do.choose(better, there, now)
         damping = do.least(do.most(damping * do.where(better, 0.2, 6.0), SOFTEST), HARDEST)
         idle = do.where(before - now.error > gain * do.least(before, pull), 0.0, idle + 1.0)
-    return crowd.found
+    raise AssertionError
 
 
 Shared = tuple[Path, Path]

@@ -84,7 +84,7 @@ def first_guess(body: Body, turns: Floats, goals: Goals, few: int) -> tuple[Floa
     pole = goals.poles[0].pole if goals.poles else None
     members = turns.shape[2]
     if members > few:
-        guess = _guess_of(body, turns, None)
+        guess = guess_of(body, turns, None)
         if path:
             root = body.heads[:, path[0]]
             start = guess.bent(goals.target[:, 0] - root, None if pole is None else pole - root)
@@ -92,7 +92,7 @@ def first_guess(body: Body, turns: Floats, goals: Goals, few: int) -> tuple[Floa
         return np.stack(guess.fk[0]), np.stack(guess.fk[0])
     both = np.empty((2, *body.heads.shape))
     for i in range(members):
-        guess = _guess_of(body, turns, i)
+        guess = guess_of(body, turns, i)
         start = guess.fk
         if path:
             root = body.heads[:, path[0], i]
@@ -102,11 +102,11 @@ def first_guess(body: Body, turns: Floats, goals: Goals, few: int) -> tuple[Floa
     return both[0], both[1]
 
 
-def _guess_of(body: Body, turns: Floats, member: int | None) -> _Guess:
+def guess_of(body: Body, turns: Floats, member: int | None) -> Guess:
     """Return the part of a guess that does not depend on goals, for all members, or cached for one."""
     known = body.kept.get(("guess", member))
     if known is not None and known[0] is turns:
-        found: _Guess = known[1]
+        found: Guess = known[1]
         return found
     path = body.path(0) if len(body.segments) == 1 else ()
     segments, rest = np.zeros_like(body.heads), quaternions(body.rest)
@@ -117,10 +117,10 @@ def _guess_of(body: Body, turns: Floats, member: int | None) -> _Guess:
     limits = *body.cone, body.mobility
     if member is None:
         joints = [_Joint(tuple(rest), tuple(segments), *map(_split, limits))]
-        return _Guess(MANY, joints, [tuple(turns)], way)
+        return Guess(MANY, joints, [tuple(turns)], way)
     of_all = [part[..., 0].T.tolist() for part in limits]
     parts = zip(rest[..., member].T.tolist(), segments[..., member].T.tolist(), *of_all, strict=True)
-    guess = _Guess(ONE, [_Joint(*each) for each in parts], turns[..., member].T.tolist(), way)
+    guess = Guess(ONE, [_Joint(*each) for each in parts], turns[..., member].T.tolist(), way)
     body.kept["guess", member] = turns, guess
     return guess
 
@@ -137,7 +137,7 @@ class _Way(NamedTuple):
     free: tuple[int, ...]
 
 
-class _Guess:
+class Guess:
     """The guess for one body, or for many."""
 
     def __init__(self, calculus: Calculus, joints: list[_Joint], turns: Sequence[Quaternion], way: _Way | None) -> None:
