@@ -312,11 +312,13 @@ class Crowd:
 
     def __init__(self, do: Calculus, bones: int, members: int) -> None:
         """Begin with all members running."""
-        self.one = do is ONE
+        self.left, self._one = members, do is ONE
+        self._of_one: tuple[Row, Number, int] = [], 0.0, 0
+        if self._one:
+            return
         self.angles = np.empty((3, bones, members))
         self.error, self.steps = np.empty(members), np.zeros(members, dtype=np.int64)
         self._index, self._running = np.arange(members), np.ones(members, dtype=bool)
-        self.left = members
 
     def leave(self, ended: Any, done: int, angles: Row, error: Number) -> Any:
         """Store the angles, errors and number of steps of members that have ended.
@@ -324,9 +326,8 @@ class Crowd:
         Returns:
             The members to go on with, if it pays to leave out the others; None: go on with all.
         """
-        if self.one:
-            self.angles[..., 0] = np.array(angles).T
-            self.error[0], self.steps[0], self.left = error, done, 0
+        if self._one:
+            self._of_one, self.left = (angles, error, done), 0
             return None
         ended = ended & self._running
         where = self._index[ended]
@@ -343,4 +344,7 @@ class Crowd:
     @property
     def found(self) -> tuple[Floats, Floats, Ints]:
         """The angles (3, n, B), errors (B,) and number of steps (B,) of all members."""
+        if self._one:
+            angles, error, done = self._of_one
+            return np.array(angles).T[..., None], np.array([error]), np.array([done])
         return self.angles, self.error, self.steps

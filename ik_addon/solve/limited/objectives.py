@@ -213,6 +213,9 @@ class Branch:
         return cls(effector, bones, path, tuple(body.free[bone] for bone in bones), runs_of(body, bones))
 
 
+_Lying = tuple[Vector, Vector, Number, Number]
+
+
 class Pole(NamedTuple):
     """The objective that bends a branch towards its pole."""
 
@@ -286,7 +289,15 @@ class Pole(NamedTuple):
         return found
 
     def _moves(self, do: Calculus, pose: Pose, axes: Row) -> Row:
-        """Return how each joint moves the centroid."""
+        """Return how each joint moves the centroid, found once for the same axes."""
+        key = "moves", self.plan.effector
+        known = pose.found.get(key)
+        if known is None or known[0] is not axes:
+            known = pose.found[key] = axes, self._found_moves(do, pose, axes)
+        moves: Row = known[1]
+        return moves
+
+    def _found_moves(self, do: Calculus, pose: Pose, axes: Row) -> Row:
         points = self._points(do, pose)
         mass: Number = 0.0
         moment: Vector = (0.0, 0.0, 0.0)
@@ -303,7 +314,15 @@ class Pole(NamedTuple):
     def _points(self, do: Calculus, pose: Pose) -> list[Vector]:
         return [*do.apart(do.on(pose.points, self.path)), pose.ends[self.plan.effector]]
 
-    def _lying(self, do: Calculus, pose: Pose) -> tuple[Vector, Vector, Number, Number]:
+    def _lying(self, do: Calculus, pose: Pose) -> _Lying:
+        """Return where a branch lies about its line, found once."""
+        key = "lying", self.plan.effector
+        if key not in pose.found:
+            pose.found[key] = self._found_lying(do, pose)
+        lying: _Lying = pose.found[key]
+        return lying
+
+    def _found_lying(self, do: Calculus, pose: Pose) -> _Lying:
         """Return where a branch lies about its line.
 
         Where the pole is on the line and shows no side, the branch is not off its side.
