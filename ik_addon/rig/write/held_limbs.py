@@ -21,9 +21,10 @@ from ...solve.limb.limb import Aim, Solved, solved_limb
 from ...solve.limited.alone import Searched, solved_alone
 from ...solve.limited.bodies import Checked
 from ...solve.limited.body import FEW
+from ...solve.maths.products import back_times, times
 from ...solve.maths.rotations import quaternion_of
-from ...solve.maths.vectors import Matrix, Vector, product
-from ...solve.problem import Bools, Ints
+from ...solve.maths.vectors import Vector
+from ...solve.problem import Bools, Floats, Ints
 from ...solve.side_start import begin_on_side
 from ..plan.groups import Shape, Wave
 from ..read.sample import Goals
@@ -44,10 +45,10 @@ def can_be_held(shape: Shape) -> bool:
 class _Held(NamedTuple):
     """What stays the same for one chain."""
 
-    fk: list[Matrix]
-    """The frames of its bones, root first."""
-    kept: list[Matrix]
-    """See `Limbs.kept`, for each bone."""
+    fk: Floats
+    """(n, 3, 3) the frames of its bones, root first."""
+    kept: Floats
+    """(n, 3, 3) see `Limbs.kept`."""
     old: list[list[float]]
     """The quaternions of its channels in the FK pose."""
     root: Vector
@@ -105,8 +106,8 @@ class HeldLimbs:
             return None
         tips, near = tips_of(limbs)
         parts = zip(
-            limbs.frames().tolist(),
-            limbs.kept().tolist(),
+            limbs.frames(),
+            limbs.kept(),
             limbs.rows[:, :, FIELDS["rotation_quaternion"]].tolist(),
             problem.joints[:, 0].tolist(),
             tips[:, 0].tolist(),
@@ -191,14 +192,12 @@ class HeldLimbs:
 
 def _turned(held: _Held, solved: Solved | Searched) -> list[tuple[float, ...]]:
     """Return the quaternions of the channels, each with the sign nearer to FK."""
+    frames = times(np.array(solved.rotations), held.fk)
+    local = frames.copy()
+    local[1:] = back_times(frames[:-1], frames[1:])
     found: list[tuple[float, ...]] = []
-    back: Matrix | None = None
-    for rotation, fk, kept, (a, b, c, d) in zip(solved.rotations, held.fk, held.kept, held.old, strict=True):
-        frame = product(rotation, fk)
-        one, two, three = product(kept, frame if back is None else product(back, frame))
-        (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = frame
-        back = (xx, yx, zx), (xy, yy, zy), (xz, yz, zz)
-        w, x, y, z = quaternion_of((*one, *two, *three))
+    for rotation, (a, b, c, d) in zip(times(held.kept, local).reshape(-1, 9).tolist(), held.old, strict=True):
+        w, x, y, z = quaternion_of(rotation)
         near = w * a + x * b + y * c + z * d
         away = near < 0.0 or (near == 0.0 and w < 0.0)
         found.append((-w, -x, -y, -z) if away else (w, x, y, z))

@@ -9,9 +9,10 @@ import numpy as np
 
 from ..free.reach import goal_of
 from ..limb.limb import Aim
+from ..maths import products
 from ..maths.cones import at_limit
 from ..maths.kernels import ONE
-from ..maths.vectors import Matrix, Vector, minus, norm, over, plus, product, times, unit
+from ..maths.vectors import Vector, minus, norm, over, plus, times, unit
 from ..problem import Floats, OutOfReach, Problem, Solution, Status
 from .body import as_row
 from .descent import EXACT, State, descended
@@ -46,12 +47,6 @@ class Alone:
     def scale(self) -> float:
         """Length of the chain."""
         return float(self.standing.scale[0])
-
-    @cached_property
-    def backs(self) -> list[Matrix]:
-        """The inverse frames of the bones in FK."""
-        found: list[Matrix] = self.standing.backs[0].tolist()
-        return found
 
     @cached_property
     def _longest(self) -> float:
@@ -128,9 +123,9 @@ class Searched:
     iterations: int
 
     @property
-    def rotations(self) -> list[Matrix]:
+    def rotations(self) -> Floats:
         """(n, 3, 3) how the frames turn from FK."""
-        return [product(*pair) for pair in zip(self.state.pose.frames, self.chain.backs, strict=True)]
+        return products.times(np.array(self.state.pose.frames), self.chain.standing.backs[0])
 
     @property
     def joints(self) -> list[Vector]:
