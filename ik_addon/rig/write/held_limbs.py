@@ -23,7 +23,7 @@ from ...solve.limited.bodies import Checked
 from ...solve.limited.body import FEW
 from ...solve.maths.products import back_times, times
 from ...solve.maths.rotations import quaternion_of
-from ...solve.maths.vectors import Vector
+from ...solve.maths.vectors import Matrix, Vector, product
 from ...solve.problem import Bools, Floats, Ints
 from ...solve.side_start import begin_on_side
 from ..plan.groups import Shape, Wave
@@ -49,6 +49,8 @@ class _Held(NamedTuple):
     """(n, 3, 3) the frames of its bones, root first."""
     kept: Floats
     """(n, 3, 3) see `Limbs.kept`."""
+    in_floats: tuple[list[Matrix], list[Matrix]]
+    """Both, in plain floats."""
     old: list[list[float]]
     """The quaternions of its channels in the FK pose."""
     root: Vector
@@ -105,9 +107,11 @@ class HeldLimbs:
         if can_fold(problem).any() or begin_on_side(problem).any():
             return None
         tips, near = tips_of(limbs)
+        fk, kept = limbs.frames(), limbs.kept()
         parts = zip(
-            limbs.frames(),
-            limbs.kept(),
+            fk,
+            kept,
+            zip(fk.tolist(), kept.tolist(), strict=True),
             limbs.rows[:, :, FIELDS["rotation_quaternion"]].tolist(),
             problem.joints[:, 0].tolist(),
             tips[:, 0].tolist(),
@@ -190,14 +194,34 @@ class HeldLimbs:
                 yield i, Aim(held.tip if stands else target, pole, angle, None, softness, push, tolerance)
 
 
-def _turned(held: _Held, solved: Solved | Searched) -> list[tuple[float, ...]]:
-    """Return the quaternions of the channels, each with the sign nearer to FK."""
-    frames = times(np.array(solved.rotations), held.fk)
+def _of_chain(held: _Held, solved: Searched) -> list[list[float]]:
+    """Return the rotations of the channels, row by row, with the bits that the same frame has among many."""
+    frames = times(solved.rotations, held.fk)
     local = frames.copy()
     local[1:] = back_times(frames[:-1], frames[1:])
+    found: list[list[float]] = times(held.kept, local).reshape(-1, 9).tolist()
+    return found
+
+
+def _of_limb(held: _Held, solved: Solved) -> list[tuple[float, ...]]:
+    """Return the same for two bones, which are always solved one by one, in plain floats."""
+    fk, kept = held.in_floats
+    upper, lower = (product(*pair) for pair in zip(solved.rotations, fk, strict=True))
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = upper
+    back = (xx, yx, zx), (xy, yy, zy), (xz, yz, zz)
     found: list[tuple[float, ...]] = []
-    for rotation, (a, b, c, d) in zip(times(held.kept, local).reshape(-1, 9).tolist(), held.old, strict=True):
-        w, x, y, z = quaternion_of(rotation)
+    for pair in zip(kept, (upper, product(back, lower)), strict=True):
+        one, two, three = product(*pair)
+        found.append((*one, *two, *three))
+    return found
+
+
+def _turned(held: _Held, solved: Solved | Searched) -> list[tuple[float, ...]]:
+    """Return the quaternions of the channels, each with the sign nearer to FK."""
+    found: list[tuple[float, ...]] = []
+    turns = _of_limb(held, solved) if isinstance(solved, Solved) else _of_chain(held, solved)
+    for turn, (a, b, c, d) in zip(turns, held.old, strict=True):
+        w, x, y, z = quaternion_of(turn)
         near = w * a + x * b + y * c + z * d
         away = near < 0.0 or (near == 0.0 and w < 0.0)
         found.append((-w, -x, -y, -z) if away else (w, x, y, z))
