@@ -15,7 +15,7 @@ from ..maths.kernels import ONE
 from ..maths.vectors import Vector, minus, norm, over, plus, times, unit
 from ..problem import Floats, OutOfReach, Problem, Solution, Status
 from .body import as_row
-from .descent import EXACT, State, descended
+from .descent import EXACT, Reaching, State, descended
 from .goals import Goals, PoleGoal, System, masses_of
 from .guess import guess_of
 from .objectives import SIDE, Branch, Carried, Place, Pole
@@ -85,6 +85,7 @@ class Alone:
         most = STEPS if pole is None and not is_first_attempt else TOGETHER
         if norm(wanted) > self._reach + ARRIVED and not is_first_attempt:
             most = AWAY
+        state: State | Reaching
         state, steps = descended(system, guess.bent(wanted, pole), min(most, self.iterations))
         if state.error > (ARRIVED if pole is None else EXACT):
             fk: Floats = np.array(guess.fk).T[..., None]
@@ -117,7 +118,7 @@ class Searched:
     """The solution of one chain; see `Solution`."""
 
     chain: Alone
-    state: State
+    state: State | Reaching
     error: float
     status: Status
     iterations: int

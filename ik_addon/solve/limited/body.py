@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..maths.calculus import Calculus, Path, Row
+from ..maths.calculus import Calculus, Row
 from ..maths.cones import RIM, Cone, nearest_direction, nearest_swing, nearest_twist, swing_twist
 from ..maths.kernels import MANY, ONE, is_everyone
 from ..maths.rotations import dot, stacked
@@ -22,7 +22,7 @@ from ..problem import Bools, Floats, Ints
 
 STEEPEST = 1e-3
 """Minimum cosine of half a swing's angle: near half a turn, a swing turns the bone about itself ever faster."""
-_STEEPEST_SQUARE = STEEPEST**2
+STEEPEST_SQUARE = STEEPEST**2
 
 
 CLEAR = 0.9
@@ -294,7 +294,7 @@ def axes_of(do: Calculus, pose: Pose, angles: Row) -> Row:
     for (x, z, _), rest_frame, frame in zip(angles, pose.rest_frames, pose.frames, strict=True):
         (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rest_frame
         p, q = x * x, z * z
-        rest = do.sqrt(do.most(1.0 - p - q, _STEEPEST_SQUARE))
+        rest = do.sqrt(do.most(1.0 - p - q, STEEPEST_SQUARE))
         both = x * z / rest
         p, q = p / rest + rest, q / rest + rest
         found.append(
@@ -331,11 +331,6 @@ def inside(do: Calculus, joint: Any, x: Number, z: Number, twist: Number) -> Vec
 def as_row(angles: Floats, member: int | None) -> Row:
     """Return joint angles (3, n, B) as a row of vectors, for all members or for one."""
     return [tuple(angles)] if member is None else list(map(tuple, angles[..., member].T.tolist()))
-
-
-def whole_path(path: tuple[int, ...], joints: int) -> Path:
-    """Return a path as the kernels want it: None if it has all joints."""
-    return None if len(path) == joints else path
 
 
 def allowed_angles(body: Body, angles: Floats) -> Floats:

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.calculus import Calculus, Path, Row
+from ..maths.calculus import Calculus, Path, Row, runs_of, whole_path
 from ..maths.kernel_rotations import either, unit_of
-from ..maths.vectors import Matrix, Number, Quaternion, Vector, cross, dot, minus, over, plus, reject, rotate, times
-from .body import Body, Pose, jacobian_of, whole_path
+from ..maths.vectors import Matrix, Number, Vector, cross, dot, minus, over, plus, reject, rotate, scaled, times
+from .body import Body, Pose, jacobian_of
 
 TURN = 0.3
 """Weight of a radian of orientation, in chain lengths."""
@@ -46,7 +46,7 @@ class Carried:
             if body.free[bone]:
                 point = bone
         some = tuple(carried_heads[::-1]) if any(bone >= 0 for bone in carried_heads) else None
-        return cls(effector, whole_path(bones, len(body.parents)), some, runs_of(body, bones))
+        return cls(effector, whole_path(bones, len(body.parents)), some, runs_of(body.free, bones))
 
     def lever_arms(self, do: Calculus, pose: Pose) -> Row:
         """Return the vectors from the joints of the path to the points that they move."""
@@ -104,7 +104,7 @@ class Place(NamedTuple):
 
     def _moved(self, do: Calculus, axes: Row, lever_arms: Row) -> Row:
         lots = [jacobian_of(*pair) for pair in zip(do.on(axes, self.path), lever_arms, strict=True)]
-        return lots if self.factor == 1.0 else [_times(lot, self.factor) for lot in lots]
+        return lots if self.factor == 1.0 else [scaled(lot, self.factor) for lot in lots]
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Orientation(NamedTuple):
 
     def rows(self, do: Calculus, pose: Pose, axes: Row) -> Row:
         """Return the rows of the Jacobian for the joints of the path, three for each."""
-        return [_times(lot, self.factor) for lot in do.on(axes, self.path)]
+        return [scaled(lot, self.factor) for lot in do.on(axes, self.path)]
 
     def exact(self, do: Calculus, pose: Pose, axes: Row) -> Row:
         """Return the rows of the Jacobian, which are already exact."""
@@ -210,10 +210,7 @@ class Branch:
     def of(cls, body: Body, effector: int, bones: tuple[int, ...]) -> Branch:
         """Read the branch from a body."""
         path = whole_path(bones, len(body.parents))
-        return cls(effector, bones, path, tuple(body.free[bone] for bone in bones), runs_of(body, bones))
-
-
-_Lying = tuple[Vector, Vector, Number, Number]
+        return cls(effector, bones, path, tuple(body.free[bone] for bone in bones), runs_of(body.free, bones))
 
 
 class Pole(NamedTuple):
@@ -273,7 +270,7 @@ class Pole(NamedTuple):
 
     def exact(self, do: Calculus, pose: Pose, axes: Row) -> Row:
         """Return how the centroid moves, three rows for each joint."""
-        return [_times(lot, self.factor) for lot in self._moves(do, pose, axes)]
+        return [scaled(lot, self.factor) for lot in self._moves(do, pose, axes)]
 
     def along(self, do: Calculus, pose: Pose) -> Vector:
         """Return the direction in which the exact rows count: the one that the residual measures."""
@@ -314,15 +311,14 @@ class Pole(NamedTuple):
     def _points(self, do: Calculus, pose: Pose) -> list[Vector]:
         return [*do.apart(do.on(pose.points, self.path)), pose.ends[self.plan.effector]]
 
-    def _lying(self, do: Calculus, pose: Pose) -> _Lying:
+    def _lying(self, do: Calculus, pose: Pose) -> tuple[Vector, Vector, Number, Number]:
         """Return where a branch lies about its line, found once."""
-        key = "lying", self.plan.effector
-        if key not in pose.found:
-            pose.found[key] = self._found_lying(do, pose)
-        lying: _Lying = pose.found[key]
+        if ("lying", self.plan.effector) not in pose.found:
+            pose.found["lying", self.plan.effector] = self._found_lying(do, pose)
+        lying: tuple[Vector, Vector, Number, Number] = pose.found["lying", self.plan.effector]
         return lying
 
-    def _found_lying(self, do: Calculus, pose: Pose) -> _Lying:
+    def _found_lying(self, do: Calculus, pose: Pose) -> tuple[Vector, Vector, Number, Number]:
         """Return where a branch lies about its line.
 
         Where the pole is on the line and shows no side, the branch is not off its side.
@@ -340,7 +336,7 @@ class Pole(NamedTuple):
         size = do.sqrt(dot(across, across))
         across = over(across, do.where(size > _CLEAR, size, np.inf))
         cosine, sine = self.half
-        about: Quaternion = (cosine, line[0] * sine, line[1] * sine, line[2] * sine)
+        about = (cosine, line[0] * sine, line[1] * sine, line[2] * sine)
         side = rotate(about, across)
         centroid: Vector = (0.0, 0.0, 0.0)
         for point, mass in zip(points, self.masses, strict=True):
@@ -352,16 +348,3 @@ class Pole(NamedTuple):
         lying = either(do, clear, over(lying, do.most(size, _CLEAR)), side)
         angle = do.where(clear, angle, 0.0)
         return cross(line, lying), lying, angle, size * angle
-
-
-def runs_of(body: Body, bones: Sequence[int]) -> tuple[range, ...]:
-    """Return the runs of a path's bones, by position in it: a joint turns only those after it in its run.
-
-    A bone that does not inherit rotation begins a run. Empty if there is only one run.
-    """
-    first = [i for i, bone in enumerate(bones) if i == 0 or body.free[bone]]
-    return tuple(map(range, first, [*first[1:], len(bones)])) if len(first) > 1 else ()
-
-
-def _times(matrix: Matrix, factor: Number) -> Matrix:
-    return times(matrix[0], factor), times(matrix[1], factor), times(matrix[2], factor)
