@@ -18,7 +18,7 @@ from ...pose.channels import FIELDS
 from ...solve import Problem, Solver, Status
 from ...solve.limb.folds import can_fold
 from ...solve.limb.limb import Aim, Solved, solved_limb
-from ...solve.limited.alone import Searched, solved_alone
+from ...solve.limited.alone import SolvedAlone, solved_alone
 from ...solve.limited.bodies import Checked
 from ...solve.limited.body import FEW
 from ...solve.maths.products import back_times, times
@@ -64,7 +64,7 @@ class _Last(NamedTuple):
     """The last goal of one chain, and its solution."""
 
     aim: Aim | None
-    solved: Solved | Searched | None
+    solved: Solved | SolvedAlone | None
     turns: Sequence[Sequence[float]]
     """The quaternions of its channels."""
 
@@ -74,7 +74,7 @@ class Looked(NamedTuple):
 
     turns: NDArray[np.float32]
     """(C, F, n, 4) quaternions of the joints' channels."""
-    solved: list[Solved | Searched | None]
+    solved: list[Solved | SolvedAlone | None]
     """C times F solutions, chain by chain; None: could not be solved."""
     usual: Bools
     """(C, F) where the solutions can be used; elsewhere their values are arbitrary, and `solve` is needed."""
@@ -151,7 +151,7 @@ class HeldLimbs:
                 self.last[i] = last
         return last
 
-    def _solved(self, i: int, aim: Aim, *, hurried: bool) -> Solved | Searched | None:
+    def _solved(self, i: int, aim: Aim, *, hurried: bool) -> Solved | SolvedAlone | None:
         if self.known.limbs is not None and self.are_limbs:
             return solved_limb(self.problem, self.known.limbs, i, aim)
         return solved_alone(self.problem, self.known.searched.alone, i, aim, is_first_attempt=hurried)
@@ -194,7 +194,7 @@ class HeldLimbs:
                 yield i, Aim(held.tip if stands else target, pole, angle, None, softness, push, tolerance)
 
 
-def _of_chain(held: _Held, solved: Searched) -> list[list[float]]:
+def _of_chain(held: _Held, solved: SolvedAlone) -> list[list[float]]:
     """Return the rotations of the channels, row by row, with the bits that the same frame has among many."""
     frames = times(solved.rotations, held.fk)
     local = frames.copy()
@@ -216,7 +216,7 @@ def _of_limb(held: _Held, solved: Solved) -> list[tuple[float, ...]]:
     return found
 
 
-def _turned(held: _Held, solved: Solved | Searched) -> list[tuple[float, ...]]:
+def _turned(held: _Held, solved: Solved | SolvedAlone) -> list[tuple[float, ...]]:
     """Return the quaternions of the channels, each with the sign nearer to FK."""
     found: list[tuple[float, ...]] = []
     turns = _of_limb(held, solved) if isinstance(solved, Solved) else _of_chain(held, solved)

@@ -67,7 +67,7 @@ class Alone:
         masses = masses_of(self.standing.points[:, self.standing.path].transpose(2, 1, 0))
         return Branch.of(body, 0, body.path(0)), masses, tuple(masses[:, 0].tolist())
 
-    def solved(self, aim: Aim, *, is_first_attempt: bool = False) -> Searched:
+    def solved(self, aim: Aim, *, is_first_attempt: bool = False) -> SolvedAlone:
         """Return the solution for a finite goal; `is_first_attempt` as in `Problem`."""
         body, turns = self.standing.body, self.standing.turns
         target = over(minus(aim.target, self.origin), self.scale)
@@ -102,7 +102,7 @@ class Alone:
             status = Status.TOO_FAR
         else:
             status = Status.TOO_NEAR if beyond < -aim.tolerance else Status.LIMITED
-        return Searched(self, state, error, status, steps)
+        return SolvedAlone(self, state, error, status, steps)
 
     def _goals(self, target: Vector, pole: Vector | None, angle: float) -> Goals:
         goals = Goals(np.array(target)[:, None, None], np.ones(1))
@@ -114,7 +114,7 @@ class Alone:
 
 
 @dataclass(frozen=True)
-class Searched:
+class SolvedAlone:
     """The solution of one chain; see `Solution`."""
 
     chain: Alone
@@ -152,7 +152,7 @@ def suits(problem: Problem) -> bool:
     return problem.goal.rotation is None and not problem.others and problem.out_of_reach is OutOfReach.EXTEND
 
 
-def solved_alone(problem: Problem, known: Known, i: int, aim: Aim, *, is_first_attempt: bool) -> Searched:
+def solved_alone(problem: Problem, known: Known, i: int, aim: Aim, *, is_first_attempt: bool) -> SolvedAlone:
     """Solve the valid member i of a problem that suits; what stays the same with other goals is kept in `known`."""
     key = i, problem.goal.segment
     if key not in known:

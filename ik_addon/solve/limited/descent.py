@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,7 +127,8 @@ def _descend(
     now: State | Reaching = state_of(system, angles)
     damping, idle = 0.0 * now.error + DAMPING, 0.0 * now.error
     crowd = Crowd(do, len(system.skeleton.parents), members)
-    for done in count():
+    done = 0
+    while True:
         ended = (now.error <= EXACT) | (idle >= patience) | (done == most)
         if do.any(ended):
             chosen = crowd.leave(ended, done, now.angles, now.error)
@@ -149,7 +149,7 @@ def _descend(
         now = do.choose(better, there, now)
         damping = do.least(do.most(damping * do.where(better, 0.2, 6.0), SOFTEST), HARDEST)
         idle = do.where(before - now.error > gain * do.least(before, pull), 0.0, idle + 1.0)
-    raise AssertionError
+        done += 1
 
 
 Shared = tuple[Path, Path]
