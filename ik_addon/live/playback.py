@@ -189,7 +189,7 @@ class Playback:
         """Solve frames with these numbers (F, w) in steps; with `again`, one that hardly differs from the last."""
         sample = self._source.sample(numbers)
         if self._lookup is not None:
-            posed = self._lookup.solve(ob, sample)
+            posed = self._lookup.solve(ob, sample, hurried=hurried)
         else:
             before = self._before if again else None
             posed = yield from posing(ob, self._plan, sample, before=before, hurried=hurried)

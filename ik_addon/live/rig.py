@@ -238,7 +238,7 @@ class Rig:
             before = view.solved[:2] if alone and view.solved and not (view.solved[2] or self.plan.watch) else None
             posed = pose(seen, self.plan, frame, moves, before, hurried=hurried)
         else:
-            posed = replace(lookup.solve(ob, frame), moves=moves)
+            posed = replace(lookup.solve(ob, frame, hurried=hurried), moves=moves)
         if not hurried:
             view.solved = (frame, posed, by_tables) if alone else None
         return posed

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .limited.bodies import solve_bodies
+from .bodies import solve_bodies
 from .maths.products import applied, back_applied, times, times_back
 from .problem import Bools, Floats, Goal, Ints, Problem, Solution, Solver
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .bodies import Checked, checked_fk, solve_bodies, valid_members, wants_body
 from .checks import checked_shape
 from .free.axes import (
     pole_bend,
@@ -15,14 +16,13 @@ from .free.chains import Chains, aimed, solve_chains, takes_two_bone
 from .free.single import NO_LENGTH, solve_single
 from .legs import fold_within
 from .limb.folds import can_fold
-from .limited.bodies import Checked, checked_fk, solve_bodies, valid_members, wants_body
-from .limited.fabrik import led_by_tips
 from .maths.rotations import (
     norm,
 )
 from .planar import laid_flat, lifted
 from .problem import Floats, Goal, Problem, Solution, Solver, Status
 from .side_start import begin_on_side, free_pose, search_from
+from .tip_led import led_by_tips
 
 FEW = 8
 """Up to this many chains are solved one by one in plain floats."""

@@ -450,7 +450,7 @@ def test_an_unexpected_error_is_logged_once_and_shown_in_the_panel(
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
 
-    def broken(*_args: object) -> None:
+    def broken(*_args: object, **_named: object) -> None:
         raise ZeroDivisionError("broken on purpose")
 
     monkeypatch.setattr(addon.module("rig.write.lookup"), "pose", broken)

@@ -1,4 +1,4 @@
-"""Limbs whose FK pose does not change: solved one by one, they give the same bits as the general code."""
+"""Chains whose FK pose does not change: solved one by one, they give the same bits as the general code."""
 
 from __future__ import annotations
 
@@ -32,6 +32,31 @@ def legs() -> tuple[bpy.types.Object, list[bpy.types.Object]]:
         rigs.chain(ob, names[1], targets[-1], 2, use_limits=True, **extra)
     ob.pose.bones["body"].rotation_quaternion = (0.98, 0.1, 0.15, 0.05)
     ob.pose.bones["upper0"].rotation_quaternion = (0.97, 0.2, 0.0, 0.1)
+    ob.matrix_world.translation = (0.3, 0.1, -0.2)
+    bpy.context.view_layer.update()
+    return ob, targets
+
+
+def tails() -> tuple[bpy.types.Object, list[bpy.types.Object]]:
+    """Return chains of three, four and six bones with limits on a turned body, the last with a pole, and targets."""
+    pole = rigs.empty("pole", (0.5, 3.0, 1.0))
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, -1), (0, 0, 0)], ["body"])
+    targets = []
+    for tail, bones in enumerate((3, 4, 6)):
+        names = [f"tail{tail}.{i}" for i in range(bones)]
+        points = [(x + tail, y, z) for x, y, z in rigs.bent(bones, 1.0 / bones, 0.2)]
+        rigs.add_bones(ob, points, names, parent="body", connect=False)
+        targets.append(rigs.empty(f"target{tail}", (tail + 0.2, 0.3, 0.6)))
+        for name in names:
+            bone = ob.pose.bones[name]
+            bone.use_ik_limit_x = bone.use_ik_limit_y = bone.use_ik_limit_z = True
+            bone.ik_min_x, bone.ik_max_x, bone.ik_min_y, bone.ik_max_y = -0.9, 1.2, -0.3, 0.4
+            bone.ik_min_z, bone.ik_max_z = -0.6, 0.7
+        extra = {"pole": pole} if tail == LEGS - 1 else {"softness": 0.1 * tail}
+        rigs.chain(ob, names[-1], targets[-1], bones, use_limits=True, **extra)
+    ob.pose.bones["body"].rotation_quaternion = (0.98, 0.1, 0.15, 0.05)
+    ob.pose.bones["tail0.0"].rotation_quaternion = (0.97, 0.2, 0.0, 0.1)
     ob.matrix_world.translation = (0.3, 0.1, -0.2)
     bpy.context.view_layer.update()
     return ob, targets
@@ -76,6 +101,32 @@ def plan_tip(addon: Addon, ob: bpy.types.Object, plan: object, sample: object) -
     """Return the place of the first limb's tip in FK, offset by about a rounding error."""
     limbs = addon.module("rig.write.waves").fk_limbs(ob, plan, sample.frames(slice(0, 1)), plan.waves[0])
     return limbs.joints()[0, -1] * (1.0 + 1e-8)
+
+
+OUTCOMES = ("status", "at_limit", "iterations", "error")
+
+
+@pytest.mark.parametrize("hurried", [False, True])
+def test_held_chains_match_the_general_solver_bitwise(addon: Addon, hurried: bool) -> None:
+    ob, targets = tails()
+    plan, sample = frames(addon, ob, targets, 14)
+    sample.goals.target[5, 1] = np.nan
+    sample.goals.target[8, 0] = sample.goals.target[9, 0] = plan_tip(addon, ob, plan, sample)
+    lookup = addon.module("rig.write.lookup").Lookup(ob, plan, sample.frames(slice(0, 1)))
+    assert lookup.works
+    pose = addon.module("rig.write.waves").pose
+    together = pose(ob, plan, sample, hurried=hurried)
+    for i in range(len(sample.world)):
+        frame = sample.frames(slice(i, i + 1))
+        alone = lookup.solve(ob, frame, hurried=hurried)
+        assert alone.channels.tobytes() == together.channels[i : i + 1].tobytes()
+        for name in OUTCOMES:
+            np.testing.assert_allclose(
+                getattr(alone.outcomes, name)[0], getattr(together.outcomes, name)[i], rtol=1e-12, atol=1e-15
+            )
+        if hurried:  # what was found in a hurry is not kept
+            assert lookup.solve(ob, frame).channels.tobytes() == pose(ob, plan, frame).channels.tobytes()
+    assert len(set(together.outcomes.status.ravel().tolist())) > 2  # reached, too far, limited
 
 
 def test_only_the_limb_whose_target_moves_is_solved_again(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
-"""Limbs of two bones within limits whose FK pose does not change: from target positions to channels, one by one.
+"""Chains within limits whose FK pose does not change: from target positions to channels, one by one.
 
 Everything but the goals is stored once, in plain floats. The operations are those of `solve_limbs`, in the same order.
+Limbs of two bones are solved in closed form, longer chains by a search.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...pose.channels import FIELDS
-from ...solve import Problem, Status
+from ...solve import Problem, Solver, Status
+from ...solve.alone import SolvedAlone, solved_alone
+from ...solve.bodies import Checked
 from ...solve.limb.folds import can_fold
-from ...solve.limb.limb import Aim, KnownLimbs, Solved, solved_limb
+from ...solve.limb.limb import Aim, Solved, solved_limb
+from ...solve.limited.body import FEW
+from ...solve.maths.products import back_times, times
 from ...solve.maths.rotations import quaternion_of
 from ...solve.maths.vectors import Matrix, Vector, product
-from ...solve.problem import Bools, Ints
+from ...solve.problem import Bools, Floats, Ints
 from ...solve.side_start import begin_on_side
 from ..plan.groups import Shape, Wave
 from ..read.sample import Goals
@@ -31,20 +36,24 @@ _FARTHEST = 1e50
 """A target farther away than this, in chain lengths, counts as invalid, see `bodies.valid_members`."""
 
 
-def are_limbs(shape: Shape) -> bool:
-    """Whether the groups of a shape are chains of two bones within limits whose tips take no orientation."""
-    return shape.is_chain and len(shape.parents) == 2 and shape.limits is not None and not any(shape.turns)
+def can_be_held(shape: Shape) -> bool:
+    """Whether the groups of a shape are chains within limits whose tips take no orientation."""
+    is_long = len(shape.parents) > 1 and shape.solver is not Solver.FABRIK
+    return shape.is_chain and is_long and shape.limits is not None and not any(shape.turns)
 
 
 class _Held(NamedTuple):
-    """What stays the same for one limb."""
+    """What stays the same for one chain."""
 
-    fk: list[Matrix]
-    """The frames of its bones, root first."""
-    kept: list[Matrix]
-    """See `Limbs.kept`, for each bone."""
+    fk: Floats
+    """(n, 3, 3) the frames of its bones, root first."""
+    kept: Floats
+    """(n, 3, 3) see `Limbs.kept`."""
+    in_floats: tuple[list[Matrix], list[Matrix]]
+    """Both, in plain floats."""
     old: list[list[float]]
     """The quaternions of its channels in the FK pose."""
+    root: Vector
     tip: Vector
     near: float
     """How near the tip a target counts as on it, see `solving.tips_of`."""
@@ -52,56 +61,59 @@ class _Held(NamedTuple):
 
 
 class _Last(NamedTuple):
-    """The last goal of one limb, and its solution."""
+    """The last goal of one chain, and its solution."""
 
     aim: Aim | None
-    solved: Solved | None
+    solved: Solved | SolvedAlone | None
     turns: Sequence[Sequence[float]]
     """The quaternions of its channels."""
 
 
 class Looked(NamedTuple):
-    """Solutions of C limbs on F frames."""
+    """Solutions of C chains on F frames."""
 
     turns: NDArray[np.float32]
-    """(C, F, 2, 4) quaternions of the joints' channels."""
-    solved: list[Solved | None]
-    """C times F solutions, limb by limb; None: could not be solved."""
+    """(C, F, n, 4) quaternions of the joints' channels."""
+    solved: list[Solved | SolvedAlone | None]
+    """C times F solutions, chain by chain; None: could not be solved."""
     usual: Bools
     """(C, F) where the solutions can be used; elsewhere their values are arbitrary, and `solve` is needed."""
 
 
 @dataclass(frozen=True)
 class HeldLimbs:
-    """The limbs of one wave."""
+    """The chains of one wave."""
 
     wave: Wave
     problem: Problem
-    known: KnownLimbs
+    known: Checked
     held: list[_Held]
     columns: slice | Ints
     """Indices of their chains in the plan."""
     last: dict[int, _Last] = field(default_factory=dict)
-    """The last goal and solution of each limb, by its index: mostly only one of several targets moves."""
+    """The last goal and solution of each chain, by its index: mostly only one of several targets moves."""
 
     @classmethod
     def of(cls, limbs: Limbs, goals: Goals) -> HeldLimbs | None:
         """Store a wave in its FK pose, with any goals (C, 1); return None if it needs the general solver."""
         wave = limbs.wave
-        if not are_limbs(wave.shape) or set(wave.modes.ravel()) != {"QUATERNION"}:
+        if set(wave.modes.ravel()) != {"QUATERNION"}:
             return None
         if limbs.skew().off is not None or not limbs.is_exact():
             return None
         problem, known = fixed(limbs, *goals_of(limbs, goals))
-        if known is None or known.fk.limbs is None or not known.fk.valid.all() or (known.fk.side < 0.0).any():
+        if known is None or not known.fk.valid.all() or (known.fk.side < 0.0).any():
             return None
         if can_fold(problem).any() or begin_on_side(problem).any():
             return None
         tips, near = tips_of(limbs)
+        fk, kept = limbs.frames(), limbs.kept()
         parts = zip(
-            limbs.frames().tolist(),
-            limbs.kept().tolist(),
+            fk,
+            kept,
+            zip(fk.tolist(), kept.tolist(), strict=True),
             limbs.rows[:, :, FIELDS["rotation_quaternion"]].tolist(),
+            problem.joints[:, 0].tolist(),
             tips[:, 0].tolist(),
             near[:, 0].tolist(),
             limbs.length()[:, 0].tolist(),
@@ -110,45 +122,64 @@ class HeldLimbs:
         own = wave.chains[:, 0]
         in_a_row = slice(int(own[0]), int(own[-1]) + 1)
         columns = in_a_row if np.array_equal(own, np.arange(in_a_row.start, in_a_row.stop)) else own
-        return cls(wave, problem, known.fk.limbs, [_Held(*each) for each in parts], columns)
+        return cls(wave, problem, known.fk, [_Held(*each) for each in parts], columns)
 
-    def find(self, goals: Goals) -> Looked:
-        """Solve for goals (F, C) of the armature's chains."""
-        found = [self._found(i, aim) for i, aim in self._asked(goals)]
+    @property
+    def are_limbs(self) -> bool:
+        """Whether the chains are solved in closed form."""
+        return self.known.limbs is not None and len(self.wave.shape.parents) == 2
+
+    def takes(self, frames: int) -> bool:
+        """Whether this many frames are solved sooner here than all at once."""
+        return self.are_limbs or frames * len(self.held) <= FEW
+
+    def find(self, goals: Goals, *, hurried: bool = False) -> Looked:
+        """Solve for goals (F, C) of the armature's chains; `hurried` as in `solve_limbs`."""
+        found = [self._found(i, aim, hurried=hurried) for i, aim in self._asked(goals)]
         solved, shape = [each.solved for each in found], (len(self.held), len(goals.target))
         turns = np.array([each.turns for each in found], dtype=np.float32)
         usual = np.array([each is not None for each in solved])
-        return Looked(turns.reshape(*shape, 2, 4), solved, usual.reshape(shape))
+        return Looked(turns.reshape(*shape, -1, 4), solved, usual.reshape(shape))
 
-    def _found(self, i: int, aim: Aim | None) -> _Last:
+    def _found(self, i: int, aim: Aim | None, *, hurried: bool) -> _Last:
         last = self.last.get(i)
         if last is None or last.aim != aim:
-            solved = None if aim is None else solved_limb(self.problem, self.known, i, aim)
+            solved = None if aim is None else self._solved(i, aim, hurried=hurried)
             held = self.held[i]
-            last = self.last[i] = _Last(aim, solved, held.old if solved is None else _turned(held, solved))
+            last = _Last(aim, solved, held.old if solved is None else _turned(held, solved))
+            if self.are_limbs or not hurried:
+                self.last[i] = last
         return last
 
+    def _solved(self, i: int, aim: Aim, *, hurried: bool) -> Solved | SolvedAlone | None:
+        if self.known.limbs is not None and self.are_limbs:
+            return solved_limb(self.problem, self.known.limbs, i, aim)
+        return solved_alone(self.problem, self.known.searched.alone, i, aim, is_first_attempt=hurried)
+
     def put(self, outcomes: Outcomes, looked: Looked, goals: Goals) -> None:
-        """Set the outcomes of all limbs on all frames."""
-        shape, own = looked.usual.shape, self.columns
+        """Set the outcomes of all chains on all frames."""
+        shape, own, bones = looked.usual.shape, self.columns, len(self.wave.shape.parents)
         ended = [
-            (Status.INVALID, np.nan, (False, False)) if each is None else (each.status, each.error, each.at_limit)
+            (Status.INVALID, np.nan, 0, [False] * bones)
+            if each is None
+            else (each.status, each.error, each.iterations, each.at_limit)
             for each in looked.solved
         ]
-        status, error, at_limit = zip(*ended, strict=True)
+        status, error, iterations, at_limit = zip(*ended, strict=True)
         lengths = np.array([held.length for held in self.held])
         outcomes.error[:, own] = errors = (np.array(error).reshape(shape) / lengths[:, None]).T
         reached = errors <= goals.tolerance[:, own]
         outcomes.status[:, own] = np.where(reached, Status.REACHED, np.array(status, dtype=np.int8).reshape(shape).T)
-        outcomes.at_limit[:, self.wave.rows] = np.array(at_limit).reshape(*shape, 2).swapaxes(0, 1)
+        outcomes.iterations[:, own] = np.array(iterations).reshape(shape).T
+        outcomes.at_limit[:, self.wave.rows] = np.array(at_limit).reshape(*shape, bones).swapaxes(0, 1)
 
     def _asked(self, goals: Goals) -> Iterator[tuple[int, Aim | None]]:
-        """Yield the index and the goal of each limb on each frame; None: it cannot be solved."""
+        """Yield the index and the goal of each chain on each frame; None: it cannot be solved."""
         own = self.columns
         targets, settings = goals.target[:, own].swapaxes(0, 1).tolist(), goals.settings[:, own].swapaxes(0, 1).tolist()
         poles = goals.pole[:, own].swapaxes(0, 1).tolist() if self.wave.shape.poles[0] else None
         for i, held in enumerate(self.held):
-            root, farthest = self.known.member(self.problem, i).root, _FARTHEST * held.length
+            root, farthest = held.root, _FARTHEST * held.length
             for f, (target, (angle, softness, push, tolerance, _)) in enumerate(
                 zip(targets[i], settings[i], strict=True)
             ):
@@ -163,15 +194,34 @@ class HeldLimbs:
                 yield i, Aim(held.tip if stands else target, pole, angle, None, softness, push, tolerance)
 
 
-def _turned(held: _Held, solved: Solved) -> list[tuple[float, ...]]:
-    """Return the quaternions of the channels, each with the sign nearer to FK."""
-    upper, lower = (product(*pair) for pair in zip(solved.rotations, held.fk, strict=True))
+def _of_chain(held: _Held, solved: SolvedAlone) -> list[list[float]]:
+    """Return the rotations of the channels, row by row, with the bits that the same frame has among many."""
+    frames = times(solved.rotations, held.fk)
+    local = frames.copy()
+    local[1:] = back_times(frames[:-1], frames[1:])
+    found: list[list[float]] = times(held.kept, local).reshape(-1, 9).tolist()
+    return found
+
+
+def _of_limb(held: _Held, solved: Solved) -> list[tuple[float, ...]]:
+    """Return the same for two bones, which are always solved one by one, in plain floats."""
+    fk, kept = held.in_floats
+    upper, lower = (product(*pair) for pair in zip(solved.rotations, fk, strict=True))
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = upper
     back = (xx, yx, zx), (xy, yy, zy), (xz, yz, zz)
     found: list[tuple[float, ...]] = []
-    for kept, local, (a, b, c, d) in zip(held.kept, (upper, product(back, lower)), held.old, strict=True):
-        one, two, three = product(kept, local)
-        w, x, y, z = quaternion_of((*one, *two, *three))
+    for pair in zip(kept, (upper, product(back, lower)), strict=True):
+        one, two, three = product(*pair)
+        found.append((*one, *two, *three))
+    return found
+
+
+def _turned(held: _Held, solved: Solved | SolvedAlone) -> list[tuple[float, ...]]:
+    """Return the quaternions of the channels, each with the sign nearer to FK."""
+    found: list[tuple[float, ...]] = []
+    turns = _of_limb(held, solved) if isinstance(solved, Solved) else _of_chain(held, solved)
+    for turn, (a, b, c, d) in zip(turns, held.old, strict=True):
+        w, x, y, z = quaternion_of(turn)
         near = w * a + x * b + y * c + z * d
         away = near < 0.0 or (near == 0.0 and w < 0.0)
         found.append((-w, -x, -y, -z) if away else (w, x, y, z))

@@ -24,7 +24,7 @@ from ...solve.problem import Floats
 from ..plan.groups import Wave
 from ..plan.plan import Plan
 from ..read.sample import Goals, Sample
-from .held_limbs import HeldLimbs, are_limbs
+from .held_limbs import HeldLimbs, can_be_held
 from .limb import Limbs
 from .outcomes import Outcomes
 from .waves import Posed, fk_limbs, members_of, pose, posed_by, with_ends_turned
@@ -82,7 +82,11 @@ class _Chains:
         table = Tabulated.of(problem, turns / sizes, known)
         return None if table is None else cls(wave, table, to_space)
 
-    def find(self, goals: Goals) -> Found:
+    def takes(self, _frames: int) -> bool:
+        """Whether this many frames are looked up sooner than solved: any are."""
+        return True
+
+    def find(self, goals: Goals, *, hurried: bool = False) -> Found:
         """Look up the pose for goals (F, C) of the armature's chains."""
         own = self.wave.chains[:, 0]
         return self.table.look_up(
@@ -107,14 +111,14 @@ def _looked_up(limbs: Limbs, goals: Goals, only: Goals | None) -> Any:
         goals: (1, C) any goals of all chains of the plan.
         only: see `Lookup`.
     """
-    if are_limbs(limbs.wave.shape):
+    if can_be_held(limbs.wave.shape):
         return HeldLimbs.of(limbs, members_of(limbs.wave, goals[limbs.wave.chains]))
     return _Chains.of(limbs, only)
 
 
 def is_tabulated(plan: Plan) -> bool:
     """Whether any chain has to be tabulated, which pays off only for many frames."""
-    return not all(wave.shape.is_end or are_limbs(wave.shape) for wave in plan.waves)
+    return not all(wave.shape.is_end or can_be_held(wave.shape) for wave in plan.waves)
 
 
 def _in_space(to_space: Floats, points: Floats) -> Floats:
@@ -164,9 +168,11 @@ class Lookup:
         """Whether all frames of a sample have this FK pose."""
         return bool((frame.channels == self._rows).all() and (frame.poses == self._sampled).all())
 
-    def solve(self, ob: bpy.types.Object, frame: Sample) -> Posed:
+    def solve(self, ob: bpy.types.Object, frame: Sample, *, hurried: bool = False) -> Posed:
         """Solve frames in this FK pose with the result of `pose`, which solves the frames that can't be looked up."""
-        found = [own.find(frame.goals) for own in self._chains]
+        if not all(own.takes(len(frame.world)) for own in self._chains):
+            return pose(ob, self._plan, frame, hurried=hurried)
+        found = [own.find(frame.goals, hurried=hurried) for own in self._chains]
         rows = np.repeat(self._rows[None], len(frame.world), axis=0)
         usual = np.asarray((frame.goals.influence == 1.0).all(axis=1))
         for own, looked_up in zip(self._chains, found, strict=True):
@@ -176,7 +182,7 @@ class Lookup:
         if self._has_ends:
             rows = with_ends_turned(ob, self._plan, frame, rows, outcomes)
         if not usual.all():
-            other = pose(ob, self._plan, frame.frames(~usual))
+            other = pose(ob, self._plan, frame.frames(~usual), hurried=hurried)
             rows[~usual] = other.channels
             outcomes.put_frames(~usual, other.outcomes)
         if self._asks_blender:

@@ -196,6 +196,7 @@ class Solved(NamedTuple):
     error: float
     status: Status
     at_limit: list[bool]
+    iterations: int = 0
 
 
 def _write(problem: Problem, limbs: KnownLimbs, solution: Solution, i: int) -> bool:
@@ -207,7 +208,7 @@ def _write(problem: Problem, limbs: KnownLimbs, solution: Solution, i: int) -> b
     solution.rotations[i] = found.rotations
     solution.stretch[i] = 1.0 if found.stretch is None else found.stretch
     solution.error[i] = found.error
-    solution.iterations[i] = 0
+    solution.iterations[i] = found.iterations
     solution.at_limit[i] = found.at_limit
     solution.status[i] = found.status
     return True

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..maths.calculus import Calculus, Path, Row
+from ..maths.calculus import Calculus, Row
 from ..maths.cones import RIM, Cone, nearest_direction, nearest_swing, nearest_twist, swing_twist
 from ..maths.kernels import MANY, ONE, is_everyone
 from ..maths.rotations import dot, stacked
@@ -22,8 +22,11 @@ from ..problem import Bools, Floats, Ints
 
 STEEPEST = 1e-3
 """Minimum cosine of half a swing's angle: near half a turn, a swing turns the bone about itself ever faster."""
+STEEPEST_SQUARE = STEEPEST**2
 
 
+CLEAR = 0.9
+"""Swings whose square is no larger are clear of the rim of all swings."""
 FEW = 4
 """Maximum number of bodies posed one by one, in plain floats."""
 HAIR = 1e-5
@@ -185,6 +188,8 @@ class Pose(NamedTuple):
     """Vectors: the heads of the bones."""
     ends: list[Vector]
     """The effectors."""
+    found: dict[Any, Any]
+    """What objectives have found out about the pose."""
 
 
 def pose_of(skeleton: Skeleton, angles: Row) -> Pose:
@@ -199,7 +204,7 @@ def pose_of(skeleton: Skeleton, angles: Row) -> Pose:
         plus(do.of(points, bone), turned(do.of(frames, bone), end))
         for bone, end in zip(skeleton.segments, skeleton.ends, strict=True)
     ]
-    return Pose(rest_frames, frames, points, ends)
+    return Pose(rest_frames, frames, points, ends, {})
 
 
 def posed(body: Body, angles: Floats) -> tuple[Floats, Floats]:
@@ -289,7 +294,7 @@ def axes_of(do: Calculus, pose: Pose, angles: Row) -> Row:
     for (x, z, _), rest_frame, frame in zip(angles, pose.rest_frames, pose.frames, strict=True):
         (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rest_frame
         p, q = x * x, z * z
-        rest = do.sqrt(do.most(1.0 - p - q, STEEPEST**2))
+        rest = do.sqrt(do.most(1.0 - p - q, STEEPEST_SQUARE))
         both = x * z / rest
         p, q = p / rest + rest, q / rest + rest
         found.append(
@@ -316,18 +321,16 @@ def jacobian_of(axes: Matrix, lever_arm: Vector) -> Matrix:
 def inside(do: Calculus, joint: Any, x: Number, z: Number, twist: Number) -> Vector:
     """Return the joint angles within the limits that are nearest to the given ones, angle by angle."""
     x, z = do.nearest_swing(x, z, joint.low, joint.high)
-    room = do.least(1.0, RIM / do.most(do.sqrt(x * x + z * z), 1e-30))
-    return x * room, z * room, do.least(do.most(twist, joint.twist_low), joint.twist_high)
+    square = x * x + z * z
+    if do.any(square > CLEAR):
+        room = do.least(1.0, RIM / do.most(do.sqrt(square), 1e-30))
+        x, z = x * room, z * room
+    return x, z, do.least(do.most(twist, joint.twist_low), joint.twist_high)
 
 
 def as_row(angles: Floats, member: int | None) -> Row:
     """Return joint angles (3, n, B) as a row of vectors, for all members or for one."""
     return [tuple(angles)] if member is None else list(map(tuple, angles[..., member].T.tolist()))
-
-
-def whole_path(path: tuple[int, ...], joints: int) -> Path:
-    """Return a path as the kernels want it: None if it has all joints."""
-    return None if len(path) == joints else path
 
 
 def allowed_angles(body: Body, angles: Floats) -> Floats:

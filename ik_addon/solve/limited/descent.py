@@ -12,17 +12,18 @@ targets lead to neighbouring poses.
 
 from __future__ import annotations
 
-from itertools import count
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..maths.calculus import Calculus, Path, Row
-from ..maths.kernels import ONE, is_crowd
-from ..maths.rotations import stacked
+from ..maths.crowd import Crowd
+from ..maths.reaching import Reach, reach_of, step_to
 from ..maths.vectors import Number, Vector, added, times
 from ..problem import Floats, Ints
-from .body import Joint, Pose, axes_of, inside, pose_of
+from .body import STEEPEST_SQUARE, Joint, Pose, axes_of, inside, pose_of
 from .goals import System
 
 EXACT = 1e-8
@@ -59,6 +60,45 @@ class State(NamedTuple):
         return cls(angles, pose, residual, system.skeleton.do.sqrt(added([part * part for part in residual])))
 
 
+@dataclass(frozen=True)
+class Reaching:
+    """The state of one chain that has nothing but a place to reach: the pose is computed on demand."""
+
+    system: System
+    angles: Row
+    reach: Reach
+
+    @classmethod
+    def of(cls, system: System, angles: Row) -> Reaching:
+        """Find out how the chain reaches."""
+        skeleton = system.skeleton
+        (end,), halves = skeleton.ends, skeleton.do.each(np.tan, [0.5 * twist for _, _, twist in angles])
+        place = system.objectives[0].target
+        reach = reach_of(skeleton.bones, end, skeleton.joints, angles, halves, place, STEEPEST_SQUARE)
+        return cls(system, angles, reach)
+
+    @cached_property
+    def pose(self) -> Pose:
+        """See `State`."""
+        return pose_of(self.system.skeleton, self.angles)
+
+    @property
+    def residual(self) -> Vector:
+        """See `State`."""
+        return self.reach.residual
+
+    @property
+    def error(self) -> float:
+        """See `State`."""
+        return self.reach.error
+
+
+def descended(system: System, angles: Row, most: int) -> tuple[State | Reaching, int]:
+    """Return where a descent takes one member after at most this many steps, and how many it took."""
+    _, last, steps = _descend(system, angles, 1, most, PULL)
+    return last, steps
+
+
 def descend(system: System, angles: Row, members: int, most: Number, pull: float) -> tuple[Floats, Floats, Ints]:
     """Return the joint angles at which further steps bring the members no nearer to their objectives.
 
@@ -74,18 +114,26 @@ def descend(system: System, angles: Row, members: int, most: Number, pull: float
         error: (B,) norm of the residual.
         steps: (B,) number of steps taken.
     """
+    return _descend(system, angles, members, most, pull)[0].found
+
+
+def _descend(
+    system: System, angles: Row, members: int, most: Number, pull: float
+) -> tuple[Crowd, State | Reaching, int]:
     do = system.skeleton.do
     common = shared_paths(system.paths())
     patience, gain = (PATIENCE, GAIN) if system.only_places else THOROUGH
-    now = State.of(system, angles)
+    state_of = Reaching.of if system.is_chain_to_place else State.of
+    now: State | Reaching = state_of(system, angles)
     damping, idle = 0.0 * now.error + DAMPING, 0.0 * now.error
     crowd = Crowd(do, len(system.skeleton.parents), members)
-    for done in count():
+    done = 0
+    while True:
         ended = (now.error <= EXACT) | (idle >= patience) | (done == most)
         if do.any(ended):
             chosen = crowd.leave(ended, done, now.angles, now.error)
             if not crowd.left:
-                break
+                return crowd, now, done
             if chosen is not None:
                 system = system.members(chosen)
                 now, damping, idle, most = do.members((now, damping, idle, most), chosen)
@@ -96,12 +144,12 @@ def descend(system: System, angles: Row, members: int, most: Number, pull: float
             inside(do, joint, x * share + old_x, z * share + old_z, twist * share + old)
             for joint, (x, z, twist), (old_x, old_z, old) in zip(system.skeleton.joints, move, now.angles, strict=True)
         ]
-        there, before = State.of(system, tried), now.error
+        there, before = state_of(system, tried), now.error
         better = there.error < before
         now = do.choose(better, there, now)
         damping = do.least(do.most(damping * do.where(better, 0.2, 6.0), SOFTEST), HARDEST)
         idle = do.where(before - now.error > gain * do.least(before, pull), 0.0, idle + 1.0)
-    return crowd.found
+        done += 1
 
 
 Shared = tuple[Path, Path]
@@ -122,8 +170,12 @@ def shared_paths(paths: list[Path]) -> list[list[Shared]]:
     return [[both(one, other) for other in paths[:i]] for i, one in enumerate(paths)]
 
 
-def _direction(system: System, common: list[list[Shared]], now: State, damping: Number, pull: float) -> Row:
+def _direction(system: System, common: list[list[Shared]], now: State | Reaching, damping: Number, pull: float) -> Row:
     """Return the step in joint angles."""
+    if isinstance(now, Reaching):
+        step = step_to(now.reach, system.skeleton.joints, now.angles, damping, pull)
+        if step is not None:
+            return step
     do, joints, paths = system.skeleton.do, system.skeleton.joints, system.paths()
     bones = len(system.skeleton.parents)
     axes = [
@@ -295,42 +347,3 @@ def _combined(lot: Any, factors: list[Number]) -> Vector:
     (ax, bx, cx), (ay, by, cy), (az, bz, cz) = lot
     x, y, z = factors
     return ax * x + ay * y + az * z, bx * x + by * y + bz * z, cx * x + cy * y + cz * z
-
-
-class Crowd:
-    """B members, or one, that finish at different steps, and their results."""
-
-    def __init__(self, do: Calculus, bones: int, members: int) -> None:
-        """Begin with all members running."""
-        self.one = do is ONE
-        self.angles = np.empty((3, bones, members))
-        self.error, self.steps = np.empty(members), np.zeros(members, dtype=np.int64)
-        self._index, self._running = np.arange(members), np.ones(members, dtype=bool)
-        self.left = members
-
-    def leave(self, ended: Any, done: int, angles: Row, error: Number) -> Any:
-        """Store the angles, errors and number of steps of members that have ended.
-
-        Returns:
-            The members to go on with, if it pays to leave out the others; None: go on with all.
-        """
-        if self.one:
-            self.angles[..., 0] = np.array(angles).T
-            self.error[0], self.steps[0], self.left = error, done, 0
-            return None
-        ended = ended & self._running
-        where = self._index[ended]
-        self.angles[..., where] = stacked(*(part[..., ended] for part in angles[0]))
-        self.error[where], self.steps[where] = error[ended], done
-        self._running &= ~ended
-        self.left = int(np.count_nonzero(self._running))
-        if not self.left or is_crowd(self.left, len(self._running)):
-            return None
-        chosen, self._index = self._running, self._index[self._running]
-        self._running = np.ones(self.left, dtype=bool)
-        return chosen
-
-    @property
-    def found(self) -> tuple[Floats, Floats, Ints]:
-        """The angles (3, n, B), errors (B,) and number of steps (B,) of all members."""
-        return self.angles, self.error, self.steps

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..maths.calculus import Path, Row
-from ..maths.kernels import is_everyone
+from ..maths.calculus import Path, Row, whole_path
+from ..maths.kernels import ONE, is_everyone
 from ..maths.vectors import Number, Vector, added, dot, minus, times
 from ..problem import Bools, Floats, Ints
-from .body import Body, Pose, Skeleton, whole_path
+from .body import Body, Pose, Skeleton
 from .objectives import TURN, Carried, Ends, Orientation, Place
 from .pole import SIDE, Branch, Pole
 
@@ -205,6 +205,16 @@ class System(NamedTuple):
     def only_places(self) -> bool:
         """Whether there are no orientations and no poles."""
         return all(isinstance(objective, Place) for objective in self.objectives)
+
+    @property
+    def is_chain_to_place(self) -> bool:
+        """Whether this is one chain without branches whose end has nothing but a place to reach."""
+        skeleton = self.skeleton
+        if skeleton.do is not ONE or len(self.objectives) != 1 or any(skeleton.free[1:]):
+            return False
+        (only,), bones = self.objectives, len(skeleton.parents)
+        is_serial = skeleton.parents == tuple(range(-1, bones - 1)) and skeleton.segments == (bones - 1,)
+        return is_serial and isinstance(only, Place) and only.factor == 1.0
 
     def paths(self) -> list[Path]:
         """Return the joints that affect each objective."""

@@ -84,7 +84,7 @@ def first_guess(body: Body, turns: Floats, goals: Goals, few: int) -> tuple[Floa
     pole = goals.poles[0].pole if goals.poles else None
     members = turns.shape[2]
     if members > few:
-        guess = _guess_of(body, turns, None)
+        guess = guess_of(body, turns, None)
         if path:
             root = body.heads[:, path[0]]
             start = guess.bent(goals.target[:, 0] - root, None if pole is None else pole - root)
@@ -92,7 +92,7 @@ def first_guess(body: Body, turns: Floats, goals: Goals, few: int) -> tuple[Floa
         return np.stack(guess.fk[0]), np.stack(guess.fk[0])
     both = np.empty((2, *body.heads.shape))
     for i in range(members):
-        guess = _guess_of(body, turns, i)
+        guess = guess_of(body, turns, i)
         start = guess.fk
         if path:
             root = body.heads[:, path[0], i]
@@ -102,11 +102,11 @@ def first_guess(body: Body, turns: Floats, goals: Goals, few: int) -> tuple[Floa
     return both[0], both[1]
 
 
-def _guess_of(body: Body, turns: Floats, member: int | None) -> _Guess:
+def guess_of(body: Body, turns: Floats, member: int | None) -> Guess:
     """Return the part of a guess that does not depend on goals, for all members, or cached for one."""
     known = body.kept.get(("guess", member))
     if known is not None and known[0] is turns:
-        found: _Guess = known[1]
+        found: Guess = known[1]
         return found
     path = body.path(0) if len(body.segments) == 1 else ()
     segments, rest = np.zeros_like(body.heads), quaternions(body.rest)
@@ -117,10 +117,10 @@ def _guess_of(body: Body, turns: Floats, member: int | None) -> _Guess:
     limits = *body.cone, body.mobility
     if member is None:
         joints = [_Joint(tuple(rest), tuple(segments), *map(_split, limits))]
-        return _Guess(MANY, joints, [tuple(turns)], way)
+        return Guess(MANY, joints, [tuple(turns)], way)
     of_all = [part[..., 0].T.tolist() for part in limits]
     parts = zip(rest[..., member].T.tolist(), segments[..., member].T.tolist(), *of_all, strict=True)
-    guess = _Guess(ONE, [_Joint(*each) for each in parts], turns[..., member].T.tolist(), way)
+    guess = Guess(ONE, [_Joint(*each) for each in parts], turns[..., member].T.tolist(), way)
     body.kept["guess", member] = turns, guess
     return guess
 
@@ -137,7 +137,7 @@ class _Way(NamedTuple):
     free: tuple[int, ...]
 
 
-class _Guess:
+class Guess:
     """The guess for one body, or for many."""
 
     def __init__(self, calculus: Calculus, joints: list[_Joint], turns: Sequence[Quaternion], way: _Way | None) -> None:
@@ -162,13 +162,18 @@ class _Guess:
             for frame, joint in zip(self.frames, self.joints, strict=True)
         ]
         self._lay_axes()
+        self.arc = arc_of(do, self.chord)
+        self.places = [(end - size / 2.0) / self.reach for (end,), size in zip(self.ends, self.lengths, strict=True)]
+        """Distance along the chain of each bone's middle, as a fraction of its length."""
+        self.waves = do.each(np.cos, [_TURN * place for place in self.places])
+        self.room = self._room_of_root(self.normal)
 
     def bent(self, target: Any, pole: Any) -> list[Vector]:
         """Return the joint angles of the pose bent towards a target; target and pole are relative to the root."""
-        do, line, normal, chord = self.do, self.line, self._normal(pole), self.chord
+        do, line, normal = self.do, self.line, self._normal(pole)
         distance = size_of(self.do, target)
         share = distance / self.reach
-        turn = do.most(arc_of(do, share) - arc_of(do, chord), 0.0)
+        turn = do.most(arc_of(do, share) - self.arc, 0.0)
         towards = either(self.do, distance > 1e-12, unit_of(self.do, target), line)
         full = between(self.do, line, towards, normal)
         # A fraction of a rotation is that fraction of its angle about the same axis.
@@ -295,8 +300,7 @@ class _Guess:
             turn: how much to bend.
         """
         do = self.do
-        rooms = [(room,) for room in self._rooms(times(normal, -1.0))]
-        room = 2.0 * do.each(np.arcsin, [do.least(do.apart(rooms)[0][0], 1.0)])[0]
+        room = self.room if normal is self.normal else self._room_of_root(normal)
         side = cross(line, normal)
         across = reject(towards, line)
         off = do.each(np.arctan2, [size_of(self.do, across)], [dot(towards, line)])[0]
@@ -305,12 +309,14 @@ class _Guess:
         share = times(share, 1.0 / do.most(size_of(self.do, share), 1.0))
         one = times(cross(share, line), turn)
         two = times(normal, turn * _WAVE * do.sqrt(do.most(1.0 - dot(share, share), 0.0)))
-        places = [(end - size / 2.0) / self.reach for (end,), size in zip(self.ends, self.lengths, strict=True)]
-        waves = do.each(np.cos, [_TURN * place for place in places])
-        return about(
-            self.do,
-            [plus(times(one, place - 0.5), times(two, wave)) for place, wave in zip(places, waves, strict=True)],
-        )
+        shares = zip(self.places, self.waves, strict=True)
+        return about(do, [plus(times(one, place - 0.5), times(two, wave)) for place, wave in shares])
+
+    def _room_of_root(self, normal: Vector) -> Number:
+        """Return how far the root joint can turn to let its chain bend about an axis, in radians."""
+        do = self.do
+        rooms = [(room,) for room in self._rooms(times(normal, -1.0))]
+        return 2.0 * do.each(np.arcsin, [do.least(do.apart(rooms)[0][0], 1.0)])[0]
 
     def _allowed(self, world: list[Quaternion]) -> list[Vector]:
         """Return the joint angles within the limits nearest to bones' orientations, scaled by mobility."""

@@ -9,11 +9,12 @@ import numpy as np
 
 from ..maths.calculus import Calculus, Row
 from ..maths.cones import joint_rotation
+from ..maths.crowd import Crowd
 from ..maths.rotations import inverse, matrices, multiply
 from ..maths.vectors import Number, dot, product
 from ..problem import Floats, Ints
 from .body import Body, angles_of, inside
-from .descent import Crowd, State
+from .descent import State
 from .goals import System
 from .newton_step import Anchor, Held, away_from, newton_step
 from .restarts import SAME

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.calculus import Calculus, Path, Row
+from ..maths.calculus import Calculus, Path, Row, runs_of, whole_path
 from ..maths.kernel_rotations import either
-from ..maths.vectors import Matrix, Number, Vector, dot, minus, plus, times
-from .body import Body, Pose, jacobian_of, whole_path
+from ..maths.vectors import Matrix, Number, Vector, dot, minus, plus, scaled, times
+from .body import Body, Pose, jacobian_of
 
 TURN = 0.3
 """Weight of a radian of orientation, in chain lengths."""
@@ -42,7 +42,7 @@ class Carried:
             if body.free[bone]:
                 point = bone
         some = tuple(carried_heads[::-1]) if any(bone >= 0 for bone in carried_heads) else None
-        return cls(effector, whole_path(bones, len(body.parents)), some, runs_of(body, bones))
+        return cls(effector, whole_path(bones, len(body.parents)), some, runs_of(body.free, bones))
 
     def lever_arms(self, do: Calculus, pose: Pose) -> Row:
         """Return the vectors from the joints of the path to the points that they move."""
@@ -188,17 +188,3 @@ class Orientation(NamedTuple):
                 )
             found.append(tuple(zip(*rows, strict=True)))
         return found
-
-
-def runs_of(body: Body, bones: Sequence[int]) -> tuple[range, ...]:
-    """Return the runs of a path's bones, by position in it: a joint turns only those after it in its run.
-
-    A bone that does not inherit rotation begins a run. Empty if there is only one run.
-    """
-    first = [i for i, bone in enumerate(bones) if i == 0 or body.free[bone]]
-    return tuple(map(range, first, [*first[1:], len(bones)])) if len(first) > 1 else ()
-
-
-def scaled(matrix: Matrix, factor: Number) -> Matrix:
-    """Return a matrix times a number."""
-    return times(matrix[0], factor), times(matrix[1], factor), times(matrix[2], factor)

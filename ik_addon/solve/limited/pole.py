@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.calculus import Calculus, Path, Row
+from ..maths.calculus import Calculus, Path, Row, runs_of, whole_path
 from ..maths.kernel_rotations import either, unit_of
-from ..maths.vectors import Number, Quaternion, Vector, cross, dot, minus, over, plus, reject, rotate, times
-from .body import Body, Pose, jacobian_of, whole_path
-from .objectives import runs_of, scaled
+from ..maths.vectors import Number, Quaternion, Vector, cross, dot, minus, over, plus, reject, rotate, scaled, times
+from .body import Body, Pose, jacobian_of
 
 SIDE = 0.3
 """Weight of the side on which a branch lies, relative to the distance to the target."""
@@ -38,7 +37,7 @@ class Branch:
         """Read the branch from a body."""
         path = body.path(effector)
         free = tuple(body.free[bone] for bone in path)
-        return cls(effector, path.index(bones[0]), whole_path(path, len(body.parents)), free, runs_of(body, path))
+        return cls(effector, path.index(bones[0]), whole_path(path, len(body.parents)), free, runs_of(body.free, path))
 
 
 class _Lying(NamedTuple):
@@ -96,7 +95,7 @@ class Pole(NamedTuple):
         lies = self._lying(do, pose)
         rx, ry, rz = times(lies.round, self.factor)
         found = []
-        for one, two, three in self._moves(do, pose, axes, lies):
+        for one, two, three in self._moves(do, pose, axes):
             found.append((plus(plus(times(one, rx), times(two, ry)), times(three, rz)),))
         return found
 
@@ -117,7 +116,7 @@ class Pole(NamedTuple):
         clear = abs(lies.off) > _CLEAR
         square = do.where(clear, kept * lies.angle * lies.angle / do.where(clear, lies.off, 1.0), 0.0)
         found = []
-        for axis, moved in zip(do.on(axes, self.path), self._moves(do, pose, axes, lies), strict=True):
+        for axis, moved in zip(do.on(axes, self.path), self._moves(do, pose, axes), strict=True):
             columns = []
             for move, turn in zip(zip(*moved, strict=True), zip(*axis, strict=True), strict=True):
                 there = plus(times(along, dot(along, move)), times(lies.round, square * dot(lies.round, move)))
@@ -129,19 +128,28 @@ class Pole(NamedTuple):
 
     def exact(self, do: Calculus, pose: Pose, axes: Row) -> Row:
         """Return how the centroid moves as seen from the line, three rows for each joint."""
-        return [scaled(lot, self.factor) for lot in self._moves(do, pose, axes, self._lying(do, pose))]
+        return [scaled(lot, self.factor) for lot in self._moves(do, pose, axes)]
 
     def along(self, do: Calculus, pose: Pose) -> Vector:
         """Return the direction in which the exact rows count: the one that the residual measures."""
         return self._lying(do, pose).along
 
-    def _moves(self, do: Calculus, pose: Pose, axes: Row, lies: _Lying) -> Row:
+    def _moves(self, do: Calculus, pose: Pose, axes: Row) -> Row:
+        """Return how each joint moves the centroid as seen from the line, found once for the same axes."""
+        key = "moves", self.plan.effector
+        known = pose.found.get(key)
+        if known is None or known[0] is not axes:
+            known = pose.found[key] = axes, self._found_moves(do, pose, axes)
+        moves: Row = known[1]
+        return moves
+
+    def _found_moves(self, do: Calculus, pose: Pose, axes: Row) -> Row:
         """Return how each joint moves the centroid as seen from the line.
 
         A joint above the branch also moves its base: as much as that turns the line and the side away from the
         centroid, the centroid goes the other way.
         """
-        heads, first = do.apart(do.on(pose.points, self.path)), self.plan.first
+        heads, first, lies = do.apart(do.on(pose.points, self.path)), self.plan.first, self._lying(do, pose)
         mass: Number = 0.0
         moment: Vector = (0.0, 0.0, 0.0)
         lever_arms = []
@@ -178,6 +186,14 @@ class Pole(NamedTuple):
         return found
 
     def _lying(self, do: Calculus, pose: Pose) -> _Lying:
+        """Return where a branch lies about its line, found once."""
+        key = "lying", self.plan.effector
+        if key not in pose.found:
+            pose.found[key] = self._found_lying(do, pose)
+        lying: _Lying = pose.found[key]
+        return lying
+
+    def _found_lying(self, do: Calculus, pose: Pose) -> _Lying:
         """Return where a branch lies about its line.
 
         Where the pole is on the line and shows no side, the branch is not off its side.
@@ -185,8 +201,8 @@ class Pole(NamedTuple):
         heads = do.apart(do.on(pose.points, self.path))
         points = [*heads[self.plan.first :], pose.ends[self.plan.effector]]
         root = points[0]
-        base = minus(self.target, root)
-        line = unit_of(do, base)
+        to_target = minus(self.target, root)
+        line = unit_of(do, to_target)
         towards = minus(self.pole, root)
         across = reject(towards, line)
         apart = do.sqrt(dot(across, across))
@@ -207,7 +223,7 @@ class Pole(NamedTuple):
         found = cross(line, lying), lying, angle, size * angle
         if self.plan.first == 0:
             return _Lying(*found, 0.0, (0.0, 0.0, 0.0))
-        reach = dot(line, base)
+        reach = dot(line, to_target)
         reach = do.where(reach > _CLEAR, reach, np.inf)
         share = size / apart * (1.0 - dot(line, towards) / reach)
         return _Lying(*found, dot(line, centroid) / reach, times(cross(line, across), share))

@@ -30,11 +30,11 @@ from .task import per_member
 _FEW, _SOME = 64, 12
 """Bodies descend one by one, in plain floats, if they have at most this many bones in total for each objective; and
 they are polished one by one if there are at most this many."""
-_STEPS = 30
+STEPS = 30
 """Maximum steps of the first descent. If it has not arrived by then, Newton's method goes on from there."""
-_TOGETHER = 20
+TOGETHER = 20
 """The same if there are poles or orientations too."""
-_AWAY = 8
+AWAY = 8
 """The same if targets are farther away than chains are long: stretching towards them takes no more."""
 _POLISH = 40
 """Maximum Newton steps to come as near as possible."""
@@ -75,6 +75,7 @@ def search(
     iterations: int,
     start: Floats | None = None,
     *,
+    begun: tuple[Floats, Found] | None = None,
     is_first_attempt: bool = False,
 ) -> tuple[Floats, Ints]:
     """Return the joint angles (3, n, B) that meet the goals best, and the number of steps (B,) taken.
@@ -88,14 +89,17 @@ def search(
         iterations: maximum number of steps of a descent.
         start: (3, n, B) joint angles within the limits from which the first descent starts; if it does not arrive, one
             near the FK pose follows. None: near the FK pose.
+        begun: (3, n, B) joint angles of the FK pose within the limits, and where the first descent from near it ended;
+            None: not begun.
         is_first_attempt: see `Problem.is_first_attempt`.
     """
     task = _Task(body, goals, iterations)
     places = task.places()
-    fk, near = first_guess(body, turns, goals, task.few // 2)
+    fk, near = first_guess(body, turns, goals, task.few // 2) if begun is None else (begun[0], begun[0])
+    first = None if begun is None else begun[1]
     if is_first_attempt:
-        return task.first(near if start is None else start)
-    angles, error, steps = task.approached(near if start is None else start)
+        return task.first(near if start is None else start, first)
+    angles, error, steps = task.approached(near if start is None else start, first)
     stuck = np.flatnonzero(error > ARRIVED)
     if start is not None and len(stuck):
         found, there, more = task.members(stuck).approached(near[..., stuck])
@@ -233,18 +237,18 @@ class _Task:
         objectives = len(self.body.segments) + len(goals.orientations) + len(goals.poles)
         return max(1, _FEW * objectives // len(self.body.parents))
 
-    def first(self, start: Floats) -> tuple[Floats, Ints]:
+    def first(self, start: Floats, begun: Found | None) -> tuple[Floats, Ints]:
         """Make one descent, and another one to places alone if it does not arrive; return angles and steps."""
-        angles, error, steps = self.descended(start, _TOGETHER)
+        angles, error, steps = self.descended(start, TOGETHER) if begun is None else begun
         off = np.flatnonzero(error > ARRIVED)
         if len(off) and not self.goals.only_places:
             angles[..., off], _, more = self.members(off).places().descended(angles[..., off], _BRIEF)
             steps[off] += more
         return angles, steps
 
-    def approached(self, start: Floats) -> Found:
+    def approached(self, start: Floats, begun: Found | None = None) -> Found:
         """Make an attempt; if that of a chain does not arrive, polish it by Newton's method."""
-        angles, error, steps = self.attempt(start)
+        angles, error, steps = self.attempt(start, begun)
         stuck = np.flatnonzero(error > ARRIVED)
         if len(stuck) and self.body.is_serial:
             some = self.members(stuck).places()
@@ -252,10 +256,12 @@ class _Task:
             steps[stuck] += more
         return angles, error, steps
 
-    def attempt(self, start: Floats) -> Found:
+    def attempt(self, start: Floats, begun: Found | None = None) -> Found:
         """Go to places, orientations and poles together, then to places alone, keeping what it can of the others."""
-        most = _STEPS if self.goals.only_places else _TOGETHER
-        angles, error, steps = self.descended(start, np.where(out_of_length(self.body, self.goals), _AWAY, most))
+        most = STEPS if self.goals.only_places else TOGETHER
+        if begun is None:
+            begun = self.descended(start, np.where(out_of_length(self.body, self.goals), AWAY, most))
+        angles, error, steps = begun
         if self.goals.only_places:
             return angles, error, steps
         off = np.flatnonzero(error > ARRIVED)

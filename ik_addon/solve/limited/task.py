@@ -62,6 +62,11 @@ class Standing:
         return cls(body, turns, points, frames, origin, scale, lengths, limited)
 
     @cached_property
+    def backs(self) -> Floats:
+        """(B, n, 3, 3) the inverse frames."""
+        return np.ascontiguousarray(self.frames.swapaxes(2, 3))
+
+    @cached_property
     def path(self) -> list[int]:
         """Indices of the points of the chain to the first effector."""
         return [*self.body.path(0), len(self.body.parents)]

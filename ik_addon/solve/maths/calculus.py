@@ -20,6 +20,20 @@ Path = tuple[int, ...] | None
 """The indices of the joints that something depends on; None: all joints."""
 
 
+def whole_path(path: tuple[int, ...], joints: int) -> Path:
+    """Return a path as the kernels want it: None if it has all joints."""
+    return None if len(path) == joints else path
+
+
+def runs_of(free: Sequence[bool], bones: Sequence[int]) -> tuple[range, ...]:
+    """Return the runs of a path's bones, by position in it: a joint turns only those after it in its run.
+
+    A bone that does not inherit rotation, one of `free`, begins a run. Empty if there is only one run.
+    """
+    first = [i for i, bone in enumerate(bones) if i == 0 or free[bone]]
+    return tuple(map(range, first, [*first[1:], len(bones)])) if len(first) > 1 else ()
+
+
 class Calculus(Protocol):
     """The operations in which floats and arrays differ."""
 

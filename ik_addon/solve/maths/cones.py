@@ -95,7 +95,8 @@ def nearest_swing_of_one(
     """Return the point of a cone that is nearest to a swing, see `nearest_swing`, with the same bits."""
     a = low[0] if x < 0.0 else high[0]
     b = low[1] if z < 0.0 else high[1]
-    p, q = x / max(a, 1e-12), z / max(b, 1e-12)
+    # Not `max`, which takes longer than all the rest.
+    p, q = x / (a if a > 1e-12 else 1e-12), z / (b if b > 1e-12 else 1e-12)
     if not p * p + q * q > 1.0:
         return x, z
     aa, bb = a * a, b * b

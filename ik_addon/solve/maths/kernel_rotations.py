@@ -26,7 +26,7 @@ def unit_of(do: Calculus, a: Vector) -> Vector:
 
 def either(do: Calculus, chosen: Any, one: Sequence[Number], other: Sequence[Number]) -> Any:
     """Return the vector `one` where `chosen` is true, and `other` elsewhere."""
-    return tuple(do.where(chosen, a, b) for a, b in zip(one, other, strict=True))
+    return tuple([do.where(chosen, a, b) for a, b in zip(one, other, strict=True)])
 
 
 def about(do: Calculus, vectors: list[Vector]) -> list[Quaternion]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -83,7 +81,10 @@ class _One:
         return max(row)
 
     def totals(self, row: list[list[Number]]) -> list[Number]:
-        return [reduce(add, numbers) for numbers in zip(*row, strict=True)]
+        found = row[0] if row else []
+        for numbers in row[1:]:
+            found = [a + b for a, b in zip(found, numbers, strict=True)]
+        return found
 
     def of(self, row: Row, joint: int) -> Any:
         return row[joint]
@@ -295,7 +296,7 @@ def _apart(value: Any) -> list[Any]:
 
 
 def _each_array(value: Any, function: Callable[[Any], Any]) -> Any:
-    """Apply a function to each array in nested lists and tuples."""
+    """Apply a function to each array in nested lists, tuples and dictionaries."""
     if isinstance(value, np.ndarray):
         return function(value)
     if isinstance(value, tuple):
@@ -303,16 +304,27 @@ def _each_array(value: Any, function: Callable[[Any], Any]) -> Any:
         return value._make(parts) if hasattr(value, "_make") else tuple(parts)
     if isinstance(value, list):
         return [_each_array(part, function) for part in value]
+    if isinstance(value, dict):
+        return {key: _each_array(part, function) for key, part in value.items()}
     return value
 
 
 def _overwrite(value: Any, source: Any, chosen: Any) -> None:
-    """Copy the chosen members from `source` to `value`, nested lists and tuples of arrays of the same form."""
+    """Copy the chosen members from `source` to `value`, nested lists and tuples of arrays of the same form.
+
+    A dictionary keeps only what is in both.
+    """
     if isinstance(value, np.ndarray):
         value[..., chosen] = source[..., chosen]
     elif isinstance(value, tuple | list):
         for part, other in zip(value, source, strict=True):
             _overwrite(part, other, chosen)
+    elif isinstance(value, dict):
+        for key in list(value):
+            if key in source:
+                _overwrite(value[key], source[key], chosen)
+            else:
+                del value[key]
 
 
 ONE: Calculus = _One()

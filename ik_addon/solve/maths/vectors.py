@@ -119,6 +119,11 @@ def product(one: Matrix, other: Matrix) -> Matrix:
     )
 
 
+def scaled(matrix: Matrix, factor: Number) -> Matrix:
+    """Return a matrix times a number."""
+    return times(matrix[0], factor), times(matrix[1], factor), times(matrix[2], factor)
+
+
 def turned(matrix: Matrix, v: Vector) -> Vector:
     """Return a vector multiplied by a matrix."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = matrix

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.cases import CHAINS, Rig, chain, degrees, random_ranges, tree_y
 from ik_addon.solve.limited.body import Body, allowed_angles, as_row, axes_of, pose_of
-from ik_addon.solve.limited.descent import PULL, State, descend
+from ik_addon.solve.limited.descent import PULL, Reaching, State, _direction, descend
 from ik_addon.solve.limited.goals import Goals, OrientationGoal, PoleGoal, System, masses_of
 from ik_addon.solve.limited.guess import first_guess
 from ik_addon.solve.limited.newton import STILL, polish
@@ -19,6 +19,7 @@ from ik_addon.solve.limited.restarts import may_be_missed
 from ik_addon.solve.maths.calculus import Row
 from ik_addon.solve.maths.cones import Cone, cone_of, joint_rotation
 from ik_addon.solve.maths.kernels import MANY, ONE
+from ik_addon.solve.maths.reaching import step_to
 from ik_addon.solve.problem import Floats
 
 from ..chains import random_rotations, unit
@@ -63,7 +64,8 @@ def goals_of(body: Body, rng: np.random.Generator, wishes: str = "") -> Goals:
         joints = rng.uniform(0.5, 1.0, (3, len(bones) + 1, count))
         angle = rng.uniform(-1.0, 1.0, count)
         poles = (PoleGoal(0, bones, rng.normal(size=(3, count)), angle, masses_of(joints)),)
-    return Goals(np.ascontiguousarray(target), rng.uniform(0.5, 1.0, len(body.segments)), turns, poles)
+    weight = rng.uniform(0.5, 1.0, len(body.segments))
+    return Goals(np.ascontiguousarray(target), weight / weight.max(), turns, poles)
 
 
 def angles_inside(body: Body, rng: np.random.Generator, size: float = 0.5) -> Floats:
@@ -109,6 +111,25 @@ def test_one_body_in_plain_floats_is_solved_like_many(name: str, wishes: str) ->
         ):
             np.testing.assert_array_equal(found[0][..., 0], there[..., i])
             assert (found[1][0], found[2][0]) == (error[i], steps[i])
+
+
+@pytest.mark.parametrize("name", ["limits-45", "limits-asym", "hinges", "one bone", "random"])
+def test_a_step_to_a_place_has_the_bits_of_the_general_step(name: str) -> None:
+    count = 60
+    rng = np.random.default_rng(len(name))
+    body = body_of(RIGS[name](rng)[0], count)
+    goals, taken, angles = goals_of(body, rng, ""), 0, angles_inside(body, rng, 0.2)
+    ends = np.stack(pose_of(body.skeleton(), as_row(angles, None)).ends[0])
+    goals.target[:, 0] = ends + rng.normal(scale=0.01, size=ends.shape)
+    for i in range(count):
+        system, row = System.of(body, goals, i), as_row(angles, i)
+        general, own = State.of(system, row), Reaching.of(system, row)
+        assert (general.residual, general.error, general.pose) == ([*own.residual], own.error, own.pose)
+        for damping in (1e-1, 1e-3, 1e-8):
+            step = step_to(own.reach, system.skeleton.joints, row, damping, PULL)
+            assert step in (None, _direction(system, [[]], general, damping, PULL))
+            taken += step is not None
+    assert taken > 10
 
 
 def numbers_of(system: System, angles: Floats) -> Floats:

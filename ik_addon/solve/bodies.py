@@ -8,14 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..limb.limb import KnownLimbs, solve_limbs
-from ..maths.cones import at_limit
-from ..maths.products import determinants, times_back
-from ..problem import Bools, Floats, Goal, Ints, OutOfReach, Problem, Solution, Status
-from .body import Body, posed
-from .goals import Goals
-from .search import search
-from .task import Standing, Task, lengths_of
+from .alone import Known, solve_alone, suits
+from .limb.limb import KnownLimbs, solve_limbs
+from .limited.body import FEW, Body, posed
+from .limited.goals import Goals
+from .limited.search import search
+from .limited.task import Standing, Task, lengths_of
+from .maths.cones import at_limit
+from .maths.products import determinants, times
+from .problem import Bools, Floats, Goal, Ints, OutOfReach, Problem, Solution, Status
 
 _FARTHEST = 1e50
 """Points farther away than this, in chain lengths, count as infinite: computing with their squares could overflow."""
@@ -32,8 +33,17 @@ def wants_body(problem: Problem) -> bool:
     )
 
 
-Searched = dict[tuple[bytes, tuple[int | None, ...]], Standing]
-"""Members that were searched for last, in FK, by their indices and the bones of their effectors."""
+class Searched(NamedTuple):
+    """Members that were searched for last, in FK."""
+
+    together: dict[tuple[bytes, tuple[int | None, ...]], Standing]
+    """By their indices and the bones of their effectors."""
+    alone: Known
+
+    @classmethod
+    def nothing(cls) -> Searched:
+        """Return no members."""
+        return cls({}, {})
 
 
 class Checked(NamedTuple):
@@ -70,7 +80,7 @@ def checked_fk(problem: Problem) -> Checked:
             ok &= sides == np.sign(proper[:, 0])
             # A bone that does not inherit rotation is measured from a rest frame that has no mirror image.
             ok &= (sides > 0.0) | (problem.inherits is None or bool(np.all(problem.inherits)))
-    return Checked(np.asarray(ok), longest, np.sign(proper[:, 0]), KnownLimbs.of(problem), {})
+    return Checked(np.asarray(ok), longest, np.sign(proper[:, 0]), KnownLimbs.of(problem), Searched.nothing())
 
 
 def valid_members(problem: Problem, known: Checked) -> Bools:
@@ -97,7 +107,7 @@ def _sides(problem: Problem) -> Floats:
 
 Begin = Callable[[Body, Floats, Goals, Floats, int], tuple[Floats, Ints]]
 """Returns the pose (3, n, B) that the search starts from, and the number of passes (B,) it took. Arguments: bodies,
-rotations (4, n, B) of the joints in FK, goals, tolerance (B,) and maximum passes; see `fabrik.led_by_tips`."""
+rotations (4, n, B) of the joints in FK, goals, tolerance (B,) and maximum passes; see `tip_led`."""
 
 
 def solve_bodies(
@@ -116,11 +126,11 @@ def solve_bodies(
     side[index] = (_sides(problem) if known is None else known.side)[index]
     if (side < 0.0).any():
         mirrored = _reflected(problem, side)
-        _solve_upright(mirrored, solution, index, begin, KnownLimbs.of(mirrored), {})
+        _solve_upright(mirrored, solution, index, begin, KnownLimbs.of(mirrored), Searched.nothing())
         solution.joints[..., 0] *= side[:, None]
         solution.rotations[:] = _both_sides(solution.rotations, side)
     elif known is None:
-        _solve_upright(problem, solution, index, begin, KnownLimbs.of(problem), {})
+        _solve_upright(problem, solution, index, begin, KnownLimbs.of(problem), Searched.nothing())
     else:
         _solve_upright(problem, solution, index, begin, known.limbs, known.searched)
 
@@ -170,13 +180,17 @@ def _solve_upright(
 ) -> None:
     """Solve the members `index` (k,), whose frames are right-handed, and write them into the solution."""
     index = solve_limbs(problem, limbs, solution, index)
+    if begin is None and len(index) <= FEW and suits(problem):
+        for i in index.tolist():
+            solve_alone(problem, searched.alone, solution, i)
+        return
     if not len(index):
         return
     key = index.tobytes(), tuple(goal.segment for goal in problem.goals)
-    if key not in searched:
-        searched.clear()
-        searched[key] = Standing.of(problem, index)
-    task = Task.of(problem, index, searched[key])
+    if key not in searched.together:
+        searched.together.clear()
+        searched.together[key] = Standing.of(problem, index)
+    task = Task.of(problem, index, searched.together[key])
     standing, body = task.standing, task.standing.body
     start, passes = None, np.zeros(len(index), dtype=np.int64)
     if begin is not None:
@@ -192,7 +206,7 @@ def _solve_upright(
         push = gap * np.minimum(1.0, task.push_limit / np.maximum(size, 1e-200))[:, None]
         missed = missed - push[:, None]
     error = np.sqrt(missed[..., 0] ** 2 + missed[..., 1] ** 2 + missed[..., 2] ** 2)
-    solution.rotations[index] = times_back(frames, standing.frames)
+    solution.rotations[index] = times(frames, standing.backs)
     solution.stretch[index] = task.stretch
     solution.joints[index] = (points + push[:, None]) * standing.scale[:, None, None] + standing.origin[:, None]
     distances = error * standing.scale[:, None]

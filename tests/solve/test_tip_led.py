@@ -10,9 +10,9 @@ import pytest
 from benchmarks.cases import LOCKED, Rig, chain, degrees, random_ranges, tree_hand, tree_y
 from ik_addon.solve import Goal, Problem, Solver, Status, solve
 from ik_addon.solve.limited.body import Body, allowed_angles, as_row, pose_of
-from ik_addon.solve.limited.fabrik import led_by_tips
 from ik_addon.solve.limited.goals import Goals
 from ik_addon.solve.problem import Floats
+from ik_addon.solve.tip_led import led_by_tips
 from tests.solve.chains import make_chains, random_rotations, unit
 from tests.solve.limited.test_limits import assert_consistent, violations
 

@@ -14,10 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..free.fabrik import FINEST, MEET, folding
-from ..maths.cones import RIM, Cone, joint_rotation, nearest_direction, nearest_twist, swing_twist
-from ..maths.kernels import MANY
-from ..maths.rotations import (
+from .free.fabrik import FINEST, MEET, folding
+from .limited.body import Body, allowed_angles, angles_of
+from .limited.goals import Goals
+from .limited.guess import first_guess
+from .maths.cones import RIM, Cone, joint_rotation, nearest_direction, nearest_twist, swing_twist
+from .maths.kernels import MANY
+from .maths.rotations import (
     about,
     between,
     cross,
@@ -31,10 +34,7 @@ from ..maths.rotations import (
     stacked,
     unit,
 )
-from ..problem import Floats, Ints
-from .body import Body, allowed_angles, angles_of
-from .goals import Goals
-from .guess import first_guess
+from .problem import Floats, Ints
 
 PASSES = 20
 """Maximum number of passes; then the search takes over."""
