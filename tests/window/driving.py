@@ -100,7 +100,7 @@ class Window:
         """Wait until a condition is true."""
         end = time.monotonic() + seconds
         while not for_what():
-            assert time.monotonic() < end, f"waited {seconds:.0f} s in vain; see the screenshot"
+            assert time.monotonic() < end, f"this did not happen within {seconds:.0f} s; see the screenshot"
             time.sleep(0.1)
 
     def is_reached(self) -> bool:

@@ -362,8 +362,8 @@ def test_out_of_reach_no_allowed_pose_comes_nearer() -> None:
     rng = np.random.default_rng(8)
     missed = 0
     for rig in rigs(rng):
-        targets = unit(rng.normal(size=(4, 3))) * rng.uniform(0.2, 1.4, (4, 1))
-        solution = solve(rig.problem(rig.turns_inside(rng, 4), targets[:, None]))
+        targets = unit(rng.normal(size=(3, 3))) * rng.uniform(0.2, 1.4, (3, 1))
+        solution = solve(rig.problem(rig.turns_inside(rng, 3), targets[:, None]))
         # No pose can come nearer than this.
         far = solution.error > 1e-9
         assert (solution.error[far] <= np.array(dense_search(rig, targets[far])) + 1e-9).all()

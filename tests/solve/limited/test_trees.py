@@ -216,7 +216,7 @@ def test_no_small_change_brings_a_large_tree_nearer_to_targets_out_of_reach() ->
 @pytest.mark.parametrize("name", ["y", "narrow y", "hand"])
 def test_a_tiny_move_of_a_target_out_of_reach_changes_a_tree_little(name: str) -> None:
     rig = {"y": tree_y(BALL), "narrow y": tree_y(degrees((-30, 30), (-10, 10), (-30, 30))), "hand": tree_hand()}[name]
-    count = 20 if name == "hand" else 40
+    count = 14 if name == "hand" else 30
     rng = np.random.default_rng(5)
     _, targets = reachable(rig, count, 5)
     targets = targets + rng.uniform(0.05, 0.6, (count, 1, 1)) * rng.normal(size=targets.shape)
