@@ -263,22 +263,25 @@ class Rig:
         Call this when the frame is solved and written. `is_dragged` says that only goals moved on it: then tables, if
         worth making, are left to the next frame.
         """
-        before = self._before
-        self._before = self.view
+        before, self._before = self._before, self.view
         if (len(self.views) > 1 and before is not self.view) or not self.plan.chains or others_handle_frames():
             return  # each frame is evaluated in several view layers, or other add-ons set the FK pose of each frame
-        source: Source | None = None
-        if not any(chain.takes_rotation for chain in self.plan.chains) and self.stands_alone(ob):
-            source = Still(ob, self.plan, frame)
-        elif self._is_keyed(ob):
-            assert self.plan.determined is not None
-            source = Keyed(self.plan, self.plan.determined, self.bones.stored, self.bones.animated)
-        if source is not None:
+        if (source := self._source(ob, frame)) is not None:
             last = None if self.view.solved is None else self.view.solved[:2]
             lookup = self.lookup(ob, frame, tabulate=not is_dragged)
             self.view.playback = Playback(ob, self.plan, source, lookup, last)
             self.view.is_dragged = is_dragged and self.plan.is_static and lookup is None
             self.enter(State.PLAYBACK)
+
+    def _source(self, ob: bpy.types.Object, frame: Sample) -> Source | None:
+        """Return where the numbers of frames come from, for the same samples as from `sample`; None if unknown."""
+        inputs = self.plan.determined
+        is_still = not any(chain.takes_rotation for chain in self.plan.chains) and self.stands_alone(ob)
+        if is_still and (inputs is None or ob.parent is None):  # Blender multiplies parents in single precision
+            return Still(ob, self.plan, frame)
+        if inputs is None or not (is_still or self._is_keyed(ob)):
+            return None
+        return Keyed(self.plan, inputs, self.bones.stored, fcurves.animated(ob, self.plan.live))
 
     def _is_keyed(self, ob: bpy.types.Object) -> bool:
         """Return whether F-curves alone determine all that frames are computed from, independently of the pose."""

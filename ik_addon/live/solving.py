@@ -17,7 +17,7 @@ from ..rig.plan.dependencies import in_loops
 from ..rig.plan.groups import LOOP_OF_ARMATURES
 from ..rig.plan.order import in_order
 from ..rig.plan.plan import Plan
-from ..rig.plan.presence import Layer, Presence
+from ..rig.plan.presence import Layer, Presence, why_closed
 from ..rig.read.sample import Sample, sample
 from ..rig.write.waves import Moves, pose
 from ..translation.sentences import say
@@ -39,7 +39,7 @@ def solve_now(
         depsgraph: evaluated at the current frame.
         only: tip bones of the chains to solve; None: all enabled ones.
     """
-    obstacle = chain.why_closed(ob)
+    obstacle = why_closed(ob)
     if obstacle:
         reports.fail(ob, [tip.name for tip in chain.tips(ob)], obstacle)
         return _reports(ob, [tip.name for tip in chain.tips(ob) if only is None or tip.name in only])
@@ -130,7 +130,7 @@ def owe(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
 def guarded(step: Callable[..., object], ob: bpy.types.Object, *arguments: object) -> None:
     """Run a step for an armature if it can be posed; an error switches off the failing chains, or the armature."""
     own = registry.of(ob)
-    obstacle = chain.why_closed(ob)
+    obstacle = why_closed(ob)
     if obstacle:
         if own.state is not State.READ_ONLY:
             registry.armatures[ob.session_uid] = LiveArmature(state=State.READ_ONLY)

@@ -14,7 +14,8 @@ from ..anatomy.parts import Part
 from ..controls.bones import MADE
 from ..data.preferences import preferences
 from ..data.settings import chain_of
-from ..rig.plan.chain import chain_with, tips, why_closed
+from ..rig.plan.chain import chain_with, tips
+from ..rig.plan.presence import why_closed
 from ..setup.new_chain import why_unposed
 from ..translation.sentences import UserError, marked, say
 

@@ -18,7 +18,7 @@ from ..pose.channels import FIELDS, Row, rotation_field
 from ..pose.constraints import steered_bones
 from ..pose.continuity import continuous
 from ..pose.steps import finished
-from ..rig.plan.chain import why_closed
+from ..rig.plan.presence import why_closed
 from ..solve import Grab, PosedBody, Poser
 from ..solve.maths.products import times_back
 from ..solve.maths.rotations import norm, quaternions, vectors_of

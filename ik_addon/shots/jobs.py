@@ -10,10 +10,11 @@ import bpy
 from ..bake.command_line import CommandError, armatures, named
 from ..data.settings import chain_of, goal_of
 from ..rig.plan.attachments import attachments_of
-from ..rig.plan.chain import tips, why_closed
+from ..rig.plan.chain import tips
 from ..rig.plan.dependencies import between
 from ..rig.plan.order import in_order
 from ..rig.plan.plan import Plan
+from ..rig.plan.presence import why_closed
 
 
 class Job(NamedTuple):

@@ -66,10 +66,19 @@ def solve_again(case: Case) -> None:
 
 
 def ends(case: Case) -> dict[tuple[str, str], Any]:
-    """World positions of the tips of live chains, by object and tip bone."""
+    """World positions of the end effectors of live chains, by object and tip bone."""
     live = [ob for ob in armatures() if ob.ik_addon.live and ob.name in bpy.context.view_layer.objects]
     tips = [(ob, tip) for ob in live for tip in case.chain.tips(ob) if tip.ik_addon.enabled]
-    return {(ob.name, tip.name): measure.tail(ob, tip.name) for ob, tip in tips if tip.ik_addon.influence == 1.0}
+    return {(ob.name, tip.name): end_effector(case, ob, tip) for ob, tip in tips if tip.ik_addon.influence == 1.0}
+
+
+def end_effector(case: Case, ob: Any, tip: Any) -> Any:
+    """World position of the end effector of the chain on a tip bone."""
+    end = case.chain.turning_end(tip)
+    if end is not None:
+        return measure.head(ob, end.name)
+    seen = measure.evaluated(ob)
+    return np.array(seen.matrix_world @ (seen.pose.bones[tip.name].matrix @ case.chain.reach_of(tip)))
 
 
 def move_target(case: Case) -> None:

@@ -96,7 +96,19 @@ def tree() -> bpy.types.Object:
     return ob
 
 
-KINDS = (free, with_limits, with_pole, stretched, pushed, in_euler_angles, planar, half_on, tree)
+def parented() -> bpy.types.Object:
+    """Return an armature whose world matrix is a product, and has other bits in double than in single precision."""
+    ob = rig()
+    above = [
+        rigs.empty(name, location) for name, location in (("above", (0.31, -0.17, 0.73)), ("top", (1.3, 0.6, 0.2)))
+    ]
+    above[0].rotation_euler, above[0].scale, above[0].parent = (0.3, 1.1, -0.7), (1.3, 0.7, 1.1), above[1]
+    above[1].rotation_euler, ob.rotation_euler, ob.parent = (-0.8, 0.37, 1.9), (0.1, 0.57, 0.29), above[0]
+    bpy.context.view_layer.update()
+    return ob
+
+
+KINDS = (free, with_limits, with_pole, stretched, pushed, in_euler_angles, planar, half_on, tree, parented)
 
 
 def poses(ob: bpy.types.Object, frames: Iterable[int]) -> dict[int, bytes]:

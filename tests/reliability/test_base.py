@@ -438,3 +438,29 @@ def test_a_chain_that_could_not_be_solved_stores_no_fk_pose(addon: Addon) -> Non
     bpy.context.view_layer.update()
     assert OPERATORS.ik_addon.solve() == {"FINISHED"}
     assert len(addon.module("data.fk_store").stored_bones(ob)) == 2
+
+
+def test_channels_whose_curves_are_deleted_from_a_strip_keep_their_last_value() -> None:
+    """Also if the frame changes only after an undo."""
+    ob, target = rigs.arm()
+    name, bone = ob.name, ob.pose.bones["lower"]
+    rigs.key(bone, "location", {1: (0.0, 0.0, 0.0), 20: (0.4, 0.3, 0.2)})
+    bpy.context.scene.frame_set(1)
+    switch_on(ob)
+    bpy.context.scene.frame_set(20)
+    strip = rigs.into_strip(ob)
+    bpy.context.view_layer.update()
+    bpy.ops.ed.undo_push(message="strip")
+    owner = strip.action.layers[0].strips[0].channelbags[0] if hasattr(strip.action, "layers") else strip.action
+    for curve in [curve for curve in owner.fcurves if curve.data_path == 'pose.bones["lower"].location']:
+        owner.fcurves.remove(curve)
+    bpy.context.view_layer.update()
+    bpy.ops.ed.undo_push(message="deleted")
+    target.location.x += 0.1
+    bpy.context.view_layer.update()
+    bpy.ops.ed.undo_push(message="moved")
+    bpy.ops.ed.undo()
+    bpy.context.scene.frame_set(4)
+    ob = bpy.data.objects[name]
+    ob.ik_addon.live = False
+    assert ob.pose.bones["lower"].location[:] == pytest.approx((0.4, 0.3, 0.2))

@@ -171,6 +171,39 @@ def test_a_mechanism_bone_with_its_own_constraint_is_named_and_can_be_muted(addo
     assert addon.module("live.reports").get(ob, "shin").reached
 
 
+def test_a_foot_whose_mechanism_bones_do_not_turn_along_is_refused(addon: Addon) -> None:
+    ob, _target = rigged()
+    fit(addon, ob)
+    ob.data.bones["MCH-foot"].use_inherit_rotation = False
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    reports = addon.module("live.reports")
+    message = "Bone 'MCH-foot' doesn't inherit rotation, which keeps the end bone 'foot' from following the chain"
+    assert reports.get(ob, "shin").message.startswith(message)
+    assert bpy.ops.ik_addon.chain_fix(tip="shin") == {"FINISHED"}
+    bpy.context.view_layer.update()
+    assert ob.pose.bones["shin"].ik_addon.end_bone == ""
+    assert not reports.get(ob, "shin").failed
+
+
+@pytest.mark.parametrize("bones", [1, 4])
+def test_a_foot_below_a_bone_that_another_chain_poses_is_refused(addon: Addon, bones: int) -> None:
+    ob, _target = rigged()
+    fit(addon, ob)
+    ob.pose.bones["MCH-foot"].constraints[0].mute = True
+    rigs.chain(ob, "MCH-roll", rigs.empty("Other", (0.3, 0.2, 0.1)), bones)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    reports = addon.module("live.reports")
+    message = "The chain on 'MCH-roll' poses 'MCH-roll', which keeps the end bone 'foot' from following this chain"
+    assert reports.get(ob, "shin").message.startswith(message)
+    assert not reports.get(ob, "MCH-roll").failed
+    assert bpy.ops.ik_addon.chain_fix(tip="shin") == {"FINISHED"}
+    bpy.context.view_layer.update()
+    assert not ob.pose.bones["shin"].ik_addon.use_end_rotation
+    assert not reports.get(ob, "shin").failed
+
+
 def test_turning_the_target_turns_the_foot_and_toes_follow(addon: Addon) -> None:
     ob, target = leg()
     bpy.context.view_layer.update()

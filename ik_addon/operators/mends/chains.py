@@ -72,12 +72,15 @@ def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.
         yield Fix(mute_label(fighting), partial(set_all, fighting, ("mute",), True))
     paths = {f"{bone.path_from_id()}.{rotation_field(bone.rotation_mode)}" for bone in chains.posed_bones(tip)}
     yield from _fixes_of_drivers(ob, paths)
+    if end is not None and chains.upright_between(tip, end):
+        yield Fix(say("Clear End Bone"), lambda: setattr(chain, "end_bone", ""))
     if chain.solver == "TWO_BONE" and len(bones) != 2:
         yield Fix(say("Use Automatic Solver"), lambda: setattr(chain, "solver", "AUTO"))
     yield from _fixes_of_bones(bones, limited=chain.use_limits)
     yield from fixes_of_transforms(tip)
-    others = (other for other in chains.tips(ob) if other != tip and chain_of(other).enabled)
-    if end is not None and any(end in chains.chain_bones(other) for other in others):
+    others = [other for other in chains.tips(ob) if other != tip and chain_of(other).enabled]
+    led = set() if end is None else {end, *chains.between(tip, end)}
+    if any(not led.isdisjoint(chains.posed_bones(other)) for other in others):
         yield Fix(say("Turn Off End Rotation"), lambda: setattr(chain, "use_end_rotation", False))
     if chain.solver == "TWO_BONE":
         yield Fix(say("Use Automatic Solver"), lambda: setattr(chain, "solver", "AUTO"))

@@ -14,7 +14,7 @@ from ...data.settings import chain_of, end_name, is_tip, unusable
 from ...pose.constraints import SCALING, driven_channels, drivers_on, fighting_constraints
 from ...translation.sentences import UserError, say
 from .attachments import all_parent_bones_of, uid_of
-from .presence import Presence
+from .presence import Presence, why_closed
 
 
 class ChainError(UserError):
@@ -196,6 +196,19 @@ def check_between(ob: bpy.types.Object, tip: bpy.types.PoseBone, end: bpy.types.
             owner=owner.name,
             end=end.name,
         )
+    upright = upright_between(tip, end)
+    if upright:
+        raise ChainError(
+            "Bone '{owner}' doesn't inherit rotation, which keeps the end bone '{end}' from following the chain. "
+            "Turn on Inherit Rotation, or choose another end bone",
+            owner=upright[0].name,
+            end=end.name,
+        )
+
+
+def upright_between(tip: bpy.types.PoseBone, end: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
+    """Return the bones between a tip and its end bone that don't turn along, as they don't inherit rotation."""
+    return [bone for bone in between(tip, end) if not bone.bone.use_inherit_rotation]
 
 
 def holding_constraints(
@@ -204,21 +217,6 @@ def holding_constraints(
     """Return constraints that keep the bones between a tip and its end bone from moving along, each with its bone."""
     found = fighting_constraints(ob, between(tip, end))
     return [(owner, constraint) for owner, constraint in found if not isinstance(constraint, SCALING)]
-
-
-def why_closed(ob: bpy.types.Object) -> str:
-    """Return why Blender lets nobody pose an armature object, and what to do; empty if it can be posed."""
-    if not ob.is_editable:
-        return say(
-            "'{object}' is linked from another file and can't be posed. Make a library override of it", object=ob.name
-        )
-    if ob.override_library is not None and ob.override_library.is_system_override:
-        return say(
-            "The library override of '{object}' is not editable, so it can't be posed. "
-            "Choose Library Override > Make > Selected in the Object menu",
-            object=ob.name,
-        )
-    return ""
 
 
 def is_connected(chain: IKAddonChain, root: bpy.types.PoseBone) -> bool:

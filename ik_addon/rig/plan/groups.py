@@ -218,16 +218,29 @@ def groups_of(chains: Sequence[Iterable[int]], skeleton: Skeleton) -> list[Group
 
 
 def without_shared_ends(skeleton: Skeleton, planned: list[ChainPlan], faults: dict[str, str]) -> None:
-    """Remove chains whose end bone another chain runs through or takes first, and add their faults."""
+    """Remove chains whose end bone, or a bone between the two, is posed by another chain, and add their faults."""
     owners = {bone: chain for chain in reversed(planned) for bone in chain.posed}
     owners |= {bone: chain for chain in reversed(planned) for bone in chain.bones}
     for chain in planned.copy():
-        if chain.end is not None and owners[chain.end] is not chain:
+        if chain.end is None:
+            continue
+        above = skeleton.ancestors(chain.end)
+        posed = next((bone for bone in above[: above.index(chain.bones[-1])] if bone in owners), None)
+        if owners[chain.end] is not chain:
             faults[chain.tip] = say(
                 "The chain on '{tip}' also poses the end bone '{name}'. Turn off End Rotation for one chain, or "
                 "shorten the other",
                 tip=owners[chain.end].tip,
                 name=skeleton.names[chain.end],
+            )
+            planned.remove(chain)
+        elif posed is not None:
+            faults[chain.tip] = say(
+                "The chain on '{tip}' poses '{bone}', which keeps the end bone '{end}' from following this chain. "
+                "Turn off End Rotation, or choose another end bone",
+                tip=owners[posed].tip,
+                bone=skeleton.names[posed],
+                end=skeleton.names[chain.end],
             )
             planned.remove(chain)
 

@@ -1,4 +1,4 @@
-"""Which objects are in a view layer, and which of them Blender evaluates there."""
+"""Which objects are in a view layer, which of them Blender evaluates there, and which can be posed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import bpy
 
+from ...translation.sentences import say
 from .attachments import uid_of
 from .reference import uids
 
@@ -106,3 +107,18 @@ class Presence:
                 found |= uids(layer.collection.objects)
                 waiting += layer.children
         return found
+
+
+def why_closed(ob: bpy.types.Object) -> str:
+    """Return why Blender lets nobody pose an armature object, and what to do; empty if it can be posed."""
+    if not ob.is_editable:
+        return say(
+            "'{object}' is linked from another file and can't be posed. Make a library override of it", object=ob.name
+        )
+    if ob.override_library is not None and ob.override_library.is_system_override:
+        return say(
+            "The library override of '{object}' is not editable, so it can't be posed. "
+            "Choose Library Override > Make > Selected in the Object menu",
+            object=ob.name,
+        )
+    return ""

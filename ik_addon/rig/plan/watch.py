@@ -193,19 +193,25 @@ def _animation(owner: Any) -> Facts:
     data = owner.animation_data
     if data is None:
         return ()
-    curves = compat.curve_owner(owner)
-    muted = np.zeros(0 if curves is None else len(curves.fcurves), dtype=bool)
-    if curves is not None:
-        curves.fcurves.foreach_get("mute", muted)
     return (
-        None if data.action is None else data.action.session_uid,
-        muted.tobytes(),
+        *_curves(data),
         *((driver.data_path, driver.mute) for driver in data.drivers),
-        *((strip.mute, strip.action and strip.action.session_uid) for strip in compat.strips_of(data)),
+        *(fact for strip in compat.strips_of(data) for fact in (strip.mute, *_curves(strip))),
         *(track.mute for track in data.nla_tracks),
         data.use_nla,
         data.use_tweak_mode,
     )
+
+
+def _curves(user: Any) -> Facts:
+    """Return which action animation data or an NLA strip uses, and which of its F-curves are muted."""
+    if user.action is None:
+        return (None,)
+    curves = compat.curve_owner_of(user)
+    muted = np.zeros(0 if curves is None else len(curves.fcurves), dtype=bool)
+    if curves is not None:
+        curves.fcurves.foreach_get("mute", muted)
+    return user.action.session_uid, muted.tobytes()
 
 
 def _placing(ob: bpy.types.Object) -> Facts:
