@@ -109,7 +109,7 @@ def check_armature(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Non
 
 
 def check_order(ob: bpy.types.Object, plan: Plan, tips: Collection[str], others: Mapping[int, Plan]) -> None:
-    """Raise `BakeError` if other armatures would have to be solved between the chains that are baked.
+    """Raise `BakeError` if other armatures would have to be solved between the chains that are baked, or elsewhere.
 
     Args:
         ob: the armature object.
@@ -121,6 +121,14 @@ def check_order(ob: bpy.types.Object, plan: Plan, tips: Collection[str], others:
         return
     plans = {ob.session_uid: plan, **others}
     names = {other.session_uid: other.name for other in bpy.data.objects if other.session_uid in plans}
+    for uid in _followed(ob.session_uid, plans):
+        if plans[uid].is_elsewhere:
+            raise BakeError(
+                "'{object}' follows '{other}', whose targets are missing in this view layer. "
+                "Bake in a view layer that has them",
+                object=ob.name,
+                other=names[uid],
+            )
     circle = in_loops(plans)
     if ob.session_uid in circle:
         raise BakeError(LOOP_OF_ARMATURES, names=" and ".join(f"'{names[uid]}'" for uid in names if uid in circle))
@@ -131,6 +139,18 @@ def check_order(ob: bpy.types.Object, plan: Plan, tips: Collection[str], others:
             object=ob.name,
             first=first,
         )
+
+
+def _followed(uid: int, plans: Mapping[int, Plan]) -> set[int]:
+    """Return the armatures that one follows, directly or through others; all are given by `session_uid`."""
+    found: set[int] = set()
+    new = {uid}
+    while new:
+        new = (
+            {bone.armature for own in new for bone in plans[own].parent_bones if bone.armature in plans} - found - {uid}
+        )
+        found |= new
+    return found
 
 
 def changes_order(plan: Plan, others: Mapping[int, Plan]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests import rigs
 from tests.live.test_handlers import animated_arm
 
 if TYPE_CHECKING:
@@ -250,3 +251,29 @@ def test_every_layer_that_has_rig_and_target_renders_the_solved_pose(
     for layer in whole:
         for frame in frames:
             assert off(engine.seen[layer.name, frame], expected[frame]) < SAME, f"frame {frame} in {layer.name}"
+
+
+def test_a_rig_that_follows_one_solved_in_another_layer_is_baked_there() -> None:
+    leader, target, _ = arm_in_layers("the target from the first", SECOND)
+    follower, goal = rigs.arm()
+    follower.name = "Follower"
+    goal.parent, goal.parent_type, goal.parent_bone = leader, "BONE", "lower"
+    follower.ik_addon.live = True
+    bpy.context.view_layer.update()
+    scene = bpy.context.scene
+    for name in (FIRST, SECOND):
+        layer = bpy.context.window.view_layer = scene.view_layers[name]
+        layer.objects.active = follower
+        bake = partial(bpy.ops.ik_addon.bake, frame_range="CUSTOM", frame_start=20, frame_end=22)
+        if target not in list(layer.objects):
+            with pytest.raises(RuntimeError, match=r"'Follower' follows .* missing in this view layer"):
+                bake()
+            continue
+        played = {}
+        for frame in (20, 22):
+            scene.frame_set(frame)
+            played[frame] = pose_in(layer, follower)
+        assert bake() == {"FINISHED"}
+        for frame, pose in played.items():
+            scene.frame_set(frame)
+            assert off(pose_in(layer, follower), pose) < SAME
