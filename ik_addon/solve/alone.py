@@ -22,7 +22,7 @@ from .maths import products
 from .maths.cones import at_limit
 from .maths.kernels import ONE
 from .maths.vectors import Vector, minus, norm, over, plus, times, unit
-from .problem import Floats, OutOfReach, Problem, Solution, Status
+from .problem import Floats, Ints, OutOfReach, Problem, Solution, Status
 
 
 @dataclass(frozen=True)
@@ -161,9 +161,10 @@ def solved_alone(problem: Problem, known: Known, i: int, aim: Aim, *, is_first_a
     return known[key].solved(aim, is_first_attempt=is_first_attempt)
 
 
-def solve_alone(problem: Problem, known: Known, solution: Solution, i: int) -> None:
-    """Solve the valid member i of a problem that suits, and write it into the solution."""
-    solved = solved_alone(problem, known, i, Aim.of(problem, i), is_first_attempt=problem.is_first_attempt)
-    solution.joints[i], solution.rotations[i], solution.stretch[i] = solved.joints, solved.rotations, 1.0
-    solution.error[i], solution.status[i] = solved.error, solved.status
-    solution.iterations[i], solution.at_limit[i] = solved.iterations, solved.at_limit
+def solve_alone(problem: Problem, known: Known, solution: Solution, index: Ints) -> None:
+    """Solve the valid members `index` (k,) of a problem that suits, and write them into the solution."""
+    for i, aim in zip(index.tolist(), Aim.each(problem, index), strict=True):
+        solved = solved_alone(problem, known, i, aim, is_first_attempt=problem.is_first_attempt)
+        solution.joints[i], solution.rotations[i], solution.stretch[i] = solved.joints, solved.rotations, 1.0
+        solution.error[i], solution.status[i] = solved.error, solved.status
+        solution.iterations[i], solution.at_limit[i] = solved.iterations, solved.at_limit

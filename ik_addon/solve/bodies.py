@@ -181,8 +181,7 @@ def _solve_upright(
     """Solve the members `index` (k,), whose frames are right-handed, and write them into the solution."""
     index = solve_limbs(problem, limbs, solution, index)
     if begin is None and len(index) <= FEW and suits(problem):
-        for i in index.tolist():
-            solve_alone(problem, searched.alone, solution, i)
+        solve_alone(problem, searched.alone, solution, index)
         return
     if not len(index):
         return

@@ -71,6 +71,7 @@ LEGS = (
 )
 
 
+@pytest.mark.shared
 @pytest.mark.usefixtures("rigify")
 @pytest.mark.parametrize("pole", [False, True], ids=["no pole", "pole"])
 @pytest.mark.parametrize(("kind", "bone", "body", "count"), LEGS)

@@ -219,6 +219,7 @@ def stopped(bake: Any, ob: bpy.types.Object, share: float, **options: object) ->
     todo.close()
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("way", ["told", "stepped"])
 @pytest.mark.parametrize("live", [True, False])
 @pytest.mark.parametrize("new_action", [True, False])

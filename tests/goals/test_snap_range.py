@@ -296,6 +296,7 @@ def test_an_armature_in_rest_position_is_refused() -> None:
 # ---- a recorded walk
 
 
+@pytest.mark.shared
 @pytest.mark.skipif(not WALK.is_file(), reason=f"needs {WALK.name}")
 @pytest.mark.parametrize(
     ("poles", "beneath"), [("MATCH", "FK"), ("MATCH", "rest"), ("TWIST", "rest"), ("FOOT", "rest"), ("KEEP", "rest")]

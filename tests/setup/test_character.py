@@ -70,6 +70,7 @@ def set_up(ob: bpy.types.Object, **options: Any) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("is_straight", [False, True], ids=["bent", "straight"])
 @pytest.mark.parametrize("name", RIGS)
 def test_all_limbs_get_chains_and_nothing_moves(addon: Addon, name: str, is_straight: bool) -> None:

@@ -131,7 +131,7 @@ class HeldLimbs:
 
     def takes(self, frames: int) -> bool:
         """Whether this many frames are solved sooner here than all at once."""
-        return self.are_limbs or frames * len(self.held) <= FEW
+        return self.are_limbs or (frames == 1 and len(self.held) <= FEW)
 
     def find(self, goals: Goals, *, hurried: bool = False) -> Looked:
         """Solve for goals (F, C) of the armature's chains; `hurried` as in `solve_limbs`."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..maths.calculus import Calculus
-from ..maths.kernels import MANY
-from ..maths.vectors import Number
-from ..problem import Floats, OutOfReach
+from ..maths.kernels import MANY, ONE
+from ..maths.vectors import Number, added
+from ..problem import Floats, OutOfReach, Problem
 
 ROUNDING = 1e-15
 """A shortfall below this fraction of the distance is rounding."""
@@ -110,3 +110,25 @@ def reachable(
         total = np.cumsum(shares * lengths, axis=0)[-1]
         stretch = 1.0 + np.where(total > 0, shares, 1.0) * (longer / np.where(total > 0, total, 1.0))
     return Reach(goal, push, stretch, lack)
+
+
+def reachable_for_one(
+    lengths: list[float], distance: float, softness: float, push_limit: float, problem: Problem
+) -> tuple[float, float, list[float], float]:
+    """Return the same for one chain, in plain floats: distance, push, stretch of each bone, and shortfall.
+
+    The policy and the weights are those of a problem.
+    """
+    stretch = [1.0] * len(lengths)
+    if softness == 0.0 and problem.out_of_reach is OutOfReach.EXTEND and 2.0 * max(lengths) - 1.0 < distance:
+        goal = min(distance, 1.0)
+        return goal, 0.0, stretch, 0.0 if distance - goal <= ROUNDING * distance else distance - goal
+    goal, push, longer, lack = goal_of(ONE, distance, max(lengths), softness, push_limit, problem.out_of_reach)
+    if longer > 0.0:
+        weights = problem.stretch_weights
+        shares = stretch if weights is None else np.asarray(weights, dtype=np.float64).tolist()
+        total = added([share * length for share, length in zip(shares, lengths, strict=True)])
+        if not total > 0:
+            shares, total = stretch, 1.0
+        stretch = [1.0 + share * (longer / total) for share in shares]
+    return goal, push, stretch, lack

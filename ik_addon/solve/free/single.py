@@ -41,7 +41,7 @@ from . import fabrik
 from .axes import STRAIGHT
 from .bend_side import side_bend
 from .folds import folded, side_axes
-from .reach import goal_of
+from .reach import reachable_for_one
 from .single_bend import Axes, centroid, chain_axes, first_guess, flattened, hinge, joints_of, solve_directions, tip_of
 from .two_bone import triangle
 
@@ -131,7 +131,9 @@ class _Chain:
             return False
         if folds is not None and self.side is not None:
             axes = side_axes(ONE, axes[0], axes[2], self.side, self.directions[carried.index(False)])
-        distance, push, stretch, shortfall = self._reachable(problem)
+        distance, push, stretch, shortfall = reachable_for_one(
+            self.lengths, norm(self.target), self.softness, self.push_limit, problem
+        )
         lengths = [length * factor for length, factor in zip(self.lengths, stretch, strict=True)]
         line, bend, normal, chain_turn, bends_as_fk = self._aimed(
             axes, carried, distance, None if by_tip or folds is not None else self.side
@@ -198,22 +200,6 @@ class _Chain:
         else:
             solution.status[index] = Status.TOO_NEAR if shortfall < -self.tolerance else Status.NOT_CONVERGED
         return True
-
-    def _reachable(self, problem: Problem) -> tuple[float, float, list[float], float]:
-        """See `reach.reachable`: distance, push, stretch of each bone, and shortfall."""
-        lengths, longest = self.lengths, max(self.lengths)
-        goal, push, longer, lack = goal_of(
-            ONE, norm(self.target), longest, self.softness, self.push_limit, problem.out_of_reach
-        )
-        stretch = [1.0] * len(lengths)
-        if longer > 0.0:
-            weights = problem.stretch_weights
-            shares = stretch if weights is None else np.asarray(weights, dtype=np.float64).tolist()
-            total = added([share * length for share, length in zip(shares, lengths, strict=True)])
-            if not total > 0:
-                shares, total = stretch, 1.0
-            stretch = [1.0 + share * (longer / total) for share in shares]
-        return goal, push, stretch, lack
 
     def _led_by_tip(
         self, lengths: list[float], own: Axes, line: Vector, normal: Vector, distance: float, iterations: int

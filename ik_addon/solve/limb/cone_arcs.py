@@ -272,6 +272,13 @@ def twist_of(turn: tuple[Vector, Vector, Vector], cone: Range) -> float:
     return atan2(-dot(x, swung_z), dot(x, swung_x))
 
 
+def allows(cone: Range, turn: tuple[Vector, Vector, Vector], slack: float) -> bool:
+    """Return whether a joint may have a rotation, given by its columns, but for some slack in radians."""
+    if outside(turn[1], cone) > slack:
+        return False
+    return cone.twist_low == -inf or contains([(cone.twist_low, cone.twist_high)], twist_of(turn, cone), slack)
+
+
 def stands_at_limit(turn: tuple[Vector, Vector, Vector], cone: Range) -> bool:
     """Return whether a joint with this rotation, given by its columns, is at a limit; see `cones.at_limit`."""
     y, twist = turn[1], twist_of(turn, cone)

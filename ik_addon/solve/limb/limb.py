@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..free.reach import reachable
+from ..free.reach import reachable_for_one
 from ..maths.cones import cone_of
 from ..maths.vectors import Matrix, Vector, minus, norm, over, plus, times
-from ..problem import Ints, OutOfReach, Problem, Solution, Solver, Status
-from .cone_arcs import EDGE, Range, outside, stands_at_limit, twist_of
+from ..problem import Floats, Ints, OutOfReach, Problem, Solution, Solver, Status
+from .cone_arcs import EDGE, Range, allows, stands_at_limit
 from .frames import Frame, applied, back_product, product, seen
 from .nearest import best_pose
 from .pose import Side
@@ -22,6 +22,8 @@ from .two_bones import Foot, Limb
 
 _NO_LENGTH = 1e-6
 """A segment shorter than this fraction of its chain counts as having no length."""
+_SLACK = 10.0 * EDGE
+"""Radians by which a solved joint may be outside its limits, from rounding."""
 _ARRIVED = 1e-9
 """Maximum miss of the ankle, in lengths of the limb, for the foot to have both its place and its orientation."""
 
@@ -42,10 +44,19 @@ def solve_limbs(problem: Problem, limbs: KnownLimbs | None, solution: Solution, 
     bones = 2 if problem.goal.rotation is None else 3
     if limbs is None or len(limbs.ranges) != bones or problem.goal.segment not in (None, bones - 1):
         return index
-    return np.array([i for i in index.tolist() if not _write(problem, limbs, solution, i)], dtype=np.int64)
+    limbs.read(problem, index)
+    solved = {}
+    for i, aim in zip(index.tolist(), Aim.each(problem, index), strict=True):
+        found = solved_limb(problem, limbs, i, aim)
+        if found is not None:
+            solved[i] = found
+    if not solved:
+        return index
+    _write(solution, solved)
+    return np.array([i for i in index.tolist() if i not in solved], dtype=np.int64)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Member:
     """The part of a member that does not depend on its goal."""
 
@@ -60,21 +71,18 @@ class _Member:
     A joint without any limit, or locked altogether, is at rest in the FK pose."""
     bend_side: Vector | None
     ranges: list[Range]
+    length: float = field(init=False)
+    """Length of all segments."""
+    shares: list[float] = field(init=False)
+    """Lengths of the segments, as fractions of that length."""
+    unstretched: _Scaled = field(init=False)
+    """The member without stretch."""
 
-    @cached_property
-    def length(self) -> float:
-        """Length of all segments."""
-        return sum(self.lengths)
-
-    @cached_property
-    def shares(self) -> list[float]:
-        """Lengths of the segments, as fractions of that length."""
-        return [part / self.length for part in self.lengths]
-
-    @cached_property
-    def unstretched(self) -> _Scaled:
-        """The member without stretch."""
-        return self.stretched([1.0] * len(self.lengths))
+    def __post_init__(self) -> None:
+        """Measure the segments."""
+        self.length = sum(self.lengths)
+        self.shares = [part / self.length for part in self.lengths]
+        self.unstretched = self.stretched([1.0] * len(self.lengths))
 
     def stretched(self, stretch: list[float]) -> _Scaled:
         """Return the member with its segments lengthened by factors."""
@@ -103,7 +111,7 @@ class KnownLimbs:
     """Which bones have a limit, but are not locked altogether."""
     hangs: bool
     """Whether the root bone inherits the rotation of its parent."""
-    _members: dict[int, _Member] = field(default_factory=dict)
+    _members: dict[int, _Member | None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, problem: Problem) -> KnownLimbs | None:
@@ -130,34 +138,52 @@ class KnownLimbs:
             return None
         return cls(ranges, (np.isfinite(every).any(axis=1) & ~locked).tolist(), inherits[0])
 
-    def member(self, problem: Problem, i: int) -> _Member:
-        """Return member i, which is read only once."""
+    def member(self, problem: Problem, i: int) -> _Member | None:
+        """Return member i, which is read only once; None if one of its two bones has no length."""
         if i not in self._members:
-            points: list[Vector] = [tuple(point) for point in _member(problem.joints, i)]
-            fk = [_frame(rows) for rows in _member(problem.frames, i)]
-            segments = [minus(b, a) for a, b in pairwise(points)]
-            self._members[i] = _Member(
-                points[0],
-                fk,
-                [seen(frame, segment) for frame, segment in zip(fk, segments, strict=True)],
-                [norm(segment) for segment in segments],
-                self._rest_frames(problem, fk, i),
-                None if problem.bend_side is None else tuple(_member(problem.bend_side, i)),
-                self.ranges,
-            )
+            self.read(problem, np.array([i]))
         return self._members[i]
 
-    def _rest_frames(self, problem: Problem, fk: list[Frame], i: int) -> list[Frame]:
+    def read(self, problem: Problem, index: Ints) -> None:
+        """Read the members `index` (k,) that were not read yet."""
+        new = [i for i in index.tolist() if i not in self._members]
+        if not new:
+            return
+        limits = problem.limits
+        rests = roots = [None] * len(new)
+        if limits is not None:
+            differ = np.ndim(limits.rest) == 4
+            rests = _rows(limits.rest, new) if differ else [np.asarray(limits.rest).tolist()] * len(new)
+            roots = _rows(limits.root, new)
+        sides = [None] * len(new) if problem.bend_side is None else _rows(problem.bend_side, new)
+        parts = zip(_rows(problem.joints, new), _rows(problem.frames, new), rests, roots, sides, strict=True)
+        for i, (joints, frames, rest, root, side) in zip(new, parts, strict=True):
+            segments = [minus(b, a) for a, b in pairwise(joints)]
+            lengths = list(map(norm, segments))
+            if min(lengths[:2]) <= _NO_LENGTH * sum(lengths):
+                self._members[i] = None
+                continue
+            fk = list(map(_frame, frames))
+            self._members[i] = _Member(
+                tuple(joints[0]),
+                fk,
+                list(map(seen, fk, segments)),
+                lengths,
+                self._rest_frames(fk, rest, root),
+                None if side is None else tuple(side),
+                self.ranges,
+            )
+
+    def _rest_frames(self, fk: list[Frame], rest: list[Any] | None, root: list[Any] | None) -> list[Frame]:
+        """Return the frames at rest of a member, from those of its limits and of its root's parent."""
         found = [fk[0], *(back_product(above, frame) for above, frame in pairwise(fk))]
-        if problem.limits is None:
+        if rest is None or root is None:
             return found
-        rests = problem.limits.rest
-        at_rest = _member(rests, i) if np.ndim(rests) == 4 else np.asarray(rests, dtype=np.float64).tolist()
         for bone, limited in enumerate(self.limited):
             if limited:
-                found[bone] = _frame(at_rest[bone])
+                found[bone] = _frame(rest[bone])
                 if bone == 0 and self.hangs:
-                    found[0] = product(_frame(_member(problem.limits.root, i)), found[0])
+                    found[0] = product(_frame(root), found[0])
         return found
 
 
@@ -173,17 +199,18 @@ class Aim(NamedTuple):
     tolerance: float
 
     @classmethod
-    def of(cls, problem: Problem, i: int) -> Aim:
-        """Read the goal of member i."""
-        goal = problem.goal
-        return cls(
-            _member(goal.target, i),
-            None if goal.pole is None else _member(goal.pole, i),
-            0.0 if goal.pole_angle is None else _number(goal.pole_angle, i),
-            None if goal.rotation is None else _frame(_member(goal.rotation, i)),
-            _number(problem.softness, i),
-            _number(problem.push_limit, i),
-            _number(problem.tolerance, i),
+    def each(cls, problem: Problem, index: Ints) -> Iterator[Aim]:
+        """Yield the goals of the members `index` (k,)."""
+        goal, none = problem.goal, repeat(None)
+        return map(
+            cls,
+            _rows(goal.target, index),
+            none if goal.pole is None else _rows(goal.pole, index),
+            repeat(0.0) if goal.pole_angle is None else _numbers(goal.pole_angle, index),
+            none if goal.rotation is None else map(_frame, _rows(goal.rotation, index)),
+            _numbers(problem.softness, index),
+            _numbers(problem.push_limit, index),
+            _numbers(problem.tolerance, index),
         )
 
 
@@ -199,34 +226,35 @@ class Solved(NamedTuple):
     iterations: int = 0
 
 
-def _write(problem: Problem, limbs: KnownLimbs, solution: Solution, i: int) -> bool:
-    """Solve member i and write it into the solution; False: it is left to the search, unwritten."""
-    found = solved_limb(problem, limbs, i, Aim.of(problem, i))
-    if found is None:
-        return False
-    solution.joints[i] = found.joints
-    solution.rotations[i] = found.rotations
-    solution.stretch[i] = 1.0 if found.stretch is None else found.stretch
-    solution.error[i] = found.error
-    solution.iterations[i] = found.iterations
-    solution.at_limit[i] = found.at_limit
-    solution.status[i] = found.status
-    return True
+def _write(solution: Solution, solved: dict[int, Solved]) -> None:
+    """Write members, by their indices, into a solution."""
+    index, found = list(solved), solved.values()
+    solution.joints[index] = [each.joints for each in found]
+    solution.rotations[index] = [each.rotations for each in found]
+    solution.stretch[index] = 1.0
+    for i, each in solved.items():
+        if each.stretch is not None:
+            solution.stretch[i] = each.stretch
+    solution.error[index] = [each.error for each in found]
+    solution.iterations[index] = [each.iterations for each in found]
+    solution.at_limit[index] = [each.at_limit for each in found]
+    solution.status[index] = [each.status for each in found]
 
 
 def solved_limb(problem: Problem, limbs: KnownLimbs, i: int, aim: Aim) -> Solved | None:
     """Solve member i for a finite goal; None: it is left to the search."""
     member = limbs.member(problem, i)
-    root, lengths, length, bend_side = member.root, member.lengths, member.length, member.bend_side
-    if min(lengths[:2]) <= _NO_LENGTH * length:
+    if member is None:
         return None
+    root, lengths, length, bend_side = member.root, member.lengths, member.length, member.bend_side
     offset = minus(aim.target, root)
-    distance, stretch, beyond = _reach(problem, aim, member.shares, norm(offset) / length)
-    scale, lever_arms, limb = member.unstretched if stretch is None else member.stretched(stretch)
+    away = norm(offset) / length
+    distance, _, stretch, beyond = reachable_for_one(member.shares, away, aim.softness, aim.push_limit, problem)
+    scale, lever_arms, limb = member.unstretched if set(stretch) == {1.0} else member.stretched(stretch)
     if not limb.is_straightforward:
         return None
     target = wanted = over(offset, scale)
-    if distance is not None:
+    if aim.softness > 0.0:
         wanted = times(target, distance * length / max(scale * norm(target), 1e-200))
     pole = None if aim.pole is None else over(minus(aim.pole, root), scale)
     side: Side | None = None if pole is None else towards(pole, aim.pole_angle)
@@ -241,15 +269,17 @@ def solved_limb(problem: Problem, limbs: KnownLimbs, i: int, aim: Aim) -> Solved
     if pose is None:
         return None
     frames, turns = [pose.upper, pose.lower], [pose.hip, pose.knee]
-    if not all(map(_allows, limbs.ranges[:2], turns)):  # the edges of a cone as thin as a line may be missed
+    hip, knee = limbs.ranges[:2]
+    # The edges of a cone as thin as a line may be missed.
+    if not (allows(hip, pose.hip, _SLACK) and allows(knee, pose.knee, _SLACK)):
         return None
     if foot is not None:
-        turns.append(back_product(product(pose.lower, foot.rest), foot.frame))
+        turns.append(foot.turn(pose.lower))
         frames.append(foot.frame)
     ends = [(0.0, 0.0, 0.0)]
     for frame, lever_arm in zip(frames, lever_arms, strict=True):
         ends.append(plus(ends[-1], applied(frame, lever_arm)))
-    if foot is not None and not (norm(minus(ankle, ends[2])) <= _ARRIVED and _allows(limbs.ranges[2], turns[2])):
+    if foot is not None and not (norm(minus(ankle, ends[2])) <= _ARRIVED and allows(limbs.ranges[2], turns[2], _SLACK)):
         return None
     missed, push = minus(target, ends[-1]), (0.0, 0.0, 0.0)
     if problem.out_of_reach is OutOfReach.PUSH_ROOT:
@@ -275,48 +305,21 @@ def solved_limb(problem: Problem, limbs: KnownLimbs, i: int, aim: Aim) -> Solved
     )
 
 
-def _allows(limits: Range, turn: Frame) -> bool:
-    """Return whether a joint may have a rotation, but for rounding."""
-    slack = 10.0 * EDGE
-    return (
-        outside(turn[1], limits) <= slack
-        and limits.twist_low - slack <= twist_of(turn, limits) <= limits.twist_high + slack
-    )
+def _rows(array: Floats, index: list[int] | Ints) -> list[Any]:
+    """Return the rows of chosen members as plain floats."""
+    rows: list[Any] = np.asarray(array, dtype=np.float64)[index].tolist()
+    return rows
 
 
-def _reach(
-    problem: Problem, aim: Aim, lengths: list[float], distance: float
-) -> tuple[float | None, list[float] | None, float]:
-    """Return the reach of a chain whose target may be out of reach, see `reach.reachable`.
-
-    The distance at which to bring the end, None: that of the target; the stretch of the bones, None: there is none;
-    and by how much the target is out of reach.
-    """
-    softness = aim.softness
-    if problem.out_of_reach is OutOfReach.EXTEND and softness == 0.0:
-        inner = max(2.0 * max(lengths) - 1.0, 0.0)
-        return None, None, max(distance - 1.0, 0.0) + min(distance - inner, 0.0)
-    weights = np.ones(len(lengths))
-    if problem.stretch_weights is not None:
-        weights = np.asarray(problem.stretch_weights, dtype=np.float64)
-    away, soft, push = (np.array([value]) for value in (distance, softness, aim.push_limit))
-    reach = reachable(np.array(lengths)[:, None], away, soft, push, weights, problem.out_of_reach)
-    eased = float(reach.distance[0]) if softness > 0.0 else None
-    stretch = reach.stretch[:, 0].tolist()
-    return eased, None if all(factor == 1.0 for factor in stretch) else stretch, float(reach.shortfall[0])
-
-
-def _member(array: Any, i: int) -> Any:
-    return np.asarray(array[i]).tolist()
-
-
-def _number(value: Any, i: int) -> float:
-    return float(value[i]) if getattr(value, "ndim", 0) else float(value)
+def _numbers(value: float | Floats, index: Ints) -> Iterable[float]:
+    """Return a setting of the members `index` (k,), given for all of them or for each."""
+    each = np.asarray(value, dtype=np.float64)
+    return each[index].tolist() if each.ndim else repeat(each.item())
 
 
 def _frame(rows: list[list[float]]) -> Frame:
-    x, y, z = zip(*rows, strict=True)
-    return x, y, z
+    (ax, bx, cx), (ay, by, cy), (az, bz, cz) = rows
+    return (ax, ay, az), (bx, by, bz), (cx, cy, cz)
 
 
 def _turned(frame: Frame, fk: Frame) -> Matrix:

@@ -29,6 +29,7 @@ from .cone_arcs import (
     WHOLE,
     Arc,
     Circle,
+    allows,
     arcs_inside,
     nearest_of,
     outside,
@@ -47,6 +48,8 @@ _DIRECTION = 1e-12
 """A target nearer to the root than this gives no direction."""
 _STRAIGHTEST = 1e-7
 """A lower bone in line with the upper one draws no circle; its side is that of one bent by this many radians."""
+_CLEARLY = 1e-6
+"""A knee whose cosine is farther than this from those it allows has no turn that suits it."""
 _SINGLE = 1e-6
 """Radians outside its limits at which a joint is left alone: rounding to single precision may move it there."""
 
@@ -100,10 +103,8 @@ class Work:
         self.limb, self.line, self.triangle = limb, line, triangle
         self.fk_line, self.fk_bend, self.fk_normal = axes
         self.foot = foot
-        self.along = unit(limb.upper)
-        self.normal = unit(reject(seen(limb.upper_fk, self.fk_normal), self.along))
-        self.side = cross(self.normal, self.along)
-        """Where the lower bone leaves the upper one, in the upper bone's axes; in FK's turn until another is chosen."""
+        # In the upper bone's axes: its direction, the side to which the lower bone leaves it, and their normal.
+        self.along, self.side, self.normal = limb.bend_axes if axes is limb.fk_axes else limb.bend_axes_about(axes[2])
         self.turns: list[Arc] | None = None
         self.knee_allows = False
         """Whether the knee allows the bend that the target needs."""
@@ -131,13 +132,15 @@ class Work:
         self.knee_allows = self._is_bent_to_allowed_side()
         if not self.knee_allows:
             return None
-        bend = self._wanted(side)
+        bend, hip = self._wanted(side), self.limb.hip
+        pose = self._pose(bend)
+        if allows(hip, pose.hip, _SINGLE) and (
+            self.foot is None or allows(self.foot.limits, self.foot.turn(pose.lower), _SINGLE)
+        ):
+            return pose
         joints = [self._rolled_hip(bend)]
         if self.foot is not None:
-            joints.append(self._rolled_foot(self.foot, self._pose(bend).lower))
-        if all(joint.allows(0.0, _SINGLE) for joint in joints):
-            return self._pose(bend)
-        hip = self.limb.hip
+            joints.append(self._rolled_foot(self.foot, pose))
         if hip.twist_low != -inf:
             # Another turn of the upper bone reduces the twist by as much.
             twists = [(a + hip.twist_low, b + hip.twist_high) for a, b in self._allowed_turns()]
@@ -165,14 +168,19 @@ class Work:
 
     def _is_bent_to_allowed_side(self) -> bool:
         """Turn the upper bone by as little as the knee requires; return False if no turn suits it."""
+        if self.turns is not None:
+            return bool(self.turns)
         circle = self._lower_circle()
-        if self.turns is None and outside(circle.at(0.0), self.limb.knee) > EDGE:
-            self.turns = arcs_inside(circle, self.limb.knee)
-            if not self.turns:
-                return False
-            turn = nearest_of(self.turns)
-            assert turn is not None
-            self._turn_by(turn)
+        if outside(plus(circle.centre, circle.cosine), self.limb.knee) <= EDGE:
+            return True
+        (least, _), (greatest, _) = self.limb.bends
+        if not greatest - _CLEARLY <= self.triangle.bend_cosine <= least + _CLEARLY:
+            return False
+        self.turns = arcs_inside(circle, self.limb.knee)
+        turn = nearest_of(self.turns)
+        if turn is None:
+            return False
+        self._turn_by(turn)
         return True
 
     def _rolled_hip(self, bend: Vector) -> RolledJoint:
@@ -192,9 +200,9 @@ class Work:
 
         return RolledJoint.of(self.limb.hip, way(0), way(1), way(2))
 
-    def _rolled_foot(self, foot: Foot, lower: Frame) -> RolledJoint:
-        """Return the foot, which keeps its orientation, as the limb rolls, starting with a frame of the lower bone."""
-        zero = product(lower, foot.rest)
+    def _rolled_foot(self, foot: Foot, pose: Pose) -> RolledJoint:
+        """Return the foot, which keeps its orientation, as the limb rolls, starting with a pose."""
+        zero = product(pose.lower, foot.rest)
 
         def way(axis: int) -> Circle:
             y = foot.frame[axis]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from math import pi, sqrt
 from typing import NamedTuple
 
@@ -14,11 +14,13 @@ from .frames import Frame, applied, back_product, product, seen
 
 STRAIGHT = 1e-5
 """A limb whose bend is less than this fraction of its length counts as straight."""
+_DIGITS = 12
+"""Decimals of a direction that decide how far a knee can bend."""
 _SKEW = 1e-5
 """Maximum radians between a bone's direction and its Y axis: more than the rounding of single precision."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Limb:
     """Two bones with limits, in the space of the root."""
 
@@ -36,31 +38,31 @@ class Limb:
     lower_fk: Frame
     bend_side: Vector | None = None
     """See `Problem.bend_side`."""
+    lengths: tuple[float, float] = field(init=False)
+    """Lengths of the two bones."""
+    elbow: Vector = field(init=False)
+    """Head of the lower bone in the FK pose, relative to the root."""
+    end: Vector = field(init=False)
+    """End of the limb in the FK pose, relative to the root."""
+    chord: float = field(init=False)
+    """Distance from the root to that end."""
 
-    @cached_property
-    def lengths(self) -> tuple[float, float]:
-        """Lengths of the two bones."""
-        return norm(self.upper), norm(self.lower)
+    def __post_init__(self) -> None:
+        """Measure the FK pose."""
+        self.lengths = norm(self.upper), norm(self.lower)
+        self.elbow = applied(self.upper_fk, self.upper)
+        self.end = plus(self.elbow, applied(self.lower_fk, self.lower))
+        self.chord = norm(self.end)
 
-    @cached_property
-    def elbow(self) -> Vector:
-        """Head of the lower bone in the FK pose, relative to the root."""
-        return applied(self.upper_fk, self.upper)
-
-    @cached_property
-    def chord(self) -> float:
-        """Distance from the root to the end in the FK pose."""
-        return norm(plus(self.elbow, applied(self.lower_fk, self.lower)))
-
-    @cached_property
+    @property
     def is_straightforward(self) -> bool:
         """Whether bones point along their Y axes, and the FK pose's end is not at the root."""
-        return max(map(_skew, (self.upper, self.lower))) <= _SKEW and self.chord >= STRAIGHT
+        return self.chord >= STRAIGHT and _skew(self.upper) <= _SKEW and _skew(self.lower) <= _SKEW
 
     @cached_property
     def fk_axes(self) -> Frame:
         """Line, bend and normal of the FK pose, whose end must not be at its root; see `axes.chain_axes`."""
-        line = unit(plus(self.elbow, applied(self.lower_fk, self.lower)))
+        line = unit(self.end)
         # The centroid of both bones, as a curve: half as far off the line as the knee.
         bend = times(reject(self.elbow, line), sum(self.lengths) / 2.0)
         if norm(bend) < STRAIGHT:
@@ -69,30 +71,64 @@ class Limb:
         return line, bend, cross(bend, line)
 
     @cached_property
+    def bend_axes(self) -> Frame:
+        """The axes that `bend_axes_about` returns for the normal of the FK pose."""
+        return self.bend_axes_about(self.fk_axes[2])
+
+    def bend_axes_about(self, normal: Vector) -> Frame:
+        """Return the upper bone's direction, the side to which the knee bends about a normal, and that normal.
+
+        The normal is given in space; the axes are those of the upper bone.
+        """
+        along = unit(self.upper)
+        own = unit(reject(seen(self.upper_fk, normal), along))
+        return along, cross(own, along), own
+
+    @cached_property
     def fk_knee(self) -> tuple[Frame, Vector, Vector]:
         """The knee's FK rotation from rest, and the lower bone's direction in its own axes and in the knee's."""
         turn, own = back_product(product(self.upper_fk, self.rest), self.lower_fk), unit(self.lower)
         return turn, own, unit(applied(turn, own))
 
-    @cached_property
-    def turning_points(self) -> list[Vector]:
+    @property
+    def turning_points(self) -> tuple[Vector, ...]:
         """Directions of the lower bone, in the knee's axes, at which the knee's bend is locally least or greatest."""
-        along = seen(self.rest, unit(self.upper))
-        found = []
-        for sign in (1.0, -1.0):
-            direction = times(along, sign)
-            if outside(direction, self.knee) <= EDGE:
-                found.append(direction)
-            else:
-                found += [point.direction for _, point in peaks_towards(direction, self.knee, every=True)]
-        return list(dict.fromkeys(found))
+        return self._bending.turning_points
 
-    @cached_property
+    @property
     def bends(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """Cosine and sine of the knee's least bend, and of its greatest."""
-        along = seen(self.rest, unit(self.upper))
-        bends = sorted((dot(along, way), norm(cross(along, way))) for way in self.turning_points)
-        return bends[-1], bends[0]
+        return self._bending.least, self._bending.greatest
+
+    @cached_property
+    def _bending(self) -> _Bending:
+        # Rounded, the direction is the same in all FK poses; adding zero leaves no negative zero.
+        x, y, z = (round(value, _DIGITS) + 0.0 for value in seen(self.rest, unit(self.upper)))
+        return _bending((x, y, z), self.knee)
+
+
+class _Bending(NamedTuple):
+    """How far a knee can bend."""
+
+    turning_points: tuple[Vector, ...]
+    least: tuple[float, float]
+    """Cosine and sine of the least bend."""
+    greatest: tuple[float, float]
+
+
+@lru_cache(maxsize=256)
+def _bending(along: Vector, knee: Range) -> _Bending:
+    """Return how far a knee can bend, from the direction of the upper bone in the knee's axes."""
+    along = unit(along)
+    found = []
+    for sign in (1.0, -1.0):
+        direction = times(along, sign)
+        if outside(direction, knee) <= EDGE:
+            found.append(direction)
+        else:
+            found += [point.direction for _, point in peaks_towards(direction, knee, every=True)]
+    bends = sorted((dot(along, way), norm(cross(along, way))) for way in found)
+    return _Bending(tuple(dict.fromkeys(found)), bends[-1], bends[0])
 
 
 class Foot(NamedTuple):
@@ -103,6 +139,10 @@ class Foot(NamedTuple):
     limits: Range
     frame: Frame
     """Orientation that the foot should have."""
+
+    def turn(self, lower: Frame) -> Frame:
+        """Return the joint's rotation from rest below a frame of the lower bone."""
+        return back_product(product(lower, self.rest), self.frame)
 
 
 def _skew(arm: Vector) -> float:

@@ -67,7 +67,9 @@ def norm(a: Vector) -> float:
 def unit(a: Vector) -> Vector:
     """Return a vector of floats scaled to length 1; a zero vector stays zero."""
     x, y, z = a
-    size = max(sqrt(x * x + y * y + z * z), 1e-200)
+    size = sqrt(x * x + y * y + z * z)
+    if size < 1e-200:
+        size = 1e-200
     return x / size, y / size, z / size
 
 
