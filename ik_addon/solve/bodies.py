@@ -180,10 +180,10 @@ def _solve_upright(
 ) -> None:
     """Solve the members `index` (k,), whose frames are right-handed, and write them into the solution."""
     index = solve_limbs(problem, limbs, solution, index)
+    if not len(index):
+        return
     if begin is None and len(index) <= FEW and suits(problem):
         solve_alone(problem, searched.alone, solution, index)
-        return
-    if not len(index):
         return
     key = index.tobytes(), tuple(goal.segment for goal in problem.goals)
     if key not in searched.together:
