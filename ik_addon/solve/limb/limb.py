@@ -219,7 +219,7 @@ class Solved(NamedTuple):
 
     rotations: list[Matrix]
     joints: list[Vector]
-    stretch: list[float] | None
+    stretch: list[float]
     error: float
     status: Status
     at_limit: list[bool]
@@ -231,10 +231,7 @@ def _write(solution: Solution, solved: dict[int, Solved]) -> None:
     index, found = list(solved), solved.values()
     solution.joints[index] = [each.joints for each in found]
     solution.rotations[index] = [each.rotations for each in found]
-    solution.stretch[index] = 1.0
-    for i, each in solved.items():
-        if each.stretch is not None:
-            solution.stretch[i] = each.stretch
+    solution.stretch[index] = [each.stretch for each in found]
     solution.error[index] = [each.error for each in found]
     solution.iterations[index] = [each.iterations for each in found]
     solution.at_limit[index] = [each.at_limit for each in found]
