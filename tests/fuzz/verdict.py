@@ -200,11 +200,25 @@ def _about_one_axis(q: Floats, cone: Cone) -> float:
             inside = swing.copy()
             inside[moved] = np.sign(swing[moved]) * axes[moved] * np.sqrt(1.0 - share[kept] ** 2)
             least = min(least, float(np.linalg.norm(_pointing(swing) - _pointing(inside))))
+    if axes.max() <= 1.0:
+        least = min(least, _from_edge(swing, axes))
     return max(least, float(np.abs(np.arctan2(np.sin(turned), np.cos(turned)))[0]))
 
 
+def _from_edge(swing: Floats, axes: Floats) -> float:
+    """Return the distance from where a swing (2, 1) points to the edge of its quadrant, with half-axes (2, 1)."""
+    low, high = 0.0, 0.5 * np.pi
+    for _ in range(6):
+        around = np.linspace(low, high, 1001)
+        edge = np.where(swing < 0.0, -axes, axes) * np.stack([np.cos(around), np.sin(around)])
+        missed = np.linalg.norm(_pointing(edge) - _pointing(swing), axis=0)
+        best = int(missed.argmin())
+        low, high = around[max(best - 1, 0)], around[min(best + 1, 1000)]
+    return float(missed[best])
+
+
 def _pointing(swing: Floats) -> Floats:
-    """The direction (3, 1) to which a swing (2, 1) turns the axis of its bone."""
+    """The directions (3, ...) to which swings (2, ...) turn the axes of their bones."""
     square = (swing * swing).sum(axis=0)
     return np.concatenate([2.0 * swing * np.sqrt(np.maximum(1.0 - square, 0.0)), 1.0 - 2.0 * square[None]])
 
