@@ -99,6 +99,7 @@ def state(ob: bpy.types.Object) -> Any:
     )
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("mode", MODES)
 def test_bake_plays_like_live(bake: Any, mode: str) -> None:
     ob = animated_arm(mode)

@@ -38,6 +38,7 @@ def count(ob: bpy.types.Object, *names: str) -> int:
     return sum(FRAMES[0] <= key.co[0] <= FRAMES[-1] for curve in own for key in curve.keyframe_points)
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("mode", MODES)
 def test_no_joint_moves_by_more_than_the_maximum_distance(bake: Any, mode: str) -> None:
     ob = animated_arm(mode)

@@ -181,6 +181,7 @@ def _child(ob: bpy.types.Object) -> None:
     goals_of(ob)[0].constraints.new("CHILD_OF").target = carrier
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("crowd", [False, True])
 def test_goals_reach_their_place_whatever_moves_them(change: str, crowd: bool) -> None:

@@ -346,6 +346,7 @@ def test_edits_after_planting_are_kept(addon: Addon) -> None:
     assert np.abs(places(ob) - before)[:, 1, :3, 3].max() < 0.01
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.75])
 def test_a_cancelled_plant_changes_nothing(addon: Addon, share: float) -> None:
     ob = walker.figure("turn", excess=0.015)

@@ -104,6 +104,7 @@ def walker() -> bpy.types.Object:
     return ob
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("frame", [1, 37, 120, 311, 480])
 def test_a_recorded_pose_does_not_move(walker: bpy.types.Object, frame: int, addon: Addon) -> None:
     bpy.context.scene.frame_set(frame)
