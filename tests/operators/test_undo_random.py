@@ -140,23 +140,17 @@ def in_any_order(addon: Addon, seed: int) -> None:
             name: {key: (now[name][key], wanted[key]) for key in wanted if not same(now[name][key], wanted[key])}
             for name, wanted in states[at].items()
         }
-        if last in {"undo", "redo"} and any(is_confused(*each) for each in different.items()):
+        if last in {"undo", "redo"} and any(is_confused(each) for each in different.values()):
             raise ConfusedError(f"{different} at {where}")
         assert not any(different.values()), f"{different} at {where}"
     missing = {edit.__name__ for edit in EDITS} - done
     assert not missing, f"{missing} were never possible"
 
 
-def is_confused(name: str, different: dict[str, tuple[Any, Any]]) -> bool:
-    """Return whether states differ only in references to objects, or in where objects are evaluated.
-
-    A collection refers to its objects: one that is back may be missing from it.
-    """
+def is_confused(different: dict[str, tuple[Any, Any]]) -> bool:
+    """Return whether states differ only in references to objects, or in where objects are evaluated."""
     if different.keys() == {"place"}:
         return True
-    if name == "collections":
-        objects = {ob.name for ob in bpy.data.objects}
-        return any(objects & set(wanted) - set(now) for now, wanted in different.values())
     named = [pair for key in POINTERS for pair in [different.get(key)] if pair is not None]
     objects = {repr(ob.name) for ob in bpy.data.objects}
     return any(objects & set(_words(now)) - set(_words(wanted)) for now, wanted in named)
