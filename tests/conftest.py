@@ -24,19 +24,14 @@ each starts with an empty scene. They import `bpy` at the top as usual, and the 
 When a handler, timer or draw callback raises an error, Blender prints the traceback and goes on. A test fails if a
 traceback is printed while it runs, unless it is marked with `@pytest.mark.expects_traceback`. A RuntimeWarning, such as
 numpy's about a division by zero, is an error.
-
-A test with many cases alike is marked with `@pytest.mark.shared`: when the whole suite runs, the Blenders share out its
-cases, see `tools/shares.py`. A Blender that runs alone has all of them.
 """
 
 from __future__ import annotations
 
 import importlib
-import os
 import shutil
 import sys
 import tempfile
-from collections import defaultdict
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tools import blender, extension, shares
+from tools import blender, extension
 from tools.environments import ROOT
 
 if TYPE_CHECKING:
@@ -106,23 +101,8 @@ def _clean_scene_for_blender_tests(request: pytest.FixtureRequest) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Set the folders that Blender uses before any test imports bpy."""
     config.addinivalue_line("markers", "expects_traceback: Blender may print a traceback while this test runs.")
-    config.addinivalue_line("markers", "shared: the Blenders share out the cases of this test.")
     config.stash[SCRATCH] = Path(tempfile.mkdtemp(prefix="ik-addon-tests-"))
     blender.prepare(config.stash[SCRATCH])
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the cases of shared tests that another Blender runs."""
-    share = os.environ.get(shares.VARIABLE)
-    if share is None:
-        return
-    cases = defaultdict(list)
-    for item in items:
-        if item.get_closest_marker("shared"):
-            cases[item.nodeid.partition("[")[0]].append(item.nodeid)
-    left = {name for names in cases.values() for name in set(names) - shares.own_cases(names, share)}
-    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left])
-    items[:] = [item for item in items if item.nodeid not in left]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import cycle
 from pathlib import Path
 
-from tools import linear_algebra, processes, progress, shares, window
+from tools import linear_algebra, processes, progress, window
 from tools.environments import BLENDERS, NEWEST, ROOT, WITHOUT_BLAS, Blender, ToolError, ensure
 from tools.processes import TIME_LIMIT
 
@@ -128,18 +128,16 @@ def test(blenders: Sequence[Blender], arguments: Sequence[str], *, with_window: 
 
     Without arguments, each Blender runs the suite in `parts`, under one of `linear_algebra.KERNELS` or the kernels of
     this machine, in turn. One is enough, because solutions do not depend on the kernels, not even in the last bit: a
-    test of the solvers checks that. They share out the cases of some tests, see `shares`.
+    test of the solvers checks that.
     """
     BUILD.mkdir(exist_ok=True)
     whole = []
-    for i, (blender, kernels) in enumerate(zip(blenders, cycle([*linear_algebra.KERNELS, ""]), strict=False)):
-        name, interpreter = f"Blender {blender.version}", ensure(blender.environment)
-        variables = {} if arguments else {shares.VARIABLE: shares.named(i, len(blenders))}
+    for blender, kernels in zip(blenders, cycle([*linear_algebra.KERNELS, ""]), strict=False):
+        name, interpreter, variables = f"Blender {blender.version}", ensure(blender.environment), {}
         if kernels and not arguments:
             reason = linear_algebra.why_not(interpreter, kernels)
             if reason is None:
-                name = f"{name}, {kernels} kernels"
-                variables[linear_algebra.CHOICE] = kernels
+                name, variables = f"{name}, {kernels} kernels", {linear_algebra.CHOICE: kernels}
             else:
                 print(f"{name} runs under the kernels of this machine: {reason}", flush=True)
         whole.append(Run(name, blender.environment.name, interpreter, tuple(arguments), variables))

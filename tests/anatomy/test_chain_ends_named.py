@@ -29,7 +29,6 @@ def test_every_bone_of_a_limb_gives_the_same_chain(addon: Addon, name: str) -> N
             assert found(bone) == chain, f"from '{bone}'"
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_limb_gets_a_pole_however_many_bones_it_has(name: str) -> None:
     ob = rigs_named.build(PUBLISHED[name])

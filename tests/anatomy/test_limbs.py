@@ -71,7 +71,6 @@ LEGS = (
 )
 
 
-@pytest.mark.shared
 @pytest.mark.usefixtures("rigify")
 @pytest.mark.parametrize("pole", [False, True], ids=["no pole", "pole"])
 @pytest.mark.parametrize(("kind", "bone", "body", "count"), LEGS)

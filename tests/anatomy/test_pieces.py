@@ -34,7 +34,6 @@ def test_two_long_bones_are_a_limb(name: str) -> None:
         assert_found(ob, [numbers[bone] for bone in limb])
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("turn", TURNS)
 @pytest.mark.parametrize("is_straight", [False, True], ids=["bent", "straight"])
 @pytest.mark.parametrize("name", FOOT)
@@ -62,7 +61,6 @@ def test_two_bones_in_line_are_one_half_and_fold_only_between_the_halves(
         bpy.ops.ik_addon.chain_remove()
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("name", RIGS)
 def test_spines_fingers_and_tails_are_not_limbs(name: str) -> None:
     ob = rigs_named.build(RIGS[name])

@@ -99,7 +99,6 @@ def state(ob: bpy.types.Object) -> Any:
     )
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("mode", MODES)
 def test_bake_plays_like_live(bake: Any, mode: str) -> None:
     ob = animated_arm(mode)
@@ -220,7 +219,6 @@ def stopped(bake: Any, ob: bpy.types.Object, share: float, **options: object) ->
     todo.close()
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("way", ["told", "stepped"])
 @pytest.mark.parametrize("live", [True, False])
 @pytest.mark.parametrize("new_action", [True, False])

@@ -38,7 +38,6 @@ def count(ob: bpy.types.Object, *names: str) -> int:
     return sum(FRAMES[0] <= key.co[0] <= FRAMES[-1] for curve in own for key in curve.keyframe_points)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("mode", MODES)
 def test_no_joint_moves_by_more_than_the_maximum_distance(bake: Any, mode: str) -> None:
     ob = animated_arm(mode)
@@ -245,7 +244,7 @@ def test_the_recorded_walk_keeps_few_keys(addon: Addon, bake: Any) -> None:
     bpy.context.view_layer.objects.active = ob
     bpy.ops.ik_addon.character_setup(regions={"ARM", "LEG"}, with_poles=False, with_presets=False)
     bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="SCENE")
-    frames = range(2, scene.frame_end + 1, 3)
+    frames = range(2, scene.frame_end + 1)
     full = joints(ob, frames)
     distance = 0.001 / scene.unit_settings.scale_length
     assert bpy.ops.ik_addon.bake(reduce_keys=True, max_distance=distance) == {"FINISHED"}

@@ -82,7 +82,6 @@ def count(reduction: Reduction, bones: int) -> int:
     return sum(len(curve.keys) for bone in range(bones) for curve in reduction.curves(bone))
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("bound", [0.03, 0.003])
 @pytest.mark.parametrize("noise", [0.0, 1e-3])
 def test_no_point_moves_by_more_than_its_bound(bound: float, noise: float) -> None:

@@ -33,7 +33,6 @@ def turns(problem: Problem, solution: Solution) -> Floats:
     return bone_steps(solution.rotations @ np.asarray(problem.frames)).max(axis=1)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize(("number", "jump"), [(1, 608), (3, 795), (6, 34), (10, 213)])
 def test_a_jump_is_spread_over_frames(number: int, jump: int) -> None:
     rig, problem = path(9, "limits-90", (1409, number), np.s_[max(jump - 120, 0) : jump + 120])

@@ -44,7 +44,6 @@ def bits(ob: bpy.types.Object) -> bytes:
     return rigs.channels(ob).tobytes()
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("live", [True, False], ids=["live", "not live"])
 @pytest.mark.parametrize("by_bone", [False, True], ids=["object", "bone"])
 def test_a_drag_settles_in_the_pose_of_a_frame_change(addon: Addon, by_bone: bool, live: bool) -> None:

@@ -113,7 +113,6 @@ def test_all_bones_and_no_meshes_on_request(addon: Addon) -> None:
     assert "Skin Skeleton" not in bpy.data.objects
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("root", ["root", "hips_root"])
 @pytest.mark.parametrize("turn", [False, True])
 @pytest.mark.parametrize("height", [False, True])

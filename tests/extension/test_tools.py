@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import environments, linear_algebra, progress, shares, suite, window
+from tools import environments, linear_algebra, progress, suite, window
 from tools.environments import ToolError, find_python
 
 THIS = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -259,17 +259,3 @@ def test_tasks_named_in_pages_and_ci_exist() -> None:
         text = file.read_text(encoding="utf-8")
         assert set(re.findall(r"tools/dev\.py ([a-z][a-z-]*)", text)) <= tasks, file
         assert set(re.findall(r"(?:^ {4}|run: |`)make ([a-z][a-z-]*)", text, re.MULTILINE)) <= targets, file
-
-
-def test_the_blenders_share_out_all_cases_of_a_test() -> None:
-    cases = [f"test[{way}-{seed}]" for seed in range(7) for way in ("line", "tree", "ring")]
-    own = [shares.own_cases(cases, shares.named(i, 3)) for i in range(3)]
-    assert [len(each) for each in own] == [7, 7, 7]
-    assert set().union(*own) == set(cases)
-    for each in own:
-        assert {case.partition("-")[0] for case in each} == {"test[line", "test[tree", "test[ring"}
-
-
-def test_a_test_with_too_few_cases_to_share_is_an_error() -> None:
-    with pytest.raises(ValueError, match="2 cases are too few for 3 Blenders"):
-        shares.own_cases(["test[0]", "test[1]"], shares.named(0, 3))

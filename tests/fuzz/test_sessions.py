@@ -7,7 +7,6 @@ import pytest
 from .sessions import check_seed
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("seed", range(6))
 def test_all_ways_to_a_frame_of_a_random_scene_give_the_same_pose(seed: int) -> None:
     check_seed(seed)

@@ -181,7 +181,6 @@ def _child(ob: bpy.types.Object) -> None:
     goals_of(ob)[0].constraints.new("CHILD_OF").target = carrier
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("crowd", [False, True])
 def test_goals_reach_their_place_whatever_moves_them(change: str, crowd: bool) -> None:
@@ -297,7 +296,6 @@ def test_an_armature_in_rest_position_is_refused() -> None:
 # ---- a recorded walk
 
 
-@pytest.mark.shared
 @pytest.mark.skipif(not WALK.is_file(), reason=f"needs {WALK.name}")
 @pytest.mark.parametrize(
     ("poles", "beneath"), [("MATCH", "FK"), ("MATCH", "rest"), ("TWIST", "rest"), ("FOOT", "rest"), ("KEEP", "rest")]

@@ -156,7 +156,6 @@ CHANGES = (
 )
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("update", [False, True])
 def test_a_change_between_frames_takes_effect_on_the_next_frame(

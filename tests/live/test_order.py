@@ -312,7 +312,6 @@ def test_follows_a_target_below_a_bone_with_keyed_inheritance(
         assert np.linalg.norm(rigs.tail(follower, tip) - rigs.head(leader_rig, "thumb")) < 1e-5
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("inherit", ["FULL", "FIX_SHEAR", "ALIGNED"])  # NONE and AVERAGE magnify rounding here
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("held", ["hand", "thumb"])
@@ -504,7 +503,6 @@ def goal_of(ob: bpy.types.Object, tip: str) -> np.ndarray[Any, np.dtype[np.float
     return rigs.head(chain.target, chain.target_bone) if chain.target_bone else rigs.position(chain.target)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("seed", range(40))
 def test_any_graph_of_chains_is_solved_in_order(addon: Addon, seed: int) -> None:
     rng = random.Random(seed)

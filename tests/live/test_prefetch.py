@@ -124,7 +124,6 @@ def ahead(addon: Addon, ob: bpy.types.Object) -> bool:
     return addon.module("live.registry").has_prefetched(ob, bpy.context.scene.frame_current + 1)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("kind", KINDS)
 def test_played_frames_match_single_frames_exactly(addon: Addon, kind: Callable[[], bpy.types.Object]) -> None:
     ob = kind()
@@ -244,7 +243,6 @@ def hide_in_euler(ob: bpy.types.Object) -> None:
     ob.pose.bones["b3"].rotation_mode = "ZXY"
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize(
     "change", [edit_chain, shift_root, scale, move_armature, soften, limit, key_chain, hide_in_euler]
 )
@@ -415,7 +413,6 @@ CHARACTERS = (
 )
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("kind", CHARACTERS)
 def test_played_frames_of_a_character_match_random_frames_exactly(
     addon: Addon, kind: Callable[[], bpy.types.Object]
@@ -469,7 +466,6 @@ def solves(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counted
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("kind", CHARACTERS)
 def test_frames_of_a_character_are_solved_once(
     addon: Addon, kind: Callable[[], bpy.types.Object], monkeypatch: pytest.MonkeyPatch
@@ -644,7 +640,6 @@ EDITS = (
 )
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize(("kind", "update"), [(all_keyed, False), (body_keyed, False), (with_controls, True)])
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edit_of_a_character_during_playback_takes_effect_on_the_next_frame(
@@ -691,7 +686,6 @@ MOVED = ("target.L", "target.L", "pole.R", "target.R", "target.L", "pole.L")
 STILL = (nothing_keyed, below_a_chain, all_keyed, body_keyed, with_attached_goals, in_limits)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("kind", STILL)
 @pytest.mark.parametrize("played", [False, True])
 def test_a_moved_goal_poses_as_a_frame_change_does_and_solves_only_its_own_chain(

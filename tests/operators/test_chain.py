@@ -148,7 +148,6 @@ def test_a_chain_longer_than_its_parents_is_clamped_with_a_remark(capfd: pytest.
 # ---- the pose stays
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("matrix", [IDENTITY, TURNED, SCALED, UNEVEN, MIRRORED, TINY])
 @pytest.mark.parametrize("count", [1, 2, 4])
 @pytest.mark.parametrize("kind", ["bent", "straight", "posed", "nearly straight"])

@@ -77,7 +77,6 @@ def flat(z: float) -> Callable[[Any], Any]:
     return lambda own: np.full(len(own), z)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("z", [0.03, -0.03])
 @pytest.mark.parametrize("kind", ["mesh", "upside down", "empty"])
 def test_feet_stand_on_a_plane(addon: Addon, capfd: pytest.CaptureFixture[str], kind: str, z: float) -> None:

@@ -114,7 +114,6 @@ def test_hands_follow_the_hips_except_in_contact(addon: Addon) -> None:
     assert np.abs(away[:50] - moved[:50]).max() < 1e-5
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("what", ["PARENT", "CONSTRAINT", "LOCK", "HIPS OFF"])
 def test_hands_that_cannot_follow_the_hips_stay(addon: Addon, what: str) -> None:
     prop = rigs.empty("Prop") if what == "PARENT" else None
@@ -346,7 +345,6 @@ def test_edits_after_planting_are_kept(addon: Addon) -> None:
     assert np.abs(places(ob) - before)[:, 1, :3, 3].max() < 0.01
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.75])
 def test_a_cancelled_plant_changes_nothing(addon: Addon, share: float) -> None:
     ob = walker.figure("turn", excess=0.015)
@@ -387,7 +385,6 @@ def test_a_foot_rolls_about_the_users_own_pivot(addon: Addon) -> None:
     assert tuple(tip.ik_addon.toe_pivot) != pytest.approx((0.02, 0.3, 0.05))
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("with_presets", [False, True])
 @pytest.mark.parametrize("has_ground", [False, True])
 def test_the_recorded_walk_is_planted_within_the_published_figures(
@@ -402,7 +399,6 @@ def test_the_recorded_walk_is_planted_within_the_published_figures(
     assert lowest(ob, poses) >= level or not has_ground
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("change", ["backwards", "noise", "part"])
 def test_variants_of_the_walk_are_planted(addon: Addon, change: str) -> None:
     """The walk backwards, with 2 mm of noise, and a part of it that begins and ends during contacts."""

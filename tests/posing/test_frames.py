@@ -151,7 +151,6 @@ def test_without_a_root_the_hips_stay(human: bpy.types.Object, pose: Pose) -> No
     assert (head(human, "spine") - hips).length < 1e-6
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("mode", ["QUATERNION", "XYZ", "AXIS_ANGLE"])
 def test_rotations_do_not_jump_between_frames(addon: Addon, human: bpy.types.Object, pose: Pose, mode: str) -> None:
     """The hips make two full turns; subframes, too, lie between the poses of their frames."""

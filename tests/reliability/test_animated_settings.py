@@ -446,7 +446,6 @@ def sample(character: Character, count: int) -> list[Animatable]:
     return [chosen.choice(kinds[kind]) for kind in chosen.sample(sorted(kinds), count)]
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("name", REPORTED)
 def test_a_keyed_setting_is_read_on_each_frame(character: Character, name: str, tmp_path: Path) -> None:
     assert not check_property(character, character.properties[name], tmp_path)
@@ -458,7 +457,6 @@ def sampled(character: Character) -> list[Animatable]:
     return sample(character, SAMPLE)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("number", range(SAMPLE))
 def test_any_keyed_property_is_read_on_each_frame(
     character: Character, sampled: list[Animatable], number: int, tmp_path: Path
@@ -467,13 +465,11 @@ def test_any_keyed_property_is_read_on_each_frame(
     assert not check_property(character, prop, tmp_path), prop.name
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("name", DRIVEN_ONES)
 def test_a_driven_setting_is_read_on_each_frame(character: Character, name: str, tmp_path: Path) -> None:
     assert not check_property(character, character.properties[name], tmp_path, driven=True)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("name", DRIVEN_ONES)
 def test_a_driver_follows_a_property_changed_by_hand(character: Character, name: str) -> None:
     assert not check_turned(character, character.properties[name])

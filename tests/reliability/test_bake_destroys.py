@@ -161,7 +161,6 @@ def fault(folder: Path, at: int) -> Iterator[list[int]]:
         sys.settrace(None)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("way", ["told", "stepped"])
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.parametrize("new_action", [False, True])

@@ -172,7 +172,6 @@ def bakes_as_live(bake: Any, ob: bpy.types.Object) -> None:
     assert report.error == pytest.approx(missing.max(), abs=CLOSE)
 
 
-@pytest.mark.shared
 @pytest.mark.usefixtures("_namespace")
 @pytest.mark.parametrize("read", READ)
 def test_baked_keys_play_like_live_solving(bake: Any, read: str) -> None:

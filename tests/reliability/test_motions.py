@@ -47,13 +47,11 @@ def mover(request: pytest.FixtureRequest, tmp_path: Path) -> bpy.types.Object:
     return ob
 
 
-@pytest.mark.shared
 def test_knees_and_elbows_never_flip(mover: bpy.types.Object) -> None:
     chains = [[f"{side}{upper}", f"{side}{lower}"] for side in ("Left", "Right") for upper, lower in PARTS]
     check(mover, limbs_of(mover, chains), FRAMES)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize(("poles", "beneath"), [("MATCH", "FK"), ("TWIST", "rest"), ("FOOT", "rest")])
 def test_a_snapped_character_keeps_its_hands_and_feet_and_no_limb_turns_too_fast(
     addon: Addon, mover: bpy.types.Object, poles: str, beneath: str

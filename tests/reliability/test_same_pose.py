@@ -70,7 +70,6 @@ def played(frames: Iterable[int]) -> dict[int, NDArray[np.float32]]:
     return found
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("carried_by", ["nothing", "a constraint", "an armature"])
 @pytest.mark.parametrize("seed", [2, 3])
 def test_opening_on_any_frame_playing_in_any_order_and_baking_give_the_same_pose(

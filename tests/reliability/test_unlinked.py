@@ -209,7 +209,6 @@ FAULTS = (
 )
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("opened", [True, False], ids=["opened", "made"])
 def test_a_fault_in_one_chain_leaves_the_others_solved(

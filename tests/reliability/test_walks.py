@@ -196,7 +196,6 @@ VARIANTS = {
 }
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize(
     ("name", "world", "is_straight"),
     [
@@ -218,7 +217,6 @@ def test_knees_and_elbows_that_lock_never_flip(name: str, world: str, is_straigh
     check(ob, limbs, range(1, FRAMES + 1))
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("roll", [0, 90, 180, 270])
 def test_knees_and_elbows_never_flip_whatever_the_roll_of_straight_bones(roll: int) -> None:
     ob = rigs_named.build(RIGS["SMPL"], is_straight=True)
@@ -240,7 +238,6 @@ def recorded() -> tuple[bpy.types.Object, list[Limb], range]:
     return ob, limbs_of(ob, chains), range(first, last + 1)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("start", [1, 150, 420])
 def test_a_recorded_walk_keeps_its_knees_and_elbows(start: int) -> None:
     if not WALK.is_file():

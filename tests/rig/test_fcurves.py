@@ -136,7 +136,6 @@ def plan_of(addon: Addon, ob: bpy.types.Object) -> tuple[Any, Any]:
     return plan, addon.module("pose.channels").read(ob, plan.live)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("seed", range(40))
 def test_sampled_curves_match_blenders_evaluation(curves: Any, addon: Addon, seed: int) -> None:
     ob = rig(np.random.default_rng(seed))

@@ -69,7 +69,6 @@ def miss(ob: bpy.types.Object, target: bpy.types.Object) -> float:
     return float(np.linalg.norm(rigs.tail(ob, f"t{BONES - 1}") - rigs.position(target)))
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("name", CASES)
 def test_a_frame_has_the_same_pose_by_jump_and_by_playback(name: str, keyed: bool) -> None:
@@ -84,7 +83,6 @@ def test_a_frame_has_the_same_pose_by_jump_and_by_playback(name: str, keyed: boo
             assert miss(ob, target) < 1e-4 * BONES
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("name", CASES)
 def test_bake_matches_live(name: str) -> None:
     ob, _target = tail(name, keyed=True)

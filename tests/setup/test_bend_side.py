@@ -45,7 +45,6 @@ def roll_bones(ob: bpy.types.Object, roll: float) -> None:
 # ---- found from the anatomy
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("turn", [Matrix.Identity(4), LYING], ids=["upright", "lying"])
 @pytest.mark.parametrize("name", [name for name in RIGS if name != "bird"])
 def test_straight_limbs_bend_as_bodies_do_whatever_their_roll(name: str, turn: Matrix) -> None:
@@ -337,7 +336,6 @@ def test_a_bend_side_that_is_no_number_is_an_error_on_the_chain(addon: Addon) ->
 # ---- solved
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("preset", [False, True], ids=["plain", "preset"])
 @pytest.mark.parametrize("pole", [False, True], ids=["no pole", "pole"])
 def test_a_hyperextended_knee_bends_forward_and_the_foot_stays(pole: bool, preset: bool, addon: Addon) -> None:

@@ -70,7 +70,6 @@ def set_up(ob: bpy.types.Object, **options: Any) -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("is_straight", [False, True], ids=["bent", "straight"])
 @pytest.mark.parametrize("name", RIGS)
 def test_all_limbs_get_chains_and_nothing_moves(addon: Addon, name: str, is_straight: bool) -> None:
@@ -104,7 +103,6 @@ def walker() -> bpy.types.Object:
     return ob
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("frame", [1, 37, 120, 311, 480])
 def test_a_recorded_pose_does_not_move(walker: bpy.types.Object, frame: int, addon: Addon) -> None:
     bpy.context.scene.frame_set(frame)

@@ -54,7 +54,6 @@ def key_walk(ob: bpy.types.Object) -> None:
 # ---- Add Chain
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("name", RIGS)
 def test_hands_and_feet_stay_when_hips_sink_and_turn(addon: Addon, name: str) -> None:
     ob = rigs_named.build(RIGS[name])

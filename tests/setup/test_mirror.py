@@ -157,7 +157,6 @@ def test_poses_of_any_rig_are_mirrored(seed: int, count: int) -> None:
     move_goals_and_compare(ob, f"bone{count - 1}.L", seed, length(ob, left_bones(ob)))
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("angle", [0.0, 0.5 * math.pi, math.pi, -0.5 * math.pi])
 @pytest.mark.parametrize("seed", range(3))
 def test_mirrored_limits_allow_exactly_the_mirrored_poses(seed: int, angle: float) -> None:

@@ -185,7 +185,6 @@ def test_a_check_can_be_reused_for_goals_of_other_kinds(bones: int) -> None:
             assert np.array_equal(getattr(again, name), expected), name
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("policy", OutOfReach)
 def test_cached_search_data_remains_valid_for_other_goals(policy: OutOfReach) -> None:
     rng = np.random.default_rng(13)

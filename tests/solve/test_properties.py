@@ -34,7 +34,6 @@ def test_a_target_at_the_tip_keeps_the_pose(solver: Solver, bones: int, pose: st
     assert (solution.iterations == 0).all()
 
 
-@pytest.mark.shared
 @shapes
 @poses
 @pytest.mark.parametrize("pole", [False, True])
@@ -47,7 +46,6 @@ def test_a_member_is_solved_as_if_alone(solver: Solver, bones: int, pose: str, p
             np.testing.assert_array_equal(getattr(alone, name)[0], getattr(together, name)[i], err_msg=name)
 
 
-@pytest.mark.shared
 @shapes
 @poses
 @pytest.mark.parametrize("pole", [False, True])
@@ -86,7 +84,6 @@ def test_singular_cases_are_mirrored_too(solver: Solver) -> None:
         np.testing.assert_allclose(other.joints, one.joints @ mirror, atol=1e-12)
 
 
-@pytest.mark.shared
 @shapes
 @poses
 @pytest.mark.parametrize("pole", [False, True])

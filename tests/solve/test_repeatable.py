@@ -106,14 +106,12 @@ def assert_same(one: Solution, other: Solution) -> None:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_memory_layout_changes_no_bit(name: str) -> None:
     problem = PROBLEMS[name]()
     assert_same(solve(changed(problem, shifted)), solve(problem))
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_other_members_of_the_batch_change_no_bit(name: str) -> None:
     problem = PROBLEMS[name]()

@@ -114,7 +114,6 @@ def test_a_small_move_turns_the_joints_next_to_the_tip_within_limits() -> None:
     assert share(Solver.AUTO) < 0.6
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("name", RIGS)
 def test_a_member_is_solved_as_it_would_be_alone(name: str) -> None:
     rig = RIGS[name]

@@ -120,6 +120,7 @@ def reachable_for_one(
     The policy and the weights are those of a problem.
     """
     stretch = [1.0] * len(lengths)
+    # Most targets: the result of `goal_of`, without calls to the kernel, for which limbs took 5 % longer.
     if softness == 0.0 and problem.out_of_reach is OutOfReach.EXTEND and 2.0 * max(lengths) - 1.0 < distance:
         goal = min(distance, 1.0)
         return goal, 0.0, stretch, 0.0 if distance - goal <= ROUNDING * distance else distance - goal

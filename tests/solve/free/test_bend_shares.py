@@ -44,7 +44,6 @@ def test_targets_are_reached(name: str, pose: str, pole: bool) -> None:
     check_consistent(problem, solution)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("pose", POSES)
 def test_the_pose_changes_continuously_from_equal_shares(pose: str) -> None:
     problem = problems(pose)
@@ -99,7 +98,6 @@ def test_a_target_at_the_tip_keeps_the_pose(name: str, pose: str) -> None:
     np.testing.assert_allclose(solution.rotations, np.broadcast_to(np.eye(3), solution.rotations.shape), atol=1e-9)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("pose", POSES)
 def test_a_member_is_solved_as_if_alone(name: str, pose: str) -> None:

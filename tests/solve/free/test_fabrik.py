@@ -77,7 +77,6 @@ def test_the_pose_matches_the_textbook_if_that_converges_fast(bones: int, pose: 
         np.testing.assert_allclose(solution.joints[i], expected, atol=2e-6)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("bones", [2, 3, 5, 9, 20, 50])
 @pytest.mark.parametrize(("low", "high"), [(0.0, 0.9999), (0.0, 0.001), (0.978, 0.9999), (0.999999, 1.0)])
 def test_every_reachable_target_is_reached_in_thirty_passes(bones: int, low: float, high: float) -> None:

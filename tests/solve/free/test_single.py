@@ -40,7 +40,6 @@ def assert_same(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> int:
     return alone
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("bones", [1, 2, 3, 4, 9, 20])
 @pytest.mark.parametrize("pose", POSES)
 @pytest.mark.parametrize("pole", [False, True])

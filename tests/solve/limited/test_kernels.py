@@ -85,7 +85,6 @@ RIGS: dict[str, Callable[[np.random.Generator], tuple[Rig, tuple[int, ...]]]] = 
 }
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("wishes", ["", "pole", "turn", "pole and turn"])
 @pytest.mark.parametrize("name", RIGS)
 def test_one_body_in_plain_floats_is_solved_like_many(name: str, wishes: str) -> None:

@@ -110,7 +110,6 @@ def test_a_direction_behind_the_cone_goes_to_the_side_nearer_round_the_back() ->
     np.testing.assert_allclose(up[:, 0], [np.sin(np.radians(45.0)), 0.0], atol=1e-9)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("name", ["limits-30", "limits-45", "limits-90", "limits-asym", "limits-tight", "hinges"])
 @pytest.mark.parametrize("bones", [2, 3, 5, 9, 20])
 @pytest.mark.parametrize("start", ["rest", "random"])
@@ -422,7 +421,6 @@ def test_mixing_mirrored_and_upright_bones_in_a_chain_is_refused() -> None:
     assert solution.status.tolist() == [Status.INVALID, Status.REACHED, Status.REACHED]
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("bones", [2, 5, 20])
 @pytest.mark.parametrize("name", ["limits-30", "limits-asym", "hinges"])
 def test_a_target_out_of_reach_is_given_up_early(name: str, bones: int) -> None:

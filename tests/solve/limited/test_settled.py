@@ -59,7 +59,6 @@ ALIKE = 0.05
 """Maximum share of a tree's poses that are not settled within 1e-5, because two are equally near to FK."""
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize(
     ("name", "wishes"),
     [*itertools.product(RIGS, ["", "pole and turn"]), *itertools.product(["hinges", "tree"], ["pole", "turn"])],
@@ -87,7 +86,6 @@ def test_different_rounding_gives_the_same_pose(name: str, wishes: str) -> None:
     assert np.count_nonzero(off > 1e-5) <= allowed * len(off), np.sort(off)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("pole", [False, True])
 @pytest.mark.parametrize("ranges", [SOME[:3], np.stack([BALL] * 5)], ids=["some", "balls"])
 def test_in_a_batch_each_pose_out_of_reach_is_settled_as_if_alone(ranges: Floats, pole: bool) -> None:

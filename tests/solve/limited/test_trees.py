@@ -213,7 +213,6 @@ def test_no_small_change_brings_a_large_tree_nearer_to_targets_out_of_reach() ->
     assert np.linalg.norm(solution.error) - found.min() < 1e-3
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("name", ["y", "narrow y", "hand"])
 def test_a_tiny_move_of_a_target_out_of_reach_changes_a_tree_little(name: str) -> None:
     rig = {"y": tree_y(BALL), "narrow y": tree_y(degrees((-30, 30), (-10, 10), (-30, 30))), "hand": tree_hand()}[name]
