@@ -78,6 +78,8 @@ class Character:
     """Poles are parented to the pelvis and the chest; hands and feet take the orientation of their targets."""
     count: int = 1
     """Number of characters in the scene."""
+    others: int = 0
+    """Number of other objects in the scene, which nothing animates."""
 
     @property
     def solved(self) -> list[str]:
@@ -104,6 +106,8 @@ def build(character: Character, solver: str) -> list[bpy.types.Object]:
         if character.skinned:
             add_skin(ob)
         found.append(ob)
+    for number in range(character.others):
+        bpy.context.scene.collection.objects.link(bpy.data.objects.new(f"prop {number}", None))
     for ob in found:
         ob.ik_addon.live = solver == OURS
     bpy.context.view_layer.update()

@@ -102,6 +102,7 @@ CASES = {
     "character-skinned": case(Play(Character(keyed_limbs=False, skinned=True)), 1.5),
     "character-default": case(Play(Character(set_up=True)), 2.2),
     "characters-10": case(Play(Character(count=10)), 1.8),
+    "character-in-set": case(Play(Character(keyed_limbs=False, others=5000)), None),
     "scrub": case(Play(CONTROLS, shuffled=True), 2.6, 1.6),
     "loop": case(Play(CONTROLS, again=True), None, 1.0),
 }

@@ -17,7 +17,7 @@ from ..rig.read.sample import Sample, take_animated
 from ..rig.write.waves import Moves
 from . import renames, switches
 from .frame_steps import before_frame, made_of, play, play_again, stand_by, take_edits
-from .registry import clear, live_armatures, registry, state_of_channels, unpaused
+from .registry import clear, has_new_armatures, live_armatures, registry, state_of_channels, unpaused
 from .rig import Rig, moment_of
 from .solving import guarded, in_dependency_order, read_again, solve_again, solve_and_write
 from .state import State
@@ -29,7 +29,8 @@ def _frame_change_pre(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | 
     if registry.pauses:
         return
     registry.is_changing = True
-    for ob in unpaused(scene):
+    # Armatures appended or copied just now; objects that share an older armature's data are found after the frame.
+    for ob in unpaused(scene, count=has_new_armatures()):
         guarded(before_frame, ob, scene)
 
 
@@ -55,7 +56,7 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
     registry.is_changing = False
     if registry.pauses:
         return
-    armatures = unpaused(scene)
+    armatures = unpaused(scene, count=depsgraph.id_type_updated("SCENE"))  # objects that are added tag the scene
     if not armatures:
         return
     in_step = _in_step(depsgraph)
@@ -95,7 +96,8 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
     if registry.pauses or registry.is_changing:  # another add-on may update the depsgraph while the frame changes
         return
     layer = Layer.of(depsgraph.view_layer)
-    if depsgraph.id_type_updated("SCENE"):  # relations may have changed, and only this handler hears of it
+    is_related = depsgraph.id_type_updated("SCENE")
+    if is_related:  # relations may have changed, and only this handler hears of it
         registry.live.clear()
         for _, rig in registry.rigs():
             rig.stop_playback()
@@ -112,9 +114,11 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
             if own is None and original.pose is not None and object_of(original).live:
                 registry.live.clear()  # appended or duplicated
     renames.follow(renamed)
-    count = len(depsgraph.view_layer.objects)
-    is_counted = registry.objects.get(layer) not in {None, count}
-    registry.objects[layer] = count
+    is_counted = False
+    if is_related or layer not in registry.objects:
+        count = len(depsgraph.view_layer.objects)
+        is_counted = registry.objects.get(layer) not in {None, count}
+        registry.objects[layer] = count
     for uid, own in registry.armatures.items():
         if own.rig is None:
             continue
@@ -123,7 +127,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
             own.is_stale = True
         elif own.rig.plan.watch and layer in own.rig.views and not own.rig.plan.fits(depsgraph):
             updated.add(uid)
-    armatures = unpaused(scene)
+    armatures = unpaused(scene, count=is_related)
     for ob in armatures:
         own = registry.of(ob)
         if not updated.isdisjoint(made_of(ob)):

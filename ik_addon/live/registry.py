@@ -1,6 +1,6 @@
 """What the handlers remember of the open file between calls; a solve could find out all of it again.
 
-Holds no references to Blender's data, only names, libraries and `session_uid`s, and is forgotten on undo and loading.
+Refers to objects by `Reference` and `session_uid` alone, and is forgotten on undo and loading.
 """
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ class Registry:
         """The live armatures, by `session_uid` of the scene."""
         self.all_objects = 0
         """How many objects the file had; a change may mean that a live armature was appended or copied."""
+        self.all_armatures = 0
+        """How many armatures the file had."""
         self.objects: dict[Layer, int] = {}
         """How many objects each view layer had; a change may mean that a target was deleted."""
         self.is_changing = False
@@ -149,11 +151,21 @@ def put_back(ob: bpy.types.Object, rig: Rig | None) -> None:
     own.rig, own.is_stale = rig, rig is not None
 
 
-def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
-    """Return the live armature objects of a scene and of its background scenes."""
-    count = len(bpy.data.objects)
-    if count != registry.all_objects:
-        registry.all_objects = count
+def has_new_armatures() -> bool:
+    """Return whether armatures were added or removed since the last call."""
+    before, registry.all_armatures = registry.all_armatures, len(bpy.data.armatures)
+    return registry.all_armatures != before
+
+
+def live_armatures(scene: bpy.types.Scene, *, count: bool = True) -> list[bpy.types.Object]:
+    """Return the live armature objects of a scene and of its background scenes.
+
+    Args:
+        scene: the scene.
+        count: whether objects may have been added since the last call; counting them takes a while in large files.
+    """
+    if count and (number := len(bpy.data.objects)) != registry.all_objects:
+        registry.all_objects = number
         registry.live.clear()
         versions.bring_up_all()
     known = registry.live.get(scene.session_uid)
@@ -187,9 +199,9 @@ def is_solved(scene: bpy.types.Scene) -> bool:
     return any(chain_of(tip).enabled for ob in unpaused(scene) for tip in chain.tips(ob))
 
 
-def unpaused(scene: bpy.types.Scene) -> list[bpy.types.Object]:
-    """Return the live armatures that may be solved now."""
-    armatures = () if registry.pauses else live_armatures(scene)
+def unpaused(scene: bpy.types.Scene, *, count: bool = True) -> list[bpy.types.Object]:
+    """Return the live armatures that may be solved now; `count` as in `live_armatures`."""
+    armatures = () if registry.pauses else live_armatures(scene, count=count)
     return [ob for ob in armatures if ob.session_uid not in registry.paused_rigs]
 
 

@@ -427,10 +427,13 @@ def test_a_duplicate_is_independent(linked: bool) -> None:
     assert fk_channels(twin, 9) == fk
 
 
-def test_a_copy_made_by_a_script_is_live_on_the_next_frame() -> None:
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_copy_made_by_a_script_is_live_on_the_next_frame(linked: bool) -> None:
     ob = keyed_arm()
     expected = poses(ob)
     twin = ob.copy()
+    if not linked:
+        twin.data = ob.data.copy()
     bpy.context.scene.collection.objects.link(twin)
     assert poses(twin) == expected  # without an update of the view layer in between
 

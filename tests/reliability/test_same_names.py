@@ -250,3 +250,22 @@ def test_a_mirrored_chain_gets_a_local_target(tmp_path: Path) -> None:
     assert target is not None
     assert target.library is None
     assert linked.matrix_world == place
+
+
+def test_a_reference_finds_its_object_until_it_is_deleted(addon: Addon) -> None:
+    ob = rigs.empty("Target")
+    bpy.ops.ed.undo_push(message="Add")
+    reference = addon.module("rig.plan.reference").Reference.of(ob)
+    assert reference.find() == ob
+    ob.name = "Renamed"
+    rigs.empty("Target")
+    assert reference.find() == ob
+    bpy.ops.ed.undo_push(message="Rename")
+    bpy.data.objects.remove(ob)
+    rigs.empty("Renamed")
+    assert reference.find() is None
+    bpy.ops.ed.undo_push(message="Remove")
+    bpy.ops.ed.undo()
+    assert reference.find() == bpy.data.objects["Renamed"]
+    bpy.ops.ed.undo()
+    assert reference.find() == bpy.data.objects["Target"]

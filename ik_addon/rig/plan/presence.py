@@ -81,7 +81,8 @@ class Presence:
 
     def has(self, ob: bpy.types.Object) -> bool:
         """Whether an object is in the view layer; a depsgraph also holds others that properties point to."""
-        return any(is_in(layer.objects, ob) for layer in self._layers)
+        # Looking for a name takes Blender longer, the more objects there are.
+        return ob.visible_get(view_layer=self._layers[0]) or any(is_in(layer.objects, ob) for layer in self._layers)
 
     def seen(self, ob: bpy.types.Object) -> bpy.types.Object:
         """Return the evaluated copy of an object, or the original if there is no depsgraph."""

@@ -1,34 +1,46 @@
-"""Remember objects between frames without references to Blender's data, which undo and deletion free."""
+"""Remember objects between frames, though undo and deletion free them."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import bpy
 import numpy as np
 
 
-class Reference(NamedTuple):
+@dataclass(slots=True)
+class Reference:
     """A reference to one object. A name is not enough: a local and a linked object may share it."""
 
     name: str
     library: str | None
     uid: int
     """`session_uid`, which no other object gets until Blender is closed."""
+    _known: bpy.types.Object = field(repr=False, compare=False)
+    """The object as Blender last gave it; finding it by name takes Blender longer, the more objects there are."""
 
     @classmethod
     def of(cls, ob: bpy.types.Object) -> Reference:
         """Return a reference to an object, or to the original of an evaluated one."""
         original = ob.original
-        return cls(original.name, original.library.filepath if original.library else None, original.session_uid)
+        library = original.library.filepath if original.library else None
+        return cls(original.name, library, original.session_uid, original)
 
     def find(self) -> bpy.types.Object | None:
         """Return the object, even if it was renamed; None if it was deleted."""
+        try:
+            if self._known.session_uid == self.uid:
+                return self._known
+        except ReferenceError:  # Blender freed it, but may have read it anew
+            pass
         objects: Any = bpy.data.objects
         ob = objects.get((self.name, self.library))
-        if ob is not None and ob.session_uid == self.uid:
-            return ob
-        return next((other for other in objects if other.session_uid == self.uid), None)
+        if ob is None or ob.session_uid != self.uid:
+            ob = next((other for other in objects if other.session_uid == self.uid), None)
+        if ob is not None:
+            self._known = ob
+        return ob
 
 
 def uids(objects: Any) -> set[int]:
