@@ -97,7 +97,7 @@ class Playback:
         """
         self._led = self._prefetch.find(frame) if self._source.poses_early and self.is_untouched(ob, written) else None
         if self._led is not None and (self._led.channels != written).any():
-            self.put(ob, self._led.channels, written)
+            self.put(ob, self._led.channels, written, is_read=True)
             written[:] = self._led.channels
         self._began = time.perf_counter()
 
@@ -158,7 +158,7 @@ class Playback:
             return False
         if self._now is None or not self._now.is_of(found[0]):
             self._now = Known(finished(self._solving(ob, found[0], again=True, hurried=hurried)), 0)
-            self.put(ob, self._now.channels, written)
+            self.put(ob, self._now.channels, written, is_read=True)
             written[:] = self._now.channels
         return True
 
@@ -197,17 +197,26 @@ class Playback:
                 self._before = (sample, posed) if again else None
         return Solved(numbers, posed.channels, posed.outcomes, hurried)
 
-    def put(self, ob: bpy.types.Object, rows: Row, present: Row) -> None:
-        """Write channels (k, 17) where they differ from the current ones, `present` (k, 17)."""
+    def put(self, ob: bpy.types.Object, rows: Row, present: Row, *, is_read: bool = False) -> None:
+        """Write channels (k, 17) where they differ from the current ones.
+
+        Args:
+            ob: the armature object.
+            rows: the new channels.
+            present: (k, 17) the current ones.
+            is_read: whether `is_untouched` has just read those of all bones.
+        """
         bones, different = ob.pose.bones, (rows != present).any(axis=0).tolist()
         if True not in different:
             return
         for name, columns in FIELDS.items():
             if any(different[columns]):
-                if name not in self._present:
+                is_new = name not in self._present
+                if is_new:
                     self._present[name] = np.empty((len(bones), columns.stop - columns.start), dtype=np.float32)
                 values = self._present[name]
-                bones.foreach_get(name, values.ravel())
+                if is_new or not is_read:
+                    bones.foreach_get(name, values.ravel())
                 values[self._plan.live] = rows[:, columns]
                 bones.foreach_set(name, values.ravel())
         # Tag as if the object had moved: the pose is evaluated again, but the armature is not copied.

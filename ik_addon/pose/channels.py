@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import permutations
 from typing import Any
@@ -42,12 +42,20 @@ def rotation_field(mode: str) -> str:
     return "rotation_axis_angle" if mode == "AXIS_ANGLE" else "rotation_euler"
 
 
-def read(ob: bpy.types.Object, bones: Ints) -> Row:
-    """Read the channels (len(bones), 17) of the pose bones with these indices."""
+def read(ob: bpy.types.Object, bones: Ints, count: int | None = None, fields: Iterable[str] = FIELDS) -> Row:
+    """Read the channels (len(bones), 17) of the pose bones with these indices.
+
+    Args:
+        ob: the armature object.
+        bones: indices of pose bones.
+        count: the number of all pose bones, if known.
+        fields: the fields to read; the others are 0.
+    """
     pose_bones = ob.pose.bones
-    count = len(pose_bones)
-    values = np.empty(count * WIDTH, dtype=np.float32)
-    for name, columns in FIELDS.items():
+    count = len(pose_bones) if count is None else count
+    values = np.zeros(count * WIDTH, dtype=np.float32)
+    for name in fields:
+        columns = FIELDS[name]
         pose_bones.foreach_get(name, values[columns.start * count : columns.stop * count])
     return np.asarray(values[_places(bones.tobytes(), count)])
 

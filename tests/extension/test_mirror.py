@@ -105,6 +105,7 @@ ELSEWHERE = {
     "rig/plan/presence": "reliability/test_view_layers",
     "rig/plan/reference": "reliability/test_same_names",
     "rig/plan/watch": "reliability/test_animated_settings",
+    "rig/read/evaluated": "live/test_prefetch",
     "rig/read/frames": "rig/test_fcurves",
     "rig/read/goals": "live/test_lookup",
     "rig/read/keyed": "live/test_prefetch",

@@ -302,9 +302,9 @@ def test_does_nothing_on_frames_where_nothing_moves(addon: Addon, monkeypatch: p
     playback = addon.module("live.playback")
     put = playback.Playback.put
 
-    def noted(*arguments: object) -> None:
+    def noted(*arguments: object, **options: object) -> None:
         written.append(bpy.context.scene.frame_current)
-        put(*arguments)
+        put(*arguments, **options)
 
     monkeypatch.setattr(playback.Playback, "put", noted)
     assert poses_at(ob, range(1, 21)) == expected

@@ -401,8 +401,28 @@ def on_the_move() -> bpy.types.Object:
     return ob
 
 
+def with_keys_of_another_rotation_mode() -> bpy.types.Object:
+    """Return a character with keys on channels that its rotation modes do not use."""
+    ob = all_keyed()
+    for name in ("body.chest", "limb.upper.L", "limb.lower.R"):
+        for frame, angle in ((1, 0.2), (LAST, 1.4)):
+            ob.pose.bones[name].rotation_axis_angle = (angle, 1.0, 0.0, 0.0)
+            ob.pose.bones[name].keyframe_insert("rotation_axis_angle", frame=frame)
+    return ob
+
+
+def among_many_objects() -> bpy.types.Object:
+    """Return a character in a scene with too many objects to read all of them."""
+    ob = all_keyed()
+    for number in range(200):
+        rigs.empty(f"prop {number}")
+    return ob
+
+
 CHARACTERS = (
     all_keyed,
+    with_keys_of_another_rotation_mode,
+    among_many_objects,
     body_keyed,
     one_limb_keyed,
     with_controls,

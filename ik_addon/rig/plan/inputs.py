@@ -149,35 +149,10 @@ class Inputs:
         start = MATRIX * len(self.objects)
         return slice(start, start + WIDTH * len(self.modes))
 
-    def read(self, depsgraph: bpy.types.Depsgraph, fk: Row | None = None) -> Numbers | None:
-        """Read a frame (F = 1) from evaluated copies; None if one of the objects is gone.
-
-        Args:
-            depsgraph: evaluated at the frame.
-            fk: (k, 17) FK channels of the live bones, if the evaluated ones differ from them.
-        """
-        originals = self.originals()
-        if originals is None:
-            return None
-        seen = [original.evaluated_get(depsgraph) for original in originals]
-        numbers = np.empty((1, self.width), dtype=np.float32)
-        matrices: list[float] = []
-        for matrix in [ob.matrix_basis for ob in seen]:
-            for row in range(4):
-                matrices += matrix[row][:]
-        numbers[0, : self.rows.start] = matrices
-        numbers[0, : self.rows.start] += 0.0  # turns -0.0 into 0.0
-        rows = numbers[0, self.rows].reshape(len(self.modes), WIDTH)
-        start = 0
-        for bones in self.armatures:
-            rows[start : start + len(bones.indices)] = channels.read(seen[bones.item], bones.indices)
-            start += len(bones.indices)
-        if fk is not None:
-            rows[self.live] = fk
-        own = seen[self.own].pose.bones
-        settings = [chain_of(own[tip]) for tip in self.tips]
-        numbers[0, self.rows.stop :] = [getattr(chain, name) for chain in settings for name in NUMBERS]
-        return numbers
+    @cached_property
+    def fields(self) -> tuple[str, ...]:
+        """The channels that pose the bones, in their rotation modes."""
+        return ("location", *dict.fromkeys(map(channels.rotation_field, self.modes)), "scale")
 
     def originals(self) -> list[bpy.types.Object] | None:
         """Return the original objects; None if one is gone, or an armature's number of bones changed."""

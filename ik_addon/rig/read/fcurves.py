@@ -38,13 +38,14 @@ class NotDetermined(Exception):  # noqa: N818 - no error, only not known
     """Motion is not determined by F-curves alone; the message says why."""
 
 
-def numbers_at(inputs: Inputs, stored: Row, frames: Sequence[float]) -> Numbers:
+def numbers_at(inputs: Inputs, stored: Row, frames: Sequence[float], fields: Collection[str] = FIELDS) -> Numbers:
     """Return the numbers (F, w) of frames that Blender has not evaluated, exactly as it would evaluate them.
 
     Args:
         inputs: what frames are computed from.
         stored: (k, 17) channels of the live bones, used where they are not animated.
         frames: the F frames.
+        fields: the channels that are sampled; the others are 0, or as stored.
 
     Raises:
         NotDetermined: F-curves alone do not determine the frames.
@@ -60,7 +61,7 @@ def numbers_at(inputs: Inputs, stored: Row, frames: Sequence[float]) -> Numbers:
     start = 0
     for bones in inputs.armatures:
         count = len(bones.indices)
-        rows[:, start : start + count] = channels.read(originals[bones.item], bones.indices)
+        rows[:, start : start + count] = channels.read(originals[bones.item], bones.indices, fields=fields)
         start += count
     rows[:, inputs.live] = stored
     settings = numbers[:, inputs.rows.stop :].reshape(len(frames), len(inputs.tips), len(NUMBERS))
@@ -73,8 +74,9 @@ def numbers_at(inputs: Inputs, stored: Row, frames: Sequence[float]) -> Numbers:
             for path in {*own, *apart}:
                 if path in apart or not path.startswith((*FIELDS, "[", "ik_addon.", *BONE_BYSTANDERS)):
                     raise NotDetermined(f"'{path}' of bone '{name}' in '{ob.name}' is animated or driven")
-            for path, columns in FIELDS.items():
+            for path in fields:
                 if path in own:
+                    columns = FIELDS[path]
                     rows[:, start, columns] = evaluated(rows[0, start, columns], own[path], frames)
             start += 1
         for c, tip in enumerate(inputs.tips if bones.item == inputs.own else ()):

@@ -15,17 +15,13 @@ from numpy.typing import NDArray
 
 from ...data.settings import chain_of
 from ...pose.channels import Row
-from ...solve.problem import Floats, Ints
+from ...solve.problem import Floats
 from ..plan.inputs import MATRIX, Numbers, is_edited
 from ..plan.plan import Plan
 from ..plan.reference import Reference
 from . import fcurves
+from .evaluated import EvaluatedObjects
 from .sample import Goals, Sample, in_object_space
-
-MANY = 3
-"""From this number of goals on, the matrices of all objects are read at once."""
-CROWD = 30
-"""They are read one by one, however, if there are more than this many objects per goal."""
 
 
 class Still:
@@ -116,22 +112,13 @@ class FreeGoals:
     def __init__(self, goals: Sequence[bpy.types.Object]) -> None:
         """Refer to G objects."""
         self._known = [Reference.of(goal) for goal in goals]
-        self._rows: dict[tuple[int, int], Ints | None] = {}
+        self._evaluated = EvaluatedObjects(self._known)
 
     def places(self, depsgraph: bpy.types.Depsgraph) -> Numbers | None:
         """Return world locations (G, 3) on the current frame; None if an object is gone."""
-        if len(self._known) >= MANY:
-            objects = depsgraph.objects
-            count = len(objects)
-            # The order of evaluated objects changes only with their relations, which tags the scene.
-            key = depsgraph.as_pointer(), count
-            if key not in self._rows:
-                self._rows[key] = self._rows_in(depsgraph)
-            rows = self._rows[key]
-            if rows is not None:
-                matrices = np.empty((count, 16), dtype=np.float32)
-                objects.foreach_get("matrix_world", matrices.ravel())
-                return matrices[rows, 12:15]
+        matrices = self._evaluated.matrices(depsgraph, "matrix_world")
+        if matrices is not None:
+            return matrices[:, :3, 3]
         found = self._objects()
         if found is None:
             return None
@@ -154,11 +141,3 @@ class FreeGoals:
     def _objects(self) -> list[bpy.types.Object] | None:
         found = [goal for reference in self._known if (goal := reference.find()) is not None]
         return found if len(found) == len(self._known) else None
-
-    def _rows_in(self, depsgraph: bpy.types.Depsgraph) -> Ints | None:
-        """Return the indices (G,) of the goals in a depsgraph's objects; None if finding them by name is faster."""
-        uids = [ob.original.session_uid for ob in depsgraph.objects]
-        wanted = [reference.uid for reference in self._known]
-        if len(uids) > CROWD * len(wanted) or not set(wanted) <= set(uids):
-            return None
-        return np.array([uids.index(uid) for uid in wanted], dtype=np.int64)

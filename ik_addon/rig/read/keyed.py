@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import bpy
 import numpy as np
 
-from ...pose import channels
-from ...pose.channels import FIELDS, Row, rotation_field
+from ...pose.channels import FIELDS, WIDTH, Row, rotation_field
 from ...solve.problem import Bools
 from ..plan.inputs import Inputs, Numbers, is_edited
 from ..plan.plan import Plan
 from . import fcurves
+from .evaluated import EvaluatedObjects, numbers_now
 from .frames import Frames
 from .sample import Sample, sample_of
 
@@ -30,6 +30,12 @@ class Keyed:
             animated: (k, 17) whether each channel is animated.
         """
         self._plan, self._inputs, self._stored, self._animated = plan, inputs, stored, animated
+        self._objects = EvaluatedObjects([placed.reference for placed in inputs.objects])
+        self._fields: Collection[str] = inputs.fields
+        self._unused = [columns for name, columns in FIELDS.items() if name not in inputs.fields]
+        """Channels of other rotation modes, which stay as they are."""
+        if any(animated[:, columns].any() for columns in self._unused):
+            self._fields, self._unused = FIELDS, []
         self._last: Frames | None = None
         turned = [FIELDS[rotation_field(mode)] for mode in plan.modes]
         self.poses_early = not any(own[columns].any() for own, columns in zip(animated, turned, strict=True))
@@ -38,12 +44,16 @@ class Keyed:
         self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, fk: Row | None, *, in_step: bool
     ) -> tuple[Numbers, Row] | None:
         """As in `Source`; also None if anything but the known F-curves has set the live bones."""
-        # In a render everything counts as edited.
-        numbers = None if in_step and is_edited(depsgraph) else self._inputs.read(depsgraph)
+        if in_step and is_edited(depsgraph):  # in a render everything counts as edited
+            return None
+        objects = self._objects if in_step else None
+        numbers = numbers_now(self._inputs, depsgraph, objects=objects, fields=self._fields)
         if numbers is None:
             return None
-        shown = self._inputs.fk(numbers)[0]
-        rows = numbers[0, self._inputs.rows].reshape(len(self._inputs.modes), channels.WIDTH)
+        rows = numbers[0, self._inputs.rows].reshape(len(self._inputs.modes), WIDTH)
+        shown = rows[self._inputs.live]
+        for columns in self._unused:
+            shown[:, columns] = written[:, columns]
         same = shown == written
         if fk is not None:
             rows[self._inputs.live] = fk
@@ -59,7 +69,7 @@ class Keyed:
     def numbers_at(self, frames: Sequence[float]) -> Numbers | None:
         """As in `Source`."""
         try:
-            return fcurves.numbers_at(self._inputs, self._stored, frames)
+            return fcurves.numbers_at(self._inputs, self._stored, frames, self._fields)
         except fcurves.NotDetermined:
             return None
 

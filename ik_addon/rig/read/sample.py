@@ -22,6 +22,7 @@ from ...solve.problem import Bools, Floats, Ints
 from ..plan.chain_plan import ChainPlan
 from ..plan.plan import Plan
 from ..plan.watch import NUMBERS
+from .evaluated import numbers_now
 from .frames import Frames
 from .orientation import orientation
 
@@ -119,7 +120,7 @@ def sample(ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk:
     """
     evaluated = ob.evaluated_get(depsgraph)
     if plan.determined is not None:
-        numbers = plan.determined.read(depsgraph, fk)
+        numbers = numbers_now(plan.determined, depsgraph, fk)
         if numbers is not None:
             found = sample_of(plan, Frames(plan.determined, numbers))
             return replace(found, seen=channels.read_pose(evaluated, plan.sampled)[None]) if plan.is_followed else found
