@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..solve.maths.products import applied, lengths_of, times
+from ..solve.maths.products import times
 from ..solve.problem import Bools, Floats, Ints
 from .spline import Curve, fitted
 
@@ -75,7 +75,8 @@ class Reduction:
             world: (F, 3, 3) takes distances to the space in which they are measured.
         """
         self._parts = parts
-        self._points = points
+        self._points = np.ascontiguousarray(points.transpose(2, 1, 0))
+        """(3, m, F)"""
         self._owners = owners
         self._world = world
         ends = _Keys(np.array([0, len(points) - 1]), np.ones(2, dtype=bool))
@@ -84,7 +85,7 @@ class Reduction:
         self._fitted = [part.values.copy() for part in parts]
         self._displacements = [np.empty((0, 4, 4)) for _ in parts]
         self._alone: dict[Place, Floats] = {}
-        """The results of `_displaced_by` for channels whose keys have not changed since."""
+        """(3, 4, F) as from `_motion`, for channels whose keys have not changed since, each alone."""
         self._key(self._keys)
 
     def curves(self, part: int) -> list[Curve]:
@@ -129,20 +130,23 @@ class Reduction:
         for part, own in zip(self._parts, self._displacements, strict=True):
             whole.append(own if part.parent < 0 else times(whole[part.parent], own))
         found: dict[Place, Floats] = {}
-        bounds = np.broadcast_to(bounds, self._points.shape[:2])
-        for point, owner in enumerate(self._owners.tolist()):
-            off = np.flatnonzero(self._moved(whole[owner], point, np.s_[:]) > bounds[:, point])
-            if not len(off):
+        bounds = np.broadcast_to(bounds, self._points.shape[2:0:-1]).T
+        for owner in np.unique(self._owners).tolist():
+            points = np.flatnonzero(self._owners == owner)
+            off = self._moved(self._motion(whole[owner]), points, np.s_[:]) > bounds[points]
+            frames = np.flatnonzero(off.any(axis=0))
+            if not len(frames):
                 continue
-            path = self._channels_of(owner)
+            off, path = off[:, frames], self._channels_of(owner)
             for place in path:
                 if place not in self._alone:
-                    self._alone[place] = self._displaced_by(place)
-            shares = np.stack([self._moved(self._alone[place], point, off) for place in path])
+                    self._alone[place] = self._motion(self._displaced_by(place))
+            shares = np.stack([self._moved(self._alone[place], points, frames) for place in path])
             most = shares.argmax(axis=0)
-            for k in np.unique(most).tolist():
-                own, frames = most == k, found.setdefault(path[k], np.zeros(len(self._points)))
-                frames[off[own]] = np.maximum(frames[off[own]], shares[k, own])
+            for k in np.unique(most[off]).tolist():
+                known = found.setdefault(path[k], np.zeros(len(bounds.T)))
+                share = np.where(off & (most == k), shares[k], 0.0).max(axis=0)
+                known[frames] = np.maximum(known[frames], share)
         return found
 
     def _channels_of(self, part: int) -> list[Place]:
@@ -160,11 +164,15 @@ class Reduction:
         values[:, column] = self._fitted[part][:, column]
         return self._parts[part].displacement(values)
 
-    def _moved(self, displacement: Floats, point: int, frames: Ints | slice) -> Floats:
-        """Return how far a displacement moves a point on some frames."""
-        places, own = self._points[frames, point], displacement[frames]
-        away = applied(own[:, :3, :3], places) + own[:, :3, 3] - places
-        return lengths_of(applied(self._world[frames], away))
+    def _motion(self, displacement: Floats) -> Floats:
+        """Return what a displacement (F, 4, 4) adds to the place of a point, (3, 4, F), as matrices times the point."""
+        return np.ascontiguousarray(times(self._world, displacement[:, :3] - np.eye(3, 4)).transpose(1, 2, 0))
+
+    def _moved(self, motion: Floats, points: Ints, frames: Ints | slice) -> Floats:
+        """Return how far (p, f) a motion moves points on some frames."""
+        x, y, z = self._points[:, points][..., frames]
+        square = sum((a * x + b * y + c * z + d) ** 2 for a, b, c, d in motion[..., frames])
+        return np.asarray(np.sqrt(square))
 
     def _worst(self, place: Place, share: Floats) -> Ints:
         """Return the frames between keys of a channel on which its share (F,) in the error is largest."""
