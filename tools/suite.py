@@ -18,6 +18,8 @@ from tools.environments import BLENDERS, NEWEST, ROOT, WITHOUT_BLAS, Blender, To
 from tools.processes import TIME_LIMIT
 
 BUILD = ROOT / "build"
+COMPILED = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(BUILD / "compiled")}
+"""Keep compiled modules, outside the source tree: many tests start processes of their own."""
 WINDOW_TESTS = "tests/window"
 """Run only when named (see `norecursedirs` in pyproject.toml), and once, not on each Blender."""
 HEADLESS_TESTS = f"{WINDOW_TESTS}/test_headless.py"
@@ -213,7 +215,7 @@ def _test(run: Run, watch: progress.Watch | None) -> tuple[Outcome, str]:
     with tempfile.TemporaryDirectory(prefix=f"{run.folder}-", dir=BUILD) as folder:
         report, log, notes = Path(folder, "report.xml"), Path(folder, "log.txt"), Path(folder, "progress.txt")
         options = [f"--junitxml={report}", "-o", f"cache_dir={BUILD / 'pytest' / run.folder}"]
-        variables = {"TMPDIR": folder, **window.chosen(), **run.variables}
+        variables = {"TMPDIR": folder, **COMPILED, **window.chosen(), **run.variables}
         command = [str(run.interpreter), "-m", "pytest", *options]
         if watch is None:
             code, text = processes.run([*command, *run.arguments], variables), ""
