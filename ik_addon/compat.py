@@ -181,3 +181,11 @@ def other_animated(ob: bpy.types.Object) -> list[bpy.types.ID]:
         blend: Any = bpy.data  # the stubs treat user_map's options as required
         users = blend.user_map(subset=[data.action])[data.action]
     return sorted((user for user in users if user != ob), key=lambda user: user.name)
+
+
+def update_in_handler(depsgraph: bpy.types.Depsgraph) -> None:
+    """Evaluate what is tagged while a handler runs, which calls the handlers of `depsgraph_update_post` in turn."""
+    # Where the scene is concerned, this makes Blender before 5.0 lose its list of objects, and crash on the next
+    # update; tagging the scene rebuilds the list.
+    depsgraph.scene.update_tag()
+    depsgraph.view_layer.update()

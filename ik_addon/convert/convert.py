@@ -343,6 +343,6 @@ def _take_back(context: bpy.types.Context, ob: bpy.types.Object, owners: list[bp
             if record.get("was_driven", False):
                 give_back(ob, constraint)
     if not converted_bones(ob):
-        for bone in ob.pose.bones:
-            put_fk_back(ob, bone)
+        put_back = [index for index, bone in enumerate(ob.pose.bones) if put_fk_back(ob, bone)]
+        removal.evaluate_animation(ob, put_back, context.view_layer)
     context.view_layer.update()

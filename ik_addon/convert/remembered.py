@@ -53,13 +53,14 @@ def replaced(owner: bpy.types.PoseBone) -> Source:
     return Source(owner, made[record["constraint"]], twin if isinstance(twin, bpy.types.KinematicConstraint) else None)
 
 
-def put_fk_back(ob: bpy.types.Object, bone: bpy.types.PoseBone) -> None:
-    """Restore the channels that a bone had before a solved pose became its FK pose, if one did."""
+def put_fk_back(ob: bpy.types.Object, bone: bpy.types.PoseBone) -> bool:
+    """Restore the channels that a bone had before a solved pose became its FK pose; return whether one did."""
     held = remembered(bone, FK_BEFORE)
     if held is None:
-        return
+        return False
     row = np.array(held["channels"], dtype=np.float32)
     if held["mode"] != bone.rotation_mode:
         row = channels.convert_rotation(row, held["mode"], bone.rotation_mode)
     channels.write(ob, np.array([ob.pose.bones.find(bone.name)]), row[None])
     del bone[FK_BEFORE]
+    return True

@@ -46,6 +46,8 @@ class LiveBones:
         """(k, 17) whether F-curves, strips or drivers set each channel."""
         self._sampled: Row | None = None
         """(k, 17) the FK pose sampled from F-curves, used until that of a frame is known."""
+        self.has_released = False
+        """Whether bones were put back into their FK pose, and Blender may not have evaluated them since."""
         self.are_new = len(new) == len(plan.live)
         """Whether no bone had a stored FK pose before, because no chain has posed them yet."""
         if self.are_new:
@@ -74,7 +76,7 @@ class LiveBones:
         with suppress(fcurves.NotDetermined):
             self._sampled = fcurves.at_frame(ob, self.indices, self.stored, frame)
             rows = fcurves.at_frame(ob, unused, rows, frame)
-        channels.write(ob, unused, rows)
+        self.has_released = channels.write(ob, unused, rows)
         fk_store.forget(ob, unused.tolist())
 
     def planned_anew(self, ob: bpy.types.Object, plan: Plan) -> LiveBones:
@@ -89,6 +91,7 @@ class LiveBones:
         names = {plan.skeleton.names[bone] for bone in plan.live}
         if matches:
             self.release(ob, [bone for bone in self._rows if self._skeleton.names[bone] not in names])
+            after.has_released = self.has_released
         fk_store.release(ob, set(fk_store.stored_bones(ob)).difference(plan.live.tolist()))
         if not matches:
             return after  # a renamed bone may now have another bone's old name
@@ -137,7 +140,7 @@ class LiveBones:
             for k, bone in enumerate(own):
                 before, mode = self._modes[self._rows[bone]], ob.pose.bones[bone].rotation_mode
                 rows[k] = rows[k] if mode == before else channels.convert_rotation(rows[k], before, mode)
-            channels.write(ob, np.array(own, dtype=np.int64), rows)
+            self.has_released |= channels.write(ob, np.array(own, dtype=np.int64), rows)
             fk_store.forget(ob, own)
 
     def absorb_edits(self, ob: bpy.types.Object, evaluated: Sequence[bpy.types.Depsgraph] = ()) -> None:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 import bpy
 import numpy as np
 
+from .. import compat
 from ..data.neighbours import others_handle_frames
 from ..data.settings import chain_of
 from ..pose import channels
@@ -153,15 +154,9 @@ class Rig:
         self.enter(State.RESTORED)
 
     def evaluate_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
-        """Evaluate the current frame again, from a stored FK pose that was restored after Blender evaluated it.
-
-        This calls the handlers of `depsgraph_update_post` in turn.
-        """
+        """Evaluate the current frame again, from a stored FK pose that was restored after Blender evaluated it."""
         ob.update_tag(refresh={"OBJECT", "DATA", "TIME"})
-        # A nested update that concerns the scene makes Blender before 5.0 lose its list of objects and crash on the
-        # next update; tagging the scene rebuilds the list.
-        depsgraph.scene.update_tag()
-        depsgraph.view_layer.update()
+        compat.update_in_handler(depsgraph)
 
     def read_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Sample:
         """Sample a frame that was evaluated from the stored FK pose."""
@@ -191,6 +186,10 @@ class Rig:
     def read_known_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Sample:
         """Sample the current frame again, while the channels may hold a solution."""
         now = moment_of(depsgraph)
+        if self.bones.has_released:  # chains and goals may be below these bones
+            ob.update_tag(refresh={"OBJECT"})
+            compat.update_in_handler(depsgraph)
+            self.bones.has_released = False
         if self.bones.fk is None or self.at not in {None, now} or self.state in {State.UNKNOWN, State.RESTORED}:
             self.bones.fk = self._recovered_fk(ob, depsgraph)
         self.at = now
@@ -199,8 +198,7 @@ class Rig:
     def _recovered_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Row:
         """Return the FK pose of the current frame after loading or undo, when only the stored one is known.
 
-        If more than F-curves animates the pose, the frame is evaluated once more, which calls the handlers of
-        `depsgraph_update_post` in turn.
+        If more than F-curves animates the pose, the frame is evaluated once more.
         """
         everything = np.arange(len(ob.pose.bones))
         present = channels.read(ob, everything)

@@ -185,6 +185,17 @@ def test_says_how_far_an_animated_chain_moves(capfd: pytest.CaptureFixture[str])
     assert rigs.channels(ob).tobytes() == fk.tobytes()
 
 
+def test_keys_of_a_bake_show_at_once_after_the_constraint_is_restored(addon: Addon) -> None:
+    ob, _target, _made = tentacle()
+    bpy.ops.ik_addon.convert_constraints()
+    assert bpy.ops.ik_addon.bake(chains="ALL", frame_range="SCENE") == {"FINISHED"}
+    keyed = rigs.channels(ob).tobytes()
+    bpy.ops.ik_addon.restore_constraints()
+    assert rigs.channels(ob).tobytes() == keyed
+    bpy.context.scene.frame_set(bpy.context.scene.frame_current)
+    assert rigs.channels(ob).tobytes() == keyed
+
+
 def test_chain_with_half_influence_keeps_its_fk_pose() -> None:
     ob, _target, _made = tentacle(influence=0.5)
     fk = rigs.channels(ob).tobytes()
