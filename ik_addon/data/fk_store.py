@@ -20,7 +20,7 @@ from ..pose import channels
 from ..pose.channels import REST, Row
 from ..solve.problem import Bools, Ints
 from .chain_settings import IKAddonChain, IKAddonFKStore
-from .settings import chain_of, has_settings, is_tip
+from .settings import OF_BONES, chain_of, has_settings, is_tip
 
 _FIELDS = ("rotation_mode", "channels", "noted", "written", "stored")
 
@@ -302,7 +302,7 @@ def _clear(ob: bpy.types.Object, bone: int) -> None:
     chain = chain_of(pose_bone)
     if ob.override_library is not None:
         chain.base.stored = chain.base.noted = False
-    elif chain.is_property_set("is_chain"):  # someone may be reading the settings of this very chain
+    elif any(map(chain.is_property_set, ("is_chain", *OF_BONES))):
         chain.property_unset("base")
     else:
         pose_bone.property_unset("ik_addon")

@@ -266,7 +266,10 @@ def live(_rng: random.Random, _addon: Any) -> bool:
 
 
 def enabled(rng: random.Random, _addon: Any) -> bool:
-    chain = bpy.data.objects["Rig"].pose.bones[some_chain(rng)].ik_addon
+    tips = [bone for bone in bpy.data.objects["Rig"].pose.bones if bone.ik_addon.is_chain]
+    if not tips:
+        return False
+    chain = rng.choice(tips).ik_addon
     chain.enabled = not chain.enabled
     bpy.ops.ed.undo_push(message="Enabled")
     return True

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
+from tests import rigs
 from tests.operators.states import activate, refused
 from tests.posing.test_drag import human
 from tests.rigs_generated import armature_of, rigify
@@ -98,6 +99,33 @@ def test_adding_and_removing_a_chain_keeps_the_pins_of_its_bones(human: bpy.type
     bpy.ops.ik_addon.chain_remove()
     assert pinned(human) == {"forearm.L": {"ROTATION"}, "hand.L": {"ROTATION"}}
     assert [bone.ik_addon.give for bone in bones] == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("leave", ["Live off", "bake", "restore the pose", "remove the chain"])
+def test_pins_and_give_of_posed_bones_survive(leave: str) -> None:
+    """The FK pose is stored beside them, and dropped when it is put back."""
+    ob, _target = rigs.arm()
+    upper = ob.pose.bones["upper"]
+    upper.rotation_quaternion = (0.9, 0.1, 0.2, 0.1)
+    upper.ik_addon.pin, upper.ik_addon.give = BOTH, 0.25
+    activate(ob, "lower")
+    if leave in {"Live off", "bake"}:
+        ob.ik_addon.live = True
+        bpy.context.view_layer.update()
+    else:
+        bpy.ops.ik_addon.solve()
+    assert upper.ik_addon.base.stored
+    if leave == "Live off":
+        ob.ik_addon.live = False
+    elif leave == "bake":
+        bpy.ops.ik_addon.bake(chains="ALL", frame_range="SCENE")
+    elif leave == "restore the pose":
+        bpy.ops.ik_addon.restore_pose()
+    else:
+        bpy.ops.ik_addon.chain_remove()
+    bpy.context.view_layer.update()
+    assert not upper.ik_addon.base.stored
+    assert (upper.ik_addon.pin, upper.ik_addon.give) == (BOTH, 0.25)
 
 
 def test_mirror_chain_mirrors_the_pins_of_its_bones_and_hand(human: bpy.types.Object) -> None:
