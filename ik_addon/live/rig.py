@@ -51,7 +51,7 @@ def _is_free(goal: bpy.types.Object) -> bool:
 
 
 class Rig:
-    """What is known of one armature object between two solves. Holds no references to Blender's data.
+    """What is known of one armature object between two solves. Refers to objects by `Reference` alone.
 
     The channels are the same in all view layers, so what they hold is kept once; plans and states are kept per layer.
     """
