@@ -20,7 +20,6 @@ from ..plan.inputs import MATRIX, Numbers, is_edited
 from ..plan.plan import Plan
 from ..plan.reference import Reference
 from . import fcurves
-from .evaluated import EvaluatedObjects
 from .sample import Goals, Sample, in_object_space
 
 
@@ -112,13 +111,9 @@ class FreeGoals:
     def __init__(self, goals: Sequence[bpy.types.Object]) -> None:
         """Refer to G objects."""
         self._known = [Reference.of(goal) for goal in goals]
-        self._evaluated = EvaluatedObjects(self._known)
 
     def places(self, depsgraph: bpy.types.Depsgraph) -> Numbers | None:
         """Return world locations (G, 3) on the current frame; None if an object is gone."""
-        matrices = self._evaluated.matrices(depsgraph, "matrix_world")
-        if matrices is not None:
-            return matrices[:, :3, 3]
         found = self._objects()
         if found is None:
             return None

@@ -12,7 +12,7 @@ from ...solve.problem import Bools
 from ..plan.inputs import Inputs, Numbers, is_edited
 from ..plan.plan import Plan
 from . import fcurves
-from .evaluated import EvaluatedObjects, numbers_now
+from .evaluated import numbers_now
 from .frames import Frames
 from .sample import Sample, sample_of
 
@@ -30,7 +30,6 @@ class Keyed:
             animated: (k, 17) whether each channel is animated.
         """
         self._plan, self._inputs, self._stored, self._animated = plan, inputs, stored, animated
-        self._objects = EvaluatedObjects([placed.reference for placed in inputs.objects])
         self._fields: Collection[str] = inputs.fields
         self._unused = [columns for name, columns in FIELDS.items() if name not in inputs.fields]
         """Channels of other rotation modes, which stay as they are."""
@@ -46,8 +45,7 @@ class Keyed:
         """As in `Source`; also None if anything but the known F-curves has set the live bones."""
         if in_step and is_edited(depsgraph):  # in a render everything counts as edited
             return None
-        objects = self._objects if in_step else None
-        numbers = numbers_now(self._inputs, depsgraph, objects=objects, fields=self._fields)
+        numbers = numbers_now(self._inputs, depsgraph, fields=self._fields)
         if numbers is None:
             return None
         rows = numbers[0, self._inputs.rows].reshape(len(self._inputs.modes), WIDTH)
