@@ -411,21 +411,9 @@ def with_keys_of_another_rotation_mode() -> bpy.types.Object:
     return ob
 
 
-def beside_props_that_come_and_go() -> bpy.types.Object:
-    """Return a character beside objects that are shown and hidden in turn, which changes the order of all objects."""
-    ob = all_keyed()
-    for name, shown in (("aaa", 1), ("zzz", 0)):
-        prop = rigs.empty(name, (3.0, 2.0, 1.0))
-        for frame in range(1, LAST, 4):
-            prop.hide_viewport = frame % 8 // 4 == shown
-            prop.keyframe_insert("hide_viewport", frame=frame)
-    return ob
-
-
 CHARACTERS = (
     all_keyed,
     with_keys_of_another_rotation_mode,
-    beside_props_that_come_and_go,
     body_keyed,
     one_limb_keyed,
     with_controls,
