@@ -303,7 +303,7 @@ def _clear(ob: bpy.types.Object, bone: int) -> None:
     if ob.override_library is not None:
         chain.base.stored = chain.base.noted = False
     elif any(map(chain.is_property_set, ("is_chain", *OF_BONES))):
-        chain.property_unset("base")
+        chain.property_unset("base")  # the rest is the user's, and someone may be reading it
     else:
         pose_bone.property_unset("ik_addon")
 
