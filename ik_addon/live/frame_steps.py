@@ -12,6 +12,7 @@ from ..data import fk_store
 from ..rig.plan.presence import Presence
 from . import reports
 from .registry import LiveArmature, paused, registry
+from .rig import Rig
 from .solving import owe, rig_of
 from .state import State
 
@@ -36,10 +37,21 @@ def restore_fk(ob: bpy.types.Object, evaluated: Callable[[], Sequence[bpy.types.
 def before_frame(ob: bpy.types.Object, scene: bpy.types.Scene) -> None:
     """Before Blender evaluates a frame, write its solution if it is known, or else restore the FK pose."""
     own = registry.of(ob)
+    if own.rig is not None and _is_edited(ob, own.rig):
+        own.is_stale = True
     if own.rig is not None and own.rig.state is State.PLAYBACK and not own.is_stale:
         own.rig.pose_early(ob, scene.frame_current_final)
     else:
         restore_fk(ob, lambda: evaluated_in(scene))
+
+
+def _is_edited(ob: bpy.types.Object, rig: Rig) -> bool:
+    """Whether a script has edited what the plan was made from, and changed the frame without an update in between."""
+    if rig.state is State.PLAYBACK:
+        return not rig.plan.frame_facts.hold(ob)
+    # Originals that are on another frame, as in a render, may have other values where settings are animated.
+    is_known = not rig.plan.watch or registry.flushed == rig.at
+    return is_known and rig.plan.skeleton.matches(ob) and not rig.plan.is_as_made(ob)
 
 
 def take_edits(ob: bpy.types.Object) -> None:

@@ -7,6 +7,8 @@ may hold in each view layer meanwhile; docs/live.md has the table.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import bpy
 from bpy.app.handlers import persistent
 
@@ -56,10 +58,15 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
     registry.is_changing = False
     if registry.pauses:
         return
-    armatures = unpaused(scene, count=depsgraph.id_type_updated("SCENE"))  # objects that are added tag the scene
+    is_related = depsgraph.id_type_updated("SCENE")  # as after objects were added or removed, and in each render
+    if is_related and depsgraph.mode == "VIEWPORT":
+        registry.live.clear()
+    armatures = unpaused(scene, count=is_related)
     if not armatures:
         return
     in_step = _in_step(depsgraph)
+    if is_related and in_step is not None:
+        _look_for_goals(armatures, depsgraph)
     for ob in armatures:
         if state_of_channels(ob) is State.PLAYBACK:
             guarded(play, ob, scene, depsgraph, in_step)
@@ -91,6 +98,21 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
         guarded(stand_by, ob, depsgraph)
 
 
+def _look_for_goals(armatures: Iterable[bpy.types.Object], depsgraph: bpy.types.Depsgraph) -> set[int]:
+    """After relations changed, have armatures planned anew that, or whose goals, a view layer lacks or has again.
+
+    Return their `session_uid`.
+    """
+    layer, presence, found = Layer.of(depsgraph.view_layer), Presence(depsgraph.view_layer, depsgraph), set()
+    for ob in armatures:
+        own = registry.of(ob)
+        view = None if own.rig is None else own.rig.views.get(layer)
+        if view is not None and not view.plan.is_shown_alike(ob, presence):
+            own.is_stale = True
+            found.add(ob.session_uid)
+    return found
+
+
 @persistent
 def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     if registry.pauses or registry.is_changing:  # another add-on may update the depsgraph while the frame changes
@@ -114,20 +136,17 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
             if own is None and original.pose is not None and object_of(original).live:
                 registry.live.clear()  # appended or duplicated
     renames.follow(renamed)
-    is_counted = False
-    if is_related or layer not in registry.objects:
-        count = len(depsgraph.view_layer.objects)
-        is_counted = registry.objects.get(layer) not in {None, count}
-        registry.objects[layer] = count
+    armatures = unpaused(scene, count=is_related)
+    if is_related:
+        updated |= _look_for_goals(armatures, depsgraph)
     for uid, own in registry.armatures.items():
         if own.rig is None:
             continue
-        if is_counted or own.rig.plan.is_outdated(originals):
+        if own.rig.plan.is_outdated(originals):
             updated.add(uid)
             own.is_stale = True
         elif own.rig.plan.watch and layer in own.rig.views and not own.rig.plan.fits(depsgraph):
             updated.add(uid)
-    armatures = unpaused(scene, count=is_related)
     for ob in armatures:
         own = registry.of(ob)
         if not updated.isdisjoint(made_of(ob)):

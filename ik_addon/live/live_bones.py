@@ -79,10 +79,10 @@ class LiveBones:
         self.has_released = channels.write(ob, unused, rows)
         fk_store.forget(ob, unused.tolist())
 
-    def planned_anew(self, ob: bpy.types.Object, plan: Plan) -> LiveBones:
+    def planned_anew(self, ob: bpy.types.Object, plan: Plan, *, is_restored: bool) -> LiveBones:
         """Return the live bones after chains, bones or settings changed, keeping what is known of bones that stay.
 
-        The FK pose of bones that no longer belong to a chain is restored.
+        The FK pose of bones that no longer belong to a chain is restored, unless all bones are in theirs already.
         """
         matches = self._skeleton.matches(ob)
         if not matches:
@@ -90,9 +90,11 @@ class LiveBones:
         after = LiveBones(ob, plan)
         names = {plan.skeleton.names[bone] for bone in plan.live}
         if matches:
-            self.release(ob, [bone for bone in self._rows if self._skeleton.names[bone] not in names])
+            unused = [bone for bone in self._rows if self._skeleton.names[bone] not in names]
+            self.release(ob, [] if is_restored else unused)
             after.has_released = self.has_released
-        fk_store.release(ob, set(fk_store.stored_bones(ob)).difference(plan.live.tolist()))
+        give_back = fk_store.forget if is_restored else fk_store.release
+        give_back(ob, set(fk_store.stored_bones(ob)).difference(plan.live.tolist()))
         if not matches:
             return after  # a renamed bone may now have another bone's old name
         after._before_edit = self._before_edit

@@ -61,8 +61,6 @@ class Registry:
         """How many objects the file had; a change may mean that a live armature was appended or copied."""
         self.all_armatures = 0
         """How many armatures the file had."""
-        self.objects: dict[Layer, int] = {}
-        """How many objects each view layer had; a change may mean that a target was deleted."""
         self.is_changing = False
         """Whether a frame change has begun and is not solved yet."""
         self.flushed: Moment | None = None

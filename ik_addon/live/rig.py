@@ -123,7 +123,8 @@ class Rig:
     def planned_anew(self, ob: bpy.types.Object, plan: Plan, layer: Layer) -> Rig:
         """Return the rig after its bones or settings changed, keeping what is known of bones that stay."""
         matches = self.plan.skeleton.matches(ob)
-        after = Rig(ob, plan, layer, self.bones.planned_anew(ob, plan))
+        bones = self.bones.planned_anew(ob, plan, is_restored=self.state is State.RESTORED)
+        after = Rig(ob, plan, layer, bones)
         after.view.state = self.state if self.state is not State.PLAYBACK else State.SOLVED
         if matches:
             after.at = self.at

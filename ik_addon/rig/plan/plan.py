@@ -21,10 +21,12 @@ from . import chain as chains
 from .attachments import Attachment, Hold, ParentBone, attachments_of, leaders, related, uid_of
 from .chain import ChainError
 from .chain_plan import ChainPlan, checked
+from .facts import Facts, FrameFacts, facts_of, own_facts
 from .groups import Group, Wave, in_waves, shape_of, without_loops, without_shared_ends
 from .inputs import Inputs
 from .presence import Presence
-from .watch import Facts, Value, Watch, facts_of, own_facts
+from .reference import Reference
+from .watch import Value, Watch
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,19 @@ class Plan:
     """The facts of the armature object that the plan was made from."""
     others: tuple[int, ...]
     """Indices of the bones that matter besides the live ones: their ancestors, and goals."""
-    facts: Mapping[int, Facts]
-    """The facts of other objects that the plan was made from, by `session_uid`."""
-    is_elsewhere: bool
-    """Whether this view layer lacks the armature or a goal, and leaves the pose to another one that has all of them."""
+    facts: Mapping[int, tuple[Reference, Facts]]
+    """The other objects that the plan was made from, and their facts, by `session_uid`."""
+    frame_facts: FrameFacts
+    """The facts that are compared before each frame that is played."""
+    goals: tuple[Reference, ...]
+    """The targets and poles of the enabled chains."""
+    has_all: tuple[bool, ...]
+    """Whether view layers have the armature and all goals, see `Presence.has_all`."""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether this view layer lacks the armature or a goal, and leaves the pose to another that has all of them."""
+        return not self.has_all[0] and any(self.has_all)
 
     @cached_property
     def goals_are_moved(self) -> bool:
@@ -173,6 +184,7 @@ class Plan:
         above = {name for bone in (*bones, *wanted) for name in (bone, *skeleton.ancestors(bone))}
         others = {uid_of(other): other for goal, bone in [*goals, (ob, "")] for other in related(goal, bone)}
         watch = Watch.of(ob, {skeleton.names[bone] for bone in above}, others.values())
+        limited = {i for tip, path in enabled.paths.items() if chain_of(seen.pose.bones[tip]).use_limits for i in path}
         beside = tuple(sorted(above - bones))
         held = {index[bone.name]: hold for bone in constrained if (hold := Hold.of(bone)) is not None}
         inputs = {ob.session_uid, ob.data.session_uid, *(goal.session_uid for goal, _bone in goals)}
@@ -206,8 +218,12 @@ class Plan:
             determined=Inputs.of(ob, depsgraph, skeleton, live, sampled, [chain.tip for chain in planned]),
             own_facts=own_facts(ob, live.tolist(), beside),
             others=beside,
-            facts={uid: facts_of(other) for uid, other in others.items() if uid != ob.session_uid},
-            is_elsewhere=not _has(presence, ob, whole) and any(_has(other, ob, whole) for other in presence.others()),
+            facts={
+                uid: (Reference.of(other), facts_of(other)) for uid, other in others.items() if uid != ob.session_uid
+            },
+            frame_facts=FrameFacts(ob, sorted(above), sorted(limited), others.values()),
+            goals=tuple(map(Reference.of, whole)),
+            has_all=presence.has_all(ob, whole),
         )
 
     def is_current(self, ob: bpy.types.Object) -> bool:
@@ -217,7 +233,19 @@ class Plan:
     def is_outdated(self, updated: Iterable[bpy.types.ID]) -> bool:
         """Whether anything but transforms has changed on goals, or on the objects that these are attached to."""
         objects = (ob for ob in updated if isinstance(ob, bpy.types.Object) and ob.session_uid in self.facts)
-        return any(facts_of(ob) != self.facts[ob.session_uid] for ob in objects)
+        return any(facts_of(ob) != self.facts[ob.session_uid][1] for ob in objects)
+
+    def is_as_made(self, ob: bpy.types.Object) -> bool:
+        """Whether neither the armature object nor any of the others has changed, apart from transforms."""
+        others = [reference.find() for reference, _facts in self.facts.values()]
+        found = [other for other in others if other is not None]
+        return len(found) == len(others) and self.is_current(ob) and not self.is_outdated(found)
+
+    def is_shown_alike(self, ob: bpy.types.Object, presence: Presence) -> bool:
+        """Whether the view layer that the plan was made for has the armature and the goals that it had then."""
+        goals = [reference.find() for reference in self.goals]
+        found = [goal for goal in goals if goal is not None]
+        return len(found) == len(goals) and presence.has_all(ob, found) == self.has_all
 
     def fits(self, depsgraph: bpy.types.Depsgraph) -> bool:
         """Whether watched settings have the values that the plan was made from, where a depsgraph is evaluated."""
@@ -271,11 +299,6 @@ class _Enabled:
             goals = (goal_of(settings, "target"), goal_of(settings, "pole"))
             found.goals += [(goal, bone) for goal, bone in goals if goal is not None]
         return found
-
-
-def _has(presence: Presence, ob: bpy.types.Object, goals: Collection[bpy.types.Object]) -> bool:
-    """Whether a view layer has an armature object and evaluates all goals of its chains."""
-    return ob.session_uid in presence.present and all(map(presence.evaluates, goals))
 
 
 def _is_static(ob: bpy.types.Object, skeleton: Skeleton, groups: list[Group], live: Collection[int]) -> bool:

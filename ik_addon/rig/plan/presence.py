@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -93,8 +93,18 @@ class Presence:
         uid = uid_of(goal)
         return uid in self.present and uid in self.in_viewports and not self.seen(goal).hide_viewport
 
-    def others(self) -> Iterator[Presence]:
-        """Yield the other view layers of the scene."""
+    def has_all(self, ob: bpy.types.Object, goals: Collection[bpy.types.Object]) -> tuple[bool, ...]:
+        """Return whether each view layer has an armature object and evaluates all goals of its chains.
+
+        This layer comes first; the others of the scene follow only if it lacks something.
+        """
+        here = self._has_all(ob, goals)
+        return (True,) if here else (False, *(other._has_all(ob, goals) for other in self._others()))
+
+    def _has_all(self, ob: bpy.types.Object, goals: Collection[bpy.types.Object]) -> bool:
+        return ob.session_uid in self.present and all(map(self.evaluates, goals))
+
+    def _others(self) -> Iterator[Presence]:
         for layer in self._scene.view_layers:
             if layer != self._layers[0]:
                 yield Presence(layer)

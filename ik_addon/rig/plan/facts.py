@@ -1,0 +1,249 @@
+"""The facts that a plan was made from: everything about its objects but transforms and the numbers of a frame.
+
+The depsgraph says which objects were edited, but not what was edited, so facts are read again and compared. When a
+script changes the frame right after an edit, not even that is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ... import compat
+from ...data.settings import chain_of
+from ...pose.constraints import CHAIN_CONSTRAINTS
+from . import limits
+from .chain import tips
+from .reference import Reference
+from .watch import MARKS, goal_paths
+
+BONE_FACTS = (
+    "length",
+    "use_connect",
+    "use_inherit_rotation",
+    "inherit_scale",
+    "use_local_location",
+    "use_relative_parent",
+)
+"""The facts of a bone at rest that a plan depends on, besides its matrix and its parent."""
+JOINT_FACTS = ("rotation_mode", "ik_stretch", *limits.SETTINGS)
+"""The facts of a pose bone that a plan depends on, if a chain poses it."""
+
+Facts = tuple[object, ...]
+
+
+def facts_of(ob: bpy.types.Object) -> Facts:
+    """Return what a plan depends on in a goal, or in an object that a goal is attached to: all but its transform."""
+    ob = ob.original
+    own = (*_bones(ob), *_flags(ob)) if ob.type == "ARMATURE" else ()
+    return (*own, *_placing(ob), *(() if ob.animation_data is None else goal_paths(ob)))
+
+
+def own_facts(ob: bpy.types.Object, posed: Iterable[int], others: Iterable[int]) -> Facts:
+    """Return what a plan depends on in its armature object.
+
+    Read again after each edit of the armature, because the depsgraph does not say what was edited.
+
+    Args:
+        ob: the armature object, the original one.
+        posed: indices of the pose bones that chains pose.
+        others: indices of the other bones that matter, which are ancestors of these or goals.
+    """
+    joints, beside = ([ob.pose.bones[bone] for bone in indices] for indices in (posed, others))
+    every = [*joints, *beside]
+    return (
+        *_bones(ob),
+        *_placing(ob),
+        *(getattr(joint, name) for joint in joints for name in JOINT_FACTS),
+        *(getattr(rest, name) for rest in [bone.bone for bone in every] for name in BONE_FACTS),
+        *(bone.rotation_mode for bone in beside),
+        *(None if (parent := bone.parent) is None else parent.name for bone in every),
+        *(value for tip in tips(ob) for value in _settings(chain_of(tip))),
+        *_animation(ob),
+        *_animation(ob.data),
+    )
+
+
+def _bones(ob: bpy.types.Object) -> Facts:
+    """Return the names and rest matrices of an armature object's bones, and its pose position."""
+    if ob.type != "ARMATURE":
+        return ()
+    bones: Any = ob.data.bones
+    rest = np.empty(16 * len(bones), dtype=np.float32)
+    bones.foreach_get("matrix_local", rest)
+    return *bones.keys(), rest.tobytes(), ob.data.pose_position
+
+
+def _flags(ob: bpy.types.Object) -> Iterator[bytes]:
+    """Yield the rotation modes and inheritance flags of an armature object's bones."""
+    if ob.type == "ARMATURE" and ob.pose is not None:
+        fields = (("rotation_mode", ob.pose.bones), *((name, ob.data.bones) for name in BONE_FACTS))
+        for name, bones in fields:
+            values = np.empty(len(bones), dtype=np.float32)
+            bones.foreach_get(name, values)
+            yield values.tobytes()
+
+
+def _settings(chain: Any) -> Iterator[object]:
+    """Yield the settings of a chain as values that can be compared."""
+    for name in _names(type(chain)):
+        try:
+            value: Any = getattr(chain, name)
+        except UnicodeDecodeError:  # see `settings.unusable`
+            value = None
+        if isinstance(value, bpy.types.ID):
+            value = value.session_uid
+        elif isinstance(value, bpy.types.bpy_struct):
+            continue  # the FK store, or the RNA type
+        yield value if isinstance(value, str | int | float | set | None) else tuple(value)
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    """Return the names of a chain's settings."""
+    return tuple(name for setting in kind.bl_rna.properties if (name := setting.identifier) not in MARKS)
+
+
+def _animation(owner: Any) -> Facts:
+    """Return what reveals that other properties of a data-block may be animated now."""
+    data = owner.animation_data
+    if data is None:
+        return ()
+    return (
+        *_curves(data),
+        *((driver.data_path, driver.mute) for driver in data.drivers),
+        *(fact for strip in compat.strips_of(data) for fact in (strip.mute, *_curves(strip))),
+        *(track.mute for track in data.nla_tracks),
+        data.use_nla,
+        data.use_tweak_mode,
+    )
+
+
+def _curves(user: Any) -> Facts:
+    """Return which action animation data or an NLA strip uses, and which of its F-curves are muted."""
+    if user.action is None:
+        return (None,)
+    curves = compat.curve_owner_of(user)
+    muted = np.zeros(0 if curves is None else len(curves.fcurves), dtype=bool)
+    if curves is not None:
+        curves.fcurves.foreach_get("mute", muted)
+    return user.action.session_uid, muted.tobytes()
+
+
+def _placing(ob: bpy.types.Object) -> Facts:
+    """Return what places an object apart from its transform, and what moves its bones."""
+    bones = ob.pose.bones if ob.pose is not None else ()
+    return (
+        ob.hide_viewport,
+        ob.hide_render,
+        *(() if ob.parent is None else _parenting(ob)),
+        ob.rigid_body is not None,
+        *(("", *_facts(constraint)) for constraint in ob.constraints),
+        *((bone.name, *_facts(constraint)) for bone in bones for constraint in bone.constraints),
+    )
+
+
+def _parenting(ob: bpy.types.Object) -> Facts:
+    """Return how an object with a parent is attached to it."""
+    assert ob.parent is not None
+    return (
+        ob.parent.session_uid,
+        ob.parent_type,
+        ob.parent_bone,
+        _unparented(ob),
+        getattr(ob, "parent_bone_head_tail_factor", None),
+    )
+
+
+def _facts(constraint: Any) -> Facts:
+    entries = getattr(constraint, "targets", (constraint,))
+    targets = [
+        (entry.target, getattr(entry, "subtarget", ""))
+        for entry in entries
+        if getattr(entry, "target", None) is not None
+    ]
+    return (
+        constraint.type,
+        constraint.mute,
+        constraint.influence > 0.0,
+        getattr(constraint, "chain_count", None),
+        getattr(constraint, "use_tail", None),
+        *((target.session_uid, bone) for target, bone in targets),
+    )
+
+
+def _unparented(ob: bpy.types.Object) -> Facts:
+    """Return the parent inverse matrix, row by row."""
+    matrix = ob.matrix_parent_inverse
+    return tuple(matrix[row][:] for row in range(4))
+
+
+class FrameFacts:
+    """The facts that an edit may change without tagging relations or bones, read on each frame that is played.
+
+    These are rotation modes, limits and locks, parent inverse matrices, and which constraints are off.
+    """
+
+    def __init__(
+        self,
+        ob: bpy.types.Object,
+        bones: Sequence[int],
+        limited: Sequence[int],
+        others: Iterable[bpy.types.Object],
+    ) -> None:
+        """Read the facts.
+
+        Args:
+            ob: the armature object, the original one.
+            bones: indices of the bones that matter.
+            limited: indices of the bones whose limits matter.
+            others: the armature object, the goals, and the objects that all these are attached to.
+        """
+        self._bones, self._limited = [*bones], [*limited]
+        self._modes = np.empty(len(ob.pose.bones), dtype=np.int32)
+        others = [other.original for other in others]
+        matter = {ob.pose.bones[bone].name for bone in bones}
+        self._attached = [Reference.of(other) for other in others if other.parent is not None]
+        constrained = ((other, _constrained(other, matter if other == ob else None)) for other in others)
+        self._constrained = [(Reference.of(other), found) for other, found in constrained if found]
+        self._known = self._read(ob)
+
+    def hold(self, ob: bpy.types.Object) -> bool:
+        """Whether the facts are the same now."""
+        return len(ob.pose.bones) == len(self._modes) and self._read(ob) == self._known
+
+    def _read(self, ob: bpy.types.Object) -> Facts:
+        bones: Any = ob.pose.bones
+        bones.foreach_get("rotation_mode", self._modes)
+        limited = [bones[bone] for bone in self._limited]
+        return (
+            self._modes[self._bones].tobytes(),
+            [getattr(bone, name) for bone in limited for name in limits.SETTINGS],
+            [None if (other := own.find()) is None else _unparented(other) for own in self._attached],
+            [fact for own, found in self._constrained for fact in _switches(own.find(), found)],
+        )
+
+
+def _constrained(ob: bpy.types.Object, matter: Collection[str] | None) -> tuple[str, ...]:
+    """Return the names of an object's bones with constraints; an empty name stands for the object itself.
+
+    With `matter`, only bones with these names count, and bones with constraints that move others.
+    """
+
+    def counts(bone: bpy.types.PoseBone) -> bool:
+        return matter is None or bone.name in matter or any(isinstance(c, CHAIN_CONSTRAINTS) for c in bone.constraints)
+
+    bones = [bone for bone in ob.pose.bones if bone.constraints] if ob.pose is not None else []
+    return (*([""] if ob.constraints else ()), *(bone.name for bone in bones if counts(bone)))
+
+
+def _switches(ob: bpy.types.Object | None, names: Collection[str]) -> Iterator[Facts]:
+    """Yield which constraints of an object, or of its bones with these names, are off."""
+    for name in names:
+        owner: Any = ob if ob is None or not name else ob.pose.bones.get(name)
+        constraints = () if owner is None else owner.constraints
+        yield tuple((constraint.mute, constraint.influence > 0.0) for constraint in constraints)
