@@ -54,14 +54,19 @@ def _is_edited(ob: bpy.types.Object, rig: Rig) -> bool:
     return is_known and rig.plan.skeleton.matches(ob) and not rig.plan.is_as_made(ob)
 
 
-def take_edits(ob: bpy.types.Object) -> None:
-    """Absorb a user's edits to the armature: bones that were moved, or changes to what is solved."""
+def take_edits(ob: bpy.types.Object, *, in_actions: bool) -> None:
+    """Absorb a user's edits to the armature: bones that were moved, or changes to what is solved.
+
+    With `in_actions`, actions were edited: F-curves may be gone, as when a bone is renamed in another armature that
+    shares the action.
+    """
     own = registry.of(ob)
     if own.rig is None or not own.rig.plan.skeleton.matches(ob):
         own.is_stale = True
     else:
         own.rig.absorb_edits(ob)
         own.is_stale |= not own.rig.plan.is_current(ob)
+        own.is_stale |= in_actions and not own.rig.bones.are_animated_alike(ob)
 
 
 def evaluated_in(scene: bpy.types.Scene, *more: bpy.types.Depsgraph) -> list[bpy.types.Depsgraph]:

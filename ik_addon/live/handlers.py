@@ -8,6 +8,7 @@ may hold in each view layer meanwhile; docs/live.md has the table.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import bpy
 from bpy.app.handlers import persistent
@@ -125,7 +126,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
             rig.stop_playback()
     originals = [update.id.original for update in depsgraph.updates]
     updated = {original.session_uid for original in originals}
-    renamed = []
+    renamed, in_actions = [], depsgraph.id_type_updated("ACTION")
     for original in originals:
         if isinstance(original, bpy.types.Armature):
             renamed.append(original)
@@ -153,7 +154,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
             if layer in own.owed:
                 own.owed.discard(layer)
             else:
-                guarded(take_edits, ob)
+                guarded(partial(take_edits, in_actions=in_actions), ob)
 
     owns = [(ob, registry.of(ob)) for ob in armatures]
     followed = {ob.session_uid for ob, own in owns if play_again(ob, own, depsgraph, updated)}

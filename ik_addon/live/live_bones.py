@@ -190,6 +190,10 @@ class LiveBones:
         """Return whether nobody else has changed the channels since the last write."""
         return np.array_equal(channels.read(ob, self.indices), self.written)
 
+    def are_animated_alike(self, ob: bpy.types.Object) -> bool:
+        """Return whether the same channels are animated as before."""
+        return np.array_equal(fcurves.animated(ob, self.indices), self.animated)
+
     def forget_edits(self) -> None:
         """Forget the values before edits: once a frame is evaluated, no edit can be cancelled any more."""
         self._before_edit.clear()

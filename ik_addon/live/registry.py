@@ -15,8 +15,7 @@ from ..data import versions
 from ..data.settings import chain_of, object_of
 from ..rig.plan import chain
 from ..rig.plan.plan import Plan
-from ..rig.plan.presence import Layer, with_sets
-from ..rig.plan.reference import Reference
+from ..rig.plan.presence import Layer, Reference, with_sets
 from . import reports
 from .rig import Moment, Rig
 from .state import State

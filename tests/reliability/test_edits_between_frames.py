@@ -33,8 +33,12 @@ def build(*, keyed: bool) -> None:
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 20: (-0.4, 0.6, 1.3)})
     other = rigs.empty("Other", (0.5, 0.3, 0.2))
     other.rotation_euler = (0.3, 0.2, 0.4)
-    for owner, kind in ((target, "COPY_LOCATION"), (ob.pose.bones["upper"], "COPY_ROTATION")):
-        constraint: Any = owner.constraints.new(kind)
+    followers: tuple[tuple[Any, str], ...] = (
+        (target, "COPY_LOCATION"),
+        (ob.pose.bones["upper"], "COPY_ROTATION"),
+    )
+    for follower, kind in followers:
+        constraint = follower.constraints.new(kind)
         constraint.target, constraint.mute = other, True
     if keyed:
         turns: dict[int, object] = {1: (1.0, 0.0, 0.0, 0.0), 20: (0.9, 0.3, 0.2, 0.1)}
@@ -104,7 +108,7 @@ EDITS: dict[str, tuple[Step, ...]] = {
     "a limit is set": (limit, lambda: setattr(lower(), "ik_max_x", 1.2)),
     "the chain gets shorter": sets(lambda: lower().ik_addon, "chain_length", 1),
 }
-UPDATES = {
+UPDATES: dict[str, Step] = {
     "no update": lambda: None,
     "an update": lambda: bpy.context.view_layer.update(),
     "a frame": lambda: bpy.context.scene.frame_set(7),

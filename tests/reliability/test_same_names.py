@@ -255,7 +255,7 @@ def test_a_mirrored_chain_gets_a_local_target(tmp_path: Path) -> None:
 def test_a_reference_finds_its_object_until_it_is_deleted(addon: Addon) -> None:
     ob = rigs.empty("Target")
     bpy.ops.ed.undo_push(message="Add")
-    reference = addon.module("rig.plan.reference").Reference.of(ob)
+    reference = addon.module("rig.plan.presence").Reference.of(ob)
     assert reference.find() == ob
     ob.name = "Renamed"
     rigs.empty("Target")

@@ -14,11 +14,12 @@ import bpy
 import numpy as np
 
 from ... import compat
+from ...data.chain_settings import IKAddonChain
 from ...data.settings import chain_of
 from ...pose.constraints import CHAIN_CONSTRAINTS
 from . import limits
 from .chain import tips
-from .reference import Reference
+from .presence import Reference
 from .watch import MARKS, goal_paths
 
 BONE_FACTS = (
@@ -90,7 +91,7 @@ def _flags(ob: bpy.types.Object) -> Iterator[bytes]:
 
 def _settings(chain: Any) -> Iterator[object]:
     """Yield the settings of a chain as values that can be compared."""
-    for name in _names(type(chain)):
+    for name in _names():
         try:
             value: Any = getattr(chain, name)
         except UnicodeDecodeError:  # see `settings.unusable`
@@ -103,9 +104,9 @@ def _settings(chain: Any) -> Iterator[object]:
 
 
 @cache
-def _names(kind: Any) -> tuple[str, ...]:
+def _names() -> tuple[str, ...]:
     """Return the names of a chain's settings."""
-    return tuple(name for setting in kind.bl_rna.properties if (name := setting.identifier) not in MARKS)
+    return tuple(name for setting in IKAddonChain.bl_rna.properties if (name := setting.identifier) not in MARKS)
 
 
 def _animation(owner: Any) -> Facts:

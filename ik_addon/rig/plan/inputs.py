@@ -23,7 +23,7 @@ from ...pose.channels import WIDTH, Row
 from ...pose.constraints import moved_by
 from ...pose.skeleton import Skeleton, matrix_array
 from ...solve.problem import Bools, Floats, Ints
-from .reference import Reference
+from .presence import Reference
 from .watch import NUMBERS
 
 Numbers = NDArray[np.float32]

@@ -24,8 +24,7 @@ from .chain_plan import ChainPlan, checked
 from .facts import Facts, FrameFacts, facts_of, own_facts
 from .groups import Group, Wave, in_waves, shape_of, without_loops, without_shared_ends
 from .inputs import Inputs
-from .presence import Presence
-from .reference import Reference
+from .presence import Presence, Reference
 from .watch import Value, Watch
 
 

@@ -1,16 +1,58 @@
-"""Which objects are in a view layer, which of them Blender evaluates there, and which can be posed."""
+"""Objects from frame to frame: references to them, which view layers have and evaluate them, and who may pose them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import bpy
+import numpy as np
 
 from ...translation.sentences import say
 from .attachments import uid_of
-from .reference import uids
+
+
+@dataclass(slots=True)
+class Reference:
+    """A reference to one object. A name is not enough: a local and a linked object may share it."""
+
+    name: str
+    library: str | None
+    uid: int
+    """`session_uid`, which no other object gets until Blender is closed."""
+    _known: bpy.types.Object = field(repr=False, compare=False)
+    """The object as Blender last gave it; finding it by name takes Blender longer, the more objects there are."""
+
+    @classmethod
+    def of(cls, ob: bpy.types.Object) -> Reference:
+        """Return a reference to an object, or to the original of an evaluated one."""
+        original = ob.original
+        library = original.library.filepath if original.library else None
+        return cls(original.name, library, original.session_uid, original)
+
+    def find(self) -> bpy.types.Object | None:
+        """Return the object, even if it was renamed; None if it was deleted."""
+        try:
+            if self._known.session_uid == self.uid:
+                return self._known
+        except ReferenceError:  # Blender freed it, but may have read it anew
+            pass
+        objects: Any = bpy.data.objects
+        ob = objects.get((self.name, self.library))
+        if ob is None or ob.session_uid != self.uid:
+            ob = next((other for other in objects if other.session_uid == self.uid), None)
+        if ob is not None:
+            self._known = ob
+        return ob
+
+
+def uids(objects: Any) -> set[int]:
+    """Return the `session_uid` of each object in one of Blender's object collections."""
+    found = np.empty(len(objects), dtype=np.int32)
+    objects.foreach_get("session_uid", found)
+    return set(found.tolist())
 
 
 class Layer(NamedTuple):

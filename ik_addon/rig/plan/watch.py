@@ -16,7 +16,7 @@ from ... import compat
 from ...pose.channels import FIELDS
 from ...pose.constraints import CHAIN_CONSTRAINTS
 from ...pose.data_paths import BONE_PATH, value_at
-from .reference import Reference
+from .presence import Reference
 
 NUMBERS = ("pole_angle", "softness", "push_limit", "tolerance", "influence")
 """The settings of a chain that are read on each frame, in the order of `Goals.settings`."""

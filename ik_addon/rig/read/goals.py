@@ -18,7 +18,7 @@ from ...pose.channels import Row
 from ...solve.problem import Floats
 from ..plan.inputs import MATRIX, Numbers, is_edited
 from ..plan.plan import Plan
-from ..plan.reference import Reference
+from ..plan.presence import Reference
 from . import fcurves
 from .sample import Goals, Sample, in_object_space
 
