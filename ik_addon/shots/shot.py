@@ -24,7 +24,7 @@ from ..planting import floor
 from ..planting.plant import Options
 from ..pose.steps import finished
 from . import exported, parts, planted, plots, tracks
-from .jobs import Job, LeftOut, check_enabled, jobs_of
+from .jobs import Job, LeftOut, check, jobs_of
 from .parts import JoinedFrames, RecordedFrames, SolvedPart
 from .planted import PlantReport
 from .tracks import Tracks
@@ -124,7 +124,7 @@ def join_parts(options: argparse.Namespace, files: Files, go_on: GoOn) -> int:
     done = []
     for own in parts.read_all(options.join):
         job = Job(named(own[0].armature), own[0].tips)
-        check_enabled(job)
+        check(job)
         frames = [frame for part in own for frame in part.frames]
         solving = partial(JoinedFrames, parts=own)
         done.append(Done(job.ob, _baked(job, frames, options, go_on, new_action=options.new_action, solving=solving)))

@@ -318,6 +318,65 @@ def test_linked_and_local_armatures_of_one_name_can_be_told_apart(
     assert keyed(addon, ob)
 
 
+# ---- missing libraries
+
+
+def shot_without_library(folder: Path, wanted: str) -> None:
+    """Open a shot with an arm of its own, and what it needs from a library that is gone by now.
+
+    Args:
+        folder: where the files are.
+        wanted: an override of an "armature" with its targets; or a target of the own arm, "linked" or an "override".
+    """
+    moving_arm("Linked")
+    collection = bpy.data.collections.new("Set")
+    for ob in [*bpy.context.scene.collection.objects] if wanted == "armature" else [bpy.data.objects["lower target"]]:
+        collection.objects.link(ob)
+    bpy.data.libraries.write(str(folder / "set.blend"), {collection})
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    own = moving_arm("Own")
+    libraries: Any = bpy.data.libraries
+    with libraries.load(str(folder / "set.blend"), link=True) as (_found, chosen):
+        chosen.collections = ["Set"]
+    linked: Any = chosen.collections[0]
+    scene = bpy.context.scene
+    if wanted == "linked":
+        scene.collection.children.link(linked)
+    else:
+        linked = linked.override_hierarchy_create(scene, bpy.context.view_layer, do_fully_editable=True)
+    if wanted != "armature":
+        own.pose.bones["lower"].ik_addon.target = linked.objects[0]
+    bpy.ops.wm.save_as_mainfile(filepath=str(folder / "shot.blend"))
+    (folder / "set.blend").unlink()
+    bpy.ops.wm.open_mainfile(filepath=str(folder / "shot.blend"))
+
+
+def test_an_armature_of_a_missing_library_is_left_out(
+    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shot_without_library(tmp_path, "armature")
+    report = tmp_path / "report.json"
+    assert ik_bake("--strict", "--report", report) == 3
+    (left_out,) = json.loads(report.read_text())["left_out"]
+    assert left_out["armature"] == "Linked"
+    assert "could not be read from its library '//set.blend'. Make the library available" in left_out["reason"]
+    assert "ik_bake: 'Linked' was left out. 'Linked [set.blend]' could not be read" in capfd.readouterr().err
+    assert keyed(addon, bpy.data.objects["Own"])
+    assert ik_bake("--armature", "Linked", "--chains", "lower") == 2
+    assert "ik_bake: 'Linked' can't be baked. 'Linked [set.blend]' could not be read" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("wanted", ["linked", "override"])
+def test_a_chain_does_not_follow_the_placeholder_of_a_missing_target(
+    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, wanted: str
+) -> None:
+    shot_without_library(tmp_path, wanted)
+    assert ik_bake("--chains", "lower") == 2
+    assert "'Own' can't be baked. 'lower target [set.blend]' could not be read" in capfd.readouterr().err
+    assert not keyed(addon, bpy.data.objects["Own"])
+    assert ik_bake("--chains", "shin") == 0
+
+
 # ---- exit codes
 
 
