@@ -97,9 +97,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Bake IK chains to keyframes, which play without the add-on, in the open file or in each named "
         "file. Without --output or --overwrite nothing is saved; the bake only checks whether the chains can be baked "
         "and reach their targets.",
-        epilog="Exit codes: 0 baked; 1 with --strict, a target was not reached; 2 nothing was written; 3 baked and "
-        "saved, but an armature was left out or not planted, or the report could not be written; 130 Ctrl-C, nothing "
-        "was written. A sentence on stderr says why.",
+        epilog="Exit codes: 0 baked; 1 with --strict, a target was not reached or the keys play differently; 2 nothing "
+        "was written; 3 baked and saved, but an armature was left out or not planted, or the report could not be "
+        "written; 130 Ctrl-C, nothing was written. A sentence on stderr says why.",
     )
     parser.add_argument(
         "files",
@@ -159,7 +159,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--export", choices=sorted(KINDS), help="export the skeletons beside the saved file")
     parser.add_argument("--plots", action="store_true", help="draw feet and hips as SVG pictures beside the report")
     add_file_options(parser)
-    parser.add_argument("--strict", action="store_true", help="exit with 1 if a target was not reached")
+    parser.add_argument(
+        "--strict", action="store_true", help="exit with 1 if a target was not reached or the keys play differently"
+    )
     return parser
 
 

@@ -138,7 +138,7 @@ def as_text(report: dict[str, Any]) -> str:
 
 
 def _code(options: argparse.Namespace, report: dict[str, Any]) -> int:
-    return MISSED if options.strict and not report["reached"] else DONE
+    return MISSED if options.strict and not (report["reached"] and report["plays_alike"]) else DONE
 
 
 def _done(job: Job, options: argparse.Namespace, go_on: GoOn) -> Done:
@@ -261,6 +261,7 @@ def _report(files: Files, done: list[Done], left_out: Sequence[LeftOut] = ()) ->
         "file": bpy.data.filepath,
         "saved": files.saved,
         "reached": not any(one.bake.missed for one in done),
+        "plays_alike": all(one.bake.plays_alike for one in done),
         "left_out": [{"armature": ob.name_full, "reason": reason} for ob, reason in left_out],
         "armatures": [one.entry for one in done],
     }

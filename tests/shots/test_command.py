@@ -408,6 +408,34 @@ def test_a_missed_target_is_an_error_only_when_strict(ik_bake: Command) -> None:
     assert ik_bake("--strict") == 1
 
 
+def test_keys_that_play_differently_are_an_error_only_when_strict(ik_bake: Command, tmp_path: Path) -> None:
+    ob = moving_arm()
+    bones = ob.pose.bones
+
+    def move_once_baked(_scene: bpy.types.Scene) -> None:
+        bones["upper"].location.x = 0.0 if bones["lower"].ik_addon.enabled else 0.3
+
+    bpy.app.handlers.frame_change_pre.append(move_once_baked)
+    for strict in ([], ["--strict"]):
+        bones["lower"].ik_addon.enabled = True
+        assert ik_bake("--chains", "lower", "--report", tmp_path / "report.json", *strict) == len(strict)
+        report = json.loads((tmp_path / "report.json").read_text())
+        assert (report["reached"], report["plays_alike"]) == (True, False)
+
+
+def test_a_bake_below_a_soloed_track_is_refused(
+    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ob = moving_arm()
+    data = ob.animation_data_create()
+    data.nla_tracks.new().is_solo = True
+    assert ik_bake() == 2
+    assert "ik_bake: The NLA track 'NlaTrack' of 'Rig' is soloed" in capfd.readouterr().err
+    assert not keyed(addon, ob)
+    data.use_nla = False
+    assert ik_bake("--strict") == 0
+
+
 def test_help_is_printed(ik_bake: Command, capfd: pytest.CaptureFixture[str]) -> None:
     assert ik_bake("--help") == 0
     said = capfd.readouterr().out
