@@ -18,8 +18,8 @@ from ..translation.sentences import UserError
 from .outputs import Output, OutputError
 
 DONE, MISSED, REFUSED, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 130
-"""Exit codes: done; with --strict, a target was not reached or keys play differently; nothing was written; saved, but not
-everything that was requested was done; Ctrl-C, nothing was written. See docs/command_line.md."""
+"""Exit codes: done; with --strict, a target was not reached or keys play differently; nothing was written; saved, but
+not everything that was requested was done; Ctrl-C, nothing was written. See docs/command_line.md."""
 
 GoOn = Callable[[], None]
 """Raises `InterruptError` if Ctrl-C was pressed."""

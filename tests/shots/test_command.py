@@ -393,11 +393,21 @@ def test_smooth_and_reduced_bake(addon: Addon, ik_bake: Command, tmp_path: Path)
     assert "keys were kept" in found["message"]
 
 
-@pytest.mark.parametrize("distance", ["", "-1mm", "0", "far", "1e999m", "1", "0.001"])
+@pytest.mark.parametrize(
+    "distance", ["", "-1mm", "0", "far", "1e999m", "1", "0.001", "nanm", "nan m", "1 lightyear", "1 1mm", "print(1)m"]
+)
 def test_an_invalid_distance_is_refused(ik_bake: Command, capfd: pytest.CaptureFixture[str], distance: str) -> None:
     moving_arm()
     assert ik_bake(f"--reduce={distance}") == 2
-    assert f"'{distance}' is not a distance" in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert f"'{distance}' is not a distance" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("distance", ["1mm", " 0.1 cm", "1e-3m", "1000µm", "0.00328084'", "0.0393701 in"])
+def test_distances_have_units(addon: Addon, distance: str) -> None:
+    parser = addon.module("shots.command")._parser()
+    assert parser.parse_args(["--reduce", distance]).reduce == pytest.approx(1e-3)
 
 
 def test_a_missed_target_is_an_error_only_when_strict(ik_bake: Command) -> None:
@@ -452,6 +462,9 @@ def test_help_is_printed(ik_bake: Command, capfd: pytest.CaptureFixture[str]) ->
         (["--scene", "--preview"], "not allowed with argument"),
         (["--nonsense"], "unrecognized arguments: --nonsense"),
         (["--range", "5", "1"], "The frame range is empty: it starts at 5 and ends at 1"),
+        (["--range", "1", "99999999999999999999"], "There is no frame 99999999999999999999. Choose frames from"),
+        (["--range", "1048570", "1048590"], "There is no frame 1048590. Choose frames from -1048574 to 1048574"),
+        (["--range", "-1048575", "1"], "There is no frame -1048575"),
         (["--step", "0"], "The step is 0, but must be 1 frame or more"),
         (["--preview"], "The scene has no preview range"),
         (["--action"], "'Rig' has no keys in an action"),
@@ -470,7 +483,9 @@ def test_wrong_arguments_give_a_message_and_change_nothing(
     bpy.context.view_layer.update()
     before = snapshot()
     assert ik_bake(*arguments) == 2
-    assert sentence in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert sentence in said
+    assert "Traceback" not in said
     assert snapshot() == before
 
 
