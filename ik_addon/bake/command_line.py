@@ -18,8 +18,8 @@ from ..translation.sentences import UserError
 from .outputs import Output, OutputError
 
 DONE, MISSED, REFUSED, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 130
-"""Exit codes: done; with --strict, a target was not reached; nothing was written; saved, but not everything that was
-requested was done; Ctrl-C, nothing was written. See docs/command_line.md."""
+"""Exit codes: done; with --strict, a target was not reached or keys play differently; nothing was written; saved, but
+not everything that was requested was done; Ctrl-C, nothing was written. See docs/command_line.md."""
 
 GoOn = Callable[[], None]
 """Raises `InterruptError` if Ctrl-C was pressed."""
@@ -70,7 +70,7 @@ def guarded(work: Callable[[], Result]) -> Result:
         raise
     except (CommandError, OutputError, UserError, OSError, RuntimeError) as error:
         raise CommandError(str(error).strip()) from error
-    except Exception as error:  # Blender would exit with 1, which means that a target was not reached
+    except Exception as error:  # Blender would exit with 1, which means that the result was not as requested
         traceback.print_exc()
         raise CommandError("Internal error, see above. Nothing was written") from error
 

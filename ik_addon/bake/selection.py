@@ -20,6 +20,9 @@ from ..rig.plan.presence import Presence
 from ..rig.plan.watch import animated_paths
 from ..translation.sentences import UserError, say
 
+FIRST, LAST = -1_048_574, 1_048_574
+"""Blender's range of frames."""
+
 
 class BakeError(UserError):
     """Nothing can be baked; the message says what is wrong, where, and what to do."""
@@ -81,10 +84,15 @@ def frames_between(first: int, last: int, step: int = 1) -> list[int]:
     """Return every `step`-th frame, and always the last one, because keys are replaced up to the end of the range.
 
     Raises:
-        BakeError: there are none.
+        BakeError: there are none, or Blender doesn't have them.
     """
     if step < 1:
         raise BakeError("The step is {step}, but must be 1 frame or more", step=step)
+    for frame in (first, last):
+        if not FIRST <= frame <= LAST:
+            raise BakeError(
+                "There is no frame {frame}. Choose frames from {first} to {last}", frame=frame, first=FIRST, last=LAST
+            )
     if last < first:
         raise BakeError("The frame range is empty: it starts at {first} and ends at {last}", first=first, last=last)
     frames = list(range(first, last + 1, step))

@@ -5,21 +5,25 @@ from __future__ import annotations
 import bpy
 from bpy.app.handlers import persistent
 
-from .settings import chain_of
+from .settings import chain_of, has_settings
 
 
 @persistent
 def _save_pre(_file: object, _unused: object = None) -> None:
-    """Give linked bones the settings that their overrides have, at their defaults.
+    """Where only one of a linked bone and its override has settings, give the other one the same, at their defaults.
 
-    Blender 5 stores an overridden setting as a difference to the linked one. If the library has no such setting, it
-    stores something that it can't read back. Reading the settings of a bone makes Blender create them.
+    Blender 5 stores an overridden setting as a difference to the linked one. If only one of them has settings at all,
+    it stores something that it can't read back, even if nobody changed anything. Reading the settings of a bone makes
+    Blender create them. Bones without any stay without, so armatures without chains are saved as they are.
     """
     for ob in bpy.data.objects:
         linked = None if ob.override_library is None else ob.override_library.reference
-        if isinstance(linked, bpy.types.Object) and linked.type == "ARMATURE":
-            for bone in () if linked.pose is None else linked.pose.bones:
-                _ = chain_of(bone).base.stored
+        if not isinstance(linked, bpy.types.Object) or ob.pose is None or linked.pose is None:
+            continue
+        for own in ob.pose.bones:
+            other: bpy.types.PoseBone | None = linked.pose.bones.get(own.name)
+            if other is not None and (has_settings(own) or has_settings(other)):
+                _ = chain_of(own).base.stored, chain_of(other).base.stored
 
 
 def register() -> None:

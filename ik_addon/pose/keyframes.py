@@ -159,6 +159,14 @@ def _check_action(ob: bpy.types.Object, new_action: bool) -> None:
             "Set it to Replace with influence 1 in the NLA Editor",
             object=ob.name,
         )
+    solo = next((track for track in data.nla_tracks if track.is_solo), None) if data.use_nla else None
+    if solo is not None:
+        raise KeysError(
+            "The NLA track '{track}' of '{object}' is soloed, so keys would have no effect. "
+            "Turn Solo off in the NLA Editor",
+            track=solo.name,
+            object=ob.name,
+        )
     if data.action is None or new_action:
         return
     if not data.action.is_editable:

@@ -10,8 +10,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-FIRST, LAST = -1_048_574, 1_048_574
-"""Blender's range of frames."""
+from ..bake.selection import FIRST, LAST
+
 LARGEST = 1e30
 """Numbers must be smaller than this."""
 

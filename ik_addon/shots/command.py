@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
-
-import bpy
 
 from ..bake import command_line
 from ..bake.command_line import CommandError, Files, GoOn, add_file_options
@@ -22,6 +21,23 @@ ALONE = {
 }
 """What `--part` and `--join` exclude: parts solve all armatures on the same frames, and joining only keys them."""
 
+
+METRES = {
+    "km": 1e3,
+    "m": 1.0,
+    "dm": 0.1,
+    "cm": 0.01,
+    "mm": 1e-3,
+    "um": 1e-6,
+    "µm": 1e-6,
+    "mi": 1609.344,
+    "yd": 0.9144,
+    "ft": 0.3048,
+    "'": 0.3048,
+    "in": 0.0254,
+    '"': 0.0254,
+}
+"""Metres in each unit of length."""
 
 NEEDED = {
     "on": "plant",
@@ -80,11 +96,14 @@ def _part(text: str) -> Which:
 
 
 def _distance(text: str) -> float:
-    """Parse a distance into metres. A unit is required, as a bare number would be taken for metres."""
+    """Parse a distance into metres. A unit is required, as a bare number would be taken for metres.
+
+    Blender's own parser takes any text for Python and prints a traceback if it isn't.
+    """
+    found = re.fullmatch(r"(.+?)\s*([a-zµ]+|'|\")", text.strip())
     try:
-        has_unit = any(c.isalpha() or c in "\"'" for c in text)
-        metres = float(bpy.utils.units.to_value("METRIC", "LENGTH", text)) if has_unit else 0.0
-    except ValueError:
+        metres = float(found[1]) * METRES[found[2]] if found else 0.0
+    except (ValueError, KeyError):
         metres = 0.0
     if not 0.0 < metres < math.inf:
         raise argparse.ArgumentTypeError(f"'{text}' is not a distance. Write a number with its unit, such as 1mm")
@@ -97,9 +116,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Bake IK chains to keyframes, which play without the add-on, in the open file or in each named "
         "file. Without --output or --overwrite nothing is saved; the bake only checks whether the chains can be baked "
         "and reach their targets.",
-        epilog="Exit codes: 0 baked; 1 with --strict, a target was not reached; 2 nothing was written; 3 baked and "
-        "saved, but an armature was left out or not planted, or the report could not be written; 130 Ctrl-C, nothing "
-        "was written. A sentence on stderr says why.",
+        epilog="Exit codes: 0 baked; 1 with --strict, a target was not reached or the keys play differently; 2 nothing "
+        "was written; 3 baked and saved, but an armature was left out or not planted, or the report could not be "
+        "written; 130 Ctrl-C, nothing was written. A sentence on stderr says why.",
     )
     parser.add_argument(
         "files",
@@ -159,7 +178,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--export", choices=sorted(KINDS), help="export the skeletons beside the saved file")
     parser.add_argument("--plots", action="store_true", help="draw feet and hips as SVG pictures beside the report")
     add_file_options(parser)
-    parser.add_argument("--strict", action="store_true", help="exit with 1 if a target was not reached")
+    parser.add_argument(
+        "--strict", action="store_true", help="exit with 1 if a target was not reached or the keys play differently"
+    )
     return parser
 
 

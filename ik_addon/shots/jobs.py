@@ -39,19 +39,19 @@ def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
         CommandError: something named doesn't exist, or there is nothing to bake.
     """
     chosen = _armatures(options)
-    found = [Job(ob, own) for ob in chosen if (own := _chosen_tips(ob, options))]
-    for tip in options.chains or ():
-        if not any(tip in job.tips for job in found):
-            raise CommandError(f"There is no chain on bone '{tip}'. The chains are on {_known(chosen)}")
-    left_out = [LeftOut(ob, reason) for ob, _own in found if (reason := why_closed(ob))]
-    jobs = {job.ob.session_uid: job for job in found if not why_closed(job.ob)}
+    found = [Job(ob, own) for ob in chosen if (own := _chosen_tips(ob, options)) or _why_unread(ob)]
+    left_out = [LeftOut(job.ob, reason) for job in found if (reason := _why_left_out(job))]
+    jobs = {job.ob.session_uid: job for job in found if not _why_left_out(job)}
     for ob, reason in left_out:
         if options.armature or not jobs:
             raise CommandError(f"'{ob.name_full}' can't be baked. {reason}")
+    for tip in options.chains or ():
+        if not any(tip in job.tips for job in found):
+            raise CommandError(f"There is no chain on bone '{tip}'. The chains are on {_known(chosen)}")
     if not jobs:
         raise CommandError("There is no enabled IK chain to bake")
     for job in jobs.values():
-        check_enabled(job)
+        check(job)
     needs = {uid: _followed(job.ob).intersection(jobs) for uid, job in jobs.items()}
     ordered, mutual = in_order(jobs, needs)
     if mutual:
@@ -61,12 +61,43 @@ def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
     return [jobs[uid] for uid in (*ordered, *mutual)], left_out
 
 
-def check_enabled(job: Job) -> None:
-    """Raise `CommandError` if a chain doesn't exist or is disabled."""
+def check(job: Job) -> None:
+    """Raise `CommandError` if a chain doesn't exist or is disabled, or something is missing from a library."""
+    reason = _why_missing(job)
+    if reason:
+        raise CommandError(f"'{job.ob.name_full}' can't be baked. {reason}")
     for tip in job.tips:
         bone: bpy.types.PoseBone | None = job.ob.pose.bones.get(tip)
         if bone is None or not chain_of(bone).enabled:
             raise CommandError(f"The chain on '{tip}' of '{job.ob.name_full}' is disabled. Enable it to bake it")
+
+
+def _why_left_out(job: Job) -> str:
+    """Return why an armature is left out, and what to do; empty if it is baked."""
+    return why_closed(job.ob) or _why_missing(job)
+
+
+def _why_missing(job: Job) -> str:
+    """Say what is missing from a library; empty if the armature and all targets and poles were read."""
+    chains = [chain_of(tip) for tip in tips(job.ob) if tip.name in job.tips]
+    goals = (goal_of(chain, role)[0] for chain in chains for role in ("target", "pole"))
+    return next(filter(None, map(_why_unread, (job.ob, *goals))), "")
+
+
+def _why_unread(ob: bpy.types.Object | None) -> str:
+    """Say if Blender put a placeholder in the place of a linked object, or of what an override was made from.
+
+    A placeholder has no animation, and an armature's has no bones.
+    """
+    for block in () if ob is None else (ob, ob.data):
+        override = None if block is None else block.override_library
+        linked = block if override is None else override.reference
+        if linked is not None and linked.is_missing:
+            return (
+                f"'{linked.name_full}' could not be read from its library '{linked.library.filepath}'. "
+                "Make the library available, or correct its path in the shot"
+            )
+    return ""
 
 
 def _armatures(options: argparse.Namespace) -> list[bpy.types.Object]:

@@ -89,7 +89,8 @@ def _baked(
 
     def work() -> tuple[int, dict[str, Any]]:
         go_on()
-        bpy.ops.wm.open_mainfile(filepath=str(path.absolute()), load_ui=False)
+        # With its interface, whatever the preferences say: it has the active view layer, and is saved along.
+        bpy.ops.wm.open_mainfile(filepath=str(path.absolute()), load_ui=True)
         return bake_shot(own, Files(f"{NAME}: {path}", own), go_on, pictures)
 
     try:

@@ -24,7 +24,7 @@ from ..planting import floor
 from ..planting.plant import Options
 from ..pose.steps import finished
 from . import exported, parts, planted, plots, tracks
-from .jobs import Job, LeftOut, check_enabled, jobs_of
+from .jobs import Job, LeftOut, check, jobs_of
 from .parts import JoinedFrames, RecordedFrames, SolvedPart
 from .planted import PlantReport
 from .tracks import Tracks
@@ -124,7 +124,7 @@ def join_parts(options: argparse.Namespace, files: Files, go_on: GoOn) -> int:
     done = []
     for own in parts.read_all(options.join):
         job = Job(named(own[0].armature), own[0].tips)
-        check_enabled(job)
+        check(job)
         frames = [frame for part in own for frame in part.frames]
         solving = partial(JoinedFrames, parts=own)
         done.append(Done(job.ob, _baked(job, frames, options, go_on, new_action=options.new_action, solving=solving)))
@@ -138,7 +138,7 @@ def as_text(report: dict[str, Any]) -> str:
 
 
 def _code(options: argparse.Namespace, report: dict[str, Any]) -> int:
-    return MISSED if options.strict and not report["reached"] else DONE
+    return MISSED if options.strict and not (report["reached"] and report["plays_alike"]) else DONE
 
 
 def _done(job: Job, options: argparse.Namespace, go_on: GoOn) -> Done:
@@ -261,6 +261,7 @@ def _report(files: Files, done: list[Done], left_out: Sequence[LeftOut] = ()) ->
         "file": bpy.data.filepath,
         "saved": files.saved,
         "reached": not any(one.bake.missed for one in done),
+        "plays_alike": all(one.bake.plays_alike for one in done),
         "left_out": [{"armature": ob.name_full, "reason": reason} for ob, reason in left_out],
         "armatures": [one.entry for one in done],
     }

@@ -278,7 +278,7 @@ def test_an_action_shared_by_two_objects_is_refused(keys: Any, rig: bpy.types.Ob
 
 
 @pytest.mark.parametrize(
-    "fault", ["driver", "locked", "locked group", "muted", "modifier", "samples", "tweak", "blend"]
+    "fault", ["driver", "locked", "locked group", "muted", "modifier", "samples", "tweak", "blend", "solo"]
 )
 def test_obstacles_are_named(keys: Any, rig: bpy.types.Object, fault: str) -> None:
     animate(rig, ["upper"])
@@ -304,10 +304,12 @@ def test_obstacles_are_named(keys: Any, rig: bpy.types.Object, fault: str) -> No
             data.nla_tracks[0].select = True
             data.nla_tracks.active = data.nla_tracks[0]
             data.use_tweak_mode = True
+        elif fault == "solo":
+            data.nla_tracks[0].is_solo = True
         else:
             data.action_blend_type = "ADD"
     before = everything(rig)
-    named = "NLA Editor" if fault in {"tweak", "blend"} else "bone 'upper'"
+    named = "NLA Editor" if fault in {"tweak", "blend", "solo"} else "bone 'upper'"
     with pytest.raises(keys.KeysError, match=named):
         keys.write_channels(rig, quaternion(keys, "upper"), FRAMES)
     assert everything(rig) == before

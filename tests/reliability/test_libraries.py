@@ -304,3 +304,79 @@ def test_a_linked_rig_reports_what_to_do_and_never_that_it_reached_its_target(ad
         assert "override" in message(addon, linked_rig())
         after = channels(linked_rig())
         assert (after["upper"], after["lower"]) == (before["upper"], before["lower"])
+
+
+# ---- what is saved of an override
+
+
+def plain(folder: Path) -> bpy.types.Object:
+    """Return an override of a linked rig whose bones have no settings."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(4), ["root", "keyed", "upper", "lower"])
+    collection = bpy.data.collections.new("Character")
+    collection.objects.link(ob)
+    bpy.context.scene.collection.children.link(collection)
+    bpy.context.scene.collection.objects.unlink(ob)
+    bpy.ops.wm.save_as_mainfile(filepath=str(folder / "library.blend"))
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    _of_collection(link(folder / "library.blend", shown=True), True)
+    return own_rig()
+
+
+def overridden() -> set[str]:
+    """The data paths that the override differs in, as Blender stored them."""
+    override: Any = own_rig().override_library
+    return {difference.rna_path for difference in override.properties}
+
+
+def test_an_override_without_chains_is_saved_as_without_the_extension(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    plain(tmp_path).pose.bones["upper"].location = (1.0, 0.0, 0.0)
+    for _ in range(3):
+        bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+        assert overridden() == {'pose.bones["upper"].location'}
+        bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    assert "expected ID type" not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("side", ["linked", "override"])
+def test_reading_the_settings_of_a_bone_is_not_saved_as_a_change(
+    side: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ob = plain(tmp_path)
+    for nested in (False, True):
+        settings: Any = (ob if side == "override" else linked_rig()).pose.bones["upper"]
+        _ = settings.ik_addon.base.stored if nested else settings.ik_addon.is_chain
+        for _again in range(2):
+            bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+            assert overridden() == set()
+            bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+        ob = own_rig()
+    assert "expected ID type" not in "".join(capfd.readouterr())
+
+
+def test_a_chain_added_to_an_override_is_saved(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    rigs.chain(plain(tmp_path), "lower", rigs.empty("Target", (0.5, 0.9, 1.5)), 2)
+    for _ in range(3):
+        bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+        assert {path for path in overridden() if "ik_addon" in path} <= {
+            "ik_addon.layout",
+            *(f'pose.bones["lower"].ik_addon.{name}' for name in ("is_chain", "chain_length", "target")),
+        }
+        bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+        chain = own_rig().pose.bones["lower"].ik_addon
+        assert chain.is_chain
+        assert (chain.chain_length, chain.target) == (2, bpy.data.objects["Target"])
+    assert "expected ID type" not in "".join(capfd.readouterr())
+
+
+def test_an_override_of_a_live_rig_is_opened_without_errors(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    library, _ = in_library(tmp_path)
+    _of_collection(link(library, shown=True), True)
+    for _ in range(3):
+        bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+        assert not [path for path in overridden() if path.endswith((".ik_addon", ".base"))]
+        bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+        bpy.context.scene.frame_set(12)
+    assert "expected ID type" not in "".join(capfd.readouterr())

@@ -318,6 +318,65 @@ def test_linked_and_local_armatures_of_one_name_can_be_told_apart(
     assert keyed(addon, ob)
 
 
+# ---- missing libraries
+
+
+def shot_without_library(folder: Path, wanted: str) -> None:
+    """Open a shot with an arm of its own, and what it needs from a library that is gone by now.
+
+    Args:
+        folder: where the files are.
+        wanted: an override of an "armature" with its targets; or a target of the own arm, "linked" or an "override".
+    """
+    moving_arm("Linked")
+    collection = bpy.data.collections.new("Set")
+    for ob in [*bpy.context.scene.collection.objects] if wanted == "armature" else [bpy.data.objects["lower target"]]:
+        collection.objects.link(ob)
+    bpy.data.libraries.write(str(folder / "set.blend"), {collection})
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    own = moving_arm("Own")
+    libraries: Any = bpy.data.libraries
+    with libraries.load(str(folder / "set.blend"), link=True) as (_found, chosen):
+        chosen.collections = ["Set"]
+    linked: Any = chosen.collections[0]
+    scene = bpy.context.scene
+    if wanted == "linked":
+        scene.collection.children.link(linked)
+    else:
+        linked = linked.override_hierarchy_create(scene, bpy.context.view_layer, do_fully_editable=True)
+    if wanted != "armature":
+        own.pose.bones["lower"].ik_addon.target = linked.objects[0]
+    bpy.ops.wm.save_as_mainfile(filepath=str(folder / "shot.blend"))
+    (folder / "set.blend").unlink()
+    bpy.ops.wm.open_mainfile(filepath=str(folder / "shot.blend"))
+
+
+def test_an_armature_of_a_missing_library_is_left_out(
+    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shot_without_library(tmp_path, "armature")
+    report = tmp_path / "report.json"
+    assert ik_bake("--strict", "--report", report) == 3
+    (left_out,) = json.loads(report.read_text())["left_out"]
+    assert left_out["armature"] == "Linked"
+    assert "could not be read from its library '//set.blend'. Make the library available" in left_out["reason"]
+    assert "ik_bake: 'Linked' was left out. 'Linked [set.blend]' could not be read" in capfd.readouterr().err
+    assert keyed(addon, bpy.data.objects["Own"])
+    assert ik_bake("--armature", "Linked", "--chains", "lower") == 2
+    assert "ik_bake: 'Linked' can't be baked. 'Linked [set.blend]' could not be read" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("wanted", ["linked", "override"])
+def test_a_chain_does_not_follow_the_placeholder_of_a_missing_target(
+    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, wanted: str
+) -> None:
+    shot_without_library(tmp_path, wanted)
+    assert ik_bake("--chains", "lower") == 2
+    assert "'Own' can't be baked. 'lower target [set.blend]' could not be read" in capfd.readouterr().err
+    assert not keyed(addon, bpy.data.objects["Own"])
+    assert ik_bake("--chains", "shin") == 0
+
+
 # ---- exit codes
 
 
@@ -334,11 +393,21 @@ def test_smooth_and_reduced_bake(addon: Addon, ik_bake: Command, tmp_path: Path)
     assert "keys were kept" in found["message"]
 
 
-@pytest.mark.parametrize("distance", ["", "-1mm", "0", "far", "1e999m", "1", "0.001"])
+@pytest.mark.parametrize(
+    "distance", ["", "-1mm", "0", "far", "1e999m", "1", "0.001", "nanm", "nan m", "1 lightyear", "1 1mm", "print(1)m"]
+)
 def test_an_invalid_distance_is_refused(ik_bake: Command, capfd: pytest.CaptureFixture[str], distance: str) -> None:
     moving_arm()
     assert ik_bake(f"--reduce={distance}") == 2
-    assert f"'{distance}' is not a distance" in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert f"'{distance}' is not a distance" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("distance", ["1mm", " 0.1 cm", "1e-3m", "1000µm", "0.00328084'", "0.0393701 in"])
+def test_distances_have_units(addon: Addon, distance: str) -> None:
+    parser = addon.module("shots.command")._parser()
+    assert parser.parse_args(["--reduce", distance]).reduce == pytest.approx(1e-3)
 
 
 def test_a_missed_target_is_an_error_only_when_strict(ik_bake: Command) -> None:
@@ -347,6 +416,34 @@ def test_a_missed_target_is_an_error_only_when_strict(ik_bake: Command) -> None:
     for bone in ("lower", "shin"):
         bpy.data.objects["Rig"].pose.bones[bone].ik_addon.enabled = True
     assert ik_bake("--strict") == 1
+
+
+def test_keys_that_play_differently_are_an_error_only_when_strict(ik_bake: Command, tmp_path: Path) -> None:
+    ob = moving_arm()
+    bones = ob.pose.bones
+
+    def move_once_baked(_scene: bpy.types.Scene) -> None:
+        bones["upper"].location.x = 0.0 if bones["lower"].ik_addon.enabled else 0.3
+
+    bpy.app.handlers.frame_change_pre.append(move_once_baked)
+    for strict in ([], ["--strict"]):
+        bones["lower"].ik_addon.enabled = True
+        assert ik_bake("--chains", "lower", "--report", tmp_path / "report.json", *strict) == len(strict)
+        report = json.loads((tmp_path / "report.json").read_text())
+        assert (report["reached"], report["plays_alike"]) == (True, False)
+
+
+def test_a_bake_below_a_soloed_track_is_refused(
+    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ob = moving_arm()
+    data = ob.animation_data_create()
+    data.nla_tracks.new().is_solo = True
+    assert ik_bake() == 2
+    assert "ik_bake: The NLA track 'NlaTrack' of 'Rig' is soloed" in capfd.readouterr().err
+    assert not keyed(addon, ob)
+    data.use_nla = False
+    assert ik_bake("--strict") == 0
 
 
 def test_help_is_printed(ik_bake: Command, capfd: pytest.CaptureFixture[str]) -> None:
@@ -365,6 +462,9 @@ def test_help_is_printed(ik_bake: Command, capfd: pytest.CaptureFixture[str]) ->
         (["--scene", "--preview"], "not allowed with argument"),
         (["--nonsense"], "unrecognized arguments: --nonsense"),
         (["--range", "5", "1"], "The frame range is empty: it starts at 5 and ends at 1"),
+        (["--range", "1", "99999999999999999999"], "There is no frame 99999999999999999999. Choose frames from"),
+        (["--range", "1048570", "1048590"], "There is no frame 1048590. Choose frames from -1048574 to 1048574"),
+        (["--range", "-1048575", "1"], "There is no frame -1048575"),
         (["--step", "0"], "The step is 0, but must be 1 frame or more"),
         (["--preview"], "The scene has no preview range"),
         (["--action"], "'Rig' has no keys in an action"),
@@ -383,7 +483,9 @@ def test_wrong_arguments_give_a_message_and_change_nothing(
     bpy.context.view_layer.update()
     before = snapshot()
     assert ik_bake(*arguments) == 2
-    assert sentence in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert sentence in said
+    assert "Traceback" not in said
     assert snapshot() == before
 
 

@@ -63,6 +63,29 @@ def test_overwrites_each_file_in_place(addon: Addon, ik_bake: Command, tmp_path:
     assert all(is_baked(addon, file) for file in files)
 
 
+def test_a_file_keeps_its_interface_and_is_baked_in_its_own_view_layer(
+    addon: Addon, ik_bake: Command, tmp_path: Path
+) -> None:
+    """The target is missing in the first view layer, which is not the active one."""
+    file = shot(tmp_path / "shot.blend")
+    scene, target = bpy.context.scene, bpy.data.objects["lower target"]
+    collection = bpy.data.collections.new("Animation")
+    scene.collection.children.link(collection)
+    collection.objects.link(target)
+    scene.collection.objects.unlink(target)
+    layer = scene.view_layers.new("Animation Layer")
+    scene.view_layers[0].layer_collection.children["Animation"].exclude = True
+    bpy.context.window.view_layer = layer
+    bpy.context.workspace.name = "Animation Desk"
+    bpy.ops.wm.save_as_mainfile(filepath=str(file))
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    assert ik_bake(file, "--overwrite") == 0
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    assert is_baked(addon, file)
+    assert bpy.context.view_layer.name == "Animation Layer"
+    assert bpy.context.workspace.name == "Animation Desk"
+
+
 def test_a_bad_file_does_not_end_the_others(
     addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
 ) -> None:
