@@ -125,6 +125,16 @@ class Chains:
             return np.zeros(len(self.scale), dtype=bool)
         return np.asarray((self.folds != 0.0).any(axis=(0, 1)))
 
+    def stays_closed(self, solver: Solver | None) -> Bools:
+        """Return which members (B,) are closed, tip at root, and have their tip at the target: they keep their pose.
+
+        Between root and target there is no line then that could aim the chain. Two bones are solved exactly.
+        """
+        if solver is Solver.TWO_BONE:
+            return np.zeros(len(self.scale), dtype=bool)
+        tip = tip_of(self.directions, self.lengths)
+        return np.asarray((norm(tip) < STRAIGHT) & (norm(self.target - tip) <= self.tolerance))
+
     def shares(self, mobility: Floats | None) -> Floats:
         """Return the folds (3, n, B) scaled by the mobility (3, n, B) about the bones' axes; None: all alike."""
         assert self.folds is not None
@@ -179,7 +189,7 @@ def aimed(chains: Chains, reached: Floats, solver: Solver | None) -> tuple[Axes,
         sided = side_axes(MANY, *map(tuple, (axes.line, axes.normal, chains.side, begins)))
         axes = Axes(*(stacked(*axis) for axis in sided))
     distance = norm(chains.target)
-    line = np.where(distance > NO_DISTANCE, chains.target / np.maximum(distance, NO_DISTANCE), axes.line)
+    line = np.where((distance > NO_DISTANCE) & ~chains.stays_closed(solver), chains.target / np.maximum(distance, NO_DISTANCE), axes.line)
     aim = between(axes.line, line, axes.normal)
     natural, kept = axes.bend, np.ones(len(distance), dtype=bool)
     if chains.side is not None and not (folds or by_tip):
@@ -230,6 +240,7 @@ def solve_chains(
     # Keep the FK shape exactly: nearly straight, rounding of the distance would show as its square root.
     chord = norm(tip_of(chains.directions, chains.lengths))
     kept = (np.abs(reach.distance - chord) <= SAME) & (reach.stretch == 1.0).all(axis=0) & bends_as_fk
+    kept |= chains.stays_closed(solver)
     if kept.any() and solver is not Solver.FABRIK:
         directions = np.where(kept, rotate(chain_turn[:, None], chains.directions), directions)
     inherits = np.ones(len(lengths), dtype=bool) if problem.inherits is None else np.asarray(problem.inherits, bool)

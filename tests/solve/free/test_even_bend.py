@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ik_addon.solve import Goal, Problem, Solution, Solver, Status, solve
+from ik_addon.solve import Goal, Problem, Solution, Solver, Status, pole_angle, solve
 from tests.solve.chains import POSES, aim, check_consistent, lengths_of, make_chains, unit
 
 
@@ -170,3 +170,20 @@ def test_a_chain_folded_onto_its_root_points_to_the_pole(members: int) -> None:
     np.testing.assert_allclose(towards, np.tile(side / np.linalg.norm(side), (members, 1)), atol=1e-6)
     turned = solution.rotations.swapaxes(-1, -2) @ solution.rotations
     np.testing.assert_allclose(turned, np.broadcast_to(np.eye(3), turned.shape), atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", [Solver.AUTO, Solver.FABRIK])
+@pytest.mark.parametrize("pole", [False, True])
+def test_a_closed_chain_with_its_tip_at_the_target_keeps_its_pose(solver: Solver, pole: bool) -> None:
+    rng = np.random.default_rng(1)
+    angles = np.linspace(0.0, 2.0 * np.pi, 6)
+    ring = np.stack([np.cos(angles), np.sin(angles), 0.1 * np.sin(2.0 * angles)], axis=-1)
+    near = 1e-8 * rng.normal(size=(20, 3))
+    joints = ring - ring[0] + rng.normal(size=(20, 1, 3))
+    frames = np.tile(np.eye(3), (20, 5, 1, 1))
+    goal, towards = Goal(joints[:, -1] + near), joints[:, 0] + rng.normal(size=(20, 3))
+    if pole:
+        goal = replace(goal, pole=towards, pole_angle=pole_angle(joints, frames, goal.target, towards))
+    solution = solve(Problem(joints, frames, goal, solver=solver))
+    assert solution.reached.all()
+    assert np.abs(solution.joints - joints).max() < 1e-6
