@@ -170,6 +170,8 @@ class KeyReducer:
             bounds *= np.minimum(ROOM * limits / np.maximum(away, 1e-30), 1.0)[:, inside].min(axis=0)
             if distances[self._owners < 0].max(initial=0.0) > bound:
                 bounds *= 0.5
+            if attempt == ATTEMPTS - 2:
+                bounds[:] = 0.0  # all keys: only what moves differently each time is still off
         raise BakeError(
             "The keys of '{object}' can't be reduced, because it moves differently each time it plays. Bake all keys",
             object=self._ob.name,
