@@ -62,9 +62,9 @@ def draw_quickly(sidebar_over_viewport: bool = False) -> None:
 # ---- files
 
 
-def open_file(path: str, mode: str = "POSE") -> None:
-    """Open a file in the current window, with its armature active."""
-    bpy.ops.wm.open_mainfile(filepath=path, load_ui=False)
+def open_file(path: str, mode: str = "POSE", load_ui: bool = False) -> None:
+    """Open a file in the current window, or in its own one with `load_ui`, with its armature active."""
+    bpy.ops.wm.open_mainfile(filepath=path, load_ui=load_ui)
     with bpy.context.temp_override(**viewport()):
         bpy.context.view_layer.objects.active = rig()
         rig().select_set(True)
@@ -264,6 +264,34 @@ def open_panel(name: str) -> None:
     viewport()["area"].tag_redraw()
 
 
+_layouts: list[Any] = []
+
+
+def _note_layout(panel: bpy.types.Panel, _context: bpy.types.Context) -> None:
+    _layouts.append(panel.layout.introspect())  # type: ignore[attr-defined]
+
+
+def watch_panel(name: str) -> None:
+    """Remember what a panel or menu draws from now on."""
+    getattr(bpy.types, name).append(_note_layout)
+    for area in bpy.context.window_manager.windows[0].screen.areas:
+        area.tag_redraw()
+
+
+def drawn_in(name: str) -> list[dict[str, Any]]:
+    """The texts and buttons that a panel drew last, in their order; stops watching it."""
+    getattr(bpy.types, name).remove(_note_layout)
+    found, waiting = [], list(_layouts[-1][::-1])
+    _layouts.clear()
+    while waiting:
+        item = waiting.pop()
+        if "items" in item:
+            waiting += item["items"][::-1]
+        else:
+            found.append(item)
+    return found
+
+
 def start(operator: str, options: dict[str, Any] | None = None) -> None:
     """Invoke an operator in the viewport, as a menu or a shortcut does."""
     module, name = operator.split(".")
@@ -328,6 +356,12 @@ def tool_setting(operator: str, name: str, value: Any = None) -> Any:
     if value is not None:
         setattr(settings, name, value)
     return getattr(settings, name)
+
+
+def active_tool() -> str:
+    """The tool of Pose Mode that is active."""
+    tool: Any = bpy.context.workspace.tools.from_space_view3d_mode("POSE")
+    return "" if tool is None else str(tool.idname)
 
 
 def active_bone() -> str:
