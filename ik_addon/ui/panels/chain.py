@@ -216,6 +216,7 @@ class VIEW3D_PT_ik_addon_accuracy(ChainPanel):
         chain = chain_of(tip)
         layout = self.layout
         layout.use_property_split = not is_narrow(context)
+        layout.use_property_decorate = False
         layout.active = chain.enabled
         draw_setting(layout, context, chain, "iterations")
         draw_setting(layout, context, chain, "tolerance")
