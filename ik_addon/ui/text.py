@@ -72,7 +72,7 @@ def named(
     if prop.type == "BOOLEAN" or not is_narrow(context):
         return layout, {}
     layout = layout.column(align=True)
-    layout.label(text=prop.name)
+    layout.label(text=prop.name, text_ctxt=prop.translation_context)
     return layout, {"text": ""}
 
 

@@ -107,12 +107,6 @@ class Window:
         """Return whether all tips have reached their targets."""
         return bool(max(self.inside.misses().values()) < REACHED)
 
-    def drawn_in(self, panel: str) -> list[dict[str, Any]]:
-        """Return the texts and buttons of a panel in the sidebar, in their order."""
-        self.inside.watch_panel(panel)
-        self.rest()
-        return list(self.inside.drawn_in(panel))
-
     # ---- hands
 
     def press(self, operator: str) -> None:

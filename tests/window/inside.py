@@ -264,34 +264,6 @@ def open_panel(name: str) -> None:
     viewport()["area"].tag_redraw()
 
 
-_layouts: list[Any] = []
-
-
-def _note_layout(panel: bpy.types.Panel, _context: bpy.types.Context) -> None:
-    _layouts.append(panel.layout.introspect())  # type: ignore[attr-defined]
-
-
-def watch_panel(name: str) -> None:
-    """Remember what a panel or menu draws from now on."""
-    getattr(bpy.types, name).append(_note_layout)
-    for area in bpy.context.window_manager.windows[0].screen.areas:
-        area.tag_redraw()
-
-
-def drawn_in(name: str) -> list[dict[str, Any]]:
-    """The texts and buttons that a panel drew last, in their order; stops watching it."""
-    getattr(bpy.types, name).remove(_note_layout)
-    found, waiting = [], list(_layouts[-1][::-1])
-    _layouts.clear()
-    while waiting:
-        item = waiting.pop()
-        if "items" in item:
-            waiting += item["items"][::-1]
-        else:
-            found.append(item)
-    return found
-
-
 def start(operator: str, options: dict[str, Any] | None = None) -> None:
     """Invoke an operator in the viewport, as a menu or a shortcut does."""
     module, name = operator.split(".")
@@ -739,6 +711,23 @@ def label(operator: str) -> str:
     translations: Any = bpy.app.translations
     name = getattr(OPERATORS.ik_addon, operator.split(".")[1]).get_rna_type().name
     return str(translations.pgettext_iface(name, "Operator"))
+
+
+def title(panel: str) -> str:
+    """The title of a panel, translated."""
+    return _translated(getattr(bpy.types, panel).bl_label, getattr(bpy.types, panel).bl_rna.translation_context)
+
+
+def names_of_setting(name: str) -> list[str]:
+    """The names of a chain's setting and of its choices, translated."""
+    setting: Any = rig().pose.bones[0].ik_addon.bl_rna.properties[name]
+    names = [setting.name, *(item.name for item in getattr(setting, "enum_items", ()))]
+    return [_translated(text, setting.translation_context) for text in names]
+
+
+def _translated(text: str, context: str) -> str:
+    translations: Any = bpy.app.translations
+    return str(translations.pgettext_iface(text, context))
 
 
 # ---- operators, as the search lists them
