@@ -14,7 +14,7 @@ from typing import Any
 from bpy.app.translations import pgettext_rpt
 
 CONTEXT = "IK Chains"
-"""Translation context for words that Blender itself translates in another sense: joints extend, regions are extended."""
+"""Translation context for words that Blender itself translates in another sense, such as Extend."""
 
 
 def say(sentence: str, /, **fields: object) -> str:

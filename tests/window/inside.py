@@ -671,6 +671,11 @@ def status_text() -> str | None:
     return None if progress is None else str(progress.text)
 
 
+def status_bar() -> str:
+    """The module that draws the status bar."""
+    return str(importlib.import_module("bl_ui.space_statusbar").STATUSBAR_HT_header.draw.__module__)
+
+
 def show_sidebar(tab: str) -> None:
     """Show a tab of the sidebar; with an empty name, hide the sidebar."""
     area = viewport()["area"]
