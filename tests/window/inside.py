@@ -659,6 +659,23 @@ def assign_key(operator: str, key: str) -> None:
     next(item for _keymap, item in _keys() if item.idname == operator).type = key
 
 
+def remove_key(operator: str) -> None:
+    """Remove the shortcut of an operator, as the cross in the preferences does."""
+    keymap, item = next(found for found in _keys() if found[1].idname == operator)
+    keymap.keymap_items.remove(item)
+
+
+def restore_keys() -> None:
+    """Restore the keymap of the shortcuts, as the button in the preferences does."""
+    bpy.context.window_manager.keyconfigs.user.keymaps["Pose"].restore_to_default()
+
+
+def has_all_keys() -> bool:
+    """Whether the preferences offer no restoring of shortcuts."""
+    keymap = importlib.import_module(f"{PACKAGE}.ik_addon.ui.preferences.keymap")
+    return bool(keymap.is_complete(bpy.context))
+
+
 # ---- progress
 
 
