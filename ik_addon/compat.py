@@ -23,6 +23,9 @@ SELECTS_POSE_BONES = bpy.app.version >= (5, 0, 0)
 POINT_SHADER = "POINT_UNIFORM_COLOR" if bpy.app.version >= (4, 5, 0) else "UNIFORM_COLOR"
 """Since 4.5, points have shaders of their own; before, the shader of faces draws them."""
 
+WHEEL_ICON = "MOUSE_MMB_SCROLL" if bpy.app.version >= (4, 3, 0) else "MOUSE_MMB"
+"""Since 4.3, the mouse wheel has an icon of its own."""
+
 
 def is_selected(bone: bpy.types.PoseBone) -> bool:
     """Whether a bone is selected in Pose Mode."""

@@ -78,6 +78,8 @@ class BakeReport:
     """The second of these two frames."""
     turns: tuple[float, ...]
     """The largest rotation of a joint between two frames in each of several equal parts of the range, in degrees."""
+    ends: tuple[int, int]
+    """The first and the last keyed frame."""
     position: float
     """Largest distance between a bone in playback and in the solution, in chain lengths."""
     angle: float

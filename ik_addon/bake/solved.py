@@ -222,6 +222,7 @@ class Solved:
             turns=tuple(
                 float(part.max()) for part in np.array_split(angles, min(PARTS, len(angles)) or 1) if len(part)
             ),
+            ends=(frames[0], frames[-1]),
             position=position,
             angle=angle,
             live_turn=self._live_turn,

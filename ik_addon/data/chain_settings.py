@@ -17,6 +17,7 @@ from bpy.props import (
     StringProperty,
 )
 
+from ..translation.sentences import CONTEXT
 from .choices import OUT_OF_REACH, PINS, SOLVERS
 from .contact_settings import OVERRIDABLE, ContactSettings
 
@@ -73,11 +74,11 @@ def _number_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context)
     group.id_data.update_tag()
 
 
-SWITCH: dict[str, Any] = {"override": OVERRIDABLE, "update": _changed}
+SWITCH: dict[str, Any] = {"override": OVERRIDABLE, "translation_context": CONTEXT, "update": _changed}
 """Property arguments of settings that decide what is solved, or what a chain follows."""
 STRUCTURE: dict[str, Any] = {**SWITCH, "options": set()}
 """Property arguments of such settings that can't be animated."""
-NUMBER: dict[str, Any] = {"override": OVERRIDABLE, "update": _number_changed}
+NUMBER: dict[str, Any] = {"override": OVERRIDABLE, "translation_context": CONTEXT, "update": _number_changed}
 """Property arguments of numbers that a solve reads on each frame."""
 
 

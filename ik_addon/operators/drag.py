@@ -6,6 +6,7 @@ from typing import Any
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatVectorProperty, StringProperty
+from bpy_extras.view3d_utils import location_3d_to_region_2d
 from mathutils import Vector
 
 from .. import compat
@@ -101,14 +102,36 @@ class IK_ADDON_OT_drag_target(ChainOperator):
         drag.move(context, Vector(self.offset))
         return finish(self, context, drag)
 
-    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         """Start a mouse drag of the target."""
+        return self.attempt(lambda context: self._start(context, event), context)
+
+    def _start(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         if context.area is None or context.area.type != "VIEW_3D":
             return self.refuse(say("Use this in a 3D Viewport"))
         view = next(region for region in context.area.regions if region.type == "WINDOW")
+        sidebar = next(region for region in context.area.regions if region.type == "UI")
+        if is_over(sidebar, event.mouse_x, event.mouse_y):
+            take_mouse_to(context.window, view, Drag(context, active_chain(context)).world.translation)
         operators: Any = bpy.ops
         with context.temp_override(region=view):
             return start(self, operators.ik_addon.goal_move)
+
+
+def is_over(region: bpy.types.Region, x: float, y: float) -> bool:
+    """Whether a place in the window is over a region."""
+    return 0 <= x - region.x < region.width and 0 <= y - region.y < region.height
+
+
+def take_mouse_to(window: bpy.types.Window, view: bpy.types.Region, place: Vector) -> None:
+    """Move the mouse to a place in the world, if it is in view.
+
+    Blender measures a move from where the mouse was: from a button in the sidebar, the target would stay as far from
+    the mouse as the button is.
+    """
+    seen = location_3d_to_region_2d(view, view.data, place)
+    if seen is not None and is_over(view, view.x + seen.x, view.y + seen.y):
+        window.cursor_warp(round(view.x + seen.x), round(view.y + seen.y))
 
 
 CLASSES = (IK_ADDON_OT_goal_hold, IK_ADDON_OT_goal_move, IK_ADDON_OT_goal_turn, IK_ADDON_OT_drag_target)

@@ -46,6 +46,25 @@ class ChainsOperator(ArmatureOperator):
         return [] if tip is None else [tip]
 
 
+class IK_ADDON_OT_live_on(ArmatureOperator):
+    """Turn Live on; unlike the setting, its button says why it is disabled."""
+
+    bl_idname = "ik_addon.live_on"
+    bl_label = "Live"
+    bl_description = "Solve on every frame and whenever a target moves"
+    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    @classmethod
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """Require a chain."""
+        return why_chainless(ob)
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Turn Live on."""
+        object_of(armature(context)).live = True
+        return {"FINISHED"}
+
+
 class IK_ADDON_OT_solve(ChainsOperator):
     """Solve chains on the current frame."""
 
@@ -111,4 +130,4 @@ class IK_ADDON_OT_restore_pose(ChainsOperator):
         return {"FINISHED"} if restored or was_live else {"CANCELLED"}
 
 
-CLASSES = (IK_ADDON_OT_solve, IK_ADDON_OT_restore_pose)
+CLASSES = (IK_ADDON_OT_live_on, IK_ADDON_OT_solve, IK_ADDON_OT_restore_pose)

@@ -8,9 +8,12 @@ from typing import Any
 
 import bpy
 
+from .sentences import CONTEXT
+
 FOLDER = Path(__file__).with_name("catalogs")
-CONTEXTS = ("*", "Operator")
-"""Blender's translation contexts: the second is for labels of operators, the first for everything else."""
+CONTEXTS = ("*", "Operator", CONTEXT)
+"""Blender's translation contexts: the second is for labels of operators, the first for everything else. In these two,
+Blender's own catalogs come first."""
 
 
 def register() -> None:

@@ -13,11 +13,16 @@ from typing import Any
 
 from bpy.app.translations import pgettext_rpt
 
+CONTEXT = "IK Chains"
+"""Translation context for words that Blender itself translates in another sense, such as Extend."""
+
 
 def say(sentence: str, /, **fields: object) -> str:
     """Return a sentence in the language of the interface, with its fields filled in."""
     translate: Any = pgettext_rpt  # the stubs declare no return value
-    translated: str = translate(sentence)
+    translated: str = translate(sentence, CONTEXT)
+    if translated == sentence:
+        translated = translate(sentence)
     return translated.format(**fields) if fields else translated
 
 

@@ -58,8 +58,19 @@ class VIEW3D_PT_ik_addon_bake(ArmaturePanel):
             for text, is_remarkable in sentences(report):
                 draw_message(column, context, text, icon="ERROR" if is_remarkable else "BLANK1")
             if len(report.turns) > 1:
-                box.label(text="Turn per Frame")
-                graph.draw(box, report.turns)
+                column = box.column(align=True)
+                draw_ends(column, say("Turn per Frame"), f"{max(report.turns):.3g}°")
+                graph.draw(column, context, report.turns)
+                draw_ends(column, *map(str, report.ends))
+
+
+def draw_ends(layout: bpy.types.UILayout, left: str, right: str) -> None:
+    """Draw a text at the left and one at the right."""
+    row = layout.row()
+    row.label(text=left, translate=False)
+    end = row.row()
+    end.alignment = "RIGHT"
+    end.label(text=right, translate=False)
 
 
 CLASSES: tuple[Any, ...] = (VIEW3D_PT_ik_addon_bake,)

@@ -141,6 +141,12 @@ class IK_ADDON_GGT_tool(GoalGizmos):
     bl_label = "IK Target and Pole of the Active Chain"
     bl_options = {"3D"}  # noqa: RUF012 - as Blender wants it
 
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        """Show only while a tool with these gizmos is active: a file opened with its UI brings its own tools."""
+        tool = context.workspace.tools.from_space_view3d_mode("POSE")
+        return tool is not None and tool.widget == cls.bl_idname and super().poll(context)
+
     def setup(self, context: bpy.types.Context) -> None:
         """Make the arrows and the dials."""
         theme = context.preferences.themes[0].user_interface

@@ -10,14 +10,16 @@ import bpy.utils.previews
 import numpy as np
 from numpy.typing import NDArray
 
-WIDTH, HEIGHT = 256, 140
-"""Size of the image in pixels."""
+WIDTH, HEIGHT = 256, 256
+"""Size of the image in pixels. Blender draws icons in squares, so only a square fills the sidebar."""
 LINE = (0.45, 0.7, 1.0, 1.0)
 AREA = (0.14, 0.21, 0.3, 0.3)
 GROUND = (0.3, 0.3, 0.3, 0.6)
 """Colours with premultiplied alpha, as Blender expects them."""
-SCALE = 7.0
-"""Width in the panel, in units of a button's height."""
+MARGIN = 70.0
+"""Width that tabs and margins take from the graph, in pixels at a resolution scale of 1."""
+UNIT = 20.0
+"""Height of a button in the same pixels."""
 
 _images: Any = None
 """Blender's collection of previews, while the extension is registered."""
@@ -42,8 +44,8 @@ def pixels(values: Sequence[float]) -> NDArray[np.float32]:
     return found
 
 
-def draw(layout: bpy.types.UILayout, values: Sequence[float]) -> None:
-    """Draw the curve of non-negative values."""
+def draw(layout: bpy.types.UILayout, context: bpy.types.Context, values: Sequence[float]) -> None:
+    """Draw the curve of non-negative values, as wide as the sidebar."""
     if _images is None or not values:
         return
     name = ",".join(f"{value:.3g}" for value in values)
@@ -52,7 +54,8 @@ def draw(layout: bpy.types.UILayout, values: Sequence[float]) -> None:
         image = _images.new(name)
         image.image_size = WIDTH, HEIGHT
         image.image_pixels_float = pixels(values).ravel().tolist()
-    layout.template_icon(icon_value=_images[name].icon_id, scale=SCALE)
+    width = context.region.width / context.preferences.system.ui_scale - MARGIN
+    layout.template_icon(icon_value=_images[name].icon_id, scale=max(width / UNIT, 1.0))
 
 
 def register() -> None:

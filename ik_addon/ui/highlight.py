@@ -26,6 +26,8 @@ LINE = 4.0
 """Width of the line along the bone, in the same pixels."""
 BESIDE = (18.0, -26.0)
 """Offset of the text from the mouse, in the same pixels."""
+SHADOW = 3
+"""Blur of the text's shadow, without which it can't be read on a light background; one of Blender's levels."""
 ANGLES = np.repeat(2.0 * np.pi * np.arange(25) / 24, 2)[1:-1]
 CIRCLE = np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
 """(48, 2) ends of the line segments of a unit circle."""
@@ -50,8 +52,7 @@ def draw(context: bpy.types.Context, place: tuple[int, int]) -> None:
 def _draw(context: bpy.types.Context, place: tuple[int, int]) -> None:
     drag = held_body()
     if drag is not None:
-        if drag.extent.length:
-            _write(context, place, say("Bones: {count}", count=drag.extent.length))
+        _write(context, place, follow(drag.extent.length))
         return
     if cursor.current is not None or context.mode != "POSE" or context.region_data is None or obstacle(context):
         return
@@ -66,6 +67,11 @@ def _draw(context: bpy.types.Context, place: tuple[int, int]) -> None:
         draw_lines(_flat(ends[int(found.use_tail)] + RING * scale * CIRCLE), colour, LINE / 2.0 * scale)
 
 
+def follow(count: int) -> str:
+    """Return the text for how many bones follow; 0: the whole body."""
+    return say("Bones: {count}", count=count) if count else say("Bones: All")
+
+
 def _flat(points: Any) -> Any:
     """Return points (k, 2) on the screen as (k, 3)."""
     return np.pad(points, ((0, 0), (0, 1))).astype(np.float32)
@@ -78,4 +84,7 @@ def _write(context: bpy.types.Context, place: tuple[int, int], text: str) -> Non
     blf.size(FONT, context.preferences.ui_styles[0].widget.points * scale)
     blf.color(FONT, colour[0], colour[1], colour[2], 1.0)
     blf.position(FONT, place[0] + BESIDE[0] * scale, place[1] + BESIDE[1] * scale, 0.0)
+    blf.enable(FONT, blf.SHADOW)
+    blf.shadow(FONT, SHADOW, 0.0, 0.0, 0.0, 0.8)
     blf.draw(FONT, text)
+    blf.disable(FONT, blf.SHADOW)

@@ -137,13 +137,13 @@ def draw_overlay_options(panel: bpy.types.Panel, context: bpy.types.Context) -> 
     layout = panel.layout
     layout.active = isinstance(space, bpy.types.SpaceView3D) and space.overlay.show_overlays
     layout.label(text="Inverse Kinematics")
-    row = layout.row(align=True)
-    row.prop(options, "show_overlay")
-    parts = row.row()
-    parts.active = options.show_overlay
-    parts.prop(options, "show_limits")
-    parts.prop(options, "show_reach")
-    parts.prop(options, "show_pins")
+    split = layout.split()
+    left, right = split.column(align=True), split.column(align=True)
+    left.prop(options, "show_overlay")
+    for column, part in ((right, "show_limits"), (left, "show_reach"), (right, "show_pins")):
+        row = column.row()
+        row.active = options.show_overlay
+        row.prop(options, part)
 
 
 CLASSES = (IK_ADDON_MT_pie, IK_ADDON_MT_pose)

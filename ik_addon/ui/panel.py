@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import bpy
 
 from ..data.settings import chain_of, object_of, overlay_of
@@ -29,7 +31,7 @@ class VIEW3D_PT_ik_addon(IKPanel):
 
     def draw_header_preset(self, context: bpy.types.Context) -> None:
         """Draw the overlay toggle."""
-        self.layout.prop(overlay_of(context.scene), "show_overlay", text="", icon="OVERLAY", emboss=False)
+        self.layout.prop(overlay_of(context.scene), "show_overlay", text="", icon="OVERLAY")
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the buttons, or the reason why there are none. They stay the same with and without chains."""
@@ -45,10 +47,12 @@ class VIEW3D_PT_ik_addon(IKPanel):
         settings = object_of(ob)
         column = layout.column(align=True)
         column.scale_y = 1.3
-        row = column.row(align=True)
-        row.active = bool(chains.tips(ob))
-        text = fit(context, live_texts(ob), margin=BUTTON_MARGIN)
-        row.prop(settings, "live", text=text, toggle=True, icon="PAUSE" if settings.live else "PLAY", translate=False)
+        if chains.tips(ob):
+            text = fit(context, live_texts(ob), margin=BUTTON_MARGIN)
+            options: dict[str, Any] = {"toggle": True, "icon": "PAUSE" if settings.live else "PLAY"}
+            column.prop(settings, "live", text=text, translate=False, **options)
+        else:
+            column.operator("ik_addon.live_on", icon="PLAY")
         column.operator("ik_addon.solve", icon="CON_KINEMATIC")
         column = layout.column(align=True)
         column.operator("ik_addon.bake", icon="KEYFRAME_HLT")

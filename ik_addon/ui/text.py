@@ -12,10 +12,12 @@ from ..translation.sentences import say
 
 FONT = 0
 Icon = Literal["NONE", "BLANK1", "ERROR", "INFO"]
-NARROW = 230.0
+NARROW = 260.0
 """Width of a sidebar below which it counts as narrow, in pixels at a resolution scale of 1."""
 MARGIN = 92.0
 """Width that tabs, margins and an icon take from a line in a box, in pixels at a resolution scale of 1."""
+BARE = 56.0
+"""The same for a line without an icon and without a box."""
 TITLE = MARGIN + 30.0
 """The same for a title followed by a button."""
 VALUE = 40.0
@@ -72,7 +74,7 @@ def named(
     if prop.type == "BOOLEAN" or not is_narrow(context):
         return layout, {}
     layout = layout.column(align=True)
-    layout.label(text=prop.name)
+    layout.label(text=prop.name, text_ctxt=prop.translation_context)
     return layout, {"text": ""}
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import bpy
 
+from ..data.settings import chain_of
+from ..operators.active import active_chain, obstacle
 from ..operators.body.tool import TOOL, IK_ADDON_OT_body_grab
 from . import highlight
 from .gizmos import IK_ADDON_GGT_tool
@@ -25,6 +27,17 @@ class IKAddonTool(bpy.types.WorkSpaceTool):
     bl_icon = "ops.armature.extrude_cursor"
     bl_widget = IK_ADDON_GGT_tool.bl_idname
     bl_keymap = (("view3d.select_box", {"type": "LEFTMOUSE", "value": "CLICK_DRAG"}, None),)
+
+    @staticmethod
+    def draw_settings(context: bpy.types.Context, layout: bpy.types.UILayout, _tool: Any) -> None:
+        """Draw into the header the chain whose goals have the arrows, and its main settings."""
+        tip = None if obstacle(context) else active_chain(context)
+        if tip is None:
+            layout.label(text="No active chain")
+            return
+        layout.label(text=tip.name, icon="CON_KINEMATIC", translate=False)
+        layout.prop(chain_of(tip), "influence")
+        layout.prop(chain_of(tip), "use_rotation")
 
 
 class IKAddonPoseTool(bpy.types.WorkSpaceTool):

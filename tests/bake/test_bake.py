@@ -666,6 +666,7 @@ def test_the_report_has_misses_limits_and_speed(bake: Any, addon: Addon) -> None
     }
     fastest = max(turns, key=lambda name: turns[name])
     assert (report.turning_frame, report.turning_bone) == fastest
+    assert report.turning_frame - 1 in range(*report.ends)
     assert report.turn == pytest.approx(turns[fastest], abs=0.01)
     told = [text for text, _ in addon.module("bake.bake_report").sentences(report)]
     for words in ("10 frames of 1 chain", "'lower' missed its target on 5 frames", "'lower' was at a limit on 5"):

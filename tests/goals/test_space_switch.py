@@ -322,3 +322,12 @@ def test_lists_the_available_spaces(addon: Addon) -> None:
         bpy.ops.ik_addon.switch_space(space="HEAD")
     with refused("Pick an object to follow"):
         bpy.ops.ik_addon.switch_space(space="OBJECT")
+
+
+def test_the_dialog_says_what_a_target_will_do(addon: Addon) -> None:
+    outlook, space = addon.module("operators.goals.space_switch").outlook, addon.module("goals.spaces").Space
+    ob, target = rigs.arm()
+    assert outlook(space("WORLD")) == "Stays in place"
+    assert outlook(space("OBJECT", target)) == f"Follows '{target.name}'"
+    assert outlook(space("PARENT", ob, "upper")) == "Follows 'upper'"
+    assert outlook(None) == "Not found"

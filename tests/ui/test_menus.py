@@ -58,6 +58,7 @@ ELSEWHERE = {
     "ik_addon.chain_select": "a row of the list",
     "ik_addon.setting_key": "the button beside a setting",
     "ik_addon.chain_fix": "the button below a message",
+    "ik_addon.live_on": "the button Live while there is no chain",
     "ik_addon.rig_fix": "the button below a message",
     "ik_addon.lock_interface": "the button that is shown where renders need it",
     "ik_addon.report_close": "the cross of the report on a bake",
@@ -96,6 +97,12 @@ def test_the_context_menu_has_commands_of_the_menu(addon: Addon) -> None:
     menus = addon.module("ui.menus")
     entries = {operator for group in menus.ENTRIES for operator, _icon in group}
     assert {operator for operator, _icon in (*menus.CHAIN, *menus.NEW_CHAIN)} <= entries
+
+
+def test_the_button_that_snaps_a_range_opens_a_dialog_of_that_name(addon: Addon) -> None:
+    snap = addon.module("operators.goals.snap")
+    assert snap.IK_ADDON_OT_snap_target.title == "Snap Range to Pose"
+    assert not snap.IK_ADDON_OT_apply_pose.title, "the operator's own label"
 
 
 def test_icons_of_the_menu_exist_in_blender(addon: Addon) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -9,6 +11,7 @@ import pytest
 
 from tests import rigs
 from tests.operators.states import activate
+from tools.environments import ROOT
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -27,6 +30,15 @@ def test_panels_are_in_their_tab(name: str) -> None:
     panel = getattr(bpy.types, name)
     assert (panel.bl_idname, panel.bl_category) == (name, "IK")
     assert (panel.bl_space_type, panel.bl_region_type) == ("VIEW_3D", "UI")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "ik_addon" / "ui").rglob("*.py")), ids=lambda path: path.stem)
+def test_settings_beside_their_names_have_no_dot_for_keyframes(path: Path) -> None:
+    """Blender's dot can't key settings of a bone; a chain has buttons of its own for that."""
+    functions = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.FunctionDef)]
+    for function in functions:
+        layouts = [node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)]
+        assert layouts.count("use_property_split") <= layouts.count("use_property_decorate"), function.name
 
 
 def test_without_an_armature_only_the_main_panel_is_shown() -> None:
@@ -171,6 +183,28 @@ def test_the_panel_says_when_live_has_no_enabled_chain(addon: Addon) -> None:
     assert "No Enabled Chain" in live_texts(ob)
     ob.ik_addon.live = False
     assert live_texts(ob) == ["Live"]
+
+
+def test_live_says_why_it_is_disabled_without_a_chain() -> None:
+    ob, _target = rigs.arm()
+    activate(ob, "lower")
+    bpy.ops.ik_addon.chain_remove()
+    assert not bpy.ops.ik_addon.live_on.poll()
+    with pytest.raises(RuntimeError, match="has no chain"):
+        bpy.ops.ik_addon.live_on()
+    assert not ob.ik_addon.live
+
+
+def test_the_row_of_the_active_chain_is_not_dimmed(addon: Addon) -> None:
+    is_bright = addon.module("ui.panels.chains").is_bright
+    ob, _target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    activate(ob, None)
+    assert is_bright(bpy.context, tip)
+    tip.ik_addon.enabled = False
+    assert not is_bright(bpy.context, tip)
+    activate(ob, "lower")
+    assert is_bright(bpy.context, tip)
 
 
 def test_the_list_shows_only_chains_and_follows_the_active_bone() -> None:

@@ -36,6 +36,16 @@ def test_the_tools_are_only_in_pose_mode(addon: Addon) -> None:
         assert name not in tools("OBJECT")
 
 
+def test_the_text_beside_the_mouse_says_how_many_bones_follow(addon: Addon) -> None:
+    follow = addon.module("ui.highlight").follow
+    assert [follow(count) for count in (0, 4)] == ["Bones: All", "Bones: 4"]
+
+
+def test_both_tools_have_something_in_the_header(addon: Addon) -> None:
+    module = addon.module("ui.toolbar")
+    assert all(callable(getattr(tool, "draw_settings", None)) for tool in (module.IKAddonTool, module.IKAddonPoseTool))
+
+
 def test_the_tool_has_an_icon_and_gizmos(addon: Addon) -> None:
     tool = addon.module("ui.toolbar").IKAddonTool
     assert tool.bl_widget in {cls.bl_idname for cls in addon.module("ui.gizmos").CLASSES}

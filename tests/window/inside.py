@@ -62,9 +62,9 @@ def draw_quickly(sidebar_over_viewport: bool = False) -> None:
 # ---- files
 
 
-def open_file(path: str, mode: str = "POSE") -> None:
-    """Open a file in the current window, with its armature active."""
-    bpy.ops.wm.open_mainfile(filepath=path, load_ui=False)
+def open_file(path: str, mode: str = "POSE", load_ui: bool = False) -> None:
+    """Open a file in the current window, or in its own one with `load_ui`, with its armature active."""
+    bpy.ops.wm.open_mainfile(filepath=path, load_ui=load_ui)
     with bpy.context.temp_override(**viewport()):
         bpy.context.view_layer.objects.active = rig()
         rig().select_set(True)
@@ -328,6 +328,12 @@ def tool_setting(operator: str, name: str, value: Any = None) -> Any:
     if value is not None:
         setattr(settings, name, value)
     return getattr(settings, name)
+
+
+def active_tool() -> str:
+    """The tool of Pose Mode that is active."""
+    tool: Any = bpy.context.workspace.tools.from_space_view3d_mode("POSE")
+    return "" if tool is None else str(tool.idname)
 
 
 def active_bone() -> str:
@@ -653,6 +659,23 @@ def assign_key(operator: str, key: str) -> None:
     next(item for _keymap, item in _keys() if item.idname == operator).type = key
 
 
+def remove_key(operator: str) -> None:
+    """Remove the shortcut of an operator, as the cross in the preferences does."""
+    keymap, item = next(found for found in _keys() if found[1].idname == operator)
+    keymap.keymap_items.remove(item)
+
+
+def restore_keys() -> None:
+    """Restore the keymap of the shortcuts, as the button in the preferences does."""
+    bpy.context.window_manager.keyconfigs.user.keymaps["Pose"].restore_to_default()
+
+
+def has_all_keys() -> bool:
+    """Whether the preferences offer no restoring of shortcuts."""
+    keymap = importlib.import_module(f"{PACKAGE}.ik_addon.ui.preferences.keymap")
+    return bool(keymap.is_complete(bpy.context))
+
+
 # ---- progress
 
 
@@ -663,6 +686,11 @@ def status_text() -> str | None:
     drawn = importlib.import_module("bl_ui.space_statusbar").STATUSBAR_HT_header.draw
     assert (progress is not None) == (drawn is steps.draw_status)
     return None if progress is None else str(progress.text)
+
+
+def status_bar() -> str:
+    """The module that draws the status bar."""
+    return str(importlib.import_module("bl_ui.space_statusbar").STATUSBAR_HT_header.draw.__module__)
 
 
 def show_sidebar(tab: str) -> None:
@@ -705,6 +733,23 @@ def label(operator: str) -> str:
     translations: Any = bpy.app.translations
     name = getattr(OPERATORS.ik_addon, operator.split(".")[1]).get_rna_type().name
     return str(translations.pgettext_iface(name, "Operator"))
+
+
+def title(panel: str) -> str:
+    """The title of a panel, translated."""
+    return _translated(getattr(bpy.types, panel).bl_label, getattr(bpy.types, panel).bl_rna.translation_context)
+
+
+def names_of_setting(name: str) -> list[str]:
+    """The names of a chain's setting and of its choices, translated."""
+    setting: Any = rig().pose.bones[0].ik_addon.bl_rna.properties[name]
+    names = [setting.name, *(item.name for item in getattr(setting, "enum_items", ()))]
+    return [_translated(text, setting.translation_context) for text in names]
+
+
+def _translated(text: str, context: str) -> str:
+    translations: Any = bpy.app.translations
+    return str(translations.pgettext_iface(text, context))
 
 
 # ---- operators, as the search lists them

@@ -133,6 +133,18 @@ def test_a_drag_from_its_button_starts_without_a_jump(arm: Window) -> None:
     assert not differences(arm.state("cancelled"), before)
 
 
+def test_a_drag_from_its_button_takes_the_target_to_the_mouse(arm: Window) -> None:
+    arm.press(DRAG)
+    x, y = arm.middle()
+    place = (x + 30, y - 20)
+    arm.move(*place)
+    assert arm.inside.place_of("Target") == pytest.approx(place, abs=2)
+    arm.click()
+    assert not is_dragging(arm)
+    assert arm.inside.place_of("Target") == pytest.approx(place, abs=2)
+    assert arm.is_reached()
+
+
 def offset(window: Window, before: list[float], name: str) -> list[float]:
     """How far the target has moved from `before`."""
     return [a - b for a, b in zip(window.state(name)["goals"]["Target"], before, strict=True)]

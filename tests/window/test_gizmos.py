@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.window.driving import Window, differences
+from tests.window.driving import SAMPLES, Window, differences
 
 MACRO = "IK_ADDON_OT_goal_move"
 
@@ -73,6 +73,19 @@ def test_arrows_of_the_tool_move_along_an_axis(tool: Window) -> None:
     tool.release()
     assert moved(tool, before, "Target") == [False, False, True]
     assert tool.is_reached()
+
+
+def test_arrows_are_gone_once_another_tool_is_active(tool: Window) -> None:
+    tool.rest()
+    tool.inside.open_file(str(SAMPLES / "two_bone_arm.blend"), "POSE", True)
+    assert tool.inside.active_tool() != "ik_addon.goals", "the file brings its own tool"
+    tool.rest()
+    before = tool.state("before")["goals"]
+    x, y = tool.inside.place_of("Target")
+    tool.pull((x, y - 45), -60, -50)
+    assert MACRO not in tool.inside.running()
+    tool.release()
+    assert tool.state("after")["goals"] == before
 
 
 HAND = "IK Target forearm.L"

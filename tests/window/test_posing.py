@@ -76,6 +76,16 @@ def test_escape_restores_everything(human: Window) -> None:
     assert all(far(place, before[bone]) < 1e-6 for bone, place in heads(human).items())
 
 
+def test_the_status_bar_tells_of_the_wheel_during_a_drag(human: Window) -> None:
+    usual = human.inside.status_bar()
+    human.pull(human.inside.place_of_bone("forearm.L"), 60, -90)
+    assert human.inside.status_bar().endswith("operators.body.tool")
+    human.shot("dragging")
+    human.release()
+    human.move(*human.middle())
+    assert human.inside.status_bar() == usual
+
+
 def test_axis_keys_work_during_a_drag(human: Window) -> None:
     before = heads(human)
     human.pull(human.inside.place_of_bone("forearm.L"), 40, -60)

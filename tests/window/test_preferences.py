@@ -36,6 +36,19 @@ def test_the_preferences_show_all_shortcuts(fresh: Window) -> None:
     ]
 
 
+def test_a_removed_shortcut_can_be_restored(fresh: Window) -> None:
+    assert fresh.inside.has_all_keys()
+    fresh.inside.remove_key("ik_addon.bake")
+    assert not fresh.inside.has_all_keys()
+    fresh.inside.show_preferences()
+    fresh.rest()
+    fresh.shot("removed")
+    fresh.inside.restore_keys()
+    fresh.rest()
+    assert fresh.inside.has_all_keys()
+    assert "ik_addon.bake" in fresh.inside.keys_shown()
+
+
 def test_the_tab_has_the_chosen_name(fresh: Window) -> None:
     fresh.inside.prefer({"tab": "Animation"})
     fresh.rest()

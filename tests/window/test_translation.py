@@ -39,6 +39,20 @@ def test_buttons_messages_and_reports_are_german(german: Window) -> None:
     german.inside.reset_preferences()
 
 
+def test_words_that_blender_translates_in_another_sense(german: Window) -> None:
+    assert [german.inside.said(word, {}) for word in ("Bend", "Extend")] == ["Beugen", "Strecken"]
+    names = german.inside.names_of_setting("out_of_reach")
+    assert names == ["Unerreichbar", "Strecken", "Wurzel schieben", "Dehnen"]
+    assert german.inside.names_of_setting("iterations") == ["Iterationen"], "Blender's word is cut off in the sidebar"
+
+
+def test_the_panel_clip_is_no_command_in_french(window: Window) -> None:
+    if not window.inside.speak("fr"):
+        pytest.skip("this Blender knows English alone")
+    assert window.inside.title("VIEW3D_PT_ik_addon_clip") == "Clip"
+    window.inside.speak_english()
+
+
 def test_an_incomplete_translation_falls_back_to_english(german: Window) -> None:
     german.inside.speak("fr")
     german.rest()

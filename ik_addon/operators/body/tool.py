@@ -106,6 +106,8 @@ class IK_ADDON_OT_body_grab(ArmatureOperator):
         )
         if "CANCELLED" in started:
             return started
+        workspace: Any = context.workspace
+        workspace.status_text_set(draw_status)
         # From here on, this operator receives every event first.
         context.window_manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
@@ -114,6 +116,7 @@ class IK_ADDON_OT_body_grab(ArmatureOperator):
         """Handle the mouse wheel and pass every other event to Blender."""
         drag = held_body()
         if drag is None:
+            self.cancel(context)
             return {"FINISHED", "PASS_THROUGH"}
         if event.value != "PRESS" or event.type not in MORE | LESS or event.alt:  # with Alt Blender zooms
             return {"PASS_THROUGH"}
@@ -121,6 +124,11 @@ class IK_ADDON_OT_body_grab(ArmatureOperator):
         for remembered in self._remembered(context):
             remembered.length = drag.extent.length
         return {"RUNNING_MODAL"}
+
+    def cancel(self, context: bpy.types.Context) -> None:
+        """Leave the status bar to Blender; it also calls this when the window is closed."""
+        workspace: Any = context.workspace
+        workspace.status_text_set(None)
 
     def _remembered(self, context: bpy.types.Context) -> Iterator[Any]:
         """Yield the properties from which the next drag, and a repetition of this one, take their settings."""
@@ -131,6 +139,12 @@ class IK_ADDON_OT_body_grab(ArmatureOperator):
         for macro in running:
             if macro.bl_idname == IK_ADDON_OT_body_move.__name__:
                 yield macro.macros[0].properties
+
+
+def draw_status(header: Any, _context: bpy.types.Context) -> None:
+    """Draw the status bar during a drag: what the wheel does, then Blender's keys."""
+    header.layout.label(text=say("More or Fewer Bones Follow"), icon=compat.WHEEL_ICON, translate=False)
+    header.layout.template_input_status()
 
 
 def _turned_last(context: bpy.types.Context) -> bool:

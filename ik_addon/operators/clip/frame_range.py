@@ -26,6 +26,8 @@ class FrameRangeOperator(StepsOperator):
     frame_start: IntProperty(name="Start", description="First frame to key", default=1)
     frame_end: IntProperty(name="End", description="Last frame to key", default=250)
 
+    title = ""
+    """Title of the dialog; empty: the operator's label."""
     confirm = ""
     """Label of the dialog's button."""
 
@@ -35,7 +37,7 @@ class FrameRangeOperator(StepsOperator):
             self.frame_start, self.frame_end = context.scene.frame_start, context.scene.frame_end
         self._in_window = True
         manager: Any = context.window_manager
-        return manager.invoke_props_dialog(self, confirm_text=self.confirm)
+        return manager.invoke_props_dialog(self, title=self.title, confirm_text=self.confirm)
 
     def ends(self, context: bpy.types.Context) -> tuple[int, int]:
         """Return the first and last of the chosen frames."""

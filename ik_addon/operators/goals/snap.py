@@ -79,6 +79,7 @@ class IK_ADDON_OT_snap_target(FramesOperator):
     pose: EnumProperty(name="Pose", description="The pose to match", items=POSES, default="AUTO")
     poles: EnumProperty(name="Poles", description="What to do with poles", items=POLES, default="MATCH")
 
+    title = marked("Snap Range to Pose")
     confirm = marked("Snap")
     doing = marked("Snapping targets")
     cancelled = marked("Snapping cancelled. Nothing was changed")

@@ -54,18 +54,18 @@ class IK_ADDON_OT_switch_space(ChainOperator):
         return manager.invoke_props_dialog(self, confirm_text="Switch")
 
     def draw(self, context: bpy.types.Context) -> None:
-        """Draw the options; the bone only for an armature."""
+        """Draw the options; the object only if it is followed, and its bone only for an armature."""
         layout = self.layout
         layout.use_property_split = True
         layout.prop(self, "role")
         layout.prop(self, "space")
-        layout.prop_search(self, "object", context.scene, "objects")
         objects: Any = context.scene.objects
         other = objects.get(self.object)
-        if other is not None and other.type == "ARMATURE":
-            layout.prop_search(self, "bone", other.data, "bones")
-        space = self._space(context)
-        layout.label(text="Not found" if space is None else say("Follows {space}", space=space.name))
+        if self.space == "OBJECT":
+            layout.prop_search(self, "object", context.scene, "objects")
+            if other is not None and other.type == "ARMATURE":
+                layout.prop_search(self, "bone", other.data, "bones")
+        layout.label(text=outlook(self._space(context)), translate=False)
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Switch the space."""
@@ -105,6 +105,13 @@ class IK_ADDON_OT_switch_space(ChainOperator):
         if other is None:
             other = next((found for found in context.selected_objects if found != ob and found not in goals), None)
         return next((space for space in spaces_of(ob, tip, other, self.bone) if space.identifier == self.space), None)
+
+
+def outlook(space: Space | None) -> str:
+    """Return what a target or pole will do in a space; None: there is no such space."""
+    if space is None:
+        return say("Not found")
+    return say("Stays in place") if space.ob is None else say("Follows {space}", space=space.name)
 
 
 CLASSES = (IK_ADDON_OT_switch_space,)

@@ -21,7 +21,7 @@ from ...solve import Solver
 from ...translation.sentences import say
 from ..panel import ArmaturePanel
 from ..presets import VIEW3D_PT_ik_addon_presets
-from ..text import BESIDE, draw_button, draw_fix, draw_message, draw_search, draw_setting, fit, is_narrow, named
+from ..text import BARE, BESIDE, draw_button, draw_fix, draw_message, draw_search, draw_setting, fit, is_narrow, named
 from .ends import draw_end
 
 
@@ -79,7 +79,7 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         row.alignment = "RIGHT"
         row.active = False
         first = [f"{bones[0].name} … {tip.name}"] if len(bones) > 1 else []
-        row.label(text=fit(context, [*first, tip.name]), translate=False)
+        row.label(text=fit(context, [*first, tip.name], BARE), translate=False)
 
         column = layout.column()
         draw_goal(column, context, chain, "target")
@@ -216,6 +216,7 @@ class VIEW3D_PT_ik_addon_accuracy(ChainPanel):
         chain = chain_of(tip)
         layout = self.layout
         layout.use_property_split = not is_narrow(context)
+        layout.use_property_decorate = False
         layout.active = chain.enabled
         draw_setting(layout, context, chain, "iterations")
         draw_setting(layout, context, chain, "tolerance")

@@ -57,7 +57,7 @@ class IK_ADDON_UL_chains(BoneList):
         if not is_narrow(context):  # the header of Active Chain has the toggle as well
             both.prop(chain_of(tip), "enabled", text="")
         row = both.row()
-        row.active = chain_of(tip).enabled
+        row.active = is_bright(context, tip)
         row.alignment = "LEFT"
         icon = state_of(tip, report)[0]
         select = row.operator("ik_addon.chain_select", text=tip.name, icon=icon, emboss=False, translate=False)
@@ -66,6 +66,11 @@ class IK_ADDON_UL_chains(BoneList):
     def listed(self, ob: bpy.types.Object) -> Iterable[str]:
         """Return the tip bones of the chains."""
         return (tip.name for tip in chains.tips(ob))
+
+
+def is_bright(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bool:
+    """Whether the row of a chain is not dimmed; on the blue of the active row, dimmed text can't be read."""
+    return chain_of(tip).enabled or tip == active_chain(context)
 
 
 def _select(_context: bpy.types.Context, bone: bpy.types.PoseBone) -> None:

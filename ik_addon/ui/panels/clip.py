@@ -12,7 +12,7 @@ from ...data.settings import chain_of
 from ...operators.active import active_chain
 from ...planting import contact_keys
 from ...rig.plan.chain import end_of
-from ...translation.sentences import say
+from ...translation.sentences import CONTEXT, say
 from ..panel import ArmaturePanel
 from ..text import draw_button, draw_setting, is_narrow
 
@@ -22,6 +22,7 @@ class VIEW3D_PT_ik_addon_clip(ArmaturePanel):
 
     bl_idname = "VIEW3D_PT_ik_addon_clip"
     bl_label = "Clip"
+    bl_translation_context = CONTEXT  # French Blender trims with this word
     bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
     def draw(self, context: bpy.types.Context) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import bpy
 import rna_keymap_ui
 
+KEYMAP = "Pose"
 PIE = "IK_ADDON_MT_pie"
 """The pie menu in `ui/menus`."""
 UNASSIGNED = (
@@ -27,7 +28,7 @@ def register() -> None:
     configuration = bpy.context.window_manager.keyconfigs.addon
     if configuration is None:
         return  # in background mode Blender may have no keymaps
-    keymap = configuration.keymaps.new(name="Pose")
+    keymap = configuration.keymaps.new(name=KEYMAP)
     pie: Any = keymap.keymap_items.new("wm.call_menu_pie", "I", "PRESS", shift=True, alt=True)
     pie.properties.name = PIE
     _items.append((keymap, pie))
@@ -61,9 +62,17 @@ def _is_same(item: Any, own: Any) -> bool:
     )
 
 
+def is_complete(context: bpy.types.Context) -> bool:
+    """Whether the user has all shortcuts; one that was removed can only be restored together with its keymap."""
+    return len(list(of_user(context))) >= len(_items)
+
+
 def draw(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
     """Draw the shortcuts as editable keymap items, as Blender's own preferences do."""
     configuration = context.window_manager.keyconfigs.user
     for keymap, item in of_user(context):
         layout.context_pointer_set("keymap", keymap)
         rna_keymap_ui.draw_kmi([], configuration, keymap, item, layout, 0)
+    if not is_complete(context):
+        layout.context_pointer_set("keymap", configuration.keymaps[KEYMAP])
+        layout.operator("preferences.keymap_restore", text="Restore Keymap Pose")
