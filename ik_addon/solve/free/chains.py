@@ -189,7 +189,11 @@ def aimed(chains: Chains, reached: Floats, solver: Solver | None) -> tuple[Axes,
         sided = side_axes(MANY, *map(tuple, (axes.line, axes.normal, chains.side, begins)))
         axes = Axes(*(stacked(*axis) for axis in sided))
     distance = norm(chains.target)
-    line = np.where((distance > NO_DISTANCE) & ~chains.stays_closed(solver), chains.target / np.maximum(distance, NO_DISTANCE), axes.line)
+    line = np.where(
+        (distance > NO_DISTANCE) & ~chains.stays_closed(solver),
+        chains.target / np.maximum(distance, NO_DISTANCE),
+        axes.line,
+    )
     aim = between(axes.line, line, axes.normal)
     natural, kept = axes.bend, np.ones(len(distance), dtype=bool)
     if chains.side is not None and not (folds or by_tip):
