@@ -299,6 +299,17 @@ def _check_goal(
     if goal is None:
         return
     if uid_of(goal) not in presence.present:
+        if goal.library is not None and not goal.users_scene:  # linked only because the chain points to it
+            raise ChainError(
+                {
+                    "target": "The target '{goal}' was not linked with the character. "
+                    "In '{library}', move its collection into the character's, or choose another target",
+                    "pole": "The pole '{goal}' was not linked with the character. "
+                    "In '{library}', move its collection into the character's, or choose another pole",
+                }[role],
+                goal=goal.name,
+                library=goal.library.name,
+            )
         raise ChainError(
             {
                 "target": "The target '{goal}' was deleted or is excluded from this view layer. Choose another target",
