@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
 import bpy
 from mathutils import Vector
 
+from ...anatomy.parts import side_of
 from ...data import versions
 from ...data.chain_settings import IKAddonChain
-from ...data.settings import chain_of, end_name, is_tip, unusable
+from ...data.settings import chain_of, end_name, goal_of, is_tip, unusable
 from ...pose.constraints import SCALING, driven_channels, drivers_on, fighting_constraints
 from ...translation.sentences import UserError, say
 from .attachments import all_parent_bones_of, uid_of
@@ -19,6 +21,10 @@ from .presence import Presence, why_closed
 
 class ChainError(UserError):
     """A chain cannot be solved; the message says what is wrong, where, and what to do."""
+
+
+NUMBER = re.compile(r"\.\d+$")
+"""What Blender adds to a name that is taken."""
 
 
 def tips(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
@@ -44,7 +50,16 @@ def bending_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
 def end_of(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
     """Return the end bone (the hand or foot) of the chain on `tip`, or None."""
     name = end_name(chain_of(tip))
-    return below(tip, name) if name else None
+    return (below(tip, name) or _renamed_end(tip, name)) if name else None
+
+
+def _renamed_end(tip: bpy.types.PoseBone, name: str) -> bpy.types.PoseBone | None:
+    """Return the bone below a tip that Symmetrize or Join made of an end bone: it copies settings as they are.
+
+    That is its mirror image, or the only child of the tip that differs from it in nothing but the number.
+    """
+    children = [child for child in tip.children if NUMBER.sub("", child.name) == NUMBER.sub("", name)]
+    return below(tip, bpy.utils.flip_name(name)) or (children[0] if len(children) == 1 else None)
 
 
 def below(tip: bpy.types.PoseBone, name: str) -> bpy.types.PoseBone | None:
@@ -82,6 +97,19 @@ def reach_of(tip: bpy.types.PoseBone) -> Vector:
     if end is None or (end.bone.use_connect and end.parent == tip):
         return Vector((0.0, tip.bone.length, 0.0))
     return tip.bone.matrix_local.inverted() @ end.bone.head_local
+
+
+def mirrored_from(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
+    """Return the tip on the other side if the chain on `tip` follows the target of that one, as after Symmetrize.
+
+    A target whose name says no side, such as a sword, may be meant for both.
+    """
+    other: bpy.types.PoseBone | None = tip.id_data.pose.bones.get(bpy.utils.flip_name(tip.name))
+    goal = goal_of(chain_of(tip), "target")
+    if other is None or other == tip or not is_tip(other) or goal != goal_of(chain_of(other), "target"):
+        return None
+    of_goal = 0 if goal[0] is None else side_of(goal[1] or goal[0].name)
+    return other if of_goal == side_of(other.name) == -side_of(tip.name) != 0 else None
 
 
 def chain_with(bone: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
@@ -155,6 +183,9 @@ def check_seen(
             segments=segments,
         )
     remarks = _remarks(ob, chain, bones, presence)
+    other = mirrored_from(tip)
+    if other is not None:
+        remarks.append(say("The target belongs to the other side. Mirror the chain on '{other}'", other=other.name))
     if versions.is_newer(ob):
         remarks.insert(
             0,
