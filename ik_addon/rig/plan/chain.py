@@ -197,6 +197,29 @@ def check_seen(
     return remarks
 
 
+def check_present(goal: bpy.types.Object, role: str, presence: Presence) -> None:
+    """Raise `ChainError` if a target or pole is not in the view layer, as after deleting it: chains still hold it."""
+    if uid_of(goal) not in presence.present:
+        if goal.library is not None and not goal.users_scene:  # linked only because the chain points to it
+            raise ChainError(
+                {
+                    "target": "The target '{goal}' was not linked with the character. "
+                    "In '{library}', move its collection into the character's, or choose another target",
+                    "pole": "The pole '{goal}' was not linked with the character. "
+                    "In '{library}', move its collection into the character's, or choose another pole",
+                }[role],
+                goal=goal.name,
+                library=goal.library.name,
+            )
+        raise ChainError(
+            {
+                "target": "The target '{goal}' was deleted or is excluded from this view layer. Choose another target",
+                "pole": "The pole '{goal}' was deleted or is excluded from this view layer. Choose another pole",
+            }[role],
+            goal=goal.name,
+        )
+
+
 def check_bones(
     ob: bpy.types.Object,
     bones: list[bpy.types.PoseBone],
@@ -329,25 +352,7 @@ def _check_goal(
 ) -> None:
     if goal is None:
         return
-    if uid_of(goal) not in presence.present:
-        if goal.library is not None and not goal.users_scene:  # linked only because the chain points to it
-            raise ChainError(
-                {
-                    "target": "The target '{goal}' was not linked with the character. "
-                    "In '{library}', move its collection into the character's, or choose another target",
-                    "pole": "The pole '{goal}' was not linked with the character. "
-                    "In '{library}', move its collection into the character's, or choose another pole",
-                }[role],
-                goal=goal.name,
-                library=goal.library.name,
-            )
-        raise ChainError(
-            {
-                "target": "The target '{goal}' was deleted or is excluded from this view layer. Choose another target",
-                "pole": "The pole '{goal}' was deleted or is excluded from this view layer. Choose another pole",
-            }[role],
-            goal=goal.name,
-        )
+    check_present(goal, role, presence)
     if not presence.evaluates(goal):
         raise ChainError(
             {
