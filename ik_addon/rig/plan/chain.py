@@ -15,7 +15,7 @@ from ...data.chain_settings import IKAddonChain
 from ...data.settings import chain_of, end_name, goal_of, is_tip, unusable
 from ...pose.constraints import SCALING, driven_channels, drivers_on, fighting_constraints
 from ...translation.sentences import UserError, say
-from .attachments import all_parent_bones_of, uid_of
+from .attachments import uid_of, why_unfit
 from .presence import Presence, why_closed
 
 
@@ -160,10 +160,13 @@ def check_seen(
     for _, label in unusable(chain):
         raise ChainError("'{label}' has a value that is not allowed. Reset this setting", label=label)
     posed = [*bones, *([] if end is None else [end])]
-    _check_goal(ob, posed, chain.target, chain.target_bone, "target", presence)
-    if chain.target is None:
-        raise ChainError("No target. Pick an object for the tip to follow")
-    _check_goal(ob, posed, chain.pole, chain.pole_bone, "pole", presence)
+    for role in ("target", "pole"):
+        goal, goal_bone = getattr(chain, role), getattr(chain, f"{role}_bone")
+        if goal is None and role == "target":
+            raise ChainError("No target. Pick an object for the tip to follow")
+        obstacle = "" if goal is None else why_unfit(ob, posed, goal, goal_bone, role, presence)
+        if obstacle:
+            raise ChainError(obstacle)
     if chain.end_bone and end_of(tip) is None:
         raise ChainError(
             "The end bone '{end_bone}' is not below '{tip}'. Choose another end bone",
@@ -195,29 +198,6 @@ def check_seen(
             ),
         )
     return remarks
-
-
-def check_present(goal: bpy.types.Object, role: str, presence: Presence) -> None:
-    """Raise `ChainError` if a target or pole is not in the view layer, as after deleting it: chains still hold it."""
-    if uid_of(goal) not in presence.present:
-        if goal.library is not None and not goal.users_scene:  # linked only because the chain points to it
-            raise ChainError(
-                {
-                    "target": "The target '{goal}' was not linked with the character. "
-                    "In '{library}', move its collection into the character's, or choose another target",
-                    "pole": "The pole '{goal}' was not linked with the character. "
-                    "In '{library}', move its collection into the character's, or choose another pole",
-                }[role],
-                goal=goal.name,
-                library=goal.library.name,
-            )
-        raise ChainError(
-            {
-                "target": "The target '{goal}' was deleted or is excluded from this view layer. Choose another target",
-                "pole": "The pole '{goal}' was deleted or is excluded from this view layer. Choose another pole",
-            }[role],
-            goal=goal.name,
-        )
 
 
 def check_bones(
@@ -340,52 +320,3 @@ def _segments(bones: list[bpy.types.PoseBone], last: float) -> tuple[int, int]:
         elif not child.bone.use_connect:
             movable += 1
     return segments, movable
-
-
-def _check_goal(
-    ob: bpy.types.Object,
-    bones: list[bpy.types.PoseBone],
-    goal: bpy.types.Object | None,
-    goal_bone: str,
-    role: str,
-    presence: Presence,
-) -> None:
-    if goal is None:
-        return
-    check_present(goal, role, presence)
-    if not presence.evaluates(goal):
-        raise ChainError(
-            {
-                "target": "The target '{goal}' or its collection is disabled in viewports. "
-                "Enable it, and hide it with the eye icon if needed",
-                "pole": "The pole '{goal}' or its collection is disabled in viewports. "
-                "Enable it, and hide it with the eye icon if needed",
-            }[role],
-            goal=goal.name,
-        )
-    if goal_bone and goal.type == "ARMATURE" and goal_bone not in goal.pose.bones:
-        raise ChainError(
-            {
-                "target": "The target armature '{goal}' has no bone '{goal_bone}'. Choose another bone",
-                "pole": "The pole armature '{goal}' has no bone '{goal_bone}'. Choose another bone",
-            }[role],
-            goal=goal.name,
-            goal_bone=goal_bone,
-        )
-    moved = {bone.name for bone in bones}
-    holders = (
-        ob.pose.bones[parent.bone]
-        for parent in all_parent_bones_of(presence.seen(goal), goal_bone)
-        if parent.armature == uid_of(ob) and parent.bone in ob.pose.bones
-    )
-    path = (bone.name for holder in holders for bone in (holder, *holder.parent_recursive))
-    own = next((name for name in path if name in moved), None)
-    if own is not None:
-        raise ChainError(
-            {
-                "target": "The target '{goal}' is attached to '{own}', part of this chain. Attach it to something else",
-                "pole": "The pole '{goal}' is attached to '{own}', part of this chain. Attach it to something else",
-            }[role],
-            goal=goal.name,
-            own=own,
-        )
