@@ -15,9 +15,9 @@ import numpy as np
 
 from .chain_ends import find, on_trunk, trunk_above
 from .figure import Figure
-from .limbs import TWIN, extremity_of, part_of, tops
+from .limbs import TWIN, part_of, tops
 from .parts import ARM, Part, is_animal, side_of
-from .sides import up_of
+from .sides import is_leg, up_of
 
 UPRIGHT = math.cos(math.radians(50.0))
 """Cosine of the largest angle between the trunk of a human and the direction from its feet to its hips."""
@@ -117,9 +117,7 @@ def _limbs(figure: Figure) -> list[Member]:
     depths = [figure.depth(trunk_above(figure, row[0])) for row in rows]
     found = []
     for row, depth in zip(rows, depths, strict=True):
-        end = extremity_of(figure, row)
-        on_foot = end is not None and part_of(figure, end) is Part.FOOT
-        is_arm = part_of(figure, row[0]) in ARM and not on_foot
+        is_arm = part_of(figure, row[0]) in ARM and not is_leg(figure, row)
         is_fore = not is_arm and depth > min(depths)
         found.append(Member(Region.ARM if is_arm else Region.LEG, tuple(row), side_of(figure.names[row[0]]), is_fore))
     return found

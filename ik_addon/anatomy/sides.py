@@ -68,8 +68,12 @@ def toes_of(figure: Figure, leg: list[int]) -> Floats | None:
 
 
 def is_leg(figure: Figure, row: list[int]) -> bool:
-    """Return whether a chain, root first, begins with a bone of a leg."""
-    return part_of(figure, row[0]) in LEG
+    """Return whether a chain, root first, begins with a bone of a leg, or of an arm on which an animal stands."""
+    if part_of(figure, row[0]) not in ARM:
+        return part_of(figure, row[0]) in LEG
+    # The front paws of Rigify's cat are hands with toes.
+    end = extremity_of(figure, row)
+    return end is not None and any(part_of(figure, bone) is Part.FOOT for bone in figure.below(end))
 
 
 def front_of(figure: Figure) -> Floats | None:

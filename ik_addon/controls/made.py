@@ -11,7 +11,7 @@ from mathutils import Matrix, Vector
 
 from ..data.settings import chain_of
 from ..rig.plan.chain import ChainError, tips
-from ..rig.plan.presence import all_layers
+from ..rig.plan.presence import all_layers, is_in
 from . import bones as control_bones
 from .bones import MADE, Control
 from .pole import attach
@@ -152,14 +152,28 @@ def _layer_of(context: bpy.types.Context, collection: bpy.types.Collection) -> b
     return next((layer for layer in layers if layer.collection == collection), None)
 
 
+def _home(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.Collection:
+    """Return the collection that holds an armature, so that whoever links it into another file gets the targets too.
+
+    The Scene Collection counts only if no other is in use here and can be changed.
+    """
+    own, *others = all_layers(context.view_layer.layer_collection)
+    for layer in others:
+        holder = layer.collection
+        is_own = holder.library is None and holder.override_library is None
+        if is_own and not (layer.exclude or holder.hide_viewport) and is_in(holder.objects, ob):
+            return holder
+    return own.collection
+
+
 def _collection(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.Collection:
-    """Return the scene's collection for an armature's targets and poles, making it if needed."""
+    """Return the collection for an armature's targets and poles, making it beside the armature if needed."""
     collection = _made_collection(ob)
     if collection is None:
         collection = bpy.data.collections.new(f"{ob.name} IK")
         collection[MADE] = ob.name
     if _layer_of(context, collection) is None:
-        context.scene.collection.children.link(collection)
+        _home(context, ob).children.link(collection)
     return collection
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..data.settings import chain_of, object_of
 from ..live import reports
 from ..pose import channels
-from ..pose.skeleton import Skeleton
+from ..pose.skeleton import Skeleton, orthonormal
 from ..rig.plan.chain import ChainError, posed_bones
 from ..setup import bend_side, new_chain, removal
 from ..setup.constraints import Source, give_back, mute_driver, silence, sources
@@ -74,7 +74,7 @@ class _Move:
     distance: float
     """How far its tip moved, in chain lengths."""
     angle: float
-    """The largest angle that a bone turned by, in radians."""
+    """The largest angle that a bone turned by, in radians; also the hand or foot."""
     nearer: bool
     """Whether its tip is closer to its target, which the constraint had missed."""
 
@@ -264,7 +264,9 @@ def _move(
         float(np.linalg.norm(a - b)) / max(old.length, 1e-30)
         for a, b in ((old.tip, target), (new.tip, target), (old.tip, new.tip))
     )
-    return _Move(distance, largest_turn(old.frames, new.frames), misses < missed)
+    posed = [skeleton.names.index(bone.name) for bone in posed_bones(ob.pose.bones[tip])]  # an end bone, too
+    turned = largest_turn(*(orthonormal(poses[posed, :3, :3]) for poses in (before, after)))
+    return _Move(distance, turned, misses < missed)
 
 
 def _keep_pose(

@@ -129,8 +129,16 @@ def _end_rotation(
             continue
         active = [c for c in end.constraints if not c.mute and c not in source.constraints]
         if len(active) == 1 and _is_end_rotation(ob, active[0], source.constraint):
-            return end, active[0]
+            # A chain blends both with its Influence, and its end bone would turn less than the constraint turned it.
+            return (end, active[0]) if _is_always_on(ob, source) else None
     return None
+
+
+def _is_always_on(ob: bpy.types.Object, source: Source) -> bool:
+    """Return whether an IK constraint has full influence on every frame."""
+    paths = [constraint.path_from_id() for constraint in source.constraints]
+    switches = {f"{path}.{name}" for path in paths for name in ("influence", "mute", "enabled")}
+    return source.constraint.influence == 1.0 and not any(curve.data_path in switches for curve in curves_of(ob))
 
 
 def _is_end_rotation(

@@ -17,7 +17,9 @@ from ..data.settings import chain_of
 from ..pose import channels
 from ..pose.channels import Row
 from ..pose.skeleton import Skeleton, inverse
+from ..rig.plan.attachments import why_absent
 from ..rig.plan.chain import ChainError, bending_bones, chain_bones, end_of, turning_end
+from ..rig.plan.presence import Presence
 from ..rig.read.orientation import target_rotations
 from ..setup import new_chain
 from ..setup.present import straight
@@ -95,6 +97,12 @@ class Snap:
         for tip in tips:
             if reason := new_chain.why_unusable(tip):
                 raise SnapError(reason)
+        presence = Presence(context.view_layer)
+        for tip in tips:
+            for role in ("target",) if poles is Poles.KEEP else ("target", "pole"):
+                goal = getattr(chain_of(tip), role)
+                if goal is not None and (reason := why_absent(goal, role, presence)):
+                    raise SnapError(reason)
         try:
             new_chain.check_world(ob, ob.evaluated_get(context.view_layer.depsgraph).matrix_world)
         except ChainError as error:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..data.chain_settings import IKAddonChain
 from ..data.settings import chain_of, end_name, goal_of
-from ..rig.plan.chain import tips
+from ..rig.plan.chain import end_of, tips
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ def follow(armatures: Iterable[bpy.types.Armature]) -> None:
         if before is None:
             continue
         after = _known[armature.session_uid] = _Bones.of(armature)
+        _settle(armature)
         names = before.renamed(after)
         if not names:
             continue
@@ -74,6 +75,15 @@ def follow(armatures: Iterable[bpy.types.Armature]) -> None:
             name = getattr(chain, setting)
             if named.data == armature and name in names:
                 setattr(chain, setting, names[name])
+
+
+def _settle(armature: bpy.types.Armature) -> None:
+    """Store the end bones that chains take after Symmetrize or Join, so that the panel names them."""
+    for ob in bpy.data.objects:
+        for tip in tips(ob) if ob.data == armature else ():
+            end = end_of(tip)
+            if end is not None and end.name != end_name(chain_of(tip)):
+                chain_of(tip).end_bone = end.name
 
 
 def _bones_named(objects: Iterable[bpy.types.Object]) -> Iterator[tuple[IKAddonChain, str, bpy.types.Object]]:

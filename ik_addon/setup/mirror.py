@@ -15,7 +15,9 @@ from ..controls.bones import MADE
 from ..controls.made import is_made
 from ..data.chain_settings import IKAddonChain
 from ..data.settings import OF_BONES, chain_of
+from ..rig.plan.attachments import why_absent
 from ..rig.plan.chain import below, chain_bones, end_of
+from ..rig.plan.presence import Presence
 from ..solve.problem import Floats
 from ..translation.sentences import UserError, say
 from .new_chain import why_unusable
@@ -248,6 +250,8 @@ def _goal(
     source, bone = getattr(chain_of(tip), role), getattr(chain_of(tip), f"{role}_bone")
     if source is None:
         return _Goal(None, "", "", None)
+    if reason := why_absent(source, role, Presence(context.view_layer)):
+        raise MirrorError(reason)
     if source.type == "ARMATURE" and bone:
         flipped = bpy.utils.flip_name(bone)
         if flipped not in source.pose.bones and not _is_to_be_made(ob, tip, role):

@@ -190,7 +190,7 @@ def apply(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> list[str]:
     return [
         say(
             "The limb bends up to {angle}° off the axes of {names}. "
-            "Recalculate the roll in Edit Mode and apply the preset again",
+            "Recalculate the roll in Edit Mode, press Find Bend Side and apply the preset again",
             angle=f"{max(slanted.values()):.0f}",
             names=quoted(slanted),
         )

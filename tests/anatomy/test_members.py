@@ -177,12 +177,21 @@ ARMS = {"left arm", "right arm"}
 
 
 @pytest.mark.usefixtures("rigify")
+@pytest.mark.parametrize("kind", ["horse", "wolf", "cat", "human"])
+def test_animals_stand_on_all_their_limbs(addon: Addon, kind: str) -> None:
+    members, sides = addon.module("anatomy.members"), addon.module("anatomy.sides")
+    figure = addon.module("anatomy.figure").Figure.of(armature_of(kind))
+    limbs = [member for member in members.find_members(figure) if member.region in members.LIMBS]
+    assert sum(sides.is_leg(figure, list(limb.row)) for limb in limbs) == (2 if kind == "human" else 4)
+
+
+@pytest.mark.usefixtures("rigify")
 @pytest.mark.parametrize(
     ("kind", "limbs"),
     [
         ("horse", LEGS | FRONT_LEGS),
         ("wolf", LEGS | FRONT_LEGS),
-        ("cat", LEGS | ARMS),
+        ("cat", LEGS | FRONT_LEGS),
         ("bird", LEGS | ARMS),
         ("human", LEGS | ARMS),
     ],

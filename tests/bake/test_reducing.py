@@ -14,12 +14,13 @@ from tests import recorded, rigs
 from tests.bake.test_bake import FRAMES, MODES, animated_arm, circling, curves, state
 from tests.operators.states import activate
 from tests.planting import walker
-from tests.rigs_generated import armature_of
+from tests.rigs_generated import armature_of, rigify
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
 
 
+__all__ = ["rigify"]
 OPERATORS: Any = bpy.ops
 
 
@@ -260,7 +261,8 @@ def test_the_recorded_walk_keeps_few_keys(addon: Addon, bake: Any) -> None:
     assert 0.0005 < keys.distance <= 0.001
 
 
-def test_a_bone_that_does_not_inherit_rotation_keeps_its_keys_where_fewer_dont_hold(bake: Any, rigify: None) -> None:
+@pytest.mark.usefixtures("rigify")
+def test_a_bone_that_does_not_inherit_rotation_keeps_its_keys_where_fewer_dont_hold(bake: Any) -> None:
     """Bones above it move it, but don't turn it, so displacements don't add up as computed."""
     ob = armature_of("human")
     activate(ob, "upper_arm.L")

@@ -487,3 +487,18 @@ def test_refuses_an_armature_scaled_to_zero() -> None:
     ob.scale.y = 0.0
     with refused("'Rig' is scaled to zero. Reset its scale"):
         bpy.ops.ik_addon.snap_target()
+
+
+@pytest.mark.parametrize("role", ["target", "pole"])
+def test_refuses_a_deleted_goal(role: str) -> None:
+    ob = limb()
+    ob.pose.bones["b"].ik_addon.is_chain = False
+    bpy.ops.ik_addon.chain_add(with_pole=True)
+    goal = getattr(ob.pose.bones["b"].ik_addon, role)
+    for collection in goal.users_collection:
+        collection.objects.unlink(goal)  # as deleting does: the chain still holds the object
+    for frame_range in ("PRESENT", "SCENE"):
+        with refused(f"The {role} 'IK {role.title()} b' was deleted"):
+            bpy.ops.ik_addon.snap_target(frame_range=frame_range)
+    if role == "pole":
+        assert bpy.ops.ik_addon.snap_target(poles="KEEP") == {"FINISHED"}

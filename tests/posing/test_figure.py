@@ -35,6 +35,7 @@ def found(addon: Addon, ob: bpy.types.Object, bone: str) -> tuple[str, set[str]]
         ("human", "hand.L", "spine", {"foot.L", "foot.R"}),
         ("human", "foot.L", "spine", {"foot.L", "foot.R"}),
         ("horse", "head", "spine.001", {"r_toe.L", "r_toe.R", "f_toe.L", "f_toe.R"}),
+        ("cat", "spine.006", "spine", {"r_toe.L", "r_toe.R", "hand.L", "hand.R"}),
         ("bird", "head", "spine.003", {"foot.L", "foot.R"}),  # also the tail's parent
     ],
 )

@@ -390,6 +390,31 @@ def test_copy_rotation_on_a_foot_below_a_mechanism_bone_is_converted_too() -> No
     assert turn_between(world(ob, "foot.L"), before) < TURN
 
 
+@pytest.mark.parametrize("switch", ["static", "keys", "driver"])
+def test_a_foot_keeps_its_animation_where_the_ik_constraint_is_not_always_on(switch: str) -> None:
+    ob, copy = constrained()
+    made, scene = ob.pose.bones["shin.L"].constraints["IK"], bpy.context.scene
+    if switch == "static":
+        made.influence = 0.5
+    elif switch == "keys":
+        rigs.key(made, "influence", {1: 0.0, 20: 1.0})
+    else:
+        made.driver_add("influence").driver.expression = "min(frame / 20, 1)"
+
+    def feet() -> list[Matrix]:
+        found = []
+        for frame in (1, 10, 20):
+            scene.frame_set(frame)
+            found.append(world(ob, "foot.L"))
+        return found
+
+    before = feet()
+    assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
+    assert not copy.mute
+    for own, was in zip(feet(), before, strict=True):
+        assert turn_between(own, was) < TURN
+
+
 @pytest.mark.parametrize("hindrance", ["influence", "axis", "target", "space", "apart"])
 def test_a_copy_rotation_unlike_end_rotation_stays(hindrance: str) -> None:
     ob, copy = constrained()

@@ -366,3 +366,14 @@ def test_the_counterparts_fk_store_stays_its_own() -> None:
     ob = bpy.data.objects["Rig"]
     ob.ik_addon.live = False
     assert np.array_equal(rigs.channels(ob), before)
+
+
+@pytest.mark.parametrize("role", ["target", "pole"])
+def test_refuses_a_deleted_goal(role: str) -> None:
+    ob = symmetrical(0)
+    bpy.ops.ik_addon.chain_add(with_pole=True)
+    goal = getattr(ob.pose.bones["bone1.L"].ik_addon, role)
+    for collection in goal.users_collection:
+        collection.objects.unlink(goal)
+    with refused(f"The {role} 'IK {role.title()} bone1.L' was deleted"):
+        bpy.ops.ik_addon.mirror_chain()

@@ -181,6 +181,21 @@ def test_a_slanted_hinge_is_named(capfd: pytest.CaptureFixture[str]) -> None:
     assert "bends up to 45° off the axes of 'forearm'. Recalculate the roll" in said_this
 
 
+def test_following_the_message_about_a_slanted_hinge_mends_it(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = limb(30.0, roll=45.0)
+    preset = str(file_of("Human_Elbow"))
+    bpy.ops.ik_addon.find_bend_side()
+    said_this = said(capfd, bpy.ops.ik_addon.preset_apply, filepath=preset)
+    assert "Recalculate the roll in Edit Mode, press Find Bend Side and apply the preset again" in said_this
+    bpy.ops.object.mode_set(mode="EDIT")
+    bpy.ops.armature.select_all(action="SELECT")
+    bpy.ops.armature.calculate_roll(type="GLOBAL_POS_Z")
+    bpy.ops.object.mode_set(mode="POSE")
+    activate(ob, "forearm")
+    bpy.ops.ik_addon.find_bend_side()
+    assert said(capfd, bpy.ops.ik_addon.preset_apply, filepath=preset) == "Info: Applied preset Human Elbow"
+
+
 def test_live_follows_a_preset_at_once() -> None:
     ob = limb(30.0)
     ob.ik_addon.live = True

@@ -17,6 +17,7 @@ from ...pose.channels import rotation_field
 from ...pose.constraints import drivers_on, fighting_constraints
 from ...rig.plan import chain as chains
 from ...rig.plan.groups import LOOP, LOOP_OF_ARMATURES
+from ...setup.mirror import mirror_chain
 from ...solve import Status
 from ...translation.sentences import UserError, is_like, say
 from ..active import ArmatureOperator, armature
@@ -98,6 +99,10 @@ def _fixes_of_bones(bones: list[bpy.types.PoseBone], *, limited: bool) -> Iterat
 def _fixes_of_remarks(tip: bpy.types.PoseBone) -> Iterator[Fix]:
     """Yield fixes for remarks on a solved chain."""
     chain, bones = chain_of(tip), chains.chain_bones(tip)
+    other = chains.mirrored_from(tip)
+    if other is not None:
+        label = say("Mirror '{other}'", other=other.name)
+        yield Fix(label, partial(mirror_chain, bpy.context, tip.id_data, other))
     if chain.chain_length > len(bones):
         count = len(bones)
         label = say("Set Chain Length to {count}", count=count)

@@ -1,14 +1,18 @@
-"""The bones that targets, poles and armatures are attached to, as children or by constraints."""
+"""The bones that targets, poles and armatures are attached to, and why a chain can't follow a target or pole."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import bpy
 
 from ...pose.constraints import is_on
 from ...pose.data_paths import BONE_PATH
+from ...translation.sentences import say
+
+if TYPE_CHECKING:
+    from .presence import Presence
 
 PARENTING = (
     bpy.types.ChildOfConstraint,
@@ -188,3 +192,83 @@ def _sources(ob: bpy.types.Object) -> list[Part]:
             named = BONE_PATH.match(target.data_path)
             found.append((target.id, bpy.utils.unescape_identifier(named["name"]) if named else target.bone_target))
     return found
+
+
+# ---- goals that can't be followed
+
+
+def why_absent(goal: bpy.types.Object, role: str, presence: Presence) -> str:
+    """Return why a target or pole is not in the view layer, and what to do; empty if it is.
+
+    A chain still holds an object that was deleted.
+    """
+    if uid_of(goal) in presence.present:
+        return ""
+    if goal.library is not None and not goal.users_scene:  # linked only because the chain points to it
+        return say(
+            {
+                "target": "The target '{goal}' was not linked with the character. "
+                "In '{library}', move its collection into the character's, or choose another target",
+                "pole": "The pole '{goal}' was not linked with the character. "
+                "In '{library}', move its collection into the character's, or choose another pole",
+            }[role],
+            goal=goal.name,
+            library=goal.library.name,
+        )
+    return say(
+        {
+            "target": "The target '{goal}' was deleted or is excluded from this view layer. Choose another target",
+            "pole": "The pole '{goal}' was deleted or is excluded from this view layer. Choose another pole",
+        }[role],
+        goal=goal.name,
+    )
+
+
+def why_unfit(
+    ob: bpy.types.Object,
+    bones: Sequence[bpy.types.PoseBone],
+    goal: bpy.types.Object,
+    goal_bone: str,
+    role: str,
+    presence: Presence,
+) -> str:
+    """Return why the bones of a chain can't follow a target or pole, and what to do; empty if they can."""
+    if absent := why_absent(goal, role, presence):
+        return absent
+    if not presence.evaluates(goal):
+        return say(
+            {
+                "target": "The target '{goal}' or its collection is disabled in viewports. "
+                "Enable it, and hide it with the eye icon if needed",
+                "pole": "The pole '{goal}' or its collection is disabled in viewports. "
+                "Enable it, and hide it with the eye icon if needed",
+            }[role],
+            goal=goal.name,
+        )
+    if goal_bone and goal.type == "ARMATURE" and goal_bone not in goal.pose.bones:
+        return say(
+            {
+                "target": "The target armature '{goal}' has no bone '{goal_bone}'. Choose another bone",
+                "pole": "The pole armature '{goal}' has no bone '{goal_bone}'. Choose another bone",
+            }[role],
+            goal=goal.name,
+            goal_bone=goal_bone,
+        )
+    moved = {bone.name for bone in bones}
+    holders = (
+        ob.pose.bones[parent.bone]
+        for parent in all_parent_bones_of(presence.seen(goal), goal_bone)
+        if parent.armature == uid_of(ob) and parent.bone in ob.pose.bones
+    )
+    path = (bone.name for holder in holders for bone in (holder, *holder.parent_recursive))
+    own = next((name for name in path if name in moved), None)
+    if own is None:
+        return ""
+    return say(
+        {
+            "target": "The target '{goal}' is attached to '{own}', part of this chain. Attach it to something else",
+            "pole": "The pole '{goal}' is attached to '{own}', part of this chain. Attach it to something else",
+        }[role],
+        goal=goal.name,
+        own=own,
+    )

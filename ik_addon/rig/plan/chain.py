@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
 import bpy
 from mathutils import Vector
 
+from ...anatomy.parts import side_of
 from ...data import versions
 from ...data.chain_settings import IKAddonChain
-from ...data.settings import chain_of, end_name, is_tip, unusable
+from ...data.settings import chain_of, end_name, goal_of, is_tip, unusable
 from ...pose.constraints import SCALING, driven_channels, drivers_on, fighting_constraints
 from ...translation.sentences import UserError, say
-from .attachments import all_parent_bones_of, uid_of
+from .attachments import uid_of, why_unfit
 from .presence import Presence, why_closed
 
 
 class ChainError(UserError):
     """A chain cannot be solved; the message says what is wrong, where, and what to do."""
+
+
+NUMBER = re.compile(r"\.\d+$")
+"""What Blender adds to a name that is taken."""
 
 
 def tips(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
@@ -44,7 +50,16 @@ def bending_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
 def end_of(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
     """Return the end bone (the hand or foot) of the chain on `tip`, or None."""
     name = end_name(chain_of(tip))
-    return below(tip, name) if name else None
+    return (below(tip, name) or _renamed_end(tip, name)) if name else None
+
+
+def _renamed_end(tip: bpy.types.PoseBone, name: str) -> bpy.types.PoseBone | None:
+    """Return the bone below a tip that Symmetrize or Join made of an end bone: it copies settings as they are.
+
+    That is its mirror image, or the only child of the tip that differs from it in nothing but the number.
+    """
+    children = [child for child in tip.children if NUMBER.sub("", child.name) == NUMBER.sub("", name)]
+    return below(tip, bpy.utils.flip_name(name)) or (children[0] if len(children) == 1 else None)
 
 
 def below(tip: bpy.types.PoseBone, name: str) -> bpy.types.PoseBone | None:
@@ -82,6 +97,19 @@ def reach_of(tip: bpy.types.PoseBone) -> Vector:
     if end is None or (end.bone.use_connect and end.parent == tip):
         return Vector((0.0, tip.bone.length, 0.0))
     return tip.bone.matrix_local.inverted() @ end.bone.head_local
+
+
+def mirrored_from(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
+    """Return the tip on the other side if the chain on `tip` follows the target of that one, as after Symmetrize.
+
+    A target whose name says no side, such as a sword, may be meant for both.
+    """
+    other: bpy.types.PoseBone | None = tip.id_data.pose.bones.get(bpy.utils.flip_name(tip.name))
+    goal = goal_of(chain_of(tip), "target")
+    if other is None or other == tip or not is_tip(other) or goal != goal_of(chain_of(other), "target"):
+        return None
+    of_goal = 0 if goal[0] is None else side_of(goal[1] or goal[0].name)
+    return other if of_goal == side_of(other.name) == -side_of(tip.name) != 0 else None
 
 
 def chain_with(bone: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
@@ -132,10 +160,13 @@ def check_seen(
     for _, label in unusable(chain):
         raise ChainError("'{label}' has a value that is not allowed. Reset this setting", label=label)
     posed = [*bones, *([] if end is None else [end])]
-    _check_goal(ob, posed, chain.target, chain.target_bone, "target", presence)
-    if chain.target is None:
-        raise ChainError("No target. Pick an object for the tip to follow")
-    _check_goal(ob, posed, chain.pole, chain.pole_bone, "pole", presence)
+    for role in ("target", "pole"):
+        goal, goal_bone = getattr(chain, role), getattr(chain, f"{role}_bone")
+        if goal is None and role == "target":
+            raise ChainError("No target. Pick an object for the tip to follow")
+        obstacle = "" if goal is None else why_unfit(ob, posed, goal, goal_bone, role, presence)
+        if obstacle:
+            raise ChainError(obstacle)
     if chain.end_bone and end_of(tip) is None:
         raise ChainError(
             "The end bone '{end_bone}' is not below '{tip}'. Choose another end bone",
@@ -155,6 +186,9 @@ def check_seen(
             segments=segments,
         )
     remarks = _remarks(ob, chain, bones, presence)
+    other = mirrored_from(tip)
+    if other is not None:
+        remarks.append(say("The target belongs to the other side. Mirror the chain on '{other}'", other=other.name))
     if versions.is_newer(ob):
         remarks.insert(
             0,
@@ -286,59 +320,3 @@ def _segments(bones: list[bpy.types.PoseBone], last: float) -> tuple[int, int]:
         elif not child.bone.use_connect:
             movable += 1
     return segments, movable
-
-
-def _check_goal(
-    ob: bpy.types.Object,
-    bones: list[bpy.types.PoseBone],
-    goal: bpy.types.Object | None,
-    goal_bone: str,
-    role: str,
-    presence: Presence,
-) -> None:
-    if goal is None:
-        return
-    if uid_of(goal) not in presence.present:
-        raise ChainError(
-            {
-                "target": "The target '{goal}' was deleted or is excluded from this view layer. Choose another target",
-                "pole": "The pole '{goal}' was deleted or is excluded from this view layer. Choose another pole",
-            }[role],
-            goal=goal.name,
-        )
-    if not presence.evaluates(goal):
-        raise ChainError(
-            {
-                "target": "The target '{goal}' or its collection is disabled in viewports. "
-                "Enable it, and hide it with the eye icon if needed",
-                "pole": "The pole '{goal}' or its collection is disabled in viewports. "
-                "Enable it, and hide it with the eye icon if needed",
-            }[role],
-            goal=goal.name,
-        )
-    if goal_bone and goal.type == "ARMATURE" and goal_bone not in goal.pose.bones:
-        raise ChainError(
-            {
-                "target": "The target armature '{goal}' has no bone '{goal_bone}'. Choose another bone",
-                "pole": "The pole armature '{goal}' has no bone '{goal_bone}'. Choose another bone",
-            }[role],
-            goal=goal.name,
-            goal_bone=goal_bone,
-        )
-    moved = {bone.name for bone in bones}
-    holders = (
-        ob.pose.bones[parent.bone]
-        for parent in all_parent_bones_of(presence.seen(goal), goal_bone)
-        if parent.armature == uid_of(ob) and parent.bone in ob.pose.bones
-    )
-    path = (bone.name for holder in holders for bone in (holder, *holder.parent_recursive))
-    own = next((name for name in path if name in moved), None)
-    if own is not None:
-        raise ChainError(
-            {
-                "target": "The target '{goal}' is attached to '{own}', part of this chain. Attach it to something else",
-                "pole": "The pole '{goal}' is attached to '{own}', part of this chain. Attach it to something else",
-            }[role],
-            goal=goal.name,
-            own=own,
-        )
