@@ -63,7 +63,7 @@ def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
 
 def check(job: Job) -> None:
     """Raise `CommandError` if a chain doesn't exist or is disabled, or something is missing from a library."""
-    reason = _why_missing(job)
+    reason = _why_unreadable(job)
     if reason:
         raise CommandError(f"'{job.ob.name_full}' can't be baked. {reason}")
     for tip in job.tips:
@@ -74,10 +74,10 @@ def check(job: Job) -> None:
 
 def _why_left_out(job: Job) -> str:
     """Return why an armature is left out, and what to do; empty if it is baked."""
-    return why_closed(job.ob) or _why_missing(job)
+    return why_closed(job.ob) or _why_unreadable(job)
 
 
-def _why_missing(job: Job) -> str:
+def _why_unreadable(job: Job) -> str:
     """Say what is missing from a library; empty if the armature and all targets and poles were read."""
     chains = [chain_of(tip) for tip in tips(job.ob) if tip.name in job.tips]
     goals = (goal_of(chain, role)[0] for chain in chains for role in ("target", "pole"))
