@@ -70,7 +70,7 @@ def _to_ik(
     undo: ExitStack,
 ) -> list[str]:
     """Snap targets and poles to the pose, and key them."""
-    goals = [goal for tip in tips for goal in goals_of(tip) if goal.ob is not None]
+    goals = [goal for tip in tips for goal in goals_of(tip)]
     before = [goal.row() for goal in goals]
     for goal, row in zip(goals, before, strict=True):
         keyframes.check(goal.ob, channels_of(goal, row[None]))

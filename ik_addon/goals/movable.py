@@ -110,11 +110,21 @@ class MovableGoal:
             setattr(self.holder, field, values)
 
 
-def goals_of(tip: bpy.types.PoseBone) -> list[MovableGoal]:
-    """Return the target of a chain, and its pole if it has one."""
+def target_of(tip: bpy.types.PoseBone) -> MovableGoal | None:
+    """Return the target of a chain; None if it has none."""
     chain = chain_of(tip)
-    found = [MovableGoal(chain.target, chain.target_bone, takes_orientation(tip))]
-    return found if chain.pole is None else [*found, MovableGoal(chain.pole, chain.pole_bone)]
+    return None if chain.target is None else MovableGoal(chain.target, chain.target_bone, takes_orientation(tip))
+
+
+def pole_of(tip: bpy.types.PoseBone) -> MovableGoal | None:
+    """Return the pole of a chain; None if it has none."""
+    chain = chain_of(tip)
+    return None if chain.pole is None else MovableGoal(chain.pole, chain.pole_bone)
+
+
+def goals_of(tip: bpy.types.PoseBone) -> list[MovableGoal]:
+    """Return the target and the pole of a chain, as far as it has them."""
+    return [goal for goal in (target_of(tip), pole_of(tip)) if goal is not None]
 
 
 def parents_of(ob: bpy.types.Object | None, bone: str) -> Iterator[Spot]:

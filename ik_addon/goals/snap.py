@@ -26,7 +26,7 @@ from ..solve.problem import Floats
 from ..translation.sentences import say
 from .autokey import auto_key, goes_back
 from .frames import batches
-from .movable import channels_of, goals_of, key_goals
+from .movable import channels_of, key_goals, target_of
 from .snapped import PLACED, Poles, Snap
 
 
@@ -180,8 +180,8 @@ def steps(
 
 def _take_end(tip: bpy.types.PoseBone, undo: ExitStack) -> None:
     """Let an animated hand or foot take the orientation of a target that has no keys yet; `undo` reverts it."""
-    chain = chain_of(tip)
-    if chain.target is None or waiting(tip) is None or goals_of(tip)[0].is_keyed:
+    chain, target = chain_of(tip), target_of(tip)
+    if target is None or target.is_keyed or waiting(tip) is None:
         return
     undo.callback(setattr, chain, "use_end_rotation", False)
     chain.use_end_rotation = True

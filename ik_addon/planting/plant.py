@@ -18,7 +18,7 @@ from ..clip.filling import bridged, eased, runs
 from ..clip.foot import Foot
 from ..clip.ground import Ground
 from ..clip.plant import plant
-from ..goals.movable import MovableGoal, channels_of, goals_of, key_goals
+from ..goals.movable import MovableGoal, channels_of, goals_of, key_goals, target_of
 from ..goals.snapped import PLACED, Chain, SnapError, rows_of
 from ..live import registry
 from ..pose import keyframes
@@ -213,7 +213,8 @@ def steps(
 
 
 def _is_keyed(tip: bpy.types.PoseBone) -> bool:
-    return goals_of(tip)[0].is_keyed
+    target = target_of(tip)
+    return target is not None and target.is_keyed
 
 
 def _goes_along(tip: bpy.types.PoseBone) -> bool:
