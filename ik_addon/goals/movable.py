@@ -151,16 +151,6 @@ def _takes_along(constraint: Any) -> bool:
 # ---- keys
 
 
-@dataclass(slots=True)
-class _ObjectChannel(keyframes.Channel):
-    """An animated number of an object, not of a bone."""
-
-    @property
-    def data_path(self) -> str:
-        """The data path of the property, relative to the object."""
-        return self.field
-
-
 def key_goals(goals: Sequence[MovableGoal], rows: Row, times_of_keys: Floats, undo: ExitStack) -> None:
     """Key channels (F, g, 17) of goals at times (F,); `undo` restores the old keys."""
     for g, goal in enumerate(goals):
@@ -169,7 +159,7 @@ def key_goals(goals: Sequence[MovableGoal], rows: Row, times_of_keys: Floats, un
 
 def channels_of(goal: MovableGoal, rows: Row) -> list[keyframes.Channel]:
     """Return the channels of a goal to key, with values from rows (F, 17)."""
-    kind: Callable[..., keyframes.Channel] = keyframes.Channel if goal.is_bone else _ObjectChannel
+    kind: Callable[..., keyframes.Channel] = keyframes.Channel if goal.is_bone else keyframes.ObjectChannel
     group = goal.name if goal.is_bone else "Object Transforms"
     return [
         kind(group, field, i, column)
