@@ -20,7 +20,6 @@ from .steps import finished
 
 Keys = dict[str, NDArray[Any]]
 """The keyframes of one F-curve as Blender stores them: an array per attribute."""
-
 FIELDS: dict[str, tuple[type, int]] = {
     "co": (np.float32, 2),
     "handle_left": (np.float32, 2),
@@ -38,16 +37,12 @@ FIELDS: dict[str, tuple[type, int]] = {
     "select_right_handle": (np.bool_, 1),
 }
 """Type and width of each attribute of a keyframe."""
-
 LEAVING = ("interpolation", "easing", "back", "amplitude", "period")
 """Attributes of a keyframe that shape the curve from it to the next one."""
-
 FRESH = ("interpolation", "select_control_point", "select_left_handle", "select_right_handle", *LEAVING[2:])
 """Attributes, besides positions, whose values in Blender's new keyframes differ from those of a bake."""
-
 SAME_FRAME = 0.01
 """Blender merges keys that are closer together than this, in frames."""
-
 AT_ONCE = 1_000_000
 """Number of keys that are written before `writing` yields."""
 
