@@ -229,7 +229,8 @@ def _remarks(ob: bpy.types.Object, bones: Bones, poses: Floats) -> list[str]:
     scaled = np.abs(sizes - 1.0).max(axis=(0, 2)) > SCALED
     if scaled.any():
         name = bones.names[int(np.argmax(scaled))]
-        found.append(say("The scale of '{bone}' was left out: joints are in place, the mesh isn't", bone=name))
+        left_out = "The scale of '{bone}' was left out: the joints stay in place, but the mesh changes shape"
+        found.append(say(left_out, bone=name))
     curved = [name for name in bones.names if ob.data.bones[name].bbone_segments > 1]
     if curved:
         found.append(say("Bendy bone '{bone}' stays straight", bone=curved[0]))
