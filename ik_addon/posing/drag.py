@@ -24,7 +24,7 @@ from ..solve import Grab, Pin, PosedBody, Poser
 from ..solve.body.ends import movable_bones
 from ..solve.maths.products import times
 from ..solve.problem import Floats
-from ..translation.sentences import say
+from ..translation.sentences import UserError, say
 from .extent import Extent, Free
 from .figure import feet_of
 from .mirror import Mirror
@@ -131,14 +131,14 @@ class BodyDrag:
             hurried: has no effect; each pose is always solved completely.
 
         Raises:
-            ChainError: the offset is not finite.
+            UserError: the offset is not finite.
         """
         del hurried
         self._asked = offset.copy(), None if turn is None else turn.copy()
         to_world = self.ob.matrix_world
         own = np.array(to_world.inverted() @ (self.start + offset))
         if not np.isfinite(own).all():
-            raise ChainError("The place for '{bone}' is not a finite number", bone=self.bone)
+            raise UserError("The place for '{bone}' is not a finite number", bone=self.bone)
         start = self._held[0].start
         targets = [own if held.mirror is None else held.mirror.place(own, start, held.start) for held in self._held]
         poser, rotations = self._poser, []
