@@ -85,7 +85,7 @@ def snap_here(
     view_layer.update()
     if snap.shown and object_of(ob).live:
         moved = _moved(ob, snap.tips, poses, read_poses(ob, view_layer.depsgraph))
-    remarks = _said_of(held)
+    remarks = remarks_on(held)
     remarks += [
         say(
             "Solving moves the chain on '{tip}' by {distance} of its length anyway, because of its pole, "
@@ -175,7 +175,7 @@ def steps(
     if not (shown or object_of(ob).live):
         removal.restore_pose(ob, view_layer, list(tips))
     view_layer.update()
-    return _said_of(held)
+    return remarks_on(held)
 
 
 def _take_end(tip: bpy.types.PoseBone, undo: ExitStack) -> None:
@@ -187,7 +187,8 @@ def _take_end(tip: bpy.types.PoseBone, undo: ExitStack) -> None:
     chain.use_end_rotation = True
 
 
-def _said_of(held: set[str]) -> list[str]:
+def remarks_on(held: set[str]) -> list[str]:
+    """Return sentences about the goals, by name, that are not at the places they were moved to."""
     return [
         say("'{name}' is held by a constraint, driver or lock, so it didn't reach its place", name=name)
         for name in sorted(held)
