@@ -44,7 +44,6 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
         name="Root",
         description="The bone that gets the motion; added if no bone has this name",
         default="root",
-        maxlen=63,  # of a bone's name; Blender cuts longer ones off
     )
     root_height: BoolProperty(name="Up and Down", description="The root also moves up and down with the hips")
     root_turn: BoolProperty(name="Turn", description="The root also turns about the vertical with the hips")
