@@ -27,6 +27,14 @@ WHEEL_ICON = "MOUSE_MMB_SCROLL" if bpy.app.version >= (4, 3, 0) else "MOUSE_MMB"
 """Since 4.3, the mouse wheel has an icon of its own."""
 
 
+def is_visible(bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone is visible in Pose Mode."""
+    collections = bone.bone.collections
+    shown = not collections or any(collection.is_visible_effectively for collection in collections)
+    holder: Any = bone if SELECTS_POSE_BONES else bone.bone
+    return shown and not holder.hide
+
+
 def is_selected(bone: bpy.types.PoseBone) -> bool:
     """Whether a bone is selected in Pose Mode."""
     holder: Any = bone if SELECTS_POSE_BONES else bone.bone
@@ -46,14 +54,6 @@ class CurveOwner(Protocol):
 
     fcurves: Any
     groups: Any
-
-
-def is_visible(bone: bpy.types.PoseBone) -> bool:
-    """Whether a bone is visible in Pose Mode."""
-    collections = bone.bone.collections
-    shown = not collections or any(collection.is_visible_effectively for collection in collections)
-    holder: Any = bone if SELECTS_POSE_BONES else bone.bone
-    return shown and not holder.hide
 
 
 def curve_owner(ob: bpy.types.Object) -> CurveOwner | None:
@@ -106,8 +106,8 @@ def animating(owner: Any) -> Iterator[bpy.types.FCurve]:
     if data is None:
         return
     for user in (data, *strips_of(data, muted=False)):
-        owner = curve_owner_of(user)
-        for curve in owner.fcurves if owner is not None else ():
+        curves = curve_owner_of(user)
+        for curve in curves.fcurves if curves is not None else ():
             if not is_muted(curve):
                 yield curve
     yield from (driver for driver in data.drivers if not driver.mute)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any, Final
 
 import bpy
@@ -105,7 +106,8 @@ PARTS: Final[tuple[Any, ...]] = (
 )
 """Modules with a `register` and an `unregister` of their own."""
 
-_registered = False
+_registered: ExitStack | None = None
+"""Removes everything that is registered, last first; None: nothing is."""
 
 
 def register() -> None:
@@ -116,35 +118,34 @@ def register() -> None:
             settings of the other.
     """
     global _registered
-    if _registered:
+    if _registered is not None:
         return
     other = settings.registered_by()
     if other is not None and other != __package__:
         enabled = other.rpartition(".")[0] or other
         raise RuntimeError(f"IK Chains is enabled already, as '{enabled}'; disable that add-on first")
     keep_freed_memory()
-    catalogs.register()
-    for cls in CLASSES:
-        bpy.utils.register_class(cls)
-    cursor.register()
-    for macro in (*drag_operators.MACROS, *body_tool.MACROS):
-        gesture.compose(*macro)
-    for part in PARTS:
-        part.register()
-    tab.register(CLASSES)
-    _registered = True
+    with ExitStack() as undo:  # after an error, nothing stays registered
+        catalogs.register()
+        undo.callback(catalogs.unregister)
+        for cls in CLASSES:
+            bpy.utils.register_class(cls)
+            undo.callback(bpy.utils.unregister_class, cls)
+        cursor.register()
+        undo.callback(cursor.unregister)
+        for macro in (*drag_operators.MACROS, *body_tool.MACROS):
+            gesture.compose(*macro)
+        for part in PARTS:
+            part.register()
+            undo.callback(part.unregister)
+        tab.register(CLASSES)
+        undo.callback(tab.unregister)
+        _registered = undo.pop_all()
 
 
 def unregister() -> None:
     """Remove classes, settings and handlers; a second call does nothing."""
     global _registered
-    if not _registered:
-        return
-    tab.unregister()
-    for part in reversed(PARTS):
-        part.unregister()
-    cursor.unregister()
-    for cls in reversed(CLASSES):
-        bpy.utils.unregister_class(cls)
-    catalogs.unregister()
-    _registered = False
+    if _registered is not None:
+        _registered.close()
+        _registered = None

@@ -33,7 +33,9 @@ def rows(page: str, heading: str) -> Iterator[list[str]]:
     """Yield the cells of the tables in a section of a page, without the header rows."""
     text = (DOCS / page).read_text(encoding="utf-8")
     section = re.split(r"^## ", text.split(f"## {heading}\n", 1)[1], flags=re.MULTILINE)[0]
-    for table in re.findall(r"(?:^\|.*\n)+", section, re.MULTILINE):
+    tables = re.findall(r"(?:^\|.*\n)+", section, re.MULTILINE)
+    assert tables, f"no table in '{heading}' of {page}"
+    for table in tables:
         for line in table.splitlines()[2:]:
             yield [cell.strip() for cell in line.strip("|").split("|")]
 
@@ -62,14 +64,18 @@ def test_settings_on_the_page_match_the_extension() -> None:
 
 
 def test_operators_on_the_page_match_the_extension() -> None:
+    described = set()
     for operators, properties, _text in rows("scripting.md", "Operators"):
         for operator in names(operators):
             if operator.endswith("."):
                 continue
+            described.add(operator)
             known = getattr(bpy.ops.ik_addon, operator).get_rna_type().properties
             for name in names(properties):
                 choices = {item.identifier for p in known if p.type == "ENUM" for item in p.enum_items}
                 assert name in known or name in choices or name == "bake", f"{operator}: {name}"
+    hidden = {n for n in dir(bpy.ops.ik_addon) if "INTERNAL" in getattr(bpy.types, f"IK_ADDON_OT_{n}").bl_options}
+    assert set(dir(bpy.ops.ik_addon)) - hidden <= described
 
 
 def test_fields_of_the_report_on_the_page_match_the_extension(addon: Addon) -> None:

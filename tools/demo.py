@@ -83,7 +83,7 @@ def new_scene() -> bpy.types.Object:
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = FRAMES[0], FRAMES[-1]
     rig = build_rig()
     add_chains(rig)
-    add_props(rig)
+    add_props()
     animate(rig)
     return rig
 
@@ -150,7 +150,7 @@ def add_chains(rig: bpy.types.Object) -> None:
             settings.pole.name = chain.pole
 
 
-def add_props(rig: bpy.types.Object) -> None:
+def add_props() -> None:
     """Add balls that show the targets, and the box that the hands hold."""
     red = scenery.material("Target", (0.9, 0.02, 0.03), glow=0.35)
     for chain, radius in zip(CHAINS, (0.075, 0.05, 0.05, 0.055, 0.055), strict=True):

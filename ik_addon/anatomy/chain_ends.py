@@ -65,8 +65,6 @@ def _posed_instead(figure: Figure, bone: int, is_limb: bool) -> int | None:
 
     A bone in the same place is preferred. For a limb only such a bone counts: with Blender's IK a limb may follow bones
     elsewhere, and a chain on those would not pose the limb.
-
-    A limb may follow what is elsewhere by Blender's IK, for which a chain on that would be none.
     """
     if figure.is_free([bone]):
         return None

@@ -39,7 +39,9 @@ class Bones:
         figure = Figure.of(ob)
         taken = [b for b, name in enumerate(figure.names) if not only_deform or ob.data.bones[name].use_deform]
         if not taken:
-            raise BakeError("'{object}' has no deform bone. Turn on Deform for the bones that move it", object=ob.name)
+            raise BakeError(
+                "'{object}' has no deform bone. Turn on Deform for the bones that deform its meshes", object=ob.name
+            )
         found: dict[int, int] = {}
         for bone in taken:
             found[bone] = _parent_of(figure, taken, found, bone)

@@ -101,7 +101,8 @@ def steps(
         moving = rigid(shown)
         with_root, names, parents = _with_root(bones, moving, rest, worlds[0], options.root, root)
         lengths = [_length(bones, worlds[0], b) for b in bones.taken]
-        made = _make(context, ob, names, parents, with_root[1], [*lengths, max(lengths)][: len(names)], undo)
+        lengths = [*lengths, max(lengths)][: len(names)]
+        made, names = _make(context, ob, names, parents, with_root[1], lengths, undo)
         yield 0.95
         _key(context.scene, made, names, parents, with_root[0], frames, undo)
         meshes = copies(context, ob, made, placed, undo) if options.meshes else []
@@ -175,8 +176,8 @@ def _make(
     rest: Floats,
     lengths: Sequence[float],
     undo: ExitStack,
-) -> bpy.types.Object:
-    """Make an armature object from bones with rest matrices in world space."""
+) -> tuple[bpy.types.Object, list[str]]:
+    """Make an armature object from bones with rest matrices in world space; return the names that the bones got."""
     data = bpy.data.armatures.new(f"{ob.data.name} Skeleton")
     undo.callback(lambda: bpy.data.armatures.remove(data))
     made = bpy.data.objects.new(f"{ob.name} Skeleton", data)
@@ -190,11 +191,12 @@ def _make(
             bone.matrix = Matrix(rest[i].tolist())
             if parents[i] >= 0:
                 bone.parent = own[parents[i]]
-    for name in names:
+        given = [bone.name for bone in own]  # Blender shortens long names
+    for name in given:
         source = ob.data.bones.get(name)
         made.data.bones[name].use_deform = source is None or source.use_deform
     context.view_layer.update()
-    return made
+    return made, given
 
 
 def _key(
@@ -227,7 +229,8 @@ def _remarks(ob: bpy.types.Object, bones: Bones, poses: Floats) -> list[str]:
     scaled = np.abs(sizes - 1.0).max(axis=(0, 2)) > SCALED
     if scaled.any():
         name = bones.names[int(np.argmax(scaled))]
-        found.append(say("The scale of '{bone}' was left out: joints are in place, the mesh isn't", bone=name))
+        left_out = "The scale of '{bone}' was left out: the joints stay in place, but the mesh changes shape"
+        found.append(say(left_out, bone=name))
     curved = [name for name in bones.names if ob.data.bones[name].bbone_segments > 1]
     if curved:
         found.append(say("Bendy bone '{bone}' stays straight", bone=curved[0]))

@@ -52,7 +52,11 @@ def switch(
             _influence(tip, chain_of(tip).influence if chain_of(tip).enabled else 0.0, float(to_ik)) for tip in tips
         ]
         keyframes.check(ob, steps)
-        remarks = _to_ik(context, ob, tips, frames, undo) if to_ik else _to_fk(context, ob, tips, frames, undo)
+        remarks = []
+        if to_ik:
+            remarks = _to_ik(context, ob, tips, frames, undo)
+        else:
+            _to_fk(context, ob, tips, frames, undo)
         key_step(ob, steps, frames, undo, held=True)
         for tip in tips:
             _set(tip, "influence", float(to_ik), undo)
@@ -70,7 +74,7 @@ def _to_ik(
     undo: ExitStack,
 ) -> list[str]:
     """Snap targets and poles to the pose, and key them."""
-    goals = [goal for tip in tips for goal in goals_of(tip) if goal.ob is not None]
+    goals = [goal for tip in tips for goal in goals_of(tip)]
     before = [goal.row() for goal in goals]
     for goal, row in zip(goals, before, strict=True):
         keyframes.check(goal.ob, channels_of(goal, row[None]))
@@ -93,12 +97,11 @@ def _to_fk(
     tips: Sequence[bpy.types.PoseBone],
     frames: tuple[float, float],
     undo: ExitStack,
-) -> list[str]:
+) -> None:
     """Make the pose shown the FK pose, and key it."""
     applied = apply_here(context, ob, tips)
     undo.callback(channels.write, ob, np.array(applied.bones), applied.before)
     key_step(ob, list(_posed(ob, applied)), frames, undo, held=False)
-    return []
 
 
 def _posed(ob: bpy.types.Object, applied: Applied) -> Iterator[keyframes.Channel]:

@@ -110,11 +110,21 @@ class MovableGoal:
             setattr(self.holder, field, values)
 
 
-def goals_of(tip: bpy.types.PoseBone) -> list[MovableGoal]:
-    """Return the target of a chain, and its pole if it has one."""
+def target_of(tip: bpy.types.PoseBone) -> MovableGoal | None:
+    """Return the target of a chain; None if it has none."""
     chain = chain_of(tip)
-    found = [MovableGoal(chain.target, chain.target_bone, takes_orientation(tip))]
-    return found if chain.pole is None else [*found, MovableGoal(chain.pole, chain.pole_bone)]
+    return None if chain.target is None else MovableGoal(chain.target, chain.target_bone, takes_orientation(tip))
+
+
+def pole_of(tip: bpy.types.PoseBone) -> MovableGoal | None:
+    """Return the pole of a chain; None if it has none."""
+    chain = chain_of(tip)
+    return None if chain.pole is None else MovableGoal(chain.pole, chain.pole_bone)
+
+
+def goals_of(tip: bpy.types.PoseBone) -> list[MovableGoal]:
+    """Return the target and the pole of a chain, as far as it has them."""
+    return [goal for goal in (target_of(tip), pole_of(tip)) if goal is not None]
 
 
 def parents_of(ob: bpy.types.Object | None, bone: str) -> Iterator[Spot]:
@@ -141,16 +151,6 @@ def _takes_along(constraint: Any) -> bool:
 # ---- keys
 
 
-@dataclass(slots=True)
-class _ObjectChannel(keyframes.Channel):
-    """An animated number of an object, not of a bone."""
-
-    @property
-    def data_path(self) -> str:
-        """The data path of the property, relative to the object."""
-        return self.field
-
-
 def key_goals(goals: Sequence[MovableGoal], rows: Row, times_of_keys: Floats, undo: ExitStack) -> None:
     """Key channels (F, g, 17) of goals at times (F,); `undo` restores the old keys."""
     for g, goal in enumerate(goals):
@@ -159,7 +159,7 @@ def key_goals(goals: Sequence[MovableGoal], rows: Row, times_of_keys: Floats, un
 
 def channels_of(goal: MovableGoal, rows: Row) -> list[keyframes.Channel]:
     """Return the channels of a goal to key, with values from rows (F, 17)."""
-    kind: Callable[..., keyframes.Channel] = keyframes.Channel if goal.is_bone else _ObjectChannel
+    kind: Callable[..., keyframes.Channel] = keyframes.Channel if goal.is_bone else keyframes.ObjectChannel
     group = goal.name if goal.is_bone else "Object Transforms"
     return [
         kind(group, field, i, column)

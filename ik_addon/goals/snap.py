@@ -26,7 +26,7 @@ from ..solve.problem import Floats
 from ..translation.sentences import say
 from .autokey import auto_key, goes_back
 from .frames import batches
-from .movable import channels_of, goals_of, key_goals
+from .movable import channels_of, key_goals, target_of
 from .snapped import PLACED, Poles, Snap
 
 
@@ -85,7 +85,7 @@ def snap_here(
     view_layer.update()
     if snap.shown and object_of(ob).live:
         moved = _moved(ob, snap.tips, poses, read_poses(ob, view_layer.depsgraph))
-    remarks = _said_of(held)
+    remarks = remarks_on(held)
     remarks += [
         say(
             "Solving moves the chain on '{tip}' by {distance} of its length anyway, because of its pole, "
@@ -175,19 +175,20 @@ def steps(
     if not (shown or object_of(ob).live):
         removal.restore_pose(ob, view_layer, list(tips))
     view_layer.update()
-    return _said_of(held)
+    return remarks_on(held)
 
 
 def _take_end(tip: bpy.types.PoseBone, undo: ExitStack) -> None:
     """Let an animated hand or foot take the orientation of a target that has no keys yet; `undo` reverts it."""
-    chain = chain_of(tip)
-    if chain.target is None or waiting(tip) is None or goals_of(tip)[0].is_keyed:
+    chain, target = chain_of(tip), target_of(tip)
+    if target is None or target.is_keyed or waiting(tip) is None:
         return
     undo.callback(setattr, chain, "use_end_rotation", False)
     chain.use_end_rotation = True
 
 
-def _said_of(held: set[str]) -> list[str]:
+def remarks_on(held: set[str]) -> list[str]:
+    """Return sentences about the goals, by name, that are not at the places they were moved to."""
     return [
         say("'{name}' is held by a constraint, driver or lock, so it didn't reach its place", name=name)
         for name in sorted(held)

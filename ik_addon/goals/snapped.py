@@ -28,7 +28,7 @@ from ..solve.problem import Floats
 from ..translation.sentences import UserError
 from . import places
 from .frames import Sampled, Sampler
-from .movable import MovableGoal, goals_of
+from .movable import MovableGoal, pole_of, target_of
 from .places import Limbs
 
 PLACED = 1e-4
@@ -268,11 +268,10 @@ def _goals(tip: bpy.types.PoseBone, poles: Poles) -> list[MovableGoal]:
     Raises:
         SnapError: there is no target, or a goal can't be moved.
     """
-    if chain_of(tip).target is None:
+    target, pole = target_of(tip), None if poles is Poles.KEEP else pole_of(tip)
+    if target is None:
         raise SnapError("The chain on '{tip}' has no target. Pick one", tip=tip.name)
-    found = goals_of(tip)
-    if poles is Poles.KEEP:
-        del found[1:]
+    found = [target] if pole is None else [target, pole]
     for goal in found:
         if not goal.ob.is_editable:
             raise SnapError("'{ob}' is linked from another file and can't be moved", ob=goal.ob.name)

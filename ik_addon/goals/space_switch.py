@@ -219,18 +219,9 @@ def _constraint(goal: MovableGoal, target: bpy.types.Object, bone: str, undo: Ex
     undo.callback(lambda: constraints.remove(constraints[name]))
     made.influence = 0.0
     made.target, made.subtarget = target, bone
-    keyframes.check(goal.ob, [_Influence(goal.name, made.path_from_id("influence"), 0, np.empty(0))])
+    influence = keyframes.ObjectChannel(goal.name, made.path_from_id("influence"), 0, np.empty(0))
+    keyframes.check(goal.ob, [influence])
     return made
-
-
-@dataclass(slots=True)
-class _Influence(keyframes.Channel):
-    """The influence of a constraint on an object or on one of its bones."""
-
-    @property
-    def data_path(self) -> str:
-        """The data path of the property, relative to the object."""
-        return self.field
 
 
 def _visits(goal: MovableGoal) -> list[_Visit]:

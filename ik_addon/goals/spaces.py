@@ -38,7 +38,7 @@ class Space:
 
 
 def spaces_of(
-    ob: bpy.types.Object, tip: bpy.types.PoseBone, other: bpy.types.Object | None = None, bone: str = ""
+    ob: bpy.types.Object, tip: bpy.types.PoseBone, other: bpy.types.Object | None, bone: str
 ) -> Iterator[Space]:
     """Yield the spaces for goals of a chain: the world, the limb's parent bone, the chest, the head, another object.
 

@@ -12,9 +12,8 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 from ..bake import BakeReport, bake_report, chosen_tips, frames_between, steps
 from ..data import preferences
 from ..planting import floor
-from ..rig.plan.chain import tips
-from ..translation.sentences import marked, say
-from .active import ArmatureOperator, active_chain, armature
+from ..translation.sentences import marked
+from .active import ArmatureOperator, active_chain, armature, why_chainless
 from .clip.frame_range import FrameRangeOperator
 
 CHAINS = (
@@ -73,7 +72,7 @@ class IK_ADDON_OT_bake(FrameRangeOperator):
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """Require a chain."""
-        return "" if tips(ob) else say("'{object}' has no IK chain. Add one first", object=ob.name)
+        return why_chainless(ob)
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         """Open the dialog with the options."""

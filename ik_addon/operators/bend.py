@@ -69,7 +69,7 @@ class IK_ADDON_OT_stiffness_share(ChainOperator):
     @classmethod
     def why_unfit(cls, _ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:
         """Require a chain with the stiffness of version 0.1.0."""
-        is_old = has_old_stiffness(bending_bones(tip))
+        is_old = has_old_stiffness(chain_bones(tip))
         return "" if is_old else say("Stiffness already distributes this chain's bend")
 
     def perform(self, context: bpy.types.Context) -> set[str]:

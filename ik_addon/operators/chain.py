@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from copy import copy
 from typing import Any
 
 import bpy
@@ -13,13 +15,15 @@ from ..anatomy.figure import Figure
 from ..controls.made import Controls
 from ..data.preferences import CONTROLS, preferences
 from ..data.settings import chain_of, object_of
+from ..goals import snap
 from ..live import registry
 from ..pose.constraints import steered_bones
+from ..pose.steps import finished
 from ..rig.plan.chain import chain_bones, chain_with, end_of, reach_of, tips
 from ..setup import ends, new_chain, removal
-from ..translation.sentences import UserError, quoted, say
+from ..translation.sentences import UserError, count, quoted, say
 from .active import ArmatureOperator, ChainOperator, active_bone, active_chain, armature, is_picked
-from .clip.frame_range import FRAME_RANGES
+from .clip.frame_range import FrameRange
 
 
 class IK_ADDON_OT_chain_add(ArmatureOperator):
@@ -111,25 +115,15 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         if self.live and not object_of(ob).live:
             object_of(ob).live = True
             context.view_layer.update()
-        count = len(bones)
-        if self.chain_length > count:
-            self.report(
-                {"WARNING"},
-                say(
-                    "Added a chain of {count}: Chain Length is {length}, but '{tip}' has only {parents} parents",
-                    count=count,
-                    length=self.chain_length,
-                    tip=tip.name,
-                    parents=count - 1,
-                ),
-            )
-        else:
-            waiting = ends.waiting(tip)
-            said = [say("Added a chain from '{root}' to '{tip}'", root=bones[0].name, tip=tip.name)]
-            if waiting is not None:
-                said.append(say("'{bone}' is animated. Snap a range to turn it with the target", bone=waiting.name))
-            self.report({"INFO"}, ". ".join(said))
-        return {"FINISHED"}
+        root = bones[0].name
+        if self.chain_length > len(bones):
+            message = count(len(bones), "Added a chain of only 1 bone", "Added a chain of only {count} bones")
+            short = say("Chain Length is {length}, but '{root}' has no parent", length=self.chain_length, root=root)
+            return self.done(message, [short])
+        said = [say("Added a chain from '{root}' to '{tip}'", root=root, tip=tip.name)]
+        if (waiting := ends.waiting(tip)) is not None:
+            said.append(say("'{bone}' is animated. Snap a range to turn it with the target", bone=waiting.name))
+        return self.done(". ".join(said))
 
     def _find(self, ob: bpy.types.Object) -> None:
         """Find the chain's ends unless the caller set them, also when the operator is repeated on another bone."""
@@ -180,7 +174,7 @@ class IK_ADDON_OT_chain_remove(ChainOperator):
         return self.done(message)
 
 
-class IK_ADDON_OT_end_fit(ChainOperator):
+class IK_ADDON_OT_end_fit(FrameRange, ChainOperator):
     """Make a hand or foot turn with the target."""
 
     bl_idname = "ik_addon.end_fit"
@@ -196,7 +190,6 @@ class IK_ADDON_OT_end_fit(ChainOperator):
         default=False,
         options={"SKIP_SAVE"},
     )
-    frame_range: EnumProperty(name="Frames", description="The frames to key", items=FRAME_RANGES, default="SCENE")
 
     @classmethod
     def why_unfit(cls, ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:
@@ -210,17 +203,23 @@ class IK_ADDON_OT_end_fit(ChainOperator):
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Make the end bone turn with the target."""
         ob, tip = armature(context), active_chain(context)
-        ops: Any = bpy.ops
-        before = reach_of(tip)
-        with registry.paused(ob):  # the head of an unconnected end bone is not where the tip bone's tail was
-            end = ends.turn(context, tip)
-            if reach_of(tip) != before:
-                ops.ik_addon.snap_target(chains="ACTIVE", pose="SHOWN", frame_range="PRESENT")
-        ob.update_tag()
-        context.view_layer.update()
-        if self.snap:
-            return ops.ik_addon.snap_target(chains="ACTIVE", pose="FK", frame_range=self.frame_range)
-        return self.done(say("'{end}' turns with the target of the chain on '{tip}'", end=end.name, tip=tip.name))
+        chain, reach, remarks = chain_of(tip), reach_of(tip), []
+        with ExitStack() as undo:
+            undo.callback(context.view_layer.update)
+            for name in ("end_bone", "end_offset", "use_end_rotation"):
+                undo.callback(setattr, chain, name, copy(getattr(chain, name)))
+            with registry.paused(ob):
+                end = ends.turn(context, tip)
+                if reach_of(tip) != reach and not self.snap:
+                    # The head of an unconnected end bone is not where the tip bone's tail was.
+                    remarks = snap.snap_here(context, ob, [tip], shown=True)
+            ob.update_tag()
+            context.view_layer.update()
+            if self.snap:
+                remarks = finished(snap.steps(context, ob, [tip], self.frames(context)))
+            undo.pop_all()
+        message = say("'{end}' turns with the target of the chain on '{tip}'", end=end.name, tip=tip.name)
+        return self.done(message, remarks)
 
     def draw(self, _context: bpy.types.Context) -> None:
         """Draw the options; the frames only if they are used."""
@@ -228,7 +227,7 @@ class IK_ADDON_OT_end_fit(ChainOperator):
         layout.use_property_split = True
         layout.prop(self, "snap")
         if self.snap:
-            layout.prop(self, "frame_range")
+            self.draw_frames(layout)
 
 
 class IK_ADDON_OT_chain_select(ArmatureOperator):
@@ -290,9 +289,10 @@ class IK_ADDON_OT_setting_key(ArmatureOperator):
             ob.keyframe_insert(f"{bone.path_from_id()}.ik_addon.{self.setting}", group=bone.name)
         except RuntimeError as error:
             raise UserError("Can't key '{object}': {error}", object=ob.name, error=error) from None
+        choices: Any = self.properties.bl_rna.properties["setting"]
         message = say(
             "Keyed {setting} of the chain on '{bone}' on frame {frame}",
-            setting=self.setting.replace("_", " "),
+            setting=say(choices.enum_items[self.setting].name),
             bone=bone.name,
             frame=context.scene.frame_current,
         )

@@ -8,7 +8,7 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty
 
 from .. import compat
-from ..overlay.joints import angles_of
+from ..pose.joints import angles_of
 from ..rig.plan.limits import SETTINGS
 from ..setup.joint_names import names_of
 from ..translation.sentences import UserError, count, marked, say
@@ -118,7 +118,7 @@ class IK_ADDON_OT_limits_copy(LimitsOperator):
         """Require an active bone and other selected bones."""
         if reason := super().why_unavailable(context, ob):
             return reason
-        return "" if len(selected(ob)) > 1 else say("Select several bones in Pose Mode, with the one to copy from last")
+        return "" if len(selected(ob)) > 1 else say("Select several bones in Pose Mode, the one to copy from last")
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Copy the limits."""

@@ -13,6 +13,7 @@ from .. import compat
 from ..data.chain_settings import IKAddonChain
 from ..data.settings import chain_of, goal_of, object_of
 from ..live import reports
+from ..pose.joints import frame_of, rest_of
 from ..pose.skeleton import matrix_array
 from ..rig.plan.chain import ChainError, end_of, turning_end
 from ..rig.plan.chain_plan import has_plane
@@ -20,7 +21,6 @@ from ..rig.plan.limits import FREE, ranges_of
 from ..solve import Status
 from ..solve.maths.rotations import norm, reject
 from ..solve.problem import Bools, Floats, Ints
-from .joints import frame_of, rest_of
 from .layout import Layout, Layouts
 from .shown import Active, Bend, Chains, Joint, Plane, Shown, State
 

@@ -13,7 +13,7 @@ from ..anatomy.figure import Figure
 from ..clip.filling import eased
 from ..data.settings import chain_of
 from ..goals.frames import Sampler
-from ..goals.movable import MovableGoal, Spot, channels_of, goals_of, key_goals, parents_of
+from ..goals.movable import MovableGoal, Spot, channels_of, key_goals, parents_of, pole_of, target_of
 from ..goals.snapped import rows_of
 from ..live import registry
 from ..pose import keyframes
@@ -43,8 +43,10 @@ def followers(
     figure, found = Figure.of(ob), []
     carrying = {*parents_of(ob, ""), (ob, ""), *((ob, bone.name) for bone in hips.parent_recursive)}
     for tip in tips(ob):
-        if chain_of(tip).enabled and chain_of(tip).target is not None and not is_of_leg(figure, tip):
-            goals = [goal for goal in goals_of(tip)[tip in planted :] if _is_free(goal, carrying)]
+        target, pole = target_of(tip), pole_of(tip)
+        if chain_of(tip).enabled and target is not None and not is_of_leg(figure, tip):
+            both = (None if tip in planted else target, pole)
+            goals = [goal for goal in both if goal is not None and _is_free(goal, carrying)]
             found += [Follower(tip, goals)] if goals else []
     return found
 

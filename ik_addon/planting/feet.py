@@ -15,7 +15,7 @@ from ..bake.selection import time_scale
 from ..clip.foot import Foot
 from ..data.settings import chain_of
 from ..goals.frames import Sampled
-from ..goals.movable import MovableGoal, goals_of
+from ..goals.movable import MovableGoal, target_of
 from ..goals.places import Limbs
 from ..goals.snap import in_fk
 from ..goals.snapped import Chain, Poles, Snap
@@ -163,7 +163,7 @@ def sample(
     snap = replace(snap, sampler=sampler)
     times = time_scale(context.scene) * np.array(frames, dtype=np.float64)
     rest = [tip for tip in tips_of(ob) if tip not in tips and contact_keys.read(tip, times).any()]
-    held = [goals_of(tip)[0] for tip in rest if chain_of(tip).target is not None]
+    held = [goal for goal in map(target_of, rest) if goal is not None]
     body: list[MovableGoal] = []
     if hips is not None and not any(memory.is_planted(goal, times) for goal in held):
         moved = ob.pose.bones[hips]  # otherwise feet planted earlier need the hips where they are

@@ -23,8 +23,7 @@ from ..solve.maths.products import lengths_of
 from ..solve.problem import Bools
 from . import contact_keys, ground, pivots
 from .feet import Feet, sample
-
-UP = np.array([0.0, 0.0, 1.0])
+from .ground import UP
 
 
 def steps(

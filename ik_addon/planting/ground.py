@@ -224,6 +224,8 @@ def steps(
 def _triangles(seen: bpy.types.Object) -> tuple[Floats, Ints]:
     """Return corners (v, 3) and triangles (t, 3) of an evaluated object."""
     mesh: Any = seen.to_mesh()
+    if mesh is None:  # such as a curve without points
+        return np.empty((0, 3)), np.empty((0, 3), dtype=np.int64)
     try:
         mesh.calc_loop_triangles()
         corners = np.empty(3 * len(mesh.vertices), dtype=np.float32)

@@ -18,7 +18,8 @@ from ..clip.filling import bridged, eased, runs
 from ..clip.foot import Foot
 from ..clip.ground import Ground
 from ..clip.plant import plant
-from ..goals.movable import MovableGoal, channels_of, goals_of, key_goals
+from ..goals.movable import MovableGoal, channels_of, goals_of, key_goals, target_of
+from ..goals.snap import remarks_on
 from ..goals.snapped import PLACED, Chain, SnapError, rows_of
 from ..live import registry
 from ..pose import keyframes
@@ -35,11 +36,11 @@ from . import contact_keys, floor, ground, hips, memory, pivots
 from .along import followers
 from .along import steps as follow
 from .feet import Feet, sample
+from .ground import UP
 from .outcome import Planted
 from .pivots import is_of_leg
 from .proof import recorded
 
-UP = np.array([0.0, 0.0, 1.0])
 MARGIN = 1.25 * HELD
 """Height of feet above a ground, in lengths of the leg, so that neither rounding nor fewer keys take them below it."""
 SUDDEN = 0.8
@@ -186,10 +187,7 @@ def steps(
             for tip in carried
             if end_of(tip) is not None
         ]
-        remarks += [
-            say("'{name}' is held by a constraint, driver or lock, so it didn't reach its place", name=name)
-            for name in sorted(held)
-        ]
+        remarks += remarks_on(held)
         before.restore()
         for goal in (*goals, *helped.goals, *followed):
             goal.show_keys(scale * scene.frame_current_final)
@@ -213,7 +211,8 @@ def steps(
 
 
 def _is_keyed(tip: bpy.types.PoseBone) -> bool:
-    return goals_of(tip)[0].is_keyed
+    target = target_of(tip)
+    return target is not None and target.is_keyed
 
 
 def _goes_along(tip: bpy.types.PoseBone) -> bool:

@@ -20,7 +20,6 @@ from .steps import finished
 
 Keys = dict[str, NDArray[Any]]
 """The keyframes of one F-curve as Blender stores them: an array per attribute."""
-
 FIELDS: dict[str, tuple[type, int]] = {
     "co": (np.float32, 2),
     "handle_left": (np.float32, 2),
@@ -38,16 +37,12 @@ FIELDS: dict[str, tuple[type, int]] = {
     "select_right_handle": (np.bool_, 1),
 }
 """Type and width of each attribute of a keyframe."""
-
 LEAVING = ("interpolation", "easing", "back", "amplitude", "period")
 """Attributes of a keyframe that shape the curve from it to the next one."""
-
 FRESH = ("interpolation", "select_control_point", "select_left_handle", "select_right_handle", *LEAVING[2:])
 """Attributes, besides positions, whose values in Blender's new keyframes differ from those of a bake."""
-
 SAME_FRAME = 0.01
 """Blender merges keys that are closer together than this, in frames."""
-
 AT_ONCE = 1_000_000
 """Number of keys that are written before `writing` yields."""
 
@@ -72,6 +67,24 @@ class Channel:
     def data_path(self) -> str:
         """Data path of the property from the object."""
         return f'pose.bones["{bpy.utils.escape_identifier(self.bone)}"].{self.field}'
+
+    def name_in(self, ob: bpy.types.Object) -> str:
+        """Return what messages call this channel of an armature object."""
+        return say("'{field}' of bone '{bone}' in '{object}'", field=self.field, bone=self.bone, object=ob.name)
+
+
+@dataclass(slots=True)
+class ObjectChannel(Channel):
+    """One number of an object itself; `bone` is only the name of the group for new F-curves."""
+
+    @property
+    def data_path(self) -> str:
+        """Data path of the property from the object."""
+        return self.field
+
+    def name_in(self, ob: bpy.types.Object) -> str:
+        """Return what messages call this channel of an object."""
+        return say("'{field}' of '{object}'", field=self.field, object=ob.name)
 
 
 def write_channels(
@@ -123,7 +136,7 @@ def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool
     curves = curves_of(owner)
     groups = {} if owner is None else {group.name: group for group in owner.groups}
     for channel in channels:
-        what = say("'{field}' of bone '{bone}' in '{object}'", field=channel.field, bone=channel.bone, object=ob.name)
+        what = channel.name_in(ob)
         place = channel.data_path, channel.index
         if place in driven:
             raise KeysError("A driver sets {what}, so keys would have no effect. Remove the driver", what=what)
@@ -220,22 +233,20 @@ def _keys_at(frames: Floats) -> Keys:
     return keys
 
 
-def _check_values(keys: Keys, channels: Sequence[Channel]) -> None:
+def _check_values(ob: bpy.types.Object, keys: Keys, channels: Sequence[Channel]) -> None:
     """Raise `KeysError` if a value is not a finite number."""
     finite = np.isfinite(np.array([channel.values for channel in channels], dtype=np.float32))
     if not finite.all():
         c, t = np.argwhere(~finite)[0].tolist()
-        wrong = (
-            "'{field}' of bone '{bone}' is not a finite number on frame {frame}. Check for a faulty F-curve or driver"
-        )
-        raise KeysError(wrong, field=channels[c].field, bone=channels[c].bone, frame=f"{keys['co'][t, 0]:g}")
+        wrong = "{what} is not a finite number on frame {frame}. Check for a faulty F-curve or driver"
+        raise KeysError(wrong, what=channels[c].name_in(ob), frame=f"{keys['co'][t, 0]:g}")
 
 
 def _write(
     ob: bpy.types.Object, owner: compat.CurveOwner, channels: Sequence[Channel], keys: Keys, undo: ExitStack
 ) -> None:
     """Key some channels; `undo` gets the callbacks that restore them."""
-    _check_values(keys, channels)
+    _check_values(ob, keys, channels)
     curves, groups = curves_of(owner), {group.name: group for group in owner.groups}
     patterns: dict[int, bpy.types.FCurve] = {}
     made: list[tuple[Channel, bool]] = []

@@ -19,11 +19,12 @@ from ..pose import channels
 from ..pose.channels import FIELDS, Row
 from ..pose.constraints import steered_bones
 from ..rig.plan.chain import ChainError, end_of, posed_bones, reach_of, tips, turning_end
+from ..setup.new_chain import check_world
 from ..solve import Grab, Pin, PosedBody, Poser
 from ..solve.body.ends import movable_bones
 from ..solve.maths.products import times
 from ..solve.problem import Floats
-from ..translation.sentences import say
+from ..translation.sentences import UserError, say
 from .extent import Extent, Free
 from .figure import feet_of
 from .mirror import Mirror
@@ -74,6 +75,7 @@ class BodyDrag:
         context.view_layer.update()
         if ob.pose.bones.get(ask.bone) is None:
             raise ChainError("'{rig}' has no bone '{bone}'. Choose one of its bones", rig=ob.name, bone=ask.bone)
+        check_world(ob, ob.matrix_world)
         steered = steered_bones(ob)
         if ask.bone in steered:
             raise ChainError(
@@ -127,11 +129,16 @@ class BodyDrag:
             offset: the offset, in world space.
             turn: rotation in world space, applied to the orientation that place alone gives; None: place alone.
             hurried: has no effect; each pose is always solved completely.
+
+        Raises:
+            UserError: the offset is not finite.
         """
         del hurried
         self._asked = offset.copy(), None if turn is None else turn.copy()
         to_world = self.ob.matrix_world
         own = np.array(to_world.inverted() @ (self.start + offset))
+        if not np.isfinite(own).all():
+            raise UserError("The place for '{bone}' is not a finite number", bone=self.bone)
         start = self._held[0].start
         targets = [own if held.mirror is None else held.mirror.place(own, start, held.start) for held in self._held]
         poser, rotations = self._poser, []

@@ -1,1 +1,1 @@
-"""The road between Blender's poses and the solvers' arrays."""
+"""From Blender's poses to the solvers' arrays, and back."""

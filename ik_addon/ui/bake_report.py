@@ -26,7 +26,7 @@ def shown(ob: bpy.types.Object) -> BakeReport | None:
 
 def _is_solved(ob: bpy.types.Object, name: str) -> bool:
     bone: bpy.types.PoseBone | None = ob.pose.bones.get(name)
-    return bone is not None and chain_of(bone).enabled
+    return bone is not None and chain_of(bone).is_chain and chain_of(bone).enabled
 
 
 class VIEW3D_PT_ik_addon_bake(ArmaturePanel):

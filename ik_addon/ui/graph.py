@@ -26,7 +26,7 @@ _images: Any = None
 
 
 def pixels(values: Sequence[float]) -> NDArray[np.float32]:
-    """Return an image (HEIGHT, WIDTH, 4) of a curve of positive values, scaled to fit, with a line at zero.
+    """Return an image (HEIGHT, WIDTH, 4) of a curve of non-negative values, scaled to fit, with a line at zero.
 
     Rows go from the bottom up.
     """

@@ -450,7 +450,7 @@ def test_operator_bakes_and_one_undo_reverts_it() -> None:
     [
         ("empty range", "starts at 9 and ends at 3"),
         ("no preview", "no preview range"),
-        ("no chain", "has no IK chain"),
+        ("no chain", "has no chain. Select a bone and press Add Chain"),
         ("no target", "The chain on 'lower' can't be baked. No target"),
         ("driver", "rotation_quaternion of bone 'upper' is driven"),
         ("locked", "F-curve of 'rotation_quaternion' of bone 'upper' in 'Rig' is locked"),

@@ -248,3 +248,9 @@ def _heads_from(ob: bpy.types.Object, first: float) -> Any:
         seen = rigs.evaluated(ob)
         found.append([tuple(seen.matrix_world @ seen.pose.bones[name].head) for name in DEFORM])
     return np.array(found)
+
+
+def test_a_long_root_name_is_shortened_as_in_blender(addon: Addon) -> None:
+    character()
+    assert bpy.ops.ik_addon.bake_skeleton(use_root=True, root="r" * 80) == {"FINISHED"}
+    assert "r" * 63 in bpy.context.object.data.bones

@@ -141,7 +141,7 @@ def test_chain_length_zero_goes_to_the_root(capfd: pytest.CaptureFixture[str]) -
 def test_a_chain_longer_than_its_parents_is_clamped_with_a_remark(capfd: pytest.CaptureFixture[str]) -> None:
     ob = limb(rigs.straight(3))
     report = said(capfd, bpy.ops.ik_addon.chain_add, chain_length=7)
-    assert "Added a chain of 3: Chain Length is 7, but 'c' has only 2 parents" in report
+    assert "Added a chain of only 3 bones. Chain Length is 7, but 'a' has no parent" in report
     assert ob.pose.bones["c"].ik_addon.chain_length == 3
 
 
@@ -549,7 +549,7 @@ def test_remove_clears_only_this_chains_report(addon: Addon) -> None:
     assert reports.get(ob, "d").reached
 
 
-def test_keys_a_setting_of_a_chain() -> None:
+def test_keys_a_setting_of_a_chain(capfd: pytest.CaptureFixture[str]) -> None:
     ob = limb(rigs.bent(2))
     bpy.ops.ik_addon.chain_add()
     chain = ob.pose.bones["b"].ik_addon
@@ -561,6 +561,9 @@ def test_keys_a_setting_of_a_chain() -> None:
     assert chain.influence == pytest.approx(0.5, abs=0.05)
     with refused("'Rig' has no chain on bone 'a'"):
         bpy.ops.ik_addon.setting_key(tip="a", setting="influence")
+    assert "Keyed Pole Angle of the chain on 'b'" in said(
+        capfd, bpy.ops.ik_addon.setting_key, tip="b", setting="pole_angle"
+    )
 
 
 def test_a_setting_changed_by_a_script_is_solved_live() -> None:

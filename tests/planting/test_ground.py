@@ -351,3 +351,21 @@ def test_the_ground_must_exist(addon: Addon) -> None:
     bpy.ops.ik_addon.find_contacts()
     with pytest.raises(RuntimeError, match="no object 'Nowhere'"):
         bpy.ops.ik_addon.plant(ground="Nowhere")
+
+
+def test_a_chain_without_a_target_is_left_out(addon: Addon) -> None:
+    ob = walker.figure("turn")
+    plane()
+    activate(ob, "shin.R")
+    bpy.ops.ik_addon.find_contacts(chains="ACTIVE")
+    ob.pose.bones["shin.L"].ik_addon.target = None
+    assert bpy.ops.ik_addon.plant(ground="Ground") == {"FINISHED"}
+
+
+@pytest.mark.parametrize("kind", ["CURVE", "FONT", "SURFACE", "META"])
+def test_an_empty_object_is_no_ground(addon: Addon, kind: str) -> None:
+    walker.figure("turn")
+    bpy.ops.ik_addon.find_contacts()
+    data: Any = bpy.data.metaballs.new("Ground") if kind == "META" else bpy.data.curves.new("Ground", kind)
+    bpy.context.scene.collection.objects.link(bpy.data.objects.new("Ground", data))
+    assert bpy.ops.ik_addon.plant(ground="Ground") == {"FINISHED"}

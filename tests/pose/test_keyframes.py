@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests import rigs
+
 if TYPE_CHECKING:
     from tests.conftest import Addon
 
@@ -212,7 +214,7 @@ def test_nan_and_infinite_values_are_refused(keys: Any, rig: bpy.types.Object) -
     animate(rig, ["upper"])
     before = everything(rig)
     values = np.where(FRAMES == 13, np.nan, 1.0)
-    with pytest.raises(keys.KeysError, match="'location' of bone 'upper' is not a finite number on frame 13"):
+    with pytest.raises(keys.KeysError, match="'location' of bone 'upper' in 'Rig' is not a finite number on frame 13"):
         keys.write_channels(rig, [keys.Channel("upper", "location", 0, values)], FRAMES)
     assert everything(rig) == before
 
@@ -347,3 +349,15 @@ def test_reverting_undoes_ensure(compat: Any, rig: bpy.types.Object) -> None:
         assert compat.curve_owner(rig) == owner
     assert rig.animation_data is None
     assert not bpy.data.actions
+
+
+@pytest.mark.parametrize("group", ["Object Transforms", "Target"])
+def test_a_refused_channel_of_an_object_is_not_called_a_bones(addon: Addon, group: str) -> None:
+    ob = rigs.empty("Target")
+    keyframes = addon.module("pose.keyframes")
+    channel = keyframes.ObjectChannel(group, "location", 0, np.full(2, np.nan))
+    with pytest.raises(keyframes.KeysError, match=r"^'location' of 'Target' is not a finite number on frame 1"):
+        keyframes.write_channels(ob, [channel], np.array([1.0, 2.0]))
+    ob.driver_add("location", 0)
+    with pytest.raises(keyframes.KeysError, match=r"^A driver sets 'location' of 'Target', so"):
+        keyframes.check(ob, [channel])

@@ -215,6 +215,16 @@ def test_refusals_change_nothing(human: bpy.types.Object) -> None:
         bpy.ops.ik_addon.pose_body(offset=(0, 0, 1))
 
 
+def test_a_place_or_a_scale_that_cannot_be_solved_is_refused(human: bpy.types.Object) -> None:
+    with refused("not a finite number"):
+        bpy.ops.ik_addon.pose_body(bone="hand.L", offset=(float("nan"), 0.0, 0.0))
+    with refused("not a finite number"):
+        bpy.ops.ik_addon.pose_body(bone="hand.L", location=(0.0, float("nan"), 0.0))
+    human.scale.x = 0.0
+    with refused("is scaled to zero"):
+        bpy.ops.ik_addon.pose_body(bone="hand.L", offset=(0.1, 0.0, 0.0))
+
+
 def test_posing_is_one_undo_step(human: bpy.types.Object) -> None:
     bpy.ops.ed.undo_push(message="before")
     name, before = human.name, snapshot()

@@ -49,6 +49,20 @@ def handlers() -> Iterator[Callable[[str, Callable[..., None], bool], None]]:
 # ---- other add-ons
 
 
+def test_an_add_on_whose_name_begins_alike_is_another_one(
+    addon: Addon, handlers: Callable[[str, Callable[..., None], bool], None]
+) -> None:
+    neighbours = addon.module("data.neighbours")
+    assert not neighbours.others_handle_frames()
+
+    def other(*_arguments: object) -> None:
+        pass
+
+    other.__module__ = f"{neighbours.__name__.removesuffix('.data.neighbours')}_tools.handlers"
+    handlers("frame_change_post", other, False)
+    assert neighbours.others_handle_frames()
+
+
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("moved", ["target", "other bone"])
 def test_follows_what_other_handlers_move(

@@ -295,3 +295,13 @@ def test_stiffness_in_the_first_layouts_keeps_its_effect(tmp_path: Path) -> None
         OPERATORS.ik_addon.stiffness_share()
     ob = reopened(tmp_path / "new.blend")
     assert (poses(ob) == shared).all()
+
+
+def test_stiffness_can_be_shared_on_a_chain_whose_tip_takes_an_orientation() -> None:
+    ob, _tip = tail()
+    chain = ob.pose.bones["t4"].ik_addon
+    chain.use_rotation = chain.stiff_as_limited = True
+    ob.pose.bones["t4"].ik_stiffness_x = 0.9
+    activate(ob, "t4")
+    assert OPERATORS.ik_addon.stiffness_share() == {"FINISHED"}
+    assert not chain.stiff_as_limited

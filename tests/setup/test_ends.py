@@ -11,7 +11,7 @@ import pytest
 from mathutils import Euler, Matrix, Quaternion, Vector
 
 from tests import rigs, rigs_named
-from tests.operators.states import activate, said
+from tests.operators.states import activate, refused, said
 from tests.rig.test_ends import PLACE, TURN, poses, turn_between, world
 from tests.rigs_named import RIGS
 
@@ -150,6 +150,25 @@ def test_a_foot_that_was_not_found_can_be_chosen() -> None:
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
     assert np.abs(poses(ob) - before).max() < 2e-6
+
+
+@pytest.mark.parametrize("snap", [False, True])
+def test_turning_a_foot_with_a_target_that_cannot_be_moved_is_refused(snap: bool) -> None:
+    ob = body()
+    bpy.ops.object.mode_set(mode="EDIT")
+    foot = ob.data.edit_bones["foot.L"]
+    foot.use_connect = False
+    foot.head += foot.head * 0.02
+    bpy.ops.object.mode_set(mode="OBJECT")
+    rigs.add_bones(ob, [(0.1, 0, 0.4), (0.1, 0.3, 0.4), (0.1, 0.6, 0.4)], ["control", "connected"])
+    activate(ob, "shin.L")
+    bpy.ops.ik_addon.chain_add()
+    chain = ob.pose.bones["shin.L"].ik_addon
+    chain.end_bone = ""
+    chain.target, chain.target_bone = ob, "connected"
+    with refused("Bone 'connected' is connected to its parent"):
+        bpy.ops.ik_addon.end_fit(snap=snap)
+    assert (chain.end_bone, chain.use_end_rotation) == ("", True)
 
 
 @pytest.mark.parametrize("live", [False, True])

@@ -249,3 +249,13 @@ def test_the_state_of_a_chain_has_shorter_texts(addon: Addon) -> None:
 )
 def test_percentages_are_rounded_sensibly(addon: Addon, fraction: float, text: str) -> None:
     assert addon.module("live.reports").percent(fraction) == text
+
+
+def test_the_last_bake_stays_when_its_chain_is_removed(addon: Addon) -> None:
+    shown_report = addon.module("ui.bake_report").shown
+    ob, _target = rigs.arm()
+    activate(ob, "lower")
+    bpy.ops.ik_addon.bake(frame_range="CUSTOM", frame_start=1, frame_end=3)
+    assert shown_report(ob) is not None
+    bpy.ops.ik_addon.chain_remove()
+    assert shown_report(ob) is not None

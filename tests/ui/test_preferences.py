@@ -57,6 +57,21 @@ def test_the_chosen_tab_is_used_when_the_extension_is_enabled_again(addon: Addon
     assert bpy.types.VIEW3D_PT_ik_addon.bl_category == "Animation"
 
 
+def test_the_extension_can_be_enabled_again_after_an_error(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise OSError("no room")
+
+    registration = addon.module("registration")
+    registration.unregister()
+    with monkeypatch.context() as patch:
+        patch.setattr(registration.PARTS[-1], "register", fail)
+        with pytest.raises(OSError, match="no room"):
+            registration.register()
+    assert not hasattr(bpy.types, "VIEW3D_PT_ik_addon")
+    registration.register()
+    assert hasattr(bpy.types, "VIEW3D_PT_ik_addon")
+
+
 def test_add_chain_takes_omitted_options_from_the_preferences(addon: Addon, preferences: Any) -> None:
     ob = arm()
     preferences.with_pole, preferences.controls = False, "BONES"

@@ -1,4 +1,4 @@
-"""Base of operators on a range of frames: their dialog, and the chosen frames."""
+"""Operators on a range of frames: their settings, the chosen frames, and the dialog."""
 
 from __future__ import annotations
 
@@ -19,25 +19,12 @@ FRAME_RANGES = (
 )
 
 
-class FrameRangeOperator(StepsOperator):
-    """Base of operators that work on a range of frames."""
+class FrameRange:
+    """The chosen frames of an operator."""
 
     frame_range: EnumProperty(name="Frames", description="The frames to key", items=FRAME_RANGES, default="SCENE")
     frame_start: IntProperty(name="Start", description="First frame to key", default=1)
     frame_end: IntProperty(name="End", description="Last frame to key", default=250)
-
-    title = ""
-    """Title of the dialog; empty: the operator's label."""
-    confirm = ""
-    """Label of the dialog's button."""
-
-    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        """Open the dialog with the options; the operator then runs in steps and can be cancelled."""
-        if not self.properties.is_property_set("frame_start"):
-            self.frame_start, self.frame_end = context.scene.frame_start, context.scene.frame_end
-        self._in_window = True
-        manager: Any = context.window_manager
-        return manager.invoke_props_dialog(self, title=self.title, confirm_text=self.confirm)
 
     def ends(self, context: bpy.types.Context) -> tuple[int, int]:
         """Return the first and last of the chosen frames."""
@@ -56,3 +43,20 @@ class FrameRangeOperator(StepsOperator):
             column = layout.column(align=True)
             column.prop(self, "frame_start")
             column.prop(self, "frame_end")
+
+
+class FrameRangeOperator(FrameRange, StepsOperator):
+    """Base of operators that work on a range of frames."""
+
+    title = ""
+    """Title of the dialog; empty: the operator's label."""
+    confirm = ""
+    """Label of the dialog's button."""
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """Open the dialog with the options; the operator then runs in steps and can be cancelled."""
+        if not self.properties.is_property_set("frame_start"):
+            self.frame_start, self.frame_end = context.scene.frame_start, context.scene.frame_end
+        self._in_window = True
+        manager: Any = context.window_manager
+        return manager.invoke_props_dialog(self, title=self.title, confirm_text=self.confirm)

@@ -61,11 +61,9 @@ class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
             done = say(
                 "Switched {count} chains to {way} from frame {frame} on", count=len(others), way=way, frame=frame
             )
-        said = [done, *remarks]
         if not object_of(ob).live:
-            said.append(say("Turn Live on to see it in playback"))
-        self.report({"WARNING"} if remarks else {"INFO"}, ". ".join(said))
-        return {"FINISHED"}
+            done += ". " + say("Turn Live on to see it in playback")
+        return self.done(done, remarks)
 
 
 CLASSES = (IK_ADDON_OT_switch_ik_fk,)

@@ -63,10 +63,11 @@ class FramesOperator(FrameRangeOperator, ChainsOperator):
         layout = self.layout
         layout.use_property_split = True
         layout.prop(self, "chains")
-        for name in ("pose", "poles"):
-            if hasattr(self, name):
-                layout.prop(self, name)
+        self.draw_options(layout)
         self.draw_frames(layout)
+
+    def draw_options(self, layout: bpy.types.UILayout) -> None:
+        """Draw the options that only this operator has."""
 
 
 class IK_ADDON_OT_snap_target(FramesOperator):
@@ -83,6 +84,11 @@ class IK_ADDON_OT_snap_target(FramesOperator):
     confirm = marked("Snap")
     doing = marked("Snapping targets")
     cancelled = marked("Snapping cancelled. Nothing was changed")
+
+    def draw_options(self, layout: bpy.types.UILayout) -> None:
+        """Draw what to match, and what happens to poles."""
+        layout.prop(self, "pose")
+        layout.prop(self, "poles")
 
     def steps(self, context: bpy.types.Context) -> Generator[float, None, tuple[int, int | None, list[str]]]:
         """Snap goals; yields progress (0 to 1).

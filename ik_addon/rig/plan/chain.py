@@ -158,7 +158,7 @@ def check_seen(
         raise ChainError("'{object}' is in Rest Position. Switch it to Pose Position", object=ob.name)
     chain = chain_of(tip)
     for _, label in unusable(chain):
-        raise ChainError("'{label}' has a value that is not allowed. Reset this setting", label=label)
+        raise ChainError("'{label}' has a value that is not allowed. Reset this setting", label=say(label))
     posed = [*bones, *([] if end is None else [end])]
     for role in ("target", "pole"):
         goal, goal_bone = getattr(chain, role), getattr(chain, f"{role}_bone")

@@ -143,7 +143,7 @@ def _matrices(ob: bpy.types.Object, curves: Curves, frames: Sequence[float]) -> 
         matrices[:, :3, :3] = turns * (found["scale"] * found["delta_scale"])[:, None, :]
         matrices[:, 3, 3] = 1.0
     matrices[:, :3, 3] = moved
-    return matrices + 0.0  # turns -0.0 into 0.0, as `Inputs.read` does
+    return matrices + 0.0  # turns -0.0 into 0.0, as `numbers_now` does
 
 
 def in_force(ob: bpy.types.Object) -> dict[str, list[bpy.types.FCurve]]:

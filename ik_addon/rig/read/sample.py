@@ -42,32 +42,35 @@ class Goals:
     pole: Floats
     """(F, C, 3) in the armature's object space; zero if the chain has no pole."""
     settings: Floats
-    """(F, C, 5) see the properties."""
+    """(F, C, 5) `NUMBERS`, see the properties."""
 
     @property
     def pole_angle(self) -> Floats:
         """(F, C) in radians."""
-        return self.settings[..., 0]
+        return self._number("pole_angle")
 
     @property
     def softness(self) -> Floats:
         """(F, C) as a fraction of chain length, like the two below."""
-        return self.settings[..., 1]
+        return self._number("softness")
 
     @property
     def push_limit(self) -> Floats:
         """(F, C) the maximum distance by which the root may be pushed."""
-        return self.settings[..., 2]
+        return self._number("push_limit")
 
     @property
     def tolerance(self) -> Floats:
         """(F, C) the error that counts as reached."""
-        return self.settings[..., 3]
+        return self._number("tolerance")
 
     @property
     def influence(self) -> Floats:
         """(F, C) from 0, the FK pose, to 1."""
-        return self.settings[..., 4]
+        return self._number("influence")
+
+    def _number(self, name: str) -> Floats:
+        return self.settings[..., NUMBERS.index(name)]
 
     def __getitem__(self, chosen: Any) -> Goals:
         """Return the goals of the chosen chains: an index, or an array of indices of any shape (...), for (F, ...)."""
@@ -219,7 +222,7 @@ def _goals(
         pole[list(poles)] = transformed(to_object, np.array(list(poles.values())))
     if rotations:
         rotation[list(rotations)] = list(rotations.values())
-    settings = np.array(numbers, dtype=np.float64).reshape(1, -1, 5)
+    settings = np.array(numbers, dtype=np.float64).reshape(1, -1, len(NUMBERS))
     target = transformed(to_object, np.array(targets).reshape(-1, 3))
     return Goals(target[None], rotation[None], pole[None], settings)
 

@@ -74,7 +74,7 @@ def pose(
         hurried: see `solve_limbs`; do not pass the result on as `before`.
         smooth: see `solve_limbs`.
     """
-    return finished(posing(ob, plan, sample, moves, before, hurried=hurried, smooth=smooth))
+    return finished(posing(ob, plan, sample, moves, before=before, hurried=hurried, smooth=smooth))
 
 
 def posing(
@@ -82,9 +82,9 @@ def posing(
     plan: Plan,
     sample: Sample,
     moves: Moves = MappingProxyType({}),
-    before: tuple[Sample, Posed] | None = None,
     *,
-    hurried: bool = False,
+    before: tuple[Sample, Posed] | None,
+    hurried: bool,
     smooth: Collection[str] = (),
 ) -> Generator[float, None, Posed]:
     """Do the work of `pose` in steps, one for each wave."""

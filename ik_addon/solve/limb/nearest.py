@@ -20,7 +20,7 @@ from .two_bones import Foot, Limb
 _UP: Vector = (0.0, 1.0, 0.0)
 
 
-def best_pose(limb: Limb, target: Vector, side: Side | None, foot: Foot | None = None) -> Pose | None:
+def best_pose(limb: Limb, target: Vector, side: Side | None, foot: Foot | None) -> Pose | None:
     """Return the pose whose end is at the target, or as near as limits allow.
 
     Args:

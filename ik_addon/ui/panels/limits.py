@@ -9,7 +9,7 @@ import bpy
 from ...data.settings import chain_of
 from ...operators.active import active_bone, armature
 from ...operators.limits import SIDES, selected
-from ...overlay.joints import angles_of
+from ...pose.joints import angles_of
 from ...rig.plan.chain import chain_with
 from ...setup.joint_names import names_of
 from ...translation.sentences import say

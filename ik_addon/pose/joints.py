@@ -7,10 +7,10 @@ import math
 import bpy
 import numpy as np
 
-from ..pose.skeleton import matrix_array, orthonormal
 from ..solve.maths.cones import swing_twist
 from ..solve.maths.rotations import quaternions
 from ..solve.problem import Floats
+from .skeleton import matrix_array, orthonormal
 
 
 def frame_of(bone: bpy.types.PoseBone) -> Floats:
