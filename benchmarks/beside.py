@@ -34,9 +34,9 @@ HAND, HIPS, HEAD = "hand.L", "spine", "spine.006"
 FEET, SHINS, FOREARMS = ("foot.L", "foot.R"), ("shin.L", "shin.R"), ("forearm.L", "forearm.R")
 PINS = {**dict.fromkeys(FEET, frozenset(("LOCATION", "ROTATION"))), HEAD: frozenset(("ROTATION",))}
 REACHED = 1e-3
-"""In metres."""
+"""In meters."""
 BACKWARD = 0.01
-"""Metres by which a knee is behind the line from hip to ankle, from which it counts as bent backward."""
+"""Meters by which a knee is behind the line from hip to ankle, from which it counts as bent backward."""
 BROKEN = np.radians(0.5)
 """Radians outside of a joint's limits from which they count as broken."""
 TURNED = np.radians(0.1)

@@ -30,7 +30,7 @@ from .metarig import add_metarig, bones_of
 
 OUTPUT = ROOT / "build" / "bodies.json"
 STEP = 0.01
-"""In units of the body's height / 1.8: a step of one centimetre, scaled from a human."""
+"""In units of the body's height / 1.8: a step of one centimeter, scaled from a human."""
 FAST = 5.0
 """Degrees that a joint may turn in such a step."""
 HELD, TURNED = 1e-4, 0.1
@@ -49,7 +49,7 @@ class Drag:
     path: Floats
     """(F, 3)"""
     step: float
-    """Distance between two places, in centimetres scaled from a human."""
+    """Distance between two places, in centimeters scaled from a human."""
 
 
 def sphere(middle: Floats, radius: float, count: int) -> Floats:

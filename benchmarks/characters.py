@@ -28,7 +28,7 @@ EACH = np.arange(0, FRAMES + 2, dtype=np.float64)
 PERIOD = 60
 """Frames in which a target moves away from the root of its limb and comes back."""
 BESIDE = 2.0
-"""Metres between characters."""
+"""Meters between characters."""
 OURS, BLENDER, NOBODY = "ours", "blender", "nobody"
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-COLOURS = ("#1f77b4", "#d95f02")
+COLORS = ("#1f77b4", "#d95f02")
 WIDTH, HEIGHT, LEFT, TOP, GAP = 250, 200, 52, 34, 70
 """Sizes in pixels: of a panel, of the left and top margins, and of the gap between panels."""
 
@@ -52,10 +52,10 @@ def _panel(left: float, title: str, curves: Sequence[Curve]) -> list[str]:
         x, y = place(10.0 ** across[0], 10.0**decade)
         parts.append(f'<path d="M{x:.1f} {y:.1f}h{WIDTH}" stroke="#ddd"/>')
         parts.append(f'<text x="{x - 6:.1f}" y="{y + 4:.1f}" text-anchor="end">{10.0**decade:g}</text>')
-    for k, (curve, colour) in enumerate(zip(curves, COLOURS, strict=False)):
+    for k, (curve, color) in enumerate(zip(curves, COLORS, strict=False)):
         points = " ".join("{:.1f},{:.1f}".format(*place(x, y)) for x, y in zip(curve.x, curve.y, strict=True))
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts.append(f'<text x="{left + 8 + 60 * k}" y="{TOP - 10}" fill="{colour}">{curve.name}</text>')
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"/>')
+        parts.append(f'<text x="{left + 8 + 60 * k}" y="{TOP - 10}" fill="{color}">{curve.name}</text>')
     parts.append(f'<text x="{left + WIDTH / 2}" y="{TOP + HEIGHT + 36}" text-anchor="middle">{title}</text>')
     return parts
 

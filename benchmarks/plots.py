@@ -21,7 +21,7 @@ BEGIN, END = "<!-- table -->\n", "<!-- end of table -->\n"
 """The page's tables are between these lines."""
 CASES = ("limits-30", "limits-45", "limits-90", "limits-asym", "limits-tight", "hinges", "limits-random")
 SOLVERS = {"blender": ("Blender's IK", "#d9792b"), "ours": ("this add-on", "#1f6fb2")}
-"""Name and colour of each solver; the last one is drawn on top."""
+"""Name and color of each solver; the last one is drawn on top."""
 WIDTH, HEIGHT = 190, 130
 """Size of a panel's axes."""
 LEFT, TOP, GAP = 60, 56, 62
@@ -59,11 +59,11 @@ def panel(title: str, x: Axis, y: Axis, lines: dict[str, Points]) -> list[str]:
     parts += [text(WIDTH * x(tick), HEIGHT + 15, f"{tick:g}{x.unit}") for tick in x.ticks]
     parts.append(f'<path d="M0 0V{HEIGHT}H{WIDTH}" fill="none" stroke="#666666"/>')
     for solver, points in lines.items():
-        colour = SOLVERS[solver][1]
+        color = SOLVERS[solver][1]
         places = [(WIDTH * x(a), HEIGHT * (1.0 - y(b))) for a, b in points]
         way = "L".join(f"{a:.1f} {b:.1f}" for a, b in places)
-        parts.append(f'<path d="M{way}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3" fill="{colour}"/>' for a, b in places]
+        parts.append(f'<path d="M{way}" fill="none" stroke="{color}" stroke-width="2"/>')
+        parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3" fill="{color}"/>' for a, b in places]
     return parts
 
 
@@ -79,10 +79,10 @@ def picture(title: str, panels: Sequence[list[str]], columns: int = 4) -> str:
         text(12, 20, title, "start", 14),
     ]
     x = width - 16.0
-    for name, colour in SOLVERS.values():
+    for name, color in SOLVERS.values():
         parts.append(text(x, 20, name, "end", 12))
         x -= 7.0 * len(name) + 8.0
-        parts.append(f'<path d="M{x - 18:.1f} 16H{x:.1f}" stroke="{colour}" stroke-width="3"/>')
+        parts.append(f'<path d="M{x - 18:.1f} 16H{x:.1f}" stroke="{color}" stroke-width="3"/>')
         x -= 40.0
     for i, one in enumerate(panels):
         left, top = LEFT + i % columns * (WIDTH + GAP), TOP + i // columns * (HEIGHT + GAP)

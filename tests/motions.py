@@ -44,7 +44,7 @@ Hips 0 95 0
             RightHand -25 0 0
               RightHand_End -9 0 0
 """
-"""Offsets in centimetres, children indented under their parents."""
+"""Offsets in centimeters, children indented under their parents."""
 
 
 def _legs(hip: tuple[float, float], knee: tuple[float, float], spread: float = 0.0, turn: float = 0.0) -> Angles:

@@ -149,7 +149,7 @@ class Metarig:
 
 
 def wave(middle: tuple[float, float, float], size: float, turns: float) -> dict[int, object]:
-    """Return points around a centre on all frames."""
+    """Return points around a center on all frames."""
     found: dict[int, object] = {}
     for frame in FRAMES:
         t = 2.0 * math.pi * turns * (frame - 1) / len(FRAMES)

@@ -55,7 +55,7 @@ LEAVING = {ARM, SWITCHES}
 SOLVED = 1e-5
 """Relative to a chain's length."""
 PLANTED = 1e-4
-"""In metres: a planted foot moves by less."""
+"""In meters: a planted foot moves by less."""
 
 
 def open_sample(name: str) -> bpy.types.Object:

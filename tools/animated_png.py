@@ -21,20 +21,20 @@ CLEAR = 0
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
-def encode(frames: Frames, milliseconds: int, colours: int = 255, tolerance: int = 0) -> bytes:
+def encode(frames: Frames, milliseconds: int, colors: int = 255, tolerance: int = 0) -> bytes:
     """Encode frames as an animation that loops.
 
     Args:
         frames: (count, height, width, 3) RGB, top row first.
         milliseconds: how long each frame is shown.
-        colours: size of the palette, 1 to 255.
+        colors: size of the palette, 1 to 255.
         tolerance: a pixel is left unchanged when none of its channels changes by more than this.
 
     Returns:
         The contents of the file.
     """
     count, height, width, _channels = frames.shape
-    palette = choose_palette(frames.reshape(-1, 3), colours)
+    palette = choose_palette(frames.reshape(-1, 3), colors)
     numbers = iter(range(2 * count))
     file = [
         SIGNATURE,
@@ -52,16 +52,16 @@ def encode(frames: Frames, milliseconds: int, colours: int = 255, tolerance: int
     return b"".join((*file, _chunk(b"IEND", b"")))
 
 
-def choose_palette(pixels: NDArray[np.uint8], colours: int) -> NDArray[np.uint8]:
-    """Choose up to `colours` colours (count, 3) to represent all pixels (count, 3).
+def choose_palette(pixels: NDArray[np.uint8], colors: int) -> NDArray[np.uint8]:
+    """Choose up to `colors` colors (count, 3) to represent all pixels (count, 3).
 
-    Median cut: the box of colours with the greatest spread is split at its median, again and again. P. Heckbert, "Color
+    Median cut: the box of colors with the greatest spread is split at its median, again and again. P. Heckbert, "Color
     image quantization for frame buffer display", 1982.
     """
     values, weights = np.unique(pixels, axis=0, return_counts=True)
     boxes = [np.arange(len(values))]
     spreads = [_spread(values, weights)]
-    while len(boxes) < colours and max(spreads) > 0.0:
+    while len(boxes) < colors and max(spreads) > 0.0:
         worst = int(np.argmax(spreads))
         box = boxes.pop(worst)
         spreads.pop(worst)
@@ -76,7 +76,7 @@ def choose_palette(pixels: NDArray[np.uint8], colours: int) -> NDArray[np.uint8]
 
 
 def _spread(values: NDArray[np.uint8], weights: NDArray[np.int64]) -> float:
-    """Return the error of representing these values by a single colour."""
+    """Return the error of representing these values by a single color."""
     return float(np.ptp(values, axis=0).max()) * float(np.sqrt(weights.sum())) if len(values) > 1 else 0.0
 
 
@@ -96,7 +96,7 @@ def _changes(frames: Frames, palette: NDArray[np.uint8], tolerance: int) -> Iter
 
 
 def _nearest(pixels: NDArray[np.uint8], palette: NDArray[np.uint8]) -> Indices:
-    """Return the index of the nearest palette colour, counted after `CLEAR`."""
+    """Return the index of the nearest palette color, counted after `CLEAR`."""
     values, inverse = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True)
     distances = ((values[:, None].astype(np.int32) - palette) ** 2).sum(axis=-1)
     nearest: Indices = (distances.argmin(axis=1) + 1).astype(np.uint8)

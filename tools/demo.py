@@ -34,7 +34,7 @@ STILLS = (25, 48, 74)
 WORST_ERROR = 1e-4
 """Tip error, in chain lengths, above which a target counts as missed. All targets of this demo can be reached."""
 WORST_BAKE = 1e-5
-"""Difference in metres above which the bake counts as different from the live solution."""
+"""Difference in meters above which the bake counts as different from the live solution."""
 
 Point = tuple[float, float, float]
 
@@ -70,7 +70,7 @@ class Playback:
     iterations: dict[str, float]
     """Mean number of solver iterations."""
     joints: NDArray[np.float64]
-    """Head of each bone, (frames, bones, 3), in metres."""
+    """Head of each bone, (frames, bones, 3), in meters."""
 
 
 # ---- the scene
@@ -100,8 +100,8 @@ def build_rig() -> bpy.types.Object:
 
 
 def dress(rig: bpy.types.Object) -> None:
-    """Give the metarig, which has no mesh, a body coloured by chain, and set up a stage and a camera."""
-    colours = {
+    """Give the metarig, which has no mesh, a body colored by chain, and set up a stage and a camera."""
+    colors = {
         "spine": scenery.material("Spine", (0.85, 0.36, 0.07)),
         "arm": scenery.material("Arms", (0.02, 0.36, 0.50)),
         "leg": scenery.material("Legs", (0.16, 0.20, 0.52)),
@@ -109,9 +109,9 @@ def dress(rig: bpy.types.Object) -> None:
     }
 
     def part(
-        bone: str, head: float, tail: float, colour: str = "rest", width: float = 1.0, span: float = 1.0
+        bone: str, head: float, tail: float, color: str = "rest", width: float = 1.0, span: float = 1.0
     ) -> scenery.Part:
-        return scenery.Part(bone, head, tail, colours[colour], width, span)
+        return scenery.Part(bone, head, tail, colors[color], width, span)
 
     parts = [
         part("spine", 0.095, 0.085, "spine", 1.45),

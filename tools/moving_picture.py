@@ -20,7 +20,7 @@ PICTURE = ROOT / "docs" / "images" / "demo.png"
 WIDTH, HEIGHT = 360, 405
 STEP = 2
 """Frame interval between the pictures."""
-COLOURS = 96
+COLORS = 96
 TOLERANCE = 8
 """Changes up to this value, of 255, are noise."""
 
@@ -55,7 +55,7 @@ def main() -> None:
     # The last frame repeats the first.
     frames = range(demo.FRAMES[0], demo.FRAMES[-1], STEP)
     milliseconds = round(1000 * STEP / bpy.context.scene.render.fps)
-    file = animated_png.encode(render(frames, options.samples), milliseconds, COLOURS, TOLERANCE)
+    file = animated_png.encode(render(frames, options.samples), milliseconds, COLORS, TOLERANCE)
     options.output.write_bytes(file)
     print(f"Rendered {options.output.name}, {len(file) // 1024} kB")
 

@@ -59,7 +59,7 @@ def moving(name: str, samples: int) -> bytes:
         ball.keyframe_insert("location", frame=frame["frame"])
     shown = range(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1, STEP)
     pixels = moving_picture.render(shown, samples, SIZE)
-    return animated_png.encode(pixels, 1000 // RATE, moving_picture.COLOURS, moving_picture.TOLERANCE)
+    return animated_png.encode(pixels, 1000 // RATE, moving_picture.COLORS, moving_picture.TOLERANCE)
 
 
 def by_pose_body(_rig: bpy.types.Object) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import bpy
 from mathutils import Matrix, Vector
 
-Colour = tuple[float, float, float]
+Color = tuple[float, float, float]
 Point = Sequence[float]
 
 SEGMENTS = 24
@@ -35,15 +35,15 @@ class Part:
     """Share of the bone's length that the cone covers, starting at the head."""
 
 
-def material(name: str, colour: Colour, roughness: float = 0.45, glow: float = 0.0) -> bpy.types.Material:
-    """Make a plain material; colours are linear RGB."""
+def material(name: str, color: Color, roughness: float = 0.45, glow: float = 0.0) -> bpy.types.Material:
+    """Make a plain material; colors are linear RGB."""
     made = bpy.data.materials.new(name)
     shader = _nodes(made).nodes["Principled BSDF"]
-    shader.inputs["Base Color"].default_value = (*colour, 1.0)
+    shader.inputs["Base Color"].default_value = (*color, 1.0)
     shader.inputs["Roughness"].default_value = roughness
-    shader.inputs["Emission Color"].default_value = (*colour, 1.0)
+    shader.inputs["Emission Color"].default_value = (*color, 1.0)
     shader.inputs["Emission Strength"].default_value = glow
-    made.diffuse_color = (*colour, 1.0)  # shown by solid shading
+    made.diffuse_color = (*color, 1.0)  # shown by solid shading
     return made
 
 

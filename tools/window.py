@@ -25,7 +25,7 @@ SUITE = "BLENDER_WINDOW_SUITE"
 SUITES = ("sid", "trixie")
 """The suites that Blenders come from, newest first."""
 SIZE = "1000x700x24"
-"""Width, height and colour depth of the window. It is drawn without a graphics card, so a small one is fast."""
+"""Width, height and color depth of the window. It is drawn without a graphics card, so a small one is fast."""
 PATIENCE = 600
 """Time limit in seconds of a Blender without a window."""
 

@@ -27,7 +27,7 @@ WIDTH = 1000
 FIRST = ("Chains", "Active Chain")
 """The panels that a new user finds open."""
 ARM_VIEW = (1.45, 0.0, 0.35), (0.42, 0.0, 1.32), 1.75
-"""Rotation, centre and distance of the view of the metarig's left arm."""
+"""Rotation, center and distance of the view of the metarig's left arm."""
 
 
 class Studio:

@@ -215,7 +215,7 @@ def _is_of_animal(figure: Figure) -> bool:
 
 
 def part_of(figure: Figure, bone: int) -> Part:
-    """Return what a bone is by its name, and by its neighbours where rigs use the same name for different bones."""
+    """Return what a bone is by its name, and by its neighbors where rigs use the same name for different bones."""
     name = figure.names[bone]
     part = part_in(name)
     if is_helper(name) or (is_end(name) and not figure.children[bone]):

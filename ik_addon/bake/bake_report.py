@@ -48,7 +48,7 @@ class KeyReport:
     """Number of keys of the full bake; the next one is the number after reducing."""
     after: int
     distance: float
-    """Largest distance of a joint from where the full bake has it, in metres by the scene's units."""
+    """Largest distance of a joint from where the full bake has it, in meters by the scene's units."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import bpy
 
 from .. import compat
-from ..data.neighbours import others_handle_frames
+from ..data.neighbors import others_handle_frames
 from ..data.settings import chain_of, goal_of
 from ..live import registry
 from ..pose.channels import FIELDS

@@ -164,8 +164,8 @@ class KeyReducer:
             is_held = (away <= limits)[:, inside].all() and not sunk[:, inside].any()
             if distances.max() <= bound and (is_held or attempt == ATTEMPTS - 1):
                 scene: Any = self._view_layer.id_data
-                metres = float(distances.max()) * scene.unit_settings.scale_length
-                return KeyReport(self._before, sum(len(curve.keys) for part in curves for curve in part), metres)
+                meters = float(distances.max()) * scene.unit_settings.scale_length
+                return KeyReport(self._before, sum(len(curve.keys) for part in curves for curve in part), meters)
             bounds[sunk[:, inside]] *= SUNK
             bounds *= np.minimum(ROOM * limits / np.maximum(away, 1e-30), 1.0)[:, inside].min(axis=0)
             if distances[self._owners < 0].max(initial=0.0) > bound:

@@ -107,7 +107,7 @@ def time_scale(scene: bpy.types.Scene) -> float:
 def check_armature(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> None:
     """Raise `BakeError` if an armature object shows no pose that could be baked."""
     if ob.mode == "EDIT":
-        raise BakeError("'{object}' is in Edit Mode. Leave it to bake", object=ob.name)
+        raise BakeError("'{object}' is in Edit Mode. Exit Edit Mode to bake", object=ob.name)
     if not Presence(view_layer).evaluates(ob):
         raise BakeError(
             "'{object}' is excluded from this view layer or disabled in viewports. Enable it to bake", object=ob.name

@@ -34,7 +34,7 @@ BEND_OF_NOISE, STEP_OF_NOISE = 2.7, 1.54
 """For noise with a standard deviation of 1 along each axis: the lower quartile of its second differences, and the
 median length of a difference, per unit of its deviation."""
 SPIKE = 2
-"""Neighbours on each side in the median that gives the top speed: a single jump in a recording must not decide it."""
+"""Neighbors on each side in the median that gives the top speed: a single jump in a recording must not decide it."""
 
 
 @dataclass(frozen=True)
@@ -153,8 +153,8 @@ def _standing(
         before = found[i - 1][1] if i else 0
         after = found[i + 1][0] if i + 1 < len(found) else len(heights)
         ways = [way for way in (heights[before:start], heights[end:after]) if len(way) >= least]
-        neighbours = levels[max(i - 1, 0) : i] + levels[i + 1 : i + 2]
-        lowest = min([*neighbours, *(float(way.min()) for way in ways)], default=levels[i])
+        neighbors = levels[max(i - 1, 0) : i] + levels[i + 1 : i + 2]
+        lowest = min([*neighbors, *(float(way.min()) for way in ways)], default=levels[i])
         is_raised = levels[i] > lowest + criteria.high
         if not is_raised or all(way.max() >= levels[i] + criteria.lift for way in ways):
             yield start, end
@@ -217,6 +217,6 @@ def _calmed(path: Path, fastest: float, reach: float, widest: float) -> Path:
 
 
 def _medians(values: Floats, reach: int, beyond: Literal["edge", "reflect"]) -> Floats:
-    """Return the median of each value (F,) and its neighbours up to `reach` places away, padded as `beyond` says."""
+    """Return the median of each value (F,) and its neighbors up to `reach` places away, padded as `beyond` says."""
     around = np.lib.stride_tricks.sliding_window_view(np.pad(values, reach, mode=beyond), 2 * reach + 1)
     return np.asarray(np.median(around, axis=1))

@@ -60,7 +60,7 @@ def window(length: int) -> Floats:
 
 
 def smoothed(values: Floats, length: int) -> Floats:
-    """Return values (F,), each replaced with the mean of its neighbours, weighted by `window`."""
+    """Return values (F,), each replaced with the mean of its neighbors, weighted by `window`."""
     return np.convolve(np.pad(values, length, mode="edge"), window(length), mode="valid")
 
 

@@ -123,7 +123,7 @@ class _Balls:
     """Balls of positions that let legs reach, or that the cap allows, on F frames: R of them."""
 
     middles: Floats
-    """(R, 3, F) centres."""
+    """(R, 3, F) centers."""
     radii: Floats
     """(R, F)"""
 

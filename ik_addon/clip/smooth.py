@@ -1,7 +1,7 @@
 """Choosing, among the solutions of each frame of a clip, those with which bones turn least from frame to frame.
 
 Where the solved sequence jumps, alternative solutions are followed along the frames: from before the jump onward, and
-from after it backward. Each frame is solved from the pose of its neighbour instead of the FK pose, moved a little
+from after it backward. Each frame is solved from the pose of its neighbor instead of the FK pose, moved a little
 towards the existing solution, until the two meet. The shortest path through all solutions found is taken (as in
 IKLink). No solution misses its goals by more than the one it replaces.
 """

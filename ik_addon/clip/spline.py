@@ -10,7 +10,7 @@ import numpy as np
 from ..solve.problem import Bools, Floats, Ints
 
 LOOSE = 1e-7
-"""Weight of the slope between neighbouring values, for slopes that no other value determines."""
+"""Weight of the slope between neighboring values, for slopes that no other value determines."""
 PINNED = 1e6
 """Weight of a value that a curve should pass through."""
 

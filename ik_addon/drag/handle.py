@@ -36,11 +36,11 @@ class Handle:
         self.owner: Any = goal if pose_bone is None else pose_bone
         if turns and all(self.owner.lock_rotation):
             raise ChainError(
-                "The rotation of '{owner}' is locked; unlock it in its Transform panel", owner=self.owner.name
+                "The rotation of '{owner}' is locked. Unlock it in its Transform panel", owner=self.owner.name
             )
         if not turns and all(self.owner.lock_location):
             raise ChainError(
-                "The location of '{owner}' is locked; unlock it in its Transform panel", owner=self.owner.name
+                "The location of '{owner}' is locked. Unlock it in its Transform panel", owner=self.owner.name
             )
         self.rotation_field = rotation_field(self.owner.rotation_mode)
         self._location: Any = self.owner.location.copy()
@@ -53,7 +53,9 @@ class Handle:
             self.world = goal.matrix_world @ pose_bone.matrix
             linear = goal.matrix_world.to_3x3() @ _linear_of_bone(pose_bone)
         if abs(linear.determinant()) < 1e-30:
-            raise ChainError("'{goal}' is attached to something that is scaled to zero", goal=goal.name)
+            raise ChainError(
+                "'{goal}' is attached to something that is scaled to zero. Reset its scale", goal=goal.name
+            )
         self._to_channel = linear.inverted()
         mirrored = np.where(np.array(self.owner.scale) < 0.0, -1.0, 1.0)
         frame = Matrix(orthonormal(np.array(self.world.to_3x3()) * mirrored).tolist())

@@ -15,7 +15,7 @@ import bpy
 import numpy as np
 
 from .. import compat
-from ..data.neighbours import others_handle_frames
+from ..data.neighbors import others_handle_frames
 from ..data.settings import chain_of
 from ..pose import channels
 from ..pose.channels import Row

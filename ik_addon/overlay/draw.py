@@ -18,7 +18,7 @@ from ..data import chain_settings, preferences, settings
 from ..data.settings import overlay_of
 from ..drag.cursor import MACROS
 from ..pose.skeleton import inverse, matrix_array
-from .colours import Colour, Palette, Sizes, palette
+from .colors import Color, Palette, Sizes, palette
 from .geometry import Drawing, Painted, drawing, transformed
 from .limits import reach
 from .pins import marks, pinned
@@ -120,21 +120,21 @@ def _draw(context: bpy.types.Context) -> None:
         return
     rigs = state.reader.rigs(context.view_layer, space)
     own = preferences.preferences()
-    colours = palette(context.preferences.themes[0], own)
+    colors = palette(context.preferences.themes[0], own)
     scale = context.preferences.system.ui_scale
     if options.show_pins and any(layout.pins for _, layout in rigs):
         lines = marks(pinned(rigs, context.view_layer.depsgraph), view, context.region.width, scale)
-        draw_lines(lines, colours.pin, Sizes.of(own, scale).thin)
+        draw_lines(lines, colors.pin, Sizes.of(own, scale).thin)
     wanted = Wanted(options.show_limits, options.show_reach, is_transforming(context.window))
     signature, shown = state.reader.read(context.view_layer, rigs, wanted)
     if shown is None:
         return
     known = state.kept.get(space.as_pointer())
-    if known is None or known[0] != (signature, colours):
-        known = (signature, colours), batches(drawing(shown.chains, shown.actives, colours))
+    if known is None or known[0] != (signature, colors):
+        known = (signature, colors), batches(drawing(shown.chains, shown.actives, colors))
         state.kept[space.as_pointer()] = known
     outlines = [outline(active, view) for active in shown.actives if active.reach is not None]
-    draw(known[1], outlines, colours, Sizes.of(own, scale))
+    draw(known[1], outlines, colors, Sizes.of(own, scale))
 
 
 def is_transforming(window: bpy.types.Window) -> bool:
@@ -145,10 +145,10 @@ def is_transforming(window: bpy.types.Window) -> bool:
 
 def outline(active: Active, view: bpy.types.RegionView3D) -> Any:
     """Return the outline of an active chain's reach as seen in a view: lines (k, 3) in world space."""
-    centre, radius = active.reach
+    center, radius = active.reach
     eye = matrix_array(view.view_matrix.inverted())[:, 3 if view.is_perspective else 2]
     with np.errstate(all="ignore"):
-        circle = transformed(active.world, reach(centre, radius, inverse(active.world) @ eye))
+        circle = transformed(active.world, reach(center, radius, inverse(active.world) @ eye))
     return circle[np.repeat(np.isfinite(circle).reshape(-1, 6).all(axis=1), 2)].astype(np.float32)
 
 
@@ -166,8 +166,8 @@ def batches(shown: Drawing) -> _Batches:
     )
 
 
-def draw(kept: _Batches, outlines: list[Any], colours: Palette, sizes: Sizes) -> None:
-    """Draw batches, and lines (k, 3) in the reach colour, into the bound framebuffer; reset the blend mode."""
+def draw(kept: _Batches, outlines: list[Any], colors: Palette, sizes: Sizes) -> None:
+    """Draw batches, and lines (k, 3) in the reach color, into the bound framebuffer; reset the blend mode."""
     line, fill, point = (_shader(name) for name in ("POLYLINE_FLAT_COLOR", "SMOOTH_COLOR", compat.POINT_SHADER))
     plain = _shader("POLYLINE_UNIFORM_COLOR")
     gpu.state.blend_set("ALPHA")
@@ -181,7 +181,7 @@ def draw(kept: _Batches, outlines: list[Any], colours: Palette, sizes: Sizes) ->
         circles = [points for points in outlines if len(points)]
         if circles:
             _set_line(plain, size, sizes.thin)
-            plain.uniform_float("color", colours.reach)
+            plain.uniform_float("color", colors.reach)
             batch_for_shader(plain, "LINES", {"pos": np.concatenate(circles)}).draw(plain)
         for batch, width in ((kept.edges, sizes.thin), (kept.segments, sizes.wide)):
             if batch is not None:
@@ -190,22 +190,22 @@ def draw(kept: _Batches, outlines: list[Any], colours: Palette, sizes: Sizes) ->
         if kept.dots is not None:
             gpu.state.point_size_set(sizes.dot)
             point.bind()
-            point.uniform_float("color", colours.at_limit)
+            point.uniform_float("color", colors.at_limit)
             kept.dots.draw(point)
             gpu.state.point_size_set(1.0)
     finally:
         gpu.state.blend_set("NONE")
 
 
-def draw_lines(lines: Any, colour: Colour, width: float) -> None:
-    """Draw lines (k, 3) in one colour, on top of everything."""
+def draw_lines(lines: Any, color: Color, width: float) -> None:
+    """Draw lines (k, 3) in one color, on top of everything."""
     if len(lines):
         shader, viewport = _shader("POLYLINE_UNIFORM_COLOR"), _viewport()
         gpu.state.blend_set("ALPHA")
         gpu.state.depth_test_set("NONE")
         try:
             _set_line(shader, viewport, width)
-            shader.uniform_float("color", colour)
+            shader.uniform_float("color", color)
             batch_for_shader(shader, "LINES", {"pos": lines}).draw(shader)
         finally:
             gpu.state.blend_set("NONE")
@@ -224,7 +224,7 @@ def _set_line(shader: Any, size: tuple[int, int], width: float) -> None:
 
 
 def _batch(shader: Any, kind: str, shown: Painted) -> Any:
-    content = {"pos": shown.points, "color": shown.colours}
+    content = {"pos": shown.points, "color": shown.colors}
     return batch_for_shader(shader, kind, content) if len(shown.points) else None
 
 

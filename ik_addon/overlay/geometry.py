@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..solve.problem import Floats
-from .colours import Palette
+from .colors import Palette
 from .limits import Part, arrow, limit, plane
 from .shown import Active, Chains, State
 
@@ -31,12 +31,12 @@ class Painted:
 
     points: Singles
     """(k, 3)"""
-    colours: Singles
+    colors: Singles
     """(k, 4)"""
 
     def __add__(self, other: Painted) -> Painted:
-        """Concatenate the points and colours of both."""
-        return Painted(np.concatenate([self.points, other.points]), np.concatenate([self.colours, other.colours]))
+        """Concatenate the points and colors of both."""
+        return Painted(np.concatenate([self.points, other.points]), np.concatenate([self.colors, other.colors]))
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ def drawing(chains: Chains, actives: Sequence[Active], palette: Palette) -> Draw
             parts = [limit(joint, palette) for joint in active.limits]
             parts += [] if active.plane is None else [plane(active.plane, palette)]
             parts += [] if active.bend is None else [([(arrow(active.bend), palette.states[active.state])], [])]
-            moved += [(transformed(active.world, points), colour) for edges, _ in parts for points, colour in edges]
-            filled += [(transformed(active.world, points), colour) for _, faces in parts for points, colour in faces]
+            moved += [(transformed(active.world, points), color) for edges, _ in parts for points, color in edges]
+            filled += [(transformed(active.world, points), color) for _, faces in parts for points, color in faces]
         dashed, wide = goal_lines(chains, palette), segments(chains, palette)
         ends = [
             (transformed(active.world, active.end), palette.states[active.state])
@@ -86,21 +86,21 @@ def transformed(matrix: Floats, points: Floats) -> Floats:
 
 
 def segments(chains: Chains, palette: Palette) -> Painted:
-    """Return the segments of all chains in the colours of their states."""
+    """Return the segments of all chains in the colors of their states."""
     is_start = np.ones(len(chains.joints), dtype=bool)
     is_start[chains.ends] = False
     first = np.flatnonzero(is_start)
     joints = chains.joints.astype(np.float32)
     counts = np.diff(chains.ends, prepend=-1) - 1
-    colours = np.repeat(_state_colours(chains, palette).astype(np.float32), counts, axis=0)
-    return _finite_lines(np.stack([joints[first], joints[first + 1]], axis=1), colours)
+    colors = np.repeat(_state_colors(chains, palette).astype(np.float32), counts, axis=0)
+    return _finite_lines(np.stack([joints[first], joints[first + 1]], axis=1), colors)
 
 
 def goal_lines(chains: Chains, palette: Palette) -> Painted:
     """Return dashed lines from each tip to its target, and from the middle of each chain to its pole."""
     starts = np.concatenate([[0], chains.ends[:-1] + 1]).astype(np.int64)[: len(chains.ends)]
     middle = (starts + chains.ends) // 2
-    colours = _state_colours(chains, palette)
+    colors = _state_colors(chains, palette)
     tips = chains.joints[chains.ends]
     arrived = np.linalg.norm(chains.targets - tips, axis=1) < ARRIVED * np.linalg.norm(
         tips - chains.joints[chains.ends - 1], axis=1
@@ -110,8 +110,8 @@ def goal_lines(chains: Chains, palette: Palette) -> Painted:
     points = np.concatenate(
         [dashes(tips[away], chains.targets[away]), dashes(chains.joints[middle[bent]], chains.poles[bent])]
     )
-    faint = colours[bent] * [1.0, 1.0, 1.0, 0.5]
-    tints = np.repeat(np.concatenate([colours[away], faint]), DASHES, axis=0)
+    faint = colors[bent] * [1.0, 1.0, 1.0, 0.5]
+    tints = np.repeat(np.concatenate([colors[away], faint]), DASHES, axis=0)
     return _finite_lines(points.reshape(-1, 2, 3).astype(np.float32), tints.astype(np.float32))
 
 
@@ -121,24 +121,24 @@ def dashes(start: Floats, end: Floats) -> Floats:
     return np.asarray(start[:, None] + share[:, None] * (end - start)[:, None])
 
 
-def _state_colours(chains: Chains, palette: Palette) -> Floats:
-    """Return the colour (C, 4) of each chain; inactive ones in a calm state are faint, so that others stand out."""
-    colours = np.array(palette.states)[chains.states]
-    colours[~chains.active & _IS_CALM[chains.states], 3] *= FAINT
-    return colours
+def _state_colors(chains: Chains, palette: Palette) -> Floats:
+    """Return the color (C, 4) of each chain; inactive ones in a calm state are faint, so that others stand out."""
+    colors = np.array(palette.states)[chains.states]
+    colors[~chains.active & _IS_CALM[chains.states], 3] *= FAINT
+    return colors
 
 
-def _finite_lines(points: Singles, colours: Singles) -> Painted:
-    """Return lines between pairs of points (k, 2, 3) in colours (k, 4), leaving out those that are not finite."""
+def _finite_lines(points: Singles, colors: Singles) -> Painted:
+    """Return lines between pairs of points (k, 2, 3) in colors (k, 4), leaving out those that are not finite."""
     if not np.isfinite(points).all():
         keep = np.isfinite(points).all(axis=(1, 2))
-        points, colours = points[keep], colours[keep]
-    return Painted(points.reshape(-1, 3), np.repeat(colours, 2, axis=0))
+        points, colors = points[keep], colors[keep]
+    return Painted(points.reshape(-1, 3), np.repeat(colors, 2, axis=0))
 
 
 def _painted(parts: Sequence[Part]) -> Painted:
-    """Return the points of all parts in their colours, leaving out parts that are not finite."""
-    usable = [(points, colour) for points, colour in parts if np.isfinite(points).all()]
+    """Return the points of all parts in their colors, leaving out parts that are not finite."""
+    usable = [(points, color) for points, color in parts if np.isfinite(points).all()]
     points = [np.zeros((0, 3)), *(points for points, _ in usable)]
-    colours = [np.zeros((0, 4)), *(np.tile(colour, (len(points), 1)) for points, colour in usable)]
-    return Painted(np.concatenate(points).astype(np.float32), np.concatenate(colours).astype(np.float32))
+    colors = [np.zeros((0, 4)), *(np.tile(color, (len(points), 1)) for points, color in usable)]
+    return Painted(np.concatenate(points).astype(np.float32), np.concatenate(colors).astype(np.float32))

@@ -12,7 +12,7 @@ import numpy as np
 from ..solve.maths.cones import cone_of, joint_rotation, nearest_swing, swing_twist
 from ..solve.maths.rotations import quaternions, rotate
 from ..solve.problem import Floats
-from .colours import Colour, Palette, faded
+from .colors import Color, Palette, faded
 from .shown import Bend, Joint, Plane
 
 SIDES = 64
@@ -40,8 +40,8 @@ ARROW = 0.12
 AXES = np.eye(3)[:, :, None]
 """Unit vectors (3, 1), shaped to be rotated by many rotations at once."""
 
-Part = tuple[Floats, Colour]
-"""Corners (k, 3) of lines or triangles, and their colour."""
+Part = tuple[Floats, Color]
+"""Corners (k, 3) of lines or triangles, and their color."""
 
 
 def limit(joint: Joint, palette: Palette) -> tuple[list[Part], list[Part]]:
@@ -49,29 +49,29 @@ def limit(joint: Joint, palette: Palette) -> tuple[list[Part], list[Part]]:
     edges: list[Part] = []
     faces: list[Part] = []
     if np.isfinite(joint.cone).any() and not joint.has_arc:
-        colour = palette.at_limit if joint.at_limit else palette.swing
+        color = palette.at_limit if joint.at_limit else palette.swing
         edge = joint.head + CONE_SIZE * joint.length * (directions(joint.cone) @ joint.rest.T)
-        edges.append((_loop(edge), faded(colour, EDGE)))
-        edges.append((_spokes(joint.head, edge[:: SIDES // SPOKES]), faded(colour, SPOKE)))
-        faces.append((_fan(joint.head, np.concatenate([edge, edge[:1]])), faded(colour, SIDE)))
+        edges.append((_loop(edge), faded(color, EDGE)))
+        edges.append((_spokes(joint.head, edge[:: SIDES // SPOKES]), faded(color, SPOKE)))
+        faces.append((_fan(joint.head, np.concatenate([edge, edge[:1]])), faded(color, SIDE)))
     if np.isfinite(joint.twist).any() and joint.twist != (0.0, 0.0):
-        colour = palette.at_limit if joint.at_limit else palette.twist
-        centre = joint.head + TWIST_PLACE * joint.length * joint.frame[:, 1]
+        color = palette.at_limit if joint.at_limit else palette.twist
+        center = joint.head + TWIST_PLACE * joint.length * joint.frame[:, 1]
         across, current = twist_arc(joint)
-        arc = centre + TWIST_SIZE * joint.length * across
-        edges.append((_spokes(centre, arc[[0, -1]]), faded(colour, EDGE)))
-        edges.append((_strip(arc), faded(colour, EDGE)))
-        edges.append((np.stack([centre, centre + 1.25 * TWIST_SIZE * joint.length * current]), faded(colour, 1.0)))
-        faces.append((_fan(centre, arc), faded(colour, SURFACE)))
+        arc = center + TWIST_SIZE * joint.length * across
+        edges.append((_spokes(center, arc[[0, -1]]), faded(color, EDGE)))
+        edges.append((_strip(arc), faded(color, EDGE)))
+        edges.append((np.stack([center, center + 1.25 * TWIST_SIZE * joint.length * current]), faded(color, 1.0)))
+        faces.append((_fan(center, arc), faded(color, SURFACE)))
     return edges, faces
 
 
 def plane(flat: Plane, palette: Palette) -> tuple[list[Part], list[Part]]:
     """Return the edges and the face of the disc that a planar chain can reach, with a cross through its root."""
-    ring = flat.centre + flat.radius * circle(flat.normal)
+    ring = flat.center + flat.radius * circle(flat.normal)
     quarters = ring[:: len(ring) // 4]
-    edges = [(_loop(ring), faded(palette.reach, EDGE)), (_spokes(flat.centre, quarters), faded(palette.reach, EDGE))]
-    return edges, [(_fan(flat.centre, np.concatenate([ring, ring[:1]])), faded(palette.reach, SURFACE / 0.35))]
+    edges = [(_loop(ring), faded(palette.reach, EDGE)), (_spokes(flat.center, quarters), faded(palette.reach, EDGE))]
+    return edges, [(_fan(flat.center, np.concatenate([ring, ring[:1]])), faded(palette.reach, SURFACE / 0.35))]
 
 
 def arrow(bend: Bend) -> Floats:
@@ -121,31 +121,31 @@ def _strip(points: Floats) -> Floats:
     return np.stack([points[:-1], points[1:]], axis=1).reshape(-1, 3)
 
 
-def _spokes(centre: Floats, points: Floats) -> Floats:
+def _spokes(center: Floats, points: Floats) -> Floats:
     """Return the lines (2 k, 3) from one point to others (k, 3)."""
-    return np.stack([np.broadcast_to(centre, points.shape), points], axis=1).reshape(-1, 3)
+    return np.stack([np.broadcast_to(center, points.shape), points], axis=1).reshape(-1, 3)
 
 
-def _fan(centre: Floats, points: Floats) -> Floats:
+def _fan(center: Floats, points: Floats) -> Floats:
     """Return the triangles (3 (k-1), 3) between one point and a curve (k, 3)."""
-    return np.stack([np.broadcast_to(centre, points[1:].shape), points[:-1], points[1:]], axis=1).reshape(-1, 3)
+    return np.stack([np.broadcast_to(center, points[1:].shape), points[:-1], points[1:]], axis=1).reshape(-1, 3)
 
 
-def reach(centre: Floats, radius: float, eye: Floats) -> Floats:
+def reach(center: Floats, radius: float, eye: Floats) -> Floats:
     """Return the visible outline of a sphere as lines (2 CIRCLE, 3), or (0, 3) if the eye is inside it.
 
     Outlines stay outlines under affine transforms, so this works in armature space with the eye transformed to it.
 
     Args:
-        centre: (3,) centre of the sphere.
+        center: (3,) center of the sphere.
         radius: radius of the sphere.
         eye: (4,) homogeneous position of the eye; the last component is 0 in an orthographic view.
     """
-    seen = eye[:3] - eye[3] * centre
+    seen = eye[:3] - eye[3] * center
     distance = float(np.linalg.norm(seen))
     if not distance > 0.0 or (eye[3] != 0.0 and distance <= radius * abs(eye[3])):
         return np.zeros((0, 3))  # a sphere has no outline from inside
     normal = seen / distance
     nearer = radius * abs(eye[3]) / distance
-    points = centre + radius * (nearer * normal + np.sqrt(1.0 - nearer**2) * circle(normal))
+    points = center + radius * (nearer * normal + np.sqrt(1.0 - nearer**2) * circle(normal))
     return _loop(points)

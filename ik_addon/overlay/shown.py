@@ -9,7 +9,7 @@ from ..solve.problem import Bools, Floats, Ints
 
 
 class State(IntEnum):
-    """Outcome of a chain's last solve; each value has a colour."""
+    """Outcome of a chain's last solve; each value has a color."""
 
     UNKNOWN = 0
     REACHED = 1
@@ -63,7 +63,7 @@ class Joint:
 class Plane:
     """The plane that a planar chain stays in."""
 
-    centre: Floats
+    center: Floats
     """(3,) the root of the chain."""
     normal: Floats
     """(3,) unit vector."""

@@ -24,7 +24,7 @@ WAYS = (
 """Directions along and against each axis of an armature, for a character that faces Blender's front view."""
 OUTWARD = (marked("Outward"), marked("Inward"))
 BEND = (marked("Bend"), marked("Extend"))
-CENTRED = 0.01
+CENTERED = 0.01
 """A bone closer to the middle of its armature than this, in its own lengths, is on neither side."""
 
 
@@ -58,7 +58,7 @@ def _moved(frame: Floats, axis: str) -> Floats:
 def _sideways(bone: bpy.types.PoseBone) -> tuple[str, str]:
     """Return the words for along and against the X axis of the armature, for a bone on one side of the body."""
     middle = (bone.bone.head_local.x + bone.bone.tail_local.x) / 2.0
-    if abs(middle) <= CENTRED * bone.bone.length:
+    if abs(middle) <= CENTERED * bone.bone.length:
         return WAYS[0]
     return OUTWARD if middle > 0.0 else OUTWARD[::-1]
 

@@ -47,7 +47,7 @@ STRAIGHT = math.radians(0.5)
 """A limb that bends by less than this in its rest pose shows no bend axis."""
 SLANTED = math.radians(20.0)
 """If the bend axis is farther than this from an axis of the bone, the user is told."""
-CENTRED = 0.01
+CENTERED = 0.01
 """A chain closer to the middle of the armature than this, in its own lengths, is on neither side."""
 
 
@@ -241,7 +241,7 @@ def axes_of_chain(bones: Sequence[bpy.types.PoseBone], hinged: Sequence[int], si
         # A straight limb without a side bends about the X axis of its root, as in the solver.
         bend = frames[0][:, 0]
     middle = np.mean([head[0] for head in heads])
-    hand = -1.0 if middle < -CENTRED * sizes.sum() else 1.0
+    hand = -1.0 if middle < -CENTERED * sizes.sum() else 1.0
     rests = [0.0, *(_angle(a, b, bend) for a, b in pairwise(segments))]
     return [_axes_of(frame, bend, hand, rest) for frame, rest in zip(frames, rests, strict=True)]
 

@@ -16,13 +16,13 @@ from .parts import Which
 from .shot import NAME, bake_shot, join_parts, solve_part
 
 ALONE = {
-    "part": {"files", "plant", "skeleton", "plots", "overwrite", "new_action", "smooth", "reduce", "frames"},
-    "join": {"files", "plant", "skeleton", "plots", "range", "frames", "step", "smooth", "armature", "chains"},
+    "part": ("files", "plant", "skeleton", "plots", "overwrite", "new_action", "smooth", "reduce", "frames"),
+    "join": ("files", "plant", "skeleton", "plots", "range", "frames", "step", "smooth", "armature", "chains"),
 }
 """What `--part` and `--join` exclude: parts solve all armatures on the same frames, and joining only keys them."""
 
 
-METRES = {
+METERS = {
     "km": 1e3,
     "m": 1.0,
     "dm": 0.1,
@@ -37,7 +37,7 @@ METRES = {
     "in": 0.0254,
     '"': 0.0254,
 }
-"""Metres in each unit of length."""
+"""Meters in each unit of length."""
 
 NEEDED = {
     "on": "plant",
@@ -81,10 +81,10 @@ def _check(options: argparse.Namespace) -> None:
             raise CommandError(f"--{name.replace('_', '-')} needs --{needed}")
     unset = vars(_parser().parse_args([]))
     given = {name: value for name, value in vars(options).items() if value != unset[name]}
+    said = {"files": "several files", "frames": f"--{options.frames.lower()}"}
     for name, others in ALONE.items():
-        for other in others & given.keys() if name in given else ():
-            said = {"files": "several files", "frames": f"--{options.frames.lower()}"}
-            if (name, options.frames) != ("part", "PREVIEW") or other != "frames":
+        for other in others if name in given else ():
+            if other in given and ((name, options.frames) != ("part", "PREVIEW") or other != "frames"):
                 raise CommandError(f"--{name} can't be combined with {said.get(other, '--' + other.replace('_', '-'))}")
 
 
@@ -96,18 +96,18 @@ def _part(text: str) -> Which:
 
 
 def _distance(text: str) -> float:
-    """Parse a distance into metres. A unit is required, as a bare number would be taken for metres.
+    """Parse a distance into meters. A unit is required, as a bare number would be taken for meters.
 
     Blender's own parser takes any text for Python and prints a traceback if it isn't.
     """
     found = re.fullmatch(r"(.+?)\s*([a-zµ]+|'|\")", text.strip())
     try:
-        metres = float(found[1]) * METRES[found[2]] if found else 0.0
+        meters = float(found[1]) * METERS[found[2]] if found else 0.0
     except (ValueError, KeyError):
-        metres = 0.0
-    if not 0.0 < metres < math.inf:
+        meters = 0.0
+    if not 0.0 < meters < math.inf:
         raise argparse.ArgumentTypeError(f"'{text}' is not a distance. Write a number with its unit, such as 1mm")
-    return metres
+    return meters
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -49,7 +49,9 @@ def bake_files(options: argparse.Namespace, go_on: GoOn) -> int:
             done.append(_baked(path, place, options, go_on, pictures))
         except InterruptError:
             kept = len([one for one in done if one["exit_code"] != REFUSED])
-            raise InterruptError(f"Interrupted in '{path}', after baking {kept} of {i} files") from None
+            raise InterruptError(
+                f"Interrupted in '{path}', after baking {kept} of {len(options.files)} files"
+            ) from None
         if report is not None:  # after each file, so that a crash of Blender keeps what is known of earlier files
             is_complete = _write(report, as_text(_report(done)))
     codes = {one["exit_code"] for one in done}

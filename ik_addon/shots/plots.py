@@ -16,7 +16,7 @@ from .tracks import Tracks
 WIDTH, HEIGHT = 900.0, 130.0
 """Width and height of a panel, without its labels."""
 LEFT, TOP, GAP = 70.0, 80.0, 56.0
-GREY, BLUE = "#999999", "#1f6fb2"
+GRAY, BLUE = "#999999", "#1f6fb2"
 HEEL, TOE = "#f5d9a8", "#cfe3c3"
 LABELS = 5
 """Approximate number of labels on the vertical axis; the horizontal axis has twice as many."""
@@ -89,12 +89,12 @@ class _Panel:
 
         yield f'<text x="0" y="-8" font-weight="bold">{escape(self.title)}</text>'
         if self.contacts is not None:
-            for row, colour in enumerate((HEEL, TOE)):
+            for row, color in enumerate((HEEL, TOE)):
                 for start, end in runs(np.asarray(self.contacts[row], dtype=bool)):
                     x, right = across(self.frames[start]), across(self.frames[end - 1])
                     yield (
                         f'<rect x="{x:.1f}" y="{0.5 * HEIGHT * row:.1f}" width="{max(right - x, 1.0):.1f}" '
-                        f'height="{0.5 * HEIGHT:.1f}" fill="{colour}"/>'
+                        f'height="{0.5 * HEIGHT:.1f}" fill="{color}"/>'
                     )
         for value in labels:
             yield f'<path d="M0 {up(value):.1f}H{WIDTH:.0f}" stroke="#dddddd"/>'
@@ -105,9 +105,9 @@ class _Panel:
                 yield f'<path d="M{x:.1f} {HEIGHT:.0f}v4" stroke="#888888"/>'
                 yield f'<text x="{x:.1f}" y="{HEIGHT + 16:.0f}" text-anchor="middle" font-size="11">{frame:g}</text>'
         yield f'<path d="M0 0V{HEIGHT:.0f}H{WIDTH:.0f}" fill="none" stroke="#888888"/>'
-        for curve, colour in zip(self.curves, (GREY, BLUE), strict=True):
+        for curve, color in zip(self.curves, (GRAY, BLUE), strict=True):
             points = " ".join(f"{across(f):.1f},{up(v):.1f}" for f, v in zip(self.frames, curve.tolist(), strict=True))
-            yield f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+            yield f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="1.5"/>'
 
 
 def ticks(low: float, high: float, about: int = LABELS) -> list[float]:
@@ -121,16 +121,16 @@ def ticks(low: float, high: float, about: int = LABELS) -> list[float]:
 
 def _legend() -> Iterator[str]:
     x = LEFT
-    for text, colour, is_line in (
-        ("before", GREY, True),
+    for text, color, is_line in (
+        ("before", GRAY, True),
         ("after", BLUE, True),
         ("heel touches", HEEL, False),
         ("toe touches", TOE, False),
     ):
         yield (
-            f'<path d="M{x:.0f} 36h18" stroke="{colour}" stroke-width="3"/>'
+            f'<path d="M{x:.0f} 36h18" stroke="{color}" stroke-width="3"/>'
             if is_line
-            else f'<rect x="{x:.0f}" y="30" width="18" height="12" fill="{colour}"/>'
+            else f'<rect x="{x:.0f}" y="30" width="18" height="12" fill="{color}"/>'
         )
         yield f'<text x="{x + 24:.0f}" y="40">{text}</text>'
         x += 110.0

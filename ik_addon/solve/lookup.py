@@ -151,7 +151,7 @@ class Tabulated:
             turns: NDArray[np.float32] = combined(powers, self.table[np.arange(len(wanted))[:, None], row]).reshape(
                 *wanted.shape, -1, 4
             )
-            # The smallest rotation to the target, not normalised yet.
+            # The smallest rotation to the target, not normalized yet.
             line = np.broadcast_to(self.line[:, :, None], place.shape)
             aim = np.concatenate([(distance + dot(line, place))[None], cross(line, place)])
             size = np.sqrt(_dot(aim, aim))

@@ -15,7 +15,7 @@ WIDTH, HEIGHT = 256, 256
 LINE = (0.45, 0.7, 1.0, 1.0)
 AREA = (0.14, 0.21, 0.3, 0.3)
 GROUND = (0.3, 0.3, 0.3, 0.6)
-"""Colours with premultiplied alpha, as Blender expects them."""
+"""Colors with premultiplied alpha, as Blender expects them."""
 MARGIN = 70.0
 """Width that tabs and margins take from the graph, in pixels at a resolution scale of 1."""
 UNIT = 20.0

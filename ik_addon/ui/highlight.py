@@ -13,7 +13,7 @@ from mathutils import Vector
 from ..drag import cursor
 from ..operators.active import obstacle
 from ..operators.body.tool import held_body
-from ..overlay.colours import faded
+from ..overlay.colors import faded
 from ..overlay.draw import draw_lines
 from ..posing.pick import picked
 from ..translation.sentences import say
@@ -61,10 +61,10 @@ def _draw(context: bpy.types.Context, place: tuple[int, int]) -> None:
     if found is not None:
         scale = context.preferences.system.ui_scale
         hue = context.preferences.themes[0].user_interface.gizmo_hi
-        colour = (hue[0], hue[1], hue[2], 1.0)
+        color = (hue[0], hue[1], hue[2], 1.0)
         ends = corner + found.ends
-        draw_lines(_flat(ends), faded(colour, 0.5), LINE * scale)
-        draw_lines(_flat(ends[int(found.use_tail)] + RING * scale * CIRCLE), colour, LINE / 2.0 * scale)
+        draw_lines(_flat(ends), faded(color, 0.5), LINE * scale)
+        draw_lines(_flat(ends[int(found.use_tail)] + RING * scale * CIRCLE), color, LINE / 2.0 * scale)
 
 
 def follow(count: int) -> str:
@@ -80,9 +80,9 @@ def _flat(points: Any) -> Any:
 def _write(context: bpy.types.Context, place: tuple[int, int], text: str) -> None:
     """Draw text beside the mouse."""
     scale = context.preferences.system.ui_scale
-    colour = context.preferences.themes[0].view_3d.space.text_hi
+    color = context.preferences.themes[0].view_3d.space.text_hi
     blf.size(FONT, context.preferences.ui_styles[0].widget.points * scale)
-    blf.color(FONT, colour[0], colour[1], colour[2], 1.0)
+    blf.color(FONT, color[0], color[1], color[2], 1.0)
     blf.position(FONT, place[0] + BESIDE[0] * scale, place[1] + BESIDE[1] * scale, 0.0)
     blf.enable(FONT, blf.SHADOW)
     blf.shadow(FONT, SHADOW, 0.0, 0.0, 0.0, 0.8)

@@ -117,7 +117,7 @@ def test_a_straight_leg_folds_as_animated_or_else_to_alternate_sides() -> None:
     assert not any(folds(ob, LEG)), "both joints go to one side, so it bends evenly"
 
 
-def test_legs_are_recognised_without_names() -> None:
+def test_legs_are_recognized_without_names() -> None:
     """In an insect's leg, the first joint goes up and the next one down."""
     insect = [(0.0, 0.0, 0.0), (0.3, 0.0, 0.2), (0.7, 0.0, -0.2), (0.9, 0.0, -0.1)]
     ob = rigs.armature()

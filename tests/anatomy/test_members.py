@@ -149,7 +149,7 @@ DEPTHS = (0, 1, 2, 3, 4, 3, 4, 5, 6, 1, 2, 3)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_naming_schemes_of_humans_are_recognised(addon: Addon, scheme: str) -> None:
+def test_naming_schemes_of_humans_are_recognized(addon: Addon, scheme: str) -> None:
     left, right, *bones = SCHEMES[scheme]
     lines = [f"{' ' * d}{bone} {place}" for d, bone, place in zip(DEPTHS, bones, PLACES, strict=True)]
     found, is_human, missing = parts(addon, rigs_named.build(NamedRig((left, right), "\n".join(lines), {})))

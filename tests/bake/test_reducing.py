@@ -154,7 +154,7 @@ def test_a_deleted_ground_is_forgotten(addon: Addon) -> None:
 def test_distances_are_in_the_scenes_units(bake: Any) -> None:
     bpy.context.scene.unit_settings.scale_length = 0.01
     report = bake.bake(bpy.context, animated_arm(), ["lower"], FRAMES, reduce=0.1)
-    assert 0.0003 < report.keys.distance <= 0.001, "metres"
+    assert 0.0003 < report.keys.distance <= 0.001, "meters"
     assert "keys were kept" in report.message
 
 
@@ -243,7 +243,7 @@ def test_motion_that_does_not_repeat_is_not_reduced(bake: Any) -> None:
 
 
 def test_the_recorded_walk_keeps_few_keys(addon: Addon, bake: Any) -> None:
-    """The figure of docs/quality.md: four limbs, one millimetre in the recording's units, inches by 0.45."""
+    """The figure of docs/quality.md: four limbs, one millimeter in the recording's units, inches by 0.45."""
     ob = recorded.walk()
     scene = bpy.context.scene
     scene.render.fps, scene.frame_start = 120, 2

@@ -22,7 +22,7 @@ LANDING, LEAVING = 0.35, 0.8
 """Tilt of a foot, in radians, when it begins to touch and when it leaves."""
 CLEARANCE = 0.06
 NOISE, SLIDE = 0.0003, 0.008
-"""Errors of a recording, in metres: from frame to frame, and along each contact."""
+"""Errors of a recording, in meters: from frame to frame, and along each contact."""
 
 
 @dataclass

@@ -51,7 +51,7 @@ def test_contacts_of_made_clips_are_found(addon: Addon, name: str) -> None:
 def test_feet_that_are_never_quite_still_touch_too(
     addon: Addon, monkeypatch: pytest.MonkeyPatch, name: str, noise: float
 ) -> None:
-    """Noise of millimetres from frame to frame is up to ten times that of the other clips."""
+    """Noise of millimeters from frame to frame is up to ten times that of the other clips."""
     monkeypatch.setattr(clips, "NOISE", noise)
     test_contacts_of_made_clips_are_found(addon, name)
 

@@ -69,24 +69,24 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(11)
 
 
-def moving_square(rng: np.random.Generator, colours: int) -> NDArray[np.uint8]:
+def moving_square(rng: np.random.Generator, colors: int) -> NDArray[np.uint8]:
     """Return frames of a square that crosses a patchwork, and rests for a frame."""
-    palette = rng.integers(0, 256, (colours, 3), dtype=np.uint8)
-    ground = palette[rng.integers(0, colours, (20, 31))]
+    palette = rng.integers(0, 256, (colors, 3), dtype=np.uint8)
+    ground = palette[rng.integers(0, colors, (20, 31))]
     frames = np.tile(ground, (6, 1, 1, 1))
     for frame, x in zip(frames, (2, 5, 9, 9, 14, 20), strict=True):
         frame[3:10, x : x + 7] = palette[0]
     return frames
 
 
-def test_few_colours_are_preserved_exactly(rng: np.random.Generator) -> None:
+def test_few_colors_are_preserved_exactly(rng: np.random.Generator) -> None:
     frames = moving_square(rng, 200)
     shown, delays = play(animated_png.encode(frames, 83))
     assert np.array_equal(shown, frames)
     assert delays == [83] * len(frames)
 
 
-def test_many_colours_are_preserved_approximately(rng: np.random.Generator) -> None:
+def test_many_colors_are_preserved_approximately(rng: np.random.Generator) -> None:
     slope = np.linspace(0.0, 255.0, 60)
     ground = np.stack(np.broadcast_arrays(slope[:, None], 0.5 * slope, 90.0), axis=-1).astype(np.uint8)
     frames = np.stack([np.roll(ground, shift, axis=1) for shift in (0, 7, 20)])
@@ -110,8 +110,8 @@ def test_a_palette_represents_most_pixels(rng: np.random.Generator) -> None:
     palette = animated_png.choose_palette(pixels, 64)
     assert palette.shape == (64, 3)
 
-    def misses(colours: NDArray[np.uint8]) -> float:
-        return float(np.linalg.norm(pixels[:, None].astype(float) - colours, axis=-1).min(axis=1).mean())
+    def misses(colors: NDArray[np.uint8]) -> float:
+        return float(np.linalg.norm(pixels[:, None].astype(float) - colors, axis=-1).min(axis=1).mean())
 
     assert misses(palette) < 0.4 * misses(animated_png.choose_palette(pixels, 1))
     assert np.array_equal(animated_png.choose_palette(pixels[:1], 64), pixels[:1])

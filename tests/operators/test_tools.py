@@ -1,4 +1,4 @@
-"""Common behaviour of operators in the Tools sub-panel: one undo step, and reasons for disabled buttons."""
+"""Common behavior of operators in the Tools sub-panel: one undo step, and reasons for disabled buttons."""
 
 from __future__ import annotations
 

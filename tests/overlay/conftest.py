@@ -28,5 +28,5 @@ def shown(addon: Addon) -> Any:
 @pytest.fixture
 def palette(addon: Addon, shown: Any) -> Any:
     states = tuple((i / 10.0, 0.0, 0.0, 1.0) for i in range(len(shown.State)))
-    colours = addon.module("overlay.colours")
-    return colours.Palette(states, swing=WHITE, twist=WHITE, at_limit=(1.0, 1.0, 0.0, 1.0), reach=WHITE, pin=WHITE)
+    colors = addon.module("overlay.colors")
+    return colors.Palette(states, swing=WHITE, twist=WHITE, at_limit=(1.0, 1.0, 0.0, 1.0), reach=WHITE, pin=WHITE)

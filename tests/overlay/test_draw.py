@@ -55,8 +55,8 @@ def read(addon: Addon, tip: bpy.types.PoseBone | None = None, **wanted: bool) ->
 
 def drawn(addon: Addon, seen: Seen) -> Any:
     """Return the geometry of what is shown."""
-    colours = addon.module("overlay.colours").themed(bpy.context.preferences.themes[0])
-    return addon.module("overlay.geometry").drawing(seen.chains, seen.actives, colours)
+    colors = addon.module("overlay.colors").themed(bpy.context.preferences.themes[0])
+    return addon.module("overlay.geometry").drawing(seen.chains, seen.actives, colors)
 
 
 def limit(bone: bpy.types.PoseBone, axis: str, low: float, high: float) -> None:
@@ -104,8 +104,8 @@ def test_limits_and_reach_are_those_of_the_active_chain(addon: Addon) -> None:
     assert np.degrees(joint.cone[:2]) == pytest.approx((0.0, 90.0))
     assert rig.reach is None, "calm where nothing is missed"
     (rig,) = read(addon, tip, is_dragging=True)[1]
-    centre, radius = rig.reach
-    assert np.allclose(centre, 0.0)
+    center, radius = rig.reach
+    assert np.allclose(center, 0.0)
     assert radius == pytest.approx(rigs.length(ob, "lower", 2))
     assert read(addon, tip, is_dragging=True, reach=False)[1][0].reach is None
     tip.ik_addon.use_limits = False
@@ -123,10 +123,10 @@ def test_the_plane_of_a_planar_chain_is_the_one_it_stays_in(addon: Addon) -> Non
     bpy.context.view_layer.update()
     bpy.ops.ik_addon.solve()
     (rig,) = read(addon, tip)[1]
-    assert np.allclose(rig.plane.centre, ob.pose.bones["a"].head, atol=1e-6)
+    assert np.allclose(rig.plane.center, ob.pose.bones["a"].head, atol=1e-6)
     done = rigs.evaluated(ob).pose.bones
     for name in "abc":
-        assert abs((np.array(done[name].tail) - rig.plane.centre) @ rig.plane.normal) < 1e-5
+        assert abs((np.array(done[name].tail) - rig.plane.center) @ rig.plane.normal) < 1e-5
     assert np.linalg.norm(rig.plane.normal) == pytest.approx(1.0)
     assert rig.plane.radius == pytest.approx(rigs.length(ob, "c", 3))
     assert read(addon, tip, limits=False)[1][0].plane is None
@@ -391,7 +391,7 @@ def test_nothing_is_read_while_the_overlay_is_off(addon: Addon, caplog: pytest.L
 
 
 @OFFSCREEN
-def test_a_chain_is_drawn_in_its_colour(addon: Addon) -> None:
+def test_a_chain_is_drawn_in_its_color(addon: Addon) -> None:
     gpu: Any = importlib.import_module("gpu")  # the stubs know little of it
     gpu.init()
     draw = addon.module("overlay.draw")
@@ -403,7 +403,7 @@ def test_a_chain_is_drawn_in_its_colour(addon: Addon) -> None:
     activate(ob, "lower")
     bpy.ops.ik_addon.solve()
     _, (rig,) = read(addon, tip)
-    colours = addon.module("overlay.colours").themed(bpy.context.preferences.themes[0])
+    colors = addon.module("overlay.colors").themed(bpy.context.preferences.themes[0])
     picture = gpu.types.GPUOffScreen(128, 128)
     with picture.bind():
         gpu.state.active_framebuffer_get().clear(color=(0.0, 0.0, 0.0, 0.0))
@@ -411,15 +411,13 @@ def test_a_chain_is_drawn_in_its_colour(addon: Addon) -> None:
             # Seen from the side: Y to the right, Z up.
             gpu.matrix.load_matrix(Matrix(((0, 1, 0, 0), (0, 0, 1, 0), (1, 0, 0, 0), (0, 0, 0, 1))))
             gpu.matrix.load_projection_matrix(Matrix.Diagonal((0.5, 0.5, 0.1, 1.0)))
-            draw.draw(
-                draw.batches(drawn(addon, rig)), [], colours, addon.module("overlay.colours").Sizes(3.0, 1.5, 7.0)
-            )
+            draw.draw(draw.batches(drawn(addon, rig)), [], colors, addon.module("overlay.colors").Sizes(3.0, 1.5, 7.0))
         pixels = np.array(gpu.state.active_framebuffer_get().read_color(0, 0, 128, 128, 4, 0, "FLOAT").to_list())
     picture.free()
     for joint in rig.chains.joints:
         column, row = (int(64 + 32 * joint[axis]) for axis in (1, 2))
         near = pixels[max(row - 3, 0) : row + 4, max(column - 3, 0) : column + 4, :3].reshape(-1, 3)
-        reached = np.array(colours.states[addon.module("overlay.shown").State.REACHED][:3])
+        reached = np.array(colors.states[addon.module("overlay.shown").State.REACHED][:3])
         assert np.abs(near - reached).sum(axis=1).min() < 0.1, joint
     filled = (pixels[..., 3] > 0.0).mean()
     assert 0.02 < filled < 0.5

@@ -10,12 +10,12 @@ import pytest
 from tests.overlay.examples import FREE, active, chains, joint
 
 
-def test_segments_connect_joints_in_the_colour_of_the_state(shown: Any, geometry: Any, palette: Any) -> None:
+def test_segments_connect_joints_in_the_color_of_the_state(shown: Any, geometry: Any, palette: Any) -> None:
     lines = geometry.segments(chains(shown), palette)
     expected = [[0, 0, 0], [0, 0, 1], [0, 0, 1], [0, 0, 2], [5, 0, 0], [5, 0, 1]]
     assert lines.points.tolist() == expected
-    assert lines.points.dtype == lines.colours.dtype == np.float32
-    reds = np.round(10 * lines.colours[:, 0]).astype(int).tolist()
+    assert lines.points.dtype == lines.colors.dtype == np.float32
+    reds = np.round(10 * lines.colors[:, 0]).astype(int).tolist()
     assert reds == [shown.State.REACHED] * 4 + [shown.State.FAILED] * 2
 
 
@@ -79,13 +79,13 @@ def test_a_joint_at_a_limit_is_highlighted(shown: Any, geometry: Any, limits: An
 
 
 def test_the_plane_is_a_disc_perpendicular_to_its_normal(shown: Any, geometry: Any, palette: Any) -> None:
-    centre, normal = np.array([1.0, 2.0, 3.0]), np.array([0.6, 0.0, 0.8])
+    center, normal = np.array([1.0, 2.0, 3.0]), np.array([0.6, 0.0, 0.8])
     world = np.diag([1.0, 1.0, -2.0, 1.0])
-    flat = shown.Plane(centre, normal, 1.5)
+    flat = shown.Plane(center, normal, 1.5)
     drawn = geometry.drawing(chains(shown), [active(shown, world=world, plane=flat)], palette)
     points = drawn.faces.points @ np.diag([1.0, 1.0, -0.5]).astype(np.float32)
-    assert np.abs((points - centre) @ normal).max() < 1e-5
-    away = np.linalg.norm(points.reshape(-1, 3, 3) - centre, axis=2)
+    assert np.abs((points - center) @ normal).max() < 1e-5
+    away = np.linalg.norm(points.reshape(-1, 3, 3) - center, axis=2)
     assert np.allclose(away[:, 0], 0.0, atol=1e-5)
     assert np.allclose(away[:, 1:], 1.5, atol=1e-5)
     assert len(drawn.edges.points) > len(geometry.drawing(chains(shown), [], palette).edges.points)
@@ -101,7 +101,7 @@ def test_the_arrow_points_to_the_bend_side(shown: Any, geometry: Any, limits: An
     world = np.diag([2.0, 2.0, 2.0, 1.0])
     drawn = geometry.drawing(chains(shown), [active(shown, world=world, bend=bend)], palette)
     assert np.allclose(drawn.edges.points[-6:], 2.0 * lines)
-    assert np.allclose(drawn.edges.colours[-6:], palette.states[shown.State.REACHED])
+    assert np.allclose(drawn.edges.colors[-6:], palette.states[shown.State.REACHED])
 
 
 def test_the_hand_is_drawn_as_part_of_the_chain(shown: Any, geometry: Any, palette: Any) -> None:
@@ -111,7 +111,7 @@ def test_the_hand_is_drawn_as_part_of_the_chain(shown: Any, geometry: Any, palet
     drawn = geometry.drawing(chains(shown), [active(shown, world=world, end=end, state=2)], palette)
     assert np.array_equal(drawn.segments.points[:-2], bare.segments.points)
     assert np.allclose(drawn.segments.points[-2:], [[0.0, 0.0, 2.0], [0.0, -1.0, 2.0]])
-    assert np.allclose(drawn.segments.colours[-2:], palette.states[2])
+    assert np.allclose(drawn.segments.colors[-2:], palette.states[2])
 
 
 def test_limits_that_blender_draws_as_arcs_have_no_cone(shown: Any, limits: Any, palette: Any) -> None:
@@ -130,5 +130,5 @@ def test_active_chains_and_chains_in_trouble_stand_out(shown: Any, geometry: Any
         ([state.HELD, state.UNKNOWN], [False, True], [1.0, 1.0]),
     ):
         seen = chains(shown, states=np.array(states), active=np.array(active_ones))
-        colours = geometry.segments(seen, palette).colours  # two segments, then one
-        assert colours[[0, -1], 3] == pytest.approx(opacity)
+        colors = geometry.segments(seen, palette).colors  # two segments, then one
+        assert colors[[0, -1], 3] == pytest.approx(opacity)

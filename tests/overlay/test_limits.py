@@ -90,9 +90,9 @@ def test_without_limits_there_is_no_cone_and_no_arc(shown: Any, limits: Any, pal
 def test_the_outline_of_reach_is_where_the_view_touches_the_sphere(
     limits: Any, eye: tuple[float, float, float, float]
 ) -> None:
-    centre, radius = np.array([0.5, 0.25, 0.0]), 1.5
-    points = limits.reach(centre, radius, np.array(eye, dtype=float))
-    away = points - centre
+    center, radius = np.array([0.5, 0.25, 0.0]), 1.5
+    points = limits.reach(center, radius, np.array(eye, dtype=float))
+    away = points - center
     assert np.allclose(np.linalg.norm(away, axis=1), radius, atol=1e-6)
     sight = np.array(eye[:3]) - eye[3] * points
     assert np.abs((away * sight).sum(axis=1)).max() < 1e-5

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.conftest import Addon
 
 ABOVE = 1e-4
-"""Maximum height of contacts above the ground, in metres."""
+"""Maximum height of contacts above the ground, in meters."""
 
 
 def mesh(name: str, corners: Sequence[Sequence[float]], faces: Sequence[Sequence[int]]) -> bpy.types.Object:

@@ -52,7 +52,7 @@ def test_hips_move_to_let_legs_reach(addon: Addon) -> None:
     moved = np.linalg.norm(hips_of(ob, poses) - before, axis=1)
     assert max(walker.slides(addon, ob, poses).values()) < SLIDE
     assert 0.01 < moved.max() < 0.06
-    assert np.abs(np.diff(moved)).max() * 30.0 < 0.6, "metres a second"
+    assert np.abs(np.diff(moved)).max() * 30.0 < 0.6, "meters a second"
 
 
 def test_hips_stay_within_their_cap_and_misses_are_reported(addon: Addon, capfd: pytest.CaptureFixture[str]) -> None:
@@ -465,7 +465,7 @@ def check_planted(addon: Addon, ob: bpy.types.Object, source: Any, ground: str, 
     assert max(walker.slides(addon, ob, poses).values()) < SLIDE
     assert walker.turned(addon, ob, poses) < TURN
     moved = (poses - source)[:, ob.pose.bones.find("Hips"), :3, 3] / rigs.length(ob, "LeftLeg", 2) * 0.9
-    assert np.linalg.norm(np.diff(moved, axis=0), axis=1).max() * 120.0 < 0.6, "metres a second"
+    assert np.linalg.norm(np.diff(moved, axis=0), axis=1).max() * 120.0 < 0.6, "meters a second"
     assert (_turns(poses) - _turns(source)).max() * 120.0 < 300.0, "degrees a second"
     return poses
 

@@ -63,7 +63,7 @@ def test_bones_behind_the_viewer_or_of_zero_length_are_handled(addon: Addon) -> 
 
 @pytest.fixture
 def seen(human: bpy.types.Object) -> Any:
-    """Return the human metarig, seen from the front in a region of 1000 by 1000 pixels, with 400 pixels per metre."""
+    """Return the human metarig, seen from the front in a region of 1000 by 1000 pixels, with 400 pixels per meter."""
     bpy.ops.object.mode_set(mode="POSE")
     view = Matrix(((1, 0, 0, 0), (0, 0, 1, -1), (0, -1, 0, -10), (0, 0, 0, 1)))
     matrix = Matrix.Diagonal((0.8, 0.8, -0.01, 1.0)) @ view

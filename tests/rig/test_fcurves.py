@@ -25,14 +25,14 @@ def curves(addon: Addon) -> Any:
     return addon.module("rig.read.fcurves")
 
 
-def keys(rng: Generator, owner: Any, path: str, spread: float, centre: float = 0.0) -> None:
+def keys(rng: Generator, owner: Any, path: str, spread: float, center: float = 0.0) -> None:
     """Key a property on random frames, with random values, interpolation and extrapolation."""
     width = len(getattr(owner, path))
     chosen = rng.random(width) < 0.7
-    held = [centre + rng.normal(scale=spread) for _ in range(width)]
+    held = [center + rng.normal(scale=spread) for _ in range(width)]
     setattr(owner, path, held)
     for frame in sorted(rng.choice(np.arange(-5, 45), size=4, replace=False).tolist()):
-        setattr(owner, path, [centre + rng.normal(scale=spread) for _ in range(width)])
+        setattr(owner, path, [center + rng.normal(scale=spread) for _ in range(width)])
         for index in np.flatnonzero(chosen).tolist():
             owner.keyframe_insert(path, index=index, frame=frame)
     setattr(owner, path, held)

@@ -90,7 +90,7 @@ def test_a_sentence_without_a_translation_is_english(addon: Addon) -> None:
     assert str(sentences.UserError("'{bone}' is gone", bone="hand")) == "'hand' is gone"
 
 
-def test_a_message_is_recognised_by_the_text_around_its_fields(addon: Addon) -> None:
+def test_a_message_is_recognized_by_the_text_around_its_fields(addon: Addon) -> None:
     """A translation may start with a field."""
     is_like = addon.module("translation.sentences").is_like
     assert is_like("'a' and 'b' are in a loop", "{first} and {second} are in a loop")

@@ -97,18 +97,18 @@ def test_set_up_character_takes_omitted_options_from_the_preferences(addon: Addo
 
 
 def test_colors_are_the_themes_until_changed(addon: Addon, preferences: Any) -> None:
-    colours, theme = addon.module("overlay.colours"), bpy.context.preferences.themes[0]
-    assert colours.palette(theme, preferences) == colours.themed(theme)
+    colors, theme = addon.module("overlay.colors"), bpy.context.preferences.themes[0]
+    assert colors.palette(theme, preferences) == colors.themed(theme)
     preferences.use_theme = False
     preferences.color_reached = (0.25, 0.5, 0.75)
-    found = colours.palette(theme, preferences)
+    found = colors.palette(theme, preferences)
     assert found.states[addon.module("overlay.shown").State.REACHED] == (0.25, 0.5, 0.75, 1.0)
     assert found.reach[3] < 1.0
 
 
 def test_sizes_scale_with_the_resolution(addon: Addon, preferences: Any) -> None:
     preferences.line_width, preferences.point_size = 4.0, 9.0
-    sizes = addon.module("overlay.colours").Sizes.of(preferences, 2.0)
+    sizes = addon.module("overlay.colors").Sizes.of(preferences, 2.0)
     assert (sizes.wide, sizes.thin, sizes.dot) == (8.0, 3.0, 18.0)
 
 

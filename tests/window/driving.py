@@ -216,7 +216,7 @@ class Window:
 
 
 def pixels(picture: Path) -> NDArray[np.int16]:
-    """Return the colours of a picture, (pixels, 3), 0 to 255."""
+    """Return the colors of a picture, (pixels, 3), 0 to 255."""
     command = ["convert", str(picture), "-alpha", "off", "-depth", "8", "rgb:-"]
     raw = subprocess.run(command, check=True, capture_output=True).stdout
     return np.frombuffer(raw, np.uint8).reshape(-1, 3).astype(np.int16)

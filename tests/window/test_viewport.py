@@ -55,7 +55,7 @@ def test_the_overlay_is_shown_and_turned_off_by_the_pie_menu(arm: Window) -> Non
 
 
 def green(window: Window, name: str) -> int:
-    """Number of pixels in the left half of the viewport in the colour of a chain that reached its target."""
+    """Number of pixels in the left half of the viewport in the color of a chain that reached its target."""
     window.move(*window.middle())
     view = window.session.call("result = rects()['WINDOW']")
     picture = pixels(window.shot(name, f"{view['w'] // 2}x{view['h']}+{view['x']}+{view['y']}"))

@@ -1,4 +1,4 @@
-"""Free to curl any way; no joint folds onto its neighbour."""
+"""Free to curl any way; no joint folds onto its neighbor."""
 
 import math
 

@@ -14,7 +14,7 @@ import numpy as np
 from mathutils import Matrix
 
 from ... import compat
-from ...data.neighbours import others_handle_frames
+from ...data.neighbors import others_handle_frames
 from ...data.settings import chain_of
 from ...pose import channels, keyframes
 from ...pose.channels import FIELDS, WIDTH, Row, turned

@@ -281,7 +281,7 @@ def resistance(vectors: Floats, hardening: Floats) -> tuple[Floats, Floats]:
     """Return the derivatives of the cost of joints turned by rotation vectors (3, m).
 
     A joint turned by an angle a costs a^2 / 2 + h a^4 / 4, where h is its hardening (m,): the farther it is turned, the
-    less it gives, so that its neighbours take over.
+    less it gives, so that its neighbors take over.
 
     Returns:
         The first derivative of the cost (3, m), and the second (m, 3, 3).

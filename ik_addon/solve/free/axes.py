@@ -138,5 +138,5 @@ def bone_rotations(
         parent = np.where(carried[i], parent, turned) if any_carried[i] else turned
         begun = begun | ~carried[i]
         rotations[:, i] = parent
-    # Normalise only now: rounding of the lengths along the chain does not affect the next bone.
+    # Normalize only now: rounding of the lengths along the chain does not affect the next bone.
     return np.asarray(rotations / np.sqrt(rotations[0] * rotations[0] + dot(rotations[1:], rotations[1:])))

@@ -1,6 +1,6 @@
 """Where a circle of directions is inside a joint's cone, and which angles on it are allowed and nearest.
 
-A bone that turns about a line takes its Y axis along a circle on the unit sphere, y(a) = centre + cosine * cos(a) +
+A bone that turns about a line takes its Y axis along a circle on the unit sphere, y(a) = center + cosine * cos(a) +
 sine * sin(a), with three vectors in the axes of the joint at rest. The edge of a cone is where
 (x / half-axis)^2 + (z / half-axis)^2 = 1 in swing coordinates (see `cones`), which for a unit vector y reads
 y_z^2 / half_x^2 + y_x^2 / half_z^2 = 2 (1 + y_y): on the circle a trigonometric polynomial of degree two with at most
@@ -51,7 +51,7 @@ class Range(NamedTuple):
 class Circle(NamedTuple):
     """The path of a direction that turns about a line."""
 
-    centre: Vector
+    center: Vector
     cosine: Vector
     sine: Vector
 
@@ -178,7 +178,7 @@ def nearest_of(arcs: list[Arc], whole: float = 0.0, low: float = -inf, high: flo
 
 
 def _crossings(circle: Circle, component: int) -> list[float]:
-    return linear_roots(circle.centre[component], circle.cosine[component], circle.sine[component])
+    return linear_roots(circle.center[component], circle.cosine[component], circle.sine[component])
 
 
 def _edge_crossings(circle: Circle, half_x: float, half_z: float) -> list[float]:

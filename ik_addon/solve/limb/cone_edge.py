@@ -68,7 +68,7 @@ class Piece(NamedTuple):
 
 
 class Span(NamedTuple):
-    """The part of a piece between two neighbouring samples."""
+    """The part of a piece between two neighboring samples."""
 
     piece: Piece
     start: float

@@ -171,7 +171,7 @@ class Work:
         if self.turns is not None:
             return bool(self.turns)
         circle = self._lower_circle()
-        if outside(plus(circle.centre, circle.cosine), self.limb.knee) <= EDGE:
+        if outside(plus(circle.center, circle.cosine), self.limb.knee) <= EDGE:
             return True
         (least, _), (greatest, _) = self.limb.bends
         if not greatest - _CLEARLY <= self.triangle.bend_cosine <= least + _CLEARLY:
@@ -206,8 +206,8 @@ class Work:
 
         def way(axis: int) -> Circle:
             y = foot.frame[axis]
-            centre = times(self.line, dot(self.line, y))
-            parts = (centre, minus(y, centre), cross(y, self.line))
+            center = times(self.line, dot(self.line, y))
+            parts = (center, minus(y, center), cross(y, self.line))
             return Circle(*(seen(zero, part) for part in parts))
 
         return RolledJoint.of(foot.limits, way(0), way(1), way(2))
@@ -223,8 +223,8 @@ class Work:
         cosine, sine = self.triangle.bend_cosine, self.triangle.bend_sine
         if sine < _STRAIGHTEST:
             cosine, sine = copysign(sqrt(1.0 - _STRAIGHTEST * _STRAIGHTEST), cosine), _STRAIGHTEST
-        centre, side, normal = back_product(self.limb.rest, (self.along, self.side, self.normal))
-        return Circle(times(centre, cosine), times(side, sine), times(normal, sine))
+        center, side, normal = back_product(self.limb.rest, (self.along, self.side, self.normal))
+        return Circle(times(center, cosine), times(side, sine), times(normal, sine))
 
     def _turn_by(self, angle: float) -> None:
         """Turn the side to which the lower bone leaves the upper one by an angle."""

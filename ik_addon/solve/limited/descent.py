@@ -6,8 +6,8 @@ it; the step is then computed again for the other joints, so that they make up f
 inverse kinematics architecture enforcing an arbitrary number of strict priority levels", The Visual Computer 20, 2004,
 doi 10.1007/s00371-004-0244-4, do so with limits that are intervals.
 
-The pull of a distant target is capped, so that the effector goes to it on a nearly straight line, and neighbouring
-targets lead to neighbouring poses.
+The pull of a distant target is capped, so that the effector goes to it on a nearly straight line, and neighboring
+targets lead to neighboring poses.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where descents start, and which of the poses that they find is taken.
 
-Every attempt is a descent. The first one starts near the FK pose, so that neighbouring targets lead to neighbouring
+Every attempt is a descent. The first one starts near the FK pose, so that neighboring targets lead to neighboring
 poses; if it does not arrive, Newton's method goes on from where it ends. Mostly no pose is better than the one found
 then. If the limits alone do not prove that, a few descents from a fixed table of poses show it, and only if these
 disagree are many needed. Trees are the other way round: their joints get in each other's way, so that Newton's

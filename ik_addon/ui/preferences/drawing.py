@@ -10,7 +10,7 @@ from ...data import preferences
 from . import keymap
 
 COLORS = "color_"
-"""Prefix of the colour settings' names."""
+"""Prefix of the color settings' names."""
 SIZES = ("line_width", "outline_width", "point_size", "ring_size")
 
 

@@ -1,4 +1,4 @@
-"""The colours and sizes of the overlay, from the preferences; by default the colours of Blender's theme."""
+"""The colors and sizes of the overlay, from the preferences; by default the colors of Blender's theme."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import bpy
 
-Colour = tuple[float, float, float, float]
+Color = tuple[float, float, float, float]
 """RGBA"""
 REACH = 0.35
 """Opacity of the reach circle."""
@@ -15,15 +15,15 @@ REACH = 0.35
 
 @dataclass(frozen=True)
 class Palette:
-    """The colours of the overlay."""
+    """The colors of the overlay."""
 
-    states: tuple[Colour, ...]
-    """One colour for each `State`, in its order."""
-    swing: Colour
-    twist: Colour
-    at_limit: Colour
-    reach: Colour
-    pin: Colour
+    states: tuple[Color, ...]
+    """One color for each `State`, in its order."""
+    swing: Color
+    twist: Color
+    at_limit: Color
+    reach: Color
+    pin: Color
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Sizes:
 
 
 def palette(theme: bpy.types.Theme, own: Any) -> Palette:
-    """Return the colours of the overlay from the theme or from the add-on's preferences, depending on `use_theme`."""
+    """Return the colors of the overlay from the theme or from the add-on's preferences, depending on `use_theme`."""
     return themed(theme) if own.use_theme else chosen(own)
 
 
 def chosen(own: Any) -> Palette:
-    """Return the colours set in the add-on's preferences."""
+    """Return the colors set in the add-on's preferences."""
     states = (own.color_unsolved, own.color_reached, own.color_limited, own.color_out_of_reach, own.color_failed)
     return Palette(
         states=tuple(map(_opaque, states)),
@@ -60,7 +60,7 @@ def chosen(own: Any) -> Palette:
 
 
 def themed(theme: bpy.types.Theme) -> Palette:
-    """Return colours derived from the theme."""
+    """Return colors derived from the theme."""
     interface, view = theme.user_interface, theme.view_3d
     warning = _opaque(interface.gizmo_primary)
     failure = _lighter(interface.gizmo_b)
@@ -81,16 +81,16 @@ def themed(theme: bpy.types.Theme) -> Palette:
     )
 
 
-def _opaque(colour: Any) -> Colour:
-    return float(colour[0]), float(colour[1]), float(colour[2]), 1.0
+def _opaque(color: Any) -> Color:
+    return float(color[0]), float(color[1]), float(color[2]), 1.0
 
 
-def _lighter(colour: Any) -> Colour:
-    """Return a gizmo colour at full brightness, so that it shows as a line over a shaded body."""
-    top = max(colour)
-    return _opaque([min(1.0, part / top) if top > 0.0 else part for part in colour])
+def _lighter(color: Any) -> Color:
+    """Return a gizmo color at full brightness, so that it shows as a line over a shaded body."""
+    top = max(color)
+    return _opaque([min(1.0, part / top) if top > 0.0 else part for part in color])
 
 
-def faded(colour: Colour, opacity: float) -> Colour:
-    """Return a colour with its opacity multiplied."""
-    return *colour[:3], colour[3] * opacity
+def faded(color: Color, opacity: float) -> Color:
+    """Return a color with its opacity multiplied."""
+    return *color[:3], color[3] * opacity

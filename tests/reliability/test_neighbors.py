@@ -52,15 +52,15 @@ def handlers() -> Iterator[Callable[[str, Callable[..., None], bool], None]]:
 def test_an_add_on_whose_name_begins_alike_is_another_one(
     addon: Addon, handlers: Callable[[str, Callable[..., None], bool], None]
 ) -> None:
-    neighbours = addon.module("data.neighbours")
-    assert not neighbours.others_handle_frames()
+    neighbors = addon.module("data.neighbors")
+    assert not neighbors.others_handle_frames()
 
     def other(*_arguments: object) -> None:
         pass
 
-    other.__module__ = f"{neighbours.__name__.removesuffix('.data.neighbours')}_tools.handlers"
+    other.__module__ = f"{neighbors.__name__.removesuffix('.data.neighbors')}_tools.handlers"
     handlers("frame_change_post", other, False)
-    assert neighbours.others_handle_frames()
+    assert neighbors.others_handle_frames()
 
 
 @pytest.mark.parametrize("first", [True, False])
