@@ -17,8 +17,8 @@ from ..data.contact_settings import HEEL, TOE
 from ..data.settings import chain_of
 from ..pose import channels, transforms
 from ..pose.channels import FIELDS, rotation_field
-from ..pose.key_curve import keyed_within, write_curve
-from ..pose.keyframes import Channel, curves_of, read_keys
+from ..pose.key_curve import keyed_within, read_keys, write_curve
+from ..pose.keyframes import Channel, curves_of
 from ..pose.skeleton import Skeleton, inverse, matrix_array
 from ..pose.steps import part
 from ..rig.plan.chain import chain_bones, end_of, tips

@@ -9,7 +9,7 @@ import bpy
 
 from .. import compat
 from ..data.settings import chain_of
-from ..pose import keyframes
+from ..pose import key_curve
 from ..pose.skeleton import Skeleton
 from ..rig.plan.chain import ChainError, chain_bones, holding_constraints
 from ..rig.plan.limits import is_free
@@ -248,7 +248,7 @@ def _copy_driver(ob: bpy.types.Object, curve: bpy.types.FCurve, path: str) -> bp
 def _copy_curve(ob: bpy.types.Object, curve: bpy.types.FCurve, path: str) -> None:
     owner = compat.curve_owner(ob)
     copy = owner.fcurves.find(path) or owner.fcurves.new(path)
-    keyframes.write_keys(copy, keyframes.read_keys(curve))
+    key_curve.write_keys(copy, key_curve.read_keys(curve))
     copy.extrapolation = curve.extrapolation
 
 

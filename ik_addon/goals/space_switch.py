@@ -25,7 +25,7 @@ from ..bake.restore import SceneSnapshot
 from ..bake.sampling import at_frame
 from ..bake.selection import time_scale
 from ..controls.bones import can_be_made, editing
-from ..pose import keyframes
+from ..pose import key_curve, keyframes
 from ..pose.skeleton import inverse, matrix_array
 from ..rig.plan.chain import ChainError, check
 from ..rig.plan.inputs import RIDDEN as INHERITED
@@ -116,7 +116,7 @@ def switch(
             _turn_parent(context, goal, now - scale, undo)
             view_layer.update()
         visits = _visits(goal)
-        replaced = [visit for visit in visits if abs(visit.start - now) <= keyframes.SAME_FRAME]
+        replaced = [visit for visit in visits if abs(visit.start - now) <= key_curve.SAME_FRAME]
         others = [visit for visit in visits if visit not in replaced]
         before, later = ([v for v in others if (v.start > now) is is_later] for is_later in (False, True))
         unplaced = _unconstrained(replaced or before[-1:], where, view_layer.depsgraph)
@@ -316,7 +316,7 @@ def _write(curve: bpy.types.FCurve, points: Sequence[tuple[float, float]]) -> No
     keys.clear()
     keys.add(len(points))
     keys.foreach_set("co_ui", np.array(points, dtype=np.float32).ravel())
-    held = keyframes.enum_value("interpolation", "CONSTANT")
+    held = key_curve.enum_value("interpolation", "CONSTANT")
     keys.foreach_set("interpolation", np.full(len(points), held, dtype=np.int32))
     curve.update()
 

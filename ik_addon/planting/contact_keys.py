@@ -13,7 +13,8 @@ from ..clip.filling import runs
 from ..data.contact_settings import CONTACTS
 from ..data.settings import chain_of
 from ..pose import keyframes
-from ..pose.keyframes import SAME_FRAME, Channel, enum_value, read_keys, write_channels, write_keys
+from ..pose.key_curve import SAME_FRAME, enum_value, read_keys, write_keys
+from ..pose.keyframes import Channel, write_channels
 from ..solve.problem import Bools, Floats
 
 SETTING = "ik_addon.contact"

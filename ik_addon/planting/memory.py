@@ -18,7 +18,7 @@ from .. import compat
 from ..goals.autokey import path_of
 from ..goals.movable import MovableGoal, key_goals
 from ..pose.channels import FIELDS, WIDTH, Row
-from ..pose.keyframes import SAME_FRAME
+from ..pose.key_curve import SAME_FRAME
 from ..solve.problem import Bools, Floats, Ints
 
 PROPERTY = "ik_addon_planted"

@@ -1,12 +1,65 @@
-"""Replace the keys of an F-curve on a range of frames with those of a smooth curve."""
+"""The keyframes of one F-curve as arrays, and a smooth curve in place of those on a range of frames."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
 import bpy
 import numpy as np
+from numpy.typing import NDArray
 
 from ..solve.problem import Bools, Floats
-from .keyframes import FIELDS, SAME_FRAME, Keys, enum_value, read_keys, write_keys
+
+Keys = dict[str, NDArray[Any]]
+"""The keyframes of one F-curve as Blender stores them: an array per attribute."""
+FIELDS: dict[str, tuple[type, int]] = {
+    "co": (np.float32, 2),
+    "handle_left": (np.float32, 2),
+    "handle_right": (np.float32, 2),
+    "handle_left_type": (np.int32, 1),
+    "handle_right_type": (np.int32, 1),
+    "interpolation": (np.int32, 1),
+    "easing": (np.int32, 1),
+    "back": (np.float32, 1),
+    "amplitude": (np.float32, 1),
+    "period": (np.float32, 1),
+    "type": (np.int32, 1),
+    "select_control_point": (np.bool_, 1),
+    "select_left_handle": (np.bool_, 1),
+    "select_right_handle": (np.bool_, 1),
+}
+"""Type and width of each attribute of a keyframe."""
+SAME_FRAME = 0.01
+"""Blender merges keys that are closer together than this, in frames."""
+
+
+def read_keys(curve: bpy.types.FCurve, fields: Iterable[str] = FIELDS) -> Keys:
+    """Read all keyframes of an F-curve."""
+    points = curve.keyframe_points
+    keys = {}
+    for name in fields:
+        kind, width = FIELDS[name]
+        values: NDArray[Any] = np.empty(len(points) * width, dtype=kind)
+        points.foreach_get(name, values)
+        keys[name] = values.reshape(-1, width)
+    return keys
+
+
+def write_keys(curve: bpy.types.FCurve, keys: Keys) -> None:
+    """Replace all keyframes of an F-curve without recalculating handles."""
+    points = curve.keyframe_points
+    points.clear()
+    points.add(len(keys["co"]))
+    for name, values in keys.items():
+        points.foreach_set(name, values.ravel())
+
+
+@lru_cache
+def enum_value(field: str, name: str) -> int:
+    """Return the number of an enumeration item; arrays of keyframes hold numbers."""
+    return int(bpy.types.Keyframe.bl_rna.properties[field].enum_items[name].value)  # type: ignore[attr-defined]
 
 
 def write_curve(curve: bpy.types.FCurve, frames: Floats, values: Floats, slopes: Floats, lines: Bools) -> None:

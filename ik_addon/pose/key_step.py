@@ -12,7 +12,8 @@ import numpy as np
 
 from .. import compat
 from ..solve.problem import Floats
-from .keyframes import FIELDS, SAME_FRAME, Channel, Keys, curves_of, enum_value, read_keys, write_channels, write_keys
+from .key_curve import FIELDS, SAME_FRAME, Keys, enum_value, read_keys, write_keys
+from .keyframes import Channel, curves_of, write_channels
 
 HALVINGS = 60
 """After this many halvings, the parameter on a curve is as exact as a double."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import bpy
@@ -15,34 +14,14 @@ from numpy.typing import NDArray
 from .. import compat
 from ..solve.problem import Bools, Floats
 from ..translation.sentences import UserError, say
+from .key_curve import FIELDS, SAME_FRAME, Keys, enum_value, read_keys, write_keys
 from .new_action import use_new_action
 from .steps import finished
 
-Keys = dict[str, NDArray[Any]]
-"""The keyframes of one F-curve as Blender stores them: an array per attribute."""
-FIELDS: dict[str, tuple[type, int]] = {
-    "co": (np.float32, 2),
-    "handle_left": (np.float32, 2),
-    "handle_right": (np.float32, 2),
-    "handle_left_type": (np.int32, 1),
-    "handle_right_type": (np.int32, 1),
-    "interpolation": (np.int32, 1),
-    "easing": (np.int32, 1),
-    "back": (np.float32, 1),
-    "amplitude": (np.float32, 1),
-    "period": (np.float32, 1),
-    "type": (np.int32, 1),
-    "select_control_point": (np.bool_, 1),
-    "select_left_handle": (np.bool_, 1),
-    "select_right_handle": (np.bool_, 1),
-}
-"""Type and width of each attribute of a keyframe."""
 LEAVING = ("interpolation", "easing", "back", "amplitude", "period")
 """Attributes of a keyframe that shape the curve from it to the next one."""
 FRESH = ("interpolation", "select_control_point", "select_left_handle", "select_right_handle", *LEAVING[2:])
 """Attributes, besides positions, whose values in Blender's new keyframes differ from those of a bake."""
-SAME_FRAME = 0.01
-"""Blender merges keys that are closer together than this, in frames."""
 AT_ONCE = 1_000_000
 """Number of keys that are written before `writing` yields."""
 
@@ -190,33 +169,6 @@ def _check_action(ob: bpy.types.Object, new_action: bool) -> None:
     if others:
         shared = "The action '{action}' also animates '{other}', which would change too. Bake into a new action"
         raise KeysError(shared, action=data.action.name, other=others[0].name)
-
-
-def read_keys(curve: bpy.types.FCurve, fields: Iterable[str] = FIELDS) -> Keys:
-    """Read all keyframes of an F-curve."""
-    points = curve.keyframe_points
-    keys = {}
-    for name in fields:
-        kind, width = FIELDS[name]
-        values: NDArray[Any] = np.empty(len(points) * width, dtype=kind)
-        points.foreach_get(name, values)
-        keys[name] = values.reshape(-1, width)
-    return keys
-
-
-def write_keys(curve: bpy.types.FCurve, keys: Keys) -> None:
-    """Replace all keyframes of an F-curve without recalculating handles."""
-    points = curve.keyframe_points
-    points.clear()
-    points.add(len(keys["co"]))
-    for name, values in keys.items():
-        points.foreach_set(name, values.ravel())
-
-
-@lru_cache
-def enum_value(field: str, name: str) -> int:
-    """Return the number of an enumeration item; arrays of keyframes hold numbers."""
-    return int(bpy.types.Keyframe.bl_rna.properties[field].enum_items[name].value)  # type: ignore[attr-defined]
 
 
 def _keys_at(frames: Floats) -> Keys:

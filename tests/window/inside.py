@@ -737,7 +737,8 @@ def label(operator: str) -> str:
 
 def title(panel: str) -> str:
     """The title of a panel, translated."""
-    return _translated(getattr(bpy.types, panel).bl_label, getattr(bpy.types, panel).bl_rna.translation_context)
+    shown: Any = bpy.types.Panel.bl_rna_get_subclass_py(panel)
+    return _translated(shown.bl_label, shown.bl_rna.translation_context)
 
 
 def names_of_setting(name: str) -> list[str]:

@@ -16,7 +16,7 @@ from mathutils import Matrix
 from ... import compat
 from ...data.neighbors import others_handle_frames
 from ...data.settings import chain_of
-from ...pose import channels, keyframes
+from ...pose import channels, key_curve
 from ...pose.channels import FIELDS, WIDTH, Row, turned
 from ...pose.data_paths import BONE_PATH
 from ...solve.problem import Bools, Ints
@@ -216,12 +216,12 @@ def _level_of(curve: bpy.types.FCurve) -> float | None:
     points = curve.keyframe_points
     if len(points) > 1 and points[0].co[1] != points[1].co[1]:
         return None  # most F-curves vary; this finds out without reading all keys
-    values = keyframes.read_keys(curve, ("co",))["co"][:, 1]
+    values = key_curve.read_keys(curve, ("co",))["co"][:, 1]
     if not len(values) or (values != values[0]).any() or len(curve.modifiers):
         return None
-    rest = keyframes.read_keys(curve, ("handle_left", "handle_right", "interpolation"))
+    rest = key_curve.read_keys(curve, ("handle_left", "handle_right", "interpolation"))
     # Other kinds of interpolation can swing even between keys of the same value.
-    straight = (rest["interpolation"] <= keyframes.enum_value("interpolation", "BEZIER")).all()
+    straight = (rest["interpolation"] <= key_curve.enum_value("interpolation", "BEZIER")).all()
     level = straight and all((rest[name][:, 1] == values[0]).all() for name in ("handle_left", "handle_right"))
     return float(values[0]) if level else None
 

@@ -48,6 +48,11 @@ _DIRECTION = 1e-12
 """A target nearer to the root than this gives no direction."""
 _STRAIGHTEST = 1e-7
 """A lower bone in line with the upper one draws no circle; its side is that of one bent by this many radians."""
+_ROUNDED = 1.5e-7
+"""Radians outside its limits at which a straight knee counts as allowed: rounding of its rest pose to single precision
+moves it there."""
+_CLEARLY_BENT = 1e-2
+"""Then its side is that of a knee bent by this many radians: of one bent less, that rounding would decide the side."""
 _CLEARLY = 1e-6
 """A knee whose cosine is farther than this from those it allows has no turn that suits it."""
 _SINGLE = 1e-6
@@ -221,10 +226,14 @@ class Work:
     def _lower_circle(self) -> Circle:
         """Return the path of the lower bone in the knee's axes as the upper one turns about itself."""
         cosine, sine = self.triangle.bend_cosine, self.triangle.bend_sine
-        if sine < _STRAIGHTEST:
-            cosine, sine = copysign(sqrt(1.0 - _STRAIGHTEST * _STRAIGHTEST), cosine), _STRAIGHTEST
-        center, side, normal = back_product(self.limb.rest, (self.along, self.side, self.normal))
-        return Circle(times(center, cosine), times(side, sine), times(normal, sine))
+        axes = back_product(self.limb.rest, (self.along, self.side, self.normal))
+        if sine >= _STRAIGHTEST:
+            return _circle(axes, cosine, sine)
+        if cosine > 0.0 and outside(axes[0], self.limb.knee) <= _ROUNDED:
+            wide = _circle(axes, sqrt(1.0 - _CLEARLY_BENT * _CLEARLY_BENT), _CLEARLY_BENT)
+            if arcs_inside(wide, self.limb.knee):
+                return wide
+        return _circle(axes, copysign(sqrt(1.0 - _STRAIGHTEST * _STRAIGHTEST), cosine), _STRAIGHTEST)
 
     def _turn_by(self, angle: float) -> None:
         """Turn the side to which the lower bone leaves the upper one by an angle."""
@@ -262,3 +271,9 @@ class Work:
         )
         way = seen(limb.rest, plus(times(self.along, bend_cosine), times(self.side, bend_sine)))
         return pose_of(limb, upper, unit(way), seen(limb.rest, self.normal))
+
+
+def _circle(axes: Frame, cosine: float, sine: float) -> Circle:
+    """Return the path of a direction about the first of three axes, bent away from it by an angle."""
+    center, side, normal = axes
+    return Circle(times(center, cosine), times(side, sine), times(normal, sine))
