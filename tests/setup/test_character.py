@@ -266,7 +266,7 @@ def test_missing_parts_are_reported_and_shown_while_the_chains_exist(
     ob = rigs_named.build(without(RIGS["Mixamo"], "mixamorig:Neck"))
     text = said(capfd, bpy.ops.ik_addon.character_setup)
     assert "Set up 5 chains" in text
-    assert "use Add Chain instead: head" in text
+    assert "Use Add Chain instead: head" in text
     assert panel.VIEW3D_PT_ik_addon_character.poll(bpy.context)
     assert any("head" in remark for remark in panel.remarks_on(ob))
     activate(ob, "mixamorig:LeftLeg")

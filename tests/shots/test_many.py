@@ -135,7 +135,7 @@ def test_ctrl_c_keeps_the_files_already_baked(
         assert ik_bake(*files, "--output", folder, "--report", tmp_path / "report.json") == 130
     finally:
         bpy.app.handlers.load_post.remove(_press_in_b)
-    assert f"Interrupted in '{files[1]}', after baking 1 of 1 files" in capfd.readouterr().err
+    assert f"Interrupted in '{files[1]}', after baking 1 of 3 files" in capfd.readouterr().err
     assert [path.name for path in folder.iterdir()] == ["a.blend"]
     assert len(json.loads((tmp_path / "report.json").read_text())["files"]) == 1
 

@@ -735,9 +735,9 @@ def label(operator: str) -> str:
     return str(translations.pgettext_iface(name, "Operator"))
 
 
-def title(panel: str) -> str:
-    """The title of a panel, translated."""
-    shown: Any = bpy.types.Panel.bl_rna_get_subclass_py(panel)
+def title(module: str, panel: str) -> str:
+    """The title of a panel, translated. `open_panel` may have registered it under another name."""
+    shown = getattr(importlib.import_module(f"{PACKAGE}.ik_addon.ui.panels.{module}"), panel)
     return _translated(shown.bl_label, shown.bl_rna.translation_context)
 
 

@@ -49,7 +49,7 @@ def test_words_that_blender_translates_in_another_sense(german: Window) -> None:
 def test_the_panel_clip_is_no_command_in_french(window: Window) -> None:
     if not window.inside.speak("fr"):
         pytest.skip("this Blender knows English alone")
-    assert window.inside.title("VIEW3D_PT_ik_addon_clip") == "Clip"
+    assert window.inside.title("clip", "VIEW3D_PT_ik_addon_clip") == "Clip"
     window.inside.speak_english()
 
 
