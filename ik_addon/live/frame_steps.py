@@ -9,7 +9,7 @@ import bpy
 
 from .. import compat
 from ..data import fk_store
-from ..rig.plan.presence import Presence
+from ..rig.plan.presence import Presence, are_related_anew
 from . import reports
 from .registry import LiveArmature, paused, registry
 from .rig import Rig
@@ -91,7 +91,7 @@ def play(
     # Something changed since the last frame: go back to the state that looks for changes, and solve as on other frames.
     is_viewport = is_own and depsgraph.mode == "VIEWPORT"  # in a render everything counts as new
     edited = is_viewport and depsgraph.id_type_updated("ARMATURE")
-    own.is_stale |= edited or (is_viewport and depsgraph.id_type_updated("SCENE"))
+    own.is_stale |= edited or (is_viewport and are_related_anew(depsgraph))
     if rig.plan.skeleton.matches(ob):
         rig.absorb_edits(ob, [] if edited else evaluated_in(scene, depsgraph))
         if not own.is_stale and rig.stands_alone(ob):

@@ -15,7 +15,7 @@ from bpy.app.handlers import persistent
 
 from ..data.settings import object_of
 from ..pose import channels
-from ..rig.plan.presence import Layer, Presence
+from ..rig.plan.presence import Layer, Presence, are_related_anew
 from ..rig.read.sample import Sample, take_animated
 from ..rig.write.waves import Moves
 from . import renames, switches
@@ -59,7 +59,7 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
     registry.is_changing = False
     if registry.pauses:
         return
-    is_related = depsgraph.id_type_updated("SCENE")  # as after objects were added or removed, and in each render
+    is_related = are_related_anew(depsgraph)
     if is_related and depsgraph.mode == "VIEWPORT":
         registry.live.clear()
     armatures = unpaused(scene, count=is_related)
@@ -119,7 +119,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
     if registry.pauses or registry.is_changing:  # another add-on may update the depsgraph while the frame changes
         return
     layer = Layer.of(depsgraph.view_layer)
-    is_related = depsgraph.id_type_updated("SCENE")
+    is_related = are_related_anew(depsgraph)
     if is_related:  # relations may have changed, and only this handler hears of it
         registry.live.clear()
         for _, rig in registry.rigs():

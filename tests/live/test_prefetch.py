@@ -477,6 +477,23 @@ def solves(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counted
 
 
+@pytest.mark.parametrize("kind", [with_controls, all_keyed, body_keyed])
+def test_an_animated_scene_and_selection_leave_playback_alone(
+    addon: Addon, kind: Callable[[], bpy.types.Object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For both Blender tags the scene, as it also does when relations between objects change."""
+    ob = kind()
+    scene: Any = bpy.context.scene
+    rigs.key(scene, "gravity", {1: (0.0, 0.0, -9.0), LAST: (0.0, 0.0, -1.0)})
+    for _ in range(2):
+        poses(ob, range(1, LAST + 1))
+    counted = solves(addon, monkeypatch)
+    for frame in range(1, LAST + 1):
+        ob.select_set(frame % 2 == 0)
+        scene.frame_set(frame)
+    assert counted == []
+
+
 @pytest.mark.parametrize("kind", CHARACTERS)
 def test_frames_of_a_character_are_solved_once(
     addon: Addon, kind: Callable[[], bpy.types.Object], monkeypatch: pytest.MonkeyPatch

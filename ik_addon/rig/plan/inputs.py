@@ -23,7 +23,7 @@ from ...pose.channels import WIDTH, Row
 from ...pose.constraints import moved_by
 from ...pose.skeleton import Skeleton, matrix_array
 from ...solve.problem import Bools, Floats, Ints
-from .presence import Reference
+from .presence import Reference, are_related_anew
 from .watch import NUMBERS
 
 Numbers = NDArray[np.float32]
@@ -176,8 +176,8 @@ class Inputs:
 
 
 def is_edited(depsgraph: bpy.types.Depsgraph) -> bool:
-    """Whether bones were changed, which tags the armature, or relations, which tags the scene."""
-    return depsgraph.id_type_updated("ARMATURE") or depsgraph.id_type_updated("SCENE")
+    """Whether bones were changed, which tags the armature, or relations."""
+    return depsgraph.id_type_updated("ARMATURE") or are_related_anew(depsgraph)
 
 
 class _Collected:

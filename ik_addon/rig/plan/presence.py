@@ -91,6 +91,15 @@ def is_in(objects: Any, ob: bpy.types.Object) -> bool:
     return found is not None and (found == ob or ob in objects.values())
 
 
+def are_related_anew(depsgraph: bpy.types.Depsgraph) -> bool:
+    """Whether relations between objects, or the objects of a view layer, changed.
+
+    Blender then tags collections. It tags the scene as well, but also when something is selected, and on each frame if
+    the scene is animated. In a render everything counts as new.
+    """
+    return depsgraph.id_type_updated("COLLECTION" if depsgraph.mode == "VIEWPORT" else "SCENE")
+
+
 class Presence:
     """The objects of a view layer, and of the background scenes, by `session_uid`."""
 
