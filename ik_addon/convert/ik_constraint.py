@@ -12,6 +12,7 @@ from ..data.settings import chain_of
 from ..pose import key_curve
 from ..pose.skeleton import Skeleton
 from ..rig.plan.chain import ChainError, chain_bones, holding_constraints
+from ..rig.plan.hinge import knee_hinge
 from ..rig.plan.limits import is_free
 from ..setup import ends
 from ..setup.constraints import Source, can_be_inverted, invert, mute_driver, silence
@@ -182,7 +183,10 @@ def pole_angle_of(
         )
     )
     own = limb.frames[0].dot(side)
-    return float(pole_angle(limb.joints[None], limb.frames[None], target[None], pole[None], own[None])[0])
+    joints, frames = limb.joints[None], limb.frames[None]
+    # With limits on the root bone, `make_chain` turns Limits off.
+    hinge = knee_hinge(source.bones) if is_free(source.bones[0]) else None
+    return float(pole_angle(joints, frames, target[None], pole[None], own[None], hinge=hinge)[0])
 
 
 # ---- animation

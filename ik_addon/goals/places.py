@@ -69,6 +69,7 @@ def poles(
     hinges: Floats | None = None,
     *,
     folds: bool = False,
+    hinge: Floats | None = None,
 ) -> Floats:
     """Return pole positions (F, 3) that keep the current bend of a limb.
 
@@ -79,12 +80,13 @@ def poles(
         distance: distance of the poles from the line through root and tip.
         hinges: (F, 3) axes about which the limb should bend instead, used where they are clearly across the limb.
         folds: whether the chain has folds; see `pole_angle`.
+        hinge: (3,) axis of its knee; see `pole_angle`.
     """
     line = _line(limbs)
     side = unit_of(cross(line, np.eye(3)[np.abs(line).argmin(axis=0)].T))
     middle = (limbs.joints[:, 0] + 0.5 * limbs.line).T
     points = limbs.joints[:, -1], (middle + side).T
-    needed = pole_angle(limbs.joints, limbs.frames, *points, _own(limbs, bend_side), folds=folds)
+    needed = pole_angle(limbs.joints, limbs.frames, *points, _own(limbs, bend_side), folds=folds, hinge=hinge)
     bend = _rolled(side, line, needed)
     if hinges is not None:
         across = cross(hinges.T, line)

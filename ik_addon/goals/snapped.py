@@ -19,6 +19,7 @@ from ..pose.channels import Row
 from ..pose.skeleton import Skeleton, inverse
 from ..rig.plan.attachments import why_absent
 from ..rig.plan.chain import ChainError, bending_bones, chain_bones, end_of, turning_end
+from ..rig.plan.hinge import hinge_of
 from ..rig.plan.presence import Presence
 from ..rig.read.orientation import target_rotations
 from ..setup import new_chain
@@ -171,7 +172,8 @@ class Snap:
                 side, folds = np.array(settings.bend_side), any(settings.folds)
                 is_twist = self.poles is Poles.TWIST
                 hinges = places.hinges_of(limbs, side) if is_twist else self._foot_hinges(sampled, chain)
-                pole = places.poles(limbs, side, sampled.angles[:, c], distance, hinges, folds=folds)
+                knee = hinge_of(self.ob.pose.bones[chain.tip])
+                pole = places.poles(limbs, side, sampled.angles[:, c], distance, hinges, folds=folds, hinge=knee)
                 stays = np.asarray(~np.isfinite(pole).all(axis=1))  # a chain scaled to zero has no bend
                 if self.shown and chain_of(self.ob.pose.bones[chain.tip]).enabled:
                     # A solved limb that is stretched out shows no bend: keep the pole, which decides it.

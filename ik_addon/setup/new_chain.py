@@ -20,8 +20,10 @@ from ..data.settings import chain_of, reset, stored_folds, unusable
 from ..pose.skeleton import matrix_array, orthonormal
 from ..rig.plan import chain as chains
 from ..rig.plan.chain import ChainError
+from ..rig.plan.hinge import hinge_of, knee_hinge
 from ..rig.read.orientation import target_rotation
 from ..solve import pole_angle
+from ..solve.limb.hinge import unfollowed_by
 from ..solve.problem import Floats
 from ..translation.sentences import say
 from . import bend_side, ends
@@ -97,7 +99,8 @@ def add_chain(
     middle = limb.middle or _elbow(ob, bones)
     if with_pole and middle is not None and not found.both_ways:
         pole_place = world @ Vector((limb.joints[middle] + limb.length * _bend(limb, middle, side)).tolist())
-    angle = _pole_angle(limb, world, target_place, pole_place, side, folds=bool(folds))
+    knee = knee_hinge(bones)
+    angle = _pole_angle(limb, world, target_place, pole_place, side, folds=bool(folds), hinge=knee)
     made.check(context, ob, controls)
 
     last = tip if end is None else end
@@ -154,8 +157,11 @@ def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object)
     if pole is not None and middle is not None:
         goal = (pole, chain.pole_bone)
         if made.is_made(goal) and made.is_free(goal, ob) and math.isfinite(chain.pole_angle):
-            line = Vector((limb.joints[-1] - limb.joints[0]).tolist())
-            bend = Matrix.Rotation(-chain.pole_angle, 3, line) @ Vector(_bend(limb, middle, side).tolist())
+            line, hinge = Vector((limb.joints[-1] - limb.joints[0]).tolist()), hinge_of(tip)
+            rolls = [0.0] if hinge is None else unfollowed_by(limb.joints[None], limb.frames[None], hinge)
+            bend = Matrix.Rotation(-chain.pole_angle - float(np.nan_to_num(rolls[0])), 3, line) @ Vector(
+                _bend(limb, middle, side).tolist()
+            )
             made.place(goal, world @ (Vector(limb.joints[middle].tolist()) + limb.length * bend))
         else:
             remarks.append(say("The pole '{pole}' stays where it is, and the chain bends towards it", pole=pole.name))
@@ -263,7 +269,16 @@ def _unit(vector: Floats) -> Floats:
     return np.asarray(vector / size if size > 0.0 else vector)
 
 
-def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None, side: Floats, *, folds: bool) -> float:
+def _pole_angle(
+    limb: Limb,
+    world: Matrix,
+    target: Vector,
+    pole: Vector | None,
+    side: Floats,
+    *,
+    folds: bool,
+    hinge: Floats | None,
+) -> float:
     """Return the pole angle that keeps a limb as it is, with goals as precise as Blender stores their positions.
 
     Args:
@@ -273,6 +288,7 @@ def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None, 
         pole: in world space.
         side: (3,) bend side of the chain.
         folds: whether not all of its joints bend to that side.
+        hinge: (3,) axis of its knee; see `solve.pole_angle`.
 
     Raises:
         ChainError: if world space is too coarse to place a target there.
@@ -289,7 +305,7 @@ def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None, 
         return 0.0
     own = limb.frames[0].dot(side)[None]
     places = points[0][None], points[1][None]
-    angle = float(pole_angle(limb.joints[None], limb.frames[None], *places, own, folds=folds)[0])
+    angle = float(pole_angle(limb.joints[None], limb.frames[None], *places, own, folds=folds, hinge=hinge)[0])
     return angle if abs(angle) > NO_ANGLE else 0.0
 
 

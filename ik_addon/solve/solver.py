@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from .free.chains import Chains, aimed, solve_chains, takes_two_bone
 from .free.single import NO_LENGTH, solve_single
 from .legs import fold_within
 from .limb.folds import can_fold
+from .limb.hinge import unfollowed_by
 from .maths.rotations import (
     norm,
 )
@@ -134,6 +136,7 @@ def pole_angle(
     bend_side: Floats | None = None,
     *,
     folds: bool = False,
+    hinge: Floats | None = None,
 ) -> Floats:
     """Return the `Goal.pole_angle` (B,) in radians with which chains keep their current bend.
 
@@ -149,18 +152,25 @@ def pole_angle(
         pole: (B, 3) the point to bend towards.
         bend_side: (B, 3) see `Problem.bend_side`.
         folds: whether the chains have `Problem.folds`; their bend side then points to the pole, however they are bent.
+        hinge: (3,) axis of the knee in the axes of the root bone, if limits make it a hinge; see `limb.hinge`.
 
     Raises:
         ValueError: if shapes do not fit together.
     """
     problem = Problem(joints, frames, Goal(target, pole), bend_side=bend_side)
     _, members = checked_shape(problem)
+    angles = np.zeros(members)
+    if hinge is not None:
+        # Where a hinge is bent, it decides the direction of the bend.
+        rolls = unfollowed_by(np.asarray(joints), np.asarray(frames), hinge)
+        if bend_side is not None:
+            problem = replace(problem, bend_side=np.where(np.isnan(rolls)[:, None], bend_side, 0.0))
+        angles -= np.nan_to_num(rolls)
     chains = Chains.of(problem)
     valid = chains.valid()
-    angles = np.zeros(members)
     if valid.any():
         own = chains.members(valid)
         _, axes, _, _ = aimed(own, np.minimum(norm(own.target), 1.0), None if folds else Solver.EVEN_BEND)
         towards = np.asarray(pole, dtype=np.float64).T[:, valid] - np.asarray(joints, dtype=np.float64)[valid, 0].T
-        angles[valid] = signed_angle(pole_bend(towards, axes.line, axes.bend), axes.bend, axes.line)
-    return angles
+        angles[valid] += signed_angle(pole_bend(towards, axes.line, axes.bend), axes.bend, axes.line)
+    return np.where(valid, angles, 0.0)

@@ -38,6 +38,7 @@ from .cone_arcs import (
     wrapped,
 )
 from .frames import Frame, applied, back_product, carried, frame_of, product, seen
+from .hinge import unfollowed
 from .roll import RolledJoint, nearest_roll
 from .triangle import Triangle, of_corner, of_knee, triangle_of
 from .two_bones import STRAIGHT, Foot, Limb
@@ -159,7 +160,7 @@ class Work:
             if turn is None:
                 return None
             self._turn_by(turn)
-        return self._pose(plus(times(bend, cos(roll)), times(cross(self.line, bend), sin(roll))))
+        return self._pose(self._rolled(bend, roll))
 
     def solved_at(self, way: Vector, side: Side | None) -> Pose | None:
         """Return the same with the lower bone in a direction given in the knee's axes, wherever the end gets to."""
@@ -255,7 +256,15 @@ class Work:
         if norm(natural) < STRAIGHT:
             natural = carried(self.fk_bend, self.fk_line, self.line, self.fk_normal)
         bend = unit(reject(natural, self.line))
-        return bend if side is None else side(self, bend)
+        if side is None:
+            return bend
+        bend, hinge = side(self, bend), self.limb.hinge
+        roll = 0.0 if hinge is None else unfollowed(self.along, self.side, hinge)
+        return bend if roll == 0.0 else self._rolled(bend, roll)
+
+    def _rolled(self, bend: Vector, roll: float) -> Vector:
+        """Return a direction across the line to the target, turned about it by an angle."""
+        return plus(times(bend, cos(roll)), times(cross(self.line, bend), sin(roll)))
 
     def _pose(self, bend: Vector) -> Pose:
         """Return the pose with the knee on a side of the line to the target."""

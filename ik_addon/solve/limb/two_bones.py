@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from math import pi, sqrt
+from math import asin, pi, sqrt
 from typing import NamedTuple
 
 from ..maths.vectors import Vector, cross, dot, norm, plus, reject, times, unit
 from .cone_arcs import EDGE, Range, outside
 from .cone_edge import peaks_towards
 from .frames import Frame, applied, back_product, product, seen
+from .hinge import hinge_axis
 
 STRAIGHT = 1e-5
 """A limb whose bend is less than this fraction of its length counts as straight."""
@@ -90,6 +91,12 @@ class Limb:
         turn, own = back_product(product(self.upper_fk, self.rest), self.lower_fk), unit(self.lower)
         return turn, own, unit(applied(turn, own))
 
+    @cached_property
+    def hinge(self) -> Vector | None:
+        """The axis about which the knee bends, in the upper bone's axes; None if it is no hinge, see `hinge_axis`."""
+        axis = self._bending.hinge
+        return None if axis is None else applied(self.rest, axis)
+
     @property
     def turning_points(self) -> tuple[Vector, ...]:
         """Directions of the lower bone, in the knee's axes, at which the knee's bend is locally least or greatest."""
@@ -114,6 +121,8 @@ class _Bending(NamedTuple):
     least: tuple[float, float]
     """Cosine and sine of the least bend."""
     greatest: tuple[float, float]
+    hinge: Vector | None
+    """See `hinge_axis`."""
 
 
 @lru_cache(maxsize=256)
@@ -128,7 +137,8 @@ def _bending(along: Vector, knee: Range) -> _Bending:
         else:
             found += [point.direction for _, point in peaks_towards(direction, knee, every=True)]
     bends = sorted((dot(along, way), norm(cross(along, way))) for way in found)
-    return _Bending(tuple(dict.fromkeys(found)), bends[-1], bends[0])
+    x, z = ((-2.0 * asin(min(a, 1.0)), 2.0 * asin(min(b, 1.0))) for a, b in zip(knee.low, knee.high, strict=True))
+    return _Bending(tuple(dict.fromkeys(found)), bends[-1], bends[0], hinge_axis(along, (x, z)))
 
 
 class Foot(NamedTuple):

@@ -1,0 +1,48 @@
+"""The axis of a limb's knee or elbow, if that is a hinge; what follows from it is in `solve.limb.hinge`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import bpy
+import numpy as np
+
+from ...data.settings import chain_of
+from ...data.versions import solver_of
+from ...pose.skeleton import matrix_array, orthonormal
+from ...solve.limb.hinge import hinge_axis
+from ...solve.problem import Floats, Solver
+from .chain import bending_bones
+from .limits import stiffness_of
+
+
+def hinge_of(tip: bpy.types.PoseBone) -> Floats | None:
+    """Return the axis (3,) of the knee of the chain on `tip`, in the axes of its root bone.
+
+    Return None if the knee is no hinge (see `hinge_axis`), or the solver does not take the chain for a limb.
+    """
+    chain = chain_of(tip)
+    if not chain.use_limits or chain.planar or solver_of(chain) is Solver.FABRIK:
+        return None
+    return knee_hinge(bending_bones(tip))
+
+
+def knee_hinge(bones: Sequence[bpy.types.PoseBone]) -> Floats | None:
+    """Return the same for the bones of a new chain, root first."""
+    if len(bones) != 2 or any(any(stiffness_of(bone)) for bone in bones):
+        return None
+    root, knee = bones
+    frames = orthonormal(np.array([matrix_array(bone.bone.matrix_local)[:3, :3] for bone in (root, knee)]))
+    rest = frames[0].T @ frames[1]
+    above = rest.T @ np.array((0.0, 1.0, 0.0))
+    axis = hinge_axis(tuple(above.tolist()), (_range(knee, "x"), _range(knee, "z")))
+    return None if axis is None else np.asarray(rest @ np.array(axis))
+
+
+def _range(bone: bpy.types.PoseBone, axis: str) -> tuple[float, float]:
+    if getattr(bone, f"lock_ik_{axis}"):
+        return 0.0, 0.0
+    if not getattr(bone, f"use_ik_limit_{axis}"):
+        return -math.pi, math.pi
+    return getattr(bone, f"ik_min_{axis}"), getattr(bone, f"ik_max_{axis}")

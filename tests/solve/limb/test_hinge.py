@@ -1,0 +1,130 @@
+"""Knees that are hinges at an angle to the upper bone: limbs that straighten don't roll for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.cases import FREE, LOCKED, Rig, degrees
+from ik_addon.solve import Goal, Problem, Solution, pole_angle, solve
+from ik_addon.solve.limb.hinge import ROLL, hinge_axis
+from ik_addon.solve.maths.rotations import matrices
+from ik_addon.solve.problem import Floats
+
+from ..chains import unit
+from .test_limb import roll_of
+
+AXES = ("x", "z")
+
+
+def arm(axis: str, *, bend: float = 0.3, aside: float = 0.08, sign: float = 1.0) -> Rig:
+    """Return two bones, at rest bent about an axis of the lower one and led aside about the other, in radians."""
+    half = 0.5 * np.array([bend, aside] if axis == "x" else [aside, bend]) * sign
+    turn = np.array([np.sqrt(1.0 - np.sin(half) @ np.sin(half)), np.sin(half[0]), 0.0, np.sin(half[1])])
+    frames = np.stack([np.eye(3), matrices(turn[:, None])[..., 0]])
+    span = sorted((-sign * bend, sign * 2.3))
+    knee = [span if axis == name else LOCKED for name in ("x", "y", "z")]
+    ranges = np.stack([degrees(FREE, FREE, FREE), np.array(knee)])
+    return Rig(np.array([-1, 0]), np.array([[0.0, 0.0, 0.0], [0.0, 0.5, 0.0]]), frames, np.full(2, 0.5), ranges)
+
+
+def reaching(rig: Rig, reaches: Floats, pole: Floats) -> tuple[Problem, Solution]:
+    """Return the problem of bringing a limb from rest to targets at distances (B,) along X, and its solution."""
+    targets = np.zeros((len(reaches), 1, 3))
+    targets[:, 0, 0] = reaches
+    turns = np.zeros((len(reaches), 2, 4))
+    turns[..., 0] = 1.0
+    problem = rig.problem(turns, targets, tolerance=1e-9)
+    goal = replace(problem.goal, pole=np.broadcast_to(pole, (len(reaches), 3)), pole_angle=np.zeros(len(reaches)))
+    problem = replace(problem, goal=goal)
+    return problem, solve(problem)
+
+
+def farthest(rig: Rig) -> float:
+    """Return how far the tip of a limb gets from its root."""
+    problem, solution = reaching(rig, np.array([2.0]), np.array([0.0, 0.0, -3.0]))
+    return float(np.linalg.norm(solution.joints[0, 2] - problem.joints[0, 0]))
+
+
+def turns_between(frames: Floats) -> Floats:
+    """Return the angles in degrees between consecutive frames (B, 3, 3)."""
+    cosine = (np.einsum("bij,bij->b", frames[1:], frames[:-1]) - 1.0) / 2.0
+    return np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))
+
+
+@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("aside", [0.08, -0.02, 0.0])
+def test_a_limb_that_straightens_hardly_rolls(axis: str, sign: float, aside: float) -> None:
+    """Not at the end of its reach either, nor where the target goes on beyond it."""
+    rig = arm(axis, aside=aside, sign=sign)
+    far = farthest(rig)
+    bends = np.linspace(0.5, 0.0, 400) ** 2  # the bend goes by the root of what is left of the reach
+    reaches = np.concatenate([far - bends, far + np.array([1e-9, 1e-7, 1e-4, 0.3])])
+    problem, solution = reaching(rig, reaches, np.array([0.0, 0.0, -3.0]))
+    frames = solution.rotations[:, 0] @ problem.frames[:, 0]
+    steps = turns_between(frames)
+    assert steps[-4:].max() < 0.05
+    assert steps.max() < 1.5
+    last = reaches > far - 0.01
+    assert turns_between(frames[last][[0, -1]]).max() < 25.0
+    # Without a hinge that leads aside, the knee points to the pole all the time.
+    off = np.array([roll_of(_one(problem, i), _only(solution, i)) or 0.0 for i in range(len(reaches) - 4)])
+    assert np.abs(off[0]) < 1e-7
+    assert (np.abs(off).max() < 1e-7) == (aside == 0.0)
+
+
+def test_a_well_bent_knee_points_to_its_pole_exactly() -> None:
+    for aside in (0.02, 0.08, 0.15):
+        rig = arm("x", aside=aside)
+        reaches = np.linspace(0.3, 0.85, 20)
+        problem, solution = reaching(rig, reaches, np.array([0.3, 1.0, -3.0]))
+        for i in range(len(reaches)):
+            assert abs(roll_of(_one(problem, i), _only(solution, i)) or 0.0) < 1e-7
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_the_pole_angle_of_a_pose_keeps_it(axis: str) -> None:
+    rng = np.random.default_rng(5)
+    for sign in (1.0, -1.0):
+        rig = arm(axis, sign=sign)
+        far = farthest(rig)
+        reaches = far - 0.4 * rng.uniform(size=40) ** 4
+        pole = unit(rng.normal(size=3)) * 3.0
+        problem, solution = reaching(rig, reaches, pole)
+        frames = solution.rotations @ problem.frames
+        above = rig.rest()[1].T @ np.array([0.0, 1.0, 0.0])
+        ranges = [tuple(rig.ranges[1, i].tolist()) for i in (0, 2)]
+        own = hinge_axis(tuple(above.tolist()), (ranges[0], ranges[1]))
+        assert own is not None
+        other = np.broadcast_to(unit(rng.normal(size=3)) * 3.0, (40, 3))
+        angles = pole_angle(solution.joints, frames, solution.joints[:, 2], other, hinge=rig.rest()[1] @ np.array(own))
+        again = replace(problem, goal=Goal(solution.joints[:, 2], other, angles))
+        np.testing.assert_allclose(solve(again).joints, solution.joints, atol=1e-6)
+        turned = solve(again).rotations @ problem.frames
+        np.testing.assert_allclose(turned, frames, atol=1e-5)
+
+
+def test_a_knee_that_bends_to_both_sides_or_about_both_axes_is_no_hinge() -> None:
+    up = (0.0, 1.0, 0.0)
+    locked, way = (0.0, 0.0), (-0.1, 2.0)
+    assert hinge_axis(up, (way, locked)) == (1.0, 0.0, 0.0)
+    assert hinge_axis(up, ((-2.0, 0.1), locked)) == (-1.0, 0.0, 0.0)
+    assert hinge_axis(up, (locked, way)) == (0.0, 0.0, 1.0)
+    assert hinge_axis(up, (locked, locked)) is None
+    assert hinge_axis(up, (way, way)) is None
+    assert hinge_axis(up, ((-1.01 * ROLL, 2.0), locked)) is None
+
+
+def _one(problem: Problem, i: int) -> Problem:
+    goal = problem.goal
+    assert goal.pole is not None
+    assert goal.pole_angle is not None
+    chosen = Goal(goal.target[i : i + 1], goal.pole[i : i + 1], goal.pole_angle[i : i + 1])
+    return replace(problem, joints=problem.joints[i : i + 1], frames=problem.frames[i : i + 1], goal=chosen)
+
+
+def _only(solution: Solution, i: int) -> Solution:
+    return replace(solution, joints=solution.joints[i : i + 1])
