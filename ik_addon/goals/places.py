@@ -10,6 +10,7 @@ from ..pose.skeleton import orthonormal
 from ..setup.new_chain import BEYOND
 from ..setup.present import straight
 from ..solve import pole_angle
+from ..solve.limb.hinge import Hinge
 from ..solve.maths.products import applied
 from ..solve.maths.rotations import cross, dot, norm, reject
 from ..solve.maths.rotations import unit as unit_of
@@ -69,7 +70,7 @@ def poles(
     hinges: Floats | None = None,
     *,
     folds: bool = False,
-    hinge: Floats | None = None,
+    hinge: Hinge | None = None,
 ) -> Floats:
     """Return pole positions (F, 3) that keep the current bend of a limb.
 
@@ -80,7 +81,7 @@ def poles(
         distance: distance of the poles from the line through root and tip.
         hinges: (F, 3) axes about which the limb should bend instead, used where they are clearly across the limb.
         folds: whether the chain has folds; see `pole_angle`.
-        hinge: (3,) axis of its knee; see `pole_angle`.
+        hinge: its knee, see `pole_angle`.
     """
     line = _line(limbs)
     side = unit_of(cross(line, np.eye(3)[np.abs(line).argmin(axis=0)].T))

@@ -23,7 +23,7 @@ from ..rig.plan.chain import ChainError
 from ..rig.plan.hinge import hinge_of, knee_hinge
 from ..rig.read.orientation import target_rotation
 from ..solve import pole_angle
-from ..solve.limb.hinge import unfollowed_by
+from ..solve.limb.hinge import Hinge, unfollowed_by
 from ..solve.problem import Floats
 from ..translation.sentences import say
 from . import bend_side, ends
@@ -277,7 +277,7 @@ def _pole_angle(
     side: Floats,
     *,
     folds: bool,
-    hinge: Floats | None,
+    hinge: Hinge | None,
 ) -> float:
     """Return the pole angle that keeps a limb as it is, with goals as precise as Blender stores their positions.
 
@@ -288,7 +288,7 @@ def _pole_angle(
         pole: in world space.
         side: (3,) bend side of the chain.
         folds: whether not all of its joints bend to that side.
-        hinge: (3,) axis of its knee; see `solve.pole_angle`.
+        hinge: its knee, see `solve.pole_angle`.
 
     Raises:
         ChainError: if world space is too coarse to place a target there.

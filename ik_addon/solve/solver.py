@@ -17,7 +17,7 @@ from .free.chains import Chains, aimed, solve_chains, takes_two_bone
 from .free.single import NO_LENGTH, solve_single
 from .legs import fold_within
 from .limb.folds import can_fold
-from .limb.hinge import unfollowed_by
+from .limb.hinge import Hinge, unfollowed_by
 from .maths.rotations import (
     norm,
 )
@@ -136,7 +136,7 @@ def pole_angle(
     bend_side: Floats | None = None,
     *,
     folds: bool = False,
-    hinge: Floats | None = None,
+    hinge: Hinge | None = None,
 ) -> Floats:
     """Return the `Goal.pole_angle` (B,) in radians with which chains keep their current bend.
 
@@ -152,7 +152,7 @@ def pole_angle(
         pole: (B, 3) the point to bend towards.
         bend_side: (B, 3) see `Problem.bend_side`.
         folds: whether the chains have `Problem.folds`; their bend side then points to the pole, however they are bent.
-        hinge: (3,) axis of the knee in the axes of the root bone, if limits make it a hinge; see `limb.hinge`.
+        hinge: the knee of limbs whose limits make it a hinge; see `limb.hinge`.
 
     Raises:
         ValueError: if shapes do not fit together.

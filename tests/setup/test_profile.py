@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bpy
+import numpy as np
 import pytest
 from mathutils import Quaternion
 
 from tests import rigs
-from tests.operators.states import activate, said
+from tests.operators.states import activate, said, turns
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -79,6 +80,31 @@ def test_an_elbow_bends_about_its_own_axis(roll: float, side: float) -> None:
         bone.rotation_quaternion = Quaternion([float(axis == bend) for axis in "xyz"], angle)
         bpy.context.view_layer.update()
         assert min(abs(flexion(ob) - stop) for stop in (0.0, 150.0)) < 0.1, (end, wanted)
+
+
+@pytest.mark.parametrize("roll", [12.0, 40.0, 102.0])
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_an_arm_whose_elbow_is_at_an_angle_to_its_bend_straightens_without_rolling(roll: float, side: float) -> None:
+    ob = limb(22.0, roll, side)
+    rest = turns(ob)
+    apply("Human_Elbow")
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    np.testing.assert_allclose(turns(ob), rest, atol=1e-5)
+    target = ob.pose.bones["forearm"].ik_addon.target
+    reach = target.location.x - 0.5 * side
+    last = None
+    for share in (1.0, 1.01, 1.015, 1.018, 1.02, 1.3):
+        target.location.x = 0.5 * side + share * reach
+        bpy.context.view_layer.update()
+        upper = turns(ob)[0]
+        assert last is None or math.degrees(upper.rotation_difference(last).angle) < 9.0
+        last = upper
+    # The stretched arm also switches to FK and back without a jump.
+    there = turns(ob)
+    for way in ("FK", "IK"):
+        assert bpy.ops.ik_addon.switch_ik_fk(to=way) == {"FINISHED"}
+        assert max(a.rotation_difference(b).angle for a, b in zip(there, turns(ob), strict=True)) < 1e-3
 
 
 @pytest.mark.parametrize("roll", [0.0, 90.0])

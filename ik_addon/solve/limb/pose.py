@@ -38,7 +38,6 @@ from .cone_arcs import (
     wrapped,
 )
 from .frames import Frame, applied, back_product, carried, frame_of, product, seen
-from .hinge import unfollowed
 from .roll import RolledJoint, nearest_roll
 from .triangle import Triangle, of_corner, of_knee, triangle_of
 from .two_bones import STRAIGHT, Foot, Limb
@@ -259,7 +258,7 @@ class Work:
         if side is None:
             return bend
         bend, hinge = side(self, bend), self.limb.hinge
-        roll = 0.0 if hinge is None else unfollowed(self.along, self.side, hinge)
+        roll = 0.0 if hinge is None else hinge.unfollowed(self.along, self.side)
         return bend if roll == 0.0 else self._rolled(bend, roll)
 
     def _rolled(self, bend: Vector, roll: float) -> Vector:

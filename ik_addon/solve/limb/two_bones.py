@@ -11,7 +11,7 @@ from ..maths.vectors import Vector, cross, dot, norm, plus, reject, times, unit
 from .cone_arcs import EDGE, Range, outside
 from .cone_edge import peaks_towards
 from .frames import Frame, applied, back_product, product, seen
-from .hinge import hinge_axis
+from .hinge import Hinge
 
 STRAIGHT = 1e-5
 """A limb whose bend is less than this fraction of its length counts as straight."""
@@ -91,11 +91,10 @@ class Limb:
         turn, own = back_product(product(self.upper_fk, self.rest), self.lower_fk), unit(self.lower)
         return turn, own, unit(applied(turn, own))
 
-    @cached_property
-    def hinge(self) -> Vector | None:
-        """The axis about which the knee bends, in the upper bone's axes; None if it is no hinge, see `hinge_axis`."""
-        axis = self._bending.hinge
-        return None if axis is None else applied(self.rest, axis)
+    @property
+    def hinge(self) -> Hinge | None:
+        """The knee as a hinge; None if it is none."""
+        return _hinge_of(self.upper, self.rest, self.knee)
 
     @property
     def turning_points(self) -> tuple[Vector, ...]:
@@ -121,8 +120,6 @@ class _Bending(NamedTuple):
     least: tuple[float, float]
     """Cosine and sine of the least bend."""
     greatest: tuple[float, float]
-    hinge: Vector | None
-    """See `hinge_axis`."""
 
 
 @lru_cache(maxsize=256)
@@ -137,8 +134,13 @@ def _bending(along: Vector, knee: Range) -> _Bending:
         else:
             found += [point.direction for _, point in peaks_towards(direction, knee, every=True)]
     bends = sorted((dot(along, way), norm(cross(along, way))) for way in found)
+    return _Bending(tuple(dict.fromkeys(found)), bends[-1], bends[0])
+
+
+@lru_cache(maxsize=256)
+def _hinge_of(upper: Vector, rest: Frame, knee: Range) -> Hinge | None:
     x, z = ((-2.0 * asin(min(a, 1.0)), 2.0 * asin(min(b, 1.0))) for a, b in zip(knee.low, knee.high, strict=True))
-    return _Bending(tuple(dict.fromkeys(found)), bends[-1], bends[0], hinge_axis(along, (x, z)))
+    return Hinge.of(upper, rest, (x, z))
 
 
 class Foot(NamedTuple):

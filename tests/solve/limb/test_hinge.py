@@ -9,8 +9,10 @@ import pytest
 
 from benchmarks.cases import FREE, LOCKED, Rig, degrees
 from ik_addon.solve import Goal, Problem, Solution, pole_angle, solve
-from ik_addon.solve.limb.hinge import ROLL, hinge_axis
+from ik_addon.solve.limb.frames import Frame
+from ik_addon.solve.limb.hinge import ROLL, Hinge
 from ik_addon.solve.maths.rotations import matrices
+from ik_addon.solve.maths.vectors import Vector
 from ik_addon.solve.problem import Floats
 
 from ..chains import unit
@@ -66,6 +68,7 @@ def test_a_limb_that_straightens_hardly_rolls(axis: str, sign: float, aside: flo
     problem, solution = reaching(rig, reaches, np.array([0.0, 0.0, -3.0]))
     frames = solution.rotations[:, 0] @ problem.frames[:, 0]
     steps = turns_between(frames)
+    assert (solution.iterations == 0).all()
     assert steps[-4:].max() < 0.05
     assert steps.max() < 1.5
     last = reaches > far - 0.01
@@ -95,27 +98,42 @@ def test_the_pole_angle_of_a_pose_keeps_it(axis: str) -> None:
         pole = unit(rng.normal(size=3)) * 3.0
         problem, solution = reaching(rig, reaches, pole)
         frames = solution.rotations @ problem.frames
-        above = rig.rest()[1].T @ np.array([0.0, 1.0, 0.0])
-        ranges = [tuple(rig.ranges[1, i].tolist()) for i in (0, 2)]
-        own = hinge_axis(tuple(above.tolist()), (ranges[0], ranges[1]))
-        assert own is not None
+        hinge = hinge_of(rig)
+        assert hinge is not None
         other = np.broadcast_to(unit(rng.normal(size=3)) * 3.0, (40, 3))
-        angles = pole_angle(solution.joints, frames, solution.joints[:, 2], other, hinge=rig.rest()[1] @ np.array(own))
+        angles = pole_angle(solution.joints, frames, solution.joints[:, 2], other, hinge=hinge)
         again = replace(problem, goal=Goal(solution.joints[:, 2], other, angles))
         np.testing.assert_allclose(solve(again).joints, solution.joints, atol=1e-6)
         turned = solve(again).rotations @ problem.frames
         np.testing.assert_allclose(turned, frames, atol=1e-5)
 
 
+def hinge_of(rig: Rig) -> Hinge | None:
+    x, y, z = (tuple(axis) for axis in rig.rest()[1].T.tolist())
+    about_x, _, about_z = (tuple(range_) for range_ in rig.ranges[1].tolist())
+    return Hinge.of((0.0, 1.0, 0.0), (x, y, z), (about_x, about_z))
+
+
 def test_a_knee_that_bends_to_both_sides_or_about_both_axes_is_no_hinge() -> None:
-    up = (0.0, 1.0, 0.0)
+    up: Vector = (0.0, 1.0, 0.0)
+    rest: Frame = ((1.0, 0.0, 0.0), up, (0.0, 0.0, 1.0))
     locked, way = (0.0, 0.0), (-0.1, 2.0)
-    assert hinge_axis(up, (way, locked)) == (1.0, 0.0, 0.0)
-    assert hinge_axis(up, ((-2.0, 0.1), locked)) == (-1.0, 0.0, 0.0)
-    assert hinge_axis(up, (locked, way)) == (0.0, 0.0, 1.0)
-    assert hinge_axis(up, (locked, locked)) is None
-    assert hinge_axis(up, (way, way)) is None
-    assert hinge_axis(up, ((-1.01 * ROLL, 2.0), locked)) is None
+    assert Hinge.of(up, rest, (way, locked)) == ((1.0, 0.0, 0.0), ROLL)
+    assert Hinge.of(up, rest, ((-2.0, 0.1), locked)) == ((-1.0, 0.0, 0.0), ROLL)
+    assert Hinge.of(up, rest, (locked, way)) == ((0.0, 0.0, 1.0), ROLL)
+    assert Hinge.of(up, rest, (locked, locked)) is None
+    assert Hinge.of(up, rest, (way, way)) is None
+    assert Hinge.of(up, rest, ((-1.01 * ROLL, 2.0), locked)) is None
+
+
+def test_a_limb_keeps_its_rest_pose_however_its_hinge_lies() -> None:
+    for aside in (0.05, 0.2, 0.6):
+        rig = arm("x", bend=0.1, aside=aside)
+        joints, _ = rig.pose(np.tile([1.0, 0.0, 0.0, 0.0], (1, 2, 1)))
+        problem, _ = reaching(rig, np.ones(1), np.zeros(3))
+        pole = joints[:, 1] + 10.0 * (joints[:, 1] - 0.5 * joints[:, 2])
+        at_rest = replace(problem, goal=Goal(joints[:, 2], pole, np.zeros(1)))
+        np.testing.assert_allclose(solve(at_rest).joints, joints, atol=1e-7)
 
 
 def _one(problem: Problem, i: int) -> Problem:
