@@ -12,8 +12,7 @@ from ..data.settings import chain_of
 from ..pose import key_curve
 from ..pose.skeleton import Skeleton
 from ..rig.plan.chain import ChainError, chain_bones, holding_constraints
-from ..rig.plan.hinge import knee_hinge
-from ..rig.plan.limits import is_free
+from ..rig.plan.limits import is_free, knee_hinge
 from ..setup import ends
 from ..setup.constraints import Source, can_be_inverted, invert, mute_driver, silence
 from ..setup.present import Limb, seen_from, world_of

@@ -19,7 +19,7 @@ from ..pose.channels import Row
 from ..pose.skeleton import Skeleton, inverse
 from ..rig.plan.attachments import why_absent
 from ..rig.plan.chain import ChainError, bending_bones, chain_bones, end_of, turning_end
-from ..rig.plan.hinge import hinge_of
+from ..rig.plan.limits import hinge_of
 from ..rig.plan.presence import Presence
 from ..rig.read.orientation import target_rotations
 from ..setup import new_chain

@@ -20,7 +20,7 @@ from ..data.settings import chain_of, reset, stored_folds, unusable
 from ..pose.skeleton import matrix_array, orthonormal
 from ..rig.plan import chain as chains
 from ..rig.plan.chain import ChainError
-from ..rig.plan.hinge import hinge_of, knee_hinge
+from ..rig.plan.limits import hinge_of, knee_hinge
 from ..rig.read.orientation import target_rotation
 from ..solve import pole_angle
 from ..solve.limb.hinge import Hinge, unfollowed_by

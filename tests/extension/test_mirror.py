@@ -145,7 +145,6 @@ ELSEWHERE = {
     "solve/limb/pose": "solve/limb/test_limb",
     "solve/limb/roll": "solve/limb/test_limb",
     "solve/limb/side": "solve/limb/test_limb",
-    "solve/limb/triangle": "solve/limb/test_limb",
     "solve/limb/two_bones": "solve/limb/test_limb",
     "solve/limited/body": "solve/limited/test_kernels",
     "solve/limited/descent": "solve/limited/test_kernels",

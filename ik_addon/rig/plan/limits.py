@@ -1,12 +1,19 @@
-"""Joint limits and stiffness, which Blender stores per bone for its own IK."""
+"""Joint limits and stiffness, which Blender stores per bone for its own IK, and knees that they make hinges."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import bpy
+import numpy as np
 
-from .chain import ChainError
+from ...data.settings import chain_of
+from ...data.versions import solver_of
+from ...pose.skeleton import matrix_array, orthonormal
+from ...solve.limb.hinge import Hinge
+from ...solve.problem import Solver
+from .chain import ChainError, bending_bones
 
 Range = tuple[float, float]
 FREE: Range = (-math.inf, math.inf)
@@ -62,3 +69,28 @@ def check_numbers(bone: bpy.types.PoseBone, *, limits: bool) -> None:
 def stiffness_of(bone: bpy.types.PoseBone) -> tuple[float, float, float]:
     """Return how strongly a bone resists turning about X, Y and Z, from 0 to 0.99."""
     return bone.ik_stiffness_x, bone.ik_stiffness_y, bone.ik_stiffness_z
+
+
+# ---- hinges
+
+
+def hinge_of(tip: bpy.types.PoseBone) -> Hinge | None:
+    """Return the knee of the chain on `tip` as a hinge; None if it is none, or the chain is not solved as a limb."""
+    chain = chain_of(tip)
+    if not chain.use_limits or chain.planar or solver_of(chain) is Solver.FABRIK:
+        return None
+    return knee_hinge(bending_bones(tip))
+
+
+def knee_hinge(bones: Sequence[bpy.types.PoseBone]) -> Hinge | None:
+    """Return the same for the bones of a new chain, root first."""
+    if len(bones) != 2 or any(any(stiffness_of(bone)) for bone in bones):
+        return None
+    root, knee = bones
+    try:
+        about_x, about_z, _ = ranges_of(knee)
+    except ChainError:
+        return None
+    frames = orthonormal(np.array([matrix_array(bone.bone.matrix_local)[:3, :3] for bone in (root, knee)]))
+    x, y, z = (frames[0].T @ frames[1]).T.tolist()
+    return Hinge.of((0.0, 1.0, 0.0), (tuple(x), tuple(y), tuple(z)), (about_x, about_z))

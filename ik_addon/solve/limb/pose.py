@@ -39,8 +39,7 @@ from .cone_arcs import (
 )
 from .frames import Frame, applied, back_product, carried, frame_of, product, seen
 from .roll import RolledJoint, nearest_roll
-from .triangle import Triangle, of_corner, of_knee, triangle_of
-from .two_bones import STRAIGHT, Foot, Limb
+from .two_bones import STRAIGHT, Foot, Limb, Triangle, of_corner, of_knee, triangle_of
 
 SAME = 1e-12
 """A limb keeps its bend if its length should stay the same to within this fraction."""
