@@ -89,7 +89,7 @@ def knee_hinge(bones: Sequence[bpy.types.PoseBone]) -> Hinge | None:
     root, knee = bones
     try:
         about_x, about_z, _ = ranges_of(knee)
-    except ChainError:
+    except ChainError:  # the chain itself reports it, see `check_numbers`
         return None
     frames = orthonormal(np.array([matrix_array(bone.bone.matrix_local)[:3, :3] for bone in (root, knee)]))
     x, y, z = (frames[0].T @ frames[1]).T.tolist()

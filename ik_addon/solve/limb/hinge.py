@@ -2,7 +2,7 @@
 
 Such a knee also leads the lower bone to the side, always by the same angle. In a bent limb that hardly shows. In a
 straight one nothing else is left of the bend, so that the direction in which the limb bends has turned by a quarter
-about the upper bone, all within the last percent of the reach. If that direction kept pointing to the pole, the limb
+about the upper bone, most of it close to the end of the reach. If that direction kept pointing to the pole, the limb
 would roll by as much. So it points to the pole up to a certain roll, and from there on the upper bone rolls no further.
 """
 
