@@ -239,8 +239,7 @@ def _visits(goal: MovableGoal) -> list[_Visit]:
 
 
 def _curve(goal: MovableGoal, constraint: Any) -> bpy.types.FCurve | None:
-    owner = compat.curve_owner(goal.ob)
-    return None if owner is None else owner.fcurves.find(constraint.path_from_id("influence"), index=0)
+    return compat.find_curve(goal.ob, constraint.path_from_id("influence"))
 
 
 def _unconstrained(active: Sequence[_Visit], where: Floats, depsgraph: bpy.types.Depsgraph) -> Floats:
@@ -288,7 +287,7 @@ def _key(goal: MovableGoal, visit: _Visit, keys: Sequence[tuple[float, float]], 
     owner = compat.ensure_curve_owner(goal.ob, undo)
     path = visit.constraint.path_from_id("influence")
     curve = owner.fcurves.new(path, index=0)
-    undo.callback(_remove_curve, goal.ob, path)
+    undo.callback(compat.remove_curve, goal.ob, path)
     _write(curve, keys)
 
 
@@ -305,7 +304,7 @@ def _end(goal: MovableGoal, visit: _Visit, now: float, undo: ExitStack) -> None:
 
 def _remove(goal: MovableGoal, visit: _Visit) -> None:
     """Remove a visit and its keys."""
-    _remove_curve(goal.ob, visit.constraint.path_from_id("influence"))
+    compat.remove_curve(goal.ob, visit.constraint.path_from_id("influence"))
     constraints: Any = goal.holder.constraints
     constraints.remove(visit.constraint)
 
@@ -322,14 +321,6 @@ def _write(curve: bpy.types.FCurve, points: Sequence[tuple[float, float]]) -> No
 
 
 def _write_again(ob: bpy.types.Object, path: str, points: Sequence[tuple[float, float]]) -> None:
-    owner = compat.curve_owner(ob)
-    curve = None if owner is None else owner.fcurves.find(path, index=0)
+    curve = compat.find_curve(ob, path)
     if curve is not None:
         _write(curve, points)
-
-
-def _remove_curve(ob: bpy.types.Object, path: str) -> None:
-    owner = compat.curve_owner(ob)
-    curve = None if owner is None else owner.fcurves.find(path, index=0)
-    if curve is not None:
-        owner.fcurves.remove(curve)
