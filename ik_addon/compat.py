@@ -61,6 +61,25 @@ def curve_owner(ob: bpy.types.Object) -> CurveOwner | None:
     return curve_owner_of(ob.animation_data)
 
 
+def curves_of(ob: bpy.types.Object) -> Any:
+    """Return the F-curves that animate an object: Blender's collection of them, or an empty tuple."""
+    owner = curve_owner(ob)
+    return () if owner is None else owner.fcurves
+
+
+def find_curve(ob: bpy.types.Object, path: str, index: int = 0) -> bpy.types.FCurve | None:
+    """Return the F-curve that animates a property of an object, or None."""
+    owner = curve_owner(ob)
+    return None if owner is None else owner.fcurves.find(path, index=index)
+
+
+def remove_curve(ob: bpy.types.Object, path: str) -> None:
+    """Remove the F-curve of a property of an object, if there is one."""
+    curve = find_curve(ob, path)
+    if curve is not None:
+        curves_of(ob).remove(curve)
+
+
 def curve_owner_of(user: Any) -> CurveOwner | None:
     """Return the owner of the F-curves that animation data or an NLA strip uses from its action, or None."""
     if user is None or user.action is None:

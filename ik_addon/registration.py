@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import bpy
 
-from .data import overrides, preferences, settings, versions
+from .data import overrides, preferences, settings
 from .drag import cursor
 from .live import handlers
 from .operators import bake as bake_operators
@@ -88,7 +88,6 @@ CLASSES: Final = tuple(
 PARTS: Final[tuple[Any, ...]] = (
     settings,
     profile,
-    versions,
     new_chain,
     handlers,
     overrides,

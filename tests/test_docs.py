@@ -59,7 +59,7 @@ def test_settings_on_the_page_match_the_extension() -> None:
             described.add(setting)
             if chain[setting].type == "ENUM":
                 assert names(text) == [item.identifier for item in chain[setting].enum_items]
-    hidden = {"rna_type", "name", "base", "resting", "stiff_as_limited"}
+    hidden = {"rna_type", "name", "base", "resting"}
     assert set(chain) - hidden == described
 
 
@@ -149,11 +149,11 @@ def test_every_message_has_a_button_that_fixes_it_or_a_reason_why_not() -> None:
         assert [label for label in labels if label not in known] == [], message
 
 
-ERRORS = ("ChainError", "SpaceError", "KeysError")
+ERRORS = ("ChainError", "KeysError")
 
 
 def raised() -> Iterator[str]:
-    """Yield the messages for chains that can't be solved, added or keyed, and for spaces that can't be switched."""
+    """Yield the messages for chains that can't be solved, added or keyed."""
     for path in (ROOT / "ik_addon").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ERRORS and node.args:

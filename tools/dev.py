@@ -19,8 +19,6 @@ Tasks:
   samples       build the sample files with the oldest supported Blender, so that every version opens them
   version       print the extension's version; ARGUMENTS begin a new one (0.3.0) or release it (0.3.0 2027-01-31), see
                 tools/version.py
-  release-sample  write the file that later versions of the extension must be able to read, with the oldest supported
-                Blender: once for each released version
   pictures      render the picture of the samples and the animated one; ARGUMENTS go to tools/sample_pictures.py. If
                 there is a driver, see tools/window.py, take the pictures of the window as well
   environments  only make the virtual environments that `lint` and `test` otherwise make on demand
@@ -151,7 +149,6 @@ def main(arguments: Sequence[str]) -> int:
         "bench-quality",
         "samples",
         "version",
-        "release-sample",
         "pictures",
         "environments",
     )
@@ -185,8 +182,6 @@ def main(arguments: Sequence[str]) -> int:
             return environments()
         if chosen.task == "version":
             return version.main(rest)
-        if chosen.task == "release-sample":
-            return with_extension(OLDEST, ROOT / "tests" / "reliability" / "released" / "write_sample.py", rest)
         return with_extension(OLDEST, ROOT / "sample_blends" / "build_samples.py", rest)
     except ToolError as error:
         print(error, file=sys.stderr)

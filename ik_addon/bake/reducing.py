@@ -10,7 +10,6 @@ from typing import Any, Protocol
 import bpy
 import numpy as np
 
-from .. import compat
 from ..clip.reduction import Part, Reduction
 from ..clip.spline import Curve
 from ..data.contact_settings import HEEL, TOE
@@ -115,7 +114,7 @@ class KeyReducer:
         self._skeleton = Skeleton.of(ob)
         order = {name: index for index, name in enumerate(self._skeleton.names)}
         self._bones = sorted({order[channel.bone] for channel in keyed})
-        curves = curves_of(compat.curve_owner(ob))
+        curves = curves_of(ob)
         self._channels: list[list[Channel]] = [[] for _ in self._bones]
         self._before = 0
         for channel in keyed:
@@ -233,7 +232,7 @@ class KeyReducer:
 
     def _write(self, reduced: Sequence[Sequence[Curve]]) -> None:
         """Write reduced curves for the channels of each bone."""
-        curves = curves_of(compat.curve_owner(self._ob))
+        curves = curves_of(self._ob)
         pace = float(self._times[1] - self._times[0])
         for keyed, found in zip(self._channels, reduced, strict=True):
             for channel, own in zip(keyed, found, strict=True):

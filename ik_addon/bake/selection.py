@@ -72,8 +72,7 @@ def frame_range(scene: bpy.types.Scene, ob: bpy.types.Object, which: str) -> tup
             raise BakeError("The scene has no preview range. Set one, or bake another frame range")
         return scene.frame_preview_start, scene.frame_preview_end
     if which == "ACTION":
-        owner = compat.curve_owner(ob)
-        if owner is None or not len(owner.fcurves):
+        if not len(compat.curves_of(ob)):
             raise BakeError("'{object}' has no keys in an action. Bake another frame range", object=ob.name)
         span = np.array(ob.animation_data.action.frame_range) / time_scale(scene)
         return math.floor(span[0]), math.ceil(span[1])

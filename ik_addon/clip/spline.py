@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 
@@ -42,8 +42,8 @@ class Curve:
 def fitted(values: Floats, keys: Ints, pinned: Bools) -> Curve:
     """Return the curve with keys `keys` that is nearest to values (F,) and passes through those on `pinned` keys (K,).
 
-    Adjacent segments share value and slope, so each key's pair of unknowns is coupled to the next key's: the normal
-    equations are block tridiagonal, with blocks of two by two.
+    The unknowns are value and slope of each key in turn. Adjacent segments share them, so each key's pair is coupled to
+    the next key's: the normal equations have four bands.
     """
     count, (own, length, weights) = len(keys), _segments(keys)
     weights[1::2] *= length
@@ -63,7 +63,10 @@ def fitted(values: Floats, keys: Ints, pinned: Bools) -> Curve:
     after, before = np.minimum(keys + 1, len(values) - 1), np.maximum(keys - 1, 0)
     itself[1, 1] += LOOSE
     wanted[:, 1] += LOOSE * (values[after] - values[before]) / (after - before)
-    found = _solved(itself.transpose(2, 0, 1), parts[2].transpose(2, 0, 1), wanted)
+    beside, none = parts[2], np.zeros(count)
+    pairs_of_bands = ((itself[0, 0], itself[1, 1]), (itself[0, 1], beside[1, 0]), (beside[0, 0], beside[1, 1]))
+    bands = np.array([np.stack(pair, axis=1).ravel() for pair in (*pairs_of_bands, (beside[0, 1], none))])
+    found = _solved(bands, wanted.ravel()).reshape(-1, 2)
     found[pinned, 0] = values[keys[pinned]]
     return Curve(keys, found[:, 0], found[:, 1])
 
@@ -81,49 +84,20 @@ def _segments(keys: Ints) -> tuple[Ints, Ints, Floats]:
     return own, length, np.stack([1.0 - end, t * (1.0 - t) ** 2, end, -t * t * (1.0 - t)])
 
 
-def _solved(itself: Floats, beside: Floats, wanted: Floats) -> Floats:
-    """Solve a symmetric block tridiagonal system: diagonal and upper blocks (K, 2, 2), right-hand sides (K, 2)."""
-    blocks, ties, sides = itself.tolist(), beside.tolist(), wanted.tolist()
-    for i in range(1, len(sides)):
-        # Eliminate the previous key's unknowns from this key's equations.
-        share = _times(_turned(ties[i - 1]), _inverse(blocks[i - 1]))
-        blocks[i] = _minus(blocks[i], _times(share, ties[i - 1]))
-        sides[i] = _less(sides[i], share, sides[i - 1])
-    found: list[Pair] = [(0.0, 0.0)]
-    for block, tie, side in zip(blocks[::-1], ties[::-1], sides[::-1], strict=True):
-        found.append(_on(_inverse(block), _less(side, tie, found[-1])))
-    return np.array(found[:0:-1])
-
-
-Block = Sequence[Sequence[float]]
-Pair = Sequence[float]
-
-
-def _turned(a: Block) -> Block:
-    return (a[0][0], a[1][0]), (a[0][1], a[1][1])
-
-
-def _times(a: Block, b: Block) -> Block:
-    (p, q), (r, s) = a
-    (t, u), (v, w) = b
-    return (p * t + q * v, p * u + q * w), (r * t + s * v, r * u + s * w)
-
-
-def _minus(a: Block, b: Block) -> Block:
-    return (a[0][0] - b[0][0], a[0][1] - b[0][1]), (a[1][0] - b[1][0], a[1][1] - b[1][1])
-
-
-def _on(a: Block, v: Pair) -> tuple[float, float]:
-    return a[0][0] * v[0] + a[0][1] * v[1], a[1][0] * v[0] + a[1][1] * v[1]
-
-
-def _less(v: Pair, a: Block, w: Pair) -> Pair:
-    """Return a pair minus a block times another pair."""
-    moved = _on(a, w)
-    return v[0] - moved[0], v[1] - moved[1]
-
-
-def _inverse(a: Block) -> Block:
-    (p, q), (r, s) = a
-    size = p * s - q * r
-    return (s / size, -q / size), (-r / size, p / size)
+def _solved(bands: Floats, wanted: Floats) -> Floats:
+    """Solve a symmetric system with four bands (4, n), the diagonal first, by elimination; right-hand side (n,)."""
+    rows, sides = bands.T.tolist(), wanted.tolist()
+    padding = len(bands) - 1
+    rows += [[1.0, 0.0, 0.0, 0.0]] * padding
+    sides += [0.0] * padding
+    for i in range(len(wanted)):
+        size, *ties = rows[i]
+        for k, tie in enumerate(ties, start=1):
+            if tie:
+                share, below = tie / size, rows[i + k]
+                rows[i + k] = [own - share * other for own, other in zip_longest(below, ties[k - 1 :], fillvalue=0.0)]
+                sides[i + k] -= share * sides[i]
+    for i in reversed(range(len(wanted))):
+        size, a, b, c = rows[i]
+        sides[i] = (sides[i] - a * sides[i + 1] - b * sides[i + 2] - c * sides[i + 3]) / size
+    return np.array(sides[:-padding])

@@ -13,7 +13,7 @@ from ..data.settings import chain_of, object_of
 from ..live import reports
 from ..pose import channels
 from ..pose.skeleton import Skeleton, orthonormal
-from ..rig.plan.chain import ChainError, posed_bones
+from ..rig.plan.chain import posed_bones
 from ..setup import bend_side, new_chain, removal
 from ..setup.constraints import Source, give_back, mute_driver, silence, sources
 from ..setup.present import Limb, largest_turn, read_poses, seen_from, world_of
@@ -36,10 +36,6 @@ MOVED = 1e-4
 """A tip that moved by more than this, in chain lengths, is reported."""
 TURNED = math.radians(0.1)
 """A bone that turned by more than this is reported."""
-
-
-class ConvertError(UserError):
-    """Nothing was converted or restored; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -101,16 +97,13 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
         ob: the armature object.
 
     Raises:
-        ConvertError: no constraint can be converted; nothing was changed.
+        UserError: no constraint can be converted; nothing was changed.
     """
     _check_armature(ob)
     view_layer = context.view_layer
     view_layer.update()
     skeleton = Skeleton.of(ob)
-    try:
-        new_chain.check_world(ob, ob.evaluated_get(view_layer.depsgraph).matrix_world)
-    except ChainError as error:
-        raise ConvertError(str(error)) from None
+    new_chain.check_world(ob, ob.evaluated_get(view_layer.depsgraph).matrix_world)
     before = read_poses(ob, view_layer.depsgraph)
     was_live = object_of(ob).live
     warnings: list[str] = []
@@ -143,7 +136,7 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
         _take_back(context, ob, [ob.pose.bones[made.pop(tip)] for tip in failed])
         _solve(ob, view_layer, made)
     if not made:
-        raise ConvertError(". ".join(warnings))
+        raise UserError(". ".join(warnings))
     kept = _keep_pose(ob, view_layer, skeleton, before, list(made))
     after = read_poses(ob, view_layer.depsgraph)
     moves = {tip: _move(ob, view_layer, skeleton, tip, before, after) for tip in made}
@@ -161,7 +154,7 @@ def restore(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
     """Remove the chains that `convert` made and unmute their constraints; return the names of their bones.
 
     Raises:
-        ConvertError: a constraint is gone; nothing was changed.
+        UserError: a constraint is gone; nothing was changed.
     """
     owners = converted_bones(ob)
     for owner in owners:
@@ -171,7 +164,7 @@ def restore(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
                 "Bone '{owner}' no longer has an IK constraint '{name}'. Rename it back, or delete the bone's "
                 "custom property '{mark}'"
             )
-            raise ConvertError(gone, owner=owner.name, name=name, mark=CONVERTED)
+            raise UserError(gone, owner=owner.name, name=name, mark=CONVERTED)
     _take_back(context, ob, owners)
     return [owner.name for owner in owners]
 
@@ -203,19 +196,19 @@ def _not_converted(constraint: str, owner: str, why: str) -> str:
 
 def _check_armature(ob: bpy.types.Object) -> None:
     if ob.override_library is not None:
-        raise ConvertError(
+        raise UserError(
             "'{object}' is a library override, which can't store the conversion. Convert its constraints in the file "
             "it comes from",
             object=ob.name,
         )
     if ob.pose.ik_solver == "ITASC":
-        raise ConvertError(
+        raise UserError(
             "'{object}' uses the iTaSC solver, whose constraints work differently. "
             "Set its IK Solver to Standard in the Armature properties first",
             object=ob.name,
         )
     if ob.data.pose_position == "REST":
-        raise ConvertError("'{object}' is in Rest Position. Switch it to Pose Position", object=ob.name)
+        raise UserError("'{object}' is in Rest Position. Switch it to Pose Position", object=ob.name)
 
 
 # ---- the pose

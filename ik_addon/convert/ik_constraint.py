@@ -249,8 +249,7 @@ def _copy_driver(ob: bpy.types.Object, curve: bpy.types.FCurve, path: str) -> bp
 
 
 def _copy_curve(ob: bpy.types.Object, curve: bpy.types.FCurve, path: str) -> None:
-    owner = compat.curve_owner(ob)
-    copy = owner.fcurves.find(path) or owner.fcurves.new(path)
+    copy = compat.find_curve(ob, path) or compat.curves_of(ob).new(path)
     key_curve.write_keys(copy, key_curve.read_keys(curve))
     copy.extrapolation = curve.extrapolation
 
@@ -262,12 +261,11 @@ def drop_animation(ob: bpy.types.Object, tip: bpy.types.PoseBone) -> None:
         if curve.driver is not None:
             ob.animation_data.drivers.remove(curve)
         else:
-            compat.curve_owner(ob).fcurves.remove(curve)
+            compat.curves_of(ob).remove(curve)
 
 
 def curves_of(ob: bpy.types.Object) -> list[bpy.types.FCurve]:
     """Return the F-curves and drivers of an object."""
     if ob.animation_data is None:
         return []
-    owner = compat.curve_owner(ob)
-    return [*([] if owner is None else owner.fcurves), *ob.animation_data.drivers]
+    return [*compat.curves_of(ob), *ob.animation_data.drivers]

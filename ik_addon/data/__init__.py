@@ -1,1 +1,1 @@
-"""What a file stores: settings, the FK store, and data of older versions."""
+"""What a file stores: settings and the FK store."""

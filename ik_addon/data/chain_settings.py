@@ -27,8 +27,6 @@ FOLDS = 32
 
 on_chain_changed: list[Callable[[bpy.types.Object], None]] = []
 """Called with the armature object when a setting changes that decides what is solved, or what a chain follows."""
-on_solver_changed: list[Callable[[IKAddonChain], None]] = []
-"""Called with the settings of a chain when its solver is chosen, before `on_chain_changed`."""
 on_rotation_switched: list[Callable[[IKAddonChain], None]] = []
 """Called with the settings of a chain when Rotation is switched, before `on_chain_changed`."""
 on_pin_changed: list[Callable[[bpy.types.Object], None]] = []
@@ -40,12 +38,6 @@ on_number_changed: list[Callable[[bpy.types.Object], None]] = []
 def _changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
     for listener in on_chain_changed:
         listener(group.id_data)
-
-
-def _solver_changed(group: IKAddonChain, context: bpy.types.Context) -> None:
-    for listener in on_solver_changed:
-        listener(group)
-    _changed(group, context)
 
 
 def _rotation_switched(group: IKAddonChain, context: bpy.types.Context) -> None:
@@ -100,9 +92,6 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
 
     resting: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     """JSON: names of the bones from this one up, with their distance from it if their FK pose is the rest pose."""
-    stiff_as_limited: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE, update=_changed)
-    """Solve stiffness without limits as in 0.1.0, see `versions.stiffness_is_shared`."""
-
     is_chain: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE, update=_changed)
     enabled: BoolProperty(
         name="Enabled",
@@ -117,7 +106,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
         default="AUTO",
         options=set(),
         override=OVERRIDABLE,
-        update=_solver_changed,
+        update=_changed,
     )
     chain_length: IntProperty(
         name="Chain Length",

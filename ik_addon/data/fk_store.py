@@ -182,13 +182,6 @@ def _row_of(ob: bpy.types.Object, bone: int, resting: Collection[int]) -> Row | 
     return REST.copy() if bone in resting else None
 
 
-def compact(ob: bpy.types.Object) -> None:
-    """Note stored FK poses that are the rest pose, as `store` does; an older version stored them in full."""
-    bones = [i for i, bone in enumerate(ob.pose.bones) if _is_stored(bone) and not chain_of(bone).base.noted]
-    rows = {bone: row for bone in bones if (row := _row_of(ob, bone, ())) is not None}
-    store(ob, rows.keys(), rows.values())
-
-
 def load(ob: bpy.types.Object, bones: Ints, present: Row) -> tuple[Row, list[int]]:
     """Return the stored FK pose (k, 17) of bones, and the positions in `bones` of those without one.
 

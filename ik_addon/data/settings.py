@@ -12,6 +12,9 @@ from bpy.props import BoolProperty, IntProperty, PointerProperty
 from .chain_settings import FOLDS, IKAddonChain, IKAddonFKStore
 from .contact_settings import OVERRIDABLE
 
+LAYOUT = 2
+"""The form in which this version stores settings; a version that changes it counts up."""
+
 on_live_switched: list[Callable[[bpy.types.Object], None]] = []
 """Called with the armature object when Live is switched on or off."""
 on_overlay_switched: list[Callable[[], None]] = []
@@ -27,7 +30,7 @@ class IKAddonObject(bpy.types.PropertyGroup):
     """Settings of an armature object."""
 
     layout: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
-    """Layout in which the settings of this object and its bones are stored, see `versions`."""
+    """The `LAYOUT` of the version that set the chains of this object last; 0 if none has."""
     live: BoolProperty(
         name="Live",
         description="Solve on every frame and whenever a target moves; when off, the bones return to their FK pose",
@@ -193,6 +196,18 @@ def _is_object(value: object) -> bool:
 def object_of(ob: bpy.types.Object) -> IKAddonObject:
     """Return the add-on's settings of an object."""
     return ob.ik_addon
+
+
+def note_layout(ob: bpy.types.Object) -> None:
+    """Note on an armature object that this version stores its settings; leave that of a newer version alone."""
+    own = object_of(ob)
+    if ob.library is None and own.layout < LAYOUT:
+        own.layout = LAYOUT
+
+
+def is_newer(ob: bpy.types.Object) -> bool:
+    """Return whether a newer version of the extension stored the settings of an armature object."""
+    return object_of(ob).layout > LAYOUT
 
 
 def overlay_of(scene: bpy.types.Scene) -> IKAddonScene:

@@ -15,10 +15,9 @@ from ..live import reports, solving
 from ..pose import channels
 from ..pose.channels import FIELDS, Row
 from ..rig.plan.chain import ChainError, check, posed_bones
-from ..translation.sentences import say
+from ..translation.sentences import UserError, say
 from .autokey import auto_key, goes_back
 from .snap import in_fk
-from .snapped import SnapError
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def apply_here(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
     """Make the solved pose of chains on the current frame their FK pose, without keying it.
 
     Raises:
-        SnapError: a chain can't be solved; nothing has changed.
+        UserError: a chain can't be solved; nothing has changed.
     """
     names = [tip.name for tip in tips]
     indices = np.array(sorted({ob.pose.bones.find(bone.name) for tip in tips for bone in posed_bones(tip)}))
@@ -49,14 +48,14 @@ def apply_here(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
         try:
             check(ob, tip, context.view_layer)
         except ChainError as error:
-            raise SnapError("The chain on '{tip}' can't be solved. {error}", tip=tip.name, error=error) from None
+            raise UserError("The chain on '{tip}' can't be solved. {error}", tip=tip.name, error=error) from None
     if not object_of(ob).live:
         solving.solve_now(ob, context.evaluated_depsgraph_get(), names)
         context.view_layer.update()
     for name in names:
         report = reports.get(ob, name)
         if report is None or report.failed:
-            raise SnapError(
+            raise UserError(
                 say(
                     "The chain on '{name}' was not solved. {why}", name=name, why=report.message if report else ""
                 ).strip()
@@ -77,7 +76,7 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
         Sentences about animated bones whose keys will undo the change on the next frame change.
 
     Raises:
-        SnapError: a chain can't be solved; nothing has changed.
+        UserError: a chain can't be solved; nothing has changed.
     """
     applied = apply_here(context, ob, tips)
     remarks = []
@@ -102,7 +101,7 @@ def steps(
     Closing the generator undoes everything.
 
     Raises:
-        BakeError, KeysError: the poses can't be keyed; nothing has changed.
+        UserError: the poses can't be keyed; nothing has changed.
     """
     names = [tip.name for tip in tips]
     report = yield from bake.steps(context, ob, names, frames)

@@ -43,9 +43,8 @@ def auto_key(context: bpy.types.Context, holder: Holder, fields: Collection[str]
 
 def goes_back(context: bpy.types.Context, holder: Holder, fields: Collection[str]) -> bool:
     """Whether a channel that was set returns to its keyed value when the current frame is evaluated again."""
-    owner = compat.curve_owner(holder.id_data)
     frame = context.scene.frame_current_final
-    for curve in () if owner is None else owner.fcurves:
+    for curve in compat.curves_of(holder.id_data):
         for field in fields:
             if curve.data_path == path_of(holder, field):
                 value, keyed = getattr(holder, field)[curve.array_index], curve.evaluate(frame)
@@ -56,9 +55,8 @@ def goes_back(context: bpy.types.Context, holder: Holder, fields: Collection[str
 
 def keyed_indices(holder: Holder, field: str) -> set[int]:
     """Return the indices of a property that have an F-curve."""
-    owner = compat.curve_owner(holder.id_data)
     path = path_of(holder, field)
-    return set() if owner is None else {curve.array_index for curve in owner.fcurves if curve.data_path == path}
+    return {curve.array_index for curve in compat.curves_of(holder.id_data) if curve.data_path == path}
 
 
 def path_of(holder: Holder, field: str) -> str:

@@ -41,7 +41,7 @@ def switch(
         Sentences about anything that moves in spite of the switch.
 
     Raises:
-        SnapError, KeysError: the switch can't be made; nothing has changed.
+        UserError: the switch can't be made; nothing has changed.
     """
     scale = time_scale(context.scene)
     now = context.scene.frame_current_final * scale

@@ -63,8 +63,7 @@ class MovableGoal:
             path_of(self.holder, "location"),
             path_of(self.holder, channels.rotation_field(self.holder.rotation_mode)),
         }
-        owner = compat.curve_owner(self.ob)
-        return owner is not None and any(curve.data_path in paths for curve in owner.fcurves)
+        return any(curve.data_path in paths for curve in compat.curves_of(self.ob))
 
     def row(self) -> Row:
         """Return the current channels (17,)."""
@@ -100,11 +99,9 @@ class MovableGoal:
 
     def show_keys(self, frame: float) -> None:
         """Set the channels to the values of their F-curves on a frame of the action."""
-        owner = compat.curve_owner(self.ob)
-        curves = () if owner is None else owner.fcurves
         for field in self.fields:
             path, values = path_of(self.holder, field), list(getattr(self.holder, field))
-            for curve in curves:
+            for curve in compat.curves_of(self.ob):
                 if curve.data_path == path and curve.array_index < len(values):
                     values[curve.array_index] = curve.evaluate(frame)
             setattr(self.holder, field, values)

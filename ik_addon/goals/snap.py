@@ -64,7 +64,7 @@ def snap_here(
         Sentences about goals that missed their place, and about chains that solving moves anyway.
 
     Raises:
-        SnapError: the goals can't be snapped; nothing has changed.
+        UserError: the goals can't be snapped; nothing has changed.
     """
     view_layer, snap = context.view_layer, Snap.of(context, ob, tips, shown, poles)
     moved: dict[str, float] = {}
@@ -133,7 +133,7 @@ def steps(
         Sentences about goals that missed their place.
 
     Raises:
-        SnapError, KeysError, BakeError: the goals can't be keyed; nothing has changed.
+        UserError: the goals can't be keyed; nothing has changed.
     """
     view_layer = context.view_layer
     view_layer.update()

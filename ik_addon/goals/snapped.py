@@ -18,7 +18,7 @@ from ..pose import channels
 from ..pose.channels import Row
 from ..pose.skeleton import Skeleton, inverse
 from ..rig.plan.attachments import why_absent
-from ..rig.plan.chain import ChainError, bending_bones, chain_bones, end_of, turning_end
+from ..rig.plan.chain import bending_bones, chain_bones, end_of, turning_end
 from ..rig.plan.limits import hinge_of
 from ..rig.plan.presence import Presence
 from ..rig.read.orientation import target_rotations
@@ -34,10 +34,6 @@ from .places import Limbs
 
 PLACED = 1e-4
 """A goal farther from its place than this, in chain lengths, is held back by something else."""
-
-
-class SnapError(UserError):
-    """Nothing was snapped or applied; the message says why and what to do."""
 
 
 class Poles(Enum):
@@ -93,21 +89,18 @@ class Snap:
         """Collect chains and their goals, and check that they can be snapped.
 
         Raises:
-            SnapError: they can't; the message says why.
+            UserError: they can't; the message says why.
         """
         for tip in tips:
             if reason := new_chain.why_unusable(tip):
-                raise SnapError(reason)
+                raise UserError(reason)
         presence = Presence(context.view_layer)
         for tip in tips:
             for role in ("target",) if poles is Poles.KEEP else ("target", "pole"):
                 goal = getattr(chain_of(tip), role)
                 if goal is not None and (reason := why_absent(goal, role, presence)):
-                    raise SnapError(reason)
-        try:
-            new_chain.check_world(ob, ob.evaluated_get(context.view_layer.depsgraph).matrix_world)
-        except ChainError as error:
-            raise SnapError(str(error)) from None
+                    raise UserError(reason)
+        new_chain.check_world(ob, ob.evaluated_get(context.view_layer.depsgraph).matrix_world)
         skeleton, figure = Skeleton.of(ob), Figure.of(ob)
         goals: list[MovableGoal] = []
         chains = []
@@ -268,18 +261,18 @@ def _goals(tip: bpy.types.PoseBone, poles: Poles) -> list[MovableGoal]:
     """Return the goals of a chain to snap: its target, then its pole unless poles are kept.
 
     Raises:
-        SnapError: there is no target, or a goal can't be moved.
+        UserError: there is no target, or a goal can't be moved.
     """
     target, pole = target_of(tip), None if poles is Poles.KEEP else pole_of(tip)
     if target is None:
-        raise SnapError("The chain on '{tip}' has no target. Pick one", tip=tip.name)
+        raise UserError("The chain on '{tip}' has no target. Pick one", tip=tip.name)
     found = [target] if pole is None else [target, pole]
     for goal in found:
         if not goal.ob.is_editable:
-            raise SnapError("'{ob}' is linked from another file and can't be moved", ob=goal.ob.name)
+            raise UserError("'{ob}' is linked from another file and can't be moved", ob=goal.ob.name)
         if goal.is_bone:
             if goal.bone not in goal.ob.pose.bones:
-                raise SnapError(
+                raise UserError(
                     "'{ob}' has no bone '{bone}' for the chain on '{tip}' to follow",
                     ob=goal.ob.name,
                     bone=goal.bone,
@@ -287,5 +280,5 @@ def _goals(tip: bpy.types.PoseBone, poles: Poles) -> list[MovableGoal]:
                 )
             bone = goal.ob.pose.bones[goal.bone].bone
             if bone.use_connect and bone.parent is not None:
-                raise SnapError("Bone '{bone}' is connected to its parent and can't be moved", bone=goal.bone)
+                raise UserError("Bone '{bone}' is connected to its parent and can't be moved", bone=goal.bone)
     return found

@@ -27,7 +27,7 @@ from ..bake.selection import time_scale
 from ..controls.bones import can_be_made, editing
 from ..pose import key_curve, keyframes
 from ..pose.skeleton import inverse, matrix_array
-from ..rig.plan.chain import ChainError, check
+from ..rig.plan.chain import check
 from ..rig.plan.inputs import RIDDEN as INHERITED
 from ..setup.present import world_of
 from ..solve.maths.products import times
@@ -43,10 +43,6 @@ KEPT = 1e-4
 to one unit if that is larger."""
 ON = 0.5
 """A space is active where its influence is above this."""
-
-
-class SpaceError(UserError):
-    """Nothing was switched; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +62,12 @@ class _Visit:
         """Set the inverse so that the constraint moves the goal from `unplaced` to `where`, world matrices (4, 4).
 
         Raises:
-            SpaceError: the goal or the constraint's target is scaled to zero.
+            UserError: the goal or the constraint's target is scaled to zero.
         """
         inside = times(inverse(unplaced), self._owner(depsgraph))
         found = times(times(inverse(self._target(depsgraph)), where), inside)
         if not np.isfinite(found).all():
-            raise SpaceError(
+            raise UserError(
                 "'{constraint}' or its goal is scaled to zero. Reset the scale", constraint=self.constraint.name
             )
         self.constraint.inverse_matrix = Matrix(found.tolist())
@@ -102,7 +98,7 @@ def switch(
         The number of later switches.
 
     Raises:
-        SpaceError, KeysError: the goal can't be switched; nothing has changed.
+        UserError: the goal can't be switched; nothing has changed.
     """
     _check(goal, space)
     name, view_layer, scene = tip.name, context.view_layer, context.scene
@@ -132,10 +128,7 @@ def switch(
             old.constraint.mute = True
         view_layer.update()
         _check_kept(goal, where, view_layer.depsgraph)
-        try:
-            check(ob, ob.pose.bones[name], view_layer)
-        except ChainError as error:
-            raise SpaceError(str(error)) from None
+        check(ob, ob.pose.bones[name], view_layer)
         if later:
             _place_later(view_layer, ob, goal, [visit, *later], scale)
         undo.pop_all()
@@ -146,13 +139,13 @@ def switch(
 
 
 def _check(goal: MovableGoal, space: Space) -> None:
-    """Raise `SpaceError` if a goal can't be switched to a space."""
+    """Raise `UserError` if a goal can't be switched to a space."""
     if not goal.ob.is_editable:
-        raise SpaceError("'{ob}' is linked from another file and can't be changed", ob=goal.ob.name)
+        raise UserError("'{ob}' is linked from another file and can't be changed", ob=goal.ob.name)
     if goal.is_bone and goal.bone not in goal.ob.pose.bones:
-        raise SpaceError("'{ob}' has no bone '{bone}'", ob=goal.ob.name, bone=goal.bone)
+        raise UserError("'{ob}' has no bone '{bone}'", ob=goal.ob.name, bone=goal.bone)
     if follows(space, goal):
-        raise SpaceError("{space} itself follows '{goal}'. Pick another space", space=space.name, goal=goal.name)
+        raise UserError("{space} itself follows '{goal}'. Pick another space", space=space.name, goal=goal.name)
 
 
 def _turn_parent(context: bpy.types.Context, goal: MovableGoal, before: float, undo: ExitStack) -> None:
@@ -169,7 +162,7 @@ def _turn_parent(context: bpy.types.Context, goal: MovableGoal, before: float, u
 def _cleared_object(ob: bpy.types.Object, undo: ExitStack) -> tuple[Spot, Matrix]:
     """Clear the parent of an object; return the parent and the Child Of inverse that has the same effect."""
     if ob.parent_type not in INHERITED:
-        raise SpaceError(
+        raise UserError(
             "'{object}' is parented to parts of '{parent}'. Clear its parent", object=ob.name, parent=ob.parent.name
         )
     bone = ob.parent.pose.bones[ob.parent_bone] if ob.parent_type == "BONE" else None
@@ -190,7 +183,7 @@ def _cleared_bone(context: bpy.types.Context, goal: MovableGoal, undo: ExitStack
     above = bone.parent
     is_plain = bone.use_inherit_rotation and bone.inherit_scale == "FULL" and bone.use_local_location
     if not (is_plain and can_be_made(context, ob) and ob.data.users == 1):
-        raise SpaceError(
+        raise UserError(
             "Bone '{bone}' follows its parent '{above}' in any space. Clear its parent",
             bone=bone.name,
             above=above.name,
@@ -239,21 +232,20 @@ def _visits(goal: MovableGoal) -> list[_Visit]:
 
 
 def _curve(goal: MovableGoal, constraint: Any) -> bpy.types.FCurve | None:
-    owner = compat.curve_owner(goal.ob)
-    return None if owner is None else owner.fcurves.find(constraint.path_from_id("influence"), index=0)
+    return compat.find_curve(goal.ob, constraint.path_from_id("influence"))
 
 
 def _unconstrained(active: Sequence[_Visit], where: Floats, depsgraph: bpy.types.Depsgraph) -> Floats:
     """Return the world matrix (4, 4) that a goal at `where` would have without the active visits.
 
     Raises:
-        SpaceError: the current space is scaled to zero.
+        UserError: the current space is scaled to zero.
     """
     found = where
     for visit in active:
         found = times(inverse(visit.to_world(depsgraph)), found)
     if not np.isfinite(found).all():
-        raise SpaceError("Its current space is scaled to zero. Reset the scale")
+        raise UserError("Its current space is scaled to zero. Reset the scale")
     return found
 
 
@@ -275,7 +267,7 @@ def _place_later(
 def _check_kept(goal: MovableGoal, where: Floats, depsgraph: bpy.types.Depsgraph) -> None:
     moved = matrix_array(world_of(goal.ob, goal.bone, depsgraph)) - where
     if not np.abs(moved).max() < KEPT * max(1.0, float(np.abs(where).max())):
-        raise SpaceError(
+        raise UserError(
             "Another constraint or a driver holds '{goal}'. Mute it, or switch its target instead", goal=goal.name
         )
 
@@ -288,7 +280,7 @@ def _key(goal: MovableGoal, visit: _Visit, keys: Sequence[tuple[float, float]], 
     owner = compat.ensure_curve_owner(goal.ob, undo)
     path = visit.constraint.path_from_id("influence")
     curve = owner.fcurves.new(path, index=0)
-    undo.callback(_remove_curve, goal.ob, path)
+    undo.callback(compat.remove_curve, goal.ob, path)
     _write(curve, keys)
 
 
@@ -305,7 +297,7 @@ def _end(goal: MovableGoal, visit: _Visit, now: float, undo: ExitStack) -> None:
 
 def _remove(goal: MovableGoal, visit: _Visit) -> None:
     """Remove a visit and its keys."""
-    _remove_curve(goal.ob, visit.constraint.path_from_id("influence"))
+    compat.remove_curve(goal.ob, visit.constraint.path_from_id("influence"))
     constraints: Any = goal.holder.constraints
     constraints.remove(visit.constraint)
 
@@ -322,14 +314,6 @@ def _write(curve: bpy.types.FCurve, points: Sequence[tuple[float, float]]) -> No
 
 
 def _write_again(ob: bpy.types.Object, path: str, points: Sequence[tuple[float, float]]) -> None:
-    owner = compat.curve_owner(ob)
-    curve = None if owner is None else owner.fcurves.find(path, index=0)
+    curve = compat.find_curve(ob, path)
     if curve is not None:
         _write(curve, points)
-
-
-def _remove_curve(ob: bpy.types.Object, path: str) -> None:
-    owner = compat.curve_owner(ob)
-    curve = None if owner is None else owner.fcurves.find(path, index=0)
-    if curve is not None:
-        owner.fcurves.remove(curve)

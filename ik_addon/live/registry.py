@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import bpy
 
-from ..data import versions
 from ..data.settings import chain_of, object_of
 from ..rig.plan import chain
 from ..rig.plan.plan import Plan
@@ -164,7 +163,6 @@ def live_armatures(scene: bpy.types.Scene, *, count: bool = True) -> list[bpy.ty
     if count and (number := len(bpy.data.objects)) != registry.all_objects:
         registry.all_objects = number
         registry.live.clear()
-        versions.bring_up_all()
     known = registry.live.get(scene.session_uid)
     if known is not None:
         found: list[bpy.types.Object] = []

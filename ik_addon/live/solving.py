@@ -9,7 +9,7 @@ from contextlib import suppress
 import bpy
 import numpy as np
 
-from ..data import fk_store, versions
+from ..data import fk_store
 from ..data.settings import chain_of, object_of
 from ..pose import channels
 from ..rig.plan import chain
@@ -43,7 +43,6 @@ def solve_now(
     if obstacle:
         reports.fail(ob, [tip.name for tip in chain.tips(ob)], obstacle)
         return _reports(ob, [tip.name for tip in chain.tips(ob) if only is None or tip.name in only])
-    versions.bring_up(ob)
     live = object_of(ob).live
     if live:
         rig = rig_of(ob, depsgraph)

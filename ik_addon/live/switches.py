@@ -7,8 +7,8 @@ from collections.abc import Collection
 import bpy
 import numpy as np
 
-from ..data import chain_settings, fk_store, settings, versions
-from ..data.settings import chain_of, object_of
+from ..data import chain_settings, fk_store, settings
+from ..data.settings import chain_of, note_layout, object_of
 from ..pose import channels
 from ..rig.plan import chain
 from ..rig.read import fcurves
@@ -19,7 +19,7 @@ from .state import State
 
 def settings_changed(ob: bpy.types.Object) -> None:
     """Plan again: a chain of this armature was added, removed, switched or given another goal."""
-    versions.bring_up(ob)
+    note_layout(ob)
     own = registry.of(ob)
     own.is_stale = True
     own.failed.clear()

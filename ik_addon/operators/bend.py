@@ -1,4 +1,4 @@
-"""Operators on how a chain bends: its bend side, and how stiff joints share the bend."""
+"""Operators on the bend side of a chain."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import numpy as np
 
 from ..data.settings import chain_of, stored_folds
 from ..rig.plan.chain import bending_bones, chain_bones
-from ..rig.plan.chain_plan import has_old_stiffness
 from ..setup import bend_side, new_chain
 from ..translation.sentences import say
 from .active import ChainOperator, active_chain, armature
@@ -56,28 +55,4 @@ class IK_ADDON_OT_find_bend_side(ChainOperator):
         return self.done(message, new_chain.set_bend_side(context, tip, found.side))
 
 
-class IK_ADDON_OT_stiffness_share(ChainOperator):
-    """Distribute the bend by stiffness."""
-
-    bl_idname = "ik_addon.stiffness_share"
-    bl_label = "Share Bend by Stiffness"
-    bl_description = (
-        "This chain was made with version 0.1.0, where stiffness without limits changed the whole pose. "
-        "Keep the even bend, and let stiff bones take a smaller share of the bend; the pose changes"
-    )
-
-    @classmethod
-    def why_unfit(cls, _ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:
-        """Require a chain with the stiffness of version 0.1.0."""
-        is_old = has_old_stiffness(chain_bones(tip))
-        return "" if is_old else say("Stiffness already distributes this chain's bend")
-
-    def perform(self, context: bpy.types.Context) -> set[str]:
-        """Switch the chain to the current meaning of stiffness."""
-        tip = active_chain(context)
-        chain_of(tip).stiff_as_limited = False
-        context.view_layer.update()  # solves if Live is on
-        return {"FINISHED"}
-
-
-CLASSES = (IK_ADDON_OT_flip_bend, IK_ADDON_OT_find_bend_side, IK_ADDON_OT_stiffness_share)
+CLASSES = (IK_ADDON_OT_flip_bend, IK_ADDON_OT_find_bend_side)

@@ -63,7 +63,7 @@ class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
     preset_menu = MENU
     preset_subdir = profile.SUBDIR
     preset_defines = ("profile = bpy.context.window_manager.ik_addon_profile",)
-    preset_values = tuple(f"profile.{name}" for name in ("layout", "joints", "spread", "solver", *profile.SETTINGS))
+    preset_values = tuple(f"profile.{name}" for name in ("layout", "joints", "spread", *profile.SETTINGS))
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Run `perform`; needed because Blender's own class comes first and has its own `execute`."""

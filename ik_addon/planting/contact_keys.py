@@ -29,8 +29,7 @@ def channel(tip: bpy.types.PoseBone, values: Floats) -> Channel:
 
 def curve_of(tip: bpy.types.PoseBone) -> bpy.types.FCurve | None:
     """Return the F-curve of the contacts of a chain, or None."""
-    owner = compat.curve_owner(tip.id_data)
-    return None if owner is None else owner.fcurves.find(channel(tip, np.zeros(0)).data_path)
+    return compat.find_curve(tip.id_data, channel(tip, np.zeros(0)).data_path)
 
 
 def read(tip: bpy.types.PoseBone, times: Floats) -> Bools:

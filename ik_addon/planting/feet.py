@@ -146,7 +146,7 @@ def sample(
         undo: undoes putting the earlier keys back.
 
     Raises:
-        SnapError: a chain can't be used.
+        UserError: a chain can't be used.
     """
     snap = Snap.of(context, ob, tips, False, Poles.KEEP)
     figure = Figure.of(ob)

@@ -53,7 +53,7 @@ def steps(
         The number of contacts found.
 
     Raises:
-        SnapError, KeysError, BakeError: contacts can't be found or keyed; nothing was changed.
+        UserError: contacts can't be found or keyed; nothing was changed.
     """
     view_layer, scene = context.view_layer, context.scene
     view_layer.update()

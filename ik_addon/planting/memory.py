@@ -47,12 +47,11 @@ class _Kept:
 def keyed(goal: MovableGoal, times: Floats) -> Row:
     """Return the keyed channels (F, 17) of a goal at times (F,) of its action; channels it doesn't set are zero."""
     rows = np.zeros((len(times), WIDTH), dtype=np.float32)
-    owner = compat.curve_owner(goal.ob)
     for field in goal.fields:
         path, columns = path_of(goal.holder, field), FIELDS[field]
         rows[:, columns] = goal.row()[columns]
         for i in range(columns.stop - columns.start):
-            curve = None if owner is None else owner.fcurves.find(path, index=i)
+            curve = compat.find_curve(goal.ob, path, i)
             if curve is not None:
                 rows[:, columns.start + i] = [curve.evaluate(time) for time in times.tolist()]
     return rows

@@ -20,7 +20,7 @@ from ..clip.ground import Ground
 from ..clip.plant import plant
 from ..goals.movable import MovableGoal, channels_of, goals_of, key_goals, target_of
 from ..goals.snap import remarks_on
-from ..goals.snapped import PLACED, Chain, SnapError, rows_of
+from ..goals.snapped import PLACED, Chain, rows_of
 from ..live import registry
 from ..pose import keyframes
 from ..pose.continuity import continuous
@@ -31,7 +31,7 @@ from ..solve.maths.products import applied, back_applied, lengths_of, times
 from ..solve.maths.rotations import inverse as opposite
 from ..solve.maths.rotations import matrices, multiply
 from ..solve.problem import Floats
-from ..translation.sentences import say
+from ..translation.sentences import UserError, say
 from . import contact_keys, floor, ground, hips, memory, pivots
 from .along import followers
 from .along import steps as follow
@@ -92,7 +92,7 @@ def steps(
         options: how to plant.
 
     Raises:
-        SnapError, KeysError, BakeError: the feet can't be planted; nothing was changed.
+        UserError: the feet can't be planted; nothing was changed.
     """
     view_layer, scene = context.view_layer, context.scene
     view_layer.update()
@@ -107,7 +107,7 @@ def steps(
             carried = [tip for tip in others if _goes_along(tip)]
         touching = [tip for tip in tips if tip in touching or (tip in others and tip not in carried)]
     if not touching:
-        raise SnapError("No chain has a contact on these frames. Find contacts first")
+        raise UserError("No chain has a contact on these frames. Find contacts first")
     with ExitStack() as undo:
         undo.callback(view_layer.update)
         before = SceneSnapshot(view_layer, ob)
@@ -117,7 +117,7 @@ def steps(
         goals, chains = feet.snap.goals, feet.snap.chains
         for goal in goals:
             if not goal.is_keyed:
-                raise SnapError("Target '{name}' has no keys. Snap a range to the pose first", name=goal.name)
+                raise UserError("Target '{name}' has no keys. Snap a range to the pose first", name=goal.name)
             keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
         grounds = yield from part(_grounds(view_layer, feet, frames, options, rate), 0.5, 0.55)
         moves = yield from part(recorded(view_layer, feet, frames), 0.55, 0.65)

@@ -10,7 +10,6 @@ from typing import Any
 import bpy
 import numpy as np
 
-from .. import compat
 from ..solve.problem import Floats
 from .key_curve import FIELDS, SAME_FRAME, Keys, enum_value, read_keys, write_keys
 from .keyframes import Channel, curves_of, write_channels
@@ -34,7 +33,7 @@ def key_step(
     Raises:
         KeysError: if the channels can't be keyed; nothing is changed then.
     """
-    found = curves_of(compat.curve_owner(ob))
+    found = curves_of(ob)
     places = [(channel.data_path, channel.index) for channel in channels]
     old = {place: read_keys(found[place]) for place in places if place in found and found[place].keyframe_points}
     before = {place: found[place].evaluate(frames[0]) for place in old}
@@ -43,7 +42,7 @@ def key_step(
         for channel, place in zip(channels, places, strict=True)
     ]
     undo.callback(write_channels(ob, wanted, np.array(frames)))
-    found = curves_of(compat.curve_owner(ob))
+    found = curves_of(ob)
     for channel, place in zip(wanted, places, strict=True):
         write_keys(found[place], _stepped(old.get(place), frames, channel.values, held))
     ob.update_tag()

@@ -112,7 +112,7 @@ def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool
     _check_action(ob, new_action)
     driven = {(driver.data_path, driver.array_index) for driver in data.drivers}
     owner = compat.curve_owner(ob)
-    curves = curves_of(owner)
+    curves = curves_of(ob)
     groups = {} if owner is None else {group.name: group for group in owner.groups}
     for channel in channels:
         what = channel.name_in(ob)
@@ -199,7 +199,7 @@ def _write(
 ) -> None:
     """Key some channels; `undo` gets the callbacks that restore them."""
     _check_values(ob, keys, channels)
-    curves, groups = curves_of(owner), {group.name: group for group in owner.groups}
+    curves, groups = curves_of(ob), {group.name: group for group in owner.groups}
     patterns: dict[int, bpy.types.FCurve] = {}
     made: list[tuple[Channel, bool]] = []
     undo.callback(_remove_curves, ob, made)
@@ -278,9 +278,9 @@ def _leaving_like(old: Keys, baked: Keys, last: float) -> Keys:
     return {**baked, **ends}
 
 
-def curves_of(owner: compat.CurveOwner | None) -> dict[tuple[str, int], bpy.types.FCurve]:
+def curves_of(ob: bpy.types.Object) -> dict[tuple[str, int], bpy.types.FCurve]:
     """Map data path and index to F-curve; Blender would search all of them for each lookup."""
-    return {} if owner is None else {(curve.data_path, curve.array_index): curve for curve in owner.fcurves}
+    return {(curve.data_path, curve.array_index): curve for curve in compat.curves_of(ob)}
 
 
 # Undo callbacks look things up by name: a user may have changed the action in between.
@@ -291,7 +291,7 @@ def _remove_curves(ob: bpy.types.Object, made: Sequence[tuple[Channel, bool]]) -
     owner = compat.curve_owner(ob)
     if owner is None:
         return
-    curves = curves_of(owner)
+    curves = curves_of(ob)
     for channel, _and_group in made:
         curve = curves.get((channel.data_path, channel.index))
         if curve is not None:
@@ -303,7 +303,6 @@ def _remove_curves(ob: bpy.types.Object, made: Sequence[tuple[Channel, bool]]) -
 
 
 def _put_back(ob: bpy.types.Object, channel: Channel, keys: Keys) -> None:
-    owner = compat.curve_owner(ob)
-    curve = None if owner is None else owner.fcurves.find(channel.data_path, index=channel.index)
+    curve = compat.find_curve(ob, channel.data_path, channel.index)
     if curve is not None:
         write_keys(curve, keys)

@@ -263,5 +263,5 @@ def _settings(tip: bpy.types.PoseBone) -> Iterator[tuple[Any, str, object]]:
     for bone in chain_bones(tip):
         for name in SETTINGS:
             yield bone, name, getattr(bone, name)
-    for name in (*profile.SETTINGS, "solver"):
+    for name in profile.SETTINGS:
         yield chain_of(tip), name, getattr(chain_of(tip), name)

@@ -27,9 +27,8 @@ from bpy.props import (
 
 from ..anatomy import chain_ends, limbs
 from ..anatomy.figure import Figure
-from ..data import versions
 from ..data.choices import OUT_OF_REACH, SOLVERS
-from ..data.settings import chain_of
+from ..data.settings import LAYOUT, chain_of
 from ..pose.skeleton import Skeleton, matrix_array, orthonormal
 from ..rig.plan.chain import chain_bones
 from ..solve.problem import Floats
@@ -41,8 +40,8 @@ FOLDER = Path(__file__).resolve().parents[1]
 """Where Blender finds the shipped `presets/`."""
 SHIPPED = FOLDER / "presets" / SUBDIR
 WAYS = ("bend", "side", "twist")
-SETTINGS = ("use_limits", "out_of_reach", "softness", "bend_lead", "iterations", "planar")
-"""Settings of a chain that a preset may hold besides its solver."""
+SETTINGS = ("solver", "use_limits", "out_of_reach", "softness", "bend_lead", "iterations", "planar")
+"""Settings of a chain that a preset may hold."""
 STRAIGHT = math.radians(0.5)
 """A limb that bends by less than this in its rest pose shows no bend axis."""
 SLANTED = math.radians(20.0)
@@ -100,7 +99,7 @@ class IKAddonProfile(bpy.types.PropertyGroup):
         name="Spread",
         description="Spread the joints over the whole chain, the first at its root and the last at its tip",
     )
-    layout: IntProperty(name="Layout", description="The layout of the settings, see `versions`", min=0, default=0)
+    layout: IntProperty(name="Layout", description="The layout of the settings, see `LAYOUT`", min=0, default=0)
     solver: EnumProperty(name="Solver", description="How the chain is solved", items=SOLVERS, default="AUTO")
     use_limits: BoolProperty(name="Limits", description="Keep the bones within their limits", default=True)
     out_of_reach: EnumProperty(
@@ -171,8 +170,6 @@ def apply(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> list[str]:
     for name in SETTINGS:
         if profile.is_property_set(name):
             setattr(chain, name, getattr(profile, name))
-    if profile.is_property_set("solver"):
-        chain.solver = versions.meant(profile.solver, profile.layout).value
     if not len(profile.joints):
         return []
     joints = [None if i is None else profile.joints[i] for i in _places(bones, len(profile.joints), profile.spread)]
@@ -286,7 +283,7 @@ def take(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> None:
     chain, bones = chain_of(tip), chain_bones(tip)
     for name in SETTINGS:
         setattr(profile, name, getattr(chain, name))
-    profile.layout, profile.solver = versions.newest(), versions.solver_of(chain).value
+    profile.layout = LAYOUT
     # A joint with a single unlocked axis, X or Z, is a hinge.
     hinged = [i for i, bone in enumerate(bones) if i and bone.lock_ik_x != bone.lock_ik_z]
     for i, (bone, axes) in enumerate(zip(bones, axes_of_chain(bones, hinged, np.array(chain.bend_side)), strict=True)):

@@ -39,7 +39,6 @@ ELSEWHERE = {
     "data/overrides": "operators/test_chain",
     "data/preferences": "ui/test_preferences",
     "data/settings": "reliability/test_safety",
-    "data/versions": "reliability/test_versions",
     "export/[bm]*": "export/test_skeleton",
     "goals/apply": "goals/test_snap",
     "goals/frames": "goals/test_snap_range",

@@ -357,25 +357,3 @@ def test_presets_are_found_only_while_the_extension_is_enabled() -> None:
     assert bpy.utils.preset_paths("ik_addon")
     blender.disable()
     assert not [path for path in bpy.utils.preset_paths("ik_addon") if "user_default" in path]
-
-
-def test_fabrik_in_a_preset_of_the_first_layout_is_an_even_bend() -> None:
-    """A preset states its layout since FABRIK means FABRIK; the first layout does not."""
-    ob = limb(20.0)
-    chain = ob.pose.bones["forearm"].ik_addon
-    folder = Path(bpy.utils.user_resource("SCRIPTS", path="presets/ik_addon", create=True))
-    file = folder / "Old.py"
-    file.write_text('profile = bpy.context.window_manager.ik_addon_profile\nprofile.solver = "FABRIK"\n')
-    try:
-        bpy.ops.ik_addon.preset_apply(filepath=str(file))
-    finally:
-        file.unlink()
-    assert chain.solver == "EVEN_BEND"
-    chain.solver = "FABRIK"
-    bpy.ops.ik_addon.preset_add(name="New")
-    try:
-        chain.solver = "AUTO"
-        apply("New")
-        assert chain.solver == "FABRIK"
-    finally:
-        bpy.ops.ik_addon.preset_add(name="New", remove_name=True)

@@ -64,7 +64,7 @@ SAMPLES: tuple[tuple[str, str, str, dict[str, str]], ...] = (
     ("converted", "shin.L", "", {}),
 )
 """Sample, bone, and operator to run first with its options: each command can be started in one of these."""
-REFUSING = {"IK_ADDON_OT_plant", "IK_ADDON_OT_stiffness_share"}
+REFUSING = {"IK_ADDON_OT_plant"}
 """Commands of the menu that have nothing to do in the samples."""
 STARTS = {"IK_ADDON_OT_drag_target": "IK_ADDON_OT_goal_move"}
 

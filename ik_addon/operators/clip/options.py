@@ -6,9 +6,9 @@ import bpy
 from bpy.props import EnumProperty, StringProperty
 
 from ...anatomy.figure import Figure
-from ...goals.snapped import SnapError
 from ...planting.pivots import is_of_leg
 from ...rig.plan.chain import tips
+from ...translation.sentences import UserError
 from ..active import NONE_ACTIVE, armature
 from ..goals.snap import FramesOperator
 from ..solve import CHAINS
@@ -37,7 +37,7 @@ class ClipOperator(FramesOperator):
         """Return the tips of the chosen chains.
 
         Raises:
-            SnapError: no chain is active.
+            UserError: no chain is active.
         """
         ob = armature(context)
         found: list[bpy.types.PoseBone] = super().chosen(context)
@@ -45,7 +45,7 @@ class ClipOperator(FramesOperator):
             figure = Figure.of(ob)
             found = [tip for tip in tips(ob) if is_of_leg(figure, tip)] or tips(ob)
         if not found:
-            raise SnapError(NONE_ACTIVE)
+            raise UserError(NONE_ACTIVE)
         return found
 
     def active_only(self, context: bpy.types.Context) -> list[bpy.types.PoseBone] | None:
@@ -56,7 +56,7 @@ class ClipOperator(FramesOperator):
         """Return the moving object that the feet stand on; None: they stand on something that doesn't move.
 
         Raises:
-            SnapError: there is no such object, or nothing can stand on it.
+            UserError: there is no such object, or nothing can stand on it.
         """
         return self.named(context, self.on)
 
@@ -64,15 +64,15 @@ class ClipOperator(FramesOperator):
         """Return the object with the name set in an option; None: the option is empty.
 
         Raises:
-            SnapError: there is no such object, or it is the armature itself.
+            UserError: there is no such object, or it is the armature itself.
         """
         if not name:
             return None
         found: bpy.types.Object | None = context.view_layer.objects.get(name)
         if found is None:
-            raise SnapError("There is no object '{name}' in this view layer", name=name)
+            raise UserError("There is no object '{name}' in this view layer", name=name)
         if found == armature(context):
-            raise SnapError("An armature can't stand on itself. Pick another object")
+            raise UserError("An armature can't stand on itself. Pick another object")
         return found
 
     def draw(self, context: bpy.types.Context) -> None:

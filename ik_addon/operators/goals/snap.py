@@ -10,9 +10,9 @@ from bpy.props import EnumProperty
 from ...bake import bake_report
 from ...data.settings import chain_of
 from ...goals import apply, snap
-from ...goals.snapped import Poles, SnapError
+from ...goals.snapped import Poles
 from ...rig.plan.chain import tips
-from ...translation.sentences import count, marked, quoted, say
+from ...translation.sentences import UserError, count, marked, quoted, say
 from ..active import NONE_ACTIVE, armature
 from ..clip.frame_range import FRAME_RANGES, FrameRangeOperator
 from ..solve import CHAINS, ChainsOperator
@@ -98,7 +98,7 @@ class IK_ADDON_OT_snap_target(FramesOperator):
         """
         found = self.chosen(context)
         if not found:
-            raise SnapError(NONE_ACTIVE)
+            raise UserError(NONE_ACTIVE)
         ob, frames, poles = armature(context), self.frames(context), Poles[self.poles]
         if frames is not None:
             remarks = yield from snap.steps(context, ob, found, frames, shown=self.pose == "SHOWN", poles=poles)
@@ -140,7 +140,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
         ob = armature(context)
         found = [tip for tip in self.chosen(context) if chain_of(tip).enabled]
         if not found:
-            raise SnapError("None of these chains is enabled. Select a bone of an enabled chain")
+            raise UserError("None of these chains is enabled. Select a bone of an enabled chain")
         done = say("Applied the solved pose to {names}", names=quoted(tip.name for tip in found))
         frames = self.frames(context)
         if frames is not None:

@@ -10,9 +10,8 @@ import bpy
 from mathutils import Vector
 
 from ...anatomy.parts import side_of
-from ...data import versions
 from ...data.chain_settings import IKAddonChain
-from ...data.settings import chain_of, end_name, goal_of, is_tip, unusable
+from ...data.settings import chain_of, end_name, goal_of, is_newer, is_tip, unusable
 from ...pose.constraints import SCALING, driven_channels, drivers_on, fighting_constraints
 from ...translation.sentences import UserError, say
 from .attachments import uid_of, why_unfit
@@ -189,7 +188,7 @@ def check_seen(
     other = mirrored_from(tip)
     if other is not None:
         remarks.append(say("The target belongs to the other side. Mirror the chain on '{other}'", other=other.name))
-    if versions.is_newer(ob):
+    if is_newer(ob):
         remarks.insert(
             0,
             say(

@@ -11,12 +11,11 @@ from mathutils import Quaternion, Vector
 
 from ...data.chain_settings import IKAddonChain
 from ...data.settings import chain_of, folds_of
-from ...data.versions import stiffness_is_shared
 from ...pose.skeleton import Skeleton
 from ...translation.sentences import say
 from .attachments import Attachment, attachments_of
 from .chain import check_seen, reach_of
-from .limits import check_numbers, is_free, stiffness_of
+from .limits import check_numbers, is_free
 from .presence import Presence
 
 
@@ -132,16 +131,5 @@ def has_plane(bones: Sequence[bpy.types.PoseBone]) -> bool:
 
 
 def is_limited(bones: Sequence[bpy.types.PoseBone]) -> bool:
-    """Whether the bones of a chain, root first, are solved within limits, or by stiffness as if there were limits."""
-    settings = chain_of(bones[-1])
-    if not settings.use_limits:
-        return False
-    return not all(map(is_free, bones)) or has_old_stiffness(bones)
-
-
-def has_old_stiffness(bones: Sequence[bpy.types.PoseBone]) -> bool:
-    """Whether stiffness acts on a chain without limits, root first, as in version 0.1.0."""
-    settings = chain_of(bones[-1])
-    if not settings.use_limits or stiffness_is_shared(settings):
-        return False
-    return any(any(stiffness_of(bone)) for bone in bones) and all(map(is_free, bones))
+    """Whether the bones of a chain, root first, are solved within limits."""
+    return chain_of(bones[-1]).use_limits and not all(map(is_free, bones))

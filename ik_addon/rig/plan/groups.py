@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from ...data.chain_settings import IKAddonChain
 from ...data.settings import chain_of
-from ...data.versions import solver_of, stiffness_is_shared
 from ...pose.constraints import drivers_on
 from ...pose.skeleton import Skeleton
 from ...solve import OutOfReach, Solver
@@ -151,9 +150,7 @@ def shape_of(
     if is_connected(first, bones[0]) or drivers_on(ob, out_of_reach_paths(first, bones)):
         policy = OutOfReach.EXTEND
     is_stiff = any(any(s) for s in stiffness)
-    # In 0.1.0 stiffness without limits acted like limits that allow every angle.
-    as_limited = is_stiff and len(own) == 1 and not stiffness_is_shared(settings[0])
-    is_bounded = as_limited or any(r != (FREE,) * 3 for r in ranges)
+    is_bounded = any(r != (FREE,) * 3 for r in ranges)
     limits = tuple((*x, *z, *y) for x, z, y in ranges) if is_bounded else None
     return Shape(
         solver=_solver(settings),
@@ -192,7 +189,7 @@ def _end_shape(ob: bpy.types.Object, bone: bpy.types.PoseBone, skeleton: Skeleto
 
 def _solver(settings: Sequence[IKAddonChain]) -> Solver:
     """Return the solver of chains that are solved together: FABRIK if one of them asks for it."""
-    asked = [solver_of(chain) for chain in settings]
+    asked = [Solver(chain.solver) for chain in settings]
     if Solver.FABRIK in asked:
         return Solver.FABRIK
     # Two-Bone chains are checked elsewhere; on a frame where a bone has no length, another solver has to do.

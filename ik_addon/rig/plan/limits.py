@@ -9,7 +9,6 @@ import bpy
 import numpy as np
 
 from ...data.settings import chain_of
-from ...data.versions import solver_of
 from ...pose.skeleton import matrix_array, orthonormal
 from ...solve.limb.hinge import Hinge
 from ...solve.problem import Solver
@@ -77,7 +76,7 @@ def stiffness_of(bone: bpy.types.PoseBone) -> tuple[float, float, float]:
 def hinge_of(tip: bpy.types.PoseBone) -> Hinge | None:
     """Return the knee of the chain on `tip` as a hinge; None if it is none, or the chain is not solved as a limb."""
     chain = chain_of(tip)
-    if not chain.use_limits or chain.planar or solver_of(chain) is Solver.FABRIK:
+    if not chain.use_limits or chain.planar or Solver(chain.solver) is Solver.FABRIK:
         return None
     return knee_hinge(bending_bones(tip))
 

@@ -99,8 +99,7 @@ def is_animated(ob: bpy.types.Object) -> bool:
     data = ob.animation_data
     if data is None or data.nla_tracks or data.drivers:
         return data is not None
-    owner = compat.curve_owner(ob)
-    curves = () if owner is None else owner.fcurves
+    curves = compat.curves_of(ob)
     return data.action is not None and not (curves and all(_marks(curve.data_path) for curve in curves))
 
 

@@ -153,13 +153,10 @@ def in_force(ob: bpy.types.Object) -> dict[str, list[bpy.types.FCurve]]:
         return {}
     if data.use_tweak_mode or (data.use_nla and any(track.strips for track in data.nla_tracks)):
         raise NotDetermined(f"'{ob.name}' is animated by NLA strips")
-    owner = compat.curve_owner(ob)
-    if owner is None:
-        return {}
-    if compat.is_layered(data.action):
+    if compat.curve_owner(ob) is not None and compat.is_layered(data.action):
         raise NotDetermined(f"The action '{data.action.name}' has several layers or strips")
     found: dict[str, list[bpy.types.FCurve]] = {}
-    for curve in owner.fcurves:
+    for curve in compat.curves_of(ob):
         if not compat.is_muted(curve) and curve.is_valid and not curve.is_empty:
             found.setdefault(curve.data_path, []).append(curve)
     return found

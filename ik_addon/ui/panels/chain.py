@@ -7,7 +7,6 @@ import math
 import bpy
 import numpy as np
 
-from ...data import versions
 from ...data.chain_settings import FOLDS, IKAddonChain
 from ...data.settings import chain_of, goal_of
 from ...goals.ik_fk import is_ik
@@ -15,7 +14,7 @@ from ...live import reports
 from ...operators.active import active_chain
 from ...operators.mends.chains import fix_of
 from ...rig.plan import chain as chains
-from ...rig.plan.chain_plan import has_old_stiffness, is_limited
+from ...rig.plan.chain_plan import is_limited
 from ...setup import bend_side
 from ...solve import Solver
 from ...translation.sentences import say
@@ -72,8 +71,6 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         draw_setting(column, context, chain, "solver")
         if is_even_bend(tip, bones):
             column.prop(chain, "bend_lead", slider=True)
-        if has_old_stiffness(bones):
-            column.operator("ik_addon.stiffness_share", icon="TOOL_SETTINGS")
         column.prop(chain, "chain_length")
         row = column.row()
         row.alignment = "RIGHT"
@@ -122,7 +119,8 @@ def is_even_bend(tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]) -> bo
     It does if Even Bend is chosen, or Automatic with more than two bones, and the chain has no orientation goal, limits
     or shared bones.
     """
-    solver, chain = versions.solver_of(chain_of(tip)), chain_of(tip)
+    chain = chain_of(tip)
+    solver = Solver(chain.solver)
     asked = solver is Solver.EVEN_BEND or (solver is Solver.AUTO and len(bones) > 2)
     return asked and not (chain.use_rotation or is_limited(bones) or shares_bones(tip))
 
