@@ -310,6 +310,8 @@ def test_planting_again_starts_from_the_unplanted_motion(addon: Addon) -> None:
     activate(ob, "shin.L")
     bpy.ops.ik_addon.plant(chains="ACTIVE")
     assert max(walker.slides(addon, ob, walker.play(ob)).values()) < SLIDE, "the other foot still holds"
+    bpy.ops.ik_addon.plant()
+    assert np.abs(places(ob) - planted).max() < 1e-5
 
 
 def test_edits_after_planting_are_kept(addon: Addon) -> None:
