@@ -32,9 +32,8 @@ from .operators.goals import space_switch as space_operators
 from .operators.mends import chains as fix_operators
 from .operators.mends import rig as rig_fix_operators
 from .overlay import draw as overlay
-from .posing.command import command as pose_command
 from .setup import new_chain, profile
-from .shots.command import command as bake_command
+from .shots import command as bake_command
 from .solve.memory import keep_freed_memory
 from .translation import catalogs
 from .ui import bake_report, gizmos, graph, menus, panel, presets, toolbar
@@ -101,7 +100,6 @@ PARTS: Final[tuple[Any, ...]] = (
     drawn_preferences,
     toolbar,
     bake_command,
-    pose_command,
 )
 """Modules with a `register` and an `unregister` of their own."""
 

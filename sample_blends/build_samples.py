@@ -6,7 +6,6 @@ Each shows one solver, moves, and is solved live. The saved pose is in the file:
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -415,8 +414,6 @@ def posing_human() -> None:
     rig.pose.bones["head"].ik_addon.pin = {"ROTATION"}
     dress_human(rig)
     scenery.stage((2.2, -3.9, 1.5), (0.1, -0.2, 0.86), lens=39)
-    hand = {1: (0.6, 0, 1.07), 13: (0.2, -0.6, 0.45), 25: (0.35, -0.15, 1.9), 37: (1.0, -0.1, 1.35), 49: (0.6, 0, 1.07)}
-    write_goals("posing_human", {"bone": "hand.L"}, hand)
     save_posing(rig, "posing_human", "hand.L")
 
 
@@ -463,14 +460,6 @@ def posing_horse() -> None:
             parts.append(scenery.Part(f"{name}.{side}", head, end, dark if "hoof" in name else coat))
     scenery.body(rig, parts)
     scenery.stage((3.6, -4.6, 1.7), (0.0, -0.3, 0.85), lens=48, ground=-0.02)
-    muzzle = {
-        1: (0, -1.38, 1.62),
-        13: (0.2, -1.25, 0.2),
-        25: (-0.15, -1.3, 0.3),
-        37: (0.75, -0.85, 1.5),
-        49: (0, -1.38, 1.62),
-    }
-    write_goals("posing_horse", {"bone": "head", "use_tail": True}, muzzle)
     save_posing(rig, "posing_horse", "head")
 
 
@@ -479,18 +468,6 @@ def activate(rig: bpy.types.Object, bone: str) -> None:
     bpy.ops.object.mode_set(mode="POSE")
     bpy.ops.pose.select_all(action="DESELECT")
     rig.data.bones.active = rig.data.bones[bone]
-
-
-def write_goals(name: str, goal: dict[str, Any], places: Mapping[int, Sequence[float]]) -> None:
-    """Write the file from which ik_pose moves a bone from place to place, easing in and out, up to the last frame."""
-    frames = []
-    for (first, start), (last, end) in pairwise(places.items()):
-        for frame in range(first, last):
-            share = 0.5 - 0.5 * math.cos(math.pi * (frame - first) / (last - first))
-            location = [round(a + share * (b - a), 4) for a, b in zip(start, end, strict=True)]
-            frames.append(json.dumps({"frame": frame, "goals": [{**goal, "location": location}]}))
-    lines = ",\n    ".join(frames)
-    (FOLDER / f"{name}.json").write_text(f'{{\n  "frames": [\n    {lines}\n  ]\n}}\n', encoding="utf-8")
 
 
 def save_posing(rig: bpy.types.Object, name: str, bone: str) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import random
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -16,9 +15,6 @@ from tests import rigs
 from tests.rig.test_limits import ALLOWED
 from tests.rig.test_limits import beyond as beyond_limits
 from tools import blender
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 FOLDER = Path(__file__).resolve().parents[1] / "sample_blends"
 ARM, TENTACLE, TORSO, FINGER = "two_bone_arm", "tentacle", "torso_tree", "finger_limits"
@@ -438,24 +434,3 @@ def test_pins_of_a_body_hold_while_its_active_bone_is_dragged(name: str) -> None
         assert rigs.head(rig, active) - before == pytest.approx(np.array(offset), abs=2e-4)
         for bone, place in ends_of(rig, PINNED[name]).items():
             assert place == pytest.approx(pinned[bone], abs=2e-3), bone
-
-
-@pytest.mark.parametrize("name", PINNED)
-def test_goals_of_a_body_are_reached_without_a_window(name: str, tmp_path: Path, addon: Addon) -> None:
-    rig = open_sample(name)
-    pinned, report = ends_of(rig, PINNED[name]), tmp_path / "report.json"
-    main = addon.module("posing.command").main
-    assert main([str(FOLDER / f"{name}.json"), "--strict", "--report", str(report)]) == 0
-    (told,) = json.loads(report.read_text())["armatures"]
-    assert (told["frames"], told["missed"]) == (48, [])
-    poses = []
-    for frame in frames():
-        bpy.context.scene.frame_set(frame)
-        poses.append(np.array([bone.matrix for bone in rigs.evaluated(rig).pose.bones]))
-        for bone, place in ends_of(rig, PINNED[name]).items():
-            assert place == pytest.approx(pinned[bone], abs=2e-3), f"'{bone}' on frame {frame}"
-        ends = [rig.matrix_world @ end for bone in rig.pose.bones for end in (bone.head, bone.tail)]
-        assert min(end.z for end in ends) > -1e-3, f"frame {frame}"
-    steps = np.linalg.norm(np.diff(np.array(poses)[..., :3, 3], axis=0), axis=-1)
-    assert np.abs(np.diff(steps, axis=0)).max() < 0.12, "nothing jumps"
-    assert np.ptp(np.array(poses)[..., :3, 3], axis=0).max() > 0.5, "it moves"

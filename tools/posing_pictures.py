@@ -1,17 +1,17 @@
 """Render the pictures of the guide's page on posing: part of `python3 tools/dev.py pictures`.
 
-Needs no window: Cycles renders on the CPU, for some minutes. The samples are posed from the goal objects in them.
+Needs no window: Cycles renders on the CPU, for some minutes.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
-import json
+import math
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import bpy
 import numpy as np
@@ -30,6 +30,23 @@ STEP = 2
 RATE = 12
 """Pictures per second."""
 HAND = "hand.L"
+PLACES = {
+    "posing_human": {
+        1: (0.6, 0.0, 1.07),
+        13: (0.2, -0.6, 0.45),
+        25: (0.35, -0.15, 1.9),
+        37: (1.0, -0.1, 1.35),
+        49: (0.6, 0.0, 1.07),
+    },
+    "posing_horse": {
+        1: (0.0, -1.38, 1.62),
+        13: (0.2, -1.25, 0.2),
+        25: (-0.15, -1.3, 0.3),
+        37: (0.75, -0.85, 1.5),
+        49: (0.0, -1.38, 1.62),
+    },
+}
+"""By sample, where the hand or the muzzle goes on some frames, up to the one after the last."""
 AWAY = Vector((-0.3, -0.6, -0.55))
 """Offset of the hand from rest, in the comparison with Auto IK and constraints."""
 
@@ -46,18 +63,34 @@ def goal(place: Vector) -> bpy.types.Object:
     return scenery.ball("Goal", 0.075, place, scenery.material("Goal", (0.8, 0.05, 0.03)))
 
 
+def path(places: dict[int, tuple[float, float, float]]) -> Iterator[tuple[int, Vector]]:
+    """Yield each frame with its place, easing from place to place."""
+    for (first, start), (last, end) in pairwise(places.items()):
+        for frame in range(first, last):
+            share = 0.5 - 0.5 * math.cos(math.pi * (frame - first) / (last - first))
+            yield frame, Vector(start).lerp(Vector(end), share)
+
+
 def moving(name: str, samples: int) -> bytes:
-    """Render a sample posed from its goals, frame by frame."""
-    opened(name)
-    goals = sample_pictures.SAMPLES / f"{name}.json"
-    command = importlib.import_module(f"{blender.PACKAGE}.ik_addon.posing.command")
-    if command.main([str(goals), "--strict"]) != 0:
-        raise SystemExit(f"The goals of {name} are not reached.")
+    """Render a sample whose active bone follows a ball, frame by frame."""
+    rig = opened(name)
+    scene, operators = bpy.context.scene, cast("Any", bpy.ops)
+    start = {bone: bone.matrix_basis.copy() for bone in rig.pose.bones}
+    poses = {}
     ball = goal(Vector())
-    for frame in json.loads(goals.read_text(encoding="utf-8"))["frames"]:
-        ball.location = frame["goals"][0]["location"]
-        ball.keyframe_insert("location", frame=frame["frame"])
-    shown = range(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1, STEP)
+    for frame, place in path(PLACES[name]):
+        for bone, basis in start.items():
+            bone.matrix_basis = basis
+        operators.ik_addon.pose_body(location=place, use_tail=name == "posing_horse")
+        poses[frame] = {bone: bone.matrix_basis.copy() for bone in rig.pose.bones}
+        ball.location = place
+        ball.keyframe_insert("location", frame=frame)
+    for frame, pose in poses.items():
+        for bone, basis in pose.items():
+            bone.matrix_basis = basis
+            bone.keyframe_insert("location", frame=frame)
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+    shown = range(scene.frame_start, scene.frame_end + 1, STEP)
     pixels = moving_picture.render(shown, samples, SIZE)
     return animated_png.encode(pixels, 1000 // RATE, moving_picture.COLORS, moving_picture.TOLERANCE)
 
@@ -106,7 +139,7 @@ def main() -> None:
     still = IMAGES / "posing-beside.jpg"
     sample_pictures.save(np.concatenate([beside(way, 4 * samples) for way in ways], axis=1), still)
     print(f"Rendered {still.name}, {still.stat().st_size // 1024} kB")
-    for name in ("posing_human", "posing_horse"):
+    for name in PLACES:
         file = IMAGES / f"{name.replace('_', '-')}.png"
         file.write_bytes(moving(name, samples))
         print(f"Rendered {file.name}, {file.stat().st_size // 1024} kB", flush=True)

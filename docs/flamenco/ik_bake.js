@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A job type for Flamenco 3: bakes IK chains on a farm, many shots at once, and each shot on several workers.
+// A job type for Flamenco 3: bakes IK chains on a farm, each shot as a task of its own.
 // Copy this file into the folder `scripts` beside the Flamenco Manager. It has not been tried on a farm yet.
 // See "On a farm" in docs/command_line.md.
 
@@ -12,10 +12,8 @@ const JOB_TYPE = {
           description: "Files to bake, as workers see them, separated by semicolons. Empty: the submitted file" },
         { key: "output", type: "string", subtype: "dir_path", required: true,
           description: "Folder for the baked files and their reports, as workers see it" },
-        { key: "parts", type: "int32", default: 1, propargs: { min: 1, max: 1000 }, visible: "submission",
-          description: "How many workers share each shot. Worth it for clips that take minutes to bake" },
         { key: "options", type: "string", required: false, visible: "submission",
-          description: "More options of ik_bake, separated by spaces, such as --plant. --plant needs Parts to be 1" },
+          description: "More options of ik_bake, separated by spaces, such as --plant" },
 
         // Known without asking:
         { key: "blendfile", type: "string", required: true, visible: "web", description: "The submitted file" },
@@ -35,44 +33,24 @@ function compileJob(job) {
     const folder = author.Task("folder", "file-management");
     folder.addCommand(author.Command("make-directory", { path: settings.output }));
     job.addTask(folder);
-    files.forEach((file, i) => addShot(job, folder, file, names[i]));
+    files.forEach((file, i) => {
+        const task = baking(settings, file, names[i]);
+        task.addDependency(folder);
+        job.addTask(task);
+    });
 }
 
-// A bake, or the parts of one and what joins them.
-function addShot(job, folder, file, name) {
-    const settings = job.settings;
-    const options = words(settings.options, " ");
+function baking(settings, file, name) {
     const stem = path.join(settings.output, name);
     const results = ["--output", `${stem}.blend`, "--report", `${stem}.json`];
-    if (!(settings.parts > 1)) {
-        job.addTask(baking(`bake ${name}`, file, [...options, ...results], [folder]));
-        return;
-    }
-    // A target that is missed should not keep the parts from being joined.
-    const strict = options.filter((option) => option === "--strict");
-    const solving = options.filter((option) => option !== "--strict");
-    const parts = [];
-    for (let part = 1; part <= settings.parts; part++) {
-        parts.push(`${stem}.${part}.npz`);
-    }
-    const solved = parts.map((part, i) => baking(
-        `solve ${name} ${i + 1}/${parts.length}`,
-        file, [...solving, "--part", `${i + 1}/${parts.length}`, "--output", part], [folder],
-    ));
-    solved.forEach((task) => job.addTask(task));
-    job.addTask(baking(`join ${name}`, file, ["--join", ...parts, ...results, ...strict], solved));
-}
-
-function baking(name, file, options, before) {
-    const task = author.Task(name, "blender");
+    const task = author.Task(`bake ${name}`, "blender");
     task.addCommand(author.Command("blender-render", {
         exe: "{blender}",
         exeArgs: "{blenderArgs}",
         argsBefore: [],
         blendfile: file,
-        args: ["--command", "ik_bake", ...options],
+        args: ["--command", "ik_bake", ...words(settings.options, " "), ...results],
     }));
-    before.forEach((other) => task.addDependency(other));
     return task;
 }
 

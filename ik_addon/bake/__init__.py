@@ -1,4 +1,4 @@
-"""Bake chains to keyframes, in Blender or from the command line. Scripts use the names exported here."""
+"""Bake chains to keyframes. Scripts use the names exported here."""
 
 from .bake_report import BakeReport
 from .baking import bake, steps

@@ -5,7 +5,7 @@ A bake that is cancelled or fails changes nothing: until the last step is done, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
@@ -54,7 +54,6 @@ def steps(
     smooth: bool = False,
     reduce: float = 0.0,
     floor: Floor | None = None,
-    solving: Callable[..., Frames] = Frames,
 ) -> Generator[float, None, BakeReport]:
     """Bake chains in small steps; yields progress (0 to 1). Closing the generator cancels the bake.
 
@@ -68,7 +67,6 @@ def steps(
         reduce: keep as few keys as hold every joint within this distance, in Blender units, of the full bake; 0: keep
             all keys.
         floor: the ground that hands and feet must not pass through when keys are reduced.
-        solving: creates the `Frames` that are solved.
 
     Raises:
         BakeError, KeysError: the chains can't be baked; nothing was changed.
@@ -87,7 +85,7 @@ def steps(
             check_order(ob, plan, tips, others)
             stored = fk_store.held(ob, plan.live)
             baked = baked_tips(ob, plan, tips)
-            sequence = solving(
+            sequence = Frames(
                 view_layer,
                 ob,
                 plan,

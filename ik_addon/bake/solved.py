@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..live.reports import has_reached
 from ..pose import keyframes
@@ -40,11 +38,6 @@ class _Block:
     """(F, k, width)"""
     changes: Row
     """(k,) the largest difference from the FK pose; rotations are always keyed."""
-
-    @property
-    def name(self) -> str:
-        """A name that no other block has."""
-        return f"{self.field} {self.mode}".strip()
 
     @classmethod
     def of(cls, field: str, mode: str, rows: list[int], frames: int) -> _Block:
@@ -119,30 +112,6 @@ class Solved:
         """Remember how fast joints turn in the live solution of all frames, when another one is baked."""
         values = [(posed.channels[:, block.rows, FIELDS[block.field]], block) for block in self._blocks]
         self._live_turn = float(self._turns(frames, values)[0].max(initial=0.0))
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return everything as arrays that can be saved in a file; `take` reads them."""
-        found = {name: getattr(self, f"_{name}") for name in ("status", "error", "at_limit")}
-        found |= {"played": self.played, "poses": self.poses}
-        for block in self._blocks:
-            found[f"{block.name} values"] = block.values
-            found[f"{block.name} changes"] = block.changes
-        return found
-
-    def take(self, start: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Add the frames of saved arrays, beginning at the index `start`.
-
-        Raises:
-            KeyError, ValueError: the arrays belong to other chains or settings.
-        """
-        batch = slice(start, start + len(arrays["status"]))
-        for block in self._blocks:
-            block.values[batch] = arrays[f"{block.name} values"]
-            block.changes = np.maximum(block.changes, arrays[f"{block.name} changes"])
-        self.poses[np.searchsorted(self.played, arrays["played"] + start)] = arrays["poses"]
-        self._status[batch] = arrays["status"]
-        self._error[batch] = arrays["error"]
-        self._at_limit += arrays["at_limit"]
 
     @property
     def errors(self) -> Floats:

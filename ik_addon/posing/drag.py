@@ -82,11 +82,11 @@ class BodyDrag:
                 "A constraint or driver moves '{bone}'. Mute it, or drag what the bone follows", bone=ask.bone
             )
         self.ob, self.bone, self._ask = ob, ask.bone, ask
-        self._tips = [tip.name for tip in solved_chains(ob)]
+        self._tips = [tip.name for tip in _solved_chains(ob)]
         self._figure = Figure.of(ob, steered)
         image = image_of(ob, ask.bone)
         self._names = [ask.bone, *([image] if image and image not in steered else [])]
-        self._pinned = pins_of(ob, ask, self._figure)
+        self._pinned = _pins_of(ob, ask, self._figure)
         self.extent = self._extent(ask.length)
         self.stand = Stand.of(ob, self.extent.root)
         self._held = [self._hold(name) for name in self._names]
@@ -174,9 +174,9 @@ class BodyDrag:
             Messages about changes that will not stay.
         """
         remarks = []
-        tips_ = touched([self.ob.pose.bones[name] for name in self._tips], self.moved)
+        tips_ = _touched([self.ob.pose.bones[name] for name in self._tips], self.moved)
         if tips_:
-            own = np.array(sorted(bones_of(tips_).union(self.moved)), dtype=np.int64)
+            own = np.array(sorted(_bones_of(tips_).union(self.moved)), dtype=np.int64)
             with in_fk(context, self.ob, tips_):
                 channels.write(self.ob, own, self._rows[own])
                 context.view_layer.update()
@@ -240,7 +240,7 @@ class BodyDrag:
     def _all_pins(self) -> list[Pin]:
         """Return all pins, except for the place of what is dragged, and the ends of live chains."""
         held = {held.bone for held in self._held}
-        return [*self.stand.pins(self._pinned, held), *end_pins(self.stand, solved_chains(self.ob), held)]
+        return [*self.stand.pins(self._pinned, held), *_end_pins(self.stand, _solved_chains(self.ob), held)]
 
     def _write(self, context: bpy.types.Context, posed: PosedBody, poser: Poser) -> None:
         stand, ob = self.stand, self.ob
@@ -253,7 +253,7 @@ class BodyDrag:
             context.view_layer.update()
 
 
-def pins_of(ob: bpy.types.Object, ask: Ask, figure: Figure) -> dict[str, frozenset[str]]:
+def _pins_of(ob: bpy.types.Object, ask: Ask, figure: Figure) -> dict[str, frozenset[str]]:
     """Return pins by bone name: those of `ask`, or else those stored, or else what `without_pins` says."""
     pins = stored_pins(ob) if ask.pins is None else ask.pins
     found = dict(pins)
@@ -262,22 +262,22 @@ def pins_of(ob: bpy.types.Object, ask: Ask, figure: Figure) -> dict[str, frozens
     return found
 
 
-def solved_chains(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
+def _solved_chains(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
     """Return the tips of the chains that live solving poses now."""
     return [tip for tip in tips(ob) if chain_of(tip).enabled] if object_of(ob).live else []
 
 
-def bones_of(tips: Iterable[bpy.types.PoseBone]) -> set[int]:
+def _bones_of(tips: Iterable[bpy.types.PoseBone]) -> set[int]:
     """Return the indices of pose bones that chains pose."""
     return {tip.id_data.pose.bones.find(bone.name) for tip in tips for bone in posed_bones(tip)}
 
 
-def touched(tips: Iterable[bpy.types.PoseBone], posed: Collection[int]) -> list[bpy.types.PoseBone]:
+def _touched(tips: Iterable[bpy.types.PoseBone], posed: Collection[int]) -> list[bpy.types.PoseBone]:
     """Return the tips of chains that pose at least one of these pose bones."""
-    return [tip for tip in tips if not bones_of([tip]).isdisjoint(posed)]
+    return [tip for tip in tips if not _bones_of([tip]).isdisjoint(posed)]
 
 
-def end_pins(stand: Stand, tips: Iterable[bpy.types.PoseBone], grabbed: Collection[int]) -> list[Pin]:
+def _end_pins(stand: Stand, tips: Iterable[bpy.types.PoseBone], grabbed: Collection[int]) -> list[Pin]:
     """Return pins for the ends of chains, which targets hold, except for chains with a grabbed bone."""
     found = []
     for tip in tips:

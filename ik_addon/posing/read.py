@@ -85,15 +85,10 @@ class Stand:
         """Return the tail (3,) of a bone."""
         return np.asarray(self.pose[bone, :3, 3] + self.pose[bone, :3, 1] * self.skeleton.lengths[self.order[bone]])
 
-    def pins(
-        self, pins: Mapping[str, frozenset[str]], grabbed: Collection[int], turned: Collection[int] = ()
-    ) -> list[Pin]:
-        """Return pins, given by bone name, without the location of `grabbed` and the rotation of `turned` bones."""
+    def pins(self, pins: Mapping[str, frozenset[str]], grabbed: Collection[int]) -> list[Pin]:
+        """Return pins, given by bone name, without the location of `grabbed` bones."""
         found = [(self.index[name], own) for name, own in pins.items()]
-        held = [
-            Pin(bone, "LOCATION" in own and bone not in grabbed, "ROTATION" in own and bone not in turned)
-            for bone, own in found
-        ]
+        held = [Pin(bone, "LOCATION" in own and bone not in grabbed, "ROTATION" in own) for bone, own in found]
         return [pin for pin in held if pin.location or pin.rotation]
 
     def posed(self, posed: PosedBody) -> Floats:

@@ -7,20 +7,15 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from ..bake import command_line
-from ..bake.command_line import CommandError, Files, GoOn, add_file_options
+import bpy
+
 from . import many
+from .exits import DONE, INTERRUPTED, REFUSED, CommandError, GoOn, InterruptError, complain, guarded, interruptible
 from .exported import KINDS
-from .parts import Which
-from .shot import NAME, bake_shot, join_parts, solve_part
-
-ALONE = {
-    "part": ("files", "plant", "skeleton", "plots", "overwrite", "new_action", "smooth", "reduce", "frames"),
-    "join": ("files", "plant", "skeleton", "plots", "range", "frames", "step", "smooth", "armature", "chains"),
-}
-"""What `--part` and `--join` exclude: parts solve all armatures on the same frames, and joining only keys them."""
-
+from .outputs import Files
+from .shot import NAME, bake_shot
 
 METERS = {
     "km": 1e3,
@@ -53,7 +48,19 @@ NEEDED = {
 
 def main(arguments: Sequence[str]) -> int:
     """Bake chains of the open file, or of the files named, as the command line says; return the exit code."""
-    return command_line.run(NAME, _parser(), arguments, _run)
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit as done:  # after --help, or after printing what is wrong
+        return DONE if done.code in (None, 0) else REFUSED
+    try:
+        with interruptible() as go_on:
+            return guarded(lambda: _run(options, go_on))
+    except InterruptError as error:
+        complain(NAME, str(error) or "Interrupted; nothing was written")
+        return INTERRUPTED
+    except CommandError as error:
+        complain(NAME, str(error))
+    return REFUSED
 
 
 def _run(options: argparse.Namespace, go_on: GoOn) -> int:
@@ -61,10 +68,6 @@ def _run(options: argparse.Namespace, go_on: GoOn) -> int:
     _check(options)
     if options.files:
         return many.bake_files(options, go_on)
-    if options.part:
-        return solve_part(options, Files(NAME, options, suffix=".npz"), go_on)
-    if options.join:
-        return join_parts(options, Files(NAME, options, [(path, "a part") for path in options.join]), go_on)
     pictures = options.report.with_suffix("") if options.plots else None
     code, _report = bake_shot(options, Files(NAME, options), go_on, pictures)
     return code
@@ -72,27 +75,11 @@ def _run(options: argparse.Namespace, go_on: GoOn) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     """Raise `CommandError` if options don't go together."""
-    if options.part and options.output is None:
-        raise CommandError("--part needs --output, the file to write the solved frames to")
     if options.export and not (options.output or options.overwrite):
         raise CommandError("--export writes beside the saved file, so it needs --output or --overwrite")
     for name, needed in NEEDED.items():
         if getattr(options, name) and not getattr(options, needed):
             raise CommandError(f"--{name.replace('_', '-')} needs --{needed}")
-    unset = vars(_parser().parse_args([]))
-    given = {name: value for name, value in vars(options).items() if value != unset[name]}
-    said = {"files": "several files", "frames": f"--{options.frames.lower()}"}
-    for name, others in ALONE.items():
-        for other in others if name in given else ():
-            if other in given and ((name, options.frames) != ("part", "PREVIEW") or other != "frames"):
-                raise CommandError(f"--{name} can't be combined with {said.get(other, '--' + other.replace('_', '-'))}")
-
-
-def _part(text: str) -> Which:
-    try:
-        return Which.parse(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a part such as 2/4") from None
 
 
 def _distance(text: str) -> float:
@@ -166,9 +153,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar="OBJECT",
         help="what feet rest on: a mesh, or the XY plane of any other object",
     )
-    parts = parser.add_mutually_exclusive_group()
-    parts.add_argument("--part", type=_part, metavar="I/N", help="only solve part I of N of the frames, for --join")
-    parts.add_argument("--join", nargs="+", type=Path, metavar="PART.npz", help="key the solved parts")
     parser.add_argument(
         "--skeleton", action="store_true", help="after the bake, make an armature of only the deform bones, with keys"
     )
@@ -177,11 +161,26 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--root-turn", action="store_true", help="the root also turns about the vertical")
     parser.add_argument("--export", choices=sorted(KINDS), help="export the skeletons beside the saved file")
     parser.add_argument("--plots", action="store_true", help="draw feet and hips as SVG pictures beside the report")
-    add_file_options(parser)
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--output", type=Path, metavar="FILE.blend", help="save the result to this file")
+    place.add_argument("--overwrite", action="store_true", help="save the result over the open file")
+    parser.add_argument("--report", type=Path, metavar="FILE.json", help="write a report to this file")
     parser.add_argument(
         "--strict", action="store_true", help="exit with 1 if a target was not reached or the keys play differently"
     )
     return parser
 
 
-command = command_line.Registered(NAME, main)
+_registered: Any = None
+
+
+def register() -> None:
+    """Register the command with Blender."""
+    global _registered
+    add: Any = bpy.utils.register_cli_command  # the stubs have no return value
+    _registered = add(NAME, main)
+
+
+def unregister() -> None:
+    """Unregister the command."""
+    bpy.utils.unregister_cli_command(_registered)

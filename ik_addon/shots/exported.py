@@ -7,9 +7,9 @@ from typing import Any
 
 import bpy
 
-from ..bake.command_line import CommandError
-from ..bake.outputs import Output
 from ..export import skeleton
+from .exits import CommandError
+from .outputs import Output
 
 KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "glb": ("gltf", "io_scene_gltf2", {"export_animation_mode": "ACTIVE_ACTIONS", "export_frame_range": False}),

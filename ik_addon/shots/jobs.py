@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import bpy
 
-from ..bake.command_line import CommandError, armatures, named
 from ..data.settings import chain_of, goal_of
 from ..rig.plan.attachments import attachments_of
 from ..rig.plan.chain import tips
@@ -15,6 +14,7 @@ from ..rig.plan.dependencies import between
 from ..rig.plan.order import in_order
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import why_closed
+from .exits import CommandError
 
 
 class Job(NamedTuple):
@@ -51,7 +51,9 @@ def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
     if not jobs:
         raise CommandError("There is no enabled IK chain to bake")
     for job in jobs.values():
-        check(job)
+        for tip in job.tips:
+            if not chain_of(job.ob.pose.bones[tip]).enabled:
+                raise CommandError(f"The chain on '{tip}' of '{job.ob.name_full}' is disabled. Enable it to bake it")
     needs = {uid: _followed(job.ob).intersection(jobs) for uid, job in jobs.items()}
     ordered, mutual = in_order(jobs, needs)
     if mutual:
@@ -59,17 +61,6 @@ def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
         plans = {uid: Plan.of(jobs[uid].ob, layer.depsgraph) for uid in mutual}
         mutual.sort(key=lambda uid: bool(between(plans, uid, jobs[uid].tips)))
     return [jobs[uid] for uid in (*ordered, *mutual)], left_out
-
-
-def check(job: Job) -> None:
-    """Raise `CommandError` if a chain doesn't exist or is disabled, or something is missing from a library."""
-    reason = _why_unreadable(job)
-    if reason:
-        raise CommandError(f"'{job.ob.name_full}' can't be baked. {reason}")
-    for tip in job.tips:
-        bone: bpy.types.PoseBone | None = job.ob.pose.bones.get(tip)
-        if bone is None or not chain_of(bone).enabled:
-            raise CommandError(f"The chain on '{tip}' of '{job.ob.name_full}' is disabled. Enable it to bake it")
 
 
 def _why_left_out(job: Job) -> str:
@@ -103,9 +94,29 @@ def _why_unread(ob: bpy.types.Object | None) -> str:
 def _armatures(options: argparse.Namespace) -> list[bpy.types.Object]:
     """Return the armatures of the scene, or those named by the options."""
     if not options.armature:
-        return armatures()
-    chosen = [named(name) for name in options.armature]
-    return [ob for ob in armatures() if ob in chosen]
+        return _armatures_of_scene()
+    chosen = [_named(name) for name in options.armature]
+    return [ob for ob in _armatures_of_scene() if ob in chosen]
+
+
+def _armatures_of_scene() -> list[bpy.types.Object]:
+    return [ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE"]
+
+
+def _named(name: str) -> bpy.types.Object:
+    """Return the armature of this name, which for a linked one may include its library to distinguish it.
+
+    Raises:
+        CommandError: there is none, or more than one.
+    """
+    every = _armatures_of_scene()
+    found = [ob for ob in every if ob.name_full == name] or [ob for ob in every if ob.name == name]
+    if len(found) == 1:
+        return found[0]
+    known = ", ".join(f"'{ob.name_full}'" for ob in found or every) or "none"
+    if found:
+        raise CommandError(f"Several armatures are called '{name}': {known}. Use one of these names, or rename one")
+    raise CommandError(f"The scene '{bpy.context.scene.name}' has no armature '{name}'. It has {known}")
 
 
 def _chosen_tips(ob: bpy.types.Object, options: argparse.Namespace) -> list[str]:

@@ -8,20 +8,8 @@ from typing import Any
 
 import bpy
 
-from ..bake.command_line import (
-    DONE,
-    INCOMPLETE,
-    MISSED,
-    REFUSED,
-    CommandError,
-    Files,
-    GoOn,
-    InterruptError,
-    complain,
-    guarded,
-    report_to,
-)
-from ..bake.outputs import Output
+from .exits import DONE, INCOMPLETE, MISSED, REFUSED, CommandError, GoOn, InterruptError, complain, guarded
+from .outputs import Files, Output, report_to
 from .shot import NAME, as_text, bake_shot
 
 
@@ -29,7 +17,7 @@ def bake_files(options: argparse.Namespace, go_on: GoOn) -> int:
     """Bake the files named by the options; return the exit code.
 
     Raises:
-        CommandError, OutputError: the options can't be used; no file was opened.
+        CommandError: the options can't be used; no file was opened.
         InterruptError: the user pressed Ctrl-C; files baked before are saved.
     """
     places = _places(options)

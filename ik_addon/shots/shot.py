@@ -1,10 +1,10 @@
-"""Baking the open file from the command line: as a whole, with feet planted if requested, or in parts to join."""
+"""Baking the open file from the command line, with feet planted if requested."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -14,18 +14,16 @@ from typing import Any
 import bpy
 
 from ..bake import BakeReport, baking, selection
-from ..bake.command_line import DONE, INCOMPLETE, MISSED, CommandError, Files, Further, GoOn, named
-from ..bake.outputs import Output
-from ..bake.sampling import Frames
 from ..export import skeleton
 from ..export.motion import RootMotion
 from ..goals.snap import in_fk
 from ..planting import floor
 from ..planting.plant import Options
 from ..pose.steps import finished
-from . import exported, parts, planted, plots, tracks
-from .jobs import Job, LeftOut, check, jobs_of
-from .parts import JoinedFrames, RecordedFrames, SolvedPart
+from . import exported, planted, plots, tracks
+from .exits import DONE, INCOMPLETE, MISSED, CommandError, GoOn
+from .jobs import Job, LeftOut, jobs_of
+from .outputs import Files, Further, Output
 from .planted import PlantReport
 from .tracks import Tracks
 
@@ -88,57 +86,13 @@ def bake_shot(
     )
     if left_out or not is_complete or any(one.is_unplanted for one in done):
         return INCOMPLETE, report
-    return _code(options, report), report
-
-
-def solve_part(options: argparse.Namespace, files: Files, go_on: GoOn) -> int:
-    """Solve a part of the frames of the open file and write it; return the exit code.
-
-    Raises:
-        CommandError, UserError, OSError, RuntimeError: the solve failed; nothing was written.
-    """
-    jobs, left_out = jobs_of(options)
-    for ob, reason in left_out:
-        raise CommandError(f"'{ob.name_full}' can't be baked. {reason}")
-    done, solved = [], []
-    for job in jobs:
-        every = _frames(job, options)
-        frames = options.part.frames(every)
-        if not frames:
-            raise CommandError(f"{len(every)} frames can't be split into {options.part.of} parts")
-        record: list[SolvedPart] = []
-        solving = partial(RecordedFrames, tips=job.tips, record=record)
-        done.append(Done(job.ob, _baked(job, frames, options, go_on, solving=solving)))
-        solved += record
-    report = _report(files, done)
-    is_complete = files.write(as_text(report), go_on, lambda output: parts.write(output.new, options.part, solved))
-    return _code(options, report) if is_complete else INCOMPLETE
-
-
-def join_parts(options: argparse.Namespace, files: Files, go_on: GoOn) -> int:
-    """Key the joined parts in the open file, save it and write its report; return the exit code.
-
-    Raises:
-        CommandError, UserError, OSError, RuntimeError: joining failed; nothing was written.
-    """
-    done = []
-    for own in parts.read_all(options.join):
-        job = Job(named(own[0].armature), own[0].tips)
-        check(job)
-        frames = [frame for part in own for frame in part.frames]
-        solving = partial(JoinedFrames, parts=own)
-        done.append(Done(job.ob, _baked(job, frames, options, go_on, new_action=options.new_action, solving=solving)))
-    report = _report(files, done)
-    return _code(options, report) if files.write(as_text(report), go_on) else INCOMPLETE
+    is_missed = options.strict and not (report["reached"] and report["plays_alike"])
+    return MISSED if is_missed else DONE, report
 
 
 def as_text(report: dict[str, Any]) -> str:
     """Return a report as JSON text."""
     return json.dumps(report, indent=2, default=float) + "\n"
-
-
-def _code(options: argparse.Namespace, report: dict[str, Any]) -> int:
-    return MISSED if options.strict and not (report["reached"] and report["plays_alike"]) else DONE
 
 
 def _done(job: Job, options: argparse.Namespace, go_on: GoOn) -> Done:
@@ -217,8 +171,7 @@ def _baked(
     options: argparse.Namespace,
     go_on: GoOn,
     *,
-    new_action: bool = False,
-    solving: Callable[..., Frames] = Frames,
+    new_action: bool,
 ) -> BakeReport:
     work = baking.steps(
         bpy.context,
@@ -229,7 +182,6 @@ def _baked(
         smooth=options.smooth,
         reduce=(options.reduce or 0.0) / bpy.context.scene.unit_settings.scale_length,
         floor=floor.of(bpy.context.view_layer, job.ob),
-        solving=solving,
     )
     report = finished(work, go_on)
     print(f"{job.ob.name_full}: {report.message}", flush=True)
@@ -256,7 +208,7 @@ def _object(name: str | None, use: str) -> bpy.types.Object | None:
     return found
 
 
-def _report(files: Files, done: list[Done], left_out: Sequence[LeftOut] = ()) -> dict[str, Any]:
+def _report(files: Files, done: list[Done], left_out: Sequence[LeftOut]) -> dict[str, Any]:
     return {
         "file": bpy.data.filepath,
         "saved": files.saved,

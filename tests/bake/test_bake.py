@@ -111,17 +111,18 @@ def test_bake_plays_like_live(bake: Any, mode: str) -> None:
     assert (bpy.context.scene.frame_current, bpy.context.scene.frame_subframe) == (7, 0.25)
 
 
-@pytest.mark.parametrize("policy", ["EXTEND", "PUSH_ROOT", "STRETCH"])
-@pytest.mark.parametrize("reach", ["in reach", "out of reach"])
-def test_location_and_scale_are_keyed_only_if_used(bake: Any, policy: str, reach: str) -> None:
+@pytest.mark.parametrize(
+    ("policy", "used"),
+    [("EXTEND", set()), ("PUSH_ROOT", {"location"}), ("STRETCH", {"scale"}), ("in reach", set())],
+)
+def test_location_and_scale_are_keyed_only_if_used(bake: Any, policy: str, used: set[str]) -> None:
     ob, target = rigs.arm()
-    ob.pose.bones["lower"].ik_addon.out_of_reach = policy
-    circling(target, 2.0 if reach == "out of reach" else 0.9)
+    ob.pose.bones["lower"].ik_addon.out_of_reach = "PUSH_ROOT" if policy == "in reach" else policy
+    circling(target, 0.9 if policy == "in reach" else 2.0)
     ob.ik_addon.live = True
     live = poses(ob)
     bake.bake(bpy.context, ob, ["lower"], FRAMES)
     fields = {path.rsplit(".", 1)[1] for path, _index in curves(ob)}
-    used = {"PUSH_ROOT": {"location"}, "STRETCH": {"scale"}}.get(policy, set()) if reach == "out of reach" else set()
     assert fields == {"rotation_quaternion"} | used
     located = {path for path, _index in curves(ob) if path.endswith("location")}
     assert located == ({'pose.bones["upper"].location'} if "location" in used else set())
@@ -156,7 +157,7 @@ def test_bakes_more_frames_than_a_batch(bake: Any, addon: Addon, monkeypatch: py
     sampling = addon.module("bake.sampling")
     monkeypatch.setattr(sampling, "BATCH", 50)
     monkeypatch.setattr(sampling, "BONES", 200)
-    frames = list(range(1, 220))
+    frames = list(range(1, 120))
     live = poses(ob, frames)
     report = bake.bake(bpy.context, ob, ["lower"], frames)
     assert report.frames == len(frames)
@@ -221,19 +222,18 @@ def stopped(bake: Any, ob: bpy.types.Object, share: float, **options: object) ->
 
 @pytest.mark.parametrize("way", ["told", "stepped"])
 @pytest.mark.parametrize("live", [True, False])
-@pytest.mark.parametrize("new_action", [True, False])
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.55, 0.65, 0.85, 0.95, 1.0])
-def test_cancel_restores_everything(bake: Any, way: str, live: bool, new_action: bool, share: float) -> None:
+def test_cancel_restores_everything(bake: Any, way: str, live: bool) -> None:
     ob = animated_arm()
     if way == "stepped":
         must_be_stepped(ob)
     ob.ik_addon.live = live
     bpy.context.view_layer.update()
     before, played = state(ob), poses(ob)
-    assert state(ob) == before
-    stopped(bake, ob, share, new_action=new_action)
-    bpy.context.view_layer.update()
-    assert state(ob) == before
+    for share in (0.0, 0.3, 0.55, 0.65, 0.85, 0.95, 1.0):
+        for new_action in (True, False):
+            stopped(bake, ob, share, new_action=new_action)
+            bpy.context.view_layer.update()
+            assert state(ob) == before, (share, new_action)
     assert poses(ob).tobytes() == played.tobytes()
     assert state(ob) == before
 
@@ -264,9 +264,9 @@ def test_the_pose_between_two_frames_is_interpolated(bake: Any, mode: str) -> No
     ob, target = rigs.arm()
     for bone in ob.pose.bones:
         bone.rotation_mode = mode
-    circling(target, frames=200, turns=3.0)
-    bake.bake(bpy.context, ob, ["lower"], list(range(1, 201)))
-    for frame in range(1, 200):
+    circling(target, frames=100, turns=1.5)
+    bake.bake(bpy.context, ob, ["lower"], list(range(1, 101)))
+    for frame in range(1, 100):
         bpy.context.scene.frame_set(frame, subframe=0.5)
         # A flipped sign or a full turn would swing the arm right through the armature.
         assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 0.03
@@ -362,32 +362,31 @@ def test_a_loop_that_exists_only_on_another_frame_is_not_baked(bake: Any) -> Non
     assert bake.bake(bpy.context, follower, ["lower"], range(1, 20)).plays_alike
 
 
-@pytest.mark.parametrize("share", [0.2, 0.8])
-def test_cancel_leaves_other_live_armatures_unchanged(bake: Any, share: float) -> None:
+def test_cancel_leaves_other_live_armatures_unchanged(bake: Any) -> None:
     leader, follower = two_arms()
     before, pose = state(leader), rigs.pose(follower)
     switches_and_keys = state(follower)[:3]
-    stopped(bake, follower, share)
-    assert state(leader) == before
-    assert state(follower)[:3] == switches_and_keys
-    assert (
-        np.abs(rigs.pose(follower) - pose).max() < 1e-6
-    )  # the follower is solved again, from the leader's hand as Blender stores it
+    for share in (0.2, 0.8):
+        stopped(bake, follower, share)
+        assert state(leader) == before, share
+        assert state(follower)[:3] == switches_and_keys, share
+        # The follower is solved again, from the leader's hand as Blender stores it.
+        assert np.abs(rigs.pose(follower) - pose).max() < 1e-6, share
 
 
-@pytest.mark.parametrize("share", [0.2, 0.8, None])
-def test_unkeyed_poses_of_another_live_armature_stay(bake: Any, share: float | None) -> None:
+def test_unkeyed_poses_of_another_live_armature_stay(bake: Any) -> None:
     leader, follower = two_arms()
     edited = (0.8, 0.0, 0.6, 0.0)
     leader.pose.bones["lower"].rotation_quaternion = edited
     bpy.context.view_layer.update()
     before = state(leader)[2:]
-    if share is None:
-        assert bake.bake(bpy.context, follower, ["lower"], FRAMES).plays_alike
-    else:
-        stopped(bake, follower, share)
-    bpy.context.view_layer.update()
-    assert state(leader)[2:] == before
+    for share in (0.2, 0.8, None):
+        if share is None:
+            assert bake.bake(bpy.context, follower, ["lower"], FRAMES).plays_alike
+        else:
+            stopped(bake, follower, share)
+        bpy.context.view_layer.update()
+        assert state(leader)[2:] == before, share
     leader.ik_addon.live = False
     assert np.allclose(leader.pose.bones["lower"].rotation_quaternion, edited, atol=1e-6)
 
@@ -492,12 +491,6 @@ def test_operator_bakes_only_the_active_chain() -> None:
     ob.data.bones.active = ob.data.bones["spine2"]
     assert operator(chains="ACTIVE", frame_start=1, frame_end=5) == {"FINISHED"}
     assert {path.split('"')[1] for path, _index in curves(ob)} == {f"spine{i}" for i in range(1, 5)}
-
-
-def test_operator_needs_an_armature() -> None:
-    bpy.context.view_layer.objects.active = rigs.empty("Empty")
-    with pytest.raises(RuntimeError, match="Select an armature"):
-        operator()
 
 
 def flipping_arm(keyed: bool = True) -> bpy.types.Object:

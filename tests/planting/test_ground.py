@@ -15,7 +15,7 @@ from tests import rigs
 from tests.clip import clips
 from tests.operators.states import activate
 from tests.planting import walker
-from tests.planting.test_plant import SLIDE, TURN, check_planted, lowest, the_walk
+from tests.planting.test_plant import SLIDE, TURN
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -77,8 +77,7 @@ def flat(z: float) -> Callable[[Any], Any]:
     return lambda own: np.full(len(own), z)
 
 
-@pytest.mark.parametrize("z", [0.03, -0.03])
-@pytest.mark.parametrize("kind", ["mesh", "upside down", "empty"])
+@pytest.mark.parametrize(("kind", "z"), [("mesh", 0.03), ("upside down", -0.03), ("empty", 0.03)])
 def test_feet_stand_on_a_plane(addon: Addon, capfd: pytest.CaptureFixture[str], kind: str, z: float) -> None:
     ob = walker.figure("turn")
     ground = rigs.empty("Ground") if kind == "empty" else plane()
@@ -97,17 +96,6 @@ def test_feet_stand_on_a_plane(addon: Addon, capfd: pytest.CaptureFixture[str], 
     before = re.search(r"Depth in the ground (\S+)% before, 0% now", capfd.readouterr().out)
     assert before is not None
     assert (float(before[1]) > 3.0) == (z > 0.0)
-
-
-def test_hips_follow_the_ground(addon: Addon) -> None:
-    ob = walker.figure("turn")
-    plane().location.z = 0.3
-    bpy.context.view_layer.update()
-    bpy.ops.ik_addon.find_contacts()
-    hips = ob.pose.bones.find("hips")
-    before = walker.play(ob)[:, hips, 2, 3]
-    bpy.ops.ik_addon.plant(ground="Ground")
-    assert walker.play(ob)[:, hips, 2, 3] - before == pytest.approx(0.3, abs=0.02)
 
 
 @pytest.mark.parametrize("has_hand", [False, True])
@@ -177,18 +165,20 @@ def test_feet_climb_stairs_of_overlapping_boxes(addon: Addon) -> None:
     assert max(walker.slides(addon, ob, poses).values()) < SLIDE
 
 
-@pytest.mark.parametrize("rise", [0.08, -0.08])
+@pytest.mark.parametrize("rise", [0.03, -0.03])
 def test_a_level_walk_goes_up_and_down_stairs(addon: Addon, rise: float) -> None:
     """Feet come down right in front of edges and over them."""
-    ob, source, length = the_walk(with_presets=False)
-    low, begin = float(lowest(ob, source)), source[0, ob.pose.bones.find("Hips"), 1, 3]
-    far, steps = 300.0, []
-    for k in range(24):  # the clip walks towards -Y
-        edge = begin - 0.5 * length * (k if rise > 0.0 else k + 1)
-        ends = (-far, edge if k else far) if rise > 0.0 else (edge, far)
-        steps.append(((-far, ends[0], -far), (far, ends[1], low + k * rise * length)))
-    boxes("Stairs", steps)
-    check_planted(addon, ob, source, "Stairs", cap=0.5)
+    ob = walker.figure("turn")
+    edges = [-0.3 + 0.1 * k for k in range(8)]
+    levels = [rise * k for k in range(len(edges) + 1)]
+    ends = [-50.0, *edges, 50.0]
+    boxes("Stairs", [((-50.0, ends[k], -2.0), (50.0, ends[k + 1], level)) for k, level in enumerate(levels)])
+    bpy.ops.ik_addon.find_contacts()
+    assert bpy.ops.ik_addon.plant(ground="Stairs", cap=0.5) == {"FINISHED"}
+    poses = walker.play(ob)
+    assert gaps(addon, ob, poses, lambda own: np.array(levels)[np.searchsorted(edges, own[:, 1])])[0] >= -1e-6
+    assert max(walker.slides(addon, ob, poses).values()) < SLIDE
+    assert walker.turned(addon, ob, poses) < TURN
 
 
 @pytest.mark.parametrize("moving", ["place", "turn"])
@@ -222,7 +212,7 @@ def test_feet_hold_still_on_a_moving_ground(addon: Addon, moving: str, monkeypat
 
 
 def test_feet_stay_out_of_a_deforming_ground(addon: Addon) -> None:
-    ob = walker.figure("turn")
+    ob = walker.figure("turn", frames=190)
     ground = plane()
     ground.shape_key_add(name="Basis")
     risen = ground.shape_key_add(name="Risen")
@@ -340,17 +330,10 @@ def test_a_cancelled_plant_leaves_no_trace(addon: Addon) -> None:
     plant = addon.module("planting.plant")
     tips = [ob.pose.bones[f"shin.{end}"] for end in "LR"]
     options = plant.Options(ground=ground)
-    with closing(plant.steps(bpy.context, ob, tips, range(1, 150), options)) as todo:
+    with closing(plant.steps(bpy.context, ob, tips, range(1, 110), options)) as todo:
         while next(todo) < 0.8:
             pass
     assert np.array_equal(walker.play(ob), before)
-
-
-def test_the_ground_must_exist(addon: Addon) -> None:
-    walker.figure("turn")
-    bpy.ops.ik_addon.find_contacts()
-    with pytest.raises(RuntimeError, match="no object 'Nowhere'"):
-        bpy.ops.ik_addon.plant(ground="Nowhere")
 
 
 def test_a_chain_without_a_target_is_left_out(addon: Addon) -> None:
@@ -362,10 +345,10 @@ def test_a_chain_without_a_target_is_left_out(addon: Addon) -> None:
     assert bpy.ops.ik_addon.plant(ground="Ground") == {"FINISHED"}
 
 
-@pytest.mark.parametrize("kind", ["CURVE", "FONT", "SURFACE", "META"])
-def test_an_empty_object_is_no_ground(addon: Addon, kind: str) -> None:
-    walker.figure("turn")
+def test_an_empty_object_is_no_ground(addon: Addon) -> None:
+    walker.figure("turn", frames=30)
     bpy.ops.ik_addon.find_contacts()
-    data: Any = bpy.data.metaballs.new("Ground") if kind == "META" else bpy.data.curves.new("Ground", kind)
-    bpy.context.scene.collection.objects.link(bpy.data.objects.new("Ground", data))
-    assert bpy.ops.ik_addon.plant(ground="Ground") == {"FINISHED"}
+    for kind in ("CURVE", "FONT", "SURFACE", "META"):
+        data: Any = bpy.data.metaballs.new(kind) if kind == "META" else bpy.data.curves.new(kind, kind)
+        bpy.context.scene.collection.objects.link(bpy.data.objects.new(kind, data))
+        assert bpy.ops.ik_addon.plant(ground=kind) == {"FINISHED"}, kind

@@ -17,12 +17,13 @@ ANKLE, LENGTH = 0.08, 0.9
 SIDES = {"Left": "L", "Right": "R"}
 
 
-def figure(name: str = "turn", excess: float = -0.02) -> bpy.types.Object:
+def figure(name: str = "turn", excess: float = -0.02, frames: int = 110) -> bpy.types.Object:
     """Return hips and two legs, with chains whose targets have a clip's keys; the hips hold still above the feet.
 
     Args:
         name: of the clip.
         excess: distance by which the feet are out of the legs' reach, when they are below the hips.
+        frames: how much of the clip to take.
     """
     ob = rigs.armature("Figure")
     top = ANKLE + 0.995 * LENGTH
@@ -44,11 +45,11 @@ def figure(name: str = "turn", excess: float = -0.02) -> bpy.types.Object:
     clip = clips.make(name)
     scene = bpy.context.scene
     scene.render.fps = int(clip.rate)
-    scene.frame_start, scene.frame_end = 1, len(clip.feet["Left"].frames)
+    scene.frame_start, scene.frame_end = 1, min(frames, len(clip.feet["Left"].frames))
     for side, end in SIDES.items():
         target: Any = ob.pose.bones[f"shin.{end}"].ik_addon.target
         target.rotation_mode = "QUATERNION"
-        for frame, pose in enumerate(clip.feet[side].frames, 1):
+        for frame, pose in enumerate(clip.feet[side].frames[: scene.frame_end], 1):
             target.matrix_world = Matrix(pose.tolist())
             target.keyframe_insert("location", frame=frame)
             target.keyframe_insert("rotation_quaternion", frame=frame)

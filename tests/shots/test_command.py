@@ -159,9 +159,8 @@ def test_writes_a_report(ik_bake: Command, tmp_path: Path) -> None:
     assert "Targets missed on" in by_name["Far"]["message"]
 
 
-@pytest.mark.parametrize("name", ["rig.blend", "baked.blend", "other.blend", "link.json", "hard.json", "folder.json"])
 def test_a_report_replaces_only_reports(
-    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, name: str
+    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     ob = moving_arm()
     for file in ("other.blend", "rig.blend"):
@@ -170,26 +169,25 @@ def test_a_report_replaces_only_reports(
     (tmp_path / "hard.json").hardlink_to(tmp_path / "rig.blend")
     (tmp_path / "folder.json").mkdir()
     before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
-    assert ik_bake("--report", tmp_path / name, "--output", tmp_path / "baked.blend") == 2
-    assert "ik_bake: --report" in capfd.readouterr().err
+    for name in ("rig.blend", "baked.blend", "other.blend", "link.json", "hard.json", "folder.json"):
+        assert ik_bake("--report", tmp_path / name, "--output", tmp_path / "baked.blend") == 2, name
+        assert "ik_bake: --report" in capfd.readouterr().err, name
     assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
     assert not keyed(addon, ob), "it is found out before anything is baked"
 
 
-@pytest.mark.parametrize("option", ["--output", "--report"])
-@pytest.mark.parametrize("kind", ["too long", "folder", "file as folder"])
 def test_unwritable_paths_are_detected_before_the_bake(
-    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, option: str, kind: str
+    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     ob = moving_arm()
-    suffix = ".blend" if option == "--output" else ".json"
-    (tmp_path / f"folder{suffix}").mkdir()
     (tmp_path / "file").touch()
-    name = {"too long": 300 * "x" + suffix, "folder": f"folder{suffix}", "file as folder": f"file/baked{suffix}"}
-    assert ik_bake(option, tmp_path / name[kind]) == 2
-    assert len(capfd.readouterr().err.splitlines()) == 1
+    for option, suffix in (("--output", ".blend"), ("--report", ".json")):
+        (tmp_path / f"folder{suffix}").mkdir()
+        for name in (300 * "x" + suffix, f"folder{suffix}", f"file/baked{suffix}"):
+            assert ik_bake(option, tmp_path / name) == 2, name
+            assert len(capfd.readouterr().err.splitlines()) == 1, name
     assert not keyed(addon, ob)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", f"folder{suffix}"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.blend", "folder.json"]
 
 
 def test_output_does_not_replace_input_files(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
@@ -393,21 +391,18 @@ def test_smooth_and_reduced_bake(addon: Addon, ik_bake: Command, tmp_path: Path)
     assert "keys were kept" in found["message"]
 
 
-@pytest.mark.parametrize(
-    "distance", ["", "-1mm", "0", "far", "1e999m", "1", "0.001", "nanm", "nan m", "1 lightyear", "1 1mm", "print(1)m"]
-)
-def test_an_invalid_distance_is_refused(ik_bake: Command, capfd: pytest.CaptureFixture[str], distance: str) -> None:
-    moving_arm()
-    assert ik_bake(f"--reduce={distance}") == 2
-    said = capfd.readouterr().err
-    assert f"'{distance}' is not a distance" in said
-    assert "Traceback" not in said
-
-
-@pytest.mark.parametrize("distance", ["1mm", " 0.1 cm", "1e-3m", "1000µm", "0.00328084'", "0.0393701 in"])
-def test_distances_have_units(addon: Addon, distance: str) -> None:
+def test_a_distance_needs_a_number_and_a_unit(
+    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str]
+) -> None:
+    wrong = ("", "-1mm", "0", "far", "1e999m", "1", "0.001", "nanm", "nan m", "1 lightyear", "1 1mm", "print(1)m")
+    for distance in wrong:
+        assert ik_bake(f"--reduce={distance}") == 2
+        said = capfd.readouterr().err
+        assert f"'{distance}' is not a distance" in said
+        assert "Traceback" not in said
     parser = addon.module("shots.command")._parser()
-    assert parser.parse_args(["--reduce", distance]).reduce == pytest.approx(1e-3)
+    for distance in ("1mm", " 0.1 cm", "1e-3m", "1000µm", "0.00328084'", "0.0393701 in"):
+        assert parser.parse_args(["--reduce", distance]).reduce == pytest.approx(1e-3), distance
 
 
 def test_a_missed_target_is_an_error_only_when_strict(ik_bake: Command) -> None:
@@ -454,38 +449,46 @@ def test_help_is_printed(ik_bake: Command, capfd: pytest.CaptureFixture[str]) ->
         assert option in said
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--range", "1"], "expected 2 arguments"),
-        (["--range", "one", "2"], "invalid int value: 'one'"),
-        (["--scene", "--preview"], "not allowed with argument"),
-        (["--nonsense"], "unrecognized arguments: --nonsense"),
-        (["--range", "5", "1"], "The frame range is empty: it starts at 5 and ends at 1"),
-        (["--range", "1", "99999999999999999999"], "There is no frame 99999999999999999999. Choose frames from"),
-        (["--range", "1048570", "1048590"], "There is no frame 1048590. Choose frames from -1048574 to 1048574"),
-        (["--range", "-1048575", "1"], "There is no frame -1048575"),
-        (["--step", "0"], "The step is 0, but must be 1 frame or more"),
-        (["--preview"], "The scene has no preview range"),
-        (["--action"], "'Rig' has no keys in an action"),
-        (["--armature", "Nobody"], "The scene 'Scene' has no armature 'Nobody'. It has 'Rig'"),
-        (["--chains", "upper"], "There is no chain on bone 'upper'. The chains are on 'lower', 'shin'"),
-        (["--overwrite"], "--overwrite needs a file"),
-        (["--output", "baked.txt"], "--output must end in '.blend'"),
-        (["--output", "nowhere/baked.blend"], "Can't write 'baked.blend': the folder 'nowhere' does not exist"),
-        (["--report", "nowhere/report.json"], "Can't write 'report.json': the folder 'nowhere' does not exist"),
-    ],
+WRONG = (
+    ("--range 1", "expected 2 arguments"),
+    ("--range one 2", "invalid int value: 'one'"),
+    ("--scene --preview", "not allowed with argument"),
+    ("--nonsense", "unrecognized arguments: --nonsense"),
+    ("--range 5 1", "The frame range is empty: it starts at 5 and ends at 1"),
+    ("--range 1 99999999999999999999", "There is no frame 99999999999999999999. Choose frames from"),
+    ("--range 1048570 1048590", "There is no frame 1048590. Choose frames from -1048574 to 1048574"),
+    ("--range -1048575 1", "There is no frame -1048575"),
+    ("--step 0", "The step is 0, but must be 1 frame or more"),
+    ("--preview", "The scene has no preview range"),
+    ("--action", "'Rig' has no keys in an action"),
+    ("--armature Nobody", "The scene 'Scene' has no armature 'Nobody'. It has 'Rig'"),
+    ("--chains upper", "There is no chain on bone 'upper'. The chains are on 'lower', 'shin'"),
+    ("--overwrite", "--overwrite needs a file"),
+    ("--output baked.txt", "--output must end in '.blend'"),
+    ("--output nowhere/baked.blend", "Can't write 'baked.blend': the folder 'nowhere' does not exist"),
+    ("--report nowhere/report.json", "Can't write 'report.json': the folder 'nowhere' does not exist"),
+    ("--plots", "--plots needs --report"),
+    ("--on Lift", "--on needs --plant"),
+    ("--plant --on Lift", "There is no object 'Lift' in the view layer for the feet to stand on"),
+    ("--plant --ground Flor", "There is no object 'Flor' in the view layer for the ground"),
+    ("--root root", "--root needs --skeleton"),
+    ("--skeleton --root-turn", "--root-turn needs --root"),
+    ("--export glb --output walk.blend", "--export needs --skeleton"),
+    ("--skeleton --export glb", "so it needs --output or --overwrite"),
+    ("--skeleton --export obj --output walk.blend", "invalid choice: 'obj'"),
 )
-def test_wrong_arguments_give_a_message_and_change_nothing(
-    ik_bake: Command, capfd: pytest.CaptureFixture[str], arguments: list[str], sentence: str
-) -> None:
+"""Arguments, and what is said about them."""
+
+
+def test_wrong_arguments_give_a_message_and_change_nothing(ik_bake: Command, capfd: pytest.CaptureFixture[str]) -> None:
     moving_arm()
     bpy.context.view_layer.update()
     before = snapshot()
-    assert ik_bake(*arguments) == 2
-    said = capfd.readouterr().err
-    assert sentence in said
-    assert "Traceback" not in said
+    for arguments, sentence in WRONG:
+        assert ik_bake(*arguments.split()) == 2, arguments
+        said = capfd.readouterr().err
+        assert sentence in said, arguments
+        assert "Traceback" not in said
     assert snapshot() == before
 
 

@@ -75,21 +75,3 @@ def test_a_disabled_exporter_is_named(ik_bake: Command, capfd: pytest.CaptureFix
     importlib.import_module("addon_utils").disable("io_scene_fbx")
     assert ik_bake("--skeleton", "--export", "fbx", "--output", tmp_path / "walk.blend") == 2
     assert "Enable the add-on io_scene_fbx" in capfd.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--root", "root"], "--root needs --skeleton"),
-        (["--skeleton", "--root-turn"], "--root-turn needs --root"),
-        (["--export", "glb", "--output", "walk.blend"], "--export needs --skeleton"),
-        (["--skeleton", "--export", "glb"], "so it needs --output or --overwrite"),
-        (["--skeleton", "--export", "obj", "--output", "walk.blend"], "invalid choice: 'obj'"),
-    ],
-)
-def test_options_without_their_prerequisites_are_refused(
-    ik_bake: Command, capfd: pytest.CaptureFixture[str], arguments: list[str], sentence: str
-) -> None:
-    moving_arm()
-    assert ik_bake(*arguments) == 2
-    assert sentence in capfd.readouterr().err

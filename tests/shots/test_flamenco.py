@@ -59,7 +59,7 @@ def arguments(addon: Addon, task: dict[str, Any]) -> Any:
 
 def test_each_shot_is_baked_into_the_folder(addon: Addon) -> None:
     shots = "/shots/a.blend; /shots/b.blend;"
-    folder, *bakes = compiled(shots=shots, output="/baked", parts=1, options="--plant --strict", blendfile="/x.blend")
+    folder, *bakes = compiled(shots=shots, output="/baked", options="--plant --strict", blendfile="/x.blend")
     assert folder["commands"] == [{"name": "make-directory", "parameters": {"path": "/baked"}}]
     assert [task["commands"][0]["parameters"]["blendfile"] for task in bakes] == ["/shots/a.blend", "/shots/b.blend"]
     for name, task in zip("ab", bakes, strict=True):
@@ -68,16 +68,3 @@ def test_each_shot_is_baked_into_the_folder(addon: Addon) -> None:
         assert options.plant
         assert options.strict
         assert task["after"] == ["folder"]
-
-
-def test_a_shot_is_solved_in_parts_and_joined(addon: Addon) -> None:
-    tasks = compiled(output="/baked", parts=3, options="--range 1 500 --strict", blendfile="/jobs/walk.flamenco.blend")
-    _folder, *solved, join = tasks
-    parts = [arguments(addon, task) for task in solved]
-    assert [(options.part.number, options.part.of) for options in parts] == [(1, 3), (2, 3), (3, 3)]
-    assert all(options.range == [1, 500] and not options.strict for options in parts)
-    options = arguments(addon, join)
-    assert options.join == [own.output for own in parts]
-    assert str(options.output) == "/baked/walk.blend"
-    assert options.strict
-    assert join["after"] == [task["name"] for task in solved]

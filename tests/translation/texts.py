@@ -23,17 +23,8 @@ DRAWN = {"text", "confirm_text", "heading"}
 """Arguments of Blender's layouts and dialogs that are shown."""
 UNSEEN = {"IKAddonFKStore", "IKAddonJoint", "IKAddonProfile"}
 """Settings that no panel shows."""
-ENGLISH = (
-    "bake/command_line.py",
-    "bake/outputs.py",
-    "posing/command.py",
-    "posing/frames.py",
-    "posing/script.py",
-    "shots/",
-)
-"""Modules that only the command line runs, whose messages are English."""
-SILENT = ("solve/", "presets/", "anatomy/", "translation/", "rig/read/fcurves.py", *ENGLISH)
-"""Modules that show nothing to users of a window."""
+SILENT = ("solve/", "presets/", "anatomy/", "translation/", "rig/read/fcurves.py", "shots/")
+"""Modules that show nothing to users of a window; the command line in `shots/` speaks English."""
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:

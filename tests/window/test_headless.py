@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.window.driving import INSIDE, SAMPLES, changed, differences, pixels
+from tests.window.driving import INSIDE, changed, differences, pixels
 from tools.window import Program
 
 FRAMES = [10, 12, 14]
@@ -66,25 +66,6 @@ def test_ctrl_c_ends_a_bake_without_writing_anything(program: Program, farm: Pat
     assert file.read_bytes() == before
 
 
-def test_ik_pose_poses_a_body_that_plays_without_the_extension(
-    program: Program, farm: Path, nobody: Path, scratch: Path
-) -> None:
-    posed, report = scratch / "posed.blend", scratch / "report.json"
-    file, goals = SAMPLES / "posing_horse.blend", SAMPLES / "posing_horse.json"
-    options = ["--strict", "--output", posed, "--report", report]
-    ended = program.run(farm, "-b", file, "--command", "ik_pose", goals, *options)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "Posed 48 frames into 'HorseAction'. All goals were reached" in ended.stdout
-    (told,) = json.loads(report.read_text())["armatures"]
-    assert told["missed"] == []
-    stands, grazes = program.ask(nobody, posed, INSIDE, "poses", [1, 13])
-    assert differences(stands, grazes, 0.5), "its head goes down"
-    assert not [line for line in differences(stands, grazes, 2e-3) if "hoof" in line], "its hooves stay"
-    refused = program.run(farm, "-b", file, "--command", "ik_pose", report, "--output", posed)
-    assert refused.returncode == 2
-    assert f"ik_pose: '{report}': the file has no 'frames'" in refused.stderr
-
-
 def test_ik_bake_bakes_many_files_and_continues_after_a_bad_one(
     program: Program, farm: Path, nobody: Path, scene: Path, played: list[dict[str, list[float]]], scratch: Path
 ) -> None:
@@ -100,16 +81,3 @@ def test_ik_bake_bakes_many_files_and_continues_after_a_bad_one(
     assert [one["exit_code"] for one in json.loads(report.read_text())["files"]] == [0, 2, 0]
     for name in ("first", "last"):
         assert not differences(program.ask(nobody, folder / f"{name}.blend", INSIDE, "poses", FRAMES), played, 1e-9)
-
-
-def test_parts_baked_separately_are_joined(
-    program: Program, farm: Path, nobody: Path, scene: Path, played: list[dict[str, list[float]]], scratch: Path
-) -> None:
-    parts = [scratch / f"{number}.npz" for number in (1, 2)]
-    for number, part in enumerate(parts, 1):
-        ended = program.run(farm, "-b", scene, "--command", "ik_bake", "--part", f"{number}/2", "--output", part)
-        assert ended.returncode == 0, ended.stdout + ended.stderr
-    joined = scratch / "joined.blend"
-    ended = program.run(farm, "-b", scene, "--command", "ik_bake", "--join", *parts, "--output", joined)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert not differences(program.ask(nobody, joined, INSIDE, "poses", FRAMES), played, 1e-9)

@@ -1,0 +1,221 @@
+"""Files that a command writes: checked before it starts, and either all replaced as a whole, or none."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import bpy
+
+from .exits import CommandError, GoOn, complain
+
+
+class Output:
+    """A file to write, first to a temporary file beside it, so that the old one stays until everything is written."""
+
+    def __init__(self, path: Path, option: str) -> None:
+        """Check that the file can be written, without changing it.
+
+        Args:
+            path: as the user gave it; a symbolic link stands for the file it leads to.
+            option: the option that named it, for messages.
+
+        Raises:
+            CommandError: the file can't be written.
+        """
+        self.path = path.resolve()
+        self.new = self.path.with_name(f".ik_bake-{uuid4().hex}{self.path.suffix}")
+        """The temporary file."""
+        self._given = path
+        self._option = option
+        self._check()
+
+    def _check(self) -> None:
+        if not self.path.parent.is_dir():
+            raise CommandError(f"Can't write '{self._given.name}': the folder '{self._given.parent}' does not exist")
+        try:
+            self.path.stat()
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise self._unwritable(error) from error
+        else:
+            if not self.path.is_file():
+                raise CommandError(f"{self._option} names '{self._given}', which is a folder or device. Name a file")
+        try:
+            if self.path.exists():
+                self.path.open("ab").close()  # fails if the file is read-only or another program holds it
+            self.new.touch(exist_ok=False)
+            self.new.unlink()
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> CommandError:
+        return CommandError(f"{self._option} can't write '{self._given}' ({error.strerror}). Choose another place")
+
+    def keep_apart(self, others: Iterable[tuple[Path, str]]) -> None:
+        """Raise `CommandError` if this is one of some other files under any name; each is given with what it is."""
+        for other, what in others:
+            same = self.path == other.resolve()
+            if same or (self.path.exists() and other.exists() and self.path.samefile(other)):
+                raise CommandError(f"{self._option} would replace {what}. Choose another file")
+
+    def fill(self, text: str) -> None:
+        """Write a text to the temporary file."""
+        self.new.write_text(text, encoding="utf-8")
+
+    def put_in_place(self, backup: Path | None = None) -> None:
+        """Replace the file with what was written, keeping the old one as `backup` if given; all or nothing.
+
+        Raises:
+            OSError: nothing was replaced.
+        """
+        kept = backup is not None and self.path.exists()
+        if backup is not None and kept:
+            self.path.replace(backup)
+        try:
+            self.new.replace(self.path)
+        except OSError:
+            if backup is not None and kept:
+                backup.replace(self.path)
+            raise
+
+    def discard(self) -> None:
+        """Remove what was written but not put in place."""
+        self.new.unlink(missing_ok=True)
+
+
+def report_to(path: Path, inputs: Sequence[tuple[Path, str]]) -> Output:
+    """Return the output for a report; it must not replace `inputs`, files that are each given with what they are.
+
+    Raises:
+        CommandError: the report can't be written there.
+    """
+    report = Output(path, "--report")
+    report.keep_apart(inputs)
+    if report.path.suffix.lower() != ".json":  # resolved, in case it is a symbolic link
+        raise CommandError(f"--report must end in '.json', not '{report.path.name}'")
+    return report
+
+
+def _save_open_file(blend: Output) -> None:
+    """Save a copy beside the requested file, which replaces it only if it can be read.
+
+    On a full disk Blender 5 replaces a file with an incomplete one, and reports that it was saved.
+    """
+    bpy.ops.wm.save_as_mainfile(filepath=str(blend.new), copy=True)
+    if not _is_whole(blend.new):
+        raise CommandError(f"'{blend.path}' could not be saved completely and is unchanged. Is the disk full?")
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether Blender can read the current scene from a file."""
+    libraries: Any = bpy.data.libraries
+    try:
+        with libraries.load(str(path)) as (found, _wanted):
+            return bpy.context.scene.name in found.scenes
+    except OSError:
+        return False
+
+
+class Further(NamedTuple):
+    """A file that is written in addition to the result."""
+
+    output: Output
+    what: str
+    """What messages call it, for example "its export"."""
+    fill: Callable[[Output], None]
+
+
+class Files:
+    """The result, the report and other files of a command: either all are written completely, or none."""
+
+    def __init__(self, name: str, options: argparse.Namespace) -> None:
+        """Check that everything can be written, before hours of work; nothing is written yet.
+
+        Args:
+            name: name of the command, for messages.
+            options: the command-line options.
+
+        Raises:
+            CommandError: one of the files can't be written.
+        """
+        self._name, self._overwrite = name, bool(options.overwrite)
+        opened = Path(bpy.data.filepath) if bpy.data.filepath else None
+        if options.overwrite and opened is None:
+            raise CommandError("--overwrite needs a file: name one after -b, or use --output")
+        self._output: Output | None = None
+        self._report: Output | None = None
+        inputs = [(Path(bpy.path.abspath(library.filepath)), "a linked library") for library in bpy.data.libraries]
+        if opened is not None:
+            inputs.append((opened, "the open file"))
+        if options.output is not None:
+            if options.output.suffix != ".blend":
+                raise CommandError(f"--output must end in '.blend', not '{options.output}'")
+            self._output = Output(options.output, "--output")
+            self._output.keep_apart(inputs)
+            inputs.append((options.output, "the --output file"))
+        elif opened is not None and options.overwrite:
+            self._output = Output(opened, "--overwrite")
+        if options.report is not None:
+            self._report = report_to(options.report, inputs)
+        self.saved = bpy.data.filepath if options.overwrite else options.output and str(options.output.absolute())
+        """Where the result is saved; None if nowhere."""
+
+    def complain(self, sentence: str) -> None:
+        """Print on stderr what is wrong."""
+        complain(self._name, sentence)
+
+    def write(self, report: str, go_on: GoOn, further: Sequence[Further] = ()) -> bool:
+        """Save the open file and a report, if requested; return whether everything was written.
+
+        Args:
+            report: text of the report.
+            go_on: raises if the user interrupts.
+            further: other files to write.
+
+        Raises:
+            CommandError, OSError, RuntimeError: nothing was written.
+        """
+        others = [*further]
+        if self._report is not None:
+            others.append(Further(self._report, "its report", lambda output: output.fill(report)))
+        try:
+            if self._output is not None:
+                _save_open_file(self._output)
+            for other in others:
+                other.fill(other.output)
+            go_on()
+            return self._put_in_place(others)
+        finally:
+            for output in (self._output, *(other.output for other in others)):
+                if output is not None:
+                    output.discard()
+
+    def _put_in_place(self, others: Sequence[Further]) -> bool:
+        """Replace the files with what was written; return whether all were replaced.
+
+        Raises:
+            OSError: none was replaced.
+        """
+        output = self._output
+        if output is not None:
+            backups: Any = bpy.context.preferences.filepaths
+            keep = self._overwrite and backups.save_version > 0
+            output.put_in_place(Path(f"{output.path}1") if keep else None)
+        is_complete = True
+        for other in others:
+            try:
+                other.output.put_in_place()
+            except OSError as error:
+                if output is None:
+                    raise
+                said = (
+                    f"'{output.path}' was saved, but {other.what} '{other.output.path}' could not be written: {error}"
+                )
+                self.complain(said)
+                is_complete = False
+        return is_complete
