@@ -20,7 +20,6 @@ from ..pose.skeleton import matrix_array
 from ..rig.plan.plan import Plan
 from ..rig.read import fcurves
 from ..rig.read.sample import Sample, sample, stack
-from ..rig.write.lookup import Lookup
 from ..rig.write.waves import pose
 from ..solve.maths.products import times
 from ..solve.problem import Floats, Ints
@@ -30,8 +29,6 @@ from .solved import Solved
 
 BATCH = 1000
 """Maximum number of chains times frames solved at once: enough for speed, few enough for caches and cancelling."""
-LOOKUP_BATCH = 10_000
-"""Maximum number of chains times frames solved at once with lookup tables."""
 BONES = 250_000
 """Maximum number of bones times frames that are sampled before they are solved, and so in memory at once."""
 STEPPED = 100
@@ -172,14 +169,9 @@ class Frames:
                 yield first / count
             if proofs and not fcurves.is_same(fk.frames(np.array(proofs)), stack(stepped)):
                 return False
-            lookup = Lookup(self.ob, self.plan, fk.frames(slice(0, 1)), fk.goals)
-            uses_lookup = lookup.works and lookup.fits(fk)
-            is_quick = uses_lookup and lookup.only_tables
-            size = max(1, (LOOKUP_BATCH if is_quick else BATCH) // len(self.plan.chains))
-            size = len(frames) if self.smooth else size
+            size = len(frames) if self.smooth else max(1, BATCH // len(self.plan.chains))
             for start in range(0, len(frames), size):
-                own = fk.frames(slice(start, start + size))
-                self._put(solved, first + start, own, lookup if uses_lookup else None)
+                self._put(solved, first + start, fk.frames(slice(start, start + size)))
                 yield min(1.0, (first + start + size) / count)
         return True
 
@@ -201,9 +193,9 @@ class Frames:
             self._put(solved, start, stack(samples))
         return True
 
-    def _put(self, solved: Solved, start: int, fk: Sample, lookup: Lookup | None = None) -> None:
+    def _put(self, solved: Solved, start: int, fk: Sample) -> None:
         """Solve a batch of frames that begins at the index `start`."""
-        posed = pose(self.ob, self.plan, fk) if lookup is None else lookup.solve(self.ob, fk)
+        posed = pose(self.ob, self.plan, fk)
         if self.smooth:
             solved.note_live(posed, self.numbers)
             posed = pose(self.ob, self.plan, fk, smooth=self.smooth)

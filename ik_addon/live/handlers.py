@@ -88,7 +88,6 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
                 return moves
             rig.stop_playback()  # an animated setting attaches another armature's goal to this one from this frame on
         frame = read(ob, rig)
-        rig.lookup(ob, frame)
         moves = solve_and_write(ob, rig, depsgraph, frame, moves, frame.channels[0])
         if not registry.is_leading(ob):
             rig.begin_playback(ob, frame)
@@ -173,7 +172,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
         frame = read_again(ob, rig, depsgraph)
         moves = solve_and_write(ob, rig, depsgraph, frame, moves)
         if not (is_edited or registry.is_leading(ob)):
-            rig.begin_playback(ob, frame, is_dragged=True)
+            rig.begin_playback(ob, frame)
         return moves
 
     in_dependency_order(scene, depsgraph, step, lambda ob, rig: read_again(ob, rig, depsgraph))

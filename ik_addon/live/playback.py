@@ -14,7 +14,7 @@ from ..pose.steps import finished
 from ..rig.plan.inputs import Numbers
 from ..rig.plan.plan import Plan
 from ..rig.read.sample import Sample, take_animated
-from ..rig.write.lookup import Lookup
+from ..rig.write.held_armature import HeldArmature
 from ..rig.write.waves import Posed, pose, posing
 from .prefetch import Known, Prefetch, Solved
 
@@ -62,7 +62,7 @@ class Playback:
         ob: bpy.types.Object,
         plan: Plan,
         source: Source,
-        lookup: Lookup | None,
+        held: HeldArmature | None,
         before: tuple[Sample, Posed] | None,
     ) -> None:
         """Begin after a frame was solved and written.
@@ -71,10 +71,10 @@ class Playback:
             ob: the armature object.
             plan: its plan.
             source: what its frames are computed from.
-            lookup: the lookup that solves them, if there is one.
+            held: what solves them from their goals alone, if anything can.
             before: the frame and its solution, if known.
         """
-        self._plan, self._source, self._lookup = plan, source, lookup
+        self._plan, self._source, self._held = plan, source, held
         self._prefetch = Prefetch(source.numbers_at)
         self._began = 0.0
         """When Blender began to evaluate the frame."""
@@ -188,8 +188,8 @@ class Playback:
     ) -> Generator[float, None, Solved]:
         """Solve frames with these numbers (F, w) in steps; with `again`, one that hardly differs from the last."""
         sample = self._source.sample(numbers)
-        if self._lookup is not None:
-            posed = self._lookup.solve(ob, sample, hurried=hurried)
+        if self._held is not None:
+            posed = self._held.solve(ob, sample, hurried=hurried)
         else:
             before = self._before if again else None
             posed = yield from posing(ob, self._plan, sample, before=before, hurried=hurried)

@@ -26,14 +26,11 @@ from ..rig.read import fcurves
 from ..rig.read.goals import Still
 from ..rig.read.keyed import Keyed
 from ..rig.read.sample import Sample, sample
-from ..rig.write.lookup import Lookup, is_tabulated
+from ..rig.write.held_armature import HeldArmature
 from ..rig.write.waves import Moves, Posed, pose
 from .live_bones import LiveBones
 from .playback import Playback, Source
 from .state import State, View
-
-MAX_TABLES = 20
-"""How often FK poses are tabulated; tables are not worth it for a pose that a script sets on each frame."""
 
 Moment = tuple[int, float]
 """A scene, by `session_uid`, and its frame."""
@@ -226,50 +223,40 @@ class Rig:
         """Solve all chains, or return the last solution if nothing moved; `moves` and `hurried` as in `pose`."""
         view = self.view
         alone = len(frame.world) == 1 and self.plan.is_alone and not self.plan.goals_are_moved
-        # Tables pay only for many frames, in playback or in a bake.
-        lookup = self.lookup(ob, frame, tabulate=len(frame.world) > 1)
-        by_tables = lookup is not None
-        if alone and view.solved is not None and view.solved[2] == by_tables and view.solved[0].equals(frame):
+        if alone and view.solved is not None and view.solved[0].equals(frame):
             return replace(view.solved[1], moves=moves)
-        if lookup is None:
+        held = self.held(ob, frame)
+        if held is None:
             # Inheritance flags may be animated: the evaluated copy has those of this frame.
             seen = ob.evaluated_get(depsgraph) if self.plan.watch else ob
-            before = view.solved[:2] if alone and view.solved and not (view.solved[2] or self.plan.watch) else None
+            before = view.solved if alone and not self.plan.watch else None
             posed = pose(seen, self.plan, frame, moves, before, hurried=hurried)
         else:
-            posed = replace(lookup.solve(ob, frame, hurried=hurried), moves=moves)
+            posed = replace(held.solve(ob, frame, hurried=hurried), moves=moves)
         if not hurried:
-            view.solved = (frame, posed, by_tables) if alone else None
+            view.solved = (frame, posed) if alone else None
         return posed
 
-    def lookup(self, ob: bpy.types.Object, frame: Sample, *, tabulate: bool = True) -> Lookup | None:
-        """Return the lookup for a frame's FK pose; None if unusable, or if `tabulate` is False and it needs tables."""
+    def held(self, ob: bpy.types.Object, frame: Sample) -> HeldArmature | None:
+        """Return what solves frames with a frame's FK pose from their goals alone; None: they need `pose`."""
         view = self.view
-        if not self.plan.is_static or is_animated(ob) or view.tables_made > MAX_TABLES or others_handle_frames():
+        if not self.plan.is_static or is_animated(ob) or others_handle_frames():
             return None
-        if view.lookup is None or not view.lookup.fits(frame):
-            has_tables = is_tabulated(self.plan)
-            if has_tables and not tabulate:
-                return None
-            view.tables_made += has_tables
+        if view.held is None or not view.held.fits(frame):
             fk = view.solved[1].fk if view.solved is not None and view.solved[0] is frame else {}
-            view.lookup = Lookup(ob, self.plan, frame.frames(slice(0, 1)), fk=fk)
-        return view.lookup if view.lookup.works and view.lookup.fits(frame) else None
+            view.held = HeldArmature(ob, self.plan, frame.frames(slice(0, 1)), fk)
+        return view.held if view.held.works and view.held.fits(frame) else None
 
-    def begin_playback(self, ob: bpy.types.Object, frame: Sample, *, is_dragged: bool = False) -> None:
+    def begin_playback(self, ob: bpy.types.Object, frame: Sample) -> None:
         """Enter PLAYBACK, so that `play` poses the next frames, if the numbers of a frame are all it depends on.
 
-        Call this when the frame is solved and written. `is_dragged` says that only goals moved on it: then tables, if
-        worth making, are left to the next frame.
+        Call this when the frame is solved and written.
         """
         before, self._before = self._before, self.view
         if (len(self.views) > 1 and before is not self.view) or not self.plan.chains or others_handle_frames():
             return  # each frame is evaluated in several view layers, or other add-ons set the FK pose of each frame
         if (source := self._source(ob, frame)) is not None:
-            last = None if self.view.solved is None else self.view.solved[:2]
-            lookup = self.lookup(ob, frame, tabulate=not is_dragged)
-            self.view.playback = Playback(ob, self.plan, source, lookup, last)
-            self.view.is_dragged = is_dragged and self.plan.is_static and lookup is None
+            self.view.playback = Playback(ob, self.plan, source, self.held(ob, frame), self.view.solved)
             self.enter(State.PLAYBACK)
 
     def _source(self, ob: bpy.types.Object, frame: Sample) -> Source | None:
@@ -305,7 +292,7 @@ class Rig:
         `in_step` says whether the original objects are at this frame, too.
         """
         playback = self.view.playback
-        if playback is None or self.view.is_dragged or others_handle_frames():
+        if playback is None or others_handle_frames():
             return None
         fk = playback.step(ob, depsgraph, self.bones.written, in_step=in_step)
         if fk is None:

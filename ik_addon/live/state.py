@@ -10,7 +10,7 @@ import bpy
 from ..rig.plan.plan import Plan
 from ..rig.plan.watch import Value
 from ..rig.read.sample import Sample
-from ..rig.write.lookup import Lookup
+from ..rig.write.held_armature import HeldArmature
 from ..rig.write.waves import Posed
 from .playback import Playback
 
@@ -41,15 +41,10 @@ class View:
 
     plan: Plan
     state: State = State.UNKNOWN
-    solved: tuple[Sample, Posed, bool] | None = None
-    """The last solved frame, its solution, and whether a lookup solved it; None if the sample does not hold everything
-    that the frame depends on."""
-    lookup: Lookup | None = None
-    tables_made: int = 0
-    """How often an FK pose was tabulated."""
+    solved: tuple[Sample, Posed] | None = None
+    """The last solved frame and its solution; None if the sample does not hold everything that the frame depends on."""
+    held: HeldArmature | None = None
     playback: Playback | None = None
-    is_dragged: bool = False
-    """Whether it is posed for goals that are moved on one frame."""
     may_be_keyed: bool = True
     """Whether nothing is known that keeps F-curves from determining its frames."""
     plans: dict[Value, Plan] = field(default_factory=dict)
@@ -62,7 +57,7 @@ class View:
     def take(self, plan: Plan) -> None:
         """Go on with a plan, for other values of what is watched."""
         if plan is not self.plan:
-            self.plan, self.solved, self.lookup, self.playback = plan, None, None, None
+            self.plan, self.solved, self.held, self.playback = plan, None, None, None
         if plan.watch and plan.seen not in self.plans:
             if len(self.plans) >= PLANS:
                 self.plans.clear()

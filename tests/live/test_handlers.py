@@ -287,19 +287,18 @@ def test_does_nothing_on_frames_where_nothing_moves(addon: Addon, monkeypatch: p
     ob.ik_addon.live = True
     expected = poses_at(ob, range(1, 21))
     solved = []
-    module = addon.module("solve.lookup")
-    look_up = module.Tabulated.look_up
+    playback = addon.module("live.playback")
+    posing = playback.posing
 
-    def counted(table: object, target: np.ndarray, *others: object) -> object:
-        solved.append(target.shape[1])
-        return look_up(table, target, *others)
+    def counted(ob: bpy.types.Object, plan: Any, sample: Any, **options: object) -> object:
+        solved.append(len(sample.world))
+        return posing(ob, plan, sample, **options)
 
-    monkeypatch.setattr(module.Tabulated, "look_up", counted)
+    monkeypatch.setattr(playback, "posing", counted)
     assert poses_at(ob, range(1, 21)) == expected
     # The target does not move up to frame 10, nor after the last key.
     assert sum(solved) <= 13
     written = []
-    playback = addon.module("live.playback")
     put = playback.Playback.put
 
     def noted(*arguments: object, **options: object) -> None:
@@ -453,8 +452,8 @@ def test_an_unexpected_error_is_logged_once_and_shown_in_the_panel(
     def broken(*_args: object, **_named: object) -> None:
         raise ZeroDivisionError("broken on purpose")
 
-    monkeypatch.setattr(addon.module("rig.write.lookup"), "pose", broken)
-    monkeypatch.setattr(addon.module("rig.write.lookup").Lookup, "solve", broken)
+    monkeypatch.setattr(addon.module("live.rig"), "pose", broken)
+    monkeypatch.setattr(addon.module("live.playback"), "posing", broken)
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 9: (0.3, 0.5, 1.0)})
     for frame in range(2, 9):
         bpy.context.scene.frame_set(frame)

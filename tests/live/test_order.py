@@ -268,7 +268,7 @@ def test_follows_a_target_below_a_bone_that_is_edited(where: str, name: str, val
 
 
 def test_a_chain_without_a_target_follows_the_chain_above_it(addon: Addon) -> None:
-    """The FK pose does not change here, so frames are solved by lookup."""
+    """The FK pose does not change here, so Blender evaluates each frame from the solution of the last."""
     ob, target = rigs.arm()
     rigs.add_bones(ob, [(0.0, 0.1, 2.1), (0.0, 0.2, 2.4), (0.1, 0.1, 2.7)], ["palm", "finger"], parent="lower")
     rigs.chain(ob, "finger", rigs.empty("Gone"), 2)

@@ -125,7 +125,6 @@ def test_handlers_that_change_chain_bones_after_the_frame_do_not_accumulate(
     bpy.context.scene.frame_set(9)
     fk = rigs.channels(ob).tobytes()
     ob.ik_addon.live = True
-    # Another handler keeps lookup off, which would change the last bits.
     handlers("frame_change_post", lambda *_: None, False)
     solved = poses_at(ob, FRAMES)
 

@@ -83,17 +83,17 @@ def test_held_limbs_match_the_general_solver_bitwise(addon: Addon) -> None:
     sample.goals.pole[6, LEGS - 1] = np.inf
     sample.goals.influence[7, 0] = 0.4
     sample.goals.target[8, 0] = sample.goals.target[9, 0] = plan_tip(addon, ob, plan, sample)
-    lookup = addon.module("rig.write.lookup").Lookup(ob, plan, sample.frames(slice(0, 1)))
-    assert lookup.works
-    assert lookup.fits(sample)
-    short, long = lookup.solve(ob, sample), addon.module("rig.write.waves").pose(ob, plan, sample)
+    held = addon.module("rig.write.held_armature").HeldArmature(ob, plan, sample.frames(slice(0, 1)))
+    assert held.works
+    assert held.fits(sample)
+    short, long = held.solve(ob, sample), addon.module("rig.write.waves").pose(ob, plan, sample)
     assert short.channels.tobytes() == long.channels.tobytes()
     np.testing.assert_allclose(short.poses, long.poses, atol=1e-6)
     for name in ("status", "at_limit", "iterations"):
         assert np.array_equal(getattr(short.outcomes, name), getattr(long.outcomes, name)), name
     np.testing.assert_allclose(short.outcomes.error, long.outcomes.error, rtol=1e-12, atol=1e-15)
     assert len(set(short.outcomes.status[:, 0].tolist())) > 2  # reached, too far, limited
-    alone = [lookup.solve(ob, sample.frames(slice(i, i + 1))).channels for i in range(len(sample.world))]
+    alone = [held.solve(ob, sample.frames(slice(i, i + 1))).channels for i in range(len(sample.world))]
     assert np.concatenate(alone).tobytes() == long.channels.tobytes()
 
 
@@ -112,20 +112,20 @@ def test_held_chains_match_the_general_solver_bitwise(addon: Addon, hurried: boo
     plan, sample = frames(addon, ob, targets, 14)
     sample.goals.target[5, 1] = np.nan
     sample.goals.target[8, 0] = sample.goals.target[9, 0] = plan_tip(addon, ob, plan, sample)
-    lookup = addon.module("rig.write.lookup").Lookup(ob, plan, sample.frames(slice(0, 1)))
-    assert lookup.works
+    held = addon.module("rig.write.held_armature").HeldArmature(ob, plan, sample.frames(slice(0, 1)))
+    assert held.works
     pose = addon.module("rig.write.waves").pose
     together = pose(ob, plan, sample, hurried=hurried)
     for i in range(len(sample.world)):
         frame = sample.frames(slice(i, i + 1))
-        alone = lookup.solve(ob, frame, hurried=hurried)
+        alone = held.solve(ob, frame, hurried=hurried)
         assert alone.channels.tobytes() == together.channels[i : i + 1].tobytes()
         for name in OUTCOMES:
             np.testing.assert_allclose(
                 getattr(alone.outcomes, name)[0], getattr(together.outcomes, name)[i], rtol=1e-12, atol=1e-15
             )
         if hurried:  # what was found in a hurry is not kept
-            assert lookup.solve(ob, frame).channels.tobytes() == pose(ob, plan, frame).channels.tobytes()
+            assert held.solve(ob, frame).channels.tobytes() == pose(ob, plan, frame).channels.tobytes()
     assert len(set(together.outcomes.status.ravel().tolist())) > 2  # reached, too far, limited
 
 
@@ -156,23 +156,23 @@ def test_only_the_limb_whose_target_moves_is_solved_again(addon: Addon, monkeypa
         assert rigs.pose(ob).tobytes() == poses[step]
 
 
-@pytest.mark.parametrize("road", ["lookup", "waves"])
+@pytest.mark.parametrize("road", ["held", "waves"])
 def test_a_solution_gives_poses_after_its_armature_is_gone(road: str, addon: Addon) -> None:
     ob, targets = legs()
-    if road == "lookup":
+    if road == "held":
         rigs.add_bones(ob, [(0.0, 0.0, 1.0), (0.0, 0.3, 1.0)], ["foot"], parent="lower0", connect=False)
         chain = ob.pose.bones["lower0"].ik_addon
         chain.end_bone, chain.use_end_rotation = "foot", True
     else:
         ob.pose.bones["lower0"].ik_addon.influence = 0.5
     # Blender itself has to convert the poses of such bones.
-    ob.data.bones["foot" if road == "lookup" else "lower0"].use_inherit_rotation = False
+    ob.data.bones["foot" if road == "held" else "lower0"].use_inherit_rotation = False
     bpy.context.view_layer.update()
     plan, sample = frames(addon, ob, targets, 3)
-    if road == "lookup":
-        lookup = addon.module("rig.write.lookup").Lookup(ob, plan, sample.frames(slice(0, 1)))
-        assert lookup.works
-        posed, known = lookup.solve(ob, sample), lookup.solve(ob, sample).poses
+    if road == "held":
+        held = addon.module("rig.write.held_armature").HeldArmature(ob, plan, sample.frames(slice(0, 1)))
+        assert held.works
+        posed, known = held.solve(ob, sample), held.solve(ob, sample).poses
     else:
         pose = addon.module("rig.write.waves").pose
         posed, known = pose(ob, plan, sample), pose(ob, plan, sample).poses

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -10,9 +10,6 @@ import pytest
 
 from tests import rigs
 from tests.operators.states import activate
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 # bpy's type stubs do not know what the extension adds to Blender.
 OPERATORS: Any = bpy.ops
@@ -123,13 +120,3 @@ def test_fabrik_is_led_by_its_tip() -> None:
         turned[solver] = sum(angles[-3:]) / sum(angles)
     assert turned["FABRIK"] > 0.9
     assert turned["EVEN_BEND"] < 0.25
-
-
-@pytest.mark.parametrize(("name", "is_looked_up"), [("led from the tip", True), ("stiff", True), ("fabrik", False)])
-def test_an_even_bend_is_looked_up_when_its_fk_pose_stays(addon: Addon, name: str, is_looked_up: bool) -> None:
-    """FABRIK's bend is not: it depends on the target's position rather than on its distance alone."""
-    ob, _target = tail(name, keyed=False)
-    depsgraph = bpy.context.evaluated_depsgraph_get()
-    plan = addon.module("rig.plan.plan").Plan.of(ob, depsgraph)
-    frame = addon.module("rig.read.sample").sample(ob, plan, depsgraph)
-    assert addon.module("rig.write.lookup").Lookup(ob, plan, frame).works is is_looked_up

@@ -18,7 +18,6 @@ import pytest
 import ik_addon.solve
 from benchmarks.cases import CHAINS, Rig, chain, degrees, tree_hand, tree_y
 from ik_addon.solve import Goal, OutOfReach, Problem, Solution, Solver, solve
-from ik_addon.solve.lookup import Tabulated
 from ik_addon.solve.problem import Floats
 
 from .chains import aim, make_chains, random_rotations, shifted, unit
@@ -119,24 +118,6 @@ def test_other_members_of_the_batch_change_no_bit(name: str) -> None:
     for i in range(len(problem.joints)):
         alone = solve(changed(changed(problem, itemgetter(slice(i, i + 1))), shifted))
         assert_same(alone, Solution(*(getattr(together, part)[i : i + 1] for part in Solution.__dataclass_fields__)))
-
-
-def test_memory_layout_of_a_table_changes_no_bit() -> None:
-    problem = replace(free(9), goal=Goal(np.zeros((COUNT, 3))))
-    problem = replace(problem, joints=problem.joints - problem.joints[:, :1])
-    rng = np.random.default_rng(3)
-    target, softness = rng.normal(size=(COUNT, 5, 3)), np.zeros((COUNT, 1))
-    turns = unit(rng.normal(size=(COUNT, 9, 4)))
-    table = Tabulated.of(problem, turns)
-    moved = Tabulated.of(changed(problem, shifted), shifted(turns))
-    assert table is not None
-    assert moved is not None
-    found = table.look_up(target, softness)
-    there = replace(moved, table=shifted(moved.table)).look_up(shifted(target), softness)
-    np.testing.assert_array_equal(there.turns, found.turns)
-    for frame in range(5):
-        alone = table.look_up(shifted(target[:, frame : frame + 1]), softness)
-        np.testing.assert_array_equal(alone.turns[:, 0], found.turns[:, frame])
 
 
 SOLVE_ALL = """

@@ -69,7 +69,7 @@ class _Last(NamedTuple):
     """The quaternions of its channels."""
 
 
-class Looked(NamedTuple):
+class Found(NamedTuple):
     """Solutions of C chains on F frames."""
 
     turns: NDArray[np.float32]
@@ -133,13 +133,13 @@ class HeldLimbs:
         """Whether this many frames are solved sooner here than all at once."""
         return self.are_limbs or (frames == 1 and len(self.held) <= FEW)
 
-    def find(self, goals: Goals, *, hurried: bool = False) -> Looked:
+    def find(self, goals: Goals, *, hurried: bool = False) -> Found:
         """Solve for goals (F, C) of the armature's chains; `hurried` as in `solve_limbs`."""
         found = [self._found(i, aim, hurried=hurried) for i, aim in self._asked(goals)]
         solved, shape = [each.solved for each in found], (len(self.held), len(goals.target))
         turns = np.array([each.turns for each in found], dtype=np.float32)
         usual = np.array([each is not None for each in solved])
-        return Looked(turns.reshape(*shape, -1, 4), solved, usual.reshape(shape))
+        return Found(turns.reshape(*shape, -1, 4), solved, usual.reshape(shape))
 
     def _found(self, i: int, aim: Aim | None, *, hurried: bool) -> _Last:
         last = self.last.get(i)
@@ -156,14 +156,14 @@ class HeldLimbs:
             return solved_limb(self.problem, self.known.limbs, i, aim)
         return solved_alone(self.problem, self.known.searched.alone, i, aim, is_first_attempt=hurried)
 
-    def put(self, outcomes: Outcomes, looked: Looked, goals: Goals) -> None:
+    def put(self, outcomes: Outcomes, found: Found, goals: Goals) -> None:
         """Set the outcomes of all chains on all frames."""
-        shape, own, bones = looked.usual.shape, self.columns, len(self.wave.shape.parents)
+        shape, own, bones = found.usual.shape, self.columns, len(self.wave.shape.parents)
         ended = [
             (Status.INVALID, np.nan, 0, [False] * bones)
             if each is None
             else (each.status, each.error, each.iterations, each.at_limit)
-            for each in looked.solved
+            for each in found.solved
         ]
         status, error, iterations, at_limit = zip(*ended, strict=True)
         lengths = np.array([held.length for held in self.held])

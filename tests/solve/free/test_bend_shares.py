@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from ik_addon.solve import Goal, Problem, Solver, Status, solve
-from ik_addon.solve.lookup import Tabulated
 from ik_addon.solve.problem import Floats
 from tests.solve.chains import POSES, aim, check_consistent, make_chains, member, unit
-from tests.solve.test_lookup import rotations
 
 SETTINGS = {
     "lead 1": {"bend_lead": 1.0},
@@ -151,23 +149,3 @@ def test_bones_of_zero_length_have_no_share(name: str) -> None:
     one = solve(replace(problem, **SETTINGS[name]))
     other = solve(replace(problem, joints=joints, frames=frames, **settings))
     np.testing.assert_allclose(other.joints[:, [0, 1, 3, 4, 5, 6, 7]], one.joints, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.parametrize("pose", ["straight", "bent"])
-def test_looked_up_poses_match_solved_ones(name: str, pose: str) -> None:
-    rng = np.random.default_rng(5)
-    problem = replace(make_chains(rng, 4, 6, pose), **SETTINGS[name])
-    problem = replace(problem, joints=problem.joints - problem.joints[:, :1])
-    fk = unit(rng.normal(size=(4, 6, 4)))
-    table = Tabulated.of(problem, fk)
-    assert table is not None
-    target = unit(rng.normal(size=(4, 50, 3))) * rng.uniform(0.3, 1.1, (4, 50, 1))
-    found = table.look_up(target, np.zeros((4, 1)))
-    joints, frames = (np.repeat(array, 50, axis=0) for array in (problem.joints, problem.frames))
-    expected = solve(replace(problem, joints=joints, frames=frames, goal=Goal(target.reshape(-1, 3)), tolerance=1e-9))
-    assert found.usual.mean() > 0.7
-    gap = np.abs(rotations(problem, fk, found) - expected.rotations.reshape(4, 50, 6, 3, 3)).max(axis=(2, 3, 4))
-    # In a nearly straight chain, single precision does not resolve a hundredth of a degree.
-    assert gap[found.usual].max() < (5e-4 if pose == "straight" else 3e-6)
-    assert gap[found.usual & (np.abs(found.wanted - 1.0) > 1e-6)].max() < 3e-6

@@ -1,4 +1,4 @@
-"""Lookup gives the pose of the full solve, also after edits between frames."""
+"""Frames of a rig whose FK pose stands still, played with edits between them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def poses(ob: bpy.types.Object) -> dict[int, bytes]:
     return found
 
 
-def test_lookup_gives_the_same_pose_as_the_full_solve(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_playback_gives_the_pose_of_the_full_solve(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
     ob = spider()
     short = {}
     for frame in FRAMES:
@@ -181,7 +181,7 @@ def test_still_frames_have_the_same_pose_however_the_first_was_solved(addon: Add
     for tip in tips(ob):
         ob.pose.bones[tip].ik_addon.target.animation_data_clear()
     for x in (0.31, 0.42, 0.53):
-        ob.location.x = x  # solved without tables, as the frame stays the same
+        ob.location.x = x  # the frame stays the same
         bpy.context.view_layer.update()
         bpy.context.scene.frame_set(3)
         first = rigs.channels(ob).tobytes()
