@@ -21,6 +21,7 @@ Tasks:
                 tools/version.py
   release-sample  write the file that later versions of the extension must be able to read, with the oldest supported
                 Blender: once for each released version
+  translations  count the entries that catalogs of translations lack; list them for the languages in ARGUMENTS
   pictures      render the picture of the samples and the animated one; ARGUMENTS go to tools/sample_pictures.py. If
                 there is a driver, see tools/window.py, take the pictures of the window as well
   environments  only make the virtual environments that `lint` and `test` otherwise make on demand
@@ -152,6 +153,7 @@ def main(arguments: Sequence[str]) -> int:
         "samples",
         "version",
         "release-sample",
+        "translations",
         "pictures",
         "environments",
     )
@@ -181,6 +183,8 @@ def main(arguments: Sequence[str]) -> int:
             return benchmark("quality", rest)
         if chosen.task == "pictures":
             return pictures(rest)
+        if chosen.task == "translations":
+            return with_extension(NEWEST, ROOT / "tools" / "translations.py", rest)
         if chosen.task == "environments":
             return environments()
         if chosen.task == "version":
