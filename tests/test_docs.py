@@ -1,16 +1,17 @@
-"""The documentation: its examples run in Blender, and the names in it are those of the extension."""
+"""The documentation: its examples run in Blender, and what it names exists."""
 
 from __future__ import annotations
 
 import ast
 import dataclasses
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import bpy
-import pytest
 
 from tests.documents import DOCS, examples
 
@@ -45,58 +46,84 @@ def names(cell: str) -> list[str]:
     return re.findall(r"`([^`]+)`", cell)
 
 
-def test_settings_on_the_page_match_the_extension() -> None:
+def settings(page: Iterator[list[str]]) -> Iterator[str]:
+    """Yield the settings on the page that do not exist, those that it leaves out, and wrong choices of settings."""
     chain = {p.identifier: p for p in bpy.types.PoseBone.bl_rna.properties["ik_addon"].fixed_type.properties}
     described = set()
-    for name, text in rows("scripting.md", "Settings"):
+    for name, text in page:
         if "." in name:
             owner = bpy.types.Object if "object." in name else bpy.types.Scene
-            settings = owner.bl_rna.properties["ik_addon"].fixed_type.properties
-            assert {n.rpartition(".")[2] for n in names(name)} <= set(settings.keys()), name
+            known = owner.bl_rna.properties["ik_addon"].fixed_type.properties
+            yield from (each for each in names(name) if each.rpartition(".")[2] not in known)
             continue
+        described.update(names(name))
         for setting in names(name):
-            assert setting in chain
-            described.add(setting)
-            if chain[setting].type == "ENUM":
-                assert names(text) == [item.identifier for item in chain[setting].enum_items]
-    hidden = {"rna_type", "name", "base", "resting"}
-    assert set(chain) - hidden == described
+            if setting in chain and chain[setting].type == "ENUM":
+                choices = [item.identifier for item in chain[setting].enum_items]
+                yield from (f"{setting}: {choice}" for choice in {*choices} ^ {*names(text)})
+    shown = {name for name, p in chain.items() if p.description and not p.is_hidden} - {"rna_type", "name"}
+    yield from (described - chain.keys()) | (shown - described)
 
 
-def test_operators_on_the_page_match_the_extension() -> None:
-    described = set()
-    for operators, properties, _text in rows("scripting.md", "Operators"):
-        for operator in names(operators):
-            if operator.endswith("."):
-                continue
+def operators(page: Iterator[list[str]]) -> Iterator[str]:
+    """Yield the operators and their options on the page that do not exist, and the public ones that it leaves out."""
+    every, described = set(dir(bpy.ops.ik_addon)), set()
+    for cell, options, _text in page:
+        for operator in (name for name in names(cell) if not name.endswith(".")):
             described.add(operator)
-            known = getattr(bpy.ops.ik_addon, operator).get_rna_type().properties
-            for name in names(properties):
-                choices = {item.identifier for p in known if p.type == "ENUM" for item in p.enum_items}
-                assert name in known or name in choices or name == "bake", f"{operator}: {name}"
-    hidden = {n for n in dir(bpy.ops.ik_addon) if "INTERNAL" in getattr(bpy.types, f"IK_ADDON_OT_{n}").bl_options}
-    assert set(dir(bpy.ops.ik_addon)) - hidden <= described
+            known = getattr(bpy.ops.ik_addon, operator).get_rna_type().properties if operator in every else {}
+            choices = {item.identifier for p in known if p.type == "ENUM" for item in p.enum_items}
+            allowed = {"bake", *choices, *(p.identifier for p in known)}
+            yield from (f"{operator}: {name}" for name in names(options) if name not in allowed)
+    hidden = {name for name in every if "INTERNAL" in getattr(bpy.types, f"IK_ADDON_OT_{name}").bl_options}
+    yield from (described - every) | (every - hidden - described)
 
 
-def test_fields_of_the_report_on_the_page_match_the_extension(addon: Addon) -> None:
+def test_settings_and_operators_on_the_page_are_those_of_the_extension(addon: Addon) -> None:
+    assert list(settings(rows("scripting.md", "Settings"))) == []
+    assert list(operators(rows("scripting.md", "Operators"))) == []
     report = addon.module("bake").BakeReport
-    known = {field.name for field in dataclasses.fields(report)} | set(vars(report))
-    for fields, _text in rows("scripting.md", "The report of a bake"):
-        assert set(names(fields)) <= known
+    fields = {field.name for field in dataclasses.fields(report)} | set(vars(report))
+    found = {name for cell, _text in rows("scripting.md", "The report of a bake") for name in names(cell)}
+    assert found - fields == set()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_and_pictures_exist(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
+def links(page: Path, text: str) -> Iterator[str]:
+    """Yield the links to files, pictures and headings that do not exist."""
     for link in re.findall(r'(?:\]\(|\bsrc=")([^)"]+)', text):
-        if link.startswith("http"):
-            continue
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
-        assert target.exists(), link
-        if anchor:
+        if link.startswith("http"):
+            continue
+        if not target.exists():
+            yield link
+        elif anchor:
             heads = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE)
-            assert anchor in {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}, link
+            if anchor not in {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}:
+                yield link
+
+
+def paths(text: str) -> Iterator[str]:
+    """Yield the folders and modules in backquotes that do not exist."""
+    homes = (ROOT, ROOT / "ik_addon", ROOT / "ik_addon" / "solve")
+    for name in re.findall(r"`([a-z_]+/[a-z_/]*)`", text):
+        if not any((home / name).exists() or (home / f"{name}.py").exists() for home in homes):
+            yield name
+
+
+def test_what_pages_name_exists() -> None:
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    asked = [sys.executable, "tools/dev.py", "--help"]
+    told = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    tasks = re.findall(r"^  ([a-z-]+)(?: |$)", told, re.MULTILINE)
+    wrong = []
+    for page in (*PAGES, ROOT / "Makefile", ROOT / ".ci" / "run", *ROOT.glob(".github/workflows/*")):
+        text = page.read_text(encoding="utf-8")
+        missing = [*links(page, text), *(paths(text) if page.parent == DOCS else ())]
+        missing += {*re.findall(r"(?:^ {4}|run: |`)make ([a-z][a-z-]*)", text, re.MULTILINE)} - {*targets}
+        missing += {*re.findall(r"tools/dev\.py ([a-z][a-z-]*)", text)} - {*tasks}
+        wrong += [f"{page.relative_to(ROOT)}: {name}" for name in missing]
+    assert wrong == []
 
 
 def spoken() -> str:
@@ -112,64 +139,14 @@ def spoken() -> str:
     return "\n".join(texts)
 
 
-MESSAGES = (
-    "The chain was solved",
-    "The chain cannot be solved",
-    "Nothing can be worked on",
-    "A space could not be switched",
-    "A chain could not be switched or keyed",
-    "A chain could not be added",
-    "A target or pole could not be dragged",
-    "Remarks",
-    "A character was set up",
-)
-"""The sections of the guide that list messages."""
-
-
-def message_rows() -> list[list[str]]:
-    return [row for section in MESSAGES for row in rows("guide/messages.md", section)]
-
-
-def test_messages_of_the_guide_are_those_of_the_extension() -> None:
+def test_messages_and_buttons_of_the_guide_are_those_of_the_extension() -> None:
     known = spoken()
     text = (DOCS / "guide" / "messages.md").read_text(encoding="utf-8")
-    messages = [row[0] for row in message_rows()]
-    assert len(messages) > 20
-    assert text.count("\n| ") == len(messages) + len(MESSAGES)
-    for message in messages:
+    sections = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    wrong, count = [], 0
+    for message, _meaning, mend in (row for section in sections for row in rows("guide/messages.md", section)):
+        count += 1
         longest = max(re.split(r"\.\.\.|\*.*?\*", message), key=len).strip()
-        assert longest in known, message
-
-
-def test_every_message_has_a_button_that_fixes_it_or_a_reason_why_not() -> None:
-    known = spoken()
-    for message, _meaning, mend in message_rows():
-        labels = re.findall(r"\*\*([^*]+)\*\*", mend)
-        assert labels or re.match(r"none: \w+ ", mend), message
-        assert [label for label in labels if label not in known] == [], message
-
-
-ERRORS = ("ChainError", "KeysError")
-
-
-def raised() -> Iterator[str]:
-    """Yield the messages for chains that can't be solved, added or keyed."""
-    for path in (ROOT / "ik_addon").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ERRORS and node.args:
-                yield from (
-                    part.value
-                    for part in ast.walk(node.args[0])
-                    if isinstance(part, ast.Constant) and isinstance(part.value, str) and " " in part.value
-                )
-
-
-def test_the_guide_lists_every_refusal() -> None:
-    known = [re.split(r"\.\.\.|\*.*?\*", message) for message, *_rest in message_rows()]
-
-    def matches(parts: list[str], message: str) -> bool:
-        pattern = ".*".join(re.escape(part.strip().removesuffix(".")) for part in parts)
-        return re.match(pattern, message.replace("The pole", "The target")) is not None
-
-    lost = sorted({message for message in raised() if not any(matches(parts, message) for parts in known)})
-    assert not lost, "\n".join(lost)
+        wrong += [each for each in (longest, *re.findall(r"\*\*([^*]+)\*\*", mend)) if each not in known]
+    assert count > 20
+    assert wrong == []

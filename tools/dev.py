@@ -19,6 +19,7 @@ Tasks:
   samples       build the sample files with the oldest supported Blender, so that every version opens them
   version       print the extension's version; ARGUMENTS begin a new one (0.3.0) or release it (0.3.0 2027-01-31), see
                 tools/version.py
+  translations  count the entries that catalogs of translations lack; list them for the languages in ARGUMENTS
   pictures      render the picture of the samples and the animated one; ARGUMENTS go to tools/sample_pictures.py. If
                 there is a driver, see tools/window.py, take the pictures of the window as well
   environments  only make the virtual environments that `lint` and `test` otherwise make on demand
@@ -149,6 +150,7 @@ def main(arguments: Sequence[str]) -> int:
         "bench-quality",
         "samples",
         "version",
+        "translations",
         "pictures",
         "environments",
     )
@@ -178,6 +180,8 @@ def main(arguments: Sequence[str]) -> int:
             return benchmark("quality", rest)
         if chosen.task == "pictures":
             return pictures(rest)
+        if chosen.task == "translations":
+            return with_extension(NEWEST, ROOT / "tools" / "translations.py", rest)
         if chosen.task == "environments":
             return environments()
         if chosen.task == "version":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import subprocess
 import sys
 import time
@@ -246,16 +245,3 @@ def test_without_a_driver_the_window_tests_are_skipped_with_the_reason(tmp_path:
     assert f"There is no driver for a Blender with a window: {window.RUNNER} names {tmp_path}" in ended.stdout
     assert " skipped in" in ended.stdout.splitlines()[-1]
     assert " passed" not in ended.stdout.splitlines()[-1]
-
-
-def test_tasks_named_in_pages_and_ci_exist() -> None:
-    root = environments.ROOT
-    targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    asked = [sys.executable, "tools/dev.py", "--help"]
-    told = subprocess.run(asked, cwd=root, capture_output=True, text=True, check=True).stdout
-    tasks = set(re.findall(r"^  ([a-z-]+)(?: |$)", told, re.MULTILINE))
-    assert "build" in targets <= tasks
-    for file in (root / "Makefile", *root.glob(".github/workflows/*"), *root.glob("*.md"), *root.glob("docs/**/*.md")):
-        text = file.read_text(encoding="utf-8")
-        assert set(re.findall(r"tools/dev\.py ([a-z][a-z-]*)", text)) <= tasks, file
-        assert set(re.findall(r"(?:^ {4}|run: |`)make ([a-z][a-z-]*)", text, re.MULTILINE)) <= targets, file

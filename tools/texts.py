@@ -1,20 +1,18 @@
-"""All English texts that the product shows to its users: those of its Blender classes, and those in its code."""
+"""All English texts that the product shows to its users, in its code (found without Blender) and in its classes."""
 
 from __future__ import annotations
 
 import ast
 import builtins
+import importlib
 import inspect
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import bpy
+from tools import blender
+from tools.environments import ROOT
 
-if TYPE_CHECKING:
-    from tests.conftest import Addon
-
-PRODUCT = Path(__file__).parents[2] / "ik_addon"
+PRODUCT = ROOT / "ik_addon"
 SPEAKING = {"say", "marked", "count"}
 """Functions whose arguments are sentences; the first arguments of errors for users are sentences too."""
 DRAWING = {"draw_message": 2, "draw_button": 4}
@@ -80,8 +78,8 @@ def literals(value: ast.expr, tree: ast.Module) -> Iterator[str]:
                 yield from literals(node.value, tree)
 
 
-def put_together(tree: ast.Module) -> Iterator[int]:
-    """Yield the lines of a module that build a sentence from pieces, which cannot be translated."""
+def untranslatable(tree: ast.Module) -> Iterator[int]:
+    """Yield the lines of a module with sentences that are put together from pieces, or shown as they stand."""
     formats = {
         id(node) for outer in ast.walk(tree) if isinstance(outer, ast.FormattedValue) for node in ast.walk(outer)
     }
@@ -90,24 +88,37 @@ def put_together(tree: ast.Module) -> Iterator[int]:
             words = "".join(str(part.value) for part in node.values if isinstance(part, ast.Constant))
             if " " in words.strip() and sum(map(str.isalpha, words)) > 3:
                 yield node.lineno
+        elif isinstance(node, ast.Call):
+            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            if name in SPEAKING and any(isinstance(value, ast.BinOp) for value in node.args):
+                yield node.lineno
+            if name == "report" and any(isinstance(value, ast.BinOp | ast.Constant) for value in node.args[1:]):
+                yield node.lineno
 
 
-def known_to_blender(addon: Addon) -> Iterator[str]:
+def installed(module: str) -> Any:
+    """Return a module of the installed extension."""
+    return importlib.import_module(f"{blender.PACKAGE}.ik_addon.{module}")
+
+
+def known_to_blender() -> Iterator[str]:
     """Yield the labels and tooltips of all classes, of their settings, and of the choices of these settings."""
-    for cls in addon.module("registration").CLASSES:
+    import bpy
+
+    for cls in installed("registration").CLASSES:
         if cls.__name__ in UNSEEN:
             continue
         yield from (label(cls), getattr(cls, "bl_description", ""))
         rna = cls.bl_rna
         if issubclass(cls, bpy.types.Operator):
             rna = getattr(bpy.ops.ik_addon, cls.bl_idname.split(".")[1]).get_rna_type()
-        own = {name for base in cls.__mro__ if base.__module__.startswith(addon.package) for name in annotated(base)}
+        own = {name for base in cls.__mro__ if base.__module__.startswith(blender.PACKAGE) for name in annotated(base)}
         for setting in rna.properties:
             if setting.identifier in own and not setting.is_hidden and setting.description:
                 yield from (setting.name, setting.description)
                 for item in getattr(setting, "enum_items", ()):
                     yield from (item.name, item.description)
-    toolbar = addon.module("ui.toolbar")
+    toolbar = installed("ui.toolbar")
     for tool in (toolbar.IKAddonTool, toolbar.IKAddonPoseTool):
         yield from (tool.bl_label, tool.bl_description)
 
@@ -127,9 +138,9 @@ def annotated(cls: Any) -> list[str]:
     return list(vars(cls).get("__annotations__", ()))
 
 
-def parts_of_a_body(addon: Addon) -> Iterator[str]:
+def parts_of_a_body() -> Iterator[str]:
     """Yield the parts of a body for which Set Up Character makes chains."""
-    members = addon.module("anatomy.members")
+    members = installed("anatomy.members")
     for region in members.Region:
         yield region.value
         if region in members.LIMBS:
@@ -138,9 +149,9 @@ def parts_of_a_body(addon: Addon) -> Iterator[str]:
     yield from (members.Member(members.Region.LEG, (), side, True).words for side in (-1, 0, 1))
 
 
-def everything(addon: Addon) -> set[str]:
-    """Return all texts."""
+def everything() -> set[str]:
+    """Return all texts; needs a Blender with the extension enabled."""
     texts = {text for _name, tree in modules() for text in said(tree)}
     texts |= {text for name, tree in modules() if name.startswith("ui/") for text in returned(tree)}
-    texts |= {*known_to_blender(addon), *parts_of_a_body(addon)}
+    texts |= {*known_to_blender(), *parts_of_a_body()}
     return {text for text in texts if text.strip()}
