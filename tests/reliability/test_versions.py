@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tests import rigs
-from tests.live.test_handlers import animated_arm
 from tests.operators.states import activate
 from tests.reliability.released import write_sample
+from tests.rigs import animated_arm
 from tools import version
 from tools.environments import OLDEST
 
