@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import bpy
 import numpy as np
@@ -12,6 +16,10 @@ from mathutils import Vector
 from numpy.typing import NDArray
 
 Point = Sequence[float]
+Poses = dict[float, NDArray[np.float32]]
+"""Pose matrices of an armature, as `pose` returns them, by frame or sub-frame."""
+SAME = 1e-6
+"""Poses that differ by no more than this are the same; limbs are one to two units long."""
 
 
 def armature(name: str = "Rig") -> bpy.types.Object:
@@ -30,16 +38,22 @@ def add_bones(
     connect: bool = True,
 ) -> None:
     """Add bones along points (one more than names), each the child of the previous one."""
+    with edit_mode(ob) as bones:
+        above = bones[parent] if parent else None
+        for i, name in enumerate(names):
+            bone = bones.new(name)
+            bone.head, bone.tail = points[i], points[i + 1]
+            bone.parent = above
+            bone.use_connect = connect and above is not None and (bone.head - above.tail).length < 1e-6
+            above = bone
+
+
+@contextmanager
+def edit_mode(ob: bpy.types.Object) -> Iterator[Any]:
+    """Make an armature active and yield its edit bones, in Edit Mode while the code inside runs."""
     bpy.context.view_layer.objects.active = ob
     bpy.ops.object.mode_set(mode="EDIT")
-    bones = ob.data.edit_bones
-    above = bones[parent] if parent else None
-    for i, name in enumerate(names):
-        bone = bones.new(name)
-        bone.head, bone.tail = points[i], points[i + 1]
-        bone.parent = above
-        bone.use_connect = connect and above is not None and (bone.head - above.tail).length < 1e-6
-        above = bone
+    yield ob.data.edit_bones
     bpy.ops.object.mode_set(mode="OBJECT")
 
 
@@ -96,6 +110,48 @@ def arm(straight_rest: bool = False) -> tuple[bpy.types.Object, bpy.types.Object
     return ob, target
 
 
+def animated_arm() -> tuple[bpy.types.Object, bpy.types.Object]:
+    """Return a live arm whose upper bone is keyed and whose lower bone is not, and its moving target."""
+    ob, target = arm()
+    key(target, "location", {1: (0.6, 0.5, 1.0), 20: (-0.5, 0.9, 0.8), 50: (0.2, -0.7, 1.4)})
+    upper = ob.pose.bones["upper"]
+    key(upper, "rotation_quaternion", {1: (1, 0, 0, 0), 30: (0.9, 0.1, 0.3, 0.0), 50: (0.8, -0.2, 0, 0.3)})
+    ob.pose.bones["lower"].rotation_quaternion = (0.98, 0.0, 0.17, 0.1)
+    bpy.context.scene.frame_set(1)
+    ob.ik_addon.live = True
+    return ob, target
+
+
+def in_collection(name: str, *objects: bpy.types.Object) -> bpy.types.Collection:
+    """Move objects of the scene's collection into a new collection of the scene."""
+    scene, collection = bpy.context.scene, bpy.data.collections.new(name)
+    scene.collection.children.link(collection)
+    for ob in objects:
+        scene.collection.objects.unlink(ob)
+        collection.objects.link(ob)
+    return collection
+
+
+def save_and_open(path: Path, times: int = 1) -> None:
+    """Save the file and open it again."""
+    for _ in range(times):
+        bpy.ops.wm.save_as_mainfile(filepath=str(path))
+        bpy.ops.wm.open_mainfile(filepath=str(path))
+
+
+def new_file() -> None:
+    """Open an empty file."""
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+
+
+def from_library(path: Path, kind: str, *names: str, link: bool = True) -> list[Any]:
+    """Link or append data-blocks of a kind, such as "objects", from a file; they are in no scene yet."""
+    libraries: Any = bpy.data.libraries  # the stubs do not know its result
+    with libraries.load(str(path), link=link) as (_found, wanted):
+        setattr(wanted, kind, list(names))
+    return list(getattr(wanted, kind))
+
+
 def evaluated(ob: bpy.types.Object) -> bpy.types.Object:
     """Return the evaluated copy of an object, up to date."""
     return ob.evaluated_get(bpy.context.evaluated_depsgraph_get())
@@ -118,16 +174,39 @@ def position(ob: bpy.types.Object) -> NDArray[np.float64]:
     return np.array(evaluated(ob).matrix_world.translation)
 
 
-def pose(ob: bpy.types.Object) -> NDArray[np.float32]:
-    """Return all evaluated pose matrices of an armature, for bitwise comparison."""
-    bones = evaluated(ob).pose.bones
+def miss(ob: bpy.types.Object, tip: str = "lower") -> float:
+    """Return the world distance from the tip of a chain to its target."""
+    settings = ob.pose.bones[tip].ik_addon
+    goal = head(settings.target, settings.target_bone) if settings.target_bone else position(settings.target)
+    return float(np.linalg.norm(tail(ob, tip) - goal))
+
+
+def poses_at(ob: bpy.types.Object, frames: Iterable[float]) -> Poses:
+    """Return the poses on frames or sub-frames, played in this order."""
+    found = {}
+    for frame in frames:
+        bpy.context.scene.frame_set(math.floor(frame), subframe=frame - math.floor(frame))
+        found[frame] = pose(ob)
+    return found
+
+
+def apart(found: Poses, expected: Poses) -> dict[float, float]:
+    """Return how far poses are from the expected ones of the same frames, where it is more than `SAME`."""
+    assert found.keys() == expected.keys()
+    distances = {frame: float(np.abs(pose - expected[frame]).max()) for frame, pose in found.items()}
+    return {frame: distance for frame, distance in distances.items() if not distance <= SAME}
+
+
+def pose(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None) -> NDArray[np.float32]:
+    """Return all pose matrices of an armature as evaluated in a depsgraph, by default the current one."""
+    bones = (ob.evaluated_get(depsgraph) if depsgraph else evaluated(ob)).pose.bones
     values = np.empty(16 * len(bones), dtype=np.float32)
     bones.foreach_get("matrix", values)
     return values
 
 
 def channels(ob: bpy.types.Object) -> NDArray[np.float32]:
-    """Return all transform channels of an armature's pose bones, not evaluated, for bitwise comparison."""
+    """Return all transform channels of an armature's pose bones, not evaluated, for exact comparison."""
     parts = []
     for name, width in (
         ("location", 3),

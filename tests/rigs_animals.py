@@ -31,24 +31,14 @@ QUADRUPED = {
 BIPED_HORSE = NamedRig(
     ("L", "R"),
     """
-Bip01 ground
-  Bip01_Pelvis croup
-    Bip01_Spine loin
-      Bip01_Spine1 back
-        Bip01_Neck withers
-          Bip01_{s}_Clavicle blade
-            Bip01_{s}_UpperArm point
-              Bip01_{s}_Forearm elbow
-                Bip01_{s}_Hand carpus
-                  Bip01_{s}_Finger0 ffetlock
-          Bip01_Head poll
-    Bip01_{s}_Thigh hip
-      Bip01_{s}_Calf stifle
-        Bip01_{s}_HorseLink hock
-          Bip01_{s}_Foot fetlock
-            Bip01_{s}_Toe0 hoof
-    Bip01_Tail dock
-      Bip01_Tail1 hair
+Bip01 ground > Bip01_Pelvis croup
+  Bip01_Spine loin > Bip01_Spine1 back > Bip01_Neck withers
+    Bip01_{s}_Clavicle blade > Bip01_{s}_UpperArm point > Bip01_{s}_Forearm elbow > Bip01_{s}_Hand carpus
+      Bip01_{s}_Finger0 ffetlock
+    Bip01_Head poll
+  Bip01_{s}_Thigh hip > Bip01_{s}_Calf stifle > Bip01_{s}_HorseLink hock > Bip01_{s}_Foot fetlock
+    Bip01_{s}_Toe0 hoof
+  Bip01_Tail dock > Bip01_Tail1 hair
 """,
     {
         "Bip01_{s}_Thigh Bip01_{s}_Calf Bip01_{s}_HorseLink": "Bip01_{s}_Foot Bip01_{s}_Toe0",
@@ -61,24 +51,12 @@ Bip01 ground
 HORSE = NamedRig(
     ("Left", "Right"),
     """
-Root ground
-  Pelvis croup
-    Lumbar loin
-      Thoracic back
-        Chest withers
-          {s}_Scapula blade
-            {s}_Humerus point
-              {s}_Radius elbow
-                {s}_Metacarpus carpus
-                  {s}_FrontPastern ffetlock
-                    {s}_FrontHoof fhoof
-          Neck poll
-            Head muzzle
-    {s}_Femur hip
-      {s}_Tibia stifle
-        {s}_Metatarsus hock
-          {s}_HindPastern fetlock
-            {s}_HindHoof hoof
+Root ground > Pelvis croup
+  Lumbar loin > Thoracic back > Chest withers
+    {s}_Scapula blade > {s}_Humerus point > {s}_Radius elbow > {s}_Metacarpus carpus > {s}_FrontPastern ffetlock
+      {s}_FrontHoof fhoof
+    Neck poll > Head muzzle
+  {s}_Femur hip > {s}_Tibia stifle > {s}_Metatarsus hock > {s}_HindPastern fetlock > {s}_HindHoof hoof
 """,
     {
         "{s}_Femur {s}_Tibia {s}_Metatarsus": "{s}_HindPastern {s}_HindHoof",
@@ -90,24 +68,12 @@ Root ground
 DOG = NamedRig(
     ("l", "r"),
     """
-root ground
-  pelvis croup
-    spine_01 loin
-      spine_02 back
-        spine_03 withers
-          clavicle_{s} blade
-            frontleg_upper_{s} point
-              frontleg_lower_{s} elbow
-                frontleg_foot_{s} carpus
-                  frontleg_toe_{s} ffetlock
-          neck_01 poll
-            head muzzle
-    thigh_{s} hip
-      calf_{s} stifle
-        foot_{s} hock
-          ball_{s} fetlock
-    tail_01 dock
-      tail_02 hair
+root ground > pelvis croup
+  spine_01 loin > spine_02 back > spine_03 withers
+    clavicle_{s} blade > frontleg_upper_{s} point > frontleg_lower_{s} elbow > frontleg_foot_{s} carpus
+      frontleg_toe_{s} ffetlock
+    neck_01 poll > head muzzle
+  thigh_{s} hip > calf_{s} stifle > foot_{s} hock > ball_{s} fetlock | tail_01 dock > tail_02 hair
 """,
     {
         "thigh_{s} calf_{s} foot_{s}": "ball_{s}",
@@ -121,18 +87,11 @@ INSECT = NamedRig(
     ("L", "R"),
     """
 thorax body
-  coxa_front_{s} front
-    femur_front_{s} front+0.05,0,0
-      tibia_front_{s} front+0.2,0,0.15
-        tarsus_front_{s} front+0.35,0,-0.1
-  coxa_mid_{s} mid
-    femur_mid_{s} mid+0.05,0,0
-      tibia_mid_{s} mid+0.2,0,0.15
-        tarsus_mid_{s} mid+0.35,0,-0.1
-  coxa_hind_{s} hind
-    femur_hind_{s} hind+0.05,0,0
-      tibia_hind_{s} hind+0.2,0,0.15
-        tarsus_hind_{s} hind+0.35,0,-0.1
+  coxa_front_{s} front > femur_front_{s} front+0.05,0,0 > tibia_front_{s} front+0.2,0,0.15
+    tarsus_front_{s} front+0.35,0,-0.1
+  coxa_mid_{s} mid > femur_mid_{s} mid+0.05,0,0 > tibia_mid_{s} mid+0.2,0,0.15 > tarsus_mid_{s} mid+0.35,0,-0.1
+  coxa_hind_{s} hind > femur_hind_{s} hind+0.05,0,0 > tibia_hind_{s} hind+0.2,0,0.15
+    tarsus_hind_{s} hind+0.35,0,-0.1
 """,
     {
         f"femur_{leg}_{{s}} tibia_{leg}_{{s}}": f"coxa_{leg}_{{s}} tarsus_{leg}_{{s}}"

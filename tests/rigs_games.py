@@ -23,31 +23,22 @@ VALVE = NamedRig(
     ("L", "R"),
     """
 ValveBiped.Bip01_Pelvis hips
-  ValveBiped.Bip01_{s}_Thigh hip
-    ValveBiped.Bip01_{s}_Calf knee
-      ValveBiped.Bip01_{s}_Foot ankle
-        ValveBiped.Bip01_{s}_Toe0 ball
-  ValveBiped.Bip01_Spine spine1
-    ValveBiped.Bip01_Spine1 spine2
-      ValveBiped.Bip01_Spine2 spine3
-        ValveBiped.Bip01_Spine4 spine5
-          ValveBiped.Bip01_Neck1 neck
-            ValveBiped.Bip01_Head1 head
-              ValveBiped.forward head+0,-0.1,0
-          ValveBiped.Bip01_{s}_Clavicle collar
-            ValveBiped.Bip01_{s}_UpperArm shoulder
-              ValveBiped.Bip01_{s}_Forearm elbow
-                ValveBiped.Bip01_{s}_Hand wrist
-                  ValveBiped.Anim_Attachment_{s}H wrist+0.03,0,-0.02
-                  ValveBiped.Bip01_{s}_Finger1 knuckle
-                    ValveBiped.Bip01_{s}_Finger11 finger2
-                      ValveBiped.Bip01_{s}_Finger12 finger3
-                  ValveBiped.Bip01_{s}_Finger0 thumb
-                ValveBiped.Bip01_{s}_Ulna fore2+0,0,0
-                ValveBiped.Bip01_{s}_Wrist wrist+-0.01,0,0
-              ValveBiped.Bip01_{s}_Elbow elbow+-0.01,0,0
-              ValveBiped.Bip01_{s}_Bicep arm2+0,0,0
-            ValveBiped.Bip01_{s}_Shoulder shoulder+-0.02,0,0
+  ValveBiped.Bip01_{s}_Thigh hip > ValveBiped.Bip01_{s}_Calf knee > ValveBiped.Bip01_{s}_Foot ankle
+    ValveBiped.Bip01_{s}_Toe0 ball
+  ValveBiped.Bip01_Spine spine1 > ValveBiped.Bip01_Spine1 spine2 > ValveBiped.Bip01_Spine2 spine3
+    ValveBiped.Bip01_Spine4 spine5
+      ValveBiped.Bip01_Neck1 neck > ValveBiped.Bip01_Head1 head > ValveBiped.forward head+0,-0.1,0
+      ValveBiped.Bip01_{s}_Clavicle collar
+        ValveBiped.Bip01_{s}_UpperArm shoulder
+          ValveBiped.Bip01_{s}_Forearm elbow
+            ValveBiped.Bip01_{s}_Hand wrist
+              ValveBiped.Anim_Attachment_{s}H wrist+0.03,0,-0.02
+              ValveBiped.Bip01_{s}_Finger1 knuckle > ValveBiped.Bip01_{s}_Finger11 finger2
+                ValveBiped.Bip01_{s}_Finger12 finger3
+              ValveBiped.Bip01_{s}_Finger0 thumb
+            ValveBiped.Bip01_{s}_Ulna fore2+0,0,0 | ValveBiped.Bip01_{s}_Wrist wrist+-0.01,0,0
+          ValveBiped.Bip01_{s}_Elbow elbow+-0.01,0,0 | ValveBiped.Bip01_{s}_Bicep arm2+0,0,0
+        ValveBiped.Bip01_{s}_Shoulder shoulder+-0.02,0,0
 """,
     {
         "ValveBiped.Bip01_{s}_Thigh ValveBiped.Bip01_{s}_Calf": "ValveBiped.Bip01_{s}_Foot ValveBiped.Bip01_{s}_Toe0",
@@ -62,28 +53,15 @@ ValveBiped.Bip01_Pelvis hips
 BIPED = NamedRig(
     ("L", "R"),
     """
-Bip001 hips
-  Bip001~Pelvis hips
-    Bip001~Spine spine1
-      Bip001~Spine1 spine3
-        Bip001~Spine2 spine5
-          Bip001~Neck neck
-            Bip001~Head head
-              Bip001~HeadNub crown
-            Bip001~{s}~Clavicle collar
-              Bip001~{s}~UpperArm shoulder
-                Bip001~{s}~Forearm elbow
-                  Bip001~{s}~ForeTwist elbow+0.02,0,0
-                    Bip001~{s}~ForeTwist1 fore2
-                  Bip001~{s}~Hand wrist
-                    Bip001~{s}~Finger1 knuckle
-                      Bip001~{s}~Finger11 finger2
-                        Bip001~{s}~Finger1Nub fingertip
-      Bip001~{s}~Thigh hip
-        Bip001~{s}~Calf knee
-          Bip001~{s}~Foot ankle
-            Bip001~{s}~Toe0 ball
-              Bip001~{s}~Toe0Nub toe
+Bip001 hips > Bip001~Pelvis hips > Bip001~Spine spine1
+  Bip001~Spine1 spine3 > Bip001~Spine2 spine5 > Bip001~Neck neck
+    Bip001~Head head > Bip001~HeadNub crown
+    Bip001~{s}~Clavicle collar > Bip001~{s}~UpperArm shoulder > Bip001~{s}~Forearm elbow
+      Bip001~{s}~ForeTwist elbow+0.02,0,0 > Bip001~{s}~ForeTwist1 fore2
+      Bip001~{s}~Hand wrist > Bip001~{s}~Finger1 knuckle > Bip001~{s}~Finger11 finger2
+        Bip001~{s}~Finger1Nub fingertip
+  Bip001~{s}~Thigh hip > Bip001~{s}~Calf knee > Bip001~{s}~Foot ankle > Bip001~{s}~Toe0 ball
+    Bip001~{s}~Toe0Nub toe
 """,
     {
         "Bip001~{s}~Thigh Bip001~{s}~Calf": "Bip001~{s}~Foot Bip001~{s}~Toe0",
@@ -95,28 +73,17 @@ Bip001 hips
 HUMAN_IK = NamedRig(
     ("Left", "Right"),
     """
-Character1_Reference ground
-  Character1_Hips hips
-    Character1_{s}UpLeg hip
-      Character1_{s}UpLegRoll thigh2+0,0,0
-      Character1_{s}Leg knee
-        Character1_{s}LegRoll shin2+0,0,0
-        Character1_{s}Foot ankle
-          Character1_{s}ToeBase ball
-    Character1_Spine spine1
-      Character1_Spine1 spine2
-        Character1_Spine2 spine4
-          Character1_{s}Shoulder collar
-            Character1_{s}Arm shoulder
-              Character1_{s}ArmRoll arm2+0,0,0
-              Character1_{s}ForeArm elbow
-                Character1_{s}ForeArmRoll fore2+0,0,0
-                Character1_{s}Hand wrist
-                  Character1_{s}HandIndex1 knuckle
-                    Character1_{s}HandIndex2 finger2
-                      Character1_{s}HandIndex3 finger3
-          Character1_Neck neck
-            Character1_Head head
+Character1_Reference ground > Character1_Hips hips
+  Character1_{s}UpLeg hip
+    Character1_{s}UpLegRoll thigh2+0,0,0 | Character1_{s}Leg knee
+      Character1_{s}LegRoll shin2+0,0,0 | Character1_{s}Foot ankle > Character1_{s}ToeBase ball
+  Character1_Spine spine1 > Character1_Spine1 spine2 > Character1_Spine2 spine4
+    Character1_{s}Shoulder collar > Character1_{s}Arm shoulder
+      Character1_{s}ArmRoll arm2+0,0,0 | Character1_{s}ForeArm elbow
+        Character1_{s}ForeArmRoll fore2+0,0,0
+        Character1_{s}Hand wrist > Character1_{s}HandIndex1 knuckle > Character1_{s}HandIndex2 finger2
+          Character1_{s}HandIndex3 finger3
+    Character1_Neck neck > Character1_Head head
 """,
     {
         "Character1_{s}UpLeg Character1_{s}Leg": "Character1_{s}Foot Character1_{s}ToeBase Character1_{s}UpLegRoll",
@@ -130,20 +97,9 @@ MVN = NamedRig(
     ("Left", "Right"),
     """
 Hips hips
-  Chest spine1
-    Chest2 spine2
-      Chest3 spine3
-        Chest4 spine4
-          Neck neck
-            Head head
-          {s}Collar collar
-            {s}Shoulder shoulder
-              {s}Elbow elbow
-                {s}Wrist wrist
-  {s}Hip hip
-    {s}Knee knee
-      {s}Ankle ankle
-        {s}Toe ball
+  Chest spine1 > Chest2 spine2 > Chest3 spine3 > Chest4 spine4
+    Neck neck > Head head | {s}Collar collar > {s}Shoulder shoulder > {s}Elbow elbow > {s}Wrist wrist
+  {s}Hip hip > {s}Knee knee > {s}Ankle ankle > {s}Toe ball
 """,
     {
         "{s}Hip {s}Knee": "{s}Ankle {s}Toe",
@@ -157,24 +113,13 @@ NEURON = NamedRig(
     ("Left", "Right"),
     """
 Robot_Hips hips
-  Robot_{s}UpLeg hip
-    Robot_{s}Leg knee
-      Robot_{s}Foot ankle
-  Robot_Spine spine1
-    Robot_Spine1 spine2
-      Robot_Spine2 spine3
-        Robot_Spine3 spine4
-          Robot_Neck neck
-            Robot_Head head
-          Robot_{s}Shoulder collar
-            Robot_{s}Arm shoulder
-              Robot_{s}ForeArm elbow
-                Robot_{s}Hand wrist
-                  Robot_{s}HandThumb1 thumb
-                  Robot_{s}InHandIndex wrist+0.02,0,0
-                    Robot_{s}HandIndex1 knuckle
-                      Robot_{s}HandIndex2 finger2
-                        Robot_{s}HandIndex3 finger3
+  Robot_{s}UpLeg hip > Robot_{s}Leg knee > Robot_{s}Foot ankle
+  Robot_Spine spine1 > Robot_Spine1 spine2 > Robot_Spine2 spine3 > Robot_Spine3 spine4
+    Robot_Neck neck > Robot_Head head
+    Robot_{s}Shoulder collar > Robot_{s}Arm shoulder > Robot_{s}ForeArm elbow > Robot_{s}Hand wrist
+      Robot_{s}HandThumb1 thumb
+      Robot_{s}InHandIndex wrist+0.02,0,0 > Robot_{s}HandIndex1 knuckle > Robot_{s}HandIndex2 finger2
+        Robot_{s}HandIndex3 finger3
 """,
     {
         "Robot_{s}UpLeg Robot_{s}Leg": "Robot_{s}Foot",
@@ -189,22 +134,11 @@ KINECT = NamedRig(
     ("LEFT", "RIGHT"),
     """
 PELVIS hips
-  SPINE_NAVEL spine1
-    SPINE_CHEST spine4
-      NECK neck
-        HEAD head
-          NOSE head+0,-0.1,0.05
-      CLAVICLE_{s} collar
-        SHOULDER_{s} shoulder
-          ELBOW_{s} elbow
-            WRIST_{s} wrist
-              HAND_{s} knuckle
-                HANDTIP_{s} fingertip
-              THUMB_{s} thumb
-  HIP_{s} hip
-    KNEE_{s} knee
-      ANKLE_{s} ankle
-        FOOT_{s} ball
+  SPINE_NAVEL spine1 > SPINE_CHEST spine4
+    NECK neck > HEAD head > NOSE head+0,-0.1,0.05
+    CLAVICLE_{s} collar > SHOULDER_{s} shoulder > ELBOW_{s} elbow > WRIST_{s} wrist
+      HAND_{s} knuckle > HANDTIP_{s} fingertip | THUMB_{s} thumb
+  HIP_{s} hip > KNEE_{s} knee > ANKLE_{s} ankle > FOOT_{s} ball
 """,
     {
         "HIP_{s} KNEE_{s}": "ANKLE_{s} FOOT_{s}",
@@ -217,16 +151,10 @@ PELVIS hips
 ROBLOX = NamedRig(
     ("Left", "Right"),
     """
-HumanoidRootNode hips
-  LowerTorso hips
-    UpperTorso spine2
-      Head neck
-      {s}UpperArm shoulder
-        {s}LowerArm elbow
-          {s}Hand wrist
-    {s}UpperLeg hip
-      {s}LowerLeg knee
-        {s}Foot ankle
+HumanoidRootNode hips > LowerTorso hips
+  UpperTorso spine2
+    Head neck | {s}UpperArm shoulder > {s}LowerArm elbow > {s}Hand wrist
+  {s}UpperLeg hip > {s}LowerLeg knee > {s}Foot ankle
 """,
     {"{s}UpperLeg {s}LowerLeg": "{s}Foot", "{s}UpperArm {s}LowerArm": "{s}Hand"},
 )
@@ -235,33 +163,13 @@ BENTO = NamedRig(
     ("Left", "Right"),
     """
 mPelvis hips
-  mSpine1 spine1
-    mSpine2 hips+0,0,0
-      mTorso spine2
-        mSpine3 spine3
-          mSpine4 spine2+0,0,0
-            mChest spine4
-              mNeck neck
-                mHead head
-                  mSkull crown+0,0,0
-              mCollar{s} collar
-                mShoulder{s} shoulder
-                  mElbow{s} elbow
-                    mWrist{s} wrist
-                      mHandIndex1{s} knuckle
-                        mHandIndex2{s} finger2
-                          mHandIndex3{s} finger3
-              mWingsRoot spine4+0,0.05,0
-                mWing1{s} spine4+0.1,0.1,0
-                  mWing2{s} spine4+0.3,0.2,0.1
-                    mWing3{s} spine4+0.6,0.2,0.1
-                      mWing4{s} spine4+0.9,0.2,0.1
-  mHip{s} hip
-    mKnee{s} knee
-      mAnkle{s} ankle
-        mFoot{s} ball
-          mToe{s} toe
-  mGroin hips+0,-0.1,-0.05
+  mSpine1 spine1 > mSpine2 hips+0,0,0 > mTorso spine2 > mSpine3 spine3 > mSpine4 spine2+0,0,0 > mChest spine4
+    mNeck neck > mHead head > mSkull crown+0,0,0
+    mCollar{s} collar > mShoulder{s} shoulder > mElbow{s} elbow > mWrist{s} wrist > mHandIndex1{s} knuckle
+      mHandIndex2{s} finger2 > mHandIndex3{s} finger3
+    mWingsRoot spine4+0,0.05,0 > mWing1{s} spine4+0.1,0.1,0 > mWing2{s} spine4+0.3,0.2,0.1
+      mWing3{s} spine4+0.6,0.2,0.1 > mWing4{s} spine4+0.9,0.2,0.1
+  mHip{s} hip > mKnee{s} knee > mAnkle{s} ankle > mFoot{s} ball > mToe{s} toe | mGroin hips+0,-0.1,-0.05
 """,
     {
         "mHip{s} mKnee{s}": "mAnkle{s} mFoot{s} mToe{s}",
@@ -274,21 +182,11 @@ CLOUDRIG = NamedRig(
     ("L", "R"),
     """
 Spine hips
-  RibCage spine2
-    Chest spine4
-      Neck neck
-        Head head
-      Shoulder.{s} collar
-        UpperArm.{s} shoulder
-          Forearm.{s} elbow
-            Wrist.{s} wrist
-              Index1.{s} knuckle
-                Index2.{s} finger2
-                  Index3.{s} finger3
-  Thigh.{s} hip
-    Knee.{s} knee
-      Foot.{s} ankle
-        Toes.{s} ball
+  RibCage spine2 > Chest spine4
+    Neck neck > Head head
+    Shoulder.{s} collar > UpperArm.{s} shoulder > Forearm.{s} elbow > Wrist.{s} wrist > Index1.{s} knuckle
+      Index2.{s} finger2 > Index3.{s} finger3
+  Thigh.{s} hip > Knee.{s} knee > Foot.{s} ankle > Toes.{s} ball
 """,
     {
         "Thigh.{s} Knee.{s}": "Foot.{s} Toes.{s}",
@@ -301,28 +199,14 @@ Spine hips
 SOURCE_2 = NamedRig(
     ("L", "R"),
     """
-root_motion ground
-  pelvis hips
-    spine_0 spine1
-      spine_1 spine2
-        spine_2 spine3
-          spine_3 spine4
-            neck_0 neck
-              head_0 head
-            clavicle_{s} collar
-              arm_upper_{s} shoulder
-                arm_upper_{s}_TWIST arm2+0,0,0
-                arm_lower_{s} elbow
-                  arm_lower_{s}_TWIST fore2+0,0,0
-                  hand_{s} wrist
-                    finger_index_0_{s} knuckle
-                      finger_index_1_{s} finger2
-                        finger_index_2_{s} finger3
-    leg_upper_{s} hip
-      leg_upper_{s}_TWIST thigh2+0,0,0
-      leg_lower_{s} knee
-        ankle_{s} ankle
-          ball_{s} ball
+root_motion ground > pelvis hips
+  spine_0 spine1 > spine_1 spine2 > spine_2 spine3 > spine_3 spine4
+    neck_0 neck > head_0 head | clavicle_{s} collar > arm_upper_{s} shoulder
+      arm_upper_{s}_TWIST arm2+0,0,0 | arm_lower_{s} elbow
+        arm_lower_{s}_TWIST fore2+0,0,0
+        hand_{s} wrist > finger_index_0_{s} knuckle > finger_index_1_{s} finger2 > finger_index_2_{s} finger3
+  leg_upper_{s} hip
+    leg_upper_{s}_TWIST thigh2+0,0,0 | leg_lower_{s} knee > ankle_{s} ankle > ball_{s} ball
 """,
     {
         "leg_upper_{s} leg_lower_{s}": "ankle_{s} ball_{s} leg_upper_{s}_TWIST",
@@ -335,26 +219,12 @@ root_motion ground
 SYNTY = NamedRig(
     ("L", "R"),
     """
-Root ground
-  Hips hips
-    Spine_01 spine1
-      Spine_02 spine2
-        Spine_03 spine4
-          Neck neck
-            Head head
-              Eyebrows head+0,-0.1,0.1
-          Clavicle_{s} collar
-            Shoulder_{s} shoulder
-              Elbow_{s} elbow
-                Hand_{s} wrist
-                  IndexFinger_01_{s} knuckle
-                    IndexFinger_02_{s} finger2
-                  Thumb_01_{s} thumb
-    UpperLeg_{s} hip
-      LowerLeg_{s} knee
-        Ankle_{s} ankle
-          Ball_{s} ball
-            Toes_{s} toe
+Root ground > Hips hips
+  Spine_01 spine1 > Spine_02 spine2 > Spine_03 spine4
+    Neck neck > Head head > Eyebrows head+0,-0.1,0.1
+    Clavicle_{s} collar > Shoulder_{s} shoulder > Elbow_{s} elbow > Hand_{s} wrist
+      IndexFinger_01_{s} knuckle > IndexFinger_02_{s} finger2 | Thumb_01_{s} thumb
+  UpperLeg_{s} hip > LowerLeg_{s} knee > Ankle_{s} ankle > Ball_{s} ball > Toes_{s} toe
 """,
     {
         "UpperLeg_{s} LowerLeg_{s}": "Ankle_{s} Ball_{s} Toes_{s}",
@@ -368,30 +238,16 @@ ROCKSTAR = NamedRig(
     ("L", "R"),
     """
 SKEL_ROOT hips
-  SKEL_Pelvis hips
-    SKEL_{s}_Thigh hip
-      SKEL_{s}_Calf knee
-        SKEL_{s}_Foot ankle
-          SKEL_{s}_Toe0 ball
-        MH_{s}_Knee knee+0,-0.04,0
-      RB_{s}_ThighRoll thigh2+0,0,0
-  SKEL_Spine_Root hips
-    SKEL_Spine0 spine1
-      SKEL_Spine1 spine2
-        SKEL_Spine2 spine3
-          SKEL_Spine3 spine4
-            SKEL_{s}_Clavicle collar
-              SKEL_{s}_UpperArm shoulder
-                SKEL_{s}_Forearm elbow
-                  SKEL_{s}_Hand wrist
-                    SKEL_{s}_Finger10 knuckle
-                      SKEL_{s}_Finger11 finger2
-                  RB_{s}_ForeArmRoll fore2+0,0,0
-                RB_{s}_ArmRoll arm2+0,0,0
-                MH_{s}_Elbow elbow+0,0.04,0
-            SKEL_Neck_1 neck
-              SKEL_Head head
-                FB_{s}_Brow head+0,-0.1,0.1
+  SKEL_Pelvis hips > SKEL_{s}_Thigh hip
+    SKEL_{s}_Calf knee
+      SKEL_{s}_Foot ankle > SKEL_{s}_Toe0 ball | MH_{s}_Knee knee+0,-0.04,0
+    RB_{s}_ThighRoll thigh2+0,0,0
+  SKEL_Spine_Root hips > SKEL_Spine0 spine1 > SKEL_Spine1 spine2 > SKEL_Spine2 spine3 > SKEL_Spine3 spine4
+    SKEL_{s}_Clavicle collar > SKEL_{s}_UpperArm shoulder
+      SKEL_{s}_Forearm elbow
+        SKEL_{s}_Hand wrist > SKEL_{s}_Finger10 knuckle > SKEL_{s}_Finger11 finger2 | RB_{s}_ForeArmRoll fore2+0,0,0
+      RB_{s}_ArmRoll arm2+0,0,0 | MH_{s}_Elbow elbow+0,0.04,0
+    SKEL_Neck_1 neck > SKEL_Head head > FB_{s}_Brow head+0,-0.1,0.1
 """,
     {
         "SKEL_{s}_Thigh SKEL_{s}_Calf": "SKEL_{s}_Foot SKEL_{s}_Toe0 RB_{s}_ThighRoll",
@@ -403,29 +259,17 @@ SKEL_ROOT hips
 SKYRIM = NamedRig(
     ("L", "R"),
     """
-NPC~Root~[Root] ground
-  NPC~COM~[COM~] hips
-    NPC~Pelvis~[Pelv] hips
-      NPC~{s}~Thigh~[{s}Thg] hip
-        NPC~{s}~Calf~[{s}Clf] knee
-          NPC~{s}~Foot~[{s}ft~] ankle
-            NPC~{s}~Toe0~[{s}Toe] ball
-        NPC~{s}~RearThigh hip+0,0.05,-0.1
-    NPC~Spine~[Spn0] spine1
-      NPC~Spine1~[Spn1] spine2
-        NPC~Spine2~[Spn2] spine4
-          NPC~Neck~[Neck] neck
-            NPC~Head~[Head] head
-          NPC~{s}~Clavicle~[{s}Clv] collar
-            NPC~{s}~UpperArm~[{s}Uar] shoulder
-              NPC~{s}~UpperarmTwist1~[{s}Ut1] shoulder+0.05,0,0
-                NPC~{s}~UpperarmTwist2~[{s}Ut2] arm2
-              NPC~{s}~Forearm~[{s}Lar] elbow
-                NPC~{s}~ForearmTwist1~[{s}Lt1] elbow+0.05,0,0
-                  NPC~{s}~ForearmTwist2~[{s}Lt2] fore2
-                NPC~{s}~Hand~[{s}Hnd] wrist
-                  NPC~{s}~Finger10~[{s}F10] knuckle
-                    NPC~{s}~Finger11~[{s}F11] finger2
+NPC~Root~[Root] ground > NPC~COM~[COM~] hips
+  NPC~Pelvis~[Pelv] hips > NPC~{s}~Thigh~[{s}Thg] hip
+    NPC~{s}~Calf~[{s}Clf] knee > NPC~{s}~Foot~[{s}ft~] ankle > NPC~{s}~Toe0~[{s}Toe] ball
+    NPC~{s}~RearThigh hip+0,0.05,-0.1
+  NPC~Spine~[Spn0] spine1 > NPC~Spine1~[Spn1] spine2 > NPC~Spine2~[Spn2] spine4
+    NPC~Neck~[Neck] neck > NPC~Head~[Head] head
+    NPC~{s}~Clavicle~[{s}Clv] collar > NPC~{s}~UpperArm~[{s}Uar] shoulder
+      NPC~{s}~UpperarmTwist1~[{s}Ut1] shoulder+0.05,0,0 > NPC~{s}~UpperarmTwist2~[{s}Ut2] arm2
+      NPC~{s}~Forearm~[{s}Lar] elbow
+        NPC~{s}~ForearmTwist1~[{s}Lt1] elbow+0.05,0,0 > NPC~{s}~ForearmTwist2~[{s}Lt2] fore2
+        NPC~{s}~Hand~[{s}Hnd] wrist > NPC~{s}~Finger10~[{s}F10] knuckle > NPC~{s}~Finger11~[{s}F11] finger2
 """,
     {
         "NPC~{s}~Thigh~[{s}Thg] NPC~{s}~Calf~[{s}Clf]": "NPC~{s}~Foot~[{s}ft~] NPC~{s}~Toe0~[{s}Toe]",
@@ -440,29 +284,14 @@ ILLUSION = NamedRig(
     ("L", "R"),
     """
 cf_j_hips hips
-  cf_j_spine01 spine1
-    cf_j_spine02 spine2
-      cf_j_spine03 spine4
-        cf_j_neck neck
-          cf_j_head head
-        cf_j_shoulder_{s} collar
-          cf_j_arm00_{s} shoulder
-            cf_d_arm01_{s} shoulder+0.05,0,0
-            cf_j_forearm01_{s} elbow
-              cf_d_forearm02_{s} fore2+0,0,0
-              cf_j_hand_{s} wrist
-                cf_j_index01_{s} knuckle
-                  cf_j_index02_{s} finger2
-                    cf_j_index03_{s} finger3
-  cf_j_waist01 hips
-    cf_j_waist02 hips+0,0,-0.02
-      cf_j_thigh00_{s} hip
-        cf_d_thigh01_{s} hip+0,0,-0.05
-        cf_j_leg01_{s} knee
-          cf_d_leg02_{s} shin2+0,0,0
-          cf_j_leg03_{s} ankle+0,0,0.01
-            cf_j_foot_{s} ankle
-              cf_j_toes_{s} ball
+  cf_j_spine01 spine1 > cf_j_spine02 spine2 > cf_j_spine03 spine4
+    cf_j_neck neck > cf_j_head head | cf_j_shoulder_{s} collar > cf_j_arm00_{s} shoulder
+      cf_d_arm01_{s} shoulder+0.05,0,0 | cf_j_forearm01_{s} elbow
+        cf_d_forearm02_{s} fore2+0,0,0
+        cf_j_hand_{s} wrist > cf_j_index01_{s} knuckle > cf_j_index02_{s} finger2 > cf_j_index03_{s} finger3
+  cf_j_waist01 hips > cf_j_waist02 hips+0,0,-0.02 > cf_j_thigh00_{s} hip
+    cf_d_thigh01_{s} hip+0,0,-0.05 | cf_j_leg01_{s} knee
+      cf_d_leg02_{s} shin2+0,0,0 | cf_j_leg03_{s} ankle+0,0,0.01 > cf_j_foot_{s} ankle > cf_j_toes_{s} ball
 """,
     {
         "cf_j_thigh00_{s} cf_j_leg01_{s}": "cf_j_foot_{s} cf_j_toes_{s}",
@@ -475,26 +304,13 @@ cf_j_hips hips
 SIMS = NamedRig(
     ("L", "R"),
     """
-b__ROOT__ ground
-  b__ROOT_bind__ hips
-    b__Pelvis__ hips
-      b__{s}_Thigh__ hip
-        b__{s}_Calf__ knee
-          b__{s}_Foot__ ankle
-            b__{s}_Toe__ ball
-        b__{s}_ThighTwist__ thigh2+0,0,0
-    b__Spine0__ spine1
-      b__Spine1__ spine2
-        b__Spine2__ spine4
-          b__Neck__ neck
-            b__Head__ head
-          b__{s}_Clavicle__ collar
-            b__{s}_UpperArm__ shoulder
-              b__{s}_Forearm__ elbow
-                b__{s}_Hand__ wrist
-                  b__{s}_Index0__ knuckle
-                    b__{s}_Index1__ finger2
-                      b__{s}_Index2__ finger3
+b__ROOT__ ground > b__ROOT_bind__ hips
+  b__Pelvis__ hips > b__{s}_Thigh__ hip
+    b__{s}_Calf__ knee > b__{s}_Foot__ ankle > b__{s}_Toe__ ball | b__{s}_ThighTwist__ thigh2+0,0,0
+  b__Spine0__ spine1 > b__Spine1__ spine2 > b__Spine2__ spine4
+    b__Neck__ neck > b__Head__ head
+    b__{s}_Clavicle__ collar > b__{s}_UpperArm__ shoulder > b__{s}_Forearm__ elbow > b__{s}_Hand__ wrist
+      b__{s}_Index0__ knuckle > b__{s}_Index1__ finger2 > b__{s}_Index2__ finger3
 """,
     {
         "b__{s}_Thigh__ b__{s}_Calf__": "b__{s}_Foot__ b__{s}_Toe__ b__{s}_ThighTwist__",
@@ -506,21 +322,10 @@ b__ROOT__ ground
 
 HUMAN = """
 {} hips
-  {} spine1
-    {} spine4
-      {} neck
-        {} head
-      {} collar
-        {} shoulder
-          {} elbow
-            {} wrist
-              {} knuckle
-                {} finger2
-              {} thumb
-  {} hip
-    {} knee
-      {} ankle
-        {} ball
+  {} spine1 > {} spine4
+    {} neck > {} head | {} collar > {} shoulder > {} elbow > {} wrist
+      {} knuckle > {} finger2 | {} thumb
+  {} hip > {} knee > {} ankle > {} ball
 """
 
 

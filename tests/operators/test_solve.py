@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import bpy
@@ -81,77 +80,7 @@ def test_leaves_disabled_chains_alone() -> None:
     assert not reaches(ob, "near")
 
 
-# ---- bad input: a message, and no change
-
-
-def delete_target(ob: bpy.types.Object, target: bpy.types.Object) -> None:
-    bpy.data.objects.remove(target)
-
-
-def unlink_target(ob: bpy.types.Object, target: bpy.types.Object) -> None:
-    bpy.context.scene.collection.objects.unlink(target)
-
-
-def hang_target_on_chain(ob: bpy.types.Object, target: bpy.types.Object) -> None:
-    target.parent, target.parent_type, target.parent_bone = ob, "BONE", "lower"
-
-
-def hang_pole_on_chain(ob: bpy.types.Object, target: bpy.types.Object) -> None:
-    chain = ob.pose.bones["lower"].ik_addon
-    chain.pole, chain.pole_bone = ob, "upper"
-
-
-def constrain_bone(ob: bpy.types.Object, target: bpy.types.Object) -> None:
-    ob.pose.bones["upper"].constraints.new("DAMPED_TRACK").target = target
-
-
-def move_target_nowhere(ob: bpy.types.Object, target: bpy.types.Object) -> None:
-    target.location.x = math.nan
-
-
-def break_object(ob: bpy.types.Object, target: bpy.types.Object) -> None:
-    ob.location.x = math.nan
-
-
-def break_bone(ob: bpy.types.Object, target: bpy.types.Object) -> None:
-    ob.pose.bones["upper"].location.x = math.nan
-
-
-def flatten_object(ob: bpy.types.Object, target: bpy.types.Object) -> None:
-    ob.scale = (1.0, 0.0, 1.0)
-
-
-def shrink_bones(ob: bpy.types.Object, target: bpy.types.Object) -> None:
-    ob.pose.bones["upper"].scale = (0.0, 0.0, 0.0)
-
-
-def ask_for_two_bones(ob: bpy.types.Object, target: bpy.types.Object) -> None:
-    chain = ob.pose.bones["lower"].ik_addon
-    chain.solver, chain.chain_length = "TWO_BONE", 1
-
-
-@pytest.mark.parametrize(
-    ("fault", "message"),
-    [
-        (delete_target, "'lower': No target. Pick an object for the tip to follow"),
-        (unlink_target, "The target 'Target' was deleted or is excluded from this view layer. Choose another target"),
-        (hang_target_on_chain, "The target 'Target' is attached to 'lower', part of this chain"),
-        (hang_pole_on_chain, "The pole 'Rig' is attached to 'upper', part of this chain"),
-        (constrain_bone, "The constraint 'Damped Track' on bone 'upper' also moves bones of this chain. Mute it"),
-        (move_target_nowhere, "The target's position is not a finite number. Reset its transform"),
-        (break_object, "The transform of 'Rig' is not a finite number. Reset its location, rotation and scale"),
-        (break_bone, "The chain has no length in this pose, or a bone's transform is not a finite number"),
-        (flatten_object, "'Rig' is scaled to zero. Reset its scale"),
-        (shrink_bones, "The chain has no length in this pose"),
-        (ask_for_two_bones, "Two-Bone needs exactly two bones with length, and this chain has 1"),
-    ],
-)
-def test_refuses_bad_input(fault: Any, message: str) -> None:
-    ob, target = rigs.arm()
-    fault(ob, target)
-    bpy.context.view_layer.update()
-    with refused(f"Nothing was solved. 'lower'.*{message}" if "'lower'" not in message else message):
-        bpy.ops.ik_addon.solve()
+# ---- refusals
 
 
 def test_refuses_without_a_chain() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from tests import rigs
-from tests.live.test_handlers import animated_arm
+from tests.renders import Recorder, recorder, render, set_up
 
+__all__ = ["recorder"]
 FRAMES = list(range(1, 13))
 CLOSE = 1e-5
 """In scene units; the characters are two to four units high."""
@@ -87,9 +88,8 @@ EXPORTERS: dict[str, tuple[Callable[[Path, Any], None], Callable[[str], object]]
 }
 
 
-@pytest.mark.parametrize("evaluation", ["VIEWPORT", "RENDER"])
+@pytest.mark.parametrize(("evaluation", "start"), [("VIEWPORT", 7), ("RENDER", 1)])
 @pytest.mark.parametrize("kind", EXPORTERS)
-@pytest.mark.parametrize("start", [1, 7])
 def test_exported_meshes_have_the_solved_pose(kind: str, evaluation: str, start: int, tmp_path: Path) -> None:
     ob, skin = character()
     expected = on_all_frames(skin)
@@ -98,37 +98,43 @@ def test_exported_meshes_have_the_solved_pose(kind: str, evaluation: str, start:
         for tip, target in (("shin", "Foot"), ("lower", "Hand")):
             assert np.linalg.norm(rigs.tail(ob, tip) - rigs.position(bpy.data.objects[target])) < REACHED
     bpy.context.scene.frame_set(start)
-    before = rigs.channels(ob).tobytes(), rigs.pose(ob).tobytes()
+    before, channels = {start: rigs.pose(ob)}, rigs.channels(ob)
     export, load = EXPORTERS[kind]
     file = tmp_path / f"character.{kind}"
     export(file, evaluation)
     assert bpy.context.scene.frame_current == start
-    assert (rigs.channels(ob).tobytes(), rigs.pose(ob).tobytes()) == before
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    assert np.array_equal(rigs.channels(ob), channels)
+    assert not rigs.apart({start: rigs.pose(ob)}, before)
+    rigs.new_file()
     load(str(file))
     skin = next(found for found in bpy.data.objects if found.type == "MESH")
     for frame, points in on_all_frames(skin).items():
         assert np.abs(points - expected[frame]).max() < CLOSE, f"frame {frame}"
 
 
-def tips(ob: bpy.types.Object, frames: list[int]) -> Points:
-    """World positions of elbow and tip in the current scene, by frame."""
-    found = {}
-    for frame in frames:
-        bpy.context.scene.frame_set(frame)
-        found[frame] = np.array([rigs.head(ob, "lower"), rigs.tail(ob, "lower")])
-    return found
-
-
-def seen_in(ob: bpy.types.Object, scene: bpy.types.Scene) -> NDArray[np.float64]:
-    """World positions of elbow and tip as evaluated in a scene."""
-    done = ob.evaluated_get(scene.view_layers[0].depsgraph)
+def joints(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> NDArray[np.float64]:
+    """Return the world positions of elbow and tip as evaluated in a depsgraph."""
+    done = ob.evaluated_get(depsgraph)
     bone = done.pose.bones["lower"]
     return np.array([done.matrix_world @ bone.head, done.matrix_world @ bone.tail])
 
 
+def seen_in(ob: bpy.types.Object, scene: bpy.types.Scene) -> NDArray[np.float64]:
+    """Return the world positions of elbow and tip as evaluated in a scene."""
+    return joints(ob, scene.view_layers[0].depsgraph)
+
+
+def tips(ob: bpy.types.Object, frames: list[int]) -> Points:
+    """Return the world positions of elbow and tip in the current scene, by frame."""
+    found = {}
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        found[frame] = joints(ob, bpy.context.evaluated_depsgraph_get())
+    return found
+
+
 def test_a_rig_in_a_background_scene_has_the_solved_pose() -> None:
-    ob, _target = animated_arm()
+    ob, _target = rigs.animated_arm()
     frames = [1, 10, 33, 20]
     expected = tips(ob, frames)
     behind, main = bpy.context.scene, bpy.data.scenes.new("Main")
@@ -140,7 +146,7 @@ def test_a_rig_in_a_background_scene_has_the_solved_pose() -> None:
 
 
 def test_two_scenes_show_an_armature_each_on_its_own_frame() -> None:
-    ob, target = animated_arm()
+    ob, target = rigs.animated_arm()
     expected = tips(ob, [5, 20, 33])
     first = bpy.context.scene
     bpy.ops.scene.new(type="EMPTY")
@@ -161,60 +167,20 @@ def test_two_scenes_show_an_armature_each_on_its_own_frame() -> None:
         assert np.abs(seen_in(ob, second) - expected[frame]).max() < CLOSE
 
 
-class _Camera(bpy.types.RenderEngine):
-    """Renders nothing; records the joints of the arm."""
-
-    bl_idname = "IK_TEST_CAMERA"
-    bl_label = "Joint Notes"
-    bl_use_preview = False
-
-    seen: list[tuple[str, int, NDArray[np.float64]]]
-    """Scene name, frame in that scene, joints."""
-
-    def render(self, depsgraph: bpy.types.Depsgraph) -> None:
-        """Record the joints."""
-        scene = depsgraph.scene
-        done = bpy.data.objects["Rig"].evaluated_get(depsgraph)
-        bone = done.pose.bones["lower"]
-        joints = np.array([done.matrix_world @ bone.head, done.matrix_world @ bone.tail])
-        type(self).seen.append((scene.name, scene.frame_current, joints))
-
-
-@pytest.fixture
-def camera() -> Iterator[type[_Camera]]:
-    """The engine above, registered."""
-    bpy.utils.register_class(_Camera)
-    _Camera.seen = []
-    yield _Camera
-    others: Any = "CYCLES"
-    for scene in bpy.data.scenes:
-        scene.render.engine = others
-    bpy.utils.unregister_class(_Camera)
-
-
-def set_up(scene: bpy.types.Scene) -> None:
-    """Make a scene render through the engine above, at a small size."""
-    lens = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
-    scene.collection.objects.link(lens)
-    scene.camera = lens
-    engine: Any = _Camera.bl_idname
-    scene.render.engine = engine
-    scene.render.resolution_x = scene.render.resolution_y = 8
-
-
 @pytest.mark.parametrize("shown", ["alone", "in the background"])
 def test_a_scene_strip_in_the_sequencer_shows_the_solved_pose(
-    camera: type[_Camera], shown: str, tmp_path: Path
+    recorder: type[Recorder], shown: str, tmp_path: Path
 ) -> None:
-    ob, _target = animated_arm()
+    ob, _target = rigs.animated_arm()
     expected = tips(ob, list(range(10, 21)))
     shot = bpy.context.scene
     if shown == "in the background":
         shot = bpy.data.scenes.new("Shot")
         shot.background_set = bpy.context.scene
-    set_up(shot)
+    recorder.note = lambda depsgraph: joints(ob, depsgraph)
+    set_up(shot, tmp_path)
     cut = bpy.data.scenes.new("Cut")
-    set_up(cut)
+    set_up(cut, tmp_path)
     editor: Any = cut.sequence_editor_create()
     strips = editor.strips if hasattr(editor, "strips") else editor.sequences  # before 4.4
     strip = strips.new_scene(name="Shot", scene=shot, channel=1, frame_start=101)
@@ -223,12 +189,9 @@ def test_a_scene_strip_in_the_sequencer_shows_the_solved_pose(
     shot.frame_set(3)
     bpy.context.window.scene = cut
     cut.render.use_sequencer = True
-    cut.render.filepath = str(tmp_path / "frame")
-    cut.frame_start, cut.frame_end = 110, 112
-    bpy.ops.render.render(animation=True)
-    notes = [(frame, joints) for name, frame, joints in camera.seen if name == shot.name]
-    assert len(notes) >= 3
+    render(110, 112, cut)
+    notes = [(int(frame), seen) for name, _layer, frame, seen in recorder.seen if name == shot.name]
     assert len({frame for frame, _ in notes}) == 3
-    for frame, joints in notes:
-        assert np.abs(joints - expected[frame]).max() < CLOSE, f"frame {frame}"
+    for frame, seen in notes:
+        assert np.abs(seen - expected[frame]).max() < CLOSE, f"frame {frame}"
     assert shot.frame_current == 3

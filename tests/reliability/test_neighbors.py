@@ -15,7 +15,7 @@ import pytest
 from mathutils import Quaternion
 
 from tests import rigs
-from tests.live.test_handlers import animated_arm, poses_at
+from tests.rigs import animated_arm, apart, miss, poses_at
 from tools import blender
 
 if TYPE_CHECKING:
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
 SOLVED = 1e-5
 FRAMES = (1, 9, 20, 35)
 LISTS = ("frame_change_pre", "frame_change_post", "depsgraph_update_post")
-
-
-def miss(ob: bpy.types.Object) -> float:
-    target: bpy.types.Object = ob.pose.bones["lower"].ik_addon.target
-    return float(np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)))
 
 
 @pytest.fixture
@@ -85,12 +80,12 @@ def test_follows_what_other_handlers_move(
 
     handlers("frame_change_pre", move, first)
     ob.ik_addon.live = True
-    poses = {}
+    poses: rigs.Poses = {}
     for frame in (3, 9, 20):
         bpy.context.scene.frame_set(frame)
         assert miss(ob) < SOLVED
-        poses[frame] = rigs.pose(ob).tobytes()
-    assert poses_at(ob, (20, 3, 9)) == {frame: poses[frame] for frame in (20, 3, 9)}
+        poses[frame] = rigs.pose(ob)
+    assert not apart(poses_at(ob, (20, 3, 9)), poses)
     ob.ik_addon.live = False
     assert {bone.name: bone.rotation_quaternion[:] for bone in ob.pose.bones} == before
 
@@ -106,8 +101,8 @@ def test_a_handler_that_writes_chain_bones_before_the_frame_sets_their_fk_pose(
     handlers("frame_change_pre", pose, True)
     ob.ik_addon.live = True
     expected = poses_at(ob, FRAMES)
-    assert len(set(expected.values())) == len(FRAMES)
-    assert poses_at(ob, FRAMES[::-1]) == expected
+    assert apart({0: expected[1]}, {0: expected[35]})
+    assert not apart(poses_at(ob, FRAMES[::-1]), expected)
     bpy.context.scene.frame_set(30)
     assert miss(ob) < SOLVED
     ob.ik_addon.live = False
@@ -140,10 +135,10 @@ def test_handlers_that_change_chain_bones_after_the_frame_do_not_accumulate(
         handlers("frame_change_post", wiggle(name), first)
     expected = poses_at(ob, FRAMES)
     if first:
-        assert expected == solved
+        assert not apart(expected, solved)
     for frame in (2, 3, 4, 30, 9):
         bpy.context.scene.frame_set(frame)
-    assert poses_at(ob, FRAMES[::-1]) == expected
+    assert not apart(poses_at(ob, FRAMES[::-1]), expected)
     bpy.context.scene.frame_set(9)
     ob.ik_addon.live = False
     assert rigs.channels(ob).tobytes() == fk
@@ -162,7 +157,7 @@ def test_an_error_in_another_add_on_changes_nothing(
         raise ZeroDivisionError("of another add-on")
 
     handlers(name, broken, first)
-    assert poses_at(ob, FRAMES) == expected
+    assert not apart(poses_at(ob, FRAMES), expected)
     target.animation_data_clear()
     target.location = (0.1, 0.8, 1.1)
     bpy.context.view_layer.update()
@@ -186,7 +181,7 @@ def test_an_update_within_a_handler_of_another_add_on_changes_nothing(
     for name in LISTS[1:]:
         for first in (True, False):
             handlers(name, nested, first)
-    assert poses_at(ob, FRAMES) == expected
+    assert not apart(poses_at(ob, FRAMES), expected)
     target.animation_data_clear()
     target.location = (0.1, 0.8, 1.1)
     bpy.context.view_layer.update()
@@ -214,45 +209,30 @@ def test_another_add_on_may_delete_the_rig_or_its_target(
 # ---- disabling, enabling and reloading
 
 
-def test_disabling_and_enabling_while_live_keeps_the_poses() -> None:
+@pytest.mark.parametrize("frames", [(), (3, 17, 9)], ids=["at rest", "while frames change"])
+def test_disabling_and_enabling_while_live_keeps_the_poses(frames: tuple[int, ...]) -> None:
     ob, _target = animated_arm()
     ob.ik_addon.live = False
     bpy.context.scene.frame_set(9)
-    fk = rigs.channels(ob).tobytes()
+    fk = rigs.channels(ob)
     ob.ik_addon.live = True
     expected = poses_at(ob, FRAMES)
-    for _ in range(3):
+    for _ in range(2):
         bpy.context.scene.frame_set(9)
-        pose = rigs.pose(ob).tobytes()
         blender.disable()
         bpy.context.view_layer.update()
-        assert rigs.pose(ob).tobytes() == pose
+        assert frames or not apart({9: rigs.pose(ob)}, {9: expected[9]})
         assert not hasattr(ob, "ik_addon")
+        for frame in frames:
+            bpy.context.scene.frame_set(frame)
         blender.enable()
         bpy.context.view_layer.update()
-        assert rigs.pose(ob).tobytes() == pose
+        assert frames or not apart({9: rigs.pose(ob)}, {9: expected[9]})
         assert ob.ik_addon.live
-        assert poses_at(ob, FRAMES) == expected
+        assert not apart(poses_at(ob, FRAMES), expected)
     bpy.context.scene.frame_set(9)
     ob.ik_addon.live = False
-    assert rigs.channels(ob).tobytes() == fk
-
-
-def test_frame_changes_while_disabled_keep_the_poses() -> None:
-    ob, _target = animated_arm()
-    ob.ik_addon.live = False
-    bpy.context.scene.frame_set(9)
-    fk = rigs.channels(ob).tobytes()
-    ob.ik_addon.live = True
-    expected = poses_at(ob, FRAMES)
-    blender.disable()
-    for frame in (3, 17, 9):
-        bpy.context.scene.frame_set(frame)
-    blender.enable()
-    assert poses_at(ob, FRAMES) == expected
-    bpy.context.scene.frame_set(9)
-    ob.ik_addon.live = False
-    assert rigs.channels(ob).tobytes() == fk
+    assert np.array_equal(rigs.channels(ob), fk)
 
 
 def test_reloading_scripts_keeps_the_poses_and_handlers(addon: Addon) -> None:
@@ -263,7 +243,7 @@ def test_reloading_scripts_keeps_the_poses_and_handlers(addon: Addon) -> None:
         bpy.ops.script.reload()
         assert blender.is_enabled()
         assert {name: len(getattr(bpy.app.handlers, name)) for name in LISTS} == before
-        assert poses_at(ob, FRAMES) == expected
+        assert not apart(poses_at(ob, FRAMES), expected)
     ob.ik_addon.live = False
 
 
@@ -278,7 +258,7 @@ def test_reimporting_its_modules_keeps_the_poses(addon: Addon) -> None:
         del sys.modules[name]
     blender.enable()
     assert ob.ik_addon.live
-    assert poses_at(ob, FRAMES) == expected
+    assert not apart(poses_at(ob, FRAMES), expected)
 
 
 def test_works_after_new_files_and_factory_settings(tmp_path: Path) -> None:
@@ -324,15 +304,15 @@ def test_a_second_copy_is_refused(second_copy: Any) -> None:
         second_copy.register()
     second_copy.unregister()
     assert {name: len(getattr(bpy.app.handlers, name)) for name in LISTS} == before
-    assert poses_at(ob, FRAMES) == expected
+    assert not apart(poses_at(ob, FRAMES), expected)
     blender.disable()
     second_copy.register()
     try:
-        assert poses_at(ob, FRAMES) == expected
+        assert not apart(poses_at(ob, FRAMES), expected)
         with pytest.raises(RuntimeError):
             blender.enable()
-        assert poses_at(ob, FRAMES) == expected
+        assert not apart(poses_at(ob, FRAMES), expected)
     finally:
         second_copy.unregister()
     blender.enable()
-    assert poses_at(ob, FRAMES) == expected
+    assert not apart(poses_at(ob, FRAMES), expected)

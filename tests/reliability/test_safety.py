@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from tests import rigs
+from tests.faults import stored
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -190,12 +191,6 @@ SETTINGS = (
     *("iterations", "tolerance", "out_of_reach", "softness", "push_limit", "use_limits", "use_rotation", "planar"),
     *("weight", "influence", "base", "resting", "of_its_own"),
 )
-
-
-def stored(owner: Any) -> Any:
-    """The stored settings of a bone or object, which can be changed without checks."""
-    groups = owner.bl_system_properties_get(do_create=True) if hasattr(owner, "bl_system_properties_get") else owner
-    return groups["ik_addon"]
 
 
 def arms(*names: str) -> bpy.types.Object:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests import rigs
-from tests.live.test_handlers import animated_arm, poses_at
+from tests.rigs import animated_arm, apart, poses_at
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -28,9 +28,8 @@ def column(count: int, x: float = 0.0, length: float = 1.0) -> list[rigs.Point]:
     return [(x, 0.1 * length * math.sin(2.0 * i / count), length * i / count) for i in range(count + 1)]
 
 
-def reached(ob: bpy.types.Object, tip: str, target: bpy.types.Object) -> bool:
-    away = rigs.tail(ob, tip) - rigs.position(target)
-    return bool(np.linalg.norm(away) < SOLVED)
+def reached(ob: bpy.types.Object, tip: str = "lower") -> bool:
+    return rigs.miss(ob, tip) < SOLVED
 
 
 def step(frames: Sequence[int]) -> None:
@@ -48,21 +47,21 @@ def test_a_chain_of_many_bones_is_solved(count: int) -> None:
     before = rigs.channels(ob)
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
-    assert reached(ob, names[-1], target)
+    assert reached(ob, names[-1])
     target.location = (-0.2, 0.5, 0.4)
     bpy.context.view_layer.update()
-    assert reached(ob, names[-1], target)
+    assert reached(ob, names[-1])
     assert rigs.head(ob, names[0]) == pytest.approx((0, 0, 0), abs=1e-7)
     ob.ik_addon.live = False
     assert np.array_equal(rigs.channels(ob), before)
 
 
 def comb() -> tuple[bpy.types.Object, list[tuple[str, bpy.types.Object]]]:
-    """A live armature of 2,000 bones in 1,000 chains, and the tip and target of each chain."""
+    """A live armature of 800 bones in 400 chains, and the tip and target of each chain."""
     ob = rigs.armature()
     bpy.ops.object.mode_set(mode="EDIT")
     bones = ob.data.edit_bones
-    for i in range(1000):
+    for i in range(400):
         x = 0.1 * i
         upper, lower = bones.new(f"upper {i}"), bones.new(f"lower {i}")
         upper.head, upper.tail = (x, 0.0, 0.0), (x, -0.1, 0.5)
@@ -71,14 +70,14 @@ def comb() -> tuple[bpy.types.Object, list[tuple[str, bpy.types.Object]]]:
     bpy.ops.object.mode_set(mode="OBJECT")
     ob.ik_addon.live = True
     chains = []
-    for i in range(1000):
+    for i in range(400):
         target = rigs.empty(f"Target {i}", (0.1 * i + 0.2, 0.3, 0.7))
         rigs.chain(ob, f"lower {i}", target, 2)
         chains.append((f"lower {i}", target))
     return ob, chains
 
 
-def test_a_thousand_chains_in_one_armature_are_solved(addon: Addon) -> None:
+def test_hundreds_of_chains_in_one_armature_are_solved(addon: Addon) -> None:
     ob, chains = comb()
     before = rigs.channels(ob)
     bpy.context.view_layer.update()
@@ -119,7 +118,7 @@ def test_ten_thousand_frames_are_baked() -> None:
     assert OPERATORS.ik_addon.bake(frame_start=1, frame_end=10000) == {"FINISHED"}
     for frame in (1, 2, 3333, 5000, 7777, 10000):
         bpy.context.scene.frame_set(frame)
-        assert reached(ob, "lower", target)
+        assert reached(ob)
 
 
 # ---- frames and times
@@ -134,12 +133,11 @@ def test_scenes_at_the_first_and_last_frames_that_blender_allows(first: int) -> 
     rigs.key(ob.pose.bones["upper"], "rotation_quaternion", {frames[0]: (1, 0, 0, 0), frames[-1]: (0.9, 0.1, 0.3, 0.0)})
     ob.ik_addon.live = True
     poses = poses_at(ob, frames)
-    assert len(set(poses.values())) == 4
-    assert poses_at(ob, list(reversed(frames))) == poses
+    assert not apart(poses_at(ob, frames[::-1]), poses)
     for frame in frames:
         scene.frame_set(frame)
         assert scene.frame_current == frame
-        assert reached(ob, "lower", target)
+        assert reached(ob)
 
 
 def test_bakes_negative_and_very_large_frames() -> None:
@@ -151,26 +149,19 @@ def test_bakes_negative_and_very_large_frames() -> None:
         assert OPERATORS.ik_addon.bake(frame_start=first, frame_end=first + 3) == {"FINISHED"}
         for frame in range(first, first + 4):
             bpy.context.scene.frame_set(frame)
-            assert reached(ob, "lower", target)
+            assert reached(ob)
 
 
-@pytest.mark.parametrize(("fps", "base"), [(30, 1.001), (24, 1.001), (60, 1.001), (7, 0.37)])
-def test_the_frame_rate_changes_no_pose(fps: int, base: float) -> None:
+def test_sub_frames_have_the_same_pose_in_any_order_at_any_frame_rate() -> None:
     ob, _target = animated_arm()
-    frames = [3, 3.25, 7.8125, 20]
-    expected = poses_at(ob, frames)
-    bpy.context.scene.render.fps, bpy.context.scene.render.fps_base = fps, base
-    assert poses_at(ob, frames) == expected
-
-
-def test_sub_frames_have_the_same_pose_in_any_order() -> None:
-    ob, target = animated_arm()
     frames = [5 + i / 16 for i in range(16)]
     expected = poses_at(ob, frames)
-    assert len(set(expected.values())) == 16
-    assert poses_at(ob, random.Random(2).sample(frames, 16)) == expected
+    assert np.abs(expected[5] - expected[5.9375]).max() > 0.001
+    for fps, base in ((24, 1.0), (30, 1.001), (7, 0.37)):
+        bpy.context.scene.render.fps, bpy.context.scene.render.fps_base = fps, base
+        assert not apart(poses_at(ob, random.Random(2).sample(frames, 16)), expected)
     bpy.context.scene.frame_set(5, subframe=0.9999)
-    assert reached(ob, "lower", target)
+    assert reached(ob)
 
 
 def test_follows_time_remapping() -> None:
@@ -179,13 +170,13 @@ def test_follows_time_remapping() -> None:
     render = bpy.context.scene.render
     render.frame_map_old, render.frame_map_new = 100, 200
     remapped = poses_at(ob, [20, 40])
-    assert list(remapped.values()) == list(expected.values())
+    assert not apart({frame / 2: pose for frame, pose in remapped.items()}, expected)
     bpy.context.scene.frame_set(13)
-    assert reached(ob, "lower", target)
+    assert reached(ob)
     bpy.context.view_layer.update()
     target.location.x += 0.01
     bpy.context.view_layer.update()
-    assert reached(ob, "lower", target)
+    assert reached(ob)
 
 
 # ---- names
@@ -223,23 +214,18 @@ def test_works_with_names_of_every_kind(kind: str, tmp_path: Any) -> None:
     fk = rigs.channels(ob).tobytes()
     ob.ik_addon.live = True
 
-    def solved() -> bool:
-        hand: str = controls.pose.bones[0].name
-        return bool(np.linalg.norm(rigs.tail(ob, lower) - rigs.head(controls, hand)) < SOLVED)
-
     bpy.context.scene.frame_set(9)
-    assert solved()
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "names.blend"))
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "names.blend"))
+    assert reached(ob, lower)
+    rigs.save_and_open(tmp_path / "names.blend")
     ob, controls = (next(o for o in bpy.data.objects if (o.name == "Controls") == is_control) for is_control in (0, 1))
     bpy.context.scene.frame_set(10)
-    assert solved()
+    assert reached(ob, lower)
     bpy.context.scene.frame_set(9)
-    assert solved()
+    assert reached(ob, lower)
     ob.ik_addon.live = False
     assert rigs.channels(ob).tobytes() == fk
     bpy.context.view_layer.objects.active = ob
     assert OPERATORS.ik_addon.bake(frame_start=5, frame_end=9) == {"FINISHED"}
     for frame in (5, 9):
         bpy.context.scene.frame_set(frame)
-        assert solved()
+        assert reached(ob, lower)

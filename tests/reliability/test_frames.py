@@ -1,0 +1,170 @@
+"""The pose depends on its frame alone, whichever way the frame is reached and whatever evaluates it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Quaternion, Vector
+from numpy.random import Generator
+
+from tests import rigs
+from tests.live.characters import CHARACTERS, KINDS
+from tests.renders import Recorder, recorder, render, set_up
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+__all__ = ["recorder"]
+FRAMES = list(range(1, 25))
+PARTS = (0.0, -0.25, 0.4)
+"""Sub-frames that are rendered, as motion blur samples them."""
+RENDERED = (12, 13)
+KEYED = (1, 8, 16, 24)
+
+
+def turn(rng: Generator, bones: Iterable[bpy.types.PoseBone], amount: float) -> None:
+    for bone in bones:
+        for frame in KEYED:
+            axis, angle = Vector(rng.normal(size=3).tolist()).normalized(), amount * float(rng.normal())
+            rigs.key(bone, "rotation_quaternion", {frame: Quaternion(axis, angle)})
+
+
+def beyond_limits(carried_by: str, seed: int) -> bpy.types.Object:
+    """Return a keyed chain where rounding shows most: in narrow limits, with a target out of reach."""
+    rng, names = np.random.default_rng(seed), ("b0", "b1", "b2")
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, -1), (0, 0, 0)], ["root"])
+    rigs.add_bones(ob, rigs.bent(len(names), 1.0 / len(names)), names, parent="root")
+    ob.location, ob.rotation_euler = rng.normal(size=3).tolist(), rng.normal(size=3).tolist()
+    for bone in ob.pose.bones:
+        for axis, share in (("x", 1.0), ("y", 0.35), ("z", 1.0)):
+            setattr(bone, f"use_ik_limit_{axis}", True)
+            setattr(bone, f"ik_min_{axis}", -share * rng.uniform(0.5, 1.0))
+            setattr(bone, f"ik_max_{axis}", share * rng.uniform(0.5, 1.0))
+    turn(rng, ob.pose.bones, 0.15)
+    bpy.context.view_layer.update()
+    target = rigs.empty("Target")
+    for frame in KEYED:
+        away = rng.normal(size=3)
+        away *= rng.uniform(1.1, 1.5) / np.linalg.norm(away)
+        rigs.key(target, "location", {frame: ob.matrix_world @ Vector(away.tolist())})
+    if carried_by == "a constraint":
+        anchor: Any = target.constraints.new("CHILD_OF")
+        anchor.target = rigs.empty("Anchor")
+        rigs.key(anchor.target, "location", {1: (0, 0, 0), 24: (0.1, 0.1, -0.1)})
+    elif carried_by == "an armature":
+        other = rigs.armature("Other")
+        rigs.add_bones(other, [(0, 0, 0), (0, 0.1, 0.5), (0, 0, 1)], ["lower", "hand"])
+        other.location = (0.3, 0.2, -0.4)
+        turn(rng, other.pose.bones, 0.2)
+        target.parent, target.parent_type, target.parent_bone = other, "BONE", "hand"
+    rigs.chain(ob, names[-1], target, len(names))
+    return ob
+
+
+BEYOND = {
+    f"beyond limits, target carried by {carrier}, {seed}": partial(beyond_limits, carrier, seed)
+    for carrier in ("nothing", "a constraint", "an armature")
+    for seed in (2, 3)
+}
+ALL: Mapping[str, Callable[[], bpy.types.Object]] = {
+    **KINDS,
+    **CHARACTERS,
+    **BEYOND,
+    "arm": lambda: rigs.animated_arm()[0],
+}
+
+
+def rig() -> bpy.types.Object:
+    return bpy.data.objects["Rig"]
+
+
+def verdicts(addon: Addon) -> list[tuple[bool, str]]:
+    """Return what the panel says of each chain."""
+    tips = [bone.name for bone in rig().pose.bones if bone.ik_addon.is_chain]
+    found = [addon.module("live.reports").get(rig(), tip) for tip in tips]
+    return [(report.reached, report.message) for report in found]
+
+
+def evaluated_again(frames: Iterable[int]) -> rigs.Poses:
+    """Return poses after an update on the same frame."""
+    found = {}
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        for ob in bpy.context.scene.objects:
+            ob.update_tag()
+        bpy.context.view_layer.update()
+        found[frame] = rigs.pose(rig())
+    return found
+
+
+def rendered(recorder: type[Recorder], folder: Path) -> rigs.Poses:
+    set_up(bpy.context.scene, folder)
+    recorder.parts, recorder.seen = PARTS, []
+    recorder.note = lambda depsgraph: rigs.pose(rig(), depsgraph)
+    render(*RENDERED)
+    return {frame: pose for _scene, _layer, frame, pose in recorder.seen}
+
+
+def baked(frames: list[int]) -> rigs.Poses:
+    bpy.context.view_layer.objects.active = rig()
+    operators: Any = bpy.ops
+    operators.ik_addon.bake(frame_range="CUSTOM", frame_start=frames[0], frame_end=frames[-1])
+    rig().ik_addon.live = False
+    return rigs.poses_at(rig(), frames)
+
+
+def ways(recorder: type[Recorder], folder: Path) -> Iterator[tuple[str, rigs.Poses]]:
+    """Yield the poses that each way to frames gives; all but the last leave the file as it is."""
+    disorder = random.Random(2).sample(FRAMES, len(FRAMES))
+    for name, order in (("forward", FRAMES), ("backward", FRAMES[::-1]), ("in disorder", disorder), ("again", FRAMES)):
+        yield f"played {name}", rigs.poses_at(rig(), order)
+    yield "evaluated again", evaluated_again(disorder[:5])
+    layer = bpy.context.scene.view_layers.new("Second")
+    yield "with another view layer", rigs.poses_at(rig(), FRAMES[:5])
+    bpy.context.scene.view_layers.remove(layer)
+    bpy.context.scene.frame_set(3)
+    before = rigs.channels(rig())
+    yield "rendered", rendered(recorder, folder)
+    assert np.array_equal(rigs.channels(rig()), before)
+    for frame, order in ((FRAMES[-1], FRAMES[::-3]), (FRAMES[0], disorder[::3])):
+        bpy.context.scene.frame_set(frame)
+        rigs.save_and_open(folder / f"{frame}.blend")
+        yield f"opened on frame {frame}", {frame: rigs.pose(rig())}
+        yield f"played after opening on frame {frame}", rigs.poses_at(rig(), order)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_way_to_a_frame_gives_the_same_pose(
+    addon: Addon, name: str, recorder: type[Recorder], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry, ob = addon.module("live.registry"), ALL[name]()
+    ob.ik_addon.live = False
+    bpy.context.scene.frame_set(19)
+    fk = rigs.channels(ob)
+    ob.ik_addon.live = True
+    expected: rigs.Poses = {}
+    said = {}
+    for frame in [*FRAMES[::-1], *(frame + part for frame in RENDERED for part in PARTS)]:
+        registry.clear()  # as when the file is opened on this frame
+        expected |= rigs.poses_at(ob, [frame])
+        said[frame] = verdicts(addon)
+    monkeypatch.setattr(addon.module("live.prefetch"), "BUDGET", 60.0)  # frames are solved in advance however slow
+    assert np.abs(expected[1] - expected[24]).max() > 0.01
+    for way, found in ways(recorder, tmp_path):
+        assert not rigs.apart(found, {frame: expected[frame] for frame in found}), way
+        if way == "played forward":
+            assert registry.has_prefetched(rig(), FRAMES[-1] + 1) or name in BEYOND
+            assert verdicts(addon) == said[FRAMES[-1]]
+    rig().ik_addon.live = False
+    bpy.context.scene.frame_set(19)
+    assert np.array_equal(rigs.channels(rig()), fk)
+    rig().ik_addon.live = True
+    assert not rigs.apart(baked(FRAMES), {frame: expected[frame] for frame in FRAMES}), "baked"
