@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import bpy
 
-from .data import overrides, preferences, settings, versions
+from .data import overrides, preferences, settings, stamps, versions
 from .drag import cursor
 from .live import handlers
 from .operators import bake as bake_operators
@@ -87,6 +87,7 @@ CLASSES: Final = tuple(
 
 PARTS: Final[tuple[Any, ...]] = (
     settings,
+    stamps,
     profile,
     versions,
     new_chain,
