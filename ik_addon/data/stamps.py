@@ -26,7 +26,7 @@ from bpy.app.handlers import persistent
 from .. import compat
 from . import chain_settings, notices
 from .chain_settings import IKAddonChain
-from .settings import chain_of, has_settings, object_of
+from .settings import chain_of, object_of
 
 FORGOTTEN = "-"
 """In place of what the object knows: a setting was set since. Empty if it never had settings to know."""
@@ -90,9 +90,7 @@ def _learn(ob: bpy.types.Object, names: str) -> None:
     bones: dict[str, tuple[int, str]] = {}
     used: set[int] = set()
     goals: dict[str, IKAddonChain] = {}
-    for bone in ob.pose.bones:
-        if not has_settings(bone):
-            continue
+    for bone in [bone for bone in ob.pose.bones if bone.is_property_set("ik_addon")]:
         name, chain = bone.name, chain_of(bone)
         stamp, kept = chain.stamp, before.get(name)
         if kept is None or kept[0] != stamp:
@@ -208,19 +206,16 @@ def check(ob: bpy.types.Object) -> None:
     if known is None or known.names != digest:
         _learn(ob, digest)
         return
-    pasted, is_same = [], True
-    goals = _known_goals(ob)
-    for bone in bones:
-        kept = known.bones.get(bone.name)
-        if not has_settings(bone):
-            is_same &= kept is None
-            continue
-        chain = chain_of(bone)
+    pasted, goals = [], _known_goals(ob)
+    having = {bone.name: bone for bone in bones if bone.is_property_set("ik_addon")}
+    is_same = having.keys() >= known.bones.keys()
+    for name, bone in having.items():
+        kept, chain = known.bones.get(name), chain_of(bone)
         stamp = chain.stamp
         if stamp and (kept is None or kept[0] != stamp):
             pasted.append(bone)
         elif kept is not None and chain.is_chain:
-            own, wanted = _goals_of(chain), goals.get(bone.name, {})
+            own, wanted = _goals_of(chain), goals.get(name, {})
             if any(wanted.get(role) is not None and own[role] is None for role in GOALS):
                 pasted.append(bone)
             is_same &= all(wanted.get(role) == own[role] for role in GOALS)
