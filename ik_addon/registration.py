@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import bpy
 
-from .data import overrides, preferences, settings
+from .data import overrides, preferences, settings, stamps
 from .drag import cursor
 from .live import handlers
 from .operators import bake as bake_operators
@@ -86,6 +86,7 @@ CLASSES: Final = tuple(
 
 PARTS: Final[tuple[Any, ...]] = (
     settings,
+    stamps,
     profile,
     new_chain,
     handlers,

@@ -20,6 +20,7 @@ from bpy.props import (
 from ..translation.sentences import CONTEXT
 from .choices import OUT_OF_REACH, PINS, SOLVERS
 from .contact_settings import OVERRIDABLE, ContactSettings
+from .notices import is_set, tell
 
 FOLDS = 32
 """Maximum number of joints with a fold of their own; Blender's vector properties can't be longer."""
@@ -36,16 +37,15 @@ on_number_changed: list[Callable[[bpy.types.Object], None]] = []
 
 
 def _changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    for listener in on_chain_changed:
-        listener(group.id_data)
+    is_set(group)
+    tell(on_chain_changed, group.id_data)
 
 
 def _rotation_switched(group: IKAddonChain, context: bpy.types.Context) -> None:
     """Only one of the tip and the end bone takes the target's orientation."""
     if group.use_rotation and group.use_end_rotation:
         group.use_end_rotation = False
-    for listener in on_rotation_switched:
-        listener(group)
+    tell(on_rotation_switched, group)
     _changed(group, context)
 
 
@@ -56,13 +56,13 @@ def _end_rotation_switched(group: IKAddonChain, context: bpy.types.Context) -> N
 
 
 def _pin_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    for listener in on_pin_changed:
-        listener(group.id_data)
+    is_set(group)
+    tell(on_pin_changed, group.id_data)
 
 
 def _number_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    for listener in on_number_changed:
-        listener(group.id_data)
+    is_set(group)
+    tell(on_number_changed, group.id_data)
     group.id_data.update_tag()
 
 
@@ -300,5 +300,8 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
         soft_max=10.0,
         options=set(),
         override=OVERRIDABLE,
+        update=is_set,
     )
+    stamp: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    """Changes with the settings of the bone, see `stamps`; 0: not known to the armature object."""
     base: PointerProperty(type=IKAddonFKStore, override=OVERRIDABLE)

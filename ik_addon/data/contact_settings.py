@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from bpy.props import EnumProperty, FloatVectorProperty
 
+from .notices import is_set
+
 OVERRIDABLE: set[Literal["LIBRARY_OVERRIDABLE"]] = {"LIBRARY_OVERRIDABLE"}
 HEEL, TOE = "HEEL", "TOE"
 CONTACTS = (
@@ -24,6 +26,7 @@ def _pivot(name: str, description: str) -> Any:
         unit="LENGTH",
         options=set(),
         override=OVERRIDABLE,
+        update=is_set,
     )
 
 
@@ -37,6 +40,7 @@ class ContactSettings:
         default=set(),
         options={"ENUM_FLAG", "ANIMATABLE"},
         override=OVERRIDABLE,
+        update=is_set,
     )
     heel_pivot: _pivot(
         "Heel Pivot",

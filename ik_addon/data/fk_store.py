@@ -21,6 +21,7 @@ from ..pose.channels import REST, Row
 from ..solve.problem import Bools, Ints
 from .chain_settings import IKAddonChain, IKAddonFKStore
 from .settings import OF_BONES, chain_of, has_settings, is_tip
+from .stamps import forget as forget_stamp
 
 _FIELDS = ("rotation_mode", "channels", "noted", "written", "stored")
 
@@ -107,6 +108,7 @@ def _note(ob: bpy.types.Object, tip: int, resting: Collection[int]) -> None:
     if len(astray) < len(resting):
         note = {bone.name: _distance(bones[tip], bone) if i in resting else None for i, bone in path.items()}
     if list(_noted(chain_of(bones[tip])).items()) != list(note.items()):
+        forget_stamp(chain_of(bones[tip]))
         chain_of(bones[tip]).resting = json.dumps(note) if note else ""
     for bone in astray:
         _store_row(ob, bone, REST)
@@ -156,6 +158,7 @@ def store(ob: bpy.types.Object, bones: Iterable[int], rows: Iterable[Row]) -> No
 
 
 def _store_row(ob: bpy.types.Object, bone: int, row: Row) -> None:
+    forget_stamp(chain_of(ob.pose.bones[bone]))
     kept = _store_of(ob, bone)
     kept.channels = row.tolist()
     kept.rotation_mode = ob.pose.bones[bone].rotation_mode
@@ -237,6 +240,7 @@ def held(ob: bpy.types.Object, bones: Ints, animated: Bools | None = None) -> Ro
 def note_written(ob: bpy.types.Object, bones: Ints, rows: Row) -> None:
     """Note on the bones what was written into them, to find out later whether they were moved by hand."""
     for bone, row in zip(bones.tolist(), rows, strict=True):
+        forget_stamp(chain_of(ob.pose.bones[bone]))
         kept = _store_of(ob, bone)
         kept.written = row.tolist()
         kept.rotation_mode = ob.pose.bones[bone].rotation_mode
@@ -258,6 +262,7 @@ def take_written(ob: bpy.types.Object, bones: Ints, present: Row) -> Row:
     for k, bone in enumerate(bones.tolist()):
         if has_settings(ob.pose.bones[bone]) and _store_of(ob, bone).noted:
             rows[k] = _written(ob, bone, present[k])
+            forget_stamp(chain_of(ob.pose.bones[bone]))
             kept = _store_of(ob, bone)
             kept.noted = False
             if not kept.stored:
@@ -293,6 +298,7 @@ def _clear(ob: bpy.types.Object, bone: int) -> None:
     if not has_settings(pose_bone):
         return
     chain = chain_of(pose_bone)
+    forget_stamp(chain)
     if ob.override_library is not None:
         chain.base.stored = chain.base.noted = False
     elif any(map(chain.is_property_set, ("is_chain", *OF_BONES))):
@@ -324,11 +330,13 @@ def put_back(ob: bpy.types.Object, stored: Stored) -> None:
     now = snapshot(ob)
     for bone in now.resting.keys() | stored.resting.keys():
         if now.resting.get(bone) != stored.resting.get(bone):
+            forget_stamp(chain_of(ob.pose.bones[bone]))
             chain_of(ob.pose.bones[bone]).resting = stored.resting.get(bone, "")
     for bone in now.stores.keys() - stored.stores.keys():
         _clear(ob, bone)
     for bone, content in stored.stores.items():
         if now.stores.get(bone) != content:
+            forget_stamp(chain_of(ob.pose.bones[bone]))
             for name, value in content.items():
                 setattr(_store_of(ob, bone), name, value)
 

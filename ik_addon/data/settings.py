@@ -7,10 +7,11 @@ from functools import cache, partial
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, IntProperty, PointerProperty
+from bpy.props import BoolProperty, CollectionProperty, IntProperty, PointerProperty, StringProperty
 
 from .chain_settings import FOLDS, IKAddonChain, IKAddonFKStore
 from .contact_settings import OVERRIDABLE
+from .notices import is_set
 
 LAYOUT = 2
 """The form in which this version stores settings; a version that changes it counts up."""
@@ -26,8 +27,20 @@ def _live_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -
         listener(group.id_data)
 
 
+class IKAddonGoals(bpy.types.PropertyGroup):
+    """Target and pole of a chain as the armature object knows them, see `stamps`."""
+
+    tip: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    target: PointerProperty(type=bpy.types.Object, options={"HIDDEN"}, override=OVERRIDABLE)
+    pole: PointerProperty(type=bpy.types.Object, options={"HIDDEN"}, override=OVERRIDABLE)
+
+
 class IKAddonObject(bpy.types.PropertyGroup):
     """Settings of an armature object."""
+
+    known: StringProperty(options={"HIDDEN"})
+    """What the object knows of its bones, see `stamps`."""
+    goals: CollectionProperty(type=IKAddonGoals, options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"})
 
     layout: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     """The `LAYOUT` of the version that set the chains of this object last; 0 if none has."""
@@ -68,7 +81,7 @@ class IKAddonScene(bpy.types.PropertyGroup):
     )
 
 
-CLASSES = (IKAddonFKStore, IKAddonChain, IKAddonObject, IKAddonScene)
+CLASSES = (IKAddonFKStore, IKAddonChain, IKAddonGoals, IKAddonObject, IKAddonScene)
 
 
 def register() -> None:
@@ -138,8 +151,15 @@ def unusable(chain: IKAddonChain) -> Iterator[tuple[str, str]]:
 def reset(chain: IKAddonChain) -> None:
     """Reset the settings of a chain to their defaults; keep those that belong to the bone."""
     for name in chain.bl_rna.properties.keys():  # noqa: SIM118
-        if name not in {"rna_type", "name", "is_chain", "base", "resting"} | OF_BONES:
+        if name not in {"rna_type", "name", "is_chain", "base", "resting", "stamp"} | OF_BONES:
             chain.property_unset(name)
+    is_set(chain)
+
+
+def unset(chain: IKAddonChain, name: str) -> None:
+    """Reset one setting of a chain to its default."""
+    chain.property_unset(name)
+    is_set(chain)
 
 
 def goal_of(chain: IKAddonChain, role: str) -> tuple[bpy.types.Object | None, str]:

@@ -13,6 +13,7 @@ from functools import partial
 import bpy
 from bpy.app.handlers import persistent
 
+from ..data import stamps
 from ..data.settings import object_of
 from ..pose import channels
 from ..rig.plan.presence import Layer, Presence, are_related_anew
@@ -203,9 +204,15 @@ def _after_load(_file: object, _unused: object = None) -> None:
 _HANDLERS = (
     ("frame_change_pre", _frame_change_pre),
     ("frame_change_post", _frame_change_post),
+    ("frame_change_post", stamps.learn),
+    ("depsgraph_update_post", stamps.after_update),
     ("depsgraph_update_post", _depsgraph_update_post),
+    ("depsgraph_update_post", stamps.learn),
+    ("undo_post", stamps.after_undo),
     ("undo_post", _forget_everything),
+    ("redo_post", stamps.after_undo),
     ("redo_post", _forget_everything),
+    ("load_post", stamps.after_load),
     ("load_post", _after_load),
 )
 

@@ -29,7 +29,7 @@ ALIGNED = np.cos(np.radians(1.0))
 AXES = "xyz"
 OWN = frozenset(
     {"rna_type", "name", "base", "resting", "is_chain", "target", "target_bone", "pole", "pole_bone", "pole_angle"}
-    | {"bend_side", "end_bone", "end_offset", "contact", "heel_pivot", "toe_pivot"}
+    | {"stamp", "bend_side", "end_bone", "end_offset", "contact", "heel_pivot", "toe_pivot"}
 )
 """The settings of a chain that are not copied to the other side as they are."""
 

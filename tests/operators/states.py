@@ -13,8 +13,8 @@ from mathutils import Quaternion, Vector
 
 from tests import rigs
 
-HIDDEN = {"rna_type", "name", "base", "resting"}
-"""Properties that are not settings: the FK store."""
+HIDDEN = {"rna_type", "name", "base", "resting", "stamp"}
+"""Properties that are not settings: the FK store, and which version of the settings it is."""
 
 
 def settings(bone: bpy.types.PoseBone) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import bpy
 from bpy.props import StringProperty
 
 from ...controls.bones import can_be_made, editing
-from ...data.settings import chain_of, object_of, unusable
+from ...data.settings import chain_of, object_of, unset, unusable
 from ...live import reports
 from ...pose.channels import rotation_field
 from ...pose.constraints import drivers_on, fighting_constraints
@@ -57,7 +57,7 @@ def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.
     """Yield fixes in the order in which `rig.plan.chain.check`, and after it the plan, find the problems."""
     chain, bones = chain_of(tip), chains.chain_bones(tip)
     for name, label in unusable(chain):
-        yield Fix(say("Reset {setting}", setting=say(label)), partial(chain.property_unset, name))
+        yield Fix(say("Reset {setting}", setting=say(label)), partial(unset, chain, name))
         return
     if ob.data.pose_position == "REST":
         yield Fix(say("Switch to Pose Position"), lambda: setattr(ob.data, "pose_position", "POSE"))

@@ -1,0 +1,455 @@
+"""Paste Pose leaves chains and all other settings of bones as they are; everything else that changes them does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import bpy
+import pytest
+
+from tests import rigs
+from tests.operators.states import settings
+from tools import blender
+
+BONES = ("upper", "lower", "hand")
+FK = (0.9, 0.1, 0.2, 0.3)
+
+
+def body(name: str = "Rig", x: float = 0.0) -> bpy.types.Object:
+    """Return an armature with two arms, the left one with a chain that has target, pole and an FK pose."""
+    ob = rigs.armature(name)
+    ob.location.x = 5.0 * x
+    for side, y in (("L", 1.0), ("R", -1.0)):
+        points = [(y, 0, 0), (y, -0.2, 1), (y, 0, 2), (y, 0, 2.3)]
+        rigs.add_bones(ob, points, [f"{bone}.{side}" for bone in BONES])
+    target = rigs.empty(f"Target {name}", (0.6 + 5.0 * x, 0.5, 1.0))
+    pole = rigs.empty(f"Pole {name}", (1.0 + 5.0 * x, -2.0, 1.0))
+    rigs.chain(ob, "lower.L", target, 2, pole=pole, softness=0.2, end_bone="hand.L", heel_pivot=(0.1, 0.2, 0.3))
+    ob.pose.bones["hand.R"].ik_addon.pin = {"LOCATION"}
+    ob.pose.bones["upper.L"].rotation_quaternion = FK
+    bpy.context.view_layer.update()
+    return ob
+
+
+def pose_mode(ob: bpy.types.Object, *, select: bool = True) -> None:
+    """Go to Pose Mode with one armature alone, with all its bones selected or none."""
+    if bpy.context.object is not None and bpy.context.object.mode != "OBJECT":
+        bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.ops.object.select_all(action="DESELECT")
+    ob.select_set(True)
+    bpy.context.view_layer.objects.active = ob
+    bpy.ops.object.mode_set(mode="POSE")
+    bpy.ops.pose.select_all(action="SELECT" if select else "DESELECT")
+
+
+def known(ob: bpy.types.Object) -> dict[str, Any]:
+    """Return all settings of all bones, without making Blender create any, and the FK store where Live is off.
+
+    Where it is on, pasting edits the pose.
+    """
+    found: dict[str, Any] = {"live": ob.ik_addon.live}
+    for bone in ob.pose.bones:
+        if bone.is_property_set("ik_addon"):
+            own = bone.ik_addon
+            stored = own.base.stored, own.base.noted, own.base.channels[:], own.resting
+            found[bone.name] = settings(bone), None if ob.ik_addon.live else stored
+            if ob.ik_addon.live and not own.is_chain and not own.pin and own.give == 1.0:
+                del found[bone.name]  # it only stores FK
+    return found
+
+
+def all_known() -> dict[str, dict[str, Any]]:
+    return {ob.name: known(ob) for ob in bpy.data.objects if ob.type == "ARMATURE"}
+
+
+def push(message: str) -> None:
+    bpy.ops.ed.undo_push(message=message)
+
+
+def assert_lasts(wanted: dict[str, dict[str, Any]], folder: Path) -> None:
+    """Assert that all settings are as wanted, then after undo and redo, and in the file."""
+    assert all_known() == wanted
+    bpy.data.objects[0].name = bpy.data.objects[0].name
+    push("something else")
+    for step in (bpy.ops.ed.undo, bpy.ops.ed.undo, bpy.ops.ed.redo, bpy.ops.ed.redo):
+        step()
+        assert all_known() == wanted, step
+    bpy.ops.wm.save_as_mainfile(filepath=str(folder / "pasted.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(folder / "pasted.blend"))
+    assert all_known() == wanted
+
+
+def paste(*, flipped: bool = False) -> None:
+    """Paste as a user does: the undo step is made before the update that follows."""
+    bpy.ops.pose.paste("EXEC_DEFAULT", True, flipped=flipped)
+
+
+@pytest.fixture(params=["live", "solved", "unsolved"])
+def rig(request: pytest.FixtureRequest) -> bpy.types.Object:
+    ob = body()
+    if request.param == "live":
+        ob.ik_addon.live = True
+        bpy.context.view_layer.update()
+    elif request.param == "solved":
+        pose_mode(ob)
+        assert bpy.ops.ik_addon.solve() == {"FINISHED"}
+    pose_mode(ob)
+    return ob
+
+
+# ---- what is pasted over
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+def test_a_pasted_pose_changes_no_setting(rig: bpy.types.Object, flipped: bool, tmp_path: Path) -> None:
+    before = all_known()
+    push("begin")
+    bpy.ops.pose.copy()
+    paste(flipped=flipped)
+    assert_lasts(before, tmp_path)
+
+
+def test_settings_of_another_time_are_not_pasted(rig: bpy.types.Object, tmp_path: Path) -> None:
+    bpy.ops.pose.copy()
+    chain = rig.pose.bones["lower.L"].ik_addon
+    chain.softness, chain.chain_length, chain.end_bone = 0.4, 1, ""
+    rig.pose.bones["hand.R"].ik_addon.pin = {"ROTATION"}
+    rig.pose.bones["upper.R"].ik_addon.give = 0.3
+    bpy.context.view_layer.update()
+    before = all_known()
+    push("begin")
+    paste()
+    assert_lasts(before, tmp_path)
+
+
+def test_a_removed_chain_does_not_come_back(tmp_path: Path) -> None:
+    pose_mode(body())
+    bpy.ops.pose.copy()
+    bone = bpy.data.objects["Rig"].pose.bones["lower.L"]
+    bpy.context.object.data.bones.active = bone.bone
+    assert bpy.ops.ik_addon.chain_remove(remove_targets=False) == {"FINISHED"}
+    before = all_known()
+    push("begin")
+    paste()
+    assert_lasts(before, tmp_path)
+
+
+@pytest.mark.parametrize("live", [True, False])
+@pytest.mark.parametrize("flipped", [False, True])
+def test_another_character_keeps_its_own(rig: bpy.types.Object, live: bool, flipped: bool, tmp_path: Path) -> None:
+    other = body("Other", 1.0)
+    other.pose.bones["lower.L"].ik_addon.softness = 0.7
+    other.ik_addon.live = live
+    bpy.context.view_layer.update()
+    before = all_known()
+    pose_mode(rig)
+    bpy.ops.pose.copy()
+    pose_mode(other)
+    push("begin")
+    paste(flipped=flipped)
+    assert all_known().keys() == before.keys()
+    assert_lasts(before, tmp_path)
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+def test_a_character_without_chains_gets_none(flipped: bool, tmp_path: Path) -> None:
+    other = rigs.armature("Plain")
+    rigs.add_bones(other, rigs.straight(3), [f"{bone}.L" for bone in BONES])
+    bpy.context.view_layer.update()
+    rig = body()
+    rig.ik_addon.live = True
+    bpy.context.view_layer.update()
+    before = all_known()
+    pose_mode(rig)
+    bpy.ops.pose.copy()
+    pose_mode(other)
+    push("begin")
+    paste(flipped=flipped)
+    assert_lasts(before, tmp_path)
+
+
+def test_a_duplicate_keeps_its_own(tmp_path: Path) -> None:
+    rig = body()
+    for ob in bpy.data.objects:
+        ob.select_set(True)
+    bpy.ops.object.duplicate()
+    copy = next(ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob != rig)
+    assert copy.pose.bones["lower.L"].ik_addon.target not in {None, rig.pose.bones["lower.L"].ik_addon.target}
+    before = all_known()
+    pose_mode(rig)
+    bpy.ops.pose.copy()
+    pose_mode(copy)
+    push("begin")
+    paste()
+    assert_lasts(before, tmp_path)
+
+
+def test_a_pose_of_another_file_brings_no_chain(tmp_path: Path) -> None:
+    pose_mode(body())
+    bpy.ops.pose.copy()
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    other = body()
+    other.pose.bones["lower.L"].ik_addon.softness = 0.7
+    pose_mode(other)
+    before = all_known()
+    push("begin")
+    paste(flipped=True)
+    assert all_known() == before
+    paste()
+    assert_lasts(before, tmp_path)
+
+
+def test_an_animated_setting_is_pasted_like_the_channels_beside_it() -> None:
+    rig = body()
+    chain = rig.pose.bones["lower.L"].ik_addon
+    for frame, value in ((1, 0.25), (20, 1.0)):
+        chain.influence = value
+        rig.keyframe_insert('pose.bones["lower.L"].ik_addon.influence', frame=frame)
+    bpy.context.scene.frame_set(1)
+    pose_mode(rig)
+    bpy.ops.pose.copy()
+    bpy.context.scene.frame_set(20)
+    paste()
+    chain = rig.pose.bones["lower.L"].ik_addon
+    assert chain.influence == 0.25, "to be keyed here"
+    assert chain.target == bpy.data.objects["Target Rig"]
+    bpy.context.scene.frame_set(20)
+    assert chain.influence == 1.0
+
+
+def test_a_deleted_target_stays_deleted(rig: bpy.types.Object, tmp_path: Path) -> None:
+    push("begin")
+    bpy.ops.pose.copy()
+    bpy.data.objects.remove(bpy.data.objects["Target Rig"])
+    bpy.context.view_layer.update()
+    assert rig.pose.bones["lower.L"].ik_addon.target is None
+    before = all_known()
+    push("deleted")
+    paste()
+    assert_lasts(before, tmp_path)
+
+
+def test_a_cleared_target_stays_cleared(rig: bpy.types.Object, tmp_path: Path) -> None:
+    bpy.ops.pose.copy()
+    rig.pose.bones["lower.L"].ik_addon.target = None
+    push("cleared")
+    bpy.context.view_layer.update()
+    before = all_known()
+    push("begin")
+    paste()
+    assert_lasts(before, tmp_path)
+
+
+def test_a_paste_is_undone_after_the_extension_was_off(tmp_path: Path) -> None:
+    ob = body()
+    before = all_known()
+    blender.disable()
+    try:
+        pose_mode(ob)
+        bpy.ops.pose.copy()
+        paste()
+        bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "elsewhere.blend"))
+    finally:
+        blender.enable()
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "elsewhere.blend"))
+    assert all_known() == before
+
+
+# ---- what is no paste
+
+
+def edited(ob: bpy.types.Object, edit: Callable[[Any], object]) -> None:
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.context.view_layer.objects.active = ob
+    bpy.ops.object.mode_set(mode="EDIT")
+    edit(ob.data.edit_bones)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.context.view_layer.update()
+
+
+def chains() -> dict[str, dict[str, str | None]]:
+    """Return the targets of all chains, by armature and tip."""
+    return {
+        ob.name: {
+            bone.name: bone.ik_addon.target and bone.ik_addon.target.name
+            for bone in ob.pose.bones
+            if bone.is_property_set("ik_addon") and bone.ik_addon.is_chain
+        }
+        for ob in bpy.data.objects
+        if ob.type == "ARMATURE"
+    }
+
+
+def assert_chains_last(wanted: dict[str, dict[str, str | None]], folder: Path) -> None:
+    assert chains() == wanted
+    push("edited")
+    bpy.data.objects[0].name = bpy.data.objects[0].name
+    push("something else")
+    bpy.ops.ed.undo()
+    assert chains() == wanted
+    bpy.ops.ed.redo()
+    assert chains() == wanted
+    bpy.ops.wm.save_as_mainfile(filepath=str(folder / "edited.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(folder / "edited.blend"))
+    assert chains() == wanted
+    ob = next(each for each in bpy.data.objects if each.type == "ARMATURE")
+    pose_mode(ob)
+    bpy.ops.pose.copy()
+    paste()
+    assert chains() == wanted
+
+
+def test_sides_may_swap_their_names(rig: bpy.types.Object, tmp_path: Path) -> None:
+    other = rigs.empty("Target R", (-1.0, 0.3, 1.5))
+    rigs.chain(rig, "lower.R", other, 2)
+    bpy.context.view_layer.update()
+    left, right = rig.data.bones["lower.L"], rig.data.bones["lower.R"]
+    left.name, right.name = "aside", "lower.L"
+    left.name = "lower.R"
+    bpy.context.view_layer.update()
+    assert_chains_last({"Rig": {"lower.R": "Target Rig", "lower.L": "Target R"}}, tmp_path)
+
+
+def test_a_renamed_bone_keeps_its_chain(rig: bpy.types.Object, tmp_path: Path) -> None:
+    rig.data.bones["lower.L"].name = "forearm"
+    bpy.context.view_layer.update()
+    assert_chains_last({"Rig": {"forearm": "Target Rig"}}, tmp_path)
+
+
+def test_duplicated_bones_have_a_chain(rig: bpy.types.Object, tmp_path: Path) -> None:
+    def duplicate(bones: Any) -> None:
+        for bone in bones:
+            bone.select = bone.select_head = bone.select_tail = bone.name.endswith(".L")
+        bpy.ops.armature.duplicate()
+
+    edited(rig, duplicate)
+    assert_chains_last({"Rig": {"lower.L": "Target Rig", "lower.L.001": "Target Rig"}}, tmp_path)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_symmetrized_bones_have_a_chain(rig: bpy.types.Object, is_there: bool, tmp_path: Path) -> None:
+    def symmetrize(bones: Any) -> None:
+        if not is_there:
+            for name in BONES:
+                bones.remove(bones[f"{name}.R"])
+        for bone in bones:
+            bone.select = bone.select_head = bone.select_tail = bone.name.endswith(".L")
+        bpy.ops.armature.symmetrize()
+
+    edited(rig, symmetrize)
+    found = chains()["Rig"]
+    assert found["lower.L"] == "Target Rig"
+    assert found.get("lower.R", "Target Rig") == "Target Rig"
+    assert is_there or "lower.R" in found
+    assert_chains_last({"Rig": found}, tmp_path)
+
+
+@pytest.mark.parametrize("into_plain", [True, False])
+def test_joined_armatures_keep_their_chains(rig: bpy.types.Object, into_plain: bool, tmp_path: Path) -> None:
+    bpy.ops.object.mode_set(mode="OBJECT")
+    if into_plain:
+        other = rigs.armature("Plain")
+        rigs.add_bones(other, rigs.straight(3), [f"{bone}.L" for bone in BONES])
+    else:
+        other = body("Other", 1.0)
+    bpy.context.view_layer.update()
+    bpy.ops.object.select_all(action="DESELECT")
+    for ob in (rig, other):
+        ob.select_set(True)
+    bpy.context.view_layer.objects.active = other
+    bpy.ops.object.join()
+    wanted: dict[str, str | None] = {"lower.L.001": "Target Rig"}
+    if not into_plain:
+        wanted["lower.L"] = "Target Other"
+    assert_chains_last({other.name: wanted}, tmp_path)
+
+
+def test_separated_bones_keep_their_chain(rig: bpy.types.Object, tmp_path: Path) -> None:
+    def separate(bones: Any) -> None:
+        for bone in bones:
+            bone.select = bone.select_head = bone.select_tail = bone.name.endswith(".L")
+        bpy.ops.armature.separate()
+
+    edited(rig, separate)
+    assert_chains_last({"Rig": {}, "Rig.001": {"lower.L": "Target Rig"}}, tmp_path)
+
+
+def test_other_data_keeps_chains(rig: bpy.types.Object, tmp_path: Path) -> None:
+    rig.data = rig.data.copy()
+    bpy.context.view_layer.update()
+    assert_chains_last({"Rig": {"lower.L": "Target Rig"}}, tmp_path)
+
+
+def test_an_appended_rig_keeps_chains(rig: bpy.types.Object, tmp_path: Path) -> None:
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "library.blend"))
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    with bpy.data.libraries.load(str(tmp_path / "library.blend")) as (there, here):
+        here.objects = there.objects
+    for ob in here.objects:
+        bpy.context.scene.collection.objects.link(ob)
+    bpy.context.view_layer.update()
+    assert_chains_last({"Rig": {"lower.L": "Target Rig"}}, tmp_path)
+
+
+def test_a_file_that_knows_nothing_is_right(rig: bpy.types.Object, tmp_path: Path) -> None:
+    for bone in rig.pose.bones:
+        bone.ik_addon.property_unset("stamp")
+    for name in ("known", "goals"):
+        rig.ik_addon.property_unset(name)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "old.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "old.blend"))
+    assert_chains_last({"Rig": {"lower.L": "Target Rig"}}, tmp_path)
+
+
+def overridden(folder: Path) -> bpy.types.Object:
+    """Return an override of a rig in a library that knows its chain."""
+    body()
+    collection = bpy.data.collections.new("Character")
+    for each in bpy.data.objects:
+        bpy.context.scene.collection.objects.unlink(each)
+        collection.objects.link(each)
+    bpy.context.scene.collection.children.link(collection)
+    bpy.context.view_layer.update()
+    bpy.ops.wm.save_as_mainfile(filepath=str(folder / "library.blend"))
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    with bpy.data.libraries.load(str(folder / "library.blend"), link=True) as (_there, here):
+        here.collections = ["Character"]
+    scene = bpy.context.scene
+    made = here.collections[0].override_hierarchy_create(scene, bpy.context.view_layer, do_fully_editable=True)
+    if made.name not in scene.collection.children:
+        scene.collection.children.link(made)
+    bpy.context.view_layer.update()
+    return next(ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob.override_library)
+
+
+def own_rig() -> bpy.types.Object:
+    return next(ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob.override_library)
+
+
+@pytest.mark.parametrize("target", ["Shot", None])
+def test_an_override_keeps_what_it_overrides(target: str | None, tmp_path: Path) -> None:
+    ob = overridden(tmp_path)
+    chain = ob.pose.bones["lower.L"].ik_addon
+    chain.target = rigs.empty("Shot", (0.4, 0.4, 1.4)) if target else None
+    chain.softness = 0.6
+    rigs.chain(ob, "lower.R", rigs.empty("Shot R", (-0.4, 0.4, 1.4)), 2)
+    bpy.context.view_layer.update()
+    before = known(ob)
+    for _ in range(2):
+        bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+        bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+        now = known(own_rig())
+        for name in ("lower.L", "lower.R"):
+            assert now[name][0] == before[name][0], name
+    pose_mode(own_rig())
+    push("begin")
+    bpy.ops.pose.copy()
+    paste(flipped=True)
+    paste()
+    for step in (None, bpy.ops.ed.undo, bpy.ops.ed.undo, bpy.ops.ed.redo, bpy.ops.ed.redo):
+        if step is not None:
+            step()
+        for name in ("lower.L", "lower.R"):
+            assert known(own_rig())[name][0] == before[name][0], (step, name)
