@@ -13,6 +13,7 @@ from functools import partial
 import bpy
 from bpy.app.handlers import persistent
 
+from ..data import fk_keys
 from ..data.settings import object_of
 from ..pose import channels
 from ..rig.plan.presence import Layer, Presence, are_related_anew
@@ -154,7 +155,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
             if layer in own.owed:
                 own.owed.discard(layer)
             else:
-                guarded(partial(take_edits, in_actions=in_actions), ob)
+                guarded(partial(take_edits, in_actions=in_actions), ob, depsgraph, updated)
 
     owns = [(ob, registry.of(ob)) for ob in armatures]
     followed = {ob.session_uid for ob, own in owns if play_again(ob, own, depsgraph, updated)}
@@ -180,9 +181,10 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
 
 
 @persistent
-def _forget_everything(_file: object, _unused: object = None) -> None:
-    """Forget everything after undo, redo and loading: what is kept belongs to data that is gone."""
+def _after_undo(_file: object, _unused: object = None) -> None:
+    """Forget everything after undo and redo: what is kept belongs to data that is gone."""
     clear()
+    fk_keys.put_again()
 
 
 @persistent
@@ -190,6 +192,7 @@ def _after_load(_file: object, _unused: object = None) -> None:
     """Solve after loading: Blender evaluates animated channels when it opens a file, and calls no other handler."""
     clear()
     renames.clear()
+    fk_keys.forget()
     scene = bpy.context.scene
     if live_armatures(scene):
         depsgraph = bpy.context.evaluated_depsgraph_get()
@@ -205,8 +208,8 @@ _HANDLERS = (
     ("frame_change_pre", _frame_change_pre),
     ("frame_change_post", _frame_change_post),
     ("depsgraph_update_post", _depsgraph_update_post),
-    ("undo_post", _forget_everything),
-    ("redo_post", _forget_everything),
+    ("undo_post", _after_undo),
+    ("redo_post", _after_undo),
     ("load_post", _after_load),
 )
 
