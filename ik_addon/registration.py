@@ -9,6 +9,7 @@ import bpy
 
 from .data import overrides, preferences, settings, versions
 from .drag import cursor
+from .goals import edits
 from .live import handlers
 from .operators import bake as bake_operators
 from .operators import bend as bend_operators
@@ -91,6 +92,7 @@ PARTS: Final[tuple[Any, ...]] = (
     versions,
     new_chain,
     handlers,
+    edits,
     overrides,
     overlay,
     menus,

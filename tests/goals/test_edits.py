@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import bpy
 import numpy as np
 import pytest
-from mathutils import Matrix, Quaternion, Vector
+from mathutils import Quaternion, Vector
 
 from tests import rigs
 
@@ -149,3 +149,185 @@ def test_a_script_that_steps_through_frames_keys_what_it_sees(addon: Addon) -> N
         shown.append(ob.pose.bones["upper"].rotation_quaternion[:])
         ob.pose.bones["upper"].keyframe_insert("rotation_quaternion")
     assert np.allclose(keyed(addon), shown, atol=1e-6)
+
+
+# ---- transforms by hand
+
+
+def turn(angle: float = 0.3, axis: str = "Y", *, by_hand: bool = True) -> None:
+    """Rotate the selected bones as Blender does: a hand's operator can be repeated, a script's can't."""
+    bpy.ops.transform.rotate("EXEC_DEFAULT", by_hand, value=angle, orient_axis=axis)
+    bpy.context.view_layer.update()
+
+
+def assert_reached() -> None:
+    bpy.context.view_layer.update()
+    assert np.linalg.norm(rigs.tail(rig(), "lower") - rigs.position(target())) < 1e-5
+
+
+def assert_same(pose: Any, tolerance: float = 1e-5) -> None:
+    bpy.context.view_layer.update()
+    assert np.abs(rigs.pose(rig()) - pose).max() < tolerance
+
+
+def leg(*selected: str, limb: int = 2) -> bpy.types.Object:
+    """Return a live leg with a foot that takes its target's orientation, and a pole."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, 3), (0, 0, 2)], ["hips"])
+    rigs.add_bones(
+        ob,
+        [(0, 0, 2), (0, -0.1, 1), (0, 0, 0), (0, -0.3, -0.1)],
+        ["thigh", "shin", "foot"],
+        parent="hips",
+        connect=False,
+    )
+    target, pole = rigs.empty("Target", (0.1, -0.2, 0.4)), rigs.empty("Pole", (0.2, -2.0, 1.0))
+    tip = rigs.chain(ob, "shin" if limb == 2 else "foot", target, limb, pole=pole)
+    if limb == 2:
+        tip.ik_addon.end_bone = "foot"
+        tip.ik_addon.use_end_rotation = True
+    else:
+        tip.ik_addon.use_rotation = True
+    ob.pose.bones["thigh"].rotation_quaternion = Quaternion(FK).normalized()
+    bpy.context.view_layer.update()
+    start(ob, *selected)
+    return ob
+
+
+def test_a_tip_turned_by_hand_takes_its_target_along() -> None:
+    posed("lower")
+    before = target().location.copy()
+    turn()
+    assert (target().location - before).length > 0.1
+    assert_reached()
+    assert fk_of()[:] == pytest.approx(Quaternion(FK).normalized()[:], abs=1e-6)
+
+
+def test_a_scripts_transform_is_fk() -> None:
+    posed("upper")
+    before = target().location.copy()
+    turn(by_hand=False)
+    assert target().location == before
+    assert fk_of().rotation_difference(Quaternion(FK)).angle > 0.1
+
+
+def test_an_edit_by_a_script_after_one_by_hand_is_fk() -> None:
+    ob = posed("lower")
+    turn()
+    before = target().location.copy()
+    ob.pose.bones["lower"].rotation_quaternion = (0.8, 0.0, 0.6, 0.0)
+    bpy.context.view_layer.update()
+    assert target().location == before
+    assert fk_of("lower")[:] == pytest.approx((0.8, 0.0, 0.6, 0.0), abs=1e-6)
+
+
+def test_an_edit_by_hand_is_one_undo_step() -> None:
+    ob = posed("lower")
+    before, first = target().location.copy(), rigs.pose(ob)
+    turn()
+    turned, second = target().location.copy(), rigs.pose(ob)
+    for _ in range(2):
+        undo()
+        assert target().location == before
+        assert_same(first)
+        redo()
+        assert target().location == turned
+        assert_same(second)
+    bpy.context.scene.cursor.location.x = 1.0
+    bpy.ops.ed.undo_push(message="Something else")
+    turn(0.2)
+    third, last = rigs.pose(rig()), target().location.copy()
+    for _ in range(2):
+        for place, shown in ((turned, second), (turned, second), (before, first)):
+            undo()
+            assert target().location == place
+            assert_same(shown)
+        for place, shown in ((turned, second), (turned, second), (last, third)):
+            redo()
+            assert target().location == place
+            assert_same(shown)
+
+
+@pytest.mark.parametrize("limb", [2, 3])
+def test_a_foot_turned_by_hand_takes_its_targets_orientation_along(limb: int) -> None:
+    leg("foot", limb=limb)
+    rotation = target().rotation_euler.to_quaternion()
+    place = target().location.copy()
+    pole = bpy.data.objects["Pole"].location.copy()
+    turn(0.4, "X")
+    assert rotation.rotation_difference(target().rotation_euler.to_quaternion()).angle == pytest.approx(0.4, abs=1e-4)
+    if limb == 2:
+        assert target().location[:] == pytest.approx(place[:], abs=1e-5)
+    assert bpy.data.objects["Pole"].location == pole
+
+
+def test_a_foot_moved_by_hand_takes_its_target_along() -> None:
+    leg("foot")
+    place = target().location.copy()
+    bpy.ops.transform.translate("EXEC_DEFAULT", True, value=(0.05, 0.1, 0.2))
+    bpy.context.view_layer.update()
+    assert (target().location - place)[:] == pytest.approx((0.05, 0.1, 0.2), abs=1e-5)
+    assert rigs.head(rig(), "foot") == pytest.approx(target().location[:], abs=1e-5)
+
+
+@pytest.mark.parametrize("bone", ["thigh", "shin"])
+def test_a_leg_bone_turned_by_hand_takes_the_pole_along(bone: str) -> None:
+    leg(bone)
+    pole = bpy.data.objects["Pole"]
+    place, before = target().location.copy(), pole.location.copy()
+    knee = rigs.head(rig(), "shin")
+    turn(0.3, "Z")
+    assert target().location == place
+    assert (pole.location - before).length > 0.1
+    moved = rigs.head(rig(), "shin") - knee
+    assert np.linalg.norm(moved) > 0.02, "the knee follows"
+    assert rigs.head(rig(), "foot") == pytest.approx(place[:], abs=1e-5)
+    undo()
+    assert bpy.data.objects["Pole"].location == before
+    assert rigs.head(rig(), "shin") == pytest.approx(knee, abs=1e-5)
+
+
+def test_a_knee_goes_where_the_thigh_takes_it() -> None:
+    ob = leg("thigh")
+    start, place = rigs.head(ob, "thigh"), Vector(rigs.position(target()))
+    line = (place - Vector(start)).normalized()
+    rows = ob.pose.bones["thigh"].rotation_quaternion.copy()
+    turn(0.3, "Z")
+    shown = Vector(rigs.head(rig(), "shin")) - Vector(start)
+    rig().ik_addon.live = False
+    rig().pose.bones["thigh"].rotation_quaternion = rows
+    bpy.context.view_layer.update()
+    turn(0.3, "Z", by_hand=False)
+    wanted = Vector(rigs.head(rig(), "shin")) - Vector(start)
+    across = [(v - v.dot(line) * line).normalized() for v in (shown, wanted)]
+    assert across[0].dot(across[1]) > 0.9999
+
+
+def test_other_bones_are_fk() -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(4), ["a", "b", "c", "d"])
+    rigs.chain(ob, "d", rigs.empty("Target", (0.5, 1.5, 2.0)), 4)
+    start(ob, "b")
+    before = target().location.copy()
+    turn()
+    assert target().location == before
+    assert fk_of("b").angle > 0.1
+
+
+@pytest.mark.parametrize("off", ["influence", "enabled"])
+def test_a_chain_that_is_off_leaves_edits_to_fk(off: str) -> None:
+    posed("lower", **{off: 0.0 if off == "influence" else False})
+    before = target().location.copy()
+    turn()
+    assert target().location == before
+    assert fk_of("lower").angle > 0.1
+
+
+def test_a_target_that_cant_be_moved_leaves_edits_to_fk() -> None:
+    ob = posed("lower")
+    held = rigs.armature("Other")
+    rigs.add_bones(held, rigs.straight(2), ["one", "two"])
+    ob.pose.bones["lower"].ik_addon.target, ob.pose.bones["lower"].ik_addon.target_bone = held, "two"
+    start(ob, "lower")
+    turn()
+    assert fk_of("lower").angle > 0.1
