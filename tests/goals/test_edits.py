@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -331,3 +332,45 @@ def test_a_target_that_cant_be_moved_leaves_edits_to_fk() -> None:
     start(ob, "lower")
     turn()
     assert fk_of("lower").angle > 0.1
+
+
+# ---- auto keying
+
+
+@pytest.fixture
+def auto_keying() -> Iterator[None]:
+    """Auto Keying, also of channels that have no keys yet."""
+    edit, settings = bpy.context.preferences.edit, bpy.context.scene.tool_settings
+    available, edit.use_keyframe_insert_available = edit.use_keyframe_insert_available, False
+    settings.use_keyframe_insert_auto = True
+    yield
+    settings.use_keyframe_insert_auto = False
+    edit.use_keyframe_insert_available = available
+
+
+def keys_of_target(addon: Addon) -> list[list[tuple[float, float]]]:
+    owner = addon.module("compat").curve_owner(target())
+    return [[tuple(key.co) for key in curve.keyframe_points] for curve in owner.fcurves] if owner else []
+
+
+def test_auto_keying_keys_fk_and_the_target(addon: Addon, auto_keying: None) -> None:
+    ob = posed("lower")
+    fk = (1.0, 0.0, 0.0, 0.0)
+    first = rigs.pose(ob)
+    turn()
+    shown, place = rigs.pose(ob), target().location.copy()
+    keys = keys_of_target(addon)
+    assert keys == [[(1.0, pytest.approx(value, abs=1e-6))] for value in place]
+    assert keyed(addon, "lower") == [pytest.approx(fk, abs=1e-6)]
+    for _ in range(2):
+        undo()
+        assert_same(first)
+        assert not keys_of_target(addon)
+        assert not keyed(addon, "lower")
+        redo()
+        assert_same(shown)
+        assert keys_of_target(addon) == keys
+        assert keyed(addon, "lower") == [pytest.approx(fk, abs=1e-6)]
+    for frame in (2, 1):
+        bpy.context.scene.frame_set(frame)
+    assert_same(shown)
