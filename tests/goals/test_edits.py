@@ -374,3 +374,36 @@ def test_auto_keying_keys_fk_and_the_target(addon: Addon, auto_keying: None) -> 
     for frame in (2, 1):
         bpy.context.scene.frame_set(frame)
     assert_same(shown)
+
+
+# ---- pastes
+
+
+def paste(*, flipped: bool = False) -> None:
+    bpy.ops.pose.paste("EXEC_DEFAULT", True, flipped=flipped)
+    bpy.context.view_layer.update()
+
+
+@pytest.mark.parametrize("pole", [True, False], ids=["pole", "no pole"])
+def test_a_pasted_limb_takes_its_goals_along(pole: bool) -> None:
+    """The tip bone itself is left out: what it stores is pasted as well, see the tests of chains that are pasted."""
+    ob = leg("thigh", "foot")
+    if not pole:
+        ob.pose.bones["shin"].ik_addon.pole = None
+    bpy.context.view_layer.update()
+    wanted = rigs.pose(ob)
+    bpy.ops.pose.copy()
+    target().rotation_euler.x += 0.3
+    if pole:
+        bpy.data.objects["Pole"].location.x += 1.0
+    bpy.context.view_layer.update()
+    bpy.ops.ed.undo_push(message="Moved")
+    before = rigs.pose(ob)
+    assert np.abs(before - wanted).max() > 0.05
+    paste()
+    shown = rigs.pose(rig())
+    assert np.abs(shown - wanted).max() < 1e-4
+    undo()
+    assert_same(before)
+    redo()
+    assert_same(shown)
