@@ -9,6 +9,7 @@ import bpy
 
 from .data import overrides, preferences, settings, stamps
 from .drag import cursor
+from .goals import edits
 from .live import handlers
 from .operators import bake as bake_operators
 from .operators import bend as bend_operators
@@ -90,6 +91,7 @@ PARTS: Final[tuple[Any, ...]] = (
     profile,
     new_chain,
     handlers,
+    edits,
     overrides,
     overlay,
     menus,

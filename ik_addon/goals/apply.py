@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import bake
 from ..bake import BakeReport
+from ..data import fk_keys
 from ..data.settings import chain_of, object_of
 from ..live import reports, solving
 from ..pose import channels
@@ -61,6 +62,7 @@ def apply_here(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
                 ).strip()
             )
     solved = channels.read(ob, indices)
+    fk_keys.forget(ob)  # from here on, keys with the solution are meant
     with in_fk(context, ob, tips):
         before = channels.read(ob, indices)
         channels.write(ob, indices, solved)

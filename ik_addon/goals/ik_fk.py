@@ -1,7 +1,8 @@
 """Switch chains between IK and FK on the current frame without a jump, and key the switch.
 
 The influence is keyed as a step. A switch to FK keys the bones in the pose shown; a switch to IK keys the target and
-pole where that pose needs them. All these keys are steps as well, so no frame before the switch changes.
+pole where that pose needs them, and the bones where their keys would undo it. All these keys are steps as well, so no
+frame before the switch changes.
 """
 
 from __future__ import annotations
@@ -12,15 +13,23 @@ from contextlib import ExitStack
 import bpy
 import numpy as np
 
+from .. import compat
+from ..bake.bake_scene import Edits
 from ..bake.selection import time_scale
 from ..data.settings import chain_of
+from ..live.registry import live_armatures
 from ..pose import channels, keyframes
 from ..pose.channels import FIELDS, Row
+from ..pose.data_paths import BONE_PATH
 from ..pose.key_step import key_step
+from ..rig.plan.chain import posed_bones
+from ..rig.plan.chain import tips as tips_of
 from .apply import Applied, apply_here
 from .movable import channels_of, goals_of
 from .snap import is_solved, snap_here
 
+SAME = 1e-5
+"""Values that differ by less, relative to their size, are the same."""
 EVEN = 0.5
 """A chain with at least this influence counts as being in IK."""
 SETTING = "ik_addon.influence"
@@ -62,7 +71,7 @@ def switch(
             _set(tip, "influence", float(to_ik), undo)
             _set(tip, "enabled", True, undo)  # leave IK or FK to the influence, which can be keyed
         undo.pop_all()
-    context.view_layer.update()
+    _evaluate_keys(context, ob)
     return remarks
 
 
@@ -83,6 +92,8 @@ def _to_ik(
     shown = [tip for tip in tips if is_solved(tip)]
     hidden = [tip for tip in tips if tip not in shown]
     remarks = snap_here(context, ob, shown, shown=True, keyed=False) if shown else []
+    key_step(ob, list(_edited(ob, hidden, frames[1])), frames, undo, held=False)
+    _evaluate_keys(context, ob)  # or the next update would reset what is set below
     for tip in hidden:
         _set(tip, "influence", 1.0, undo)
     remarks += snap_here(context, ob, hidden, keyed=False) if hidden else []
@@ -112,6 +123,32 @@ def _posed(ob: bpy.types.Object, applied: Applied) -> Iterator[keyframes.Channel
             rows: Row = np.array([applied.before[k], applied.now[k]])[:, FIELDS[field]]
             for i, values in enumerate(rows.T.astype(np.float64)):
                 yield keyframes.Channel(bone.name, field, i, values)
+
+
+def _evaluate_keys(context: bpy.types.Context, ob: bpy.types.Object) -> None:
+    """Evaluate keys that were written, and put back edits of everything else that have no keys."""
+    edits = Edits(context.scene, [ob, *live_armatures(context.scene)])
+    solved = {bone for tip in tips_of(ob) for bone in posed_bones(tip)}
+    others = np.array([i for i, bone in enumerate(ob.pose.bones) if bone not in solved], dtype=np.int64)
+    rows = channels.read(ob, others)
+    context.view_layer.update()
+    edits.put_back()
+    channels.write(ob, others, rows)
+    context.view_layer.update()
+
+
+def _edited(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], time: float) -> Iterator[keyframes.Channel]:
+    """Yield the channels of bones that differ from their F-curves, because a pose was not keyed."""
+    own = {bone.name for tip in tips for bone in posed_bones(tip)}
+    owner = compat.curve_owner(ob)
+    for curve in () if owner is None else owner.fcurves:
+        match = BONE_PATH.fullmatch(curve.data_path)
+        name = "" if match is None else bpy.utils.unescape_identifier(match["name"])
+        if name not in own or match["rest"] not in FIELDS or compat.is_muted(curve):
+            continue
+        value = getattr(ob.pose.bones[name], match["rest"])[curve.array_index]
+        if abs(value - curve.evaluate(time)) > SAME * max(1.0, abs(value)):
+            yield keyframes.Channel(name, match["rest"], curve.array_index, np.array([value, value]))
 
 
 def _influence(tip: bpy.types.PoseBone, before: float, now: float) -> keyframes.Channel:

@@ -18,6 +18,8 @@ from ..solve.problem import Floats
 
 NEAR = 0.1
 """A pole closer than this to the line from root to tip, in chain lengths, is moved away from it."""
+STILL = 1e-5
+"""A knee that moved less than this, in lengths of its upper bone, stands where it was."""
 SHOWS = (0.2, 0.4)
 """How much of a hinge axis is perpendicular to its limb: below the first value the hinge is ignored, from the second on
 it decides the bend, and in between the two blend."""
@@ -105,6 +107,33 @@ def hinges_of(limbs: Limbs, bend_side: Floats) -> Floats:
     """
     first = limbs.joints[:, 1] - limbs.joints[:, 0]
     return np.asarray(cross(first.T, _own(limbs, bend_side).T).T)
+
+
+def bend_turn(before: Floats, after: Floats) -> Floats:
+    """Return the angles (F,), in radians, by which the bend of a limb turned about its line from root to tip.
+
+    If the knee moved, it decides; else the plane in which the limb bends, as when a bone turns about itself.
+
+    Args:
+        before: (F, 3, 3) root, knee and tip; the line is that of this pose.
+        after: (F, 3, 3) the same joints after an edit.
+    """
+    line = unit_of((before[:, 2] - before[:, 0]).T)
+    knees = [(joints[:, 1] - joints[:, 0]).T for joints in (before, after)]
+    normals = [
+        cross(knee, (joints[:, 2] - joints[:, 1]).T) for knee, joints in zip(knees, (before, after), strict=True)
+    ]
+    moved = norm(knees[1] - knees[0]) > STILL * norm(knees[0])
+    old, new = (reject(np.where(moved, *pair), line) for pair in zip(knees, normals, strict=True))
+    return np.asarray(np.arctan2(dot(cross(old, new), line), dot(old, new)))
+
+
+def turned_about(joints: Floats, points: Floats, angles: Floats) -> Floats:
+    """Turn points (F, 3) by angles (F,) about the line from root to tip of joints (F, 3, 3)."""
+    line = unit_of((joints[:, 2] - joints[:, 0]).T)
+    own = (points - joints[:, 0]).T
+    along = dot(own, line) * line
+    return np.asarray(joints[:, 0] + (along + _rolled(own - along, line, angles)).T)
 
 
 def _own(limbs: Limbs, bend_side: Floats) -> Floats:

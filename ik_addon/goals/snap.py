@@ -66,7 +66,8 @@ def snap_here(
     Raises:
         UserError: the goals can't be snapped; nothing has changed.
     """
-    view_layer, snap = context.view_layer, Snap.of(context, ob, tips, shown, poles)
+    view_layer = context.view_layer
+    snap = Snap.of(view_layer, ob, tips, shown, poles)
     moved: dict[str, float] = {}
     poses = read_poses(ob, view_layer.depsgraph)
     with ExitStack() as undo:
@@ -144,7 +145,7 @@ def steps(
         undo.callback(view_layer.update)
         for tip in tips:
             _take_end(tip, undo)
-        snap = Snap.of(context, ob, tips, shown, poles)
+        snap = Snap.of(view_layer, ob, tips, shown, poles)
         for goal in snap.goals:
             keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
         for goal in snap.goals:

@@ -80,7 +80,7 @@ class Snap:
     @classmethod
     def of(
         cls,
-        context: bpy.types.Context,
+        view_layer: bpy.types.ViewLayer,
         ob: bpy.types.Object,
         tips: Sequence[bpy.types.PoseBone],
         shown: bool,
@@ -94,13 +94,13 @@ class Snap:
         for tip in tips:
             if reason := new_chain.why_unusable(tip):
                 raise UserError(reason)
-        presence = Presence(context.view_layer)
+        presence = Presence(view_layer)
         for tip in tips:
             for role in ("target",) if poles is Poles.KEEP else ("target", "pole"):
                 goal = getattr(chain_of(tip), role)
                 if goal is not None and (reason := why_absent(goal, role, presence)):
                     raise UserError(reason)
-        new_chain.check_world(ob, ob.evaluated_get(context.view_layer.depsgraph).matrix_world)
+        new_chain.check_world(ob, ob.evaluated_get(view_layer.depsgraph).matrix_world)
         skeleton, figure = Skeleton.of(ob), Figure.of(ob)
         goals: list[MovableGoal] = []
         chains = []
@@ -133,6 +133,12 @@ class Snap:
             return Limbs.of(poses, poses[:, -1, :3, 3] + poses[:, -1, :3, 1] * self.skeleton.lengths[chain.bones[-1]])
         return Limbs.of(poses, sampled.poses[:, self.sampler.rows([chain.end])[0], :3, 3])
 
+    def knee(self, sampled: Sampled, chain: Chain) -> Limbs:
+        """Return the part of a limb that its pole bends, on F frames: two bones, if the tip takes an orientation."""
+        if chain.bends_to_tip:
+            chain = replace(chain, bones=chain.bones[:-1], end=chain.bones[-1])
+        return self.limbs(sampled, chain)
+
     def distances(self, sampled: Sampled) -> list[float]:
         """Return how far from its limb the pole of each chain belongs: its distance on the one frame sampled.
 
@@ -153,8 +159,7 @@ class Snap:
         for c, (chain, distance) in enumerate(zip(self.chains, distances, strict=True)):
             limbs = self.limbs(sampled, chain)
             wanted[:, chain.target] = applied(sampled.world[:, :3], _points(places.targets(limbs)))
-            if chain.bends_to_tip:
-                limbs = self.limbs(sampled, replace(chain, bones=chain.bones[:-1], end=chain.bones[-1]))
+            limbs = self.knee(sampled, chain)
             if self.goals[chain.target].turns:
                 settings = chain_of(self.ob.pose.bones[chain.tip])
                 offset = Quaternion() if chain.turning in chain.bones else settings.end_offset.normalized()

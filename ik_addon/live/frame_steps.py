@@ -9,12 +9,17 @@ import bpy
 
 from .. import compat
 from ..data import fk_store
+from ..pose import channels
 from ..rig.plan.presence import Presence, are_related_anew
 from . import reports
 from .registry import LiveArmature, paused, registry
-from .rig import Rig
+from .rig import Rig, moment_of
 from .solving import owe, rig_of
 from .state import State
+
+on_edit: list[Callable[[bpy.types.Object, Rig, bpy.types.Depsgraph], set[int]]] = []
+"""Called when bones may have been moved on a still frame, before that becomes FK; returns `session_uid` of goals that
+followed, see `goals.edits`."""
 
 
 def restore_fk(ob: bpy.types.Object, evaluated: Callable[[], Sequence[bpy.types.Depsgraph]]) -> None:
@@ -30,7 +35,10 @@ def restore_fk(ob: bpy.types.Object, evaluated: Callable[[], Sequence[bpy.types.
         else:
             rig.enter(State.RESTORED)
     else:
+        shown = channels.read(ob, rig.plan.live) if rig.is_still else None
         rig.absorb_edits(ob, evaluated())
+        if shown is not None:  # a script may have keyed a bone without an update in between
+            rig.key_fk(ob, shown)
         rig.restore_fk(ob, rig.bones.written)
 
 
@@ -54,19 +62,28 @@ def _is_edited(ob: bpy.types.Object, rig: Rig) -> bool:
     return is_known and rig.plan.skeleton.matches(ob) and not rig.plan.is_as_made(ob)
 
 
-def take_edits(ob: bpy.types.Object, *, in_actions: bool) -> None:
-    """Absorb a user's edits to the armature: bones that were moved, or changes to what is solved.
+def take_edits(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, updated: set[int], *, in_actions: bool) -> None:
+    """Take a user's edits to the armature: bones that were moved, keys, or changes to what is solved.
 
-    With `in_actions`, actions were edited: F-curves may be gone, as when a bone is renamed in another armature that
-    shares the action.
+    With `in_actions`, actions were edited: keys may be new, and F-curves may be gone, as when a bone is renamed in
+    another armature that shares the action. Goals that followed an edit are added to `updated`.
     """
     own = registry.of(ob)
     if own.rig is None or not own.rig.plan.skeleton.matches(ob):
         own.is_stale = True
     else:
-        own.rig.absorb_edits(ob)
-        own.is_stale |= not own.rig.plan.is_current(ob)
-        own.is_stale |= in_actions and not own.rig.bones.are_animated_alike(ob)
+        rig = own.rig
+        rig.is_still = True
+        shown = channels.read(ob, rig.plan.live)
+        if rig.bones.fk is not None and rig.at == moment_of(depsgraph):
+            for follow in on_edit:
+                updated |= follow(ob, rig, depsgraph)
+        rig.absorb_edits(ob)
+        if in_actions and rig.key_fk(ob, shown):
+            with paused():
+                compat.update_in_handler(depsgraph)
+        own.is_stale |= not rig.plan.is_current(ob)
+        own.is_stale |= in_actions and not rig.bones.are_animated_alike(ob)
 
 
 def evaluated_in(scene: bpy.types.Scene, *more: bpy.types.Depsgraph) -> list[bpy.types.Depsgraph]:

@@ -13,7 +13,7 @@ from functools import partial
 import bpy
 from bpy.app.handlers import persistent
 
-from ..data import stamps
+from ..data import fk_keys, stamps
 from ..data.settings import object_of
 from ..pose import channels
 from ..rig.plan.presence import Layer, Presence, are_related_anew
@@ -154,7 +154,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
             if layer in own.owed:
                 own.owed.discard(layer)
             else:
-                guarded(partial(take_edits, in_actions=in_actions), ob)
+                guarded(partial(take_edits, in_actions=in_actions), ob, depsgraph, updated)
 
     owns = [(ob, registry.of(ob)) for ob in armatures]
     followed = {ob.session_uid for ob, own in owns if play_again(ob, own, depsgraph, updated)}
@@ -180,9 +180,10 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
 
 
 @persistent
-def _forget_everything(_file: object, _unused: object = None) -> None:
-    """Forget everything after undo, redo and loading: what is kept belongs to data that is gone."""
+def _after_undo(_file: object, _unused: object = None) -> None:
+    """Forget everything after undo and redo: what is kept belongs to data that is gone."""
     clear()
+    fk_keys.put_again()
 
 
 @persistent
@@ -190,6 +191,7 @@ def _after_load(_file: object, _unused: object = None) -> None:
     """Solve after loading: Blender evaluates animated channels when it opens a file, and calls no other handler."""
     clear()
     renames.clear()
+    fk_keys.forget()
     scene = bpy.context.scene
     if live_armatures(scene):
         depsgraph = bpy.context.evaluated_depsgraph_get()
@@ -209,9 +211,9 @@ _HANDLERS = (
     ("depsgraph_update_post", _depsgraph_update_post),
     ("depsgraph_update_post", stamps.learn),
     ("undo_post", stamps.after_undo),
-    ("undo_post", _forget_everything),
+    ("undo_post", _after_undo),
     ("redo_post", stamps.after_undo),
-    ("redo_post", _forget_everything),
+    ("redo_post", _after_undo),
     ("load_post", stamps.after_load),
     ("load_post", _after_load),
 )

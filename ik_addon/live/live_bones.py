@@ -12,7 +12,7 @@ from copy import copy
 import bpy
 import numpy as np
 
-from ..data import fk_store
+from ..data import fk_keys, fk_store
 from ..pose import channels
 from ..pose.channels import Row
 from ..rig.plan.plan import Plan
@@ -44,6 +44,7 @@ class LiveBones:
         self._never_solved = set(new)
         self.animated = fcurves.animated(ob, plan.live)
         """(k, 17) whether F-curves, strips or drivers set each channel."""
+        self._keys = fk_keys.count(ob, plan.live)
         self._sampled: Row | None = None
         """(k, 17) the FK pose sampled from F-curves, used until that of a frame is known."""
         self.has_released = False
@@ -97,7 +98,7 @@ class LiveBones:
         give_back(ob, set(fk_store.stored_bones(ob)).difference(plan.live.tolist()))
         if not matches:
             return after  # a renamed bone may now have another bone's old name
-        after._before_edit = self._before_edit
+        after._before_edit, after._keys = self._before_edit, self._keys
         row_of = {self._skeleton.names[bone]: row for bone, row in self._rows.items()}
         kept = [
             (new, row_of[name])
@@ -185,6 +186,15 @@ class LiveBones:
             channels.write(ob, live, fk_rows)
             self.written = fk_rows
             self.fk = fk_rows
+
+    def key_fk(self, ob: bpy.types.Object, frame: float, shown: Row) -> bool:
+        """Put the FK pose into keys that were inserted on this frame, while the channels held `shown` (k, 17).
+
+        Return whether any were changed; the FK pose must be known.
+        """
+        assert self.fk is not None
+        self._keys, is_changed = fk_keys.put_fk(ob, self.indices, self._keys, shown, self.fk, frame)
+        return is_changed
 
     def are_as_written(self, ob: bpy.types.Object) -> bool:
         """Return whether nobody else has changed the channels since the last write."""

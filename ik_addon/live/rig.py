@@ -71,6 +71,8 @@ class Rig:
         """Address of the view layer that solves now; 0 until it was seen."""
         self.at: Moment | None = None
         """The frame of `fk` and `solution`; None if unknown."""
+        self.is_still = True
+        """Whether the frame stands still, so that a user may have inserted keys since."""
         self.solution: Row | None = None
         """(k, 17) the solution of that frame."""
         self.bones = LiveBones(ob, plan) if bones is None else bones
@@ -123,6 +125,7 @@ class Rig:
         bones = self.bones.planned_anew(ob, plan, is_restored=self.state is State.RESTORED)
         after = Rig(ob, plan, layer, bones)
         after.view.state = self.state if self.state is not State.PLAYBACK else State.SOLVED
+        after.is_still = self.is_still
         if matches:
             after.at = self.at
         return after
@@ -146,9 +149,18 @@ class Rig:
             self.bones.fk = None  # the known FK pose is that of another frame
         self.bones.absorb_edits(ob, evaluated)
 
+    def key_fk(self, ob: bpy.types.Object, shown: Row) -> bool:
+        """Put FK into keys that were just inserted, while the channels held `shown` (k, 17); return whether any were.
+
+        Blender animates the evaluated copy once more then.
+        """
+        is_known = self.at is not None and self.state is not State.UNKNOWN and self.bones.fk is not None
+        return is_known and self.bones.key_fk(ob, self.at[1], shown)
+
     def restore_fk(self, ob: bpy.types.Object, present: Row | None = None) -> None:
         """Write the stored FK pose to the channels; see `LiveBones.restore`."""
         self.bones.restore(ob, present)
+        self.is_still = False
         self.enter(State.RESTORED)
 
     def evaluate_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:

@@ -218,3 +218,39 @@ def test_a_switch_changes_nothing_when_keys_cannot_be_written(addon: Addon) -> N
     with refused("A driver sets"):
         bpy.ops.ik_addon.switch_ik_fk(to="IK")
     assert ob.animation_data is None or ob.animation_data.action is None
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("live", [True, False], ids=["live", "solved"])
+def test_a_pose_without_keys_is_kept_in_ik(count: int, live: bool) -> None:
+    ob = shot(count, live=live)
+    tip = "abc"[count - 1]
+    activate(ob, tip)
+    bpy.ops.ik_addon.switch_ik_fk(to="FK")
+    bpy.context.scene.frame_set(10)
+    for bone in ob.pose.bones:
+        bone.rotation_quaternion = Euler((0.4, 0.1, 0.0)).to_quaternion() @ bone.rotation_quaternion
+    bpy.context.view_layer.update()
+    before = {10.0: (joints(ob), turns(ob))}
+    bpy.ops.ik_addon.switch_ik_fk(to="IK")
+    assert_plays(ob, before)
+    assert ob.pose.bones[tip].ik_addon.influence == 1.0
+
+
+@pytest.mark.parametrize("to", ["IK", "FK"])
+def test_a_switch_keeps_other_edits_without_keys(to: str) -> None:
+    ob = shot()
+    root = rigs.empty("Other")
+    for holder, field in ((ob, "location"), (root, "location")):
+        rigs.key(holder, field, {1: (0.0, 0.0, 0.0), 20: (0.0, 0.0, 0.0)})
+    activate(ob, "b")
+    bpy.context.scene.frame_set(5)
+    if to == "IK":
+        bpy.ops.ik_addon.switch_ik_fk(to="FK")
+        bpy.context.scene.frame_set(8)
+    ob.location.x = 0.3
+    root.location.x = 0.7
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.switch_ik_fk(to=to)
+    bpy.context.view_layer.update()
+    assert (ob.location.x, root.location.x) == pytest.approx((0.3, 0.7))

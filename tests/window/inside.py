@@ -226,6 +226,36 @@ def turn(bone: str, angle: float) -> None:
         bpy.ops.ed.undo_push(message="Turn")
 
 
+def auto_key(on: bool) -> None:
+    """Turn Auto Keying on or off."""
+    bpy.context.scene.tool_settings.use_keyframe_insert_auto = on
+
+
+def fk() -> dict[str, dict[str, list[float]]]:
+    """The FK pose of each bone, by channel; Live is turned off and on again."""
+    rig().ik_addon.live = False
+    bpy.context.view_layer.update()
+    names = ("location", "rotation_quaternion", "rotation_euler", "scale")
+    found = {bone.name: {name: list(getattr(bone, name)) for name in names} for bone in rig().pose.bones}
+    set_live(True)
+    return found
+
+
+def keyed(bone: str) -> dict[str, list[float]]:
+    """The values of the first key of each channel of a bone."""
+    found: dict[str, list[float]] = {}
+    start = f'pose.bones["{bone}"].'
+    for curve in curves(rig().animation_data):
+        if curve.data_path.startswith(start):
+            found.setdefault(curve.data_path.removeprefix(start), []).append(curve.keyframe_points[0].co.y)
+    return found
+
+
+def keys_of(name: str) -> dict[str, list[list[float]]]:
+    """Keyframes of an object, by data path and index."""
+    return keys(bpy.data.objects[name])
+
+
 def set_overlay(on: bool) -> None:
     """Turn the extension's overlay on or off."""
     bpy.context.scene.ik_addon.show_overlay = on

@@ -1,0 +1,309 @@
+"""What an edit of a solved bone means, the same everywhere: this module decides it, `live` asks on every update.
+
+| who edits | what happens |
+|---|---|
+| a hand: transform or paste of a tip, hand or foot | its target takes the place, and the orientation; FK stays |
+| a hand: transform of another bone of a limb | its pole follows, where there is one; else FK |
+| a hand: paste of a limb | target and pole match the pasted pose |
+| a hand: another bone of a spine, tail or tree | FK |
+| a script, an action, a driver, another rotation mode | FK, see `LiveBones.absorb_edits` |
+| where the influence is 0, the chain is off, or the target can't be moved | FK |
+| Insert Keyframe, auto keying | FK is keyed, see `data.fk_keys`; auto keying also keys the goals that moved |
+| Esc, undo, redo | FK and goals as before |
+
+It is a hand if one of Blender's own operators that transform or paste poses is running in a window, or has just ended
+and can be repeated. Scripts call the same operators without leaving them to be repeated.
+
+Blender's undo step is made when the operator ends, and a handler hears of the last change only after that. What follows
+here is therefore taken back before the next undo or redo, which keeps what it takes to be unchanged, and done again
+where they come back to the same step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import bpy
+import numpy as np
+from bpy.app.handlers import persistent
+
+from .. import compat
+from ..data.settings import chain_of
+from ..live import frame_steps
+from ..live.registry import paused
+from ..live.rig import Rig
+from ..pose import channels
+from ..pose.channels import Row
+from ..rig.plan.chain import bending_bones
+from ..rig.plan.plan import Plan
+from ..rig.plan.presence import Reference
+from ..solve.problem import Ints
+from .follow import Control, Follower
+from ..translation import UserError
+
+TRANSFORMS = "TRANSFORM_OT_"
+"""Blender's operators that transform bones begin with this."""
+PASTES = frozenset({"POSE_OT_paste", "POSELIB_OT_apply_pose_asset", "POSELIB_OT_blend_pose_asset"})
+"""Blender's operators that paste poses."""
+REMEMBERED = 64
+"""Maximum number of edits that undo and redo may come back to."""
+
+
+class Operator(NamedTuple):
+    """An operator with which a user edits a pose."""
+
+    address: int
+    pastes: bool
+    is_running: bool
+
+
+class Meaning(NamedTuple):
+    """What an edit means for one chain."""
+
+    tip: str
+    rows: frozenset[int]
+    """The edited bones that don't become FK, as rows of the live bones."""
+    target: bool
+    """Whether the target follows."""
+    pole: bool
+    """Whether the pole follows."""
+
+
+@dataclass
+class Gesture:
+    """One edit by hand, from its first change to its end."""
+
+    operator: int
+    live: Ints
+    start: Row
+    """(k, 17) the solution before."""
+    edited: dict[int, Row] = field(default_factory=dict)
+    """The channels that the operator gave to bones, by row; it computes them from where it began."""
+    followers: dict[str, Follower] = field(default_factory=dict)
+    """What follows, by tip bone."""
+    before: dict[tuple[int, str], Control] = field(default_factory=dict)
+    """The goals before."""
+
+
+@dataclass
+class Edit:
+    """An edit whose last change came after Blender's undo step."""
+
+    ob: Reference
+    bones: Ints
+    edited: Row
+    """(e, 17) the channels of edited bones in that step."""
+    before: list[Control]
+    """The goals in that step."""
+    after: list[Control]
+    """The goals that followed."""
+    solved: Row | None = None
+    """(e, 17) the channels of these bones once the goals had followed."""
+
+
+_gestures: dict[int, Gesture] = {}
+_edits: list[Edit] = []
+_ended = 0
+"""Address of the last operator that has ended and that handlers know of."""
+_latest: tuple[Edit, int] | None = None
+"""The edit that the current undo step doesn't have, and the last operator that had ended then."""
+
+
+# ---- who edits
+
+
+def operator_at_work() -> Operator | None:
+    """Return the operator with which a user edits a pose now, or has edited it since the last update."""
+    manager = bpy.context.window_manager
+    for window in manager.windows:
+        for running in window.modal_operators:
+            if _edits_poses(running.bl_idname):
+                return Operator(running.as_pointer(), running.bl_idname in PASTES, True)
+    last = manager.operators[-1] if manager.operators else None
+    if last is None or last.as_pointer() == _ended or not _edits_poses(last.bl_idname):
+        return None
+    return Operator(last.as_pointer(), last.bl_idname in PASTES, False)
+
+
+def _edits_poses(name: str) -> bool:
+    return name.startswith(TRANSFORMS) or name in PASTES
+
+
+def _last_operator() -> int:
+    operators = bpy.context.window_manager.operators
+    return operators[-1].as_pointer() if operators else 0
+
+
+# ---- what it means
+
+
+def meanings(ob: bpy.types.Object, plan: Plan, edited: set[int], *, pastes: bool) -> Iterator[Meaning]:
+    """Yield what edits of live bones, given by their rows, mean for the chains of a plan; the others become FK."""
+    for chain in plan.chains:
+        tip = ob.pose.bones[chain.tip]
+        if chain_of(tip).influence == 0.0:
+            continue
+        posed = [plan.rows[bone] for bone in chain.posed]
+        is_limb = len(bending_bones(tip)) == 2
+        at_end, within = edited.intersection(posed[-1:]), edited.intersection(posed[:-1] if is_limb else ())
+        target = bool(at_end) or (pastes and bool(within))
+        pole = bool(within or (pastes and at_end)) and is_limb and chain.has_pole
+        if target or pole:
+            yield Meaning(chain.tip, frozenset(at_end | (within if pole else set())), target, pole)
+
+
+# ---- taking edits
+
+
+def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[int]:
+    """Let goals follow bones that a hand moved on a still frame; return the `session_uid` of what moved.
+
+    What is left for `absorb_edits` becomes FK.
+    """
+    bones, live = rig.bones, rig.plan.live
+    present = channels.read(ob, live)
+    changed = set(np.flatnonzero((present != bones.written).any(axis=1)).tolist())
+    if not changed:
+        return set()
+    gesture = _gestures.pop(ob.session_uid, None)
+    operator = operator_at_work()
+    if gesture is not None and not np.array_equal(gesture.live, live):
+        gesture = None
+    if operator is None:
+        if gesture is None or any((present[k] != gesture.start[k]).any() for k in changed):
+            return set()
+        for control in gesture.before.values():  # Esc
+            control.put_back()
+        following = {row for follower in gesture.followers.values() for row in follower.rows} & changed
+        bones.written[list(following)] = present[list(following)]
+        _evaluate(depsgraph)
+        return {uid for uid, _bone in gesture.before}
+    if gesture is None or gesture.operator != operator.address:
+        gesture = Gesture(operator.address, live, bones.written.copy())
+    gesture.edited |= {k: present[k] for k in changed}
+    wanted = gesture.start.copy()
+    wanted[list(gesture.edited)] = list(gesture.edited.values())
+    followers = []
+    for meaning in meanings(ob, rig.plan, set(gesture.edited), pastes=operator.pastes):
+        try:
+            follower = gesture.followers.get(meaning.tip) or Follower(depsgraph, ob, meaning, operator.pastes)
+        except UserError:
+            continue  # a target that can't be moved leaves the edit to FK
+        gesture.followers[meaning.tip] = follower
+        followers.append(follower)
+    if not followers:
+        return set()
+    _show(ob, live, gesture.start, depsgraph, when=any(follower.lacks_start for follower in followers))
+    for follower in followers:
+        follower.begin(depsgraph)
+    _show(ob, live, wanted, depsgraph)
+    found = [Control.of(goal) for follower in followers for goal in follower.goals]
+    gesture.before = {control.key: control for control in found} | gesture.before
+    moved = {goal.ob.session_uid for follower in followers for goal in follower.follow(depsgraph)}
+    _evaluate(depsgraph)
+    following = {row for follower in followers for row in follower.rows}
+    left = list(set(gesture.edited) - following)
+    written, bones.written = bones.written, wanted
+    bones.written[left] = written[left]
+    if operator.is_running:
+        _gestures[ob.session_uid] = gesture
+    else:
+        rows = sorted(gesture.edited)
+        after = [Control.of(goal) for follower in followers for goal in follower.goals]
+        _remember(Edit(Reference.of(ob), live[rows], present[rows], found, after))
+    return moved
+
+
+def _show(ob: bpy.types.Object, live: Ints, rows: Row, depsgraph: bpy.types.Depsgraph, *, when: bool = True) -> None:
+    """Evaluate the pose that channels (k, 17) give."""
+    if when and channels.write(ob, live, rows):
+        _evaluate(depsgraph)
+
+
+def _evaluate(depsgraph: bpy.types.Depsgraph) -> None:
+    with paused():
+        compat.update_in_handler(depsgraph)
+
+
+# ---- undo and redo
+
+
+def _remember(edit: Edit) -> None:
+    global _latest
+    _edits.append(edit)
+    del _edits[:-REMEMBERED]
+    _latest = edit, _last_operator()
+
+
+@persistent
+def _after_update(_scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph) -> None:
+    """Note which operators have ended, and what the edit that was just taken has led to."""
+    global _ended
+    _ended = _last_operator()
+    if _latest is not None and _latest[0].solved is None:
+        edit = _latest[0]
+        ob = edit.ob.find()
+        edit.solved = None if ob is None else channels.read(ob, edit.bones)
+
+
+@persistent
+def _before_undo(_file: object, _unused: object = None) -> None:
+    """Take back what Blender's current undo step doesn't have."""
+    if _latest is not None and _latest[1] == _last_operator():
+        for control in _latest[0].before:
+            control.put_back()
+
+
+@persistent
+def _after_undo(_file: object, _unused: object = None) -> None:
+    """Let goals follow again where undo and redo come back to a step from which they had followed."""
+    global _latest
+    _gestures.clear()
+    latest, _latest = _latest, None
+    for edit in reversed(_edits):
+        ob = edit.ob.find()
+        if ob is None or ob.pose is None or len(ob.pose.bones) <= edit.bones.max():
+            continue
+        now = channels.read(ob, edit.bones)
+        is_step = np.array_equal(now, edit.edited)
+        is_later = latest is not None and latest[0] is edit and edit.solved is not None
+        if (is_step or (is_later and np.array_equal(now, edit.solved))) and all(c.is_there() for c in edit.before):
+            for control in edit.after:
+                control.put_back()
+            _latest = (edit, _last_operator()) if is_step else None
+            return
+
+
+@persistent
+def _after_load(_file: object, _unused: object = None) -> None:
+    global _latest
+    _gestures.clear()
+    _edits.clear()
+    _latest = None
+
+
+_HANDLERS = (
+    ("depsgraph_update_post", _after_update),
+    ("undo_pre", _before_undo),
+    ("redo_pre", _before_undo),
+    ("undo_post", _after_undo),
+    ("redo_post", _after_undo),
+    ("load_post", _after_load),
+)
+
+
+def register() -> None:
+    """Take edits from now on; call this after the handlers that solve are registered."""
+    frame_steps.on_edit.append(take)
+    for name, handler in _HANDLERS:
+        getattr(bpy.app.handlers, name).append(handler)
+
+
+def unregister() -> None:
+    """Undo `register`."""
+    for name, handler in reversed(_HANDLERS):
+        getattr(bpy.app.handlers, name).remove(handler)
+    frame_steps.on_edit.remove(take)
+    _after_load(None)

@@ -1,0 +1,154 @@
+"""A target and a pole that follow the pose of their limb while a hand edits it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import bpy
+import numpy as np
+
+from .. import compat
+from ..pose.channels import FIELDS, Row
+from ..pose.skeleton import inverse
+from ..rig.plan.presence import Reference
+from ..solve.maths.products import applied
+from ..solve.problem import Floats
+from .autokey import auto_key, path_of
+from .frames import Sampled
+from .movable import MovableGoal
+from .places import bend_turn, turned_about
+from .snapped import Poles, Snap, rows_of
+
+
+class Wish(Protocol):
+    """What is to follow, see `edits.Meaning`."""
+
+    tip: str
+    rows: Collection[int]
+    target: bool
+    pole: bool
+
+
+class Follower:
+    """The goals of one chain that follow an edit."""
+
+    def __init__(self, depsgraph: bpy.types.Depsgraph, ob: bpy.types.Object, wish: Wish, matches: bool) -> None:
+        """Prepare to follow.
+
+        Args:
+            depsgraph: of the view layer with the armature and its goals.
+            ob: the armature object.
+            wish: what is to follow.
+            matches: whether a pole is placed to match the pose; else it turns about the limb with the edited bone.
+
+        Raises:
+            UserError: the goals can't be moved.
+        """
+        self.rows = wish.rows
+        self._target, self._pole, self._matches = wish.target, wish.pole, matches
+        poles = Poles.MATCH if wish.pole else Poles.KEEP
+        self._snap = Snap.of(depsgraph.view_layer, ob, [ob.pose.bones[wish.tip]], True, poles)
+        self._start: tuple[Floats, Floats] | None = None
+        """The joints (1, 3, 3) of the limb in armature space, and the pole (1, 3) in world space, before the edit."""
+
+    @property
+    def lacks_start(self) -> bool:
+        """Whether `begin` needs to see the pose before the edit."""
+        return self._pole and not self._matches and self._start is None
+
+    @property
+    def goals(self) -> list[MovableGoal]:
+        """The goals that follow."""
+        return [goal for goal, follows in zip(self._snap.goals, (self._target, self._pole), strict=False) if follows]
+
+    def begin(self, depsgraph: bpy.types.Depsgraph) -> None:
+        """Note the pose before the edit, if needed; the depsgraph shows it."""
+        if self.lacks_start:
+            sampled = self._snap.sampler.here(depsgraph)
+            self._start = self._joints(sampled), sampled.goals[:, 1, :3, 3].copy()
+
+    def _joints(self, sampled: Sampled) -> Floats:
+        """Return hip, knee and ankle, or shoulder, elbow and wrist, (1, 3, 3) in armature space."""
+        return self._snap.knee(sampled, self._snap.chains[0]).joints[:, :3]
+
+    def follow(self, depsgraph: bpy.types.Depsgraph) -> list[MovableGoal]:
+        """Move the goals to match the pose that a depsgraph shows, key them if auto keying is on, and return them."""
+        sampled = self._snap.sampler.here(depsgraph)
+        rows, wanted = self._snap.rows(sampled, self._snap.distances(sampled))
+        if self._start is not None:
+            before, pole = self._start
+            inner = applied(inverse(sampled.world)[:, :3], np.append(pole, [[1.0]], axis=1))
+            inner = turned_about(before, inner, bend_turn(before, self._joints(sampled)))
+            wanted[:, 1] = applied(sampled.world[:, :3], np.append(inner, [[1.0]], axis=1))
+            rows = rows_of(self._snap.goals, sampled, wanted, {})
+        row_of = dict(zip(self._snap.goals, rows[0], strict=True))
+        for goal in self.goals:
+            goal.set_row(row_of[goal])
+            auto_key(bpy.context, goal.holder, goal.fields)
+        return self.goals
+
+
+@dataclass(frozen=True)
+class Control:
+    """A goal's channels and its keys on the current frame, to put them back."""
+
+    ob: Reference
+    goal: str
+    """The name of its bone; empty for an object."""
+    turns: bool
+    row: Row
+    keys: dict[tuple[str, int], float]
+    """The values of its keys on the frame, by field and index."""
+    frame: float
+
+    @classmethod
+    def of(cls, goal: MovableGoal) -> Control:
+        """Return the current state of a goal."""
+        frame = bpy.context.scene.frame_current_final
+        return cls(Reference.of(goal.ob), goal.bone, goal.turns, goal.row(), _keys(goal, frame), frame)
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """What it is the state of."""
+        return self.ob.uid, self.goal
+
+    def _found(self) -> MovableGoal | None:
+        ob = self.ob.find()
+        goal = None if ob is None else MovableGoal(ob, self.goal, self.turns)
+        return None if goal is None or (goal.is_bone and self.goal not in goal.ob.pose.bones) else goal
+
+    def is_there(self) -> bool:
+        """Whether the goal has these channels now."""
+        goal = self._found()
+        return goal is not None and np.array_equal(goal.row(), self.row)
+
+    def put_back(self) -> None:
+        """Give the goal these channels and keys."""
+        goal = self._found()
+        if goal is None:
+            return
+        holder: Any = goal.holder
+        now = _keys(goal, self.frame)
+        for field, index in now.keys() - self.keys.keys():
+            holder.keyframe_delete(field, index=index, frame=self.frame)
+        goal.set_row(self.row)
+        for (field, index), value in self.keys.items():
+            if now.get((field, index)) != value:
+                kept = getattr(holder, field)[:]
+                setattr(holder, field, [value if i == index else own for i, own in enumerate(kept)])
+                holder.keyframe_insert(field, index=index, frame=self.frame)
+                setattr(holder, field, kept)
+
+
+def _keys(goal: MovableGoal, frame: float) -> dict[tuple[str, int], float]:
+    """Return the values of the keys of a goal on a frame, by field and index."""
+    owner, found = compat.curve_owner(goal.ob), {}
+    for field in goal.fields if owner is not None else ():
+        for index in range(FIELDS[field].stop - FIELDS[field].start):
+            curve = owner.fcurves.find(path_of(goal.holder, field), index=index)
+            for key in () if curve is None else curve.keyframe_points:
+                if key.co.x == frame:
+                    found[field, index] = key.co.y
+    return found
