@@ -33,6 +33,7 @@ from .operators.mends import chains as fix_operators
 from .operators.mends import rig as rig_fix_operators
 from .overlay import draw as overlay
 from .posing.command import command as pose_command
+from .rig.plan import followers
 from .setup import new_chain, profile
 from .shots.command import command as bake_command
 from .solve.memory import keep_freed_memory
@@ -89,6 +90,7 @@ PARTS: Final[tuple[Any, ...]] = (
     settings,
     profile,
     versions,
+    followers,
     new_chain,
     handlers,
     overrides,

@@ -12,12 +12,11 @@ import numpy as np
 from mathutils import Matrix, Vector
 
 from ..pose.skeleton import inverse_of_one, matrix_array
+from ..rig.plan.followers import MADE
 from ..rig.plan.presence import Presence
 from ..rig.plan.watch import animated_paths
 from ..rig.read.orientation import orientation
 
-MADE = "ik_addon_made"
-"""Custom property, with the name of the armature, of everything Add Chain made. Nothing else is ever deleted."""
 GROUP = "IK"
 """The bone collection for control bones."""
 AROUND = 16
@@ -69,7 +68,7 @@ def add(context: bpy.types.Context, ob: bpy.types.Object, wanted: Sequence[Contr
     group = ob.data.collections.get(GROUP) or ob.data.collections.new(GROUP)
     for name, own in zip(names, wanted, strict=True):
         holder: Any = ob.data.bones[name]
-        holder[MADE] = ob.name
+        holder[MADE] = True
         group.assign(holder)
         pose_bone = ob.pose.bones[name]
         pose_bone.custom_shape = _shape(own.shape)
@@ -152,7 +151,7 @@ def _shape(kind: str) -> bpy.types.Object:
     points, edges = _box() if kind == "CUBE" else _sphere()
     mesh.from_pydata([(0.5 * x, 0.5 * y, 0.5 * z) for x, y, z in points], edges, [])
     made: Any = bpy.data.objects.new(name, mesh)
-    made[MADE] = ""
+    made[MADE] = True
     return made
 
 

@@ -20,6 +20,7 @@ from ..data.settings import chain_of, reset, stored_folds, unusable
 from ..pose.skeleton import matrix_array, orthonormal
 from ..rig.plan import chain as chains
 from ..rig.plan.chain import ChainError
+from ..rig.plan.followers import is_made
 from ..rig.plan.limits import hinge_of, knee_hinge
 from ..rig.read.orientation import target_rotation
 from ..solve import pole_angle
@@ -156,7 +157,7 @@ def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object)
     pole = chain.pole
     if pole is not None and middle is not None:
         goal = (pole, chain.pole_bone)
-        if made.is_made(goal) and made.is_free(goal, ob) and math.isfinite(chain.pole_angle):
+        if is_made(goal) and made.is_free(goal, ob) and math.isfinite(chain.pole_angle):
             line, hinge = Vector((limb.joints[-1] - limb.joints[0]).tolist()), hinge_of(tip)
             rolls = [0.0] if hinge is None else unfollowed_by(limb.joints[None], limb.frames[None], hinge)
             bend = Matrix.Rotation(-chain.pole_angle - float(np.nan_to_num(rolls[0])), 3, line) @ Vector(
@@ -180,7 +181,7 @@ def _rotation_switched(chain: IKAddonChain) -> None:
     depsgraph = bpy.context.view_layer.depsgraph
     was, found = (bend_side.find(ob, bones, depsgraph) for bones in (whole[:-1] if now == whole else whole, now))
     if not (was.both_ways or found.both_ways):
-        if chain.pole is not None and made.is_made((chain.pole, chain.pole_bone)):
+        if chain.pole is not None and is_made((chain.pole, chain.pole_bone)):
             chain.pole_angle = 0.0  # measured for other bones; the pole moves to where none is needed
         _turn_to(tip, found.side if side.dot(was.side) >= 0.0 else -found.side, ob.evaluated_get(depsgraph))
 
