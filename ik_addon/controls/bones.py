@@ -13,7 +13,7 @@ from mathutils import Matrix, Vector
 
 from ..pose.skeleton import inverse_of_one, matrix_array
 from ..rig.plan.followers import MADE
-from ..rig.plan.presence import Presence
+from ..rig.plan.presence import Presence, is_in
 from ..rig.plan.watch import animated_paths
 from ..rig.read.orientation import orientation
 
@@ -127,17 +127,40 @@ def is_needed(ob: bpy.types.Object, name: str) -> bool:
 
 @contextmanager
 def editing(context: bpy.types.Context, ob: bpy.types.Object) -> Iterator[bpy.types.ArmatureEditBones]:
-    """Yield the edit bones of an armature object; restores its mode and the active object afterwards."""
-    objects, mode = context.view_layer.objects, ob.mode
-    active = objects.active
-    objects.active = ob
-    if mode != "EDIT":
-        bpy.ops.object.mode_set(mode="EDIT")
-    try:
+    """Yield the edit bones of an armature object; everything selected keeps its mode, and the active object stays."""
+    with keeping_modes(context):
+        _enter("EDIT", [ob], context)
         yield ob.data.edit_bones
+
+
+@contextmanager
+def keeping_modes(context: bpy.types.Context) -> Iterator[None]:
+    """Put back the modes of all objects of a view layer, the selection and the active object afterwards."""
+    objects: Any = context.view_layer.objects
+    active = objects.active
+    modes = {own: own.mode for own in objects}
+    selected = [own for own in objects if own.select_get()]
+    try:
+        yield
     finally:
-        bpy.ops.object.mode_set(mode=mode)
+        modes = {own: mode for own, mode in modes.items() if is_in(objects, own)}
+        for own, mode in modes.items():
+            if own.mode not in ("OBJECT", mode):
+                _enter("OBJECT", [own], context)
+        for mode in {mode for own, mode in modes.items() if own.mode != mode}:
+            _enter(mode, [own for own in modes if modes[own] == mode != own.mode], context)
+        for own in modes:
+            own.select_set(own in selected)
         objects.active = active
+
+
+def _enter(mode: str, obs: Sequence[bpy.types.Object], context: bpy.types.Context) -> None:
+    """Switch these objects, and no others, to a mode. Blender takes all that are selected along."""
+    objects: Any = context.view_layer.objects
+    for own in objects:
+        own.select_set(own in obs)
+    objects.active = obs[0]
+    bpy.ops.object.mode_set(mode=mode)
 
 
 def _shape(kind: str) -> bpy.types.Object:

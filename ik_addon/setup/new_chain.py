@@ -105,7 +105,7 @@ def add_chain(
     made.check(context, ob, controls)
 
     last = tip if end is None else end
-    turn = target_rotation(world, ob.evaluated_get(depsgraph).pose.bones[last.name].matrix, Quaternion())
+    turn = target_rotation(world, ends.pose_of(ob.evaluated_get(depsgraph).pose.bones[last.name]), Quaternion())
     size = (world @ tip.tail - world @ tip.head).length
     parent_bone = parent_bone_of(ob, bones)
     place = Matrix.LocRotScale(target_place, turn, None)
@@ -127,8 +127,8 @@ def add_chain(
     context.view_layer.update()
     if end is not None:
         chain.end_bone = last_name
-        ends.fit(tip, context.view_layer.depsgraph)
-        chain.use_end_rotation = not ends.is_animated(ob.pose.bones[last_name])
+        is_fit = ends.fit(tip, context.view_layer.depsgraph)
+        chain.use_end_rotation = is_fit and not ends.is_animated(ob.pose.bones[last_name])
     chain.is_chain = True
     # Live solves now, so that everything is one undo step.
     context.view_layer.update()

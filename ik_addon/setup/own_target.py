@@ -15,6 +15,7 @@ from ..data.settings import chain_of, goal_of
 from ..rig.plan.chain import NUMBER, end_of, reach_of, tips, turning_end
 from ..rig.plan.followers import ROLES, Goal, borrowed, followers, is_made
 from ..rig.read.orientation import target_rotation
+from . import ends
 from .new_chain import check_world
 
 
@@ -37,7 +38,7 @@ def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
     end = end_of(tip)
     if end is not None:
         place = world @ pose[end.name].head
-    turn = target_rotation(world, pose[turned.name].matrix, offset)
+    turn = target_rotation(world, ends.pose_of(pose[turned.name]), offset)
     size = (world @ pose[tip.name].tail - world @ pose[tip.name].head).length
     wanted = Control(f"IK Target {tip.name}", Matrix.LocRotScale(place, turn, None), "CUBE", 0.15 * size)
     ((target, bone),) = made.make(context, ob, Controls.EMPTIES, [wanted])
