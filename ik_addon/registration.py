@@ -33,6 +33,7 @@ from .operators.goals import space_switch as space_operators
 from .operators.mends import chains as fix_operators
 from .operators.mends import rig as rig_fix_operators
 from .overlay import draw as overlay
+from .rig.plan import followers
 from .setup import new_chain, profile
 from .shots import command as bake_command
 from .solve.memory import keep_freed_memory
@@ -89,6 +90,7 @@ PARTS: Final[tuple[Any, ...]] = (
     settings,
     stamps,
     profile,
+    followers,
     new_chain,
     handlers,
     edits,

@@ -12,12 +12,11 @@ import numpy as np
 from mathutils import Matrix, Vector
 
 from ..pose.skeleton import inverse_of_one, matrix_array
-from ..rig.plan.presence import Presence
+from ..rig.plan.followers import MADE
+from ..rig.plan.presence import Presence, is_in
 from ..rig.plan.watch import animated_paths
 from ..rig.read.orientation import orientation
 
-MADE = "ik_addon_made"
-"""Custom property, with the name of the armature, of everything Add Chain made. Nothing else is ever deleted."""
 GROUP = "IK"
 """The bone collection for control bones."""
 AROUND = 16
@@ -69,7 +68,7 @@ def add(context: bpy.types.Context, ob: bpy.types.Object, wanted: Sequence[Contr
     group = ob.data.collections.get(GROUP) or ob.data.collections.new(GROUP)
     for name, own in zip(names, wanted, strict=True):
         holder: Any = ob.data.bones[name]
-        holder[MADE] = ob.name
+        holder[MADE] = True
         group.assign(holder)
         pose_bone = ob.pose.bones[name]
         pose_bone.custom_shape = _shape(own.shape)
@@ -128,17 +127,40 @@ def is_needed(ob: bpy.types.Object, name: str) -> bool:
 
 @contextmanager
 def editing(context: bpy.types.Context, ob: bpy.types.Object) -> Iterator[bpy.types.ArmatureEditBones]:
-    """Yield the edit bones of an armature object; restores its mode and the active object afterwards."""
-    objects, mode = context.view_layer.objects, ob.mode
-    active = objects.active
-    objects.active = ob
-    if mode != "EDIT":
-        bpy.ops.object.mode_set(mode="EDIT")
-    try:
+    """Yield the edit bones of an armature object; everything selected keeps its mode, and the active object stays."""
+    with keeping_modes(context):
+        _enter("EDIT", [ob], context)
         yield ob.data.edit_bones
+
+
+@contextmanager
+def keeping_modes(context: bpy.types.Context) -> Iterator[None]:
+    """Put back the modes of all objects of a view layer, the selection and the active object afterwards."""
+    objects: Any = context.view_layer.objects
+    active = objects.active
+    modes = {own: own.mode for own in objects}
+    selected = [own for own in objects if own.select_get()]
+    try:
+        yield
     finally:
-        bpy.ops.object.mode_set(mode=mode)
+        modes = {own: mode for own, mode in modes.items() if is_in(objects, own)}
+        for own, mode in modes.items():
+            if own.mode not in ("OBJECT", mode):
+                _enter("OBJECT", [own], context)
+        for mode in {mode for own, mode in modes.items() if own.mode != mode}:
+            _enter(mode, [own for own in modes if modes[own] == mode != own.mode], context)
+        for own in modes:
+            own.select_set(own in selected)
         objects.active = active
+
+
+def _enter(mode: str, obs: Sequence[bpy.types.Object], context: bpy.types.Context) -> None:
+    """Switch these objects, and no others, to a mode. Blender takes all that are selected along."""
+    objects: Any = context.view_layer.objects
+    for own in objects:
+        own.select_set(own in obs)
+    objects.active = obs[0]
+    bpy.ops.object.mode_set(mode=mode)
 
 
 def _shape(kind: str) -> bpy.types.Object:
@@ -152,7 +174,7 @@ def _shape(kind: str) -> bpy.types.Object:
     points, edges = _box() if kind == "CUBE" else _sphere()
     mesh.from_pydata([(0.5 * x, 0.5 * y, 0.5 * z) for x, y, z in points], edges, [])
     made: Any = bpy.data.objects.new(name, mesh)
-    made[MADE] = ""
+    made[MADE] = True
     return made
 
 

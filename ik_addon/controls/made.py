@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any
 
 import bpy
 from mathutils import Matrix, Vector
 
-from ..data.settings import chain_of
 from ..rig.plan.chain import ChainError, tips
+from ..rig.plan.followers import MADE, Goal, followers, goals_of, is_bone, owner_of
 from ..rig.plan.presence import all_layers, is_in
 from . import bones as control_bones
-from .bones import MADE, Control
+from .bones import Control
 from .pole import attach
 
 
@@ -23,10 +23,6 @@ class Controls(Enum):
     EMPTIES = "EMPTIES"
     BONES = "BONES"
     """Control bones of the armature. A linked or overridden armature can't have any and gets empties."""
-
-
-Goal = tuple[bpy.types.Object, str]
-"""A target or pole as stored in a chain: an object, and the name of its bone (empty for the object itself)."""
 
 
 def check(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls) -> None:
@@ -56,7 +52,7 @@ def make(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls, w
     """
     if controls is Controls.BONES and control_bones.can_be_made(context, ob):
         return [(ob, name) for name in control_bones.add(context, ob, wanted)]
-    collection = _collection(context, ob)
+    collection = collection_of(context, ob)
     empties = [_empty(context, own, collection) for own in wanted]
     for own, empty in zip(wanted, empties, strict=True):
         if own.parent_bone:
@@ -64,24 +60,11 @@ def make(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls, w
     return [(empty, "") for empty in empties]
 
 
-def _is_bone(goal: Goal) -> bool:
-    """Return whether a target or pole is a bone; on objects other than armatures the bone name is ignored."""
-    ob, bone = goal
-    return ob.type == "ARMATURE" and bool(bone) and bone in ob.pose.bones
-
-
-def is_made(goal: Goal) -> bool:
-    """Return whether Add Chain made a target or pole. Nothing else is ever deleted."""
-    ob, bone = goal
-    holder: Any = ob.data.bones[bone] if _is_bone(goal) else ob
-    return MADE in holder
-
-
 def is_needed(goal: Goal) -> bool:
     """Return whether a target or pole holds a user's work, or something else refers to it."""
     ob, bone = goal
-    if _is_bone(goal):
-        return control_bones.is_needed(ob, bone) or _is_followed(goal)
+    if is_bone(goal):
+        return control_bones.is_needed(ob, bone) or bool(followers(ob, bone))
     if is_animated(ob):
         return True
     blend: Any = bpy.data  # the stubs take user_map's options for required
@@ -99,7 +82,7 @@ def is_animated(ob: bpy.types.Object) -> bool:
 def is_free(goal: Goal, rig: bpy.types.Object) -> bool:
     """Return whether only the user, and the body of the armature, move a target or pole that was made."""
     ob, bone = goal
-    if _is_bone(goal):
+    if is_bone(goal):
         return not ob.pose.bones[bone].constraints and not control_bones.is_animated(ob, bone)
     return ob.parent in (None, rig) and not is_animated(ob)
 
@@ -107,7 +90,7 @@ def is_free(goal: Goal, rig: bpy.types.Object) -> bool:
 def place(goal: Goal, world: Vector) -> None:
     """Move a target or pole to a place in world space; `is_free` must hold."""
     ob, bone = goal
-    if not _is_bone(goal):
+    if not is_bone(goal):
         ob.matrix_world = Matrix.Translation(world - ob.matrix_world.translation) @ ob.matrix_world
         return
     own = ob.pose.bones[bone]
@@ -120,7 +103,7 @@ def delete(context: bpy.types.Context, goals: Iterable[Goal]) -> None:
     """Delete targets and poles, and the collection made for them if it ends up empty."""
     bones: dict[bpy.types.Object, list[str]] = {}
     for ob, bone in goals:
-        if _is_bone((ob, bone)):
+        if is_bone((ob, bone)):
             bones.setdefault(ob, []).append(bone)
             continue
         collections: list[Any] = list(ob.users_collection)
@@ -132,19 +115,14 @@ def delete(context: bpy.types.Context, goals: Iterable[Goal]) -> None:
         control_bones.remove(context, ob, names)
 
 
-def _is_followed(goal: Goal) -> bool:
-    """Return whether a chain has this bone as its target or pole."""
-    chains = (chain_of(tip) for ob in bpy.data.objects if ob.type == "ARMATURE" for tip in tips(ob))
-    return any(goal in ((c.target, c.target_bone), (c.pole, c.pole_bone)) for c in chains)
-
-
 # ---- empties and their collection
 
 
 def _made_collection(ob: bpy.types.Object) -> bpy.types.Collection | None:
-    collections: Any = bpy.data.collections
-    collection = collections.get((f"{ob.name} IK", None))  # not a linked one of that name
-    return collection if collection is not None and MADE in collection and collection.is_editable else None
+    """Return the collection made for the targets and poles of an armature: the one that holds some of its own."""
+    goals = (goal for tip in tips(ob) for goal, bone in goals_of(tip) if owner_of(goal, bone) == ob)
+    found: Iterator[Any] = (collection for goal in goals for collection in goal.users_collection)
+    return next((collection for collection in found if MADE in collection and collection.is_editable), None)
 
 
 def _layer_of(context: bpy.types.Context, collection: bpy.types.Collection) -> bpy.types.LayerCollection | None:
@@ -166,12 +144,12 @@ def _home(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.Collect
     return own.collection
 
 
-def _collection(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.Collection:
+def collection_of(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.Collection:
     """Return the collection for an armature's targets and poles, making it beside the armature if needed."""
     collection = _made_collection(ob)
     if collection is None:
         collection = bpy.data.collections.new(f"{ob.name} IK")
-        collection[MADE] = ob.name
+        collection[MADE] = True
     if _layer_of(context, collection) is None:
         _home(context, ob).children.link(collection)
     return collection
@@ -179,7 +157,7 @@ def _collection(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.C
 
 def _empty(context: bpy.types.Context, wanted: Control, collection: bpy.types.Collection) -> bpy.types.Object:
     empty = bpy.data.objects.new(wanted.name, None)
-    empty[MADE] = collection[MADE]
+    empty[MADE] = True
     empty.empty_display_type = wanted.shape
     empty.empty_display_size = wanted.size
     empty.show_in_front = True

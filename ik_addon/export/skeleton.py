@@ -99,6 +99,15 @@ def steps(
         rest = rigid(times(np.repeat(worlds[0][None], len(rest), axis=0), rest))
         before.restore()
         moving = rigid(shown)
+        lost = np.argwhere(~np.isfinite(moving).all(axis=(2, 3)))
+        if len(lost):
+            frame, bone = lost[0].tolist()
+            raise BakeError(
+                "Bone '{bone}' has no rotation on frame {frame}: it, or a bone above it, is scaled to zero. "
+                "Reset the scale",
+                bone=ob.data.bones[bones.read[bone]].name,
+                frame=frames[frame],
+            )
         with_root, names, parents = _with_root(bones, moving, rest, worlds[0], options.root, root)
         lengths = [_length(bones, worlds[0], b) for b in bones.taken]
         lengths = [*lengths, max(lengths)][: len(names)]

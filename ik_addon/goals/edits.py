@@ -40,8 +40,8 @@ from ..rig.plan.chain import bending_bones
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Reference
 from ..solve.problem import Ints
+from ..translation.sentences import UserError
 from .follow import Control, Follower
-from ..translation import UserError
 
 TRANSFORMS = "TRANSFORM_OT_"
 """Blender's operators that transform bones begin with this."""

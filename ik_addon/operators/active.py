@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import bpy
 
@@ -11,30 +10,21 @@ from .. import compat
 from ..anatomy import limbs
 from ..anatomy.figure import Figure
 from ..anatomy.parts import Part
-from ..controls.bones import MADE
 from ..data.preferences import preferences
-from ..data.settings import chain_of
 from ..rig.plan.chain import chain_with, tips
-from ..rig.plan.presence import why_closed
+from ..rig.plan.followers import follower_in, followers
+from ..rig.plan.presence import is_in, why_closed
 from ..setup.new_chain import why_unposed
 from ..translation.sentences import UserError, marked, say
 
 
 def armature(context: bpy.types.Context) -> bpy.types.Object | None:
-    """Return the active object, or the armature that follows it if it is a target or pole made by Add Chain."""
-    ob: Any = context.active_object  # the stubs lack custom properties
-    if ob is None or ob.type == "ARMATURE" or MADE not in ob:
+    """Return the active object, or the armature in this view layer that follows it if it is a target or pole."""
+    ob = context.active_object
+    if ob is None or ob.type == "ARMATURE" or ob.mode != "OBJECT":
         return ob
-    # A linked armature may have the same name.
-    rigs = (rig for rig in context.view_layer.objects if rig.name == ob[MADE] and rig.type == "ARMATURE")
-    return next((rig for rig in rigs if _follower(rig, ob) is not None), ob)
-
-
-def _follower(rig: bpy.types.Object, goal: bpy.types.Object | None, bone: str = "") -> bpy.types.PoseBone | None:
-    """Return the tip of the chain whose target or pole is an object, or one of its bones."""
-    chains = ((tip, chain_of(tip)) for tip in tips(rig))
-    both = ((tip, ((c.target, c.target_bone), (c.pole, c.pole_bone))) for tip, c in chains)
-    return next((tip for tip, goals in both if (goal, bone) in goals), None)
+    rigs = (tip.id_data for tip in followers(ob))
+    return next((rig for rig in rigs if is_in(context.view_layer.objects, rig)), ob)
 
 
 def obstacle(context: bpy.types.Context) -> str:
@@ -57,9 +47,9 @@ def active_chain(context: bpy.types.Context) -> bpy.types.PoseBone | None:
     """Return the tip of the chain that contains the active bone, or whose target or pole is active."""
     ob = armature(context)
     if ob != context.active_object:
-        return _follower(ob, context.active_object)
+        return follower_in(ob, context.active_object)
     bone = active_bone(ob)
-    return None if bone is None else chain_with(bone) or _follower(ob, ob, bone.name)
+    return None if bone is None else chain_with(bone) or follower_in(ob, ob, bone.name)
 
 
 def is_picked(ob: bpy.types.Object) -> bool:

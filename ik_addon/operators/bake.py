@@ -136,7 +136,7 @@ def reveal(context: bpy.types.Context) -> None:
     area.spaces.active.show_region_ui = True
     for region in area.regions:
         if region.type == "UI":
-            with suppress(TypeError):  # a sidebar that was never drawn has no tabs yet
+            with suppress(AttributeError, TypeError):  # a sidebar that was never drawn has no tabs yet
                 region.active_panel_category = preferences.tab()
 
 

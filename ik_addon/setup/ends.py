@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 import bpy
 import numpy as np
+from mathutils import Matrix
 
 from ..anatomy.end_bones import end_below
 from ..anatomy.figure import Figure
 from ..data.settings import chain_of
+from ..pose.channels import rotation_field, turned
 from ..pose.constraints import steered_bones
+from ..pose.joints import rest_of
 from ..rig.plan.chain import (
     ChainError,
     chain_bones,
@@ -42,19 +45,27 @@ def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> bpy.types
     return None if is_taken else end
 
 
-def fit(tip: bpy.types.PoseBone, depsgraph: bpy.types.Depsgraph) -> None:
+def pose_of(bone: bpy.types.PoseBone) -> Matrix:
+    """Return the pose of an evaluated bone; of one that is scaled to zero, to hide it, as it would be without scale."""
+    if all(bone.scale):
+        return bone.matrix
+    mode = bone.rotation_mode
+    turn = Matrix(rest_of(bone).tolist()) @ turned(getattr(bone, rotation_field(mode)), mode)
+    return Matrix.Translation(bone.head) @ turn.to_4x4()
+
+
+def fit(tip: bpy.types.PoseBone, depsgraph: bpy.types.Depsgraph) -> bool:
     """Set the end offset of a chain to the current rotation from its target to its end bone, which then stays as it is.
 
-    Raises:
-        ChainError: if the end bone or the target is scaled to zero and has no orientation.
+    Return False, and change nothing, if the end bone or the target has no orientation, below something scaled to zero.
     """
     ob, chain, end = tip.id_data, chain_of(tip), end_of(tip)
     seen = ob.evaluated_get(depsgraph)
     target = world_of(chain.target, chain.target_bone, depsgraph)
-    offset = offset_between(seen.matrix_world, target, seen.pose.bones[end.name].matrix)
-    if offset is None:
-        raise ChainError("'{end}' or its target is scaled to zero. Reset the scale", end=end.name)
-    chain.end_offset = offset
+    offset = offset_between(seen.matrix_world, target, pose_of(seen.pose.bones[end.name]))
+    if offset is not None:
+        chain.end_offset = offset
+    return offset is not None
 
 
 def turn(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bpy.types.PoseBone:
@@ -69,11 +80,9 @@ def turn(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bpy.types.PoseB
         raise ChainError("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
     before = chain.end_bone
     chain.end_bone = end.name
-    try:
-        fit(tip, context.evaluated_depsgraph_get())
-    except ChainError:
+    if not fit(tip, context.evaluated_depsgraph_get()):
         chain.end_bone = before
-        raise
+        raise ChainError("'{end}' or its target is scaled to zero. Reset the scale", end=end.name)
     chain.use_end_rotation = True
     context.view_layer.update()
     return end

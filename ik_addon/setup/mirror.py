@@ -11,12 +11,12 @@ import numpy as np
 from mathutils import Matrix, Quaternion
 
 from ..controls import bones as control_bones
-from ..controls.bones import MADE
-from ..controls.made import is_made
+from ..controls.made import is_free
 from ..data.chain_settings import IKAddonChain
-from ..data.settings import OF_BONES, chain_of
+from ..data.settings import OF_BONES, chain_of, goal_of
 from ..rig.plan.attachments import why_absent
 from ..rig.plan.chain import below, chain_bones, end_of
+from ..rig.plan.followers import MADE, followers, is_made, owner_of
 from ..rig.plan.presence import Presence
 from ..solve.problem import Floats
 from ..translation.sentences import UserError, say
@@ -50,6 +50,8 @@ class _Goal:
     """Name of the object on the other side; empty if it is the same object."""
     world: Matrix | None
     """World matrix of that object; None if nothing is placed."""
+    own: bpy.types.Object | None = None
+    """That object, if the other side has it already."""
 
 
 def mirror_chain(
@@ -57,8 +59,10 @@ def mirror_chain(
 ) -> tuple[bpy.types.PoseBone, list[str]]:
     """Put the mirror image of the chain on `tip` on the bones of the other side.
 
-    A chain that is already there gets the settings. A target or pole that is an object gets a mirrored copy; one that
-    is a bone is replaced with the bone of the other side. The mirror plane is across the X axis of the armature object.
+    A chain that is already there gets the settings and keeps the target and pole that it has; those that Add Chain made
+    move to the mirrored place, unless they are animated. Otherwise a target or pole that is an object gets a mirrored
+    copy; one that is a bone is replaced with the bone of the other side. The mirror plane is across the X axis of the
+    armature object.
 
     Args:
         context: for the view layer.
@@ -66,7 +70,7 @@ def mirror_chain(
         tip: a bone of the armature with a chain.
 
     Returns:
-        The tip on the other side, and sentences about what is mirrored only approximately.
+        The tip on the other side, and sentences about what is mirrored only approximately or stays where it is.
 
     Raises:
         MirrorError: if the chain can't be mirrored; nothing is changed then.
@@ -91,8 +95,8 @@ def mirror_chain(
     for name in chain.bl_rna.properties.keys():  # noqa: SIM118 - a collection, not a dict
         if name not in OWN | OF_BONES:
             setattr(image, name, getattr(chain, name))
-    image.target, image.target_bone = _made(context, ob, target), target.bone
-    image.pole, image.pole_bone = _made(context, ob, pole), pole.bone
+    image.target, image.target_bone = _placed(context, ob, target, remarks), target.bone
+    image.pole, image.pole_bone = _placed(context, ob, pole, remarks), pole.bone
     image.pole_angle = -chain.pole_angle
     image.bend_side = mirrored_side(
         chain.bend_side, *(np.array(pairs[0][k].bone.matrix_local.to_3x3()) for k in (0, 1))
@@ -268,7 +272,29 @@ def _goal(
     depsgraph = context.view_layer.depsgraph
     plane = ob.evaluated_get(depsgraph).matrix_world
     world = plane @ ACROSS_X @ plane.inverted_safe() @ world_of(source, "", depsgraph) @ ACROSS_X
-    return _Goal(source, "", _flipped_name(source.name, tip.name, other.name, role), world)
+    name = _flipped_name(source.name, tip.name, other.name, role)
+    return _Goal(source, "", name, world, _already_there(context, ob, other, role, source, name))
+
+
+def _already_there(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    other: bpy.types.PoseBone,
+    role: str,
+    source: bpy.types.Object,
+    name: str,
+) -> bpy.types.Object | None:
+    """Return the target or pole that the other side has, or one that was made for it and that nobody follows now."""
+    goal, bone = goal_of(chain_of(other), role)
+    objects: Any = bpy.data.objects
+    left = objects.get((name, None))  # not a linked one of that name
+    if goal is not None and not bone and not (is_made((goal, "")) and owner_of(goal) not in (ob, None)):
+        found = goal
+    elif left is not None and is_made((left, "")) and not followers(left):
+        found = left
+    else:
+        return None
+    return None if found == source or why_absent(found, role, Presence(context.view_layer)) else found
 
 
 def _flipped_name(name: str, tip: str, other: str, role: str) -> str:
@@ -278,29 +304,26 @@ def _flipped_name(name: str, tip: str, other: str, role: str) -> str:
     return flipped if flipped != name else f"IK {role.title()} {other}"
 
 
-def _made(context: bpy.types.Context, ob: bpy.types.Object, goal: _Goal) -> bpy.types.Object | None:
-    """Return the object of a goal and place it; reuse an existing one only if the add-on made it."""
+def _placed(
+    context: bpy.types.Context, ob: bpy.types.Object, goal: _Goal, remarks: list[str]
+) -> bpy.types.Object | None:
+    """Return the object of a goal and place it, unless it is the user's or animated; a remark then says so."""
     if goal.world is None:
         return goal.source
-    objects: Any = bpy.data.objects
-    found = objects.get((goal.name, None))  # not a linked one of that name
-    if found is None or found == goal.source or not _is_ours(found, ob):
-        found = _copy(ob, goal)
+    if goal.own is not None and not (is_made((goal.own, "")) and is_free((goal.own, ""), ob)):
+        remarks.append(say("'{goal}' stays where it is", goal=goal.own.name))
+        return goal.own
+    found = _copy(goal) if goal.own is None else goal.own
     context.view_layer.update()
     found.matrix_world = goal.world
     return found
 
 
-def _is_ours(found: bpy.types.Object, ob: bpy.types.Object) -> bool:
-    holder: Any = found  # the stubs do not know custom properties
-    return holder.get(MADE) == ob.name
-
-
-def _copy(ob: bpy.types.Object, goal: _Goal) -> bpy.types.Object:
+def _copy(goal: _Goal) -> bpy.types.Object:
     """Copy a target without its animation and constraints, attached to the bone of the other side."""
     copy = goal.source.copy()
     copy.name = goal.name
-    copy[MADE] = ob.name
+    copy[MADE] = True
     copy.animation_data_clear()
     for constraint in list(copy.constraints):
         copy.constraints.remove(constraint)

@@ -20,6 +20,7 @@ from ..data.settings import chain_of, reset, stored_folds, unusable
 from ..pose.skeleton import matrix_array, orthonormal
 from ..rig.plan import chain as chains
 from ..rig.plan.chain import ChainError
+from ..rig.plan.followers import is_made
 from ..rig.plan.limits import hinge_of, knee_hinge
 from ..rig.read.orientation import target_rotation
 from ..solve import pole_angle
@@ -104,7 +105,7 @@ def add_chain(
     made.check(context, ob, controls)
 
     last = tip if end is None else end
-    turn = target_rotation(world, ob.evaluated_get(depsgraph).pose.bones[last.name].matrix, Quaternion())
+    turn = target_rotation(world, ends.pose_of(ob.evaluated_get(depsgraph).pose.bones[last.name]), Quaternion())
     size = (world @ tip.tail - world @ tip.head).length
     parent_bone = parent_bone_of(ob, bones)
     place = Matrix.LocRotScale(target_place, turn, None)
@@ -126,8 +127,8 @@ def add_chain(
     context.view_layer.update()
     if end is not None:
         chain.end_bone = last_name
-        ends.fit(tip, context.view_layer.depsgraph)
-        chain.use_end_rotation = not ends.is_animated(ob.pose.bones[last_name])
+        is_fit = ends.fit(tip, context.view_layer.depsgraph)
+        chain.use_end_rotation = is_fit and not ends.is_animated(ob.pose.bones[last_name])
     chain.is_chain = True
     # Live solves now, so that everything is one undo step.
     context.view_layer.update()
@@ -156,7 +157,7 @@ def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object)
     pole = chain.pole
     if pole is not None and middle is not None:
         goal = (pole, chain.pole_bone)
-        if made.is_made(goal) and made.is_free(goal, ob) and math.isfinite(chain.pole_angle):
+        if is_made(goal) and made.is_free(goal, ob) and math.isfinite(chain.pole_angle):
             line, hinge = Vector((limb.joints[-1] - limb.joints[0]).tolist()), hinge_of(tip)
             rolls = [0.0] if hinge is None else unfollowed_by(limb.joints[None], limb.frames[None], hinge)
             bend = Matrix.Rotation(-chain.pole_angle - float(np.nan_to_num(rolls[0])), 3, line) @ Vector(
@@ -180,7 +181,7 @@ def _rotation_switched(chain: IKAddonChain) -> None:
     depsgraph = bpy.context.view_layer.depsgraph
     was, found = (bend_side.find(ob, bones, depsgraph) for bones in (whole[:-1] if now == whole else whole, now))
     if not (was.both_ways or found.both_ways):
-        if chain.pole is not None and made.is_made((chain.pole, chain.pole_bone)):
+        if chain.pole is not None and is_made((chain.pole, chain.pole_bone)):
             chain.pole_angle = 0.0  # measured for other bones; the pole moves to where none is needed
         _turn_to(tip, found.side if side.dot(was.side) >= 0.0 else -found.side, ob.evaluated_get(depsgraph))
 

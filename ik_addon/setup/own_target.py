@@ -1,16 +1,21 @@
-"""A new target for a chain that has none, or whose target can't be used."""
+"""Targets of a chain's own: for one that has none or can't use it, or for an armature that was copied without them."""
 
 from __future__ import annotations
+
+from contextlib import ExitStack
 
 import bpy
 from mathutils import Matrix, Quaternion
 
+from .. import compat
 from ..controls import made
 from ..controls.bones import Control
 from ..controls.made import Controls
-from ..data.settings import chain_of
-from ..rig.plan.chain import end_of, reach_of, turning_end
+from ..data.settings import chain_of, goal_of
+from ..rig.plan.chain import NUMBER, end_of, reach_of, tips, turning_end
+from ..rig.plan.followers import ROLES, Goal, borrowed, followers, is_made
 from ..rig.read.orientation import target_rotation
+from . import ends
 from .new_chain import check_world
 
 
@@ -33,8 +38,63 @@ def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
     end = end_of(tip)
     if end is not None:
         place = world @ pose[end.name].head
-    turn = target_rotation(world, pose[turned.name].matrix, offset)
+    turn = target_rotation(world, ends.pose_of(pose[turned.name]), offset)
     size = (world @ pose[tip.name].tail - world @ pose[tip.name].head).length
     wanted = Control(f"IK Target {tip.name}", Matrix.LocRotScale(place, turn, None), "CUBE", 0.15 * size)
     ((target, bone),) = made.make(context, ob, Controls.EMPTIES, [wanted])
     chain.target, chain.target_bone = target, bone
+
+
+def make_own(context: bpy.types.Context, ob: bpy.types.Object) -> None:
+    """Give the chains of an armature copies of all targets and poles that belong to another one, with their animation.
+
+    A copy that is not animated is where the other one is as seen from the other armature.
+
+    Raises:
+        ChainError: if nothing can be made; nothing is changed then.
+    """
+    made.check(context, ob, Controls.EMPTIES)
+    shared = {goal: other for tip in tips(ob) for goal, other in borrowed(tip).items()}
+    own = {goal: _copy(context, ob, goal, other) for goal, other in shared.items()}
+    for tip in tips(ob):
+        chain = chain_of(tip)
+        for role in ROLES:
+            goal, _bone = goal_of(chain, role)
+            if goal in own:
+                setattr(chain, role, own[goal])
+    context.view_layer.update()
+
+
+def _copy(
+    context: bpy.types.Context, ob: bpy.types.Object, source: bpy.types.Object, other: bpy.types.Object
+) -> bpy.types.Object:
+    """Return a copy of an empty that belongs to another armature, for this one."""
+    copy = source.copy()
+    if copy.animation_data is not None and copy.animation_data.action is not None:
+        compat.use_copy_of_action(copy, copy.animation_data.action.name, ExitStack())
+    if copy.parent == other:
+        copy.parent = ob
+        for name in ("parent_type", "parent_bone", "matrix_parent_inverse"):  # a new parent resets these
+            setattr(copy, name, getattr(source, name))
+    for constraint in copy.constraints:
+        if getattr(constraint, "target", None) == other:
+            constraint.target = ob
+    made.collection_of(context, ob).objects.link(copy)
+    if copy.parent is None and not made.is_animated(copy):
+        copy.matrix_world = ob.matrix_world @ other.matrix_world.inverted_safe() @ source.matrix_world
+    return copy
+
+
+def left_for(tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Goal | None:
+    """Return the target that Add Chain made for the chain on `tip`, by its name, if no chain follows it now."""
+    ob, name = tip.id_data, f"IK Target {tip.name}"
+    goals: list[Goal] = [(ob, bone) for bone in ob.data.bones.keys()]  # noqa: SIM118
+    goals += [(own, "") for own in view_layer.objects if own.type == "EMPTY"]
+    named = [(own, bone) for own, bone in goals if NUMBER.sub("", bone or own.name) == name]
+    return next((goal for goal in named if is_made(goal) and not followers(*goal)), None)
+
+
+def take(tip: bpy.types.PoseBone, goal: Goal) -> None:
+    """Have the chain on `tip` follow an object or bone."""
+    chain = chain_of(tip)
+    chain.target, chain.target_bone = goal

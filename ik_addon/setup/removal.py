@@ -13,6 +13,7 @@ from ..data.settings import chain_of, object_of, reset
 from ..live import registry, reports
 from ..pose import channels
 from ..rig.plan.chain import posed_bones
+from ..rig.plan.followers import is_made
 from ..rig.plan.watch import is_animated
 from ..rig.read import fcurves
 
@@ -34,7 +35,7 @@ def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goa
     ob = tip.id_data
     chain = chain_of(tip)
     own = {(chain.target, chain.target_bone), (chain.pole, chain.pole_bone)}
-    goals = [goal for goal in own if goal[0] is not None and made.is_made(goal)]
+    goals = [goal for goal in own if goal[0] is not None and is_made(goal)]
     solved = fk_store.stored_bones(ob)
     chain.is_chain = False
     reset(chain)

@@ -213,3 +213,42 @@ def test_undo_removes_the_bones() -> None:
     ob = bpy.data.objects["Rig"]
     assert ob.pose.bones["shin.L"].ik_addon.target_bone in ob.pose.bones
     assert math.isfinite(ob.pose.bones["shin.L"].ik_addon.pole_angle)
+
+
+# ---- modes
+
+
+def posed_and_not(*modes: str) -> list[bpy.types.Object]:
+    """Return selected armatures in these modes; the first is active and has a tip as its active bone."""
+    made = []
+    for i, _mode in enumerate(modes):
+        own = body() if i == 0 else rigs.armature(f"Other {i}")
+        if i:
+            rigs.add_bones(own, rigs.straight(2), ["a", "b"])
+        made.append(own)
+    for mode in ("POSE", "OBJECT"):
+        for own in bpy.context.view_layer.objects:
+            own.select_set(own in made and modes[made.index(own)] == "POSE")
+        if mode == "POSE" and "POSE" in modes:
+            bpy.context.view_layer.objects.active = made[modes.index("POSE")]
+            bpy.ops.object.mode_set(mode="POSE")
+    for own in made:
+        own.select_set(True)
+    activate(made[0], "shin.L")
+    return made
+
+
+@pytest.mark.parametrize("modes", [("POSE", "POSE"), ("OBJECT", "OBJECT", "OBJECT"), ("POSE", "OBJECT", "POSE")])
+def test_all_armatures_stay_in_their_modes(modes: tuple[str, ...]) -> None:
+    made = posed_and_not(*modes)
+
+    def stands() -> bool:
+        objects = bpy.context.view_layer.objects
+        is_alike = tuple(own.mode for own in made) == modes and objects.active == made[0]
+        return is_alike and all(own.select_get() for own in made)
+
+    assert stands()
+    assert bpy.ops.ik_addon.chain_add(controls="BONES") == {"FINISHED"}
+    assert stands()
+    assert bpy.ops.ik_addon.chain_remove() == {"FINISHED"}
+    assert stands()

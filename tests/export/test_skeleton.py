@@ -13,7 +13,7 @@ import pytest
 from mathutils import Matrix
 
 from tests import rigs
-from tests.operators.states import activate, snapshot
+from tests.operators.states import activate, refused, snapshot
 from tests.planting import walker
 
 if TYPE_CHECKING:
@@ -178,19 +178,37 @@ def test_omissions_are_reported(addon: Addon, capfd: pytest.CaptureFixture[str])
 def test_nothing_changes_on_failure_or_cancelling(addon: Addon) -> None:
     ob = character()
     bpy.context.scene.frame_set(7)
+    other = rigs.armature("Other")
+    rigs.add_bones(other, rigs.straight(2), ["a", "b"])
+    for own in (ob, other):
+        own.select_set(True)
+    activate(ob, "shin.L")
+    bpy.ops.object.mode_set(mode="POSE")
     before = snapshot()
     module = addon.module("export.skeleton")
-    with closing(module.steps(bpy.context, ob, range(1, 41), module.Options())) as todo:
-        for share in todo:
-            if share > 0.9:
-                break
-    assert snapshot() == before
+    for most in (0.0, 0.5, 0.9):
+        with closing(module.steps(bpy.context, ob, range(1, 41), module.Options())) as todo:
+            for share in todo:
+                if share > most:
+                    break
+        assert snapshot() == before
+        assert bpy.context.view_layer.objects.active == ob
+        assert (ob.mode, other.mode) == ("POSE", "POSE")
+        assert (ob.select_get(), other.select_get()) == (True, True)
     for bone in ob.data.bones:
         bone.use_deform = False
     before = snapshot()
     with pytest.raises(RuntimeError, match="has no deform bone"):
         bpy.ops.ik_addon.bake_skeleton()
     assert snapshot() == before
+
+
+def test_a_hidden_bone_is_named() -> None:
+    ob = character()
+    ob.pose.bones["foot.L"].scale = (0.0, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    with refused("Bone 'foot.L' has no rotation on frame 1: it, or a bone above it, is scaled to zero"):
+        bpy.ops.ik_addon.bake_skeleton()
 
 
 def test_one_undo_removes_everything(addon: Addon) -> None:

@@ -193,13 +193,13 @@ def mended(addon: Addon, label: str) -> None:
 
 @pytest.mark.parametrize("active", ["nothing", "an empty", "a skin"])
 def test_the_button_selects_an_armature(addon: Addon, active: str) -> None:
-    ob, target = rigs.arm()
-    other = rigs.armature("Another")
+    ob, _ = rigs.arm()
+    other, stray = rigs.armature("Another"), rigs.empty("Stray")
     rigs.add_bones(other, rigs.straight(1), ["bone"])
     skin = bpy.data.objects.new("Skin", bpy.data.meshes.new("Skin"))
     bpy.context.scene.collection.objects.link(skin)
     skin.modifiers.new("Armature", "ARMATURE").object = other
-    bpy.context.view_layer.objects.active = {"nothing": None, "an empty": target, "a skin": skin}[active]
+    bpy.context.view_layer.objects.active = {"nothing": None, "an empty": stray, "a skin": skin}[active]
     mended(addon, "Select 'Another'" if active == "a skin" else "Select 'Rig'")
     assert bpy.context.view_layer.objects.active == (other if active == "a skin" else ob)
 

@@ -11,7 +11,7 @@ import pytest
 from mathutils import Euler, Matrix, Quaternion, Vector
 
 from tests import rigs, rigs_named
-from tests.operators.states import activate, refused, said
+from tests.operators.states import activate, joints, refused, said, turns
 from tests.rig.test_ends import PLACE, TURN, poses, turn_between, world
 from tests.rigs_named import RIGS
 
@@ -485,3 +485,44 @@ def test_a_foot_kept_from_turning_by_limits_gets_a_remark(by: str, matrix: Matri
     assert report.reached
     assert report.message.startswith("Reached, but turned ")
     assert int(report.message.split("turned ")[1].split("°")[0]) in range(2, 60)
+
+
+# ---- hands that are scaled to zero, to hide them
+
+
+@pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
+@pytest.mark.parametrize("live", [True, False])
+def test_a_hidden_foot_gets_a_chain_and_turns_once_it_is_shown(live: bool, controls: str) -> None:
+    ob = body()
+    foot, tip = ob.pose.bones["foot.L"], "shin.L"
+    foot.rotation_quaternion = Euler((0.2, 0.3, -0.4)).to_quaternion()
+    bpy.context.view_layer.update()
+    shown = turns(ob)
+    foot.scale = (0.0, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    before = joints(ob)
+    assert bpy.ops.ik_addon.chain_add(live=live, controls=controls) == {"FINISHED"}
+    bpy.context.view_layer.update()
+    assert np.allclose(joints(ob)[: len(before)], before, atol=1e-5)
+    assert ob.pose.bones[tip].ik_addon.use_end_rotation
+    if not live:
+        ob.ik_addon.live = True
+        bpy.context.view_layer.update()
+    ob.pose.bones["foot.L"].scale = (1.0, 1.0, 1.0)
+    bpy.context.view_layer.update()
+    for now, then in zip(turns(ob), shown, strict=False):
+        assert now.rotation_difference(then).angle < 1e-3
+
+
+def test_a_character_with_hidden_hands_is_set_up() -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    activate(ob, None)
+    hands = [bone for bone in ob.pose.bones if bone.name.endswith("Hand")]
+    assert len(hands) == 2
+    for hand in hands:
+        hand.scale = (0.0, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    assert bpy.ops.ik_addon.character_setup() == {"FINISHED"}
+    for hand in hands:
+        assert hand.parent.ik_addon.is_chain
+        assert hand.parent.ik_addon.end_bone == hand.name

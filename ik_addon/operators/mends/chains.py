@@ -16,8 +16,10 @@ from ...live import reports
 from ...pose.channels import rotation_field
 from ...pose.constraints import drivers_on, fighting_constraints
 from ...rig.plan import chain as chains
+from ...rig.plan.followers import borrowed
 from ...rig.plan.groups import LOOP, LOOP_OF_ARMATURES
 from ...setup.mirror import mirror_chain
+from ...setup.own_target import make_own
 from ...solve import Status
 from ...translation.sentences import UserError, is_like, say
 from ..active import ArmatureOperator, armature
@@ -30,7 +32,7 @@ LOCKS = ("lock_ik_x", "lock_ik_y", "lock_ik_z")
 def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: bpy.types.ViewLayer) -> Fix | None:
     """Return a fix for the last report on the chain on `tip`; None: no simple fix, or nothing is wrong."""
     if report is None:
-        return None
+        return next(_fixes_of_sharing(tip), None)
     if report.failed:
         if _is_in_loop(report):
             return next(fixes_of_loop(tip, lambda other: _is_in_loop(reports.get(tip.id_data, other))), None)
@@ -98,6 +100,7 @@ def _fixes_of_bones(bones: list[bpy.types.PoseBone], *, limited: bool) -> Iterat
 
 def _fixes_of_remarks(tip: bpy.types.PoseBone) -> Iterator[Fix]:
     """Yield fixes for remarks on a solved chain."""
+    yield from _fixes_of_sharing(tip)
     chain, bones = chain_of(tip), chains.chain_bones(tip)
     other = chains.mirrored_from(tip)
     if other is not None:
@@ -111,6 +114,12 @@ def _fixes_of_remarks(tip: bpy.types.PoseBone) -> Iterator[Fix]:
     if chains.is_connected(chain, root) and can_be_made(bpy.context, ob) and ob.data.users == 1:
         yield Fix(say("Disconnect '{bone}'", bone=root.name), partial(_disconnect, ob, root.name))
     yield from _fixes_of_drivers(ob, chains.out_of_reach_paths(chain, bones))
+
+
+def _fixes_of_sharing(tip: bpy.types.PoseBone) -> Iterator[Fix]:
+    """Yield a fix for an armature that was copied without its targets."""
+    if borrowed(tip):
+        yield Fix(say("Make Own Targets"), partial(make_own, bpy.context, tip.id_data))
 
 
 def _fixes_of_drivers(ob: bpy.types.Object, paths: Collection[str]) -> Iterator[Fix]:

@@ -18,7 +18,7 @@ from ...pose.skeleton import matrix_array
 from ...rig.plan.attachments import all_parent_bones_of, uid_of
 from ...rig.plan.chain import posed_bones, tips
 from ...rig.plan.presence import all_layers, is_in
-from ...setup.own_target import make_target
+from ...setup.own_target import left_for, make_target, take
 from ...translation.sentences import say
 from .fix import Fix, mute_label, set_all
 
@@ -34,6 +34,9 @@ def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.View
     goal, bone = getattr(chain, role), getattr(chain, f"{role}_bone")
     if goal is None:
         if role == "target":
+            left = left_for(tip, view_layer)
+            if left is not None:
+                yield Fix(say("Use '{target}'", target=left[1] or left[0].name), partial(take, tip, left))
             yield Fix(say("Make Target"), partial(_make_target, tip))
         return
     layer = view_layer.layer_collection

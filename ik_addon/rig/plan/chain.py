@@ -15,6 +15,7 @@ from ...data.settings import chain_of, end_name, goal_of, is_newer, is_tip, unus
 from ...pose.constraints import SCALING, driven_channels, drivers_on, fighting_constraints
 from ...translation.sentences import UserError, say
 from .attachments import uid_of, why_unfit
+from .followers import borrowed
 from .presence import Presence, why_closed
 
 
@@ -185,6 +186,14 @@ def check_seen(
             segments=segments,
         )
     remarks = _remarks(ob, chain, bones, presence)
+    remarks += [
+        say(
+            "'{goal}' belongs to '{other}', which it moves too. Make own targets",
+            goal=goal.name,
+            other=other.name,
+        )
+        for goal, other in borrowed(tip).items()
+    ]
     other = mirrored_from(tip)
     if other is not None:
         remarks.append(say("The target belongs to the other side. Mirror the chain on '{other}'", other=other.name))

@@ -1,0 +1,144 @@
+"""Who follows a target or pole: that alone says to which armature it belongs, whatever any of them is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import bpy
+from bpy.app.handlers import persistent
+
+from ...data import chain_settings
+from ...data.settings import chain_of, goal_of, is_tip
+from .attachments import uid_of
+from .presence import Reference
+
+MADE = "ik_addon_made"
+"""Custom property of everything Add Chain made. Nothing else is ever deleted."""
+
+Goal = tuple[bpy.types.Object, str]
+"""A target or pole as stored in a chain: an object, and the name of its bone (empty for the object itself)."""
+ROLES = ("target", "pole")
+
+
+class _Follower(NamedTuple):
+    rig: Reference
+    tip: str
+
+    def find(self, key: tuple[int, str]) -> bpy.types.PoseBone | None:
+        """Return the tip; None if it does not follow the goal with this key any more."""
+        ob = self.rig.find()
+        tip = None if ob is None or ob.pose is None else ob.pose.bones.get(self.tip)
+        if tip is None or not is_tip(tip):
+            return None
+        return tip if key in _keys(tip) else None
+
+
+_index: dict[tuple[int, str], list[_Follower]] = {}
+"""The followers of each goal, by its `_key`. Checked when it is used, so what it has is right."""
+_counted = 0
+"""How many objects the file had when the index was made; 0: it has to be made anew, since something may be absent."""
+
+
+def followers(goal: bpy.types.Object, bone: str = "") -> list[bpy.types.PoseBone]:
+    """Return the tips of all chains in the file whose target or pole is an object, or a bone of it.
+
+    The armature to which the goal belongs comes first: the one that the goal, or the other goal of its chain, is
+    parented to, else the one that came first into the file.
+    """
+    key = _key(goal, bone)
+    if _counted != len(bpy.data.objects):
+        _make()
+    found = [follower.find(key) for follower in _index.get(key, ())]
+    if None in found:
+        _make()
+        found = [follower.find(key) for follower in _index.get(key, ())]
+    return sorted(filter(None, found), key=lambda tip: (not _carries(tip), tip.id_data.session_uid))
+
+
+def follower_in(rig: bpy.types.Object, goal: bpy.types.Object, bone: str = "") -> bpy.types.PoseBone | None:
+    """Return the tip of the chain of an armature object whose target or pole is an object, or one of its bones."""
+    return next((tip for tip in followers(goal, bone) if tip.id_data == rig), None)
+
+
+def owner_of(goal: bpy.types.Object, bone: str = "") -> bpy.types.Object | None:
+    """Return the armature object to which a target or pole belongs; None if no chain follows it."""
+    return next((tip.id_data for tip in followers(goal, bone)), None)
+
+
+def is_made(goal: Goal) -> bool:
+    """Return whether Add Chain made a target or pole."""
+    ob, bone = goal
+    holder: Any = ob.data.bones[bone] if is_bone(goal) else ob
+    return MADE in holder
+
+
+def is_bone(goal: Goal) -> bool:
+    """Return whether a target or pole is a bone; on objects other than armatures the bone name is ignored."""
+    ob, bone = goal
+    return ob.type == "ARMATURE" and bool(bone) and bone in ob.pose.bones
+
+
+def borrowed(tip: bpy.types.PoseBone) -> dict[bpy.types.Object, bpy.types.Object]:
+    """Return the empties made for another armature that a chain follows, as after copying its own, each with the other.
+
+    Control bones are copied with their armature.
+    """
+    goals = (goal for goal, bone in goals_of(tip) if is_made((goal, bone)) and not is_bone((goal, bone)))
+    owners = ((goal, owner_of(goal)) for goal in goals)
+    return {goal: owner for goal, owner in owners if owner is not None and owner != tip.id_data}
+
+
+def goals_of(tip: bpy.types.PoseBone) -> Iterator[Goal]:
+    """Yield the target and the pole of the chain on `tip`, as far as it has them."""
+    for role in ROLES:
+        goal, bone = goal_of(chain_of(tip), role)
+        if goal is not None:
+            yield goal, bone
+
+
+def _carries(tip: bpy.types.PoseBone) -> bool:
+    """Whether a goal of the chain on `tip` is a bone of its armature, or parented to the armature."""
+    return any(tip.id_data in (goal, goal.parent) for goal, _bone in goals_of(tip))
+
+
+def _key(goal: bpy.types.Object, bone: str) -> tuple[int, str]:
+    return uid_of(goal), bone if goal.type == "ARMATURE" else ""
+
+
+def _keys(tip: bpy.types.PoseBone) -> list[tuple[int, str]]:
+    return [_key(*goal) for goal in goals_of(tip)]
+
+
+def _make() -> None:
+    global _counted
+    _index.clear()
+    for ob in bpy.data.objects:
+        for tip in filter(is_tip, ob.pose.bones) if ob.pose is not None else ():
+            for key in _keys(tip):
+                _index.setdefault(key, []).append(_Follower(Reference.of(ob), tip.name))
+    _counted = len(bpy.data.objects)
+
+
+@persistent
+def _forget(_changed: object, _unused: object = None) -> None:
+    global _counted
+    _counted = 0
+
+
+def _listening() -> tuple[list[Callable[..., None]], ...]:
+    handlers: Any = bpy.app.handlers
+    return chain_settings.on_chain_changed, handlers.undo_post, handlers.redo_post, handlers.load_post
+
+
+def register() -> None:
+    """Hear of what may give a goal another follower."""
+    for listeners in _listening():
+        listeners.append(_forget)
+
+
+def unregister() -> None:
+    """Undo `register`."""
+    for listeners in _listening():
+        listeners.remove(_forget)
+    _forget(None)

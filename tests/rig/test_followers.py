@@ -1,0 +1,206 @@
+"""Controls belong to the armature whose chains follow them, whatever it is called and however it was copied."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
+from tests.operators.states import activate
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+
+def two_arms(name: str = "metarig") -> bpy.types.Object:
+    ob = rigs.armature(name)
+    rigs.add_bones(ob, [(0, 0, 0), (0, 0, 1)], ["spine"])
+    for side, x in (("L", 1), ("R", -1)):
+        points = [(x * 0.2, 0, 1), (x * 0.6, 0.05, 1), (x, 0, 1), (x * 1.2, 0, 1)]
+        names = [f"{part}.{side}" for part in ("upper_arm", "forearm", "hand")]
+        rigs.add_bones(ob, points, names, parent="spine", connect=False)
+    return ob
+
+
+def with_chains(controls: str = "EMPTIES") -> bpy.types.Object:
+    """Return an armature with live chains on both arms."""
+    ob = two_arms()
+    activate(ob, "forearm.L")
+    assert bpy.ops.ik_addon.chain_add(live=True, controls=controls) == {"FINISHED"}
+    assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
+    return ob
+
+
+def goals(ob: bpy.types.Object) -> list[bpy.types.Object]:
+    chains = [bone.ik_addon for bone in ob.pose.bones if bone.ik_addon.is_chain]
+    return [goal for chain in chains for goal in (chain.target, chain.pole)]
+
+
+def duplicate(*objects: bpy.types.Object) -> bpy.types.Object:
+    """Duplicate objects, as Shift D does; return the duplicate of the first."""
+    for own in bpy.context.view_layer.objects:
+        own.select_set(own in objects)
+    bpy.context.view_layer.objects.active = objects[0]
+    assert bpy.ops.object.duplicate() == {"FINISHED"}
+    bpy.context.view_layer.update()
+    copy: bpy.types.Object = bpy.context.view_layer.objects.active
+    return copy
+
+
+def shown_by(goal: bpy.types.Object) -> bool:
+    """Whether the panel shows a chain while an object is active."""
+    bpy.context.view_layer.objects.active = goal
+    return bool(bpy.ops.ik_addon.drag_target.poll())
+
+
+def names() -> set[str]:
+    return {own.name for own in (*bpy.data.objects, *bpy.data.collections)}
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_a_selected_target_shows_the_chain_of_a_renamed_armature(is_own: bool) -> None:
+    ob = with_chains()
+    if is_own:
+        ob.pose.bones["forearm.L"].ik_addon.target = rigs.empty("Ball", (0.8, 0.0, 1.0))
+    ob.name = "Hero"
+    assert all(map(shown_by, goals(ob)))
+    bpy.context.view_layer.objects.active = ob.pose.bones["forearm.L"].ik_addon.target
+    assert bpy.ops.ik_addon.chain_remove() == {"FINISHED"}
+    assert not ob.pose.bones["forearm.L"].ik_addon.is_chain
+    assert ob.pose.bones["forearm.R"].ik_addon.is_chain
+
+
+def test_an_object_that_nobody_follows_shows_no_chain() -> None:
+    ob = with_chains()
+    stray = rigs.empty("Stray")
+    assert not shown_by(stray)
+    ob.pose.bones["forearm.L"].ik_addon.pole = stray
+    assert shown_by(stray)
+    ob.pose.bones["forearm.L"].ik_addon.pole = None
+    assert not shown_by(stray)
+
+
+def test_a_renamed_armature_keeps_its_controls_in_one_collection() -> None:
+    ob = with_chains()
+    ob.name = "Hero"
+    before = names()
+    activate(ob, "forearm.L")
+    for _ in range(2):
+        assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
+    assert names() == before, "Mirror Chain takes what the other side has"
+    assert bpy.ops.ik_addon.chain_add(tip="spine", chain_length=1) == {"FINISHED"}
+    assert [own.name for own in bpy.data.collections] == ["metarig IK"]
+
+
+def test_the_duplicate_of_a_character_with_its_controls_stands_on_its_own() -> None:
+    ob = with_chains()
+    copy = duplicate(ob, *goals(ob))
+    assert set(goals(copy)).isdisjoint(goals(ob))
+    assert all(map(shown_by, goals(copy)))
+    ob.name, copy.name = "Hero", "metarig"
+    copy.location.y = 3.0
+    copy.pose.bones["forearm.L"].ik_addon.target.location.y += 3.2
+    bpy.context.view_layer.update()
+    before, pose, held = names(), rigs.pose(ob), [goal.matrix_world.copy() for goal in goals(ob)]
+    activate(copy, "forearm.L")
+    assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
+    assert names() == before
+    assert np.array_equal(rigs.pose(ob), pose)
+    assert [goal.matrix_world for goal in goals(ob)] == held
+    left, right = (rigs.position(copy.pose.bones[f"forearm.{side}"].ik_addon.target) for side in "LR")
+    assert np.allclose(right, left * (-1.0, 1.0, 1.0), atol=1e-6)
+
+
+@pytest.mark.parametrize("live", [True, False])
+@pytest.mark.parametrize("first", ["metarig", "A copy"])
+def test_a_copy_without_controls_says_so_and_makes_its_own(addon: Addon, live: bool, first: str) -> None:
+    checks, fixes = addon.module("rig.plan.chain"), addon.module("operators.mends.chains")
+    reports = addon.module("live.reports")
+    ob = with_chains()
+    ob.ik_addon.live = live
+    ob.pose.bones["forearm.R"].ik_addon.target.keyframe_insert("location", frame=1)
+    bpy.context.view_layer.update()
+    copy = duplicate(ob)
+    copy.name = first
+    copy.location.y = 3.0
+    bpy.context.view_layer.update()
+    tip = copy.pose.bones["forearm.L"]
+
+    def remarks(rig: bpy.types.Object) -> list[str]:
+        own: list[str] = checks.check(rig, rig.pose.bones["forearm.L"], bpy.context.view_layer)
+        return [remark for remark in own if "own targets" in remark]
+
+    assert remarks(copy)
+    assert not remarks(ob)
+    report = reports.get(copy, tip.name)
+    assert (report is not None) is live
+    assert fixes.fix_of(tip, report, bpy.context.view_layer).label == "Make Own Targets"
+    activate(copy, tip.name)
+    before = len(bpy.data.objects)
+    assert bpy.ops.ik_addon.chain_fix(tip=tip.name) == {"FINISHED"}
+    assert len(bpy.data.objects) == before + 4
+    assert set(goals(copy)).isdisjoint(goals(ob))
+    assert not remarks(copy)
+    own, other = (rig.pose.bones["forearm.L"].ik_addon for rig in (copy, ob))
+    assert np.allclose(rigs.position(own.target), rigs.position(other.target) + np.array([0.0, 3.0, 0.0]), atol=1e-5)
+    assert np.allclose(rigs.position(own.pole), rigs.position(other.pole) + np.array([0.0, 3.0, 0.0]), atol=1e-5)
+    keyed, source = (rig.pose.bones["forearm.R"].ik_addon.target.animation_data for rig in (copy, ob))
+    assert keyed.action is not None
+    assert keyed.action != source.action
+    own.target.location.z += 0.1
+    held = rigs.pose(ob)
+    bpy.context.view_layer.update()
+    assert np.array_equal(rigs.pose(ob), held)
+
+
+def test_a_copy_has_its_own_control_bones(addon: Addon) -> None:
+    checks = addon.module("rig.plan.chain")
+    ob = with_chains("BONES")
+    copy = duplicate(ob)
+    assert set(goals(copy)) == {copy}
+    for rig in (ob, copy):
+        assert not checks.check(rig, rig.pose.bones["forearm.L"], bpy.context.view_layer)
+
+
+def test_mirroring_keeps_what_the_user_chose_for_the_other_side() -> None:
+    ob = two_arms()
+    left, right = rigs.empty("Hand.L", (0.8, -0.1, 1.0)), rigs.empty("Hand.R", (-0.8, 0.1, 1.1))
+    rigs.chain(ob, "forearm.L", left, 2)
+    rigs.chain(ob, "forearm.R", right, 2)
+    bpy.context.view_layer.update()
+    before, place = names(), right.location.copy()
+    activate(ob, "forearm.L")
+    for _ in range(3):
+        assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
+    assert names() == before
+    assert ob.pose.bones["forearm.R"].ik_addon.target == right
+    assert right.location == place
+
+
+def test_mirroring_takes_a_target_that_was_left() -> None:
+    ob = with_chains()
+    activate(ob, "forearm.R")
+    assert bpy.ops.ik_addon.chain_remove(remove_targets=False) == {"FINISHED"}
+    before = names()
+    activate(ob, "forearm.L")
+    assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
+    assert names() == before
+
+
+@pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
+def test_a_chain_without_a_target_is_offered_the_one_it_had(addon: Addon, controls: str) -> None:
+    fixes, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
+    ob = with_chains(controls)
+    tip = ob.pose.bones["forearm.L"]
+    had = tip.ik_addon.target, tip.ik_addon.target_bone
+    tip.ik_addon.target, tip.ik_addon.target_bone = None, ""
+    bpy.context.view_layer.update()
+    assert fixes.fix_of(tip, reports.get(ob, tip.name), bpy.context.view_layer).label == "Use 'IK Target forearm.L'"
+    activate(ob, "forearm.R")
+    before = names()
+    assert bpy.ops.ik_addon.chain_fix(tip=tip.name) == {"FINISHED"}
+    assert (tip.ik_addon.target, tip.ik_addon.target_bone) == had
+    assert names() == before
