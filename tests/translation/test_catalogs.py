@@ -23,7 +23,6 @@ IN_PIECES = {
     "registration.py": "the console",
     "setup/new_chain.py": "names of objects",
     "setup/own_target.py": "names of objects",
-    "setup/profile.py": "tooltips that nobody sees",
 }
 """Modules that build texts from pieces, and the purpose of those texts."""
 
