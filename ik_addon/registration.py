@@ -11,82 +11,28 @@ from .data import overrides, preferences, settings, stamps
 from .drag import cursor
 from .goals import edits
 from .live import handlers
-from .operators import bake as bake_operators
-from .operators import bend as bend_operators
-from .operators import chain as chain_operators
-from .operators import character as character_operators
-from .operators import convert as convert_operators
-from .operators import drag as drag_operators
-from .operators import gesture
-from .operators import limits as limit_operators
-from .operators import presets as preset_operators
-from .operators import solve as solve_operators
-from .operators.body import pins as pin_operators
-from .operators.body import pose as body_operators
-from .operators.body import tool as body_tool
-from .operators.clip import contacts as contact_operators
-from .operators.clip import plant as plant_operators
-from .operators.clip import skeleton as skeleton_operators
-from .operators.goals import ik_fk as ik_fk_operators
-from .operators.goals import snap as snap_operators
-from .operators.goals import space_switch as space_operators
-from .operators.mends import chains as fix_operators
-from .operators.mends import rig as rig_fix_operators
+from .operators import bake, bend, chain, character, convert, drag, gesture, limits, presets, solve
+from .operators.body import pins, pose, tool
+from .operators.clip import contacts, plant, skeleton
+from .operators.goals import ik_fk, snap, space_switch
+from .operators.mends import chains, rig
 from .overlay import draw as overlay
 from .rig.plan import followers
 from .setup import new_chain, profile
 from .shots import command as bake_command
 from .solve.memory import keep_freed_memory
 from .translation import catalogs
-from .ui import bake_report, gizmos, graph, menus, panel, presets, toolbar
-from .ui.panels import body, chain, chains, character, clip, limits, tools
-from .ui.preferences import drawing as drawn_preferences
-from .ui.preferences import keymap, tab
+from .ui import bake_report, gizmos, graph, menus, panel, toolbar
+from .ui import presets as presets_menu
+from .ui.panels import body, clip, tools
+from .ui.panels import chain as chain_panel
+from .ui.panels import chains as chains_panel
+from .ui.panels import character as character_panel
+from .ui.panels import limits as limits_panel
+from .ui.preferences import drawing, keymap, tab
 
-CLASSES: Final = tuple(
-    cls
-    for module in (
-        preferences,
-        settings,
-        profile,
-        chain_operators,
-        bend_operators,
-        solve_operators,
-        bake_operators,
-        convert_operators,
-        character_operators,
-        snap_operators,
-        ik_fk_operators,
-        space_operators,
-        contact_operators,
-        plant_operators,
-        skeleton_operators,
-        limit_operators,
-        gesture,
-        drag_operators,
-        body_operators,
-        pin_operators,
-        body_tool,
-        fix_operators,
-        rig_fix_operators,
-        preset_operators,
-        panel,
-        chains,
-        chain,
-        limits,
-        bake_report,
-        character,
-        menus,
-        body,
-        clip,
-        tools,
-        presets,
-        gizmos,
-    )
-    for cls in module.CLASSES
-)
-
-PARTS: Final[tuple[Any, ...]] = (
+MODULES: Final[tuple[Any, ...]] = (
+    preferences,
     settings,
     stamps,
     profile,
@@ -96,17 +42,50 @@ PARTS: Final[tuple[Any, ...]] = (
     edits,
     overrides,
     overlay,
-    menus,
+    # Operators
+    chain,
+    bend,
+    solve,
+    bake,
+    convert,
+    character,
+    snap,
+    ik_fk,
+    space_switch,
+    contacts,
+    plant,
+    skeleton,
+    limits,
+    gesture,
+    drag,
+    pose,
+    pins,
+    tool,
     chains,
-    body,
-    graph,
+    rig,
     presets,
+    # The interface
+    panel,
+    chains_panel,
+    chain_panel,
+    limits_panel,
+    bake_report,
+    character_panel,
+    menus,
+    body,
+    clip,
+    tools,
+    presets_menu,
+    gizmos,
+    graph,
     keymap,
-    drawn_preferences,
+    drawing,
     toolbar,
     bake_command,
 )
-"""Modules with a `register` and an `unregister` of their own."""
+"""Modules with `CLASSES`, with a `register` and an `unregister` of their own, or with both."""
+CLASSES: Final = tuple(cls for module in MODULES for cls in getattr(module, "CLASSES", ()))
+PARTS: Final = tuple(module for module in MODULES if hasattr(module, "register"))
 
 _registered: ExitStack | None = None
 """Removes everything that is registered, last first; None: nothing is."""
@@ -135,7 +114,7 @@ def register() -> None:
             undo.callback(bpy.utils.unregister_class, cls)
         cursor.register()
         undo.callback(cursor.unregister)
-        for macro in (*drag_operators.MACROS, *body_tool.MACROS):
+        for macro in (*drag.MACROS, *tool.MACROS):
             gesture.compose(*macro)
         for part in PARTS:
             part.register()

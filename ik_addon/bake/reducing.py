@@ -18,10 +18,10 @@ from ..pose import channels, transforms
 from ..pose.channels import FIELDS, rotation_field
 from ..pose.key_curve import keyed_within, read_keys, write_curve
 from ..pose.keyframes import Channel, curves_of
-from ..pose.skeleton import Skeleton, inverse, matrix_array
+from ..pose.skeleton import Skeleton, inverse, matrix_array, moved, size_of
 from ..pose.steps import part
 from ..rig.plan.chain import chain_bones, end_of, tips
-from ..solve.maths.products import applied, determinants, lengths_of, times
+from ..solve.maths.products import applied, lengths_of, times
 from ..solve.problem import Bools, Floats, Ints
 from .bake_report import KeyReport
 from .sampling import at_frame
@@ -180,7 +180,7 @@ class KeyReducer:
         """Return the heights of heels and toes above a floor; yields progress (0 to 1)."""
         points = played.points[:, self._pivots]
         reach = max(sum(bone.bone.length for bone in chain_bones(tip)) for tip in self._tips)
-        reach *= float(np.cbrt(np.abs(determinants(played.world[:1, :3, :3])))[0])
+        reach *= float(size_of(played.world[0]))
         heights = yield from part(floor.steps(self._frames.tolist(), points, reach), 0.4, 0.4)
         return _Above(heights, heights(points), ROUNDING * float(np.abs(points).max()))
 
@@ -194,8 +194,7 @@ class KeyReducer:
             pose = channels.read_pose(evaluated, everything)
             world[i], poses[i] = matrix_array(evaluated.matrix_world), pose[self._bones]
             seen = pose[self._places]
-            points[i] = applied(world[i, :3, :3], applied(seen[:, :3, :3], self._local) + seen[:, :3, 3])
-            points[i] += world[i, :3, 3]
+            points[i] = moved(world[i], moved(seen, self._local))
             for row, tip in enumerate(self._tips):
                 contact = chain_of(evaluated.pose.bones[tip.name]).contact
                 touching[i, row] = [name in contact for name in (HEEL, TOE)]
@@ -205,7 +204,7 @@ class KeyReducer:
     def _holding(self, played: _Played) -> Floats:
         """How far (F, m) points may move without contacts sliding or turning; infinite without contact."""
         found = np.full(played.points.shape[:2], np.inf)
-        size = np.cbrt(np.abs(determinants(played.world[:, :3, :3])))
+        size = size_of(played.world)
         rounding = ROUNDING * np.abs(played.points).max(axis=(1, 2))
         for row, tip in enumerate(self._tips):
             heel, toe = played.touching[:, row].T

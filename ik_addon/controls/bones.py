@@ -11,7 +11,7 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Vector
 
-from ..pose.skeleton import inverse_of_one, matrix_array
+from ..pose.skeleton import inverse_of_one, matrix_array, size_of
 from ..rig.plan.followers import MADE
 from ..rig.plan.presence import Presence, is_in
 from ..rig.plan.watch import animated_paths
@@ -48,7 +48,7 @@ def can_be_made(context: bpy.types.Context, ob: bpy.types.Object) -> bool:
 def add(context: bpy.types.Context, ob: bpy.types.Object, wanted: Sequence[Control]) -> list[str]:
     """Add control bones at places in world space; return their names."""
     to_object = inverse_of_one(matrix_array(ob.matrix_world))
-    scale = float(np.cbrt(abs(np.linalg.det(to_object[:3, :3]))))
+    scale = float(size_of(to_object))
     names = []
     posed = {own.parent_bone: matrix_array(ob.pose.bones[own.parent_bone].matrix) for own in wanted if own.parent_bone}
     with editing(context, ob) as bones:
@@ -81,7 +81,7 @@ def add(context: bpy.types.Context, ob: bpy.types.Object, wanted: Sequence[Contr
 def image_of(ob: bpy.types.Object, name: str, world: Matrix) -> Control:
     """Return the mirrored counterpart of a control bone, at a place in world space."""
     bone = ob.pose.bones[name]
-    scale = float(np.cbrt(abs(np.linalg.det(matrix_array(ob.matrix_world)[:3, :3]))))
+    scale = float(size_of(matrix_array(ob.matrix_world)))
     is_box = bone.custom_shape == _shape("CUBE")
     parent_bone = "" if bone.parent is None else bpy.utils.flip_name(bone.parent.name)
     parent_bone = parent_bone if parent_bone in ob.pose.bones else ""

@@ -11,7 +11,7 @@ import bpy
 import numpy as np
 
 from .. import compat
-from ..data.settings import chain_of
+from ..data.settings import chain_of, goal_of
 from ..pose import channels, keyframes
 from ..pose.channels import FIELDS, Row
 from ..pose.constraints import is_on
@@ -20,7 +20,8 @@ from ..rig.plan.chain import takes_orientation
 from ..solve.maths.products import determinants, times
 from ..solve.maths.rotations import matrices, quaternions
 from ..solve.problem import Floats
-from .autokey import Holder, path_of
+from ..translation.sentences import say
+from .autokey import path_of
 
 Spot = tuple[bpy.types.Object, str]
 """An object, or one of its bones."""
@@ -36,7 +37,7 @@ class MovableGoal:
     """Its rotation is set too."""
 
     @property
-    def holder(self) -> Holder:
+    def holder(self) -> Any:
         """The object or bone that is moved."""
         return self.ob.pose.bones[self.bone] if self.is_bone else self.ob
 
@@ -117,6 +118,17 @@ def pole_of(tip: bpy.types.PoseBone) -> MovableGoal | None:
     """Return the pole of a chain; None if it has none."""
     chain = chain_of(tip)
     return None if chain.pole is None else MovableGoal(chain.pole, chain.pole_bone)
+
+
+def why_lacking(tip: bpy.types.PoseBone, role: str = "target") -> str:
+    """Return that a chain has no target or no pole, and what to do; empty if it has one."""
+    if goal_of(chain_of(tip), role)[0] is not None:
+        return ""
+    lacking = {
+        "target": "The chain on '{tip}' has no target. Pick one",
+        "pole": "The chain on '{tip}' has no pole. Pick one",
+    }
+    return say(lacking[role], tip=tip.name)
 
 
 def goals_of(tip: bpy.types.PoseBone) -> list[MovableGoal]:

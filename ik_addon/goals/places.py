@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from ..pose.skeleton import orthonormal
 from ..setup.new_chain import BEYOND
-from ..setup.present import straight
+from ..setup.present import Limb, straight
 from ..solve import pole_angle
 from ..solve.limb.hinge import Hinge
 from ..solve.maths.products import applied
@@ -25,32 +22,7 @@ SHOWS = (0.2, 0.4)
 it decides the bend, and in between the two blend."""
 
 
-@dataclass(frozen=True)
-class Limbs:
-    """The bones of one chain on F frames, root first, in the armature's object space."""
-
-    joints: Floats
-    """(F, n+1, 3) heads of the bones, then the tail of the tip bone or the head of the end bone."""
-    frames: Floats
-    """(F, n, 3, 3) orthonormal axes of the bones."""
-
-    @classmethod
-    def of(cls, poses: Floats, last: Floats) -> Limbs:
-        """Build the limb from the pose matrices (F, n, 4, 4) of its n bones and the position (F, 3) of its end."""
-        return cls(np.concatenate([poses[:, :, :3, 3], last[:, None]], axis=1), orthonormal(poses[..., :3, :3]))
-
-    @property
-    def length(self) -> Floats:
-        """Total length of the segments, (F,)."""
-        return np.asarray(np.linalg.norm(np.diff(self.joints, axis=1), axis=2).sum(axis=1))
-
-    @property
-    def line(self) -> Floats:
-        """Vectors from root to tip, (F, 3)."""
-        return np.asarray(self.joints[:, -1] - self.joints[:, 0])
-
-
-def targets(limbs: Limbs) -> Floats:
+def targets(limbs: Limb) -> Floats:
     """Return the target positions (F, 3) that leave the tip where it is."""
     # A target that rounding puts closer would bend a straight limb.
     size = np.maximum(np.linalg.norm(limbs.line, axis=1), 1e-300)
@@ -58,14 +30,14 @@ def targets(limbs: Limbs) -> Floats:
     return np.asarray(limbs.joints[:, -1] + beyond[:, None] * limbs.line)
 
 
-def distances(limbs: Limbs, poles: Floats) -> Floats:
+def distances(limbs: Limb, poles: Floats) -> Floats:
     """Return the distances (F,) of poles (F, 3) from the line through root and tip."""
     across = reject((poles - limbs.joints[:, 0]).T, _line(limbs))
     return np.asarray(norm(across))
 
 
 def poles(
-    limbs: Limbs,
+    limbs: Limb,
     bend_side: Floats,
     angles: Floats,
     distance: float,
@@ -100,7 +72,7 @@ def poles(
     return np.asarray((middle + distance * _rolled(bend, line, -angles)).T)
 
 
-def hinges_of(limbs: Limbs, bend_side: Floats) -> Floats:
+def hinges_of(limbs: Limb, bend_side: Floats) -> Floats:
     """Return axes (F, 3), fixed to the root bone, about which the chain bends to its bend side (3,).
 
     They do not depend on how the limb is bent.
@@ -136,12 +108,12 @@ def turned_about(joints: Floats, points: Floats, angles: Floats) -> Floats:
     return np.asarray(joints[:, 0] + (along + _rolled(own - along, line, angles)).T)
 
 
-def _own(limbs: Limbs, bend_side: Floats) -> Floats:
+def _own(limbs: Limb, bend_side: Floats) -> Floats:
     """Return the bend side (3,) of a chain in object space on each frame, (F, 3)."""
     return applied(limbs.frames[:, 0], np.broadcast_to(bend_side, (len(limbs.frames), 3)))
 
 
-def _line(limbs: Limbs) -> Floats:
+def _line(limbs: Limb) -> Floats:
     """Return unit vectors (3, F) from root to tip, or along the root bone where root and tip coincide."""
     size = np.linalg.norm(limbs.line, axis=1)[:, None]
     return np.asarray(np.where(size > 0.0, limbs.line / np.maximum(size, 1e-300), limbs.frames[:, 0, :, 1]).T)

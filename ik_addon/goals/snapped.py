@@ -16,21 +16,20 @@ from ..anatomy.limbs import extremity_of
 from ..data.settings import chain_of
 from ..pose import channels
 from ..pose.channels import Row
-from ..pose.skeleton import Skeleton, inverse
+from ..pose.skeleton import Skeleton, inverse, moved
 from ..rig.plan.attachments import why_absent
 from ..rig.plan.chain import bending_bones, chain_bones, end_of, turning_end
 from ..rig.plan.limits import hinge_of
 from ..rig.plan.presence import Presence
 from ..rig.read.orientation import target_rotations
 from ..setup import new_chain
-from ..setup.present import straight
+from ..setup.present import Limb, straight
 from ..solve.maths.products import applied, times
 from ..solve.problem import Floats
 from ..translation.sentences import UserError
 from . import places
 from .frames import Sampled, Sampler
-from .movable import MovableGoal, pole_of, target_of
-from .places import Limbs
+from .movable import MovableGoal, pole_of, target_of, why_lacking
 
 PLACED = 1e-4
 """A goal farther from its place than this, in chain lengths, is held back by something else."""
@@ -126,14 +125,14 @@ class Snap:
         sampler = Sampler.of(ob, tips, goals, shown, more)
         return cls(ob, tips, chains, goals, sampler, skeleton, shown, poles)
 
-    def limbs(self, sampled: Sampled, chain: Chain) -> Limbs:
+    def limbs(self, sampled: Sampled, chain: Chain) -> Limb:
         """Return the limb of a chain on F frames."""
         poses = sampled.poses[:, self.sampler.rows(chain.bones)]
         if chain.end is None:
-            return Limbs.of(poses, poses[:, -1, :3, 3] + poses[:, -1, :3, 1] * self.skeleton.lengths[chain.bones[-1]])
-        return Limbs.of(poses, sampled.poses[:, self.sampler.rows([chain.end])[0], :3, 3])
+            return Limb.posed(poses, poses[:, -1, :3, 3] + poses[:, -1, :3, 1] * self.skeleton.lengths[chain.bones[-1]])
+        return Limb.posed(poses, sampled.poses[:, self.sampler.rows([chain.end])[0], :3, 3])
 
-    def knee(self, sampled: Sampled, chain: Chain) -> Limbs:
+    def knee(self, sampled: Sampled, chain: Chain) -> Limb:
         """Return the part of a limb that its pole bends, on F frames: two bones, if the tip takes an orientation."""
         if chain.bends_to_tip:
             chain = replace(chain, bones=chain.bones[:-1], end=chain.bones[-1])
@@ -149,7 +148,7 @@ class Snap:
             limbs = self.limbs(sampled, chain)
             length = float(limbs.length[0])
             pole = sampled.goals[:, chain.target if chain.pole is None else chain.pole, :3, 3]
-            off = float(places.distances(limbs, applied(inverse(sampled.world)[:, :3], _points(pole)))[0])
+            off = float(places.distances(limbs, moved(inverse(sampled.world), pole))[0])
             found.append(off if off > places.NEAR * length else length)
         return found
 
@@ -158,7 +157,7 @@ class Snap:
         wanted, turns = sampled.goals[:, :, :3, 3].copy(), {}
         for c, (chain, distance) in enumerate(zip(self.chains, distances, strict=True)):
             limbs = self.limbs(sampled, chain)
-            wanted[:, chain.target] = applied(sampled.world[:, :3], _points(places.targets(limbs)))
+            wanted[:, chain.target] = moved(sampled.world, places.targets(limbs))
             limbs = self.knee(sampled, chain)
             if self.goals[chain.target].turns:
                 settings = chain_of(self.ob.pose.bones[chain.tip])
@@ -176,7 +175,7 @@ class Snap:
                 if self.shown and chain_of(self.ob.pose.bones[chain.tip]).enabled:
                     # A solved limb that is stretched out shows no bend: keep the pole, which decides it.
                     stays = stays | straight(limbs.joints)
-                pole = applied(sampled.world[:, :3], _points(pole))
+                pole = moved(sampled.world, pole)
                 wanted[:, chain.pole] = np.where(stays[:, None], wanted[:, chain.pole], pole)
         return rows_of(self.goals, sampled, wanted, turns), wanted
 
@@ -209,32 +208,27 @@ def rows_of(goals: Sequence[MovableGoal], sampled: Sampled, wanted: Floats, turn
     """
     count = len(sampled.world)
     rows = np.empty((count, len(goals), channels.WIDTH), dtype=np.float32)
-    moved = sampled.goals.copy()
+    now = sampled.goals.copy()
     for g in _parents_first(sampled):
         goal, own = goals[g], sampled.spaces[:, g]
         basis = times(inverse(own), sampled.goals[:, g])
         by = sampled.parents[:, g]
-        carrying = times(moved[np.arange(count), by], inverse(sampled.goals[np.arange(count), by]))
+        carrying = times(now[np.arange(count), by], inverse(sampled.goals[np.arange(count), by]))
         own = np.where((by >= 0)[:, None, None], times(carrying, own), own)
-        basis[:, :3, 3] = applied(inverse(own)[:, :3], _points(wanted[:, g]))
+        basis[:, :3, 3] = moved(inverse(own), wanted[:, g])
         if goal.turns and g in turns:
             size = np.linalg.norm(sampled.goals[:, g, :3, :3], axis=1)
             basis[:, :3, :3] = times(inverse(own)[:, :3, :3], turns[g] * size[:, None, :])
         usable = np.isfinite(basis).all(axis=(1, 2))
         rows[:, g] = goal.row()
         rows[usable, g] = goal.rows(basis[usable])
-        moved[:, g] = times(own, basis)
+        now[:, g] = times(own, basis)
     return rows
 
 
 def _is_one_sided(tip: bpy.types.PoseBone) -> bool:
     """Whether a chain always bends to the same side."""
     return any(chain_of(tip).bend_side) and not chain_of(tip).bends_both_ways
-
-
-def _points(points: Floats) -> Floats:
-    """Return points (..., 3) in homogeneous coordinates, (..., 4)."""
-    return np.concatenate([points, np.ones((*points.shape[:-1], 1))], axis=-1)
 
 
 def _parents_first(sampled: Sampled) -> list[int]:
@@ -270,7 +264,7 @@ def _goals(tip: bpy.types.PoseBone, poles: Poles) -> list[MovableGoal]:
     """
     target, pole = target_of(tip), None if poles is Poles.KEEP else pole_of(tip)
     if target is None:
-        raise UserError("The chain on '{tip}' has no target. Pick one", tip=tip.name)
+        raise UserError(why_lacking(tip))
     found = [target] if pole is None else [target, pole]
     for goal in found:
         if not goal.ob.is_editable:

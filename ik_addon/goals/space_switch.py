@@ -153,8 +153,7 @@ def _turn_parent(context: bpy.types.Context, goal: MovableGoal, before: float, u
     parent, inside = _cleared_bone(context, goal, undo) if goal.is_bone else _cleared_object(goal.ob, undo)
     made = _constraint(goal, *parent, undo)
     made.inverse_matrix = inside
-    constraints: Any = goal.holder.constraints
-    constraints.move(len(constraints) - 1, 0)  # before all other constraints, as the parent was
+    goal.holder.constraints.move(len(goal.holder.constraints) - 1, 0)  # before all other constraints, as the parent was
     _key(goal, _Visit(made, before), [(before, 1.0)], undo)
     made.influence = 1.0
 
@@ -205,7 +204,7 @@ def _constraint(goal: MovableGoal, target: bpy.types.Object, bone: str, undo: Ex
     Raises:
         KeysError: its influence can't be keyed.
     """
-    constraints: Any = goal.holder.constraints
+    constraints = goal.holder.constraints
     made = constraints.new("CHILD_OF")
     made.name = f"{PREFIX} {bone or target.name}"
     name = made.name
@@ -220,8 +219,7 @@ def _constraint(goal: MovableGoal, target: bpy.types.Object, bone: str, undo: Ex
 def _visits(goal: MovableGoal) -> list[_Visit]:
     """Return the spaces that a goal is switched to, ordered by frame."""
     found = []
-    constraints: Any = goal.holder.constraints
-    for constraint in constraints:
+    for constraint in goal.holder.constraints:
         if constraint.type != "CHILD_OF" or not constraint.name.startswith(PREFIX) or constraint.target is None:
             continue
         curve = _curve(goal, constraint)
@@ -298,8 +296,7 @@ def _end(goal: MovableGoal, visit: _Visit, now: float, undo: ExitStack) -> None:
 def _remove(goal: MovableGoal, visit: _Visit) -> None:
     """Remove a visit and its keys."""
     compat.remove_curve(goal.ob, visit.constraint.path_from_id("influence"))
-    constraints: Any = goal.holder.constraints
-    constraints.remove(visit.constraint)
+    goal.holder.constraints.remove(visit.constraint)
 
 
 def _write(curve: bpy.types.FCurve, points: Sequence[tuple[float, float]]) -> None:

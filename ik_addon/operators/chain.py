@@ -16,6 +16,7 @@ from ..controls.made import Controls
 from ..data.preferences import CONTROLS, preferences
 from ..data.settings import chain_of, object_of
 from ..goals import snap
+from ..goals.movable import why_lacking
 from ..live import registry
 from ..pose.constraints import steered_bones
 from ..pose.steps import finished
@@ -194,8 +195,8 @@ class IK_ADDON_OT_end_fit(FrameRange, ChainOperator):
     @classmethod
     def why_unfit(cls, ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:
         """Require a target, and an end bone that is set or can be found."""
-        if chain_of(tip).target is None:
-            return say("The chain on '{tip}' has no target. Pick one", tip=tip.name)
+        if reason := why_lacking(tip):
+            return reason
         if end_of(tip) is None and ends.find(ob, chain_bones(tip)) is None:
             return say("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
         return ""

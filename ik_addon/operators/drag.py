@@ -14,6 +14,7 @@ from ..data.choices import ROLES
 from ..data.settings import chain_of
 from ..drag import cursor
 from ..drag.drag import Drag
+from ..goals.movable import why_lacking
 from ..translation.sentences import say
 from .active import NONE_ACTIVE, ArmatureOperator, ChainOperator, active_chain, armature
 from .gesture import finish, start
@@ -91,10 +92,7 @@ class IK_ADDON_OT_drag_target(ChainOperator):
     @classmethod
     def why_unfit(cls, _ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:
         """Require an enabled chain with a target."""
-        reason = why_not_draggable(tip)
-        if reason or chain_of(tip).target:
-            return reason
-        return say("The chain on '{tip}' has no target. Pick one", tip=tip.name)
+        return why_not_draggable(tip) or why_lacking(tip)
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Move the target by `offset` and solve."""

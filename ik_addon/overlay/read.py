@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import NamedTuple
 
 import bpy
@@ -323,21 +323,12 @@ def has_arc(bone: bpy.types.PoseBone) -> bool:
     return is_limited and bone.id_data.mode == "POSE" and compat.is_selected(bone)
 
 
-def _signature(shown: Shown) -> Hashable:
-    def bits(value: object) -> Hashable:
-        return hash(value.tobytes()) if isinstance(value, np.ndarray) else value
-
-    chains = tuple(bits(array) for array in vars(shown.chains).values())
-    actives = tuple(
-        (
-            bits(active.world),
-            active.state,
-            () if active.end is None else bits(active.end),
-            () if active.bend is None else tuple(bits(value) for value in vars(active.bend).values()),
-            tuple(bits(value) for joint in active.limits for value in vars(joint).values()),
-            tuple(bits(value) for value in active.reach or ()),
-            () if active.plane is None else tuple(bits(value) for value in vars(active.plane).values()),
-        )
-        for active in shown.actives
-    )
-    return chains, actives
+def _signature(shown: object) -> Hashable:
+    """Return a value that is equal for everything that is shown alike."""
+    if isinstance(shown, np.ndarray):
+        return hash(shown.tobytes())
+    if isinstance(shown, tuple):
+        return tuple(map(_signature, shown))
+    if is_dataclass(shown):
+        return tuple(map(_signature, vars(shown).values()))
+    return shown

@@ -16,21 +16,22 @@ from ..clip.foot import Foot
 from ..data.settings import chain_of
 from ..goals.frames import Sampled
 from ..goals.movable import MovableGoal, target_of
-from ..goals.places import Limbs
 from ..goals.snap import in_fk
 from ..goals.snapped import Chain, Poles, Snap
 from ..live import registry
-from ..pose.skeleton import inverse, orthonormal
+from ..pose.skeleton import inverse, moved, size_of
 from ..posing.figure import root_of
 from ..rig.plan.chain import tips as tips_of
 from ..rig.plan.chain import turning_end
 from ..rig.read.orientation import orientation
-from ..solve.maths.products import applied, determinants
+from ..setup.present import Limb
+from ..solve.maths.products import applied, back_applied
 from ..solve.maths.products import times as product
 from ..solve.maths.rotations import quaternions
 from ..solve.problem import Floats
 from . import contact_keys, memory, pivots
 from .along import followers
+from .ground import still, unscaled
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,13 @@ class Feet:
         return self.snap.ob.pose.bones[chain.tip]
 
     @cached_property
-    def _limbs(self) -> dict[str, Limbs]:
+    def _limbs(self) -> dict[str, Limb]:
         """The limb of each chain, by the name of its tip bone."""
         return {chain.tip: self.snap.limbs(self.sampled, chain) for chain in self.snap.chains}
 
     @cached_property
     def _lengths(self) -> dict[str, float]:
-        scale = np.abs(determinants(self.sampled.world[0, :3, :3][None]))[0] ** (1.0 / 3.0)
+        scale = size_of(self.sampled.world[0])
         return {tip: float(np.median(limbs.length) * scale) for tip, limbs in self._limbs.items()}
 
     def length(self, chain: Chain) -> float:
@@ -72,8 +73,7 @@ class Feet:
 
     def roots(self, chain: Chain) -> Floats:
         """Return where (F, 3) the limb begins, in world space."""
-        joints = self._limbs[chain.tip].joints[:, 0]
-        return np.asarray(applied(self.sampled.world[:, :3, :3], joints) + self.sampled.world[:, :3, 3])
+        return moved(self.sampled.world, self._limbs[chain.tip].joints[:, 0])
 
     def foot(self, chain: Chain) -> Foot:
         """Return the hand or foot, seen from what it stands on: as its target has it, or in FK if that has no keys."""
@@ -91,38 +91,31 @@ class Feet:
             bone = where[:1, :3, :3]
             where = where.copy()
             where[:, :3, 3] = target[:, :3, 3] if goal.is_keyed else self.ends(chain)
-        turns = orientation(where)
-        own = applied(np.swapaxes(turns[:1], -1, -2), applied(np.repeat(bone, 2, axis=0), self._pivots(chain)))
-        return self._seen(where[:, :3, 3], turns, own)
+        return self._seen(chain, where, bone)
 
     def shown(self, chain: Chain, places: Floats, poses: Floats) -> Foot:
         """Return the hand or foot of a chain from its end `places` (F, 3) and bone `poses` (F, 4, 4) in pose space."""
-        world = self.sampled.world
-        where = product(world, poses)
-        turns = orientation(where)
-        own = applied(
-            np.swapaxes(turns[:1], -1, -2), applied(np.repeat(where[:1, :3, :3], 2, axis=0), self._pivots(chain))
-        )
-        return self._seen(applied(world[:, :3, :3], places) + world[:, :3, 3], turns, own)
+        where = product(self.sampled.world, poses)
+        where[:, :3, 3] = moved(self.sampled.world, places)
+        return self._seen(chain, where, where[:1, :3, :3])
 
-    def _pivots(self, chain: Chain) -> Floats:
-        """Return the positions (2, 3) of heel and toe in the axes of the end bone."""
-        return np.zeros((2, 3)) if chain.end is None else pivots.of(self.figure, self.tip(chain))
+    def _seen(self, chain: Chain, where: Floats, bone: Floats) -> Foot:
+        """Return a foot, in the space of what it stands on, from world matrices (F, 4, 4).
 
-    def _seen(self, places: Floats, turns: Floats, own: Floats) -> Foot:
-        """Return a foot from world positions (F, 3) and orientations (F, 3, 3), in the space of what it stands on."""
-        seen = inverse(self.support)
+        `bone` has the axes (1, 3, 3) of the end bone in the world on the first frame.
+        """
+        turns, seen = orientation(where), inverse(self.support)
+        heel_and_toe = np.zeros((2, 3)) if chain.end is None else pivots.of(self.figure, self.tip(chain))
         return Foot(
-            places=np.asarray(applied(seen[:, :3, :3], places) + seen[:, :3, 3]),
+            places=moved(seen, where[:, :3, 3]),
             turns=quaternions(np.moveaxis(product(seen[:, :3, :3], turns), 0, -1)),
-            pivots=np.asarray(own),
-            contacts=np.zeros((2, len(places)), dtype=bool),
+            pivots=back_applied(turns[:1], applied(bone, heel_and_toe)),
+            contacts=np.zeros((2, len(where)), dtype=bool),
         )
 
     def ends(self, chain: Chain) -> Floats:
         """Return where (F, 3) the limb ends in the FK pose, in world space."""
-        joints = self._limbs[chain.tip].joints[:, -1]
-        return np.asarray(applied(self.sampled.world[:, :3, :3], joints) + self.sampled.world[:, :3, 3])
+        return moved(self.sampled.world, self._limbs[chain.tip].joints[:, -1])
 
 
 def sample(
@@ -148,7 +141,7 @@ def sample(
     Raises:
         UserError: a chain can't be used.
     """
-    snap = Snap.of(context, ob, tips, False, Poles.KEEP)
+    snap = Snap.of(context.view_layer, ob, tips, False, Poles.KEEP)
     figure = Figure.of(ob)
     first = [figure.names.index(snap.skeleton.names[chain.bones[0]]) for chain in snap.chains]
     carrying = {root_of(figure, bone) for bone in first}
@@ -177,10 +170,7 @@ def sample(
     ):
         found = yield from sampler.sample(context.view_layer, frames)
     count = len(snap.goals)
-    support = np.broadcast_to(np.eye(4), (len(frames), 4, 4)).copy()
-    if on is not None:
-        support[:, :3, 3] = found.goals[:, -1, :3, 3]
-        support[:, :3, :3] = orthonormal(found.goals[:, -1, :3, :3])
+    support = still(len(frames)) if on is None else unscaled(found.goals[:, -1])
     parents = found.parents[:, :count]
     own = replace(
         found,

@@ -116,12 +116,5 @@ def _rests(feet: Feet, chain: Chain, foot: Foot, contacts: Bools, surface: groun
 
 
 def _as_wanted(criteria: Criteria, sensitivity: float, shortest: float) -> Criteria:
-    return replace(
-        criteria,
-        slow=criteria.slow * sensitivity,
-        fast=criteria.fast * sensitivity,
-        still=criteria.still * sensitivity,
-        high=criteria.high * sensitivity,
-        low=criteria.low * sensitivity,
-        shortest=shortest,
-    )
+    wider = {name: sensitivity * getattr(criteria, name) for name in ("slow", "fast", "still", "high", "low")}
+    return replace(criteria, shortest=shortest, **wider)

@@ -37,8 +37,7 @@ class Floor:
             for i, frame in enumerate(frames):
                 worlds[i] = matrix_array(self.ob.evaluated_get(at_frame(self.view_layer, frame)).matrix_world)
                 yield 0.5 * (i + 1) / len(frames)
-        support = np.repeat(np.eye(4)[None], len(frames), axis=0)
-        looking = ground.steps(self.view_layer, self.ob, frames, worlds, support, points, reach)
+        looking = ground.steps(self.view_layer, self.ob, frames, worlds, ground.still(len(frames)), points, reach)
         surface = yield from part(looking, 0.5, 1.0)
         every = np.arange(len(frames))
 

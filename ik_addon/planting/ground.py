@@ -14,6 +14,7 @@ from mathutils.bvhtree import BVHTree
 
 from ..bake.sampling import at_frame
 from ..pose.skeleton import inverse, orthonormal
+from ..pose.transforms import matrices
 from ..solve.maths.products import applied, back_applied, lengths_of, times
 from ..solve.problem import Bools, Floats, Ints
 
@@ -154,6 +155,16 @@ def _beside(corners: Floats, triangles: Ints, points: Floats, ups: Floats, reach
     return found
 
 
+def still(frames: int) -> Floats:
+    """Return matrices (F, 4, 4) of something that stays at the origin."""
+    return np.tile(np.eye(4), (frames, 1, 1))
+
+
+def unscaled(worlds: Floats) -> Floats:
+    """Return world matrices (F, 4, 4) without their scale."""
+    return matrices(worlds[:, :3, 3], orthonormal(worlds[:, :3, :3]), np.ones(3))
+
+
 def is_still(ob: bpy.types.Object) -> bool:
     """Return whether nothing moves or deforms an object, so that sampling it once is enough."""
     has_own = ob.animation_data is None and not ob.constraints and ob.rigid_body is None and ob.parent is None
@@ -192,11 +203,9 @@ def steps(
     if worlds is None:
         world = np.array(ob.evaluated_get(view_layer.depsgraph).matrix_world, dtype=np.float64)
         worlds = np.repeat(world[None], len(frames), axis=0)
-    axes = np.asarray(orthonormal(worlds[:, :3, :3]))
-    mirrored = np.linalg.det(axes) < 0.0
-    axes = np.where(mirrored[:, None, None], -axes, axes)
-    own = np.repeat(np.eye(4)[None], len(frames), axis=0)
-    own[:, :3, :3], own[:, :3, 3] = axes, worlds[:, :3, 3]
+    own = unscaled(worlds)
+    axes = own[:, :3, :3]
+    axes *= np.where(np.linalg.det(axes) < 0.0, -1.0, 1.0)[:, None, None]
     seen = inverse(support)
     place, up = times(seen, own), applied(seen[:, :3, :3], np.broadcast_to(UP, (len(frames), 3)))
     shapes: list[Mesh | Plane] = []

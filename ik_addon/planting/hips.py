@@ -16,7 +16,7 @@ from ..data.settings import chain_of
 from ..goals.movable import MovableGoal, channels_of, key_goals, parents_of
 from ..pose import keyframes
 from ..pose.channels import Row
-from ..pose.skeleton import inverse
+from ..pose.skeleton import inverse, moved
 from ..pose.steps import part
 from ..rig.plan.chain import posed_bones, tips
 from ..rig.read.orientation import orientation
@@ -259,7 +259,7 @@ class _Search:
         shorts = [leg.short(own.offsets) for leg in self.legs]
         may_bend = not any(short.any() for short in shorts)  # otherwise the hips are as low as they may go
         for i, (leg, short, recorded) in enumerate(zip(self.legs, shorts, self.recorded, strict=True)):
-            places = applied(world[:, :3, :3], own.reached.ends[:, i]) + world[:, :3, 3]
+            places = moved(world, own.reached.ends[:, i])
             missed, towards = leg.ends - places, leg.ends - leg.roots - own.offsets
             far, chords = lengths_of(missed), lengths_of(towards) / leg.reach
             is_short = leg.held & (far > CLOSE * leg.reach) & (short == 0.0)

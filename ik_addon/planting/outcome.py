@@ -15,14 +15,14 @@ from ..bake.selection import time_scale
 from ..clip.foot import slide_of
 from ..data.settings import chain_of
 from ..live.reports import percent
-from ..pose.skeleton import inverse, orthonormal
+from ..pose.skeleton import inverse, moved, size_of
 from ..pose.steps import part
 from ..rig.plan.chain import chain_bones, end_of
-from ..solve.maths.products import applied, determinants
 from ..solve.problem import Floats
 from ..translation.sentences import count, say
 from . import contact_keys, pivots
 from .floor import Floor
+from .ground import still, unscaled
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def as_saved(
         points, lengths, support = yield from part(_points(view_layer, ob, tips, frames, on), 0.0, 0.8)
         seen = inverse(support)
         slides = [
-            slide_of(applied(seen[:, :3, :3], points[:, t, p]) + seen[:, :3, 3], touching) / lengths[t]
+            slide_of(moved(seen, points[:, t, p]), touching) / lengths[t]
             for t, tip in enumerate(tips)
             for p, touching in enumerate(contact_keys.read(tip, at))
         ]
@@ -132,9 +132,7 @@ def _points(
         is_held = end is not None and chain_of(tip).use_end_rotation
         own[t] = pivots.of(figure, tip) if is_held else (0.0, 0.0 if end else tip.bone.length, 0.0)
     poses, worlds = yield from played(view_layer, ob, np.array(ends), frames, (ob,) if on is None else (ob, on))
-    points = applied(poses[..., None, :3, :3], own) + poses[..., None, :3, 3]
-    support = np.repeat(np.eye(4)[None], len(frames), axis=0)
-    if on is not None:
-        support[:, :3, 3], support[:, :3, :3] = worlds[:, 1, :3, 3], orthonormal(worlds[:, 1, :3, :3])
-    scale = float(np.cbrt(np.abs(determinants(worlds[:1, 0, :3, :3])))[0])
+    points = moved(poses[..., None, :, :], own)
+    support = still(len(frames)) if on is None else unscaled(worlds[:, 1])
+    scale = float(size_of(worlds[0, 0]))
     return points, [scale * sum(bone.bone.length for bone in chain_bones(tip)) for tip in tips], support

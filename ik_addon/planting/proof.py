@@ -16,9 +16,10 @@ from ..data.settings import object_of
 from ..goals.snapped import Chain
 from ..live import registry
 from ..pose.channels import Row
+from ..pose.skeleton import moved
 from ..rig.plan.plan import Plan
 from ..rig.write.waves import Posed
-from ..solve.maths.products import applied, lengths_of
+from ..solve.maths.products import lengths_of
 from ..solve.problem import Bools, Floats
 from .feet import Feet
 
@@ -136,4 +137,4 @@ class _Ends(Solved):
         for own, at in zip(self.bones, self._posed, strict=True):
             own[start : start + len(fk)] = posed.poses[:, at]
         self.turned[start : start + len(fk)] = poses
-        self.places[start : start + len(fk)] = applied(poses[..., :3, :3], reaches) + poses[..., :3, 3]
+        self.places[start : start + len(fk)] = moved(poses, reaches)

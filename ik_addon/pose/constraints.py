@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 import bpy
 
@@ -18,6 +19,12 @@ SCALING = (bpy.types.CopyScaleConstraint, bpy.types.LimitScaleConstraint, bpy.ty
 def is_on(constraint: bpy.types.Constraint) -> bool:
     """Return whether a constraint has an effect."""
     return not constraint.mute and constraint.influence > 0.0
+
+
+def targets_of(constraint: Any) -> list[tuple[bpy.types.Object, str]]:
+    """Return the targets of a constraint: objects, each with the name of a bone or an empty string."""
+    entries = getattr(constraint, "targets", (constraint,))
+    return [(entry.target, getattr(entry, "subtarget", "")) for entry in entries if getattr(entry, "target", None)]
 
 
 def driven_channels(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> Iterator[tuple[str, str]]:

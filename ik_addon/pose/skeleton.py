@@ -27,6 +27,16 @@ def affine(matrices: Floats) -> Floats:
     return found
 
 
+def moved(matrices: Floats, points: Floats) -> Floats:
+    """Transform points (..., 3) by affine matrices (..., 4, 4)."""
+    return np.asarray(applied(matrices[..., :3, :3], points) + matrices[..., :3, 3])
+
+
+def size_of(matrices: Floats) -> Floats:
+    """Return the mean scale (...) of matrices (..., 4, 4)."""
+    return np.asarray(np.cbrt(np.abs(np.linalg.det(matrices[..., :3, :3]))))
+
+
 FLAT = 1e6
 """Condition number above which the smallest axis of a matrix in single precision is only rounding."""
 

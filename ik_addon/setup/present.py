@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import bpy
 import numpy as np
@@ -21,19 +22,25 @@ STRAIGHT = 1e-4
 
 @dataclass(frozen=True)
 class Limb:
-    """The bones of a chain in one pose, root first."""
+    """The bones of a chain in one pose, or in many at once (...), root first, in the armature's object space."""
 
     joints: Floats
-    """(n+1, 3) heads of the bones, then the tip's tail or the head of the end bone."""
+    """(..., n+1, 3) heads of the bones, then the tip's tail or the head of the end bone."""
     frames: Floats
-    """(n, 3, 3) orthonormal."""
+    """(..., n, 3, 3) orthonormal axes of the bones."""
+
+    @classmethod
+    def posed(cls, poses: Floats, last: Floats) -> Limb:
+        """Return the limb with pose matrices (..., n, 4, 4) of its n bones that ends at positions (..., 3)."""
+        joints = np.concatenate([poses[..., :3, 3], last[..., None, :]], axis=-2)
+        return cls(joints, orthonormal(poses[..., :3, :3]))
 
     @classmethod
     def of(cls, skeleton: Skeleton, bones: Sequence[int], poses: Floats, end: int | None = None) -> Limb:
         """Return the limb of these bones, up to the head of `end` if given, from the pose matrices (m, 4, 4) of all."""
         own = poses[list(bones)]
         last = own[-1, :3, 3] + own[-1, :3, 1] * skeleton.lengths[bones[-1]] if end is None else poses[end, :3, 3]
-        return cls(np.concatenate([own[:, :3, 3], last[None]]), orthonormal(own[:, :3, :3]))
+        return cls.posed(own, last)
 
     @classmethod
     def on(cls, tip: bpy.types.PoseBone, skeleton: Skeleton, poses: Floats) -> Limb:
@@ -44,13 +51,18 @@ class Limb:
 
     @property
     def segments(self) -> Floats:
-        """(n,) lengths from joint to joint."""
-        return np.asarray(np.linalg.norm(np.diff(self.joints, axis=0), axis=1))
+        """(..., n) lengths from joint to joint."""
+        return np.asarray(np.linalg.norm(np.diff(self.joints, axis=-2), axis=-1))
 
     @property
-    def length(self) -> float:
-        """Total length of all segments."""
-        return float(self.segments.sum())
+    def length(self) -> Any:
+        """(...) total length of all segments."""
+        return self.segments.sum(axis=-1)
+
+    @property
+    def line(self) -> Floats:
+        """(..., 3) vectors from root to tip."""
+        return np.asarray(self.joints[..., -1, :] - self.joints[..., 0, :])
 
     @property
     def middle(self) -> int | None:

@@ -50,76 +50,52 @@ CENTERED = 0.01
 """A chain closer to the middle of the armature than this, in its own lengths, is on neither side."""
 
 
-def _range(name: str, axis: str) -> Any:
-    return FloatVectorProperty(
-        name=name,
-        description=f"Minimum and maximum rotation about {axis}",
-        size=2,
-        subtype="EULER",
-        default=(-math.pi, math.pi),
-    )
+def _range() -> Any:
+    return FloatVectorProperty(size=2, subtype="EULER", default=(-math.pi, math.pi))
 
 
-def _ways(name: str, description: str) -> Any:
+def _ways() -> Any:
     items = [(way, way.title(), way.title()) for way in WAYS]
-    return EnumProperty(name=name, description=description, items=items, options={"ENUM_FLAG"}, default=set())
+    return EnumProperty(items=items, options={"ENUM_FLAG"}, default=set())
 
 
 class IKAddonJoint(bpy.types.PropertyGroup):
-    """How far one joint may turn, and how willingly."""
+    """How far one joint may turn, and how willingly. Nobody sees these settings, so they have no tooltips."""
 
-    from_straight: BoolProperty(
-        name="From Straight",
-        description="Measure the bend from the straight limb instead of the rest pose, as for elbows and knees",
-    )
-    bend: _range("Bend", "the axis about which the limb bends")
-    side: _range("Side", "the axis across that one, on the left side of the body")
-    twist: _range("Twist", "the length of the bone, on the left side of the body")
-    limited: _ways("Limited", "The rotations that have limits")
-    locked: _ways("Locked", "The rotations that are locked")
-    stiffness: FloatVectorProperty(
-        name="Stiffness",
-        description="Stiffness of bend, side and twist",
-        size=3,
-        min=0.0,
-        max=0.99,
-        default=(0.0, 0.0, 0.0),
-    )
+    from_straight: BoolProperty()
+    """Measure the bend from the straight limb instead of the rest pose, as for elbows and knees."""
+    bend: _range()
+    """Minimum and maximum rotation about the axis about which the limb bends."""
+    side: _range()
+    """The same about the axis across that one, on the left side of the body."""
+    twist: _range()
+    """The same about the length of the bone, on the left side of the body."""
+    limited: _ways()
+    """The rotations that have limits."""
+    locked: _ways()
+    """The rotations that are locked."""
+    stiffness: FloatVectorProperty(size=3, min=0.0, max=0.99)
+    """Stiffness of bend, side and twist."""
 
 
 class IKAddonProfile(bpy.types.PropertyGroup):
     """The settings in a preset file; only those that the file sets are applied."""
 
-    joints: CollectionProperty(
-        name="Joints",
-        type=IKAddonJoint,
-        description="Joints from the root of the limb; the last one applies to all remaining bones",
-    )
-    spread: BoolProperty(
-        name="Spread",
-        description="Spread the joints over the whole chain, the first at its root and the last at its tip",
-    )
-    layout: IntProperty(name="Layout", description="The layout of the settings, see `LAYOUT`", min=0, default=0)
-    solver: EnumProperty(name="Solver", description="How the chain is solved", items=SOLVERS, default="AUTO")
-    use_limits: BoolProperty(name="Limits", description="Keep the bones within their limits", default=True)
-    out_of_reach: EnumProperty(
-        name="Out of Reach",
-        description="What the chain does when the target is too far away or too close",
-        items=OUT_OF_REACH,
-        default="EXTEND",
-    )
-    softness: FloatProperty(
-        name="Softness",
-        description="The last part of the reach, over which the chain eases into extension",
-        min=0.0,
-        max=1.0,
-        default=0.0,
-    )
-    bend_lead: FloatProperty(
-        name="Bend Lead", description="Which joints of an even bend turn most", min=-1.0, max=1.0, default=0.0
-    )
-    iterations: IntProperty(name="Iterations", description="Maximum passes of the solver", min=1, default=100)
-    planar: BoolProperty(name="Planar", description="Keep the chain in the plane of its rest pose")
+    joints: CollectionProperty(type=IKAddonJoint)
+    """Joints from the root of the limb; the last one applies to all remaining bones."""
+    spread: BoolProperty()
+    """Spread the joints over the whole chain, the first at its root and the last at its tip."""
+    layout: IntProperty(min=0)
+    """The layout of the settings, see `LAYOUT`."""
+
+    # As in the settings of a chain.
+    solver: EnumProperty(items=SOLVERS)
+    use_limits: BoolProperty(default=True)
+    out_of_reach: EnumProperty(items=OUT_OF_REACH)
+    softness: FloatProperty(min=0.0, max=1.0)
+    bend_lead: FloatProperty(min=-1.0, max=1.0)
+    iterations: IntProperty(min=1, default=100)
+    planar: BoolProperty()
 
 
 CLASSES = (IKAddonJoint, IKAddonProfile)

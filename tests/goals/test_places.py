@@ -36,7 +36,7 @@ def limbs(addon: Addon, bends: Any, seed: int = 1) -> Any:
         [np.stack([lower[:, 1], -lower[:, 0], np.zeros(count)], 1), lower, [[0, 0, 1.0]] * count], 2
     )
     joints = np.einsum("fij,fnj->fni", turns, local) + rng.normal(size=(count, 1, 3))
-    return addon.module("goals.places").Limbs(joints, np.einsum("fij,fnjk->fnik", turns, frames))
+    return addon.module("setup.present").Limb(joints, np.einsum("fij,fnjk->fnik", turns, frames))
 
 
 @pytest.mark.parametrize("side", [(0.0, 0.0, 0.0), (1.0, 0.0, 0.0)])
@@ -74,7 +74,7 @@ def test_the_pole_of_a_straight_limb_is_on_its_bend_side_and_never_flips(addon: 
     places = addon.module("goals.places")
     bends = np.linspace(0.02, -0.02, 81)  # from bent through straight to hyperextended
     own = limbs(addon, np.r_[bends], seed=4)
-    one = places.Limbs(np.repeat(own.joints[:1], 81, axis=0), np.repeat(own.frames[:1], 81, axis=0))
+    one = type(own)(np.repeat(own.joints[:1], 81, axis=0), np.repeat(own.frames[:1], 81, axis=0))
     size = np.linalg.norm(one.joints[:, 2] - one.joints[:, 1], axis=1)[:, None]
     upper = one.frames[:, 0]
     lower = upper[:, :, 1] * np.cos(bends)[:, None] - upper[:, :, 0] * np.sin(bends)[:, None]

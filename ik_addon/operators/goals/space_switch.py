@@ -9,7 +9,7 @@ from bpy.props import EnumProperty, StringProperty
 
 from ...data.choices import ROLES
 from ...data.settings import chain_of, goal_of
-from ...goals.movable import MovableGoal
+from ...goals.movable import MovableGoal, why_lacking
 from ...goals.space_switch import switch
 from ...goals.spaces import Space, spaces_of
 from ...translation.sentences import UserError, say
@@ -71,13 +71,8 @@ class IK_ADDON_OT_switch_space(ChainOperator):
         """Switch the space."""
         ob, tip = armature(context), active_chain(context)
         space = self._space(context)
-        goal, bone = goal_of(chain_of(tip), self.role.lower())
-        if goal is None:
-            no_goal = {
-                "TARGET": "The chain on '{tip}' has no target. Pick one",
-                "POLE": "The chain on '{tip}' has no pole. Pick one",
-            }
-            raise UserError(no_goal[self.role], tip=tip.name)
+        if reason := why_lacking(tip, self.role.lower()):
+            raise UserError(reason)
         if space is None:
             missing = {
                 "OBJECT": "Pick an object to follow",
@@ -86,7 +81,7 @@ class IK_ADDON_OT_switch_space(ChainOperator):
                 "HEAD": "No head found in '{object}'. Pick an object",
             }
             raise UserError(missing[self.space], tip=tip.name, object=ob.name)
-        movable = MovableGoal(goal, bone)
+        movable = MovableGoal(*goal_of(chain_of(tip), self.role.lower()))
         later = switch(context, ob, tip, movable, space)
         frame = f"{context.scene.frame_current_final:g}"
         message = say(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from ...controls.bones import can_be_made, editing
 from ...data.chain_settings import IKAddonChain
 from ...data.settings import chain_of, goal_of
 from ...pose.channels import FIELDS, REST, rotation_field
-from ...pose.constraints import is_on
+from ...pose.constraints import is_on, targets_of
 from ...pose.skeleton import matrix_array
 from ...rig.plan.attachments import all_parent_bones_of, uid_of
 from ...rig.plan.chain import posed_bones, tips
@@ -37,7 +37,7 @@ def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.View
             left = left_for(tip, view_layer)
             if left is not None:
                 yield Fix(say("Use '{target}'", target=left[1] or left[0].name), partial(take, tip, left))
-            yield Fix(say("Make Target"), partial(_make_target, tip))
+            yield Fix(say("Make Target"), partial(make_target, bpy.context, tip))
         return
     layer = view_layer.layer_collection
     if not is_in(view_layer.objects, goal):
@@ -46,7 +46,7 @@ def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.View
             label = say("Include '{collection}'", collection=excluded[0].name)
             yield Fix(label, lambda: setattr(excluded[0], "exclude", False))
         elif role == "target":
-            yield Fix(say("Make New Target"), partial(_make_target, tip))
+            yield Fix(say("Make New Target"), partial(make_target, bpy.context, tip))
         else:
             yield Fix(say("Clear Pole"), lambda: setattr(chain, role, None))
     elif off := disabled(goal, layer, "hide_viewport"):
@@ -77,7 +77,7 @@ def fixes_of_loop(tip: bpy.types.PoseBone, in_loop: Callable[[str], bool]) -> It
         moved = {bone.name for other in on if other != own for bone in posed_bones(other)}
         if chain.target is not None and _rides_on(chain.target, chain.target_bone, moved, ob, others=True):
             for_other = say("Make Own Target for '{tip}'", tip=own.name)
-            yield Fix(say("Make Own Target") if own == tip else for_other, partial(_make_target, own))
+            yield Fix(say("Make Own Target") if own == tip else for_other, partial(make_target, bpy.context, own))
         elif chain.pole is not None and _rides_on(chain.pole, chain.pole_bone, moved, ob, others=True):
             for_other = say("Clear Pole for '{tip}'", tip=own.name)
             yield Fix(say("Clear Pole") if own == tip else for_other, partial(setattr, chain, "pole", None))
@@ -90,20 +90,16 @@ def fixes_of_transforms(tip: bpy.types.PoseBone) -> Iterator[Fix]:
     for own in (ob, *(goal for goal in (chain.target, chain.pole) if goal is not None)):
         if not np.isfinite(matrix_array(own.matrix_world)).all():
             label = say("Reset Transform of '{object}'", object=own.name)
-            yield Fix(label, partial(_reset, own, ("location", "rotation", "scale")))
+            yield Fix(label, partial(_reset, [own]))
     if abs(np.linalg.det(matrix_array(ob.matrix_world)[:3, :3])) <= 1e-30:
-        yield Fix(say("Reset Scale of '{object}'", object=ob.name), partial(_reset, ob, ("scale",)))
+        yield Fix(say("Reset Scale of '{object}'", object=ob.name), partial(_reset, [ob], ("scale",)))
     broken = [
         bone for bone in posed_bones(tip) if not (np.isfinite(_numbers(bone)).all() and np.array(bone.scale).all())
     ]
     if broken:
         one = say("Reset '{bone}'", bone=broken[0].name)
         label = one if len(broken) == 1 else say("Reset {count} Bones", count=len(broken))
-        yield Fix(label, partial(_reset_all, broken))
-
-
-def _make_target(tip: bpy.types.PoseBone) -> None:
-    make_target(bpy.context, tip)
+        yield Fix(label, partial(_reset, broken))
 
 
 def _rides_on(
@@ -128,7 +124,7 @@ def _detached(tip: bpy.types.PoseBone, goal: bpy.types.Object, bone: str, role: 
         return
     is_bone = bool(bone) and goal.type == "ARMATURE"
     holder: Any = goal.pose.bones[bone] if is_bone else goal
-    holding = [c for c in holder.constraints if is_on(c) and _targets(c, tip.id_data)]
+    holding = [c for c in holder.constraints if is_on(c) and any(own == tip.id_data for own, _name in targets_of(c))]
     if holding:
         yield Fix(mute_label(holding), partial(_mute_in_place, goal, holding))
     elif not is_bone and goal.parent is not None:
@@ -137,14 +133,9 @@ def _detached(tip: bpy.types.PoseBone, goal: bpy.types.Object, bone: str, role: 
         if goal == tip.id_data and can_be_made(bpy.context, goal):
             yield Fix(say("Clear Parent"), partial(_clear_parent_bone, goal, bone))
     elif role == "target":
-        yield Fix(say("Make New Target"), partial(_make_target, tip))
+        yield Fix(say("Make New Target"), partial(make_target, bpy.context, tip))
     else:
         yield Fix(say("Clear Pole"), lambda: setattr(chain_of(tip), "pole", None))
-
-
-def _targets(constraint: Any, ob: bpy.types.Object) -> bool:
-    entries: Any = getattr(constraint, "targets", (constraint,))
-    return any(getattr(entry, "target", None) == ob for entry in entries)
 
 
 def _mute_in_place(goal: bpy.types.Object, constraints: list[Any]) -> None:
@@ -167,15 +158,11 @@ def _clear_parent_bone(ob: bpy.types.Object, bone: str) -> None:
         bones[bone].parent = None
 
 
-def _reset_all(bones: list[bpy.types.PoseBone]) -> None:
-    for bone in bones:
-        _reset(bone, ("location", "rotation", "scale"))
-
-
-def _reset(owner: Any, what: tuple[str, ...]) -> None:
-    for name in what:
-        field = rotation_field(owner.rotation_mode) if name == "rotation" else name
-        setattr(owner, field, REST[FIELDS[field]].tolist())
+def _reset(owners: Iterable[Any], what: tuple[str, ...] = ("location", "rotation", "scale")) -> None:
+    for owner in owners:
+        for name in what:
+            field = rotation_field(owner.rotation_mode) if name == "rotation" else name
+            setattr(owner, field, REST[FIELDS[field]].tolist())
 
 
 def _numbers(bone: Any) -> list[float]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import bpy
 
-from ...pose.constraints import is_on
+from ...pose.constraints import is_on, targets_of
 from ...pose.data_paths import BONE_PATH
 from ...translation.sentences import say
 
@@ -100,19 +100,14 @@ def _takes_along(constraint: Any) -> bool:
     return isinstance(constraint, PARENTING) and is_on(constraint) and constraint.target is not None
 
 
-def _is_bone(entry: Any) -> bool:
-    """Whether a constraint's target, or one entry of its target list, is a bone."""
-    return entry.target is not None and entry.target.type == "ARMATURE" and bool(entry.subtarget)
-
-
 def all_parent_bones_of(ob: bpy.types.Object | None, bone: str = "") -> Iterator[ParentBone]:
     """Yield all bones that an object, or one of its bones, follows, even partly."""
     yield from (attachment.parent for attachment in attachments_of(ob, bone))
     while ob is not None:
         for constraint in ob.constraints:
             if isinstance(constraint, PULLING) and is_on(constraint):
-                entries: Iterable[Any] = getattr(constraint, "targets", (constraint,))
-                yield from (ParentBone(uid_of(entry.target), entry.subtarget) for entry in entries if _is_bone(entry))
+                found = targets_of(constraint)
+                yield from (ParentBone(uid_of(own), name) for own, name in found if name and own.type == "ARMATURE")
         ob = ob.parent
 
 
@@ -172,13 +167,7 @@ def _takers(ob: bpy.types.Object, name: str) -> list[Part]:
 
 def _targets(owner: bpy.types.Object | bpy.types.PoseBone) -> list[Part]:
     """Return the targets of the constraints on an object or a bone."""
-    found: list[Part] = []
-    for constraint in owner.constraints:
-        entries: Iterable[Any] = getattr(constraint, "targets", (constraint,))
-        found += [
-            (entry.target, getattr(entry, "subtarget", "")) for entry in entries if getattr(entry, "target", None)
-        ]
-    return found
+    return [target for constraint in owner.constraints for target in targets_of(constraint)]
 
 
 def _sources(ob: bpy.types.Object) -> list[Part]:

@@ -17,7 +17,7 @@ import numpy as np
 from ... import compat
 from ...data.chain_settings import IKAddonChain
 from ...data.settings import chain_of
-from ...pose.constraints import CHAIN_CONSTRAINTS
+from ...pose.constraints import CHAIN_CONSTRAINTS, targets_of
 from . import limits
 from .chain import tips
 from .presence import Reference
@@ -164,19 +164,13 @@ def _parenting(ob: bpy.types.Object) -> Facts:
 
 
 def _facts(constraint: Any) -> Facts:
-    entries = getattr(constraint, "targets", (constraint,))
-    targets = [
-        (entry.target, getattr(entry, "subtarget", ""))
-        for entry in entries
-        if getattr(entry, "target", None) is not None
-    ]
     return (
         constraint.type,
         constraint.mute,
         constraint.influence > 0.0,
         getattr(constraint, "chain_count", None),
         getattr(constraint, "use_tail", None),
-        *((target.session_uid, bone) for target, bone in targets),
+        *((target.session_uid, bone) for target, bone in targets_of(constraint)),
     )
 
 

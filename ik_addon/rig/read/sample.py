@@ -15,9 +15,9 @@ from ...data.settings import chain_of
 from ...pose import channels
 from ...pose.channels import Row
 from ...pose.data_paths import set_at, value_at
-from ...pose.skeleton import affine, inverse, inverse_of_one, matrix_array
+from ...pose.skeleton import affine, inverse, inverse_of_one, matrix_array, moved
 from ...pose.transforms import basis
-from ...solve.maths.products import applied, times
+from ...solve.maths.products import times
 from ...solve.problem import Bools, Floats, Ints
 from ..plan.chain_plan import ChainPlan
 from ..plan.plan import Plan
@@ -28,6 +28,11 @@ from .orientation import orientation
 
 FARTHEST = 1e30
 """Blender turns an infinite location into the largest float, whose square overflows."""
+
+
+def _number(name: str) -> Any:
+    """Return a property of `Goals` for one of `NUMBERS`."""
+    return property(lambda goals: goals.settings[..., NUMBERS.index(name)])
 
 
 @dataclass(frozen=True)
@@ -44,33 +49,16 @@ class Goals:
     settings: Floats
     """(F, C, 5) `NUMBERS`, see the properties."""
 
-    @property
-    def pole_angle(self) -> Floats:
-        """(F, C) in radians."""
-        return self._number("pole_angle")
-
-    @property
-    def softness(self) -> Floats:
-        """(F, C) as a fraction of chain length, like the two below."""
-        return self._number("softness")
-
-    @property
-    def push_limit(self) -> Floats:
-        """(F, C) the maximum distance by which the root may be pushed."""
-        return self._number("push_limit")
-
-    @property
-    def tolerance(self) -> Floats:
-        """(F, C) the error that counts as reached."""
-        return self._number("tolerance")
-
-    @property
-    def influence(self) -> Floats:
-        """(F, C) from 0, the FK pose, to 1."""
-        return self._number("influence")
-
-    def _number(self, name: str) -> Floats:
-        return self.settings[..., NUMBERS.index(name)]
+    pole_angle = _number("pole_angle")
+    """(F, C) in radians."""
+    softness = _number("softness")
+    """(F, C) as a fraction of chain length, like the two below."""
+    push_limit = _number("push_limit")
+    """(F, C) the maximum distance by which the root may be pushed."""
+    tolerance = _number("tolerance")
+    """(F, C) the error that counts as reached."""
+    influence = _number("influence")
+    """(F, C) from 0, the FK pose, to 1."""
 
     def __getitem__(self, chosen: Any) -> Goals:
         """Return the goals of the chosen chains: an index, or an array of indices of any shape (...), for (F, ...)."""
@@ -245,8 +233,8 @@ def _world(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgr
 def transformed(matrices: Floats, points: Floats) -> Floats:
     """Transform points (..., 3) by matrices; NaN where they are too far away for Blender's single precision."""
     with np.errstate(all="ignore"):
-        moved = applied(matrices[..., :3, :3], points) + matrices[..., :3, 3]
-        return np.where(np.abs(moved) < FARTHEST, moved, np.nan)
+        there = moved(matrices, points)
+        return np.where(np.abs(there) < FARTHEST, there, np.nan)
 
 
 def take_animated(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:

@@ -32,6 +32,18 @@ class ChainPanel(ArmaturePanel):
         """Show the panel only if a chain is active."""
         return super().poll(context) and active_chain(context) is not None
 
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw the settings of the active chain."""
+        tip = active_chain(context)
+        if tip is not None:
+            self.layout.use_property_split = not is_narrow(context)
+            self.layout.use_property_decorate = False
+            self.draw_chain(context, tip)
+
+    def draw_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+        """Draw the settings of a chain."""
+        raise NotImplementedError
+
 
 class VIEW3D_PT_ik_addon_chain(ChainPanel):
     """The settings of the active chain."""
@@ -50,15 +62,9 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         if not is_narrow(context):
             VIEW3D_PT_ik_addon_presets.draw_panel_header(self.layout)
 
-    def draw(self, context: bpy.types.Context) -> None:
+    def draw_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
         """Draw the settings."""
-        tip = active_chain(context)
-        if tip is None:
-            return
-        chain = chain_of(tip)
-        layout = self.layout
-        layout.use_property_split = not is_narrow(context)
-        layout.use_property_decorate = False
+        chain, layout = chain_of(tip), self.layout
         draw_faults(layout, context, tip)
         draw_switch(layout, tip)
         if is_narrow(context):
@@ -206,15 +212,9 @@ class VIEW3D_PT_ik_addon_accuracy(ChainPanel):
     bl_parent_id = "VIEW3D_PT_ik_addon_chain"
     bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
-    def draw(self, context: bpy.types.Context) -> None:
+    def draw_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
         """Draw the settings."""
-        tip = active_chain(context)
-        if tip is None:
-            return
-        chain = chain_of(tip)
-        layout = self.layout
-        layout.use_property_split = not is_narrow(context)
-        layout.use_property_decorate = False
+        chain, layout = chain_of(tip), self.layout
         layout.active = chain.enabled
         draw_setting(layout, context, chain, "iterations")
         draw_setting(layout, context, chain, "tolerance")

@@ -16,18 +16,13 @@ def draw_end(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.ty
     draw_search(layout, context, chain, "end_bone", tip.id_data.data)
     waiting = ends.waiting(tip)
     if waiting is not None:
-        draw_message(
-            layout,
-            context,
-            say("'{bone}' is animated. Snap a range to turn it with the target", bone=waiting.name),
-            "INFO",
-        )
+        text = say("'{bone}' is animated. Snap a range to turn it with the target", bone=waiting.name)
+        draw_message(layout, context, text, "INFO")
         layout.operator("ik_addon.end_fit", text="Snap Range", icon="SNAP_ON").snap = True
         return
     row = layout.row(align=True)
     if chain.end_bone:
         row.prop(chain, "use_end_rotation")
-    if chain.end_bone:
         row.operator("ik_addon.end_fit", text="", icon="ORIENTATION_LOCAL")
     else:
         draw_button(row, context, "ik_addon.end_fit", "ORIENTATION_LOCAL", "Turn")
