@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import bpy
 import pytest
-from tests.translation.texts import UNSEEN
+from tools.texts import UNSEEN
 
 from tests import rigs
 from tests.operators.states import activate
