@@ -176,6 +176,6 @@ def test_a_jump_on_the_first_frame_changes_nothing_else(addon: Addon) -> None:
     assert found(addon, jumping, 30.0, "heel")[1:] == found(addon, path, 30.0, "heel")[1:]
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 5])
-def test_contacts_of_a_very_short_clip(addon: Addon, count: int) -> None:
-    assert len(found(addon, np.zeros((count, 3)), 24.0, "heel")) <= 1
+def test_contacts_of_a_very_short_clip(addon: Addon) -> None:
+    for count in (1, 2, 3, 5):
+        assert len(found(addon, np.zeros((count, 3)), 24.0, "heel")) <= 1, count

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from ik_addon.clip.reduction import Part, Reduction
 from ik_addon.solve.maths.products import times
 from ik_addon.solve.maths.rotations import about_vectors, matrices
 from ik_addon.solve.problem import Floats
 
-FRAMES = 200
+FRAMES = 120
 
 
 def turned(vectors: Floats, origins: Floats) -> Floats:
@@ -82,15 +81,13 @@ def count(reduction: Reduction, bones: int) -> int:
     return sum(len(curve.keys) for bone in range(bones) for curve in reduction.curves(bone))
 
 
-@pytest.mark.parametrize("bound", [0.03, 0.003])
-@pytest.mark.parametrize("noise", [0.0, 1e-3])
-def test_no_point_moves_by_more_than_its_bound(bound: float, noise: float) -> None:
-    for seed in range(2):
+def test_no_point_moves_by_more_than_its_bound() -> None:
+    for seed, (bound, noise) in enumerate(((0.03, 0.0), (0.003, 0.0), (0.03, 1e-3), (0.003, 1e-3))):
         arm = Arm(np.random.default_rng(seed), 4, noise)
         reduction = reduced(arm, bound)
         away = np.linalg.norm(arm.played(reduction) - arm.points, axis=2)
-        assert 0.3 * bound < away.max() <= bound
-        assert count(reduction, 4) < 4 * 3 * FRAMES * (0.1 if noise == 0.0 else 0.6)
+        assert 0.3 * bound < away.max() <= bound, seed
+        assert count(reduction, 4) < 4 * 3 * FRAMES * (0.1 if noise == 0.0 else 0.6), seed
 
 
 def test_distances_are_measured_in_world_space() -> None:
@@ -121,6 +118,5 @@ def test_unneeded_keys_are_removed_again() -> None:
 
 
 def test_a_bound_below_rounding_terminates() -> None:
-    arm = Arm(np.random.default_rng(4), 2, 1e-3)
-    reduction = reduced(arm, 1e-17)
-    assert all(len(curve.keys) == FRAMES for bone in range(2) for curve in reduction.curves(bone))
+    reduction = reduced(Arm(np.random.default_rng(4), 1, 1e-3), 1e-17)
+    assert all(len(curve.keys) == FRAMES for curve in reduction.curves(0))
