@@ -179,7 +179,7 @@ class Skeleton:
     def to_pose(self, ob: bpy.types.Object, bone: int, basis: Floats, parent: Floats | None) -> Floats:
         """Pose matrices (F, 4, 4) of a bone in armature space, from its basis and its parent's pose matrices."""
         if self.plain[bone]:
-            local = times(self.offsets[bone], basis)  # not by BLAS, see `products`
+            local = times(self.offsets[bone], basis)
             return local if parent is None else times(parent, local)
         return self._convert(ob, bone, basis, parent, invert=False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import cos, sin
 
 import numpy as np
 
@@ -79,7 +80,7 @@ class Alone:
         objectives: list[Place | Pole] = [Place(self._carried, wanted, 1.0)]
         if pole is not None:
             branch, _, masses = self._branch
-            cosine, sine = (ONE.each(each, [aim.pole_angle / 2.0])[0] for each in (np.cos, np.sin))
+            cosine, sine = cos(aim.pole_angle / 2.0), sin(aim.pole_angle / 2.0)
             objectives.append(Pole(branch, wanted, pole, (cosine, sine), masses, SIDE))
         system = System(body.skeleton(0), objectives)
         guess = guess_of(body, turns, 0)

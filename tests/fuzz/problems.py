@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from ik_addon.solve import Goal, Limits, OutOfReach, Problem, Solver
 from ik_addon.solve.problem import Bools, Floats, Ints
-from tests.solve.chains import POSES, pose_directions, random_rotations, shifted, unit
+from tests.solve.chains import POSES, pose_directions, random_rotations, unit
 
 TARGETS = ("inside", "tip", "root", "line", "behind", "rim", "beyond", "far", "inner", "axis", "close")
 NO_LENGTH = 1e-6
@@ -402,33 +402,3 @@ def _segments(problem: Problem) -> Ints:
     with np.errstate(all="ignore"):
         lengths = np.linalg.norm(np.diff(problem.joints, axis=1), axis=2)
         return np.asarray((lengths / lengths.sum(axis=1, keepdims=True) > NO_LENGTH).sum(axis=1))
-
-
-def member(problem: Problem, i: int) -> Problem:
-    """One member of a batch as a batch of its own, at shifted memory addresses."""
-    members = len(problem.joints)
-
-    def cut(value: Any) -> Any:
-        return shifted(np.asarray(value)[i : i + 1]) if np.ndim(value) and len(value) == members else value
-
-    def goal_of(goal: Goal) -> Goal:
-        return replace(
-            goal, **{f.name: cut(getattr(goal, f.name)) for f in fields(goal) if f.name not in {"segment", "weight"}}
-        )
-
-    limits = problem.limits
-    if limits is not None:
-        rest = shifted(limits.rest[i : i + 1]) if np.ndim(limits.rest) == 4 else limits.rest
-        limits = replace(limits, rest=rest, root=cut(limits.root))
-    return replace(
-        problem,
-        joints=cut(problem.joints),
-        frames=cut(problem.frames),
-        goal=goal_of(problem.goal),
-        others=tuple(map(goal_of, problem.others)),
-        softness=cut(problem.softness),
-        push_limit=cut(problem.push_limit),
-        tolerance=cut(problem.tolerance),
-        plane=None if problem.plane is None else cut(problem.plane),
-        limits=limits,
-    )

@@ -13,8 +13,8 @@ from mathutils import Quaternion, Vector
 
 from tests import rigs
 
-HIDDEN = {"rna_type", "name", "base", "resting", "stamp"}
-"""Properties that are not settings: the FK store, and which version of the settings it is."""
+HIDDEN = {"rna_type", "name", "base", "resting", "stamp", "known", "goals"}
+"""Properties that are not settings: the FK store, and what an armature knows of the settings on its bones."""
 
 
 def settings(bone: bpy.types.PoseBone) -> dict[str, Any]:

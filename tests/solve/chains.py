@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import fields, is_dataclass, replace
+from functools import wraps
+from inspect import signature
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from ik_addon.solve import Goal, Problem, Solution, solve
 from ik_addon.solve.problem import Floats
@@ -81,17 +84,23 @@ def aim(problem: Problem, rng: Generator, low: float, high: float, *, pole: bool
 
 def member(problem: Problem, i: int) -> Problem:
     """Return one member of a batch as a batch of its own."""
-    goal = problem.goal
-    return replace(
-        problem,
-        joints=problem.joints[i : i + 1],
-        frames=problem.frames[i : i + 1],
-        goal=Goal(
-            goal.target[i : i + 1],
-            None if goal.pole is None else goal.pole[i : i + 1],
-            None if goal.pole_angle is None else goal.pole_angle[i : i + 1],
-        ),
-    )
+    count, one = len(problem.joints), slice(i, i + 1)
+
+    def own(value: Any) -> Any:
+        """Return the member's part of an array, or of all arrays of a dataclass, that have a batch axis."""
+        if is_dataclass(value):
+            return replace(value, **{each.name: own(getattr(value, each.name)) for each in fields(value)})  # type: ignore[type-var]
+        if isinstance(value, tuple):
+            return tuple(map(own, value))
+        return value[one] if isinstance(value, np.ndarray) and len(value) == count else value
+
+    kept = "parents", "inherits", "stretch_weights", "stiffness"
+    changed = {each.name: own(getattr(problem, each.name)) for each in fields(problem) if each.name not in kept}
+    if problem.limits is not None:
+        changed["limits"] = replace(problem.limits, root=problem.limits.root[one])
+        if problem.limits.rest.ndim == 4:
+            changed["limits"] = replace(changed["limits"], rest=problem.limits.rest[one])
+    return replace(problem, **changed)
 
 
 def solve_together(*problems: Problem) -> list[Solution]:
@@ -129,11 +138,36 @@ def check_consistent(problem: Problem, solution: Solution) -> None:
     np.testing.assert_allclose(solution.error, error, atol=1e-9 * size.max())
 
 
-def shifted(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy that begins midway between two addresses divisible by 16."""
-    memory = np.empty(array.nbytes + 24, dtype=np.uint8)
-    start = -memory.ctypes.data % 16 + 8
-    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    copy[...] = array
-    assert copy.ctypes.data % 16 == 8
-    return copy
+def for_each(**shapes: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test for every combination of the values of these arguments, as one test; a failure names its own."""
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        @wraps(test)
+        def run(**fixtures: Any) -> None:
+            for values in product(*shapes.values()):
+                chosen = dict(zip(shapes, values, strict=True))
+                try:
+                    test(**chosen, **fixtures)
+                except BaseException as error:
+                    error.add_note(f"with {', '.join(f'{name}={value}' for name, value in chosen.items())}")
+                    raise
+
+        own = signature(test)
+        rest = [parameter for name, parameter in own.parameters.items() if name not in shapes]
+        run.__signature__ = own.replace(parameters=rest)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+def assert_alike(one: Solution, other: Solution, size: Floats | float = 1.0, within: float = 1e-9) -> None:
+    """Assert that two solutions agree to `within`, in places times the sizes (B,) of their chains."""
+    sizes = np.broadcast_to(size, len(one.joints))
+    assert one.status.tolist() == other.status.tolist()
+    for name in ("joints", "error", "rotations", "stretch"):
+        ours, theirs = getattr(one, name), getattr(other, name)
+        scale = sizes if name in ("joints", "error") else np.ones(len(sizes))
+        with np.errstate(invalid="ignore"):
+            gap = np.abs(ours - theirs) / scale.reshape(-1, *(1,) * (ours.ndim - 1))
+        off = ~((gap < within) | (ours == theirs) | (np.isnan(ours) & np.isnan(theirs)))
+        assert not off.any(), f"{name} differ by {gap[off].max():.2g}, first at {np.argwhere(off)[0].tolist()}"

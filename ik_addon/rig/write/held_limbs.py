@@ -1,6 +1,6 @@
 """Chains within limits whose FK pose does not change: from target positions to channels, one by one.
 
-Everything but the goals is stored once, in plain floats. The operations are those of `solve_limbs`, in the same order.
+Everything but the goals is stored once.
 Limbs of two bones are solved in closed form, longer chains by a search.
 """
 
@@ -23,7 +23,7 @@ from ...solve.limb.limb import Aim, Solved, solved_limb
 from ...solve.limited.body import FEW
 from ...solve.maths.products import back_times, times
 from ...solve.maths.rotations import quaternion_of
-from ...solve.maths.vectors import Matrix, Vector, product
+from ...solve.maths.vectors import Vector
 from ...solve.problem import Bools, Floats, Ints
 from ...solve.side_start import begin_on_side
 from ..plan.groups import Shape, Wave
@@ -49,8 +49,6 @@ class _Held(NamedTuple):
     """(n, 3, 3) the frames of its bones, root first."""
     kept: Floats
     """(n, 3, 3) see `Limbs.kept`."""
-    in_floats: tuple[list[Matrix], list[Matrix]]
-    """Both, in plain floats."""
     old: list[list[float]]
     """The quaternions of its channels in the FK pose."""
     root: Vector
@@ -111,7 +109,6 @@ class HeldLimbs:
         parts = zip(
             fk,
             kept,
-            zip(fk.tolist(), kept.tolist(), strict=True),
             limbs.rows[:, :, FIELDS["rotation_quaternion"]].tolist(),
             problem.joints[:, 0].tolist(),
             tips[:, 0].tolist(),
@@ -194,32 +191,13 @@ class HeldLimbs:
                 yield i, Aim(held.tip if stands else target, pole, angle, None, softness, push, tolerance)
 
 
-def _of_chain(held: _Held, solved: SolvedAlone) -> list[list[float]]:
-    """Return the rotations of the channels, row by row, with the bits that the same frame has among many."""
-    frames = times(solved.rotations, held.fk)
-    local = frames.copy()
-    local[1:] = back_times(frames[:-1], frames[1:])
-    found: list[list[float]] = times(held.kept, local).reshape(-1, 9).tolist()
-    return found
-
-
-def _of_limb(held: _Held, solved: Solved) -> list[tuple[float, ...]]:
-    """Return the same for two bones, which are always solved one by one, in plain floats."""
-    fk, kept = held.in_floats
-    upper, lower = (product(*pair) for pair in zip(solved.rotations, fk, strict=True))
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = upper
-    back = (xx, yx, zx), (xy, yy, zy), (xz, yz, zz)
-    found: list[tuple[float, ...]] = []
-    for pair in zip(kept, (upper, product(back, lower)), strict=True):
-        one, two, three = product(*pair)
-        found.append((*one, *two, *three))
-    return found
-
-
 def _turned(held: _Held, solved: Solved | SolvedAlone) -> list[tuple[float, ...]]:
     """Return the quaternions of the channels, each with the sign nearer to FK."""
+    frames = times(np.array(solved.rotations), held.fk)
+    local = frames.copy()
+    local[1:] = back_times(frames[:-1], frames[1:])
     found: list[tuple[float, ...]] = []
-    turns = _of_limb(held, solved) if isinstance(solved, Solved) else _of_chain(held, solved)
+    turns = times(held.kept, local).reshape(-1, 9).tolist()
     for turn, (a, b, c, d) in zip(turns, held.old, strict=True):
         w, x, y, z = quaternion_of(turn)
         near = w * a + x * b + y * c + z * d

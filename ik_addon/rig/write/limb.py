@@ -16,7 +16,6 @@ from ...solve import Limits, OutOfReach, Solution, Status
 from ...solve.maths.lines import is_straight
 from ...solve.maths.products import applied, back_times, times, times_back
 from ...solve.maths.rotations import norm
-from ...solve.maths.sums import total
 from ...solve.problem import Bools, Floats, Ints
 from ..plan.groups import Wave, above, paths
 from ..plan.plan import Plan
@@ -107,7 +106,7 @@ class Limbs:
         found = np.empty((len(joints), len(self.wave.shape.segments)))
         for e, path in enumerate(paths(self.wave.shape.parents, self.wave.shape.segments)):
             own = points if self.wave.shape.is_chain else points[:, path]
-            found[:, e] = total(norm(own[:, 1:] - own[:, :-1]))
+            found[:, e] = norm(own[:, 1:] - own[:, :-1]).sum(axis=-2)
         return found
 
     @once

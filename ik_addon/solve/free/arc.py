@@ -13,7 +13,6 @@ import numpy as np
 
 from ..maths.calculus import Calculus
 from ..maths.kernels import MANY
-from ..maths.sums import total
 from ..maths.vectors import Number
 from ..problem import Floats
 
@@ -55,7 +54,7 @@ def bow_of(x: Floats, parts: Floats, chord: Floats, wanted: Floats) -> Floats:
 
 def kick_of(x: Floats, parts: Floats, chord: Floats) -> Floats:
     """Return the smallest bow (B,) of chains: above 0 where they are folded flat, because no pull moves those."""
-    stiff = total(parts * (1.0 - x * x)) < STIFF
+    stiff = (parts * (1.0 - x * x)).sum(axis=-2) < STIFF
     return np.where(stiff & (chord < FOLDED), KICK, 0.0)
 
 
@@ -85,11 +84,11 @@ def pull_of(
         length = np.maximum(np.sqrt(along * along + across), 1e-12)
         share = parts / length
         right, up = share * along, share * y
-        tip_x, tip_y = total(right), total(up)
+        tip_x, tip_y = right.sum(axis=-2), up.sum(axis=-2)
         square = tip_x * tip_x + tip_y * tip_y
         if not flat:
             out = share * z
-            tip_z = total(out)
+            tip_z = out.sum(axis=-2)
             square = square + tip_z * tip_z
         size = np.sqrt(square)
         shortfall = size - wanted
@@ -98,9 +97,9 @@ def pull_of(
             break
         low, high = np.where(shortfall < 0.0, pull, low), np.where(shortfall < 0.0, high, pull)
         drift = along / (length * length)
-        slope = tip_x * total(share - drift * right) - tip_y * total(drift * up)
+        slope = tip_x * (share - drift * right).sum(axis=-2) - tip_y * (drift * up).sum(axis=-2)
         if not flat:
-            slope = slope - tip_z * total(drift * out)
+            slope = slope - tip_z * (drift * out).sum(axis=-2)
         slope = slope / np.maximum(size, 1e-200)
         now = np.maximum(1.0 - size, 1e-16)
         guessed = pull + (goal - 1.0 / np.sqrt(now)) * (2.0 * now * np.sqrt(now)) / np.maximum(slope, 1e-30)

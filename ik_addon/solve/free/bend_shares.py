@@ -16,7 +16,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..maths.rotations import cross, dot, norm
-from ..maths.sums import total
 from ..problem import Bools, Floats
 from .axes import Axes, chain_axes, tip_of
 from .even_bend import first_guess
@@ -79,7 +78,7 @@ def shared_guess(
         frames: (3, 3, n, B) FK orientation of the bones.
         mobility: (3, n, B) see `mobility_of`.
     """
-    whole = total(lengths)
+    whole = lengths.sum(axis=-2)
     parts, wanted = lengths / whole, distance / whole
     # Where no even bend is at the distance, later passes go on from the shares of the nearest one.
     bendable = np.abs(norm(tip_of(first_guess(directions, parts, own, own, wanted), parts)) - wanted) <= MISSED
@@ -133,7 +132,7 @@ def _shared(rest: Floats, turns: Floats, frames: Floats, mobility: Floats) -> Fl
     local = np.stack([dot(frames[:, k, 1:], steps) * mobility[k, 1:] for k in range(3)])
     shares = local[0] * frames[:, 0, 1:] + local[1] * frames[:, 1, 1:] + local[2] * frames[:, 2, 1:]
     if shares.shape[1]:
-        before, after = total(norm(steps)), total(norm(shares))
+        before, after = norm(steps).sum(axis=-2), norm(shares).sum(axis=-2)
         shares = shares * np.where(after > 0.0, before / np.where(after > 0.0, after, 1.0), 1.0)
     vector = np.cumsum(np.concatenate([turns[:, :1], shares], axis=1), axis=1)
     angle = norm(vector)

@@ -21,12 +21,12 @@ from ..maths.rotations import (
     stacked,
     unit,
 )
-from ..maths.sums import add_up, total
 from ..problem import Bools, Floats, Ints, Problem, Solution, Solver, Status
 from . import fabrik
 from .axes import (
     STRAIGHT,
     Axes,
+    add_up,
     bone_rotations,
     centroid,
     chain_axes,
@@ -36,7 +36,7 @@ from .axes import (
 )
 from .bend_shares import mobility_of, shared_guess
 from .bend_side import side_bend
-from .even_bend import apart, first_guess, flattened, solve_directions, together
+from .even_bend import NO_CHORD, apart, first_guess, flattened, solve_directions, together
 from .folds import folded, side_axes
 from .reach import Reach, reachable
 from .single import NO_DISTANCE, NO_LENGTH, SAME
@@ -77,7 +77,7 @@ class Chains:
             root = joints[:, 0]
             segments = np.ascontiguousarray(joints[:, 1:] - joints[:, :-1])
             sizes = norm(segments)
-            scale = total(sizes)
+            scale = sizes.sum(axis=-2)
             target = (np.asarray(problem.goal.target, dtype=np.float64).T - root) / scale
             pole = problem.goal.pole
             sides, folds = problem.bend_side, None if problem.solver is Solver.FABRIK else problem.folds
@@ -277,7 +277,7 @@ def write(
     # From the rotations, not the directions: bones without length are where the bones before them carry them.
     segments = rotate(turns, chains.directions) * (chains.lengths * reach.stretch)
     root = line * reach.push
-    error = norm(chains.target - root - total(segments))
+    error = norm(chains.target - root - segments.sum(axis=-2))
     solution.rotations[index] = matrices(turns).transpose(3, 2, 0, 1)
     solution.stretch[index] = reach.stretch.T
     steps = np.concatenate([root[:, None], segments], axis=1) * chains.scale
@@ -311,7 +311,7 @@ def _rolled(directions: Floats, lengths: Floats, pole: Floats | None, axes: Axes
     if pole is None:
         return directions, roll
     tip = tip_of(directions, lengths)
-    line = np.where(norm(tip) > NO_DISTANCE, unit(tip), axes.line)
+    line = np.where(norm(tip) > NO_CHORD, unit(tip), axes.line)
     side = reject(centroid(joints_of(directions, lengths), lengths), line)
     rolled = between(unit(side), unit(reject(axes.bend, line)), line)
     roll = np.where(norm(side) > STRAIGHT, rolled, roll)
@@ -323,7 +323,7 @@ def _led_by_tip(
 ) -> tuple[Floats, Ints]:
     """Return the directions (3, n, B) that FABRIK finds for targets at `distance` (B,), and the passes (B,) used."""
     start, target = chains.directions, axes.line * distance
-    lean = total(chains.lengths * (1.0 - dot(start, own.line[:, None]) * dot(start, own.line[:, None])))
+    lean = (chains.lengths * (1.0 - dot(start, own.line[:, None]) * dot(start, own.line[:, None]))).sum(axis=-2)
     tip = tip_of(start, lengths)
     back, aside = dot(tip - target, own.line), norm(reject(tip - target, own.line))
     share = np.asarray(fabrik.folding(MANY, lean, back, aside))
@@ -338,7 +338,7 @@ def _led_by_tip(
     found, used = together(led), used.astype(np.int64)
     if passes == problem.iterations or not left.any():
         return found, used
-    parts = lengths / total(lengths)
+    parts = lengths / lengths.sum(axis=-2)
     now = chain_axes(found, parts, chains.frames[:, :, 0])
     pushed = first_guess(found, lengths, now, now, distance, bow=False)
     off = np.abs(norm(tip_of(pushed, lengths)) - distance) > tolerance

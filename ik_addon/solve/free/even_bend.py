@@ -24,6 +24,8 @@ REACHING = 1
 """The pass that is done by FABRIK; the one before it and those after it are Newton's."""
 PATIENCE = 24
 """Passes after which a chain is laid out by construction: bones folded flat hardly move each other."""
+NO_CHORD = 1e-7
+"""A tip nearer to the root than this fraction of the chain is not turned to its line: rounding would say from where."""
 
 
 def first_guess(
@@ -148,9 +150,10 @@ def solve_directions(
 
 def _turned_to_line(directions: Floats, lengths: Floats, line: Floats, normal: Floats) -> Floats:
     """Return the directions (3, n, B) with each chain turned as a whole to have its tip on the line (3, B)."""
-    tip = unit(tip_of(directions, lengths))
+    end = tip_of(directions, lengths)
+    tip = unit(end)
     turn = between(tip, line, unit(reject(normal, tip)))
-    return rotate(turn[:, None], directions)
+    return np.where(norm(end) > NO_CHORD, rotate(turn[:, None], directions), directions)
 
 
 class _Running:

@@ -98,7 +98,7 @@ def folding(calculus: Calculus, lean: Number, back: Number, aside: Number) -> Nu
     square = behind * behind
     beside = SIDEWAYS * aside
     share = square / calculus.most(square + beside * beside, 1e-200)
-    return share * share * calculus.most(1.0 - lean / LIMP, 0.0)
+    return share * share * calculus.most(1.0 - calculus.most(lean, 0.0) / LIMP, 0.0)
 
 
 def _joints(directions: Sequence[Vector], lengths: Sequence[Number]) -> list[Vector]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..maths.calculus import Calculus
 from ..maths.kernels import MANY, ONE
-from ..maths.vectors import Number, added
+from ..maths.vectors import Number
 from ..problem import Floats, OutOfReach, Problem
 
 ROUNDING = 1e-15
@@ -50,7 +50,7 @@ def soften(do: Calculus, distance: Number, softness: Number) -> Number:
     if not do.any(past):
         return distance
     width = do.most(softness, 1e-12)
-    (fallen,) = do.each(np.expm1, [-do.most(distance - start, 0.0) / width])
+    fallen = do.expm1(-do.most(distance - start, 0.0) / width)
     return do.where(past, start - width * fallen * (softness > 0.0), distance)
 
 
@@ -128,7 +128,7 @@ def reachable_for_one(
     if longer > 0.0:
         weights = problem.stretch_weights
         shares = stretch if weights is None else np.asarray(weights, dtype=np.float64).tolist()
-        total = added([share * length for share, length in zip(shares, lengths, strict=True)])
+        total = sum(share * length for share, length in zip(shares, lengths, strict=True))
         if not total > 0:
             shares, total = stretch, 1.0
         stretch = [1.0 + share * (longer / total) for share in shares]

@@ -1,7 +1,7 @@
 """Solve one free chain in plain floats: for a few chains numpy's calls would cost more than the computation.
 
-Every step does the arithmetic of its counterpart in `chains`, `axes` and `even_bend` in the same order, so a chain
-comes out exactly the same alone or in a batch. Rare cases are left to the arrays there: members that are not valid,
+Every step does the arithmetic of its counterpart in `chains`, `axes` and `even_bend`, so a chain comes out the same
+alone or in a batch. Rare cases are left to the arrays there: members that are not valid,
 chains whose tip is at their root or that share out their bend unevenly, and those that must be laid out by
 construction.
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from math import isfinite, sqrt
+from math import cos, isfinite, sin, sqrt
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from ..maths.kernels import ONE
 from ..maths.vectors import (
     Quaternion,
     Vector,
-    added,
     cross,
     dot,
     minus,
@@ -40,6 +39,7 @@ from ..problem import Problem, Solution, Solver, Status
 from . import fabrik
 from .axes import STRAIGHT
 from .bend_side import side_bend
+from .even_bend import NO_CHORD
 from .folds import folded, side_axes
 from .reach import reachable_for_one
 from .single_bend import Axes, centroid, chain_axes, first_guess, flattened, hinge, joints_of, solve_directions, tip_of
@@ -88,7 +88,7 @@ class _Chain:
         root = joints[0]
         segments = [minus(b, a) for a, b in pairwise(joints)]
         sizes = [norm(segment) for segment in segments]
-        scale = added(sizes)
+        scale = sum(sizes)
         if not (isfinite(scale) and scale > 1e-100):
             return None
         goal = problem.goal
@@ -139,8 +139,7 @@ class _Chain:
             axes, carried, distance, None if by_tip or folds is not None else self.side
         )
         if self.pole is not None:
-            half = np.float64(self.pole_angle) / 2
-            turn = _about(line, float(np.cos(half)), float(np.sin(half)))
+            turn = _about(line, cos(self.pole_angle / 2.0), sin(self.pole_angle / 2.0))
             wanted = rotate(turn, self._pole_bend(line, bend))
             wanted = unit(reject(wanted, line))
             chain_turn = multiply(between(ONE, bend, wanted, line), chain_turn)
@@ -165,7 +164,7 @@ class _Chain:
             directions, passes = found
             if self.pole is not None and folds is None:
                 tip = tip_of(directions, lengths)
-                straight = unit(tip) if norm(tip) > NO_DISTANCE else line
+                straight = unit(tip) if norm(tip) > NO_CHORD else line
                 side = reject(centroid(joints_of(directions, lengths), lengths), straight)
                 if norm(side) > STRAIGHT:
                     roll = between(ONE, unit(side), unit(reject(bend, straight)), straight)
@@ -207,7 +206,7 @@ class _Chain:
         """See `chains._led_by_tip`."""
         start, target = self.directions, times(line, distance)
         along = [dot(direction, own[0]) for direction in start]
-        lean = added([length * (1.0 - x * x) for length, x in zip(self.lengths, along, strict=True)])
+        lean = sum(length * (1.0 - x * x) for length, x in zip(self.lengths, along, strict=True))
         tip = tip_of(start, lengths)
         way = minus(tip, target)
         share = fabrik.folding(ONE, lean, dot(way, own[0]), norm(reject(way, own[0])))
@@ -219,7 +218,7 @@ class _Chain:
         found, used, left = fabrik.reach(ONE, start, lengths, target, tolerance, passes)
         if passes == iterations or not left:
             return found, int(used)
-        whole = added(lengths)
+        whole = sum(lengths)
         now = chain_axes(found, [length / whole for length in lengths], self.frames[0])
         if now is None:
             return None

@@ -1,20 +1,16 @@
 """The axes and the even bend of one chain, in plain floats.
 
-Every operation is that of `axes`, `even_bend` and `arc`, in the same order.
+Every operation is that of `axes`, `even_bend` and `arc`.
 """
 
 from __future__ import annotations
 
-from math import inf, sqrt
-from typing import Any
-
-import numpy as np
+from math import cos, inf, sin, sqrt
 
 from ..maths.kernel_rotations import between
 from ..maths.kernels import ONE
 from ..maths.vectors import (
     Vector,
-    added,
     cross,
     dot,
     norm,
@@ -84,18 +80,16 @@ def tip_of(directions: list[Vector], lengths: list[float]) -> Vector:
     return x, y, z
 
 
-def _cosines(angles: Any) -> tuple[list[float], list[float]]:
-    """Return cosines and sines; numpy's differ from the standard library's in their last bits."""
-    return np.cos(angles).tolist(), np.sin(angles).tolist()
-
-
 Plane = list[tuple[float, float, float]]
 """Directions of bones along the chain's line, towards its bend and along its normal."""
 
 
-def _bowed(plane: Plane, turn: float, places: Any) -> Plane:
-    cosines, sines = _cosines(turn * places)
-    return [(x * c + y * s, y * c - x * s, z) for (x, y, z), c, s in zip(plane, cosines, sines, strict=True)]
+def _bowed(plane: Plane, turn: float, places: list[float]) -> Plane:
+    found = []
+    for (x, y, z), place in zip(plane, places, strict=True):
+        c, s = cos(turn * place), sin(turn * place)
+        found.append((x * c + y * s, y * c - x * s, z))
+    return found
 
 
 def _pull_of(plane: Plane, parts: list[float], chord: float, wanted: float, least: float) -> float:
@@ -149,8 +143,8 @@ def first_guess(
     if abs(chord - wanted) > arc.SLACK:
         parts = [length / total for length in lengths]
         if bow:
-            places = np.array([(end - length / 2.0) / total - 0.5 for end, length in zip(ends, lengths, strict=True)])
-            give = added([part * (1.0 - x * x) for part, (x, _y, _z) in zip(parts, plane, strict=True)])
+            places = [(end - length / 2.0) / total - 0.5 for end, length in zip(ends, lengths, strict=True)]
+            give = sum(part * (1.0 - x * x) for part, (x, _y, _z) in zip(parts, plane, strict=True))
             turn = max(
                 arc.arc_of(ONE, wanted) - arc.arc_of(ONE, chord),
                 arc.KICK if give < arc.STIFF and chord < arc.FOLDED else 0.0,
@@ -176,7 +170,7 @@ def first_guess(
 
 def flattened(lengths: list[float], line: Vector, distance: float) -> list[Vector] | None:
     """See `even_bend.flattened`; None: the chain is not at an end of its reach."""
-    total, longest = added(lengths), max(lengths)
+    total, longest = sum(lengths), max(lengths)
     straight = distance / total >= 1.0 - arc.SLACK
     if straight or (2.0 * longest > total and 2.0 * longest - total >= distance - arc.SLACK):
         back = (-1.0 * line[0], -1.0 * line[1], -1.0 * line[2])
@@ -210,7 +204,10 @@ def solve_directions(
 
 
 def _turned_to_line(directions: list[Vector], lengths: list[float], line: Vector, normal: Vector) -> list[Vector]:
-    tip = unit(tip_of(directions, lengths))
+    end = tip_of(directions, lengths)
+    if norm(end) <= even_bend.NO_CHORD:
+        return directions
+    tip = unit(end)
     turn = between(ONE, tip, line, unit(reject(normal, tip)))
     return [rotate(turn, direction) for direction in directions]
 

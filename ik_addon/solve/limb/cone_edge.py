@@ -83,11 +83,9 @@ class Span(NamedTuple):
 def edge_of(cone: Range) -> tuple[list[EdgePoint], list[Span]]:
     """Return the edge of a cone: samples along it, piece by piece, and the spans between them."""
     pieces = []
+    low, high = ([min(axis, RIM) for axis in side] for side in (cone.low, cone.high))
     if cone.low == cone.high == (0.0, 0.0):
         pieces.append(Piece((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.0, 0.0))
-    low, high = ([min(axis, RIM) for axis in side] for side in (cone.low, cone.high))
-    if pieces:
-        pass
     elif low[1] == 0.0 == high[1]:
         pieces.append(Piece((0.0, 0.0, 1.0), (0.0, 0.0, 0.0), -asin(low[0]), asin(high[0])))
     elif low[0] == 0.0 == high[0]:

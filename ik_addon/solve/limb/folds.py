@@ -19,7 +19,6 @@ from ..maths.cones import Cone, at_limit, clamp, cone_of, swing_twist, violation
 from ..maths.kernels import MANY
 from ..maths.products import determinants, times
 from ..maths.rotations import between, identity, multiply, norm, quaternions, rotate, stacked, unit
-from ..maths.sums import total
 from ..problem import Bools, Floats, Limits, Problem
 
 WITHIN = 1e-9
@@ -65,7 +64,7 @@ def folded_within(
 
     def tip_at(turns: list[Floats]) -> Floats:
         steps = (rotate(t, stacked(*j.direction)) * j.length for t, j in zip(turns, legs.joints, strict=True))
-        return total(np.stack(list(steps), axis=1))
+        return np.asarray(np.stack(list(steps), axis=1).sum(axis=-2))
 
     def gap_at(place: Floats) -> Floats:
         return np.asarray(norm(tip_at(joints.turns(legs, place))) - distance)

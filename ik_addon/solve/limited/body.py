@@ -196,7 +196,7 @@ def pose_of(skeleton: Skeleton, angles: Row) -> Pose:
     """Return the pose that joint angles give."""
     do = skeleton.do
     # From half the angle: numpy's tangent is ten times as fast as its sine.
-    halves = do.each(np.tan, [0.5 * twist for _, _, twist in angles])
+    halves = [do.tan(0.5 * twist) for _, _, twist in angles]
     turns = [_turn(do, x, z, half) for (x, z, _), half in zip(angles, halves, strict=True)]
     down = _down_one if do is ONE else _down_many
     rest_frames, frames, points = down(skeleton, turns)

@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..maths.calculus import Calculus, Path, Row
 from ..maths.crowd import Crowd
 from ..maths.reaching import Reach, reach_of, step_to
-from ..maths.vectors import Number, Vector, added, times
+from ..maths.vectors import Number, Vector, times
 from ..problem import Floats, Ints
 from .body import STEEPEST_SQUARE, Joint, Pose, axes_of, inside, pose_of
 from .goals import System
@@ -57,7 +55,7 @@ class State(NamedTuple):
         """Pose the members and compute their residual."""
         pose = pose_of(system.skeleton, angles)
         residual = system.residual(pose)
-        return cls(angles, pose, residual, system.skeleton.do.sqrt(added([part * part for part in residual])))
+        return cls(angles, pose, residual, system.skeleton.do.sqrt(sum(part * part for part in residual)))
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class Reaching:
     def of(cls, system: System, angles: Row) -> Reaching:
         """Find out how the chain reaches."""
         skeleton = system.skeleton
-        (end,), halves = skeleton.ends, skeleton.do.each(np.tan, [0.5 * twist for _, _, twist in angles])
+        (end,), halves = skeleton.ends, [skeleton.do.tan(0.5 * twist) for _, _, twist in angles]
         place = system.objectives[0].target
         reach = reach_of(skeleton.bones, end, skeleton.joints, angles, halves, place, STEEPEST_SQUARE)
         return cls(system, angles, reach)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..maths.calculus import Path, Row, whole_path
 from ..maths.kernels import ONE, is_everyone
-from ..maths.vectors import Number, Vector, added, dot, minus, times
+from ..maths.vectors import Number, Vector, dot, minus, times
 from ..problem import Bools, Floats, Ints
 from .body import Body, Pose, Skeleton
 from .objectives import TURN, Carried, Ends, Orientation, Place
@@ -199,7 +199,7 @@ class System(NamedTuple):
     def distance(self, residual: list[Number]) -> Number:
         """Return the norm of the residuals of places."""
         places = sum(isinstance(objective, Place) for objective in self.objectives)
-        return self.skeleton.do.sqrt(added([part * part for part in residual[: 3 * places]]))
+        return self.skeleton.do.sqrt(sum(part * part for part in residual[: 3 * places]))
 
     @property
     def only_places(self) -> bool:

@@ -12,7 +12,7 @@ from ..free.axes import STRAIGHT
 from ..maths.calculus import Calculus, Pair, Path
 from ..maths.kernel_rotations import about, between, either, nearest_direction, nearest_twist, size_of, unit_of
 from ..maths.kernels import MANY, ONE
-from ..maths.rotations import quaternions
+from ..maths.rotations import OPPOSITE, quaternions
 from ..maths.vectors import (
     Number,
     Quaternion,
@@ -165,7 +165,7 @@ class Guess:
         self.arc = arc_of(do, self.chord)
         self.places = [(end - size / 2.0) / self.reach for (end,), size in zip(self.ends, self.lengths, strict=True)]
         """Distance along the chain of each bone's middle, as a fraction of its length."""
-        self.waves = do.each(np.cos, [_TURN * place for place in self.places])
+        self.waves = [do.cos(_TURN * place) for place in self.places]
         self.room = self._room_of_root(self.normal)
 
     def bent(self, target: Any, pole: Any) -> list[Vector]:
@@ -178,7 +178,7 @@ class Guess:
         full = between(self.do, line, towards, normal)
         # A fraction of a rotation is that fraction of its angle about the same axis.
         size = size_of(self.do, full[1:])
-        angle = 2.0 * do.each(np.arctan2, [size], [full[0]])[0] * _AIM * do.least(1.0, share / _NEAR)
+        angle = 2.0 * do.arctan2(size, full[0]) * _AIM * do.least(1.0, share / _NEAR)
         (aim,) = about(self.do, [times(unit_of(self.do, full[1:]), angle)])
         bends = self._bends(normal, line, towards, _BEND * turn)
         world = [multiply(multiply(aim, bend), frame) for bend, frame in zip(bends, self.frames, strict=True)]
@@ -187,10 +187,9 @@ class Guess:
     def _pose(self) -> tuple[list[Quaternion], list[Quaternion]]:
         """Return the orientations that bones have if their joints are at rest, and their own orientations."""
         do = self.do
-        halves = [twist / 2.0 for _, _, twist in self.angles]
-        cosines, sines = do.each(np.cos, halves), do.each(np.sin, halves)
         turns = []
-        for joint, (x, z, _), c, s in zip(self.joints, self.angles, cosines, sines, strict=True):
+        for joint, (x, z, twist) in zip(self.joints, self.angles, strict=True):
+            c, s = do.cos(twist / 2.0), do.sin(twist / 2.0)
             w = do.sqrt(do.most(1.0 - x * x - z * z, 0.0))
             turns.append(multiply(joint.rest, (w * c, x * c - z * s, w * s, x * s + z * c)))
         frames = do.products(turns, self.free)
@@ -303,8 +302,10 @@ class Guess:
         room = self.room if normal is self.normal else self._room_of_root(normal)
         side = cross(line, normal)
         across = reject(towards, line)
-        off = do.each(np.arctan2, [size_of(self.do, across)], [dot(towards, line)])[0]
-        pole = minus(times(side, _FLIP * room), times(unit_of(self.do, across), off))
+        size = size_of(do, across)
+        # Exactly behind the root rounding would say which way the target lies.
+        off = do.where(size > OPPOSITE, do.arctan2(size, dot(towards, line)) / do.most(size, OPPOSITE), 0.0)
+        pole = minus(times(side, _FLIP * room), times(across, off))
         share = either(self.do, room < _FENCED, times(pole, 1.0 / do.most(_WIDTH * room, 1e-3)), side)
         share = times(share, 1.0 / do.most(size_of(self.do, share), 1.0))
         one = times(cross(share, line), turn)
@@ -316,7 +317,7 @@ class Guess:
         """Return how far the root joint can turn to let its chain bend about an axis, in radians."""
         do = self.do
         rooms = [(room,) for room in self._rooms(times(normal, -1.0))]
-        return 2.0 * do.each(np.arcsin, [do.least(do.apart(rooms)[0][0], 1.0)])[0]
+        return 2.0 * do.arcsin(do.least(do.apart(rooms)[0][0], 1.0))
 
     def _allowed(self, world: list[Quaternion]) -> list[Vector]:
         """Return the joint angles within the limits nearest to bones' orientations, scaled by mobility."""
@@ -333,18 +334,14 @@ class Guess:
     def _angles_of(self, turns: Sequence[Quaternion]) -> list[Vector]:
         """Return the joint angles within the limits that are nearest to joints' rotations, see `cones.swing_twist`."""
         do = self.do
-        swings, sines, cosines = [], [], []
-        for w, x, y, z in turns:
+        found = []
+        for joint, (w, x, y, z) in zip(self.joints, turns, strict=True):
             sign = do.where(w < 0.0, -1.0, 1.0)
             size = do.sqrt(w * w + y * y)
             safe = do.most(size, 1e-200)
             c, s = do.where(size > 0.0, w * sign / safe, 1.0), y * sign / safe
-            swings.append(((x * c + z * s) * sign, (z * c - x * s) * sign))
-            sines.append(s)
-            cosines.append(c)
-        found = []
-        for joint, swing, half in zip(self.joints, swings, do.each(np.arctan2, sines, cosines), strict=True):
+            swing = (x * c + z * s) * sign, (z * c - x * s) * sign
             x, z = nearest_direction(do, swing, joint.low, joint.high)
-            twist = nearest_twist(do, 2.0 * half, joint.twist_low, joint.twist_high)
+            twist = nearest_twist(do, 2.0 * do.arctan2(s, c), joint.twist_low, joint.twist_high)
             found.append(inside(do, joint, x, z, twist))
         return found

@@ -15,7 +15,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from ..maths.calculus import Calculus, Row
-from ..maths.vectors import Number, Vector, added, dot
+from ..maths.vectors import Number, Vector, dot
 from .body import STEEPEST, Joint, axes_of
 from .descent import State
 from .goals import Curve, System
@@ -59,13 +59,8 @@ class Held(NamedTuple):
     step away from a narrow valley from making it look like a ridge."""
 
 
-def step(system: System, now: State, damping: Number, anchor: Anchor | None = None) -> Row:
-    """Return Newton steps, with all joint angles in radians."""
-    return newton_step(system, Held(now, now.residual), damping, anchor)[0]
-
-
 def newton_step(system: System, held: Held, damping: Number, anchor: Anchor | None) -> tuple[Row, list[Row], Number]:
-    """Return Newton steps, the exact Jacobian, and the rate at which half the cost falls along the steps."""
+    """Return Newton steps in radians, the exact Jacobian, and the rate at which half the cost falls along the steps."""
     do, joints, paths = system.skeleton.do, system.skeleton.joints, system.paths()
     now, kept = held
     count = len(system.skeleton.parents)
@@ -255,7 +250,7 @@ def _solved(do: Calculus, equations: Row, curves: list[Curve], damping: Number, 
                     rows[j] = do.minus(rows[j], do.times(other, side))
             pivot = abs(pivot)
             if steep is not None:
-                pivot = do.most(pivot, steep * added([do.dot(row, row) for row in rows]))
+                pivot = do.most(pivot, steep * sum(do.dot(row, row) for row in rows))
             share = do.where(free[k], 1.0 / (pivot + damping), 0.0)
             value = value * share
             for (p, _, _), row in zip(own, rows, strict=True):

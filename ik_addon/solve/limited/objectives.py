@@ -135,7 +135,7 @@ class Orientation(NamedTuple):
         (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = (tuple(dot(row, column) for column in other) for row in one)
         skew = (zy - yz) / 2.0, (xz - zx) / 2.0, (yx - xy) / 2.0
         sine, cosine = do.sqrt(dot(skew, skew)), (xx + yy + zz - 1.0) / 2.0
-        (angle,) = do.each(np.arctan2, [sine], [cosine])
+        angle = do.arctan2(sine, cosine)
         clear = sine > 1e-6
         vector = times(skew, do.where(clear, angle / do.most(sine, 1e-6), 1.0))
         opposite = (cosine < 0.0) & (sine <= 1e-6)
@@ -168,7 +168,7 @@ class Orientation(NamedTuple):
         x, y, z = residual
         size = do.sqrt(x * x + y * y + z * z)
         half = size / self.factor / 2.0
-        sine, cosine = (do.each(each, [half])[0] for each in (np.sin, np.cos))
+        sine, cosine = do.sin(half), do.cos(half)
         small = half < 1e-4
         less = do.where(small, 1.0, half * cosine / do.where(small, 1.0, sine))
         u, v, w = (part / do.most(size, 1e-200) for part in (x, y, z))

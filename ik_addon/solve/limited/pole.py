@@ -217,7 +217,7 @@ class Pole(NamedTuple):
         lying = reject(centroid, line)
         size = do.sqrt(dot(lying, lying))
         clear = size > _CLEAR
-        (angle,) = do.each(np.arctan2, [dot(line, cross(side, lying))], [dot(side, lying)])
+        angle = do.arctan2(dot(line, cross(side, lying)), dot(side, lying))
         lying = either(do, clear, over(lying, do.most(size, _CLEAR)), side)
         angle = do.where(clear, angle, 0.0)
         found = cross(line, lying), lying, angle, size * angle

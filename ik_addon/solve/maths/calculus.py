@@ -2,13 +2,12 @@
 
 All other code is written once for both. A number is a float for one member, or an array (B,) for many. Data per joint
 is a row: for one member a list with one item per joint; for many members a list with a single item, made of arrays
-(n, B). Vectors and matrices are tuples of numbers; for many members they may also be arrays, components first. Both
-kernels form every sum in the same order and take every function from numpy, so their results have the same bits.
+(n, B). Vectors and matrices are tuples of numbers; for many members they may also be arrays, components first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from .vectors import Number, Quaternion
@@ -42,6 +41,24 @@ class Calculus(Protocol):
     def sqrt(self, number: Number, /) -> Number:
         """Return the square root."""
 
+    def sin(self, angle: Number, /) -> Number:
+        """Return the sine."""
+
+    def cos(self, angle: Number, /) -> Number:
+        """Return the cosine."""
+
+    def tan(self, angle: Number, /) -> Number:
+        """Return the tangent."""
+
+    def arcsin(self, sine: Number, /) -> Number:
+        """Return the angle with a sine."""
+
+    def arctan2(self, sine: Number, cosine: Number, /) -> Number:
+        """Return the angle with a multiple of a sine and a cosine."""
+
+    def expm1(self, number: Number, /) -> Number:
+        """Return the exponential minus one."""
+
     def where(self, chosen: Number, one: Number, other: Number, /) -> Number:
         """Return `one` where `chosen` is true, and `other` elsewhere."""
 
@@ -53,9 +70,6 @@ class Calculus(Protocol):
 
     def most(self, one: Number, other: Number, /) -> Number:
         """Return the larger number."""
-
-    def each(self, function: Callable[..., Any], /, *rows: list[Number]) -> list[Number]:
-        """Apply a numpy function to the numbers of rows; the standard library's sines, for example, have other bits."""
 
     def nearest_swing(self, x: Number, z: Number, low: Pair, high: Pair, /) -> Pair:
         """See `cones.nearest_swing`."""

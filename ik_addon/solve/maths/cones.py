@@ -92,7 +92,7 @@ def nearest_swing(swing: Floats, cone: Cone) -> Floats:
 def nearest_swing_of_one(
     x: float, z: float, low: tuple[float, float], high: tuple[float, float]
 ) -> tuple[float, float]:
-    """Return the point of a cone that is nearest to a swing, see `nearest_swing`, with the same bits."""
+    """Return the point of a cone that is nearest to a swing; see `nearest_swing`."""
     a = low[0] if x < 0.0 else high[0]
     b = low[1] if z < 0.0 else high[1]
     # Not `max`, which takes longer than all the rest.
@@ -136,7 +136,7 @@ def nearest_twist(twist: Floats, cone: Cone) -> Floats:
 
 
 def nearest_twist_of_one(twist: float, low: float, high: float) -> float:
-    """Return the allowed twist that is nearest to one, see `nearest_twist`, with the same bits."""
+    """Return the allowed twist that is nearest to one; see `nearest_twist`."""
     if low <= twist <= high:
         return twist
     past_low, past_high = (twist - (0.0 if isinf(end) else end) for end in (low, high))

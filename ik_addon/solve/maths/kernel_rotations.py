@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import pi
 from typing import Any
-
-import numpy as np
 
 from .calculus import Calculus, Pair
 from .rotations import NEARLY_OPPOSITE, OPPOSITE
 from .vectors import Number, Quaternion, Vector, cross, dot, multiply, over, plus, reject, times
 
-_TURN = 2.0 * np.pi
+_TURN = 2.0 * pi
 
 
 def size_of(do: Calculus, a: Sequence[Number]) -> Number:
@@ -31,11 +30,10 @@ def either(do: Calculus, chosen: Any, one: Sequence[Number], other: Sequence[Num
 
 def about(do: Calculus, vectors: list[Vector]) -> list[Quaternion]:
     """Return the quaternions of rotation vectors, in radians."""
-    sizes = [size_of(do, vector) for vector in vectors]
-    halves = [size / 2.0 for size in sizes]
-    turns = []
-    for vector, size, c, s in zip(vectors, sizes, do.each(np.cos, halves), do.each(np.sin, halves), strict=True):
-        turns.append((c, *times(vector, s / do.most(size, 1e-200))))
+    turns: list[Quaternion] = []
+    for vector in vectors:
+        size = size_of(do, vector)
+        turns.append((do.cos(size / 2.0), *times(vector, do.sin(size / 2.0) / do.most(size, 1e-200))))
     return turns
 
 
@@ -81,5 +79,5 @@ def nearest_twist(do: Calculus, twist: Number, low: Number, high: Number) -> Num
     if not do.any(outside):
         return twist
     # Infinite limits are never exceeded, but would cause warnings.
-    to_low, to_high = do.each(np.cos, [twist - do.most(low, -_TURN), twist - do.least(high, _TURN)])
+    to_low, to_high = do.cos(twist - do.most(low, -_TURN)), do.cos(twist - do.least(high, _TURN))
     return do.where(outside, do.where(to_low > to_high, low, high), twist)

@@ -13,8 +13,7 @@ from . import vectors
 from .calculus import Calculus, Pair, Path, Row
 from .cones import Cone, nearest_swing, nearest_swing_of_one
 from .rotations import dot, stacked
-from .sums import total
-from .vectors import Number, Quaternion, added, multiply
+from .vectors import Number, Quaternion, multiply
 
 _CROWD, _FEW = 0.75, 32
 _ALL = slice(None)
@@ -38,16 +37,14 @@ def is_everyone(chosen: Bools | Ints, members: int) -> bool:
 class _One:
     """One member, in floats."""
 
-    sqrt, any = staticmethod(math.sqrt), staticmethod(bool)
+    sqrt, sin, cos, tan = (staticmethod(each) for each in (math.sqrt, math.sin, math.cos, math.tan))
+    arcsin, arctan2, expm1 = (staticmethod(each) for each in (math.asin, math.atan2, math.expm1))
+    any = staticmethod(bool)
     least, most = staticmethod(min), staticmethod(max)
 
     @staticmethod
     def where(chosen: Number, one: Number, other: Number) -> Number:
         return one if chosen else other
-
-    def each(self, function: Callable[..., Any], *rows: list[Number]) -> list[Number]:
-        found: list[Number] = function(*map(np.array, rows)).tolist()
-        return found
 
     nearest_swing = staticmethod(nearest_swing_of_one)
 
@@ -75,7 +72,7 @@ class _One:
         return found
 
     def after_first(self, row: list[Number]) -> Number:
-        return added(row[1:])
+        return sum(row[1:])
 
     def largest(self, row: list[Number]) -> Number:
         return max(row)
@@ -149,14 +146,13 @@ class _One:
 class _Many:
     """Many members, in arrays."""
 
-    sqrt, where, least, most = (staticmethod(each) for each in (np.sqrt, np.where, np.minimum, np.maximum))
+    sqrt, sin, cos, tan = (staticmethod(each) for each in (np.sqrt, np.sin, np.cos, np.tan))
+    arcsin, arctan2, expm1 = (staticmethod(each) for each in (np.arcsin, np.arctan2, np.expm1))
+    where, least, most = (staticmethod(each) for each in (np.where, np.minimum, np.maximum))
 
     @staticmethod
     def any(number: Number) -> bool:
         return bool(np.count_nonzero(number))
-
-    def each(self, function: Callable[..., Any], *rows: list[Number]) -> list[Number]:
-        return [function(*numbers) for numbers in zip(*rows, strict=True)]
 
     @staticmethod
     def nearest_swing(x: Number, z: Number, low: Pair, high: Pair) -> Pair:
@@ -197,10 +193,10 @@ class _Many:
         return [tuple(found)]
 
     def after_first(self, row: list[Number]) -> Number:
-        return total(row[0][1:])
+        return row[0][1:].sum(axis=-2)
 
     def totals(self, row: list[list[Number]]) -> list[Number]:
-        return list(total(stacked(*row[0]))) if row else []
+        return list(stacked(*row[0]).sum(axis=-2)) if row else []
 
     def largest(self, row: list[Number]) -> Number:
         return row[0].max(axis=0)

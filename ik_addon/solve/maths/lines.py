@@ -6,13 +6,12 @@ import numpy as np
 
 from ..problem import Bools, Floats
 from .rotations import norm, reject
-from .sums import total
 
 
 def is_straight(joints: Floats, least: float) -> Bools:
     """Return which chains (B,) of joints (B, n+1, 3) leave that line by less than a fraction of their length."""
     points = joints.T  # components first, as `norm` wants it
-    length = total(norm(points[:, 1:] - points[:, :-1]))
+    length = norm(points[:, 1:] - points[:, :-1]).sum(axis=-2)
     line = points[:, -1] - points[:, 0]
     size = norm(line)
     seen = points - points[:, :1]

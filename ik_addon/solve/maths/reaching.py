@@ -1,7 +1,7 @@
 """The steps of one chain to a place, in plain floats: each is one pass down the bones, with nothing but numbers.
 
-These are the operations of `body`, `objectives` and `descent`, in the same order and so with the same bits. For few
-joints, their calls and tuples take two thirds of the time.
+These are the operations of `body`, `objectives` and `descent`, whose calls and tuples take two thirds of the time for
+few joints.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def reach_of(
     """
     turning: list[tuple[float, ...]] = []
     (j, k, m), (n, o, p), (q, r, s) = _IDENTITY
-    px, py, pz = -0.0, -0.0, -0.0
+    px = py = pz = 0.0
     for (rest, (u, v, w)), (x, z, _), half, joint in zip(bones, angles, halves, joints, strict=True):
         (a, b, c), (d, e, f), (g, h, i) = rest
         if turning:
@@ -115,8 +115,7 @@ def reach_of(
     u, v, w = end
     px, py, pz = px + (j * u + k * v + m * w), py + (n * u + o * v + p * w), pz + (q * u + r * v + s * w)
     u, v, w = place[0] - px, place[1] - py, place[2] - pz
-    # Minus zero: a sum begins with its first number, whatever its sign.
-    xx = yx = yy = zx = zy = zz = -0.0
+    xx = yx = yy = zx = zy = zz = 0.0
     rows: list[tuple[float, ...]] = []
     for a, b, c, d, e, f, g, h, i, x, y, z in turning:
         x, y, z = px - x, py - y, pz - z

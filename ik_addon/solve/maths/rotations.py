@@ -1,7 +1,6 @@
 """Vectors and unit quaternions in bulk: components on the first axis, everything else on the axes behind it.
 
-A vector array has shape (3, ...), a quaternion array (4, ...) with w first. Sums are written out, so that a member of
-a batch gets the same bits as it would alone.
+A vector array has shape (3, ...), a quaternion array (4, ...) with w first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Vectors and quaternions as tuples of numbers.
 
-A number is a float for one chain, or an array (B,) for many. Everything is computed in the order of `rotations`, so
-that the results have the same bits.
+A number is a float for one chain, or an array (B,) for many.
 """
 
 from __future__ import annotations
@@ -100,14 +99,6 @@ def rotate(q: Quaternion, v: Vector) -> Vector:
         vy + 2.0 * (w * hy + (z * hx - x * hz)),
         vz + 2.0 * (w * hz + (x * hy - y * hx)),
     )
-
-
-def added(values: Sequence[Number]) -> Number:
-    """Return the sum from first to last; `sum` rounds differently since Python 3.12."""
-    total = 0.0
-    for value in values:
-        total = total + value
-    return total
 
 
 def product(one: Matrix, other: Matrix) -> Matrix:

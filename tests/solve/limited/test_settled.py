@@ -13,9 +13,8 @@ from benchmarks.cases import CHAINS, Rig, bow, chain, degrees, tree_y
 from ik_addon.solve import Goal, Problem, solve
 from ik_addon.solve.maths.rotations import matrices
 from ik_addon.solve.problem import Floats
-from tests.fuzz.problems import member
 
-from ..chains import random_rotations, solve_together, unit
+from ..chains import member, random_rotations, solve_together, unit
 
 COUNT, HAIR = 16, 1e-7
 FREE = (-np.inf, np.inf)

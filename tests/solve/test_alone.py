@@ -1,0 +1,94 @@
+"""A member of a batch has the solution that it has alone: for each kernel, with targets in and out of reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.cases import CHAINS, FREE, LOCKED, Rig, chain, degrees, tree_hand, tree_y
+from ik_addon.solve import OutOfReach, Problem, Solution, Solver, solve
+from ik_addon.solve.problem import Floats
+
+from .chains import aim, assert_alike, make_chains, member, random_rotations, unit
+from .free.test_folds import HOCK, STIFLE, limited, random_legs
+from .free.test_folds import directions as forwards
+from .free.test_folds import problem as legs
+
+COUNT = 8
+BALL = degrees((-60, 60), (-60, 60), (-60, 60))
+TIGHT = degrees((-1, 6), (-6, 3), (-6, 3))
+KNEE = degrees((0, 150), LOCKED, LOCKED)
+
+
+def near_and_far(rig: Rig, count: int = COUNT, *, pole: bool = False, rotation: bool = False) -> Problem:
+    """Return problems half of which are out of reach, with a pole or an orientation for the first end effector."""
+    rng = np.random.default_rng(rig.bones)
+    joints, _ = rig.pose(rig.turns_inside(rng, count))
+    targets = joints[:, rig.bones :].copy()
+    targets[::2] *= 1.2
+    problem = rig.problem(rig.turns_inside(rng, count, 0.5), targets)
+    poles, rotations = rng.normal(size=(count, 3)), random_rotations(rng, count)
+    goal = replace(problem.goal, pole=poles if pole else None, rotation=rotations if rotation else None)
+    return replace(problem, goal=goal)
+
+
+def free(bones: int, *, pole: bool = False, policy: OutOfReach = OutOfReach.EXTEND) -> Problem:
+    rng = np.random.default_rng(bones)
+    return replace(aim(make_chains(rng, COUNT, bones, "wavy"), rng, 0.1, 1.3, pole=pole), out_of_reach=policy)
+
+
+def flat(bones: int, *, pole: bool) -> Problem:
+    problem = free(bones, pole=pole)
+    return replace(problem, plane=directions())
+
+
+def folding(seed: int) -> Problem:
+    reach = np.random.default_rng(seed).uniform(0.3, 1.1, COUNT)[:, None]
+    return legs(random_legs(seed)[:COUNT], reach * forwards(COUNT, seed))
+
+
+def directions() -> Floats:
+    return unit(np.random.default_rng(1).normal(size=(COUNT, 3)))
+
+
+PROBLEMS: dict[str, Callable[[], Problem]] = {
+    "two bones": lambda: free(2, pole=True),
+    "free": lambda: free(7),
+    "free, stretched": lambda: free(5, pole=True, policy=OutOfReach.STRETCH),
+    "flat": lambda: flat(5, pole=False),
+    "flat, with a pole": lambda: flat(5, pole=True),
+    "FABRIK": lambda: replace(free(6, pole=True), solver=Solver.FABRIK),
+    "stiff": lambda: replace(free(6), stiffness=0.1 * (np.arange(18.0).reshape(6, 3) % 7.0)),
+    "on a side, led from the root": lambda: replace(free(6), bend_lead=-0.6, bend_side=directions()),
+    "limited": lambda: near_and_far(chain(5, CHAINS["limits-30"])),
+    "limited, with FABRIK": lambda: replace(near_and_far(chain(5, CHAINS["limits-30"]), 4), solver=Solver.FABRIK),
+    "limited, not straight": lambda: near_and_far(chain(9, CHAINS["limits-asym"])),
+    "limited, with a pole": lambda: near_and_far(chain(5, CHAINS["limits-45"]), pole=True),
+    "limited, with an orientation": lambda: near_and_far(chain(4, BALL), rotation=True),
+    "long, with both": lambda: near_and_far(chain(20, TIGHT), 5, pole=True, rotation=True),
+    "tree": lambda: near_and_far(tree_y(BALL)),
+    "tree, with both": lambda: near_and_far(tree_y(BALL), 6, pole=True, rotation=True),
+    "free tree": lambda: replace(near_and_far(tree_y(BALL)), limits=None),
+    "hand": lambda: near_and_far(tree_hand(), 5),
+    "FABRIK in a tree": lambda: replace(near_and_far(tree_y(BALL)), solver=Solver.FABRIK),
+    "limb": lambda: near_and_far(chain(2, np.stack([BALL, KNEE]))),
+    "limb, with a pole": lambda: near_and_far(chain(2, np.stack([BALL, KNEE])), pole=True),
+    "limb, with a foot": lambda: near_and_far(chain(3, np.stack([BALL, KNEE, BALL])), pole=True, rotation=True),
+    "limb, at half a turn": lambda: near_and_far(chain(2, degrees((-30, 180), FREE, (-20, 30)))),
+    "folds": lambda: folding(1),
+    "folds, with limits": lambda: limited(folding(2), np.array([(0.0, 0.0), STIFLE, HOCK])),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_member_has_the_same_solution_alone(name: str) -> None:
+    problem = PROBLEMS[name]()
+    together = solve(problem)
+    for i in range(len(problem.joints)):
+        alone = solve(member(problem, i))
+        assert_alike(alone, Solution(*(part[i : i + 1] for part in vars(together).values())))
+        assert alone.iterations == together.iterations[i]
+        assert (alone.at_limit[0] == together.at_limit[i]).all()
