@@ -376,7 +376,7 @@ def test_sample_gives_its_rest_pose_back(name: str) -> None:
 
 
 def test_the_character_is_an_asset_that_brings_all_its_data() -> None:
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    rigs.new_file()
     libraries: Any = bpy.data.libraries  # the stubs do not know its result
     with libraries.load(str(FOLDER / f"{CHARACTER}.blend"), link=False, assets_only=True) as (source, wanted):
         assert source.collections == ["Figure"]

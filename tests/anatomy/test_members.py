@@ -9,7 +9,7 @@ import bpy
 import pytest
 from mathutils import Matrix
 
-from tests import rigs_games, rigs_named
+from tests import rigs, rigs_games, rigs_named
 from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import RIGS, NamedRig
 
@@ -106,10 +106,9 @@ def test_absent_parts_are_reported_missing(addon: Addon, bone: str, missing: lis
 
 def test_a_limb_on_one_side_is_reported_missing_on_the_other(addon: Addon) -> None:
     ob = rigs_named.build(RIGS["OptiTrack"])
-    bpy.ops.object.mode_set(mode="EDIT")
-    for name in ("RShoulder", "RUArm", "RFArm", "RHand"):
-        ob.data.edit_bones.remove(ob.data.edit_bones[name])
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        for name in ("RShoulder", "RUArm", "RFArm", "RHand"):
+            bones.remove(bones[name])
     found, is_human, missing = parts(addon, ob)
     assert missing == ["right arm"]
     assert not is_human

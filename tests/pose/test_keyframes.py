@@ -41,11 +41,10 @@ def make_rig(name: str, bones: list[str]) -> bpy.types.Object:
     ob = bpy.data.objects.new(name, data)
     bpy.context.scene.collection.objects.link(ob)
     bpy.context.view_layer.objects.active = ob
-    bpy.ops.object.mode_set(mode="EDIT")
-    for i, bone in enumerate(bones):
-        edit_bone = data.edit_bones.new(bone)
-        edit_bone.head, edit_bone.tail = (0, i, 0), (0, i + 1, 0)
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        for i, bone in enumerate(bones):
+            edit_bone = data.edit_bones.new(bone)
+            edit_bone.head, edit_bone.tail = (0, i, 0), (0, i + 1, 0)
     return ob
 
 

@@ -36,10 +36,9 @@ def add(ob: bpy.types.Object, bone: str, **options: object) -> None:
 
 def roll_bones(ob: bpy.types.Object, roll: float) -> None:
     bpy.context.view_layer.objects.active = ob
-    bpy.ops.object.mode_set(mode="EDIT")
-    for bone in ob.data.edit_bones:
-        bone.roll = roll
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        for bone in bones:
+            bone.roll = roll
 
 
 # ---- found from the anatomy
@@ -126,8 +125,7 @@ def test_a_spine_bends_to_the_side_it_is_posed(names: str, angle: float) -> None
     bpy.context.view_layer.update()
     bpy.ops.ik_addon.snap_target()
     before = rigs.pose(ob)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert np.abs(rigs.pose(ob) - before).max() < 1e-5
     root = rigs.head(ob, bones[0])
 
@@ -354,8 +352,7 @@ def test_a_hyperextended_knee_bends_forward_and_the_foot_stays(pole: bool, prese
             bpy.context.scene.frame_set(frame)
             hip, ankle = rigs.head(ob, "thigh.L"), rigs.tail(ob, "shin.L")
             target.location = ankle + raised * (hip - ankle) / 2.0
-            ob.ik_addon.live = True
-            bpy.context.view_layer.update()
+            rigs.go_live(ob)
             knee, tip = rigs.head(ob, "shin.L"), rigs.tail(ob, "shin.L")
             assert np.abs(tip - rigs.position(target)).max() < 1e-4
             line = (tip - hip) / np.linalg.norm(tip - hip)

@@ -297,7 +297,7 @@ def test_a_library_override_gets_chains(tmp_path: Path) -> None:
     ob.name = "Hero"
     path = tmp_path / "hero.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    rigs.new_file()
     bpy.ops.wm.link(
         directory=f"{path}/Object/", filename="Hero", instance_collections=False, instance_object_data=False
     )
@@ -315,20 +315,18 @@ def test_a_library_override_gets_chains(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("rigify")
 def test_straight_legs_get_human_limits_whichever_way_the_figure_faces(degrees: int) -> None:
     ob = armature_of("human")
-    bpy.ops.object.mode_set(mode="EDIT")
-    bones = ob.data.edit_bones
-    for bone in bones:
-        bone.use_connect = False
-    for side in "LR":
-        thigh, shin = bones[f"thigh.{side}"], bones[f"shin.{side}"]
-        below = Vector((thigh.head.x, thigh.head.y, shin.tail.z))
-        off = below - shin.tail
-        thigh.tail = shin.head = thigh.head.lerp(below, 0.5)
-        shin.tail = below
-        for name in ("foot", "toe", "heel.02"):
-            bones[f"{name}.{side}"].translate(off)
-    for bone in bones:
-        bone.transform(Matrix.Rotation(math.radians(degrees), 4, "Z"))
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        for bone in bones:
+            bone.use_connect = False
+        for side in "LR":
+            thigh, shin = bones[f"thigh.{side}"], bones[f"shin.{side}"]
+            below = Vector((thigh.head.x, thigh.head.y, shin.tail.z))
+            off = below - shin.tail
+            thigh.tail = shin.head = thigh.head.lerp(below, 0.5)
+            shin.tail = below
+            for name in ("foot", "toe", "heel.02"):
+                bones[f"{name}.{side}"].translate(off)
+        for bone in bones:
+            bone.transform(Matrix.Rotation(math.radians(degrees), 4, "Z"))
     set_up(ob)
     assert [ob.pose.bones[f"shin.{side}"].use_ik_limit_x for side in "LR"] == [True, True]

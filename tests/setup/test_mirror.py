@@ -27,21 +27,19 @@ def symmetrical(seed: int, count: int = 2) -> bpy.types.Object:
     steps = random.normal((0.3, 0.0, -0.3), 0.25, (count, 3))
     points = np.cumsum([(0.4, 0.1, 0.9), *steps], axis=0).tolist()
     rigs.add_bones(ob, points, [f"bone{i}.L" for i in range(count)])
-    bpy.ops.object.mode_set(mode="EDIT")
-    for bone in ob.data.edit_bones:
-        bone.roll = random.uniform(-math.pi, math.pi)
-    bpy.ops.armature.select_all(action="SELECT")
-    bpy.ops.armature.symmetrize()
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        for bone in bones:
+            bone.roll = random.uniform(-math.pi, math.pi)
+        bpy.ops.armature.select_all(action="SELECT")
+        bpy.ops.armature.symmetrize()
     activate(ob, f"bone{count - 1}.L")
     return ob
 
 
 def roll(ob: bpy.types.Object, bone: str, angle: float) -> None:
     """Roll a bone at rest."""
-    bpy.ops.object.mode_set(mode="EDIT")
-    ob.data.edit_bones[bone].roll += angle
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        bones[bone].roll += angle
 
 
 def limit(ob: bpy.types.Object, seed: int) -> None:
@@ -172,8 +170,7 @@ def test_mirrored_limits_allow_exactly_the_mirrored_poses(seed: int, angle: floa
     for _ in range(3):
         # Far beyond the limb's reach, so that it is at its limits.
         place(ob, ob.pose.bones["bone1.L"].ik_addon.target, Matrix.Translation(random.uniform(-3.0, 3.0, 3)))
-        ob.ik_addon.live = True
-        bpy.context.view_layer.update()
+        rigs.go_live(ob)
         turned, tip = turns(ob, bones), heads(ob, bones)[-1, 1]
         ob.ik_addon.live = False
         # A limb that is on its target and within its limits does not change.
@@ -184,8 +181,7 @@ def test_mirrored_limits_allow_exactly_the_mirrored_poses(seed: int, angle: floa
             image.matrix = wanted
             bpy.context.view_layer.update()
         place(ob, ob.pose.bones["bone1.R"].ik_addon.target, Matrix.Translation(tip * (-1, 1, 1)))
-        ob.ik_addon.live = True
-        bpy.context.view_layer.update()
+        rigs.go_live(ob)
         images = turns(ob, [bpy.utils.flip_name(name) for name in bones])
         assert np.abs(images - ACROSS @ turned @ ACROSS).max() < 1e-4
         assert np.abs(turned - np.eye(3)).max() > 0.1
@@ -355,8 +351,7 @@ def test_the_counterparts_fk_store_stays_its_own() -> None:
     for name in ("bone0.L", "bone1.L"):
         ob.pose.bones[name].rotation_quaternion = (0.9, 0.1, 0.3, -0.2)
     before = rigs.channels(ob)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
     bpy.ops.ed.undo_push(message="Mirror")
     bpy.data.objects["Goal R"].location.z -= 0.1
