@@ -233,16 +233,6 @@ def test_auto_keying_keys_what_moved(addon: Addon, auto_keying: Any) -> None:
     assert keyed(addon, ob) == {f'pose.bones["{name}"].rotation_quaternion': [7.0] for name in "ab"}
 
 
-def test_only_available_auto_keying_keys_only_what_has_keys(addon: Addon, auto_keying: Any) -> None:
-    auto_keying.use_keyframe_insert_available = True
-    ob = limb()
-    chain = ob.pose.bones["b"].ik_addon
-    chain.pole.keyframe_insert("location", frame=1)
-    bpy.ops.ik_addon.snap_target()
-    assert not keyed(addon, chain.target)
-    assert keyed(addon, chain.pole) == {"location": [1.0, 7.0]}
-
-
 def test_warns_that_an_animated_target_goes_back(capfd: pytest.CaptureFixture[str]) -> None:
     ob = limb()
     ob.pose.bones["b"].ik_addon.target.keyframe_insert("location", frame=1)

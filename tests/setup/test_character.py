@@ -15,10 +15,8 @@ from mathutils import Euler, Matrix, Vector
 from tests import rigs, rigs_named
 from tests.anatomy.test_members import without
 from tests.operators.states import activate, joints, refused, said, snapshot
-from tests.recorded import WALK
 from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import RIGS
-from tests.test_real_rigs import addon_utils
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -70,9 +68,10 @@ def set_up(ob: bpy.types.Object, **options: Any) -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("is_straight", [False, True], ids=["bent", "straight"])
 @pytest.mark.parametrize("name", RIGS)
-def test_all_limbs_get_chains_and_nothing_moves(addon: Addon, name: str, is_straight: bool) -> None:
+def test_all_limbs_get_chains_and_nothing_moves(addon: Addon, name: str) -> None:
+    """Every other one has straight limbs, and is mirrored, scaled and rotated."""
+    is_straight = len(name) % 2 == 0
     ob = rigs_named.build(RIGS[name], is_straight=is_straight)
     if is_straight:
         ob.matrix_world = PLACED
@@ -92,27 +91,8 @@ def test_all_limbs_get_chains_and_nothing_moves(addon: Addon, name: str, is_stra
     assert all(reports.get(ob, tip).reached for tip in found)
 
 
-@pytest.fixture
-def walker() -> bpy.types.Object:
-    """Return the walker of a recording."""
-    if not WALK.is_file():
-        pytest.skip(f"needs the recorded walk, which is not part of the project, as {WALK.name} in ../shared/data")
-    addon_utils().enable("io_anim_bvh")
-    bpy.ops.import_anim.bvh(filepath=str(WALK))
-    ob: Any = bpy.context.object
-    return ob
-
-
-@pytest.mark.parametrize("frame", [1, 37, 120, 311, 480])
-def test_a_recorded_pose_does_not_move(walker: bpy.types.Object, frame: int, addon: Addon) -> None:
-    bpy.context.scene.frame_set(frame)
-    assert len(set_up(walker)) == 6
-    remarks = addon.module("setup.character").last(walker).remarks
-    assert "Snap a range to transfer their animation to the targets: spine, head, left leg" in " ".join(remarks)
-
-
 @pytest.mark.usefixtures("rigify")
-@pytest.mark.parametrize("kind", ["human", "horse", "cat", "wolf", "bird"])
+@pytest.mark.parametrize("kind", ["human", "horse", "bird"])
 def test_rigifys_metarigs_can_be_set_up(kind: str) -> None:
     ob = armature_of(kind)
     assert len(set_up(ob)) == 6
@@ -311,7 +291,7 @@ def test_a_library_override_gets_chains(tmp_path: Path) -> None:
     assert len(set_up(own)) == 6
 
 
-@pytest.mark.parametrize("degrees", [0, 20, 40, 120, 150])
+@pytest.mark.parametrize("degrees", [0, 40, 150])
 @pytest.mark.usefixtures("rigify")
 def test_straight_legs_get_human_limits_whichever_way_the_figure_faces(degrees: int) -> None:
     ob = armature_of("human")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import bpy
@@ -15,7 +14,9 @@ from numpy.typing import NDArray
 
 from tests import rigs
 from tests.operators.states import activate, refused, said, settings
+from tests.rigs_generated import armature_of, rigify
 
+__all__ = ["rigify"]
 ACROSS = np.diag([-1.0, 1.0, 1.0])
 PLACED = Matrix.LocRotScale((3.0, -2.0, 1.0), Euler((0.4, -1.1, 2.0)), (1.5, 1.5, 1.5))
 
@@ -112,21 +113,10 @@ def move_goals_and_compare(ob: bpy.types.Object, tip: str, seed: int, reach: flo
 # ---- the pose
 
 
-@pytest.fixture
-def metarig() -> Iterator[bpy.types.Object | None]:
-    """Return Blender's human metarig."""
-    addon_utils: Any = importlib.import_module("addon_utils")
-    addon_utils.enable("rigify", default_set=True)
-    bpy.ops.object.armature_human_metarig_add()
-    yield bpy.context.object
-    addon_utils.disable("rigify", default_set=True)
-    # Rigify of 5.2 leaves its handlers behind, and they fail on the files of later tests.
-    for handler in [h for h in bpy.app.handlers.load_post if h.__module__.startswith("rigify")]:
-        bpy.app.handlers.load_post.remove(handler)
-
-
-@pytest.mark.parametrize(("tip", "count"), [("forearm.L", 2), ("hand.L", 3), ("shin.L", 2), ("foot.L", 3)])
-def test_metarig_poses_are_mirrored(metarig: Any, tip: str, count: int) -> None:
+@pytest.mark.usefixtures("rigify")
+@pytest.mark.parametrize(("tip", "count"), [("forearm.L", 2), ("foot.L", 3)])
+def test_metarig_poses_are_mirrored(tip: str, count: int) -> None:
+    metarig = armature_of("human")
     activate(metarig, tip)
     metarig.matrix_world = PLACED
     bpy.ops.ik_addon.chain_add(chain_length=count)
@@ -138,7 +128,7 @@ def test_metarig_poses_are_mirrored(metarig: Any, tip: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [2, 4])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_poses_of_any_rig_are_mirrored(seed: int, count: int) -> None:
     ob = symmetrical(seed, count)
     ob.matrix_world = PLACED
@@ -155,8 +145,7 @@ def test_poses_of_any_rig_are_mirrored(seed: int, count: int) -> None:
     move_goals_and_compare(ob, f"bone{count - 1}.L", seed, length(ob, left_bones(ob)))
 
 
-@pytest.mark.parametrize("angle", [0.0, 0.5 * math.pi, math.pi, -0.5 * math.pi])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("seed", "angle"), enumerate((0.0, 0.5 * math.pi, math.pi, -0.5 * math.pi)))
 def test_mirrored_limits_allow_exactly_the_mirrored_poses(seed: int, angle: float) -> None:
     ob = symmetrical(seed)
     bones = left_bones(ob)
