@@ -152,6 +152,13 @@ def from_library(path: Path, kind: str, *names: str, link: bool = True) -> list[
     return list(getattr(wanted, kind))
 
 
+def go_live(*obs: bpy.types.Object) -> None:
+    """Turn Live on, and solve."""
+    for ob in obs:
+        ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+
+
 def evaluated(ob: bpy.types.Object) -> bpy.types.Object:
     """Return the evaluated copy of an object, up to date."""
     return ob.evaluated_get(bpy.context.evaluated_depsgraph_get())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,13 @@ from mathutils import Vector
 
 from tests import rigs
 from tests.operators.states import activate, refused
+from tests.rigs_generated import armature_of, rigify
 from tools import blender
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
 
+__all__ = ["rigify"]
 Tree = dict[str, Any]
 """Bones by name, each with its children. A name may end in `=LENGTH`; the length is 1 otherwise."""
 
@@ -75,21 +77,10 @@ def assert_found(ob: bpy.types.Object, chain: Iterable[str], also: Iterable[str]
 # ---- names of common rigs
 
 
-@pytest.fixture
-def metarig() -> Iterator[bpy.types.Object]:
-    import addon_utils
-
-    addon_utils.enable("rigify", default_set=True)
-    bpy.ops.object.armature_human_metarig_add()
-    ob: Any = bpy.context.object
+@pytest.mark.usefixtures("rigify")
+def test_metarig_limbs_are_found() -> None:
+    metarig = armature_of("human")
     bpy.ops.object.mode_set(mode="POSE")
-    yield ob
-    addon_utils.disable("rigify", default_set=True)
-    for handler in [h for h in bpy.app.handlers.load_post if h.__module__.startswith("rigify")]:
-        bpy.app.handlers.load_post.remove(handler)
-
-
-def test_metarig_limbs_are_found(metarig: bpy.types.Object) -> None:
     for side in "LR":
         arm = (f"upper_arm.{side}", f"forearm.{side}")
         assert_found(metarig, arm, also=(f"shoulder.{side}", f"hand.{side}"))
@@ -102,49 +93,16 @@ def test_metarig_limbs_are_found(metarig: bpy.types.Object) -> None:
     assert_found(metarig, ["tongue", "tongue.001", "tongue.002"])
 
 
-def test_mixamo_limbs_are_found() -> None:
-    fingers = {
-        f"mixamorig:LeftHand{name}1": row(*(f"mixamorig:LeftHand{name}{i}=0.2" for i in (2, 3, 4)))
-        for name in ("Thumb", "Index")
-    }
-    arm = row("mixamorig:LeftShoulder", "mixamorig:LeftArm", "mixamorig:LeftForeArm", "mixamorig:LeftHand", end=fingers)
-    neck = row("mixamorig:Neck", "mixamorig:Head", "mixamorig:HeadTop_End")
-    spine = row("mixamorig:Spine", "mixamorig:Spine1", "mixamorig:Spine2", end={**arm, **neck})
-    leg = row("mixamorig:LeftUpLeg", "mixamorig:LeftLeg", "mixamorig:LeftFoot", "mixamorig:LeftToeBase")
-    ob = build({"mixamorig:Hips": {**spine, **leg}})
-    assert_found(ob, ["mixamorig:LeftArm", "mixamorig:LeftForeArm"], ["mixamorig:LeftShoulder", "mixamorig:LeftHand"])
-    assert_found(ob, ["mixamorig:LeftUpLeg", "mixamorig:LeftLeg"], ["mixamorig:LeftFoot", "mixamorig:LeftToeBase"])
-    assert_found(ob, [f"mixamorig:LeftHandIndex{i}" for i in (1, 2, 3)], also=["mixamorig:LeftHandIndex4"])
-    assert_found(ob, ["mixamorig:Spine", "mixamorig:Spine1", "mixamorig:Spine2"], also=["mixamorig:Hips"])
-    assert_found(ob, ["mixamorig:Neck", "mixamorig:Head"])
-
-
-def test_unreal_limbs_are_found() -> None:
-    hand = {"index_metacarpal_l=0.3": row("index_01_l=0.2", "index_02_l=0.2", "index_03_l=0.2"), "thumb_01_l=0.2": {}}
-    lower = {"hand_l=0.3": hand, "lowerarm_twist_01_l": {}}
-    arm = row("clavicle_l", end={"upperarm_l": {"lowerarm_l": lower, "upperarm_twist_01_l": {}}})
-    leg: Tree = {"thigh_l": {"calf_l": {"foot_l": {"ball_l": {}}, "calf_twist_01_l": {}}, "thigh_twist_01_l": {}}}
-    spine = row("spine_01", "spine_02", "spine_03", end={**arm, "neck_01": {"head": {}}})
-    ob = build({"root": {"pelvis": {**spine, **leg}, "ik_foot_root": {"ik_foot_l": {}}}})
-    assert_found(ob, ["upperarm_l", "lowerarm_l"], also=["clavicle_l", "hand_l", "upperarm_twist_01_l"])
-    assert_found(ob, ["thigh_l", "calf_l"], also=["foot_l", "ball_l", "calf_twist_01_l"])
-    assert_found(ob, ["index_01_l", "index_02_l", "index_03_l"])
-    assert_found(ob, ["spine_01", "spine_02", "spine_03"], also=["pelvis"])
-    assert_found(ob, ["neck_01", "head"])
-
-
 @pytest.mark.parametrize(
     ("names", "chain"),
     [
-        (("lCollar", "lShldrBend", "lShldrTwist", "lForearmBend", "lForearmTwist", "lHand"), slice(1, 5)),
-        (("Bip01 L Clavicle", "Bip01 L UpperArm", "Bip01 L Forearm", "Bip01 L Hand"), slice(1, 3)),
         (("J_Bip_L_UpperLeg", "J_Bip_L_LowerLeg", "J_Bip_L_Foot", "J_Bip_L_ToeBase"), slice(0, 2)),
         (("shoulder.R", "elbow.R", "wrist.R"), slice(0, 2)),
         (("hip_r", "knee_r", "ankle_r"), slice(0, 2)),
         (("DEF-thigh.L", "DEF-thigh.L.001", "DEF-shin.L", "DEF-shin.L.001", "DEF-foot.L"), slice(0, 4)),
         (("Leg.L", "Knee.L", "Foot.L"), slice(0, 2)),
     ],
-    ids=["Daz", "Biped", "VRoid", "joints of an arm", "joints of a leg", "Rigify", "leg and knee"],
+    ids=["VRoid", "joints of an arm", "joints of a leg", "Rigify", "leg and knee"],
 )
 def test_limbs_of_other_rigs_are_found(names: tuple[str, ...], chain: slice) -> None:
     assert_found(build(row("chest", *names)), names[chain], also=names)
@@ -153,25 +111,25 @@ def test_limbs_of_other_rigs_are_found(names: tuple[str, ...], chain: slice) -> 
 # ---- rigs without meaningful names
 
 
-def test_a_tail_is_found_from_each_of_its_bones() -> None:
-    names = [f"tail.{i:03}" for i in range(20)]
-    ob = build({"hips": {**row(*names), "thigh.L": {}, "thigh.R": {}}})
-    assert_found(ob, names)
+TAILS: dict[str, tuple[Tree, list[str]]] = {
+    "below legs": (
+        {"hips": {**row(*(f"tail.{i:03}" for i in range(20))), "thigh.L": {}, "thigh.R": {}}},
+        [f"tail.{i:03}" for i in range(20)],
+    ),
+    "on a single hip bone": (row("root", "tail_01", "tail_02", "tail_03"), ["tail_01", "tail_02", "tail_03"]),
+    "with fins": ({"tail1": {"tail2": {"tail3": {}, "fin.L": {}, "fin.R": {}}}}, ["tail1", "tail2", "tail3"]),
+    "numbered bones": (row("lamp", "cable", *(f"strand.{i}" for i in range(5))), [f"strand.{i}" for i in range(5)]),
+    "nameless and tapering": (
+        row("Bone=1", "Bone.001=0.8", "Bone.002=0.6", "Bone.003=0.5", "Bone.004=0.4"),
+        ["Bone", "Bone.001", "Bone.002", "Bone.003", "Bone.004"],
+    ),
+}
 
 
-def test_a_tail_on_a_single_hip_bone_begins_after_the_hip() -> None:
-    names = ["tail_01", "tail_02", "tail_03"]
-    assert_found(build(row("root", *names)), names)
-
-
-def test_a_tail_continues_past_its_fins() -> None:
-    names = ["tail1", "tail2", "tail3"]
-    assert_found(build({"tail1": {"tail2": {"tail3": {}, "fin.L": {}, "fin.R": {}}}}), names)
-
-
-def test_numbered_bones_of_one_name_are_one_chain() -> None:
-    names = [f"strand.{i:03}" for i in range(5)]
-    assert_found(build(row("lamp", "cable", *names)), names)
+@pytest.mark.parametrize("kind", TAILS)
+def test_a_tail_is_found_from_each_of_its_bones(kind: str) -> None:
+    tree, names = TAILS[kind]
+    assert_found(build(tree), names)
 
 
 def test_the_two_long_bones_of_a_nameless_limb_are_a_chain() -> None:
@@ -179,11 +137,6 @@ def test_the_two_long_bones_of_a_nameless_limb_are_a_chain() -> None:
     for i in range(5):
         active = f"Bone.00{i}" if i else "Bone"
         assert added(ob, active) == ["Bone.001", "Bone.002"], active
-
-
-def test_a_nameless_tapering_tail_stays_whole() -> None:
-    sizes = {"Bone": 1.0, "Bone.001": 0.8, "Bone.002": 0.6, "Bone.003": 0.5, "Bone.004": 0.4}
-    assert_found(build(row(*(f"{name}={size}" for name, size in sizes.items()))), list(sizes))
 
 
 def test_nameless_legs_end_where_the_hips_branch() -> None:

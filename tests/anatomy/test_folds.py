@@ -25,9 +25,8 @@ def leg(joints: list[tuple[float, float, float]], names: list[str], *, toe: bool
     ob = rigs.armature()
     rigs.add_bones(ob, [(0.1, 0.3, 1.1), (0.1, 0.0, 1.1)], ["hips"])
     rigs.add_bones(ob, joints[: None if toe else -1], [*names, "toe.L"] if toe else names)
-    bpy.ops.object.mode_set(mode="EDIT")
-    ob.data.edit_bones[names[0]].parent = ob.data.edit_bones["hips"]
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        bones[names[0]].parent = bones["hips"]
     return ob
 
 

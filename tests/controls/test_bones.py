@@ -141,8 +141,7 @@ def test_the_mirrored_chain_gets_its_own_control_bones() -> None:
     image = ob.pose.bones["shin.R"].ik_addon
     assert (image.target_bone, image.pole_bone, image.end_bone) == ("IK Target shin.R", "IK Pole shin.R", "foot.R")
     assert len(ob.pose.bones) == count + 2
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert np.abs(body_poses(ob) - before).max() < 2e-6
     assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
     assert len(ob.pose.bones) == count + 2, "those that are there are taken"

@@ -61,7 +61,7 @@ def test_the_first_collection_in_use_is_taken() -> None:
 def link(path: Path, name: str) -> bpy.types.Object:
     """Link a collection into an empty file, as an editable override; return its armature."""
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    rigs.new_file()
     libraries: Any = bpy.data.libraries
     with libraries.load(str(path), link=True) as (_, chosen):
         chosen.collections = [name]

@@ -37,10 +37,9 @@ def limb(seed: int, pole: bool, matrix: Matrix | None = None) -> tuple[bpy.types
     random = np.random.default_rng(seed)
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, 0), (0.05, -0.2, 1), (0, 0, 2)], ["upper", "lower"])
-    bpy.ops.object.mode_set(mode="EDIT")
-    for bone in ob.data.edit_bones:
-        bone.roll = random.uniform(-math.pi, math.pi)
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        for bone in bones:
+            bone.roll = random.uniform(-math.pi, math.pi)
     ob.matrix_world = matrix or Matrix.Identity(4)
     target = rigs.empty("T", ob.matrix_world @ Matrix.Translation(PLACES[0]).translation)
     settings: dict[str, Any] = {}
@@ -368,8 +367,7 @@ def test_restores_after_saving_and_opening_the_file(tmp_path: Path) -> None:
     ob, _target, _made = limb(1, pole=False)
     before = state(ob)
     bpy.ops.ik_addon.convert_constraints()
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "converted.blend"))
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "converted.blend"))
+    rigs.save_and_open(tmp_path / "converted.blend")
     bpy.ops.ik_addon.restore_constraints()
     assert state(bpy.data.objects["Rig"]) == before
 

@@ -154,7 +154,7 @@ def test_the_pole_moves_and_the_chain_bends_towards_it(arm: Any, cursor: Any, ho
 
 def test_nothing_follows_the_cursor_after_opening_another_file(addon: Addon, arm: Any, cursor: Any, hold: Any) -> None:
     hold()
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    rigs.new_file()
     assert not [f for f in bpy.app.handlers.depsgraph_update_post if "cursor" in f.__module__]
     ob, target = rigs.arm()
     activate(ob, "lower")

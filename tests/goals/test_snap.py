@@ -99,8 +99,7 @@ def test_takes_the_shown_pose_of_a_chain_that_misses_its_target() -> None:
     ob = limb()
     chain = ob.pose.bones["b"].ik_addon
     chain.target.location = (3.0, 3.0, 3.0)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     before, turned = joints(ob), turns(ob)
     bpy.ops.ik_addon.snap_target(pose="SHOWN")
     assert np.linalg.norm(rigs.position(chain.target) - rigs.tail(ob, "b")) < 1e-4
@@ -234,16 +233,6 @@ def test_auto_keying_keys_what_moved(addon: Addon, auto_keying: Any) -> None:
     assert keyed(addon, ob) == {f'pose.bones["{name}"].rotation_quaternion': [7.0] for name in "ab"}
 
 
-def test_only_available_auto_keying_keys_only_what_has_keys(addon: Addon, auto_keying: Any) -> None:
-    auto_keying.use_keyframe_insert_available = True
-    ob = limb()
-    chain = ob.pose.bones["b"].ik_addon
-    chain.pole.keyframe_insert("location", frame=1)
-    bpy.ops.ik_addon.snap_target()
-    assert not keyed(addon, chain.target)
-    assert keyed(addon, chain.pole) == {"location": [1.0, 7.0]}
-
-
 def test_warns_that_an_animated_target_goes_back(capfd: pytest.CaptureFixture[str]) -> None:
     ob = limb()
     ob.pose.bones["b"].ik_addon.target.keyframe_insert("location", frame=1)
@@ -278,8 +267,7 @@ def test_says_that_softness_continues_from_the_shown_pose(capfd: pytest.CaptureF
     ob = limb()
     chain = ob.pose.bones["b"].ik_addon
     chain.target.location, chain.softness = (0.0, 0.0, 1.9), 0.2
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert "Solving moves the chain on 'b' by" in said(capfd, bpy.ops.ik_addon.snap_target)
 
 
@@ -406,8 +394,7 @@ def test_applied_pose_leaves_other_chains_alone() -> None:
 def test_warns_that_an_applied_pose_of_keyed_bones_goes_back(capfd: pytest.CaptureFixture[str]) -> None:
     ob = limb()
     ob.pose.bones["a"].keyframe_insert("rotation_quaternion", frame=1)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     before, turned = joints(ob), turns(ob)
     assert "'a' is animated and reverts on the next frame change" in said(capfd, bpy.ops.ik_addon.apply_pose)
     ob.ik_addon.live = False

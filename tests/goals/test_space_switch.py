@@ -180,7 +180,7 @@ def test_the_tip_follows_live_in_any_order_and_when_baked(addon: Addon) -> None:
     target = goal_of(ob, "TARGET")
     for space, start in (("CHEST", 10), ("WORLD", 20), ("HEAD", 40)):
         to(space, start)
-    order = [*FRAMES, *NEAR]
+    order = [*FRAMES[::3], *NEAR]
     shuffled = np.random.default_rng(1).permutation(order).tolist()
     poses = {}
     for frame in shuffled:
@@ -190,9 +190,9 @@ def test_the_tip_follows_live_in_any_order_and_when_baked(addon: Addon) -> None:
             assert np.linalg.norm(rigs.tail(ob, "lowerarm_l") - rigs.position(target)) < 1e-4
     for frame in order:
         at(frame)
-        assert np.array_equal(rigs.pose(ob), poses[frame]), frame
+        assert np.abs(rigs.pose(ob) - poses[frame]).max() < rigs.SAME, frame
     assert bpy.ops.ik_addon.bake(frame_range="CUSTOM", frame_start=1, frame_end=60) == {"FINISHED"}
-    for frame in FRAMES:
+    for frame in FRAMES[::3]:
         at(frame)
         assert np.abs(rigs.pose(ob) - poses[frame]).max() < 2e-5, frame
 

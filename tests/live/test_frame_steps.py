@@ -99,15 +99,13 @@ def drive(ob: Any) -> None:
 
 
 def lengthen(ob: Any) -> None:
-    bpy.ops.object.mode_set(mode="EDIT")
-    ob.data.edit_bones["lower.L"].tail *= 1.3
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        bones["lower.L"].tail *= 1.3
 
 
 def reparent(ob: Any) -> None:
-    bpy.ops.object.mode_set(mode="EDIT")
-    ob.data.edit_bones["target.L"].parent = ob.data.edit_bones["body"]
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        bones["target.L"].parent = bones["body"]
     ob.pose.bones["body"].location = 0.1, 0.2, 0.3
 
 
@@ -164,8 +162,7 @@ def test_setting_the_iterations_takes_effect_at_once(addon: Addon, solver: str) 
         bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, -0.9, 0.9
         bone.lock_ik_y = bone.lock_ik_z = True
     rigs.chain(ob, "bone.5", rigs.empty("Target", (0.0, 2.5, 1.0)), 6, solver=solver, iterations=1)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     before = bits(ob)
     ob.pose.bones["bone.5"].ik_addon.iterations = 100
     edited = bits(ob)

@@ -40,8 +40,7 @@ def test_follows_a_targets_parent_and_driver() -> None:
     variable.type = "TRANSFORMS"
     variable.targets[0].id = rigs.empty("Driver", (0.4, 0, 0))
     variable.targets[0].transform_type = "LOC_X"
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     parent.location = (-0.3, 0.1, 0.2)
     bpy.context.view_layer.update()
     assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
@@ -53,8 +52,7 @@ def test_follows_a_targets_parent_and_driver() -> None:
 
 def test_a_bone_moved_by_hand_becomes_the_fk_pose() -> None:
     ob, target = rigs.arm()
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     by_hand = (0.6, 0.0, 0.8, 0.0)
     ob.pose.bones["lower"].rotation_quaternion = by_hand
     bpy.context.view_layer.update()
@@ -66,8 +64,7 @@ def test_a_bone_moved_by_hand_becomes_the_fk_pose() -> None:
 def test_a_cancelled_gesture_leaves_the_fk_pose_unchanged() -> None:
     ob, _target = rigs.arm()
     before = rigs.channels(ob)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     lower = ob.pose.bones["lower"]
     solved = lower.rotation_quaternion.copy()
     for step in (0.1, 0.2, 0.3):
@@ -82,11 +79,9 @@ def test_a_cancelled_gesture_leaves_the_fk_pose_unchanged() -> None:
 def test_follows_when_the_body_is_moved() -> None:
     ob, target = rigs.arm()
     rigs.add_bones(ob, [(0, 0, -1), (0, 0, -0.5)], ["body"])
-    bpy.ops.object.mode_set(mode="EDIT")
-    ob.data.edit_bones["upper"].parent = ob.data.edit_bones["body"]
-    bpy.ops.object.mode_set(mode="OBJECT")
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    with rigs.edit_mode(ob) as bones:
+        bones["upper"].parent = bones["body"]
+    rigs.go_live(ob)
     ob.pose.bones["body"].location = (0.2, 0.1, 0.0)
     bpy.context.view_layer.update()
     assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
@@ -120,8 +115,7 @@ def test_a_pole_bends_only_its_own_chain() -> None:
         rigs.add_bones(ob, [(x, 0, 0), (x, -0.2, 1), (x, 0, 2)], [f"{name}0", f"{name}1"])
         rigs.chain(ob, f"{name}1", rigs.empty(f"Target {name}", (x, 0, 1.5)), 2)
     ob.pose.bones["a1"].ik_addon.pole = rigs.empty("Pole", (5, 0, 1))
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert rigs.tail(ob, "a0")[0] > 0.5
     assert abs(rigs.tail(ob, "a0")[1]) < 1e-6
     assert rigs.tail(ob, "b0")[0] == pytest.approx(1.0)
@@ -149,8 +143,7 @@ def test_undo_reverts_a_move_of_the_target() -> None:
 
 def test_a_duplicate_is_live_on_its_own() -> None:
     ob, target = rigs.arm()
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     twin = ob.copy()
     bpy.context.scene.collection.objects.link(twin)
     bpy.context.view_layer.update()
@@ -167,8 +160,7 @@ def report(addon: Addon, ob: bpy.types.Object, tip: str = "lower") -> Any:
 
 def test_reports_whether_the_target_was_reached(addon: Addon) -> None:
     ob, target = rigs.arm()
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert report(addon, ob).reached
     target.location = (4.0, 0.0, 0.0)
     bpy.context.view_layer.update()
@@ -183,8 +175,7 @@ def test_an_unexpected_error_is_logged_once_and_shown_in_the_panel(
     addon: Addon, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     ob, target = rigs.arm()
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
 
     def broken(*_args: object, **_named: object) -> None:
         raise ZeroDivisionError("broken on purpose")
@@ -245,8 +236,7 @@ def test_a_target_in_a_disabled_collection_is_reported(addon: Addon) -> None:
     bpy.context.scene.collection.children.link(collection)
     bpy.context.scene.collection.objects.unlink(target)
     collection.objects.link(target)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert report(addon, ob).reached
     collection.hide_viewport = True
     bpy.context.view_layer.update()
@@ -258,7 +248,6 @@ def test_a_target_in_a_disabled_collection_is_reported(addon: Addon) -> None:
 def test_a_target_disabled_in_renders_gets_a_remark(addon: Addon) -> None:
     ob, target = rigs.arm()
     target.hide_render = True
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert report(addon, ob).reached
     assert "disabled in renders" in report(addon, ob).remarks[0]

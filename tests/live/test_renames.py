@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
 def symmetrize(ob: bpy.types.Object) -> None:
     """Copy the left side of an armature to the right, which may be there already."""
-    bpy.ops.object.mode_set(mode="EDIT")
-    for bone in ob.data.edit_bones:
-        bone.select = bone.select_head = bone.select_tail = bone.name.endswith(".L")
-    bpy.ops.armature.symmetrize()
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        for bone in bones:
+            bone.select = bone.select_head = bone.select_tail = bone.name.endswith(".L")
+        bpy.ops.armature.symmetrize()
     bpy.context.view_layer.update()
 
 

@@ -237,10 +237,8 @@ def test_refuses_without_an_armature() -> None:
 def test_refuses_in_edit_mode(operator: str) -> None:
     ob, _target = rigs.arm()
     activate(ob, "lower")
-    bpy.ops.object.mode_set(mode="EDIT")
-    with refused("Switch to Pose Mode or Object Mode"):
+    with rigs.edit_mode(ob), refused("Switch to Pose Mode or Object Mode"):
         getattr(bpy.ops.ik_addon, operator)()
-    bpy.ops.object.mode_set(mode="OBJECT")
 
 
 def test_refuses_without_an_active_bone() -> None:
@@ -333,7 +331,7 @@ def test_refuses_linked_data(operator: str, tmp_path: Path) -> None:
     rigs.arm()
     library = str(tmp_path / "library.blend")
     bpy.ops.wm.save_as_mainfile(filepath=library)
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    rigs.new_file()
     libraries: Any = bpy.data.libraries  # the stubs do not know its result
     with libraries.load(library, link=True) as (_source, wanted):
         wanted.objects = ["Rig"]
@@ -481,7 +479,7 @@ def test_select_refuses_a_deleted_bone() -> None:
 def overridden(library: Path) -> bpy.types.Object:
     """Return an active library override of the armature in the current file, in a new file."""
     bpy.ops.wm.save_as_mainfile(filepath=str(library))
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    rigs.new_file()
     libraries: Any = bpy.data.libraries  # the stubs do not know its result
     with libraries.load(str(library), link=True) as (_source, wanted):
         wanted.objects = ["Rig"]
@@ -501,8 +499,7 @@ def override_in_file() -> bpy.types.Object:
 
 def reopened(path: Path) -> bpy.types.Object:
     """Return the override after saving and opening the file."""
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    bpy.ops.wm.open_mainfile(filepath=str(path))
+    rigs.save_and_open(path)
     return override_in_file()
 
 
@@ -571,8 +568,7 @@ def test_a_setting_changed_by_a_script_is_solved_live() -> None:
     bpy.ops.ik_addon.chain_add()
     chain = ob.pose.bones["b"].ik_addon
     chain.target.location.x += 0.3
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     solved = rigs.pose(ob)
     chain.influence = 0.0
     bpy.context.view_layer.update()

@@ -63,8 +63,7 @@ def test_a_target_detached_from_its_chain_stays_in_place(name: str) -> None:
     ob, target = rigs.arm()
     activate(ob, "lower")
     FAULTS[name].make(Limb(ob.pose.bones["lower"]))
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
 
     def place() -> Any:
         return rigs.head(ob, "hand") if "hand" in ob.pose.bones else rigs.position(target)
@@ -84,8 +83,7 @@ def test_a_new_target_keeps_the_shown_pose(end_bone: str, location: tuple[float,
     chain.end_bone, chain.use_end_rotation = end_bone, bool(end_bone)
     target.location = location
     activate(ob, "lower")
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     chain.target = None
     bpy.context.view_layer.update()
     before = rigs.pose(ob)
@@ -112,8 +110,7 @@ def test_a_dependency_loop_is_broken_with_a_new_target(addon: Addon, tip: str) -
     ob = two_arms()
     for own, other in (("lower", "lower 2"), ("lower 2", "lower")):
         hang(ob.pose.bones[own].ik_addon.target, ob, other)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert reports.get(ob, tip).message.startswith("Dependency loop with")
     assert fix_of(addon, ob, tip).label == "Make Own Target"
     bpy.ops.ik_addon.chain_fix(tip=tip)
@@ -127,8 +124,7 @@ def test_a_loop_through_a_root_is_broken_at_an_attached_target(addon: Addon) -> 
     rigs.chain(ob, "top", rigs.empty("Free", (0.5, 0.4, 3.0)), 2)
     hang(ob.pose.bones["lower"].ik_addon.target, ob, "lower 2")
     hang(ob.pose.bones["lower 2"].ik_addon.target, ob, "top")
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert reports.get(ob, "top").message.startswith("Dependency loop with")
     label = fix_of(addon, ob, "top").label
     assert label == "Make Own Target for 'lower'"
@@ -144,8 +140,7 @@ def test_a_hand_posed_by_two_chains_is_left_to_one(addon: Addon) -> None:
     chain.end_bone, chain.use_end_rotation = "hand", True
     rigs.chain(ob, "hand", rigs.empty("Other", (0.3, 0.2, 1.5)), 1)
     activate(ob, "lower")
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     label = fix_of(addon, ob).label
     assert label == "Turn Off End Rotation"
     bpy.ops.ik_addon.chain_fix(tip="lower")
@@ -220,7 +215,7 @@ def test_the_button_overrides_a_linked_armature(addon: Addon, tmp_path: Path, in
         collection.objects.link(own)
     library = str(tmp_path / "library.blend")
     bpy.data.libraries.write(library, {collection})
-    bpy.ops.wm.read_homefile(use_empty=True)
+    rigs.new_file()
     load: Any = bpy.data.libraries.load  # the stubs do not know its result
     with load(library, link=True) as (_found, wanted):
         wanted.collections = ["Character"]
@@ -237,8 +232,7 @@ def test_the_button_overrides_a_linked_armature(addon: Addon, tmp_path: Path, in
     made = bpy.context.view_layer.objects.active
     assert made.override_library is not None
     assert sorted(own.name for own in scene.objects) == ["Rig", "Target"], "nothing is there twice"
-    made.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(made)
     target = made.pose.bones["lower"].ik_addon.target
     assert abs(rigs.tail(made, "lower") - rigs.position(target)).max() < 1e-4
     made.override_library.is_system_override = True

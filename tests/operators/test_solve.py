@@ -127,8 +127,7 @@ def test_restores_the_pose_exactly(capfd: pytest.CaptureFixture[str]) -> None:
 
 def test_switches_live_off_and_says_so(capfd: pytest.CaptureFixture[str]) -> None:
     ob, before = posed_arm()
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert reaches(ob, "lower")
     assert "Live turned off" in said(capfd, bpy.ops.ik_addon.restore_pose)
     assert not ob.ik_addon.live
@@ -206,8 +205,7 @@ def test_restore_pose_keeps_unkeyed_edits() -> None:
     upper = ob.pose.bones["upper"]
     rigs.key(upper, "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.9, 0.3, 0.1, 0)})
     bpy.context.scene.frame_set(7)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     by_hand = (0.8, 0.0, 0.6, 0.0)
     upper.rotation_quaternion = by_hand
     bpy.context.view_layer.update()

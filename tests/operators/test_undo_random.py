@@ -103,7 +103,7 @@ def test_undo_and_redo_in_any_order_return_to_earlier_states(addon: Addon) -> No
         with contextlib.suppress(ConfusedError):
             done = in_any_order(addon, seed)
             break
-        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        rigs.new_file()
     else:
         done = in_any_order(addon, SEEDS[-1])
     missing = {edit.__name__ for edit in EDITS} - done

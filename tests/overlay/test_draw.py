@@ -435,8 +435,7 @@ def test_the_hand_at_the_end_of_a_chain_is_drawn(addon: Addon) -> None:
     for axis in "xz":
         limit(hand, axis, -20.0, 20.0)
     target.rotation_euler = (2.0, 0.0, 0.0)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     (rig,) = read(addon, hand)[1]
     assert rig.chains.states.tolist() == [state.REACHED]
     assert np.allclose(rig.chains.joints[-1], rigs.head(ob, "hand"), atol=1e-6)

@@ -37,15 +37,9 @@ def rig() -> bpy.types.Object:
 
 
 def make_rig(name: str, bones: list[str]) -> bpy.types.Object:
-    data = bpy.data.armatures.new(name)
-    ob = bpy.data.objects.new(name, data)
-    bpy.context.scene.collection.objects.link(ob)
-    bpy.context.view_layer.objects.active = ob
-    bpy.ops.object.mode_set(mode="EDIT")
+    ob = rigs.armature(name)
     for i, bone in enumerate(bones):
-        edit_bone = data.edit_bones.new(bone)
-        edit_bone.head, edit_bone.tail = (0, i, 0), (0, i + 1, 0)
-    bpy.ops.object.mode_set(mode="OBJECT")
+        rigs.add_bones(ob, [(0, i, 0), (0, i + 1, 0)], [bone])
     return ob
 
 
@@ -330,11 +324,8 @@ def test_a_linked_action_is_refused(keys: Any, rig: bpy.types.Object, tmp_path: 
     library = str(tmp_path / "library.blend")
     bpy.data.libraries.write(library, {rig.animation_data.action})
     handle = rig.animation_data.action_slot_handle if SLOTS else 0
-    libraries: Any = bpy.data.libraries
-    with libraries.load(library, link=True) as (_source, loaded):
-        loaded.actions = ["RigAction"]
     data = rig.animation_data
-    data.action = loaded.actions[0]
+    (data.action,) = rigs.from_library(library, "actions", "RigAction")
     if SLOTS:
         data.action_slot = next(slot for slot in data.action.slots if slot.handle == handle)
     with pytest.raises(keys.KeysError, match=r"linked from another file. Bake into a new action"):

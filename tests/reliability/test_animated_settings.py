@@ -184,7 +184,7 @@ class Character:
 
 def in_file(folder: Path) -> Character:
     """Build the character in an empty file and save it; discards the open file."""
-    bpy.ops.wm.read_homefile(use_empty=True)
+    rigs.new_file()
     build()
     bpy.context.scene.frame_set(BEGIN)
     found = [prop for ob in list(bpy.data.objects) for prop in walk(ob)]

@@ -166,7 +166,7 @@ def fault(folder: Path, at: int) -> Iterator[list[int]]:
 @pytest.mark.parametrize("new_action", [False, True])
 def test_an_error_anywhere_leaves_everything_as_it_was(bake: Any, way: str, live: bool, new_action: bool) -> None:
     def fresh() -> bpy.types.Object:
-        bpy.ops.wm.read_homefile(use_empty=True)
+        rigs.new_file()
         ob = busy_arm()
         if way == "stepped":
             must_be_stepped(ob)
@@ -330,8 +330,7 @@ def test_a_chain_that_stays_live_keeps_its_fk_pose_when_another_is_baked_twice(
     rigs.chain(ob, "shin", target, 2)
     bpy.context.scene.frame_set(1)
     before = [ob.pose.bones[name].rotation_quaternion[:] for name in ("thigh", "shin")]
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     todo = bake.steps(bpy.context, ob, ["lower"], FRAMES)
     assert len(list(todo)) > 2 * len(FRAMES)
     assert not ob.pose.bones["lower"].ik_addon.enabled

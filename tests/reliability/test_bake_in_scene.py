@@ -199,7 +199,7 @@ def on_cloth(target: bpy.types.Object) -> None:
 
 def test_a_target_on_cloth_is_baked_without_playing_the_cloth_first(bake: Any) -> None:
     def fresh() -> bpy.types.Object:
-        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        rigs.new_file()
         ob, target = crowded_arm()
         on_cloth(target)
         bpy.context.view_layer.update()
@@ -215,7 +215,7 @@ def test_a_target_on_cloth_is_baked_without_playing_the_cloth_first(bake: Any) -
 @pytest.mark.parametrize("read", ["keys", "frame in an expression"])
 def test_unrelated_cloth_is_not_disturbed(bake: Any, read: str) -> None:
     def fresh() -> bpy.types.Object:
-        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        rigs.new_file()
         ob, target = crowded_arm()
         ob.ik_addon.live = False
         if read == "keys":

@@ -32,15 +32,13 @@ def limb(*names: str) -> bpy.types.Object:
 
 
 def switch_on(ob: bpy.types.Object) -> None:
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
 
 
 def edit_bones(ob: bpy.types.Object, change: Callable[[Any], object]) -> None:
     bpy.context.view_layer.objects.active = ob
-    bpy.ops.object.mode_set(mode="EDIT")
-    change(ob.data.edit_bones)
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        change(bones)
     bpy.context.view_layer.update()
 
 
@@ -253,7 +251,7 @@ def test_a_bone_whose_animation_is_removed_keeps_its_last_fk_pose(
 ) -> None:
     found = []
     for live in (False, True):
-        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        rigs.new_file()
         ob = keyed()
         ob.ik_addon.live = live
         bpy.context.scene.frame_set(12)
@@ -272,8 +270,7 @@ def test_a_bone_whose_animation_is_removed_after_undo_keeps_its_last_fk_pose(add
     ob = keyed()
     ob.ik_addon.live = False
     fk = rotation(ob, "upper")
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     bpy.ops.ed.undo_push(message="before")
     rigs.empty("Other")
     bpy.ops.ed.undo_push(message="added")
@@ -290,12 +287,10 @@ def test_the_fk_pose_of_a_bone_whose_animation_was_removed_is_saved(tmp_path: Pa
     ob = keyed()
     ob.ik_addon.live = False
     fk = rotation(ob, "upper")
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     ob.animation_data_clear()
     bpy.context.view_layer.update()
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "file.blend"))
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "file.blend"))
+    rigs.save_and_open(tmp_path / "file.blend")
     ob = next(ob for ob in bpy.data.objects if ob.type == "ARMATURE")
     ob.ik_addon.live = False
     assert rotation(ob, "upper") == fk
@@ -321,8 +316,7 @@ def test_a_chain_that_ends_after_undo_restores_the_fk_pose_of_its_frame(end: str
     ob = keyed()
     ob.ik_addon.live = False
     fk = rotation(ob, "upper")
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     bpy.ops.ed.undo_push(message="before")
     rigs.empty("Other")
     bpy.ops.ed.undo_push(message="added")

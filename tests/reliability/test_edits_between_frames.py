@@ -38,8 +38,7 @@ def build(*, keyed: bool) -> None:
     if keyed:
         turns: dict[int, object] = {1: (1.0, 0.0, 0.0, 0.0), 20: (0.9, 0.3, 0.2, 0.1)}
         rigs.key(ob.pose.bones["upper"], "rotation_quaternion", turns)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
 
 
 def rig() -> bpy.types.Object:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bpy
-import numpy as np
 import pytest
 
 from tests import rigs
+from tests.rigs import apart, edit_mode, from_library, miss, new_file, save_and_open
 from tools import blender
 
 if TYPE_CHECKING:
@@ -39,13 +39,9 @@ def keyed_arm(name: str = "Rig", x: float = 0.0) -> bpy.types.Object:
     return ob
 
 
-def poses(ob: bpy.types.Object) -> list[bytes]:
+def poses(ob: bpy.types.Object) -> rigs.Poses:
     """The live poses on some frames."""
-    found = []
-    for frame in FRAMES:
-        bpy.context.scene.frame_set(frame)
-        found.append(rigs.pose(ob).tobytes())
-    return found
+    return rigs.poses_at(ob, FRAMES)
 
 
 def fk_channels(ob: bpy.types.Object, frame: int) -> bytes:
@@ -59,13 +55,8 @@ def fk_of(build: Callable[[], bpy.types.Object], frame: int = 9) -> bytes:
     ob = build()
     ob.ik_addon.live = False
     fk = fk_channels(ob, frame)
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    new_file()
     return fk
-
-
-def save_and_open(path: Path) -> None:
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    bpy.ops.wm.open_mainfile(filepath=str(path))
 
 
 def only_armature() -> bpy.types.Object:
@@ -81,12 +72,6 @@ def disabled() -> Iterator[None]:
         yield
     finally:
         blender.enable()
-
-
-def miss(ob: bpy.types.Object, tip: str = "lower") -> float:
-    """Distance from the tip of a chain to its target."""
-    target: bpy.types.Object = ob.pose.bones[tip].ik_addon.target
-    return float(np.linalg.norm(rigs.tail(ob, tip) - rigs.position(target)))
 
 
 # ---- saving and loading
@@ -111,8 +96,8 @@ def test_the_fk_pose_is_restored_exactly_after_loading(tmp_path: Path, turn_off:
     for i in range(2):
         save_and_open(tmp_path / f"{i}.blend")
     ob = only_armature()
-    assert rigs.pose(ob).tobytes() == expected[1]
-    assert poses(ob) == expected
+    assert not apart({9: rigs.pose(ob)}, {9: expected[9]})
+    assert not apart(poses(ob), expected)
     save_and_open(tmp_path / "again.blend")
     ob = only_armature()
     bpy.context.view_layer.objects.active = ob
@@ -135,65 +120,56 @@ def test_without_the_add_on_the_pose_stays_and_nothing_is_lost(tmp_path: Path) -
     ob = keyed_arm()
     expected = poses(ob)
     bpy.context.scene.frame_set(9)
-    solved = rigs.channels(ob)
+    solved = ob.pose.bones["lower"].rotation_quaternion[:]
     path = tmp_path / "file.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
     with disabled():
         for _ in range(2):
             bpy.ops.wm.open_mainfile(filepath=str(path))
             ob = only_armature()
-            lower = rigs.channels(ob).reshape(-1)
-            assert ob.pose.bones["lower"].rotation_quaternion[:] == tuple(solved_rotation(solved))
-            assert np.isfinite(lower).all()
+            assert ob.pose.bones["lower"].rotation_quaternion[:] == solved
             bpy.ops.wm.save_as_mainfile(filepath=str(path))
     bpy.ops.wm.open_mainfile(filepath=str(path))
     ob = only_armature()
     chain = ob.pose.bones["lower"].ik_addon
     assert (chain.is_chain, chain.target.name, chain.chain_length) == (True, "Rig Target", 2)
     assert ob.ik_addon.live
-    assert poses(ob) == expected
+    assert not apart(poses(ob), expected)
     ob.ik_addon.live = False
     assert fk_channels(ob, 9) == fk
-
-
-def solved_rotation(channels: Any) -> list[float]:
-    """The quaternion of the second of two bones, from `rigs.channels`."""
-    return channels[2 * 3 + 4 : 2 * 3 + 8].tolist()
 
 
 # ---- append and link
 
 
-def in_library(tmp_path: Path, build: Callable[[], bpy.types.Object] = keyed_arm) -> tuple[Path, list[bytes]]:
+def in_library(tmp_path: Path, build: Callable[[], bpy.types.Object] = keyed_arm) -> tuple[Path, rigs.Poses]:
     """Save a rig to a file; return the path and the rig's live poses. An empty file is open afterwards."""
     ob = build()
     expected = poses(ob)
     bpy.context.scene.frame_set(9)
     path = tmp_path / "library.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    new_file()
     return path, expected
 
 
 def bring(path: Path, link: bool, names: tuple[str, ...] = ("Rig",)) -> list[bpy.types.Object]:
     """Append or link objects into the scene."""
-    libraries: Any = bpy.data.libraries  # the stubs declare no result
-    with libraries.load(str(path), link=link) as (_source, wanted):
-        wanted.objects = list(names)
-    for ob in wanted.objects:
+    brought = from_library(path, "objects", *names, link=link)
+    for ob in brought:
         bpy.context.scene.collection.objects.link(ob)
         for bone in ob.pose.bones if ob.type == "ARMATURE" else ():
             goal = bone.ik_addon.target
             if goal is not None and goal.name not in bpy.context.scene.collection.objects:
                 bpy.context.scene.collection.objects.link(goal)
-    return list(wanted.objects)
+    return brought
 
 
 def test_an_appended_rig_is_live_at_once(tmp_path: Path) -> None:
     path, expected = in_library(tmp_path)
     fk = fk_of(keyed_arm)
     (ob,) = bring(path, link=False)
-    assert poses(ob) == expected
+    assert not apart(poses(ob), expected)
     ob.ik_addon.live = False
     assert fk_channels(ob, 9) == fk
 
@@ -210,33 +186,9 @@ def test_rigs_appended_repeatedly_are_solved_independently(tmp_path: Path) -> No
             bpy.context.scene.collection.objects.link(goal)
     bpy.context.view_layer.update()
     for ob in objects:
-        assert poses(ob) == expected
+        assert not apart(poses(ob), expected)
     bpy.data.objects["Rig.001"].ik_addon.live = False
-    assert poses(bpy.data.objects["Rig.002"]) == expected
-
-
-@pytest.mark.parametrize("at_once", [True, False])
-def test_a_linked_rig_stays_as_last_solved_and_reports_it(tmp_path: Path, addon: Addon, at_once: bool) -> None:
-    path, _expected = in_library(tmp_path)
-    (ob,) = bring(path, link=True)
-    lower = ob.pose.bones["lower"].rotation_quaternion[:]
-    if at_once:
-        bpy.context.scene.frame_set(9)  # without an update of the view layer before
-    else:
-        bpy.context.view_layer.update()
-    assert ob.pose.bones["lower"].rotation_quaternion[:] == lower
-    rigs.empty("Another")
-    bpy.context.view_layer.update()
-    report = addon.module("live.reports").get(ob, "lower")
-    assert report.failed
-    assert "Make a library override" in report.message
-    for frame in (9, 1, 9):
-        bpy.context.scene.frame_set(frame)
-        bpy.context.view_layer.update()
-        assert ob.pose.bones["lower"].rotation_quaternion[:] == lower
-    save_and_open(tmp_path / "shot.blend")
-    ob = only_armature()
-    assert ob.pose.bones["lower"].rotation_quaternion[:] == lower
+    assert not apart(poses(bpy.data.objects["Rig.002"]), expected)
 
 
 # ---- library overrides
@@ -260,24 +212,12 @@ def test_a_live_rig_is_live_as_an_override_and_stays_so(tmp_path: Path) -> None:
     assert ob.override_library is not None
     assert ob.ik_addon.live
     for i in range(2):
-        assert poses(ob) == expected
+        assert not apart(poses(ob), expected)
         bpy.context.scene.frame_set(9)
         save_and_open(tmp_path / f"shot{i}.blend")
         ob = override_in_file()
         assert ob.ik_addon.live
-        assert rigs.pose(ob).tobytes() == expected[1]
-
-
-def test_the_fk_pose_of_an_override_is_restored_exactly(tmp_path: Path) -> None:
-    path, _expected = in_library(tmp_path)
-    fk = fk_of(keyed_arm)
-    overridden(path)
-    bpy.context.scene.frame_set(20)
-    for i in range(2):
-        save_and_open(tmp_path / f"shot{i}.blend")
-    ob = override_in_file()
-    ob.ik_addon.live = False
-    assert fk_channels(ob, 9) == fk
+        assert not apart({9: rigs.pose(ob)}, {9: expected[9]})
 
 
 def test_settings_of_an_override_are_kept(tmp_path: Path) -> None:
@@ -315,23 +255,11 @@ def test_settings_of_an_override_are_kept(tmp_path: Path) -> None:
         }
         assert chain.target == chain.pole == bpy.data.objects["Own"]
     chain.chain_length, chain.use_rotation, chain.influence, chain.out_of_reach = 2, False, 1.0, "EXTEND"
-    chain.end_bone = ""
+    chain.end_bone = chain.target_bone = ""
     chain.tolerance, chain.softness, chain.planar, chain.pole = 1e-6, 0.0, False, None
     bpy.context.view_layer.update()
     assert miss(override_in_file()) < SOLVED
-    assert poses(override_in_file()) != expected
-
-
-def test_live_turned_off_on_an_override_stays_off(tmp_path: Path) -> None:
-    path, _expected = in_library(tmp_path)
-    fk = fk_of(keyed_arm)
-    ob = overridden(path)
-    bpy.context.view_layer.update()
-    ob.ik_addon.live = False
-    save_and_open(tmp_path / "shot.blend")
-    ob = override_in_file()
-    assert not ob.ik_addon.live
-    assert fk_channels(ob, 9) == fk
+    assert apart(poses(override_in_file()), expected)
 
 
 def not_live() -> bpy.types.Object:
@@ -340,17 +268,20 @@ def not_live() -> bpy.types.Object:
     return ob
 
 
-def test_live_turned_on_on_an_override_stays_on(tmp_path: Path) -> None:
-    fk = fk_of(not_live)
-    path, _expected = in_library(tmp_path, not_live)
+@pytest.mark.parametrize("turned", ["on", "off"])
+def test_live_turned_on_or_off_on_an_override_stays_so(tmp_path: Path, turned: str) -> None:
+    build = not_live if turned == "on" else keyed_arm
+    fk = fk_of(build)
+    path, _expected = in_library(tmp_path, build)
     ob = overridden(path)
-    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    ob.ik_addon.live = turned == "on"
     expected = poses(ob)
     for i in range(2):
         save_and_open(tmp_path / f"shot{i}.blend")
         ob = override_in_file()
-        assert ob.ik_addon.live
-        assert poses(ob) == expected
+        assert ob.ik_addon.live == (turned == "on")
+        assert not apart(poses(ob), expected)
     ob.ik_addon.live = False
     assert fk_channels(ob, 9) == fk
 
@@ -376,18 +307,13 @@ def test_an_override_follows_changes_of_its_library(tmp_path: Path) -> None:
     assert miss(ob) < SOLVED
 
 
-def test_reloading_a_library_leaves_the_override_live(tmp_path: Path) -> None:
+def test_an_override_survives_a_missing_and_a_reloaded_library(tmp_path: Path) -> None:
     path, expected = in_library(tmp_path)
     ob = overridden(path)
-    assert poses(ob) == expected
+    assert not apart(poses(ob), expected)
     bpy.data.libraries[0].reload()
     bpy.context.view_layer.update()
-    assert poses(override_in_file()) == expected
-
-
-def test_an_override_survives_a_missing_library(tmp_path: Path) -> None:
-    path, expected = in_library(tmp_path)
-    overridden(path)
+    assert not apart(poses(override_in_file()), expected)
     shot = tmp_path / "shot.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(shot))
     path.rename(tmp_path / "away.blend")
@@ -395,7 +321,7 @@ def test_an_override_survives_a_missing_library(tmp_path: Path) -> None:
     bpy.context.scene.frame_set(3)
     (tmp_path / "away.blend").rename(path)
     bpy.ops.wm.open_mainfile(filepath=str(shot))
-    assert poses(override_in_file()) == expected
+    assert not apart(poses(override_in_file()), expected)
 
 
 # ---- objects
@@ -411,31 +337,26 @@ def select(*objects: bpy.types.Object) -> None:
 
 
 @pytest.mark.parametrize("linked", [False, True])
-def test_a_duplicate_is_independent(linked: bool) -> None:
+@pytest.mark.parametrize("by", ["operator", "script"])
+def test_a_duplicate_is_independent(linked: bool, by: str) -> None:
     fk = fk_of(keyed_arm)
     ob = keyed_arm()
     expected = poses(ob)
-    select(ob)
-    bpy.ops.object.duplicate(linked=linked)
-    twin = bpy.context.object
+    if by == "operator":
+        select(ob)
+        bpy.ops.object.duplicate(linked=linked)
+        twin = bpy.context.object
+    else:
+        twin = ob.copy()
+        twin.data = ob.data if linked else ob.data.copy()
+        bpy.context.scene.collection.objects.link(twin)
     assert twin != ob
-    assert poses(twin) == poses(ob) == expected
+    assert not apart(poses(twin), expected)  # without an update of the view layer in between
     ob.ik_addon.live = False
     assert fk_channels(ob, 9) == fk
-    assert poses(twin) == expected
+    assert not apart(poses(twin), expected)
     twin.ik_addon.live = False
     assert fk_channels(twin, 9) == fk
-
-
-@pytest.mark.parametrize("linked", [False, True])
-def test_a_copy_made_by_a_script_is_live_on_the_next_frame(linked: bool) -> None:
-    ob = keyed_arm()
-    expected = poses(ob)
-    twin = ob.copy()
-    if not linked:
-        twin.data = ob.data.copy()
-    bpy.context.scene.collection.objects.link(twin)
-    assert poses(twin) == expected  # without an update of the view layer in between
 
 
 POSED = {"none": (), "upper": ("upper",), "lower": ("lower",), "both": ("upper", "lower")}
@@ -461,15 +382,13 @@ def rotations(ob: bpy.types.Object) -> dict[str, tuple[float, ...]]:
 def test_separated_bones_keep_their_chains_fk_pose_and_live(posed: str) -> None:
     ob = two_limbs(posed)
     fk = rotations(ob)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     solved = rotations(ob)
     select(ob)
-    bpy.ops.object.mode_set(mode="EDIT")
-    for bone in ob.data.edit_bones:
-        bone.select = bone.select_head = bone.select_tail = bone.name.endswith("R")
-    bpy.ops.armature.separate()
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with edit_mode(ob) as bones:
+        for bone in bones:
+            bone.select = bone.select_head = bone.select_tail = bone.name.endswith("R")
+        bpy.ops.armature.separate()
     bpy.context.view_layer.update()
     parts = [ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE"]
     assert {name for part in parts for name in part.pose.bones.keys()} == set(fk)  # noqa: SIM118
@@ -522,15 +441,13 @@ def test_chains_joined_into_an_armature_without_chains_are_kept() -> None:
     rigs.add_bones(plain, [(9, 0, 0), (9, 0, 1)], ["lower"])
     ob = plain_arm("Rig", 0.0)
     fk = rotations(ob)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     select(plain, ob)
     bpy.ops.object.join()
     bpy.context.view_layer.update()
     assert plain.pose.bones["lower.001"].ik_addon.is_chain
     bpy.context.scene.frame_set(3)
-    plain.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(plain)
     assert miss(plain, "lower.001") < SOLVED
     OPERATORS.ik_addon.restore_pose()
     assert rotations(plain) == {"lower": (1, 0, 0, 0), "upper": fk["upper"], "lower.001": fk["lower"]}
@@ -564,10 +481,9 @@ def test_adding_and_removing_a_bone_keeps_the_poses_of_a_live_rig(tmp_path: Path
     bpy.context.view_layer.update()
     ob.pose.bones["lower"].ik_addon.softness = 0.01
     bpy.context.view_layer.update()
-    bpy.ops.object.mode_set(mode="EDIT")
-    ob.data.edit_bones.remove(ob.data.edit_bones["hand"])
-    bpy.ops.object.mode_set(mode="OBJECT")
-    assert poses(ob) == expected
+    with edit_mode(ob) as bones:
+        bones.remove(bones["hand"])
+    assert not apart(poses(ob), expected)
     ob.ik_addon.live = False
     assert fk_channels(ob, 9) == fk
 
@@ -581,8 +497,7 @@ def test_colliding_and_swapped_bone_names_keep_the_fk_pose(through: str, posed: 
     ob = two_limbs(posed)
     fk = rotations(ob)
     ob.pose.bones["upper.L"].rotation_quaternion = fk["upper.L"] = (0.8, 0.6, 0.0, 0.0)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     bones = ob.data.bones
     bones["lower.L"].name = "lower.R"
     assert set(bones.keys()) == {"upper.L", "lower.R.001", "upper.R", "lower.R"}
@@ -604,8 +519,7 @@ def test_colliding_and_swapped_bone_names_keep_the_fk_pose(through: str, posed: 
 def test_swapping_bone_names_within_a_chain_keeps_the_fk_pose(through: str, posed: str, tmp_path: Path) -> None:
     ob = plain_arm("Rig", 0.0, posed)
     fk = rotations(ob)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     for old, new in (("upper", "spare"), ("lower", "upper"), ("spare", "lower")):
         ob.data.bones[old].name = new
         if through == "file":
@@ -622,16 +536,12 @@ def test_swapping_bone_names_within_a_chain_keeps_the_fk_pose(through: str, pose
 def test_inserting_a_bone_into_a_chain_keeps_the_fk_pose(posed: str) -> None:
     ob = plain_arm("Rig", 0.0, posed)
     fk = rotations(ob)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
-    select(ob)
-    bpy.ops.object.mode_set(mode="EDIT")
-    bones = ob.data.edit_bones
-    middle = bones.new("middle")
-    middle.head, middle.tail, middle.parent = bones["lower"].head, (0.0, -0.1, 1.5), bones["upper"]
-    bones["lower"].use_connect = False
-    bones["lower"].head, bones["lower"].parent = middle.tail, middle
-    bpy.ops.object.mode_set(mode="OBJECT")
+    rigs.go_live(ob)
+    with edit_mode(ob) as bones:
+        middle = bones.new("middle")
+        middle.head, middle.tail, middle.parent = bones["lower"].head, (0.0, -0.1, 1.5), bones["upper"]
+        bones["lower"].use_connect = False
+        bones["lower"].head, bones["lower"].parent = middle.tail, middle
     bpy.context.view_layer.update()
     bpy.context.scene.frame_set(2)
     ob.ik_addon.live = False
@@ -654,8 +564,7 @@ def arm_on_controls() -> tuple[bpy.types.Object, bpy.types.Object]:
     chain = ob.pose.bones["lower"].ik_addon
     chain.target, chain.target_bone = controls, "hand"
     chain.pole, chain.pole_bone = controls, "elbow"
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     return ob, controls
 
 
@@ -683,13 +592,10 @@ def test_a_renamed_target_bone_is_followed(addon: Addon, mode: str) -> None:
 
 def test_a_deleted_target_bone_is_reported(addon: Addon) -> None:
     ob, controls = arm_on_controls()
-    select(controls)
-    bpy.ops.object.mode_set(mode="EDIT")
-    bones = controls.data.edit_bones
-    bones.remove(bones["hand"])
-    new = bones.new("another")
-    new.head, new.tail = (0.0, 0.0, 5.0), (0.0, 0.0, 6.0)
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with edit_mode(controls) as bones:
+        bones.remove(bones["hand"])
+        new = bones.new("another")
+        new.head, new.tail = (0.0, 0.0, 5.0), (0.0, 0.0, 6.0)
     bpy.context.view_layer.update()
     report = addon.module("live.reports").get(ob, "lower")
     assert report.failed
@@ -711,9 +617,9 @@ def test_a_copy_of_the_scene_is_solved_too(kind: str) -> None:
         target = other.pose.bones["lower"].ik_addon.target
         assert target.name in copy.objects
         assert target != ob.pose.bones["lower"].ik_addon.target
-    assert poses(other) == expected
+    assert not apart(poses(other), expected)
     bpy.context.window.scene = bpy.data.scenes[0] if bpy.data.scenes[0] != copy else bpy.data.scenes[1]
-    assert poses(ob) == expected
+    assert not apart(poses(ob), expected)
 
 
 def test_a_rig_pasted_from_the_clipboard_is_live(tmp_path: Path) -> None:
@@ -722,11 +628,11 @@ def test_a_rig_pasted_from_the_clipboard_is_live(tmp_path: Path) -> None:
     bpy.context.scene.frame_set(9)
     select(ob)
     assert bpy.ops.view3d.copybuffer() == {"FINISHED"}
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    new_file()
     assert bpy.ops.view3d.pastebuffer() == {"FINISHED"}
     ob = only_armature()
     target = ob.pose.bones["lower"].ik_addon.target
     if target.name not in bpy.context.scene.objects:
         bpy.context.scene.collection.objects.link(target)
     bpy.context.view_layer.update()
-    assert poses(ob) == expected
+    assert not apart(poses(ob), expected)

@@ -32,12 +32,11 @@ VARIANTS = {
 """For each motion: scale, up axis, forward axis, and the X scale, -1 where mirrored."""
 
 
-@pytest.fixture(params=list(motions.MOTIONS))
-def mover(request: pytest.FixtureRequest, tmp_path: Path) -> bpy.types.Object:
-    """A skeleton with a motion, on its first frame."""
+def mover(motion: str, folder: Path) -> bpy.types.Object:
+    """Import a skeleton with a motion, on its first frame."""
     addon_utils().enable("io_anim_bvh")
-    size, up, forward, mirrored = VARIANTS[request.param]
-    path = motions.write(request.param, tmp_path / "motion.bvh")
+    size, up, forward, mirrored = VARIANTS[motion]
+    path = motions.write(motion, folder / "motion.bvh")
     bpy.ops.import_anim.bvh(filepath=str(path), global_scale=size, axis_up=up, axis_forward=forward)
     ob: Any = bpy.context.object
     ob.matrix_world = Matrix.Diagonal((mirrored, 1.0, 1.0, 1.0))
@@ -47,30 +46,38 @@ def mover(request: pytest.FixtureRequest, tmp_path: Path) -> bpy.types.Object:
     return ob
 
 
-def test_knees_and_elbows_never_flip(mover: bpy.types.Object) -> None:
+@pytest.mark.parametrize("motion", motions.MOTIONS)
+def test_knees_and_elbows_never_flip(motion: str, tmp_path: Path) -> None:
+    ob = mover(motion, tmp_path)
     chains = [[f"{side}{upper}", f"{side}{lower}"] for side in ("Left", "Right") for upper, lower in PARTS]
-    check(mover, limbs_of(mover, chains), FRAMES)
+    check(ob, limbs_of(ob, chains), FRAMES)
 
 
-@pytest.mark.parametrize(("poles", "beneath"), [("MATCH", "FK"), ("TWIST", "rest"), ("FOOT", "rest")])
+@pytest.mark.parametrize(
+    ("motion", "poles", "beneath"),
+    [("run", "TWIST", "rest"), ("crawl", "FOOT", "rest"), ("sit", "MATCH", "FK"), ("cartwheel", "FOOT", "rest")],
+)
 def test_a_snapped_character_keeps_its_hands_and_feet_and_no_limb_turns_too_fast(
-    addon: Addon, mover: bpy.types.Object, poles: str, beneath: str
+    addon: Addon, motion: str, poles: str, beneath: str, tmp_path: Path
 ) -> None:
-    before = played(mover, FRAMES)
+    ob = mover(motion, tmp_path)
+    before = played(ob, FRAMES)
     assert bpy.ops.ik_addon.character_setup(live=False) == {"FINISHED"}
+    remarks = " ".join(addon.module("setup.character").last(ob).remarks)
+    assert "Snap a range to transfer their animation to the targets" in remarks
     assert bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="SCENE", poles=poles) == {"FINISHED"}
-    bones = mover.data.bones
-    tips = [bone for bone in mover.pose.bones if bone.ik_addon.end_bone]
+    bones = ob.data.bones
+    tips = [bone for bone in ob.pose.bones if bone.ik_addon.end_bone]
     limbs = [name for tip in tips for name in (bones[tip.name].parent.name, tip.name)]
     assert len(limbs) == 8
     if beneath == "rest":
-        delete_keys(addon, mover, limbs)
-    mover.ik_addon.live = True
-    after = played(mover, FRAMES)
+        delete_keys(addon, ob, limbs)
+    ob.ik_addon.live = True
+    after = played(ob, FRAMES)
     for tip in tips:
         end = int(bones.find(tip.ik_addon.end_bone))
         own, was = after[:, end], before[:, end]
-        assert np.abs(own[:, 3, :3] - was[:, 3, :3]).max() < 1e-5 * rigs.length(mover, tip.name, 2)
+        assert np.abs(own[:, 3, :3] - was[:, 3, :3]).max() < 1e-5 * rigs.length(ob, tip.name, 2)
         assert degrees(own, was).max() < 0.05
     for name in limbs:
         bone = int(bones.find(name))

@@ -66,9 +66,8 @@ def test_follows_what_other_handlers_move(
     """Another add-on moves a target, or a bone above the chain, before Blender evaluates the frame."""
     ob, target = rigs.arm()
     rigs.add_bones(ob, [(0, 0, -1), (0, 0, -0.5)], ["hips"])
-    bpy.ops.object.mode_set(mode="EDIT")
-    ob.data.edit_bones["upper"].parent = ob.data.edit_bones["hips"]
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        bones["upper"].parent = bones["hips"]
     before = {bone.name: bone.rotation_quaternion[:] for bone in ob.pose.bones}
 
     def move(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | None) -> None:

@@ -196,12 +196,11 @@ SETTINGS = (
 def arms(*names: str) -> bpy.types.Object:
     """An armature with an arm of each name and a chain on each arm."""
     ob = rigs.armature()
-    bpy.ops.object.mode_set(mode="EDIT")
-    for i, name in enumerate(names):
-        upper, lower = (ob.data.edit_bones.new(f"{part} {name}") for part in ("upper", "lower"))
-        upper.head, upper.tail, lower.tail = (3 * i, 0, 0), (3 * i, -0.2, 1), (3 * i, 0, 2)
-        lower.parent, lower.use_connect = upper, True
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        for i, name in enumerate(names):
+            upper, lower = (bones.new(f"{part} {name}") for part in ("upper", "lower"))
+            upper.head, upper.tail, lower.tail = (3 * i, 0, 0), (3 * i, -0.2, 1), (3 * i, 0, 2)
+            lower.parent, lower.use_connect = upper, True
     for i, name in enumerate(names):
         ob.pose.bones[f"upper {name}"].rotation_quaternion = (0.98, 0.0, 0.17, 0.1)
         rigs.chain(ob, f"lower {name}", rigs.empty(f"Target {name}", (3 * i + 0.6, 0.5, 1.0)), 2)
@@ -228,13 +227,11 @@ def assert_others_go_on(addon: Addon, ob: bpy.types.Object, other: str = "b") ->
 def test_hostile_settings_are_refused_with_a_message(addon: Addon, kind: str, tmp_path: Path) -> None:
     ob = arms(*SETTINGS, "b")
     value = {"mesh": bpy.data.meshes.new("Mesh"), "itself": ob}.get(kind, HOSTILE[kind])
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     for setting in SETTINGS:
         with contextlib.suppress(TypeError):  # Blender cannot store this value there
             stored(ob.pose.bones[f"lower {setting}"])[setting] = value
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "hostile.blend"))
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "hostile.blend"))
+    rigs.save_and_open(tmp_path / "hostile.blend")
     ob = bpy.data.objects["Rig"]
     assert_others_go_on(addon, ob)
     bpy.context.scene.frame_set(3)
@@ -316,8 +313,7 @@ def test_the_row_names_the_setting_and_the_button_resets_it(
 ) -> None:
     ob = two_arms()
     stored(ob.pose.bones["lower a"])[setting] = value
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     report = addon.module("live.reports").get(ob, "lower a")
     assert report.failed
     assert report.message == f"'{label}' has a value that is not allowed. Reset this setting"
@@ -335,16 +331,14 @@ def test_hostile_stored_fk_poses_are_dropped(addon: Addon, kind: str, tmp_path: 
     """The current pose becomes the FK pose, as the stored numbers are lost."""
     parts = ("stored", "rotation_mode", "channels", "noted", "written")
     ob = arms(*parts, "b")
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     value = HOSTILE[kind]
     for part in parts:
         base = stored(ob.pose.bones[f"upper {part}"]).get("base")
         if base is not None and part in base:
             with contextlib.suppress(TypeError):
                 base[part] = [value] * 17 if part in {"channels", "written"} and isinstance(value, float) else value
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "hostile.blend"))
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "hostile.blend"))
+    rigs.save_and_open(tmp_path / "hostile.blend")
     ob = bpy.data.objects["Rig"]
     bpy.context.scene.frame_set(3)
     assert_others_go_on(addon, ob)
@@ -376,8 +370,7 @@ def test_targets_in_dependency_loops_are_solved_or_refused(addon: Addon) -> None
         (ob, "lower b", None),
     ):
         chain.target, chain.target_bone = target, bone
-        ob.ik_addon.live = True
-        bpy.context.view_layer.update()
+        rigs.go_live(ob)
         bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
         assert_others_go_on(addon, ob)
         report = addon.module("live.reports").get(ob, "lower a")

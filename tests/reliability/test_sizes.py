@@ -45,8 +45,7 @@ def test_a_chain_of_many_bones_is_solved(count: int) -> None:
     target = rigs.empty("Target", (0.3, 0.2, 0.6))
     rigs.chain(ob, names[-1], target)
     before = rigs.channels(ob)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert reached(ob, names[-1])
     target.location = (-0.2, 0.5, 0.4)
     bpy.context.view_layer.update()
@@ -59,15 +58,13 @@ def test_a_chain_of_many_bones_is_solved(count: int) -> None:
 def comb() -> tuple[bpy.types.Object, list[tuple[str, bpy.types.Object]]]:
     """A live armature of 800 bones in 400 chains, and the tip and target of each chain."""
     ob = rigs.armature()
-    bpy.ops.object.mode_set(mode="EDIT")
-    bones = ob.data.edit_bones
-    for i in range(400):
-        x = 0.1 * i
-        upper, lower = bones.new(f"upper {i}"), bones.new(f"lower {i}")
-        upper.head, upper.tail = (x, 0.0, 0.0), (x, -0.1, 0.5)
-        lower.head, lower.tail = (x, -0.1, 0.5), (x, 0.0, 1.0)
-        lower.parent, lower.use_connect = upper, True
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        for i in range(400):
+            x = 0.1 * i
+            upper, lower = bones.new(f"upper {i}"), bones.new(f"lower {i}")
+            upper.head, upper.tail = (x, 0.0, 0.0), (x, -0.1, 0.5)
+            lower.head, lower.tail = (x, -0.1, 0.5), (x, 0.0, 1.0)
+            lower.parent, lower.use_connect = upper, True
     ob.ik_addon.live = True
     chains = []
     for i in range(400):
@@ -101,8 +98,7 @@ def test_one_chain_among_a_thousand_bones_moves_no_others() -> None:
     target = rigs.empty("Target", (0.0, 0.05, 0.5))
     rigs.chain(ob, "b499", target, 5, out_of_reach="EXTEND")
     before = rigs.channels(ob).copy()
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     after = [bone.rotation_quaternion[:] for bone in ob.pose.bones]
     moved = {ob.pose.bones[i].name for i, turn in enumerate(after) if turn != (1.0, 0.0, 0.0, 0.0)}
     assert moved == {f"b{i}" for i in range(495, 500)}

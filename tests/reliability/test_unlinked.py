@@ -35,8 +35,7 @@ def limbs(name: str, x: float) -> bpy.types.Object:
         names = [f"upper {arm}", f"lower {arm}"]
         rigs.add_bones(ob, [(root, 0.0, 0.0), (root, -0.2, 1.0), (root, 0.0, 2.0)], names)
         rigs.chain(ob, names[1], rigs.empty(f"{name} {arm}", (root + 0.6, 0.5, 1.0)), 2)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     return ob
 
 

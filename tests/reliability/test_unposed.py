@@ -39,8 +39,7 @@ def unposed(place: str) -> bpy.types.Object:
 @pytest.mark.parametrize("place", PLACES)
 def test_live_works_beside_an_armature_without_a_pose(addon: Addon, place: str, tmp_path: Path) -> None:
     ob, target = rigs.arm()
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     unposed(place)
     rigs.key(target, "location", {1: (0.5, 0.4, 1.0), 10: (-0.4, 0.6, 1.3)})
 

@@ -57,8 +57,7 @@ def arm_in_layers(excluded: str, shown: str, keyed: bool = True) -> tuple[bpy.ty
         scene.view_layers[layer].layer_collection.children[collection].exclude = True
     bpy.context.window.view_layer = scene.view_layers[shown]
     scene.frame_set(50)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     return ob, target
 
 
@@ -157,8 +156,7 @@ def test_a_rig_that_follows_one_solved_in_another_layer_is_baked_there() -> None
     follower, goal = rigs.arm()
     follower.name = "Follower"
     goal.parent, goal.parent_type, goal.parent_bone = leader, "BONE", "lower"
-    follower.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(follower)
     scene = bpy.context.scene
     for name in (FIRST, SECOND):
         layer = bpy.context.window.view_layer = scene.view_layers[name]

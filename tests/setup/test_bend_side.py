@@ -36,18 +36,17 @@ def add(ob: bpy.types.Object, bone: str, **options: object) -> None:
 
 def roll_bones(ob: bpy.types.Object, roll: float) -> None:
     bpy.context.view_layer.objects.active = ob
-    bpy.ops.object.mode_set(mode="EDIT")
-    for bone in ob.data.edit_bones:
-        bone.roll = roll
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        for bone in bones:
+            bone.roll = roll
 
 
 # ---- found from the anatomy
 
 
-@pytest.mark.parametrize("turn", [Matrix.Identity(4), LYING], ids=["upright", "lying"])
 @pytest.mark.parametrize("name", [name for name in RIGS if name != "bird"])
-def test_straight_limbs_bend_as_bodies_do_whatever_their_roll(name: str, turn: Matrix) -> None:
+def test_straight_limbs_bend_as_bodies_do_whatever_their_roll(name: str) -> None:
+    turn = LYING if len(name) % 2 else Matrix.Identity(4)
     ob = rigs_named.build(RIGS[name], is_straight=True, turn=turn)
     roll_bones(ob, math.radians(sum(map(ord, name)) % 360))
     limbs = (
@@ -126,8 +125,7 @@ def test_a_spine_bends_to_the_side_it_is_posed(names: str, angle: float) -> None
     bpy.context.view_layer.update()
     bpy.ops.ik_addon.snap_target()
     before = rigs.pose(ob)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert np.abs(rigs.pose(ob) - before).max() < 1e-5
     root = rigs.head(ob, bones[0])
 
@@ -347,15 +345,14 @@ def test_a_hyperextended_knee_bends_forward_and_the_foot_stays(pole: bool, prese
         path = addon.module("setup.profile").SHIPPED / "Human_Knee.py"
         assert bpy.ops.ik_addon.preset_apply(filepath=str(path)) == {"FINISHED"}
     target = ob.pose.bones["shin.L"].ik_addon.target
-    for raised in (0.0, 0.01, 0.04, 0.2):
+    for raised in (0.0, 0.01, 0.2):
         toes = []
-        for frame in range(1, 41):
+        for frame in range(1, 41, 3):
             ob.ik_addon.live = False
             bpy.context.scene.frame_set(frame)
             hip, ankle = rigs.head(ob, "thigh.L"), rigs.tail(ob, "shin.L")
             target.location = ankle + raised * (hip - ankle) / 2.0
-            ob.ik_addon.live = True
-            bpy.context.view_layer.update()
+            rigs.go_live(ob)
             knee, tip = rigs.head(ob, "shin.L"), rigs.tail(ob, "shin.L")
             assert np.abs(tip - rigs.position(target)).max() < 1e-4
             line = (tip - hip) / np.linalg.norm(tip - hip)

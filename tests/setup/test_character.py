@@ -15,10 +15,8 @@ from mathutils import Euler, Matrix, Vector
 from tests import rigs, rigs_named
 from tests.anatomy.test_members import without
 from tests.operators.states import activate, joints, refused, said, snapshot
-from tests.recorded import WALK
 from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import RIGS
-from tests.test_real_rigs import addon_utils
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -70,9 +68,10 @@ def set_up(ob: bpy.types.Object, **options: Any) -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("is_straight", [False, True], ids=["bent", "straight"])
 @pytest.mark.parametrize("name", RIGS)
-def test_all_limbs_get_chains_and_nothing_moves(addon: Addon, name: str, is_straight: bool) -> None:
+def test_all_limbs_get_chains_and_nothing_moves(addon: Addon, name: str) -> None:
+    """Every other one has straight limbs, and is mirrored, scaled and rotated."""
+    is_straight = len(name) % 2 == 0
     ob = rigs_named.build(RIGS[name], is_straight=is_straight)
     if is_straight:
         ob.matrix_world = PLACED
@@ -92,27 +91,8 @@ def test_all_limbs_get_chains_and_nothing_moves(addon: Addon, name: str, is_stra
     assert all(reports.get(ob, tip).reached for tip in found)
 
 
-@pytest.fixture
-def walker() -> bpy.types.Object:
-    """Return the walker of a recording."""
-    if not WALK.is_file():
-        pytest.skip(f"needs the recorded walk, which is not part of the project, as {WALK.name} in ../shared/data")
-    addon_utils().enable("io_anim_bvh")
-    bpy.ops.import_anim.bvh(filepath=str(WALK))
-    ob: Any = bpy.context.object
-    return ob
-
-
-@pytest.mark.parametrize("frame", [1, 37, 120, 311, 480])
-def test_a_recorded_pose_does_not_move(walker: bpy.types.Object, frame: int, addon: Addon) -> None:
-    bpy.context.scene.frame_set(frame)
-    assert len(set_up(walker)) == 6
-    remarks = addon.module("setup.character").last(walker).remarks
-    assert "Snap a range to transfer their animation to the targets: spine, head, left leg" in " ".join(remarks)
-
-
 @pytest.mark.usefixtures("rigify")
-@pytest.mark.parametrize("kind", ["human", "horse", "cat", "wolf", "bird"])
+@pytest.mark.parametrize("kind", ["human", "horse", "bird"])
 def test_rigifys_metarigs_can_be_set_up(kind: str) -> None:
     ob = armature_of(kind)
     assert len(set_up(ob)) == 6
@@ -297,7 +277,7 @@ def test_a_library_override_gets_chains(tmp_path: Path) -> None:
     ob.name = "Hero"
     path = tmp_path / "hero.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    rigs.new_file()
     bpy.ops.wm.link(
         directory=f"{path}/Object/", filename="Hero", instance_collections=False, instance_object_data=False
     )
@@ -311,24 +291,22 @@ def test_a_library_override_gets_chains(tmp_path: Path) -> None:
     assert len(set_up(own)) == 6
 
 
-@pytest.mark.parametrize("degrees", [0, 20, 40, 120, 150])
+@pytest.mark.parametrize("degrees", [0, 40, 150])
 @pytest.mark.usefixtures("rigify")
 def test_straight_legs_get_human_limits_whichever_way_the_figure_faces(degrees: int) -> None:
     ob = armature_of("human")
-    bpy.ops.object.mode_set(mode="EDIT")
-    bones = ob.data.edit_bones
-    for bone in bones:
-        bone.use_connect = False
-    for side in "LR":
-        thigh, shin = bones[f"thigh.{side}"], bones[f"shin.{side}"]
-        below = Vector((thigh.head.x, thigh.head.y, shin.tail.z))
-        off = below - shin.tail
-        thigh.tail = shin.head = thigh.head.lerp(below, 0.5)
-        shin.tail = below
-        for name in ("foot", "toe", "heel.02"):
-            bones[f"{name}.{side}"].translate(off)
-    for bone in bones:
-        bone.transform(Matrix.Rotation(math.radians(degrees), 4, "Z"))
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        for bone in bones:
+            bone.use_connect = False
+        for side in "LR":
+            thigh, shin = bones[f"thigh.{side}"], bones[f"shin.{side}"]
+            below = Vector((thigh.head.x, thigh.head.y, shin.tail.z))
+            off = below - shin.tail
+            thigh.tail = shin.head = thigh.head.lerp(below, 0.5)
+            shin.tail = below
+            for name in ("foot", "toe", "heel.02"):
+                bones[f"{name}.{side}"].translate(off)
+        for bone in bones:
+            bone.transform(Matrix.Rotation(math.radians(degrees), 4, "Z"))
     set_up(ob)
     assert [ob.pose.bones[f"shin.{side}"].use_ik_limit_x for side in "LR"] == [True, True]

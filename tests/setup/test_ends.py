@@ -51,6 +51,14 @@ def key_walk(ob: bpy.types.Object) -> None:
     bpy.context.scene.frame_set(1)
 
 
+def detach_foot(ob: bpy.types.Object) -> None:
+    """Leave a gap between shin and foot."""
+    with rigs.edit_mode(ob) as bones:
+        foot = bones["foot.L"]
+        foot.use_connect = False
+        foot.head += foot.head * 0.02
+
+
 # ---- Add Chain
 
 
@@ -69,8 +77,7 @@ def test_hands_and_feet_stay_when_hips_sink_and_turn(addon: Addon, name: str) ->
         assert settings.use_end_rotation, chain
         length = rigs.length(ob, chain[-1], len(chain))
         ends.append((chain[-1], settings.end_bone, 1.5 * length, world(ob, settings.end_bone)))
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     moved = np.abs(poses(ob) - before)
     assert moved[:, 3].max() < 1e-6, "going live moves nothing"
     assert moved.max() < 1e-5
@@ -138,28 +145,22 @@ def test_a_foot_that_was_not_found_can_be_chosen() -> None:
     bpy.ops.ik_addon.chain_add()
     chain = ob.pose.bones["shin.L"].ik_addon
     chain.use_end_rotation, chain.end_bone = False, ""
-    bpy.ops.object.mode_set(mode="EDIT")
-    ob.data.edit_bones["foot.L"].name = "club"
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        bones["foot.L"].name = "club"
     assert not bpy.ops.ik_addon.end_fit.poll()
     chain.end_bone = "club"
     chain.target.rotation_euler = (1, 2, 3)
     bpy.context.view_layer.update()
     assert bpy.ops.ik_addon.end_fit() == {"FINISHED"}
     before = poses(ob)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert np.abs(poses(ob) - before).max() < 2e-6
 
 
 @pytest.mark.parametrize("snap", [False, True])
 def test_turning_a_foot_with_a_target_that_cannot_be_moved_is_refused(snap: bool) -> None:
     ob = body()
-    bpy.ops.object.mode_set(mode="EDIT")
-    foot = ob.data.edit_bones["foot.L"]
-    foot.use_connect = False
-    foot.head += foot.head * 0.02
-    bpy.ops.object.mode_set(mode="OBJECT")
+    detach_foot(ob)
     rigs.add_bones(ob, [(0.1, 0, 0.4), (0.1, 0.3, 0.4), (0.1, 0.6, 0.4)], ["control", "connected"])
     activate(ob, "shin.L")
     bpy.ops.ik_addon.chain_add()
@@ -174,11 +175,7 @@ def test_turning_a_foot_with_a_target_that_cannot_be_moved_is_refused(snap: bool
 @pytest.mark.parametrize("live", [False, True])
 def test_a_foot_detached_from_its_shin_is_added_without_a_jump(live: bool) -> None:
     ob = body()
-    bpy.ops.object.mode_set(mode="EDIT")
-    foot = ob.data.edit_bones["foot.L"]
-    foot.use_connect = False
-    foot.head += foot.head * 0.02
-    bpy.ops.object.mode_set(mode="OBJECT")
+    detach_foot(ob)
     bpy.ops.ik_addon.chain_add(live=live)
     chain = ob.pose.bones["shin.L"].ik_addon
     chain.end_bone = ""
@@ -188,8 +185,7 @@ def test_a_foot_detached_from_its_shin_is_added_without_a_jump(live: bool) -> No
     before, knee = world(ob, "foot.L"), rigs.head(ob, "shin.L")
     assert bpy.ops.ik_addon.end_fit() == {"FINISHED"}
     solved = world(ob, "foot.L")
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     for foot in (solved, world(ob, "foot.L")):
         assert (foot.translation - before.translation).length < 1e-5
         assert turn_between(foot, before) < TURN
@@ -214,8 +210,7 @@ def test_remove_chain_releases_the_foot() -> None:
 # ---- chains whose tip takes the target's orientation
 
 
-@pytest.mark.parametrize("live", [False, True])
-@pytest.mark.parametrize("pole", ["none", "made", "own"])
+@pytest.mark.parametrize(("pole", "live"), [("none", True), ("made", False), ("own", False)])
 def test_a_three_bone_chain_with_rotation_keeps_its_knee_in_front(pole: str, live: bool) -> None:
     ob = body()
     activate(ob, "foot.L")
@@ -225,8 +220,7 @@ def test_a_three_bone_chain_with_rotation_keeps_its_knee_in_front(pole: str, liv
     chain.use_rotation = True
     if pole == "own":
         chain.pole = rigs.empty("Own", (0.1, -1.0, 0.5))
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert np.abs(poses(ob) - before).max() < 1e-5, "nothing moves"
     foot = world(ob, "foot.L")
     last = rigs.head(ob, "shin.L")
@@ -254,8 +248,7 @@ def test_snapping_a_three_bone_chain_with_rotation_moves_nothing(frames: str) ->
     bpy.context.view_layer.update()
     before = poses(ob)
     assert bpy.ops.ik_addon.snap_target(frame_range=frames) == {"FINISHED"}
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert np.abs(poses(ob) - before).max() < 1e-5
 
 
@@ -286,8 +279,7 @@ def test_snapping_rotates_the_target_to_match_the_foot(scale: tuple[float, float
     bpy.context.view_layer.update()
     before = poses(ob)
     assert bpy.ops.ik_addon.snap_target() == {"FINISHED"}
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert np.abs(poses(ob) - before).max() < 1e-5
 
 
@@ -325,8 +317,7 @@ def test_the_mirrored_foot_is_the_mirror_image(target: str) -> None:
     image = ob.pose.bones["shin.R"].ik_addon
     assert (image.end_bone, image.use_end_rotation) == ("foot.R", True)
     before = poses(ob)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert np.abs(poses(ob) - before).max() < 2e-6
     turn = Euler((0.3, 0.4, -0.2)).to_quaternion()
     for side, own in (("L", turn), ("R", Quaternion((turn.w, turn.x, -turn.y, -turn.z)))):
@@ -350,9 +341,8 @@ def test_the_mirrored_foot_is_the_mirror_image(target: str) -> None:
 def test_a_foot_without_a_counterpart_is_named() -> None:
     ob = body()
     bpy.ops.ik_addon.chain_add()
-    bpy.ops.object.mode_set(mode="EDIT")
-    ob.data.edit_bones["foot.R"].name = "paw.R"
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        bones["foot.R"].name = "paw.R"
     with pytest.raises(RuntimeError, match=r"There is no bone 'foot.R' below 'shin.R' to mirror"):
         bpy.ops.ik_addon.mirror_chain()
 
@@ -394,13 +384,11 @@ def test_copy_rotation_on_the_foot_becomes_end_rotation_and_converts_back() -> N
 
 def test_copy_rotation_on_a_foot_below_a_mechanism_bone_is_converted_too() -> None:
     ob, copy = constrained()
-    bpy.ops.object.mode_set(mode="EDIT")
-    bones = ob.data.edit_bones
-    between = bones.new("MCH-foot.L")
-    between.head, between.tail = bones["foot.L"].head, bones["foot.L"].head + Vector((0.0, 0.0, 0.02))
-    bones["foot.L"].use_connect = False
-    between.parent, bones["foot.L"].parent = bones["shin.L"], between
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        between = bones.new("MCH-foot.L")
+        between.head, between.tail = bones["foot.L"].head, bones["foot.L"].head + Vector((0.0, 0.0, 0.02))
+        bones["foot.L"].use_connect = False
+        between.parent, bones["foot.L"].parent = bones["shin.L"], between
     copy = ob.pose.bones["foot.L"].constraints["Copy Rotation"]
     before = world(ob, "foot.L")
     assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
@@ -444,10 +432,9 @@ def test_a_copy_rotation_unlike_end_rotation_stays(hindrance: str) -> None:
     elif hindrance == "target":
         copy.subtarget = "hips"
     elif hindrance == "apart":
-        bpy.ops.object.mode_set(mode="EDIT")
-        ob.data.edit_bones["foot.L"].use_connect = False
-        ob.data.edit_bones["foot.L"].head.x += 0.01
-        bpy.ops.object.mode_set(mode="OBJECT")
+        with rigs.edit_mode(ob) as bones:
+            bones["foot.L"].use_connect = False
+            bones["foot.L"].head.x += 0.01
         copy = ob.pose.bones["foot.L"].constraints[0]
     else:
         copy.owner_space = copy.target_space = "LOCAL"

@@ -24,10 +24,9 @@ def limb(points: Points, names: list[str], roll: float, mirrored: bool) -> bpy.t
     ob = rigs.armature()
     points = [(-x, y, z) for x, y, z in points] if mirrored else points
     rigs.add_bones(ob, points, [f"{name}.{'R' if mirrored else 'L'}" for name in names])
-    bpy.ops.object.mode_set(mode="EDIT")
-    for bone in ob.data.edit_bones:
-        bone.roll += roll
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        for bone in bones:
+            bone.roll += roll
     activate(ob, f"{names[1]}.{'R' if mirrored else 'L'}")
     bpy.ops.ik_addon.chain_add()
     return ob

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import bpy
@@ -15,7 +14,9 @@ from numpy.typing import NDArray
 
 from tests import rigs
 from tests.operators.states import activate, refused, said, settings
+from tests.rigs_generated import armature_of, rigify
 
+__all__ = ["rigify"]
 ACROSS = np.diag([-1.0, 1.0, 1.0])
 PLACED = Matrix.LocRotScale((3.0, -2.0, 1.0), Euler((0.4, -1.1, 2.0)), (1.5, 1.5, 1.5))
 
@@ -27,21 +28,19 @@ def symmetrical(seed: int, count: int = 2) -> bpy.types.Object:
     steps = random.normal((0.3, 0.0, -0.3), 0.25, (count, 3))
     points = np.cumsum([(0.4, 0.1, 0.9), *steps], axis=0).tolist()
     rigs.add_bones(ob, points, [f"bone{i}.L" for i in range(count)])
-    bpy.ops.object.mode_set(mode="EDIT")
-    for bone in ob.data.edit_bones:
-        bone.roll = random.uniform(-math.pi, math.pi)
-    bpy.ops.armature.select_all(action="SELECT")
-    bpy.ops.armature.symmetrize()
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        for bone in bones:
+            bone.roll = random.uniform(-math.pi, math.pi)
+        bpy.ops.armature.select_all(action="SELECT")
+        bpy.ops.armature.symmetrize()
     activate(ob, f"bone{count - 1}.L")
     return ob
 
 
 def roll(ob: bpy.types.Object, bone: str, angle: float) -> None:
     """Roll a bone at rest."""
-    bpy.ops.object.mode_set(mode="EDIT")
-    ob.data.edit_bones[bone].roll += angle
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        bones[bone].roll += angle
 
 
 def limit(ob: bpy.types.Object, seed: int) -> None:
@@ -114,21 +113,10 @@ def move_goals_and_compare(ob: bpy.types.Object, tip: str, seed: int, reach: flo
 # ---- the pose
 
 
-@pytest.fixture
-def metarig() -> Iterator[bpy.types.Object | None]:
-    """Return Blender's human metarig."""
-    addon_utils: Any = importlib.import_module("addon_utils")
-    addon_utils.enable("rigify", default_set=True)
-    bpy.ops.object.armature_human_metarig_add()
-    yield bpy.context.object
-    addon_utils.disable("rigify", default_set=True)
-    # Rigify of 5.2 leaves its handlers behind, and they fail on the files of later tests.
-    for handler in [h for h in bpy.app.handlers.load_post if h.__module__.startswith("rigify")]:
-        bpy.app.handlers.load_post.remove(handler)
-
-
-@pytest.mark.parametrize(("tip", "count"), [("forearm.L", 2), ("hand.L", 3), ("shin.L", 2), ("foot.L", 3)])
-def test_metarig_poses_are_mirrored(metarig: Any, tip: str, count: int) -> None:
+@pytest.mark.usefixtures("rigify")
+@pytest.mark.parametrize(("tip", "count"), [("forearm.L", 2), ("foot.L", 3)])
+def test_metarig_poses_are_mirrored(tip: str, count: int) -> None:
+    metarig = armature_of("human")
     activate(metarig, tip)
     metarig.matrix_world = PLACED
     bpy.ops.ik_addon.chain_add(chain_length=count)
@@ -140,7 +128,7 @@ def test_metarig_poses_are_mirrored(metarig: Any, tip: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [2, 4])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_poses_of_any_rig_are_mirrored(seed: int, count: int) -> None:
     ob = symmetrical(seed, count)
     ob.matrix_world = PLACED
@@ -157,8 +145,7 @@ def test_poses_of_any_rig_are_mirrored(seed: int, count: int) -> None:
     move_goals_and_compare(ob, f"bone{count - 1}.L", seed, length(ob, left_bones(ob)))
 
 
-@pytest.mark.parametrize("angle", [0.0, 0.5 * math.pi, math.pi, -0.5 * math.pi])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("seed", "angle"), enumerate((0.0, 0.5 * math.pi, math.pi, -0.5 * math.pi)))
 def test_mirrored_limits_allow_exactly_the_mirrored_poses(seed: int, angle: float) -> None:
     ob = symmetrical(seed)
     bones = left_bones(ob)
@@ -172,8 +159,7 @@ def test_mirrored_limits_allow_exactly_the_mirrored_poses(seed: int, angle: floa
     for _ in range(3):
         # Far beyond the limb's reach, so that it is at its limits.
         place(ob, ob.pose.bones["bone1.L"].ik_addon.target, Matrix.Translation(random.uniform(-3.0, 3.0, 3)))
-        ob.ik_addon.live = True
-        bpy.context.view_layer.update()
+        rigs.go_live(ob)
         turned, tip = turns(ob, bones), heads(ob, bones)[-1, 1]
         ob.ik_addon.live = False
         # A limb that is on its target and within its limits does not change.
@@ -184,8 +170,7 @@ def test_mirrored_limits_allow_exactly_the_mirrored_poses(seed: int, angle: floa
             image.matrix = wanted
             bpy.context.view_layer.update()
         place(ob, ob.pose.bones["bone1.R"].ik_addon.target, Matrix.Translation(tip * (-1, 1, 1)))
-        ob.ik_addon.live = True
-        bpy.context.view_layer.update()
+        rigs.go_live(ob)
         images = turns(ob, [bpy.utils.flip_name(name) for name in bones])
         assert np.abs(images - ACROSS @ turned @ ACROSS).max() < 1e-4
         assert np.abs(turned - np.eye(3)).max() > 0.1
@@ -355,8 +340,7 @@ def test_the_counterparts_fk_store_stays_its_own() -> None:
     for name in ("bone0.L", "bone1.L"):
         ob.pose.bones[name].rotation_quaternion = (0.9, 0.1, 0.3, -0.2)
     before = rigs.channels(ob)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
     bpy.ops.ed.undo_push(message="Mirror")
     bpy.data.objects["Goal R"].location.z -= 0.1

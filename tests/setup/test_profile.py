@@ -48,10 +48,9 @@ def limb(bend: float, roll: float = 0.0, side: float = 1.0) -> bpy.types.Object:
     angle = math.radians(bend)
     hand = (side * (1.5 + math.cos(angle)), -math.sin(angle), 1.0)
     rigs.add_bones(ob, [(0.5 * side, 0, 1), (1.5 * side, 0, 1), hand], ["upper_arm", "forearm"])
-    bpy.ops.object.mode_set(mode="EDIT")
-    for bone in ob.data.edit_bones:
-        bone.roll = math.radians(roll)
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        for bone in bones:
+            bone.roll = math.radians(roll)
     activate(ob, "forearm")
     bpy.ops.ik_addon.chain_add()
     return ob
@@ -88,8 +87,7 @@ def test_an_arm_whose_elbow_is_at_an_angle_to_its_bend_straightens_without_rolli
     ob = limb(22.0, roll, side)
     rest = turns(ob)
     apply("Human_Elbow")
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     np.testing.assert_allclose(turns(ob), rest, atol=1e-5)
     target = ob.pose.bones["forearm"].ik_addon.target
     reach = target.location.x - 0.5 * side

@@ -52,9 +52,8 @@ def test_settings_are_shown_for_the_active_chain() -> None:
     assert shown() == list(PANELS[:2])
     activate(ob, "upper")
     assert shown() == list(PANELS)
-    bpy.ops.object.mode_set(mode="EDIT")
-    assert shown() == list(PANELS[:1])
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob):
+        assert shown() == list(PANELS[:1])
     bpy.context.view_layer.objects.active = target
     assert shown() == list(PANELS[:1])
 
