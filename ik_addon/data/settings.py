@@ -41,6 +41,8 @@ class IKAddonObject(bpy.types.PropertyGroup):
 
     layout: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     """Layout in which the settings of this object and its bones are stored, see `versions`."""
+    ground: PointerProperty(type=bpy.types.Object, options={"HIDDEN"}, override=OVERRIDABLE)
+    """What the keys of the armature were planted on, see `planting.floor`."""
     live: BoolProperty(
         name="Live",
         description="Solve on every frame and whenever a target moves; when off, the bones return to their FK pose",
