@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any, Protocol
 
@@ -12,7 +12,7 @@ HAS_SLOTS = bpy.app.version >= (4, 4, 0)
 """Since 4.4, an action has a slot for each animated data-block, and keeps F-curves in layers and strips."""
 
 MUTES_GROUPS = not HAS_SLOTS
-"""Before 4.4, F-curves of a muted group are not evaluated; since then they are evaluated anyway."""
+"""Before 4.4, F-curves of a muted group are not evaluated; since then they are, except beside NLA strips."""
 
 COPIES_CURVES = bpy.app.version >= (5, 0, 0)
 """Since 5.0, an F-curve can be created as a copy of another one."""
@@ -104,30 +104,41 @@ def is_layered(action: bpy.types.Action) -> bool:
     return len(layers) > 1 or any(len(layer.strips) > 1 for layer in layers)
 
 
-def is_muted(curve: bpy.types.FCurve) -> bool:
-    """Whether an F-curve is not evaluated because it, or before 4.4 its group, is muted."""
-    return curve.mute or (MUTES_GROUPS and curve.group is not None and curve.group.mute)
+def is_muted(data: bpy.types.AnimData, curve: bpy.types.FCurve | None, group: bpy.types.ActionGroup | None) -> bool:
+    """Whether an F-curve in a group, either of which may not exist yet, is not evaluated because of a mute."""
+    if curve is not None and curve.mute:
+        return True
+    return group is not None and group.mute and (MUTES_GROUPS or bool(evaluated_tracks(data)))
 
 
-def strips_of(data: bpy.types.AnimData, *, muted: bool = True) -> Iterator[Any]:
-    """Yield the NLA strips of animation data, including those in meta strips; leave out muted ones if not `muted`."""
-    waiting: list[Any] = [track.strips for track in data.nla_tracks if muted or not track.mute]
+def strips_of(tracks: Iterable[bpy.types.NlaTrack]) -> Iterator[Any]:
+    """Yield the NLA strips in tracks, including those in meta strips."""
+    waiting: list[Any] = [track.strips for track in tracks]
     while waiting:
         for strip in waiting.pop():
-            if muted or not strip.mute:
-                yield strip
-                waiting.append(strip.strips)
+            yield strip
+            waiting.append(strip.strips)
+
+
+def evaluated_tracks(data: bpy.types.AnimData) -> list[bpy.types.NlaTrack]:
+    """Return the NLA tracks that Blender evaluates; if there are none, the action plays as without NLA.
+
+    A muted strip in such a track, and the action beside a soloed one, still set their channels, to their defaults.
+    """
+    tracks: list[bpy.types.NlaTrack] = [*data.nla_tracks] if data.use_nla else []
+    solo = [track for track in tracks if track.is_solo]
+    return solo or [track for track in tracks if track.strips and not track.mute]
 
 
 def animating(owner: Any) -> Iterator[bpy.types.FCurve]:
-    """Yield the F-curves of actions and NLA strips of an object or its data, then its drivers, except muted ones."""
+    """Yield the F-curves that Blender evaluates of an object or its data, then its drivers."""
     data: Any = owner.animation_data
     if data is None:
         return
-    for user in (data, *strips_of(data, muted=False)):
+    for user in (data, *strips_of(evaluated_tracks(data))):
         curves = curve_owner_of(user)
         for curve in curves.fcurves if curves is not None else ():
-            if not is_muted(curve):
+            if not is_muted(data, curve, curve.group):
                 yield curve
     yield from (driver for driver in data.drivers if not driver.mute)
 

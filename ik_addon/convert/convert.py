@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import bpy
 import numpy as np
 
+from .. import compat
 from ..data.settings import chain_of, object_of
 from ..live import reports
 from ..pose import channels
@@ -275,7 +276,7 @@ def _keep_pose(
     """
     after = read_poses(ob, view_layer.depsgraph)
     animated = [curve.data_path for curve in curves_of(ob)]
-    in_nla = ob.animation_data is not None and len(ob.animation_data.nla_tracks) > 0
+    in_nla = ob.animation_data is not None and len(compat.evaluated_tracks(ob.animation_data)) > 0
 
     def can_be_kept(tip: bpy.types.PoseBone) -> bool:
         paths = (influence_path(tip), *(f"{bone.path_from_id()}.rotation" for bone in posed_bones(tip)))

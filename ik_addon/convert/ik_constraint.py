@@ -225,7 +225,7 @@ def _transfer_animation(ob: bpy.types.Object, source: Source) -> list[str]:
         _copy_driver(ob, mute_driver(ob, source.twin), use_pole_path(tip))  # the pole is on while the twin is off
     elif (driver := mute_driver(ob, constraint)) is not None:
         invert(_copy_driver(ob, driver, influence_path(tip)))
-    if ob.animation_data is not None and ob.animation_data.nla_tracks:
+    if ob.animation_data is not None and compat.evaluated_tracks(ob.animation_data):
         warnings.append(
             say("Keys in NLA tracks on the influence of {where}, if any, were not transferred", where=where)
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bpy
 from bpy.app.handlers import persistent
 
+from . import hooks
 from .settings import chain_of, has_settings
 
 
@@ -28,9 +29,9 @@ def _save_pre(_file: object, _unused: object = None) -> None:
 
 def register() -> None:
     """Add the handler."""
-    bpy.app.handlers.save_pre.append(_save_pre)
+    hooks.add(("save_pre", _save_pre))
 
 
 def unregister() -> None:
     """Remove the handler."""
-    bpy.app.handlers.save_pre.remove(_save_pre)
+    hooks.remove(("save_pre", _save_pre))

@@ -44,6 +44,8 @@ class IKAddonObject(bpy.types.PropertyGroup):
 
     layout: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     """The `LAYOUT` of the version that set the chains of this object last; 0 if none has."""
+    ground: PointerProperty(type=bpy.types.Object, options={"HIDDEN"}, override=OVERRIDABLE)
+    """What the keys of the armature were planted on, see `planting.floor`."""
     live: BoolProperty(
         name="Live",
         description="Solve on every frame and whenever a target moves; when off, the bones return to their FK pose",

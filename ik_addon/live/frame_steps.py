@@ -144,7 +144,7 @@ def made_of(ob: bpy.types.Object) -> Iterator[int]:
     yield ob.data.session_uid
     data: Any = ob.animation_data
     if data is not None:
-        users = (data, *compat.strips_of(data))
+        users = (data, *compat.strips_of(data.nla_tracks))
         yield from (user.action.session_uid for user in users if user.action is not None)
 
 

@@ -13,7 +13,7 @@ from functools import partial
 import bpy
 from bpy.app.handlers import persistent
 
-from ..data import fk_keys, stamps
+from ..data import fk_keys, hooks, stamps
 from ..data.settings import object_of
 from ..pose import channels
 from ..rig.plan.presence import Layer, Presence, are_related_anew
@@ -30,6 +30,7 @@ from .state import State
 @persistent
 def _frame_change_pre(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | None) -> None:
     # Blender calls this once for each view layer, without saying for which.
+    hooks.put_back()
     if registry.pauses:
         return
     registry.is_changing = True
@@ -57,6 +58,7 @@ def _in_step(depsgraph: bpy.types.Depsgraph) -> Presence | None:
 
 @persistent
 def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    hooks.put_back()
     registry.is_changing = False
     if registry.pauses:
         return
@@ -116,6 +118,7 @@ def _look_for_goals(armatures: Iterable[bpy.types.Object], depsgraph: bpy.types.
 
 @persistent
 def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    hooks.put_back()
     if registry.pauses or registry.is_changing:  # another add-on may update the depsgraph while the frame changes
         return
     layer = Layer.of(depsgraph.view_layer)
@@ -182,6 +185,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
 @persistent
 def _after_undo(_file: object, _unused: object = None) -> None:
     """Forget everything after undo and redo: what is kept belongs to data that is gone."""
+    hooks.put_back()
     clear()
     fk_keys.put_again()
 
@@ -189,6 +193,7 @@ def _after_undo(_file: object, _unused: object = None) -> None:
 @persistent
 def _after_load(_file: object, _unused: object = None) -> None:
     """Solve after loading: Blender evaluates animated channels when it opens a file, and calls no other handler."""
+    hooks.put_back()
     clear()
     renames.clear()
     fk_keys.forget()
@@ -201,6 +206,23 @@ def _after_load(_file: object, _unused: object = None) -> None:
             lambda ob, rig, moves: solve_again(ob, rig, depsgraph, moves),
             lambda ob, rig: read_again(ob, rig, depsgraph),
         )
+
+
+@persistent
+def _before_playing(_scene: object, _unused: object = None) -> None:
+    """Miss no frame of a playback or render that begins."""
+    hooks.put_back()
+
+
+def _missed() -> None:
+    """Forget what is known: frames, edits and moved goals may have been missed. Solve once Blender allows it."""
+    clear()
+    bpy.app.timers.register(_update_live)
+
+
+def _update_live() -> None:
+    for ob in live_armatures(bpy.context.scene):
+        ob.update_tag()
 
 
 _HANDLERS = (
@@ -216,6 +238,8 @@ _HANDLERS = (
     ("redo_post", _after_undo),
     ("load_post", stamps.after_load),
     ("load_post", _after_load),
+    ("animation_playback_pre", _before_playing),
+    ("render_init", _before_playing),
 )
 
 
@@ -223,13 +247,13 @@ def register() -> None:
     """Add the handlers."""
     clear()
     switches.register()
-    for name, handler in _HANDLERS:
-        getattr(bpy.app.handlers, name).append(handler)
+    hooks.add(*_HANDLERS)
+    hooks.on_put_back.append(_missed)
 
 
 def unregister() -> None:
     """Remove the handlers."""
-    for name, handler in reversed(_HANDLERS):
-        getattr(bpy.app.handlers, name).remove(handler)
+    hooks.on_put_back.remove(_missed)
+    hooks.remove(*_HANDLERS)
     switches.unregister()
     clear()

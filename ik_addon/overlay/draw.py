@@ -14,7 +14,7 @@ from bpy.app.handlers import persistent
 from gpu_extras.batch import batch_for_shader
 
 from .. import compat
-from ..data import chain_settings, preferences, settings
+from ..data import chain_settings, hooks, preferences, settings
 from ..data.settings import overlay_of
 from ..drag.cursor import MACROS
 from ..pose.skeleton import inverse, matrix_array
@@ -59,6 +59,7 @@ def register() -> None:
     if state.handle is None:
         for listeners, listener in _listening():
             listeners.append(listener)
+        hooks.add(*_HANDLERS)
         state.handle = bpy.types.SpaceView3D.draw_handler_add(draw_viewport, (), "WINDOW", "POST_VIEW")
 
 
@@ -69,6 +70,7 @@ def unregister() -> None:
         bpy.types.SpaceView3D.draw_handler_remove(state.handle, "WINDOW")
         for listeners, listener in _listening():
             listeners.remove(listener)
+        hooks.remove(*_HANDLERS)
     state = State()
 
 
@@ -91,19 +93,19 @@ def _data_changed(_file: object, _unused: object = None) -> None:
 
 def _listening() -> tuple[tuple[list[Any], Callable[..., None]], ...]:
     """Return the lists of callbacks for changes, each with the callback to add to it."""
-    handlers: Any = bpy.app.handlers
     return (
         (settings.on_overlay_switched, switched),
         (chain_settings.on_chain_changed, _chains_changed),
         (chain_settings.on_pin_changed, _chains_changed),
-        (handlers.undo_post, _data_changed),
-        (handlers.redo_post, _data_changed),
-        (handlers.load_post, _data_changed),
     )
+
+
+_HANDLERS = (("undo_post", _data_changed), ("redo_post", _data_changed), ("load_post", _data_changed))
 
 
 def draw_viewport() -> None:
     """Draw into the viewport of the context; after an error, log it and stop until the overlay is turned on again."""
+    hooks.put_back()
     if state.broken:
         return
     try:

@@ -1,4 +1,4 @@
-"""The ground an armature was planted on, stored with its keys so that a bake with fewer keys stays above it."""
+"""The ground an armature was planted on, remembered so that a bake with fewer keys stays above it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import bpy
 import numpy as np
 
 from ..bake.sampling import at_frame
+from ..data.settings import object_of
 from ..pose.skeleton import matrix_array
 from ..pose.steps import part
 from ..solve.problem import Floats
@@ -48,11 +49,14 @@ class Floor:
 
 
 def keep(ob: bpy.types.Object, on: bpy.types.Object | None, undo: ExitStack) -> None:
-    """Store in the armature's action, if it has one, what it is planted on (None: nothing); `undo` takes it back."""
+    """Note what an armature is planted on (None: nothing), if it has an action; `undo` takes it back.
+
+    The armature object holds it, and its action names it: an action that held it would bring it along to other files.
+    """
     action = _action(ob)
     if action is not None:
-        undo.callback(_write, action, _read(ob))
-        _write(action, on)
+        undo.callback(_write, ob, action, object_of(ob).ground, _named(action))
+        _write(ob, action, on, "" if on is None else on.name)
 
 
 def of(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Floor | None:
@@ -67,16 +71,23 @@ def _action(ob: bpy.types.Object) -> Any:
 
 
 def _read(ob: bpy.types.Object) -> bpy.types.Object | None:
-    action = _action(ob)
-    found = None if action is None else action.get(PROPERTY, {}).get(GROUND)
-    return found if isinstance(found, bpy.types.Object) else None
+    """Return what the action of an armature was planted on, also if that was renamed since."""
+    on, action = object_of(ob).ground, _action(ob)
+    name = "" if action is None else _named(action)
+    return on if name and on is not None and (on.name == name or name not in bpy.data.objects) else None
 
 
-def _write(action: Any, on: bpy.types.Object | None) -> None:
-    if on is not None:
+def _named(action: Any) -> str:
+    name = action.get(PROPERTY, {}).get(GROUND, "")
+    return name if isinstance(name, str) else ""
+
+
+def _write(ob: bpy.types.Object, action: Any, on: bpy.types.Object | None, name: str) -> None:
+    object_of(ob).ground = on
+    if name:
         if PROPERTY not in action:
             action[PROPERTY] = {}
-        action[PROPERTY][GROUND] = on
+        action[PROPERTY][GROUND] = name
     elif PROPERTY in action and GROUND in action[PROPERTY]:
         del action[PROPERTY][GROUND]
         if not len(action[PROPERTY]):

@@ -124,7 +124,7 @@ def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool
         parts = [part for part in (curve, group) if part is not None]
         if any(part.lock for part in parts):
             raise KeysError("The F-curve of {what} is locked. Unlock it in the Graph Editor", what=what)
-        if any(part.mute for part in parts):
+        if compat.is_muted(data, curve, group):
             raise KeysError(
                 "The F-curve of {what} is muted, so keys would have no effect. Unmute or delete it", what=what
             )
@@ -145,13 +145,14 @@ def _check_action(ob: bpy.types.Object, new_action: bool) -> None:
     data = ob.animation_data
     if data.use_tweak_mode:
         raise KeysError("A strip of '{object}' is being edited in the NLA Editor. Exit tweak mode", object=ob.name)
-    if data.use_nla and data.nla_tracks and (data.action_blend_type != "REPLACE" or data.action_influence < 1.0):
+    tracks = compat.evaluated_tracks(data)
+    if tracks and (data.action_blend_type != "REPLACE" or data.action_influence < 1.0):
         raise KeysError(
             "The action of '{object}' is blended with its NLA tracks, so keys would play differently. "
             "Set it to Replace with influence 1 in the NLA Editor",
             object=ob.name,
         )
-    solo = next((track for track in data.nla_tracks if track.is_solo), None) if data.use_nla else None
+    solo = next((track for track in tracks if track.is_solo), None)
     if solo is not None:
         raise KeysError(
             "The NLA track '{track}' of '{object}' is soloed, so keys would have no effect. "

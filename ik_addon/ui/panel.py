@@ -6,6 +6,7 @@ from typing import Any
 
 import bpy
 
+from ..data import hooks
 from ..data.settings import chain_of, object_of, overlay_of
 from ..operators.active import armature, obstacle
 from ..operators.mends.chains import needs_lock
@@ -35,6 +36,7 @@ class VIEW3D_PT_ik_addon(IKPanel):
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the buttons, or the reason why there are none. They stay the same with and without chains."""
+        hooks.put_back()
         layout = self.layout
         reason = obstacle(context)
         if reason:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -147,6 +148,22 @@ def test_a_deleted_ground_is_forgotten(addon: Addon) -> None:
     assert of(view_layer, ob) is None
     bpy.ops.ik_addon.plant()
     assert of(view_layer, ob) is None
+
+
+def test_an_appended_action_brings_no_ground_along(tmp_path: Path) -> None:
+    ob = walker.figure("turn")
+    bpy.context.scene.frame_end = 30
+    rigs.empty("Floor", (0.0, 0.0, 0.02))
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.find_contacts()
+    bpy.ops.ik_addon.plant(ground="Floor")
+    name, path = ob.animation_data.action.name, str(tmp_path / "walk.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    with bpy.data.libraries.load(path) as (_there, here):
+        here.actions = [name]
+    assert here.actions[0].name == name
+    assert not bpy.data.objects
 
 
 def test_distances_are_in_the_scenes_units(bake: Any) -> None:

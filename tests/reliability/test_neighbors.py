@@ -15,6 +15,7 @@ import pytest
 from mathutils import Quaternion
 
 from tests import rigs
+from tests.reliability import test_rendering
 from tests.rigs import animated_arm, apart, miss, poses_at
 from tools import blender
 
@@ -42,6 +43,51 @@ def handlers() -> Iterator[Callable[[str, Callable[..., None], bool], None]]:
 
 
 # ---- other add-ons
+
+
+notes = test_rendering.notes
+CLEARED = (
+    *((name, "frame") for name in LISTS),
+    *((name, "update") for name in LISTS[:2]),
+    *((name, "undo") for name in (*LISTS, "all")),
+    *(("all", way) for way in ("render", "redraw")),
+)
+"""Lists that another add-on clears, and what happens next that Blender still tells the extension."""
+
+
+@pytest.mark.parametrize(("cleared", "way"), CLEARED)
+def test_chains_are_solved_after_another_add_on_cleared_the_handlers(
+    addon: Addon, notes: type[Any], cleared: str, way: str, tmp_path: Path
+) -> None:
+    ob, target = animated_arm()
+    scene, reports = bpy.context.scene, addon.module("live.reports")
+    scene.frame_set(9)
+    for message in ("begin", "again"):
+        bpy.ops.ed.undo_push(message=message)
+    for name in LISTS if cleared == "all" else [cleared]:
+        entries: list[Any] = getattr(bpy.app.handlers, name)
+        entries.clear()
+    if way == "undo":
+        bpy.ops.ed.undo()
+        ob, scene = bpy.data.objects["Rig"], bpy.context.scene
+    elif way == "update":
+        target.animation_data_clear()
+        target.location = (0.3, 0.6, 1.1)
+        bpy.context.view_layer.update()
+        assert miss(ob) < SOLVED
+    elif way == "redraw":
+        addon.module("overlay.draw").draw_viewport()
+        assert reports.get(ob, "lower") is None, "nothing says Reached that was not solved"
+    elif way == "render":
+        scene.render.filepath, scene.frame_start, scene.frame_end = str(tmp_path / "frame"), 20, 20
+        bpy.ops.render.render(animation=True)
+        rendered = next(pose for _scene, _layer, frame, pose in notes.seen if frame == 20)
+        scene.frame_set(20)
+        assert rendered == rigs.pose(ob).tobytes()
+    for frame in FRAMES:
+        scene.frame_set(frame)
+        assert miss(ob) < SOLVED, frame
+    assert reports.get(ob, "lower").reached
 
 
 def test_an_add_on_whose_name_begins_alike_is_another_one(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import bpy
 import pytest
-from tools.texts import UNSEEN
 
 from tests import rigs
 from tests.operators.states import activate
+from tools.texts import UNSEEN
 
 if TYPE_CHECKING:
     from tests.conftest import Addon

@@ -120,8 +120,8 @@ def _animation(owner: Any) -> Facts:
     return (
         *_curves(data),
         *((driver.data_path, driver.mute) for driver in data.drivers),
-        *(fact for strip in compat.strips_of(data) for fact in (strip.mute, *_curves(strip))),
-        *(track.mute for track in data.nla_tracks),
+        *(fact for strip in compat.strips_of(data.nla_tracks) for fact in (strip.mute, *_curves(strip))),
+        *(mark for track in data.nla_tracks for mark in (track.mute, track.is_solo)),
         data.use_nla,
         data.use_tweak_mode,
     )

@@ -97,7 +97,7 @@ class Watch:
 def is_animated(ob: bpy.types.Object) -> bool:
     """Whether anything but the user may change an object's pose from frame to frame."""
     data = ob.animation_data
-    if data is None or data.nla_tracks or data.drivers:
+    if data is None or compat.evaluated_tracks(data) or data.drivers:
         return data is not None
     curves = compat.curves_of(ob)
     return data.action is not None and not (curves and all(_marks(curve.data_path) for curve in curves))

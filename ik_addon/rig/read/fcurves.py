@@ -151,13 +151,13 @@ def in_force(ob: bpy.types.Object) -> dict[str, list[bpy.types.FCurve]]:
     data = ob.animation_data
     if data is None:
         return {}
-    if data.use_tweak_mode or (data.use_nla and any(track.strips for track in data.nla_tracks)):
+    if data.use_tweak_mode or compat.evaluated_tracks(data):
         raise NotDetermined(f"'{ob.name}' is animated by NLA strips")
     if compat.curve_owner(ob) is not None and compat.is_layered(data.action):
         raise NotDetermined(f"The action '{data.action.name}' has several layers or strips")
     found: dict[str, list[bpy.types.FCurve]] = {}
     for curve in compat.curves_of(ob):
-        if not compat.is_muted(curve) and curve.is_valid and not curve.is_empty:
+        if not compat.is_muted(data, curve, curve.group) and curve.is_valid and not curve.is_empty:
             found.setdefault(curve.data_path, []).append(curve)
     return found
 

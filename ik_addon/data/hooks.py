@@ -1,0 +1,38 @@
+"""The extension's entries in Blender's lists of handlers, added again where another add-on has cleared a list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import bpy
+
+Handler = Callable[..., None]
+_ours: list[tuple[str, Handler]] = []
+on_put_back: list[Callable[[], None]] = []
+"""Called when handlers were missing and have been added again: they did not hear of everything."""
+
+
+def add(*handlers: tuple[str, Handler]) -> None:
+    """Add handlers to the lists in `bpy.app.handlers` of these names, in order."""
+    for name, handler in handlers:
+        getattr(bpy.app.handlers, name).append(handler)
+        _ours.append((name, handler))
+
+
+def remove(*handlers: tuple[str, Handler]) -> None:
+    """Remove handlers that `add` added."""
+    for name, handler in handlers:
+        _ours.remove((name, handler))
+        entries: list[Any] = getattr(bpy.app.handlers, name)
+        if handler in entries:
+            entries.remove(handler)
+
+
+def put_back() -> None:
+    """Add missing handlers again. Called by whatever may still be called: other handlers, and each redraw."""
+    missing = [(name, handler) for name, handler in _ours if handler not in getattr(bpy.app.handlers, name)]
+    for name, handler in missing:
+        getattr(bpy.app.handlers, name).append(handler)
+    for listener in on_put_back if missing else ():
+        listener()
