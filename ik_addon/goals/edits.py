@@ -5,7 +5,7 @@
 | a hand: transform or paste of a tip, hand or foot | its target takes the place, and the orientation; FK stays |
 | a hand: transform of another bone of a limb | its pole follows, where there is one; else FK |
 | a hand: paste of a limb | target and pole match the pasted pose |
-| a hand: another bone of a spine, tail or tree | FK |
+| a hand: another bone of a spine, tail or tree | FK, and the status line says so |
 | a script, an action, a driver, another rotation mode | FK, see `LiveBones.absorb_edits` |
 | where the influence is 0, the chain is off, or the target can't be moved | FK |
 | Insert Keyframe, auto keying | FK is keyed, see `data.fk_keys`; auto keying also keys the goals that moved |
@@ -21,7 +21,8 @@ where they come back to the same step.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -31,7 +32,8 @@ from bpy.app.handlers import persistent
 
 from .. import compat
 from ..data.settings import chain_of
-from ..live import frame_steps
+from ..live import frame_steps, reports
+from ..live.live_bones import LiveBones
 from ..live.registry import paused
 from ..live.rig import Rig
 from ..pose import channels
@@ -40,7 +42,7 @@ from ..rig.plan.chain import bending_bones
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Reference
 from ..solve.problem import Ints
-from ..translation.sentences import UserError
+from ..translation.sentences import UserError, say
 from .follow import Control, Follower
 
 TRANSFORMS = "TRANSFORM_OT_"
@@ -81,8 +83,7 @@ class Gesture:
     """(k, 17) the solution before."""
     edited: dict[int, Row] = field(default_factory=dict)
     """The channels that the operator gave to bones, by row; it computes them from where it began."""
-    followers: dict[str, Follower] = field(default_factory=dict)
-    """What follows, by tip bone."""
+    followers: dict[Meaning, Follower] = field(default_factory=dict)
     before: dict[tuple[int, str], Control] = field(default_factory=dict)
     """The goals before."""
 
@@ -164,61 +165,94 @@ def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[
     """
     bones, live = rig.bones, rig.plan.live
     present = channels.read(ob, live)
-    changed = set(np.flatnonzero((present != bones.written).any(axis=1)).tolist())
+    changed = np.flatnonzero((present != bones.written).any(axis=1)).tolist()
     if not changed:
         return set()
-    gesture = _gestures.pop(ob.session_uid, None)
-    operator = operator_at_work()
+    gesture, operator = _gestures.pop(ob.session_uid, None), operator_at_work()
     if gesture is not None and not np.array_equal(gesture.live, live):
         gesture = None
     if operator is None:
-        if gesture is None or any((present[k] != gesture.start[k]).any() for k in changed):
-            return set()
-        for control in gesture.before.values():  # Esc
-            control.put_back()
-        following = {row for follower in gesture.followers.values() for row in follower.rows} & changed
-        bones.written[list(following)] = present[list(following)]
-        _evaluate(depsgraph)
-        return {uid for uid, _bone in gesture.before}
+        is_cancelled = gesture is not None and np.array_equal(present[changed], gesture.start[changed])
+        return _cancel(gesture, bones, present, depsgraph) if gesture is not None and is_cancelled else set()
     if gesture is None or gesture.operator != operator.address:
         gesture = Gesture(operator.address, live, bones.written.copy())
     gesture.edited |= {k: present[k] for k in changed}
-    wanted = gesture.start.copy()
-    wanted[list(gesture.edited)] = list(gesture.edited.values())
-    followers = []
-    for meaning in meanings(ob, rig.plan, set(gesture.edited), pastes=operator.pastes):
-        try:
-            follower = gesture.followers.get(meaning.tip) or Follower(depsgraph, ob, meaning, operator.pastes)
-        except UserError:
-            continue  # a target that can't be moved leaves the edit to FK
-        gesture.followers[meaning.tip] = follower
-        followers.append(follower)
+    followers = list(_followers(ob, rig.plan, depsgraph, gesture, pastes=operator.pastes))
+    found = [Control.of(goal) for follower in followers for goal in follower.goals]
+    if followers and not _follow(ob, gesture, followers, depsgraph):
+        for control in found:
+            control.put_back()
+        followers = []
+    following = {row for follower in followers for row in follower.rows}
+    left = sorted(set(gesture.edited) - following)
+    reports.note(ob, _notes(ob, rig.plan, left), depsgraph.scene.frame_current_final)
     if not followers:
         return set()
-    _show(ob, live, gesture.start, depsgraph, when=any(follower.lacks_start for follower in followers))
-    for follower in followers:
-        follower.begin(depsgraph)
-    _show(ob, live, wanted, depsgraph)
-    found = [Control.of(goal) for follower in followers for goal in follower.goals]
-    gesture.before = {control.key: control for control in found} | gesture.before
-    moved = {goal.ob.session_uid for follower in followers for goal in follower.follow(depsgraph)}
-    _evaluate(depsgraph)
-    following = {row for follower in followers for row in follower.rows}
-    left = list(set(gesture.edited) - following)
-    written, bones.written = bones.written, wanted
+    written, bones.written = bones.written, channels.read(ob, live)
     bones.written[left] = written[left]
+    gesture.before = {control.key: control for control in found} | gesture.before
     if operator.is_running:
         _gestures[ob.session_uid] = gesture
     else:
         rows = sorted(gesture.edited)
         after = [Control.of(goal) for follower in followers for goal in follower.goals]
         _remember(Edit(Reference.of(ob), live[rows], present[rows], found, after))
-    return moved
+    return {control.ob.uid for control in found}
 
 
-def _show(ob: bpy.types.Object, live: Ints, rows: Row, depsgraph: bpy.types.Depsgraph, *, when: bool = True) -> None:
+def _cancel(gesture: Gesture, bones: LiveBones, present: Row, depsgraph: bpy.types.Depsgraph) -> set[int]:
+    """Put back the goals after Esc, which has put back the bones."""
+    for control in gesture.before.values():
+        control.put_back()
+    following = sorted({row for follower in gesture.followers.values() for row in follower.rows})
+    bones.written[following] = present[following]
+    _evaluate(depsgraph)
+    return {control.ob.uid for control in gesture.before.values()}
+
+
+def _followers(
+    ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, gesture: Gesture, *, pastes: bool
+) -> Iterator[Follower]:
+    """Yield what follows the edited bones; goals that can't be moved leave the edit to FK."""
+    for meaning in meanings(ob, plan, set(gesture.edited), pastes=pastes):
+        if meaning not in gesture.followers:
+            with suppress(SnapError):
+                gesture.followers[meaning] = Follower(depsgraph, ob, meaning, pastes)
+        if meaning in gesture.followers:
+            yield gesture.followers[meaning]
+
+
+def _follow(
+    ob: bpy.types.Object, gesture: Gesture, followers: Sequence[Follower], depsgraph: bpy.types.Depsgraph
+) -> bool:
+    """Move goals to where the edited bones are; return False if something else holds one of them."""
+    # The operator gives bones the channels that they would have in the pose before the gesture.
+    wanted = gesture.start.copy()
+    wanted[list(gesture.edited)] = list(gesture.edited.values())
+    if any(follower.lacks_start for follower in followers):
+        _show(ob, gesture.live, gesture.start, depsgraph)
+    for follower in followers:
+        follower.begin(depsgraph)
+    _show(ob, gesture.live, wanted, depsgraph)
+    for follower in followers:
+        follower.follow(depsgraph)
+    _evaluate(depsgraph)
+    return bool(gesture.before) or not any(follower.is_held(depsgraph) for follower in followers)
+
+
+def _notes(ob: bpy.types.Object, plan: Plan, left: Collection[int]) -> dict[str, str]:
+    """Return sentences about bones, given by their rows, whose edit became FK, by the tip bone of their chain."""
+    found = {}
+    for chain in plan.chains:
+        names = [plan.skeleton.names[bone] for bone in chain.posed if plan.rows[bone] in left]
+        if names and chain_of(ob.pose.bones[chain.tip]).influence > 0.0:
+            found[chain.tip] = say("Changed the FK pose of '{bone}' beneath the solution", bone=names[0])
+    return found
+
+
+def _show(ob: bpy.types.Object, live: Ints, rows: Row, depsgraph: bpy.types.Depsgraph) -> None:
     """Evaluate the pose that channels (k, 17) give."""
-    if when and channels.write(ob, live, rows):
+    if channels.write(ob, live, rows):
         _evaluate(depsgraph)
 
 

@@ -19,7 +19,7 @@ from .autokey import auto_key, path_of
 from .frames import Sampled
 from .movable import MovableGoal
 from .places import bend_turn, turned_about
-from .snapped import Poles, Snap, rows_of
+from .snapped import Poles, Snap, SnapError, rows_of
 
 
 class Wish(Protocol):
@@ -50,6 +50,13 @@ class Follower:
         self._target, self._pole, self._matches = wish.target, wish.pole, matches
         poles = Poles.MATCH if wish.pole else Poles.KEEP
         self._snap = Snap.of(depsgraph.view_layer, ob, [ob.pose.bones[wish.tip]], True, poles)
+        for goal in self.goals:
+            if all(goal.holder.lock_location) and (not goal.turns or any(goal.holder.lock_rotation)):
+                raise SnapError(
+                    "The location of '{owner}' is locked. Unlock it in its Transform panel", owner=goal.holder.name
+                )
+        self._wanted: Floats | None = None
+        """(1, g, 3) where the goals were moved to, in world space."""
         self._start: tuple[Floats, Floats] | None = None
         """The joints (1, 3, 3) of the limb in armature space, and the pole (1, 3) in world space, before the edit."""
 
@@ -73,8 +80,8 @@ class Follower:
         """Return hip, knee and ankle, or shoulder, elbow and wrist, (1, 3, 3) in armature space."""
         return self._snap.knee(sampled, self._snap.chains[0]).joints[:, :3]
 
-    def follow(self, depsgraph: bpy.types.Depsgraph) -> list[MovableGoal]:
-        """Move the goals to match the pose that a depsgraph shows, key them if auto keying is on, and return them."""
+    def follow(self, depsgraph: bpy.types.Depsgraph) -> None:
+        """Move the goals to match the pose that a depsgraph shows, and key them if auto keying is on."""
         sampled = self._snap.sampler.here(depsgraph)
         rows, wanted = self._snap.rows(sampled, self._snap.distances(sampled))
         if self._start is not None:
@@ -83,11 +90,29 @@ class Follower:
             inner = turned_about(before, inner, bend_turn(before, self._joints(sampled)))
             wanted[:, 1] = applied(sampled.world[:, :3], np.append(inner, [[1.0]], axis=1))
             rows = rows_of(self._snap.goals, sampled, wanted, {})
+        self._wanted = wanted
         row_of = dict(zip(self._snap.goals, rows[0], strict=True))
         for goal in self.goals:
-            goal.set_row(row_of[goal])
+            goal.set_row(_locked(goal, row_of[goal]))
             auto_key(bpy.context, goal.holder, goal.fields)
-        return self.goals
+
+    def is_held(self, depsgraph: bpy.types.Depsgraph) -> bool:
+        """Whether a constraint or driver keeps a goal from the place that it was moved to."""
+        assert self._wanted is not None
+        held = self._snap.held(self._snap.sampler.here(depsgraph), self._wanted)
+        return any(goal.name in held and not any(goal.holder.lock_location) for goal in self.goals)
+
+
+def _locked(goal: MovableGoal, row: Row) -> Row:
+    """Return channels (17,) with the current values where the goal is locked, as Blender's transforms leave them."""
+    now, row = goal.row(), row.copy()
+    for name, locks in (("location", goal.holder.lock_location), ("rotation_euler", goal.holder.lock_rotation)):
+        columns = FIELDS[name]
+        row[columns] = np.where(locks[:], now[columns], row[columns])
+    if any(goal.holder.lock_rotation):
+        for name in ("rotation_quaternion", "rotation_axis_angle"):
+            row[FIELDS[name]] = now[FIELDS[name]]
+    return row
 
 
 @dataclass(frozen=True)
@@ -102,12 +127,22 @@ class Control:
     keys: dict[tuple[str, int], float]
     """The values of its keys on the frame, by field and index."""
     frame: float
+    is_animated: bool
+    """Whether its object has an action."""
 
     @classmethod
     def of(cls, goal: MovableGoal) -> Control:
         """Return the current state of a goal."""
         frame = bpy.context.scene.frame_current_final
-        return cls(Reference.of(goal.ob), goal.bone, goal.turns, goal.row(), _keys(goal, frame), frame)
+        return cls(
+            Reference.of(goal.ob),
+            goal.bone,
+            goal.turns,
+            goal.row(),
+            _keys(goal, frame),
+            frame,
+            _action(goal) is not None,
+        )
 
     @property
     def key(self) -> tuple[int, str]:
@@ -140,6 +175,15 @@ class Control:
                 setattr(holder, field, [value if i == index else own for i, own in enumerate(kept)])
                 holder.keyframe_insert(field, index=index, frame=self.frame)
                 setattr(holder, field, kept)
+        action, owner = _action(goal), compat.curve_owner(goal.ob)
+        if action is not None and not self.is_animated and not (owner is not None and len(owner.fcurves)):
+            goal.ob.animation_data_clear()
+            bpy.data.actions.remove(action)
+
+
+def _action(goal: MovableGoal) -> bpy.types.Action | None:
+    data = goal.ob.animation_data
+    return None if data is None else data.action
 
 
 def _keys(goal: MovableGoal, frame: float) -> dict[tuple[str, int], float]:

@@ -81,6 +81,10 @@ class _Armature:
     index: dict[str, int] = field(default_factory=dict)
     """The index of each chain in the plan."""
     source: Source | None = None
+    notes: dict[str, str] = field(default_factory=dict)
+    """What the last edit by hand meant, by tip bone, where it did not move what was edited."""
+    noted_at: float = 0.0
+    """The frame of the notes."""
 
     def solved(self, ob: bpy.types.Object) -> tuple[Sample, Posed]:
         """Return the frame that was solved last and its solution."""
@@ -145,6 +149,18 @@ def standing(ob: bpy.types.Object, tips: Iterable[str]) -> Iterator[Standing]:
 def put(ob: bpy.types.Object, tip: str, report: Report | None) -> None:
     """Set the last report on a chain; None: it was not solved."""
     _armatures.setdefault(ob.session_uid, _Armature()).known[tip] = report
+
+
+def note(ob: bpy.types.Object, notes: dict[str, str], frame: float) -> None:
+    """Note what an edit by hand on a frame meant for chains, by tip bone; drops earlier notes."""
+    own = _armatures.setdefault(ob.session_uid, _Armature())
+    own.notes, own.noted_at = notes, frame
+
+
+def note_on(tip: bpy.types.PoseBone, frame: float) -> str:
+    """Return what the last edit by hand meant for a chain, if it was on this frame; else an empty string."""
+    own = _armatures.get(tip.id_data.session_uid)
+    return own.notes.get(tip.name, "") if own is not None and own.noted_at == frame else ""
 
 
 def clear(ob: bpy.types.Object | None = None, tips: Collection[str] | None = None) -> None:

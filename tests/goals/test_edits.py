@@ -324,14 +324,61 @@ def test_a_chain_that_is_off_leaves_edits_to_fk(off: str) -> None:
     assert fk_of("lower").angle > 0.1
 
 
-def test_a_target_that_cant_be_moved_leaves_edits_to_fk() -> None:
+@pytest.mark.parametrize("why", ["linked bone", "locked", "constraint", "driver"])
+def test_a_target_that_cant_be_moved_leaves_edits_to_fk(why: str) -> None:
     ob = posed("lower")
-    held = rigs.armature("Other")
-    rigs.add_bones(held, rigs.straight(2), ["one", "two"])
-    ob.pose.bones["lower"].ik_addon.target, ob.pose.bones["lower"].ik_addon.target_bone = held, "two"
-    start(ob, "lower")
+    if why == "linked bone":
+        held = rigs.armature("Other")
+        rigs.add_bones(held, rigs.straight(2), ["one", "two"])
+        ob.pose.bones["lower"].ik_addon.target, ob.pose.bones["lower"].ik_addon.target_bone = held, "two"
+        start(ob, "lower")
+    elif why == "locked":
+        target().lock_location = (True, True, True)
+    elif why == "constraint":
+        target().constraints.new("COPY_LOCATION").target = rigs.empty("Place", (0.4, 0.5, 1.0))
+    else:
+        target().driver_add("location", 0).driver.expression = "0.5"
+    bpy.context.view_layer.update()
+    before = target().matrix_world.translation.copy()
     turn()
+    assert target().matrix_world.translation[:] == pytest.approx(before[:], abs=1e-6)
     assert fk_of("lower").angle > 0.1
+
+
+def test_a_target_stays_on_a_locked_axis() -> None:
+    posed("lower")
+    target().lock_location[2] = True
+    before = target().location.copy()
+    turn()
+    assert target().location.z == before.z
+    assert target().location.x != before.x
+
+
+def test_the_status_line_says_what_became_fk(addon: Addon) -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(4), ["a", "b", "c", "d"])
+    rigs.chain(ob, "d", rigs.empty("Target", (0.5, 1.5, 2.0)), 4)
+    start(ob, "b")
+    note_on = addon.module("live.reports").note_on
+    assert not note_on(ob.pose.bones["d"], 1.0)
+    turn()
+    assert "'b'" in note_on(ob.pose.bones["d"], 1.0)
+    assert not note_on(ob.pose.bones["d"], 2.0)
+    select(ob, "d")
+    turn()
+    assert not note_on(ob.pose.bones["d"], 1.0)
+
+
+def test_another_rotation_mode_over_a_solution_keeps_fk() -> None:
+    ob = posed("upper")
+    shown = rigs.pose(ob)
+    ob.pose.bones["upper"].rotation_mode = "XYZ"
+    assert_same(shown)
+    ob.pose.bones["upper"].rotation_mode = "QUATERNION"
+    assert_same(shown)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    assert_same(shown)
+    assert fk_of()[:] == pytest.approx(Quaternion(FK).normalized()[:], abs=1e-6)
 
 
 # ---- auto keying

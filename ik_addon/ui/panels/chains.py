@@ -131,7 +131,11 @@ def draw_line(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
         return
     report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled else None
     row.alert = report is not None and report.failed
-    row.label(text=fit(context, texts_of(tip, report), LINE_MARGIN), icon=state_of(tip, report)[0], translate=False)
+    texts = texts_of(tip, report)
+    note = reports.note_on(tip, context.scene.frame_current_final)
+    if note and not row.alert:
+        texts = [f"{texts[0]}. {note}", note, *texts]
+    row.label(text=fit(context, texts, LINE_MARGIN), icon=state_of(tip, report)[0], translate=False)
     if fix_of(tip, report, context.view_layer) is not None:
         row.operator("ik_addon.chain_fix", text="", icon="TOOL_SETTINGS").tip = tip.name
 
