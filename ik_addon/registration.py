@@ -32,6 +32,7 @@ from .operators.goals import space_switch as space_operators
 from .operators.mends import chains as fix_operators
 from .operators.mends import rig as rig_fix_operators
 from .overlay import draw as overlay
+from .pose import interruption
 from .posing.command import command as pose_command
 from .rig.plan import followers
 from .setup import new_chain, profile
@@ -105,6 +106,7 @@ PARTS: Final[tuple[Any, ...]] = (
     toolbar,
     bake_command,
     pose_command,
+    interruption,
 )
 """Modules with a `register` and an `unregister` of their own."""
 

@@ -87,6 +87,7 @@ ELSEWHERE = {
     "pose/key_step": "goals/test_ik_fk",
     "pose/new_action": "pose/test_keyframes",
     "pose/transforms": "rig/test_fcurves",
+    "pose/interruption": "operators/test_steps",
     "posing/extent": "posing/test_drag",
     "posing/read": "posing/test_drag",
     "planting/[afhm]*": "planting/test_plant",
