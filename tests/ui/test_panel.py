@@ -55,8 +55,10 @@ def test_settings_are_shown_for_the_active_chain() -> None:
     bpy.ops.object.mode_set(mode="EDIT")
     assert shown() == list(PANELS[:1])
     bpy.ops.object.mode_set(mode="OBJECT")
-    bpy.context.view_layer.objects.active = target
+    bpy.context.view_layer.objects.active = rigs.empty("Stray")
     assert shown() == list(PANELS[:1])
+    bpy.context.view_layer.objects.active = target
+    assert shown() == list(PANELS)
 
 
 def test_settings_stay_while_a_generated_target_is_active() -> None:
