@@ -65,7 +65,8 @@ current: CursorDrag | None = None
 
 def is_moving(window: bpy.types.Window) -> bool:
     """Whether one of the macros runs in a window."""
-    return any(operator.bl_idname in MACROS for operator in window.modal_operators)
+    running = filter(None, window.modal_operators)  # None: its class was unregistered meanwhile
+    return any(operator.bl_idname in MACROS for operator in running)
 
 
 def is_move(macro: Any) -> bool:

@@ -165,7 +165,7 @@ def _draw(context: bpy.types.Context) -> None:
 
 def is_transforming(window: bpy.types.Window) -> bool:
     """Whether a transform runs in a window, which may be moving a target."""
-    running = [operator.bl_idname for operator in window.modal_operators]
+    running = [operator.bl_idname for operator in filter(None, window.modal_operators)]
     return any(name in MACROS or name.startswith("TRANSFORM_OT_") for name in running)
 
 
