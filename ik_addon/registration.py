@@ -17,6 +17,7 @@ from .operators.clip import contacts, plant, skeleton
 from .operators.goals import ik_fk, snap, space_switch
 from .operators.mends import chains, rig
 from .overlay import draw as overlay
+from .pose import interruption
 from .rig.plan import followers
 from .setup import new_chain, profile
 from .shots import command as bake_command
@@ -82,6 +83,7 @@ MODULES: Final[tuple[Any, ...]] = (
     drawing,
     toolbar,
     bake_command,
+    interruption,
 )
 """Modules with `CLASSES`, with a `register` and an `unregister` of their own, or with both."""
 CLASSES: Final = tuple(cls for module in MODULES for cls in getattr(module, "CLASSES", ()))

@@ -71,13 +71,13 @@ class BakeReport:
     limited: tuple[LimitReport, ...]
     """The joints that were at a limit on any frame, most frames first."""
     turn: float
-    """The largest rotation of a joint between two frames, in degrees."""
+    """The largest rotation of a joint between two keyed frames, in degrees per frame."""
     turning_bone: str
     """The bone of that joint; empty if there is only one frame."""
-    turning_frame: int
-    """The second of these two frames."""
+    turning_frames: tuple[int, int]
+    """These two frames."""
     turns: tuple[float, ...]
-    """The largest rotation of a joint between two frames in each of several equal parts of the range, in degrees."""
+    """The same in each of several equal parts of the range."""
     ends: tuple[int, int]
     """The first and the last keyed frame."""
     position: float
@@ -201,11 +201,11 @@ def sentences(report: BakeReport) -> Iterator[tuple[str, bool]]:
     if report.turning_bone:
         yield (
             say(
-                "Fastest joint: '{bone}', {angle}° from frame {before} to {after}",
+                "Fastest joint: '{bone}', {angle}° per frame from frame {before} to {after}",
                 bone=report.turning_bone,
                 angle=f"{report.turn:.3g}",
-                before=report.turning_frame - 1,
-                after=report.turning_frame,
+                before=report.turning_frames[0],
+                after=report.turning_frames[1],
             ),
             False,
         )

@@ -66,7 +66,10 @@ class SceneSnapshot:
         return self._view_layer.id_data
 
     def restore(self) -> None:
-        """Put everything back."""
+        """Put everything back that was not deleted meanwhile."""
+        if _is_gone(self._ob):
+            self.show_frame()
+            return
         with registry.paused(self._ob):
             for tip, enabled in self._enabled.items():
                 settings = chain_of(self._ob.pose.bones[tip])
@@ -89,3 +92,10 @@ class SceneSnapshot:
             with suppress(ReferenceError):  # another add-on deleted it
                 if not other.is_unchanged:
                     other.put_back()
+
+
+def _is_gone(ob: bpy.types.Object) -> bool:
+    try:
+        return not ob.name
+    except ReferenceError:
+        return True

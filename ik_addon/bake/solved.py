@@ -187,7 +187,7 @@ class Solved:
             ),
             turn=float(angles.max(initial=0.0)),
             turning_bone=self._names[bones[worst]] if len(angles) else "",
-            turning_frame=frames[worst + 1],
+            turning_frames=(frames[max(worst, 0)], frames[worst + 1]),
             turns=tuple(
                 float(part.max()) for part in np.array_split(angles, min(PARTS, len(angles)) or 1) if len(part)
             ),

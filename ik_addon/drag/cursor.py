@@ -14,6 +14,8 @@ import bpy
 from bpy.props import BoolProperty
 from mathutils import Matrix, Quaternion, Vector
 
+from ..pose import interruption
+
 WATCH = 0.02
 """Seconds between checks whether Blender's operator still runs."""
 REST = 0.1
@@ -63,7 +65,8 @@ current: CursorDrag | None = None
 
 def is_moving(window: bpy.types.Window) -> bool:
     """Whether one of the macros runs in a window."""
-    return any(operator.bl_idname in MACROS for operator in window.modal_operators)
+    running = filter(None, window.modal_operators)  # None: its class was unregistered meanwhile
+    return any(operator.bl_idname in MACROS for operator in running)
 
 
 def is_move(macro: Any) -> bool:
@@ -94,6 +97,9 @@ class CursorDrag:
         """The last offset."""
         self._unsettled_since: float | None = None
         """Time of the last move if nothing has been solved to full accuracy since; None otherwise."""
+        self._is_interrupted = False
+        """Whether the drag was cancelled, but Blender's operator may still move the cursor."""
+        interruption.begin(self.interrupt)
         bpy.app.handlers.depsgraph_update_post.append(self.on_update)
         bpy.app.timers.register(self._watch, first_interval=WATCH)
 
@@ -107,6 +113,12 @@ class CursorDrag:
         """Restore everything exactly."""
         self._let_go()
         self.drag.cancel(context)
+
+    def interrupt(self) -> None:
+        """Cancel the drag for somebody who saves or disables the extension, while Blender still moves the cursor."""
+        self._is_interrupted = True
+        with bpy.context.temp_override(window=self._window):
+            self.cancel(bpy.context)
 
     def _follow(self, context: bpy.types.Context) -> None:
         now = self._cursor.matrix.copy()
@@ -144,10 +156,16 @@ class CursorDrag:
         elif current is self and self._unsettled_since is not None and time.monotonic() > self._unsettled_since + REST:
             with bpy.context.temp_override(window=self._window):
                 self._settle(bpy.context)
-        return WATCH if current is self else None
+        elif self._is_interrupted and not is_moving(self._window):
+            self._is_interrupted = False
+            self._put_cursor_back()
+        return WATCH if current is self or self._is_interrupted else None
 
     def _let_go(self) -> None:
         forget()
+        self._put_cursor_back()
+
+    def _put_cursor_back(self) -> None:
         for name, value in self._kept.items():
             setattr(self._cursor, name, value)
 
@@ -159,6 +177,8 @@ def forget() -> None:
     # Blender removes the handler itself when another file is opened.
     if current is not None and current.on_update in followers:
         followers.remove(current.on_update)
+    if current is not None:
+        interruption.end(current.interrupt)
     current = None
 
 

@@ -216,7 +216,7 @@ def _followers(
     """Yield what follows the edited bones; goals that can't be moved leave the edit to FK."""
     for meaning in meanings(ob, plan, set(gesture.edited), pastes=pastes):
         if meaning not in gesture.followers:
-            with suppress(SnapError):
+            with suppress(UserError):
                 gesture.followers[meaning] = Follower(depsgraph, ob, meaning, pastes)
         if meaning in gesture.followers:
             yield gesture.followers[meaning]

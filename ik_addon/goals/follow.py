@@ -15,11 +15,12 @@ from ..pose.skeleton import inverse
 from ..rig.plan.presence import Reference
 from ..solve.maths.products import applied
 from ..solve.problem import Floats
+from ..translation.sentences import UserError
 from .autokey import auto_key, path_of
 from .frames import Sampled
 from .movable import MovableGoal
 from .places import bend_turn, turned_about
-from .snapped import Poles, Snap, SnapError, rows_of
+from .snapped import Poles, Snap, rows_of
 
 
 class Wish(Protocol):
@@ -52,7 +53,7 @@ class Follower:
         self._snap = Snap.of(depsgraph.view_layer, ob, [ob.pose.bones[wish.tip]], True, poles)
         for goal in self.goals:
             if all(goal.holder.lock_location) and (not goal.turns or any(goal.holder.lock_rotation)):
-                raise SnapError(
+                raise UserError(
                     "The location of '{owner}' is locked. Unlock it in its Transform panel", owner=goal.holder.name
                 )
         self._wanted: Floats | None = None

@@ -140,11 +140,10 @@ def _evaluate_keys(context: bpy.types.Context, ob: bpy.types.Object) -> None:
 def _edited(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], time: float) -> Iterator[keyframes.Channel]:
     """Yield the channels of bones that differ from their F-curves, because a pose was not keyed."""
     own = {bone.name for tip in tips for bone in posed_bones(tip)}
-    owner = compat.curve_owner(ob)
-    for curve in () if owner is None else owner.fcurves:
+    for curve in compat.curves_of(ob):
         match = BONE_PATH.fullmatch(curve.data_path)
         name = "" if match is None else bpy.utils.unescape_identifier(match["name"])
-        if name not in own or match["rest"] not in FIELDS or compat.is_muted(curve):
+        if name not in own or match["rest"] not in FIELDS or compat.is_muted(ob.animation_data, curve, curve.group):
             continue
         value = getattr(ob.pose.bones[name], match["rest"])[curve.array_index]
         if abs(value - curve.evaluate(time)) > SAME * max(1.0, abs(value)):

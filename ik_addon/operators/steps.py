@@ -8,7 +8,9 @@ from typing import Any
 
 import bpy
 
-from ..translation.sentences import marked, say
+from ..pose import interruption
+from ..pose.steps import finished
+from ..translation.sentences import UserError, marked, say
 from .active import ArmatureOperator
 
 PATIENCE = 0.05
@@ -94,6 +96,50 @@ def draw_status(header: bpy.types.Header, _context: bpy.types.Context) -> None:
     draw_progress(bar, progress, progress.text)
 
 
+class Run:
+    """Work that goes on step by step while Blender handles events, until it is finished, stopped or interrupted."""
+
+    def __init__(self, context: bpy.types.Context, todo: Generator[float, None, Any], doing: str) -> None:
+        """Do the first step, which raises most errors; `doing` describes the work."""
+        next(todo)
+        self.is_interrupted = False
+        """Whether the work was put back because somebody saved, opened a file or disabled the extension."""
+        self._todo = todo
+        self._progress = Progress(doing, time.perf_counter())
+        _running.append(self._progress)
+        interruption.begin(self._interrupt)
+        manager = context.window_manager
+        self._timer = None if context.window is None else manager.event_timer_add(0.01, window=context.window)
+        redraw(context)
+
+    def go_on(self, context: bpy.types.Context) -> Any:
+        """Work for `PATIENCE` seconds; raises `StopIteration` with the result when the work is finished."""
+        until = time.perf_counter() + PATIENCE
+        done = self._progress.share
+        try:
+            while time.perf_counter() < until:
+                done = next(self._todo)
+        except ReferenceError:
+            raise UserError("What was worked on was deleted, so the work was cancelled") from None
+        self._progress.reach(done, time.perf_counter())
+        redraw(context)
+
+    def stop(self) -> None:
+        """Put everything back, unless the work is finished, and stop; does nothing the second time."""
+        interruption.end(self._interrupt)
+        self._todo.close()
+        if self._progress in _running:
+            _running.remove(self._progress)
+        if self._timer is not None:
+            bpy.context.window_manager.event_timer_remove(self._timer)
+            self._timer = None
+        redraw(bpy.context)
+
+    def _interrupt(self) -> None:
+        self.is_interrupted = True
+        self.stop()
+
+
 class StepsOperator(ArmatureOperator):
     """Base of operators that work in steps, with a generator that yields progress (0 to 1) and undoes all if closed."""
 
@@ -102,9 +148,7 @@ class StepsOperator(ArmatureOperator):
     cancelled = marked("Cancelled. Nothing was changed")
     """Reported after Esc."""
 
-    _todo: Generator[float, None, Any] | None = None
-    _timer: bpy.types.Timer | None = None
-    _progress: Progress | None = None
+    _run: Run | None = None
     _in_window = False
     was_in_window = False
     """Whether the work ran step by step in a window."""
@@ -119,68 +163,48 @@ class StepsOperator(ArmatureOperator):
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Work step by step if started in a window, or all at once if called from a script."""
+        todo = self.steps(context)
+        if not self._in_window:
+            return self.finish(finished(todo))
+        self._in_window, self.was_in_window = False, True
         try:
-            self._todo = self.steps(context)
-            if self._in_window:
-                self._in_window, self.was_in_window = False, True
-                return self._start(context)
-            while True:
-                next(self._todo)
+            self._run = Run(context, todo, say(self.doing))
         except StopIteration as done:
             return self.finish(done.value)
+        context.window_manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
 
     def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         """Continue the work on each timer tick, or cancel it."""
-        if event.type in {"ESC", "RIGHTMOUSE"} and event.value == "PRESS":
+        is_over = self._run.is_interrupted
+        if is_over or (event.type in {"ESC", "RIGHTMOUSE"} and event.value == "PRESS"):
             self.cancel(context)
             self.report({"INFO"}, say(self.cancelled))
             return {"CANCELLED"}
         return self.attempt(self._go_on, context) if event.type == "TIMER" else {"RUNNING_MODAL"}
 
     def _go_on(self, context: bpy.types.Context) -> set[str]:
-        """Work for `PATIENCE` seconds."""
         try:
-            until = time.perf_counter() + PATIENCE
-            while time.perf_counter() < until:
-                done = next(self._todo)
-        except StopIteration as finished:
-            self._stop(context)
-            return self.finish(finished.value)
+            self._run.go_on(context)
+        except StopIteration as done:
+            self._run.stop()
+            return self.finish(done.value)
         except Exception:
             self.cancel(context)
             raise
-        self._progress.reach(done, time.perf_counter())
-        redraw(context)
         return {"RUNNING_MODAL"}
 
-    def cancel(self, context: bpy.types.Context) -> None:
+    def cancel(self, _context: bpy.types.Context) -> None:
         """Undo the work so far; Blender also calls this when the window is closed."""
-        self._stop(context)
-        if self._todo is not None:
-            self._todo.close()
-
-    def _start(self, context: bpy.types.Context) -> set[str]:
-        next(self._todo)  # raise errors before the work goes modal
-        manager = context.window_manager
-        self._timer = manager.event_timer_add(0.01, window=context.window)
-        self._progress = Progress(say(self.doing), time.perf_counter())
-        _running.append(self._progress)
-        redraw(context)
-        manager.modal_handler_add(self)
-        return {"RUNNING_MODAL"}
-
-    def _stop(self, context: bpy.types.Context) -> None:
-        if self._timer is not None:
-            context.window_manager.event_timer_remove(self._timer)
-            self._timer = None
-            _running.remove(self._progress)
-            redraw(context)
+        if self._run is not None:
+            self._run.stop()
 
 
 def redraw(context: bpy.types.Context) -> None:
     """Update the progress in the status bar and the sidebars."""
     workspace: Any = context.workspace
-    workspace.status_text_set(None if running() is None else draw_status)
+    if workspace is not None:
+        workspace.status_text_set(None if running() is None else draw_status)
     for area in context.screen.areas if context.screen is not None else ():
         for region in area.regions if area.type == "VIEW_3D" else ():
             if region.type == "UI":

@@ -33,8 +33,8 @@ class State:
     """The state of drawing."""
 
     handle: Any = None
-    broken: bool = False
-    """Drawing raised an unexpected error and stays off until the overlay is turned on again."""
+    broken: str = ""
+    """The unexpected error that drawing raised; it stays off until the overlay is turned on again."""
     reader: Reader = field(default_factory=Reader)
     kept: dict[int, tuple[Hashable, _Batches]] = field(default_factory=dict)
     """The last signature and batches, by the address of the viewport."""
@@ -76,7 +76,7 @@ def unregister() -> None:
 
 def switched() -> None:
     """Respond to the overlay being turned on or off: clear errors and discard all batches."""
-    state.broken = False
+    state.broken = ""
     state.reader = Reader()
     state.kept.clear()
 
@@ -104,15 +104,42 @@ _HANDLERS = (("undo_post", _data_changed), ("redo_post", _data_changed), ("load_
 
 
 def draw_viewport() -> None:
-    """Draw into the viewport of the context; after an error, log it and stop until the overlay is turned on again."""
+    """Draw into the viewport of the context.
+
+    After an error, log it and hide the chain that raised it, or stop if it was no chain, until the overlay is turned on
+    again.
+    """
     hooks.put_back()
     if state.broken:
         return
+    context = bpy.context
     try:
-        _draw(bpy.context)
-    except Exception:
-        state.broken = True  # log it once, not on every redraw
-        log.exception("The IK overlay is off until it is switched on again")
+        _draw(context)
+    except Exception as error:  # log it once, not on every redraw
+        if not _hide_faulty(context):
+            state.broken = f"{type(error).__name__}: {error}"
+            log.exception("The IK overlay is off until it is switched on again")
+        if context.area is not None:
+            context.area.tag_redraw()
+
+
+def _hide_faulty(context: bpy.types.Context) -> bool:
+    """After an error, hide the chains that raise one; return whether there are any."""
+    colors = palette(context.preferences.themes[0], preferences.preferences())
+    try:
+        found = state.reader.hide_faulty(
+            context.view_layer, _wanted(context), lambda shown: drawing(shown.chains, shown.actives, colors)
+        )
+    except Exception:  # it was no chain; the caller reports the first error
+        return False
+    for name, error in found.items():
+        log.error("The IK overlay hides the chain on '%s' until it is switched on again", name, exc_info=error)
+    return bool(found)
+
+
+def _wanted(context: bpy.types.Context) -> Wanted:
+    options = overlay_of(context.scene)
+    return Wanted(options.show_limits, options.show_reach, is_transforming(context.window))
 
 
 def _draw(context: bpy.types.Context) -> None:
@@ -127,8 +154,7 @@ def _draw(context: bpy.types.Context) -> None:
     if options.show_pins and any(layout.pins for _, layout in rigs):
         lines = marks(pinned(rigs, context.view_layer.depsgraph), view, context.region.width, scale)
         draw_lines(lines, colors.pin, Sizes.of(own, scale).thin)
-    wanted = Wanted(options.show_limits, options.show_reach, is_transforming(context.window))
-    signature, shown = state.reader.read(context.view_layer, rigs, wanted)
+    signature, shown = state.reader.read(context.view_layer, rigs, _wanted(context))
     if shown is None:
         return
     known = state.kept.get(space.as_pointer())
@@ -141,7 +167,7 @@ def _draw(context: bpy.types.Context) -> None:
 
 def is_transforming(window: bpy.types.Window) -> bool:
     """Whether a transform runs in a window, which may be moving a target."""
-    running = [operator.bl_idname for operator in window.modal_operators]
+    running = [operator.bl_idname for operator in filter(None, window.modal_operators)]
     return any(name in MACROS or name.startswith("TRANSFORM_OT_") for name in running)
 
 

@@ -11,6 +11,7 @@ from ..data.settings import chain_of, object_of, overlay_of
 from ..operators.active import armature, obstacle
 from ..operators.mends.chains import needs_lock
 from ..operators.mends.rig import rig_fix_of
+from ..overlay import draw as overlay
 from ..rig.plan import chain as chains
 from ..translation.sentences import say
 from .text import BUTTON_MARGIN, draw_button, draw_fix, draw_message, fit
@@ -63,6 +64,11 @@ class VIEW3D_PT_ik_addon(IKPanel):
             draw_button(
                 layout, context, "ik_addon.lock_interface", "ERROR", "Lock Interface", text="Lock Interface for Renders"
             )
+        if overlay.state.broken and overlay_of(context.scene).show_overlay:
+            text = say(
+                "The overlay is off because of an error: {error}. Turn it off and on", error=overlay.state.broken
+            )
+            draw_message(layout, context, text, icon="ERROR")
         if has_blind_paths(ob):
             draw_message(layout, context, BLIND_PATHS, icon="INFO")
 

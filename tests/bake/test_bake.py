@@ -658,13 +658,14 @@ def test_the_report_has_misses_limits_and_speed(bake: Any, addon: Addon) -> None
         for k, bone in enumerate(ob.pose.bones)
     }
     fastest = max(turns, key=lambda name: turns[name])
-    assert (report.turning_frame, report.turning_bone) == fastest
-    assert report.turning_frame - 1 in range(*report.ends)
+    before, after = report.turning_frames
+    assert (after, report.turning_bone) == fastest
+    assert report.ends[0] <= before == after - 1 < report.ends[1]
     assert report.turn == pytest.approx(turns[fastest], abs=0.01)
     told = [text for text, _ in addon.module("bake.bake_report").sentences(report)]
     for words in ("10 frames of 1 chain", "'lower' missed its target on 5 frames", "'lower' was at a limit on 5"):
         assert any(text.startswith(words) for text in told), told
-    assert f"Fastest joint: '{fastest[1]}', {report.turn:.3g}° from frame {fastest[0] - 1} to {fastest[0]}" in told
+    assert f"Fastest joint: '{fastest[1]}', {report.turn:.3g}° per frame from frame {before} to {after}" in told
     assert [is_remarkable for _, is_remarkable in addon.module("bake.bake_report").sentences(report)].count(True) == 1
 
 
@@ -683,3 +684,25 @@ def test_the_report_is_shown_until_the_chain_is_solved_again(bake: Any, addon: A
     ob.pose.bones["lower"].ik_addon.enabled = True
     assert shown(ob) is None
     assert not bpy.types.VIEW3D_PT_ik_addon_bake.poll(bpy.context)
+
+
+@pytest.mark.parametrize("step", [1, 5, 7])
+def test_the_fastest_joint_is_reported_with_the_keyed_frames_between_which_it_turns(
+    addon: Addon, bake: Any, step: int
+) -> None:
+    ob, target = rigs.arm()
+    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 21: (-0.5, 0.4, 1.1)})
+    bpy.context.view_layer.objects.active = ob
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 21
+    assert bpy.ops.ik_addon.bake(frame_range="SCENE", step=step) == {"FINISHED"}
+    report = addon.module("bake.bake_report").last(ob)
+    turned = []
+    for frame in report.turning_frames:
+        bpy.context.scene.frame_set(frame)
+        turned.append(ob.pose.bones[report.turning_bone].rotation_quaternion.copy())
+    first, last = report.turning_frames
+    angle = math.degrees(turned[0].rotation_difference(turned[1]).angle)
+    assert angle / (last - first) == pytest.approx(report.turn, abs=1e-3)
+    assert last - first in (step, (21 - 1) % step)
+    said = [sentence for sentence, _ in addon.module("bake.bake_report").sentences(report)]
+    assert any(f"from frame {first} to {last}" in sentence for sentence in said)

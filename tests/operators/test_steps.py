@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -34,3 +41,75 @@ def test_work_that_restarts_is_measured_again(addon: Addon) -> None:
 
 def test_no_work_is_running_in_a_script(addon: Addon) -> None:
     assert addon.module("operators.steps").running() is None
+
+
+# ---- somebody saves, opens a file, disables the extension or deletes the armature while a bake runs
+
+
+@pytest.fixture
+def half_baked(addon: Addon) -> Any:
+    """A bake that has begun, of an arm that is solved live on frame 7."""
+    ob, target = rigs.arm()
+    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 400: (-0.4, 0.7, 1.2)})
+    target.constraints.new("COPY_LOCATION")  # so that Blender evaluates each frame
+    ob.ik_addon.live = True
+    bpy.context.scene.frame_set(7)
+    steps = addon.module("bake").steps(bpy.context, ob, ["lower"], list(range(1, 401)))
+    run = addon.module("operators.steps").Run(bpy.context, steps, "Baking IK")
+    for _ in range(30):
+        next(steps)
+    assert bpy.context.scene.frame_current != 7
+    yield run
+    run.stop()
+
+
+def state() -> Any:
+    (ob,) = (ob for ob in bpy.data.objects if ob.type == "ARMATURE")
+    scene = bpy.context.scene
+    return scene.frame_current, rigs.channels(ob), ob.animation_data is None, ob.pose.bones["lower"].ik_addon.enabled
+
+
+def assert_untouched(before: Any) -> None:
+    now = state()
+    assert now[0] == before[0] == 7
+    assert np.allclose(now[1], before[1], atol=1e-6)
+    assert now[2:] == (True, True)
+
+
+def test_a_file_saved_meanwhile_holds_what_was_there_before(addon: Addon, half_baked: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "meanwhile.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
+    assert half_baked.is_interrupted
+    assert addon.module("operators.steps").running() is None
+    before = state()
+    assert_untouched(before)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    assert_untouched(before)
+
+
+def test_disabling_the_extension_ends_a_bake(addon: Addon, half_baked: Any) -> None:
+    registration = addon.module("registration")
+    registration.unregister()
+    try:
+        assert half_baked.is_interrupted
+        assert bpy.context.scene.frame_current == 7
+        assert len(bpy.data.scenes) == 1
+    finally:
+        registration.register()
+    assert_untouched(state())
+
+
+def test_opening_a_file_ends_a_bake(addon: Addon, half_baked: Any) -> None:
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    assert half_baked.is_interrupted
+    assert addon.module("operators.steps").running() is None
+
+
+def test_deleting_the_armature_ends_the_bake(addon: Addon, half_baked: Any) -> None:
+    error = addon.module("translation.sentences").UserError
+    bpy.data.objects.remove(next(ob for ob in bpy.data.objects if ob.type == "ARMATURE"))
+    with pytest.raises(error, match="was deleted, so the work was cancelled"):
+        half_baked.go_on(bpy.context)
+    half_baked.stop()
+    assert addon.module("operators.steps").running() is None
+    assert bpy.context.scene.frame_current == 7

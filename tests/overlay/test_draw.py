@@ -374,6 +374,61 @@ def test_an_error_is_reported_once_and_ends_when_switched_on_again(
     assert draw.state.reader is not None
 
 
+@pytest.mark.parametrize("bone", ["upper", "lower"])
+def test_renaming_any_bone_of_a_chain_leaves_it_shown(
+    addon: Addon, caplog: pytest.LogCaptureFixture, bone: str
+) -> None:
+    draw = addon.module("overlay.draw")
+    ob, _ = rigs.arm()
+    activate(ob, "lower")
+    area = next(area for area in bpy.context.window.screen.areas if area.type == "VIEW_3D")
+    signatures = []
+    for name in (bone, "renamed"):
+        ob.data.bones[bone if name == "renamed" else name].name = name
+        bpy.context.view_layer.update()
+        signatures.append(read(addon, ob.pose.bones[-1], is_dragging=True)[0])
+        with bpy.context.temp_override(area=area, region=area.regions[-1]):
+            draw.state.reader.read(
+                bpy.context.view_layer,
+                draw.state.reader.rigs(bpy.context.view_layer, None),
+                addon.module("overlay.read").Wanted(),
+            )
+    assert signatures[0] == signatures[1]
+    assert caplog.text == ""
+
+
+def test_a_fault_hides_its_chain_alone(
+    addon: Addon, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw, reading = addon.module("overlay.draw"), addon.module("overlay.read")
+    ob, target = rigs.arm()
+    rigs.add_bones(ob, [(2, 0, 0), (2, 0, 1)], ["other"])
+    rigs.chain(ob, "other", target)
+    activate(ob, "other")
+    place = reading._place
+
+    def fail(chain: Any, role: str, depsgraph: Any) -> Any:
+        if chain == ob.pose.bones["lower"].ik_addon:
+            raise ZeroDivisionError("nothing to see")
+        return place(chain, role, depsgraph)
+
+    monkeypatch.setattr(reading, "_place", fail)
+    area = next(area for area in bpy.context.window.screen.areas if area.type == "VIEW_3D")
+    monkeypatch.setattr(draw, "batches", lambda shown: shown)
+    monkeypatch.setattr(draw, "draw", lambda *_drawn: None)
+    with bpy.context.temp_override(area=area, region=area.regions[-1]):
+        for _ in range(3):
+            draw.draw_viewport()
+    assert caplog.text.count("hides the chain on 'lower'") == 1
+    assert not draw.state.broken
+    assert read(addon, ob.pose.bones["other"])[1][0].chains.ends.tolist() == [1]
+    assert draw.state.reader.why_hidden(ob.pose.bones["lower"]) == "ZeroDivisionError: nothing to see"
+    assert draw.state.reader.why_hidden(ob.pose.bones["other"]) == ""
+    monkeypatch.setattr(reading, "_place", place)
+    bpy.context.scene.ik_addon.show_overlay = True
+    assert read(addon, ob.pose.bones["other"])[1][0].chains.ends.tolist() == [2, 4]
+
+
 def test_nothing_is_read_while_the_overlay_is_off(addon: Addon, caplog: pytest.LogCaptureFixture) -> None:
     draw = addon.module("overlay.draw")
     rigs.arm()

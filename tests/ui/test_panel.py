@@ -54,8 +54,10 @@ def test_settings_are_shown_for_the_active_chain() -> None:
     assert shown() == list(PANELS)
     with rigs.edit_mode(ob):
         assert shown() == list(PANELS[:1])
-    bpy.context.view_layer.objects.active = target
+    bpy.context.view_layer.objects.active = rigs.empty("Stray")
     assert shown() == list(PANELS[:1])
+    bpy.context.view_layer.objects.active = target
+    assert shown() == list(PANELS)
 
 
 def test_settings_stay_while_a_generated_target_is_active() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.window.driving import Window, differences
@@ -66,6 +68,30 @@ def test_bake_cancelled_by_escape_changes_nothing(spider: Window) -> None:
     assert spider.inside.status_text() is None
     spider.inside.go_to(50)
     assert spider.is_reached(), "live goes on"
+
+
+@pytest.mark.parametrize("how", ["saved", "disabled"])
+def test_saving_or_disabling_during_a_bake_puts_it_back(spider: Window, scratch: Path, how: str) -> None:
+    spider.inside.set_frames(1, 60_000)
+    before, pose = spider.state("before"), spider.inside.pose()
+    confirm(spider)
+    spider.wait(lambda: is_baking(spider))
+    spider.wait(lambda: "left" in str(spider.inside.status_text()))
+    path = str(scratch / "baked.blend")
+    if how == "saved":
+        spider.inside.save_file(path)
+    else:
+        spider.inside.enable(False)
+        spider.inside.enable(True)
+        spider.inside.show_sidebar("IK")
+    spider.move(*spider.middle())
+    spider.wait(lambda: not is_baking(spider))
+    assert spider.inside.status_text() is None
+    assert not differences(spider.state(how), before)
+    assert not differences(spider.inside.pose(), pose, 1e-5)
+    if how == "saved":
+        spider.inside.open_file(path)
+        assert not differences(spider.state("opened"), before)
 
 
 @pytest.mark.parametrize("tab", ["Item", ""])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -121,6 +122,34 @@ def test_the_3d_cursor_is_restored(arm: Window) -> None:
         assert arm.inside.cursor() != before
         arm.tap(end)
         assert arm.inside.cursor() == before
+
+
+@pytest.mark.parametrize("live", [False, True], ids=["solved", "live"])
+def test_saving_or_disabling_during_a_drag_leaves_cursor_and_target_in_place(
+    arm: Window, scratch: Path, live: bool
+) -> None:
+    arm.inside.set_live(live)
+    cursor, before = arm.inside.cursor(), arm.state("before")
+    path = str(scratch / f"dragged-{live}.blend")
+    for how in ("saved", "disabled"):
+        arm.grab(DRAG, -60, -50)
+        assert arm.state(f"dragging-{how}")["goals"] != before["goals"]
+        if how == "saved":
+            arm.inside.save_file(path)
+        else:
+            arm.inside.enable(False)
+        arm.rest()
+        arm.move(*(place + 20 for place in arm.middle()))
+        arm.click()
+        arm.rest()
+        assert arm.inside.cursor() == pytest.approx(cursor, abs=1e-6), how
+        if how == "disabled":
+            arm.inside.enable(True)
+            arm.inside.show_sidebar("IK")
+        assert not differences(arm.state(how), before), how
+    arm.inside.open_file(path)
+    assert arm.inside.cursor() == pytest.approx(cursor, abs=1e-6)
+    assert not differences(arm.state("opened")["goals"], before["goals"])
 
 
 def test_a_drag_from_its_button_starts_without_a_jump(arm: Window) -> None:

@@ -13,6 +13,7 @@ from ...goals.ik_fk import is_ik
 from ...live import reports
 from ...operators.active import active_chain
 from ...operators.mends.chains import fix_of
+from ...overlay import draw as overlay
 from ...rig.plan import chain as chains
 from ...rig.plan.chain_plan import is_limited
 from ...setup import bend_side
@@ -184,6 +185,11 @@ def draw_faults(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy
         remarks = chains.check(tip.id_data, tip, context.view_layer)
     except chains.ChainError as error:
         fault = str(error)
+    hidden = overlay.state.reader.why_hidden(tip)
+    if hidden:
+        remarks.append(
+            say("The overlay hides this chain because of an error: {error}. Turn it off and on", error=hidden)
+        )
     if not (fault or remarks):
         return
     box = layout.box()

@@ -1,0 +1,51 @@
+"""Work under way, a bake or a drag, that is put back when somebody saves, opens a file or disables the extension.
+
+None of these waits for the work: a file saved meanwhile would hold whatever frame or pose the work is just looking at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import bpy
+from bpy.app.handlers import persistent
+
+_under_way: list[Callable[[], None]] = []
+"""What puts back each work, oldest first."""
+
+
+def begin(put_back: Callable[[], None]) -> None:
+    """Have `put_back` called when the work is interrupted; it must call `end`."""
+    _under_way.append(put_back)
+
+
+def end(put_back: Callable[[], None]) -> None:
+    """Forget the work that `begin` announced; does nothing if it is forgotten."""
+    if put_back in _under_way:
+        _under_way.remove(put_back)
+
+
+@persistent
+def _interrupt(_file: object, _unused: object = None) -> None:
+    """Put back all work under way, the last first."""
+    while _under_way:
+        _under_way.pop()()
+
+
+def _handlers() -> list[Any]:
+    handlers: Any = bpy.app.handlers
+    return [handlers.save_pre, handlers.load_pre]
+
+
+def register() -> None:
+    """Listen for saving and loading."""
+    for handlers in _handlers():
+        handlers.append(_interrupt)
+
+
+def unregister() -> None:
+    """Put back all work under way, and stop listening."""
+    for handlers in _handlers():
+        handlers.remove(_interrupt)
+    _interrupt(None)
