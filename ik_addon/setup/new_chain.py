@@ -163,7 +163,7 @@ def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object)
             bend = Matrix.Rotation(-chain.pole_angle - float(np.nan_to_num(rolls[0])), 3, line) @ Vector(
                 _bend(limb, middle, side).tolist()
             )
-            made.place(goal, world @ (Vector(limb.joints[middle].tolist()) + limb.length * bend))
+            made.place(goal, world @ (Vector(limb.joints[middle].tolist()) + float(limb.length) * bend))
         else:
             remarks.append(say("The pole '{pole}' stays where it is, and the chain bends towards it", pole=pole.name))
     if bend_side.opposed_by_limits(ob, bones, side):
