@@ -373,7 +373,7 @@ def test_the_recorded_walk_is_planted_within_the_published_figures(addon: Addon)
     level = float(lowest(ob, source)) + 0.02 * length
     rigs.empty("Floor", (0.0, 0.0, level))
     assert bpy.ops.ik_addon.plant(ground="Floor") == {"FINISHED"}
-    poses = walker.play(ob)
+    poses: Any = walker.play(ob)
     assert lowest(ob, poses) >= level
     assert max(walker.slides(addon, ob, poses).values()) < SLIDE
     assert walker.turned(addon, ob, poses) < TURN

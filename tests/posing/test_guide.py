@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import bpy
@@ -14,11 +15,11 @@ from tests.documents import examples
 SAMPLE = Path(__file__).resolve().parents[2] / "sample_blends" / "posing_human.blend"
 
 
-def test_the_hand_circles_and_the_feet_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hand_circles_and_the_feet_stay(tmp_path: Path) -> None:
     (script,) = examples("guide/posing.md")
-    bpy.ops.wm.open_mainfile(filepath=str(SAMPLE))
+    file = shutil.copy(SAMPLE, tmp_path)
+    bpy.ops.wm.open_mainfile(filepath=str(file))
     feet = {name: rigs.head(bpy.data.objects["Figure"], name) for name in ("foot.L", "foot.R")}
-    monkeypatch.chdir(tmp_path)
     script.run()
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "posed.blend"))
     rig = bpy.data.objects["Figure"]
