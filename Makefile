@@ -3,12 +3,13 @@ PYTHON ?= python3
 ARGS ?=
 BPY ?=
 
-.PHONY: test test-without-blas window fuzz lint build demo bench bench-quality samples pictures environments
+.PHONY: quick test everything window fuzz lint build demo bench bench-quality samples pictures environments
 
+quick: ; @$(PYTHON) tools/dev.py quick
 test: ; @$(PYTHON) tools/dev.py test $(addprefix --bpy=,$(BPY)) -- $(ARGS)
-test-without-blas: ; @$(PYTHON) tools/dev.py test-without-blas -- $(ARGS)
-fuzz: ; @$(PYTHON) tools/dev.py fuzz $(addprefix --bpy=,$(BPY)) -- $(ARGS)
+everything: ; @$(PYTHON) tools/dev.py everything -- $(ARGS)
 window: ; @$(PYTHON) tools/dev.py window -- $(ARGS)
+fuzz: ; @$(PYTHON) tools/dev.py fuzz $(addprefix --bpy=,$(BPY)) -- $(ARGS)
 lint: ; @$(PYTHON) tools/dev.py lint
 build: ; @$(PYTHON) tools/dev.py build
 demo: ; @$(PYTHON) tools/dev.py demo -- $(ARGS)

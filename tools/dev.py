@@ -1,15 +1,16 @@
 """The project's tasks: `python3 tools/dev.py TASK [OPTIONS] [ARGUMENTS]`, each with everything it needs set up.
 
 Tasks:
-  test          run the tests on every supported Blender; ARGUMENTS go to pytest. Without any, two of them run with the
-                linear algebra of other processors, see tools/linear_algebra.py, tests of the project's texts run on
-                the oldest alone, and `window` runs as well
-  test-without-blas
-                run the tests of the solvers with a numpy that has only its own linear algebra, as in the official
-                Blender for Linux and Windows. Builds that numpy once, in some minutes; ARGUMENTS go to pytest
-  window        run the tests in the real program, with and without a window, if there is a driver for it, see
-                tools/window.py; ARGUMENTS go to pytest
-  fuzz          run many random cases on every supported Blender; ARGUMENTS go to tests/fuzz
+  quick         check style and run tests of what was changed, a test through the whole extension on the newest Blender,
+                and those of the solvers: a minute
+  test          run all tests on the newest Blender, and on older ones those that reach what differs between versions.
+                With a version or ARGUMENTS, which go to pytest, only what they choose, on every Blender
+  everything    run all tests on every Blender, with other linear algebra too, and many random cases: an hour. ARGUMENTS
+                choose parts: windows, solvers, a version such as 5.2.3, fuzz-5.2.3
+  window        set up Blender itself from Debian's packages, and run the tests in it, with and without a window;
+                ARGUMENTS go to pytest
+  window-setup  only set it up
+  fuzz          run many random cases on every Blender; ARGUMENTS go to tests/fuzz
   lint          check style and types
   build         build the extension's zip in build/, with this Python alone
   demo          install the extension into a fresh user folder and run tools/demo.py there
@@ -20,8 +21,8 @@ Tasks:
   version       print the extension's version; ARGUMENTS begin a new one (0.3.0) or release it (0.3.0 2027-01-31), see
                 tools/version.py
   translations  count the entries that catalogs of translations lack; list them for the languages in ARGUMENTS
-  pictures      render the picture of the samples and the animated one; ARGUMENTS go to tools/sample_pictures.py. If
-                there is a driver, see tools/window.py, take the pictures of the window as well
+  pictures      render the pictures of the docs, and take those of the window if `window-setup` was done; ARGUMENTS go
+                to tools/sample_pictures.py
   environments  only make the virtual environments that `lint` and `test` otherwise make on demand
 """
 
@@ -32,28 +33,43 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 # A script finds imports only beside itself; the package `tools` is one folder up.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tools import extension, suite, version, window
-from tools.environments import BLENDERS, LINT, NEWEST, OLDEST, ROOT, Blender, ToolError, ensure
+from tools.environments import LINT, NEWEST, OLDEST, ROOT, Blender, ToolError, ensure, usable
 from tools.processes import TIME_LIMIT, run
 
 BUILD = ROOT / "build"
+Task = Callable[[Sequence[str], Sequence[str]], int]
+"""Takes the versions of Blender and the arguments, and returns an exit code."""
 
 
 def test(versions: Sequence[str], arguments: Sequence[str]) -> int:
-    """Run the tests on Blenders whose version starts with one of `versions`, or on all."""
-    return suite.test(suite.chosen(versions), arguments, with_window=not versions and not arguments)
+    """Run the tests of a commit, or those that `arguments` choose on Blenders whose version starts as in `versions`."""
+    return suite.some(suite.matching(versions), arguments) if versions or arguments else suite.test()
+
+
+def windows(arguments: Sequence[str]) -> int:
+    """Run the tests of the real program, which is set up first."""
+    window.set_up()
+    named = () if any(argument.startswith(suite.WINDOWS) for argument in arguments) else (suite.WINDOWS,)
+    return suite.some([usable()[-1]], (*named, *arguments))
+
+
+def window_setup() -> int:
+    """Set up the real program."""
+    print(f"Blender {window.set_up().version} is ready.")
+    return 0
 
 
 def fuzz(versions: Sequence[str], arguments: Sequence[str]) -> int:
     """Run random cases on Blenders whose version starts with one of `versions`, or on all, one after another."""
     codes = []
-    for blender in suite.chosen(versions):
+    for blender in suite.matching(versions):
         python = ensure(blender.environment)
         BUILD.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="fuzz-", dir=BUILD) as folder:
@@ -82,8 +98,10 @@ def build() -> int:
 
 def environments() -> int:
     """Make the virtual environments of `lint` and `test`."""
-    for environment in (LINT, *(blender.environment for blender in BLENDERS)):
-        ensure(environment)
+    for blender in usable():
+        ensure(blender.environment)
+        ensure(blender.without_blender)
+    ensure(LINT)
     return 0
 
 
@@ -123,7 +141,7 @@ def pictures(arguments: Sequence[str]) -> int:
     for script in ("moving_picture.py", "posing_pictures.py"):
         code = code or with_extension(NEWEST, ROOT / "tools" / script, ())
     try:
-        window.driver()
+        window.program()
     except ToolError as error:
         print(f"The pictures of the window stay as they are. {error}", flush=True)
         return code
@@ -138,60 +156,43 @@ def main(arguments: Sequence[str]) -> int:
         split = options.index("--")
         options, rest = options[:split], options[split + 1 :]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    tasks = (
-        "test",
-        "test-without-blas",
-        "window",
-        "fuzz",
-        "lint",
-        "build",
-        "demo",
-        "bench",
-        "bench-quality",
-        "samples",
-        "version",
-        "translations",
-        "pictures",
-        "environments",
-    )
-    parser.add_argument("task", choices=tasks)
+    parser.add_argument("task", choices=TASKS)
     parser.add_argument("--bpy", action="append", default=[], metavar="VERSION", help="test on this Blender only")
     parser.add_argument("arguments", nargs="*", help="for the task; after `--` where they begin with a dash")
     chosen = parser.parse_args(options)
-    rest = [*chosen.arguments, *rest]
     try:
-        if chosen.task == "test":
-            return test(chosen.bpy, rest)
-        if chosen.task == "test-without-blas":
-            return suite.test_without_blas(rest)
-        if chosen.task == "window":
-            return suite.test_window(rest)
-        if chosen.task == "fuzz":
-            return fuzz(chosen.bpy, rest)
-        if chosen.task == "lint":
-            return lint()
-        if chosen.task == "build":
-            return build()
-        if chosen.task == "demo":
-            return with_extension(NEWEST, ROOT / "tools" / "demo.py", rest)
-        if chosen.task == "bench":
-            return benchmark("performance", rest)
-        if chosen.task == "bench-quality":
-            return benchmark("quality", rest)
-        if chosen.task == "pictures":
-            return pictures(rest)
-        if chosen.task == "translations":
-            return with_extension(NEWEST, ROOT / "tools" / "translations.py", rest)
-        if chosen.task == "environments":
-            return environments()
-        if chosen.task == "version":
-            return version.main(rest)
-        return with_extension(OLDEST, ROOT / "sample_blends" / "build_samples.py", rest)
+        return TASKS[chosen.task](chosen.bpy, [*chosen.arguments, *rest])
     except ToolError as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def script(name: str, oldest: bool = False) -> Task:
+    """Return the task that runs a script with the extension, on the oldest Blender or on the newest that is usable."""
+    return lambda _versions, rest: with_extension(OLDEST if oldest else usable()[-1], ROOT / name, rest)
+
+
+TASKS: dict[str, Task] = {
+    "quick": lambda _versions, _rest: suite.quick(),
+    "test": test,
+    "everything": lambda _versions, rest: suite.everything(rest),
+    "window": lambda _versions, rest: windows(rest),
+    "window-setup": lambda _versions, _rest: window_setup(),
+    "fuzz": fuzz,
+    "lint": lambda _versions, _rest: lint(),
+    "build": lambda _versions, _rest: build(),
+    "demo": script("tools/demo.py"),
+    "bench": lambda _versions, rest: benchmark("performance", rest),
+    "bench-quality": lambda _versions, rest: benchmark("quality", rest),
+    "samples": script("sample_blends/build_samples.py", oldest=True),
+    "version": lambda _versions, rest: version.main(rest),
+    "release-sample": script("tests/reliability/released/write_sample.py", oldest=True),
+    "translations": script("tools/translations.py"),
+    "pictures": lambda _versions, rest: pictures(rest),
+    "environments": lambda _versions, _rest: environments(),
+}
 
 
 if __name__ == "__main__":

@@ -19,6 +19,10 @@ class ToolError(Exception):
     """A sentence for the developer: what is wrong and how to fix it."""
 
 
+class NoPythonError(ToolError):
+    """The Python of an environment was not found."""
+
+
 @dataclass(frozen=True)
 class Environment:
     """A virtual environment: its folder below `.venv`, its Python, and everything installed in it."""
@@ -52,6 +56,11 @@ class Blender:
         requirements = (f"bpy=={self.version}", f"numpy=={self.numpy}", PYTEST)
         return Environment(f"bpy-{self.version}", self.python, requirements)
 
+    @property
+    def without_blender(self) -> Environment:
+        """Return an environment that has its numpy alone."""
+        return Environment(f"numpy-{self.numpy}", self.python, (f"numpy=={self.numpy}", PYTEST))
+
 
 PYTEST = "pytest==9.2.0"
 
@@ -62,6 +71,23 @@ BLENDERS = (
     Blender("5.2.3", python="3.13", numpy="2.5.5"),
 )
 OLDEST, NEWEST = BLENDERS[0], BLENDERS[-1]
+
+
+def usable() -> tuple[Blender, ...]:
+    """Return the Blenders that have a Python on this machine, oldest first.
+
+    Raises:
+        NoPythonError: none has.
+    """
+    found = []
+    for python in {blender.python for blender in BLENDERS}:
+        with contextlib.suppress(NoPythonError):
+            find_python(python)
+            found.append(python)
+    if not found:
+        find_python(NEWEST.python)
+    return tuple(blender for blender in BLENDERS if blender.python in found)
+
 
 # Check types against the oldest supported Blender, so that nothing it lacks is used unnoticed.
 LINT = Environment(
@@ -125,7 +151,7 @@ def find_python(version: str) -> Path:
     for candidate in _candidates(version):
         if python_version(candidate) == version:
             return candidate
-    raise ToolError(
+    raise NoPythonError(
         f"Python {version} with venv and pip is needed and was not found, neither as python{version} on the PATH "
         f"nor in pyenv. Install it, for example with `pyenv install {version}`, and run this again."
     )

@@ -1,4 +1,4 @@
-"""Set the scene for tests and pictures, inside the Blender of a window: see `tools/window.py`."""
+"""Set the scene for tests and pictures, inside the Blender of a window: see `tools/window`."""
 
 from __future__ import annotations
 

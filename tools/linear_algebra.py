@@ -13,16 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tools.environments import ROOT, ToolError
+from tools.environments import ROOT
 
 CHOICE = "OPENBLAS_CORETYPE"
 """The variable that chooses kernels. OpenBLAS reads it when numpy is imported, and ignores names it does not know."""
-KERNELS = {"Prescott": ("Prescott", "Katmai"), "Haswell": ("Haswell",)}
-"""The kernels that the solvers must work with, with OpenBLAS's names for them.
-
-Older versions fall back to Prescott on processors they do not know; most users' processors get Haswell, which needs
-AVX2.
-"""
+KERNELS = ("Prescott", "Haswell")
+"""The kernels that the solvers must work with: older versions take Prescott on processors they do not know, and most
+users' processors get Haswell, which needs AVX2."""
 NONE = "none"
 """The word for a numpy that has only its own linear algebra."""
 PATIENCE = 60
@@ -55,23 +52,11 @@ def _openblas(numpy: Path) -> Iterator[ctypes.CDLL]:
 
 
 def ask(interpreter: Path, kernels: str = "") -> str | None:
-    """Return what the numpy of `interpreter` uses, with `kernels` requested if given; None if it cannot run them."""
+    """Return what the numpy of `interpreter` uses, with `kernels` requested if given; None if it does not work."""
     command = [str(interpreter), "-m", "tools.linear_algebra"]
     asked = {**os.environ, CHOICE: kernels}
     answer = subprocess.run(command, cwd=ROOT, env=asked, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    if answer.returncode == 1:
-        raise ToolError(f"{interpreter} does not say which linear algebra its numpy uses:\n{answer.stderr}")
     return answer.stdout.strip() if answer.returncode == 0 else None
-
-
-def why_not(interpreter: Path, kernels: str) -> str | None:
-    """Return why the numpy of `interpreter` cannot use some of `KERNELS` on this machine, or None if it can."""
-    used = ask(interpreter, kernels)
-    if used is None:
-        return f"this processor cannot run the {kernels} kernels"
-    if used not in KERNELS[kernels]:
-        return f"numpy was asked for the {kernels} kernels and uses {used}"
-    return None
 
 
 if __name__ == "__main__":

@@ -1,75 +1,84 @@
-"""Run the tests on several Blenders at once and add up the results."""
+"""Run the tests in tiers, several processes at a time, and add up the results.
+
+- `quick`: a minute, while writing: the solvers, one scene through the whole extension, and the rooms that were changed.
+- `test`: before a commit: everything on the newest Blender, and on the older ones what reaches Blender's API.
+- `everything`: before a release: all tests on each Blender, with all kinds of linear algebra, and long random runs.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
-import sys
 import tempfile
-import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field, replace
-from itertools import cycle
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools import linear_algebra, processes, progress, window
-from tools.environments import BLENDERS, NEWEST, ROOT, WITHOUT_BLAS, Blender, ToolError, ensure
-from tools.processes import TIME_LIMIT
+from tools import extension, linear_algebra, processes, window
+from tools.environments import (
+    BLENDERS,
+    LINT,
+    NEWEST,
+    OLDEST,
+    ROOT,
+    WITHOUT_BLAS,
+    Blender,
+    Environment,
+    ToolError,
+    ensure,
+    usable,
+)
 
 BUILD = ROOT / "build"
 COMPILED = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(BUILD / "compiled")}
 """Keep compiled modules, outside the source tree: many tests start processes of their own."""
-WINDOW_TESTS = "tests/window"
-"""Run only when named (see `norecursedirs` in pyproject.toml), and once, not on each Blender."""
-HEADLESS_TESTS = f"{WINDOW_TESTS}/test_headless.py"
+SOLVERS = "tests/solve"
+"""Need numpy alone."""
+WINDOWS = "tests/window"
+HEADLESS = f"{WINDOWS}/test_headless.py"
 """The window tests that open no window."""
-SOLVER_TESTS = "tests/solve"
-"""Need only numpy, in the version of each Blender; each Blender runs them under different kernels."""
-TEXT_TESTS = (
-    "tests/extension/test_imports.py",
-    "tests/extension/test_mirror.py",
-    "tests/extension/test_rooms.py",
-    "tests/extension/test_version.py",
-    "tests/extension/test_words.py",
-    "tests/translation",
+SMOKE = "tests/test_smoke.py"
+API = (
+    *("tests/bake", "tests/convert", "tests/export", "tests/live", "tests/overlay", "tests/pose", "tests/rig"),
+    *("tests/ui", "tests/extension/test_lifecycle.py", "tests/extension/test_package.py", SMOKE),
+    *("tests/reliability/test_files.py", "tests/reliability/test_libraries.py", "tests/reliability/test_rendering.py"),
 )
-"""Check the texts of the project, which are the same for each Blender, so one Blender runs them."""
-PARTS = (
-    ("tests/reliability",),
-    ("tests/bake", "tests/clip", "tests/convert", "tests/drag", "tests/export", "tests/extension", "tests/planting"),
-    ("tests/goals", "tests/live", "tests/rig", "tests/setup"),
-    (SOLVER_TESTS,),
-)
-"""Folders that each Blender runs in a process per part, after a first part with all other tests, which takes longest.
-The shortest part is last, so that all cores are busy to the end. A crash loses only the rest of its part."""
+"""What reaches parts of Blender that differ between versions, so that the older ones run it too."""
+ELSEWHERE = {
+    "compat.py": ("tests/pose", "tests/live"),
+    "data": ("tests/reliability/test_base.py", "tests/reliability/test_safety.py"),
+    "presets": ("tests/setup/test_profile.py",),
+    "registration.py": ("tests/extension/test_lifecycle.py",),
+}
+"""The tests of what has no folder of its own in `tests`, for `quick`."""
+FUZZ = {"solver": 6_000, "frames": 1, "rigs": 150, "sessions": 150, "undo": 25, "animated": 250}
+"""The number of random cases of each kind for each Blender, in `everything`."""
+CRASHES = {
+    r"4\.2.*io_scene_gltf2": "the glTF exporter of 4.2 frees objects that Python's garbage collector visits later",
+}
+"""Crashes in modules of Blender, which are run once more: patterns of the version and the innermost place in Python."""
 AT_ONCE = min(max(os.cpu_count() or 2, 2), 4) + 1
-"""Number of runs at the same time, each with up to a gigabyte of memory. One more than there are cores, because
-tests with a window often wait, and so that the last runs end together."""
-CRASH_TEXT = 5000
-"""Characters of the output of a crashed run that are shown."""
+"""Number of processes at a time, each with up to a gigabyte of memory. One more than there are cores, because tests
+with a window often wait."""
 NO_TESTS = 5
 """Exit code of pytest when no test was selected."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Numbers of tests by result."""
+    """Numbers of tests by result, and of processes that crashed."""
 
     passed: int = 0
     failed: int = 0
     skipped: int = 0
     crashed: int = 0
-    """Number of processes that a signal killed."""
 
     def __add__(self, other: Outcome) -> Outcome:
         """Return the sum of both."""
-        return Outcome(
-            self.passed + other.passed,
-            self.failed + other.failed,
-            self.skipped + other.skipped,
-            self.crashed + other.crashed,
-        )
+        return Outcome(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
 
     def __str__(self) -> str:
         """Return the line that ends a run."""
@@ -79,175 +88,258 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Run:
-    """One process of pytest."""
+    """A process that runs tests: pytest with `arguments`, or random cases of `tests.fuzz`."""
 
     name: str
-    """Name shown to the user."""
-    folder: str
-    """Name for its files and folders below `build`."""
-    interpreter: Path
+    environment: Environment
     arguments: tuple[str, ...]
+    module: str = "pytest"
     variables: dict[str, str] = field(default_factory=dict)
-    """Variables added to the environment."""
-
-    def part(self, name: str, arguments: tuple[str, ...]) -> Run:
-        """Return a part of this run, with its own arguments."""
-        return replace(self, name=f"{self.name}: {name}", arguments=arguments)
 
 
-def chosen(versions: Sequence[str]) -> list[Blender]:
-    """Return the Blenders whose version starts with one of `versions`; all if there are none."""
-    found = [blender for blender in BLENDERS if not versions or blender.version.startswith(tuple(versions))]
-    if not found:
-        supported = ", ".join(blender.version for blender in BLENDERS)
-        raise ToolError(f"There are no tests for Blender {' or '.join(versions)}: choose from {supported}.")
+# ---- the tiers
+
+
+def quick() -> int:
+    """Run the first tier; return an exit code."""
+    changed = list(changes())
+    python = [name for name in changed if name.endswith(".py") and (ROOT / name).is_file()]
+    lint = [str(ensure(LINT)), "-m", "ruff"]
+    wrong = [processes.run([*lint, *check, *python]) for check in (["check", "-q"], ["format", "--check"]) if python]
+    newest = usable()[-1]
+    rooms = sorted({path for name in changed for path in tests_of(name)} - {SOLVERS, WINDOWS})
+    print(f"Smoke test, the solvers, and what belongs to the changes: {', '.join(rooms) or 'nothing'}", flush=True)
+    runs = [solvers(newest)]
+    runs += split(newest, (SMOKE, *rooms), 1)
+    return finish(together(runs) + Outcome(failed=int(any(wrong))))
+
+
+def test() -> int:
+    """Run the second tier; return an exit code."""
+    *older, newest = usable()
+    runs = [
+        Run("Windows", newest.environment, (WINDOWS, f"--ignore={HEADLESS}")),
+        *split(newest, tests_with_blender(), 4),
+        *(run for blender in older for run in split(blender, API, 2)),
+        *(solvers(blender) for blender in dict.fromkeys((usable()[0], newest))),
+        Run("Blender without a window", newest.environment, (HEADLESS,)),
+    ]
+    return finish(together(runs))
+
+
+def everything(chosen: Sequence[str]) -> int:
+    """Run the third tier, or its parts that are `chosen`, by the names that `parts` gives; return an exit code."""
+    if not chosen or "windows" in chosen:
+        window.set_up()
+    known = parts()
+    for name in chosen:
+        if name not in known:
+            raise ToolError(f"There is no part {name}: choose from {', '.join(known)}.")
+    return finish(together([run for name in chosen or known for run in known[name]]))
+
+
+def parts() -> dict[str, list[Run]]:
+    """Return the runs of `everything`, by the part that they belong to."""
+    found = {
+        "windows": [
+            Run("Windows", NEWEST.environment, (WINDOWS, f"--ignore={HEADLESS}")),
+            Run("Blender without a window", NEWEST.environment, (HEADLESS,)),
+        ]
+    }
+    for blender in BLENDERS:
+        found[blender.version] = list(split(blender, tests_with_blender(), 4))
+        found[f"fuzz-{blender.version}"] = [
+            Run(
+                f"Blender {blender.version}: fuzz {kind}",
+                blender.environment,
+                (kind, "--count", str(count), "--jobs", "1"),
+                "tests.fuzz",
+            )
+            for kind, count in FUZZ.items()
+        ]
+    found["solvers"] = [
+        *(solvers(blender, kernels) for blender in (OLDEST, NEWEST) for kernels in ("", *linear_algebra.KERNELS)),
+        Run("Solvers without BLAS", WITHOUT_BLAS, (SOLVERS,)),
+    ]
     return found
 
 
-def parts() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the parts of the suite that run on each Blender: the name of each and its arguments for pytest."""
-    once = tuple(map(without, TEXT_TESTS))
-    yield "other tests", (*once, *(without(folder) for folders in PARTS for folder in folders))
-    for folders in PARTS:
-        yield ", ".join(folders), (*folders, *once)
+def some(blenders: Sequence[Blender], arguments: Sequence[str]) -> int:
+    """Run pytest with `arguments` on some Blenders; return an exit code."""
+    runs = [Run(f"Blender {blender.version}", blender.environment, tuple(arguments)) for blender in blenders]
+    return finish(together(runs))
 
 
-def without(path: str) -> str:
-    """Return the option with which pytest ignores a folder or file."""
-    return f"--ignore={path}"
+def matching(versions: Sequence[str]) -> list[Blender]:
+    """Return the usable Blenders whose version starts with one of `versions`; all if there are none."""
+    found = [blender for blender in usable() if not versions or blender.version.startswith(tuple(versions))]
+    if not found:
+        supported = ", ".join(blender.version for blender in usable())
+        raise ToolError(f"There is no Blender {' or '.join(versions)} here: choose from {supported}.")
+    return found
 
 
-def in_parts(whole: Sequence[Run]) -> Iterator[Run]:
-    """Yield the parts of whole suites; only the first Blender, the oldest, runs the tests of texts."""
-    for name, arguments in parts():
-        for run in whole:
-            yield run.part(name, arguments)
-    yield whole[0].part("texts of the project", TEXT_TESTS)
+# ---- their runs
 
 
-def test(blenders: Sequence[Blender], arguments: Sequence[str], *, with_window: bool) -> int:
-    """Run pytest with `arguments` on each of `blenders`, and the window tests if `with_window`; return an exit code.
+def tests_with_blender() -> list[str]:
+    """Return all files and folders of tests that need a Blender but no window."""
+    paths = (path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "tests").iterdir()))
+    return [path for path in paths if path not in (SOLVERS, WINDOWS)]
 
-    Without arguments, each Blender runs the suite in `parts`, under one of `linear_algebra.KERNELS` or the kernels of
-    this machine, in turn. One is enough, because solutions do not depend on the kernels, not even in the last bit: a
-    test of the solvers checks that.
+
+def split(blender: Blender, paths: Iterable[str], count: int) -> Iterator[Run]:
+    """Yield `count` runs of test files, about as long as each other, so that all cores have work to the end."""
+    sizes = {file: file.stat().st_size for path in paths for file in files(path)}
+    shares: list[list[Path]] = [[] for _ in range(count)]
+    for file in sorted(sizes, key=lambda file: (-sizes[file], file)):
+        min(shares, key=lambda share: sum(sizes[each] for each in share)).append(file)
+    for number, share in enumerate(shares, 1):
+        names = sorted(file.relative_to(ROOT).as_posix() for file in share)
+        name = f"Blender {blender.version}{f', {number} of {count}' if count > 1 else ''}"
+        yield Run(name, blender.environment, tuple(names))
+
+
+def files(path: str) -> Iterator[Path]:
+    """Yield the test modules of a file or folder."""
+    place = ROOT / path
+    yield from (place.rglob("test_*.py") if place.is_dir() else [place] if place.name.startswith("test_") else [])
+
+
+def solvers(blender: Blender, kernels: str = "") -> Run:
+    """Return the run of the solvers with nothing but a Blender's numpy, and with some of `linear_algebra.KERNELS`."""
+    name = f"Solvers, numpy {blender.numpy}{f', {kernels} kernels' if kernels else ''}"
+    variables = {linear_algebra.CHOICE: kernels} if kernels else {}
+    return Run(name, blender.without_blender, (SOLVERS,), variables=variables)
+
+
+def changes() -> Iterator[str]:
+    """Yield the files that differ from the branch main, or from the last commit on main itself."""
+
+    def git(*arguments: str) -> list[str]:
+        told = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+        return told.stdout.splitlines()
+
+    base = git("merge-base", "HEAD", "main") or ["HEAD"]
+    yield from git("diff", "--name-only", base[0])
+    yield from git("ls-files", "--others", "--exclude-standard")
+
+
+def tests_of(changed: str) -> Iterator[str]:
+    """Yield the tests that belong to a file of the project."""
+    top, _, rest = changed.partition("/")
+    room = rest.partition("/")[0]
+    if top == "ik_addon":
+        folder = f"tests/{room}"
+        yield from ELSEWHERE.get(room, (folder,) if (ROOT / folder).is_dir() else ())
+    elif top == "tests" and Path(changed).name.startswith("test_") and (ROOT / changed).is_file():
+        yield from () if changed.startswith(WINDOWS) else (changed,)
+    elif top == "tools" or changed == "pyproject.toml":
+        yield "tests/extension"
+    elif top in ("docs", "README.md", "CONTRIBUTING.md", "Makefile"):
+        yield "tests/test_docs.py"
+
+
+# ---- running them
+
+
+def finish(total: Outcome) -> int:
+    """Print the line that ends a tier, with the Blenders that have no Python here, and return an exit code."""
+    without = [blender.version for blender in BLENDERS if blender not in usable()]
+    note = f"; without Blender {', '.join(without)}, whose Python was not found" if without else ""
+    print(f"{total}{note}", flush=True)
+    is_partial = bool(without) and os.environ.get("CI") == "true"
+    return int(bool(total.failed) or not total.passed or is_partial)
+
+
+def together(runs: Sequence[Run]) -> Outcome:
+    """Run several processes, `AT_ONCE` at a time, and return the sum of their outcomes.
+
+    A single one prints on the terminal itself. Of several, this prints what failed or was skipped, and how it ended.
     """
     BUILD.mkdir(exist_ok=True)
-    whole = []
-    for blender, kernels in zip(blenders, cycle([*linear_algebra.KERNELS, ""]), strict=False):
-        name, interpreter, variables = f"Blender {blender.version}", ensure(blender.environment), {}
-        if kernels and not arguments:
-            reason = linear_algebra.why_not(interpreter, kernels)
-            if reason is None:
-                name, variables = f"{name}, {kernels} kernels", {linear_algebra.CHOICE: kernels}
-            else:
-                print(f"{name} runs under the kernels of this machine: {reason}", flush=True)
-        whole.append(Run(name, blender.environment.name, interpreter, tuple(arguments), variables))
-    runs = whole if arguments else list(in_parts(whole))
-    if with_window:
-        # Tests with a window mostly wait, so they start first and run beside all the others.
-        program = Run("In the real program", "window", ensure(NEWEST.environment), ())
-        runs.insert(0, program.part("windows", (WINDOW_TESTS, f"--ignore={HEADLESS_TESTS}")))
-        runs.append(program.part("no window", (HEADLESS_TESTS,)))
-    # A single run shows its own progress on the terminal.
-    total = together(runs, live=len(runs) == 1)
-    print(total, flush=True)
-    return 1 if total.failed or not total.passed else 0
-
-
-def test_window(arguments: Sequence[str]) -> int:
-    """Run the window tests with `arguments` and return an exit code; skipped tests are not failures."""
-    BUILD.mkdir(exist_ok=True)
-    named = () if any(argument.startswith(WINDOW_TESTS) for argument in arguments) else (WINDOW_TESTS,)
-    outcome, _text = _test(Run("", "window", ensure(NEWEST.environment), (*named, *arguments)), None)
-    return 1 if outcome.failed else 0
-
-
-def test_without_blas(arguments: Sequence[str]) -> int:
-    """Run the solver tests with a numpy built without BLAS and return an exit code."""
-    interpreter = ensure(WITHOUT_BLAS)
-    used = linear_algebra.ask(interpreter)
-    if used != linear_algebra.NONE:
-        raise ToolError(f"numpy in .venv/{WITHOUT_BLAS.name} uses {used}: delete that folder and run this again.")
-    print("numpy has nothing but its own linear algebra.", flush=True)
-    BUILD.mkdir(exist_ok=True)
-    outcome, _text = _test(Run("", WITHOUT_BLAS.name, interpreter, (SOLVER_TESTS, *arguments)), None)
-    print(outcome, flush=True)
-    return 1 if outcome.failed or not outcome.passed else 0
-
-
-def together(runs: Sequence[Run], *, live: bool) -> Outcome:
-    """Run several processes of pytest, `AT_ONCE` at a time, and return the sum of their outcomes.
-
-    With `live` they print on the terminal themselves; otherwise this prints their progress, then their output.
-    """
     total = Outcome()
-    with ThreadPoolExecutor(AT_ONCE) as pool, progress.Watch() as watch:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         try:
-            started = {pool.submit(_test if live else _test_twice, run, None if live else watch): run for run in runs}
+            begun = time.monotonic()
+            started = {pool.submit(_run, run, live=len(runs) == 1): run for run in runs}
             for finished in as_completed(started):
                 outcome, text = finished.result()
-                print(f"\n======== {started[finished].name}: {outcome} ========\n{text}", flush=True)
                 total += outcome
+                if len(runs) > 1:
+                    skipped = [line for line in text.splitlines() if line.startswith("SKIPPED")]
+                    ended = (
+                        f"{started[finished].name}: {outcome} (after {(time.monotonic() - begun) / 60.0:.1f} minutes)"
+                    )
+                    print(*([text] if outcome.failed else skipped), ended, sep="\n", flush=True)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return total
 
 
-def _test_twice(run: Run, watch: progress.Watch | None) -> tuple[Outcome, str]:
-    """Run pytest, and once more if a signal killed it, because the old wheels crash now and then.
-
-    Once in a dozen runs, 4.2.23 crashed in Python's garbage collector between two tests; the same tests pass with freed
-    memory overwritten and a collection after each test. A run that crashes twice has failed.
-    """
-    outcome, text = _test(run, watch)
-    if not outcome.crashed:
-        return outcome, text
-    print(f"{run.name} crashed and is run again:\n{text[-CRASH_TEXT:]}", flush=True)
-    again, text = _test(run, watch)
-    return replace(again, crashed=again.crashed + outcome.crashed), text
-
-
-def _test(run: Run, watch: progress.Watch | None) -> tuple[Outcome, str]:
-    """Run pytest; return its outcome and, with a `watch`, its output, which otherwise goes to the terminal."""
-    # All its files go to a temporary folder, so that nothing is left behind even if it crashes.
-    with tempfile.TemporaryDirectory(prefix=f"{run.folder}-", dir=BUILD) as folder:
-        report, log, notes = Path(folder, "report.xml"), Path(folder, "log.txt"), Path(folder, "progress.txt")
-        options = [f"--junitxml={report}", "-o", f"cache_dir={BUILD / 'pytest' / run.folder}"]
-        variables = {"TMPDIR": folder, **COMPILED, **window.chosen(), **run.variables}
-        command = [str(run.interpreter), "-m", "pytest", *options]
-        if watch is None:
-            code, text = processes.run([*command, *run.arguments], variables), ""
-        else:
-            color = ["--color=yes"] if sys.stdout.isatty() else []
-            watch.begin(run.name, notes)
-            with log.open("w") as file:
-                command += [*color, *progress.options(notes), *run.arguments]
-                code = processes.run(command, variables, stdout=file, stderr=subprocess.STDOUT)
-            watch.end(notes)
-            text = log.read_text(errors="replace")
-        outcome = read_report(report)
-        where = progress.place(notes)
+def _run(run: Run, *, live: bool) -> tuple[Outcome, str]:
+    """Run a process, and once more after a crash that is one of `CRASHES`; return its outcome and its output."""
+    try:
+        code, text = _start(run, live=live)
+    except ToolError as error:
+        return Outcome(failed=1), str(error)
+    crashed = int(has_crashed(code, text))
+    reason = excuse(run.environment.name, text) if crashed else None
+    if reason:
+        print(f"{run.name} crashed and is run again: {reason}", flush=True)
+        code, text = _start(run, live=live)
+        crashed += int(has_crashed(code, text))
+    outcome = counted(text)
     if code is None:
-        text += f"\nIt was ended after {TIME_LIMIT // 60} minutes: a test hangs, or the suite is too slow.{where}\n"
+        text += f"\nIt was ended after {processes.TIME_LIMIT // 60} minutes: a test hangs, or takes too long.\n"
     elif code == NO_TESTS:
         text += "\nNo test was chosen: check the arguments.\n"
     elif code and not outcome.failed:
-        text += f"\nIt ended with exit code {code} though no test failed: see above, or it crashed.{where}\n"
-    crashed = int(code is not None and code < 0)
+        text += f"\nIt ended with exit code {code}, though no test failed: see above, or it crashed.\n"
     if code != 0 and not outcome.failed:
         outcome += Outcome(failed=1)
-    return replace(outcome, crashed=crashed), text
+    return outcome + Outcome(crashed=crashed), text
 
 
-def read_report(report: Path) -> Outcome:
-    """Add up a JUnit report; it is missing if pytest did not finish."""
+def _start(run: Run, *, live: bool) -> tuple[int | None, str]:
+    """Run a process; return its exit code, None if it took too long, and its output."""
+    interpreter = ensure(run.environment)
+    # All its files go to a temporary folder, so that nothing is left behind even if it crashes.
+    with tempfile.TemporaryDirectory(prefix=f"{run.environment.name}-", dir=BUILD) as folder:
+        variables = {"TMPDIR": folder, **COMPILED, **run.variables}
+        if run.module == "pytest":
+            options = ["-o", f"cache_dir={BUILD / 'pytest' / run.environment.name}"]
+        else:
+            options, place = [], Path(folder)
+            variables |= extension.install(interpreter, extension.build(place), place)
+        command = [str(interpreter), "-m", run.module, *options, *run.arguments]
+        log = Path(folder, "log.txt")
+        return processes.run(command, variables, log, live=live), log.read_text(errors="replace")
+
+
+def has_crashed(code: int | None, text: str) -> bool:
+    """Whether a process was ended by a fault in native code."""
+    return (code is not None and code < 0) or "\nFatal Python error: " in text
+
+
+def excuse(environment: str, text: str) -> str | None:
+    """Return why a crash is Blender's own, by what Python's fault handler says of its innermost place, or None."""
+    places = re.findall(r"^Current thread .*\n(?:  Garbage-collecting\n)?  File (.*)$", text, re.MULTILINE)
+    found = (
+        reason for pattern, reason in CRASHES.items() for place in places if re.search(pattern, environment + place)
+    )
+    return next(found, None)
+
+
+def counted(text: str) -> Outcome:
+    """Add up the results in the last lines of pytest, or in those of `tests.fuzz`."""
     outcome = Outcome()
-    if report.is_file():
-        for suite in ElementTree.parse(report).getroot().iter("testsuite"):
-            count = {key: int(suite.get(key, "0")) for key in ("tests", "failures", "errors", "skipped")}
-            failed = count["failures"] + count["errors"]
-            passed = max(0, count["tests"] - failed - count["skipped"])
-            outcome += Outcome(passed, failed, count["skipped"])
+    for cases, failed in re.findall(r"^\w+: (\d+) cases, .* (\d+) failed, ", text, re.MULTILINE):
+        outcome += Outcome(int(cases) - int(failed), int(failed))
+    for line in re.findall(r"^=* ?(\d+ \w+.*) in [\d.]+s", text, re.MULTILINE)[-1:]:
+        numbers = {word: int(number) for number, word in re.findall(r"(\d+) (\w+)", line)}
+        failed = sum(numbers.get(word, 0) for word in ("failed", "error", "errors"))
+        passed = numbers.get("passed", 0) + numbers.get("xfailed", 0)
+        outcome += Outcome(passed, failed, numbers.get("skipped", 0))
     return outcome

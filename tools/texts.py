@@ -111,7 +111,8 @@ def known_to_blender() -> Iterator[str]:
         yield from (label(cls), getattr(cls, "bl_description", ""))
         rna = cls.bl_rna
         if issubclass(cls, bpy.types.Operator):
-            rna = getattr(bpy.ops.ik_addon, cls.bl_idname.split(".")[1]).get_rna_type()
+            operators: Any = bpy.ops
+            rna = getattr(operators.ik_addon, cls.bl_idname.split(".")[1]).get_rna_type()
         own = {name for base in cls.__mro__ if base.__module__.startswith(blender.PACKAGE) for name in annotated(base)}
         for setting in rna.properties:
             if setting.identifier in own and not setting.is_hidden and setting.description:
@@ -130,7 +131,7 @@ def label(cls: Any) -> str:
     (tree,) = ast.parse(inspect.getsource(cls)).body
     assert isinstance(tree, ast.ClassDef)
     assigned = (node for node in tree.body if isinstance(node, ast.Assign))
-    return next(ast.literal_eval(node.value) for node in assigned if ast.unparse(node.targets[0]) == "bl_label")
+    return str(next(ast.literal_eval(node.value) for node in assigned if ast.unparse(node.targets[0]) == "bl_label"))
 
 
 def annotated(cls: Any) -> list[str]:

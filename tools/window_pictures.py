@@ -1,7 +1,8 @@
 """Take the documentation's pictures of the window: `python3 tools/window_pictures.py [NAME ...]`.
 
-`make pictures` does it too. Each NAME is one of the functions at the end; without any, all pictures are taken. Needs a
-driver, see `tools/window.py`, and ImageMagick. Look at every picture: what looks wrong there looks wrong to the user.
+`make pictures` does it too. Each NAME is one of the functions at the end; without any, all pictures are taken. Needs
+the Blender of `python3 tools/dev.py window-setup`. Look at every picture: what looks wrong there looks wrong to the
+user.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 # A script finds imports only beside itself; the package `tools` is one folder up.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tools import extension, window
 from tools.environments import ROOT
+from tools.window.session import Session
 
 PICTURES = ROOT / "docs" / "images"
 SCREEN = "1600x1000x24"
@@ -33,8 +34,8 @@ ARM_VIEW = (1.45, 0.0, 0.35), (0.42, 0.0, 1.32), 1.75
 class Studio:
     """A Blender in a window, with the steps that lead to a picture."""
 
-    def __init__(self, session: Any) -> None:
-        """Take over a session of the driver."""
+    def __init__(self, session: Session) -> None:
+        """Take over a session."""
         self.session = session
         self.inside = window.Inside(session, Path(__file__).with_name("picture_scenes.py"))
 
@@ -245,7 +246,7 @@ def opened() -> Iterator[Studio]:
     with tempfile.TemporaryDirectory(prefix="pictures-", dir=ROOT / "build") as name:
         folder = Path(name)
         package = extension.build(folder)
-        with window.program(folder / "user").opened(folder / "user", SCREEN) as session:
+        with window.program().opened(folder / "user", SCREEN) as session:
             studio = Studio(session)
             studio.inside.install(str(package))
             yield studio

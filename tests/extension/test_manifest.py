@@ -38,7 +38,7 @@ def test_minimum_blender_version_is_the_oldest_tested() -> None:
 
 
 def test_has_no_unknown_key_and_asks_for_no_permission() -> None:
-    """Numpy comes with Blender, and there is nothing to read, load or ask for."""
+    """Blender brings numpy, and there is nothing to read, load or ask for."""
     known = {
         *("schema_version", "id", "version", "name", "tagline", "maintainer", "type", "license", "tags", "build"),
         *("blender_version_min", "website", "copyright"),

@@ -1,29 +1,21 @@
-"""The development tools: what they say if something is missing, how they count tests, and how they show progress."""
+"""The development tools: what they say if something is missing, which tests they choose, and how they count them."""
 
 from __future__ import annotations
 
 import os
-import platform
+import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from tools import environments, linear_algebra, progress, suite, window
-from tools.environments import ToolError, find_python
+from tools import environments, suite
+from tools.environments import Environment, ToolError, find_python
+from tools.suite import Outcome, Run
+from tools.window import debian
 
 THIS = f"{sys.version_info.major}.{sys.version_info.minor}"
-
-
-@pytest.fixture
-def no_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder that is the whole PATH of a machine without Python and pyenv."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("PYENV_ROOT", raising=False)
-    return tmp_path
 
 
 def program(path: Path, text: str) -> None:
@@ -33,215 +25,153 @@ def program(path: Path, text: str) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-ins are shell scripts")
-class TestFindPython:
-    def test_a_broken_shim_is_not_taken_for_python(self, no_python: Path) -> None:
-        program(no_python / "python3.99", "echo 'pyenv: python3.99: command not found' >&2; exit 127")
+def test_python_is_found_by_what_it_says_and_not_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("PYENV_ROOT", raising=False)
+    kept = tmp_path / ".pyenv" / "versions" / "3.99.2" / "bin" / "python"
+    # A shim of pyenv without a Python behind it, and a Python of another version.
+    for text in ("exit 127", "echo 3.98"):
+        program(tmp_path / "python3.99", text)
         with pytest.raises(ToolError, match=r"Python 3\.99 .* was not found.*pyenv install 3\.99"):
             find_python("3.99")
-
-    def test_another_version_under_that_name_is_not_taken(self, no_python: Path) -> None:
-        program(no_python / "python3.99", "echo 3.98")
-        with pytest.raises(ToolError, match=r"Python 3\.99"):
-            find_python("3.99")
-
-    def test_python_is_found_on_the_path(self, no_python: Path) -> None:
-        program(no_python / "python3.99", "echo 3.99")
-        assert find_python("3.99") == no_python / "python3.99"
-
-    def test_python_is_found_in_pyenv_despite_a_broken_shim(self, no_python: Path) -> None:
-        program(no_python / "python3.99", "exit 127")
-        kept = no_python / ".pyenv" / "versions" / "3.99.2" / "bin" / "python"
         program(kept, "echo 3.99")
         assert find_python("3.99") == kept
+        kept.unlink()
+    program(tmp_path / "python3.99", "echo 3.99")
+    assert find_python("3.99") == tmp_path / "python3.99"
+    with pytest.raises(ToolError, match=r"numpy is built from source.*none of cc, gcc, clang, cl is on the PATH"):
+        environments.check_compilers("numpy")
 
 
-def test_the_running_python_is_used_if_it_fits() -> None:
-    assert environments.python_version(find_python(THIS)) == THIS
+@pytest.mark.parametrize("ci", ["", "true"])
+def test_blenders_without_a_python_are_left_out_and_named(
+    ci: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def found(version: str) -> Path:
+        if version != environments.NEWEST.python:
+            raise environments.NoPythonError(version)
+        return Path(sys.executable)
 
-
-def test_the_last_line_of_a_run_totals_all_versions(tmp_path: Path) -> None:
-    report = tmp_path / "report.xml"
-    report.write_text(
-        '<testsuites><testsuite tests="9" failures="1" errors="2" skipped="3"/></testsuites>', encoding="utf-8"
-    )
-    assert str(suite.read_report(report) + suite.Outcome(passed=10)) == "13 passed, 3 failed, 3 skipped"
-
-
-def test_a_run_without_a_report_has_passed_nothing(tmp_path: Path) -> None:
-    assert suite.read_report(tmp_path / "missing.xml") == suite.Outcome()
+    monkeypatch.setattr(environments, "find_python", found)
+    monkeypatch.setenv("CI", ci)
+    assert environments.usable() == (environments.NEWEST,)
+    assert suite.finish(Outcome(passed=3)) == (1 if ci else 0)
+    expected = "3 passed, 0 failed, 0 skipped; without Blender 4.2.23, 4.5.15, whose Python was not found\n"
+    assert capsys.readouterr().out == expected
 
 
 SUITE = """
-import pytest, time
+import os, signal, pytest
+from pathlib import Path
 
 def test_a(): pass
 
 @pytest.fixture
 def broken(): raise ValueError
 
-def test_b(broken): pass
-
-@pytest.mark.parametrize("x", [1, 2])
-def test_c(x):
-    assert x == 2
-
-@pytest.mark.skip
-def test_d(): pass
-
-def test_e():
-    time.sleep(3)
+@pytest.mark.skip(reason="the moon is missing")
+def test_b(): pass
 """
+ENDS = {
+    "": Outcome(1, 0, 1),
+    "def test_c(): assert False\ndef test_d(broken): pass": Outcome(1, 2, 1),
+    "import nothing_of_that_name": Outcome(0, 1, 0),
+    "def test_c(): os._exit(7)": Outcome(0, 1, 0),
+    "def test_c(): os.kill(os.getpid(), signal.SIGSEGV)": Outcome(0, 1, 0, 1),
+}
+"""Endings of a suite, and what is counted."""
 
 
-def test_a_run_reports_progress_and_failures_while_it_lasts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> Environment:
+    """An environment that is this Python."""
+    monkeypatch.setattr(suite, "ensure", lambda _environment: Path(sys.executable))
+    return Environment("4.2 here", THIS, ())
+
+
+def run_of(folder: Path, text: str, environment: Environment) -> Run:
+    (folder / "test_it.py").write_text(text, encoding="utf-8")
+    return Run("It", environment, ("-ra", "--rootdir", str(folder), str(folder)))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no signals")
+def test_results_are_counted_and_a_crash_is_a_failure(
+    here: Environment, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "LONG", 0.0)
-    (tmp_path / "test_it.py").write_text(SUITE, encoding="utf-8")
-    notes = tmp_path / "notes.txt"
-    tests = [sys.executable, "-m", "pytest", "--rootdir", tmp_path, *progress.options(notes), tmp_path]
-    with progress.Watch(every=0.2) as watch:
-        watch.begin("Blender 9.9", notes)
-        while not (first := capsys.readouterr().out):  # before the run has logged anything
-            time.sleep(0.05)
-        ended = subprocess.run(tests, cwd=environments.ROOT, capture_output=True, text=True, check=False)
-        said = (first + capsys.readouterr().out).splitlines()
-        watch.end(notes)
-    assert ended.returncode == pytest.ExitCode.TESTS_FAILED, ended.stdout
-    assert said[0] == "Blender 9.9: collecting tests"
-    failed = [line.partition("FAILED ")[2] for line in said if "FAILED" in line]
-    assert failed == ["test_it.py::test_b", "test_it.py::test_c[1]"]
-    assert "Blender 9.9: 83% (5 of 6), 2 failed, 0 s in test_it.py::test_e" in said
-    assert capsys.readouterr().out == "Blender 9.9: 100% (6 of 6), 2 failed\n"
-
-
-def test_tests_that_fail_to_collect_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "test_it.py").write_text("import nothing_of_that_name", encoding="utf-8")
-    notes = tmp_path / "notes.txt"
-    tests = [sys.executable, "-m", "pytest", "--rootdir", tmp_path, *progress.options(notes), tmp_path]
-    with progress.Watch() as watch:
-        watch.begin("Blender 9.9", notes)
-        subprocess.run(tests, cwd=environments.ROOT, capture_output=True, check=False)
-        watch.end(notes)
-    assert "Blender 9.9: FAILED test_it.py\n" in capsys.readouterr().out
+    runs = []
+    for number, end in enumerate(ENDS):
+        (tmp_path / str(number)).mkdir()
+        runs.append(run_of(tmp_path / str(number), SUITE + end, here))
+    assert suite.together(runs) == sum(ENDS.values(), Outcome())
+    said = capfd.readouterr().out
+    assert "the moon is missing" in said
+    assert "It ended with exit code 7, though no test failed" in said
+    assert str(Outcome(1, 2, 3, 1)) == "1 passed, 2 failed, 3 skipped, 1 crashed"
+    assert suite.counted("rigs: 20 cases, starting at seed 0, 3 failed, 0.2 minutes\n") == Outcome(17, 3)
 
 
 CRASH = """
-import os
-
-def test_a(): pass
-
-def test_b(): os._exit(139)
-
-def test_c(): pass
-"""
-
-
-def test_a_part_that_crashes_is_a_failure_naming_its_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    runs = []
-    for name, text in (("sound", "def test_a(): pass"), ("broken", CRASH)):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / "test_it.py").write_text(text, encoding="utf-8")
-        arguments = ("--rootdir", str(folder), str(folder))
-        runs.append(suite.Run("Blender 9.9", name, Path(sys.executable), ()).part(name, arguments))
-    suite.BUILD.mkdir(exist_ok=True)
-    assert suite.together(runs, live=False) == suite.Outcome(passed=1, failed=1)
-    said = capsys.readouterr().out
-    assert "Blender 9.9: sound: 1 passed, 0 failed, 0 skipped" in said
-    assert "Blender 9.9: broken: 0 passed, 1 failed, 0 skipped" in said
-    assert "ended with exit code 139 " in said
-    assert "It was in test_it.py::test_b; tests still to run: 1." in said
-
-
-KILLED = """
 import os, signal
 from pathlib import Path
 
 def test_a():
     times = Path(__file__).with_name("times")
-    with times.open("a") as file:
-        file.write("x")
-    if len(times.read_text()) <= {times}:
-        os.kill(os.getpid(), signal.SIGSEGV)
-
-def test_b(): pass
+    times.write_text(times.read_text() + "x" if times.exists() else "x")
+    if len(times.read_text()) < 2:
+        code = "def visit(): os.kill(os.getpid(), signal.SIGSEGV)"
+        names = {"os": os, "signal": signal}
+        exec(compile(code, "/4.2/scripts/addons_core/MODULE/exporter.py", "exec"), names)
+        names["visit"]()
 """
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no signals")
-@pytest.mark.parametrize(("times", "passed"), [(1, 2), (2, 0)])
-def test_a_killed_part_is_run_once_more(
-    times: int, passed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("module", "expected"), [("io_scene_gltf2", (1, 0, 0, 1)), ("io_other", (0, 1, 0, 1))])
+def test_only_a_known_crash_inside_a_module_of_blender_is_run_again(
+    module: str, expected: tuple[int, ...], here: Environment, tmp_path: Path
 ) -> None:
-    (tmp_path / "test_it.py").write_text(KILLED.replace("{times}", str(times)), encoding="utf-8")
-    arguments = ("--rootdir", str(tmp_path), str(tmp_path))
-    run = suite.Run("Blender 9.9", "killed", Path(sys.executable), arguments)
-    suite.BUILD.mkdir(exist_ok=True)
-    expected = suite.Outcome(passed=passed, failed=0 if passed else 1, crashed=times)
-    assert suite.together([run], live=False) == expected
-    said = capsys.readouterr().out
-    assert "Blender 9.9 crashed and is run again" in said
-    assert "It was in test_it.py::test_a; tests still to run: 1." in said
+    run = run_of(tmp_path, CRASH.replace("MODULE", module), here)
+    assert suite.together([run]) == Outcome(*expected)
 
 
-def test_parts_of_the_suite_cover_all_of_it() -> None:
-    (_name, others), *named = suite.parts()
-    folders = [path for _name, chosen in named for path in chosen if not path.startswith("--")]
-    once = suite.TEXT_TESTS
-    assert sorted(suite.without(path) for path in (*folders, *once)) == sorted(others)
-    assert len({*folders, *once}) == len(folders) + len(once)
-    for path in (*folders, *once):
-        found = environments.ROOT / path
-        assert found.is_file() or list(found.rglob("test_*.py")), path
-    for _name, chosen in named:
-        assert {suite.without(path) for path in once} < set(chosen)
+def test_every_test_belongs_to_a_run() -> None:
+    (*_older, newest) = environments.BLENDERS
+    tests = {path.relative_to(suite.ROOT).as_posix() for path in (suite.ROOT / "tests").rglob("test_*.py")}
+    with_blender = [name for run in suite.split(newest, suite.tests_with_blender(), 4) for name in run.arguments]
+    elsewhere = {name for name in tests if name.startswith((suite.SOLVERS, suite.WINDOWS))}
+    assert sorted(with_blender) == sorted(tests - elsewhere)
+    named = {*suite.API, *(path for paths in suite.ELSEWHERE.values() for path in paths), suite.HEADLESS}
+    assert [path for path in named if not (suite.ROOT / path).exists()] == []
 
 
-def test_each_part_runs_on_each_blender_and_tests_of_texts_on_one() -> None:
-    whole = [suite.Run(name, name, Path(sys.executable), ()) for name in "abc"]
-    runs = list(suite.in_parts(whole))
-    for _name, arguments in suite.parts():
-        assert [run.folder for run in runs if run.arguments == arguments] == ["a", "b", "c"]
-    for path in suite.TEXT_TESTS:
-        assert [run.folder for run in runs if path in run.arguments] == ["a"]
-    assert len(runs) == 3 * len(list(suite.parts())) + 1
+def test_the_workflow_runs_every_part_of_everything() -> None:
+    text = (suite.ROOT / ".github" / "workflows" / "everything.yml").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^ +part: \[(.*)\]$", text, re.MULTILINE)
+    assert sorted(line.split(", ")) == sorted(suite.parts())
 
 
-@pytest.mark.skipif(os.name != "posix", reason="the stand-ins are shell scripts")
-class TestKernels:
-    def test_kernels_the_processor_cannot_run_are_left_out(self, tmp_path: Path) -> None:
-        program(tmp_path / "python", "kill -ILL $$")
-        assert linear_algebra.why_not(tmp_path / "python", "Haswell") == "this processor cannot run the Haswell kernels"
-
-    def test_a_numpy_that_uses_other_kernels_is_left_out(self, tmp_path: Path) -> None:
-        program(tmp_path / "python", "echo none")
-        reason = "numpy was asked for the Prescott kernels and uses none"
-        assert linear_algebra.why_not(tmp_path / "python", "Prescott") == reason
-
-    def test_a_broken_numpy_is_an_error(self, tmp_path: Path) -> None:
-        program(tmp_path / "python", "echo 'No module named numpy' >&2; exit 1")
-        with pytest.raises(ToolError, match="No module named numpy"):
-            linear_algebra.why_not(tmp_path / "python", "Haswell")
-
-    @pytest.mark.skipif(platform.machine() not in {"x86_64", "AMD64"}, reason="other processors have other kernels")
-    def test_a_numpy_that_uses_the_kernels_is_accepted(self) -> None:
-        python = Path(sys.executable)
-        if linear_algebra.ask(python) == linear_algebra.NONE:
-            pytest.skip("this numpy has no kernels to choose from")
-        assert linear_algebra.why_not(python, "Prescott") is None
+def test_a_change_chooses_the_tests_of_its_room() -> None:
+    chosen = {
+        "ik_addon/live/handlers.py": ["tests/live"],
+        "ik_addon/compat.py": ["tests/pose", "tests/live"],
+        "ik_addon/solve/solver.py": ["tests/solve"],
+        "tests/drag/test_drag.py": ["tests/drag/test_drag.py"],
+        "tests/window/test_panel.py": [],
+        "tools/suite.py": ["tests/extension"],
+        "docs/guide/limbs.md": ["tests/test_docs.py"],
+        "sample_blends/README.md": [],
+    }
+    assert {name: list(suite.tests_of(name)) for name in chosen} == chosen
 
 
-def test_building_from_source_without_compilers_says_what_is_missing(no_python: Path) -> None:
-    with pytest.raises(ToolError, match=r"numpy is built from source.*none of cc, gcc, clang, cl is on the PATH"):
-        environments.check_compilers("numpy")
-
-
-def test_without_a_driver_the_window_tests_are_skipped_with_the_reason(tmp_path: Path) -> None:
+def test_where_blender_is_not_set_up_the_window_tests_are_skipped_with_the_reason(tmp_path: Path) -> None:
     tests = [sys.executable, "-m", "pytest", "-q", "tests/window"]
-    variables = {**os.environ, window.RUNNER: str(tmp_path / "nothing")}
+    variables = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     ended = subprocess.run(tests, cwd=environments.ROOT, env=variables, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert f"There is no driver for a Blender with a window: {window.RUNNER} names {tmp_path}" in ended.stdout
+    assert (
+        f"There is no Blender with a window from Debian {' or '.join(debian.SUITES)}: run `make window`" in ended.stdout
+    )
     assert " skipped in" in ended.stdout.splitlines()[-1]
     assert " passed" not in ended.stdout.splitlines()[-1]

@@ -68,10 +68,7 @@ def set_up_numpy(kernels: str) -> None:
     """Make numpy use one thread and, where possible, the given OpenBLAS kernels; call it before numpy is imported."""
     # Threads that wait for each other on busy cores take hundreds of times as long.
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    reason = linear_algebra.why_not(Path(sys.executable), kernels) if kernels else None
-    if reason:
-        print(f"The machine's own kernels are used: {reason}", flush=True)
-    elif kernels:
+    if kernels and linear_algebra.ask(Path(sys.executable), kernels):
         os.environ[linear_algebra.CHOICE] = kernels
 
 

@@ -1,8 +1,8 @@
-"""The real program, with and without a window: `make window` runs these tests, and `make test` at its end.
+"""The real program, with and without a window: `make window` sets it up and runs these tests.
 
-They need a driver (see `tools/window.py`) and are skipped if there is none, or if it has no Blender ready. All tests
-share one window, in which the built zip is installed as a new user does it. Each test begins with its own file and
-checks Blender's data, never pixels alone. Screenshots go to `build/window/`; if a test fails, one gets its name.
+`make test` runs them too, and skips them where it is not set up, see `tools/window`. All tests share one window, in
+which the built zip is installed as a new user does it. Each test begins with its own file and checks Blender's data,
+never pixels alone. Screenshots go to `build/window/`; if a test fails, one gets its name.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def scratch() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def program(scratch: Path) -> tools_window.Program:
-    """The Blender program that the driver runs."""
+def program() -> tools_window.Program:
+    """The real program."""
     try:
-        return tools_window.program(scratch / "nobody")
+        return tools_window.program()
     except ToolError as error:
         pytest.skip(str(error))
 

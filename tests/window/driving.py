@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tools.environments import ROOT
 from tools.window import Inside
+from tools.window.session import Session
 
 SAMPLES = ROOT / "sample_blends"
 INSIDE = Path(__file__).with_name("inside.py")
@@ -35,8 +36,8 @@ ROUNDED = 1e-6
 class Window:
     """A Blender window, operated with mouse and keyboard as a user does."""
 
-    def __init__(self, session: Any, pictures: Path) -> None:
-        """Use a session of the driver; screenshots are saved in `pictures`."""
+    def __init__(self, session: Session, pictures: Path) -> None:
+        """Use a session; screenshots are saved in `pictures`."""
         self.session = session
         self.inside = Inside(session, INSIDE)
         self._pictures = pictures
@@ -135,7 +136,7 @@ class Window:
         key = (what, *where.items())
         if key in self._places and self.is_at(what, *self._places[key]):
             return self._places[key]
-        # On a busy machine the driver's answers lag behind the mouse, so a place may be a row off: retry.
+        # On a busy machine Blender's answers lag behind the mouse, so a place may be a row off: retry.
         for _ in range(5):
             place: tuple[int, int] = self.session.find_button(what, step=step, **where)
             if self.is_at(what, *place):

@@ -1,0 +1,123 @@
+"""The extension from end to end, once: `make quick` runs this after every change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+OPERATORS: Any = bpy.ops.ik_addon
+NEAR = 1e-4
+
+
+@pytest.fixture
+def arm() -> bpy.types.Object:
+    """An arm with a hand and without a chain, in Pose Mode."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, 0), (0, -0.2, 1), (0, 0, 2), (0, 0, 2.4)], ["upper", "lower", "hand"])
+    ob.data.bones.active = ob.data.bones["lower"]
+    bpy.ops.object.mode_set(mode="POSE")
+    return ob
+
+
+@pytest.fixture
+def target(arm: bpy.types.Object) -> bpy.types.Object:
+    """The target of a new live chain on the arm."""
+    assert OPERATORS.chain_add(tip="lower", chain_length=2, with_pole=True, controls="EMPTIES", live=True) == {
+        "FINISHED"
+    }
+    found: bpy.types.Object = arm.pose.bones["lower"].ik_addon.target
+    return found
+
+
+def is_reached(ob: bpy.types.Object, target: bpy.types.Object) -> bool:
+    """Whether the wrist is at the target."""
+    return bool(np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < NEAR)
+
+
+def test_the_extension_is_installed(addon: Addon) -> None:
+    assert addon.package in bpy.context.preferences.addons
+
+
+def test_a_live_chain_follows_its_target_when_that_is_moved_dragged_and_animated(
+    arm: bpy.types.Object, target: bpy.types.Object
+) -> None:
+    target.location = (0.5, 0.4, 1.2)
+    bpy.context.view_layer.update()
+    assert is_reached(arm, target)
+    before = rigs.position(target)
+    assert OPERATORS.drag_target(offset=(0.2, 0.0, -0.3)) == {"FINISHED"}
+    assert np.allclose(rigs.position(target) - before, (0.2, 0.0, -0.3), atol=NEAR)
+    assert is_reached(arm, target)
+    for frame, x in ((1, 0.8), (20, -0.8)):
+        target.location.x = x
+        target.keyframe_insert("location", frame=frame)
+    for frame in (1, 20, 7, 13):
+        bpy.context.scene.frame_set(frame)
+        assert is_reached(arm, target)
+
+
+def test_a_bake_keeps_the_poses_and_undo_takes_it_back(arm: bpy.types.Object, target: bpy.types.Object) -> None:
+    for frame, x in ((1, 0.8), (10, -0.8)):
+        target.location.x = x
+        target.keyframe_insert("location", frame=frame)
+
+    def wrists(ob: bpy.types.Object) -> list[Any]:
+        found = []
+        for frame in range(1, 11):
+            bpy.context.scene.frame_set(frame)
+            found.append(rigs.tail(ob, "lower"))
+        return found
+
+    live = wrists(arm)
+    bpy.ops.ed.undo_push(message="before")
+    assert OPERATORS.bake("EXEC_DEFAULT", True, chains="ALL", frame_start=1, frame_end=10) == {"FINISHED"}
+    assert not arm.pose.bones["lower"].ik_addon.enabled
+    assert np.allclose(wrists(arm), live, atol=NEAR)
+    bpy.ops.ed.undo()
+    again = bpy.data.objects["Rig"]
+    assert again.pose.bones["lower"].ik_addon.enabled
+    assert again.animation_data is None or again.animation_data.action is None
+    assert np.allclose(wrists(again), live, atol=NEAR)
+
+
+def test_pose_body_brings_a_bone_to_a_place(arm: bpy.types.Object) -> None:
+    wanted = rigs.head(arm, "hand") + np.array((0.2, 0.3, -0.4))
+    assert OPERATORS.pose_body(bone="hand", location=tuple(wanted), without_pins="ROOT") == {"FINISHED"}
+    assert np.linalg.norm(rigs.head(arm, "hand") - wanted) < NEAR
+
+
+def test_constraints_become_chains_and_come_back(arm: bpy.types.Object) -> None:
+    goal = rigs.empty("Goal", (0.5, 0.4, 1.2))
+    constraint: Any = arm.pose.bones["lower"].constraints.new("IK")
+    constraint.target, constraint.chain_count = goal, 2
+    assert OPERATORS.convert_constraints() == {"FINISHED"}
+    chain = arm.pose.bones["lower"].ik_addon
+    assert chain.is_chain
+    assert chain.target == goal
+    OPERATORS.solve()
+    assert is_reached(arm, goal)
+    assert OPERATORS.restore_constraints() == {"FINISHED"}
+    assert not arm.pose.bones["lower"].ik_addon.is_chain
+    assert not constraint.mute
+
+
+def test_a_saved_file_opens_live(arm: bpy.types.Object, target: bpy.types.Object, tmp_path: Path) -> None:
+    target.location = (0.5, 0.4, 1.2)
+    bpy.context.view_layer.update()
+    path, names = str(tmp_path / "arm.blend"), (arm.name, target.name)
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    again, goal = (bpy.data.objects[name] for name in names)
+    assert is_reached(again, goal)
+    goal.location.x -= 0.4
+    bpy.context.view_layer.update()
+    assert is_reached(again, goal)
