@@ -149,15 +149,16 @@ def test_a_chain_longer_than_its_parents_is_clamped_with_a_remark(capfd: pytest.
 
 
 @pytest.mark.parametrize("matrix", [IDENTITY, TURNED, SCALED, UNEVEN, MIRRORED, TINY])
-@pytest.mark.parametrize("count", [1, 2, 4])
 @pytest.mark.parametrize("kind", ["bent", "straight", "posed", "nearly straight"])
-def test_solving_keeps_the_pose(kind: str, count: int, matrix: Matrix) -> None:
+def test_solving_keeps_the_pose(kind: str, matrix: Matrix) -> None:
     angle = {"bent": 0.4, "nearly straight": 0.02}.get(kind, 0.0)
-    ob = limb(rigs.bent(count + 1, angle=angle), matrix)
-    if kind == "posed":
-        bend_bones(ob)
-    bpy.ops.ik_addon.chain_add(chain_length=count)
-    assert_solving_keeps_the_pose(ob)
+    for count in (1, 2, 4):
+        rigs.new_file()
+        ob = limb(rigs.bent(count + 1, angle=angle), matrix)
+        if kind == "posed":
+            bend_bones(ob)
+        bpy.ops.ik_addon.chain_add(chain_length=count)
+        assert_solving_keeps_the_pose(ob)
 
 
 @pytest.mark.parametrize("matrix", [IDENTITY, UNEVEN])
@@ -174,25 +175,15 @@ def test_solving_keeps_the_pose_of_unconnected_bones(posed: bool, matrix: Matrix
     assert_solving_keeps_the_pose(ob)
 
 
-def test_solving_keeps_the_pose_of_a_mirrored_bone() -> None:
-    ob = limb(rigs.straight(3))
-    ob.pose.bones["b"].scale = (-1.0, 1.0, 1.0)
+@pytest.mark.parametrize("kind", ["mirrored", "folded", "XYZ", "AXIS_ANGLE"])
+def test_solving_keeps_the_pose_of_a_limb_that_is(kind: str) -> None:
+    ob = limb([(0, 0, 0), (0, 0, 1), (0, 0.02, 0.01)] if kind == "folded" else rigs.bent(2))
+    if kind == "mirrored":
+        ob.pose.bones["b"].scale = (-1.0, 1.0, 1.0)
+    elif kind != "folded":
+        for bone in ob.pose.bones:
+            bone.rotation_mode = kind
     bpy.context.view_layer.update()
-    bpy.ops.ik_addon.chain_add()
-    assert_solving_keeps_the_pose(ob)
-
-
-@pytest.mark.parametrize("mode", ["XYZ", "AXIS_ANGLE"])
-def test_solving_keeps_the_pose_in_every_rotation_mode(mode: str) -> None:
-    ob = limb(rigs.bent(2))
-    for bone in ob.pose.bones:
-        bone.rotation_mode = mode
-    bpy.ops.ik_addon.chain_add()
-    assert_solving_keeps_the_pose(ob)
-
-
-def test_a_folded_chain_keeps_its_pose() -> None:
-    ob = limb([(0, 0, 0), (0, 0, 1), (0, 0.02, 0.01)])
     bpy.ops.ik_addon.chain_add()
     assert_solving_keeps_the_pose(ob)
 
@@ -278,41 +269,22 @@ def test_refuses_a_conflicting_constraint(kind: str) -> None:
     assert bpy.ops.ik_addon.chain_add() == {"FINISHED"}
 
 
-def test_refuses_an_armature_scaled_to_zero() -> None:
+@pytest.mark.parametrize(
+    ("owner", "field", "value", "message"),
+    [
+        ("ob", "scale", (0.0, 1.0, 1.0), "'Rig' is scaled to zero"),
+        ("ob", "location", (math.nan, 0.0, 0.0), "The transform of 'Rig' is not a finite number"),
+        ("bone", "location", (math.nan, 0.0, 0.0), "The transform of bone 'a' is not a finite number. Reset it"),
+        ("ob", "location", (0.0, 0.0, math.inf), "The armature is too far from the world's origin, or scaled too much"),
+        ("ob", "scale", (1.0, 1.0, math.inf), "The armature is too far from the world's origin, or scaled too much"),
+        ("bone", "scale", (0.0, 0.0, 0.0), "The chain that ends in 'b' has no length in this pose. Reset its bones"),
+    ],
+)
+def test_refuses_transforms_in_which_nothing_can_be_placed(owner: str, field: str, value: Any, message: str) -> None:
     ob = limb(rigs.straight(2))
-    ob.scale = (0.0, 1.0, 1.0)
+    setattr(ob if owner == "ob" else ob.pose.bones["a"], field, value)
     bpy.context.view_layer.update()
-    with refused("'Rig' is scaled to zero"):
-        bpy.ops.ik_addon.chain_add()
-
-
-def test_refuses_transforms_that_are_nan() -> None:
-    ob = limb(rigs.straight(2))
-    ob.location.x = math.nan
-    bpy.context.view_layer.update()
-    with refused("The transform of 'Rig' is not a finite number"):
-        bpy.ops.ik_addon.chain_add()
-    ob.location.x = 0.0
-    ob.pose.bones["a"].location.x = math.nan
-    bpy.context.view_layer.update()
-    with refused("The transform of bone 'a' is not a finite number. Reset it"):
-        bpy.ops.ik_addon.chain_add()
-
-
-@pytest.mark.parametrize("name", ["location", "scale"])
-def test_refuses_transforms_that_are_infinite(name: str) -> None:
-    ob = limb(rigs.straight(2))
-    getattr(ob, name).z = math.inf  # Blender clamps it to its largest number
-    bpy.context.view_layer.update()
-    with refused("The armature is too far from the world's origin, or scaled too much, to place a target"):
-        bpy.ops.ik_addon.chain_add()
-
-
-def test_refuses_a_chain_of_zero_length() -> None:
-    ob = limb(rigs.straight(2))
-    ob.pose.bones["a"].scale = (0.0, 0.0, 0.0)
-    bpy.context.view_layer.update()
-    with refused("The chain that ends in 'b' has no length in this pose. Reset its bones"):
+    with refused(message):
         bpy.ops.ik_addon.chain_add()
 
 
