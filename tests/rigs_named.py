@@ -22,46 +22,20 @@ from mathutils import Matrix, Vector
 
 from tests import rigs
 
-PLACES: Mapping[str, tuple[float, float, float]] = {
-    "ground": (0.0, 0.0, 0.0),
-    "hips": (0.0, 0.0, 0.95),
-    "spine1": (0.0, -0.005, 1.05),
-    "spine2": (0.0, -0.01, 1.15),
-    "spine3": (0.0, 0.0, 1.25),
-    "spine4": (0.0, 0.0, 1.32),
-    "spine5": (0.0, 0.0, 1.38),
-    "neck": (0.0, 0.0, 1.47),
-    "neck2": (0.0, -0.01, 1.52),
-    "head": (0.0, -0.01, 1.57),
-    "crown": (0.0, -0.01, 1.78),
-    "collar": (0.03, 0.0, 1.42),
-    "shoulder": (0.17, 0.01, 1.42),
-    "arm2": (0.295, 0.015, 1.42),
-    "elbow": (0.42, 0.02, 1.42),
-    "fore2": (0.54, 0.015, 1.42),
-    "wrist": (0.66, 0.01, 1.42),
-    "knuckle": (0.74, 0.01, 1.41),
-    "finger2": (0.78, 0.01, 1.40),
-    "finger3": (0.81, 0.01, 1.39),
-    "fingertip": (0.83, 0.01, 1.38),
-    "thumb": (0.69, -0.03, 1.41),
-    "hip": (0.09, 0.0, 0.9),
-    "thigh2": (0.09, -0.005, 0.7),
-    "knee": (0.09, -0.01, 0.5),
-    "shin2": (0.09, -0.005, 0.3),
-    "ankle": (0.09, 0.0, 0.1),
-    "ball": (0.09, -0.13, 0.02),
-    "toe": (0.09, -0.19, 0.02),
-}
-STRAIGHT = {
-    "arm2": (0.295, 0.01, 1.42),
-    "elbow": (0.415, 0.01, 1.42),
-    "fore2": (0.54, 0.01, 1.42),
-    "thigh2": (0.09, 0.0, 0.7),
-    "knee": (0.09, 0.0, 0.5),
-    "shin2": (0.09, 0.0, 0.3),
-}
-"""Places where arms and legs are exactly straight."""
+Places = Mapping[str, tuple[float, float, float]]
+SKELETONS = Path(__file__).with_name("skeletons")
+
+
+def _places(lines: Sequence[str]) -> Places:
+    """Return the places that lines of a file name."""
+    rows = [line.split()[1:] for line in lines if line.startswith("@")]
+    return {place: (float(x), float(y), float(z)) for place, x, y, z in rows}
+
+
+PLACES, STRAIGHT = (
+    _places(block.splitlines()) for block in (SKELETONS / "places.txt").read_text("utf-8").split("\n\n")
+)
+"""Where a human's bones begin, and the places of exactly straight arms and legs."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +47,7 @@ class NamedRig:
     bones: str
     chains: Mapping[str, str]
     """By the bone names of a chain, root first: names of other bones that lead to the same chain."""
-    places: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    places: Places = field(default_factory=dict)
     """Overrides `PLACES`."""
 
     def named(self, names: str) -> list[list[str]]:
@@ -163,7 +137,7 @@ def limbs(rig: NamedRig, ob: bpy.types.Object) -> list[list[str]]:
 
 def read(kind: str) -> dict[str, NamedRig]:
     """Return the rigs in a file of `tests/skeletons`, by name."""
-    top, *blocks = Path(__file__).with_name("skeletons").joinpath(f"{kind}.txt").read_text("utf-8").split("\n\n")
+    top, *blocks = (SKELETONS / f"{kind}.txt").read_text("utf-8").split("\n\n")
     found = {}
     for block in blocks:
         head, *lines = block.rstrip("\n").splitlines()
@@ -171,13 +145,8 @@ def read(kind: str) -> dict[str, NamedRig]:
         left, right = sides.split()
         bones = "\n".join(line for line in lines if line[0] not in "=@")
         chains = [line[2:].partition(" :") for line in lines if line.startswith("=")]
-        places = [line.split()[1:] for line in (*top.splitlines(), *lines) if line.startswith("@")]
-        found[name] = NamedRig(
-            (left, right),
-            bones,
-            {chain: also.strip() for chain, _, also in chains},
-            {place: (float(x), float(y), float(z)) for place, x, y, z in places},
-        )
+        named = {chain: also.strip() for chain, _, also in chains}
+        found[name] = NamedRig((left, right), bones, named, _places([*top.splitlines(), *lines]))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -304,9 +305,7 @@ def test_refuses_linked_data(operator: str, tmp_path: Path) -> None:
     library = str(tmp_path / "library.blend")
     bpy.ops.wm.save_as_mainfile(filepath=library)
     rigs.new_file()
-    libraries: Any = bpy.data.libraries  # the stubs do not know its result
-    with libraries.load(library, link=True) as (_source, wanted):
-        wanted.objects = ["Rig"]
+    rigs.from_library(library, "objects", "Rig")
     ob = bpy.data.objects["Rig"]
     bpy.context.scene.collection.objects.link(ob)
     bpy.context.view_layer.objects.active = ob
@@ -363,31 +362,22 @@ def test_remove_keeps_objects_that_the_user_made() -> None:
     assert {o.name for o in bpy.data.collections["Rig IK"].objects} == {"Own", "IK Target b"}
 
 
-def parent_to_target(target: bpy.types.Object, _ob: bpy.types.Object) -> None:
-    rigs.empty("Child").parent = target
+USES: dict[str, Callable[[bpy.types.Object, bpy.types.Object], object]] = {
+    "as a parent": lambda target, _ob: setattr(rigs.empty("Child"), "parent", target),
+    "by a constraint": lambda target, _ob: setattr(rigs.empty("A").constraints.new("COPY_LOCATION"), "target", target),
+    "by keys": lambda target, _ob: target.keyframe_insert("location", frame=1),
+    "by another chain": lambda target, ob: rigs.chain(ob, "a", target, 1, enabled=False),
+    "with a constraint": lambda target, _ob: setattr(
+        target.constraints.new("COPY_LOCATION"), "target", rigs.empty("Prop")
+    ),
+}
 
 
-def follow_target(target: bpy.types.Object, _ob: bpy.types.Object) -> None:
-    rigs.empty("Follower").constraints.new("COPY_LOCATION").target = target
-
-
-def animate_target(target: bpy.types.Object, _ob: bpy.types.Object) -> None:
-    target.keyframe_insert("location", frame=1)
-
-
-def share_target(target: bpy.types.Object, ob: bpy.types.Object) -> None:
-    rigs.chain(ob, "a", target, 1, enabled=False)
-
-
-def constrain_target(target: bpy.types.Object, _ob: bpy.types.Object) -> None:
-    target.constraints.new("COPY_LOCATION").target = rigs.empty("Prop")
-
-
-@pytest.mark.parametrize("use", [parent_to_target, follow_target, animate_target, share_target, constrain_target])
-def test_remove_keeps_a_target_in_use(use: Any, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("use", USES)
+def test_remove_keeps_a_target_in_use(use: str, capfd: pytest.CaptureFixture[str]) -> None:
     ob = added()
     target = ob.pose.bones["b"].ik_addon.target
-    use(target, ob)
+    USES[use](target, ob)
     activate(ob, "b")
     assert "Kept what is animated or used elsewhere: 'IK Target b'" in said(capfd, bpy.ops.ik_addon.chain_remove)
     assert bpy.data.objects.get("IK Target b") == target
@@ -445,65 +435,7 @@ def test_select_refuses_a_deleted_bone() -> None:
         bpy.ops.ik_addon.chain_select(tip="gone")
 
 
-# ---- library overrides
-
-
-def overridden(library: Path) -> bpy.types.Object:
-    """Return an active library override of the armature in the current file, in a new file."""
-    bpy.ops.wm.save_as_mainfile(filepath=str(library))
-    rigs.new_file()
-    libraries: Any = bpy.data.libraries  # the stubs do not know its result
-    with libraries.load(str(library), link=True) as (_source, wanted):
-        wanted.objects = ["Rig"]
-    linked = bpy.data.objects["Rig"]
-    bpy.context.scene.collection.objects.link(linked)
-    linked.override_hierarchy_create(bpy.context.scene, bpy.context.view_layer, do_fully_editable=True)
-    ob = override_in_file()
-    bpy.context.view_layer.objects.active = ob
-    bpy.ops.object.mode_set(mode="POSE")
-    ob.data.bones.active = ob.data.bones["b"]
-    return ob
-
-
-def override_in_file() -> bpy.types.Object:
-    return next(ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob.library is None)
-
-
-def reopened(path: Path) -> bpy.types.Object:
-    """Return the override after saving and opening the file."""
-    rigs.save_and_open(path)
-    return override_in_file()
-
-
-def test_an_override_keeps_its_chain(tmp_path: Path) -> None:
-    limb(rigs.bent(2))
-    ob = overridden(tmp_path / "library.blend")
-    bend_bones(ob)
-    before = rigs.channels(ob)
-    bpy.ops.ik_addon.chain_add()
-    ob.pose.bones["b"].ik_addon.target.location = (0.2, 0.3, 1.2)
-    bpy.context.view_layer.update()
-    bpy.ops.ik_addon.solve()
-    solved = rigs.channels(ob)
-    for save in range(3):
-        ob = reopened(tmp_path / f"file{save}.blend")
-        chain = ob.pose.bones["b"].ik_addon
-        assert (chain.is_chain, chain.target.name, chain.pole.name) == (True, "IK Target b", "IK Pole b")
-        assert rigs.channels(ob).tobytes() == solved.tobytes()
-    bpy.context.view_layer.objects.active = ob
-    bpy.ops.ik_addon.restore_pose()
-    assert rigs.channels(ob).tobytes() == before.tobytes()
-
-
-def test_an_override_of_a_chain_keeps_its_changes(tmp_path: Path) -> None:
-    limb(rigs.bent(2))
-    bpy.ops.ik_addon.chain_add(with_pole=False)
-    ob = overridden(tmp_path / "library.blend")
-    chain = ob.pose.bones["b"].ik_addon
-    chain.target, chain.softness = rigs.empty("Own"), 0.25
-    for save in range(2):
-        chain = reopened(tmp_path / f"file{save}.blend").pose.bones["b"].ik_addon
-        assert (chain.is_chain, chain.target.name, chain.softness) == (True, "Own", 0.25)
+# ---- reports and settings
 
 
 def test_remove_clears_only_this_chains_report(addon: Addon) -> None:
