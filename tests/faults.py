@@ -95,6 +95,12 @@ def _child_of(carrier: Callable[[Limb], Any], bone: Callable[[Limb], str]) -> Ca
     return make
 
 
+def _copying(limb: Limb) -> Any:
+    constraint: Any = limb.target.constraints.new("COPY_LOCATION")
+    constraint.target = limb.ob
+    return constraint
+
+
 def _lose_pole(limb: Limb) -> None:
     limb.chain.pole = rigs.empty("Pole", (0.0, -3.0, 1.0))
     bpy.context.scene.collection.objects.unlink(limb.chain.pole)
@@ -158,6 +164,9 @@ FAULTS: Mapping[str, Fault] = {
     "its own bone as pole": Fault(
         lambda limb: on("chain", pole=limb.ob, pole_bone=limb.upper.name)(limb),
         "The pole 'Rig' is attached to 'upper', part of this chain",
+    ),
+    "target that copies its own chain": Fault(
+        lambda limb: setattr(_copying(limb), "subtarget", limb.lower.name), "part of this chain"
     ),
     "lost pole": Fault(_lose_pole, "pole", "Clear Pole"),
     "lost target bone": Fault(_lose_bone, "has no bone 'renamed since'", "Clear Target Bone"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,16 +46,25 @@ def _pose(depsgraph: bpy.types.Depsgraph) -> Any:
     return rigs.pose(next(ob for ob in depsgraph.scene.objects if ob.type == "ARMATURE"), depsgraph)
 
 
-@pytest.fixture
-def recorder() -> Iterator[type[Recorder]]:
-    """Return the engine, registered; `set_up` makes a scene render through it."""
+@contextmanager
+def registered() -> Iterator[type[Recorder]]:
+    """Yield the engine, registered; `set_up` makes a scene render through it."""
     bpy.utils.register_class(Recorder)
     Recorder.note, Recorder.parts, Recorder.seen = staticmethod(_pose), (0.0,), []
-    yield Recorder
-    other: Any = "BLENDER_WORKBENCH"
-    for scene in bpy.data.scenes:
-        scene.render.engine = other
-    bpy.utils.unregister_class(Recorder)
+    try:
+        yield Recorder
+    finally:
+        other: Any = "BLENDER_WORKBENCH"
+        for scene in bpy.data.scenes:
+            scene.render.engine = other
+        bpy.utils.unregister_class(Recorder)
+
+
+@pytest.fixture
+def recorder() -> Iterator[type[Recorder]]:
+    """Return the engine, registered."""
+    with registered() as engine:
+        yield engine
 
 
 def set_up(scene: bpy.types.Scene, folder: Path, engine: Any = Recorder.bl_idname, size: int = 8) -> None:

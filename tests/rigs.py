@@ -57,6 +57,13 @@ def edit_mode(ob: bpy.types.Object) -> Iterator[Any]:
     bpy.ops.object.mode_set(mode="OBJECT")
 
 
+def roll_bones(ob: bpy.types.Object, roll: float, step: float = 0.0) -> None:
+    """Set the roll of all bones, each `step` further than the one before."""
+    with edit_mode(ob) as bones:
+        for i, bone in enumerate(bones):
+            bone.roll = roll + step * i
+
+
 def straight(count: int, length: float = 1.0) -> list[Point]:
     """Return the points of a chain straight up."""
     return [(0.0, 0.0, length * i) for i in range(count + 1)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import bpy
 import pytest
 
-from tests import rigs_games, rigs_named
+from tests import rigs_named
 from tests.anatomy.test_chain_ends import meant
 from tests.operators.states import activate
 from tests.rigs_generated import armature_of, rigify
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.conftest import Addon
 
 __all__ = ["rigify"]
-PUBLISHED = {**RIGS, **rigs_games.RIGS}
+PUBLISHED = {**RIGS, **rigs_named.GAMES}
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -42,9 +42,9 @@ def test_a_limb_gets_a_pole_however_many_bones_it_has(name: str) -> None:
 
 
 @pytest.mark.parametrize("is_straight", [False, True], ids=["bent", "straight"])
-@pytest.mark.parametrize("language", rigs_games.FOREIGN)
+@pytest.mark.parametrize("language", rigs_named.FOREIGN)
 def test_names_in_other_languages_work(addon: Addon, language: str, is_straight: bool) -> None:
-    rig = rigs_games.FOREIGN[language]
+    rig = rigs_named.FOREIGN[language]
     ob = rigs_named.build(rig, is_straight=is_straight)
     found = meant(ob)
     for chain, known in rigs_named.both(rig):

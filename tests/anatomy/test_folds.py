@@ -11,7 +11,7 @@ import pytest
 from mathutils import Euler, Quaternion, Vector
 
 from tests import rigs, rigs_named
-from tests.operators.states import activate
+from tests.operators.states import add
 from tests.rigs_named import RIGS
 
 LEG = ["thigh.L", "shin.L", "hind_foot.L"]
@@ -28,11 +28,6 @@ def leg(joints: list[tuple[float, float, float]], names: list[str], *, toe: bool
     with rigs.edit_mode(ob) as bones:
         bones[names[0]].parent = bones["hips"]
     return ob
-
-
-def add(ob: bpy.types.Object, bone: str, **options: object) -> None:
-    activate(ob, bone)
-    assert bpy.ops.ik_addon.chain_add(**options) == {"FINISHED"}
 
 
 def folds(ob: bpy.types.Object, chain: list[str]) -> list[float]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import bpy
 import numpy as np
 import pytest
 from mathutils import Matrix, Vector
 
-from tests import rigs, rigs_animals, rigs_named
+from tests import rigs, rigs_named
 from tests.operators.states import activate
-from tests.rigs_animals import RIGS
 from tests.rigs_generated import armature_of, rigify
+from tests.rigs_named import ANIMALS
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -28,10 +28,10 @@ def found_from(addon: Addon, ob: bpy.types.Object, bone: str) -> list[str]:
     return [figure.names[i] for i in figure.row(*ends)]
 
 
-@pytest.mark.parametrize("name", RIGS)
+@pytest.mark.parametrize("name", ANIMALS)
 def test_every_bone_of_a_leg_gives_the_same_chain(addon: Addon, name: str) -> None:
-    ob = rigs_named.build(RIGS[name])
-    for chain, meant in rigs_named.both(RIGS[name]):
+    ob = rigs_named.build(ANIMALS[name])
+    for chain, meant in rigs_named.both(ANIMALS[name]):
         for bone in meant:
             assert found_from(addon, ob, bone) == chain, f"from '{bone}'"
 
@@ -39,7 +39,7 @@ def test_every_bone_of_a_leg_gives_the_same_chain(addon: Addon, name: str) -> No
 @pytest.mark.parametrize("point", [(0.1, -0.13, 0.02), (0.1, -0.09, 0.02), (0.1, 0.0, -0.1), (0.1, 0.0, -0.3)])
 def test_a_human_stands_on_its_soles_however_its_feet_point(addon: Addon, point: tuple[float, float, float]) -> None:
     """Feet are flat, on high heels, or straight down as in much motion capture."""
-    human = rigs_named.NamedRig(("l", "r"), rigs_named.MANNY.bones, {}, {"ball": point})
+    human = rigs_named.NamedRig(("l", "r"), rigs_named.RIGS["Manny"].bones, {}, {"ball": point})
     ob = rigs_named.build(human)
     assert found_from(addon, ob, "foot_l") == ["thigh_l", "calf_l"]
 
@@ -65,9 +65,9 @@ LEGS = (
     ("cat", "thigh.L", "spine", 3, False),
     ("cat", "hand.L", "spine", 2, True),
     ("bird", "foot.L", "spine.003", 2, False),
-    ("HORSE", "Left_Tibia", "Pelvis", 3, True),
-    ("HORSE", "Left_Scapula", "Pelvis", 3, False),
-    ("DOG", "foot_l", "pelvis", 3, True),
+    ("own horse", "Left_Tibia", "Pelvis", 3, True),
+    ("own horse", "Left_Scapula", "Pelvis", 3, False),
+    ("own dog", "foot_l", "pelvis", 3, True),
 )
 
 
@@ -76,8 +76,7 @@ LEGS = (
 def test_joints_keep_their_sides_down_to_40_percent_and_the_foot_stays(
     kind: str, bone: str, body: str, count: int, pole: bool
 ) -> None:
-    own: Any = getattr(rigs_animals, kind, None)
-    ob = rigs_named.build(own) if own else armature_of(kind)
+    ob = rigs_named.build(ANIMALS[kind[4:]]) if kind.startswith("own ") else armature_of(kind)
     before = rigs.pose(ob)
     activate(ob, bone)
     assert bpy.ops.ik_addon.chain_add(with_pole=pole, live=True) == {"FINISHED"}
@@ -102,7 +101,7 @@ def test_joints_keep_their_sides_down_to_40_percent_and_the_foot_stays(
 
 
 def test_a_straight_carpus_folds_away_from_the_elbow() -> None:
-    ob = rigs_named.build(RIGS["horse"])
+    ob = rigs_named.build(ANIMALS["horse"])
     activate(ob, "Left_Radius")
     bpy.ops.ik_addon.chain_add(live=True)
     shares = list(ob.pose.bones["Left_Metacarpus"].ik_addon.folds)[:2][::-1]

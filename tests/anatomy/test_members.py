@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import bpy
 import pytest
 from mathutils import Matrix
 
-from tests import rigs, rigs_games, rigs_named
+from tests import rigs, rigs_named
 from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import RIGS, NamedRig
 
@@ -31,18 +30,14 @@ def parts(addon: Addon, ob: bpy.types.Object) -> tuple[dict[str, list[str]], boo
     return named, members.is_human(figure, found), members.missing(found, frozenset(members.Region))
 
 
-def without(rig: NamedRig, name: str) -> NamedRig:
-    """Return a rig without a bone and all bones below it."""
-    kept: list[str] = []
-    depth = -1
-    for line in rig.bones.strip("\n").splitlines():
-        indent = len(line) - len(line.lstrip())
-        if depth >= 0 and indent > depth:
-            continue
-        depth = indent if line.split()[0] == name else -1
-        if depth < 0:
-            kept.append(line)
-    return replace(rig, bones="\n".join(kept))
+def build_without(rig: NamedRig, name: str) -> bpy.types.Object:
+    """Build a rig without a bone, on both sides if it has one, and all bones below it."""
+    ob = rigs_named.build(rig)
+    with rigs.edit_mode(ob) as bones:
+        for (gone,) in rig.named(name):
+            for bone in [*bones[gone].children_recursive, bones[gone]]:
+                bones.remove(bone)
+    return ob
 
 
 @pytest.mark.parametrize("name", RIGS)
@@ -67,7 +62,7 @@ def test_all_parts_of_figures_with_common_names_are_found(addon: Addon, name: st
 
 def test_no_part_of_game_figures_is_missing(addon: Addon) -> None:
     own = [f"{side} {limb}" for limb in ("arm", "leg") for side in ("left", "right")]
-    for name, rig in rigs_games.RIGS.items():
+    for name, rig in rigs_named.GAMES.items():
         if "Bento" not in name:
             ob = rigs_named.build(rig)
             found, is_human, missing = parts(addon, ob)
@@ -78,7 +73,7 @@ def test_no_part_of_game_figures_is_missing(addon: Addon) -> None:
 
 def test_wings_beside_a_chest_do_not_end_the_spine(addon: Addon) -> None:
     members = addon.module("anatomy.members")
-    figure = addon.module("anatomy.figure").Figure.of(rigs_named.build(rigs_games.BENTO))
+    figure = addon.module("anatomy.figure").Figure.of(rigs_named.build(rigs_named.GAMES["Second Life Bento"]))
     rows = {member.region.value: [figure.names[bone] for bone in member.row] for member in members.find_members(figure)}
     assert rows["spine"] == ["mSpine1", "mSpine2", "mTorso", "mSpine3", "mSpine4", "mChest"]
     assert rows["head"] == ["mNeck", "mHead"]
@@ -98,7 +93,7 @@ def test_twist_bones_are_part_of_the_neck(addon: Addon) -> None:
     ],
 )
 def test_absent_parts_are_reported_missing(addon: Addon, bone: str, missing: list[str]) -> None:
-    found, is_human, lacks = parts(addon, rigs_named.build(without(RIGS["Mixamo"], bone)))
+    found, is_human, lacks = parts(addon, build_without(RIGS["Mixamo"], bone))
     assert lacks == missing
     assert len(found) == 6 - len(rigs_named.NamedRig.named(RIGS["Mixamo"], bone))
     assert is_human == (missing == ["head"])

@@ -188,10 +188,7 @@ def test_a_linked_armature_gets_empties(tmp_path: Any) -> None:
     bpy.data.libraries.write(path, {ob.data})
     bpy.data.objects.remove(ob)
     bpy.data.armatures.remove(bpy.data.armatures["Linked"])
-    libraries: Any = bpy.data.libraries
-    with libraries.load(path, link=True) as (_source, loaded):
-        loaded.armatures = ["Linked"]
-    own = bpy.data.objects.new("Own", bpy.data.armatures["Linked"])
+    own = bpy.data.objects.new("Own", rigs.from_library(path, "armatures", "Linked")[0])
     bpy.context.scene.collection.objects.link(own)
     bpy.context.view_layer.update()
     activate(own, "shin.L")

@@ -92,7 +92,7 @@ def state(ob: bpy.types.Object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("matrix", [None, TURNED])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_limb_with_a_pole_follows_the_constraints_plane_wherever_its_target_is(
     seed: int, matrix: Matrix | None
 ) -> None:
@@ -128,8 +128,7 @@ def test_conversion_keeps_the_pose(make: Callable[[], Any]) -> None:
     assert max((a.translation - b.translation).length for a, b in zip(before, after, strict=True)) < 1e-4 * length
 
 
-@pytest.mark.parametrize("far", [(1.0, 1.5, 3.0), (10.0, 15.0, 30.0), (300.0, -200.0, 100.0)])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("seed", "far"), enumerate([(1.0, 1.5, 3.0), (10.0, 15.0, 30.0), (300.0, -200.0, 100.0)]))
 def test_stretched_limb_bends_as_before_when_its_target_comes_back(seed: int, far: rigs.Point) -> None:
     ob, target, _made = limb(seed, pole=True)
     near = matrices(ob)
@@ -354,22 +353,16 @@ def test_leaves_previously_muted_constraints_alone() -> None:
     assert state(ob) == before
 
 
-def test_restores_after_renaming_the_bone() -> None:
-    ob, _target, made = limb(0, pole=True)
-    bpy.ops.ik_addon.convert_constraints()
-    ob.pose.bones["lower"].name = "forearm"
-    assert bpy.ops.ik_addon.restore_constraints() == {"FINISHED"}
-    assert not made.mute
-    assert not ob.pose.bones["forearm"].ik_addon.is_chain
-
-
-def test_restores_after_saving_and_opening_the_file(tmp_path: Path) -> None:
+def test_restores_after_renaming_the_bone_saving_and_opening_the_file(tmp_path: Path) -> None:
     ob, _target, _made = limb(1, pole=False)
     before = state(ob)
     bpy.ops.ik_addon.convert_constraints()
     rigs.save_and_open(tmp_path / "converted.blend")
-    bpy.ops.ik_addon.restore_constraints()
-    assert state(bpy.data.objects["Rig"]) == before
+    ob = bpy.data.objects["Rig"]
+    ob.pose.bones["lower"].name = "forearm"
+    assert bpy.ops.ik_addon.restore_constraints() == {"FINISHED"}
+    ob.pose.bones["forearm"].name = "lower"
+    assert state(ob) == before
 
 
 def test_does_not_restore_a_deleted_constraint() -> None:
@@ -409,10 +402,14 @@ def test_ignores_a_foreign_custom_property_of_the_same_name(addon: Addon, value:
     assert not ob.pose.bones["lower"].constraints[0].mute
 
 
-def test_refuses_itasc() -> None:
+def test_refuses_itasc_and_an_armature_scaled_to_zero() -> None:
     ob, _target, _made = limb(0, pole=True)
     ob.pose.ik_solver = "ITASC"
     with refused("iTaSC"):
+        bpy.ops.ik_addon.convert_constraints()
+    ob.pose.ik_solver = "LEGACY"
+    ob.scale = (0.0, 1.0, 1.0)
+    with refused("is scaled to zero. Reset its scale"):
         bpy.ops.ik_addon.convert_constraints()
 
 
@@ -464,10 +461,3 @@ def test_conversion_is_one_undo_step() -> None:
     bpy.ops.ik_addon.convert_constraints("EXEC_DEFAULT", True)
     bpy.ops.ed.undo()
     assert state(bpy.data.objects["Rig"]) == before
-
-
-def test_refuses_an_armature_scaled_to_zero() -> None:
-    ob, _target, _constraint = limb(3, pole=False)
-    ob.scale = (0.0, 1.0, 1.0)
-    with refused("is scaled to zero. Reset its scale"):
-        bpy.ops.ik_addon.convert_constraints()

@@ -194,15 +194,6 @@ def test_the_macros_steps_make_a_drag(arm: Any, cursor: Any) -> None:
         bpy.ops.ik_addon.goal_hold(role="POLE")
 
 
-def test_the_macros_have_the_names_that_the_cursor_expects(addon: Addon) -> None:
-    macros = (
-        addon.module("operators.drag").IK_ADDON_OT_goal_move,
-        addon.module("operators.drag").IK_ADDON_OT_goal_turn,
-        addon.module("operators.body.tool").IK_ADDON_OT_body_move,
-    )
-    assert tuple(macro.__name__ for macro in macros) == addon.module("drag.cursor").MACROS
-
-
 def test_blenders_rotate_turns_only_the_cursor_if_told_to(cursor: Any) -> None:
     ob, _target = rigs.arm()
     bpy.context.view_layer.objects.active = ob

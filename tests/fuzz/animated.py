@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from tests.animatable import Animatable
-from tests.reliability.test_animated_settings import Character, check_property, engine, in_file
+from tests.reliability.test_animated_settings import Character, check_property, in_file
+from tests.renders import registered
 
 
 @cache
@@ -25,6 +26,6 @@ def check_seed(seed: int) -> None:
     """Key or drive one property and compare all ways to its poses; as many seeds as there are cases try them all."""
     character, cases, folder = _cases()
     prop, driven = cases[seed % len(cases)]
-    with engine():
+    with registered():
         wrong = check_property(character, prop, folder, driven)
     assert not wrong, f"{prop.change}, {'driven' if driven else 'keyed'}: {wrong}"

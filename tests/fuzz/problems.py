@@ -12,7 +12,6 @@ from ik_addon.solve import Goal, Limits, OutOfReach, Problem, Solver
 from ik_addon.solve.problem import Bools, Floats, Ints
 from tests.solve.chains import POSES, pose_directions, random_rotations, unit
 
-TARGETS = ("inside", "tip", "root", "line", "behind", "rim", "beyond", "far", "inner", "axis", "close")
 NO_LENGTH = 1e-6
 """In chain lengths: the documentation says that shorter segments are carried along rigidly."""
 

@@ -23,6 +23,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tests.animatable import TURN, walk
+from tests.renders import Recorder, registered
 from tools import blender
 
 from . import rigs
@@ -52,23 +53,6 @@ STEERING = re.compile(
 Place = tuple[int, float]
 Poses = dict[tuple[Place, str, str], NDArray[np.float32]]
 """All pose matrices, by frame, view layer and armature."""
-
-
-class _Engine(bpy.types.RenderEngine):
-    """Renders nothing; records the poses that a render engine gets."""
-
-    bl_idname = "IK_FUZZ_POSES"
-    bl_label = "Poses"
-    bl_use_preview = False
-
-    order: Sequence[Place] = ()
-    seen: Poses
-
-    def render(self, depsgraph: bpy.types.Depsgraph) -> None:
-        """Record the poses in one view layer."""
-        for place in type(self).order:
-            self.frame_set(*place)
-            type(self).seen.update(_poses(place, depsgraph))
 
 
 def _poses(place: Place, depsgraph: bpy.types.Depsgraph) -> Poses:
@@ -275,11 +259,18 @@ class Session:
     def rendered(self, places: Sequence[Place]) -> Poses:
         """Render frames; return the poses."""
         scene: Any = bpy.context.scene
-        before, scene.render.engine = scene.render.engine, _Engine.bl_idname
-        _Engine.seen, _Engine.order = {}, places
+        before, scene.render.engine = scene.render.engine, Recorder.bl_idname
+        found: Poses = {}
+        frames = {frame + part: (frame, part) for frame, part in places}
+
+        def note(depsgraph: bpy.types.Depsgraph) -> None:
+            found.update(_poses(frames[depsgraph.scene.frame_current_final], depsgraph))
+
+        Recorder.note = staticmethod(note)
+        Recorder.parts = [frame - scene.frame_current_final for frame in frames]
         bpy.ops.render.render()
         scene.render.engine = before
-        return _Engine.seen
+        return found
 
     def baked(self) -> Poses:
         """Bake one armature while the others stay live, go to the frames, and return its poses alone.
@@ -497,8 +488,7 @@ def attempt(seed: int, *, live: bool, touched: bool = False, silent: bool = Fals
         stack.enter_context(warnings.catch_warnings())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         warnings.simplefilter("error", RuntimeWarning)
-        bpy.utils.register_class(_Engine)
-        stack.callback(bpy.utils.unregister_class, _Engine)
+        stack.enter_context(registered())
         session = Session(np.random.default_rng([31, seed]), folder)
         if touched:
             stack.enter_context(touching())

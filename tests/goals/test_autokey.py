@@ -10,7 +10,7 @@ import pytest
 from mathutils import Quaternion
 
 from tests import rigs
-from tests.operators.states import activate, said
+from tests.operators.states import activate, keyed, said
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -48,10 +48,7 @@ def use_set(name: str) -> Any:
 
 
 def curves(addon: Addon, ob: bpy.types.Object) -> dict[tuple[str, int], list[float]]:
-    """Return the frames of all keys, by path and index."""
-    owner = addon.module("compat").curve_owner(ob)
-    found = () if owner is None else owner.fcurves
-    return {(c.data_path, c.array_index): [point.co[0] for point in c.keyframe_points] for c in found}
+    return keyed(addon.module("compat"), ob)
 
 
 def paths(addon: Addon, ob: bpy.types.Object) -> set[str]:
@@ -80,9 +77,9 @@ def test_only_needed_skips_unchanged_channels(addon: Addon, arm: Any, preference
     preferences.use_auto_keyframe_insert_needed = True
     arm[1].keyframe_insert("location", frame=1)
     drag()
-    keyed = curves(addon, arm[1])
-    assert keyed["location", 0] == [1.0, 7.0]
-    assert keyed["location", 1] == [1.0], "it did not move along Y"
+    found = curves(addon, arm[1])
+    assert found["location", 0] == [1.0, 7.0]
+    assert found["location", 1] == [1.0], "it did not move along Y"
 
 
 @pytest.mark.parametrize("name", ["Location", "LocRotScale", "Rotation"])

@@ -191,33 +191,6 @@ def test_goals_reach_their_place_whatever_moves_them(change: str) -> None:
     assert np.abs(played(ob) - before).max() < 5e-5
 
 
-def test_all_ways_of_sampling_give_the_same_result(addon: Addon) -> None:
-    ob = walker()
-    frames, movable = addon.module("goals.frames"), addon.module("goals.movable")
-    method = addon.module("bake.sampling").Method
-    tip = ob.pose.bones["shin.L"]
-    sampler = frames.Sampler.of(ob, [tip], movable.goals_of(tip), False)
-    stored = addon.module("pose.channels").read(ob, sampler.bones)
-    rigs.empty("Other")
-    view_layer = bpy.context.view_layer
-    view_layer.update()
-
-    def sampled(how: Any) -> Any:
-        todo = sampler._by(how, view_layer, stored, list(FRAMES))
-        while True:
-            try:
-                next(todo)
-            except StopIteration as done:
-                return done.value
-
-    found = [sampled(how) for how in method]
-    assert all(one is not None for one in found)
-    assert found[0].is_same(found[2])
-    assert found[1].is_same(found[2])
-    assert np.abs(np.diff(found[0].world, axis=0)).max() == 0.0
-    assert np.abs(np.diff(found[0].poses, axis=0)).max() > 0.01
-
-
 def test_chains_that_move_the_limb_are_solved_while_sampling() -> None:
     ob = walker()
     target = rigs.empty("Spine", (0.3, 0.2, 1.9))

@@ -575,21 +575,16 @@ def test_follows_a_target_on_a_flat_bone_of_an_armature_attached_to_a_chain(addo
     assert "Internal" not in addon.module("live.reports").get(carried, "lower").message
 
 
-def disable(chain: Any) -> None:
-    chain.enabled = False
+ENDS: dict[str, Callable[[Any], object]] = {
+    "disabled": lambda chain: setattr(chain, "enabled", False),
+    "without a target": lambda chain: bpy.data.objects.remove(chain.target),
+    "shorter": lambda chain: setattr(chain, "chain_length", 1),
+}
 
 
-def delete_target(chain: Any) -> None:
-    bpy.data.objects.remove(chain.target)
-
-
-def shorten(chain: Any) -> None:
-    chain.chain_length = 1
-
-
-@pytest.mark.parametrize("change", [disable, delete_target, shorten])
+@pytest.mark.parametrize("change", ENDS)
 @pytest.mark.parametrize("keyed", [False, True])
-def test_a_chain_follows_bones_that_a_chain_above_it_gives_back(change: Callable[[Any], None], keyed: bool) -> None:
+def test_a_chain_follows_bones_that_a_chain_above_it_gives_back(change: str, keyed: bool) -> None:
     ob, _target = rigs.arm()
     rigs.add_bones(ob, [(0.0, 0.0, 2.0), (0.0, 0.2, 2.3)], ["hand"], parent="lower", connect=False)
     rigs.chain(ob, "hand", rigs.empty("Aim", (0.1, 0.6, 2.6)), 1)
@@ -597,10 +592,10 @@ def test_a_chain_follows_bones_that_a_chain_above_it_gives_back(change: Callable
         rigs.key(ob.pose.bones["upper"], "rotation_quaternion", {1: (0.9, 0.1, 0.2, 0.1), 20: (0.9, 0.4, 0.2, 0.1)})
     bpy.context.scene.frame_set(3)
     rigs.go_live(ob)
-    before = rigs.pose(ob).tobytes()
-    change(ob.pose.bones["lower"].ik_addon)
+    before = rigs.pose(ob)
+    ENDS[change](ob.pose.bones["lower"].ik_addon)
     bpy.context.view_layer.update()
     at_once = rigs.pose(ob)
-    assert at_once.tobytes() != before
+    assert np.abs(at_once - before).max() > 1e-3
     bpy.context.scene.frame_set(3)
     np.testing.assert_allclose(at_once, rigs.pose(ob), atol=1e-6)

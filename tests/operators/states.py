@@ -67,6 +67,19 @@ def activate(ob: bpy.types.Object, bone: str | None) -> None:
     ob.data.bones.active = None if bone is None else ob.data.bones[bone]
 
 
+def keyed(compat: Any, ob: bpy.types.Object) -> dict[tuple[str, int], list[float]]:
+    """Return the frames of an object's keys, by path and index."""
+    owner = compat.curve_owner(ob)
+    curves = () if owner is None else owner.fcurves
+    return {(c.data_path, c.array_index): [point.co[0] for point in c.keyframe_points] for c in curves}
+
+
+def add(ob: bpy.types.Object, bone: str, **options: Any) -> None:
+    """Add a chain from a bone."""
+    activate(ob, bone)
+    assert bpy.ops.ik_addon.chain_add(**options) == {"FINISHED"}
+
+
 def joints(ob: bpy.types.Object) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return the evaluated heads and tails (m, 2, 3) of all bones in armature space."""
     return np.array([(bone.head, bone.tail) for bone in rigs.evaluated(ob).pose.bones])

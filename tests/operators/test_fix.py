@@ -216,9 +216,7 @@ def test_the_button_overrides_a_linked_armature(addon: Addon, tmp_path: Path, in
     library = str(tmp_path / "library.blend")
     bpy.data.libraries.write(library, {collection})
     rigs.new_file()
-    load: Any = bpy.data.libraries.load  # the stubs do not know its result
-    with load(library, link=True) as (_found, wanted):
-        wanted.collections = ["Character"]
+    rigs.from_library(library, "collections", "Character")
     linked, scene = bpy.data.collections["Character"], bpy.context.scene
     if instanced:
         empty = rigs.empty("Character")

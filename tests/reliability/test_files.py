@@ -165,30 +165,15 @@ def bring(path: Path, link: bool, names: tuple[str, ...] = ("Rig",)) -> list[bpy
     return brought
 
 
-def test_an_appended_rig_is_live_at_once(tmp_path: Path) -> None:
+def test_rigs_appended_repeatedly_are_live_at_once_and_solved_independently(tmp_path: Path) -> None:
     path, expected = in_library(tmp_path)
     fk = fk_of(keyed_arm)
-    (ob,) = bring(path, link=False)
-    assert not apart(poses(ob), expected)
-    ob.ik_addon.live = False
-    assert fk_channels(ob, 9) == fk
-
-
-def test_rigs_appended_repeatedly_are_solved_independently(tmp_path: Path) -> None:
-    path, expected = in_library(tmp_path)
-    for _ in range(3):
-        bpy.ops.wm.append(directory=f"{path}/Object/", filename="Rig")
-    objects = [ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE"]
-    assert len(objects) == 3
-    for ob in objects:
-        goal = ob.pose.bones["lower"].ik_addon.target
-        if goal.name not in bpy.context.scene.objects:
-            bpy.context.scene.collection.objects.link(goal)
-    bpy.context.view_layer.update()
+    objects = [bring(path, link=False)[0] for _ in range(3)]
     for ob in objects:
         assert not apart(poses(ob), expected)
-    bpy.data.objects["Rig.001"].ik_addon.live = False
-    assert not apart(poses(bpy.data.objects["Rig.002"]), expected)
+    objects[1].ik_addon.live = False
+    assert fk_channels(objects[1], 9) == fk
+    assert not apart(poses(objects[2]), expected)
 
 
 # ---- library overrides

@@ -5,6 +5,7 @@ They are imported with different up axes and units, and mirrored.
 
 from __future__ import annotations
 
+import importlib
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,6 @@ from mathutils import Matrix
 from tests import motions, rigs
 from tests.goals.walking import played
 from tests.reliability.test_walks import PARTS, check, limbs_of
-from tests.test_real_rigs import addon_utils, delete_keys
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -34,7 +34,7 @@ VARIANTS = {
 
 def mover(motion: str, folder: Path) -> bpy.types.Object:
     """Import a skeleton with a motion, on its first frame."""
-    addon_utils().enable("io_anim_bvh")
+    importlib.import_module("addon_utils").enable("io_anim_bvh")
     size, up, forward, mirrored = VARIANTS[motion]
     path = motions.write(motion, folder / "motion.bvh")
     bpy.ops.import_anim.bvh(filepath=str(path), global_scale=size, axis_up=up, axis_forward=forward)
@@ -83,6 +83,17 @@ def test_a_snapped_character_keeps_its_hands_and_feet_and_no_limb_turns_too_fast
         bone = int(bones.find(name))
         own, was = (degrees(found[1:, bone], found[:-1, bone]) for found in (after, before))
         assert (own < 1.5 * was + 5.0).all(), name
+
+
+def delete_keys(addon: Addon, ob: bpy.types.Object, bones: list[str]) -> None:
+    """Delete all keys of these bones and reset them to rest."""
+    curves = addon.module("compat").curve_owner(ob).fcurves
+    for name in bones:
+        bone = ob.pose.bones[name]
+        for curve in [curve for curve in curves if curve.data_path.startswith(bone.path_from_id() + ".")]:
+            curves.remove(curve)
+        bone.rotation_euler = (0.0, 0.0, 0.0)
+        bone.location = (0.0, 0.0, 0.0)
 
 
 def degrees(some: Any, others: Any) -> Any:

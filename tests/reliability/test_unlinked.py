@@ -66,7 +66,9 @@ OF_THE_ARMATURE = ("rest position", "armature nowhere", "armature scaled to zero
 # ---- armatures that have no pose yet
 
 
-@pytest.mark.parametrize("how", ["it exists", "it is live already", "it has the same data", "beside a copy"])
+@pytest.mark.parametrize(
+    "how", ["it exists", "it is live already", "it has the same data", "beside a copy", "disabled", "excluded"]
+)
 @pytest.mark.parametrize("before", [True, False], ids=["made before", "made while live"])
 def test_an_armature_without_a_pose_disturbs_nothing(addon: Addon, before: bool, how: str, tmp_path: Path) -> None:
     new = unlinked() if before else None
@@ -78,6 +80,14 @@ def test_an_armature_without_a_pose_disturbs_nothing(addon: Addon, before: bool,
         new.data = ob.data
     elif how == "beside a copy":
         ob.copy()
+    elif how == "disabled":
+        new.hide_viewport = True
+        bpy.context.scene.collection.objects.link(new)
+    elif how == "excluded":
+        hidden = bpy.data.collections.new("Hidden")
+        bpy.context.scene.collection.children.link(hidden)
+        bpy.context.view_layer.layer_collection.children["Hidden"].exclude = True
+        hidden.objects.link(new)
     for step in steps():
         step()
         assert_solved(addon, ob, "a", "b")
@@ -117,6 +127,26 @@ def test_a_goal_without_a_pose_is_reported(addon: Addon, role: str) -> None:
         assert role in addon.module("live.reports").get(ob, "lower a").message
         assert "Internal error" not in addon.module("live.reports").get(ob, "lower a").message
         assert_solved(addon, ob, "b")
+
+
+def test_the_panel_and_all_operators_report_what_is_missing(addon: Addon) -> None:
+    new = unlinked("New")
+    new.hide_viewport = True
+    bpy.context.scene.collection.objects.link(new)
+    bpy.context.view_layer.objects.active = new
+    assert bpy.context.active_object == new
+    words = "'New' has no pose until it is shown for the first time. Enable it in viewports"
+    assert addon.module("operators.active").obstacle(bpy.context) == words
+    for name in dir(bpy.ops.ik_addon):
+        operator: Any = getattr(bpy.ops.ik_addon, name)
+        if name not in {"lock_interface", "release"}:  # which need no armature
+            with pytest.raises(RuntimeError, match="'New' has no pose"):
+                operator()
+    assert new.pose is None
+    for name in dir(bpy.types):
+        panel: Any = getattr(bpy.types, name)
+        if name.startswith("VIEW3D_PT_ik_addon_") and hasattr(panel, "poll"):
+            assert not panel.poll(bpy.context), name
 
 
 # ---- faults

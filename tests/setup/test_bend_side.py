@@ -11,7 +11,7 @@ import pytest
 from mathutils import Euler, Matrix, Vector
 
 from tests import rigs, rigs_named
-from tests.operators.states import activate, said
+from tests.operators.states import activate, add, said
 from tests.rigs_named import RIGS
 
 if TYPE_CHECKING:
@@ -29,18 +29,6 @@ def side_at_rest(ob: bpy.types.Object, chain: list[str]) -> Vector:
     return turn @ Vector(ob.pose.bones[chain[-1]].ik_addon.bend_side)
 
 
-def add(ob: bpy.types.Object, bone: str, **options: object) -> None:
-    activate(ob, bone)
-    assert bpy.ops.ik_addon.chain_add(**options) == {"FINISHED"}
-
-
-def roll_bones(ob: bpy.types.Object, roll: float) -> None:
-    bpy.context.view_layer.objects.active = ob
-    with rigs.edit_mode(ob) as bones:
-        for bone in bones:
-            bone.roll = roll
-
-
 # ---- found from the anatomy
 
 
@@ -48,7 +36,7 @@ def roll_bones(ob: bpy.types.Object, roll: float) -> None:
 def test_straight_limbs_bend_as_bodies_do_whatever_their_roll(name: str) -> None:
     turn = LYING if len(name) % 2 else Matrix.Identity(4)
     ob = rigs_named.build(RIGS[name], is_straight=True, turn=turn)
-    roll_bones(ob, math.radians(sum(map(ord, name)) % 360))
+    rigs.roll_bones(ob, math.radians(sum(map(ord, name)) % 360))
     limbs = (
         rigs_named.limbs(RIGS[name], ob)
         if turn == Matrix.Identity(4)
@@ -94,7 +82,7 @@ BACK = {"spine1": (0.0, 0.0, 1.05), "spine2": (0.0, 0.0, 1.15), "neck2": (0.0, -
 def test_a_straight_spine_bends_forward_whatever_its_roll(name: str, roll: int) -> None:
     rig = RIGS[name]
     ob = rigs_named.build(rigs_named.NamedRig(rig.sides, rig.bones, rig.chains, {**rig.places, **BACK}))
-    roll_bones(ob, math.radians(roll))
+    rigs.roll_bones(ob, math.radians(roll))
     chain = next(names.split() for names in rig.chains if "pine" in names)
     add(ob, chain[0])
     settings = ob.pose.bones[chain[-1]].ik_addon
@@ -153,7 +141,7 @@ def leg(bend: float, *, foot: bool = True) -> bpy.types.Object:
     rigs.add_bones(ob, [(0, 0, 1), tuple(knee), tuple(ankle)], names)
     if foot:
         rigs.add_bones(ob, [tuple(ankle), tuple(ankle + Vector((0, -0.2, -0.05)))], ["foot.L"], parent="shin.L")
-    roll_bones(ob, math.radians(90.0))
+    rigs.roll_bones(ob, math.radians(90.0))
     return ob
 
 
@@ -273,7 +261,7 @@ def test_flip_bend_leaves_the_users_pole_and_says_so(capfd: pytest.CaptureFixtur
 def test_the_mirror_image_has_the_mirrored_side(name: str) -> None:
     rig = RIGS[name]
     ob = rigs_named.build(rig, is_straight=True)
-    roll_bones(ob, 1.0)
+    rigs.roll_bones(ob, 1.0)
     chains = rigs_named.limbs(rig, ob)
     for left, right in (chains[:2], chains[2:]):
         add(ob, left[0])
@@ -311,7 +299,7 @@ def test_a_converted_constraint_bends_as_before() -> None:
 @pytest.mark.parametrize("roll", [0, 45, 90, 180, 270])
 def test_the_knee_preset_makes_a_hinge_towards_the_bend_side(roll: int, addon: Addon) -> None:
     ob = leg(0.0)
-    roll_bones(ob, math.radians(roll))
+    rigs.roll_bones(ob, math.radians(roll))
     add(ob, "shin.L")
     preset = addon.module("setup.profile").SHIPPED / "Human_Knee.py"
     assert bpy.ops.ik_addon.preset_apply(filepath=str(preset)) == {"FINISHED"}

@@ -13,7 +13,7 @@ import pytest
 from mathutils import Euler, Matrix, Vector
 
 from tests import rigs, rigs_named
-from tests.anatomy.test_members import without
+from tests.anatomy.test_members import build_without
 from tests.operators.states import activate, joints, refused, said, snapshot
 from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import RIGS
@@ -243,7 +243,7 @@ def test_missing_parts_are_reported_and_shown_while_the_chains_exist(
     capfd: pytest.CaptureFixture[str], addon: Addon
 ) -> None:
     panel = addon.module("ui.panels.character")
-    ob = rigs_named.build(without(RIGS["Mixamo"], "mixamorig:Neck"))
+    ob = build_without(RIGS["Mixamo"], "mixamorig:Neck")
     text = said(capfd, bpy.ops.ik_addon.character_setup)
     assert "Set up 5 chains" in text
     assert "Use Add Chain instead: head" in text

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -11,7 +9,6 @@ import pytest
 
 from tests import rigs
 from tests.operators.states import activate
-from tools.environments import ROOT
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -30,15 +27,6 @@ def test_panels_are_in_their_tab(name: str) -> None:
     panel = getattr(bpy.types, name)
     assert (panel.bl_idname, panel.bl_category) == (name, "IK")
     assert (panel.bl_space_type, panel.bl_region_type) == ("VIEW_3D", "UI")
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "ik_addon" / "ui").rglob("*.py")), ids=lambda path: path.stem)
-def test_settings_beside_their_names_have_no_dot_for_keyframes(path: Path) -> None:
-    """Blender's dot can't key settings of a bone; a chain has buttons of its own for that."""
-    functions = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.FunctionDef)]
-    for function in functions:
-        layouts = [node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)]
-        assert layouts.count("use_property_split") <= layouts.count("use_property_decorate"), function.name
 
 
 def test_without_an_armature_only_the_main_panel_is_shown() -> None:
