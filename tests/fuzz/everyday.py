@@ -234,8 +234,9 @@ class Session:
 
     def symmetrize(self) -> Wires | None:
         """Copy one side of an armature to the other."""
-        ob = self.choose(mode="EDIT")
-        bpy.ops.object.mode_set(mode="OBJECT")
+        ob = self.choose(mode="OBJECT")
+        if any(bone.parent is None and bone.name.endswith((".L", ".R")) for bone in ob.data.bones):
+            return None  # Blender makes a bone its own ancestor, and loses all of them
         before = wires()
         bpy.ops.object.mode_set(mode="EDIT")
         side = self.rng.choice(SIDES)
