@@ -1,0 +1,449 @@
+"""Everyday edits of several characters in random order: after each, all chains are where they belong.
+
+Copying and pasting poses, also flipped and from one character to another; renaming, duplicating, joining and
+symmetrizing; keys, settings, chains added and removed; undo, redo, saving and opening.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import bpy
+
+from tests import rigs
+
+STEPS = 40
+KEPT = 20
+"""Number of undo steps that Blender keeps."""
+SIDES = ("L", "R")
+Wire = tuple[Any, ...]
+Wires = dict[str, dict[str, Wire]]
+"""What each bone with settings has, by armature and bone: target, pole, and some settings."""
+
+
+class ConfusedError(Exception):
+    """Blender confused two objects at the same address, which it does without the extension as well."""
+
+
+class WiresError(AssertionError):
+    """Chains are not as they should be."""
+
+    def __init__(self, done: list[str], wanted: Wires, found: Wires) -> None:
+        different = [
+            f"{name} {bone}: {wanted.get(name, {}).get(bone)} is {found.get(name, {}).get(bone)}"
+            for name in wanted.keys() | found.keys()
+            for bone in wanted.get(name, {}).keys() | found.get(name, {}).keys()
+            if wanted.get(name, {}).get(bone) != found.get(name, {}).get(bone)
+        ]
+        super().__init__("\n".join([f"after {', '.join(done)}:", *different, *sorted(wanted.keys() ^ found.keys())]))
+
+
+def armatures() -> list[bpy.types.Object]:
+    return [ob for ob in bpy.data.objects if ob.type == "ARMATURE"]
+
+
+def wires() -> Wires:
+    """Return what all bones have now, without making Blender create settings."""
+    return {
+        ob.name: {bone.name: wire for bone in ob.pose.bones if (wire := _wire(bone)) is not None} for ob in armatures()
+    }
+
+
+def _wire(bone: bpy.types.PoseBone) -> Wire | None:
+    if not bone.is_property_set("ik_addon"):
+        return None
+    own = bone.ik_addon
+    if not (own.is_chain or own.pin):
+        return None
+    goals = [goal and goal.name for goal in (own.target, own.pole)]
+    return own.is_chain, *goals, own.chain_length, round(own.softness, 4), own.enabled, tuple(sorted(own.pin))
+
+
+def _character(name: str, x: float, sides: str) -> None:
+    ob = rigs.armature(name)
+    ob.location.x = x
+    rigs.add_bones(ob, [(0, 0, 0), (0, 0, 1)], ["spine"])
+    for side, y in (("L", 0.3), ("R", -0.3)):
+        points = [(y, 0, 1), (y, -0.1, 0.6), (y, 0, 0.2), (y, -0.2, 0.2)]
+        rigs.add_bones(ob, points, [f"{bone}.{side}" for bone in ("upper", "lower", "hand")], "spine")
+        if side in sides:
+            target = rigs.empty(f"Target {name} {side}", (x + y, -0.2, 0.4))
+            pole = rigs.empty(f"Pole {name} {side}", (x + y, -2.0, 0.6))
+            rigs.chain(ob, f"lower.{side}", target, 2, pole=pole, softness=0.1)
+        if side not in sides:
+            ob.pose.bones[f"hand.{side}"].ik_addon.pin = {"LOCATION"}
+    ob.pose.bones["upper.L"].rotation_quaternion = (0.9, 0.1, 0.2, 0.3)
+
+
+class Session:
+    """A file, and what is done in it."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.rng = random.Random(seed)
+        self.file = folder / "everyday.blend"
+        self.copied = False
+        self.done: list[str] = []
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        bpy.context.preferences.edit.undo_steps = KEPT + 2
+        for k, (name, sides) in enumerate((("Rig", "L"), ("Other", "LR"), ("Plain", ""))):
+            _character(name, 3.0 * k, sides)
+        bpy.context.view_layer.update()
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin with the file as it is: nothing can be undone."""
+        bpy.ops.ed.undo_push(message="begin")
+        self.states, self.at = [wires()], 0
+
+    # ---- helpers
+
+    def choose(self, *, mode: str) -> bpy.types.Object:
+        """Make any armature the only selected one, and active, in a mode."""
+        ob = self.rng.choice(armatures())
+        self.activate(ob)
+        bpy.ops.object.mode_set(mode=mode)
+        return ob
+
+    def activate(self, ob: bpy.types.Object) -> None:
+        """Make an armature the only selected object, and active, in Object Mode."""
+        if bpy.context.object is not None and bpy.context.object.mode != "OBJECT":
+            bpy.ops.object.mode_set(mode="OBJECT")
+        bpy.ops.object.select_all(action="DESELECT")
+        ob.select_set(True)
+        bpy.context.view_layer.objects.active = ob
+
+    def select_bones(self, ob: bpy.types.Object) -> None:
+        """Select all bones in Pose Mode, or some."""
+        bpy.ops.pose.select_all(action="SELECT")
+        if self.rng.random() < 0.5:
+            for bone in ob.pose.bones:
+                holder: Any = bone if bpy.app.version >= (5, 0, 0) else bone.bone
+                holder.select = self.rng.random() < 0.6
+
+    # ---- edits: each returns what is wanted, or None if it was not possible
+
+    def copy(self) -> Wires | None:
+        """Copy a pose."""
+        before = wires()
+        self.select_bones(self.choose(mode="POSE"))
+        with contextlib.suppress(RuntimeError):  # nothing selected
+            bpy.ops.pose.copy()
+            self.copied = True
+        return before
+
+    def paste(self) -> Wires | None:
+        """Paste a pose, as it is or flipped; the undo step is made before the update that follows."""
+        if not self.copied:
+            return None
+        before = wires()
+        self.select_bones(self.choose(mode="POSE"))
+        flipped, only = self.rng.random() < 0.5, self.rng.random() < 0.3
+        try:
+            bpy.ops.pose.paste("EXEC_DEFAULT", True, flipped=flipped, selected_mask=only)
+        except RuntimeError:  # no bone of this name
+            return None
+        return before
+
+    def rename_bone(self) -> Wires | None:
+        """Rename a bone."""
+        ob = self.rng.choice(armatures())
+        wanted = wires()
+        bone = self.rng.choice(list(ob.data.bones))
+        old, bone.name = bone.name, self.rng.choice(["forearm.L", "forearm.R", "shin.L", "x", "Arm"])
+        own = wanted[ob.name]
+        if old in own:
+            own[bone.name] = own.pop(old)
+        return wanted
+
+    def swap_sides(self) -> Wires | None:
+        """Swap the names of two bones."""
+        ob = self.rng.choice(armatures())
+        wanted = wires()
+        one, two = self.rng.sample(list(ob.data.bones), 2)
+        first, second = one.name, two.name
+        one.name = "aside"
+        two.name = first
+        one.name = second
+        own = wanted[ob.name]
+        had = {name: own.pop(name, None) for name in (first, second)}
+        own.update({new: had[old] for old, new in ((first, second), (second, first)) if had[old] is not None})
+        return wanted
+
+    def rename_object(self) -> Wires | None:
+        """Rename an armature or a goal."""
+        ob = self.rng.choice(list(bpy.data.objects))
+        before = wires()
+        old, ob.name = ob.name, self.rng.choice(["Hero", "Villain", "Thing"])
+        return {
+            (ob.name if name == old else name): {
+                bone: (wire[0], *(ob.name if goal == old else goal for goal in wire[1:3]), *wire[3:])
+                for bone, wire in own.items()
+            }
+            for name, own in before.items()
+        }
+
+    def duplicate(self) -> Wires | None:
+        """Duplicate an armature, with its goals or without."""
+        if len(armatures()) > 4:
+            return None
+        ob = self.choose(mode="OBJECT")
+        before = wires()
+        for other in bpy.data.objects:
+            other["origin"] = other.name
+        if self.rng.random() < 0.6:
+            for bone in ob.pose.bones:
+                if bone.is_property_set("ik_addon"):
+                    for goal in (bone.ik_addon.target, bone.ik_addon.pole):
+                        if goal is not None and goal.name in bpy.context.view_layer.objects:
+                            goal.select_set(True)
+        known = {other.name for other in bpy.data.objects}
+        bpy.ops.object.duplicate()
+        copies = {other["origin"]: other.name for other in bpy.data.objects if other.name not in known}
+        own = before[ob.name if ob.name in before else ob["origin"]]
+        before[copies[ob["origin"]]] = {
+            bone: (wire[0], *(copies.get(goal, goal) for goal in wire[1:3]), *wire[3:]) for bone, wire in own.items()
+        }
+        return before
+
+    def join(self) -> Wires | None:
+        """Join two armatures. Bones get new names where both have one of a name."""
+        if len(armatures()) < 3:
+            return None
+        into, other = self.rng.sample(armatures(), 2)
+        self.activate(into)
+        other.select_set(True)
+        before = wires()
+        names = [bone.name for bone in other.pose.bones]
+        count = len(into.pose.bones)
+        gone = other.name
+        bpy.ops.object.join()
+        bpy.context.view_layer.update()
+        joined = [bone.name for bone in into.pose.bones][count:]
+        moved = before.pop(gone)
+        wanted = Counter(moved.values())
+        found = wires()[into.name]
+        assert Counter(wire for bone, wire in found.items() if bone in joined) == wanted, (moved, names, found)
+        before[into.name].update({bone: wire for bone, wire in found.items() if bone in joined})
+        return before
+
+    def symmetrize(self) -> Wires | None:
+        """Copy one side of an armature to the other."""
+        ob = self.choose(mode="OBJECT")
+        if any(bone.parent is None and bone.name.endswith((".L", ".R")) for bone in ob.data.bones):
+            return None  # Blender makes a bone its own ancestor, and loses all of them
+        before = wires()
+        bpy.ops.object.mode_set(mode="EDIT")
+        side = self.rng.choice(SIDES)
+        for bone in ob.data.edit_bones:
+            bone.select = bone.select_head = bone.select_tail = bone.name.endswith(f".{side}")
+        with contextlib.suppress(RuntimeError):
+            bpy.ops.armature.symmetrize()
+        bpy.ops.object.mode_set(mode="OBJECT")
+        bpy.context.view_layer.update()
+        own, after = before[ob.name], wires()[ob.name]
+        for bone in own.keys() | after.keys():
+            if own.get(bone) != after.get(bone):
+                source = bpy.utils.flip_name(bone)
+                assert source.endswith(f".{side}"), (bone, own, after)
+                assert after.get(bone) == own.get(source), (bone, own, after)
+        before[ob.name] = after
+        return before
+
+    def bones_edited(self) -> Wires | None:
+        """Duplicate a bone in Edit Mode: the copy has the same settings."""
+        ob = self.choose(mode="OBJECT")
+        before = wires()
+        names = [bone.name for bone in ob.pose.bones]
+        name = self.rng.choice(names)
+        bpy.ops.object.mode_set(mode="EDIT")
+        for bone in ob.data.edit_bones:
+            bone.select = bone.select_head = bone.select_tail = bone.name == name
+        bpy.ops.armature.duplicate()
+        bpy.ops.object.mode_set(mode="OBJECT")
+        bpy.context.view_layer.update()
+        own = before[ob.name]
+        for copy in {bone.name for bone in ob.pose.bones}.difference(names if name in own else ob.pose.bones.keys()):
+            own[copy] = own[name]
+        return before
+
+    def key(self) -> Wires | None:
+        """Key a bone, or the influence of a chain."""
+        before = wires()
+        ob = self.choose(mode="POSE")
+        bone = self.rng.choice(list(ob.pose.bones))
+        frame = self.rng.randint(1, 20)
+        bpy.context.scene.frame_set(frame)
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
+        if bone.is_property_set("ik_addon") and bone.ik_addon.is_chain:
+            ob.keyframe_insert(f"{bone.path_from_id()}.ik_addon.influence", frame=frame)
+        return before
+
+    def frame(self) -> Wires | None:
+        """Go to another frame."""
+        before = wires()
+        bpy.context.scene.frame_set(self.rng.randint(1, 20))
+        return before
+
+    def live(self) -> Wires | None:
+        """Switch Live."""
+        before = wires()
+        ob = self.rng.choice(armatures())
+        ob.ik_addon.live = not ob.ik_addon.live
+        return before
+
+    def setting(self) -> Wires | None:
+        """Set settings of a chain."""
+        wanted = wires()
+        found = [(ob, bone) for ob in armatures() for bone in ob.pose.bones if (_wire(bone) or [False])[0]]
+        if not found:
+            return None
+        ob, bone = self.rng.choice(found)
+        bone.ik_addon.softness = self.rng.random()
+        if self.rng.random() < 0.2:
+            bone.ik_addon.target = self.rng.choice([None, *(each for each in bpy.data.objects if each.type == "EMPTY")])
+        wire = _wire(bone)
+        assert wire is not None
+        wanted[ob.name][bone.name] = wire
+        return wanted
+
+    def pin(self) -> Wires | None:
+        """Pin a bone or release it."""
+        wanted = wires()
+        ob = self.rng.choice(armatures())
+        bone = self.rng.choice(list(ob.pose.bones))
+        bone.ik_addon.pin = {"ROTATION"} if bone.ik_addon.pin else {"LOCATION"}
+        wire = _wire(bone)
+        assert wire is not None
+        wanted[ob.name][bone.name] = wire
+        return wanted
+
+    def delete_goal(self) -> Wires | None:
+        """Delete a target or pole."""
+        before = wires()
+        ob = self.rng.choice([ob for ob in bpy.data.objects if ob.type == "EMPTY"])
+        name = ob.name
+        bpy.data.objects.remove(ob)
+        return {
+            of: {
+                bone: (wire[0], *(None if goal == name else goal for goal in wire[1:3]), *wire[3:])
+                for bone, wire in own.items()
+            }
+            for of, own in before.items()
+        }
+
+    def add_or_remove(self) -> Wires | None:
+        """Add a chain to a bone or remove it."""
+        wanted = wires()
+        ob = self.choose(mode="POSE")
+        bone = self.rng.choice(list(ob.pose.bones))
+        name, had = bone.name, (_wire(bone) or [False])[0]
+        ob.data.bones.active = bone.bone
+        operators: Any = bpy.ops.ik_addon
+        try:
+            done = (
+                operators.chain_remove() if had else operators.chain_add(chain_length=2, live=self.rng.random() < 0.5)
+            )
+        except RuntimeError:
+            return wanted
+        if done != {"FINISHED"}:
+            return wanted
+        wire = _wire(ob.pose.bones[name])
+        assert (wire or [False])[0] is not had
+        wanted[ob.name].pop(name, None)
+        if wire is not None:
+            wanted[ob.name][name] = wire
+        return wanted
+
+    def solve(self) -> Wires | None:
+        """Press Solve IK."""
+        before = wires()
+        self.choose(mode="POSE")
+        with contextlib.suppress(RuntimeError):
+            bpy.ops.ik_addon.solve()
+        return before
+
+    # ---- all of it
+
+    def step(self) -> None:
+        """Make, undo or redo an edit, or save the file and open it again; check what there is."""
+        chance = self.rng.random()
+        if chance < 0.15 and self.at > 0:
+            self.at -= 1
+            bpy.ops.ed.undo()
+            self.check("undo", self.states[self.at])
+        elif chance < 0.25 and self.at < len(self.states) - 1:
+            self.at += 1
+            bpy.ops.ed.redo()
+            self.check("redo", self.states[self.at])
+        elif chance < 0.3:
+            bpy.ops.wm.save_as_mainfile(filepath=str(self.file))
+            bpy.ops.wm.open_mainfile(filepath=str(self.file))
+            self.check("save and open", self.states[self.at])
+            self.begin()
+        else:
+            edit = self.rng.choice(EDITS)
+            wanted = edit(self)
+            if wanted is None:
+                return
+            if edit is not Session.paste:
+                bpy.context.view_layer.update()
+                bpy.ops.ed.undo_push(message=edit.__name__)
+                bpy.context.view_layer.update()
+            self.check(edit.__name__, wanted)
+            self.at += 1
+            self.states[self.at :] = [wanted]
+            if self.at > KEPT:
+                self.states, self.at = self.states[1:], self.at - 1
+
+    def check(self, what: str, wanted: Wires) -> None:
+        """Assert that chains are as wanted."""
+        self.done.append(what)
+        found = wires()
+        if found == wanted:
+            return
+        if what in {"undo", "redo"} and _without_goals(found) == _without_goals(wanted):
+            raise ConfusedError(what)
+        raise WiresError(self.done, wanted, found)
+
+
+def _without_goals(found: Wires) -> Any:
+    """Return the wires with no more than whether there are goals."""
+    return {
+        name: {bone: [wire[0], *(goal is not None for goal in wire[1:3]), wire[3:]] for bone, wire in own.items()}
+        for name, own in found.items()
+    }
+
+
+EDITS: list[Callable[[Session], Wires | None]] = [
+    *[Session.copy] * 3,
+    *[Session.paste] * 8,
+    Session.rename_bone,
+    Session.swap_sides,
+    Session.rename_object,
+    *[Session.duplicate] * 2,
+    Session.join,
+    *[Session.symmetrize] * 2,
+    Session.bones_edited,
+    *[Session.key] * 2,
+    *[Session.frame] * 2,
+    *[Session.live] * 2,
+    *[Session.setting] * 2,
+    Session.pin,
+    Session.delete_goal,
+    *[Session.add_or_remove] * 2,
+    Session.solve,
+]
+
+
+def check_seed(seed: int) -> None:
+    """Run one session. Nothing is known where Blender confuses objects, see docs/reliability.md."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(ConfusedError):
+        session = Session(seed, Path(folder))
+        for _ in range(STEPS):
+            session.step()
