@@ -34,7 +34,7 @@ from .. import compat
 from ..data.settings import chain_of
 from ..live import frame_steps, reports
 from ..live.live_bones import LiveBones
-from ..live.registry import paused
+from ..live.registry import paused, registry
 from ..live.rig import Rig
 from ..pose import channels
 from ..pose.channels import Row
@@ -133,7 +133,8 @@ def _edits_poses(name: str) -> bool:
     return name.startswith(TRANSFORMS) or name in PASTES
 
 
-def _last_operator() -> int:
+def last_operator() -> int:
+    """Return the address of the last operator that has ended and can be repeated; 0 if there is none."""
     operators = bpy.context.window_manager.operators
     return operators[-1].as_pointer() if operators else 0
 
@@ -269,16 +270,22 @@ def _remember(edit: Edit) -> None:
     global _latest
     _edits.append(edit)
     del _edits[:-REMEMBERED]
-    _latest = edit, _last_operator()
+    _latest = edit, last_operator()
 
 
 @persistent
 def _after_update(_scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph) -> None:
     """Note which operators have ended, and what the edit that was just taken has led to."""
-    global _ended
-    _ended = _last_operator()
-    if _latest is not None and _latest[0].solved is None:
-        edit = _latest[0]
+    global _ended, _latest
+    if registry.pauses:
+        return  # another handler is at work, which evaluates in between
+    _ended = last_operator()
+    if _latest is None:
+        return
+    edit, operator = _latest
+    if _ended not in {0, operator}:
+        _latest = None  # the undo step of a later operator has what followed
+    elif edit.solved is None:
         ob = edit.ob.find()
         edit.solved = None if ob is None else channels.read(ob, edit.bones)
 
@@ -286,7 +293,7 @@ def _after_update(_scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph) -> N
 @persistent
 def _before_undo(_file: object, _unused: object = None) -> None:
     """Take back what Blender's current undo step doesn't have."""
-    if _latest is not None and _latest[1] == _last_operator():
+    if _latest is not None and last_operator() in {0, _latest[1]}:  # Blender may have forgotten all of them
         for control in _latest[0].before:
             control.put_back()
 
@@ -294,8 +301,9 @@ def _before_undo(_file: object, _unused: object = None) -> None:
 @persistent
 def _after_undo(_file: object, _unused: object = None) -> None:
     """Let goals follow again where undo and redo come back to a step from which they had followed."""
-    global _latest
+    global _ended, _latest
     _gestures.clear()
+    _ended = 0  # Adjust Last Operation runs the operator again
     latest, _latest = _latest, None
     for edit in reversed(_edits):
         ob = edit.ob.find()
@@ -307,7 +315,7 @@ def _after_undo(_file: object, _unused: object = None) -> None:
         if (is_step or (is_later and np.array_equal(now, edit.solved))) and all(c.is_there() for c in edit.before):
             for control in edit.after:
                 control.put_back()
-            _latest = (edit, _last_operator()) if is_step else None
+            _latest = (edit, last_operator()) if is_step else None
             return
 
 
