@@ -31,6 +31,7 @@ import numpy as np
 from bpy.app.handlers import persistent
 
 from .. import compat
+from ..data import fk_store
 from ..data.settings import chain_of
 from ..live import frame_steps, reports
 from ..live.live_bones import LiveBones
@@ -101,8 +102,12 @@ class Edit:
     """The goals in that step."""
     after: list[Control]
     """The goals that followed."""
+    left: Ints
+    """The edited bones that became FK."""
+    fk: Row | None = None
+    """(l, 17) their stored FK pose after that."""
     solved: Row | None = None
-    """(e, 17) the channels of these bones once the goals had followed."""
+    """(e, 17) the channels of the edited bones once the goals had followed."""
 
 
 _gestures: dict[int, Gesture] = {}
@@ -188,6 +193,10 @@ def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[
     following = {row for follower in followers for row in follower.rows}
     left = sorted(set(gesture.edited) - following)
     reports.note(ob, _notes(ob, rig.plan, left), depsgraph.scene.frame_current_final)
+    if not operator.is_running:
+        rows = sorted(gesture.edited)
+        after = [Control.of(goal) for follower in followers for goal in follower.goals]
+        _remember(Edit(Reference.of(ob), live[rows], present[rows], found if followers else [], after, live[left]))
     if not followers:
         return set()
     written, bones.written = bones.written, channels.read(ob, live)
@@ -195,10 +204,6 @@ def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[
     gesture.before = {control.key: control for control in found} | gesture.before
     if operator.is_running:
         _gestures[ob.session_uid] = gesture
-    else:
-        rows = sorted(gesture.edited)
-        after = [Control.of(goal) for follower in followers for goal in follower.goals]
-        _remember(Edit(Reference.of(ob), live[rows], present[rows], found, after))
     return {control.ob.uid for control in found}
 
 
@@ -285,9 +290,11 @@ def _after_update(_scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph) -> N
     edit, operator = _latest
     if _ended not in {0, operator}:
         _latest = None  # the undo step of a later operator has what followed
-    elif edit.solved is None:
-        ob = edit.ob.find()
-        edit.solved = None if ob is None else channels.read(ob, edit.bones)
+    elif edit.solved is None and (ob := edit.ob.find()) is not None:
+        edit.solved = channels.read(ob, edit.bones)
+        rig = registry.of(ob).rig
+        if rig is not None and set(edit.left.tolist()) <= rig.plan.rows.keys():
+            edit.fk = rig.bones.stored[[rig.plan.rows[bone] for bone in edit.left.tolist()]]
 
 
 @persistent
@@ -315,6 +322,8 @@ def _after_undo(_file: object, _unused: object = None) -> None:
         if (is_step or (is_later and np.array_equal(now, edit.solved))) and all(c.is_there() for c in edit.before):
             for control in edit.after:
                 control.put_back()
+            if is_step and edit.fk is not None:
+                fk_store.store(ob, edit.left.tolist(), edit.fk)
             _latest = (edit, last_operator()) if is_step else None
             return
 

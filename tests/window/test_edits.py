@@ -13,8 +13,9 @@ ANGLE = (212, 50)
 
 
 def begin(window: Window, bone: str, key: str, x: int = -60, y: int = -50) -> None:
-    """Press a key over the viewport and move the mouse."""
+    """Press a key over the viewport and move the mouse, with one bone selected."""
     window.inside.activate(bone)
+    window.inside.set_live(True)  # an undo step, with the selection
     window.key(key)
     window.sweep(x, y)
 
@@ -64,7 +65,7 @@ def test_an_edit_can_be_adjusted(arm: Window, bone: str, goal: str) -> None:
     arm.inside.set_live(True)
     if not goal:
         arm.inside.clear_pole("forearm")
-    before, fk = arm.state("before"), arm.inside.fk()
+    fk, before = arm.inside.fk(), arm.state("before")
     begin(arm, bone, "r")
     arm.tap("Return")
     arm.key("F9")
@@ -78,7 +79,7 @@ def test_an_edit_can_be_adjusted(arm: Window, bone: str, goal: str) -> None:
     assert not differences(arm.state("undone"), before, SEEN)
     arm.key("ctrl+shift+z")
     assert not differences(arm.state("redone"), adjusted, SEEN)
-    assert bool(differences(arm.inside.fk()[bone], fk[bone], SEEN)) != bool(goal)
+    assert bool(differences(arm.inside.fk()[bone], fk[bone], SEEN)) != bool(goal), "FK changes where nothing follows"
 
 
 @pytest.mark.parametrize(("bone", "key"), [("forearm", "g"), ("forearm", "r"), ("upper_arm", "r")])
