@@ -44,7 +44,7 @@ from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Reference
 from ..solve.problem import Ints
 from ..translation.sentences import say
-from .follow import Control, Follower
+from .follow import Control, Follower, Meaning
 from .snapped import SnapError
 
 TRANSFORMS = "TRANSFORM_OT_"
@@ -61,18 +61,6 @@ class Operator(NamedTuple):
     address: int
     pastes: bool
     is_running: bool
-
-
-class Meaning(NamedTuple):
-    """What an edit means for one chain."""
-
-    tip: str
-    rows: frozenset[int]
-    """The edited bones that don't become FK, as rows of the live bones."""
-    target: bool
-    """Whether the target follows."""
-    pole: bool
-    """Whether the pole follows."""
 
 
 @dataclass

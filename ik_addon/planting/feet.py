@@ -148,7 +148,7 @@ def sample(
     Raises:
         SnapError: a chain can't be used.
     """
-    snap = Snap.of(context, ob, tips, False, Poles.KEEP)
+    snap = Snap.of(context.view_layer, ob, tips, False, Poles.KEEP)
     figure = Figure.of(ob)
     first = [figure.names.index(snap.skeleton.names[chain.bones[0]]) for chain in snap.chains]
     carrying = {root_of(figure, bone) for bone in first}
