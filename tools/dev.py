@@ -188,7 +188,6 @@ TASKS: dict[str, Task] = {
     "bench-quality": lambda _versions, rest: benchmark("quality", rest),
     "samples": script("sample_blends/build_samples.py", oldest=True),
     "version": lambda _versions, rest: version.main(rest),
-    "release-sample": script("tests/reliability/released/write_sample.py", oldest=True),
     "translations": script("tools/translations.py"),
     "pictures": lambda _versions, rest: pictures(rest),
     "environments": lambda _versions, _rest: environments(),

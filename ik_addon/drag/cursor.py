@@ -14,6 +14,7 @@ import bpy
 from bpy.props import BoolProperty
 from mathutils import Matrix, Quaternion, Vector
 
+from ..goals.edits import last_operator
 from ..pose import interruption
 
 WATCH = 0.02
@@ -95,6 +96,7 @@ class CursorDrag:
         self._start = self._seen = self._cursor.matrix.copy()
         self._offset = Vector()
         """The last offset."""
+        self._last = last_operator()
         self._unsettled_since: float | None = None
         """Time of the last move if nothing has been solved to full accuracy since; None otherwise."""
         self._is_interrupted = False
@@ -153,6 +155,9 @@ class CursorDrag:
         if current is self and not is_moving(self._window):
             with bpy.context.temp_override(window=self._window):
                 self.cancel(bpy.context)
+                if last_operator() != self._last:
+                    # The first part of the macro was done, so Blender has made an undo step, of what was just restored.
+                    bpy.ops.ed.undo()
         elif current is self and self._unsettled_since is not None and time.monotonic() > self._unsettled_since + REST:
             with bpy.context.temp_override(window=self._window):
                 self._settle(bpy.context)

@@ -31,10 +31,11 @@ import numpy as np
 from bpy.app.handlers import persistent
 
 from .. import compat
+from ..data import fk_store
 from ..data.settings import chain_of
 from ..live import frame_steps, reports
 from ..live.live_bones import LiveBones
-from ..live.registry import paused
+from ..live.registry import paused, registry
 from ..live.rig import Rig
 from ..pose import channels
 from ..pose.channels import Row
@@ -43,7 +44,7 @@ from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Reference
 from ..solve.problem import Ints
 from ..translation.sentences import UserError, say
-from .follow import Control, Follower
+from .follow import Control, Follower, Meaning
 
 TRANSFORMS = "TRANSFORM_OT_"
 """Blender's operators that transform bones begin with this."""
@@ -59,18 +60,6 @@ class Operator(NamedTuple):
     address: int
     pastes: bool
     is_running: bool
-
-
-class Meaning(NamedTuple):
-    """What an edit means for one chain."""
-
-    tip: str
-    rows: frozenset[int]
-    """The edited bones that don't become FK, as rows of the live bones."""
-    target: bool
-    """Whether the target follows."""
-    pole: bool
-    """Whether the pole follows."""
 
 
 @dataclass
@@ -100,8 +89,12 @@ class Edit:
     """The goals in that step."""
     after: list[Control]
     """The goals that followed."""
+    left: Ints
+    """The edited bones that became FK."""
+    fk: Row | None = None
+    """(l, 17) their stored FK pose after that."""
     solved: Row | None = None
-    """(e, 17) the channels of these bones once the goals had followed."""
+    """(e, 17) the channels of the edited bones once the goals had followed."""
 
 
 _gestures: dict[int, Gesture] = {}
@@ -132,7 +125,8 @@ def _edits_poses(name: str) -> bool:
     return name.startswith(TRANSFORMS) or name in PASTES
 
 
-def _last_operator() -> int:
+def last_operator() -> int:
+    """Return the address of the last operator that has ended and can be repeated; 0 if there is none."""
     operators = bpy.context.window_manager.operators
     return operators[-1].as_pointer() if operators else 0
 
@@ -186,6 +180,10 @@ def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[
     following = {row for follower in followers for row in follower.rows}
     left = sorted(set(gesture.edited) - following)
     reports.note(ob, _notes(ob, rig.plan, left), depsgraph.scene.frame_current_final)
+    if not operator.is_running:
+        rows = sorted(gesture.edited)
+        after = [Control.of(goal) for follower in followers for goal in follower.goals]
+        _remember(Edit(Reference.of(ob), live[rows], present[rows], found if followers else [], after, live[left]))
     if not followers:
         return set()
     written, bones.written = bones.written, channels.read(ob, live)
@@ -193,10 +191,6 @@ def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[
     gesture.before = {control.key: control for control in found} | gesture.before
     if operator.is_running:
         _gestures[ob.session_uid] = gesture
-    else:
-        rows = sorted(gesture.edited)
-        after = [Control.of(goal) for follower in followers for goal in follower.goals]
-        _remember(Edit(Reference.of(ob), live[rows], present[rows], found, after))
     return {control.ob.uid for control in found}
 
 
@@ -268,24 +262,32 @@ def _remember(edit: Edit) -> None:
     global _latest
     _edits.append(edit)
     del _edits[:-REMEMBERED]
-    _latest = edit, _last_operator()
+    _latest = edit, last_operator()
 
 
 @persistent
 def _after_update(_scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph) -> None:
     """Note which operators have ended, and what the edit that was just taken has led to."""
-    global _ended
-    _ended = _last_operator()
-    if _latest is not None and _latest[0].solved is None:
-        edit = _latest[0]
-        ob = edit.ob.find()
-        edit.solved = None if ob is None else channels.read(ob, edit.bones)
+    global _ended, _latest
+    if registry.pauses:
+        return  # another handler is at work, which evaluates in between
+    _ended = last_operator()
+    if _latest is None:
+        return
+    edit, operator = _latest
+    if _ended not in {0, operator}:
+        _latest = None  # the undo step of a later operator has what followed
+    elif edit.solved is None and (ob := edit.ob.find()) is not None:
+        edit.solved = channels.read(ob, edit.bones)
+        rig = registry.of(ob).rig
+        if rig is not None and set(edit.left.tolist()) <= rig.plan.rows.keys():
+            edit.fk = rig.bones.stored[[rig.plan.rows[bone] for bone in edit.left.tolist()]]
 
 
 @persistent
 def _before_undo(_file: object, _unused: object = None) -> None:
     """Take back what Blender's current undo step doesn't have."""
-    if _latest is not None and _latest[1] == _last_operator():
+    if _latest is not None and last_operator() in {0, _latest[1]}:  # Blender may have forgotten all of them
         for control in _latest[0].before:
             control.put_back()
 
@@ -293,8 +295,9 @@ def _before_undo(_file: object, _unused: object = None) -> None:
 @persistent
 def _after_undo(_file: object, _unused: object = None) -> None:
     """Let goals follow again where undo and redo come back to a step from which they had followed."""
-    global _latest
+    global _ended, _latest
     _gestures.clear()
+    _ended = 0  # Adjust Last Operation runs the operator again
     latest, _latest = _latest, None
     for edit in reversed(_edits):
         ob = edit.ob.find()
@@ -306,7 +309,9 @@ def _after_undo(_file: object, _unused: object = None) -> None:
         if (is_step or (is_later and np.array_equal(now, edit.solved))) and all(c.is_there() for c in edit.before):
             for control in edit.after:
                 control.put_back()
-            _latest = (edit, _last_operator()) if is_step else None
+            if is_step and edit.fk is not None:
+                fk_store.store(ob, edit.left.tolist(), edit.fk)
+            _latest = (edit, last_operator()) if is_step else None
             return
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
@@ -23,34 +22,37 @@ from .places import bend_turn, turned_about
 from .snapped import Poles, Snap, rows_of
 
 
-class Wish(Protocol):
-    """What is to follow, see `edits.Meaning`."""
+class Meaning(NamedTuple):
+    """What an edit means for one chain."""
 
     tip: str
-    rows: Collection[int]
+    rows: frozenset[int]
+    """The edited bones that don't become FK, as rows of the live bones."""
     target: bool
+    """Whether the target follows."""
     pole: bool
+    """Whether the pole follows."""
 
 
 class Follower:
     """The goals of one chain that follow an edit."""
 
-    def __init__(self, depsgraph: bpy.types.Depsgraph, ob: bpy.types.Object, wish: Wish, matches: bool) -> None:
+    def __init__(self, depsgraph: bpy.types.Depsgraph, ob: bpy.types.Object, meaning: Meaning, matches: bool) -> None:
         """Prepare to follow.
 
         Args:
             depsgraph: of the view layer with the armature and its goals.
             ob: the armature object.
-            wish: what is to follow.
+            meaning: what follows.
             matches: whether a pole is placed to match the pose; else it turns about the limb with the edited bone.
 
         Raises:
             UserError: the goals can't be moved.
         """
-        self.rows = wish.rows
-        self._target, self._pole, self._matches = wish.target, wish.pole, matches
-        poles = Poles.MATCH if wish.pole else Poles.KEEP
-        self._snap = Snap.of(depsgraph.view_layer, ob, [ob.pose.bones[wish.tip]], True, poles)
+        self.rows = meaning.rows
+        self._target, self._pole, self._matches = meaning.target, meaning.pole, matches
+        poles = Poles.MATCH if meaning.pole else Poles.KEEP
+        self._snap = Snap.of(depsgraph.view_layer, ob, [ob.pose.bones[meaning.tip]], True, poles)
         for goal in self.goals:
             if all(goal.holder.lock_location) and (not goal.turns or any(goal.holder.lock_rotation)):
                 raise UserError(

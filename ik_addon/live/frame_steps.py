@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import bpy
+import numpy as np
 
 from .. import compat
 from ..data import fk_store
@@ -14,7 +15,7 @@ from ..rig.plan.presence import Presence, are_related_anew
 from . import reports
 from .registry import LiveArmature, paused, registry
 from .rig import Rig, moment_of
-from .solving import owe, rig_of
+from .solving import owe, read_again, rig_of
 from .state import State
 
 on_edit: list[Callable[[bpy.types.Object, Rig, bpy.types.Depsgraph], set[int]]] = []
@@ -69,6 +70,8 @@ def take_edits(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, updated: se
     another armature that shares the action. Goals that followed an edit are added to `updated`.
     """
     own = registry.of(ob)
+    if own.rig is None and ob.session_uid in registry.undone:
+        recover(ob, depsgraph, registry.undone[ob.session_uid])
     if own.rig is None or not own.rig.plan.skeleton.matches(ob):
         own.is_stale = True
     else:
@@ -84,6 +87,25 @@ def take_edits(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, updated: se
                 compat.update_in_handler(depsgraph)
         own.is_stale |= not rig.plan.is_current(ob)
         own.is_stale |= in_actions and not rig.bones.are_animated_alike(ob)
+
+
+def recover(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, undone: channels.Row) -> None:
+    """Find the FK pose beneath the solution that undo brought back, if an edit has changed that since.
+
+    Adjust Last Operation undoes an operator and runs it again without an update in between. `undone` has the channels
+    (bones, 17) of all bones after undo.
+    """
+    everything = np.arange(len(ob.pose.bones))
+    present = channels.read(ob, everything)
+    if len(undone) != len(present) or np.array_equal(present, undone):
+        return
+    channels.write(ob, everything, undone)
+    rig = rig_of(ob, depsgraph)
+    read_again(ob, rig, depsgraph)
+    rig.enter(State.SOLVED)
+    channels.write(ob, everything, present)
+    with paused():
+        compat.update_in_handler(depsgraph)
 
 
 def evaluated_in(scene: bpy.types.Scene, *more: bpy.types.Depsgraph) -> list[bpy.types.Depsgraph]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import partial
 
 import bpy
+import numpy as np
 from bpy.app.handlers import persistent
 
 from ..data import fk_keys, hooks, stamps
@@ -158,6 +159,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
                 own.owed.discard(layer)
             else:
                 guarded(partial(take_edits, in_actions=in_actions), ob, depsgraph, updated)
+    registry.undone.clear()
 
     owns = [(ob, registry.of(ob)) for ob in armatures]
     followed = {ob.session_uid for ob, own in owns if play_again(ob, own, depsgraph, updated)}
@@ -188,6 +190,8 @@ def _after_undo(_file: object, _unused: object = None) -> None:
     hooks.put_back()
     clear()
     fk_keys.put_again()
+    for ob in live_armatures(bpy.context.scene):
+        registry.undone[ob.session_uid] = channels.read(ob, np.arange(len(ob.pose.bones)))
 
 
 @persistent

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import bpy
 
 from ..data.settings import chain_of, object_of
+from ..pose.channels import Row
 from ..rig.plan import chain
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer, Reference, with_sets
@@ -61,6 +62,8 @@ class Registry:
         """How many armatures the file had."""
         self.is_changing = False
         """Whether a frame change has begun and is not solved yet."""
+        self.undone: dict[int, Row] = {}
+        """All channels of live armatures right after undo, by `session_uid` of the object, until the next update."""
         self.flushed: Moment | None = None
         """The last frame whose evaluation Blender wrote back to the original objects."""
 

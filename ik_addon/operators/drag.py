@@ -11,10 +11,11 @@ from mathutils import Vector
 
 from .. import compat
 from ..data.choices import ROLES
-from ..data.settings import chain_of
+from ..data.settings import chain_of, object_of
 from ..drag import cursor
 from ..drag.drag import Drag
 from ..goals.movable import why_lacking
+from ..rig.plan import chain
 from ..translation.sentences import say
 from .active import NONE_ACTIVE, ArmatureOperator, ChainOperator, active_chain, armature
 from .gesture import finish, start
@@ -116,6 +117,39 @@ class IK_ADDON_OT_drag_target(ChainOperator):
             return start(self, operators.ik_addon.goal_move)
 
 
+class IK_ADDON_OT_grab(bpy.types.Operator):
+    """Move the target of a hand or foot that Blender's own Move can only turn, because it is connected."""
+
+    bl_idname = "ik_addon.grab"
+    bl_label = "Move Hand or Foot"
+    bl_description = "Move the target of the selected hand, foot or tip; other bones are moved as usual"
+    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """Start a mouse drag of the target, or leave the key to Blender."""
+        tip = connected_end(context)
+        if tip is None:
+            return {"PASS_THROUGH"}
+        operators: Any = bpy.ops
+        try:
+            operators.ik_addon.goal_move("INVOKE_DEFAULT", IK_ADDON_OT_goal_hold={"tip": tip.name})
+        except RuntimeError:
+            return {"PASS_THROUGH"}  # a target that can't be moved leaves the edit to FK
+        return {"FINISHED"}
+
+
+def connected_end(context: bpy.types.Context) -> bpy.types.PoseBone | None:
+    """Return the tip of the live chain that ends in the one selected bone, if that bone is connected."""
+    selected = context.selected_pose_bones or ()
+    if len(selected) != 1 or not object_of(selected[0].id_data).live:
+        return None
+    (bone,) = selected
+    if bone.parent is None or not bone.bone.use_connect:
+        return None
+    ends = (tip for tip in chain.tips(bone.id_data) if chain.posed_bones(tip)[-1] == bone)
+    return next((tip for tip in ends if chain_of(tip).enabled and chain_of(tip).influence > 0.0), None)
+
+
 def is_over(region: bpy.types.Region, x: float, y: float) -> bool:
     """Whether a place in the window is over a region."""
     return 0 <= x - region.x < region.width and 0 <= y - region.y < region.height
@@ -132,7 +166,13 @@ def take_mouse_to(window: bpy.types.Window, view: bpy.types.Region, place: Vecto
         window.cursor_warp(round(view.x + seen.x), round(view.y + seen.y))
 
 
-CLASSES = (IK_ADDON_OT_goal_hold, IK_ADDON_OT_goal_move, IK_ADDON_OT_goal_turn, IK_ADDON_OT_drag_target)
+CLASSES = (
+    IK_ADDON_OT_goal_hold,
+    IK_ADDON_OT_goal_move,
+    IK_ADDON_OT_goal_turn,
+    IK_ADDON_OT_drag_target,
+    IK_ADDON_OT_grab,
+)
 MACROS = (
     (IK_ADDON_OT_goal_move, IK_ADDON_OT_goal_hold, cursor.MOVE),
     (IK_ADDON_OT_goal_turn, IK_ADDON_OT_goal_hold, cursor.TURN),

@@ -212,6 +212,20 @@ def test_a_scripts_transform_is_fk() -> None:
     assert fk_of().rotation_difference(Quaternion(FK)).angle > 0.1
 
 
+def test_an_arm_without_a_pole_leaves_its_upper_bone_to_fk() -> None:
+    posed("upper")
+    before = target().location.copy()
+    turn(0.5)
+    turn(0.5)
+    shown = rigs.pose(rig())
+    for _ in range(2):
+        undo()
+        redo()
+        assert_same(shown)
+    assert target().location == before
+    assert fk_of().rotation_difference(Quaternion(FK)).angle > 0.1
+
+
 def test_an_edit_by_a_script_after_one_by_hand_is_fk() -> None:
     ob = posed("lower")
     turn()

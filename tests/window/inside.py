@@ -226,6 +226,12 @@ def turn(bone: str, angle: float) -> None:
         bpy.ops.ed.undo_push(message="Turn")
 
 
+def clear_pole(tip: str) -> None:
+    """Take the pole away from a chain, as one undo step."""
+    rig().pose.bones[tip].ik_addon.pole = None
+    set_live(True)
+
+
 def auto_key(on: bool) -> None:
     """Turn Auto Keying on or off."""
     bpy.context.scene.tool_settings.use_keyframe_insert_auto = on

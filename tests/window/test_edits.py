@@ -8,11 +8,14 @@ from tests.window.driving import Window, differences
 
 SEEN = 1e-5
 """Rounding allowed in places and channels, in meters and radians."""
+ANGLE = (212, 50)
+"""Where the popup of Adjust Last Operation has its angle, in pixels from the mouse."""
 
 
 def begin(window: Window, bone: str, key: str, x: int = -60, y: int = -50) -> None:
-    """Press a key over the viewport and move the mouse."""
+    """Press a key over the viewport and move the mouse, with one bone selected."""
     window.inside.activate(bone)
+    window.inside.set_live(True)  # an undo step, with the selection
     window.key(key)
     window.sweep(x, y)
 
@@ -34,6 +37,49 @@ def test_a_tip_that_is_transformed_takes_its_target_along(arm: Window, key: str)
         assert not differences(arm.state("undone"), before, SEEN)
         arm.key("ctrl+shift+z")
         assert not differences(arm.state("redone"), after, SEEN)
+
+
+def test_a_connected_tip_can_be_moved_along_an_axis(arm: Window) -> None:
+    arm.inside.set_live(True)
+    before = arm.state("before")
+    arm.inside.activate("forearm")
+    arm.key("g")
+    arm.tap("z", "minus", "period", "2", "Return")
+    after = arm.state("after")
+    moved = [a - b for a, b in zip(after["goals"]["Target"], before["goals"]["Target"], strict=True)]
+    assert moved == pytest.approx([0.0, 0.0, -0.2], abs=SEEN)
+    assert arm.is_reached()
+    arm.key("ctrl+z")
+    assert not differences(arm.state("undone"), before, SEEN)
+
+
+def adjust(window: Window, angle: int) -> None:
+    """Type another angle into the popup of Adjust Last Operation, which is open."""
+    x, y = window.middle()
+    window.move(x + ANGLE[0], y + ANGLE[1])
+    window.tap("Return", "ctrl+a", *str(angle), "Return")
+
+
+@pytest.mark.parametrize(("bone", "goal"), [("upper_arm", "Pole"), ("forearm", "Target"), ("upper_arm", "")])
+def test_an_edit_can_be_adjusted(arm: Window, bone: str, goal: str) -> None:
+    arm.inside.set_live(True)
+    if not goal:
+        arm.inside.clear_pole("forearm")
+    fk, before = arm.inside.fk(), arm.state("before")
+    begin(arm, bone, "r")
+    arm.tap("Return")
+    arm.key("F9")
+    for angle in (30, 60):
+        adjust(arm, angle)
+        adjusted = arm.state(f"adjusted-{angle}")
+        assert arm.is_reached()
+        assert bool(differences(adjusted["goals"], before["goals"], 0.01)) == bool(goal)
+    arm.tap("Escape")
+    arm.key("ctrl+z")
+    assert not differences(arm.state("undone"), before, SEEN)
+    arm.key("ctrl+shift+z")
+    assert not differences(arm.state("redone"), adjusted, SEEN)
+    assert bool(differences(arm.inside.fk()[bone], fk[bone], SEEN)) != bool(goal), "FK changes where nothing follows"
 
 
 @pytest.mark.parametrize(("bone", "key"), [("forearm", "g"), ("forearm", "r"), ("upper_arm", "r")])
@@ -73,10 +119,17 @@ def test_typed_numbers_are_one_undo_step(arm: Window) -> None:
     after = arm.state("after")
     assert differences(after["goals"], before["goals"], 0.01)
     assert arm.is_reached()
-    arm.key("ctrl+z")
-    assert not differences(arm.state("undone"), before, SEEN)
-    arm.key("ctrl+shift+z")
-    assert not differences(arm.state("redone"), after, SEEN)
+    for _ in range(3):
+        arm.key("a")
+    for _ in range(2):
+        for _ in range(3):
+            arm.key("ctrl+z")
+            assert not differences(arm.state("later"), after, SEEN)
+        arm.key("ctrl+z")
+        assert not differences(arm.state("undone"), before, SEEN)
+        for _ in range(4):
+            arm.key("ctrl+shift+z")
+            assert not differences(arm.state("redone"), after, SEEN)
 
 
 def test_insert_keyframe_keys_the_fk_pose(arm: Window) -> None:

@@ -24,7 +24,11 @@ _items: list[tuple[bpy.types.KeyMap, bpy.types.KeyMapItem]] = []
 
 
 def register() -> None:
-    """Open the pie menu with Shift+Alt+I in Pose Mode, near Blender's Shift+I (Add IK) and Ctrl+Alt+I (Remove IK)."""
+    """Set the shortcuts in Pose Mode.
+
+    The pie menu opens with Shift+Alt+I, near Blender's Shift+I (Add IK) and Ctrl+Alt+I (Remove IK). G stays Blender's
+    Move, except on hands and feet that it could only turn.
+    """
     configuration = bpy.context.window_manager.keyconfigs.addon
     if configuration is None:
         return  # in background mode Blender may have no keymaps
@@ -32,6 +36,7 @@ def register() -> None:
     pie: Any = keymap.keymap_items.new("wm.call_menu_pie", "I", "PRESS", shift=True, alt=True)
     pie.properties.name = PIE
     _items.append((keymap, pie))
+    _items.append((keymap, keymap.keymap_items.new("ik_addon.grab", "G", "PRESS")))
     _items.extend((keymap, keymap.keymap_items.new(operator, "NONE", "PRESS")) for operator in UNASSIGNED)
 
 
