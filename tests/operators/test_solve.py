@@ -121,6 +121,10 @@ def flatten_object(ob: bpy.types.Object, target: bpy.types.Object) -> None:
     ob.scale = (1.0, 0.0, 1.0)
 
 
+def press_object(ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    ob.scale = (1.0, 1e-8, 1.0)
+
+
 def shrink_bones(ob: bpy.types.Object, target: bpy.types.Object) -> None:
     ob.pose.bones["upper"].scale = (0.0, 0.0, 0.0)
 
@@ -140,9 +144,10 @@ def ask_for_two_bones(ob: bpy.types.Object, target: bpy.types.Object) -> None:
         (constrain_bone, "The constraint 'Damped Track' on bone 'upper' also moves bones of this chain. Mute it"),
         (move_target_nowhere, "The target's position is not a finite number. Reset its transform"),
         (break_object, "The transform of 'Rig' is not a finite number. Reset its location, rotation and scale"),
-        (break_bone, "The chain has no length in this pose, or a bone's transform is not a finite number"),
+        (break_bone, "The transform of bone 'upper' is not a finite number. Reset it"),
         (flatten_object, "'Rig' is scaled to zero. Reset its scale"),
-        (shrink_bones, "The chain has no length in this pose"),
+        (shrink_bones, "The chain that ends in 'lower' has no length in this pose. Reset its bones"),
+        (press_object, "'Rig' is scaled to zero. Reset its scale"),
         (ask_for_two_bones, "Two-Bone needs exactly two bones with length, and this chain has 1"),
     ],
 )
