@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from typing import Any
 
 import bpy
 from mathutils import Matrix, Quaternion
@@ -76,7 +77,8 @@ def _copy(
         copy.parent = ob
         for name in ("parent_type", "parent_bone", "matrix_parent_inverse"):  # a new parent resets these
             setattr(copy, name, getattr(source, name))
-    for constraint in copy.constraints:
+    constraints: Any = copy.constraints
+    for constraint in constraints:
         if getattr(constraint, "target", None) == other:
             constraint.target = ob
     made.collection_of(context, ob).objects.link(copy)

@@ -23,8 +23,8 @@ class Said(str):
     """The sentence as it is written in the code."""
 
 
-def say(sentence: str, /, **fields: object) -> Said:
-    """Return a sentence in the language of the interface, with its fields filled in."""
+def say(sentence: str, /, **fields: object) -> str:
+    """Return a sentence in the language of the interface, with its fields filled in; see also `is_one_of`."""
     translate: Any = pgettext_rpt  # the stubs declare no return value
     translated: str = translate(sentence, CONTEXT)
     if translated == sentence:
