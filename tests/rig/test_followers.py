@@ -143,6 +143,9 @@ def test_a_copy_without_controls_says_so_and_makes_its_own(addon: Addon, live: b
     before = len(bpy.data.objects)
     assert bpy.ops.ik_addon.chain_fix(tip=tip.name) == {"FINISHED"}
     assert len(bpy.data.objects) == before + 4
+    homes = [{collection.name for goal in goals(rig) for collection in goal.users_collection} for rig in (ob, copy)]
+    assert [len(names) for names in homes] == [1, 1]
+    assert homes[0] != homes[1]
     assert set(goals(copy)).isdisjoint(goals(ob))
     assert not remarks(copy)
     own, other = (rig.pose.bones["forearm.L"].ik_addon for rig in (copy, ob))
