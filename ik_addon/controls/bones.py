@@ -154,7 +154,7 @@ def keeping_modes(context: bpy.types.Context) -> Iterator[None]:
         objects.active = active
 
 
-def _enter(mode: str, obs: Sequence[bpy.types.Object], context: bpy.types.Context) -> None:
+def _enter(mode: Any, obs: Sequence[bpy.types.Object], context: bpy.types.Context) -> None:
     """Switch these objects, and no others, to a mode. Blender takes all that are selected along."""
     objects: Any = context.view_layer.objects
     for own in objects:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..data.settings import chain_of
 from ..pose.channels import FIELDS
-from ..pose.skeleton import orthonormal
+from ..pose.skeleton import is_flat, matrix_array, orthonormal
 from ..rig.plan.plan import Plan
 from ..rig.read.sample import Sample
 from ..rig.write.waves import Posed
@@ -201,7 +201,7 @@ def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, inde
     outcome = posed.outcomes[index]
     status = Status(int(outcome.status[0]))
     if status is Status.INVALID:
-        return Report(reached=False, failed=True, message=_why_invalid(ob, frame, index), remarks=chain.remarks)
+        return Report(reached=False, failed=True, message=_why_invalid(ob, plan, frame, index), remarks=chain.remarks)
     error = float(outcome.error[0])
     reached = bool(has_reached(status, error))
     used = int(outcome.iterations[0])
@@ -249,17 +249,21 @@ def _turned_away(plan: Plan, frame: Sample, posed: Posed, index: int) -> float:
     return 2.0 * math.asin(min(chord / math.sqrt(8.0), 1.0)) if math.isfinite(chord) else 0.0
 
 
-def _why_invalid(ob: bpy.types.Object, frame: Sample, index: int) -> str:
-    world = np.array(ob.matrix_world)
+def _why_invalid(ob: bpy.types.Object, plan: Plan, frame: Sample, index: int) -> str:
+    """Say why a chain could not be solved: where the first transform stands that no pose can be found with."""
+    world, chain, goal = matrix_array(ob.matrix_world), plan.chains[index], frame.goals[index]
     if not np.isfinite(world).all():
         return say(
             "The transform of '{object}' is not a finite number. Reset its location, rotation and scale", object=ob.name
         )
-    if abs(np.linalg.det(world[:3, :3])) <= 1e-30:
+    if is_flat(world):
         return say("'{object}' is scaled to zero. Reset its scale", object=ob.name)
-    goal = frame.goals[index]
     if not np.isfinite(goal.target).all():
         return say("The target's position is not a finite number. Reset its transform")
     if goal.pole is not None and not np.isfinite(goal.pole).all():
         return say("The pole's position is not a finite number. Reset its transform")
-    return say("The chain has no length in this pose, or a bone's transform is not a finite number. Reset its bones")
+    for bone in chain.posed:
+        if not np.isfinite(frame.channels[0, plan.rows[bone]]).all():
+            name = plan.skeleton.names[bone]
+            return say("The transform of bone '{bone}' is not a finite number. Reset it", bone=name)
+    return say("The chain that ends in '{bone}' has no length in this pose. Reset its bones", bone=chain.tip)

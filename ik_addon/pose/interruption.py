@@ -6,6 +6,7 @@ None of these waits for the work: a file saved meanwhile would hold whatever fra
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import bpy
@@ -30,7 +31,8 @@ def end(put_back: Callable[[], None]) -> None:
 def _interrupt(_file: object, _unused: object = None) -> None:
     """Put back all work under way, the last first."""
     while _under_way:
-        _under_way.pop()()
+        with suppress(ReferenceError):  # what was worked on is deleted
+            _under_way.pop()()
 
 
 def _handlers() -> list[Any]:

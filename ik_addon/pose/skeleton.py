@@ -70,6 +70,11 @@ def inverse_of_one(matrix: Floats) -> Floats:
     return _inverse_of(matrix.tobytes())
 
 
+def is_flat(matrix: Floats) -> bool:
+    """Whether a finite affine matrix (4, 4) scales to zero, on an axis or on all, apart from rounding."""
+    return bool(np.isfinite(matrix).all() and not np.isfinite(inverse_of_one(matrix)).all())
+
+
 ROUNDING = 1e-7
 """Directions closer together than this are the same in single precision."""
 FLATTENED = 1e-6

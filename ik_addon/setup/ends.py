@@ -47,7 +47,7 @@ def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> bpy.types
 
 def pose_of(bone: bpy.types.PoseBone) -> Matrix:
     """Return the pose of an evaluated bone; of one that is scaled to zero, to hide it, as it would be without scale."""
-    if all(bone.scale):
+    if all(bone.scale[:]):
         return bone.matrix
     mode = bone.rotation_mode
     turn = Matrix(rest_of(bone).tolist()) @ turned(getattr(bone, rotation_field(mode)), mode)

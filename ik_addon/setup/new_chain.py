@@ -17,7 +17,7 @@ from ..controls.pole import parent_bone_of
 from ..data import chain_settings
 from ..data.chain_settings import IKAddonChain
 from ..data.settings import chain_of, reset, stored_folds, unusable
-from ..pose.skeleton import matrix_array, orthonormal
+from ..pose.skeleton import is_flat, matrix_array, orthonormal
 from ..rig.plan import chain as chains
 from ..rig.plan.chain import ChainError
 from ..rig.plan.followers import is_made
@@ -202,7 +202,7 @@ def check_world(ob: bpy.types.Object, world: Matrix) -> None:
         raise ChainError(
             "The transform of '{object}' is not a finite number. Reset its location, rotation and scale", object=ob.name
         )
-    if abs(np.linalg.det(matrix[:3, :3])) <= 1e-30:
+    if is_flat(matrix):
         raise ChainError("'{object}' is scaled to zero. Reset its scale", object=ob.name)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from typing import Any
 
 import bpy
 from mathutils import Matrix, Quaternion
@@ -55,7 +56,8 @@ def make_own(context: bpy.types.Context, ob: bpy.types.Object) -> None:
     """
     made.check(context, ob, Controls.EMPTIES)
     shared = {goal: other for tip in tips(ob) for goal, other in borrowed(tip).items()}
-    own = {goal: _copy(context, ob, goal, other) for goal, other in shared.items()}
+    collection = made.collection_of(context, ob)
+    own = {goal: _copy(ob, goal, other, collection) for goal, other in shared.items()}
     for tip in tips(ob):
         chain = chain_of(tip)
         for role in ROLES:
@@ -66,9 +68,9 @@ def make_own(context: bpy.types.Context, ob: bpy.types.Object) -> None:
 
 
 def _copy(
-    context: bpy.types.Context, ob: bpy.types.Object, source: bpy.types.Object, other: bpy.types.Object
+    ob: bpy.types.Object, source: bpy.types.Object, other: bpy.types.Object, collection: bpy.types.Collection
 ) -> bpy.types.Object:
-    """Return a copy of an empty that belongs to another armature, for this one."""
+    """Return a copy in a collection of an empty that belongs to another armature, for this one."""
     copy = source.copy()
     if copy.animation_data is not None and copy.animation_data.action is not None:
         compat.use_copy_of_action(copy, copy.animation_data.action.name, ExitStack())
@@ -76,10 +78,11 @@ def _copy(
         copy.parent = ob
         for name in ("parent_type", "parent_bone", "matrix_parent_inverse"):  # a new parent resets these
             setattr(copy, name, getattr(source, name))
-    for constraint in copy.constraints:
+    constraints: Any = copy.constraints
+    for constraint in constraints:
         if getattr(constraint, "target", None) == other:
             constraint.target = ob
-    made.collection_of(context, ob).objects.link(copy)
+    collection.objects.link(copy)
     if copy.parent is None and not made.is_animated(copy):
         copy.matrix_world = ob.matrix_world @ other.matrix_world.inverted_safe() @ source.matrix_world
     return copy

@@ -6,9 +6,7 @@ Code writes each sentence where it is used, whole and in English, with named fie
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from string import Formatter
 from typing import Any
 
 from bpy.app.translations import pgettext_rpt
@@ -17,13 +15,23 @@ CONTEXT = "IK Chains"
 """Translation context for words that Blender itself translates in another sense, such as Extend."""
 
 
+class Said(str):
+    """A sentence in the language of the interface. It knows which one it is, also after the language is changed."""
+
+    __slots__ = ("source",)
+    source: str
+    """The sentence as it is written in the code."""
+
+
 def say(sentence: str, /, **fields: object) -> str:
-    """Return a sentence in the language of the interface, with its fields filled in."""
+    """Return a sentence in the language of the interface, with its fields filled in; see also `is_one_of`."""
     translate: Any = pgettext_rpt  # the stubs declare no return value
     translated: str = translate(sentence, CONTEXT)
     if translated == sentence:
         translated = translate(sentence)
-    return translated.format(**fields) if fields else translated
+    said = Said(translated.format(**fields) if fields else translated)
+    said.source = sentence
+    return said
 
 
 def count(number: int, one: str, more: str) -> str:
@@ -41,10 +49,9 @@ def marked(sentence: str, /) -> str:
     return sentence
 
 
-def is_like(said: str, sentence: str) -> bool:
-    """Whether a text is a given sentence with its fields filled in, judged by the literal text around the fields."""
-    around = (re.escape(literal) for literal, *_field in Formatter().parse(say(sentence)))
-    return re.match(".+".join(around), said, re.DOTALL) is not None
+def is_one_of(text: str, *sentences: str) -> bool:
+    """Whether a text was said as one of these sentences, which are given as they are written in the code."""
+    return isinstance(text, Said) and text.source in sentences
 
 
 class UserError(Exception):

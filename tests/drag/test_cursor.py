@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -105,6 +106,29 @@ def test_the_target_turns_with_the_cursor(cursor: Any, hold: Any, mode: Any, mir
     drag.end(bpy.context)
     assert np.allclose(target.matrix_world.to_3x3(), turn.to_matrix() @ before.to_3x3(), atol=1e-5)
     assert np.allclose(target.matrix_world.translation, before.translation, atol=1e-5)
+
+
+@pytest.mark.parametrize("how", ["saved", "disabled"])
+def test_saving_or_disabling_the_extension_cancels_the_drag(
+    addon: Addon, arm: Any, cursor: Any, hold: Any, tmp_path: Path, how: str
+) -> None:
+    ob, target = arm
+    before = rigs.position(target), rigs.channels(ob)
+    hold()
+    cursor.location.z += 0.1
+    bpy.context.view_layer.update()
+    assert not np.allclose(rigs.position(target), before[0])
+    if how == "saved":
+        bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "dragged.blend"))
+        bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "dragged.blend"))
+        ob, target, cursor = bpy.data.objects["Rig"], bpy.data.objects["Target"], bpy.context.scene.cursor
+    else:
+        addon.module("registration").unregister()
+        addon.module("registration").register()
+        bpy.context.view_layer.update()
+    assert (*cursor.location, *cursor.rotation_euler) == AT
+    assert np.allclose(rigs.position(target), before[0], atol=1e-7)
+    assert np.allclose(rigs.channels(ob), before[1], atol=1e-6)
 
 
 def test_locked_angles_stay(arm: Any, cursor: Any, hold: Any) -> None:

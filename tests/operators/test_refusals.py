@@ -37,7 +37,7 @@ def _walk(struct: Any, path: str, found: dict[str, Any], seen: set[tuple[type, i
     seen.add(key)
     if isinstance(struct, (bpy.types.ID, bpy.types.Bone)):
         holder: Any = struct
-        found[f"{path}.custom"] = sorted(name for name in holder.keys() if "ik_addon" in name)  # noqa: SIM118
+        found[f"{path}.custom"] = sorted(name for name in holder.keys() if "ik_addon_" in name)  # noqa: SIM118
     for prop in struct.bl_rna.properties:
         name = prop.identifier
         if name in VOLATILE or (name in HIDDEN and "ik_addon" in path):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import bpy
 import numpy as np
@@ -142,6 +143,9 @@ def test_a_copy_without_controls_says_so_and_makes_its_own(addon: Addon, live: b
     before = len(bpy.data.objects)
     assert bpy.ops.ik_addon.chain_fix(tip=tip.name) == {"FINISHED"}
     assert len(bpy.data.objects) == before + 4
+    homes = [{collection.name for goal in goals(rig) for collection in goal.users_collection} for rig in (ob, copy)]
+    assert [len(names) for names in homes] == [1, 1]
+    assert homes[0] != homes[1]
     assert set(goals(copy)).isdisjoint(goals(ob))
     assert not remarks(copy)
     own, other = (rig.pose.bones["forearm.L"].ik_addon for rig in (copy, ob))
@@ -204,3 +208,39 @@ def test_a_chain_without_a_target_is_offered_the_one_it_had(addon: Addon, contro
     assert bpy.ops.ik_addon.chain_fix(tip=tip.name) == {"FINISHED"}
     assert (tip.ik_addon.target, tip.ik_addon.target_bone) == had
     assert names() == before
+
+
+def test_a_character_overridden_with_its_armature_alone_keeps_the_targets_of_its_library(
+    addon: Addon, tmp_path: Path
+) -> None:
+    checks = addon.module("rig.plan.chain")
+    ob = with_chains()
+    path = str(tmp_path / "library.blend")
+    bpy.data.libraries.write(path, {ob, *goals(ob)})
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    libraries: Any = bpy.data.libraries
+    with libraries.load(path, link=True) as (_found, wanted):
+        wanted.objects = ["metarig"]
+    linked = wanted.objects[0]
+    own: Any = linked.override_create(remap_local_usages=True)
+    for each in (own, *goals(own)):
+        bpy.context.scene.collection.objects.link(each)
+    bpy.context.view_layer.update()
+    assert set(goals(own)) == set(goals(linked))
+    remarks = checks.check(own, own.pose.bones["forearm.L"], bpy.context.view_layer)
+    assert not [remark for remark in remarks if "own targets" in remark]
+    assert all(map(shown_by, goals(own)))
+
+
+def test_undo_keeps_controls_with_their_armature() -> None:
+    ob = with_chains()
+    bpy.ops.ed.undo_push(message="before")
+    ob.pose.bones["forearm.L"].ik_addon.target = rigs.empty("Ball", (0.8, 0.0, 1.0))
+    assert shown_by(bpy.data.objects["Ball"])
+    assert not shown_by(bpy.data.objects["IK Target forearm.L"])
+    bpy.ops.ed.undo_push(message="another target")
+    bpy.ops.ed.undo()
+    assert shown_by(bpy.data.objects["IK Target forearm.L"])
+    bpy.ops.ed.redo()
+    assert shown_by(bpy.data.objects["Ball"])
+    assert not shown_by(bpy.data.objects["IK Target forearm.L"])

@@ -21,7 +21,7 @@ from ...rig.plan.groups import LOOP, LOOP_OF_ARMATURES
 from ...setup.mirror import mirror_chain
 from ...setup.own_target import make_own
 from ...solve import Status
-from ...translation.sentences import UserError, is_like, say
+from ...translation.sentences import UserError, is_one_of, say
 from ..active import ArmatureOperator, armature
 from .fix import Fix, mute_label, set_all
 from .goals import fixes_in_renders, fixes_of_goal, fixes_of_loop, fixes_of_transforms
@@ -52,7 +52,7 @@ def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: b
 
 
 def _is_in_loop(report: reports.Report | None) -> bool:
-    return report is not None and (is_like(report.message, LOOP) or is_like(report.message, LOOP_OF_ARMATURES))
+    return report is not None and is_one_of(report.message, LOOP, LOOP_OF_ARMATURES)
 
 
 def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:

@@ -14,7 +14,7 @@ from ...data.chain_settings import IKAddonChain
 from ...data.settings import chain_of, goal_of
 from ...pose.channels import FIELDS, REST, rotation_field
 from ...pose.constraints import is_on, targets_of
-from ...pose.skeleton import matrix_array
+from ...pose.skeleton import is_flat, matrix_array
 from ...rig.plan.attachments import all_parent_bones_of, uid_of
 from ...rig.plan.chain import posed_bones, tips
 from ...rig.plan.presence import all_layers, is_in
@@ -91,7 +91,7 @@ def fixes_of_transforms(tip: bpy.types.PoseBone) -> Iterator[Fix]:
         if not np.isfinite(matrix_array(own.matrix_world)).all():
             label = say("Reset Transform of '{object}'", object=own.name)
             yield Fix(label, partial(_reset, [own]))
-    if abs(np.linalg.det(matrix_array(ob.matrix_world)[:3, :3])) <= 1e-30:
+    if is_flat(matrix_array(ob.matrix_world)):
         yield Fix(say("Reset Scale of '{object}'", object=ob.name), partial(_reset, [ob], ("scale",)))
     broken = [
         bone for bone in posed_bones(tip) if not (np.isfinite(_numbers(bone)).all() and np.array(bone.scale).all())

@@ -187,12 +187,8 @@ def check_seen(
         )
     remarks = _remarks(ob, chain, bones, presence)
     remarks += [
-        say(
-            "'{goal}' belongs to '{other}', which it moves too. Make own targets",
-            goal=goal.name,
-            other=other.name,
-        )
-        for goal, other in borrowed(tip).items()
+        say("The controls of this chain belong to '{other}', which they move too. Make own targets", other=other.name)
+        for other in dict.fromkeys(borrowed(tip).values())
     ]
     other = mirrored_from(tip)
     if other is not None:

@@ -43,8 +43,8 @@ _counted = 0
 def followers(goal: bpy.types.Object, bone: str = "") -> list[bpy.types.PoseBone]:
     """Return the tips of all chains in the file whose target or pole is an object, or a bone of it.
 
-    The armature to which the goal belongs comes first: the one that the goal, or the other goal of its chain, is
-    parented to, else the one that came first into the file.
+    The armature to which the goal belongs comes first: one of this file before a linked one, then the one that the
+    goal, or the other goal of its chain, is parented to, else the one that came first into the file.
     """
     key = _key(goal, bone)
     if _counted != len(bpy.data.objects):
@@ -53,7 +53,7 @@ def followers(goal: bpy.types.Object, bone: str = "") -> list[bpy.types.PoseBone
     if None in found:
         _make()
         found = [follower.find(key) for follower in _index.get(key, ())]
-    return sorted(filter(None, found), key=lambda tip: (not _carries(tip), tip.id_data.session_uid))
+    return sorted(filter(None, found), key=_rank)
 
 
 def follower_in(rig: bpy.types.Object, goal: bpy.types.Object, bone: str = "") -> bpy.types.PoseBone | None:
@@ -95,6 +95,11 @@ def goals_of(tip: bpy.types.PoseBone) -> Iterator[Goal]:
         goal, bone = goal_of(chain_of(tip), role)
         if goal is not None:
             yield goal, bone
+
+
+def _rank(tip: bpy.types.PoseBone) -> tuple[bool, bool, int]:
+    ob = tip.id_data
+    return ob.library is not None, not _carries(tip), ob.session_uid
 
 
 def _carries(tip: bpy.types.PoseBone) -> bool:

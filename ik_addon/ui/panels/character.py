@@ -8,7 +8,7 @@ import bpy
 
 from ...operators.active import armature
 from ...setup import character
-from ...translation.sentences import is_like
+from ...translation.sentences import is_one_of
 from ..panel import ArmaturePanel
 from ..text import draw_button, draw_message
 
@@ -29,9 +29,9 @@ class VIEW3D_PT_ik_addon_character(ArmaturePanel):
         column = self.layout.column()
         for remark in remarks_on(armature(context)):
             draw_message(column, context, remark, icon="INFO")
-            if is_like(remark, character.WITH_CONSTRAINTS):
+            if is_one_of(remark, character.WITH_CONSTRAINTS):
                 draw_button(column, context, "ik_addon.convert_constraints", "CON_KINEMATIC", "Convert IK")
-            elif is_like(remark, character.ANIMATED):
+            elif is_one_of(remark, character.ANIMATED):
                 snap = draw_button(
                     column, context, "ik_addon.snap_target", "PREVIEW_RANGE", "Snap Range", text="Snap Range to Pose"
                 )
