@@ -68,8 +68,7 @@ def running() -> Progress | None:
 
 def draw_progress(layout: bpy.types.UILayout, progress: Progress, text: str) -> None:
     """Draw a progress bar with text in it."""
-    bar: Any = layout
-    bar.progress(factor=progress.share, text=text)
+    layout.progress(factor=progress.share, text=text)
 
 
 def draw_keys(layout: bpy.types.UILayout) -> None:
@@ -179,8 +178,7 @@ class StepsOperator(ArmatureOperator):
 
 def redraw(context: bpy.types.Context) -> None:
     """Update the progress in the status bar and the sidebars."""
-    workspace: Any = context.workspace
-    workspace.status_text_set(None if running() is None else draw_status)
+    context.workspace.status_text_set(None if running() is None else draw_status)
     for area in context.screen.areas if context.screen is not None else ():
         for region in area.regions if area.type == "VIEW_3D" else ():
             if region.type == "UI":
