@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import bpy
 import numpy as np
@@ -109,8 +109,7 @@ class KeyReducer:
         self._view_layer = view_layer
         self._ob = ob
         self._frames = np.arange(frames[0], frames[-1] + 1)
-        scene: Any = view_layer.id_data
-        self._times: Floats = self._frames * np.float64(time_scale(scene))
+        self._times: Floats = self._frames * np.float64(time_scale(view_layer.id_data))
         self._skeleton = Skeleton.of(ob)
         order = {name: index for index, name in enumerate(self._skeleton.names)}
         self._bones = sorted({order[channel.bone] for channel in keyed})
@@ -162,8 +161,7 @@ class KeyReducer:
                 sunk[:, self._pivots] = above.sunk(after.points[:, self._pivots])
             is_held = (away <= limits)[:, inside].all() and not sunk[:, inside].any()
             if distances.max() <= bound and (is_held or attempt == ATTEMPTS - 1):
-                scene: Any = self._view_layer.id_data
-                meters = float(distances.max()) * scene.unit_settings.scale_length
+                meters = float(distances.max()) * self._view_layer.id_data.unit_settings.scale_length
                 return KeyReport(self._before, sum(len(curve.keys) for part in curves for curve in part), meters)
             bounds[sunk[:, inside]] *= SUNK
             bounds *= np.minimum(ROOM * limits / np.maximum(away, 1e-30), 1.0)[:, inside].min(axis=0)

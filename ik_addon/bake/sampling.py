@@ -7,7 +7,6 @@ from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 import bpy
 import numpy as np
@@ -96,8 +95,7 @@ class Frames:
     @property
     def scene(self) -> bpy.types.Scene:
         """The scene in which the keys will play."""
-        found: Any = self.view_layer.id_data
-        return found
+        return self.view_layer.id_data
 
     def played(self, method: Method) -> list[int]:
         """Return the indices of the frames that are played after keying, to compare them."""
@@ -239,9 +237,8 @@ class Frames:
 
 def at_frame(view_layer: bpy.types.ViewLayer, frame: float) -> bpy.types.Depsgraph:
     """Go to a frame and return a view layer's depsgraph, evaluated there."""
-    scene: Any = view_layer.id_data
     whole = math.floor(frame)
-    scene.frame_set(whole, subframe=frame - whole)
+    view_layer.id_data.frame_set(whole, subframe=frame - whole)
     return view_layer.depsgraph
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +22,6 @@ from ..solve.maths.products import determinants, times
 from ..solve.problem import Floats
 from ..translation.sentences import say
 from .bones import Bones
-from .meshes import copies, meshes_of
 from .motion import RootMotion, local, rigid
 
 SCALED = 1e-3
@@ -89,7 +88,7 @@ def steps(
             worlds.append(matrix_array(seen.matrix_world))
             poses.append(channels.read_pose(seen, bones.read))
             if i == 0:
-                placed = {mesh.name: mesh.matrix_world.copy() for mesh in meshes_of(view_layer, ob)}
+                placed = {mesh.name: mesh.matrix_world.copy() for mesh in _meshes_of(view_layer, ob)}
             yield 0.9 * (i + 1) / len(frames)
         if determinants(worlds[0][None, :3, :3])[0] <= 0.0:
             raise BakeError("'{object}' is mirrored by its scale. Apply the scale first", object=ob.name)
@@ -114,7 +113,7 @@ def steps(
         made, names = _make(context, ob, names, parents, with_root[1], lengths, undo)
         yield 0.95
         _key(context.scene, made, names, parents, with_root[0], frames, undo)
-        meshes = copies(context, ob, made, placed, undo) if options.meshes else []
+        meshes = _copies(context, ob, made, placed, undo) if options.meshes else []
         undo.pop_all()
     view_layer.update()
     return Made(made, meshes, frames[0], len(frames), _remarks(ob, bones, np.array(poses)))
@@ -244,3 +243,46 @@ def _remarks(ob: bpy.types.Object, bones: Bones, poses: Floats) -> list[str]:
     if curved:
         found.append(say("Bendy bone '{bone}' stays straight", bone=curved[0]))
     return found
+
+
+# ---- meshes
+
+
+def _meshes_of(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> list[bpy.types.Object]:
+    """Return the meshes of a view layer that an armature deforms with a modifier."""
+    return [other for other in view_layer.objects if other.type == "MESH" and _modifiers(other, ob)]
+
+
+def _copies(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    made: bpy.types.Object,
+    placed: Mapping[str, Matrix],
+    undo: ExitStack,
+) -> list[bpy.types.Object]:
+    """Copy the meshes that an armature deforms for another armature; the copies share their data.
+
+    Args:
+        context: gives the scene.
+        ob: the armature object.
+        made: the other armature object, which has no transform of its own.
+        placed: world matrices, by the names of the meshes.
+        undo: removes the copies.
+    """
+    found = []
+    for mesh in _meshes_of(context.view_layer, ob):
+        copy = mesh.copy()
+        undo.callback(bpy.data.objects.remove, copy)
+        copy.name = f"{mesh.name} Skeleton"
+        context.scene.collection.objects.link(copy)
+        copy.parent, copy.parent_type = made, "OBJECT"
+        copy.matrix_parent_inverse, copy.matrix_basis = Matrix(), placed[mesh.name]
+        for modifier in _modifiers(copy, ob):
+            modifier.object = made
+        found.append(copy)
+    return found
+
+
+def _modifiers(mesh: bpy.types.Object, ob: bpy.types.Object) -> list[Any]:
+    modifiers: Any = mesh.modifiers
+    return [modifier for modifier in modifiers if modifier.type == "ARMATURE" and modifier.object == ob]

@@ -49,7 +49,6 @@ class IK_ADDON_OT_goal_hold(ArmatureOperator):
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Take hold of the goal, and make its chain the active one."""
         ob = armature(context)
-        assert ob is not None
         tip = ob.pose.bones.get(self.tip) if self.tip else active_chain(context)
         reason = why_not_draggable(tip)
         if reason:

@@ -70,8 +70,7 @@ def running() -> Progress | None:
 
 def draw_progress(layout: bpy.types.UILayout, progress: Progress, text: str) -> None:
     """Draw a progress bar with text in it."""
-    bar: Any = layout
-    bar.progress(factor=progress.share, text=text)
+    layout.progress(factor=progress.share, text=text)
 
 
 def draw_keys(layout: bpy.types.UILayout) -> None:

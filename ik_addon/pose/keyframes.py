@@ -15,7 +15,6 @@ from .. import compat
 from ..solve.problem import Bools, Floats
 from ..translation.sentences import UserError, say
 from .key_curve import FIELDS, SAME_FRAME, Keys, enum_value, read_keys, write_keys
-from .new_action import use_new_action
 from .steps import finished
 
 LEAVING = ("interpolation", "easing", "back", "amplitude", "period")
@@ -98,6 +97,17 @@ def writing(
             _write(ob, owner, channels[start : start + some], keys, undo)
             yield min(1.0, (start + some) / len(channels))
         return undo.pop_all().close
+
+
+def use_new_action(ob: bpy.types.Object, undo: ExitStack) -> None:
+    """Give an object with an action a copy of it, so that keys go there; `undo` gets callbacks to revert that."""
+    action = ob.animation_data.action if ob.animation_data else None
+    if action is None:
+        return
+    if action.is_editable and not action.use_fake_user:  # it may have no other user
+        action.use_fake_user = True
+        undo.callback(setattr, action, "use_fake_user", False)
+    compat.use_copy_of_action(ob, f"{action.name} Baked", undo)
 
 
 def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool = False) -> None:

@@ -57,7 +57,8 @@ class Limb:
     @property
     def length(self) -> Any:
         """(...) total length of all segments."""
-        return self.segments.sum(axis=-1)
+        found = self.segments.sum(axis=-1)
+        return found if found.ndim else float(found)
 
     @property
     def line(self) -> Floats:

@@ -19,7 +19,7 @@ from ..goals.movable import goals_of
 from ..planting import contact_keys, find, floor, plant
 from ..planting.outcome import Planted, as_saved
 from ..planting.pivots import is_of_leg
-from ..pose.new_action import use_new_action
+from ..pose.keyframes import use_new_action
 from ..pose.steps import part
 
 

@@ -56,7 +56,6 @@ class IK_ADDON_OT_pin(ArmatureOperator):
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Pin the bones, or release them if all are pinned that way."""
         ob = armature(context)
-        assert ob is not None
         if self.which == "SELECTED":
             bones, none = _chosen(context, ob), marked("Select the bones to pin in Pose Mode")
         else:
@@ -101,7 +100,6 @@ class IK_ADDON_OT_pin_release(ArmatureOperator):
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Release the bone or all bones."""
         ob = armature(context)
-        assert ob is not None
         pinned = stored_pins(ob)
         bones = [bone for bone in pinned if self.bone in ("", bone)]
         if not bones:

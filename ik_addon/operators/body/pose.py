@@ -109,7 +109,6 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Pose the body, and report if the bone falls short of its place."""
         ob = armature(context)
-        assert ob is not None
         name = self.bone or name_of_active(ob)
         pins = {pin.name: _flags(pin) for pin in self.pins}
         unknown = next((pin for pin in pins if pin not in ob.pose.bones), None)

@@ -54,7 +54,6 @@ class IK_ADDON_OT_body_hold(ArmatureOperator):
 
     def _hold(self, context: bpy.types.Context) -> set[str]:
         ob = armature(context)
-        assert ob is not None
         name = self.bone or name_of_active(ob)
         ask = Ask(name, self.use_tail, without_pins=Free[self.without_pins], length=self.length)
         drag = BodyDrag(context, ob, ask)

@@ -32,8 +32,7 @@ def _fixes(context: bpy.types.Context) -> Iterator[Fix]:
             yield Fix(say("Select '{object}'", object=rig.name), partial(_select, context, rig))
         return
     if ob.mode not in {"POSE", "OBJECT"}:
-        operators: Any = bpy.ops
-        yield Fix(say("Pose Mode"), partial(operators.object.mode_set, mode="POSE"))
+        yield Fix(say("Pose Mode"), partial(bpy.ops.object.mode_set, mode="POSE"))
     elif not ob.is_editable:
         yield Fix(say("Make Library Override"), partial(_override, context, ob))
     elif ob.override_library is not None and ob.override_library.is_system_override:
@@ -60,9 +59,8 @@ def _armature_for(context: bpy.types.Context, ob: bpy.types.Object | None) -> bp
 
 
 def _select(context: bpy.types.Context, rig: bpy.types.Object) -> None:
-    operators: Any = bpy.ops
     if context.active_object is not None and context.active_object.mode != "OBJECT":
-        operators.object.mode_set(mode="OBJECT")
+        bpy.ops.object.mode_set(mode="OBJECT")
     for other in context.selected_objects:
         other.select_set(False)
     rig.select_set(True)

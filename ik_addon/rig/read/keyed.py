@@ -12,9 +12,8 @@ from ...solve.problem import Bools
 from ..plan.inputs import Inputs, Numbers, is_edited
 from ..plan.plan import Plan
 from . import fcurves
-from .evaluated import numbers_now
 from .frames import Frames
-from .sample import Sample, sample_of
+from .sample import Sample, numbers_now, sample_of
 
 
 class Keyed:

@@ -16,13 +16,12 @@ from ...operators.mends.chains import fix_of
 from ...overlay import draw as overlay
 from ...rig.plan import chain as chains
 from ...rig.plan.chain_plan import is_limited
-from ...setup import bend_side
+from ...setup import bend_side, ends
 from ...solve import Solver
 from ...translation.sentences import say
 from ..panel import ArmaturePanel
 from ..presets import VIEW3D_PT_ik_addon_presets
 from ..text import BARE, BESIDE, draw_button, draw_fix, draw_message, draw_search, draw_setting, fit, is_narrow, named
-from .ends import draw_end
 
 
 class ChainPanel(ArmaturePanel):
@@ -208,6 +207,24 @@ def draw_goal(layout: bpy.types.UILayout, context: bpy.types.Context, chain: IKA
     goal, _bone = goal_of(chain, role)
     if goal is not None and goal.type == "ARMATURE":
         draw_search(layout, context, chain, f"{role}_bone", goal.data)
+
+
+def draw_end(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+    """Draw the field for a chain's end bone, and the settings and buttons that make the bone turn with the target."""
+    chain = chain_of(tip)
+    draw_search(layout, context, chain, "end_bone", tip.id_data.data)
+    waiting = ends.waiting(tip)
+    if waiting is not None:
+        text = say("'{bone}' is animated. Snap a range to turn it with the target", bone=waiting.name)
+        draw_message(layout, context, text, "INFO")
+        layout.operator("ik_addon.end_fit", text="Snap Range", icon="SNAP_ON").snap = True
+        return
+    row = layout.row(align=True)
+    if chain.end_bone:
+        row.prop(chain, "use_end_rotation")
+        row.operator("ik_addon.end_fit", text="", icon="ORIENTATION_LOCAL")
+    else:
+        draw_button(row, context, "ik_addon.end_fit", "ORIENTATION_LOCAL", "Turn")
 
 
 class VIEW3D_PT_ik_addon_accuracy(ChainPanel):
