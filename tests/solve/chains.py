@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from inspect import signature
 from itertools import product
@@ -84,23 +84,7 @@ def aim(problem: Problem, rng: Generator, low: float, high: float, *, pole: bool
 
 def member(problem: Problem, i: int) -> Problem:
     """Return one member of a batch as a batch of its own."""
-    count, one = len(problem.joints), slice(i, i + 1)
-
-    def own(value: Any) -> Any:
-        """Return the member's part of an array, or of all arrays of a dataclass, that have a batch axis."""
-        if is_dataclass(value):
-            return replace(value, **{each.name: own(getattr(value, each.name)) for each in fields(value)})  # type: ignore[type-var]
-        if isinstance(value, tuple):
-            return tuple(map(own, value))
-        return value[one] if isinstance(value, np.ndarray) and len(value) == count else value
-
-    kept = "parents", "inherits", "stretch_weights", "stiffness"
-    changed = {each.name: own(getattr(problem, each.name)) for each in fields(problem) if each.name not in kept}
-    if problem.limits is not None:
-        changed["limits"] = replace(problem.limits, root=problem.limits.root[one])
-        if problem.limits.rest.ndim == 4:
-            changed["limits"] = replace(changed["limits"], rest=problem.limits.rest[one])
-    return replace(problem, **changed)
+    return problem.members(np.arange(len(problem.joints)) == i)
 
 
 def solve_together(*problems: Problem) -> list[Solution]:
@@ -154,7 +138,7 @@ def for_each(**shapes: Iterable[Any]) -> Callable[[Callable[..., None]], Callabl
 
         own = signature(test)
         rest = [parameter for name, parameter in own.parameters.items() if name not in shapes]
-        run.__signature__ = own.replace(parameters=rest)  # type: ignore[attr-defined]
+        run.__signature__ = own.replace(parameters=rest)
         return run
 
     return decorate

@@ -13,7 +13,7 @@ from ik_addon.solve.limited.body import Body, allowed_angles, as_row, pose_of
 from ik_addon.solve.limited.goals import Goals
 from ik_addon.solve.problem import Floats
 from ik_addon.solve.tip_led import led_by_tips
-from tests.solve.chains import make_chains, random_rotations, unit
+from tests.solve.chains import for_each, make_chains, random_rotations, unit
 from tests.solve.limited.test_limits import assert_consistent, violations
 
 BALL = degrees((-60, 60), (-60, 60), (-60, 60))
@@ -54,7 +54,7 @@ def passes(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> tuple[Floats, F
     return found[0], found[1]
 
 
-@pytest.mark.parametrize("name", RIGS)
+@for_each(name=RIGS)
 def test_reachable_targets_are_reached_within_the_limits(name: str) -> None:
     rig = RIGS[name]
     problem = problems(rig, 200)
@@ -80,7 +80,7 @@ def test_passes_alone_reach_the_target(name: str, share: float, monkeypatch: pyt
     assert outside.max() < 1e-12
 
 
-@pytest.mark.parametrize("name", RIGS)
+@for_each(name=RIGS)
 def test_passes_stay_within_the_limits_and_approach_the_target(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = problems(RIGS[name], 200)
     gaps, outside = passes(problem, monkeypatch)
@@ -114,21 +114,7 @@ def test_a_small_move_turns_the_joints_next_to_the_tip_within_limits() -> None:
     assert share(Solver.AUTO) < 0.6
 
 
-@pytest.mark.parametrize("name", RIGS)
-def test_a_member_is_solved_as_it_would_be_alone(name: str) -> None:
-    rig = RIGS[name]
-    rng = np.random.default_rng(5)
-    joints, _ = rig.pose(rig.turns_inside(rng, 6))
-    turns, targets = rig.turns_inside(rng, 6), joints[:, rig.bones :]
-    targets[::3] *= 1.5
-    together = solve(replace(rig.problem(turns, targets), solver=Solver.FABRIK))
-    for i in range(6):
-        alone = solve(replace(rig.problem(turns[i : i + 1], targets[i : i + 1]), solver=Solver.FABRIK))
-        assert np.array_equal(alone.rotations[0], together.rotations[i])
-        assert alone.iterations[0] == together.iterations[i]
-
-
-@pytest.mark.parametrize("name", ["limits-90", "asym", "tree-y"])
+@for_each(name=("limits-90", "asym", "tree-y"))
 def test_a_mirrored_rig_has_the_mirrored_solution(name: str) -> None:
     rig = RIGS[name]
     plain = problems(rig, 40)
@@ -158,7 +144,7 @@ def test_a_sub_base_goes_to_the_weighted_centroid() -> None:
     assert uneven.error[0, 0] < even.error[0, 0] < uneven.error[0, 1]
 
 
-@pytest.mark.parametrize("limited", [False, True])
+@for_each(limited=(False, True))
 def test_the_tip_takes_its_orientation(limited: bool) -> None:
     rng = np.random.default_rng(7)
     rig = chain(7, degrees((-120, 120), (-120, 120), (-120, 120)))

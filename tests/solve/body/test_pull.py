@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ik_addon.solve.body.pull import STRENGTH, pull_of
+from tests.solve.chains import for_each
 
 PULLED = np.ones(1, dtype=bool)
 
@@ -25,7 +26,7 @@ def passes(way: float, *, near: bool) -> int:
     raise AssertionError
 
 
-@pytest.mark.parametrize("way", [0.5, 0.9, 0.999, 1.001, 1.05, 1.3])
+@for_each(way=(0.5, 0.9, 0.999, 1.001, 1.05, 1.3))
 def test_near_the_end_a_few_passes_bring_it_to_rest(way: float) -> None:
     assert passes(way, near=True) <= 3
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from ik_addon.solve.body.forms import NOTHING, Form, add_orientation, add_place, add_thrust
 from ik_addon.solve.body.sweep import Joint, Swept, eliminated, pushed, substituted
 from ik_addon.solve.problem import Floats
+from tests.solve.chains import for_each
 
 TREES = [[-1], [-1, 0, 1, 2], [-1, -1, 0, 1, 0], [-1, 0, 0, 1, 2, 1, 0, 5, 5], [-1, 0, 1, 1, 1, 0, 5, 6, 6]]
 STIFF, FORCE = 30.0, 4.0
@@ -77,8 +77,7 @@ def case(parents: list[int], seed: int, *, shifted: bool) -> tuple[list[Joint], 
     return joints, forms, matrix, right
 
 
-@pytest.mark.parametrize("shifted", [False, True])
-@pytest.mark.parametrize("parents", TREES)
+@for_each(shifted=(False, True), parents=TREES)
 def test_a_sweep_solves_the_equations_of_the_whole_matrix(parents: list[int], *, shifted: bool) -> None:
     joints, forms, matrix, right = case(parents, 1, shifted=shifted)
     found, _ = substituted(parents, swept(parents, joints, forms))
@@ -115,7 +114,7 @@ def test_reused_joints_still_need_their_pivots() -> None:
     assert 1 in eliminated([1, 0], [[1], []], joints, forms, before[1].pivot - 1e-9, before)
 
 
-@pytest.mark.parametrize("at", [[0.3, -0.2, 0.5], None])
+@for_each(at=([0.3, -0.2, 0.5], None))
 def test_a_thrust_replaces_a_spring_along_its_direction(at: list[float] | None) -> None:
     random = np.random.default_rng(3)
     form, gap, direction = NOTHING[:], random.normal(size=3), np.array([2.0, -1.0, 2.0]) / 3.0

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from ik_addon.solve import Goal, OutOfReach, Problem, Solution, Status, solve
 from ik_addon.solve.problem import Floats
-from tests.solve.chains import aim, check_consistent, inner_radius, lengths_of, make_chains, unit
+from tests.solve.chains import aim, check_consistent, for_each, inner_radius, lengths_of, make_chains, unit
 
-bone_counts = pytest.mark.parametrize("bones", [1, 2, 3, 7])
+BONES = (1, 2, 3, 7)
 
 
 def far(bones: int, pose: str = "bent") -> Problem:
@@ -40,7 +39,7 @@ def along(problem: Problem, solution: Solution) -> Floats:
     return np.asarray(((solution.joints[:, -1] - problem.joints[:, 0]) * line).sum(axis=1))
 
 
-@bone_counts
+@for_each(bones=BONES)
 def test_extend_points_straight_at_the_target(bones: int) -> None:
     problem = far(bones)
     solution = solve(problem)
@@ -53,8 +52,7 @@ def test_extend_points_straight_at_the_target(bones: int) -> None:
     check_consistent(problem, solution)
 
 
-@bone_counts
-@pytest.mark.parametrize("softness", [0.0, 0.2])
+@for_each(bones=BONES, softness=(0.0, 0.2))
 def test_push_root_arrives_up_to_its_limit(bones: int, softness: float) -> None:
     problem = replace(far(bones), out_of_reach=OutOfReach.PUSH_ROOT, softness=softness)
     solution = solve(problem)
@@ -74,8 +72,7 @@ def test_push_root_arrives_up_to_its_limit(bones: int, softness: float) -> None:
     assert (~limited.reached).any()
 
 
-@bone_counts
-@pytest.mark.parametrize("members", [200, 1])
+@for_each(bones=BONES, members=(200, 1))
 def test_a_pushed_root_is_never_too_far_or_too_near_at_any_tolerance(bones: int, members: int) -> None:
     problem = replace(far(bones), out_of_reach=OutOfReach.PUSH_ROOT, softness=0.3, tolerance=0.0)
     for first in range(0, 200, members):
@@ -85,7 +82,7 @@ def test_a_pushed_root_is_never_too_far_or_too_near_at_any_tolerance(bones: int,
         assert np.isin(solution.status, [Status.REACHED, Status.NOT_CONVERGED]).all()
 
 
-@bone_counts
+@for_each(bones=BONES)
 def test_push_root_moves_nothing_while_the_target_is_in_reach(bones: int) -> None:
     rng = np.random.default_rng(bones)
     high = 0.99 if bones > 1 else 0.0
@@ -94,8 +91,7 @@ def test_push_root_moves_nothing_while_the_target_is_in_reach(bones: int) -> Non
     np.testing.assert_allclose(solution.joints[:, 0], problem.joints[:, 0], atol=1e-12)
 
 
-@bone_counts
-@pytest.mark.parametrize("softness", [0.0, 0.2])
+@for_each(bones=BONES, softness=(0.0, 0.2))
 def test_stretch_arrives(bones: int, softness: float) -> None:
     problem = replace(far(bones), out_of_reach=OutOfReach.STRETCH, softness=softness)
     solution = solve(problem)
@@ -117,8 +113,7 @@ def test_stretch_is_shared_by_weight() -> None:
     np.testing.assert_allclose(equal.stretch, solve(replace(problem, stretch_weights=None)).stretch, rtol=1e-12)
 
 
-@pytest.mark.parametrize("bones", [2, 3, 6])
-@pytest.mark.parametrize("policy", OutOfReach)
+@for_each(bones=(2, 3, 6), policy=OutOfReach)
 def test_too_near_folds_onto_the_line(bones: int, policy: OutOfReach) -> None:
     rng = np.random.default_rng(bones)
     problem = make_chains(rng, 200, bones, "bent")
@@ -146,9 +141,7 @@ def test_too_near_folds_onto_the_line(bones: int, policy: OutOfReach) -> None:
     np.testing.assert_allclose(side, expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("policy", OutOfReach)
-@pytest.mark.parametrize("softness", [0.0, 0.02, 0.3, 1.0])
-@pytest.mark.parametrize("bones", [2, 4])
+@for_each(policy=OutOfReach, softness=(0.0, 0.02, 0.3, 1.0), bones=(2, 4))
 def test_the_tip_moves_continuously_and_monotonously(bones: int, softness: float, policy: OutOfReach) -> None:
     distances = np.linspace(0.3, 3.0, 5401)
     problem = ray(make_chains(np.random.default_rng(1), 1, bones), distances)

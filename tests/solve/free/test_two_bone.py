@@ -7,7 +7,7 @@ import pytest
 
 from ik_addon.solve import Goal, Problem, Solver, Status, solve
 from ik_addon.solve.problem import Floats
-from tests.solve.chains import POSES, aim, check_consistent, make_chains, unit
+from tests.solve.chains import POSES, aim, check_consistent, for_each, make_chains, unit
 
 
 def arm(target: list[float], joints: list[list[float]] | None = None, pole: list[float] | None = None) -> Problem:
@@ -17,9 +17,7 @@ def arm(target: list[float], joints: list[list[float]] | None = None, pole: list
     return Problem(points, np.tile(np.eye(3), (1, 2, 1, 1)), goal)
 
 
-@pytest.mark.parametrize("pose", POSES)
-@pytest.mark.parametrize("uneven", [False, True])
-@pytest.mark.parametrize("pole", [False, True])
+@for_each(pose=POSES, uneven=(False, True), pole=(False, True))
 def test_every_target_in_reach_is_reached_exactly(pose: str, uneven: bool, pole: bool) -> None:
     rng = np.random.default_rng(1)
     for low, high in ((0.0, 1.0), (0.0, 1e-6), (0.999999, 1.0), (1.0, 1.0)):
@@ -53,7 +51,7 @@ def test_a_bone_whose_x_axis_is_along_the_arm_bends_too() -> None:
     np.testing.assert_allclose(solution.joints[0, 1], [0, 0.5, -np.sqrt(0.75)], atol=1e-12)
 
 
-@pytest.mark.parametrize("target", [[0.0, 0.0, 0.0], [0.4, 0.3, -0.2], [0.0, 1.5, 0.0], [0.0, -1.5, 0.0]])
+@for_each(target=([0.0, 0.0, 0.0], [0.4, 0.3, -0.2], [0.0, 1.5, 0.0], [0.0, -1.5, 0.0]))
 def test_a_folded_arm_opens(target: list[float]) -> None:
     problem = arm(target, [[0, 0, 0], [0, 1, 0], [0, 0, 0]])
     solution = solve(problem)
@@ -63,7 +61,7 @@ def test_a_folded_arm_opens(target: list[float]) -> None:
         np.testing.assert_allclose(solution.rotations, problem.frames, atol=1e-9)
 
 
-@pytest.mark.parametrize("pose", POSES)
+@for_each(pose=POSES)
 def test_the_forearm_does_not_twist(pose: str) -> None:
     """Without a pole the FK hinge axis is the same in both bones' frames, so it remains their only hinge."""
     rng = np.random.default_rng(2)
@@ -78,7 +76,7 @@ def test_the_forearm_does_not_twist(pose: str) -> None:
     assert np.abs(along).max() < 1e-9
 
 
-@pytest.mark.parametrize("pose", POSES)
+@for_each(pose=POSES)
 def test_the_elbow_points_at_the_pole(pose: str) -> None:
     rng = np.random.default_rng(3)
     problem = aim(make_chains(rng, 1000, 2, pose), rng, 0.05, 0.999, pole=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from ik_addon.solve import Limits
 from ik_addon.solve.limb.end_rotation import turned
@@ -72,15 +71,3 @@ def test_a_mirrored_end_bone_has_the_mirrored_rotation() -> None:
     image, image_at_limit = turned(across @ fk, across @ wanted @ across, mirrored)
     assert np.abs(image - across @ found).max() < 1e-12
     assert np.array_equal(at_limit, image_at_limit)
-
-
-@pytest.mark.parametrize("count", [1, 7])
-def test_a_member_gets_the_same_bits_alone(count: int) -> None:
-    rng = np.random.default_rng(5)
-    own = limits(rng, 60, [(-0.4, 1.2), (-0.2, 0.3), (-0.5, 0.9)])
-    fk, wanted = rotations(rng, 60), rotations(rng, 60)
-    found, _ = turned(fk, wanted, own)
-    for start in range(0, 60, count):
-        part = slice(start, start + count)
-        some, _ = turned(fk[part], wanted[part], Limits(own.rest, own.root[part], own.cones, own.twist))
-        assert some.tobytes() == found[part].tobytes()

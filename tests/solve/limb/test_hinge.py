@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from benchmarks.cases import FREE, LOCKED, Rig, degrees
 from ik_addon.solve import Goal, Problem, Solution, pole_angle, solve
@@ -15,7 +14,7 @@ from ik_addon.solve.maths.rotations import matrices
 from ik_addon.solve.maths.vectors import Vector
 from ik_addon.solve.problem import Floats
 
-from ..chains import unit
+from ..chains import for_each, unit
 from .test_limb import roll_of
 
 AXES = ("x", "z")
@@ -56,9 +55,7 @@ def turns_between(frames: Floats) -> Floats:
     return np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))
 
 
-@pytest.mark.parametrize("axis", AXES)
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize("aside", [0.08, -0.02, 0.0])
+@for_each(axis=AXES, sign=(1.0, -1.0), aside=(0.08, -0.02, 0.0))
 def test_a_limb_that_straightens_hardly_rolls(axis: str, sign: float, aside: float) -> None:
     """Not at the end of its reach either, nor where the target goes on beyond it."""
     rig = arm(axis, aside=aside, sign=sign)
@@ -88,7 +85,7 @@ def test_a_well_bent_knee_points_to_its_pole_exactly() -> None:
             assert abs(roll_of(_one(problem, i), _only(solution, i)) or 0.0) < 1e-7
 
 
-@pytest.mark.parametrize("axis", AXES)
+@for_each(axis=AXES)
 def test_the_pole_angle_of_a_pose_keeps_it(axis: str) -> None:
     rng = np.random.default_rng(5)
     for sign in (1.0, -1.0):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from numpy.random import Generator
 
 from benchmarks.cases import CHAINS, FREE, LOCKED, Rig, bone_steps, chain, degrees, random_ranges
@@ -16,7 +15,7 @@ from ik_addon.solve.problem import Floats
 from tests.fuzz import verdict
 from tests.fuzz.problems import random_case
 
-from ..chains import aim, make_chains, random_rotations, unit
+from ..chains import aim, for_each, make_chains, random_rotations, unit
 from ..limited.test_limits import assert_consistent, violations
 
 KNEE = degrees((0, 150), LOCKED, LOCKED)
@@ -57,7 +56,7 @@ def rigs(rng: Generator) -> list[Rig]:
     return [bent_rig(rng, each) if i % 2 else chain(2, each) for i, each in enumerate(ranges)]
 
 
-@pytest.mark.parametrize("pole", [False, True])
+@for_each(pole=(False, True))
 def test_targets_within_the_limits_are_reached_exactly_without_a_search(pole: bool) -> None:
     rng = np.random.default_rng(1)
     for rig in rigs(rng):
@@ -70,8 +69,7 @@ def test_targets_within_the_limits_are_reached_exactly_without_a_search(pole: bo
         assert_consistent(problem, solution)
 
 
-@pytest.mark.parametrize("pose", ["straight", "bent", "curled", "wild"])
-@pytest.mark.parametrize("pole", [False, True])
+@for_each(pose=("straight", "bent", "curled", "wild"), pole=(False, True))
 def test_limits_that_do_not_bind_give_the_pose_of_a_free_chain(pose: str, pole: bool) -> None:
     rng = np.random.default_rng(2)
     free = aim(make_chains(rng, 200, 2, pose, uneven=True), rng, 0.05, 0.999, pole=pole)
@@ -172,29 +170,6 @@ def test_a_knee_follows_its_pole_if_the_hip_allows_it() -> None:
         assert abs(roll_of(problem, solve(problem)) or 0.0) < 1e-7
 
 
-@pytest.mark.parametrize("pole", [False, True])
-def test_a_member_is_solved_as_it_would_be_alone(pole: bool) -> None:
-    rng = np.random.default_rng(5)
-    for rig in rigs(rng):
-        problem = random_problem(rng, rig, 12, pole=pole)
-        together = solve(problem)
-        for i in range(12):
-            one = slice(i, i + 1)
-            goal = replace(
-                problem.goal,
-                target=problem.goal.target[one],
-                pole=None if problem.goal.pole is None else problem.goal.pole[one],
-                pole_angle=None if problem.goal.pole_angle is None else problem.goal.pole_angle[one],
-            )
-            assert problem.limits is not None
-            limits = replace(problem.limits, root=problem.limits.root[one])
-            alone = solve(
-                replace(problem, joints=problem.joints[one], frames=problem.frames[one], goal=goal, limits=limits)
-            )
-            assert np.array_equal(alone.rotations[0], together.rotations[i])
-            assert np.array_equal(alone.joints[0], together.joints[i])
-
-
 def test_a_smooth_path_makes_a_smooth_motion() -> None:
     rig = chain(2, LEG)
     time = np.linspace(0.0, 2.0 * np.pi, 600)
@@ -220,7 +195,7 @@ def legs(rng: Generator, count: int, foot: Floats) -> tuple[Rig, Problem]:
     return rig, replace(problem, goal=goal)
 
 
-@pytest.mark.parametrize("pole", [False, True])
+@for_each(pole=(False, True))
 def test_a_foot_takes_its_orientation_while_its_limb_reaches_its_target(pole: bool) -> None:
     rng = np.random.default_rng(10)
     # The hip's twist follows the foot's orientation; a foot that swings freely takes any.
@@ -389,7 +364,7 @@ def test_no_knee_leaves_a_cone_as_thin_as_a_line() -> None:
     verdict.check(case, solve(case.problem))
 
 
-@pytest.mark.parametrize("ranges", [((-30, 180), (-20, 30)), ((-20, 30), (-180, 10)), ((-180, 180), (-20, 30))])
+@for_each(ranges=(((-30, 180), (-20, 30)), ((-20, 30), (-180, 10)), ((-180, 180), (-20, 30))))
 def test_a_limit_at_exactly_half_a_turn_is_a_limit(ranges: tuple[tuple[float, float], ...]) -> None:
     rng = np.random.default_rng(14)
     joint = degrees(ranges[0], (-20, 30), ranges[1])
@@ -402,9 +377,11 @@ def test_a_limit_at_exactly_half_a_turn_is_a_limit(ranges: tuple[tuple[float, fl
         assert np.degrees(violations(rig, each, solution).max()) < 1e-5
 
 
-@pytest.mark.parametrize("ranges", [((-30, 180), (-20, 30)), ((-20, 30), (-180, 10)), ((-180, 180), (-20, 30))])
-@pytest.mark.parametrize("twist", [(-20, 30), (-2, 1), LOCKED])
-@pytest.mark.parametrize("pole", [False, True])
+@for_each(
+    ranges=(((-30, 180), (-20, 30)), ((-20, 30), (-180, 10)), ((-180, 180), (-20, 30))),
+    twist=((-20, 30), (-2, 1), LOCKED),
+    pole=(False, True),
+)
 def test_half_a_turn_is_made_about_an_axis_that_the_limits_allow(
     ranges: tuple[tuple[float, float], ...], twist: tuple[float, float], pole: bool
 ) -> None:

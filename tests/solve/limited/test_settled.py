@@ -7,14 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from benchmarks.cases import CHAINS, Rig, bow, chain, degrees, tree_y
-from ik_addon.solve import Goal, Problem, solve
+from ik_addon.solve import Goal, Problem
 from ik_addon.solve.maths.rotations import matrices
 from ik_addon.solve.problem import Floats
 
-from ..chains import member, random_rotations, solve_together, unit
+from ..chains import for_each, random_rotations, solve_together, unit
 
 COUNT, HAIR = 16, 1e-7
 FREE = (-np.inf, np.inf)
@@ -58,11 +57,9 @@ ALIKE = 0.05
 """Maximum share of a tree's poses that are not settled within 1e-5, because two are equally near to FK."""
 
 
-@pytest.mark.parametrize(
-    ("name", "wishes"),
-    [*itertools.product(RIGS, ["", "pole and turn"]), *itertools.product(["hinges", "tree"], ["pole", "turn"])],
-)
-def test_different_rounding_gives_the_same_pose(name: str, wishes: str) -> None:
+@for_each(case=(*itertools.product(RIGS, ["", "pole and turn"]), ("hinges", "pole"), ("hinges", "turn")))
+def test_different_rounding_gives_the_same_pose(case: tuple[str, str]) -> None:
+    name, wishes = case
     rig = RIGS[name]()
     count = 3 * COUNT if len(rig.tips) > 1 else COUNT
     rng = np.random.default_rng(len(name))
@@ -83,20 +80,3 @@ def test_different_rounding_gives_the_same_pose(name: str, wishes: str) -> None:
     off = np.abs(one.rotations - other.rotations).max(axis=(1, 2, 3))[far]
     allowed = ALIKE if len(rig.tips) > 1 else 0.0
     assert np.count_nonzero(off > 1e-5) <= allowed * len(off), np.sort(off)
-
-
-@pytest.mark.parametrize("pole", [False, True])
-@pytest.mark.parametrize("ranges", [SOME[:3], np.stack([BALL] * 5)], ids=["some", "balls"])
-def test_in_a_batch_each_pose_out_of_reach_is_settled_as_if_alone(ranges: Floats, pole: bool) -> None:
-    rng = np.random.default_rng(5)
-    rig, count = chain(len(ranges), ranges), 40
-    targets = unit(rng.normal(size=(count, 3))) * rng.uniform(0.05, 1.9, (count, 1))
-    problem = rig.problem(rig.turns_inside(rng, count), targets[:, None], tolerance=1e-6)
-    if pole:
-        problem = replace(problem, goal=replace(problem.goal, pole=2.0 * rng.normal(size=(count, 3))))
-    together = solve(problem)
-    assert np.count_nonzero(together.error > 1e-6) > 16
-    for i in np.flatnonzero(together.error > 1e-6).tolist():
-        alone = solve(member(problem, i))
-        assert np.array_equal(alone.joints[0], together.joints[i])
-        assert np.array_equal(alone.rotations[0], together.rotations[i])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from ik_addon.solve.maths.rotations import FEW, matrices, quaternions
+from tests.solve.chains import for_each
 
 
-@pytest.mark.parametrize("count", [1, 2, FEW, FEW + 1])
+@for_each(count=(1, 2, FEW, FEW + 1))
 def test_quaternions_of_few_matrices_match_those_of_many(count: int) -> None:
     q = np.random.default_rng(1).normal(size=(4, 6 * FEW * (FEW + 1)))
     q[:, :4], q[:, 4:8] = np.eye(4), np.array([[0, 0, 1, 1], [1, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, -1]])
