@@ -15,7 +15,7 @@ from tests.solve.chains import POSES, aim, assert_alike, for_each, lengths_of, m
 COUNT = 6
 
 
-def assert_same(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> int:
+def assert_same(problem: Problem, monkeypatch: pytest.MonkeyPatch, within: float = 1e-9) -> int:
     """Solve each member alone and all as arrays, compare everything, and return how many were solved as floats."""
     monkeypatch.setattr(dispatch, "FEW", 0)
     arrays = solve(problem)
@@ -25,7 +25,7 @@ def assert_same(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> int:
     untouched = found.joints == problem.joints
     assert untouched[~np.array(alone) & np.isfinite(problem.joints).all(axis=(1, 2))].all()
     found.joints[~np.array(alone)] = arrays.joints[~np.array(alone)]
-    assert_alike(found, arrays, np.maximum(1.0, np.abs(problem.joints).max(axis=(1, 2))))
+    assert_alike(found, arrays, np.maximum(1.0, np.abs(problem.joints).max(axis=(1, 2))), within)
     assert (found.iterations == arrays.iterations).all()
     return sum(alone)
 
@@ -72,7 +72,8 @@ def test_targets_on_the_line_of_the_chain(
     off = 1e-3 * unit(np.random.default_rng(4).normal(size=tip.shape)) * (np.arange(COUNT) % 2)[:, None]
     target = root + factor * (tip - root) + off
     problem = replace(problem, goal=Goal(target, pole=2.0 * tip - root), solver=solver, iterations=iterations)
-    assert_same(problem, monkeypatch)
+    # A chain that closes on its root magnifies rounding.
+    assert_same(problem, monkeypatch, 1e-8)
 
 
 def test_input_that_is_not_finite_is_left_to_the_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
