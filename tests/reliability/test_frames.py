@@ -95,7 +95,7 @@ def verdicts(addon: Addon) -> list[tuple[bool, str]]:
 
 def evaluated_again(frames: Iterable[int]) -> rigs.Poses:
     """Return poses after an update on the same frame."""
-    found = {}
+    found: rigs.Poses = {}
     for frame in frames:
         bpy.context.scene.frame_set(frame)
         for ob in bpy.context.scene.objects:

@@ -178,8 +178,8 @@ def test_all_other_animation_of_the_rig_renders_at_the_right_frame(
     before = numbers(bpy.context.evaluated_depsgraph_get())
     render(10, 11)
     assert numbers(bpy.context.evaluated_depsgraph_get()) == before
-    for _scene, _layer, frame, seen in recorder.seen:
-        bpy.context.scene.frame_set(int(frame))
+    for _scene, _layer, at, seen in recorder.seen:
+        bpy.context.scene.frame_set(int(at))
         assert seen == numbers(bpy.context.evaluated_depsgraph_get())
         assert seen != before
     assert len(recorder.seen) == 2

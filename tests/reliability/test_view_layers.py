@@ -124,8 +124,8 @@ def test_every_layer_that_has_the_rig_shows_and_renders_the_solved_pose(
         whole = {layer.name for layer in layers_with(ob, target)}
         assert len(whole) == (2 if excluded == "nothing" else 1)
         assert whole <= {layer for _scene, layer, _frame, _pose in recorder.seen}
-        for _scene, layer, frame, pose in recorder.seen:
-            assert layer not in whole or not rigs.apart({frame: pose}, {frame: expected[frame]}), f"{where}: {layer}"
+        for _scene, name, at, pose in recorder.seen:
+            assert name not in whole or not rigs.apart({at: pose}, {at: expected[at]}), f"{where}: {name}"
 
         ob.ik_addon.live = False
         bpy.context.scene.frame_set(9)
