@@ -72,7 +72,9 @@ def inverse_of_one(matrix: Floats) -> Floats:
 
 def is_flat(matrix: Floats) -> bool:
     """Whether a finite affine matrix (4, 4) scales to zero, on an axis or on all, apart from rounding."""
-    return bool(np.isfinite(matrix).all() and not np.isfinite(inverse_of_one(matrix)).all())
+    if not np.isfinite(matrix).all() or np.isfinite(inverse_of_one(matrix)).all():
+        return False
+    return bool(np.linalg.svd(matrix[:3, :3], compute_uv=False)[-1] < 1.0)  # else the other axes are far too large
 
 
 ROUNDING = 1e-7

@@ -106,7 +106,7 @@ def add_chain(
 
     last = tip if end is None else end
     turn = target_rotation(world, ends.pose_of(ob.evaluated_get(depsgraph).pose.bones[last.name]), Quaternion())
-    size = (world @ tip.tail - world @ tip.head).length
+    size = size_of(tip, world)
     parent_bone = parent_bone_of(ob, bones)
     place = Matrix.LocRotScale(target_place, turn, None)
     wanted = [Control(f"IK Target {tip.name}", place, "CUBE", 0.15 * size, parent_bone if with_body else "")]
@@ -204,6 +204,11 @@ def check_world(ob: bpy.types.Object, world: Matrix) -> None:
         )
     if is_flat(matrix):
         raise ChainError("'{object}' is scaled to zero. Reset its scale", object=ob.name)
+
+
+def size_of(tip: bpy.types.PoseBone, world: Matrix) -> float:
+    """Return the length of a tip bone at rest in world space, so that controls of a hidden bone can be seen."""
+    return float(tip.bone.length * np.cbrt(abs(np.linalg.det(matrix_array(world)[:3, :3]))))
 
 
 # ---- the limb, its target and its pole

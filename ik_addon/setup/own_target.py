@@ -17,7 +17,7 @@ from ..rig.plan.chain import NUMBER, end_of, reach_of, tips, turning_end
 from ..rig.plan.followers import ROLES, Goal, borrowed, followers, is_made
 from ..rig.read.orientation import target_rotation
 from . import ends
-from .new_chain import check_world
+from .new_chain import check_world, size_of
 
 
 def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
@@ -40,7 +40,7 @@ def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
     if end is not None:
         place = world @ pose[end.name].head
     turn = target_rotation(world, ends.pose_of(pose[turned.name]), offset)
-    size = (world @ pose[tip.name].tail - world @ pose[tip.name].head).length
+    size = size_of(tip, world)
     wanted = Control(f"IK Target {tip.name}", Matrix.LocRotScale(place, turn, None), "CUBE", 0.15 * size)
     ((target, bone),) = made.make(context, ob, Controls.EMPTIES, [wanted])
     chain.target, chain.target_bone = target, bone

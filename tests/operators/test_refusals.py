@@ -12,18 +12,24 @@ import pytest
 from tests import rigs
 from tests.operators.states import HIDDEN, activate
 
-KINDS = ("objects", "armatures", "actions", "collections", "meshes", "scenes", "texts", "worlds")
+KINDS = ("objects", "armatures", "actions", "collections", "meshes", "texts")
 VOLATILE = {"rna_type", "bl_rna", "depsgraph", "view_layers", "is_evaluated", "tag", "runtime_data", "session_uid"}
 VOLATILE |= {"original", "preview", "is_updated", "is_updated_data", "display_settings", "view_settings", "render"}
 
 
 def whole_file() -> dict[str, Any]:
-    """Return everything that Blender stores, by path, and the modes and selection."""
+    """Return what Blender stores, by path, and the modes and selection."""
     found: dict[str, Any] = {}
     seen: set[tuple[type, int]] = set()
     for kind in KINDS:
         for own in getattr(bpy.data, kind):
             _walk(own, f"{kind}[{own.name_full}]", found, seen)
+    scene = bpy.context.scene
+    for name in ("cursor", "ik_addon"):  # not all of it: reading some of a scene crashes 4.2 without a window
+        _walk(getattr(scene, name), f"scene.{name}", found, seen)
+    found["frame"] = (scene.frame_current, scene.frame_subframe, scene.frame_start, scene.frame_end)
+    found["scenes"] = [own.name for own in bpy.data.scenes]
+    found["in scene"] = scene.objects.keys()
     objects = bpy.context.view_layer.objects
     found["modes"] = [(ob.name, ob.mode, ob.select_get()) for ob in objects]
     found["active"] = objects.active
