@@ -90,5 +90,4 @@ def test_a_member_has_the_same_solution_alone(name: str) -> None:
     for i in range(len(problem.joints)):
         alone = solve(member(problem, i))
         assert_alike(alone, Solution(*(part[i : i + 1] for part in vars(together).values())))
-        assert alone.iterations == together.iterations[i]
         assert (alone.at_limit[0] == together.at_limit[i]).all()
