@@ -59,7 +59,7 @@ def test_settings_on_the_page_match_the_extension() -> None:
             described.add(setting)
             if chain[setting].type == "ENUM":
                 assert names(text) == [item.identifier for item in chain[setting].enum_items]
-    hidden = {"rna_type", "name", "base", "resting", "stiff_as_limited"}
+    hidden = {"rna_type", "name", "base", "resting", "stamp", "stiff_as_limited"}
     assert set(chain) - hidden == described
 
 

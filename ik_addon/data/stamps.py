@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -136,10 +136,11 @@ def _goals_of(chain: IKAddonChain) -> dict[str, bpy.types.Object | None]:
 
 
 @cache
-def _names(kind: type) -> tuple[tuple[str, bool], ...]:
+def _names(kind: Hashable) -> tuple[tuple[str, bool], ...]:
     """Return the settings that a group of this type keeps, and whether they are a group of their own."""
     apart = {"rna_type", "name", "stamp", *GOALS}
-    settings = [each for each in kind.bl_rna.properties if each.identifier not in apart]  # type: ignore[attr-defined]
+    rna: Any = kind
+    settings = [each for each in rna.bl_rna.properties if each.identifier not in apart]
     return tuple((each.identifier, each.type == "POINTER") for each in settings)
 
 

@@ -11,7 +11,6 @@ import pytest
 
 PRODUCT = Path(__file__).parents[2] / "ik_addon"
 MODULES = sorted(PRODUCT.rglob("*.py"))
-LINES = 350
 
 STANDARD = {
     "ahead": "prefetch",
@@ -67,11 +66,6 @@ def test_names_use_the_words_of_the_field(path: Path) -> None:
     found = {name for name in names(ast.parse(path.read_text(encoding="utf-8"))) if words(name) & STANDARD.keys()}
     assert found - allowed == set()
     assert {name for module, name in KEPT if module == module_of(path)} <= found, "what is not needed any more"
-
-
-@pytest.mark.parametrize("path", MODULES, ids=module_of)
-def test_a_module_can_be_read_in_one_go(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= LINES
 
 
 def test_words_are_extracted_from_names() -> None:
