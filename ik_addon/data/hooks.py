@@ -31,8 +31,8 @@ def remove(*handlers: tuple[str, Handler]) -> None:
 
 def put_back() -> None:
     """Add missing handlers again. Called by whatever may still be called: other handlers, and each redraw."""
-    missing = [(name, handler) for name, handler in _ours if handler not in getattr(bpy.app.handlers, name)]
-    for name, handler in missing:
+    lost = [(name, handler) for name, handler in _ours if handler not in getattr(bpy.app.handlers, name)]
+    for name, handler in lost:
         getattr(bpy.app.handlers, name).append(handler)
-    for listener in on_put_back if missing else ():
+    for listener in on_put_back if lost else ():
         listener()

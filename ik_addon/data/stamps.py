@@ -25,7 +25,7 @@ from bpy.app.handlers import persistent
 
 from .. import compat
 from . import chain_settings, notices
-from .chain_settings import IKAddonChain
+from .chain_settings import IKAddonChain, IKAddonFKStore
 from .settings import chain_of, object_of
 
 FORGOTTEN = "-"
@@ -136,17 +136,18 @@ def _goals_of(chain: IKAddonChain) -> dict[str, bpy.types.Object | None]:
 
 
 @cache
-def _names(kind: type) -> tuple[tuple[str, bool], ...]:
-    """Return the settings that a group of this type keeps, and whether they are a group of their own."""
+def _names(kind: str) -> tuple[tuple[str, bool], ...]:
+    """Return the settings that a group of the type of this name keeps, and whether they are a group of their own."""
     apart = {"rna_type", "name", "stamp", *GOALS}
-    settings = [each for each in kind.bl_rna.properties if each.identifier not in apart]  # type: ignore[attr-defined]
+    rna: Any = {cls.__name__: cls for cls in (IKAddonChain, IKAddonFKStore)}[kind]
+    settings = [each for each in rna.bl_rna.properties if each.identifier not in apart]
     return tuple((each.identifier, each.type == "POINTER") for each in settings)
 
 
 def _content(group: Any) -> dict[str, Any]:
     """Return the settings of a group that were ever set, as JSON can hold them."""
     found: dict[str, Any] = {}
-    for name, is_group in _names(type(group)):
+    for name, is_group in _names(type(group).__name__):
         if not group.is_property_set(name):
             continue
         try:
@@ -245,7 +246,7 @@ def _put_back(ob: bpy.types.Object, bones: Collection[bpy.types.PoseBone], known
 
 def _set(group: Any, content: dict[str, Any], path: str, animated: Collection[str]) -> None:
     """Give a group these settings and no others; what is animated stays, like pasted channels."""
-    for name, is_group in _names(type(group)):
+    for name, is_group in _names(type(group).__name__):
         if name not in content:
             group.property_unset(name)
         elif is_group:

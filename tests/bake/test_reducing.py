@@ -160,7 +160,8 @@ def test_an_appended_action_brings_no_ground_along(tmp_path: Path) -> None:
     name, path = ob.animation_data.action.name, str(tmp_path / "walk.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path)
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    with bpy.data.libraries.load(path) as (_there, here):
+    libraries: Any = bpy.data.libraries
+    with libraries.load(path) as (_there, here):
         here.actions = [name]
     assert here.actions[0].name == name
     assert not bpy.data.objects

@@ -385,7 +385,8 @@ def test_other_data_keeps_chains(rig: bpy.types.Object, tmp_path: Path) -> None:
 def test_an_appended_rig_keeps_chains(rig: bpy.types.Object, tmp_path: Path) -> None:
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "library.blend"))
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    with bpy.data.libraries.load(str(tmp_path / "library.blend")) as (there, here):
+    libraries: Any = bpy.data.libraries
+    with libraries.load(str(tmp_path / "library.blend")) as (there, here):
         here.objects = there.objects
     for ob in here.objects:
         bpy.context.scene.collection.objects.link(ob)
@@ -414,7 +415,8 @@ def overridden(folder: Path) -> bpy.types.Object:
     bpy.context.view_layer.update()
     bpy.ops.wm.save_as_mainfile(filepath=str(folder / "library.blend"))
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    with bpy.data.libraries.load(str(folder / "library.blend"), link=True) as (_there, here):
+    libraries: Any = bpy.data.libraries
+    with libraries.load(str(folder / "library.blend"), link=True) as (_there, here):
         here.collections = ["Character"]
     scene = bpy.context.scene
     made = here.collections[0].override_hierarchy_create(scene, bpy.context.view_layer, do_fully_editable=True)
