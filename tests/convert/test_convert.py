@@ -128,7 +128,9 @@ def test_conversion_keeps_the_pose(make: Callable[[], Any]) -> None:
     assert max((a.translation - b.translation).length for a, b in zip(before, after, strict=True)) < 1e-4 * length
 
 
-@pytest.mark.parametrize(("seed", "far"), enumerate([(1.0, 1.5, 3.0), (10.0, 15.0, 30.0), (300.0, -200.0, 100.0)]))
+@pytest.mark.parametrize(
+    ("seed", "far"), list(enumerate([(1.0, 1.5, 3.0), (10.0, 15.0, 30.0), (300.0, -200.0, 100.0)]))
+)
 def test_stretched_limb_bends_as_before_when_its_target_comes_back(seed: int, far: rigs.Point) -> None:
     ob, target, _made = limb(seed, pole=True)
     near = matrices(ob)

@@ -67,6 +67,19 @@ def test_moving_a_control_bone_makes_no_new_plan(addon: Addon, monkeypatch: pyte
     assert gap.length < 1e-5
 
 
+def limit(ob: Any) -> None:
+    ob.pose.bones["lower.L"].ik_min_x, ob.pose.bones["lower.L"].ik_max_x = -0.05, 0.05
+
+
+def change_mode(ob: Any) -> None:
+    ob.pose.bones["body"].rotation_mode, ob.pose.bones["body"].rotation_euler = "XYZ", (0.1, 0.2, 0.3)
+
+
+def constrain(ob: Any) -> None:
+    ob.pose.bones["body"].constraints.new("LIMIT_LOCATION")
+    ob.pose.bones["body"].location = 0.1, 0.2, 0.3
+
+
 def disinherit(ob: Any) -> None:
     ob.data.bones["upper.L"].use_inherit_rotation = False
     ob.pose.bones["body"].rotation_quaternion = 0.9, 0.1, 0.2, 0.3
@@ -84,9 +97,10 @@ def reparent(ob: Any) -> None:
 
 
 EDITS: dict[str, Callable[[Any], object]] = {
-    "a limit is set": lambda ob: setattr(ob.pose.bones["lower.L"], "ik_max_x", 0.05),
+    "a limit is set": limit,
     "an axis is locked": lambda ob: setattr(ob.pose.bones["upper.L"], "lock_ik_y", True),
-    "the body is posed": lambda ob: setattr(ob.pose.bones["body"], "rotation_quaternion", (0.9, 0.1, 0.2, 0.3)),
+    "a rotation mode is changed": change_mode,
+    "the body is constrained": constrain,
     "inheritance ends": disinherit,
     "a bone is driven": lambda ob: setattr(
         ob.pose.bones["upper.L"].driver_add("rotation_quaternion", 1).driver, "expression", "0.2"

@@ -352,7 +352,7 @@ MOVED = ("target.L", "target.L", "pole.R", "target.R", "target.L", "pole.L")
 STILL = (character, below_a_chain, all_keyed, body_keyed, with_attached_goals, in_limits)
 
 
-@pytest.mark.parametrize(("kind", "played"), zip(STILL, (False, True) * 3, strict=True))
+@pytest.mark.parametrize(("kind", "played"), list(zip(STILL, (False, True) * 3, strict=True)))
 def test_a_moved_goal_poses_as_a_frame_change_does_and_solves_only_its_own_chain(
     addon: Addon, kind: Build, played: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

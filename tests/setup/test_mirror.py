@@ -145,7 +145,7 @@ def test_poses_of_any_rig_are_mirrored(seed: int, count: int) -> None:
     move_goals_and_compare(ob, f"bone{count - 1}.L", seed, length(ob, left_bones(ob)))
 
 
-@pytest.mark.parametrize(("seed", "angle"), enumerate((0.0, 0.5 * math.pi, math.pi, -0.5 * math.pi)))
+@pytest.mark.parametrize(("seed", "angle"), list(enumerate((0.0, 0.5 * math.pi, math.pi, -0.5 * math.pi))))
 def test_mirrored_limits_allow_exactly_the_mirrored_poses(seed: int, angle: float) -> None:
     ob = symmetrical(seed)
     bones = left_bones(ob)
