@@ -177,8 +177,8 @@ def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[
         for control in found:
             control.put_back()
         followers = []
-    following = {row for follower in followers for row in follower.rows}
-    left = sorted(set(gesture.edited) - following)
+    followed = {row for follower in followers for row in follower.rows}
+    left = sorted(set(gesture.edited) - followed)
     reports.note(ob, _notes(ob, rig.plan, left), depsgraph.scene.frame_current_final)
     if not operator.is_running:
         rows = sorted(gesture.edited)
@@ -198,8 +198,8 @@ def _cancel(gesture: Gesture, bones: LiveBones, present: Row, depsgraph: bpy.typ
     """Put back the goals after Esc, which has put back the bones."""
     for control in gesture.before.values():
         control.put_back()
-    following = sorted({row for follower in gesture.followers.values() for row in follower.rows})
-    bones.written[following] = present[following]
+    followed = sorted({row for follower in gesture.followers.values() for row in follower.rows})
+    bones.written[followed] = present[followed]
     _evaluate(depsgraph)
     return {control.ob.uid for control in gesture.before.values()}
 
