@@ -3,42 +3,18 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import Any
 
 import bpy
-import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ..data import fk_store
+from ..bake.restore import PoseSnapshot
 from ..data.settings import chain_of, goal_of, object_of
 from ..goals.autokey import auto_key
+from ..goals.movable import MovableGoal, why_lacking
 from ..live import registry, reports, solving
-from ..pose import channels
 from ..rig.plan.chain import ChainError, check
 from ..translation.sentences import say
 from .handle import Handle
-
-
-@dataclass(frozen=True)
-class Before:
-    """A snapshot of everything about an armature that solving changes."""
-
-    rows: Any
-    """(bones, 17) channels."""
-    bases: fk_store.Stored
-    report: reports.Report | None
-
-    @classmethod
-    def of(cls, ob: bpy.types.Object, tip: str) -> Before:
-        """Take a snapshot of an armature and the report on one of its chains."""
-        return cls(channels.read(ob, np.arange(len(ob.pose.bones))), fk_store.snapshot(ob), reports.get(ob, tip))
-
-    def restore(self, ob: bpy.types.Object, tip: str) -> None:
-        """Restore the snapshot."""
-        channels.write(ob, np.arange(len(self.rows)), self.rows)
-        fk_store.put_back(ob, self.bases)
-        reports.put(ob, tip, self.report)
 
 
 class Drag:
@@ -66,13 +42,9 @@ class Drag:
         check(self.ob, tip, context.view_layer)
         goal, bone = goal_of(chain_of(tip), role)
         if goal is None:
-            no_goal = {
-                "target": "The chain on '{tip}' has no target. Pick one",
-                "pole": "The chain on '{tip}' has no pole. Pick one",
-            }
-            raise ChainError(no_goal[role], tip=tip.name)
-        self.handle = Handle(goal, bone, turns=turns)
-        self._before = Before.of(self.ob, self.tip)
+            raise ChainError(why_lacking(tip, role))
+        self.handle = Handle(MovableGoal(goal, bone, turns))
+        self._before, self._report = PoseSnapshot(self.ob), reports.get(self.ob, self.tip)
 
     @property
     def world(self) -> Matrix:
@@ -124,5 +96,6 @@ class Drag:
         """Restore everything exactly."""
         self.handle.put_back()
         context.view_layer.update()
-        self._before.restore(self.ob, self.tip)
+        self._before.put_back()
+        reports.put(self.ob, self.tip, self._report)
         context.view_layer.update()

@@ -9,7 +9,8 @@ import bpy
 import numpy as np
 from mathutils import Euler, Matrix, Quaternion, Vector
 
-from ..pose.channels import rotation_field
+from ..goals.movable import MovableGoal
+from ..pose.channels import rotation_field, turned
 from ..pose.skeleton import orthonormal
 from ..rig.plan.chain import ChainError
 
@@ -17,44 +18,34 @@ from ..rig.plan.chain import ChainError
 class Handle:
     """The object or pose bone behind a goal, with its state at the start of a drag."""
 
-    def __init__(self, goal: bpy.types.Object, bone: str, *, turns: bool = False) -> None:
-        """Take hold of a target or pole.
-
-        Args:
-            goal: the object, in an updated view layer.
-            bone: name of its bone whose head is the goal; empty: the object itself.
-            turns: the goal will only be turned.
+    def __init__(self, goal: MovableGoal) -> None:
+        """Take hold of a target or pole in an updated view layer, to turn it if it `turns`, else to move it.
 
         Raises:
             ChainError: the goal can't be moved, or turned.
         """
-        if not goal.is_editable:
-            raise ChainError("'{goal}' is linked from another file and can't be moved", goal=goal.name)
-        pose_bone = goal.pose.bones.get(bone) if bone and goal.type == "ARMATURE" else None
-        if pose_bone is not None and pose_bone.bone.use_connect and pose_bone.parent is not None:
-            raise ChainError("Bone '{bone}' is connected to its parent and can't be moved by itself", bone=bone)
-        self.owner: Any = goal if pose_bone is None else pose_bone
-        if turns and all(self.owner.lock_rotation):
-            raise ChainError(
-                "The rotation of '{owner}' is locked. Unlock it in its Transform panel", owner=self.owner.name
-            )
-        if not turns and all(self.owner.lock_location):
-            raise ChainError(
-                "The location of '{owner}' is locked. Unlock it in its Transform panel", owner=self.owner.name
-            )
+        if reason := goal.why_fixed:
+            raise ChainError(reason)
+        self.owner: Any = goal.holder
+        if all(self.owner.lock_rotation if goal.turns else self.owner.lock_location):
+            locked = {
+                True: "The rotation of '{owner}' is locked. Unlock it in its Transform panel",
+                False: "The location of '{owner}' is locked. Unlock it in its Transform panel",
+            }
+            raise ChainError(locked[goal.turns], owner=goal.name)
         self.rotation_field = rotation_field(self.owner.rotation_mode)
         self._location: Any = self.owner.location.copy()
         self._rotation = tuple(getattr(self.owner, self.rotation_field))
-        self._turned = _rotation_of(self.owner)
-        self.world = goal.matrix_world.copy()
+        self._turned = turned(self._rotation, self.owner.rotation_mode).to_quaternion()
+        self.world = goal.ob.matrix_world.copy()
         """World matrix of the goal at the start."""
-        linear = _linear_of_object(goal)
-        if pose_bone is not None:
-            self.world = goal.matrix_world @ pose_bone.matrix
-            linear = goal.matrix_world.to_3x3() @ _linear_of_bone(pose_bone)
+        linear = _linear_of_object(goal.ob)
+        if goal.is_bone:
+            self.world = goal.ob.matrix_world @ self.owner.matrix
+            linear = goal.ob.matrix_world.to_3x3() @ _linear_of_bone(self.owner)
         if abs(linear.determinant()) < 1e-30:
             raise ChainError(
-                "'{goal}' is attached to something that is scaled to zero. Reset its scale", goal=goal.name
+                "'{goal}' is attached to something that is scaled to zero. Reset its scale", goal=goal.ob.name
             )
         self._to_channel = linear.inverted()
         mirrored = np.where(np.array(self.owner.scale) < 0.0, -1.0, 1.0)
@@ -113,16 +104,6 @@ class Handle:
             if locked:
                 angles[i] = before[i]
         return angles
-
-
-def _rotation_of(owner: Any) -> Quaternion:
-    """Return the rotation channel of an object or bone as a quaternion, in any rotation mode."""
-    if owner.rotation_mode == "QUATERNION":
-        return owner.rotation_quaternion.normalized()
-    if owner.rotation_mode == "AXIS_ANGLE":
-        angle, *axis = owner.rotation_axis_angle
-        return Quaternion(axis, angle)
-    return owner.rotation_euler.to_quaternion()
 
 
 def _linear_of_object(ob: bpy.types.Object) -> Matrix:

@@ -66,6 +66,18 @@ class MovableGoal:
         }
         return any(curve.data_path in paths for curve in compat.curves_of(self.ob))
 
+    @property
+    def why_fixed(self) -> str:
+        """Why it can't be moved by itself, and what to do; empty if it can."""
+        if not self.ob.is_editable:
+            return say("'{goal}' is linked from another file and can't be moved", goal=self.ob.name)
+        bone = self.ob.data.bones.get(self.bone) if self.is_bone else None
+        if self.is_bone and bone is None:
+            return say("'{ob}' has no bone '{bone}'", ob=self.ob.name, bone=self.bone)
+        if bone is not None and bone.use_connect and bone.parent is not None:
+            return say("Bone '{bone}' is connected to its parent and can't be moved by itself", bone=self.bone)
+        return ""
+
     def row(self) -> Row:
         """Return the current channels (17,)."""
         row = np.zeros(channels.WIDTH, dtype=np.float32)

@@ -267,17 +267,6 @@ def _goals(tip: bpy.types.PoseBone, poles: Poles) -> list[MovableGoal]:
         raise UserError(why_lacking(tip))
     found = [target] if pole is None else [target, pole]
     for goal in found:
-        if not goal.ob.is_editable:
-            raise UserError("'{ob}' is linked from another file and can't be moved", ob=goal.ob.name)
-        if goal.is_bone:
-            if goal.bone not in goal.ob.pose.bones:
-                raise UserError(
-                    "'{ob}' has no bone '{bone}' for the chain on '{tip}' to follow",
-                    ob=goal.ob.name,
-                    bone=goal.bone,
-                    tip=tip.name,
-                )
-            bone = goal.ob.pose.bones[goal.bone].bone
-            if bone.use_connect and bone.parent is not None:
-                raise UserError("Bone '{bone}' is connected to its parent and can't be moved", bone=goal.bone)
+        if reason := goal.why_fixed:
+            raise UserError(reason)
     return found

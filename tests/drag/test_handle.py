@@ -19,7 +19,10 @@ TURN = Quaternion((0.4, 1.0, -0.3), 0.6)
 
 @pytest.fixture
 def handle(addon: Addon) -> Any:
-    return addon.module("drag.handle").Handle
+    def taken(ob: bpy.types.Object, bone: str, *, turns: bool = False) -> Any:
+        return addon.module("drag.handle").Handle(addon.module("goals.movable").MovableGoal(ob, bone, turns))
+
+    return taken
 
 
 @pytest.mark.parametrize("mode", ["QUATERNION", "YZX", "AXIS_ANGLE"])
