@@ -15,13 +15,14 @@ import pytest
 from mathutils import Quaternion
 
 from tests import rigs
-from tests.reliability import test_rendering
+from tests.renders import Recorder, recorder, render, set_up
 from tests.rigs import animated_arm, apart, miss, poses_at
 from tools import blender
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
 
+__all__ = ["recorder"]
 SOLVED = 1e-5
 FRAMES = (1, 9, 20, 35)
 LISTS = ("frame_change_pre", "frame_change_post", "depsgraph_update_post")
@@ -45,7 +46,6 @@ def handlers() -> Iterator[Callable[[str, Callable[..., None], bool], None]]:
 # ---- other add-ons
 
 
-notes = test_rendering.notes
 CLEARED = (
     *((name, "frame") for name in LISTS),
     *((name, "update") for name in LISTS[:2]),
@@ -57,7 +57,7 @@ CLEARED = (
 
 @pytest.mark.parametrize(("cleared", "way"), CLEARED)
 def test_chains_are_solved_after_another_add_on_cleared_the_handlers(
-    addon: Addon, notes: type[Any], cleared: str, way: str, tmp_path: Path
+    addon: Addon, recorder: type[Recorder], cleared: str, way: str, tmp_path: Path
 ) -> None:
     ob, target = animated_arm()
     scene, reports = bpy.context.scene, addon.module("live.reports")
@@ -79,11 +79,11 @@ def test_chains_are_solved_after_another_add_on_cleared_the_handlers(
         addon.module("overlay.draw").draw_viewport()
         assert reports.get(ob, "lower") is None, "nothing says Reached that was not solved"
     elif way == "render":
-        scene.render.filepath, scene.frame_start, scene.frame_end = str(tmp_path / "frame"), 20, 20
-        bpy.ops.render.render(animation=True)
-        rendered = next(pose for _scene, _layer, frame, pose in notes.seen if frame == 20)
+        set_up(scene, tmp_path)
+        render(20, 20)
+        rendered = next(pose for _scene, _layer, frame, pose in recorder.seen if frame == 20)
         scene.frame_set(20)
-        assert rendered == rigs.pose(ob).tobytes()
+        assert np.allclose(rendered, rigs.pose(ob), atol=1e-6)
     for frame in FRAMES:
         scene.frame_set(frame)
         assert miss(ob) < SOLVED, frame
