@@ -12,9 +12,10 @@ import re
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tools import extension, linear_algebra, processes, window
@@ -54,7 +55,7 @@ ELSEWHERE = {
     "registration.py": ("tests/extension/test_lifecycle.py",),
 }
 """The tests of what has no folder of its own in `tests`, for `quick`."""
-FUZZ = {"solver": 6_000, "frames": 1, "rigs": 150, "sessions": 150, "undo": 25, "animated": 250}
+FUZZ = {"solver": 6_000, "frames": 1, "rigs": 150, "sessions": 150, "undo": 25, "everyday": 60, "animated": 250}
 """The number of random cases of each kind for each Blender, in `everything`."""
 CRASHES = {
     r"4\.2.*io_scene_gltf2": "the glTF exporter of 4.2 frees objects that Python's garbage collector visits later",
@@ -109,8 +110,7 @@ def quick() -> int:
     newest = usable()[-1]
     rooms = sorted({path for name in changed for path in tests_of(name)} - {SOLVERS, WINDOWS})
     print(f"Smoke test, the solvers, and what belongs to the changes: {', '.join(rooms) or 'nothing'}", flush=True)
-    runs = [solvers(newest)]
-    runs += split(newest, (SMOKE, *rooms), 1)
+    runs = [*split(solvers(newest), 2), *split(on(newest, (SMOKE, *rooms)), 1)]
     return finish(together(runs) + Outcome(failed=int(any(wrong))))
 
 
@@ -119,8 +119,8 @@ def test() -> int:
     *older, newest = usable()
     runs = [
         Run("Windows", newest.environment, (WINDOWS, f"--ignore={HEADLESS}")),
-        *split(newest, tests_with_blender(), 4),
-        *(run for blender in older for run in split(blender, API, 2)),
+        *split(on(newest, tests_with_blender()), 4),
+        *(run for blender in older for run in split(on(blender, API), 2)),
         *(solvers(blender) for blender in dict.fromkeys((usable()[0], newest))),
         Run("Blender without a window", newest.environment, (HEADLESS,)),
     ]
@@ -147,7 +147,7 @@ def parts() -> dict[str, list[Run]]:
         ]
     }
     for blender in BLENDERS:
-        found[blender.version] = list(split(blender, tests_with_blender(), 4))
+        found[blender.version] = list(split(on(blender, tests_with_blender()), 4))
         found[f"fuzz-{blender.version}"] = [
             Run(
                 f"Blender {blender.version}: fuzz {kind}",
@@ -166,8 +166,7 @@ def parts() -> dict[str, list[Run]]:
 
 def some(blenders: Sequence[Blender], arguments: Sequence[str]) -> int:
     """Run pytest with `arguments` on some Blenders; return an exit code."""
-    runs = [Run(f"Blender {blender.version}", blender.environment, tuple(arguments)) for blender in blenders]
-    return finish(together(runs))
+    return finish(together([on(blender, arguments) for blender in blenders]))
 
 
 def matching(versions: Sequence[str]) -> list[Blender]:
@@ -188,16 +187,20 @@ def tests_with_blender() -> list[str]:
     return [path for path in paths if path not in (SOLVERS, WINDOWS)]
 
 
-def split(blender: Blender, paths: Iterable[str], count: int) -> Iterator[Run]:
-    """Yield `count` runs of test files, about as long as each other, so that all cores have work to the end."""
-    sizes = {file: file.stat().st_size for path in paths for file in files(path)}
+def on(blender: Blender, paths: Iterable[str]) -> Run:
+    """Return a run of tests on a Blender."""
+    return Run(f"Blender {blender.version}", blender.environment, tuple(paths))
+
+
+def split(run: Run, count: int) -> Iterator[Run]:
+    """Yield the files of a run in `count` runs, about as long as each other, so that all cores have work to the end."""
+    sizes = {file: file.stat().st_size for path in run.arguments for file in files(path)}
     shares: list[list[Path]] = [[] for _ in range(count)]
     for file in sorted(sizes, key=lambda file: (-sizes[file], file)):
         min(shares, key=lambda share: sum(sizes[each] for each in share)).append(file)
     for number, share in enumerate(shares, 1):
         names = sorted(file.relative_to(ROOT).as_posix() for file in share)
-        name = f"Blender {blender.version}{f', {number} of {count}' if count > 1 else ''}"
-        yield Run(name, blender.environment, tuple(names))
+        yield replace(run, name=f"{run.name}, {number} of {count}", arguments=tuple(names))
 
 
 def files(path: str) -> Iterator[Path]:
@@ -267,7 +270,10 @@ def together(runs: Sequence[Run]) -> Outcome:
                 outcome, text = finished.result()
                 total += outcome
                 if len(runs) > 1:
-                    skipped = [line for line in text.splitlines() if line.startswith("SKIPPED")]
+                    reasons = Counter[str]()
+                    for number, reason in re.findall(r"^SKIPPED \[(\d+)\] \S+ (.*)", text, re.MULTILINE):
+                        reasons[reason] += int(number)
+                    skipped = [f"Skipped {number}: {reason}" for reason, number in reasons.items()]
                     ended = (
                         f"{started[finished].name}: {outcome} (after {(time.monotonic() - begun) / 60.0:.1f} minutes)"
                     )

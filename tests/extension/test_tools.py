@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzz.__main__ import KINDS
 from tools import environments, suite
 from tools.environments import Environment, ToolError, find_python
 from tools.suite import Outcome, Run
@@ -138,7 +139,9 @@ def test_only_a_known_crash_inside_a_module_of_blender_is_run_again(
 def test_every_test_belongs_to_a_run() -> None:
     (*_older, newest) = environments.BLENDERS
     tests = {path.relative_to(suite.ROOT).as_posix() for path in (suite.ROOT / "tests").rglob("test_*.py")}
-    with_blender = [name for run in suite.split(newest, suite.tests_with_blender(), 4) for name in run.arguments]
+    with_blender = [
+        name for run in suite.split(suite.on(newest, suite.tests_with_blender()), 4) for name in run.arguments
+    ]
     elsewhere = {name for name in tests if name.startswith((suite.SOLVERS, suite.WINDOWS))}
     assert sorted(with_blender) == sorted(tests - elsewhere)
     named = {*suite.API, *(path for paths in suite.ELSEWHERE.values() for path in paths), suite.HEADLESS}
@@ -149,6 +152,7 @@ def test_the_workflow_runs_every_part_of_everything() -> None:
     text = (suite.ROOT / ".github" / "workflows" / "everything.yml").read_text(encoding="utf-8")
     (line,) = re.findall(r"^ +part: \[(.*)\]$", text, re.MULTILINE)
     assert sorted(line.split(", ")) == sorted(suite.parts())
+    assert suite.FUZZ.keys() == KINDS.keys()
 
 
 def test_a_change_chooses_the_tests_of_its_room() -> None:
