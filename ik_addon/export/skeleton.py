@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +12,13 @@ import numpy as np
 from mathutils import Matrix
 
 from ..bake.restore import SceneSnapshot
-from ..bake.sampling import at_frame
+from ..bake.sampling import played
 from ..bake.selection import BakeError, check_armature, time_scale
 from ..controls.bones import editing
-from ..pose import channels, keyframes
+from ..pose import keyframes
 from ..pose.continuity import nearest
-from ..pose.skeleton import matrix_array
+from ..pose.skeleton import inverse, matrix_array
+from ..pose.steps import part
 from ..solve.maths.products import determinants, times
 from ..solve.problem import Floats
 from ..translation.sentences import say
@@ -81,21 +82,13 @@ def steps(
     with ExitStack() as undo:
         before = SceneSnapshot(view_layer, ob)
         undo.callback(before.restore)
-        worlds, poses = [], []
-        placed: dict[str, Any] = {}
-        for i, frame in enumerate(frames):
-            seen = ob.evaluated_get(at_frame(view_layer, frame))
-            worlds.append(matrix_array(seen.matrix_world))
-            poses.append(channels.read_pose(seen, bones.read))
-            if i == 0:
-                placed = {mesh.name: mesh.matrix_world.copy() for mesh in _meshes_of(view_layer, ob)}
-            yield 0.9 * (i + 1) / len(frames)
-        if determinants(worlds[0][None, :3, :3])[0] <= 0.0:
+        deformed = _meshes_of(view_layer, ob)
+        shown, worlds = yield from part(played(view_layer, ob, bones.read, frames, (ob, *deformed)), 0.0, 0.9)
+        world = worlds[0, 0]
+        if determinants(world[None, :3, :3])[0] <= 0.0:
             raise BakeError("'{object}' is mirrored by its scale. Apply the scale first", object=ob.name)
-        world = np.repeat(np.array(worlds)[:, None], len(bones.read), axis=1)
-        shown = times(world, np.array(poses))
         rest = np.array([matrix_array(ob.data.bones[b].matrix_local) for b in bones.read.tolist()])
-        rest = rigid(times(np.repeat(worlds[0][None], len(rest), axis=0), rest))
+        rest = rigid(times(np.repeat(world[None], len(rest), axis=0), rest))
         before.restore()
         moving = rigid(shown)
         lost = np.argwhere(~np.isfinite(moving).all(axis=(2, 3)))
@@ -107,16 +100,16 @@ def steps(
                 bone=ob.data.bones[bones.read[bone]].name,
                 frame=frames[frame],
             )
-        with_root, names, parents = _with_root(bones, moving, rest, worlds[0], options.root, root)
-        lengths = [_length(bones, worlds[0], b) for b in bones.taken]
+        with_root, names, parents = _with_root(bones, moving, rest, world, options.root, root)
+        lengths = [_length(bones, world, b) for b in bones.taken]
         lengths = [*lengths, max(lengths)][: len(names)]
         made, names = _make(context, ob, names, parents, with_root[1], lengths, undo)
         yield 0.95
         _key(context.scene, made, names, parents, with_root[0], frames, undo)
-        meshes = _copies(context, ob, made, placed, undo) if options.meshes else []
+        meshes = _copies(context, ob, made, deformed, worlds[0, 1:], undo) if options.meshes else []
         undo.pop_all()
     view_layer.update()
-    return Made(made, meshes, frames[0], len(frames), _remarks(ob, bones, np.array(poses)))
+    return Made(made, meshes, frames[0], len(frames), _remarks(ob, bones, times(inverse(worlds[:, :1]), shown)))
 
 
 def select(context: bpy.types.Context, made: Made, *, extend: bool = False) -> None:
@@ -257,7 +250,8 @@ def _copies(
     context: bpy.types.Context,
     ob: bpy.types.Object,
     made: bpy.types.Object,
-    placed: Mapping[str, Matrix],
+    meshes: Sequence[bpy.types.Object],
+    placed: Floats,
     undo: ExitStack,
 ) -> list[bpy.types.Object]:
     """Copy the meshes that an armature deforms for another armature; the copies share their data.
@@ -266,17 +260,18 @@ def _copies(
         context: gives the scene.
         ob: the armature object.
         made: the other armature object, which has no transform of its own.
-        placed: world matrices, by the names of the meshes.
+        meshes: these meshes.
+        placed: (n, 4, 4) their world matrices.
         undo: removes the copies.
     """
     found = []
-    for mesh in _meshes_of(context.view_layer, ob):
+    for mesh, place in zip(meshes, placed, strict=True):
         copy = mesh.copy()
         undo.callback(bpy.data.objects.remove, copy)
         copy.name = f"{mesh.name} Skeleton"
         context.scene.collection.objects.link(copy)
         copy.parent, copy.parent_type = made, "OBJECT"
-        copy.matrix_parent_inverse, copy.matrix_basis = Matrix(), placed[mesh.name]
+        copy.matrix_parent_inverse, copy.matrix_basis = Matrix(), Matrix(place.tolist())
         for modifier in _modifiers(copy, ob):
             modifier.object = made
         found.append(copy)

@@ -110,14 +110,21 @@ class MovableGoal:
         width = FIELDS[field].stop - FIELDS[field].start
         return np.zeros(width) if self.is_bone else np.array(getattr(self.ob, f"delta_{field}"))
 
+    def keyed(self, times_of_keys: Floats) -> Row:
+        """Return the keyed channels (F, 17) at times (F,) of the action; channels not in `fields` are zero."""
+        rows = np.zeros((len(times_of_keys), channels.WIDTH), dtype=np.float32)
+        for field in self.fields:
+            path, columns = path_of(self.holder, field), FIELDS[field]
+            rows[:, columns] = self.row()[columns]
+            for i in range(columns.stop - columns.start):
+                curve = compat.find_curve(self.ob, path, i)
+                if curve is not None:
+                    rows[:, columns.start + i] = [curve.evaluate(time) for time in times_of_keys.tolist()]
+        return rows
+
     def show_keys(self, frame: float) -> None:
         """Set the channels to the values of their F-curves on a frame of the action."""
-        for field in self.fields:
-            path, values = path_of(self.holder, field), list(getattr(self.holder, field))
-            for curve in compat.curves_of(self.ob):
-                if curve.data_path == path and curve.array_index < len(values):
-                    values[curve.array_index] = curve.evaluate(frame)
-            setattr(self.holder, field, values)
+        self.set_row(self.keyed(np.array([frame]))[0])
 
 
 def target_of(tip: bpy.types.PoseBone) -> MovableGoal | None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..setup.new_chain import BEYOND
-from ..setup.present import Limb, straight
+from ..setup.present import Limb
 from ..solve import pole_angle
 from ..solve.limb.hinge import Hinge
 from ..solve.maths.products import applied
@@ -20,14 +19,6 @@ STILL = 1e-5
 SHOWS = (0.2, 0.4)
 """How much of a hinge axis is perpendicular to its limb: below the first value the hinge is ignored, from the second on
 it decides the bend, and in between the two blend."""
-
-
-def targets(limbs: Limb) -> Floats:
-    """Return the target positions (F, 3) that leave the tip where it is."""
-    # A target that rounding puts closer would bend a straight limb.
-    size = np.maximum(np.linalg.norm(limbs.line, axis=1), 1e-300)
-    beyond = np.where(straight(limbs.joints), BEYOND * limbs.length / size, 0.0)
-    return np.asarray(limbs.joints[:, -1] + beyond[:, None] * limbs.line)
 
 
 def distances(limbs: Limb, poles: Floats) -> Floats:

@@ -24,6 +24,7 @@ from ..rig.plan.presence import Presence
 from ..rig.read.orientation import target_rotations
 from ..setup import new_chain
 from ..setup.present import Limb, straight
+from ..setup.present import target_of as limb_target
 from ..solve.maths.products import applied, times
 from ..solve.problem import Floats
 from ..translation.sentences import UserError
@@ -157,7 +158,7 @@ class Snap:
         wanted, turns = sampled.goals[:, :, :3, 3].copy(), {}
         for c, (chain, distance) in enumerate(zip(self.chains, distances, strict=True)):
             limbs = self.limbs(sampled, chain)
-            wanted[:, chain.target] = moved(sampled.world, places.targets(limbs))
+            wanted[:, chain.target] = moved(sampled.world, limb_target(limbs))
             limbs = self.knee(sampled, chain)
             if self.goals[chain.target].turns:
                 settings = chain_of(self.ob.pose.bones[chain.tip])

@@ -25,7 +25,9 @@ from ..bake.restore import SceneSnapshot
 from ..bake.sampling import at_frame
 from ..bake.selection import time_scale
 from ..controls.bones import can_be_made, editing
-from ..pose import key_curve, keyframes
+from ..pose import keyframes
+from ..pose.key_curve import SAME_FRAME
+from ..pose.key_step import key_step
 from ..pose.skeleton import inverse, matrix_array
 from ..rig.plan.chain import check
 from ..rig.plan.inputs import RIDDEN as INHERITED
@@ -112,17 +114,21 @@ def switch(
             _turn_parent(context, goal, now - scale, undo)
             view_layer.update()
         visits = _visits(goal)
-        replaced = [visit for visit in visits if abs(visit.start - now) <= key_curve.SAME_FRAME]
+        replaced = [visit for visit in visits if abs(visit.start - now) <= SAME_FRAME]
         others = [visit for visit in visits if visit not in replaced]
         before, later = ([v for v in others if (v.start > now) is is_later] for is_later in (False, True))
         unplaced = _unconstrained(replaced or before[-1:], where, view_layer.depsgraph)
         target = world_empty(context, goal, undo) if space.ob is None else space.ob
         visit = _Visit(_constraint(goal, target, space.bone, undo), now)
         visit.place(where, unplaced, view_layer.depsgraph)
-        _key(goal, visit, [(now - scale, 0.0), (now, 1.0), *((v.start, 0.0) for v in later[:1])], undo)
+        _step(goal, visit, (now - scale, now), (0.0, 1.0), undo)
+        for following in later[:1]:
+            _step(goal, visit, (max(now, following.start - scale), following.start), (1.0, 0.0), undo)
         visit.constraint.influence = 1.0
         for last in before[-1:]:
-            _end(goal, last, now, undo)
+            undo.callback(setattr, last.constraint, "influence", last.constraint.influence)
+            _step(goal, last, (max(last.start, now - scale), now), (1.0, 0.0), undo)
+            last.constraint.influence = 0.0
         for old in replaced:
             undo.callback(setattr, old.constraint, "mute", old.constraint.mute)
             old.constraint.mute = True
@@ -154,7 +160,7 @@ def _turn_parent(context: bpy.types.Context, goal: MovableGoal, before: float, u
     made = _constraint(goal, *parent, undo)
     made.inverse_matrix = inside
     goal.holder.constraints.move(len(goal.holder.constraints) - 1, 0)  # before all other constraints, as the parent was
-    _key(goal, _Visit(made, before), [(before, 1.0)], undo)
+    _step(goal, _Visit(made, before), (before - 1.0, before), (1.0, 1.0), undo)
     made.influence = 1.0
 
 
@@ -199,11 +205,7 @@ def _set_parent(context: bpy.types.Context, goal: MovableGoal, parent: str) -> N
 
 
 def _constraint(goal: MovableGoal, target: bpy.types.Object, bone: str, undo: ExitStack) -> Any:
-    """Add a constraint with influence 0 after the goal's others, and return it.
-
-    Raises:
-        KeysError: its influence can't be keyed.
-    """
+    """Add a constraint with influence 0 after the goal's others, and return it."""
     constraints = goal.holder.constraints
     made = constraints.new("CHILD_OF")
     made.name = f"{PREFIX} {bone or target.name}"
@@ -211,8 +213,6 @@ def _constraint(goal: MovableGoal, target: bpy.types.Object, bone: str, undo: Ex
     undo.callback(lambda: constraints.remove(constraints[name]))
     made.influence = 0.0
     made.target, made.subtarget = target, bone
-    influence = keyframes.ObjectChannel(goal.name, made.path_from_id("influence"), 0, np.empty(0))
-    keyframes.check(goal.ob, [influence])
     return made
 
 
@@ -273,44 +273,16 @@ def _check_kept(goal: MovableGoal, where: Floats, depsgraph: bpy.types.Depsgraph
 # ---- keys
 
 
-def _key(goal: MovableGoal, visit: _Visit, keys: Sequence[tuple[float, float]], undo: ExitStack) -> None:
-    """Key the influence of a visit, given (frame of the action, value) pairs."""
-    owner = compat.ensure_curve_owner(goal.ob, undo)
-    path = visit.constraint.path_from_id("influence")
-    curve = owner.fcurves.new(path, index=0)
-    undo.callback(compat.remove_curve, goal.ob, path)
-    _write(curve, keys)
-
-
-def _end(goal: MovableGoal, visit: _Visit, now: float, undo: ExitStack) -> None:
-    """End a visit at a frame of the action."""
-    curve = _curve(goal, visit.constraint)
-    assert curve is not None, "a visit's start comes from the keys of its influence"
-    path, old = curve.data_path, [(point.co[0], point.co[1]) for point in curve.keyframe_points]
-    undo.callback(_write_again, goal.ob, path, old)
-    undo.callback(setattr, visit.constraint, "influence", visit.constraint.influence)
-    _write(curve, [(frame, value) for frame, value in old if frame < now] + [(now, 0.0)])
-    visit.constraint.influence = 0.0
+def _step(
+    goal: MovableGoal, visit: _Visit, frames: tuple[float, float], values: tuple[float, float], undo: ExitStack
+) -> None:
+    """Key a step of the influence of a visit on two frames of the action."""
+    influence = visit.constraint.path_from_id("influence")
+    channel = keyframes.ObjectChannel(goal.name, influence, 0, np.array(values))
+    key_step(goal.ob, [channel], frames, undo, held=True)
 
 
 def _remove(goal: MovableGoal, visit: _Visit) -> None:
     """Remove a visit and its keys."""
     compat.remove_curve(goal.ob, visit.constraint.path_from_id("influence"))
     goal.holder.constraints.remove(visit.constraint)
-
-
-def _write(curve: bpy.types.FCurve, points: Sequence[tuple[float, float]]) -> None:
-    """Replace the keys of an F-curve by constant ones, given as (frame, value)."""
-    keys = curve.keyframe_points
-    keys.clear()
-    keys.add(len(points))
-    keys.foreach_set("co_ui", np.array(points, dtype=np.float32).ravel())
-    held = key_curve.enum_value("interpolation", "CONSTANT")
-    keys.foreach_set("interpolation", np.full(len(points), held, dtype=np.int32))
-    curve.update()
-
-
-def _write_again(ob: bpy.types.Object, path: str, points: Sequence[tuple[float, float]]) -> None:
-    curve = compat.find_curve(ob, path)
-    if curve is not None:
-        _write(curve, points)

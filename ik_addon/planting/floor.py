@@ -16,7 +16,7 @@ from ..pose.skeleton import matrix_array
 from ..pose.steps import part
 from ..solve.problem import Floats
 from . import ground
-from .memory import PROPERTY
+from .memory import PROPERTY, note
 
 GROUND = "ground"
 
@@ -84,11 +84,4 @@ def _named(action: Any) -> str:
 
 def _write(ob: bpy.types.Object, action: Any, on: bpy.types.Object | None, name: str) -> None:
     object_of(ob).ground = on
-    if name:
-        if PROPERTY not in action:
-            action[PROPERTY] = {}
-        action[PROPERTY][GROUND] = name
-    elif PROPERTY in action and GROUND in action[PROPERTY]:
-        del action[PROPERTY][GROUND]
-        if not len(action[PROPERTY]):
-            del action[PROPERTY]
+    note(action, GROUND, name)

@@ -17,7 +17,7 @@ import numpy as np
 from .. import compat
 from ..goals.autokey import path_of
 from ..goals.movable import MovableGoal, key_goals
-from ..pose.channels import FIELDS, WIDTH, Row
+from ..pose.channels import WIDTH, Row
 from ..pose.key_curve import SAME_FRAME
 from ..solve.problem import Bools, Floats, Ints
 
@@ -44,22 +44,9 @@ class _Kept:
         return _Kept(*(values[chosen] for values in vars(self).values()))
 
 
-def keyed(goal: MovableGoal, times: Floats) -> Row:
-    """Return the keyed channels (F, 17) of a goal at times (F,) of its action; channels it doesn't set are zero."""
-    rows = np.zeros((len(times), WIDTH), dtype=np.float32)
-    for field in goal.fields:
-        path, columns = path_of(goal.holder, field), FIELDS[field]
-        rows[:, columns] = goal.row()[columns]
-        for i in range(columns.stop - columns.start):
-            curve = compat.find_curve(goal.ob, path, i)
-            if curve is not None:
-                rows[:, columns.start + i] = [curve.evaluate(time) for time in times.tolist()]
-    return rows
-
-
 def before(goal: MovableGoal, times: Floats) -> Row:
     """Return the channels (F, 17) of a goal at ascending times (F,), as they were before any planting."""
-    return _before(keyed(goal, times), _read(goal), times)
+    return _before(goal.keyed(times), _read(goal), times)
 
 
 def _before(rows: Row, kept: _Kept, times: Floats) -> Row:
@@ -82,7 +69,7 @@ def _planted_before(goal: MovableGoal, kept: _Kept, times: Floats) -> Row | None
     """Return the channels (F, 17) of a goal as they were before planting, or None if it was not planted."""
     if not len(kept.times):
         return None
-    rows = keyed(goal, times)
+    rows = goal.keyed(times)
     found = _before(rows, kept, times)
     return None if np.array_equal(found, rows) else found
 
@@ -106,7 +93,7 @@ def keep(goal: MovableGoal, rows: Row, times: Floats, undo: ExitStack, *, along:
     joined = _Kept(
         np.concatenate([rest.times, times]),
         np.concatenate([rest.before, rows]),
-        np.concatenate([rest.planted, keyed(goal, times)]),
+        np.concatenate([rest.planted, goal.keyed(times)]),
         np.concatenate([rest.along, np.full(len(times), float(along))]),
     )
     undo.callback(_write, goal, old)
@@ -126,14 +113,16 @@ def _read(goal: MovableGoal) -> _Kept:
 
 
 def _write(goal: MovableGoal, kept: _Kept) -> None:
-    action: Any = goal.ob.animation_data.action
-    if PROPERTY not in action:
-        action[PROPERTY] = {}
-    action[PROPERTY][_key(goal)] = {name: values.ravel().tolist() for name, values in vars(kept).items()}
-    if not len(kept.times):
-        del action[PROPERTY][_key(goal)]
-        if not len(action[PROPERTY]):
-            del action[PROPERTY]
+    content = {name: values.ravel().tolist() for name, values in vars(kept).items()}
+    note(goal.ob.animation_data.action, _key(goal), content if len(kept.times) else None)
+
+
+def note(action: Any, name: str, content: Any) -> None:
+    """Store something about planting in an action under a name; empty content removes it."""
+    kept = {own: action[PROPERTY][own] for own in action.get(PROPERTY, ()) if own != name}
+    action[PROPERTY] = {**kept, name: content} if content else kept
+    if not action[PROPERTY]:
+        del action[PROPERTY]
 
 
 def _key(goal: MovableGoal) -> str:

@@ -35,6 +35,16 @@ SAME_FRAME = 0.01
 """Blender merges keys that are closer together than this, in frames."""
 
 
+def new_keys(points: Floats, interpolation: str) -> Keys:
+    """Return keys at points (K, 2) with automatic handles, which are at the keys, and Blender's values otherwise."""
+    keys: Keys = {name: np.zeros((len(points), width), dtype=kind) for name, (kind, width) in FIELDS.items()}
+    keys["co"][:] = keys["handle_left"][:] = keys["handle_right"][:] = points
+    keys["interpolation"][:] = enum_value("interpolation", interpolation)
+    keys["handle_left_type"][:] = keys["handle_right_type"][:] = enum_value("handle_left_type", "AUTO_CLAMPED")
+    keys["back"][:], keys["amplitude"][:], keys["period"][:] = 1.70158, 0.8, 4.1
+    return keys
+
+
 def read_keys(curve: bpy.types.FCurve, fields: Iterable[str] = FIELDS) -> Keys:
     """Read all keyframes of an F-curve."""
     points = curve.keyframe_points

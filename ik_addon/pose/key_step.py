@@ -11,7 +11,7 @@ import bpy
 import numpy as np
 
 from ..solve.problem import Floats
-from .key_curve import FIELDS, SAME_FRAME, Keys, enum_value, read_keys, write_keys
+from .key_curve import FIELDS, SAME_FRAME, Keys, enum_value, new_keys, read_keys, write_keys
 from .keyframes import Channel, curves_of, write_channels
 
 HALVINGS = 60
@@ -51,13 +51,9 @@ def key_step(
 def _stepped(old: Keys | None, frames: tuple[float, float], values: Floats, held: bool) -> Keys:
     """Return the keys of a curve with a step added."""
     points = np.array([frames, values]).T
-    new: Keys = {name: np.zeros((2, width), dtype=kind) for name, (kind, width) in FIELDS.items()}
-    new["co"][:] = points
-    reach = (frames[1] - frames[0]) / 3.0
-    new["handle_left"][:], new["handle_right"][:] = points - np.array([reach, 0.0]), points + np.array([reach, 0.0])
-    new["handle_left_type"][:] = new["handle_right_type"][:] = enum_value("handle_left_type", "AUTO_CLAMPED")
-    new["interpolation"][:] = enum_value("interpolation", "CONSTANT")
-    new["back"][:], new["amplitude"][:], new["period"][:] = 1.70158, 0.8, 4.1  # like Blender's own new keys
+    new = new_keys(points, "CONSTANT")
+    reach = np.array([(frames[1] - frames[0]) / 3.0, 0.0])
+    new["handle_left"][:], new["handle_right"][:] = points - reach, points + reach
     if not held:
         new["interpolation"][1] = enum_value("interpolation", "BEZIER")
     if old is None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .. import compat
 from ..solve.problem import Bools, Floats
 from ..translation.sentences import UserError, say
-from .key_curve import FIELDS, SAME_FRAME, Keys, enum_value, read_keys, write_keys
+from .key_curve import FIELDS, SAME_FRAME, Keys, enum_value, new_keys, read_keys, write_keys
 from .steps import finished
 
 LEAVING = ("interpolation", "easing", "back", "amplitude", "period")
@@ -186,14 +186,8 @@ def _keys_at(frames: Floats) -> Keys:
     """Keys at frames (F,) with the value 0: linear if every frame has a key, smooth otherwise."""
     if not (np.diff(frames) > SAME_FRAME).all():
         raise ValueError("The frames to key must ascend")
-    count = len(frames)
-    keys: Keys = {name: np.zeros((count, width), dtype=kind) for name, (kind, width) in FIELDS.items()}
-    keys["co"][:, 0] = frames
-    every_frame = count > 1 and np.diff(frames).max() <= 1.0
-    keys["interpolation"][:] = enum_value("interpolation", "LINEAR" if every_frame else "BEZIER")
-    keys["handle_left_type"][:] = keys["handle_right_type"][:] = enum_value("handle_left_type", "AUTO_CLAMPED")
-    keys["back"][:], keys["amplitude"][:], keys["period"][:] = 1.70158, 0.8, 4.1  # like Blender's own new keys
-    return keys
+    every_frame = len(frames) > 1 and np.diff(frames).max() <= 1.0
+    return new_keys(np.stack([frames, np.zeros(len(frames))], axis=1), "LINEAR" if every_frame else "BEZIER")
 
 
 def _check_values(ob: bpy.types.Object, keys: Keys, channels: Sequence[Channel]) -> None:

@@ -28,14 +28,10 @@ from ..solve.limb.hinge import Hinge, unfollowed_by
 from ..solve.problem import Floats
 from ..translation.sentences import say
 from . import bend_side, ends
-from .present import Limb
+from .present import Limb, target_of
 
 STRAIGHT = 1e-5
-"""A chain whose joints are off the line from root to tip by less than this fraction of its length is straight."""
-BEYOND = 2e-6
-"""How far the target of a straight chain is placed beyond its tip, as a fraction of its length: far less than
-`reports.NEAR`, but more than rounding, which could put the target nearer and so bend the chain.
-"""
+"""A joint that is off the line from root to tip by less than this fraction of the length shows no bend."""
 
 NO_ANGLE = 1e-6
 """Radians: a smaller pole angle is rounding and is not shown to the user."""
@@ -95,7 +91,7 @@ def add_chain(
     limb = _limb(ob.evaluated_get(depsgraph), bones, end)
     found = bend_side.find(ob, bones, depsgraph)
     side, folds = found.side, found.folds
-    target_place = world @ Vector(_target_of(limb).tolist())
+    target_place = world @ Vector(target_of(Limb(limb.joints[None], limb.frames[None]))[0].tolist())
     pole_place = None
     middle = limb.middle or _elbow(ob, bones)
     if with_pole and middle is not None and not found.both_ways:
@@ -238,30 +234,15 @@ def _elbow(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> int | None:
     return limbs.elbow(figure, [figure.names.index(bone.name) for bone in bones])
 
 
-def _target_of(limb: Limb) -> Floats:
-    """Return the position (3,) of a target that keeps a limb as it is: at the tip, or just beyond if it is straight."""
-    line = _unit(limb.joints[-1] - limb.joints[0])
-    beyond = BEYOND * limb.length * line if np.linalg.norm(_across(limb), axis=1).max() < STRAIGHT else 0.0
-    return np.asarray(limb.joints[-1] + beyond)
-
-
-def _across(limb: Limb) -> Floats:
-    """Offsets (n+1, 3) of the joints from the line between root and tip, in lengths of the limb."""
-    line = _unit(limb.joints[-1] - limb.joints[0])
-    seen = (limb.joints - limb.joints[0]) / limb.length
-    return np.asarray(seen - np.outer(seen @ line, line))
-
-
 def _bend(limb: Limb, middle: int, side: Floats) -> Floats:
     """Return the unit vector (3,) from the line between root and tip in which the middle joint bends.
 
     It points to the bend side (3,). Without a side it points where the limb is bent; a straight limb bends by a
     positive rotation about the X axis of its root bone, as in the solver.
     """
-    across = _across(limb)[middle]
-    line = _unit(limb.joints[-1] - limb.joints[0])
-    own = limb.frames[0].dot(side)
-    own = _unit(np.cross(line, np.cross(own, limb.joints[middle] - limb.joints[0])))
+    line, upper = _unit(limb.line), limb.joints[middle] - limb.joints[0]
+    across = (upper - upper.dot(line) * line) / limb.length
+    own = _unit(np.cross(line, np.cross(limb.frames[0].dot(side), upper)))
     if np.linalg.norm(across) >= STRAIGHT and across.dot(own) >= 0.0:
         return _unit(across)
     if own.any():

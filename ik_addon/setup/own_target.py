@@ -42,8 +42,7 @@ def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
     turn = target_rotation(world, ends.pose_of(pose[turned.name]), offset)
     size = size_of(tip, world)
     wanted = Control(f"IK Target {tip.name}", Matrix.LocRotScale(place, turn, None), "CUBE", 0.15 * size)
-    ((target, bone),) = made.make(context, ob, Controls.EMPTIES, [wanted])
-    chain.target, chain.target_bone = target, bone
+    take(tip, *made.make(context, ob, Controls.EMPTIES, [wanted]))
 
 
 def make_own(context: bpy.types.Context, ob: bpy.types.Object) -> None:

@@ -20,6 +20,12 @@ STRAIGHT = 1e-4
 """A limb whose joints leave the line from root to tip by less than this fraction of its length shows no bend."""
 
 
+BEYOND = 2e-6
+"""How far the target of a straight chain is placed beyond its tip, as a fraction of its length: far less than
+`reports.NEAR`, but more than rounding, which could put the target nearer and so bend the chain.
+"""
+
+
 @dataclass(frozen=True)
 class Limb:
     """The bones of a chain in one pose, or in many at once (...), root first, in the armature's object space."""
@@ -85,6 +91,13 @@ class Limb:
 def straight(joints: Floats) -> Bools:
     """Which (F,) chains with joints (F, n+1, 3) are too straight to show the side to which they bend."""
     return is_straight(joints, STRAIGHT)
+
+
+def target_of(limbs: Limb) -> Floats:
+    """Return the positions (F, 3) of targets that leave limbs as they are: at the tip, or just beyond if straight."""
+    size = np.maximum(np.linalg.norm(limbs.line, axis=1), 1e-300)
+    beyond = np.where(straight(limbs.joints), BEYOND * limbs.length / size, 0.0)
+    return np.asarray(limbs.joints[:, -1] + beyond[:, None] * limbs.line)
 
 
 def read_poses(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Floats:
