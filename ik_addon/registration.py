@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import bpy
 
-from .data import overrides, preferences, settings, stamps
+from .data import interruption, overrides, preferences, settings, stamps
 from .drag import cursor
 from .goals import edits
 from .live import handlers
@@ -17,7 +17,6 @@ from .operators.clip import contacts, plant, skeleton
 from .operators.goals import ik_fk, snap, space_switch
 from .operators.mends import chains, rig
 from .overlay import draw as overlay
-from .pose import interruption
 from .rig.plan import followers
 from .setup import new_chain, profile
 from .shots import command as bake_command

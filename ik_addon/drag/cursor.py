@@ -14,8 +14,8 @@ import bpy
 from bpy.props import BoolProperty
 from mathutils import Matrix, Quaternion, Vector
 
+from ..data import interruption
 from ..goals.edits import last_operator
-from ..pose import interruption
 
 WATCH = 0.02
 """Seconds between checks whether Blender's operator still runs."""

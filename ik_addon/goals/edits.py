@@ -31,7 +31,7 @@ import numpy as np
 from bpy.app.handlers import persistent
 
 from .. import compat
-from ..data import fk_store
+from ..data import fk_store, hooks
 from ..data.settings import chain_of
 from ..live import frame_steps, reports
 from ..live.live_bones import LiveBones
@@ -336,13 +336,11 @@ _HANDLERS = (
 def register() -> None:
     """Take edits from now on; call this after the handlers that solve are registered."""
     frame_steps.on_edit.append(take)
-    for name, handler in _HANDLERS:
-        getattr(bpy.app.handlers, name).append(handler)
+    hooks.add(*_HANDLERS)
 
 
 def unregister() -> None:
     """Undo `register`."""
-    for name, handler in reversed(_HANDLERS):
-        getattr(bpy.app.handlers, name).remove(handler)
+    hooks.remove(*_HANDLERS)
     frame_steps.on_edit.remove(take)
     _after_load(None)

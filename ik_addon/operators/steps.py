@@ -8,7 +8,7 @@ from typing import Any
 
 import bpy
 
-from ..pose import interruption
+from ..data import interruption
 from ..pose.steps import finished
 from ..translation.sentences import UserError, marked, say
 from .active import ArmatureOperator

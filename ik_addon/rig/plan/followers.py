@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import bpy
 from bpy.app.handlers import persistent
 
-from ...data import chain_settings
+from ...data import chain_settings, hooks
 from ...data.settings import chain_of, goal_of, is_tip
 from .attachments import uid_of
 from .presence import Reference
@@ -131,19 +131,17 @@ def _forget(_changed: object, _unused: object = None) -> None:
     _counted = 0
 
 
-def _listening() -> tuple[list[Callable[..., None]], ...]:
-    handlers: Any = bpy.app.handlers
-    return chain_settings.on_chain_changed, handlers.undo_post, handlers.redo_post, handlers.load_post
+_HANDLERS = tuple((name, _forget) for name in ("undo_post", "redo_post", "load_post"))
 
 
 def register() -> None:
     """Hear of what may give a goal another follower."""
-    for listeners in _listening():
-        listeners.append(_forget)
+    chain_settings.on_chain_changed.append(_forget)
+    hooks.add(*_HANDLERS)
 
 
 def unregister() -> None:
     """Undo `register`."""
-    for listeners in _listening():
-        listeners.remove(_forget)
+    chain_settings.on_chain_changed.remove(_forget)
+    hooks.remove(*_HANDLERS)
     _forget(None)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
-import bpy
 from bpy.app.handlers import persistent
+
+from . import hooks
 
 _under_way: list[Callable[[], None]] = []
 """What puts back each work, oldest first."""
@@ -35,19 +35,15 @@ def _interrupt(_file: object, _unused: object = None) -> None:
             _under_way.pop()()
 
 
-def _handlers() -> list[Any]:
-    handlers: Any = bpy.app.handlers
-    return [handlers.save_pre, handlers.load_pre]
+_HANDLERS = (("save_pre", _interrupt), ("load_pre", _interrupt))
 
 
 def register() -> None:
     """Listen for saving and loading."""
-    for handlers in _handlers():
-        handlers.append(_interrupt)
+    hooks.add(*_HANDLERS)
 
 
 def unregister() -> None:
     """Put back all work under way, and stop listening."""
-    for handlers in _handlers():
-        handlers.remove(_interrupt)
+    hooks.remove(*_HANDLERS)
     _interrupt(None)
