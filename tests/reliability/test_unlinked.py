@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -152,9 +153,9 @@ def test_the_panel_and_all_operators_report_what_is_missing(addon: Addon) -> Non
 # ---- faults
 
 
-@pytest.mark.parametrize("opened", [True, False], ids=["opened", "made"])
-def test_a_fault_in_one_chain_leaves_the_others_solved(addon: Addon, opened: bool, tmp_path: Path) -> None:
-    for name, fault in FAULTS.items():
+def test_a_fault_in_one_chain_leaves_the_others_solved(addon: Addon, tmp_path: Path) -> None:
+    """Every other fault is found when the file is opened."""
+    for opened, (name, fault) in zip(itertools.cycle((True, False)), FAULTS.items(), strict=False):
         rigs.new_file()
         other = limbs("Other", 10.0)
         ob = limbs("Rig", 0.0)
