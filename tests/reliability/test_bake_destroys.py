@@ -129,8 +129,11 @@ def must_be_stepped(ob: bpy.types.Object) -> None:
 
 def is_called_by_blender(frame: FrameType | None) -> bool:
     """Whether a handler or a property called the function; Blender prints their errors and goes on."""
+    every: Any = bpy.app.handlers
+    lists = (every.frame_change_pre, every.frame_change_post, every.depsgraph_update_post)
+    called = {"_changed", *(handler.__name__ for handlers in lists for handler in handlers)}
     while frame is not None:
-        if frame.f_code.co_name in {"_changed", "_frame_change_pre", "_frame_change_post", "_depsgraph_update_post"}:
+        if frame.f_code.co_name in called:
             return True
         frame = frame.f_back
     return False
