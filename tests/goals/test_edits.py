@@ -446,9 +446,9 @@ def paste(*, flipped: bool = False) -> None:
 
 
 @pytest.mark.parametrize("pole", [True, False], ids=["pole", "no pole"])
-def test_a_pasted_limb_takes_its_goals_along(pole: bool) -> None:
-    """The tip bone itself is left out: what it stores is pasted as well, see the tests of chains that are pasted."""
-    ob = leg("thigh", "foot")
+@pytest.mark.parametrize("bones", [("thigh", "foot"), ("thigh", "shin", "foot")], ids=["without tip", "whole"])
+def test_a_pasted_limb_takes_its_goals_along(bones: tuple[str, ...], pole: bool) -> None:
+    ob = leg(*bones)
     if not pole:
         ob.pose.bones["shin"].ik_addon.pole = None
     bpy.context.view_layer.update()
@@ -464,7 +464,9 @@ def test_a_pasted_limb_takes_its_goals_along(pole: bool) -> None:
     paste()
     shown = rigs.pose(rig())
     assert np.abs(shown - wanted).max() < 1e-4
-    undo()
-    assert_same(before)
-    redo()
-    assert_same(shown)
+    for step, pose in ((undo, before), (redo, shown), (undo, before), (redo, shown)):
+        step()
+        assert_same(pose)
+        chain = rig().pose.bones["shin"].ik_addon
+        assert (chain.target, chain.pole) == (target(), bpy.data.objects["Pole"] if pole else None)
+    assert fk_of("thigh").rotation_difference(Quaternion(FK).normalized()).angle < 1e-5
