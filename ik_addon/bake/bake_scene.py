@@ -12,8 +12,8 @@ from .. import compat
 from ..data.neighbors import others_handle_frames
 from ..data.settings import chain_of, goal_of
 from ..live import registry
-from ..pose.channels import FIELDS
-from ..pose.data_paths import BONE_PATH, set_at, value_at
+from ..pose.channels import channel_of
+from ..pose.data_paths import set_at, value_at
 from ..rig.plan import chain
 
 SIMULATED = {"CLOTH", "SOFT_BODY", "FLUID", "DYNAMIC_PAINT", "PARTICLE_SYSTEM"}
@@ -127,7 +127,7 @@ class Edits:
             (owner, path, value_at(owner, path))
             for owner in _evaluated_for(scene)
             for path in {curve.data_path for curve in _curves_of(owner)}
-            if not (owner in posed and _is_channel(path))
+            if not (owner in posed and channel_of(path))
         ]
 
     def put_back(self) -> None:
@@ -136,12 +136,6 @@ class Edits:
             with suppress(ReferenceError, ValueError, AttributeError, TypeError, KeyError):
                 if value is not None and value_at(owner, path) != value:
                     set_at(owner, path, value)
-
-
-def _is_channel(path: str) -> bool:
-    """Whether a data path leads to a channel of a bone."""
-    match = BONE_PATH.fullmatch(path)
-    return match is not None and match["rest"] in FIELDS
 
 
 def _curves_of(owner: Any) -> Iterator[bpy.types.FCurve]:

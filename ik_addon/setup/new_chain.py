@@ -12,8 +12,7 @@ from ..anatomy import limbs
 from ..anatomy.figure import Figure
 from ..controls import made
 from ..controls.bones import Control
-from ..controls.made import Controls
-from ..controls.pole import parent_bone_of
+from ..controls.made import Controls, parent_bone_of
 from ..data import chain_settings
 from ..data.chain_settings import IKAddonChain
 from ..data.settings import chain_of, reset, stored_folds, unusable
