@@ -12,8 +12,8 @@ from .. import compat
 from ..data.neighbors import others_handle_frames
 from ..data.settings import chain_of, goal_of
 from ..live import registry
-from ..pose.channels import FIELDS
-from ..pose.data_paths import BONE_PATH, set_at, value_at
+from ..pose.channels import channel_of
+from ..pose.data_paths import set_at, value_at
 from ..rig.plan import chain
 
 SIMULATED = {"CLOTH", "SOFT_BODY", "FLUID", "DYNAMIC_PAINT", "PARTICLE_SYSTEM"}
@@ -79,7 +79,7 @@ def is_self_contained(depsgraph: bpy.types.Depsgraph) -> bool:
     return all(
         (not isinstance(known, bpy.types.Scene) or known == scene)
         and not getattr(known, "modifiers", ())
-        and not any(map(_runs_python, _drivers_of(known)))
+        and not any(map(_runs_python, _animating(known)))
         for known in _evaluated_in(depsgraph)
     )
 
@@ -103,16 +103,16 @@ def _evaluated_for(scene: bpy.types.Scene) -> set[Any]:
     return {known for depsgraph in graphs if depsgraph is not None for known in _evaluated_in(depsgraph)}
 
 
-def _drivers_of(known: Any) -> Iterator[bpy.types.FCurve]:
-    """Yield the unmuted drivers on a data-block."""
-    data: bpy.types.AnimData | None = getattr(known, "animation_data", None)
-    yield from (driver for driver in data.drivers if not driver.mute) if data is not None else ()
+def _animating(owner: Any) -> Iterator[bpy.types.FCurve]:
+    """Yield the F-curves and drivers that Blender evaluates of a data-block."""
+    if getattr(owner, "animation_data", None) is not None:
+        yield from compat.animating(owner)
 
 
 def _runs_python(curve: bpy.types.FCurve) -> bool:
-    """Whether a driver runs Python code, which may read anything."""
+    """Whether an F-curve is a driver that runs Python code, which may read anything."""
     driver: Any = curve.driver
-    return driver.type == "SCRIPTED" and not driver.is_simple_expression
+    return driver is not None and driver.type == "SCRIPTED" and not driver.is_simple_expression
 
 
 class Edits:
@@ -126,8 +126,8 @@ class Edits:
         self._values = [
             (owner, path, value_at(owner, path))
             for owner in _evaluated_for(scene)
-            for path in {curve.data_path for curve in _curves_of(owner)}
-            if not (owner in posed and _is_channel(path))
+            for path in {curve.data_path for curve in _animating(owner) if curve.driver is None}
+            if not (owner in posed and channel_of(path))
         ]
 
     def put_back(self) -> None:
@@ -136,15 +136,3 @@ class Edits:
             with suppress(ReferenceError, ValueError, AttributeError, TypeError, KeyError):
                 if value is not None and value_at(owner, path) != value:
                     set_at(owner, path, value)
-
-
-def _is_channel(path: str) -> bool:
-    """Whether a data path leads to a channel of a bone."""
-    match = BONE_PATH.fullmatch(path)
-    return match is not None and match["rest"] in FIELDS
-
-
-def _curves_of(owner: Any) -> Iterator[bpy.types.FCurve]:
-    """Yield the F-curves that animate a data-block, from its action and its NLA strips."""
-    if getattr(owner, "animation_data", None) is not None:
-        yield from (curve for curve in compat.animating(owner) if curve.driver is None)

@@ -8,7 +8,9 @@ IKLink). No solution misses its goals by more than the one it replaces.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,7 +20,6 @@ from ..solve.maths.products import applied, back_times, determinants, lengths_of
 from ..solve.maths.rotations import about_vectors, inverse, matrices, multiply, quaternions, vectors_of
 from ..solve.problem import Bools, Floats, Ints
 from .filling import runs
-from .shortest import shortest
 
 ABRUPT = np.radians(5.0)
 """A turn that exceeds those of the frames around it by this angle, in radians, is a jump."""
@@ -247,3 +248,24 @@ def _rolled_away(problem: Problem, goal: Goal, solution: Solution) -> Floats:
     needed = pole_angle(solution.joints, frames, goal.target, goal.pole)
     wanted = 0.0 if goal.pole_angle is None else goal.pole_angle
     return np.asarray(np.abs((needed - wanted + np.pi) % (2.0 * np.pi) - np.pi))
+
+
+def shortest(layers: Sequence[Ints], cost: Callable[[Ints, Ints], Floats]) -> Ints:
+    """Return the candidate of each layer on the path whose steps have the least total cost.
+
+    Args:
+        layers: the candidates' numbers, one array (K,) per layer, none of them empty.
+        cost: the cost (K, L) of the steps between candidates (K,) and those (L,) of the next layer.
+    """
+    total, came_from = np.zeros(len(layers[0])), []
+    for before, after in pairwise(layers):
+        sums = total[:, None] + cost(before, after)
+        best = sums.argmin(axis=0)
+        came_from.append(best)
+        total = sums[best, np.arange(len(after))]
+    place = int(total.argmin())
+    path = [int(layers[-1][place])]
+    for layer, best in zip(layers[-2::-1], came_from[::-1], strict=True):
+        place = int(best[place])
+        path.append(int(layer[place]))
+    return np.array(path[::-1], dtype=np.int64)

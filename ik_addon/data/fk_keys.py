@@ -14,8 +14,7 @@ import bpy
 import numpy as np
 
 from .. import compat
-from ..pose.channels import FIELDS, Row
-from ..pose.data_paths import BONE_PATH
+from ..pose.channels import FIELDS, Row, channel_of
 from ..pose.key_curve import SAME_FRAME, read_keys
 from ..solve.problem import Ints
 from . import fk_store
@@ -134,13 +133,11 @@ def _curves(ob: bpy.types.Object, bones: Ints) -> Iterator[tuple[bpy.types.FCurv
     owner = compat.curve_owner(ob)
     rows: dict[str, int] = {}
     for curve in () if owner is None else owner.fcurves:
-        match = BONE_PATH.fullmatch(curve.data_path)
-        if match and match["rest"] in FIELDS:
+        name, field = channel_of(curve.data_path) or ("", "")
+        if field:
             rows = rows or {ob.pose.bones[bone].name: row for row, bone in enumerate(bones.tolist())}
-            row = rows.get(bpy.utils.unescape_identifier(match["name"]))
-            width = FIELDS[match["rest"]].stop - FIELDS[match["rest"]].start
-            if row is not None and curve.array_index < width:
-                yield curve, row, match["rest"], curve.array_index
+            if name in rows and curve.array_index < FIELDS[field].stop - FIELDS[field].start:
+                yield curve, rows[name], field, curve.array_index
 
 
 def _time_of(ob: bpy.types.Object, frame: float) -> float:

@@ -157,12 +157,17 @@ def store(ob: bpy.types.Object, bones: Iterable[int], rows: Iterable[Row]) -> No
         _store_row(ob, bone, row)
 
 
-def _store_row(ob: bpy.types.Object, bone: int, row: Row) -> None:
+def _opened(ob: bpy.types.Object, bone: int) -> IKAddonFKStore:
+    """Return the store of a bone, to write channels into that are in the bone's rotation mode."""
     forget_stamp(chain_of(ob.pose.bones[bone]))
     kept = _store_of(ob, bone)
-    kept.channels = row.tolist()
     kept.rotation_mode = ob.pose.bones[bone].rotation_mode
-    kept.stored = True
+    return kept
+
+
+def _store_row(ob: bpy.types.Object, bone: int, row: Row) -> None:
+    kept = _opened(ob, bone)
+    kept.channels, kept.stored = row.tolist(), True
 
 
 def _row_of(ob: bpy.types.Object, bone: int, resting: Collection[int]) -> Row | None:
@@ -240,11 +245,8 @@ def held(ob: bpy.types.Object, bones: Ints, animated: Bools | None = None) -> Ro
 def note_written(ob: bpy.types.Object, bones: Ints, rows: Row) -> None:
     """Note on the bones what was written into them, to find out later whether they were moved by hand."""
     for bone, row in zip(bones.tolist(), rows, strict=True):
-        forget_stamp(chain_of(ob.pose.bones[bone]))
-        kept = _store_of(ob, bone)
-        kept.written = row.tolist()
-        kept.rotation_mode = ob.pose.bones[bone].rotation_mode
-        kept.noted = True
+        kept = _opened(ob, bone)
+        kept.written, kept.noted = row.tolist(), True
 
 
 def _written(ob: bpy.types.Object, bone: int, present: Row) -> Row:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
+from typing import Any
 
 import bpy
-from mathutils import Matrix, Quaternion, Vector
+import numpy as np
+from mathutils import Euler, Matrix, Quaternion, Vector
 
 from ..bake.restore import PoseSnapshot
 from ..data.settings import chain_of, goal_of, object_of
 from ..goals.autokey import auto_key
 from ..goals.movable import MovableGoal, why_lacking
 from ..live import registry, reports, solving
+from ..pose.channels import rotation_field, turned
+from ..pose.skeleton import orthonormal
 from ..rig.plan.chain import ChainError, check
 from ..translation.sentences import say
-from .handle import Handle
 
 
 class Drag:
@@ -99,3 +103,113 @@ class Drag:
         self._before.put_back()
         reports.put(self.ob, self.tip, self._report)
         context.view_layer.update()
+
+
+class Handle:
+    """The object or pose bone behind a goal, with its state at the start of a drag."""
+
+    def __init__(self, goal: MovableGoal) -> None:
+        """Take hold of a target or pole in an updated view layer, to turn it if it `turns`, else to move it.
+
+        Raises:
+            ChainError: the goal can't be moved, or turned.
+        """
+        if reason := goal.why_fixed:
+            raise ChainError(reason)
+        self.owner: Any = goal.holder
+        if all(self.owner.lock_rotation if goal.turns else self.owner.lock_location):
+            locked = {
+                True: "The rotation of '{owner}' is locked. Unlock it in its Transform panel",
+                False: "The location of '{owner}' is locked. Unlock it in its Transform panel",
+            }
+            raise ChainError(locked[goal.turns], owner=goal.name)
+        self.rotation_field = rotation_field(self.owner.rotation_mode)
+        self._location: Any = self.owner.location.copy()
+        self._rotation = tuple(getattr(self.owner, self.rotation_field))
+        self._turned = turned(self._rotation, self.owner.rotation_mode).to_quaternion()
+        self.world = goal.ob.matrix_world.copy()
+        """World matrix of the goal at the start."""
+        linear = _linear_of_object(goal.ob)
+        if goal.is_bone:
+            self.world = goal.ob.matrix_world @ self.owner.matrix
+            linear = goal.ob.matrix_world.to_3x3() @ _linear_of_bone(self.owner)
+        if abs(linear.determinant()) < 1e-30:
+            raise ChainError(
+                "'{goal}' is attached to something that is scaled to zero. Reset its scale", goal=goal.ob.name
+            )
+        self._to_channel = linear.inverted()
+        mirrored = np.where(np.array(self.owner.scale) < 0.0, -1.0, 1.0)
+        frame = Matrix(orthonormal(np.array(self.world.to_3x3()) * mirrored).tolist())
+        self._frame = frame @ self._turned.to_matrix().inverted()
+        """Matrix from the space of the rotation channel to world space, without scale, (3, 3)."""
+
+    @property
+    def moved(self) -> list[str]:
+        """The channels that have changed since the start."""
+        before = {"location": tuple(self._location), self.rotation_field: self._rotation}
+        return [field for field, values in before.items() if tuple(getattr(self.owner, field)) != values]
+
+    def move(self, offset: Vector, turn: Quaternion | None = None) -> None:
+        """Move by an offset from the start, and turn in place; locked channels stay.
+
+        Args:
+            offset: translation in world space.
+            turn: rotation in world space; None: keep the initial rotation.
+        """
+        wanted = self._location + self._to_channel @ offset
+        for i, locked in enumerate(self.owner.lock_location):
+            if locked:
+                wanted[i] = self._location[i]
+        self.owner.location = wanted
+        if turn is None:
+            setattr(self.owner, self.rotation_field, self._rotation)
+        else:
+            own = (self._frame.inverted() @ turn.to_matrix() @ self._frame).to_quaternion()
+            self._turn(own @ self._turned)
+
+    def put_back(self) -> None:
+        """Restore the channels exactly as they were at the start."""
+        self.owner.location = self._location
+        setattr(self.owner, self.rotation_field, self._rotation)
+
+    def _turn(self, wanted: Quaternion) -> None:
+        owner = self.owner
+        if self.rotation_field == "rotation_euler":
+            angles = wanted.to_euler(owner.rotation_mode, owner.rotation_euler)
+            owner.rotation_euler = self._with_locks(angles, self._rotation)
+            return
+        if any(owner.lock_rotation):
+            # Blender's own transforms also apply locks to quaternions as Euler angles.
+            before = self._turned.to_euler("XYZ")
+            wanted = self._with_locks(wanted.to_euler("XYZ", before), before[:]).to_quaternion()
+        if self.rotation_field == "rotation_quaternion":
+            wanted.make_compatible(owner.rotation_quaternion)
+            owner.rotation_quaternion = wanted
+        else:
+            axis, angle = wanted.to_axis_angle()
+            owner.rotation_axis_angle = (angle, axis.x, axis.y, axis.z)
+
+    def _with_locks(self, angles: Euler, before: Sequence[float]) -> Euler:
+        for i, locked in enumerate(self.owner.lock_rotation):
+            if locked:
+                angles[i] = before[i]
+        return angles
+
+
+def _linear_of_object(ob: bpy.types.Object) -> Matrix:
+    """Return the linear part (3, 3) of the map from an object's location to its world position."""
+    if ob.parent is None and not ob.constraints:
+        return Matrix.Identity(3)
+    return (ob.matrix_world @ ob.matrix_basis.inverted_safe()).to_3x3()
+
+
+def _linear_of_bone(bone: bpy.types.PoseBone) -> Matrix:
+    """Return the linear part (3, 3) of the map from a pose bone's location to its position in armature space."""
+    above: dict[str, Any] = {}
+    if bone.parent is not None:
+        above = {"parent_matrix": bone.parent.matrix, "parent_matrix_local": bone.parent.bone.matrix_local}
+    places = [
+        bone.bone.convert_local_to_pose(Matrix.Translation(step), bone.bone.matrix_local, **above).translation
+        for step in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
+    ]
+    return Matrix([(place - places[0]).to_tuple() for place in places[1:]]).transposed()

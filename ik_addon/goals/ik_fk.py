@@ -1,4 +1,4 @@
-"""Switch chains between IK and FK on the current frame without a jump, and key the switch.
+"""Switch chains between IK and FK on the current frame without a jump, and make the solved pose the FK pose.
 
 The influence is keyed as a step. A switch to FK keys the bones in the pose shown; a switch to IK keys the target and
 pole where that pose needs them, and the bones where their keys would undo it. All these keys are steps as well, so no
@@ -7,26 +7,30 @@ frame before the switch changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 
 import bpy
 import numpy as np
 
-from .. import compat
+from .. import bake, compat
+from ..bake import BakeReport
 from ..bake.bake_scene import Edits
 from ..bake.selection import time_scale
-from ..data.settings import chain_of
+from ..data import fk_keys
+from ..data.settings import chain_of, object_of
+from ..live import reports, solving
 from ..live.registry import live_armatures
 from ..pose import channels, keyframes
 from ..pose.channels import FIELDS, Row
-from ..pose.data_paths import BONE_PATH
 from ..pose.key_step import key_step
-from ..rig.plan.chain import posed_bones
+from ..rig.plan.chain import ChainError, check, posed_bones
 from ..rig.plan.chain import tips as tips_of
-from .apply import Applied, apply_here
+from ..translation.sentences import UserError, say
+from .autokey import auto_key, goes_back
 from .movable import channels_of, goals_of
-from .snap import is_solved, snap_here
+from .snap import in_fk, is_solved, snap_here
 
 SAME = 1e-5
 """Values that differ by less, relative to their size, are the same."""
@@ -141,13 +145,12 @@ def _edited(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], time: floa
     """Yield the channels of bones that differ from their F-curves, because a pose was not keyed."""
     own = {bone.name for tip in tips for bone in posed_bones(tip)}
     for curve in compat.curves_of(ob):
-        match = BONE_PATH.fullmatch(curve.data_path)
-        name = "" if match is None else bpy.utils.unescape_identifier(match["name"])
-        if name not in own or match["rest"] not in FIELDS or compat.is_muted(ob.animation_data, curve, curve.group):
+        name, field = channels.channel_of(curve.data_path) or ("", "")
+        if name not in own or compat.is_muted(ob.animation_data, curve, curve.group):
             continue
-        value = getattr(ob.pose.bones[name], match["rest"])[curve.array_index]
+        value = getattr(ob.pose.bones[name], field)[curve.array_index]
         if abs(value - curve.evaluate(time)) > SAME * max(1.0, abs(value)):
-            yield keyframes.Channel(name, match["rest"], curve.array_index, np.array([value, value]))
+            yield keyframes.Channel(name, field, curve.array_index, np.array([value, value]))
 
 
 def _influence(tip: bpy.types.PoseBone, before: float, now: float) -> keyframes.Channel:
@@ -159,3 +162,95 @@ def _set(tip: bpy.types.PoseBone, setting: str, value: object, undo: ExitStack) 
     if getattr(chain, setting) != value:
         undo.callback(setattr, chain, setting, getattr(chain, setting))
         setattr(chain, setting, value)
+
+
+@dataclass(frozen=True)
+class Applied:
+    """The channels of bones before and after the solved pose became their FK pose."""
+
+    bones: Sequence[int]
+    before: Row
+    """(k, 17) the FK pose."""
+    now: Row
+    """(k, 17) the solved pose."""
+
+    def fields(self, k: int) -> list[str]:
+        """Return the properties that changed on the bone at index k of `bones`."""
+        changed = self.before[k] != self.now[k]
+        return [field for field, columns in FIELDS.items() if changed[columns].any()]
+
+
+def apply_here(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]) -> Applied:
+    """Make the solved pose of chains on the current frame their FK pose, without keying it.
+
+    Raises:
+        UserError: a chain can't be solved; nothing has changed.
+    """
+    names = [tip.name for tip in tips]
+    indices = np.array(sorted({ob.pose.bones.find(bone.name) for tip in tips for bone in posed_bones(tip)}))
+    for tip in tips:
+        try:
+            check(ob, tip, context.view_layer)
+        except ChainError as error:
+            raise UserError("The chain on '{tip}' can't be solved. {error}", tip=tip.name, error=error) from None
+    if not object_of(ob).live:
+        solving.solve_now(ob, context.evaluated_depsgraph_get(), names)
+        context.view_layer.update()
+    for name in names:
+        report = reports.get(ob, name)
+        if report is None or report.failed:
+            raise UserError(
+                say(
+                    "The chain on '{name}' was not solved. {why}", name=name, why=report.message if report else ""
+                ).strip()
+            )
+    solved = channels.read(ob, indices)
+    fk_keys.forget(ob)  # from here on, keys with the solution are meant
+    with in_fk(context, ob, tips):
+        before = channels.read(ob, indices)
+        channels.write(ob, indices, solved)
+        context.view_layer.update()
+    context.view_layer.update()
+    return Applied(indices.tolist(), before, solved)
+
+
+def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]) -> list[str]:
+    """Make the solved pose of chains on the current frame their FK pose; key it if auto keying is on.
+
+    Returns:
+        Sentences about animated bones whose keys will undo the change on the next frame change.
+
+    Raises:
+        UserError: a chain can't be solved; nothing has changed.
+    """
+    applied = apply_here(context, ob, tips)
+    remarks = []
+    for k, index in enumerate(applied.bones):
+        bone, fields = ob.pose.bones[index], applied.fields(k)
+        auto_key(context, bone, fields)
+        if goes_back(context, bone, fields):
+            remarks.append(
+                say(
+                    "'{bone}' is animated and reverts on the next frame change. Key it, or apply a range of frames",
+                    bone=bone.name,
+                )
+            )
+    return remarks
+
+
+def apply_range(
+    context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], frames: Sequence[int]
+) -> Generator[float, None, BakeReport]:
+    """Key the solved poses of chains on frames as their FK pose, and keep the chains enabled; yields progress (0 to 1).
+
+    Closing the generator undoes everything.
+
+    Raises:
+        UserError: the poses can't be keyed; nothing has changed.
+    """
+    names = [tip.name for tip in tips]
+    report = yield from bake.steps(context, ob, names, frames)
+    for name in names:
+        chain_of(ob.pose.bones[name]).enabled = True
+    context.view_layer.update()
+    return report

@@ -21,7 +21,7 @@ from ..solve.maths.products import determinants, times
 from ..solve.maths.rotations import matrices, quaternions
 from ..solve.problem import Floats
 from ..translation.sentences import say
-from .autokey import path_of
+from .autokey import keyed_indices, path_of
 
 Spot = tuple[bpy.types.Object, str]
 """An object, or one of its bones."""
@@ -60,11 +60,8 @@ class MovableGoal:
     @property
     def is_keyed(self) -> bool:
         """Whether the location or rotation has F-curves."""
-        paths = {
-            path_of(self.holder, "location"),
-            path_of(self.holder, channels.rotation_field(self.holder.rotation_mode)),
-        }
-        return any(curve.data_path in paths for curve in compat.curves_of(self.ob))
+        fields = "location", channels.rotation_field(self.holder.rotation_mode)
+        return any(keyed_indices(self.holder, field) for field in fields)
 
     @property
     def why_fixed(self) -> str:

@@ -15,7 +15,7 @@ from ..data.settings import chain_of
 from ..pose import keyframes
 from ..pose.key_curve import SAME_FRAME, enum_value, read_keys, write_keys
 from ..pose.keyframes import Channel, write_channels
-from ..solve.problem import Bools, Floats
+from ..solve.problem import Bools, Floats, Ints
 
 SETTING = "ik_addon.contact"
 FLAGS = {name: flag for name, _label, _text, flag in CONTACTS}
@@ -53,9 +53,14 @@ def write(tip: bpy.types.PoseBone, contacts: Bools, times: Floats, undo: ExitSta
     changes = np.append(0, 1 + np.flatnonzero(np.diff(values)))
     last = len(times) - 1
     places = np.unique(np.append(changes, last))
-    undo.callback(write_channels(tip.id_data, [channel(tip, values[places].astype(np.float64))], times[places]))
-    hold(tip, times[places])
+    _key(tip, values[places], times[places], undo)
     return len(places)
+
+
+def _key(tip: bpy.types.PoseBone, values: Ints, times: Floats, undo: ExitStack) -> None:
+    """Key values at ascending times, constant until the next one."""
+    undo.callback(write_channels(tip.id_data, [channel(tip, values.astype(np.float64))], times))
+    hold(tip, times)
 
 
 def hold(tip: bpy.types.PoseBone, times: Sequence[float] | Floats) -> None:
@@ -105,8 +110,7 @@ def mark(
     values = np.array(list(FLAGS.values())).dot(contacts)
     kept = np.append(True, np.diff(values) != 0) | (times < start - 1.5 * frame) | (times > end + SAME_FRAME)
     kept[-1] = True
-    undo.callback(write_channels(tip.id_data, [channel(tip, values[kept].astype(np.float64))], times[kept]))
-    hold(tip, times[kept])
+    _key(tip, values[kept], times[kept], undo)
 
 
 def whole(tip: bpy.types.PoseBone, time: float) -> tuple[float, float] | None:

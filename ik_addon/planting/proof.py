@@ -20,7 +20,7 @@ from ..pose.skeleton import moved
 from ..rig.plan.plan import Plan
 from ..rig.write.waves import Posed
 from ..solve.maths.products import lengths_of
-from ..solve.problem import Bools, Floats
+from ..solve.problem import Bools, Floats, Ints
 from .feet import Feet
 
 FOLLOWS = 0.01
@@ -78,8 +78,8 @@ class Proof:
         """Solve some (F,) of the frames and write the results to `reached`; yields progress (0 to 1)."""
         ob, plan, chains, own = self.feet.snap.ob, self.plan, self.feet.snap.chains, np.flatnonzero(some)
         planned = {chain.tip for chain in plan.chains}
-        chosen = [c for c, chain in enumerate(chains) if chain.tip in planned]
-        solved = _Ends(plan, [chains[c] for c in chosen], len(own))
+        chosen = {c: chain for c, chain in enumerate(chains) if chain.tip in planned}
+        solved = _Ends(plan, reached, own, chosen)
         numbers = [self.frames[i] for i in own.tolist()]
         stored = fk_store.held(ob, plan.live)
         work = Frames(self.view_layer, ob, plan, self.only, stored, numbers, changes_order=False)
@@ -87,11 +87,7 @@ class Proof:
             for method in [Method.SCENE] if plan.watch else Method:
                 if (yield from work.solve(solved, method)):
                     break
-        at = np.ix_(own, np.array(chosen, dtype=np.int64))
-        reached.errors[at], reached.ends[at] = solved.errors, solved.places
-        reached.turned[at] = solved.turned
-        for c, bones in zip(chosen, solved.bones, strict=True):
-            reached.bones[c][own] = bones
+        reached.errors[np.ix_(own, np.array([*chosen], dtype=np.int64))] = solved.errors
 
 
 def recorded(
@@ -112,29 +108,21 @@ def recorded(
 
 
 class _Ends(Solved):
-    """Solved frames, with the poses of the bones of each chain."""
+    """Solved frames that also fill in where the chains end."""
 
-    def __init__(self, plan: Plan, chains: Sequence[Chain], frames: int) -> None:
-        super().__init__(plan, [chain.tip for chain in chains], frames, [])
-        reaches = {chain.tip: chain.reach for chain in plan.chains}
-        turning = [chain.turning == chain.end for chain in chains]
-        self._rows = [plan.rows[chain.turning] for chain in chains]
-        self._reaches = [
-            (0.0, 0.0, 0.0) if at else reaches[chain.tip] for at, chain in zip(turning, chains, strict=True)
-        ]
-        self._posed = [[plan.rows[bone] for bone in chain.bones] for chain in chains]
-        self.bones: list[Floats] = [np.empty((frames, len(chain.bones), 4, 4)) for chain in chains]
-        """For each chain, the poses (F, n, 4, 4) of its bones."""
-        self.turned: Floats = np.empty((frames, len(chains), 4, 4))
-        """(F, C, 4, 4) poses of the bones that take the target's orientation."""
-        self.places: Floats = np.empty((frames, len(chains), 3))
-        """(F, C, 3) positions of the ends of chains."""
+    def __init__(self, plan: Plan, reached: Reached, frames: Ints, chains: dict[int, Chain]) -> None:
+        """Begin with the frames, by index, and the chains, by their index in `reached`."""
+        super().__init__(plan, [chain.tip for chain in chains.values()], len(frames), [])
+        self._reached, self._frames, self._chains = reached, frames, chains
+        self._own_rows = plan.rows
+        self._reaches = {chain.tip: chain.reach for chain in plan.chains}
 
     def put(self, start: int, fk: Row, posed: Posed, plan: Plan) -> None:
         super().put(start, fk, posed, plan)
-        poses: Floats = posed.poses[:, self._rows].astype(np.float64)
-        reaches = np.broadcast_to(self._reaches, (*poses.shape[:2], 3))
-        for own, at in zip(self.bones, self._posed, strict=True):
-            own[start : start + len(fk)] = posed.poses[:, at]
-        self.turned[start : start + len(fk)] = poses
-        self.places[start : start + len(fk)] = moved(poses, reaches)
+        reached, at = self._reached, self._frames[start : start + len(fk)]
+        for c, chain in self._chains.items():
+            turned: Floats = posed.poses[:, self._own_rows[chain.turning]].astype(np.float64)
+            reach = (0.0, 0.0, 0.0) if chain.turning == chain.end else self._reaches[chain.tip]
+            reached.turned[at, c] = turned
+            reached.ends[at, c] = moved(turned, np.broadcast_to(reach, (len(at), 3)))
+            reached.bones[c][at] = posed.poses[:, [self._own_rows[bone] for bone in chain.bones]]

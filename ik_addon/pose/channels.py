@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..solve.maths.rotations import matrices, quaternions
 from ..solve.problem import Floats, Ints
+from .data_paths import BONE_PATH
 
 Row = NDArray[np.float32]
 """Channel values of bones, (..., 17), in the precision in which Blender stores them."""
@@ -33,6 +34,14 @@ MODES = frozenset(("QUATERNION", "AXIS_ANGLE", *map("".join, permutations("XYZ")
 """The rotation modes of bones."""
 SAME = 1e-5
 """Maximum difference between matrices of the same rotation in different channels."""
+
+
+def channel_of(path: str) -> tuple[str, str] | None:
+    """Return the bone and the field that a data path of an armature object leads to; None if it is no channel."""
+    match = BONE_PATH.fullmatch(path)
+    if match is None or match["rest"] not in FIELDS:
+        return None
+    return bpy.utils.unescape_identifier(match["name"]), match["rest"]
 
 
 def rotation_field(mode: str) -> str:

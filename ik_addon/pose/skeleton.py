@@ -140,8 +140,7 @@ class Skeleton:
         """Read the rest data of an armature object."""
         bones = [pose_bone.bone for pose_bone in ob.pose.bones]
         index = {bone.name: i for i, bone in enumerate(bones)}
-        above = [index[parent.name] if (parent := bone.parent) else -1 for bone in bones]
-        parents = np.array(above, dtype=np.int64)
+        parents = np.array([index[parent.name] if (parent := bone.parent) else -1 for bone in bones], dtype=np.int64)
         # Pose and armature may list bones in a different order.
         place = {name: i for i, name in enumerate(ob.data.bones.keys())}
         matrices = np.empty((len(bones), 16), dtype=np.float32)
@@ -153,7 +152,7 @@ class Skeleton:
         return cls(
             names=tuple(index),
             parents=parents,
-            depths=np.array(_depths(above), dtype=np.int64),
+            depths=_depths(parents),
             rest=rest,
             offsets=offsets,
             lengths=np.array([b.length for b in bones], dtype=np.float64),
@@ -267,14 +266,10 @@ class Skeleton:
         return found
 
 
-def _depths(parents: Sequence[int]) -> list[int]:
-    """Number of ancestors of each bone, given the index of its parent or -1."""
-    known: dict[int, int] = {-1: -1}
-    for bone in range(len(parents)):
-        path = []
-        while bone not in known:
-            path.append(bone)
-            bone = parents[bone]
-        for below in reversed(path):
-            known[below] = known[parents[below]] + 1
-    return [known[bone] for bone in range(len(parents))]
+def _depths(parents: Ints) -> Ints:
+    """Number of ancestors (m,) of each bone, given the index of its parent or -1."""
+    depths, above = np.zeros_like(parents), parents
+    while (above >= 0).any():
+        depths += above >= 0
+        above = np.where(above >= 0, parents[above], -1)
+    return depths

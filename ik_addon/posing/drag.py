@@ -25,8 +25,7 @@ from ..solve.body.ends import movable_bones
 from ..solve.maths.products import times
 from ..solve.problem import Floats
 from ..translation.sentences import UserError, say
-from .extent import Extent, Free
-from .figure import feet_of
+from .figure import Extent, Free, feet_of
 from .mirror import Mirror
 from .pins import FLAGS, image_of, stored_pins
 from .read import Stand

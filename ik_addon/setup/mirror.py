@@ -34,10 +34,6 @@ OWN = frozenset(
 """The settings of a chain that are not copied to the other side as they are."""
 
 
-class MirrorError(UserError):
-    """A chain can't be mirrored; the message says why and what to do."""
-
-
 @dataclass(frozen=True)
 class _Goal:
     """A target or pole of the mirrored chain."""
@@ -73,11 +69,11 @@ def mirror_chain(
         The tip on the other side, and sentences about what is mirrored only approximately or stays where it is.
 
     Raises:
-        MirrorError: if the chain can't be mirrored; nothing is changed then.
+        UserError: if the chain can't be mirrored; nothing is changed then.
     """
     context.view_layer.update()
     if reason := why_unusable(tip):
-        raise MirrorError(reason)
+        raise UserError(reason)
     other = _other_tip(ob, tip)
     _pairs(tip, other)
     target = _goal(context, ob, tip, other, "target")
@@ -116,11 +112,11 @@ def mirror_chain(
 def _other_tip(ob: bpy.types.Object, tip: bpy.types.PoseBone) -> bpy.types.PoseBone:
     name = bpy.utils.flip_name(tip.name)
     if name == tip.name:
-        raise MirrorError(
+        raise UserError(
             "Bone '{tip}' has no side in its name. Add one, such as '.L' or '.R', to mirror it", tip=tip.name
         )
     if name not in ob.pose.bones:
-        raise MirrorError("'{object}' has no bone '{name}' for the mirrored chain", object=ob.name, name=name)
+        raise UserError("'{object}' has no bone '{name}' for the mirrored chain", object=ob.name, name=name)
     return ob.pose.bones[name]
 
 
@@ -130,13 +126,13 @@ def _pairs(tip: bpy.types.PoseBone, other: bpy.types.PoseBone) -> list[tuple[bpy
     images = [other, *other.parent_recursive][: len(bones)][::-1]
     for bone, image in zip(bones, images, strict=False):
         if bpy.utils.flip_name(bone.name) != image.name:
-            raise MirrorError(
+            raise UserError(
                 "'{image}' is not the mirror image of '{bone}'. Rename or reparent the bones",
                 image=image.name,
                 bone=bone.name,
             )
     if len(images) < len(bones):
-        raise MirrorError(
+        raise UserError(
             "'{other}' has too few parents: {count}, but the chain needs {needed}",
             other=other.name,
             count=len(images) - 1,
@@ -155,7 +151,7 @@ def _end_pair(
     name = bpy.utils.flip_name(end.name)
     image = below(other, name)
     if image is None:
-        raise MirrorError(
+        raise UserError(
             "There is no bone '{name}' below '{other}' to mirror the end bone '{end}' to",
             other=other.name,
             name=name,
@@ -198,7 +194,7 @@ def _with_control_bones(
 
 def _is_to_be_made(ob: bpy.types.Object, tip: bpy.types.PoseBone, role: str) -> bool:
     """Return whether the target or pole of a chain is a control bone that Add Chain made and that has no image yet."""
-    goal, bone = getattr(chain_of(tip), role), getattr(chain_of(tip), f"{role}_bone")
+    goal, bone = goal_of(chain_of(tip), role)
     flipped = bpy.utils.flip_name(bone)
     return goal == ob and is_made((goal, bone)) and flipped != bone and flipped not in ob.pose.bones
 
@@ -251,15 +247,15 @@ def _goal(
     role: str,
 ) -> _Goal:
     """Return what the mirrored chain follows in place of a target or pole."""
-    source, bone = getattr(chain_of(tip), role), getattr(chain_of(tip), f"{role}_bone")
+    source, bone = goal_of(chain_of(tip), role)
     if source is None:
         return _Goal(None, "", "", None)
     if reason := why_absent(source, role, Presence(context.view_layer)):
-        raise MirrorError(reason)
+        raise UserError(reason)
     if source.type == "ARMATURE" and bone:
         flipped = bpy.utils.flip_name(bone)
         if flipped not in source.pose.bones and not _is_to_be_made(ob, tip, role):
-            raise MirrorError(
+            raise UserError(
                 {
                     "target": "The target of the chain is bone '{bone}', but '{source}' has no bone '{flipped}'",
                     "pole": "The pole of the chain is bone '{bone}', but '{source}' has no bone '{flipped}'",

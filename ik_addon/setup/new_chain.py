@@ -12,8 +12,7 @@ from ..anatomy import limbs
 from ..anatomy.figure import Figure
 from ..controls import made
 from ..controls.bones import Control
-from ..controls.made import Controls
-from ..controls.pole import parent_bone_of
+from ..controls.made import Controls, parent_bone_of
 from ..data import chain_settings
 from ..data.chain_settings import IKAddonChain
 from ..data.settings import chain_of, reset, stored_folds, unusable
@@ -83,7 +82,9 @@ def add_chain(
         ChainError: if the chain can't be added; nothing is made then.
     """
     bones = [tip, *tip.parent_recursive][: length or None][::-1]
-    _check_bones(ob, tip, bones)
+    if chain_of(tip).is_chain:
+        raise ChainError("Bone '{tip}' already has a chain. Change its settings, or remove it first", tip=tip.name)
+    chains.check_bones(ob, bones)
     depsgraph = context.evaluated_depsgraph_get()
     world = ob.evaluated_get(depsgraph).matrix_world.copy()
     check_world(ob, world)
@@ -183,12 +184,6 @@ def _rotation_switched(chain: IKAddonChain) -> None:
 
 
 # ---- checks, before anything is made
-
-
-def _check_bones(ob: bpy.types.Object, tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]) -> None:
-    if chain_of(tip).is_chain:
-        raise ChainError("Bone '{tip}' already has a chain. Change its settings, or remove it first", tip=tip.name)
-    chains.check_bones(ob, bones)
 
 
 def check_world(ob: bpy.types.Object, world: Matrix) -> None:

@@ -13,9 +13,8 @@ import numpy as np
 
 from ..anatomy.figure import Figure
 from ..bake.selection import time_scale
-from ..data.settings import chain_of
 from ..goals import snap
-from ..goals.movable import goals_of
+from ..goals.movable import target_of
 from ..planting import contact_keys, find, floor, plant
 from ..planting.outcome import Planted, as_saved
 from ..planting.pivots import is_of_leg
@@ -74,8 +73,9 @@ def legs_of(ob: bpy.types.Object, tips: Sequence[str]) -> list[bpy.types.PoseBon
 
 
 def is_loose(tip: bpy.types.PoseBone) -> bool:
-    """Return whether the target of a chain has no keys."""
-    return chain_of(tip).target is not None and not goals_of(tip)[0].is_keyed
+    """Return whether a chain has a target without keys."""
+    target = target_of(tip)
+    return target is not None and not target.is_keyed
 
 
 def steps(

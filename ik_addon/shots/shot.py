@@ -20,12 +20,12 @@ from ..goals.snap import in_fk
 from ..planting import floor
 from ..planting.plant import Options
 from ..pose.steps import finished
-from . import exported, planted, plots, tracks
+from . import exported, planted, plots
 from .exits import DONE, INCOMPLETE, MISSED, CommandError, GoOn
 from .jobs import Job, LeftOut, jobs_of
 from .outputs import Files, Further, Output
 from .planted import PlantReport
-from .tracks import Tracks
+from .plots import Tracks
 
 NAME = "ik_bake"
 
@@ -123,7 +123,7 @@ def _recorded(job: Job, legs: list[bpy.types.PoseBone], options: argparse.Namesp
 
 
 def _tracks(job: Job, legs: list[bpy.types.PoseBone], options: argparse.Namespace, go_on: GoOn) -> Tracks:
-    return finished(tracks.sample(bpy.context, job.ob, legs, _frames(job, options, step=1)), go_on)
+    return finished(plots.sample(bpy.context, job.ob, legs, _frames(job, options, step=1)), go_on)
 
 
 def _plots(done: Sequence[Done], pictures: Path | None) -> list[Further]:

@@ -6,7 +6,7 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from ik_addon.clip.shortest import shortest
+from ik_addon.clip.smooth import shortest
 from ik_addon.solve.problem import Floats, Ints
 
 

@@ -20,7 +20,7 @@ TURN = Quaternion((0.4, 1.0, -0.3), 0.6)
 @pytest.fixture
 def handle(addon: Addon) -> Any:
     def taken(ob: bpy.types.Object, bone: str, *, turns: bool = False) -> Any:
-        return addon.module("drag.handle").Handle(addon.module("goals.movable").MovableGoal(ob, bone, turns))
+        return addon.module("drag.drag").Handle(addon.module("goals.movable").MovableGoal(ob, bone, turns))
 
     return taken
 

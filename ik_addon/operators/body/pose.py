@@ -17,7 +17,7 @@ from mathutils import Vector
 
 from ...live.reports import percent
 from ...posing.drag import MISSED, Ask, BodyDrag
-from ...posing.extent import Free
+from ...posing.figure import Free
 from ...posing.pins import FLAGS
 from ...translation.sentences import UserError, marked, say
 from ..active import ArmatureOperator, active_bone, armature

@@ -12,7 +12,7 @@ from mathutils import Vector
 from ... import compat
 from ...drag import cursor
 from ...posing.drag import Ask, BodyDrag
-from ...posing.extent import Free
+from ...posing.figure import Free
 from ...posing.pick import Picked, picked
 from ...translation.sentences import say
 from ..active import ArmatureOperator, active_bone, armature

@@ -9,7 +9,7 @@ from bpy.props import EnumProperty
 
 from ...bake import bake_report
 from ...data.settings import chain_of
-from ...goals import apply, snap
+from ...goals import ik_fk, snap
 from ...goals.snapped import Poles
 from ...rig.plan.chain import tips
 from ...translation.sentences import UserError, count, marked, quoted, say
@@ -144,10 +144,10 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
         done = say("Applied the solved pose to {names}", names=quoted(tip.name for tip in found))
         frames = self.frames(context)
         if frames is not None:
-            report = yield from apply.steps(context, ob, found, frames)
+            report = yield from ik_fk.apply_range(context, ob, found, frames)
             done = say("{done} on {frames}", done=done, frames=bake_report.count_of_frames(report.frames))
             return done, [] if report.plays_alike and not report.missed else [report.outcome]
-        return done, apply.apply_pose(context, ob, found)
+        return done, ik_fk.apply_pose(context, ob, found)
 
     def finish(self, result: tuple[str, list[str]]) -> set[str]:
         """Report the result of `steps`."""
