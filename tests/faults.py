@@ -193,7 +193,9 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "infinitely far target": Fault(on("target", location=(math.inf, 0.0, 0.0)), "not a finite number"),
     "armature nowhere": Fault(on("ob", location=(NAN, 0.0, 0.0)), "The transform of 'Rig' is not a finite number"),
-    "bone nowhere": Fault(on("upper", location=(NAN, 0.0, 0.0)), "no length in this pose, or a bone's transform"),
+    "bone nowhere": Fault(
+        on("upper", location=(NAN, 0.0, 0.0)), "The transform of bone 'upper' is not a finite number"
+    ),
     "armature scaled to zero": Fault(on("ob", scale=(0.0, 0.0, 0.0)), "scaled to zero", "Reset Scale of 'Rig'"),
     "flat armature": Fault(on("ob", scale=(1.0, 0.0, 1.0)), "'Rig' is scaled to zero", "Reset Scale of 'Rig'"),
     "nearly flat armature": Fault(on("ob", scale=(1.0, 1e-8, 1.0)), "'Rig' is scaled to zero", "Reset Scale of 'Rig'"),

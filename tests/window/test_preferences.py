@@ -28,6 +28,7 @@ def test_the_preferences_show_all_shortcuts(fresh: Window) -> None:
     fresh.shot("colors")
     assert fresh.inside.keys_shown() == [
         "wm.call_menu_pie",
+        "ik_addon.grab",
         "ik_addon.chain_add",
         "ik_addon.drag_target",
         "ik_addon.solve",

@@ -188,13 +188,15 @@ class Session:
         column = sidebar["x"] + sidebar["w"] // 2 - 10 if x is None else x
         seen: list[str] = []
         rows: list[int] = []
+        found = ""
         for y in range(sidebar["y"] + 2, sidebar["y"] + sidebar["h"], step):
             self.move(column, y, settle=0.03)
             here = self.call("result = hovered()") or ""
-            if what in here:
-                rows.append(y)
-            elif rows:
+            if rows and here != found:  # the next row may hold a button like it
                 break
+            if what in here:
+                found = here
+                rows.append(y)
             seen += [here] if here and here not in seen[-1:] else []
         if not rows:
             raise LookupError(f"{what} is not at x = {column}; this is: {seen}")
