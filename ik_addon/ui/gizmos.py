@@ -35,11 +35,6 @@ class Goal(NamedTuple):
     role: str
     ob: bpy.types.Object
 
-    @property
-    def key(self) -> tuple[str, str]:
-        """Identifies the goal."""
-        return self.tip, self.role
-
 
 def goals(context: bpy.types.Context) -> Iterator[Goal]:
     """Yield the visible goals of the armature's enabled chains."""
@@ -110,7 +105,7 @@ class IK_ADDON_GGT_rings(GoalGizmos):
 
     def draw_prepare(self, context: bpy.types.Context) -> None:
         """Add, remove and place the rings to match the goals."""
-        shown = {goal.key: goal for goal in goals(context)}
+        shown = {(goal.tip, goal.role): goal for goal in goals(context)}
         for key in self.rings.keys() - shown.keys():
             self.gizmos.remove(self.rings.pop(key))
         theme = context.preferences.themes[0].user_interface
@@ -130,7 +125,7 @@ class IK_ADDON_GGT_rings(GoalGizmos):
         ring.draw_options = {"ALIGN_VIEW", "FILL_SELECT"}
         ring.color_highlight, ring.alpha_highlight = (1.0, 1.0, 1.0), CLEAR
         take_hold(ring, goal.role, goal.tip)
-        self.rings[goal.key] = ring
+        self.rings[goal.tip, goal.role] = ring
         return ring
 
 
