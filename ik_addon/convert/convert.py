@@ -25,9 +25,9 @@ from .ik_constraint import (
     curves_of,
     drop_animation,
     give_end_rotation_back,
-    influence_path,
     make_chain,
     obstacle,
+    path_of,
     pole_angle_of,
     take_end_rotation,
 )
@@ -279,7 +279,7 @@ def _keep_pose(
     in_nla = ob.animation_data is not None and len(compat.evaluated_tracks(ob.animation_data)) > 0
 
     def can_be_kept(tip: bpy.types.PoseBone) -> bool:
-        paths = (influence_path(tip), *(f"{bone.path_from_id()}.rotation" for bone in posed_bones(tip)))
+        paths = (path_of(tip, "influence"), *(f"{bone.path_from_id()}.rotation" for bone in posed_bones(tip)))
         return not in_nla and chain_of(tip).influence == 1.0 and not any(a.startswith(paths) for a in animated)
 
     kept = [

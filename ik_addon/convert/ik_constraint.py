@@ -195,7 +195,7 @@ def _transfer_animation(ob: bpy.types.Object, source: Source) -> list[str]:
     """Transfer animation of the constraint's influence and pole to the chain; return what could not be transferred."""
     tip, constraint = source.tip, source.constraint
     where = say("'{constraint}' on '{owner}'", constraint=constraint.name, owner=source.owner.name)
-    path = constraint.path_from_id()
+    path, influence = constraint.path_from_id(), path_of(tip, "influence")
     warnings = []
     for curve in curves_of(ob):
         name = curve.data_path.rpartition(".")[2]
@@ -210,21 +210,21 @@ def _transfer_animation(ob: bpy.types.Object, source: Source) -> list[str]:
                 )
             )
         elif curve.driver is not None:
-            _copy_driver(ob, curve, influence_path(tip))
+            _copy_driver(ob, curve, influence)
         elif not curve.id_data.is_editable:
             warnings.append(
                 say("The keys on the influence of {where} are linked and were not transferred", where=where)
             )
         else:
-            _copy_curve(ob, curve, influence_path(tip))
+            _copy_curve(ob, curve, influence)
             if len(curve.modifiers):
                 warnings.append(
                     say("The F-curve modifiers on the influence of {where} were not transferred", where=where)
                 )
     if source.twin is not None:
-        _copy_driver(ob, mute_driver(ob, source.twin), use_pole_path(tip))  # the pole is on while the twin is off
+        _copy_driver(ob, mute_driver(ob, source.twin), path_of(tip, "use_pole"))  # the pole is on while the twin is off
     elif (driver := mute_driver(ob, constraint)) is not None:
-        invert(_copy_driver(ob, driver, influence_path(tip)))
+        invert(_copy_driver(ob, driver, influence))
     if ob.animation_data is not None and compat.evaluated_tracks(ob.animation_data):
         warnings.append(
             say("Keys in NLA tracks on the influence of {where}, if any, were not transferred", where=where)
@@ -232,14 +232,9 @@ def _transfer_animation(ob: bpy.types.Object, source: Source) -> list[str]:
     return warnings
 
 
-def influence_path(tip: bpy.types.PoseBone) -> str:
-    """Return the data path of the influence of the chain on a tip bone."""
-    return f"{tip.path_from_id()}.ik_addon.influence"
-
-
-def use_pole_path(tip: bpy.types.PoseBone) -> str:
-    """Return the data path of the pole switch of the chain on a tip bone."""
-    return f"{tip.path_from_id()}.ik_addon.use_pole"
+def path_of(tip: bpy.types.PoseBone, setting: str) -> str:
+    """Return the data path of a setting of the chain on a tip bone."""
+    return f"{tip.path_from_id()}.ik_addon.{setting}"
 
 
 def _copy_driver(ob: bpy.types.Object, curve: bpy.types.FCurve, path: str) -> bpy.types.FCurve:
@@ -256,7 +251,7 @@ def _copy_curve(ob: bpy.types.Object, curve: bpy.types.FCurve, path: str) -> Non
 
 def drop_animation(ob: bpy.types.Object, tip: bpy.types.PoseBone) -> None:
     """Remove what `_transfer_animation` made."""
-    paths = {influence_path(tip), use_pole_path(tip)}
+    paths = {path_of(tip, "influence"), path_of(tip, "use_pole")}
     for curve in [curve for curve in curves_of(ob) if curve.data_path in paths]:
         if curve.driver is not None:
             ob.animation_data.drivers.remove(curve)

@@ -127,6 +127,15 @@ class ArmatureOperator(ReportingOperator):
                 setattr(self, setting, getattr(preferences(), name))
 
 
+class ChainedOperator(ArmatureOperator):
+    """Base of operators on an armature with chains."""
+
+    @classmethod
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """Require a chain."""
+        return why_chainless(ob)
+
+
 class ChainOperator(ArmatureOperator):
     """Base of operators on the active chain."""
 

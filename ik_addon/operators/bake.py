@@ -13,7 +13,7 @@ from ..bake import BakeReport, bake_report, chosen_tips, frames_between, steps
 from ..data import preferences
 from ..planting import floor
 from ..translation.sentences import marked
-from .active import ArmatureOperator, active_chain, armature, why_chainless
+from .active import ArmatureOperator, ChainedOperator, active_chain, armature
 from .clip.frame_range import FrameRangeOperator
 
 CHAINS = (
@@ -23,7 +23,7 @@ CHAINS = (
 )
 
 
-class IK_ADDON_OT_bake(FrameRangeOperator):
+class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
     """Bake chains of the active armature; after an error nothing has changed."""
 
     bl_idname = "ik_addon.bake"
@@ -68,11 +68,6 @@ class IK_ADDON_OT_bake(FrameRangeOperator):
     confirm = marked("Bake")
     doing = marked("Baking IK")
     cancelled = marked("Bake cancelled. Nothing was changed")
-
-    @classmethod
-    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """Require a chain."""
-        return why_chainless(ob)
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         """Open the dialog with the options."""

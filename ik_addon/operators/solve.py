@@ -14,7 +14,7 @@ from ..pose import channels
 from ..rig.plan.chain import tips
 from ..setup import removal
 from ..translation.sentences import UserError, count, marked, say
-from .active import NONE_ACTIVE, ArmatureOperator, active_chain, armature, why_chainless
+from .active import NONE_ACTIVE, ChainedOperator, active_chain, armature
 
 CHAINS = (
     ("ALL", "All", "All chains of the armature"),
@@ -22,7 +22,7 @@ CHAINS = (
 )
 
 
-class ChainsOperator(ArmatureOperator):
+class ChainsOperator(ChainedOperator):
     """Base of operators on some chains of the active armature."""
 
     chains: EnumProperty(
@@ -33,31 +33,26 @@ class ChainsOperator(ArmatureOperator):
         options={"SKIP_SAVE"},
     )
 
-    @classmethod
-    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """Require a chain."""
-        return why_chainless(ob)
-
     def active_only(self, context: bpy.types.Context) -> list[bpy.types.PoseBone] | None:
-        """Return the tip of the active chain as a list, empty if there is none; None: all chains are chosen."""
-        if self.chains == "ALL":
+        """Return the tip of the active chain as a list, empty if there is none; None: other chains are chosen."""
+        if self.chains != "ACTIVE":
             return None
         tip = active_chain(context)
         return [] if tip is None else [tip]
 
+    def chosen(self, context: bpy.types.Context) -> list[bpy.types.PoseBone]:
+        """Return the tips of the chosen chains."""
+        only = self.active_only(context)
+        return tips(armature(context)) if only is None else only
 
-class IK_ADDON_OT_live_on(ArmatureOperator):
+
+class IK_ADDON_OT_live_on(ChainedOperator):
     """Turn Live on; unlike the setting, its button says why it is disabled."""
 
     bl_idname = "ik_addon.live_on"
     bl_label = "Live"
     bl_description = "Solve on every frame and whenever a target moves"
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
-
-    @classmethod
-    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """Require a chain."""
-        return why_chainless(ob)
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Turn Live on."""
@@ -76,7 +71,7 @@ class IK_ADDON_OT_solve(ChainsOperator):
         """Solve, and report the outcome."""
         ob = armature(context)
         chosen = self.active_only(context)
-        wanted = [tip.name for tip in (tips(ob) if chosen is None else chosen) if chain_of(tip).enabled]
+        wanted = [tip.name for tip in self.chosen(context) if chain_of(tip).enabled]
         if not wanted:
             none_enabled = marked("No chain of '{object}' is enabled. Enable one in the panel")
             raise UserError(NONE_ACTIVE if chosen == [] else none_enabled, object=ob.name)

@@ -68,11 +68,6 @@ def running() -> Progress | None:
     return _running[-1] if _running else None
 
 
-def draw_progress(layout: bpy.types.UILayout, progress: Progress, text: str) -> None:
-    """Draw a progress bar with text in it."""
-    layout.progress(factor=progress.share, text=text)
-
-
 def draw_keys(layout: bpy.types.UILayout) -> None:
     """Draw the icons of the keys that cancel."""
     row = layout.row(align=True)
@@ -92,7 +87,7 @@ def draw_status(header: bpy.types.Header, _context: bpy.types.Context) -> None:
     draw_keys(row)
     bar = row.row()
     bar.ui_units_x = BAR
-    draw_progress(bar, progress, progress.text)
+    bar.progress(factor=progress.share, text=progress.text)
 
 
 class Run:

@@ -197,7 +197,6 @@ def batches(shown: Drawing) -> _Batches:
 def draw(kept: _Batches, outlines: list[Any], colors: Palette, sizes: Sizes) -> None:
     """Draw batches, and lines (k, 3) in the reach color, into the bound framebuffer; reset the blend mode."""
     line, fill, point = (_shader(name) for name in ("POLYLINE_FLAT_COLOR", "SMOOTH_COLOR", compat.POINT_SHADER))
-    plain = _shader("POLYLINE_UNIFORM_COLOR")
     gpu.state.blend_set("ALPHA")
     gpu.state.depth_test_set("NONE")
     gpu.state.depth_mask_set(False)
@@ -205,15 +204,12 @@ def draw(kept: _Batches, outlines: list[Any], colors: Palette, sizes: Sizes) -> 
         if kept.faces is not None:
             fill.bind()
             kept.faces.draw(fill)
-        size = _viewport()
         circles = [points for points in outlines if len(points)]
         if circles:
-            _set_line(plain, size, sizes.thin)
-            plain.uniform_float("color", colors.reach)
-            batch_for_shader(plain, "LINES", {"pos": np.concatenate(circles)}).draw(plain)
+            _draw_plain(np.concatenate(circles), colors.reach, sizes.thin)
         for batch, width in ((kept.edges, sizes.thin), (kept.segments, sizes.wide)):
             if batch is not None:
-                _set_line(line, size, width)
+                _set_line(line, width)
                 batch.draw(line)
         if kept.dots is not None:
             gpu.state.point_size_set(sizes.dot)
@@ -228,25 +224,25 @@ def draw(kept: _Batches, outlines: list[Any], colors: Palette, sizes: Sizes) -> 
 def draw_lines(lines: Any, color: Color, width: float) -> None:
     """Draw lines (k, 3) in one color, on top of everything."""
     if len(lines):
-        shader, viewport = _shader("POLYLINE_UNIFORM_COLOR"), _viewport()
         gpu.state.blend_set("ALPHA")
         gpu.state.depth_test_set("NONE")
         try:
-            _set_line(shader, viewport, width)
-            shader.uniform_float("color", color)
-            batch_for_shader(shader, "LINES", {"pos": lines}).draw(shader)
+            _draw_plain(lines, color, width)
         finally:
             gpu.state.blend_set("NONE")
 
 
-def _viewport() -> tuple[int, int]:
+def _draw_plain(lines: Any, color: Color, width: float) -> None:
+    shader = _shader("POLYLINE_UNIFORM_COLOR")
+    _set_line(shader, width)
+    shader.uniform_float("color", color)
+    batch_for_shader(shader, "LINES", {"pos": lines}).draw(shader)
+
+
+def _set_line(shader: Any, width: float) -> None:
     viewport: Any = gpu.state.viewport_get  # the stubs declare no return value
-    return viewport()[2:]
-
-
-def _set_line(shader: Any, size: tuple[int, int], width: float) -> None:
     shader.bind()
-    shader.uniform_float("viewportSize", size)
+    shader.uniform_float("viewportSize", viewport()[2:])
     shader.uniform_float("lineWidth", width)
     shader.uniform_bool("lineSmooth", [True])
 

@@ -113,7 +113,7 @@ def twist_arc(joint: Joint) -> tuple[Floats, Floats]:
 
 def _loop(points: Floats) -> Floats:
     """Return the lines (2 k, 3) of a closed curve (k, 3)."""
-    return np.stack([points, np.roll(points, -1, axis=0)], axis=1).reshape(-1, 3)
+    return _strip(np.concatenate([points, points[:1]]))
 
 
 def _strip(points: Floats) -> Floats:

@@ -9,7 +9,7 @@ import bpy
 from ..bake.bake_report import BakeReport, last, sentences
 from ..data.settings import chain_of
 from ..operators.active import armature
-from ..operators.steps import draw_keys, draw_progress, running
+from ..operators.steps import draw_keys, running
 from ..translation.sentences import say
 from . import graph
 from .panel import ArmaturePanel
@@ -48,7 +48,7 @@ class VIEW3D_PT_ik_addon_bake(ArmaturePanel):
         progress, report = running(), shown(armature(context))
         if progress is not None:
             box.label(text=progress.doing, translate=False)
-            draw_progress(box, progress, progress.amount)
+            box.progress(factor=progress.share, text=progress.amount)
             draw_keys(box)
         elif report is not None:
             row = box.row()

@@ -48,10 +48,6 @@ class ClipOperator(FramesOperator):
             raise UserError(NONE_ACTIVE)
         return found
 
-    def active_only(self, context: bpy.types.Context) -> list[bpy.types.PoseBone] | None:
-        """Return the tip of the active chain as a list if Active is chosen; None for all other choices."""
-        return super().active_only(context) if self.chains == "ACTIVE" else None
-
     def support(self, context: bpy.types.Context) -> bpy.types.Object | None:
         """Return the moving object that the feet stand on; None: they stand on something that doesn't move.
 

@@ -7,9 +7,8 @@ from bpy.props import EnumProperty
 
 from ...data.settings import object_of
 from ...goals.ik_fk import is_ik, switch
-from ...rig.plan.chain import tips
 from ...translation.sentences import UserError, marked, say
-from ..active import NONE_ACTIVE, active_chain, armature
+from ..active import NONE_ACTIVE, armature
 from ..solve import CHAINS, ChainsOperator
 
 WAYS = (
@@ -44,7 +43,7 @@ class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Switch the chosen chains."""
         ob = armature(context)
-        chosen = tips(ob) if self.chains == "ALL" else [tip for tip in (active_chain(context),) if tip is not None]
+        chosen = self.chosen(context)
         if not chosen:
             raise UserError(NONE_ACTIVE)
         to_ik = not is_ik(chosen[0]) if self.to == "OTHER" else self.to == "IK"

@@ -11,7 +11,6 @@ from ...bake import bake_report
 from ...data.settings import chain_of
 from ...goals import ik_fk, snap
 from ...goals.snapped import Poles
-from ...rig.plan.chain import tips
 from ...translation.sentences import UserError, count, marked, quoted, say
 from ..active import NONE_ACTIVE, armature
 from ..clip.frame_range import FRAME_RANGES, FrameRangeOperator
@@ -48,11 +47,6 @@ class FramesOperator(FrameRangeOperator, ChainsOperator):
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         """Run at once for the current frame; open the dialog for a range."""
         return self.execute(context) if self.frame_range == "PRESENT" else super().invoke(context, event)
-
-    def chosen(self, context: bpy.types.Context) -> list[bpy.types.PoseBone]:
-        """Return the tips of the chosen chains."""
-        only = self.active_only(context)
-        return tips(armature(context)) if only is None else only
 
     def frames(self, context: bpy.types.Context) -> list[int] | None:
         """Return the chosen frames; None: the current frame."""
