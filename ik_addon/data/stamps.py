@@ -93,7 +93,7 @@ def _learn(ob: bpy.types.Object, names: str) -> None:
     for bone in [bone for bone in ob.pose.bones if bone.is_property_set("ik_addon")]:
         name, chain = bone.name, chain_of(bone)
         stamp, kept = chain.stamp, before.get(name)
-        if kept is None or kept[0] != stamp:
+        if kept is None or kept[0] != stamp or chain.is_chain:
             settings = _content(chain)
             if not settings:
                 continue
@@ -220,6 +220,7 @@ def check(ob: bpy.types.Object) -> None:
             if any(wanted.get(role) is not None and own[role] is None for role in GOALS):
                 pasted.append(bone)
             is_same &= all(wanted.get(role) == own[role] for role in GOALS)
+            is_same = is_same and json.dumps(_content(chain)) == kept[1]  # animation sets settings without notice
     if pasted:
         _put_back(ob, pasted, known)
     if pasted or not is_same:

@@ -219,6 +219,23 @@ def test_an_animated_setting_is_pasted_like_the_channels_beside_it() -> None:
     assert chain.influence == 1.0
 
 
+def test_a_setting_stays_where_its_keys_left_it(rig: bpy.types.Object, tmp_path: Path) -> None:
+    chain = rig.pose.bones["lower.L"].ik_addon
+    for frame, value in ((1, 0.25), (20, 1.0)):
+        chain.influence = value
+        rig.keyframe_insert('pose.bones["lower.L"].ik_addon.influence', frame=frame)
+    bpy.context.view_layer.update()
+    bpy.context.scene.frame_set(1)
+    rig.animation_data_clear()
+    bpy.context.view_layer.update()
+    assert chain.influence == 0.25
+    before = all_known()
+    push("begin")
+    bpy.ops.pose.copy()
+    paste()
+    assert_lasts(before, tmp_path)
+
+
 def test_a_deleted_target_stays_deleted(rig: bpy.types.Object, tmp_path: Path) -> None:
     push("begin")
     bpy.ops.pose.copy()
@@ -255,6 +272,47 @@ def test_a_paste_is_undone_after_the_extension_was_off(tmp_path: Path) -> None:
         blender.enable()
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "elsewhere.blend"))
     assert all_known() == before
+
+
+# ---- pose assets
+
+
+def pose_asset() -> bpy.types.Action:
+    """Create a pose asset from the selected bones, in this file, and return its action."""
+    before = set(bpy.data.actions)
+    create: Any = bpy.ops.poselib.create_pose_asset
+    options = {"asset_library_reference": "LOCAL", "activate_new_action": False}
+    known_options = create.get_rna_type().properties.keys()
+    create("EXEC_DEFAULT", True, pose_name="Pose", **{k: v for k, v in options.items() if k in known_options})
+    (action,) = set(bpy.data.actions) - before
+    return action
+
+
+def test_a_pose_asset_is_created_without_a_change(rig: bpy.types.Object, tmp_path: Path) -> None:
+    before = all_known()
+    push("begin")
+    action = pose_asset()
+    bags = [action] if hasattr(action, "fcurves") else action.layers[0].strips[0].channelbags
+    paths = {curve.data_path for bag in bags for curve in bag.fcurves}
+    assert paths
+    assert not [path for path in paths if "ik_addon" in path]
+    push("created")
+    assert_lasts(before, tmp_path)
+
+
+@pytest.mark.parametrize("factor", [0.4, 1.0])
+def test_a_pose_asset_changes_no_setting(rig: bpy.types.Object, factor: float, tmp_path: Path) -> None:
+    action = pose_asset()
+    other = body("Other", 1.0)
+    other.pose.bones["lower.L"].ik_addon.softness = 0.7
+    bpy.context.view_layer.update()
+    before = all_known()
+    push("begin")
+    for ob in (rig, other):
+        ob.pose.blend_pose_from_action(action, blend_factor=factor)
+    push("blended")
+    bpy.context.view_layer.update()
+    assert_lasts(before, tmp_path)
 
 
 # ---- what is no paste

@@ -300,6 +300,36 @@ def open_panel(name: str) -> None:
     viewport()["area"].tag_redraw()
 
 
+def select_bones() -> None:
+    """Select all bones, as one undo step."""
+    with bpy.context.temp_override(**viewport()):
+        bpy.ops.pose.select_all(action="SELECT")
+        bpy.ops.ed.undo_push(message="Select")
+
+
+def create_pose_asset() -> None:
+    """Create a pose asset from all bones, in this file."""
+    select_bones()
+    with bpy.context.temp_override(**viewport()):
+        OPERATORS.poselib.create_pose_asset("EXEC_DEFAULT", True, pose_name="Pose", asset_library_reference="LOCAL")
+
+
+def place_of_first_asset() -> list[int]:
+    """Show the viewport's asset shelf; return the middle of its first asset, in pixels from the top left."""
+    where = viewport()
+    view: Any = where["area"].spaces.active
+    view.show_region_asset_shelf = True
+    bpy.ops.wm.redraw_timer(type="DRAW_WIN_SWAP", iterations=1)
+    shelf = next(region for region in where["area"].regions if region.type == "ASSET_SHELF")
+    return [shelf.x + shelf.height // 2, where["window"].height - (shelf.y + shelf.height // 2)]
+
+
+def hide_assets() -> None:
+    """Hide the viewport's asset shelf."""
+    view: Any = viewport()["area"].spaces.active
+    view.show_region_asset_shelf = False
+
+
 def start(operator: str, options: dict[str, Any] | None = None) -> None:
     """Invoke an operator in the viewport, as a menu or a shortcut does."""
     module, name = operator.split(".")
