@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.cases import LOCKED, Rig, chain, degrees, random_ranges, tree_hand, tree_y
+from benchmarks.cases import LOCKED, Rig, chain, degrees, random_ranges, tree_y
 from ik_addon.solve import Goal, Problem, Solver, Status, solve
 from ik_addon.solve.limited.body import Body, allowed_angles, as_row, pose_of
 from ik_addon.solve.limited.goals import Goals
@@ -64,14 +64,6 @@ def test_reachable_targets_are_reached_within_the_limits(name: str) -> None:
     assert_consistent(problem, solution)
 
 
-def test_a_hand_reaches_its_five_targets() -> None:
-    rig = tree_hand()
-    problem = problems(rig, 8)
-    solution = solve(problem)
-    assert (solution.error.max(axis=1) <= 1e-4).all()
-    assert np.degrees(violations(rig, problem, solution).max()) < 1e-6
-
-
 @pytest.mark.parametrize(("name", "share"), [("limits-90", 0.75), ("free tree", 0.6)])
 def test_passes_alone_reach_the_target(name: str, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """With wide limits most do; with narrow ones they stall, and the search continues from there."""
@@ -112,25 +104,6 @@ def test_a_small_move_turns_the_joints_next_to_the_tip_within_limits() -> None:
 
     assert share(Solver.FABRIK) > 0.9
     assert share(Solver.AUTO) < 0.6
-
-
-@for_each(name=("limits-90", "asym", "tree-y"))
-def test_a_mirrored_rig_has_the_mirrored_solution(name: str) -> None:
-    rig = RIGS[name]
-    plain = problems(rig, 40)
-    mirror = np.diag([1.0, 1.0, -1.0])
-    assert plain.limits is not None
-    mirrored = replace(
-        plain,
-        joints=plain.joints @ mirror,
-        frames=mirror @ plain.frames,
-        limits=replace(plain.limits, root=plain.limits.root @ mirror),
-        goal=replace(plain.goal, target=plain.goal.target @ mirror),
-        others=tuple(replace(goal, target=goal.target @ mirror) for goal in plain.others),
-    )
-    one, other = solve(plain), solve(mirrored)
-    np.testing.assert_allclose(other.joints, one.joints @ mirror, atol=1e-6)
-    np.testing.assert_allclose(other.rotations, mirror @ one.rotations @ mirror, atol=1e-6)
 
 
 def test_a_sub_base_goes_to_the_weighted_centroid() -> None:
