@@ -117,12 +117,12 @@ def test_a_sub_base_goes_to_the_weighted_centroid() -> None:
     assert uneven.error[0, 0] < even.error[0, 0] < uneven.error[0, 1]
 
 
-@for_each(limited=(False, True))
-def test_the_tip_takes_its_orientation(limited: bool) -> None:
+@for_each(limited=(False, True), solver=(Solver.AUTO, Solver.FABRIK))
+def test_the_tip_takes_its_orientation(limited: bool, solver: Solver) -> None:
     rng = np.random.default_rng(7)
     rig = chain(7, degrees((-120, 120), (-120, 120), (-120, 120)))
     joints, frames = rig.pose(rig.turns_inside(rng, 60, 0.5))
-    problem = replace(rig.problem(rig.turns_inside(rng, 60, 0.5), joints[:, 7:], tolerance=1e-6), solver=Solver.FABRIK)
+    problem = replace(rig.problem(rig.turns_inside(rng, 60, 0.5), joints[:, 7:], tolerance=1e-6), solver=solver)
     problem = replace(problem, goal=replace(problem.goal, rotation=frames[:, -1]))
     problem = problem if limited else replace(problem, limits=None)
     solution = solve(problem)
@@ -131,13 +131,14 @@ def test_the_tip_takes_its_orientation(limited: bool) -> None:
     assert (np.abs(turned - frames[:, -1]).max(axis=(1, 2)) < 1e-4).mean() > 0.95
 
 
-def test_a_pole_turns_a_limited_chain() -> None:
+@for_each(solver=(Solver.AUTO, Solver.FABRIK))
+def test_a_pole_turns_a_limited_chain(solver: Solver) -> None:
     rig = chain(6, degrees((-90, 90), (-90, 90), (-90, 90)))
     joints, _ = rig.pose(rig.at_rest(1))
     size = joints[0, -1] - joints[0, 0]
     target = joints[:, 0] + 0.7 * size
     for pole in random_rotations(np.random.default_rng(8), 6)[:, :, 0]:
-        problem = replace(rig.problem(rig.at_rest(1), target[:, None], tolerance=1e-6), solver=Solver.FABRIK)
+        problem = replace(rig.problem(rig.at_rest(1), target[:, None], tolerance=1e-6), solver=solver)
         problem = replace(problem, goal=replace(problem.goal, pole=joints[:, 0] + 3.0 * pole))
         solution = solve(problem)
         assert solution.reached.all()

@@ -26,27 +26,17 @@ def reachable(rig: Rig, count: int, seed: int) -> tuple[Floats, Floats]:
     return rig.turns_inside(rng, count), joints[:, rig.bones :]
 
 
-@for_each(limited=(True, False), start=("rest", "random"))
-def test_both_ends_of_a_y_reach_their_targets(limited: bool, start: str) -> None:
-    rig = tree_y(BALL)
-    turns, targets = reachable(rig, 100, 1)
-    problem = rig.problem(rig.at_rest(100) if start == "rest" else turns, targets, tolerance=1e-6)
+@for_each(name=("y", "hand"), limited=(True, False), start=("rest", "random"))
+def test_all_ends_reach_their_targets(name: str, limited: bool, start: str) -> None:
+    rig, count = (tree_y(BALL), 100) if name == "y" else (tree_hand(), 25)
+    turns, targets = reachable(rig, count, 1)
+    problem = rig.problem(rig.at_rest(count) if start == "rest" else turns, targets, tolerance=1e-6)
     problem = problem if limited else replace(problem, limits=None)
     solution = solve(problem)
-    assert (solution.error.max(axis=1) <= 1e-3).all()
-    assert (solution.error.max(axis=1) <= 1e-4).mean() >= 0.99
+    assert (solution.error.max(axis=1) <= 1e-3).mean() >= (1.0 if name == "y" else 0.95)
+    assert (solution.error.max(axis=1) <= 1e-4).mean() >= (0.99 if name == "y" else 0.95)
     if limited:
         assert np.degrees(violations(rig, problem, solution).max()) < 1e-4
-    assert_consistent(problem, solution)
-
-
-def test_five_fingers_reach_their_targets_within_limits() -> None:
-    rig = tree_hand()
-    turns, targets = reachable(rig, 25, 2)
-    problem = rig.problem(turns, targets, tolerance=1e-6)
-    solution = solve(problem)
-    assert (solution.error.max(axis=1) <= 1e-3).mean() >= 0.95
-    assert np.degrees(violations(rig, problem, solution).max()) < 1e-4
     assert_consistent(problem, solution)
 
 
