@@ -35,7 +35,9 @@ def leg(*, connect: bool = True, **settings: object) -> tuple[bpy.types.Object, 
 
 def fit(addon: Addon, ob: bpy.types.Object, tip: str = "shin") -> None:
     """Make the end bone turn with its target from now on."""
+    bpy.context.view_layer.update()
     addon.module("setup.ends").turn(bpy.context, ob.pose.bones[tip])
+    bpy.context.view_layer.update()
 
 
 def world(ob: bpy.types.Object, bone: str) -> Matrix:
@@ -91,8 +93,7 @@ def test_the_foot_stays_when_the_hips_move(connect: bool, matrix: Matrix, addon:
         target.location = world(ob, "foot").translation
     fit(addon, ob)
     before = poses(ob)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert np.abs(poses(ob) - before).max() < 2e-6, "going live moves nothing"
     assert_foot_stays(ob, size=0.9 * max(abs(s) for s in matrix.to_scale()))
     ob.ik_addon.live = False
@@ -124,8 +125,7 @@ def test_a_foot_below_mechanism_bones_stays_when_the_hips_move(addon: Addon) -> 
     ob, _target = rigged()
     fit(addon, ob)
     before = poses(ob)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert np.abs(poses(ob) - before).max() < 2e-6, "going live moves nothing"
     assert_foot_stays(ob)
     assert addon.module("live.reports").get(ob, "shin").reached
@@ -160,8 +160,7 @@ def test_a_mechanism_bone_with_its_own_constraint_is_named_and_can_be_muted(addo
     fit(addon, ob)
     copy = ob.pose.bones["MCH-roll"].constraints.new("COPY_ROTATION")
     copy.target, copy.subtarget = ob, "hips"
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     report = addon.module("live.reports").get(ob, "shin")
     assert report.failed
     assert report.message.startswith("The constraint 'Copy Rotation' on bone 'MCH-roll' keeps the end bone 'foot' from")
@@ -175,8 +174,7 @@ def test_a_foot_whose_mechanism_bones_do_not_turn_along_is_refused(addon: Addon)
     ob, _target = rigged()
     fit(addon, ob)
     ob.data.bones["MCH-foot"].use_inherit_rotation = False
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     reports = addon.module("live.reports")
     message = "Bone 'MCH-foot' doesn't inherit rotation, which keeps the end bone 'foot' from following the chain"
     assert reports.get(ob, "shin").message.startswith(message)
@@ -192,8 +190,7 @@ def test_a_foot_below_a_bone_that_another_chain_poses_is_refused(addon: Addon, b
     fit(addon, ob)
     ob.pose.bones["MCH-foot"].constraints[0].mute = True
     rigs.chain(ob, "MCH-roll", rigs.empty("Other", (0.3, 0.2, 0.1)), bones)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     reports = addon.module("live.reports")
     message = "The chain on 'MCH-roll' poses 'MCH-roll', which keeps the end bone 'foot' from following this chain"
     assert reports.get(ob, "shin").message.startswith(message)
@@ -206,10 +203,8 @@ def test_a_foot_below_a_bone_that_another_chain_poses_is_refused(addon: Addon, b
 
 def test_turning_the_target_turns_the_foot_and_toes_follow(addon: Addon) -> None:
     ob, target = leg()
-    bpy.context.view_layer.update()
     fit(addon, ob)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     foot, toe = world(ob, "foot"), world(ob, "toe")
     rng = np.random.default_rng(2)
     start = target.matrix_world.copy()
@@ -226,7 +221,6 @@ def test_turning_the_target_turns_the_foot_and_toes_follow(addon: Addon) -> None
 
 def test_the_foots_own_limits_hold(addon: Addon) -> None:
     ob, target = leg()
-    bpy.context.view_layer.update()
     fit(addon, ob)
     foot = ob.pose.bones["foot"]
     for axis in "xyz":
@@ -249,13 +243,10 @@ def test_the_foots_own_limits_hold(addon: Addon) -> None:
 
 def test_influence_blends_the_foot(addon: Addon) -> None:
     ob, target = leg()
-    bpy.context.view_layer.update()
     fit(addon, ob)
-    bpy.context.view_layer.update()
     fk = ob.pose.bones["foot"].matrix_basis.to_quaternion()
     target.rotation_euler.x += 0.8
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     full = ob.pose.bones["foot"].matrix_basis.to_quaternion()
     ob.pose.bones["shin"].ik_addon.influence = 0.5
     bpy.context.view_layer.update()
@@ -269,7 +260,6 @@ def test_influence_blends_the_foot(addon: Addon) -> None:
 
 def test_a_chain_on_the_toes_is_solved_after_the_leg(addon: Addon) -> None:
     ob, target = leg()
-    bpy.context.view_layer.update()
     fit(addon, ob)
     point = rigs.empty("Point", (0.1, -0.16, 0.06))
     rigs.chain(ob, "toe", point, 1)
@@ -298,8 +288,7 @@ def test_hands_follow_their_targets_on_arms_that_share_a_spine(addon: Addon) -> 
         target = bpy.data.objects[f"Target.{side}"]
         target.location = (0.7 * target.location.x, 0.05, 1.1)
         target.rotation_euler = (turn @ target.matrix_world.to_3x3()).to_euler()
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     for side, was in hands.items():
         assert turn_between(world(ob, f"hand.{side}"), turn.to_4x4() @ was) < TURN
         gap = rigs.head(ob, f"hand.{side}") - rigs.position(bpy.data.objects[f"Target.{side}"])
@@ -317,7 +306,6 @@ def test_a_target_attached_to_another_chain_turns_the_foot(armature: str, addon:
     target.parent, target.parent_type, target.parent_bone = carrier, "BONE", "jib"
     tail = Matrix.Translation((0, carrier.data.bones["jib"].length, 0))
     target.matrix_parent_inverse = (world(carrier, "jib") @ tail).inverted()
-    bpy.context.view_layer.update()
     fit(addon, ob)
     for each in {ob, carrier}:
         each.ik_addon.live = True
@@ -335,7 +323,6 @@ def test_a_target_attached_to_another_chain_turns_the_foot(armature: str, addon:
 @pytest.mark.parametrize("other", ["toe", "thigh"])
 def test_an_end_bone_belongs_to_one_chain(other: str, addon: Addon) -> None:
     ob, _target = leg()
-    bpy.context.view_layer.update()
     fit(addon, ob)
     point = rigs.empty("Point", (0.1, -0.16, 0.06))
     if other == "toe":
@@ -346,8 +333,7 @@ def test_an_end_bone_belongs_to_one_chain(other: str, addon: Addon) -> None:
         bpy.ops.object.mode_set(mode="EDIT")
         ob.data.edit_bones["foot"].parent = ob.data.edit_bones["thigh"]
         bpy.ops.object.mode_set(mode="OBJECT")
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     report = addon.module("live.reports").get(ob, "shin")
     assert report.failed
     expected = {
@@ -371,7 +357,6 @@ def test_rotation_and_end_rotation_exclude_each_other() -> None:
 def test_every_way_of_solving_poses_the_foot_the_same(keyed: str, addon: Addon) -> None:
     """Whether played, jumped to, prefetched, looked up or baked, the foot is the same."""
     ob, target = leg()
-    bpy.context.view_layer.update()
     fit(addon, ob)
     rng = np.random.default_rng(3)
     scene = bpy.context.scene
@@ -412,7 +397,6 @@ def test_every_way_of_solving_poses_the_foot_the_same(keyed: str, addon: Addon) 
 
 def test_solve_ik_poses_the_foot_and_restore_undoes_it(addon: Addon) -> None:
     ob, target = leg()
-    bpy.context.view_layer.update()
     fit(addon, ob)
     ob.data.bones.active = ob.data.bones["shin"]
     before = rigs.channels(ob)
@@ -427,7 +411,6 @@ def test_solve_ik_poses_the_foot_and_restore_undoes_it(addon: Addon) -> None:
 
 def test_the_foot_returns_to_its_fk_pose_when_switched_off(addon: Addon) -> None:
     ob, target = leg()
-    bpy.context.view_layer.update()
     fit(addon, ob)
     ob.pose.bones["foot"].rotation_quaternion = Euler((0.1, 0.2, 0.3)).to_quaternion()
     fk = ob.pose.bones["foot"].rotation_quaternion.copy()
@@ -442,10 +425,8 @@ def test_the_foot_returns_to_its_fk_pose_when_switched_off(addon: Addon) -> None
 
 def test_a_renamed_foot_stays_the_end_bone(addon: Addon) -> None:
     ob, _target = leg()
-    bpy.context.view_layer.update()
     fit(addon, ob)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     ob.data.bones["foot"].name = "paw"
     bpy.context.view_layer.update()
     assert ob.pose.bones["shin"].ik_addon.end_bone == "paw"

@@ -12,54 +12,33 @@ from tests.conftest import Addon
 LEGS = 3
 
 
-def legs() -> tuple[bpy.types.Object, list[bpy.types.Object]]:
-    """Return three limbs with limits on a turned body, the last with a pole, and their targets."""
+def limbs(kind: str, counts: tuple[int, ...], angle: float) -> tuple[bpy.types.Object, list[bpy.types.Object]]:
+    """Return limbs with limits, of so many bones, on a turned body, the last with a pole, and their targets."""
     pole = rigs.empty("pole", (0.5, 3.0, 1.0))
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, -1), (0, 0, 0)], ["body"])
     targets = []
-    for leg in range(LEGS):
-        names = [f"upper{leg}", f"lower{leg}"]
-        points = [(x + leg, y, z) for x, y, z in rigs.bent(2, 0.5, 0.4)]
+    for limb, bones in enumerate(counts):
+        names = [f"{kind}{limb}.{i}" for i in range(bones)]
+        points = [(x + limb, y, z) for x, y, z in rigs.bent(bones, 1.0 / bones, angle)]
         rigs.add_bones(ob, points, names, parent="body", connect=False)
-        targets.append(rigs.empty(f"target{leg}", (leg + 0.2, 0.3, 0.6)))
-        for name in names:
+        targets.append(rigs.empty(f"target{limb}", (limb + 0.2, 0.3, 0.6)))
+        for i, name in enumerate(names):
             bone = ob.pose.bones[name]
             bone.use_ik_limit_x = bone.use_ik_limit_y = bone.use_ik_limit_z = True
-            bone.ik_min_x, bone.ik_max_x = (-0.4, 1.2) if name[0] == "u" else (0.0, 2.2)
-            bone.ik_min_y, bone.ik_max_y, bone.ik_min_z, bone.ik_max_z = -0.5, 0.4, -0.6, 0.7
-        extra = {"pole": pole} if leg == LEGS - 1 else {"softness": 0.1 * leg}
-        rigs.chain(ob, names[1], targets[-1], 2, use_limits=True, **extra)
-    ob.pose.bones["body"].rotation_quaternion = (0.98, 0.1, 0.15, 0.05)
-    ob.pose.bones["upper0"].rotation_quaternion = (0.97, 0.2, 0.0, 0.1)
-    ob.matrix_world.translation = (0.3, 0.1, -0.2)
-    bpy.context.view_layer.update()
-    return ob, targets
-
-
-def tails() -> tuple[bpy.types.Object, list[bpy.types.Object]]:
-    """Return chains of three, four and six bones with limits on a turned body, the last with a pole, and targets."""
-    pole = rigs.empty("pole", (0.5, 3.0, 1.0))
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0, 0, -1), (0, 0, 0)], ["body"])
-    targets = []
-    for tail, bones in enumerate((3, 4, 6)):
-        names = [f"tail{tail}.{i}" for i in range(bones)]
-        points = [(x + tail, y, z) for x, y, z in rigs.bent(bones, 1.0 / bones, 0.2)]
-        rigs.add_bones(ob, points, names, parent="body", connect=False)
-        targets.append(rigs.empty(f"target{tail}", (tail + 0.2, 0.3, 0.6)))
-        for name in names:
-            bone = ob.pose.bones[name]
-            bone.use_ik_limit_x = bone.use_ik_limit_y = bone.use_ik_limit_z = True
-            bone.ik_min_x, bone.ik_max_x, bone.ik_min_y, bone.ik_max_y = -0.9, 1.2, -0.3, 0.4
-            bone.ik_min_z, bone.ik_max_z = -0.6, 0.7
-        extra = {"pole": pole} if tail == LEGS - 1 else {"softness": 0.1 * tail}
+            bone.ik_min_x, bone.ik_max_x = (0.0, 2.2) if kind == "leg" and i else (-0.9, 1.2)
+            bone.ik_min_y, bone.ik_max_y, bone.ik_min_z, bone.ik_max_z = -0.3, 0.4, -0.6, 0.7
+        extra = {"pole": pole} if limb == LEGS - 1 else {"softness": 0.1 * limb}
         rigs.chain(ob, names[-1], targets[-1], bones, use_limits=True, **extra)
     ob.pose.bones["body"].rotation_quaternion = (0.98, 0.1, 0.15, 0.05)
-    ob.pose.bones["tail0.0"].rotation_quaternion = (0.97, 0.2, 0.0, 0.1)
+    ob.pose.bones[f"{kind}0.0"].rotation_quaternion = (0.97, 0.2, 0.0, 0.1)
     ob.matrix_world.translation = (0.3, 0.1, -0.2)
     bpy.context.view_layer.update()
     return ob, targets
+
+
+def legs() -> tuple[bpy.types.Object, list[bpy.types.Object]]:
+    return limbs("leg", (2,) * LEGS, 0.4)
 
 
 def frames(addon: Addon, ob: bpy.types.Object, targets: list[bpy.types.Object], count: int) -> tuple[object, object]:
@@ -108,7 +87,7 @@ OUTCOMES = ("status", "at_limit", "iterations", "error")
 
 @pytest.mark.parametrize("hurried", [False, True])
 def test_held_chains_match_the_general_solver(addon: Addon, hurried: bool) -> None:
-    ob, targets = tails()
+    ob, targets = limbs("tail", (3, 4, 6), 0.2)
     plan, sample = frames(addon, ob, targets, 14)
     sample.goals.target[5, 1] = np.nan
     sample.goals.target[8, 0] = sample.goals.target[9, 0] = plan_tip(addon, ob, plan, sample)
@@ -129,8 +108,7 @@ def test_held_chains_match_the_general_solver(addon: Addon, hurried: bool) -> No
 
 def test_only_the_limb_whose_target_moves_is_solved_again(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
     ob, targets = legs()
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     targets[0].location.x += 0.01
     bpy.context.view_layer.update()
     held, solved = addon.module("rig.write.held_limbs"), []
@@ -158,13 +136,13 @@ def test_only_the_limb_whose_target_moves_is_solved_again(addon: Addon, monkeypa
 def test_a_solution_gives_poses_after_its_armature_is_gone(road: str, addon: Addon) -> None:
     ob, targets = legs()
     if road == "held":
-        rigs.add_bones(ob, [(0.0, 0.0, 1.0), (0.0, 0.3, 1.0)], ["foot"], parent="lower0", connect=False)
-        chain = ob.pose.bones["lower0"].ik_addon
+        rigs.add_bones(ob, [(0.0, 0.0, 1.0), (0.0, 0.3, 1.0)], ["foot"], parent="leg0.1", connect=False)
+        chain = ob.pose.bones["leg0.1"].ik_addon
         chain.end_bone, chain.use_end_rotation = "foot", True
     else:
-        ob.pose.bones["lower0"].ik_addon.influence = 0.5
+        ob.pose.bones["leg0.1"].ik_addon.influence = 0.5
     # Blender itself has to convert the poses of such bones.
-    ob.data.bones["foot" if road == "held" else "lower0"].use_inherit_rotation = False
+    ob.data.bones["foot" if road == "held" else "leg0.1"].use_inherit_rotation = False
     bpy.context.view_layer.update()
     plan, sample = frames(addon, ob, targets, 3)
     if road == "held":

@@ -122,8 +122,7 @@ def test_limits_hold_and_the_tip_reaches_its_target(bones: int, seed: int) -> No
     rng = random.Random(1000 * bones + seed)
     ob, target = limited_rig(rng, bones)
     target.location = reachable(ob, rng, bones)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     for i in range(bones):
         assert beyond(ob, f"b{i}") < ALLOWED
     assert np.linalg.norm(rigs.tail(ob, f"b{bones - 1}") - rigs.position(target)) < 1e-4 * bones
@@ -145,8 +144,7 @@ def test_limits_are_measured_from_rest_whatever_the_fk_pose() -> None:
     ob, target = rigs.arm()
     limit(ob.pose.bones["lower"], x=(-150, 120), z=(0, 0), y=(0, 0))
     ob.pose.bones["lower"].rotation_quaternion = (0.7, 0.5, 0.3, -0.4)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert beyond(ob, "lower") < ALLOWED
     assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-4
 
@@ -155,8 +153,7 @@ def test_limits_can_be_switched_off() -> None:
     ob, target = rigs.arm()
     for name in ("upper", "lower"):
         limit(ob.pose.bones[name], x=(0, 0), y=(0, 0), z=(0, 0))
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) > 0.1
     ob.pose.bones["lower"].ik_addon.use_limits = False
     bpy.context.view_layer.update()
@@ -166,8 +163,7 @@ def test_limits_can_be_switched_off() -> None:
 def test_report_says_that_limits_hold_the_chain_back(addon: Addon) -> None:
     ob, _target = rigs.arm()
     limit(ob.pose.bones["lower"], x=(0, 5), y=(0, 0), z=(0, 0))
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     verdict: Any = addon.module("live.reports").get(ob, "lower")
     assert not verdict.reached
     assert not verdict.failed
@@ -184,8 +180,7 @@ def test_a_stiff_bone_turns_less() -> None:
         bone = ob.pose.bones["b"]
         bone.ik_stiffness_x = bone.ik_stiffness_y = bone.ik_stiffness_z = stiff
         rigs.chain(ob, "d", rigs.empty("Target", (0.5, 1.6, 1.9)), 4)
-        ob.ik_addon.live = True
-        bpy.context.view_layer.update()
+        rigs.go_live(ob)
         assert np.linalg.norm(rigs.tail(ob, "d") - np.array((0.5, 1.6, 1.9))) < 1e-4
         turned[stiff] = joint_rotation(ob, "b").angle
     assert turned[0.9] < 0.75 * turned[0.0]
@@ -199,8 +194,7 @@ def test_the_tip_takes_the_orientation_of_its_target(bones: int) -> None:
     target.rotation_euler = (0.7, -0.4, 0.9)
     rigs.chain(ob, f"b{bones}", target, bones + 1, use_rotation=True)
     ob.location, ob.rotation_euler, ob.scale = (0.1, 0, 0), (0.2, 0.1, 0), (0.9, 0.9, 0.9)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert np.linalg.norm(rigs.tail(ob, f"b{bones}") - rigs.position(target)) < 1e-4
     done = rigs.evaluated(ob)
     frame = (done.matrix_world @ done.pose.bones[f"b{bones}"].matrix).to_3x3().normalized()
@@ -242,8 +236,7 @@ def test_chains_with_equal_limits_keep_their_own_rest_poses() -> None:
         for name in names:
             limit(ob.pose.bones[name], x=(-30, 80), z=(-10, 40), y=(-20, 20))
         rigs.chain(ob, names[1], rigs.empty(f"Target {i}", (3 * i + 0.3, 0.5, 1.6)), 2)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     for bone in ob.pose.bones:
         assert beyond(ob, bone.name) < ALLOWED
 
@@ -254,6 +247,5 @@ def test_a_joint_that_cannot_bend_back_is_reported_at_its_limit(addon: Addon) ->
     for bone in ob.pose.bones:
         limit(bone, x=(0, 90), y=(0, 0), z=(0, 0))
     rigs.chain(ob, "c", rigs.empty("Target", (0, 1.2, -1.2)), 3)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert addon.module("live.reports").get(ob, "c").at_limit

@@ -58,8 +58,7 @@ def test_the_plane_turns_with_the_body() -> None:
     body.rotation_quaternion = Euler((0.4, 0.8, -0.3)).to_quaternion()
     bpy.context.view_layer.update()
     target.location = body.matrix @ Vector((1.2, 2.0, 0.7))
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     turn = rigs.evaluated(ob).pose.bones["body"].matrix.inverted()
     rest = ob.data.bones["body"].matrix_local
     for i in range(3):
@@ -70,6 +69,5 @@ def test_the_plane_turns_with_the_body() -> None:
 def test_report_says_that_planar_has_no_effect_with_limits(addon: Addon) -> None:
     ob, _target = flat_arm(2)
     ob.pose.bones["b1"].lock_ik_y = True
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert any("Planar" in remark for remark in addon.module("live.reports").get(ob, "b1").remarks)

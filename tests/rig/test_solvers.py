@@ -96,8 +96,7 @@ def test_drag_matches_a_fresh_solve(name: str) -> None:
     ob, target = tail(name, keyed=False)
     target.animation_data_clear()
     target.location = (0.4, 0.3, 0.6 * BONES)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     activate(ob, f"t{BONES - 1}")
     assert OPERATORS.ik_addon.drag_target(offset=(0.3, -0.5, -0.4)) == {"FINISHED"}
     dragged = rigs.pose(ob)
@@ -113,8 +112,7 @@ def test_fabrik_is_led_by_its_tip() -> None:
         ob = rigs.armature(solver)
         rigs.add_bones(ob, [(0.0, 0.0, 0.1 * i) for i in range(11)], [f"{solver}{i}" for i in range(10)])
         rigs.chain(ob, f"{solver}9", rigs.empty(f"At {solver}", (0.02, 0.0, 0.98)), 10, solver=solver)
-        ob.ik_addon.live = True
-        bpy.context.view_layer.update()
+        rigs.go_live(ob)
         bones = rigs.evaluated(ob).pose.bones
         angles = [bones[f"{solver}{i}"].matrix_basis.to_quaternion().angle for i in range(10)]
         turned[solver] = sum(angles[-3:]) / sum(angles)

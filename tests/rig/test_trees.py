@@ -71,8 +71,7 @@ def test_reports_tell_a_hand_that_arrives_from_one_that_does_not(addon: Addon) -
     right.location = (-4.0, 0.0, 0.5)
     ob.pose.bones["lower.L"].ik_addon.weight = 10.0
     ob.pose.bones["lower.L"].ik_addon.tolerance = 0.2
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert addon.module("live.reports").get(ob, "lower.L").reached
     assert not addon.module("live.reports").get(ob, "lower.R").reached
 
@@ -83,8 +82,7 @@ def test_a_pole_works_in_a_tree() -> None:
     for y in (-2.0, 2.0):
         pole = rigs.empty("Pole", (0.6, y, 0.8))
         ob.pose.bones["lower.L"].ik_addon.pole = pole
-        ob.ik_addon.live = True
-        bpy.context.view_layer.update()
+        rigs.go_live(ob)
         assert missed(ob, "L") < 1e-4
         elbow, shoulder = rigs.head(ob, "lower.L"), rigs.head(ob, "upper.L")
         middle = (shoulder + rigs.tail(ob, "lower.L")) / 2
@@ -95,8 +93,7 @@ def test_a_pole_works_in_a_tree() -> None:
 def test_a_chain_that_leaves_a_tree_releases_its_bones() -> None:
     ob, _left, _right = torso()
     before = rigs.channels(ob)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     ob.pose.bones["lower.R"].ik_addon.enabled = False
     bpy.context.view_layer.update()
     assert missed(ob, "L") < 1e-4
@@ -120,7 +117,6 @@ def test_a_tree_can_be_baked() -> None:
 def test_inheritance_flags_work_in_a_tree(flag: str) -> None:
     ob, _left, _right = torso()
     setattr(ob.data.bones["upper.L"], flag, False)
-    ob.ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.go_live(ob)
     assert missed(ob, "L") < 1e-4
     assert missed(ob, "R") < 1e-4

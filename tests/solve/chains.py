@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ik_addon.solve import Goal, Problem, Solution, solve
+from ik_addon.solve import Goal, Limits, Problem, Solution, solve
+from ik_addon.solve.maths.rotations import about_vectors, matrices
 from ik_addon.solve.problem import Floats
 
+ACROSS = np.diag([-1.0, 1.0, 1.0])
 POSES = ("straight", "bent", "curled", "wavy", "wild", "folded")
 
 
@@ -29,6 +31,11 @@ def random_rotations(rng: Generator, count: int) -> Floats:
     q = q * np.sign(np.einsum("bii->bi", r))[:, None, :]
     q[:, :, 0] *= np.linalg.det(q)[:, None]
     return np.asarray(q)
+
+
+def turn_about(axis: Floats, angle: float) -> Floats:
+    """Return the matrix (3, 3) of a rotation by an angle in radians."""
+    return np.asarray(matrices(about_vectors(unit(axis)[:, None] * angle))[..., 0])
 
 
 def pose_directions(rng: Generator, count: int, bones: int, pose: str) -> Floats:
@@ -80,6 +87,43 @@ def aim(problem: Problem, rng: Generator, low: float, high: float, *, pole: bool
     poles = problem.joints[:, 0] + rng.normal(size=(count, 3)) * 2 if pole else None
     angle = rng.uniform(-3, 3, count) if pole else None
     return replace(problem, goal=Goal(target, poles, angle))
+
+
+def mirrored(problem: Problem) -> Problem:
+    """Return the mirror image of a problem in the plane X = 0, whose bones keep the sides that their X axes have."""
+
+    def turned(frames: Floats) -> Floats:
+        return np.asarray(ACROSS @ frames @ ACROSS)
+
+    def goal_of(goal: Goal) -> Goal:
+        image: dict[str, Any] = {"target": goal.target @ ACROSS}
+        if goal.pole is not None:
+            image["pole"] = goal.pole @ ACROSS
+        if goal.pole_angle is not None:
+            image["pole_angle"] = -goal.pole_angle
+        if goal.rotation is not None:
+            image["rotation"] = turned(goal.rotation)
+        return replace(goal, **image)
+
+    image: dict[str, Any] = {"goal": goal_of(problem.goal), "others": tuple(map(goal_of, problem.others))}
+    for name, sign in (("plane", 1.0), ("bend_side", 1.0), ("folds", -1.0)):
+        own = getattr(problem, name)
+        image[name] = None if own is None else sign * own @ ACROSS
+    if problem.limits is not None:
+        rest, root, cones, twist = vars(problem.limits).values()
+        # Mirroring keeps rotations about X, and reverses those about Z and Y.
+        cones = np.concatenate([cones[..., :2], -cones[..., :1:-1]], axis=-1)
+        image["limits"] = Limits(turned(rest), turned(root), cones, -twist[..., ::-1])
+    return replace(problem, joints=problem.joints @ ACROSS, frames=turned(problem.frames), **image)
+
+
+def assert_mirrored(problem: Problem, within: float = 1e-7) -> None:
+    """Assert that the mirror image of a problem has the mirror image of its solution."""
+    one, other = solve(problem), solve(mirrored(problem))
+    assert one.status.tolist() == other.status.tolist()
+    np.testing.assert_allclose(other.joints, one.joints @ ACROSS, rtol=0.0, atol=within)
+    np.testing.assert_allclose(other.rotations, ACROSS @ one.rotations @ ACROSS, rtol=0.0, atol=within)
+    np.testing.assert_allclose(other.stretch, one.stretch, rtol=0.0, atol=1e-9)
 
 
 def member(problem: Problem, i: int) -> Problem:

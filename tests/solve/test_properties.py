@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -11,11 +12,12 @@ from ik_addon.solve.problem import Floats
 from tests.solve.chains import (
     POSES,
     aim,
+    assert_mirrored,
+    check_consistent,
     for_each,
     lengths_of,
     make_chains,
     random_rotations,
-    solve_together,
     unit,
 )
 
@@ -45,20 +47,25 @@ def test_mirrored_input_gives_mirrored_output(
     shape: tuple[Solver, int], pose: str, pole: bool, policy: OutOfReach
 ) -> None:
     solver, bones = shape
-    problem = replace(problems(solver, bones, pose, pole=pole), out_of_reach=policy)
-    flip = np.diag([-1.0, 1.0, 1.0])
-    goal = problem.goal
-    angle = None if goal.pole_angle is None else -goal.pole_angle
-    mirrored = replace(
-        problem,
-        joints=problem.joints @ flip,
-        frames=flip @ problem.frames @ flip,
-        goal=Goal(goal.target @ flip, None if goal.pole is None else goal.pole @ flip, angle),
-    )
-    one, other = solve_together(problem, mirrored)
-    np.testing.assert_allclose(other.joints, one.joints @ flip, atol=1e-7)
-    np.testing.assert_allclose(other.rotations, flip @ one.rotations @ flip, atol=1e-7)
-    np.testing.assert_allclose(other.stretch, one.stretch, atol=1e-9)
+    assert_mirrored(replace(problems(solver, bones, pose, pole=pole), out_of_reach=policy))
+
+
+@for_each(
+    solver=ITERATIVE,
+    bones=(2, 3, 5, 9, 20, 50),
+    ends=((0.0, 0.9999), (0.0, 0.001), (0.978, 0.9999), (0.999999, 1.0)),
+)
+def test_every_reachable_target_is_reached_in_few_passes(solver: Solver, bones: int, ends: tuple[float, float]) -> None:
+    low, high = ends
+    rng = np.random.default_rng(bones)
+    for pose, uneven in product(POSES, (False, True)):
+        problem = aim(make_chains(rng, min(40, 400 // bones), bones, pose, uneven=uneven), rng, low, high)
+        for tolerance in (1e-4, 1e-9):
+            solution = solve(replace(problem, solver=solver, tolerance=tolerance))
+            assert solution.reached.all(), (pose, uneven)
+            assert solution.error.max() <= tolerance * (1.0 + 1e-9) + 1e-15
+            assert solution.iterations.max() <= (30 if tolerance > 1e-9 or solver is Solver.FABRIK else 40)
+            check_consistent(problem, solution)
 
 
 @for_each(solver=(Solver.TWO_BONE, *ITERATIVE))

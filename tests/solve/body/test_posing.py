@@ -133,24 +133,16 @@ def test_without_a_root_only_joints_turn() -> None:
     assert posed.error < 1e-3
 
 
-def test_a_bone_with_no_give_stays() -> None:
-    gives = np.ones(15)
-    gives[BONE["chest"]] = 0.0
-    body = replace(figure(), give=gives)
-    posed = drag(body, "hand.L", (0.1, -0.6, 0.2))
-    assert turns(body, body, posed)[BONE["chest"]] < 1e-9
-    assert turns(figure(), figure(), drag(figure(), "hand.L", (0.1, -0.6, 0.2)))[BONE["chest"]] > 1.0
-
-
 def test_a_bone_with_more_give_turns_more() -> None:
     found = []
-    for give in (0.2, 1.0, 5.0):
+    for give in (0.0, 0.2, 1.0, 5.0):
         gives = np.ones(15)
         gives[BONE["chest"]] = give
         body = replace(figure(), give=gives)
         found.append(turns(body, body, drag(body, "hand.L", (0.1, -0.5, 0.2)))[BONE["chest"]])
     assert found == sorted(found)
-    assert found[2] > 1.5 * found[0]
+    assert found[0] < 1e-9
+    assert found[3] > 1.5 * found[1] > 0.0
 
 
 def test_a_joint_that_turns_far_leaves_more_to_the_others() -> None:

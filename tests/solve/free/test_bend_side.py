@@ -8,17 +8,10 @@ import numpy as np
 
 from ik_addon.solve import Goal, Limits, Problem, Solution, Solver, solve
 from ik_addon.solve.problem import Floats
-from tests.solve.chains import assert_alike, for_each
+from tests.solve.chains import assert_alike, for_each, turn_about
 
 FRONT = np.array([0.0, -1.0, 0.0])
 MANY = 40
-
-
-def turned(axis: Floats, angle: float) -> Floats:
-    """Return a rotation matrix (3, 3)."""
-    x, y, z = axis / np.linalg.norm(axis)
-    k = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.asarray(np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * k.dot(k))
 
 
 def leg(
@@ -30,10 +23,10 @@ def leg(
     """
     hinge = np.array([np.cos(aside), np.sin(aside), 0.0])
     frame = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]).T
-    frame = turned(frame[:, 1], roll).dot(frame)
+    frame = turn_about(frame[:, 1], roll).dot(frame)
     joints, frames = [np.zeros(3)], []
     for i, length in enumerate(lengths):
-        turn = turned(hinge, bend * i / (len(lengths) - 1))
+        turn = turn_about(hinge, bend * i / (len(lengths) - 1))
         frames.append(turn.dot(frame))
         joints.append(joints[-1] + turn.dot(np.array([0.0, 0.0, -length])))
     return np.array(joints), np.array(frames)

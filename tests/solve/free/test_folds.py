@@ -9,7 +9,7 @@ import pytest
 
 from ik_addon.solve import Goal, Limits, OutOfReach, Problem, Solution, solve
 from ik_addon.solve.problem import Floats
-from tests.solve.chains import assert_alike, for_each
+from tests.solve.chains import assert_alike, for_each, turn_about
 
 MANY = 60
 HINGE = np.array([1.0, 0.0, 0.0])
@@ -19,20 +19,13 @@ SIGNS = np.array([0.0, 1.0, -1.0])
 LENGTHS = np.array([0.35, 0.35, 0.3])
 
 
-def rotation(axis: Floats, angle: float) -> Floats:
-    """Return a rotation matrix (3, 3)."""
-    x, y, z = axis / np.linalg.norm(axis)
-    k = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.asarray(np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * k.dot(k))
-
-
 def posed(angles: Floats, aside: Floats | None = None, lengths: Floats = LENGTHS) -> tuple[Floats, Floats]:
     """Return joints (n+1, 3) and frames (n, 3, 3) of a leg, from its joint angles (n,) about the hinge, and about Y."""
     aside = np.zeros(len(angles)) if aside is None else aside
     joints, frames, turn = [np.zeros(3)], [], np.eye(3)
     at_rest = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
     for angle, other, length in zip(angles, aside, lengths, strict=True):
-        turn = turn.dot(rotation(HINGE, -angle)).dot(rotation(np.array([0.0, 1.0, 0.0]), other))
+        turn = turn.dot(turn_about(HINGE, -angle)).dot(turn_about(np.array([0.0, 1.0, 0.0]), other))
         frames.append(turn.dot(at_rest))
         joints.append(joints[-1] + turn.dot(np.array([0.0, 0.0, -length])))
     return np.array(joints), np.array(frames)
@@ -171,22 +164,6 @@ def test_members_without_folds_bend_evenly() -> None:
     odd = np.arange(MANY) % 2 == 1
     assert_alike(mixed.members(odd), without.members(odd))
     assert np.abs(mixed.joints[::2] - without.joints[::2]).max() > 0.01
-
-
-def test_a_mirrored_leg_has_the_mirrored_solution() -> None:
-    legs = random_legs(14)
-    asked = problem(legs, 0.6 * directions(MANY, 15))
-    image = np.array([-1.0, 1.0, 1.0])
-    assert asked.folds is not None
-    assert asked.bend_side is not None
-    mirrored = Problem(
-        asked.joints * image,
-        asked.frames * image[:, None] * image,
-        Goal(asked.goal.target * image),
-        bend_side=asked.bend_side * image,
-        folds=-asked.folds * image,
-    )
-    assert np.abs(solve(mirrored).joints - solve(asked).joints * image).max() < 1e-9
 
 
 @for_each(size=(0.0, 0.1, 0.3))

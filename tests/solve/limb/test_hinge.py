@@ -14,7 +14,7 @@ from ik_addon.solve.maths.rotations import matrices
 from ik_addon.solve.maths.vectors import Vector
 from ik_addon.solve.problem import Floats
 
-from ..chains import for_each, unit
+from ..chains import for_each, member, unit
 from .test_limb import roll_of
 
 AXES = ("x", "z")
@@ -49,6 +49,11 @@ def farthest(rig: Rig) -> float:
     return float(np.linalg.norm(solution.joints[0, 2] - problem.joints[0, 0]))
 
 
+def roll_at(problem: Problem, solution: Solution, i: int) -> float:
+    """Return the angle in radians from the pole's side to the knee of a member; 0 if the limb is straight."""
+    return roll_of(member(problem, i), solution.members(np.arange(len(solution.joints)) == i)) or 0.0
+
+
 def turns_between(frames: Floats) -> Floats:
     """Return the angles in degrees between consecutive frames (B, 3, 3)."""
     cosine = (np.einsum("bij,bij->b", frames[1:], frames[:-1]) - 1.0) / 2.0
@@ -71,7 +76,7 @@ def test_a_limb_that_straightens_hardly_rolls(axis: str, sign: float, aside: flo
     last = reaches > far - 0.01
     assert turns_between(frames[last][[0, -1]]).max() < 25.0
     # Without a hinge that leads aside, the knee points to the pole all the time.
-    off = np.array([roll_of(_one(problem, i), _only(solution, i)) or 0.0 for i in range(len(reaches) - 4)])
+    off = np.array([roll_at(problem, solution, i) for i in range(len(reaches) - 4)])
     assert np.abs(off[0]) < 1e-7
     assert (np.abs(off).max() < 1e-7) == (aside == 0.0)
 
@@ -82,7 +87,7 @@ def test_a_well_bent_knee_points_to_its_pole_exactly() -> None:
         reaches = np.linspace(0.3, 0.85, 20)
         problem, solution = reaching(rig, reaches, np.array([0.3, 1.0, -3.0]))
         for i in range(len(reaches)):
-            assert abs(roll_of(_one(problem, i), _only(solution, i)) or 0.0) < 1e-7
+            assert abs(roll_at(problem, solution, i)) < 1e-7
 
 
 @for_each(axis=AXES)
@@ -131,15 +136,3 @@ def test_a_limb_keeps_its_rest_pose_however_its_hinge_lies() -> None:
         pole = joints[:, 1] + 10.0 * (joints[:, 1] - 0.5 * joints[:, 2])
         at_rest = replace(problem, goal=Goal(joints[:, 2], pole, np.zeros(1)))
         np.testing.assert_allclose(solve(at_rest).joints, joints, atol=1e-7)
-
-
-def _one(problem: Problem, i: int) -> Problem:
-    goal = problem.goal
-    assert goal.pole is not None
-    assert goal.pole_angle is not None
-    chosen = Goal(goal.target[i : i + 1], goal.pole[i : i + 1], goal.pole_angle[i : i + 1])
-    return replace(problem, joints=problem.joints[i : i + 1], frames=problem.frames[i : i + 1], goal=chosen)
-
-
-def _only(solution: Solution, i: int) -> Solution:
-    return replace(solution, joints=solution.joints[i : i + 1])

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.random import Generator
 
 from benchmarks.cases import CHAINS, FREE, LOCKED, Rig, bone_steps, chain, degrees, random_ranges
-from ik_addon.solve import Goal, Problem, Solution, Status, solve
+from ik_addon.solve import Problem, Solution, Status, solve
 from ik_addon.solve.maths.cones import cone_of, violation
 from ik_addon.solve.maths.rotations import matrices, quaternions
 from ik_addon.solve.problem import Floats
 from tests.fuzz import verdict
 from tests.fuzz.problems import random_case
 
-from ..chains import aim, for_each, make_chains, random_rotations, unit
+from ..chains import aim, assert_mirrored, for_each, make_chains, random_rotations, unit
 from ..limited.test_limits import assert_consistent, violations
 
 KNEE = degrees((0, 150), LOCKED, LOCKED)
@@ -265,23 +265,8 @@ def test_with_a_foot_all_three_bones_follow_the_pole() -> None:
 
 def test_left_and_right_limbs_are_mirror_images() -> None:
     rng = np.random.default_rng(6)
-    across = np.diag([-1.0, 1.0, 1.0])
     for rig in rigs(rng):
-        problem = random_problem(rng, rig, 30)
-        ranges = rig.ranges.copy()
-        # Mirroring keeps rotations about X, and reverses those about Y and Z.
-        ranges[:, 1:] = -ranges[:, 1:, ::-1]
-        other = Rig(rig.parents, rig.heads @ across, across @ rig.frames @ across, rig.lengths, ranges)
-        joints = problem.joints @ across
-        assert problem.limits is not None
-        assert problem.goal.pole is not None
-        assert problem.goal.pole_angle is not None
-        limits = other.problem(other.at_rest(30), np.zeros((30, 1, 3))).limits
-        goal = Goal(problem.goal.target @ across, problem.goal.pole @ across, -problem.goal.pole_angle)
-        mirrored = replace(problem, joints=joints, frames=across @ problem.frames @ across, goal=goal, limits=limits)
-        one, two = solve(problem), solve(mirrored)
-        np.testing.assert_allclose(two.joints, one.joints @ across, atol=1e-8)
-        np.testing.assert_allclose(two.rotations, across @ one.rotations @ across, atol=1e-7)
+        assert_mirrored(random_problem(rng, rig, 30))
 
 
 def dense_search(rig: Rig, targets: Floats) -> list[float]:

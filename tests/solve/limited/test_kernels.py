@@ -10,15 +10,13 @@ import pytest
 
 from benchmarks.cases import CHAINS, Rig, chain, degrees, random_ranges, tree_y
 from ik_addon.solve.limited.body import Body, allowed_angles, as_row, axes_of, pose_of
-from ik_addon.solve.limited.descent import PULL, Reaching, State, _direction, descend
+from ik_addon.solve.limited.descent import PULL, Reaching, State, _direction
 from ik_addon.solve.limited.goals import Goals, OrientationGoal, PoleGoal, System, masses_of
-from ik_addon.solve.limited.guess import first_guess
 from ik_addon.solve.limited.newton import STILL, polish
 from ik_addon.solve.limited.newton_step import Anchor, Held, newton_step
 from ik_addon.solve.limited.restarts import may_be_missed
 from ik_addon.solve.maths.calculus import Row
-from ik_addon.solve.maths.cones import Cone, cone_of, joint_rotation
-from ik_addon.solve.maths.kernels import MANY, ONE
+from ik_addon.solve.maths.cones import Cone, cone_of
 from ik_addon.solve.maths.reaching import step_to
 from ik_addon.solve.problem import Floats
 
@@ -83,36 +81,6 @@ RIGS: dict[str, Callable[[np.random.Generator], tuple[Rig, tuple[int, ...]]]] = 
     "tree": lambda rng: (tree_y(BALL), (5,)),
     "one branch of a tree": lambda rng: (replace(tree_y(BALL), tips=(6,)), ()),
 }
-
-
-@for_each(wishes=("", "pole", "turn", "pole and turn"), name=RIGS)
-def test_one_body_in_plain_floats_is_solved_like_many(name: str, wishes: str) -> None:
-    count = 12
-    rng = np.random.default_rng(len(name + wishes))
-    body = body_of(RIGS[name](rng)[0], count, RIGS[name](rng)[1])
-    angles = angles_inside(body, rng) * (np.arange(count) % 3 > 0)
-    goals = goals_of(body, rng, wishes)
-    # Targets on a chain's own line, and exactly behind it.
-    ends = np.stack([np.stack(end) for end in pose_of(body.skeleton(), as_row(angles, None)).ends], axis=1)
-    goals.target[..., :8] = 0.7 * (-1.0) ** np.arange(8) * ends[..., :8]
-    turns = joint_rotation(angles[:2], angles[2])
-    fk, start = first_guess(body, turns, goals, 0)
-    np.testing.assert_allclose(fk, angles, atol=1e-12)
-    # Right behind the root, the guess magnifies rounding.
-    np.testing.assert_allclose(first_guess(body, turns, goals, count), (fk, start), rtol=0.0, atol=1e-7)
-    many = System.of(body, goals)
-    descended = descend(many, as_row(start, None), count, 12, PULL)
-    polished = polish(many, as_row(descended[0], None), count, 20)
-    for i in range(count):
-        one = System.of(body, goals, i)
-        for found, (there, error, steps) in (
-            (descend(one, as_row(start, i), 1, 12, PULL), descended),
-            (polish(one, as_row(descended[0], i), 1, 20), polished),
-        ):
-            # These steps have not ended yet, so they may still magnify rounding.
-            np.testing.assert_allclose(found[0][..., 0], there[..., i], rtol=0.0, atol=1e-6)
-            np.testing.assert_allclose(found[1][0], error[i], rtol=0.0, atol=1e-7)
-            assert abs(found[2][0] - steps[i]) <= 1
 
 
 @for_each(name=("limits-45", "limits-asym", "hinges", "one bone", "random"))
@@ -241,16 +209,3 @@ def test_no_pose_beats_the_lower_bound_that_limits_imply(name: str) -> None:
         assert (np.sqrt((numbers_of(system, tried) ** 2).sum(axis=0)) > least).all()
     if name in ("limits-30", "limits-90"):
         assert np.count_nonzero(error - least < 1e-9) > 50
-
-
-@for_each(unknowns=(1, 3, 7, 18))
-def test_equations_solved_singly_match_those_solved_in_a_batch(unknowns: int) -> None:
-    rng = np.random.default_rng(unknowns)
-    rows = rng.normal(size=(20, unknowns, unknowns + 5))
-    matrix, wanted = rows @ rows.swapaxes(1, 2), rng.normal(size=(20, unknowns))
-    lower = [[matrix[:, i, j] for j in range(i + 1)] for i in range(unknowns)]
-    found = np.stack(MANY.solved(lower, list(wanted.T)), axis=-1)
-    np.testing.assert_allclose((matrix @ found[..., None])[..., 0], wanted, rtol=0.0, atol=1e-9)
-    for k in range(20):
-        one = ONE.solved([[float(part[k]) for part in row] for row in lower], wanted[k].tolist())
-        np.testing.assert_allclose(one, found[k], rtol=1e-9)

@@ -55,13 +55,6 @@ def test_swing_times_twist_is_the_rotation() -> None:
     assert np.abs(np.abs(dot(q[1:], again[1:]) + q[0] * again[0]) - 1.0).max() < 1e-14
 
 
-def test_twist_is_about_y_and_the_swing_moves_y_to_its_direction() -> None:
-    swing, twist = swing_twist(random_quaternions(2, 500))
-    swung = joint_rotation(swing, np.zeros(500))
-    np.testing.assert_allclose(directions(joint_rotation(swing, twist)), directions(swung), atol=1e-14)
-    assert np.abs(swung[2]).max() == 0.0
-
-
 @for_each(axis=(0, 2))
 def test_a_rotation_about_one_axis_is_limited_by_its_angle(axis: int) -> None:
     for angle in np.radians([-170.0, -40.0, 10.0, 179.0]):
@@ -110,31 +103,19 @@ def test_a_direction_behind_the_cone_goes_to_the_side_nearer_round_the_back() ->
     np.testing.assert_allclose(up[:, 0], [np.sin(np.radians(45.0)), 0.0], atol=1e-9)
 
 
-@for_each(
-    name=("limits-30", "limits-45", "limits-90", "limits-asym", "limits-tight", "hinges"),
-    bones=(2, 3, 5, 9, 20),
-    start=("rest", "random"),
-)
-def test_targets_within_the_limits_are_reached(name: str, bones: int, start: str) -> None:
+@for_each(name=(*CHAINS, *range(4)), bones=(2, 3, 5, 9, 20), start=("rest", "random"))
+def test_targets_within_the_limits_are_reached(name: str | int, bones: int, start: str) -> None:
     if name == "hinges" and bones > 5:
         return  # a leg or a finger has no more than five hinges
-    check_rates(chain(bones, CHAINS[name]), start, 30, 0.999, 0.99)
-
-
-@for_each(bones=(2, 3, 5, 9, 20), seed=range(4))
-def test_targets_within_random_limits_are_reached(bones: int, seed: int) -> None:
-    rig = chain(bones, random_ranges(np.random.default_rng(1000 * seed + bones), bones))
-    check_rates(rig, "random", 40, 0.995, 0.99)
-
-
-def check_rates(rig: Rig, start: str, count: int, coarse: float, fine: float) -> None:
+    seeded = np.random.default_rng([bones, name]) if isinstance(name, int) else None
+    rig = chain(bones, CHAINS[str(name)] if seeded is None else random_ranges(seeded, bones))
     rng = np.random.default_rng(rig.bones)
-    joints, _ = rig.pose(rig.turns_inside(rng, count))
-    turns = rig.at_rest(count) if start == "rest" else rig.turns_inside(rng, count)
+    joints, _ = rig.pose(rig.turns_inside(rng, 30))
+    turns = rig.at_rest(30) if start == "rest" else rig.turns_inside(rng, 30)
     problem = rig.problem(turns, joints[:, rig.bones :], tolerance=1e-6)
     solution = solve(problem)
-    assert (solution.error <= 1e-3).mean() >= coarse
-    assert (solution.error <= 1e-6).mean() >= fine
+    assert (solution.error <= 1e-3).mean() >= 0.999
+    assert (solution.error <= 1e-6).mean() >= 0.99
     assert np.degrees(violations(rig, problem, solution).max()) < 1e-4
     assert_consistent(problem, solution)
 
@@ -165,15 +146,6 @@ def assert_consistent(problem: Problem, solution: Solution) -> None:
     for e, goal in enumerate(problem.goals):
         miss = np.linalg.norm(goal.target - solution.joints[:, bones + e], axis=1)
         np.testing.assert_allclose(errors[:, e], miss, atol=1e-12)
-
-
-def test_the_fk_pose_stays_if_its_tip_is_on_the_target() -> None:
-    rig = chain(5, CHAINS["limits-asym"])
-    turns = rig.turns_inside(np.random.default_rng(5), 50)
-    joints, _ = rig.pose(turns)
-    solution = solve(rig.problem(turns, joints[:, 5:]))
-    np.testing.assert_allclose(solution.rotations, np.broadcast_to(np.eye(3), solution.rotations.shape), atol=1e-9)
-    assert (solution.status == Status.REACHED).all()
 
 
 def test_a_pose_outside_the_limits_is_brought_inside() -> None:
@@ -232,27 +204,6 @@ def test_out_of_reach_the_tip_comes_as_near_as_from_any_other_pose(name: str) ->
     assert ((solution.error - best) < 1e-3).mean() >= 0.99
 
 
-@for_each(name=("limits-30", "limits-90", "limits-asym", "limits-tight"))
-def test_a_tiny_move_of_the_target_changes_the_pose_little(name: str) -> None:
-    rig = chain(4, CHAINS[name])
-    rng = np.random.default_rng(10)
-    targets = unit(rng.normal(size=(40, 1, 3))) * rng.uniform(0.9, 1.6, (40, 1, 1))
-    one = solve(rig.problem(rig.at_rest(40), targets))
-    other = solve(rig.problem(rig.at_rest(40), targets + 1e-6 * unit(rng.normal(size=(40, 1, 3)))))
-    chord = np.linalg.norm(one.rotations - other.rotations, axis=(-2, -1)) / np.sqrt(2.0)
-    assert np.degrees(chord).max() < 0.1
-
-
-def test_among_equally_good_poses_the_same_one_is_chosen_again() -> None:
-    rig = chain(5, CHAINS["limits-30"])
-    rng = np.random.default_rng(42)
-    targets = (unit(rng.normal(size=(150, 1, 3))) * rng.uniform(0.5, 1.6, (150, 1, 1)))[49:50]
-    moved = 1e-6 * unit(rng.normal(size=(150, 1, 3)))[49:50]
-    one, other = (solve(rig.problem(rig.at_rest(1), target)) for target in (targets, targets + moved))
-    assert one.status[0] == Status.LIMITED
-    assert np.degrees(np.linalg.norm(one.rotations - other.rotations, axis=(-2, -1))).max() < 0.1
-
-
 def test_a_joint_locked_on_all_axes_keeps_its_fk_rotation() -> None:
     rig = chain(4, CHAINS["limits-90"])
     turns = rig.turns_inside(np.random.default_rng(11), 20)
@@ -280,31 +231,6 @@ def test_a_stiff_joint_turns_less() -> None:
     assert stiff.reached.all()
     bent = [np.linalg.norm(s.rotations[0, 1] - s.rotations[0, 0]) for s in (plain, stiff)]
     assert bent[1] < 0.7 * bent[0]
-
-
-def test_the_tip_takes_an_orientation() -> None:
-    rig = chain(6, degrees((-80, 80), (-80, 80), (-80, 80)))
-    rng = np.random.default_rng(12)
-    joints, frames = rig.pose(rig.turns_inside(rng, 40, 0.7))
-    problem = rig.problem(rig.at_rest(40), joints[:, 6:])
-    problem = replace(problem, goal=replace(problem.goal, rotation=frames[:, -1]))
-    solution = solve(problem)
-    assert solution.reached.all()
-    off = (solution.rotations[:, -1] @ problem.frames[:, -1]) - frames[:, -1]
-    assert (np.abs(off).max(axis=(1, 2)) < 1e-4).mean() >= 0.95
-    assert np.degrees(violations(rig, problem, solution).max()) < 1e-6
-
-
-def test_a_limited_chain_bends_towards_its_pole() -> None:
-    rig = chain(4, CHAINS["limits-90"])
-    for pole in np.array([[1.0, 0.4, 0.0], [-1.0, 0.4, 0.2], [0.3, 0.4, -1.0]]):
-        problem = rig.problem(rig.at_rest(1), np.array([[[0.0, 0.7, 0.0]]]))
-        problem = replace(problem, goal=replace(problem.goal, pole=pole[None]))
-        solution = solve(problem)
-        assert solution.reached.all()
-        middle = solution.joints[0, 2] * [1, 0, 1]
-        across = pole * [1, 0, 1]
-        assert middle @ across > 0.999 * np.linalg.norm(middle) * np.linalg.norm(across)
 
 
 @for_each(pole=([1.0, 0.4, 0.0], [-1.0, 0.4, 0.2], [0.9, 0.4, -0.4], [0.2, 0.4, 1.0]))
@@ -336,13 +262,6 @@ def test_malformed_limits_are_refused_by_name(cones: tuple[float, ...], words: s
         solve(replace(problem, limits=replace(problem.limits, cones=bad)))
 
 
-def test_a_member_that_is_not_finite_affects_no_other() -> None:
-    rig = chain(3, CHAINS["limits-30"])
-    targets = np.array([[[0.1, 0.95, 0.0]], [[np.nan, 0.0, 0.0]], [[0.0, 0.95, 0.1]]])
-    solution = solve(rig.problem(rig.at_rest(3), targets))
-    assert solution.status.tolist() == [Status.REACHED, Status.INVALID, Status.REACHED]
-
-
 def test_limits_are_measured_in_the_frame_of_the_chains_parent() -> None:
     rng = np.random.default_rng(13)
     rig = chain(3, CHAINS["limits-asym"])
@@ -371,27 +290,6 @@ def test_members_with_their_own_rest_poses_are_solved_as_if_alone() -> None:
     assert not np.allclose(together.rotations[0], together.rotations[1])
     rests[1, 0] = np.nan
     assert solve(replace(four, limits=replace(limits[0], rest=rests, root=root))).status[1] == Status.INVALID
-
-
-@for_each(axis=(0, 1, 2))
-def test_a_mirrored_chain_has_the_mirrored_solution(axis: int) -> None:
-    rig = chain(4, CHAINS["limits-asym"])
-    rng = np.random.default_rng(17)
-    joints, _ = rig.pose(rig.turns_inside(rng, 20))
-    mirror = np.eye(3)
-    mirror[axis, axis] = -1.0
-    plain = rig.problem(rig.turns_inside(rng, 20), joints[:, 4:])
-    pole, angle = rng.normal(size=(20, 3)), rng.uniform(-2.0, 2.0, 20)
-    plain = replace(plain, goal=replace(plain.goal, pole=pole, pole_angle=angle))
-    assert plain.limits is not None
-    limits = replace(plain.limits, root=plain.limits.root @ mirror)
-    goal = replace(plain.goal, target=plain.goal.target @ mirror, pole=pole @ mirror, pole_angle=-angle)
-    mirrored = replace(plain, joints=plain.joints @ mirror, frames=mirror @ plain.frames, goal=goal, limits=limits)
-    one, other = solve(plain), solve(mirrored)
-    np.testing.assert_allclose(other.joints, one.joints @ mirror, atol=1e-6)
-    np.testing.assert_allclose(other.rotations, mirror @ one.rotations @ mirror, atol=1e-6)
-    np.testing.assert_array_equal(other.status, one.status)
-    assert one.reached.all()
 
 
 def test_mixing_mirrored_and_upright_bones_in_a_chain_is_refused() -> None:

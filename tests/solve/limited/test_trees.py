@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from benchmarks.cases import LOCKED, Rig, chain, degrees, tree_hand, tree_y
-from ik_addon.solve import Goal, Problem, Solution, Status, solve
+from ik_addon.solve import Goal, Problem, Status, solve
 from ik_addon.solve.maths.cones import Cone, clamp, cone_of
 from ik_addon.solve.maths.rotations import multiply, norm, quaternions
 from ik_addon.solve.problem import Floats
 
-from ..chains import for_each, solve_together, unit
+from ..chains import for_each, unit
 from .test_limits import assert_consistent, violations
 
 BALL = degrees((-60, 60), (-60, 60), (-60, 60))
@@ -26,27 +26,17 @@ def reachable(rig: Rig, count: int, seed: int) -> tuple[Floats, Floats]:
     return rig.turns_inside(rng, count), joints[:, rig.bones :]
 
 
-@for_each(limited=(True, False), start=("rest", "random"))
-def test_both_ends_of_a_y_reach_their_targets(limited: bool, start: str) -> None:
-    rig = tree_y(BALL)
-    turns, targets = reachable(rig, 100, 1)
-    problem = rig.problem(rig.at_rest(100) if start == "rest" else turns, targets, tolerance=1e-6)
+@for_each(name=("y", "hand"), limited=(True, False), start=("rest", "random"))
+def test_all_ends_reach_their_targets(name: str, limited: bool, start: str) -> None:
+    rig, count = (tree_y(BALL), 100) if name == "y" else (tree_hand(), 25)
+    turns, targets = reachable(rig, count, 1)
+    problem = rig.problem(rig.at_rest(count) if start == "rest" else turns, targets, tolerance=1e-6)
     problem = problem if limited else replace(problem, limits=None)
     solution = solve(problem)
-    assert (solution.error.max(axis=1) <= 1e-3).all()
-    assert (solution.error.max(axis=1) <= 1e-4).mean() >= 0.99
+    assert (solution.error.max(axis=1) <= 1e-3).mean() >= (1.0 if name == "y" else 0.95)
+    assert (solution.error.max(axis=1) <= 1e-4).mean() >= (0.99 if name == "y" else 0.95)
     if limited:
         assert np.degrees(violations(rig, problem, solution).max()) < 1e-4
-    assert_consistent(problem, solution)
-
-
-def test_five_fingers_reach_their_targets_within_limits() -> None:
-    rig = tree_hand()
-    turns, targets = reachable(rig, 25, 2)
-    problem = rig.problem(turns, targets, tolerance=1e-6)
-    solution = solve(problem)
-    assert (solution.error.max(axis=1) <= 1e-3).mean() >= 0.95
-    assert np.degrees(violations(rig, problem, solution).max()) < 1e-4
     assert_consistent(problem, solution)
 
 
@@ -64,12 +54,6 @@ def test_weights_decide_between_conflicting_goals() -> None:
     first, second = np.array(errors).T
     assert (np.diff(first) < 0.0).all()
     assert (np.diff(second) > 0.0).all()
-
-
-def test_equal_goals_share_the_error_equally() -> None:
-    rig = tree_y(BALL)
-    solution = solve(rig.problem(rig.at_rest(1), np.array([[[0.6, 0.6, 0.0], [-0.6, 0.6, 0.0]]])))
-    assert solution.error[0, 0] == pytest.approx(solution.error[0, 1], abs=1e-6)
 
 
 def test_a_chain_given_as_a_tree_is_solved_the_same() -> None:
@@ -200,24 +184,6 @@ def test_no_small_change_brings_a_large_tree_nearer_to_targets_out_of_reach() ->
     joints, _ = rig.pose(np.moveaxis(inside.reshape(4, -1, bones), 0, -1))
     found = np.linalg.norm(joints[:, bones:] - targets, axis=(1, 2))
     assert np.linalg.norm(solution.error) - found.min() < 1e-3
-
-
-@for_each(name=("y", "narrow y", "hand"))
-def test_a_tiny_move_of_a_target_out_of_reach_changes_a_tree_little(name: str) -> None:
-    rig = {"y": tree_y(BALL), "narrow y": tree_y(degrees((-30, 30), (-10, 10), (-30, 30))), "hand": tree_hand()}[name]
-    count = 7 if name == "hand" else 16
-    rng = np.random.default_rng(5)
-    _, targets = reachable(rig, count, 5)
-    targets = targets + rng.uniform(0.05, 0.6, (count, 1, 1)) * rng.normal(size=targets.shape)
-    hair = 1e-6 * rng.normal(size=targets.shape)
-    one, other = solve_together(*(rig.problem(rig.at_rest(count), there) for there in (targets, targets + hair)))
-    turned = np.degrees(np.arccos(np.clip((np.trace(turns_between(one, other), axis1=2, axis2=3) - 1.0) / 2.0, -1, 1)))
-    assert np.quantile(turned.max(axis=1), 0.85) < 0.1
-
-
-def turns_between(one: Solution, other: Solution) -> Floats:
-    """Return the rotations (B, n, 3, 3) from the bones of one solution to those of another."""
-    return np.asarray(other.rotations @ one.rotations.swapaxes(-1, -2))
 
 
 def test_a_folded_branch_stretches_fully_towards_a_target_out_of_reach() -> None:

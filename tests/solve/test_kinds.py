@@ -1,4 +1,4 @@
-"""A member of a batch has the solution that it has alone: for each kernel, with targets in and out of reach."""
+"""What holds for every kind of problem, in and out of reach: a member alone, a mirror image, a target at the tip."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ import numpy as np
 import pytest
 
 from benchmarks.cases import CHAINS, FREE, LOCKED, Rig, chain, degrees, tree_hand, tree_y
-from ik_addon.solve import OutOfReach, Problem, Solution, Solver, solve
+from ik_addon.solve import Goal, OutOfReach, Problem, Solution, Solver, solve
 from ik_addon.solve.problem import Floats
 
-from .chains import aim, assert_alike, make_chains, member, random_rotations, unit
+from .chains import aim, assert_alike, assert_mirrored, make_chains, member, random_rotations, unit
 from .free.test_folds import HOCK, STIFLE, limited, random_legs
 from .free.test_folds import directions as forwards
 from .free.test_folds import problem as legs
 
-COUNT = 8
+COUNT = 12
+"""More than are solved one by one."""
 BALL = degrees((-60, 60), (-60, 60), (-60, 60))
 TIGHT = degrees((-1, 6), (-6, 3), (-6, 3))
 KNEE = degrees((0, 150), LOCKED, LOCKED)
 
 
-def near_and_far(rig: Rig, count: int = COUNT, *, pole: bool = False, rotation: bool = False) -> Problem:
+def near_and_far(rig: Rig, count: int = 8, *, pole: bool = False, rotation: bool = False) -> Problem:
     """Return problems half of which are out of reach, with a pole or an orientation for the first end effector."""
     rng = np.random.default_rng(rig.bones)
     joints, _ = rig.pose(rig.turns_inside(rng, count))
@@ -91,3 +92,19 @@ def test_a_member_has_the_same_solution_alone(name: str) -> None:
         alone = solve(member(problem, i))
         assert_alike(alone, Solution(*(part[i : i + 1] for part in vars(together).values())))
         assert (alone.at_limit[0] == together.at_limit[i]).all()
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_mirrored_problem_has_the_mirrored_solution(name: str) -> None:
+    assert_mirrored(PROBLEMS[name](), 1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if not name.startswith(("fl", "folds"))])
+def test_a_target_at_the_tip_keeps_the_pose(name: str) -> None:
+    problem = PROBLEMS[name]()
+    bones = problem.frames.shape[1]
+    tips = [problem.joints[:, bones + i] for i in range(len(problem.goals))]
+    goals = [Goal(tip, segment=goal.segment) for tip, goal in zip(tips, problem.goals, strict=True)]
+    solution = solve(replace(problem, goal=goals[0], others=tuple(goals[1:])))
+    np.testing.assert_allclose(solution.joints, problem.joints, atol=1e-9)
+    np.testing.assert_allclose(solution.rotations, np.broadcast_to(np.eye(3), solution.rotations.shape), atol=1e-9)
