@@ -96,7 +96,7 @@ def test_a_member_has_the_same_solution_alone(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_mirrored_problem_has_the_mirrored_solution(name: str) -> None:
-    # Steps towards places and orientations at once magnify rounding, which mirroring changes with some versions of numpy.
+    # Steps to places and orientations at once magnify rounding, which mirroring changes on some versions of numpy.
     is_searched = name.endswith(("with an orientation", "with both"))
     assert_mirrored(PROBLEMS[name](), 1e-3 if is_searched else 1e-6)
 
