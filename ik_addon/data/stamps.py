@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -43,8 +44,8 @@ class _Known:
     """How many libraries override one another up to this object: an override gets the knowledge of its library."""
     names: str
     """Digest of the names of all bones, in order."""
-    bones: dict[str, tuple[int, str]]
-    """Stamps and settings, as JSON, of the bones that have some."""
+    bones: dict[str, tuple[int, dict[str, Any]]]
+    """Stamps and settings, as JSON can hold them, of the bones that have some."""
 
 
 _read: dict[int, tuple[str, _Known]] = {}
@@ -75,8 +76,9 @@ def _knowledge(ob: bpy.types.Object) -> _Known | None:
     try:
         text = object_of(ob).known
         if uid not in _read or _read[uid][0] != text:
-            origin, names, bones = json.loads(text)
-            _read[uid] = text, _Known(origin, names, {name: (stamp, kept) for name, (stamp, kept) in bones.items()})
+            origin, names, stored = json.loads(text)
+            bones = {name: (int(stamp), dict(kept)) for name, (stamp, kept) in stored.items()}
+            _read[uid] = text, _Known(origin, names, bones)
     except (ValueError, TypeError, AttributeError):  # nothing, or a file made by hand
         return None
     known = _read[uid][1]
@@ -87,7 +89,7 @@ def _learn(ob: bpy.types.Object, names: str) -> None:
     """Take the settings on the bones as they are; `names` is the digest of all names."""
     own, uid = object_of(ob), ob.session_uid
     before = _read[uid][1].bones if uid in _read else {}
-    bones: dict[str, tuple[int, str]] = {}
+    bones: dict[str, tuple[int, dict[str, Any]]] = {}
     used: set[int] = set()
     goals: dict[str, IKAddonChain] = {}
     for bone in [bone for bone in ob.pose.bones if bone.is_property_set("ik_addon")]:
@@ -99,7 +101,7 @@ def _learn(ob: bpy.types.Object, names: str) -> None:
                 continue
             if not stamp or stamp in used:
                 stamp = chain.stamp = _random.randint(1, _HIGHEST)
-            kept = stamp, json.dumps(settings)
+            kept = stamp, settings
         used.add(stamp)
         bones[name] = kept
         if chain.is_chain and any(map(_goals_of(chain).get, GOALS)):
@@ -215,12 +217,15 @@ def check(ob: bpy.types.Object) -> None:
         stamp = chain.stamp
         if stamp and (kept is None or kept[0] != stamp):
             pasted.append(bone)
-        elif kept is not None and chain.is_chain:
+        elif kept is not None:
+            is_same = is_same and stamp != 0  # what was pasted has no stamp: nobody can tell
+            if not chain.is_chain:
+                continue
             own, wanted = _goals_of(chain), goals.get(name, {})
             if any(wanted.get(role) is not None and own[role] is None for role in GOALS):
                 pasted.append(bone)
-            is_same &= all(wanted.get(role) == own[role] for role in GOALS)
-            is_same = is_same and json.dumps(_content(chain)) == kept[1]  # animation sets settings without notice
+            is_same = is_same and all(wanted.get(role) == own[role] for role in GOALS)
+            is_same = is_same and _content(chain) == kept[1]  # animation sets settings without notice
     if pasted:
         _put_back(ob, pasted, known)
     if pasted or not is_same:
@@ -234,9 +239,9 @@ def _put_back(ob: bpy.types.Object, bones: Collection[bpy.types.PoseBone], known
             if bone.name not in known.bones:
                 bone.property_unset("ik_addon")
                 continue
-            stamp, text = known.bones[bone.name]
+            stamp, settings = known.bones[bone.name]
             chain = chain_of(bone)
-            _set(chain, json.loads(text), f"{bone.path_from_id()}.ik_addon", animated)
+            _set(chain, settings, f"{bone.path_from_id()}.ik_addon", animated)
             for role in GOALS:
                 setattr(chain, role, goals.get(bone.name, {}).get(role))
             chain.stamp = stamp
@@ -248,13 +253,14 @@ def _put_back(ob: bpy.types.Object, bones: Collection[bpy.types.PoseBone], known
 def _set(group: Any, content: dict[str, Any], path: str, animated: Collection[str]) -> None:
     """Give a group these settings and no others; what is animated stays, like pasted channels."""
     for name, is_group in _names(type(group).__name__):
-        if name not in content:
-            group.property_unset(name)
-        elif is_group:
-            _set(getattr(group, name), content[name], f"{path}.{name}", animated)
-        elif f"{path}.{name}" not in animated:
-            value = content[name]
-            setattr(group, name, set(value) if group.bl_rna.properties[name].is_enum_flag else value)
+        with suppress(TypeError, ValueError):  # from a newer version, or a file made by hand
+            if name not in content:
+                group.property_unset(name)
+            elif is_group:
+                _set(getattr(group, name), content[name], f"{path}.{name}", animated)
+            elif f"{path}.{name}" not in animated:
+                value = content[name]
+                setattr(group, name, set(value) if group.bl_rna.properties[name].is_enum_flag else value)
 
 
 # ---- armature objects, and when they are checked

@@ -219,12 +219,15 @@ def _before_playing(_scene: object, _unused: object = None) -> None:
 
 
 def _missed() -> None:
-    """Forget what is known: frames, edits and moved goals may have been missed. Solve once Blender allows it."""
+    """Forget what is known: frames, edits and moved goals may have been missed. Catch up once Blender allows it."""
     clear()
-    bpy.app.timers.register(_update_live)
+    if not bpy.app.timers.is_registered(_catch_up):
+        bpy.app.timers.register(_catch_up)
 
 
-def _update_live() -> None:
+def _catch_up() -> None:
+    """Put back what was pasted over, and solve."""
+    stamps.after_undo(None)
     for ob in live_armatures(bpy.context.scene):
         ob.update_tag()
 
@@ -258,6 +261,8 @@ def register() -> None:
 def unregister() -> None:
     """Remove the handlers."""
     hooks.on_put_back.remove(_missed)
+    if bpy.app.timers.is_registered(_catch_up):
+        bpy.app.timers.unregister(_catch_up)
     hooks.remove(*_HANDLERS)
     switches.unregister()
     clear()

@@ -10,6 +10,7 @@ import bpy
 import pytest
 
 from tests import rigs
+from tests.faults import stored
 from tests.operators.states import settings
 from tools import blender
 
@@ -42,6 +43,12 @@ def pose_mode(ob: bpy.types.Object, *, select: bool = True) -> None:
     bpy.context.view_layer.objects.active = ob
     bpy.ops.object.mode_set(mode="POSE")
     bpy.ops.pose.select_all(action="SELECT" if select else "DESELECT")
+
+
+def select_bone(ob: bpy.types.Object, name: str) -> None:
+    bone = ob.pose.bones[name]
+    holder: Any = bone if bpy.app.version >= (5, 0, 0) else bone.bone
+    holder.select = True
 
 
 def known(ob: bpy.types.Object) -> dict[str, Any]:
@@ -272,6 +279,39 @@ def test_a_paste_is_undone_after_the_extension_was_off(tmp_path: Path) -> None:
         blender.enable()
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "elsewhere.blend"))
     assert all_known() == before
+
+
+def test_a_setting_that_this_version_does_not_know_costs_no_target(tmp_path: Path) -> None:
+    ob = body()
+    stored(ob.pose.bones["lower.L"])["solver"] = 99
+    ob.pose.bones["lower.L"].ik_addon.softness = 0.3
+    bpy.context.view_layer.update()
+    before = all_known()
+    pose_mode(ob)
+    push("begin")
+    bpy.ops.pose.copy()
+    paste()
+    assert_lasts(before, tmp_path)
+
+
+def test_settings_stay_known_after_a_bone_without_any_was_pasted(tmp_path: Path) -> None:
+    plain, rig = body("Other", 1.0), body()
+    empty = plain.pose.bones["hand.R"].ik_addon
+    empty.give = 0.5
+    for name in ("pin", "give"):
+        empty.property_unset(name)
+    bpy.context.view_layer.update()
+    assert not empty.stamp
+    for ob, edit in ((plain, bpy.ops.pose.copy), (rig, paste), (rig, bpy.ops.pose.copy)):
+        pose_mode(ob, select=False)
+        select_bone(ob, "hand.R")
+        edit()
+    rig.pose.bones["hand.R"].ik_addon.pin = {"ROTATION"}
+    bpy.context.view_layer.update()
+    before = all_known()
+    push("begin")
+    paste()
+    assert_lasts(before, tmp_path)
 
 
 # ---- pose assets

@@ -90,6 +90,54 @@ def test_chains_are_solved_after_another_add_on_cleared_the_handlers(
     assert reports.get(ob, "lower").reached
 
 
+@pytest.fixture
+def timers(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
+    """Return the timers that were registered: without a window, Blender runs none."""
+    registered: list[Callable[[], object]] = []
+    register: Any = bpy.app.timers.register
+
+    def remember(function: Callable[[], object], **options: Any) -> None:
+        registered.append(function)
+        register(function, **options)
+
+    monkeypatch.setattr(bpy.app.timers, "register", remember)
+    return registered
+
+
+def test_a_pose_pasted_while_the_handlers_were_cleared_takes_no_target(
+    addon: Addon, timers: list[Callable[[], object]]
+) -> None:
+    ob, target = rigs.arm()
+    ob.select_set(True)
+    bpy.context.view_layer.update()
+    bpy.ops.object.mode_set(mode="POSE")
+    bpy.ops.pose.select_all(action="SELECT")
+    bpy.ops.pose.copy()
+    for name in LISTS:
+        entries: list[Any] = getattr(bpy.app.handlers, name)
+        entries.clear()
+    bpy.ops.pose.paste()
+    addon.module("overlay.draw").draw_viewport()
+    for timer in timers:
+        timer()
+    assert ob.pose.bones["lower"].ik_addon.target == target
+
+
+def test_nothing_is_left_to_do_where_the_extension_is_disabled_after_handlers_were_cleared(
+    timers: list[Callable[[], object]],
+) -> None:
+    ob, _target = rigs.arm()
+    ob.ik_addon.live = True
+    bpy.app.handlers.frame_change_post.clear()
+    bpy.context.scene.frame_set(3)
+    assert any(map(bpy.app.timers.is_registered, timers))
+    blender.disable()
+    try:
+        assert not any(map(bpy.app.timers.is_registered, timers))
+    finally:
+        blender.enable()
+
+
 def test_an_add_on_whose_name_begins_alike_is_another_one(
     addon: Addon, handlers: Callable[[str, Callable[..., None], bool], None]
 ) -> None:
