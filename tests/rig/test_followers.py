@@ -195,10 +195,13 @@ def test_mirroring_takes_a_target_that_was_left() -> None:
 
 
 @pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
-def test_a_chain_without_a_target_is_offered_the_one_it_had(addon: Addon, controls: str) -> None:
+@pytest.mark.parametrize("name", ["forearm.L", "elbow.L", "forearm.L.001"])
+def test_a_chain_without_a_target_is_offered_the_one_it_had(addon: Addon, controls: str, name: str) -> None:
     fixes, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob = with_chains(controls)
     tip = ob.pose.bones["forearm.L"]
+    tip.name = name
+    bpy.context.view_layer.update()
     had = tip.ik_addon.target, tip.ik_addon.target_bone
     tip.ik_addon.target, tip.ik_addon.target_bone = None, ""
     bpy.context.view_layer.update()
@@ -208,6 +211,35 @@ def test_a_chain_without_a_target_is_offered_the_one_it_had(addon: Addon, contro
     assert bpy.ops.ik_addon.chain_fix(tip=tip.name) == {"FINISHED"}
     assert (tip.ik_addon.target, tip.ik_addon.target_bone) == had
     assert names() == before
+
+
+def test_a_chain_on_a_numbered_bone_is_offered_the_target_it_had(addon: Addon) -> None:
+    fixes, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(3), ["tail", "tail.001", "tail.002"])
+    activate(ob, "tail.002")
+    assert bpy.ops.ik_addon.chain_add(live=True, controls="EMPTIES") == {"FINISHED"}
+    tip = ob.pose.bones["tail.002"]
+    tip.ik_addon.target = None
+    bpy.context.view_layer.update()
+    label = fixes.fix_of(tip, reports.get(ob, tip.name), bpy.context.view_layer).label
+    assert label == "Use 'IK Target tail.002'"
+
+
+def test_the_target_of_another_armature_is_not_offered(addon: Addon) -> None:
+    fixes, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
+    other = two_arms("Other")
+    activate(other, "forearm.L")
+    assert bpy.ops.ik_addon.chain_add() == {"FINISHED"}
+    other.pose.bones["forearm.L"].ik_addon.target = None
+    other.pose.bones["forearm.L"].name = "elbow.L"
+    ob = with_chains()
+    ob.pose.bones["forearm.L"].name = "front.L"
+    ob.pose.bones["front.L"].ik_addon.target = None
+    bpy.context.view_layer.update()
+    tip = ob.pose.bones["front.L"]
+    label = fixes.fix_of(tip, reports.get(ob, tip.name), bpy.context.view_layer).label
+    assert label == "Use 'IK Target forearm.L.001'"
 
 
 def test_a_character_overridden_with_its_armature_alone_keeps_the_targets_of_its_library(
