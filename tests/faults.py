@@ -191,7 +191,15 @@ FAULTS: Mapping[str, Fault] = {
         "The target's position is not a finite number",
         "Reset Transform of 'Target'",
     ),
-    "infinitely far target": Fault(on("target", location=(math.inf, 0.0, 0.0)), "not a finite number"),
+    "infinitely far target": Fault(
+        on("target", location=(math.inf, 0.0, 0.0)), "not a finite number", "Reset Transform of 'Target'"
+    ),
+    "infinitely far armature": Fault(
+        on("ob", location=(math.inf, 0.0, 0.0)), "'Rig' is too far away, or scaled too much", "Reset Transform of 'Rig'"
+    ),
+    "armature scaled unevenly": Fault(
+        on("ob", scale=(1.0, 1.0, 1e7)), "'Rig' is too far away, or scaled too much", "Reset Transform of 'Rig'"
+    ),
     "armature nowhere": Fault(on("ob", location=(NAN, 0.0, 0.0)), "The transform of 'Rig' is not a finite number"),
     "bone nowhere": Fault(
         on("upper", location=(NAN, 0.0, 0.0)), "The transform of bone 'upper' is not a finite number"

@@ -34,7 +34,7 @@ def check(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls) 
         raise ChainError(
             "The scene '{scene}' is linked from another file and can't hold a target", scene=context.scene.name
         )
-    collection = _made_collection(ob)
+    collection = made_collection(ob)
     if collection is None:
         return
     layer = _layer_of(context, collection)
@@ -119,7 +119,7 @@ def delete(context: bpy.types.Context, goals: Iterable[Goal]) -> None:
 # ---- empties and their collection
 
 
-def _made_collection(ob: bpy.types.Object) -> bpy.types.Collection | None:
+def made_collection(ob: bpy.types.Object) -> bpy.types.Collection | None:
     """Return the collection made for the targets and poles of an armature: the one that holds some of its own."""
     goals = (goal for tip in tips(ob) for goal, bone in goals_of(tip) if owner_of(goal, bone) == ob)
     found: Iterator[Any] = (collection for goal in goals for collection in goal.users_collection)
@@ -147,7 +147,7 @@ def _home(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.Collect
 
 def collection_of(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.Collection:
     """Return the collection for an armature's targets and poles, making it beside the armature if needed."""
-    collection = _made_collection(ob)
+    collection = made_collection(ob)
     if collection is None:
         collection = bpy.data.collections.new(f"{ob.name} IK")
         collection[MADE] = True

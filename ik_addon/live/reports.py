@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import filterfalse
 from typing import NamedTuple
 
 import bpy
@@ -12,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.settings import chain_of
-from ..pose.channels import FIELDS
-from ..pose.skeleton import is_flat, matrix_array, orthonormal
+from ..pose.channels import FIELDS, is_finite
+from ..pose.skeleton import is_flat, is_usable, matrix_array, orthonormal
 from ..rig.plan.plan import Plan
 from ..rig.read.sample import Sample
 from ..rig.write.waves import Posed
@@ -258,12 +259,20 @@ def _why_invalid(ob: bpy.types.Object, plan: Plan, frame: Sample, index: int) ->
         )
     if is_flat(world):
         return say("'{object}' is scaled to zero. Reset its scale", object=ob.name)
+    if not is_usable(world):
+        return say("'{object}' is too far away, or scaled too much. Reset its location and scale", object=ob.name)
+    above = ob.pose.bones[plan.skeleton.names[chain.posed[0]]].parent_recursive
+    for bone in filterfalse(is_finite, above):
+        return say("The transform of bone '{bone}' is not a finite number. Reset it", bone=bone.name)
     if not np.isfinite(goal.target).all():
         return say("The target's position is not a finite number. Reset its transform")
     if goal.pole is not None and not np.isfinite(goal.pole).all():
         return say("The pole's position is not a finite number. Reset its transform")
-    for bone in chain.posed:
-        if not np.isfinite(frame.channels[0, plan.rows[bone]]).all():
-            name = plan.skeleton.names[bone]
+    for posed in chain.posed:
+        if not np.isfinite(frame.channels[0, plan.rows[posed]]).all():
+            name = plan.skeleton.names[posed]
             return say("The transform of bone '{bone}' is not a finite number. Reset it", bone=name)
+    for bone in above:
+        if not all(bone.scale[:]):
+            return say("'{object}' is scaled to zero. Reset its scale", object=bone.name)
     return say("The chain that ends in '{bone}' has no length in this pose. Reset its bones", bone=chain.tip)

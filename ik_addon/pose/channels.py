@@ -51,6 +51,11 @@ def rotation_field(mode: str) -> str:
     return "rotation_axis_angle" if mode == "AXIS_ANGLE" else "rotation_euler"
 
 
+def is_finite(bone: bpy.types.PoseBone) -> bool:
+    """Return whether all channels of a bone are finite numbers."""
+    return all(math.isfinite(number) for field in FIELDS for number in getattr(bone, field))
+
+
 def read(ob: bpy.types.Object, bones: Ints, count: int | None = None, fields: Iterable[str] = FIELDS) -> Row:
     """Read the channels (len(bones), 17) of the pose bones with these indices.
 

@@ -37,6 +37,8 @@ def size_of(matrices: Floats) -> Floats:
     return np.asarray(np.cbrt(np.abs(np.linalg.det(matrices[..., :3, :3]))))
 
 
+FARTHEST = 1e30
+"""Blender turns an infinite location into the largest float, whose square overflows."""
 FLAT = 1e6
 """Condition number above which the smallest axis of a matrix in single precision is only rounding."""
 
@@ -75,6 +77,11 @@ def is_flat(matrix: Floats) -> bool:
     if not np.isfinite(matrix).all() or np.isfinite(inverse_of_one(matrix)).all():
         return False
     return bool(np.linalg.svd(matrix[:3, :3], compute_uv=False)[-1] < 1.0)  # else the other axes are far too large
+
+
+def is_usable(matrix: Floats) -> bool:
+    """Whether positions can be converted between the spaces of an affine matrix (4, 4) in single precision."""
+    return bool(np.isfinite(inverse_of_one(matrix)).all() and np.abs(matrix).max() < FARTHEST)
 
 
 ROUNDING = 1e-7

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..data.chain_settings import IKAddonChain
 from ..data.settings import OF_BONES, chain_of, goal_of
 from ..rig.plan.attachments import why_absent
 from ..rig.plan.chain import below, chain_bones, end_of
-from ..rig.plan.followers import MADE, followers, is_made, owner_of
+from ..rig.plan.followers import MADE, Goal, followers, is_bone, is_made, owner_of
 from ..rig.plan.presence import Presence
 from ..solve.problem import Floats
 from ..translation.sentences import UserError, say
@@ -45,7 +45,7 @@ class _Goal:
     name: str
     """Name of the object on the other side; empty if it is the same object."""
     world: Matrix | None
-    """World matrix of that object; None if nothing is placed."""
+    """World matrix of that object, or of the bone; None if nothing is placed."""
     own: bpy.types.Object | None = None
     """That object, if the other side has it already."""
 
@@ -57,7 +57,7 @@ def mirror_chain(
 
     A chain that is already there gets the settings and keeps the target and pole that it has; those that Add Chain made
     move to the mirrored place, unless they are animated. Otherwise a target or pole that is an object gets a mirrored
-    copy; one that is a bone is replaced with the bone of the other side. The mirror plane is across the X axis of the
+    copy, and in place of a bone the chain follows that of the other side. The mirror plane is across the X axis of the
     armature object.
 
     Args:
@@ -79,7 +79,8 @@ def mirror_chain(
     target = _goal(context, ob, tip, other, "target")
     pole = _goal(context, ob, tip, other, "pole")
     _end_pair(tip, other)
-    tip, other = _with_control_bones(context, ob, tip, other)
+    unmade = [role for role, goal in (("target", target), ("pole", pole)) if goal.own is None]
+    tip, other = _with_control_bones(context, ob, tip, other, unmade)
     chain, pairs, end = chain_of(tip), _pairs(tip, other), _end_pair(tip, other)
 
     with_end = pairs if end is None else [*pairs, end]
@@ -98,7 +99,8 @@ def mirror_chain(
         chain.bend_side, *(np.array(pairs[0][k].bone.matrix_local.to_3x3()) for k in (0, 1))
     )
     image.end_bone = "" if end is None else end[1].name
-    if end is not None:
+    is_image = not target.bone or target.source == chain.target
+    if end is not None and is_image and target.bone == bpy.utils.flip_name(chain.target_bone):
         image.end_offset = _mirrored_offset(chain, *end)
     image.is_chain = True
     # Live solves now, so that everything is one undo step.
@@ -176,11 +178,15 @@ def _across(bone: bpy.types.Bone, image: bpy.types.Bone) -> Matrix:
 
 
 def _with_control_bones(
-    context: bpy.types.Context, ob: bpy.types.Object, tip: bpy.types.PoseBone, other: bpy.types.PoseBone
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    tip: bpy.types.PoseBone,
+    other: bpy.types.PoseBone,
+    roles: Sequence[str],
 ) -> tuple[bpy.types.PoseBone, bpy.types.PoseBone]:
     """Make control bones on the other side where those of a chain have no image; return both tips."""
     wanted = []
-    for role in ("target", "pole"):
+    for role in roles:
         bone = getattr(chain_of(tip), f"{role}_bone")
         if _is_to_be_made(ob, tip, role):
             control = ob.pose.bones[bone]
@@ -264,12 +270,35 @@ def _goal(
                 source=source.name,
                 flipped=flipped,
             )
-        return _Goal(source, flipped, "", None)
+        if (chosen := _chosen(context, other, role, {(source, bone), (source, flipped)})) is not None:
+            return chosen
+        own = ob.pose.bones.get(flipped) if source == ob and flipped != bone else None
+        if own is None or not is_made((ob, flipped)):
+            return _Goal(source, flipped, "", None)
+        posed = ob.pose.bones[bone]
+        mirrored = ACROSS_X @ posed.matrix @ _across(posed.bone, own.bone).to_4x4()
+        mirrored.translation = ACROSS_X @ posed.matrix.translation
+        return _Goal(source, flipped, "", ob.matrix_world @ mirrored, source)
+    if (chosen := _chosen(context, other, role, {(source, "")})) is not None:
+        return chosen
     depsgraph = context.view_layer.depsgraph
     plane = ob.evaluated_get(depsgraph).matrix_world
     world = plane @ ACROSS_X @ plane.inverted_safe() @ world_of(source, "", depsgraph) @ ACROSS_X
     name = _flipped_name(source.name, tip.name, other.name, role)
     return _Goal(source, "", name, world, _already_there(context, ob, other, role, source, name))
+
+
+def _chosen(
+    context: bpy.types.Context, other: bpy.types.PoseBone, role: str, replaced: Collection[Goal]
+) -> _Goal | None:
+    """Return the target or pole that a user chose for the other side; None if it has none, or one to be replaced."""
+    goal, name = goal_of(chain_of(other), role)
+    if goal is None or why_absent(goal, role, Presence(context.view_layer)):
+        return None
+    bone = name if is_bone((goal, name)) else ""
+    if (goal, bone) in replaced or is_made((goal, bone)):
+        return None
+    return _Goal(goal, bone, "", Matrix(), goal)
 
 
 def _already_there(
@@ -280,11 +309,11 @@ def _already_there(
     source: bpy.types.Object,
     name: str,
 ) -> bpy.types.Object | None:
-    """Return the target or pole that the other side has, or one that was made for it and that nobody follows now."""
+    """Return the target or pole made for the other side: the one that it has, or one that nobody follows now."""
     goal, bone = goal_of(chain_of(other), role)
     objects: Any = bpy.data.objects
     left = objects.get((name, None))  # not a linked one of that name
-    if goal is not None and not bone and not (is_made((goal, "")) and owner_of(goal) not in (ob, None)):
+    if goal is not None and not bone and is_made((goal, "")) and owner_of(goal) in (ob, None):
         found = goal
     elif left is not None and is_made((left, "")) and not followers(left):
         found = left
@@ -306,9 +335,15 @@ def _placed(
     """Return the object of a goal and place it, unless it is the user's or animated; a remark then says so."""
     if goal.world is None:
         return goal.source
-    if goal.own is not None and not (is_made((goal.own, "")) and is_free((goal.own, ""), ob)):
-        remarks.append(say("'{goal}' stays where it is", goal=goal.own.name))
-        return goal.own
+    if goal.own is not None:
+        own = (goal.own, goal.bone)
+        if not (is_made(own) and is_free(own, ob)):
+            remarks.append(say("'{goal}' stays where it is", goal=goal.bone or goal.own.name))
+            return goal.own
+    if goal.bone:
+        context.view_layer.update()
+        ob.pose.bones[goal.bone].matrix = ob.matrix_world.inverted_safe() @ goal.world
+        return goal.source
     found = _copy(goal) if goal.own is None else goal.own
     context.view_layer.update()
     found.matrix_world = goal.world

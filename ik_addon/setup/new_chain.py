@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import filterfalse
 
 import bpy
 import numpy as np
@@ -16,7 +17,8 @@ from ..controls.made import Controls, parent_bone_of
 from ..data import chain_settings
 from ..data.chain_settings import IKAddonChain
 from ..data.settings import chain_of, reset, stored_folds, unusable
-from ..pose.skeleton import is_flat, matrix_array, orthonormal
+from ..pose.channels import is_finite
+from ..pose.skeleton import is_flat, is_usable, matrix_array, orthonormal
 from ..rig.plan import chain as chains
 from ..rig.plan.chain import ChainError
 from ..rig.plan.followers import is_made
@@ -31,6 +33,9 @@ from .present import Limb, target_of
 
 STRAIGHT = 1e-5
 """A joint that is off the line from root to tip by less than this fraction of the length shows no bend."""
+
+PREFIX = "IK Target "
+"""What the name of a target begins with; the name of the tip follows."""
 
 NO_ANGLE = 1e-6
 """Radians: a smaller pole angle is rounding and is not shown to the user."""
@@ -106,7 +111,7 @@ def add_chain(
     size = size_of(tip, world)
     parent_bone = parent_bone_of(ob, bones)
     place = Matrix.LocRotScale(target_place, turn, None)
-    wanted = [Control(f"IK Target {tip.name}", place, "CUBE", 0.15 * size, parent_bone if with_body else "")]
+    wanted = [Control(f"{PREFIX}{tip.name}", place, "CUBE", 0.15 * size, parent_bone if with_body else "")]
     if pole_place is not None:
         place = Matrix.Translation(pole_place)
         wanted.append(Control(f"IK Pole {tip.name}", place, "SPHERE", 0.1 * size, parent_bone))
@@ -195,6 +200,8 @@ def check_world(ob: bpy.types.Object, world: Matrix) -> None:
         )
     if is_flat(matrix):
         raise ChainError("'{object}' is scaled to zero. Reset its scale", object=ob.name)
+    if not is_usable(matrix):
+        raise ChainError("The armature is too far from the world's origin, or scaled too much, to place a target")
 
 
 def size_of(tip: bpy.types.PoseBone, world: Matrix) -> float:
@@ -212,11 +219,15 @@ def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone], end: bpy.types.
     joints = np.array([bone.head for bone in posed] + [last], dtype=np.float64)
     for bone, head, tail in zip(posed, joints, joints[1:], strict=False):
         if not (np.isfinite(head).all() and np.isfinite(tail).all()):
-            raise ChainError("The transform of bone '{bone}' is not a finite number. Reset it", bone=bone.name)
+            cause = next(filterfalse(is_finite, (bone, *bone.parent_recursive)), bone)
+            raise ChainError("The transform of bone '{bone}' is not a finite number. Reset it", bone=cause.name)
     # As the solver sees it: a mirrored bone keeps its rotation.
     frames = [np.array(bone.matrix.to_3x3()) * np.where(np.array(bone.scale) < 0.0, -1.0, 1.0) for bone in posed]
     limb = Limb(joints, orthonormal(np.array(frames, dtype=np.float64)))
     if not limb.length > 0.0:
+        for bone in posed[0].parent_recursive:
+            if not all(bone.scale[:]):
+                raise ChainError("'{object}' is scaled to zero. Reset its scale", object=bone.name)
         raise ChainError(
             "The chain that ends in '{bone}' has no length in this pose. Reset its bones", bone=bones[-1].name
         )

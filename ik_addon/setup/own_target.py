@@ -15,9 +15,10 @@ from ..controls.made import Controls
 from ..data.settings import chain_of, goal_of
 from ..rig.plan.chain import NUMBER, end_of, reach_of, tips, turning_end
 from ..rig.plan.followers import ROLES, Goal, borrowed, followers, is_made
+from ..rig.plan.presence import is_in
 from ..rig.read.orientation import target_rotation
 from . import ends
-from .new_chain import check_world, size_of
+from .new_chain import PREFIX, check_world, size_of
 
 
 def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
@@ -41,7 +42,7 @@ def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
         place = world @ pose[end.name].head
     turn = target_rotation(world, ends.pose_of(pose[turned.name]), offset)
     size = size_of(tip, world)
-    wanted = Control(f"IK Target {tip.name}", Matrix.LocRotScale(place, turn, None), "CUBE", 0.15 * size)
+    wanted = Control(f"{PREFIX}{tip.name}", Matrix.LocRotScale(place, turn, None), "CUBE", 0.15 * size)
     take(tip, *made.make(context, ob, Controls.EMPTIES, [wanted]))
 
 
@@ -88,12 +89,27 @@ def _copy(
 
 
 def left_for(tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Goal | None:
-    """Return the target that Add Chain made for the chain on `tip`, by its name, if no chain follows it now."""
-    ob, name = tip.id_data, f"IK Target {tip.name}"
+    """Return the target that Add Chain made for the chain on `tip`, if no chain follows it now.
+
+    It is named after the tip. If the tip was renamed since, it is the only one of the armature that is named after no
+    bone of today.
+    """
+    ob, home = tip.id_data, made.made_collection(tip.id_data)
     goals: list[Goal] = [(ob, bone) for bone in ob.data.bones.keys()]  # noqa: SIM118
     goals += [(own, "") for own in view_layer.objects if own.type == "EMPTY"]
-    named = [(own, bone) for own, bone in goals if NUMBER.sub("", bone or own.name) == name]
-    return next((goal for goal in named if is_made(goal) and not followers(*goal)), None)
+    stray = []
+    for goal in goals:
+        name = goal[1] or goal[0].name
+        if not (name.startswith(PREFIX) and is_made(goal)) or followers(*goal):
+            continue
+        named = name.removeprefix(PREFIX)
+        named = named if named in ob.pose.bones else NUMBER.sub("", named)
+        if named == tip.name:
+            return goal
+        is_own = goal[0] == ob or (home is not None and is_in(home.objects, goal[0]))
+        if is_own and named not in ob.pose.bones:
+            stray.append(goal)
+    return stray[0] if len(stray) == 1 else None
 
 
 def take(tip: bpy.types.PoseBone, goal: Goal) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,35 @@ def test_each_fault_is_named_and_fixed_by_its_button(addon: Addon, name: str, li
     assert not reports.get(ob, "lower").failed
     with refused("Nothing to fix"):
         bpy.ops.ik_addon.chain_fix(tip="lower")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("location", (math.nan, 0.0, 0.0), "The transform of bone 'spine' is not a finite number. Reset it"),
+        ("scale", (0.0, 0.0, 0.0), "'spine' is scaled to zero. Reset its scale"),
+    ],
+)
+def test_the_bone_above_a_chain_is_named_where_it_is_the_cause(
+    addon: Addon, field: str, value: Any, message: str
+) -> None:
+    """The limb, and a pole that the bone carries, are well."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0.0, 0.0, 0.0), (0.0, 0.0, 1.0)], ["spine"])
+    rigs.add_bones(ob, [(0.2, 0.0, 1.0), (0.6, 0.1, 1.0), (1.0, 0.0, 1.0)], ["upper", "lower"], "spine", connect=False)
+    activate(ob, "lower")
+    assert bpy.ops.ik_addon.chain_add(live=True, with_pole=True, controls="EMPTIES") == {"FINISHED"}
+    assert ob.pose.bones["lower"].ik_addon.pole.parent_bone == "spine"
+    setattr(ob.pose.bones["spine"], field, value)
+    bpy.context.view_layer.update()
+    with refused(message):
+        bpy.ops.ik_addon.solve()
+    assert addon.module("live.reports").get(ob, "lower").message == message
+    assert fix_of(addon, ob).label == "Reset 'spine'"
+    assert bpy.ops.ik_addon.chain_remove() == {"FINISHED"}
+    activate(ob, "lower")
+    with refused(message):
+        bpy.ops.ik_addon.chain_add()
 
 
 @pytest.mark.parametrize(

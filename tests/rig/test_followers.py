@@ -184,6 +184,42 @@ def test_mirroring_keeps_what_the_user_chose_for_the_other_side() -> None:
     assert right.location == place
 
 
+@pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
+def test_mirroring_keeps_a_bone_that_the_user_chose_for_the_other_side(controls: str) -> None:
+    ob, prop = two_arms(), rigs.armature("Prop")
+    rigs.add_bones(prop, rigs.bent(2), ["grip", "end"])
+    rigs.chain(ob, "forearm.R", prop, 2, target_bone="grip")
+    activate(ob, "forearm.L")
+    assert bpy.ops.ik_addon.chain_add(live=True, with_pole=False, controls=controls) == {"FINISHED"}
+    before = names(), len(ob.data.bones)
+    assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
+    chain = ob.pose.bones["forearm.R"].ik_addon
+    assert (chain.target, chain.target_bone) == (prop, "grip")
+    assert (names(), len(ob.data.bones)) == before
+
+
+@pytest.mark.parametrize("roll", [0.0, 1.0])
+def test_mirroring_again_moves_control_bones_as_it_moves_empties(roll: float) -> None:
+    ob = with_chains("BONES")
+    left, right = (ob.pose.bones[f"forearm.{side}"].ik_addon.target_bone for side in "LR")
+    with rigs.edit_mode(ob) as bones:
+        bones[right].roll += roll
+    ob.pose.bones[left].location = (0.1, -0.2, -0.1)
+    ob.pose.bones[left].rotation_quaternion = (0.9, 0.2, 0.3, 0.1)
+    bpy.context.view_layer.update()
+    activate(ob, "forearm.L")
+    for _ in range(2):
+        assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
+    hands = [np.array(rigs.evaluated(ob).pose.bones[f"hand.{side}"].matrix) for side in "LR"]
+    across = np.diag([-1.0, 1.0, 1.0, 1.0])
+    assert np.allclose(across @ hands[0] @ across, hands[1], atol=1e-5)
+    ob.pose.bones[right].keyframe_insert("location", frame=1)
+    place = ob.pose.bones[right].matrix.copy()
+    ob.pose.bones[left].location.z += 0.1
+    assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
+    assert ob.pose.bones[right].matrix == place, "an animated control stays"
+
+
 def test_mirroring_takes_a_target_that_was_left() -> None:
     ob = with_chains()
     activate(ob, "forearm.R")
@@ -195,10 +231,13 @@ def test_mirroring_takes_a_target_that_was_left() -> None:
 
 
 @pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
-def test_a_chain_without_a_target_is_offered_the_one_it_had(addon: Addon, controls: str) -> None:
+@pytest.mark.parametrize("name", ["forearm.L", "elbow.L", "forearm.L.001"])
+def test_a_chain_without_a_target_is_offered_the_one_it_had(addon: Addon, controls: str, name: str) -> None:
     fixes, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob = with_chains(controls)
     tip = ob.pose.bones["forearm.L"]
+    tip.name = name
+    bpy.context.view_layer.update()
     had = tip.ik_addon.target, tip.ik_addon.target_bone
     tip.ik_addon.target, tip.ik_addon.target_bone = None, ""
     bpy.context.view_layer.update()
@@ -208,6 +247,35 @@ def test_a_chain_without_a_target_is_offered_the_one_it_had(addon: Addon, contro
     assert bpy.ops.ik_addon.chain_fix(tip=tip.name) == {"FINISHED"}
     assert (tip.ik_addon.target, tip.ik_addon.target_bone) == had
     assert names() == before
+
+
+def test_a_chain_on_a_numbered_bone_is_offered_the_target_it_had(addon: Addon) -> None:
+    fixes, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(3), ["tail", "tail.001", "tail.002"])
+    activate(ob, "tail.002")
+    assert bpy.ops.ik_addon.chain_add(live=True, controls="EMPTIES") == {"FINISHED"}
+    tip = ob.pose.bones["tail.002"]
+    tip.ik_addon.target = None
+    bpy.context.view_layer.update()
+    label = fixes.fix_of(tip, reports.get(ob, tip.name), bpy.context.view_layer).label
+    assert label == "Use 'IK Target tail.002'"
+
+
+def test_the_target_of_another_armature_is_not_offered(addon: Addon) -> None:
+    fixes, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
+    other = two_arms("Other")
+    activate(other, "forearm.L")
+    assert bpy.ops.ik_addon.chain_add() == {"FINISHED"}
+    other.pose.bones["forearm.L"].ik_addon.target = None
+    other.pose.bones["forearm.L"].name = "elbow.L"
+    ob = with_chains()
+    ob.pose.bones["forearm.L"].name = "front.L"
+    ob.pose.bones["front.L"].ik_addon.target = None
+    bpy.context.view_layer.update()
+    tip = ob.pose.bones["front.L"]
+    label = fixes.fix_of(tip, reports.get(ob, tip.name), bpy.context.view_layer).label
+    assert label == "Use 'IK Target forearm.L.001'"
 
 
 def test_a_character_overridden_with_its_armature_alone_keeps_the_targets_of_its_library(

@@ -12,9 +12,9 @@ import numpy as np
 from ...controls.bones import can_be_made, editing
 from ...data.chain_settings import IKAddonChain
 from ...data.settings import chain_of, goal_of
-from ...pose.channels import FIELDS, REST, rotation_field
+from ...pose.channels import FIELDS, REST, is_finite, rotation_field
 from ...pose.constraints import is_on, targets_of
-from ...pose.skeleton import is_flat, matrix_array
+from ...pose.skeleton import FARTHEST, is_flat, is_usable, matrix_array
 from ...rig.plan.attachments import all_parent_bones_of, uid_of
 from ...rig.plan.chain import posed_bones, tips
 from ...rig.plan.presence import all_layers, is_in
@@ -85,17 +85,24 @@ def fixes_of_loop(tip: bpy.types.PoseBone, in_loop: Callable[[str], bool]) -> It
 
 
 def fixes_of_transforms(tip: bpy.types.PoseBone) -> Iterator[Fix]:
-    """Yield fixes that reset transforms with which nothing can be solved: not finite, or scaled to zero."""
+    """Yield fixes that reset transforms with which nothing can be solved: not finite, too large, or scaled to zero."""
     ob, chain = tip.id_data, chain_of(tip)
-    for own in (ob, *(goal for goal in (chain.target, chain.pole) if goal is not None)):
-        if not np.isfinite(matrix_array(own.matrix_world)).all():
-            label = say("Reset Transform of '{object}'", object=own.name)
-            yield Fix(label, partial(_reset, [own]))
-    if is_flat(matrix_array(ob.matrix_world)):
+    world = matrix_array(ob.matrix_world)
+    if is_flat(world):
         yield Fix(say("Reset Scale of '{object}'", object=ob.name), partial(_reset, [ob], ("scale",)))
-    broken = [
-        bone for bone in posed_bones(tip) if not (np.isfinite(_numbers(bone)).all() and np.array(bone.scale).all())
-    ]
+    elif not is_usable(world):
+        yield Fix(say("Reset Transform of '{object}'", object=ob.name), partial(_reset, [ob]))
+    posed = posed_bones(tip)
+    bones = {bone.name: bone for bone in (*posed, *posed[0].parent_recursive)}.values()
+    yield from _fixes_of_posed([bone for bone in bones if not is_finite(bone)])
+    for own in (goal for goal in (chain.target, chain.pole) if goal is not None):
+        place = np.abs(matrix_array(own.matrix_world))
+        if not (place < FARTHEST).all():
+            yield Fix(say("Reset Transform of '{object}'", object=own.name), partial(_reset, [own]))
+    yield from _fixes_of_posed([bone for bone in bones if not all(bone.scale[:])])
+
+
+def _fixes_of_posed(broken: list[bpy.types.PoseBone]) -> Iterator[Fix]:
     if broken:
         one = say("Reset '{bone}'", bone=broken[0].name)
         label = one if len(broken) == 1 else say("Reset {count} Bones", count=len(broken))
@@ -163,10 +170,6 @@ def _reset(owners: Iterable[Any], what: tuple[str, ...] = ("location", "rotation
         for name in what:
             field = rotation_field(owner.rotation_mode) if name == "rotation" else name
             setattr(owner, field, REST[FIELDS[field]].tolist())
-
-
-def _numbers(bone: Any) -> list[float]:
-    return [*bone.location, *bone.rotation_quaternion, *bone.rotation_euler, *bone.rotation_axis_angle, *bone.scale]
 
 
 # ---- disabled objects

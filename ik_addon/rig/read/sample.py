@@ -15,7 +15,7 @@ from ...data.settings import chain_of
 from ...pose import channels
 from ...pose.channels import FIELDS, WIDTH, Row
 from ...pose.data_paths import set_at, value_at
-from ...pose.skeleton import affine, inverse, inverse_of_one, matrix_array, moved
+from ...pose.skeleton import FARTHEST, affine, inverse, inverse_of_one, matrix_array, moved
 from ...pose.transforms import basis
 from ...solve.maths.products import times
 from ...solve.problem import Bools, Floats, Ints
@@ -25,9 +25,6 @@ from ..plan.plan import Plan
 from ..plan.watch import NUMBERS
 from .frames import Frames
 from .orientation import orientation
-
-FARTHEST = 1e30
-"""Blender turns an infinite location into the largest float, whose square overflows."""
 
 
 def _number(name: str) -> Any:
