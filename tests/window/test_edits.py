@@ -110,9 +110,10 @@ def test_an_upper_arm_that_is_turned_takes_the_pole_along(arm: Window) -> None:
     assert not differences(arm.state("redone"), after, SEEN)
 
 
-@pytest.mark.parametrize("ending", ["Return", "Escape"])
-def test_keys_that_are_moved_in_the_graph_editor_are_fk(arm: Window, ending: str) -> None:
+@pytest.mark.parametrize(("ending", "auto"), [("Return", False), ("Return", True), ("Escape", True)])
+def test_keys_that_are_moved_in_the_graph_editor_are_fk(arm: Window, ending: str, auto: bool) -> None:
     arm.inside.set_live(True)
+    arm.inside.auto_key(auto)
     before = arm.state("before")
     x, y = arm.middle()
     arm.inside.activate("upper_arm")
@@ -127,6 +128,7 @@ def test_keys_that_are_moved_in_the_graph_editor_are_fk(arm: Window, ending: str
         arm.tap(ending)
     finally:
         arm.inside.show_viewport()
+        arm.inside.auto_key(False)
     after = arm.inside.keyed("upper_arm")
     assert differences(moved, keys, 0.01), "the keys follow the mouse"
     assert not differences(after, moved if ending == "Return" else keys, SEEN)
