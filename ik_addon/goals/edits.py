@@ -31,7 +31,7 @@ import numpy as np
 from bpy.app.handlers import persistent
 
 from .. import compat
-from ..data import fk_store, hooks
+from ..data import fk_keys, fk_store, hooks
 from ..data.settings import chain_of
 from ..live import frame_steps, reports
 from ..live.live_bones import LiveBones
@@ -101,8 +101,10 @@ _gestures: dict[int, Gesture] = {}
 _edits: list[Edit] = []
 _ended = 0
 """Address of the last operator that has ended and that handlers know of."""
-_latest: tuple[Edit, int] | None = None
-"""The edit that the current undo step doesn't have, and the last operator that had ended then."""
+_keying = 0
+"""Address of the operator that moves keys in an editor of animation; 0 if none does."""
+_latest: tuple[list[Edit], int] | None = None
+"""The edits, one per armature, that the current undo step doesn't have, and the last operator that had ended then."""
 
 
 # ---- who edits
@@ -111,14 +113,18 @@ _latest: tuple[Edit, int] | None = None
 def operator_at_work() -> Operator | None:
     """Return the operator with which a user edits a pose now, or has edited it since the last update."""
     manager = bpy.context.window_manager
-    for window in manager.windows:
-        for running in window.modal_operators:
-            if _edits_poses(running.bl_idname):
-                return Operator(running.as_pointer(), running.bl_idname in PASTES, True)
+    for running in _running():
+        return Operator(running.as_pointer(), running.bl_idname in PASTES, True)
     last = manager.operators[-1] if manager.operators else None
     if last is None or last.as_pointer() == _ended or not _edits_poses(last.bl_idname):
         return None
     return Operator(last.as_pointer(), last.bl_idname in PASTES, False)
+
+
+def _running() -> Iterator[bpy.types.Operator]:
+    for window in bpy.context.window_manager.windows:
+        running = filter(None, window.modal_operators)  # None: its class was unregistered meanwhile
+        yield from (operator for operator in running if _edits_poses(operator.bl_idname))
 
 
 def _edits_poses(name: str) -> bool:
@@ -129,6 +135,18 @@ def last_operator() -> int:
     """Return the address of the last operator that has ended and can be repeated; 0 if there is none."""
     operators = bpy.context.window_manager.operators
     return operators[-1].as_pointer() if operators else 0
+
+
+def _moves_keys(operator: Operator, depsgraph: bpy.types.Depsgraph, *, begins: bool) -> bool:
+    """Return whether an operator moves keys in an editor of animation, where Blender's transforms have the same names.
+
+    It edits actions from the beginning; a transform of bones does so when it ends, with auto keying.
+    """
+    global _keying
+    is_auto = depsgraph.scene.tool_settings.use_keyframe_insert_auto
+    if begins and not operator.pastes and (operator.is_running or not is_auto) and depsgraph.id_type_updated("ACTION"):
+        _keying = operator.address
+    return operator.address == _keying
 
 
 # ---- what it means
@@ -168,7 +186,16 @@ def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[
     if operator is None:
         is_cancelled = gesture is not None and np.array_equal(present[changed], gesture.start[changed])
         return _cancel(gesture, bones, present, depsgraph) if gesture is not None and is_cancelled else set()
-    if gesture is None or gesture.operator != operator.address:
+    begins = gesture is None or gesture.operator != operator.address
+    if _moves_keys(operator, depsgraph, begins=begins):
+        return set()
+    if gesture is None or begins:
+        # What Blender has only rounded, as pasting the pose shown does, is no edit.
+        rounded = fk_keys.is_same(present, bones.written).all(axis=1)
+        bones.written[rounded] = present[rounded]
+        changed = [k for k in changed if not rounded[k]]
+        if not changed:
+            return set()
         gesture = Gesture(operator.address, live, bones.written.copy())
     gesture.edited |= {k: present[k] for k in changed}
     followers = list(_followers(ob, rig.plan, depsgraph, gesture, pastes=operator.pastes))
@@ -262,33 +289,39 @@ def _remember(edit: Edit) -> None:
     global _latest
     _edits.append(edit)
     del _edits[:-REMEMBERED]
-    _latest = edit, last_operator()
+    # The same operator may have edited other armatures, in this update: what followed there is not read yet.
+    beside = [other for other in _latest[0] if other.solved is None] if _latest is not None else []
+    _latest = [*beside, edit], last_operator()
 
 
 @persistent
 def _after_update(_scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph) -> None:
     """Note which operators have ended, and what the edit that was just taken has led to."""
-    global _ended, _latest
+    global _ended, _keying, _latest
     if registry.pauses:
         return  # another handler is at work, which evaluates in between
     _ended = last_operator()
+    if _keying not in {0, _ended} and not any(_running()):
+        _keying = 0  # Blender may give its address to another operator
     if _latest is None:
         return
-    edit, operator = _latest
+    edits, operator = _latest
     if _ended not in {0, operator}:
         _latest = None  # the undo step of a later operator has what followed
-    elif edit.solved is None and (ob := edit.ob.find()) is not None:
-        edit.solved = channels.read(ob, edit.bones)
-        rig = registry.of(ob).rig
-        if rig is not None and set(edit.left.tolist()) <= rig.plan.rows.keys():
-            edit.fk = rig.bones.stored[[rig.plan.rows[bone] for bone in edit.left.tolist()]]
+        return
+    for edit in edits:
+        if edit.solved is None and (ob := edit.ob.find()) is not None:
+            edit.solved = channels.read(ob, edit.bones)
+            rig = registry.of(ob).rig
+            if rig is not None and set(edit.left.tolist()) <= rig.plan.rows.keys():
+                edit.fk = rig.bones.stored[[rig.plan.rows[bone] for bone in edit.left.tolist()]]
 
 
 @persistent
 def _before_undo(_file: object, _unused: object = None) -> None:
     """Take back what Blender's current undo step doesn't have."""
     if _latest is not None and last_operator() in {0, _latest[1]}:  # Blender may have forgotten all of them
-        for control in _latest[0].before:
+        for control in (control for edit in _latest[0] for control in edit.before):
             control.put_back()
 
 
@@ -298,29 +331,32 @@ def _after_undo(_file: object, _unused: object = None) -> None:
     global _ended, _latest
     _gestures.clear()
     _ended = 0  # Adjust Last Operation runs the operator again
-    latest, _latest = _latest, None
+    latest = [] if _latest is None else _latest[0]
+    found: set[int] = set()
+    steps = []
     for edit in reversed(_edits):
-        ob = edit.ob.find()
+        ob = None if edit.ob.uid in found else edit.ob.find()
         if ob is None or ob.pose is None or len(ob.pose.bones) <= edit.bones.max():
             continue
         now = channels.read(ob, edit.bones)
         is_step = np.array_equal(now, edit.edited)
-        is_later = latest is not None and latest[0] is edit and edit.solved is not None
+        is_later = edit.solved is not None and any(edit is last for last in latest)
         if (is_step or (is_later and np.array_equal(now, edit.solved))) and all(c.is_there() for c in edit.before):
             for control in edit.after:
                 control.put_back()
             if is_step and edit.fk is not None:
                 fk_store.store(ob, edit.left.tolist(), edit.fk)
-            _latest = (edit, last_operator()) if is_step else None
-            return
+            found.add(edit.ob.uid)
+            steps += [edit] if is_step else []
+    _latest = (steps, last_operator()) if steps else None
 
 
 @persistent
 def _after_load(_file: object, _unused: object = None) -> None:
-    global _latest
+    global _ended, _keying, _latest
     _gestures.clear()
     _edits.clear()
-    _latest = None
+    _ended, _keying, _latest = last_operator(), 0, None
 
 
 _HANDLERS = (

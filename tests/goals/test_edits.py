@@ -276,6 +276,42 @@ def test_a_foot_turned_by_hand_takes_its_targets_orientation_along(limb: int) ->
     assert bpy.data.objects["Pole"].location == pole
 
 
+def test_one_edit_of_two_armatures_is_one_undo_step() -> None:
+    posed("lower")
+    bpy.ops.object.mode_set(mode="OBJECT")
+    rig().name, target().name = "Left Rig", "Left"
+    right, goal = rigs.arm()
+    right.location.x = goal.location.x = 5.0
+    bpy.data.objects["Left Rig"].select_set(True)
+    start(right, "lower")
+
+    def places() -> list[tuple[float, ...]]:
+        return [tuple(bpy.data.objects[name].location) for name in ("Left", "Target")]
+
+    before = places()
+    turn()
+    after = places()
+    assert all(place != first for place, first in zip(after, before, strict=True))
+    for _ in range(2):
+        undo()
+        assert places() == before
+        redo()
+        assert places() == after
+
+
+@pytest.mark.parametrize("how", ["paste", "turn"])
+def test_what_blender_only_rounds_is_no_edit(how: str) -> None:
+    posed("upper")
+    bpy.ops.pose.copy()
+    if how == "paste":
+        target().location.x += 1e-7  # as if the pose had been solved with other rounding
+        bpy.context.view_layer.update()
+        paste()
+    else:
+        turn(1e-7)
+    assert fk_of()[:] == pytest.approx(Quaternion(FK).normalized()[:], abs=1e-6)
+
+
 def test_a_foot_moved_by_hand_takes_its_target_along() -> None:
     leg("foot")
     place = target().location.copy()

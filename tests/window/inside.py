@@ -219,6 +219,24 @@ def set_live(on: bool) -> None:
         bpy.ops.ed.undo_push(message="Live")
 
 
+def edit_curves(bone: str) -> None:
+    """Key the rotation of a bone and show the Graph Editor in place of the viewport, with these keys selected."""
+    rig().pose.bones[bone].keyframe_insert("rotation_quaternion")
+    set_live(True)
+    for curve in curves(rig().animation_data):
+        curve.select = curve.data_path.startswith(f'pose.bones["{bone}"].')
+        for key in curve.keyframe_points:
+            key.select_control_point = curve.select
+    viewport()["area"].type = "GRAPH_EDITOR"
+
+
+def show_viewport() -> None:
+    """Show the viewport where the Graph Editor is."""
+    for area in bpy.context.window_manager.windows[0].screen.areas:
+        if area.type == "GRAPH_EDITOR":
+            area.type = "VIEW_3D"
+
+
 def turn(bone: str, angle: float) -> None:
     """Rotate a bone about its X axis from the rest pose, as one undo step."""
     rig().pose.bones[bone].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), angle)

@@ -110,6 +110,32 @@ def test_an_upper_arm_that_is_turned_takes_the_pole_along(arm: Window) -> None:
     assert not differences(arm.state("redone"), after, SEEN)
 
 
+@pytest.mark.parametrize(("ending", "auto"), [("Return", False), ("Return", True), ("Escape", True)])
+def test_keys_that_are_moved_in_the_graph_editor_are_fk(arm: Window, ending: str, auto: bool) -> None:
+    arm.inside.set_live(True)
+    arm.inside.auto_key(auto)
+    before = arm.state("before")
+    x, y = arm.middle()
+    arm.inside.activate("upper_arm")
+    arm.inside.edit_curves("upper_arm")
+    try:
+        keys = arm.inside.keyed("upper_arm")
+        arm.move(x, y)
+        arm.tap("g", "y")
+        for up in (20, 40, 60):
+            arm.move(x, y - up)
+        moving, moved = arm.state("moving"), arm.inside.keyed("upper_arm")
+        arm.tap(ending)
+    finally:
+        arm.inside.show_viewport()
+        arm.inside.auto_key(False)
+    after = arm.inside.keyed("upper_arm")
+    assert differences(moved, keys, 0.01), "the keys follow the mouse"
+    assert not differences(after, moved if ending == "Return" else keys, SEEN)
+    for state in (moving, arm.state("after")):
+        assert state["goals"] == before["goals"]
+
+
 def test_typed_numbers_are_one_undo_step(arm: Window) -> None:
     arm.inside.set_live(True)
     before = arm.state("before")
