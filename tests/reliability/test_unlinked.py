@@ -61,11 +61,8 @@ def assert_solved(addon: Addon, ob: bpy.types.Object, *arms: str, what: str = ""
 
 
 OF_THE_ARMATURE = (
-    "rest position",
-    "armature nowhere",
-    "armature scaled to zero",
-    "flat armature",
-    "nearly flat armature",
+    *("rest position", "armature nowhere", "infinitely far armature"),
+    *("armature scaled to zero", "armature scaled unevenly", "flat armature", "nearly flat armature"),
 )
 """Faults that keep all chains of the armature from being solved."""
 
