@@ -235,8 +235,13 @@ class Session:
     def symmetrize(self) -> Wires | None:
         """Copy one side of an armature to the other."""
         ob = self.choose(mode="OBJECT")
-        if any(bone.parent is None and bone.name.endswith((".L", ".R")) for bone in ob.data.bones):
-            return None  # Blender makes a bone its own ancestor, and loses all of them
+        ends = (".L", ".R")
+        for bone in ob.data.bones:
+            # Blender makes a bone its own ancestor where sides cross or the root has one, and loses bones.
+            if bone.name.endswith(ends) and (
+                bone.parent is None or bone.parent.name[-2:] in {*ends} - {bone.name[-2:]}
+            ):
+                return None
         before = wires()
         bpy.ops.object.mode_set(mode="EDIT")
         side = self.rng.choice(SIDES)
