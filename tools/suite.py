@@ -110,7 +110,7 @@ def quick() -> int:
     newest = usable()[-1]
     rooms = sorted({path for name in changed for path in tests_of(name)} - {SOLVERS, WINDOWS})
     print(f"Smoke test, the solvers, and what belongs to the changes: {', '.join(rooms) or 'nothing'}", flush=True)
-    runs = [*split(solvers(newest), 2), *split(on(newest, (SMOKE, *rooms)), 1)]
+    runs = [*split(solvers(newest), 4), *split(on(newest, (SMOKE, *rooms)), 1)]
     return finish(together(runs) + Outcome(failed=int(any(wrong))))
 
 
