@@ -124,7 +124,7 @@ def check_order(ob: bpy.types.Object, plan: Plan, tips: Collection[str], others:
         tips: tip bones of the chains that are baked.
         others: the plans of other live armatures on that frame, by `session_uid`.
     """
-    if others.keys().isdisjoint(bone.armature for bone in plan.parent_bones):
+    if others.keys().isdisjoint(plan.leaders):
         return
     plans = {ob.session_uid: plan, **others}
     names = {other.session_uid: other.name for other in bpy.data.objects if other.session_uid in plans}
@@ -153,17 +153,14 @@ def _followed(uid: int, plans: Mapping[int, Plan]) -> set[int]:
     found: set[int] = set()
     new = {uid}
     while new:
-        new = (
-            {bone.armature for own in new for bone in plans[own].parent_bones if bone.armature in plans} - found - {uid}
-        )
+        new = {leader for own in new for leader in plans[own].leaders if leader in plans} - found - {uid}
         found |= new
     return found
 
 
 def changes_order(plan: Plan, others: Mapping[int, Plan]) -> bool:
     """Whether an armature follows others whose animated settings may make them follow it in turn."""
-    follows = any(bone.armature in others for bone in plan.parent_bones)
-    return follows and any(other.watch for other in others.values())
+    return not others.keys().isdisjoint(plan.leaders) and any(other.watch for other in others.values())
 
 
 def other_plans(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> dict[int, Plan]:

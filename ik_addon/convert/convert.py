@@ -20,7 +20,6 @@ from ..setup.constraints import Source, give_back, mute_driver, silence, sources
 from ..setup.present import Limb, largest_turn, read_poses, seen_from, world_of
 from ..solve.problem import Floats
 from ..translation.sentences import UserError, count, say
-from .dependence import dependent
 from .ik_constraint import (
     curves_of,
     drop_animation,
@@ -184,10 +183,6 @@ def _chosen(ob: bpy.types.Object, warnings: list[str]) -> list[Source]:
             warnings.append(_not_converted(source.constraint.name, source.owner.name, reason))
         else:
             found.append(source)
-    while (source := dependent(ob, found)) is not None:
-        found.remove(source)
-        why = say("it depends on other converted constraints in a way chains can't follow. It still works as before")
-        warnings.append(_not_converted(source.constraint.name, source.owner.name, why))
     return found
 
 

@@ -32,8 +32,6 @@ on_rotation_switched: list[Callable[[IKAddonChain], None]] = []
 """Called with the settings of a chain when Rotation is switched, before `on_chain_changed`."""
 on_pin_changed: list[Callable[[bpy.types.Object], None]] = []
 """Called with the armature object when a bone is pinned or released."""
-on_number_changed: list[Callable[[bpy.types.Object], None]] = []
-"""Called with the armature object when a user or script sets a number that a solve reads on each frame."""
 
 
 def _changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
@@ -62,7 +60,6 @@ def _pin_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) ->
 
 def _number_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
     is_set(group)
-    tell(on_number_changed, group.id_data)
     group.id_data.update_tag()
 
 

@@ -17,10 +17,10 @@ from ..data.settings import chain_of
 from ..pose import channels
 from ..pose.channels import Row
 from ..pose.skeleton import Skeleton, inverse, moved
-from ..rig.plan.attachments import why_absent
 from ..rig.plan.chain import bending_bones, chain_bones, end_of, turning_end
 from ..rig.plan.limits import hinge_of
 from ..rig.plan.presence import Presence
+from ..rig.plan.unfit import why_absent
 from ..rig.read.orientation import target_rotations
 from ..setup import new_chain
 from ..setup.present import Limb, straight

@@ -18,13 +18,11 @@ from ..data import fk_keys, hooks, stamps
 from ..data.settings import object_of
 from ..pose import channels
 from ..rig.plan.presence import Layer, Presence, are_related_anew
-from ..rig.read.sample import Sample, take_animated
-from ..rig.write.waves import Moves
 from . import renames, switches
-from .frame_steps import before_frame, made_of, play, play_again, stand_by, take_edits
-from .registry import clear, has_new_armatures, live_armatures, registry, state_of_channels, unpaused
+from .frame_steps import before_frame, made_of, stand_by, take_edits
+from .registry import clear, has_new_armatures, live_armatures, registry, unpaused
 from .rig import Rig, moment_of
-from .solving import guarded, in_dependency_order, read_again, solve_again, solve_and_write
+from .solving import guarded, in_dependency_order, solve_frame, solve_still
 from .state import State
 
 
@@ -72,32 +70,17 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
     in_step = _in_step(depsgraph)
     if is_related and in_step is not None:
         _look_for_goals(armatures, depsgraph)
-    for ob in armatures:
-        if state_of_channels(ob) is State.PLAYBACK:
-            guarded(play, ob, scene, depsgraph, in_step)
-    if all(state_of_channels(ob) is State.PLAYBACK for ob in armatures):
-        return
+    if depsgraph.mode == "VIEWPORT" and (is_related or depsgraph.id_type_updated("ARMATURE")):  # a script edited them
+        for ob in armatures:
+            own = registry.of(ob)
+            own.is_stale |= own.rig is not None and not own.rig.plan.is_as_made(ob)
 
-    def read(ob: bpy.types.Object, rig: Rig) -> Sample:
-        frame = rig.read_fk(ob, depsgraph) if rig.state is State.RESTORED else read_again(ob, rig, depsgraph)
-        # Only if something will be written: otherwise Blender would not animate the properties again on the next frame.
-        is_written = rig.plan.chains or (channels.read(ob, rig.plan.live) != frame.channels[0]).any()
-        if is_written and (in_step is None or not in_step.has(ob)):
-            take_animated(ob, depsgraph)
-        return frame
+    def step(ob: bpy.types.Object, rig: Rig) -> bool:
+        is_written = solve_frame(ob, rig, depsgraph, in_step)
+        rig.foretell(ob, depsgraph, scene.frame_current_final)
+        return is_written
 
-    def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:
-        if rig.state is State.PLAYBACK:
-            if not (rig.plan.is_followed or registry.is_leading(ob)):
-                return moves
-            rig.stop_playback()  # an animated setting attaches another armature's goal to this one from this frame on
-        frame = read(ob, rig)
-        moves = solve_and_write(ob, rig, depsgraph, frame, moves, frame.channels[0])
-        if not registry.is_leading(ob):
-            rig.begin_playback(ob, frame)
-        return moves
-
-    in_dependency_order(scene, depsgraph, step, read)
+    in_dependency_order(scene, depsgraph, step, in_step, is_still=False)
     for ob in armatures:
         guarded(stand_by, ob, depsgraph)
 
@@ -126,8 +109,6 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
     is_related = are_related_anew(depsgraph)
     if is_related:  # relations may have changed, and only this handler hears of it
         registry.live.clear()
-        for _, rig in registry.rigs():
-            rig.stop_playback()
     originals = [update.id.original for update in depsgraph.updates]
     updated = {original.session_uid for original in originals}
     renamed, in_actions = [], depsgraph.id_type_updated("ACTION")
@@ -161,27 +142,22 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
                 guarded(partial(take_edits, in_actions=in_actions), ob, depsgraph, updated)
     registry.undone.clear()
 
-    owns = [(ob, registry.of(ob)) for ob in armatures]
-    followed = {ob.session_uid for ob, own in owns if play_again(ob, own, depsgraph, updated)}
     if all(
-        ob.session_uid in followed
-        or (own.rig is not None and not own.is_stale and updated.isdisjoint(own.rig.plan.inputs))
-        for ob, own in owns
+        (rig := registry.of(ob).rig) is not None
+        and not registry.of(ob).is_stale
+        and updated.isdisjoint(rig.plan.inputs)
+        for ob in armatures
     ):
         return
 
-    def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:
-        if updated.isdisjoint(rig.plan.inputs) or (ob.session_uid in followed and not rig.plan.is_followed):
-            return moves
-        is_edited = ob.session_uid in updated
+    def step(ob: bpy.types.Object, rig: Rig) -> bool:
         updated.add(ob.session_uid)  # for armatures whose targets are attached to this one
-        frame = read_again(ob, rig, depsgraph)
-        moves = solve_and_write(ob, rig, depsgraph, frame, moves)
-        if not (is_edited or registry.is_leading(ob)):
-            rig.begin_playback(ob, frame)
-        return moves
+        return solve_still(ob, rig, depsgraph)
 
-    in_dependency_order(scene, depsgraph, step, lambda ob, rig: read_again(ob, rig, depsgraph))
+    def is_concerned(rig: Rig) -> bool:
+        return not updated.isdisjoint(rig.plan.inputs)
+
+    in_dependency_order(scene, depsgraph, step, Presence(depsgraph.view_layer), is_concerned)
 
 
 @persistent
@@ -204,12 +180,12 @@ def _after_load(_file: object, _unused: object = None) -> None:
     scene = bpy.context.scene
     if live_armatures(scene):
         depsgraph = bpy.context.evaluated_depsgraph_get()
-        in_dependency_order(
-            scene,
-            depsgraph,
-            lambda ob, rig, moves: solve_again(ob, rig, depsgraph, moves),
-            lambda ob, rig: read_again(ob, rig, depsgraph),
-        )
+        step = partial(_solve_still, depsgraph=depsgraph)
+        in_dependency_order(scene, depsgraph, step, Presence(depsgraph.view_layer))
+
+
+def _solve_still(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> bool:
+    return solve_still(ob, rig, depsgraph)
 
 
 @persistent

@@ -47,6 +47,8 @@ class LiveBones:
         self._keys = fk_keys.count(ob, plan.live)
         self._sampled: Row | None = None
         """(k, 17) the FK pose sampled from F-curves, used until that of a frame is known."""
+        self.are_edited = False
+        """Whether edits were absorbed that Blender has not evaluated yet."""
         self.has_released = False
         """Whether bones were put back into their FK pose, and Blender may not have evaluated them since."""
         self.are_new = len(new) == len(plan.live)
@@ -66,6 +68,12 @@ class LiveBones:
         """FK channels (k, 17), as far as they are known."""
         return self._sampled if self.fk is None else self.fk
 
+    @property
+    def are_keyed(self) -> bool:
+        """Whether animation sets channels that a solution writes, so that it would overwrite one written early."""
+        turned = [channels.FIELDS[channels.rotation_field(mode)] for mode in self._modes]
+        return any(own[columns].any() for own, columns in zip(self.animated, turned, strict=True))
+
     def begin(self, ob: bpy.types.Object, frame: float) -> None:
         """Take over an armature of which nothing but its stored data is known, for instance after undo.
 
@@ -80,22 +88,24 @@ class LiveBones:
         self.has_released = channels.write(ob, unused, rows)
         fk_store.forget(ob, unused.tolist())
 
-    def planned_anew(self, ob: bpy.types.Object, plan: Plan, *, is_restored: bool) -> LiveBones:
+    def planned_anew(self, ob: bpy.types.Object, plan: Plan, seen: bpy.types.Object | None) -> LiveBones:
         """Return the live bones after chains, bones or settings changed, keeping what is known of bones that stay.
 
-        The FK pose of bones that no longer belong to a chain is restored, unless all bones are in theirs already.
+        Bones that no longer belong to a chain go back to their FK pose; `seen` is the evaluated copy if Blender has
+        evaluated another frame since that was known.
         """
         matches = self._skeleton.matches(ob)
         if not matches:
             self._store_what_was_noted(ob)
+        if matches and seen is not None:
+            self.fk = np.where(self.animated, channels.read(seen, self.indices), self.stored)
         after = LiveBones(ob, plan)
         names = {plan.skeleton.names[bone] for bone in plan.live}
         if matches:
             unused = [bone for bone in self._rows if self._skeleton.names[bone] not in names]
-            self.release(ob, [] if is_restored else unused)
+            self.release(ob, unused)
             after.has_released = self.has_released
-        give_back = fk_store.forget if is_restored else fk_store.release
-        give_back(ob, set(fk_store.stored_bones(ob)).difference(plan.live.tolist()))
+        fk_store.release(ob, set(fk_store.stored_bones(ob)).difference(plan.live.tolist()))
         if not matches:
             return after  # a renamed bone may now have another bone's old name
         after._before_edit, after._keys = self._before_edit, self._keys
@@ -181,7 +191,7 @@ class LiveBones:
                 self._before_edit[*key, old.tobytes()] = self.stored[k, columns], fk_rows[k, columns].copy()
                 rows[k, columns], fk_rows[k, columns] = before or (new, new)
         self._store(ob, rows)
-        self.written = present
+        self.written, self.are_edited = present, True
         if self.fk is not None:
             channels.write(ob, live, fk_rows)
             self.written = fk_rows
@@ -214,13 +224,32 @@ class LiveBones:
         fk_store.store(ob, self.indices[changed].tolist(), rows[changed])
         self.stored = rows
 
-    def restore(self, ob: bpy.types.Object, present: Row | None = None) -> None:
-        """Write the stored FK pose to the channels, so that Blender evaluates what is not animated from it.
+    def fk_beneath(self, ob: bpy.types.Object, shown: Row, *, is_same_frame: bool) -> Row:
+        """Return the FK channels (k, 17) of a frame whose evaluated copy shows `shown` (k, 17).
 
-        Pass `present` (k, 17), what the channels hold now, to save reading them.
+        Animation has overwritten what was written last. Where it shows that still, animation did not reach it: the
+        stored value holds, or on the same frame the known one.
         """
-        channels.write(ob, self.indices, self.stored, present)
-        self.written = self.stored.copy()
+        if self.fk is None:
+            return np.where(self.animated, shown, self.stored)
+        same = shown == self.written
+        doubtful = same & self.animated & (self.fk != self.written)
+        if doubtful.any():
+            # An F-curve may have the same value by chance, or it was muted, or lost its keys.
+            animated = fcurves.animated(ob, self.indices)
+            ceased = self.animated & ~animated
+            if ceased.any():  # channels that are no longer animated keep their last value, as in Blender
+                self._store(ob, np.where(ceased, self.fk, self.stored))
+            self.animated = animated
+            same &= ~(doubtful & animated)
+        return np.where(same, self.fk if is_same_frame else np.where(self.animated, self.fk, self.stored), shown)
+
+    def take_driven(self, shown: Row) -> None:
+        """Take new values of animated channels on a still frame, where the evaluated copy shows `shown` (k, 17)."""
+        assert self.fk is not None
+        if not self.are_edited:  # else the copy is older
+            self.fk = np.where(self.animated & (shown != self.written), shown, self.fk)
+        self.are_edited = False
 
     def take_modes(self, ob: bpy.types.Object) -> None:
         """Convert the stored FK pose of bones whose rotation mode was changed by animation to the new mode."""

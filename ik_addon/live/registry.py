@@ -73,11 +73,6 @@ class Registry:
             if own.rig is not None:
                 yield uid, own.rig
 
-    def is_leading(self, ob: bpy.types.Object) -> bool:
-        """Return whether bones of this armature affect other armatures before these are solved."""
-        uid = ob.session_uid
-        return any(uid in rig.plan.leaders for _uid, rig in self.rigs())
-
     def of(self, ob: bpy.types.Object) -> LiveArmature:
         """Return what is known of an armature object, which may be nothing yet."""
         uid = ob.session_uid
@@ -103,12 +98,6 @@ def state_of(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> State:
         return own.state
     view = own.rig.views.get(Layer.of(view_layer))
     return State.UNKNOWN if view is None else view.state
-
-
-def has_prefetched(ob: bpy.types.Object, frame: float) -> bool:
-    """Return whether a frame of a live armature is already solved."""
-    rig = registry.of(ob).rig
-    return rig is not None and rig.view.playback is not None and rig.view.playback.has_prefetched(frame)
 
 
 @contextmanager
@@ -201,9 +190,3 @@ def unpaused(scene: bpy.types.Scene, *, count: bool = True) -> list[bpy.types.Ob
     """Return the live armatures that may be solved now; `count` as in `live_armatures`."""
     armatures = () if registry.pauses else live_armatures(scene, count=count)
     return [ob for ob in armatures if ob.session_uid not in registry.paused_rigs]
-
-
-def state_of_channels(ob: bpy.types.Object) -> State:
-    """Return what the channels of an armature hold, as known in the view layer that solved it last."""
-    own = registry.of(ob)
-    return own.state if own.rig is None else own.rig.state

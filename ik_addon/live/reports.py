@@ -239,7 +239,7 @@ def _turned_away(plan: Plan, frame: Sample, posed: Posed, index: int) -> float:
     The angle is unknown, and 0 is returned, if the target is attached to solved bones or the bone is mirrored.
     """
     chain = plan.chains[index]
-    is_moved = plan.goals_are_moved and bool(chain.target_attachments)
+    is_moved = plan.rides[index][0] >= 0 and plan.moves(plan.rides[index][0])
     if not chain.takes_rotation or is_moved or frame.goals.influence[0, index] < 1.0:
         return 0.0
     row = plan.rows[chain.posed[-1]]

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
 import bpy
 import numpy as np
 
+from .. import compat
 from ..data import fk_store
 from ..data.settings import chain_of, object_of
-from ..pose import channels
 from ..rig.plan import chain
 from ..rig.plan.dependencies import in_loops
 from ..rig.plan.groups import LOOP_OF_ARMATURES
+from ..rig.plan.inputs import Numbers
 from ..rig.plan.order import in_order
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer, Presence, why_closed
-from ..rig.read.sample import Sample, sample
-from ..rig.write.waves import Moves, pose
+from ..rig.read.sample import sample, take_animated
+from ..rig.write.waves import pose
 from ..translation.sentences import say
 from . import renames, reports
 from .registry import LiveArmature, paused, registry, unpaused
@@ -27,6 +28,9 @@ from .rig import Rig
 from .state import State
 
 log = logging.getLogger(__name__)
+
+ROUNDED = 1e-6
+"""Numbers that differ by less, relative to their size where that is above 1, are the same but for rounding."""
 
 
 def solve_now(
@@ -50,7 +54,9 @@ def solve_now(
         layer = Layer.of(depsgraph.view_layer)
         rig = Rig(ob, Plan.of(ob, depsgraph, only), layer)
     rig.absorb_edits(ob)
-    solve_again(ob, rig, depsgraph, {})
+    solve_still(ob, rig, depsgraph)
+    with paused(ob):
+        _ask(depsgraph, [ob], {other.session_uid for other in unpaused(depsgraph.scene.original)})
     if not live and rig.bones.fk is not None:
         solved = (rig.bones.written != rig.bones.fk).any(axis=1)
         fk_store.note_written(ob, rig.plan.live[solved], rig.bones.written[solved])
@@ -67,24 +73,20 @@ def rig_of(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Rig:
 
     The plan is made again if bones or settings changed.
     """
-    uid, layer = ob.session_uid, Layer.of(depsgraph.view_layer)
+    layer = Layer.of(depsgraph.view_layer)
     own = registry.of(ob)
     rig = own.rig
-    others = (other.plan for known, other in registry.rigs() if known != uid)
-    followed = {parent.bone for plan in others for parent in plan.parent_bones if parent.armature == uid}
     view = None if rig is None or own.is_stale else rig.views.get(layer)
     plan = None if view is None else view.find(depsgraph)
-    if plan is None or not followed.issubset(plan.skeleton.names[bone] for bone in plan.followed):
-        plan = Plan.of(ob, depsgraph, followed=followed, aside=own.failed)
+    if plan is None:
+        plan = Plan.of(ob, depsgraph, aside=own.failed)
         renames.remember(ob)
     if rig is None:
         rig = Rig(ob, plan, layer)
         rig.bones.begin(ob, depsgraph.scene.frame_current_final)
-        if own.state is State.RESTORED:
-            rig.enter(State.RESTORED)
         own.state = State.UNKNOWN
     elif own.is_stale or plan.skeleton.names != rig.plan.skeleton.names or not np.array_equal(plan.live, rig.plan.live):
-        rig = rig.planned_anew(ob, plan, layer)
+        rig = rig.planned_anew(ob, plan, layer, depsgraph)
     else:
         rig.turn_to(layer, plan)
     rig.view.take(plan)
@@ -92,31 +94,47 @@ def rig_of(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Rig:
     return rig
 
 
-def solve_and_write(
-    ob: bpy.types.Object,
-    rig: Rig,
-    depsgraph: bpy.types.Depsgraph,
-    frame: Sample,
-    moves: Moves,
-    shown: channels.Row | None = None,
-) -> Moves:
-    """Solve a sampled frame and write the solution; `moves` as in `pose`, `shown` as in `Rig.write`."""
-    posed = rig.solve(ob, depsgraph, frame, moves, hurried=registry.is_hurried)
-    rig.write(ob, posed.channels[0], shown)
-    owe(ob, depsgraph)
-    reports.update(ob, rig.plan, lambda _: (frame, posed))
-    return posed.moves
+def solve_frame(
+    ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, in_step: Presence | None, *, again: bool = False
+) -> bool:
+    """Solve a frame that Blender has evaluated, and write the solution; return whether anything was written.
+
+    Args:
+        ob: the armature object.
+        rig: what is known of it.
+        depsgraph: evaluated at the frame.
+        in_step: the view layer whose originals are on this frame, too; None if there is none.
+        again: whether Blender evaluated it once more, after a first solution was written.
+    """
+    before = rig.numbers
+    numbers, shown = rig.read(ob, depsgraph)
+    if again and before is not None and _are_alike(numbers, before):
+        return False
+    known = rig.solved(ob, depsgraph, numbers)
+    is_flushed = in_step is not None and in_step.has(ob)
+    if not is_flushed and (known.channels != shown).any():
+        take_animated(ob, depsgraph)
+    is_written = rig.put(ob, known.channels, shown, in_step=is_flushed)
+    reports.update(ob, rig.plan, rig.reported)
+    if is_written:
+        owe(ob, depsgraph)
+    return is_written
 
 
-def solve_again(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, moves: Moves) -> Moves:
-    """Solve the current frame, while the channels may hold a solution."""
-    return solve_and_write(ob, rig, depsgraph, read_again(ob, rig, depsgraph), moves)
-
-
-def read_again(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> Sample:
-    """Sample the current frame, while the channels may hold a solution."""
+def solve_still(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> bool:
+    """Solve the current frame, while the channels may hold a solution; return whether anything was written."""
     with paused():  # finding the FK pose may update the depsgraph
-        return rig.read_known_fk(ob, depsgraph)
+        numbers, shown = rig.read_still(ob, depsgraph)
+    known = rig.solved(ob, depsgraph, numbers, hurried=registry.is_hurried)
+    is_written = rig.put(ob, known.channels, shown)
+    owe(ob, depsgraph)
+    reports.update(ob, rig.plan, rig.reported)
+    return is_written
+
+
+def _are_alike(one: Numbers, other: Numbers) -> bool:
+    """Whether two frames (1, w) are the same within what Blender rounds."""
+    return one.shape == other.shape and np.allclose(one, other, rtol=ROUNDED, atol=ROUNDED, equal_nan=True)
 
 
 def owe(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
@@ -175,53 +193,86 @@ def _set_failed_aside(ob: bpy.types.Object, own: LiveArmature) -> bool:
     return True
 
 
-Step = Callable[[bpy.types.Object, Rig, Moves], Moves]
-Read = Callable[[bpy.types.Object, Rig], Sample]
+Solve = Callable[[bpy.types.Object, Rig], bool]
+"""Solves an armature; returns whether anything was written."""
 
 
-def in_dependency_order(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph, step: Step, read: Read) -> None:
-    """Run a step for each live armature that a depsgraph evaluates, those that carry others' targets first.
+def in_dependency_order(
+    scene: bpy.types.Scene,
+    depsgraph: bpy.types.Depsgraph,
+    solve: Solve,
+    in_step: Presence | None,
+    is_concerned: Callable[[Rig], bool] = lambda _rig: True,
+    *,
+    is_still: bool = True,
+) -> None:
+    """Solve all live armatures that a depsgraph evaluates, those that carry others' targets first.
 
-    Armatures in a dependency loop are left in the FK pose that `read` returns. An armature whose goals are complete
-    only in another view layer is left to that layer.
+    What only Blender can place once bones are solved is read again after it has evaluated them. Armatures in a
+    dependency loop are left in their FK pose. An armature whose goals are complete only in another view layer is left
+    to that layer.
     """
     presence = Presence(depsgraph.view_layer)
     armatures = {ob.session_uid: ob for ob in unpaused(scene) if presence.has(ob)}
-    if not armatures:
-        return
-    for _ in range(2):  # only the first plan of an armature says which bones of others its targets are attached to
-        for ob in armatures.values():
-            guarded(rig_of, ob, depsgraph)
+    for ob in armatures.values():
+        guarded(rig_of, ob, depsgraph)
     plans = {uid: rig.plan for uid, rig in registry.rigs() if uid in armatures and not rig.plan.is_elsewhere}
-    needs = {uid: {c.armature for c in plan.parent_bones} - {uid} for uid, plan in plans.items()}
+    needs = {uid: plan.leaders for uid, plan in plans.items()}
     ordered, mutual = in_order(plans, needs)
     knotted = in_loops(plans) if mutual else set()
-    circle = [uid for uid in mutual if uid in knotted]
-    solved = [*ordered, *(uid for uid in mutual if uid not in circle)]
-    moves: Moves = {}
+    solved: list[int] = []
 
-    def solve(ob: bpy.types.Object) -> None:
-        nonlocal moves
+    def step(ob: bpy.types.Object) -> None:
         rig = registry.of(ob).rig
         assert rig is not None
-        moves = step(ob, rig, moves)
+        if is_concerned(rig) and solve(ob, rig):
+            solved.append(ob.session_uid)
 
-    # Armatures that need each other through different chains are solved until the last of these has what it needs.
-    for _ in range(1 if len(solved) == len(ordered) else 1 + sum(len(plan.chains) for plan in plans.values())):
-        before = moves
-        for uid in solved:
-            guarded(solve, armatures[uid])
-        if before.keys() == moves.keys() and all(np.array_equal(before[key], moves[key]) for key in moves):
-            break
-    names = " and ".join(f"'{armatures[uid].name}'" for uid in circle)
+    followers = [uid for uid in (*ordered, *mutual) if uid not in knotted]
+    for uid in followers:
+        guarded(step, armatures[uid])
+    if solved:
+        _ask(depsgraph, [armatures[uid] for uid in followers], set(armatures), in_step)
+    names = " and ".join(f"'{armatures[uid].name}'" for uid in mutual if uid in knotted)
 
     def leave_in_fk(ob: bpy.types.Object) -> None:
         rig = registry.of(ob).rig
         assert rig is not None
-        rows = read(ob, rig).channels[0]
-        rig.write(ob, rows, rows)
+        with paused():
+            numbers, shown = rig.read_still(ob, depsgraph) if is_still else rig.read(ob, depsgraph)
+        rig.put(ob, rig.plan.numbers.fk(numbers)[0], shown, in_step=in_step is not None)
         message = say(LOOP_OF_ARMATURES, names=names)
         reports.fail(ob, [tip.name for tip in chain.tips(ob) if chain_of(tip).enabled], message)
 
-    for uid in circle:
-        guarded(leave_in_fk, armatures[uid])
+    for uid in mutual:
+        if uid in knotted:
+            guarded(leave_in_fk, armatures[uid])
+
+
+def _ask(
+    depsgraph: bpy.types.Depsgraph,
+    armatures: Sequence[bpy.types.Object],
+    live: set[int],
+    in_step: Presence | None = None,
+) -> None:
+    """Have Blender pose solved bones, and solve again what then stands elsewhere, until nothing does."""
+    rigs = {ob.session_uid: rig for ob in armatures if (rig := registry.of(ob).rig) is not None}
+    asking = [ob for ob in armatures if ob.session_uid in rigs and rigs[ob.session_uid].asks(live)]
+    if not asking:
+        return
+    passes = 1 + sum(len(rig.plan.waves) for rig in rigs.values())
+    for _ in range(passes):
+        with paused():
+            compat.update_in_handler(depsgraph)
+        moved = False
+
+        def again(ob: bpy.types.Object) -> None:
+            nonlocal moved
+            rig = registry.of(ob).rig
+            assert rig is not None
+            moved |= solve_frame(ob, rig, depsgraph, in_step, again=True)
+
+        for ob in asking:
+            guarded(again, ob)
+        if not moved:
+            return

@@ -9,10 +9,9 @@ import bpy
 
 from ..rig.plan.plan import Plan
 from ..rig.plan.watch import Value
-from ..rig.read.sample import Sample
+from ..rig.read.frames import Frames
 from ..rig.write.held_armature import HeldArmature
-from ..rig.write.waves import Posed
-from .playback import Playback
+from .memory import Memory
 
 PLANS = 32
 """Maximum number of plans that a view keeps for settings that change from frame to frame."""
@@ -23,12 +22,8 @@ class State(Enum):
 
     UNKNOWN = "unknown"
     """It is unknown what the channels hold: after loading, undo, or a solve on another frame or in another scene."""
-    RESTORED = "restored"
-    """The channels hold the stored FK pose, and Blender is about to evaluate the frame from it."""
     SOLVED = "solved"
     """The channels hold the solution, and the FK pose of the frame is known."""
-    PLAYBACK = "playback"
-    """The channels hold the solution, and F-curves determine all frames, so the FK pose need not be restored."""
     FAILED = "failed"
     """An unexpected error was raised: the channels are left alone until a setting changes."""
     READ_ONLY = "read-only"
@@ -41,12 +36,10 @@ class View:
 
     plan: Plan
     state: State = State.UNKNOWN
-    solved: tuple[Sample, Posed] | None = None
-    """The last solved frame and its solution; None if the sample does not hold everything that the frame depends on."""
+    memory: Memory = field(default_factory=Memory)
     held: HeldArmature | None = None
-    playback: Playback | None = None
-    may_be_keyed: bool = True
-    """Whether nothing is known that keeps F-curves from determining its frames."""
+    frames: Frames | None = None
+    """The last frame, before it was solved."""
     plans: dict[Value, Plan] = field(default_factory=dict)
     """The plans, by the values of what they watch."""
 
@@ -57,7 +50,7 @@ class View:
     def take(self, plan: Plan) -> None:
         """Go on with a plan, for other values of what is watched."""
         if plan is not self.plan:
-            self.plan, self.solved, self.held, self.playback = plan, None, None, None
+            self.plan, self.memory, self.held, self.frames = plan, Memory(), None, None
         if plan.watch and plan.seen not in self.plans:
             if len(self.plans) >= PLANS:
                 self.plans.clear()

@@ -33,13 +33,6 @@ def settings_changed(ob: bpy.types.Object) -> None:
         _release_unused(ob)
 
 
-def number_changed(ob: bpy.types.Object) -> None:
-    """Stop playback: a number that is read on each frame was set."""
-    rig = registry.of(ob).rig
-    if rig is not None:
-        rig.stop_playback()
-
-
 def live_switched(ob: bpy.types.Object) -> None:
     """Start solving live, or restore the FK pose: Live was switched on or off for this armature."""
     registry.live.clear()
@@ -75,12 +68,10 @@ def _give_back(ob: bpy.types.Object, stored: Collection[int]) -> None:
 def register() -> None:
     """Register these functions with the settings."""
     chain_settings.on_chain_changed.append(settings_changed)
-    chain_settings.on_number_changed.append(number_changed)
     settings.on_live_switched.append(live_switched)
 
 
 def unregister() -> None:
     """Undo `register`."""
     settings.on_live_switched.remove(live_switched)
-    chain_settings.on_number_changed.remove(number_changed)
     chain_settings.on_chain_changed.remove(settings_changed)

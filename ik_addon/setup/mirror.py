@@ -14,10 +14,10 @@ from ..controls import bones as control_bones
 from ..controls.made import is_free
 from ..data.chain_settings import IKAddonChain
 from ..data.settings import OF_BONES, chain_of, goal_of
-from ..rig.plan.attachments import why_absent
 from ..rig.plan.chain import below, chain_bones, end_of
 from ..rig.plan.followers import MADE, Goal, followers, is_bone, is_made, owner_of
 from ..rig.plan.presence import Presence
+from ..rig.plan.unfit import why_absent
 from ..solve.problem import Floats
 from ..translation.sentences import UserError, say
 from .new_chain import why_unusable

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import bpy
 
 from ..data.settings import chain_of, goal_of
-from ..rig.plan.attachments import attachments_of
 from ..rig.plan.chain import tips
 from ..rig.plan.dependencies import between
 from ..rig.plan.order import in_order
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import why_closed
+from ..rig.plan.sources import Part, Sources
 from .exits import CommandError
 
 
@@ -133,5 +133,5 @@ def _followed(ob: bpy.types.Object) -> set[int]:
     """Return the `session_uid` of the other armatures that this one or its goals are attached to."""
     settings = [chain_of(tip) for tip in tips(ob)]
     goals = [goal_of(chain, role) for chain in settings for role in ("target", "pole")]
-    armatures = {parent.armature for held in ((ob, ""), *goals) for parent, _turns in attachments_of(*held)}
-    return armatures - {ob.session_uid}
+    parts = [Part(ob), *(Part(goal, bone) for goal, bone in goals if goal is not None)]
+    return {carrier.armature for carrier in Sources().carriers(parts)} - {ob.session_uid}

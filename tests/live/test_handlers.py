@@ -89,14 +89,16 @@ def test_does_nothing_on_frames_where_nothing_moves(addon: Addon, monkeypatch: p
     ob.ik_addon.live = True
     expected = rigs.poses_at(ob, range(1, 21))
     written = []
-    playback = addon.module("live.playback")
-    put = playback.Playback.put
+    rig = addon.module("live.rig").Rig
+    put = rig.put
 
-    def noted(*arguments: object, **options: object) -> None:
-        written.append(bpy.context.scene.frame_current)
-        put(*arguments, **options)
+    def noted(*arguments: object, **options: object) -> bool:
+        is_written: bool = put(*arguments, **options)
+        if is_written:
+            written.append(bpy.context.scene.frame_current)
+        return is_written
 
-    monkeypatch.setattr(playback.Playback, "put", noted)
+    monkeypatch.setattr(rig, "put", noted)
     assert not rigs.apart(rigs.poses_at(ob, range(1, 21)), expected)
     # The target does not move up to frame 10, nor after the last key.
     assert written == [1, *range(11, 21)]
@@ -174,7 +176,6 @@ def test_an_unexpected_error_is_logged_once_and_shown_in_the_panel(
         raise ZeroDivisionError("broken on purpose")
 
     monkeypatch.setattr(addon.module("live.rig"), "pose", broken)
-    monkeypatch.setattr(addon.module("live.playback"), "posing", broken)
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 9: (0.3, 0.5, 1.0)})
     for frame in range(2, 9):
         bpy.context.scene.frame_set(frame)

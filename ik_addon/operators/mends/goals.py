@@ -15,9 +15,9 @@ from ...data.settings import chain_of, goal_of
 from ...pose.channels import FIELDS, REST, is_finite, rotation_field
 from ...pose.constraints import is_on, targets_of
 from ...pose.skeleton import FARTHEST, is_flat, is_usable, matrix_array
-from ...rig.plan.attachments import all_parent_bones_of, uid_of
 from ...rig.plan.chain import posed_bones, tips
 from ...rig.plan.presence import all_layers, is_in
+from ...rig.plan.sources import Part, Sources, uid_of
 from ...setup.own_target import left_for, make_target, take
 from ...translation.sentences import say
 from .fix import Fix, mute_label, set_all
@@ -113,16 +113,8 @@ def _rides_on(
     goal: bpy.types.Object, bone: str, moved: set[str], ob: bpy.types.Object, *, others: bool = False
 ) -> bool:
     """Whether a goal follows any of the `moved` bones of an armature or, with `others`, a bone of another armature."""
-    for parent in all_parent_bones_of(goal, bone):
-        if parent.armature != uid_of(ob):
-            if others:
-                return True
-            continue
-        holder: bpy.types.PoseBone | None = ob.pose.bones.get(parent.bone)
-        path = [] if holder is None else [holder, *holder.parent_recursive]
-        if not moved.isdisjoint(own.name for own in path):
-            return True
-    return False
+    carriers = Sources().carriers([Part(goal, bone)])
+    return any(own.bone in moved if own.armature == uid_of(ob) else others for own in carriers)
 
 
 def _detached(tip: bpy.types.PoseBone, goal: bpy.types.Object, bone: str, role: str) -> Iterator[Fix]:

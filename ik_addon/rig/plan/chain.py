@@ -14,9 +14,10 @@ from ...data.chain_settings import IKAddonChain
 from ...data.settings import chain_of, end_name, goal_of, is_newer, is_tip, unusable
 from ...pose.constraints import SCALING, driven_channels, drivers_on, fighting_constraints
 from ...translation.sentences import UserError, say
-from .attachments import uid_of, why_unfit
 from .followers import borrowed
 from .presence import Presence, why_closed
+from .sources import uid_of
+from .unfit import why_unfit
 
 
 class ChainError(UserError):

@@ -1,4 +1,4 @@
-"""One chain of a plan: checked, and with the bones that its goals are attached to."""
+"""One chain of a plan: checked, and with the bones that move its goals."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ...data.chain_settings import IKAddonChain
 from ...data.settings import chain_of, folds_of
 from ...pose.skeleton import Skeleton
 from ...translation.sentences import say
-from .attachments import Attachment, attachments_of
 from .chain import check_seen, reach_of
 from .limits import check_numbers, is_free
 from .presence import Presence
+from .sources import Carrier, Part
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,8 @@ class ChainPlan:
     """Whether an end bone takes the target's orientation without being a connected child of the tip."""
     remarks: tuple[str, ...]
     """Remarks on settings that can't be followed."""
-    target_attachments: tuple[Attachment, ...]
-    """The bones that the target is attached to, of this armature or others, nearest first."""
-    pole_attachments: tuple[Attachment, ...]
+    carriers: frozenset[Carrier]
+    """The bones that move the root, the target or the pole, of this armature or others, in any way."""
     has_pole: bool
     turns: bool
     """Whether the tip takes the target's orientation."""
@@ -59,11 +58,6 @@ class ChainPlan:
     def takes_rotation(self) -> bool:
         """Whether the tip or the end bone takes the target's orientation."""
         return self.turns or self.end is not None
-
-    @property
-    def goal_attachments(self) -> tuple[Attachment, ...]:
-        """The bones that the target or the pole is attached to."""
-        return *self.target_attachments, *self.pole_attachments
 
 
 def checked(
@@ -85,7 +79,10 @@ def checked(
     if settings.planar and not has_plane(bones):
         remarks.append(say("Planar has no effect with limits or rotation. Lock axes instead"))
     use_pole = settings.pole is not None and chain_of(bones[-1]).use_pole  # Use Pole may be animated or driven
-    pole = presence.seen(settings.pole) if use_pole else None
+    above = bones[0].parent
+    held = [Part(ob, "" if above is None else above.name), Part(settings.target, settings.target_bone)]
+    if use_pole:
+        held.append(Part(settings.pole, settings.pole_bone))
     return ChainPlan(
         tip=tip.name,
         bones=path,
@@ -94,8 +91,7 @@ def checked(
         reach=reach_of(tip).to_tuple(),
         is_loose=last is not None and not (last.bone.use_connect and last.parent == bones[-1]),
         remarks=tuple(remarks),
-        target_attachments=attachments_of(presence.seen(settings.target), settings.target_bone),
-        pole_attachments=attachments_of(pole, settings.pole_bone),
+        carriers=presence.sources.carriers(held),
         has_pole=use_pole,
         turns=settings.use_rotation,
         bend_side=tuple(settings.bend_side),

@@ -59,10 +59,10 @@ def _needs(plans: Mapping[int, Plan]) -> dict[Node, set[Node]]:
         for w, wave in enumerate(plan.waves):
             for g, (bones, chosen) in enumerate(zip(wave.bones.tolist(), wave.chains.tolist(), strict=True)):
                 found = moving(uid, bones[0]) - {(uid, w, g)}
-                of_goals = (attachment for c in chosen for attachment in plan.chains[c].goal_attachments)
-                for parent, _turns in (*plan.root_attachments, *of_goals):
-                    names = plans[parent.armature].skeleton.names if parent.armature in plans else ()
-                    if parent.bone in names:
-                        found |= moving(parent.armature, names.index(parent.bone))
+                of_goals = (carrier for c in chosen for carrier in plan.chains[c].carriers)
+                for carrier in set(of_goals):
+                    names = plans[carrier.armature].skeleton.names if carrier.armature in plans else ()
+                    if carrier.bone in names:
+                        found |= moving(carrier.armature, names.index(carrier.bone))
                 needs[uid, w, g] = found
     return needs

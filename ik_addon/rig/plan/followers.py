@@ -10,8 +10,8 @@ from bpy.app.handlers import persistent
 
 from ...data import chain_settings, hooks
 from ...data.settings import chain_of, goal_of, is_tip
-from .attachments import uid_of
 from .presence import Reference
+from .sources import uid_of
 
 MADE = "ik_addon_made"
 """Custom property of everything Add Chain made. Nothing else is ever deleted."""

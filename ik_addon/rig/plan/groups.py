@@ -258,8 +258,8 @@ def without_loops(
         for g, group in enumerate(groups):
             needs[g].update(owner[bone] for bone in skeleton.ancestors(group.bones[0]) if bone in owner)
             for i in group.chains:
-                followed = _moving(ob, skeleton, index, planned[i])
-                needs[g].update(owner[bone] for bone in followed if bone in owner)
+                own = (index[name] for uid, name in planned[i].carriers if uid == ob.session_uid and name in index)
+                needs[g].update(owner[bone] for bone in own if bone in owner)
         _, loop = in_order(range(len(groups)), needs)
         mutual = {i for g in loop for i in groups[g].chains}
         if not mutual:
@@ -268,16 +268,6 @@ def without_loops(
             others = " and ".join(f"'{planned[j].tip}'" for j in sorted(mutual - {i}))
             faults[planned[i].tip] = say(LOOP, others=others)
         planned[:] = [chain for i, chain in enumerate(planned) if i not in mutual]
-
-
-def _moving(ob: bpy.types.Object, skeleton: Skeleton, index: dict[str, int], chain: ChainPlan) -> list[int]:
-    """Return the bones of this armature that move the goals of a chain."""
-    found = []
-    for parent, _turns in chain.goal_attachments:
-        if parent.armature == ob.session_uid and parent.bone in index:
-            bone = index[parent.bone]
-            found += [bone, *skeleton.ancestors(bone)]
-    return found
 
 
 def in_waves(

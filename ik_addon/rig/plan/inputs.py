@@ -1,16 +1,19 @@
-"""The numbers that determine the FK pose and the goals of a frame, if nothing but these numbers affects them.
+"""The numbers that determine the FK pose and the goals of a frame: a frame is a vector.
 
 The numbers are transform channels of bones, transforms of objects relative to their parents, and settings of chains.
 Blender stores them in single precision and sets each from one F-curve, so F-curves determine them exactly. Everything
 else follows from our own forward kinematics, so a frame is the same whether its numbers were read from evaluated copies
 or from F-curves.
+
+What more than that places, a constraint for instance, is opaque: its evaluated matrix is among the numbers. It can be
+read, but not foretold. An opaque bone below a live bone is described relative to its parent, so that it moves along.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import bpy
@@ -20,11 +23,13 @@ from numpy.typing import NDArray
 from ...data.settings import chain_of
 from ...pose import channels
 from ...pose.channels import WIDTH, Row
-from ...pose.constraints import moved_by
+from ...pose.constraints import is_on
+from ...pose.data_paths import BONE_PATH
 from ...pose.skeleton import Skeleton, matrix_array
 from ...solve.problem import Bools, Floats, Ints
-from .presence import Reference, are_related_anew
-from .watch import NUMBERS
+from .presence import Reference
+from .sources import Carrier, Part, Sources, uid_of
+from .watch import NUMBERS, OBJECT_FIELDS, READ
 
 Numbers = NDArray[np.float32]
 """(F, w) the numbers of F frames, in the order of `Inputs`; frames with the same bits are the same frame."""
@@ -43,9 +48,11 @@ class Spot(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """An object that is placed only by its own transform and its parent."""
+    """An object, placed by its own transform and its parent, or opaque."""
 
     reference: Reference
+    is_opaque: bool
+    """Whether its numbers are its world matrix, and not its own transform."""
     above: Spot | None
     """Its parent, or None."""
     reach: float
@@ -64,24 +71,24 @@ class Bones(NamedTuple):
     """(n,) in `pose.bones`."""
 
 
-class _NotPlaced(Exception):  # noqa: N818 - it is no error, only not known
-    """Something is moved by more than its own transform and its parents."""
-
-
 @dataclass(frozen=True)
 class Inputs:
-    """What determines the frames of one armature: o objects, n bones and the settings of C chains."""
+    """What determines the frames of one armature: objects, n bones (m opaque), settings of C chains."""
 
     objects: tuple[Placed, ...]
     """Parents before children."""
     own: int
     """Index of the chains' armature object."""
     armatures: tuple[Bones, ...]
-    """The n bones, armature by armature."""
+    """The n bones, armature by armature, those of the chains' own first."""
     parents: Ints
     """(n,) index of each bone's parent; -1 if it has none, or if the bone's pose is not needed."""
     levels: tuple[Ints, ...]
-    """Indices of the bones whose pose is needed, by depth."""
+    """Indices of the bones whose pose is needed and computed, by depth."""
+    opaque: tuple[Ints, ...]
+    """For each of `armatures`, the indices among the n bones of those of its own that are opaque, m in all."""
+    riding: frozenset[int]
+    """Those of the opaque bones that are described relative to their parent, as they are below a live bone."""
     offsets: Floats
     """(n, 4, 4) as in `Skeleton`."""
     plain: Bools
@@ -102,6 +109,9 @@ class Inputs:
     """(C,) the tip bone of each chain."""
     others: tuple[Spot, ...]
     """Where other requested objects or bones are."""
+    asked: frozenset[Carrier]
+    """The bones that Blender has to pose before the numbers can be read, if they are live: they move opaque parts,
+    belong to another armature, or are read by drivers."""
 
     @classmethod
     def of(
@@ -113,8 +123,9 @@ class Inputs:
         sampled: Ints,
         tips: Sequence[str],
         others: Sequence[tuple[bpy.types.Object, str]] = (),
-    ) -> Inputs | None:
-        """Collect what determines the frames; None if anything else does, so that Blender's matrices are needed.
+        sources: Sources | None = None,
+    ) -> Inputs:
+        """Collect what determines the frames.
 
         Args:
             ob: the armature object, the original one.
@@ -124,30 +135,48 @@ class Inputs:
             sampled: as in `Plan`.
             tips: tip bones of the chains.
             others: other objects or bones whose place is requested.
+            sources: finds what moves them; None: look for it anew.
         """
         chains = [chain_of(ob.pose.bones[tip]) for tip in tips]
-        found = _Collected(depsgraph)
-        try:
-            own = found.armature(ob, skeleton)
-            for bone in sampled.tolist():
-                found.pose(own, bone)
-            targets = [found.spot(chain.target, chain.target_bone) for chain in chains]
-            poles = [None if chain.pole is None else found.spot(chain.pole, chain.pole_bone) for chain in chains]
-            elsewhere = [found.spot(other, bone) for other, bone in others]
-        except _NotPlaced:
-            return None
+        found = _Collected(depsgraph, Sources() if sources is None else sources, ob, live)
+        own = found.armature(ob, skeleton)
+        for bone in sampled.tolist():
+            found.pose(own, bone)
+        targets = [found.spot(chain.target, chain.target_bone) for chain in chains]
+        poles = [None if chain.pole is None else found.spot(chain.pole, chain.pole_bone) for chain in chains]
+        elsewhere = [found.spot(other, bone) for other, bone in others]
         return found.inputs(own, live, sampled, targets, poles, tips, elsewhere)
 
     @property
     def width(self) -> int:
         """The number w of values per frame."""
-        return self.rows.stop + len(NUMBERS) * len(self.tips)
+        return self.settings.stop
 
     @cached_property
     def rows(self) -> slice:
-        """The slice of the numbers with the channels (n, 17) of bones, after the objects and before the settings."""
+        """The slice of the numbers with the channels (n, 17) of bones, after the matrices of objects."""
         start = MATRIX * len(self.objects)
         return slice(start, start + WIDTH * len(self.modes))
+
+    @cached_property
+    def given(self) -> slice:
+        """The slice of the numbers with the poses (m, 4, 4) of opaque bones: in object space, or below their parent."""
+        return slice(self.rows.stop, self.rows.stop + MATRIX * sum(map(len, self.opaque)))
+
+    @cached_property
+    def settings(self) -> slice:
+        """The slice of the numbers with the `NUMBERS` (C, 5) of chains."""
+        return slice(self.given.stop, self.given.stop + len(NUMBERS) * len(self.tips))
+
+    def own_opaque(self, *, riding: bool) -> frozenset[int]:
+        """Return indices in `pose.bones` of the opaque bones of the chains' armature: those riding, or the others."""
+        chosen = [bone for bone in self.opaque[0].tolist() if (bone in self.riding) is riding]
+        return frozenset(self.armatures[0].indices[chosen].tolist())
+
+    @cached_property
+    def is_opaque(self) -> bool:
+        """Whether anything is opaque, so that frames can't be foretold."""
+        return any(placed.is_opaque for placed in self.objects) or any(map(len, self.opaque))
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
@@ -175,38 +204,38 @@ class Inputs:
         return numbers[:, self.rows].reshape(len(numbers), len(self.modes), WIDTH)[:, self.live]
 
 
-def is_edited(depsgraph: bpy.types.Depsgraph) -> bool:
-    """Whether bones were changed, which tags the armature, or relations."""
-    return depsgraph.id_type_updated("ARMATURE") or are_related_anew(depsgraph)
-
-
 class _Collected:
     """Collects inputs. Until `inputs` returns them, spots refer to bones by their index in `pose.bones`."""
 
-    def __init__(self, depsgraph: bpy.types.Depsgraph) -> None:
-        self._depsgraph = depsgraph
+    def __init__(self, depsgraph: bpy.types.Depsgraph, sources: Sources, ob: bpy.types.Object, live: Ints) -> None:
+        self._depsgraph, self._sources = depsgraph, sources
+        self._rig, self._live = ob, set(live.tolist())
+        self._riding: set[int] = set()
+        """The opaque bones of the chains' armature that are below live ones."""
         self._items: dict[int, int] = {}
         self._objects: list[Placed] = []
         self._skeletons: dict[int, Skeleton] = {}
         self._shown: dict[int, bpy.types.Object] = {}
         self._posed: dict[int, set[int]] = {}
-        self._constrained: dict[int, set[str]] = {}
+        self._opaque: dict[int, set[int]] = {}
+        self._own: list[bpy.types.Object] = []
 
     def armature(self, ob: bpy.types.Object, skeleton: Skeleton) -> int:
         """Add an armature object with a known skeleton; return its index."""
         item = self.item(ob)
         if item not in self._skeletons:
             seen = ob.evaluated_get(self._depsgraph)
-            data = ob.data.animation_data
-            if data is not None and (data.action or data.drivers or data.nla_tracks):
-                raise _NotPlaced  # the rest pose may be animated
             if seen.pose is None or tuple(seen.pose.bones.keys()) != skeleton.names:
                 seen = ob  # edited, and not evaluated since
-            if seen.data.pose_position == "REST":
-                raise _NotPlaced
             self._skeletons[item], self._shown[item] = skeleton, seen
             self._posed[item] = set()
-            self._constrained[item] = _constrained(seen)
+            data = ob.data.animation_data
+            # The rest pose may be animated, or shown.
+            is_rest = seen.data.pose_position == "REST" or (
+                data is not None and bool(data.action or data.drivers or data.nla_tracks)
+            )
+            every = enumerate(skeleton.names)
+            self._opaque[item] = {i for i, name in every if is_rest or self._sources.is_held(ob, name)}
         return item
 
     def item(self, ob: bpy.types.Object) -> int:
@@ -214,21 +243,17 @@ class _Collected:
         uid = ob.session_uid
         if uid not in self._items:
             seen = ob.evaluated_get(self._depsgraph)
-            if any(not constraint.mute for constraint in seen.constraints) or ob.rigid_body is not None:
-                raise _NotPlaced
-            above, reach = None, 0.0
-            if ob.parent is not None:
-                if ob.parent_type not in RIDDEN or ob.parent.type == "CURVE":
-                    raise _NotPlaced
+            above, reach, is_opaque = None, 0.0, _is_opaque(ob, seen)
+            if not is_opaque and ob.parent is not None:
                 above = self.spot(ob.parent, ob.parent_bone if ob.parent_type == "BONE" else "")
                 if above.bone >= 0:
                     bone = ob.parent.data.bones[ob.parent_bone]
-                    if bone.use_relative_parent:
-                        raise _NotPlaced
                     reach = bone.length * getattr(seen, "parent_bone_head_tail_factor", 1.0)
             self._items[uid] = len(self._objects)
+            self._own.append(ob)
             # From the evaluated copy, because in a render the original is on another frame.
-            self._objects.append(Placed(Reference.of(ob), above, reach, matrix_array(seen.matrix_parent_inverse)))
+            inverse = matrix_array(seen.matrix_parent_inverse)
+            self._objects.append(Placed(Reference.of(ob), is_opaque, above, reach, inverse))
         return self._items[uid]
 
     def spot(self, ob: bpy.types.Object, name: str) -> Spot:
@@ -242,14 +267,17 @@ class _Collected:
         return Spot(item, index)
 
     def pose(self, item: int, bone: int) -> None:
-        """Add a bone whose pose is needed, and its ancestors."""
+        """Add a bone whose pose is needed, and its ancestors up to one that is opaque."""
         skeleton, posed = self._skeletons[item], self._posed[item]
         for own in (bone, *skeleton.ancestors(bone)):
             if own in posed:
                 return
-            if skeleton.names[own] in self._constrained[item]:
-                raise _NotPlaced
             posed.add(own)
+            if own in self._opaque[item]:
+                above = skeleton.ancestors(own) if self._own[item] == self._rig else []
+                if self._live.isdisjoint(above):
+                    return
+                self._riding.add(own)
 
     def inputs(
         self,
@@ -264,24 +292,36 @@ class _Collected:
         """Return the collected inputs."""
         armatures: list[Bones] = []
         place: dict[tuple[int, int], int] = {}
-        for item, skeleton in self._skeletons.items():
+        for item, skeleton in sorted(self._skeletons.items(), key=lambda known: known[0] != own):
             indices = sorted(self._posed[item].union(live.tolist() if item == own else ()))
             place.update({(item, bone): len(place) + i for i, bone in enumerate(indices)})
             armatures.append(Bones(item, skeleton, np.array(indices, dtype=np.int64)))
         every = [(bones.item, bones.skeleton, bone) for bones in armatures for bone in bones.indices.tolist()]
-        depths = np.array([s.depths[bone] if bone in self._posed[item] else -1 for item, s, bone in every], dtype=int)
+        given = [bone in self._posed[item] and bone in self._opaque[item] for item, _, bone in every]
+        riding = [item == own and bone in self._riding for item, _, bone in every]
+        needed = [
+            bone in self._posed[item] and (rides or not is_given)
+            for (item, _, bone), is_given, rides in zip(every, given, riding, strict=True)
+        ]
+        depths = np.array([s.depths[bone] if own else -1 for (_, s, bone), own in zip(every, needed, strict=True)], int)
 
         def there(spot: Spot) -> Spot:
             return spot if spot.bone < 0 else Spot(spot.item, place[spot.item, spot.bone])
 
         objects = [p if p.above is None else p._replace(above=there(p.above)) for p in self._objects]
         pose_bones = [self._shown[item].pose.bones[bone] for item, _, bone in every]
+        which = [
+            np.flatnonzero([own and item == b.item for (item, _, _), own in zip(every, given, strict=True)])
+            for b in armatures
+        ]
         return Inputs(
             objects=tuple(objects),
             own=own,
             armatures=tuple(armatures),
             parents=np.array([place.get((item, int(s.parents[bone])), -1) for item, s, bone in every], dtype=np.int64),
-            levels=tuple(np.flatnonzero(depths == depth) for depth in range(depths.max(initial=-1) + 1)),
+            levels=tuple(np.flatnonzero(depths == depth) for depth in sorted(set(depths.tolist()) - {-1})),
+            opaque=tuple(which),
+            riding=frozenset(np.flatnonzero(riding).tolist()),
             offsets=np.array([s.offsets[bone] for _, s, bone in every]).reshape(-1, 4, 4),
             plain=np.array([s.plain[bone] for _, s, bone in every], dtype=bool),
             modes=tuple(bone.rotation_mode for bone in pose_bones),
@@ -292,14 +332,58 @@ class _Collected:
             poles=tuple(None if pole is None else there(pole) for pole in poles),
             tips=tuple(tips),
             others=tuple(map(there, others)),
+            asked=self._asked(own, live, tips),
         )
 
+    def _asked(self, own: int, live: Ints, tips: Sequence[str]) -> frozenset[Carrier]:
+        """Return `Inputs.asked`."""
+        parts: list[Part] = []
+        found: set[Carrier] = set()
+        for ob, placed in zip(self._own, self._objects, strict=True):
+            parts += [Part(ob)] if placed.is_opaque else self._sources.driving(ob, _places)
+        for item, skeleton in self._skeletons.items():
+            ob = self._own[item]
+            names = {skeleton.names[bone] for bone in self._posed[item] - self._opaque[item]}
+            if item == own:
+                names |= {skeleton.names[bone] for bone in live.tolist()} | set(tips)
+            else:
+                found.update(Carrier(uid_of(ob), name) for name in names)
+            for bone in self._posed[item] & self._opaque[item]:
+                local = self._sources.local(ob, skeleton.names[bone]) if bone in self._riding and item == own else None
+                parts += [Part(ob, skeleton.names[bone])] if local is None else local
+            parts += self._sources.driving(ob, partial(_is_read, names))
+        return frozenset(found) | self._sources.carriers(parts)
 
-def _constrained(seen: bpy.types.Object) -> set[str]:
-    """Return the names of the bones of an armature object that constraints move."""
-    found: set[str] = set()
-    for owner in seen.pose.bones:
-        for constraint in owner.constraints:
-            if not constraint.mute:
-                found.update((owner.name, *moved_by(owner, constraint)))
-    return found
+
+def ridden(ob: bpy.types.Object, goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgraph) -> int:
+    """Return the bone of an armature object from which a goal hangs, by parents alone: an index; -1: from none."""
+    while goal is not None:
+        if goal == ob:
+            return int(ob.pose.bones.find(bone)) if bone else -1
+        if _is_opaque(goal, goal.evaluated_get(depsgraph)):
+            return -1
+        goal, bone = goal.parent, goal.parent_bone if goal.parent_type == "BONE" else ""
+    return -1
+
+
+def _is_opaque(ob: bpy.types.Object, seen: bpy.types.Object) -> bool:
+    """Whether more than its own transform and its parent places an object; `seen` is its evaluated copy."""
+    if any(map(is_on, seen.constraints)) or ob.rigid_body is not None:
+        return True
+    if ob.parent is None:
+        return False
+    if ob.parent_type not in RIDDEN or ob.parent.type == "CURVE":
+        return True
+    bone = ob.parent.data.bones.get(ob.parent_bone) if ob.parent_type == "BONE" else None
+    return bone is not None and bone.use_relative_parent
+
+
+def _places(path: str) -> bool:
+    """Whether a data path of an object concerns its transform."""
+    return path in OBJECT_FIELDS
+
+
+def _is_read(names: Collection[str], path: str) -> bool:
+    """Whether a data path concerns numbers of bones with these names."""
+    match = BONE_PATH.fullmatch(path)
+    return match is not None and match["rest"] in READ and bpy.utils.unescape_identifier(match["name"]) in names

@@ -18,13 +18,13 @@ from ...data.settings import chain_of, goal_of
 from ...pose.skeleton import Skeleton
 from ...solve.problem import Bools, Ints
 from . import chain as chains
-from .attachments import Attachment, Hold, ParentBone, attachments_of, leaders, related, uid_of
 from .chain import ChainError
 from .chain_plan import ChainPlan, checked
 from .facts import Facts, FrameFacts, facts_of, own_facts
 from .groups import Group, Wave, in_waves, shape_of, without_loops, without_shared_ends
-from .inputs import Inputs
+from .inputs import Inputs, ridden
 from .presence import Presence, Reference
+from .sources import related, uid_of
 from .watch import Value, Watch
 
 
@@ -50,10 +50,10 @@ class Plan:
     """Position of each bone in `live`."""
     solved: frozenset[int]
     """The live bones that are solved; the others stay in their FK pose."""
-    held: Mapping[int, Hold]
-    """Bones that a constraint holds and no chain poses."""
-    constrained: frozenset[int]
-    """Bones with constraints of any kind."""
+    given: frozenset[int]
+    """Bones whose pose only Blender knows, and that no chain poses or moves."""
+    riding: frozenset[int]
+    """Bones that only Blender can place relative to their parent, which chains move."""
     modes: tuple[str, ...]
     """Rotation mode of each live bone."""
     connected: Bools
@@ -62,26 +62,22 @@ class Plan:
     """(s,) indices of other bones whose pose is needed: parents of chains, and bones that goals are attached to."""
     inputs: frozenset[int]
     """`session_uid` of everything whose change requires a new solve."""
-    root_attachments: tuple[Attachment, ...]
-    """The bones that the armature object is attached to, nearest first."""
-    parent_bones: frozenset[ParentBone]
-    """Bones that goals or the armature object are attached to, of this armature and others."""
-    followed: tuple[int, ...]
-    """Indices of the bones whose solved pose goals need."""
+    leaders: frozenset[int]
+    """`session_uid` of the other armatures whose bones move this one or its goals."""
+    rides: tuple[tuple[int, ...], ...]
+    """For each chain, the bones of this armature from which target and pole hang, by parents alone; -1: none."""
+    asks: bool
+    """Whether bones that chains of this armature pose move something that only Blender can place."""
+    asked: frozenset[int]
+    """`session_uid` of the other armatures whose bones do that, if they are live."""
     is_static: bool
-    """No parent of a chain moves during a solve, and neither a goal nor the armature is attached to a bone."""
+    """No parent of a chain moves during a solve, and no goal hangs from a bone of this armature."""
     watch: Watch
     """The animated settings among those that the plan was made from."""
     seen: Value
     """The watched values that the plan was made from; it fits frames with the same values."""
-    determined: Inputs | None
-    """The numbers that frames are computed from; None if Blender's matrices are needed."""
-    is_followed: bool
-    """Whether goals of other armatures are attached to bones of this one."""
-    is_alone: bool
-    """Whether no goals or armatures are attached across armatures, to or from this one."""
-    leaders: frozenset[int]
-    """`session_uid` of other armatures whose bones affect this one before it is solved."""
+    numbers: Inputs
+    """The numbers that frames are computed from."""
     own_facts: Facts
     """The facts of the armature object that the plan was made from."""
     others: tuple[int, ...]
@@ -102,28 +98,14 @@ class Plan:
 
     @cached_property
     def goals_are_moved(self) -> bool:
-        """Whether chains move a bone of this armature that a goal is attached to, here or in another armature."""
-        return any(map(self.moves, self.followed))
+        """Whether chains move a bone of this armature from which a goal hangs."""
+        return any(bone >= 0 and self.moves(bone) for pair in self.rides for bone in pair)
 
     def leader(self, bone: int) -> int:
-        """Return the bone that a bone moves with: itself or the nearest ancestor that is solved or fixed, or -1."""
-        while bone >= 0 and bone not in self.solved and not self.is_fixed(bone):
+        """Return the bone that a bone moves with: itself or the nearest ancestor that is solved or given, or -1."""
+        while bone >= 0 and bone not in self.solved and bone not in self.given:
             bone = int(self.skeleton.parents[bone])
         return bone
-
-    def is_fixed(self, bone: int) -> bool:
-        """Whether a constraint alone determines a bone's place and orientation."""
-        return bone in self.held and self.held[bone].place and self.held[bone].rotation
-
-    @cached_property
-    def carried(self) -> Ints:
-        """(a,) positions in `sampled` of the bones that move with a chain's bone, placed by their own channels.
-
-        A constraint may only add to these, as Child Of does.
-        """
-        free = (bone not in self.constrained or self.held.get(bone, Hold()).adds for bone in self.sampled.tolist())
-        moved = (bone not in self.solved and self.moves(bone) for bone in self.sampled.tolist())
-        return np.flatnonzero([is_free and is_moved for is_free, is_moved in zip(free, moved, strict=True)])
 
     def moves(self, bone: int) -> bool:
         """Whether a bone is posed by a chain, or moves along with one that is."""
@@ -139,7 +121,6 @@ class Plan:
         ob: bpy.types.Object,
         depsgraph: bpy.types.Depsgraph,
         only: Collection[str] | None = None,
-        followed: Collection[str] = (),
         aside: Mapping[str, str] = MappingProxyType({}),
     ) -> Plan:
         """Plan the enabled chains of an armature object.
@@ -148,7 +129,6 @@ class Plan:
             ob: the armature object, the original one.
             depsgraph: gives the settings as animated on its frame; goals must be in its view layer.
             only: tip bones to plan, enabled or not; None: all enabled chains.
-            followed: bones of this armature that goals of other armatures are attached to.
             aside: chains that are set aside, by tip bone, and why.
         """
         seen = ob.evaluated_get(depsgraph)
@@ -174,18 +154,20 @@ class Plan:
         modes = tuple(seen.pose.bones[int(bone)].rotation_mode for bone in live)
 
         # What it depends on.
-        root_attachments = attachments_of(seen)
-        of_goals = (attachment for chain in planned for attachment in chain.goal_attachments)
-        parent_bones = frozenset(attachment.parent for attachment in (*root_attachments, *of_goals))
-        own = {parent.bone for parent in parent_bones if parent.armature == ob.session_uid}
-        wanted = sorted({index[name] for name in own.union(followed) if name in index})
+        carriers = {carrier for chain in planned for carrier in chain.carriers}
+        settings = [chain_of(ob.pose.bones[chain.tip]) for chain in planned]
+        rides = tuple(
+            tuple(ridden(ob, *goal_of(own, role), depsgraph) for role in ("target", "pole")) for own in settings
+        )
+        wanted = sorted({bone for pair in rides for bone in pair} - {-1})
         sampled = _sampled(skeleton, groups, solved, [*wanted, *sorted(bones - solved)])
+        leaders = frozenset(carrier.armature for carrier in carriers) - {ob.session_uid}
+        numbers = Inputs.of(ob, depsgraph, skeleton, live, sampled, [c.tip for c in planned], sources=presence.sources)
         above = {name for bone in (*bones, *wanted) for name in (bone, *skeleton.ancestors(bone))}
         others = {uid_of(other): other for goal, bone in [*goals, (ob, "")] for other in related(goal, bone)}
         watch = Watch.of(ob, {skeleton.names[bone] for bone in above}, others.values())
         limited = {i for tip, path in enabled.paths.items() if chain_of(seen.pose.bones[tip]).use_limits for i in path}
         beside = tuple(sorted(above - bones))
-        held = {index[bone.name]: hold for bone in constrained if (hold := Hold.of(bone)) is not None}
         inputs = {ob.session_uid, ob.data.session_uid, *(goal.session_uid for goal, _bone in goals)}
         whole = {goal.session_uid: goal for goal, _bone in goals}.values()
 
@@ -199,22 +181,20 @@ class Plan:
             live=live,
             rows=rows,
             solved=solved,
-            held={bone: hold for bone, hold in held.items() if bone not in solved},
-            constrained=frozenset(index[bone.name] for bone in constrained),
+            given=numbers.own_opaque(riding=False) - solved,
+            riding=numbers.own_opaque(riding=True) - solved,
             modes=modes,
             connected=np.array([seen.pose.bones[int(bone)].bone.use_connect for bone in live], dtype=bool),
             sampled=sampled,
-            inputs=frozenset(inputs | {parent.armature for parent in parent_bones}),
-            root_attachments=root_attachments,
-            parent_bones=parent_bones,
-            followed=tuple(wanted),
-            is_static=not parent_bones and not wanted and _is_static(ob, skeleton, groups, solved),
+            inputs=frozenset(inputs | {placed.reference.uid for placed in numbers.objects} | leaders),
+            leaders=leaders,
+            rides=rides,
+            asks=any(c.armature == ob.session_uid and index.get(c.bone) in solved for c in numbers.asked),
+            asked=frozenset(carrier.armature for carrier in numbers.asked) - {ob.session_uid},
+            is_static=not wanted and _is_static(skeleton, groups, solved, numbers),
             watch=watch,
             seen=watch.values(depsgraph),
-            is_followed=bool(followed),
-            is_alone=not followed and all(parent.armature == ob.session_uid for parent in parent_bones),
-            leaders=leaders(ob),
-            determined=Inputs.of(ob, depsgraph, skeleton, live, sampled, [chain.tip for chain in planned]),
+            numbers=numbers,
             own_facts=own_facts(ob, live.tolist(), beside),
             others=beside,
             facts={
@@ -300,10 +280,10 @@ class _Enabled:
         return found
 
 
-def _is_static(ob: bpy.types.Object, skeleton: Skeleton, groups: list[Group], live: Collection[int]) -> bool:
+def _is_static(skeleton: Skeleton, groups: list[Group], live: Collection[int], numbers: Inputs) -> bool:
     """Whether the parents of all groups stay in place, apart from animation."""
     above = {bone for group in groups if not group.is_end for bone in skeleton.ancestors(group.bones[0])}
-    return above.isdisjoint(live) and not any(ob.pose.bones[bone].constraints for bone in above)
+    return above.isdisjoint(live) and above.isdisjoint(numbers.own_opaque(riding=False))
 
 
 def _sampled(skeleton: Skeleton, groups: list[Group], solved: Collection[int], wanted: list[int]) -> Ints:

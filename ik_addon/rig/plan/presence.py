@@ -11,7 +11,7 @@ import bpy
 import numpy as np
 
 from ...translation.sentences import say
-from .attachments import uid_of
+from .sources import Sources, uid_of
 
 
 @dataclass(slots=True)
@@ -119,6 +119,11 @@ class Presence:
     def present(self) -> set[int]:
         """`session_uid` of all objects."""
         return set[int]().union(*(uids(layer.objects) for layer in self._layers))
+
+    @cached_property
+    def sources(self) -> Sources:
+        """What moves objects and bones, as they are evaluated."""
+        return Sources(self.seen)
 
     @cached_property
     def in_viewports(self) -> set[int]:

@@ -50,6 +50,8 @@ def numbers_at(inputs: Inputs, stored: Row, frames: Sequence[float], fields: Col
     Raises:
         NotDetermined: F-curves alone do not determine the frames.
     """
+    if inputs.is_opaque:
+        raise NotDetermined("Constraints place what chains depend on")
     originals = inputs.originals()
     if originals is None:
         raise NotDetermined("An object was deleted")
@@ -64,7 +66,7 @@ def numbers_at(inputs: Inputs, stored: Row, frames: Sequence[float], fields: Col
         rows[:, start : start + count] = channels.read(originals[bones.item], bones.indices, fields=fields)
         start += count
     rows[:, inputs.live] = stored
-    settings = numbers[:, inputs.rows.stop :].reshape(len(frames), len(inputs.tips), len(NUMBERS))
+    settings = numbers[:, inputs.settings].reshape(len(frames), len(inputs.tips), len(NUMBERS))
     start = 0
     for bones in inputs.armatures:
         ob = originals[bones.item]
@@ -252,9 +254,9 @@ def sample_fcurves(ob: bpy.types.Object, plan: Plan, stored: Row, frames: Sequen
     Raises:
         NotDetermined: F-curves alone do not determine the frames.
     """
-    if plan.watch or plan.determined is None:
-        raise NotDetermined(f"Settings that chains of '{ob.name}' depend on are animated, or constraints affect them")
-    return sample_of(plan, Frames(plan.determined, numbers_at(plan.determined, stored, frames)))
+    if plan.watch:
+        raise NotDetermined(f"Settings that chains of '{ob.name}' depend on are animated")
+    return sample_of(plan, Frames(plan.numbers, numbers_at(plan.numbers, stored, frames)))
 
 
 def decide_alone(scene: bpy.types.Scene) -> bool:

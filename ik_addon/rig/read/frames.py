@@ -24,23 +24,30 @@ class Frames:
             like: other frames of the same inputs, whose bone poses are reused if their channels are the same.
         """
         self.inputs = inputs
-        start, end = inputs.rows.start, inputs.rows.stop
+        start = inputs.rows.start
+        given = _once(numbers[:, inputs.given]).astype(np.float64)
+        given = given.reshape(len(given), sum(map(len, inputs.opaque)), 4, 4)
         matrices = numbers[:, :start].reshape(len(numbers), len(inputs.objects), 4, 4)
         self._locals = [_once(matrices[:, item]).astype(np.float64) for item in range(len(inputs.objects))]
         self._worlds: dict[int, Floats] = {}
-        self.rows: Row = _once(numbers[:, start:end].reshape(len(numbers), len(inputs.modes), WIDTH))
+        self.rows: Row = _once(numbers[:, inputs.rows].reshape(len(numbers), len(inputs.modes), WIDTH))
         """(F, n, 17) the channels of all bones."""
         self._basis: Floats
         self._poses: Floats
         """(F, n, 4, 4) in armature space, of the bones whose pose is needed."""
-        if like is not None and np.array_equal(self.rows, like.rows):
+        self._given = given
+        if like is not None and np.array_equal(self.rows, like.rows) and np.array_equal(given, like._given):
             self._basis, self._poses = like._basis, like._poses
         else:
             self._basis = transforms.basis(self.rows, inputs.modes, inputs.connected)
-            self._poses = np.empty_like(self._basis)
+            self._poses = np.empty((max(len(self.rows), len(given)), *self._basis.shape[1:]))
+            self._own = dict(zip(np.concatenate(inputs.opaque).tolist(), self._given.swapaxes(0, 1), strict=True))
+            self._poses[:, [*self._own]] = self._given
             for bones in inputs.levels:
                 self._pose(bones, self._basis[:, bones])
-        self.settings = numbers[:, end:].reshape(len(numbers), len(inputs.tips), len(NUMBERS)).astype(np.float64)
+        self.settings = (
+            numbers[:, inputs.settings].reshape(len(numbers), len(inputs.tips), len(NUMBERS)).astype(np.float64)
+        )
         """(F, C, 5) `NUMBERS` of the chains."""
 
     @property
@@ -67,7 +74,7 @@ class Frames:
         """Return world matrices (F, 4, 4) of an object."""
         if item not in self._worlds:
             placed, local = self.inputs.objects[item], self._locals[item]
-            if placed.above is not None:
+            if not placed.is_opaque and placed.above is not None:
                 parent = self.at(placed.above)
                 parent[:, :3, 3] += placed.reach * parent[:, :3, 1]
                 local = times(times(parent, placed.unparented[None]), local)
@@ -89,7 +96,9 @@ class Frames:
         local = times(self.inputs.offsets[bones][None], basis)
         self._poses[:, bones] = local if above[0] < 0 else times(self._poses[:, above], local)
         for place, bone in enumerate(bones.tolist()):
-            if not self.inputs.plain[bone]:
+            if bone in self.inputs.riding:
+                self._poses[:, bone] = times(self._poses[:, above[place]], self._own[bone])
+            elif not self.inputs.plain[bone]:
                 parent = None if above[place] < 0 else self._poses[:, above[place]]
                 self._poses[:, bone] = self.inputs.to_pose(bone, basis[:, place], parent)
 

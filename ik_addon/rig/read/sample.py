@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import bpy
@@ -15,12 +15,10 @@ from ...data.settings import chain_of
 from ...pose import channels
 from ...pose.channels import FIELDS, WIDTH, Row
 from ...pose.data_paths import set_at, value_at
-from ...pose.skeleton import FARTHEST, affine, inverse, inverse_of_one, matrix_array, moved
-from ...pose.transforms import basis
+from ...pose.skeleton import FARTHEST, affine, inverse, inverse_of_one, moved
 from ...solve.maths.products import times
 from ...solve.problem import Bools, Floats, Ints
-from ..plan.chain_plan import ChainPlan
-from ..plan.inputs import Inputs, Numbers
+from ..plan.inputs import MATRIX, Bones, Inputs, Numbers
 from ..plan.plan import Plan
 from ..plan.watch import NUMBERS
 from .frames import Frames
@@ -78,16 +76,14 @@ class Sample:
     """(F, k, 4, 4) basis matrices of these channels."""
     poses: Floats
     """(F, s, 4, 4) pose matrices of `Plan.sampled` in armature space."""
-    carried: Floats
-    """(F, a, 4, 4) basis matrices of `Plan.carried`."""
+    sampled_basis: Floats
+    """(F, s, 4, 4) basis matrices of `Plan.sampled`."""
     goals: Goals
     """(F, C) goals of `Plan.chains`."""
-    seen: Floats | None = None
-    """(F, s, 4, 4) poses of `Plan.sampled` in Blender, which attached objects follow; None if the same as `poses`."""
 
     def frames(self, chosen: slice | Bools | Ints) -> Sample:
         """Return the sample of some of the frames."""
-        own = {name: value[chosen] for name, value in vars(self).items() if name != "goals" and value is not None}
+        own = {name: value[chosen] for name, value in vars(self).items() if name != "goals"}
         return Sample(**own, goals=self.goals.members(chosen))
 
     def equals(self, other: Sample) -> bool:
@@ -103,8 +99,8 @@ def numbers_now(
     fk: Row | None = None,
     *,
     fields: Iterable[str] = FIELDS,
-) -> Numbers | None:
-    """Return the numbers (1, w) of an evaluated frame; None if one of the objects is gone.
+) -> Numbers:
+    """Return the numbers (1, w) of an evaluated frame; not finite where an object is gone.
 
     Args:
         inputs: describes the numbers.
@@ -112,35 +108,52 @@ def numbers_now(
         fk: (k, 17) FK channels of the live bones, if the evaluated ones differ from them.
         fields: the channels that are read; the others are 0.
     """
-    seen: list[bpy.types.Object] = []
-    for placed in inputs.objects:
-        original = placed.reference.find()
-        if original is None:
-            return None
-        seen.append(original.evaluated_get(depsgraph))
+    originals = [placed.reference.find() for placed in inputs.objects]
+    seen = [None if original is None else original.evaluated_get(depsgraph) for original in originals]
     numbers = np.empty((1, inputs.width), dtype=np.float32)
-    numbers[0, : inputs.rows.start] = _basis_of(seen)
+    numbers[0, : inputs.rows.start] = _matrices(inputs, seen)
     numbers[0, : inputs.rows.start] += 0.0  # turns -0.0 into 0.0
     rows = numbers[0, inputs.rows].reshape(len(inputs.modes), WIDTH)
-    start = 0
-    for bones in inputs.armatures:
-        count = len(seen[bones.item].pose.bones)
-        if count != len(bones.skeleton.names):
-            return None
-        rows[start : start + len(bones.indices)] = channels.read(seen[bones.item], bones.indices, count, fields)
-        start += len(bones.indices)
+    start, given = 0, inputs.given.start
+    for bones, opaque in zip(inputs.armatures, inputs.opaque, strict=True):
+        ob, end = seen[bones.item], given + MATRIX * len(opaque)
+        count = 0 if ob is None or ob.pose is None else len(ob.pose.bones)
+        own = slice(start, start + len(bones.indices))
+        if ob is None or count != len(bones.skeleton.names):
+            rows[own], numbers[0, given:end] = np.nan, np.nan
+        else:
+            rows[own] = channels.read(ob, bones.indices, count, fields)
+            if len(opaque):
+                numbers[0, given:end] = _poses(inputs, ob, bones, opaque, start).ravel()
+        start, given = own.stop, end
     if fk is not None:
         rows[inputs.live] = fk
-    own = seen[inputs.own].pose.bones
-    settings = [chain_of(own[tip]) for tip in inputs.tips]
-    numbers[0, inputs.rows.stop :] = [getattr(chain, name) for chain in settings for name in NUMBERS]
+    shown = seen[inputs.own]
+    if shown is not None and shown.pose is not None:
+        settings = [chain_of(shown.pose.bones[tip]) for tip in inputs.tips]
+        numbers[0, inputs.settings] = [getattr(chain, name) for chain in settings for name in NUMBERS]
     return numbers
 
 
-def _basis_of(seen: Iterable[bpy.types.Object]) -> list[float]:
-    """Return the elements of the basis matrices of objects, row by row."""
+def _poses(inputs: Inputs, ob: bpy.types.Object, bones: Bones, opaque: Ints, start: int) -> Floats:
+    """Return the poses (m, 4, 4) of the opaque bones of an armature, relative to the parents for those that ride."""
+    indices = bones.indices[opaque - start]
+    poses = channels.read_pose(ob, indices)
+    riding = np.array([bone in inputs.riding for bone in opaque.tolist()])
+    if riding.any():
+        above = bones.skeleton.parents[indices[riding]]
+        poses[riding] = times(inverse(channels.read_pose(ob, above)), poses[riding])
+    return poses
+
+
+def _matrices(inputs: Inputs, seen: Iterable[bpy.types.Object | None]) -> list[float]:
+    """Return the elements of the matrices of objects, row by row: of their own transforms, or world matrices."""
     found: list[float] = []
-    for matrix in [ob.matrix_basis for ob in seen]:
+    for placed, ob in zip(inputs.objects, seen, strict=True):
+        if ob is None:
+            found += [np.nan] * MATRIX
+            continue
+        matrix = ob.matrix_world if placed.is_opaque else ob.matrix_basis
         for row in range(4):
             found += matrix[row][:]
     return found
@@ -155,30 +168,7 @@ def sample(ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk:
         depsgraph: evaluated at the frame.
         fk: FK channels (k, 17) of the live bones, if the evaluated channels are not the FK pose.
     """
-    evaluated = ob.evaluated_get(depsgraph)
-    if plan.determined is not None:
-        numbers = numbers_now(plan.determined, depsgraph, fk)
-        if numbers is not None:
-            found = sample_of(plan, Frames(plan.determined, numbers))
-            return replace(found, seen=channels.read_pose(evaluated, plan.sampled)[None]) if plan.is_followed else found
-    rows = channels.read(evaluated, plan.live) if fk is None else fk
-    world = affine(matrix_array(evaluated.matrix_world))
-    to_object = inverse_of_one(world)
-    return Sample(
-        world=world[None],
-        channels=rows[None],
-        basis=basis(rows, plan.modes, plan.connected)[None],
-        poses=channels.read_pose(evaluated, plan.sampled)[None],
-        carried=_carried(evaluated, plan),
-        goals=_goals(ob, evaluated, plan.chains, depsgraph, to_object),
-    )
-
-
-def _carried(evaluated: bpy.types.Object, plan: Plan) -> Floats:
-    found = np.empty((1, len(plan.carried), 4, 4))
-    for place, bone in enumerate(plan.sampled[plan.carried].tolist()):
-        found[0, place] = evaluated.pose.bones[bone].matrix_basis
-    return found
+    return sample_of(plan, Frames(plan.numbers, numbers_now(plan.numbers, depsgraph, fk)))
 
 
 def sample_of(plan: Plan, frames: Frames) -> Sample:
@@ -209,7 +199,7 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
         channels=of_all(frames.channels),
         basis=of_all(frames.basis),
         poses=of_all(frames.poses),
-        carried=of_all(frames.sampled_basis[:, plan.carried]),
+        sampled_basis=of_all(frames.sampled_basis),
         goals=Goals(target, rotation, pole, frames.settings),
     )
 
@@ -221,59 +211,13 @@ def stack(samples: Sequence[Sample]) -> Sample:
         return {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
 
     goals = [one.goals for one in samples]
-    own = joined(samples, ("world", "channels", "basis", "poses", "carried"))
+    own = joined(samples, ("world", "channels", "basis", "poses", "sampled_basis"))
     return Sample(**own, goals=Goals(**joined(goals, vars(goals[0]))))
-
-
-def _goals(
-    ob: bpy.types.Object,
-    evaluated: bpy.types.Object,
-    chains: Sequence[ChainPlan],
-    depsgraph: bpy.types.Depsgraph,
-    to_object: Floats,
-) -> Goals:
-    """Return the goals (1, C) of chains on the frame at which the depsgraph is evaluated."""
-    originals, bones = ob.pose.bones, evaluated.pose.bones
-    targets: list[Floats] = []
-    numbers = []
-    poles: dict[int, Floats] = {}
-    rotations: dict[int, Floats] = {}
-    for c, chain in enumerate(chains):
-        # Pointers come from the original, numbers from the evaluated copy, as they may be animated.
-        pointers, seen = chain_of(originals[chain.tip]), chain_of(bones[chain.tip])
-        numbers.append([getattr(seen, name) for name in NUMBERS])
-        goal = _world(pointers.target, pointers.target_bone, depsgraph)
-        targets.append(goal[:3, 3])
-        if chain.takes_rotation:
-            rotations[c] = orientation(to_object @ goal)
-        if chain.has_pole:
-            # A pole that was deleted since planning gives no direction; neither does one placed at the target.
-            gone = pointers.pole is None
-            poles[c] = (goal if gone else _world(pointers.pole, pointers.pole_bone, depsgraph))[:3, 3]
-    pole = np.zeros((len(chains), 3))
-    rotation = np.tile(np.eye(3), (len(chains), 1, 1))
-    if poles:
-        pole[list(poles)] = transformed(to_object, np.array(list(poles.values())))
-    if rotations:
-        rotation[list(rotations)] = list(rotations.values())
-    settings = np.array(numbers, dtype=np.float64).reshape(1, -1, len(NUMBERS))
-    target = transformed(to_object, np.array(targets).reshape(-1, 3))
-    return Goals(target[None], rotation[None], pole[None], settings)
 
 
 def in_object_space(world: Floats, points: Floats) -> Floats:
     """Transform points (C, 3) from world space to the space of an armature object with this world matrix (4, 4)."""
     return transformed(inverse_of_one(world), points)
-
-
-def _world(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgraph) -> Floats:
-    """Return the world matrix (4, 4) of an object, or of its bone at the head."""
-    if goal is None:
-        return np.full((4, 4), np.nan)
-    evaluated = goal.evaluated_get(depsgraph)
-    world = affine(matrix_array(evaluated.matrix_world))
-    pose_bone = evaluated.pose.bones.get(bone) if bone and evaluated.type == "ARMATURE" else None
-    return world if pose_bone is None else world @ matrix_array(pose_bone.matrix)
 
 
 def transformed(matrices: Floats, points: Floats) -> Floats:

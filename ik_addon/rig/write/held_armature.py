@@ -81,5 +81,5 @@ class HeldArmature:
             outcomes.put_frames(~usual, other.outcomes)
         if self._asks_blender:
             poses = posed_by(ob, self._plan, frame, rows)
-            return Posed(rows, outcomes, {}, lambda chosen: poses[chosen])
-        return Posed(rows, outcomes, {}, lambda chosen: posed_by(ob, self._plan, frame.frames(chosen), rows[chosen]))
+            return Posed(rows, outcomes, lambda chosen: poses[chosen])
+        return Posed(rows, outcomes, lambda chosen: posed_by(ob, self._plan, frame.frames(chosen), rows[chosen]))

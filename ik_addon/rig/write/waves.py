@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
 
 import bpy
 import numpy as np
 
 from ...pose.channels import FIELDS, Row
 from ...pose.skeleton import flat_inverse, inverse
-from ...pose.steps import finished
 from ...solve.maths.products import applied, times
 from ...solve.maths.rotations import matrices
 from ...solve.problem import Floats, Ints
-from ..plan.attachments import Attachment, Hold, ParentBone, uid_of
 from ..plan.chain_plan import ChainPlan
 from ..plan.groups import Wave
 from ..plan.plan import Plan
@@ -27,9 +24,6 @@ from .limb import Limbs
 from .outcomes import OUTCOMES, Outcomes
 from .solving import solve_limbs
 
-Moves = Mapping[ParentBone, Floats]
-"""World-space displacement (F, 4, 4), from sampled to solved pose, of bones that goals are attached to."""
-
 
 @dataclass(frozen=True)
 class Posed:
@@ -39,8 +33,6 @@ class Posed:
     """(F, k, 17) channels of `Plan.live` in this pose."""
     outcomes: Outcomes
     """For each of `Plan.chains`."""
-    moves: Moves
-    """Displacements of the bones of `Plan.followed` by the solution, and those given for other armatures."""
     poses_on: Callable[[slice | Ints], Floats]
     """Returns the pose matrices (f, k, 4, 4) of `Plan.live` in armature space, on some of the frames."""
     fk: Mapping[int, Limbs] = field(default_factory=dict)
@@ -56,7 +48,6 @@ def pose(
     ob: bpy.types.Object,
     plan: Plan,
     sample: Sample,
-    moves: Moves = MappingProxyType({}),
     before: tuple[Sample, Posed] | None = None,
     *,
     hurried: bool = False,
@@ -68,52 +59,14 @@ def pose(
         ob: the armature object.
         plan: what is solved, in which order.
         sample: the frames.
-        moves: displacements of bones of other armatures that were solved before, in world space.
-        before: another frame and its solution by the same plan, without such moves. If F is 1, chains for which nothing
-            has changed since are not solved again.
+        before: another frame and its solution by the same plan. If F is 1, chains for which nothing has changed since
+            are not solved again.
         hurried: see `solve_limbs`; do not pass the result on as `before`.
         smooth: see `solve_limbs`.
     """
-    return finished(posing(ob, plan, sample, moves, before=before, hurried=hurried, smooth=smooth))
-
-
-def posing(
-    ob: bpy.types.Object,
-    plan: Plan,
-    sample: Sample,
-    moves: Moves = MappingProxyType({}),
-    *,
-    before: tuple[Sample, Posed] | None,
-    hurried: bool,
-    smooth: Collection[str] = (),
-) -> Generator[float, None, Posed]:
-    """Do the work of `pose` in steps, one for each wave."""
     current = _Poses(ob, plan, sample)
     changes = None if before is None else Changes(plan, sample, before[0])
-    known = dict(moves)
-    world = sample.world
-    for attachment in plan.root_attachments:
-        if attachment.parent in known:
-            world = times(_displacement(attachment, known[attachment.parent], sample.world[:, :3, 3]), sample.world)
-            break
-    to_object = inverse(world) if known and plan.parent_bones else world
-    may_move = bool(known) or plan.goals_are_moved
-
-    def displaced(attachments: tuple[Attachment, ...], points: Floats) -> Floats | None:
-        """Return the displacement (F, 4, 4) of a goal at points (F, 3), all in object space; None: it did not move."""
-        rides = world is sample.world
-        for attachment in attachments:
-            parent = attachment.parent
-            if parent.armature == uid_of(ob) and parent.bone in plan.skeleton.names:
-                bone = plan.skeleton.names.index(parent.bone)
-                if plan.moves(bone):
-                    return _displacement(attachment, current.displacement(bone), points)
-                rides = True
-            elif parent in known:
-                moved = _displacement(attachment, known[parent], _moved(sample.world, points))
-                return times(times(to_object, moved), sample.world)
-        return None if rides else times(to_object, sample.world)
-
+    may_move = plan.goals_are_moved
     outcomes = Outcomes(plan, len(sample.world))
     fk: dict[int, Limbs] = {}
     for w, whole in enumerate(plan.waves):
@@ -132,28 +85,21 @@ def posing(
         if may_move:
             for g, e in np.ndindex(wave.chains.shape):
                 chain = plan.chains[wave.chains[g, e]]
-                moved = displaced(chain.target_attachments, goals.target[:, g, e])
-                if moved is not None:
+                under_target, under_pole = plan.rides[wave.chains[g, e]]
+                if under_target >= 0 and plan.moves(under_target):
+                    moved = current.displacement(under_target)
                     goals.target[:, g, e] = _moved(moved, goals.target[:, g, e])
                     if chain.takes_rotation:
                         goals.rotation[:, g, e] = displaced_rotations(moved[:, :3, :3], goals.rotation[:, g, e])
-                moved = displaced(chain.pole_attachments, goals.pole[:, g, e])
-                if moved is not None:
-                    goals.pole[:, g, e] = _moved(moved, goals.pole[:, g, e])
+                if under_pole >= 0 and plan.moves(under_pole):
+                    goals.pole[:, g, e] = _moved(current.displacement(under_pole), goals.pole[:, g, e])
         if limbs is None:
             limbs = current.limbs(wave)
             if wave is whole and len(sample.world) == 1:
                 fk[w] = limbs
         current.put(solve_limbs(limbs, members_of(wave, goals), outcomes, hurried=hurried, smooth=smooth))
-        if w + 1 < len(plan.waves):
-            yield (w + 1) / len(plan.waves)
     current.put_fk()
-    is_moved = world is not sample.world  # whether the armature itself moved
-    for bone in plan.followed:
-        if not (plan.moves(bone) or (is_moved and not plan.is_fixed(plan.leader(bone)))):
-            continue
-        known[ParentBone(uid_of(ob), plan.skeleton.names[bone])] = current.displacement(bone, (sample.world, world))
-    return Posed(current.rows, outcomes, known, lambda chosen: current.poses[chosen], fk)
+    return Posed(current.rows, outcomes, lambda chosen: current.poses[chosen], fk)
 
 
 def with_ends_turned(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row, outcomes: Outcomes) -> Row:
@@ -197,15 +143,6 @@ def _displaced(before: Floats, after: Floats) -> Floats:
     return moved
 
 
-def _displacement(attachment: Attachment, moves: Floats, points: Floats) -> Floats:
-    """Return the displacement (F, 4, 4) of something at points (F, 3) when its parent bone moves."""
-    if attachment.turns:
-        return moves
-    shifts = np.repeat(np.eye(4)[None], len(points), axis=0)
-    shifts[:, :3, 3] = _moved(moves, points) - points
-    return shifts
-
-
 def _moved(moves: Floats, points: Floats) -> Floats:
     """Return points (F, 3) moved by matrices (F, 4, 4)."""
     return np.asarray(applied(moves[:, :3, :3], points) + moves[:, :3, 3])
@@ -224,9 +161,7 @@ class _Poses:
         self._plan = plan
         self._basis = sample.basis
         self._sampled = {int(bone): sample.poses[:, i] for i, bone in enumerate(plan.sampled)}
-        self._carried = dict(zip(plan.sampled[plan.carried].tolist(), sample.carried.swapaxes(0, 1), strict=True))
-        """(F, 4, 4) the basis of each of `Plan.carried`, by its bone."""
-        self._seen = sample.poses if sample.seen is None else sample.seen
+        self._own = {int(bone): sample.sampled_basis[:, i] for i, bone in enumerate(plan.sampled)}
         self._known: dict[int, Floats] = {}
 
     @property
@@ -282,16 +217,9 @@ class _Poses:
         for bone in self._plan.rows.keys() - self._plan.solved:
             self.poses[:, self._plan.rows[bone]] = self(bone)
 
-    def displacement(self, bone: int, worlds: tuple[Floats, Floats] | None = None) -> Floats:
-        """Return the displacement (F, 4, 4) of a bone of `Plan.followed` since it was sampled, in armature space.
-
-        In world space if given the world matrices of the armature then and now.
-        """
-        before, after = self._sampled[bone], self(bone)
-        if worlds is not None:
-            before = times(worlds[0], self._seen[:, self._plan.sampled.tolist().index(bone)])
-            after = times(worlds[1], after)
-        return _displaced(before, after)
+    def displacement(self, bone: int) -> Floats:
+        """Return the displacement (F, 4, 4) of a bone of `Plan.rides` since it was sampled, in armature space."""
+        return _displaced(self._sampled[bone], self(bone))
 
     def __call__(self, bone: int) -> Floats:
         """Return the pose (F, 4, 4) of a solved or sampled bone."""
@@ -307,19 +235,13 @@ class _Poses:
         if not self._plan.moves(bone):
             return seen
         # A bone between two chains moves with its parent, which may have moved.
-        parent, hold = int(skeleton.parents[bone]), self._plan.held.get(bone, Hold())
-        before, after = self._sampled[parent], self(parent)
-        local = self._carried[bone] if bone in self._carried else skeleton.to_basis(self._ob, bone, seen, before)
-        posed = skeleton.to_pose(self._ob, bone, local, after)
-        if hold.adds:
-            posed = times(_displaced(skeleton.to_pose(self._ob, bone, local, before), seen), posed)
+        parent = int(skeleton.parents[bone])
+        if bone in self._plan.riding:
+            return times(self.displacement(parent), seen)
+        posed = skeleton.to_pose(self._ob, bone, self._own[bone], self(parent))
         flat = ~np.isfinite(posed).all(axis=(1, 2))
         if flat.any():
             posed[flat] = times(self.displacement(parent), seen)[flat]
-        if hold.place:
-            posed[:, :3, 3] = seen[:, :3, 3]
-        if hold.rotation:
-            posed[:, :3, :3] = seen[:, :3, :3]
         return posed
 
 
