@@ -221,4 +221,7 @@ def update_in_handler(depsgraph: bpy.types.Depsgraph) -> None:
     # Where the scene is concerned, this makes Blender before 5.0 lose its list of objects, and crash on the next
     # update; tagging the scene rebuilds the list.
     depsgraph.scene.update_tag()
-    depsgraph.view_layer.update()
+    if depsgraph.mode == "RENDER":
+        depsgraph.update()
+    else:
+        depsgraph.view_layer.update()

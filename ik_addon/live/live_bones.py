@@ -233,6 +233,8 @@ class LiveBones:
         if self.fk is None:
             return np.where(self.animated, shown, self.stored)
         same = shown == self.written
+        if is_same_frame:
+            return np.where(same, self.fk, shown)
         doubtful = same & self.animated & (self.fk != self.written)
         if doubtful.any():
             # An F-curve may have the same value by chance, or it was muted, or lost its keys.
@@ -242,7 +244,7 @@ class LiveBones:
                 self._store(ob, np.where(ceased, self.fk, self.stored))
             self.animated = animated
             same &= ~(doubtful & animated)
-        return np.where(same, self.fk if is_same_frame else np.where(self.animated, self.fk, self.stored), shown)
+        return np.where(same, np.where(self.animated, self.fk, self.stored), shown)
 
     def take_driven(self, shown: Row) -> None:
         """Take new values of animated channels on a still frame, where the evaluated copy shows `shown` (k, 17)."""

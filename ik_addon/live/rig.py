@@ -5,7 +5,7 @@ The steps, in order: `read` what determines the frame, `solved`, and `put` the s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from copy import copy
 
 import bpy
@@ -23,6 +23,7 @@ from ..rig.read.frames import Frames
 from ..rig.read.sample import Sample, numbers_now, sample_of
 from ..rig.write.held_armature import HeldArmature
 from ..rig.write.waves import Posed, pose
+from . import reports
 from .live_bones import LiveBones
 from .memory import Known
 from .state import State, View
@@ -165,15 +166,19 @@ class Rig:
 
     def _shown(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[Numbers, Row]:
         """Return the numbers (1, w) with the live bones as shown, and these (k, 17)."""
-        inputs = self.plan.numbers
-        unused = [columns for name, columns in FIELDS.items() if name not in inputs.fields]
-        if any(self.bones.animated[:, columns].any() for columns in unused):
-            unused = []
-        numbers = numbers_now(inputs, depsgraph, fields=inputs.fields if unused else FIELDS)
+        inputs, fields = self.plan.numbers, self._fields
+        numbers = numbers_now(inputs, depsgraph, fields=fields)
         shown = numbers[0, inputs.rows].reshape(-1, WIDTH)[inputs.live]
-        for columns in unused:
-            shown[:, columns] = self.bones.written[:, columns]
+        for name in FIELDS.keys() - set(fields):
+            shown[:, FIELDS[name]] = self.bones.written[:, FIELDS[name]]
         return numbers, shown
+
+    @property
+    def _fields(self) -> Collection[str]:
+        """The channels to read: not those of other rotation modes, which stay as they are, unless they are animated."""
+        used = self.plan.numbers.fields
+        unused = [FIELDS[name] for name in FIELDS if name not in used]
+        return FIELDS if any(self.bones.animated[:, columns].any() for columns in unused) else used
 
     def _put_fk(self, numbers: Numbers, fk: Row) -> None:
         numbers[0, self.plan.numbers.rows].reshape(-1, WIDTH)[self.plan.numbers.live] = fk
@@ -245,27 +250,34 @@ class Rig:
         return view.held if view.held.works and view.held.fits(frame) else None
 
     def put(self, ob: bpy.types.Object, rows: Row, shown: Row, *, in_step: bool = True) -> bool:
-        """Write channels (k, 17), a solved frame or the FK pose, where what is shown (k, 17) differs.
+        """Write channels (k, 17), a solved frame or the FK pose; return whether Blender has to evaluate them.
 
-        `in_step` says whether the originals show that, too. Return whether any channel differed.
+        Args:
+            ob: the armature object.
+            rows: the channels.
+            shown: (k, 17) what the evaluated copy shows.
+            in_step: whether the originals should show that, too, unless another handler has moved bones since.
         """
         different = (rows != shown).any(axis=0).tolist()
-        if True in different:
-            bones = ob.pose.bones
+        is_written = True in different
+        if in_step or is_written:
+            bones, used = ob.pose.bones, self._fields
             for name, columns in FIELDS.items():
-                if any(different[columns]):
+                if name in used or any(different[columns]):
                     values = np.empty((len(bones), REST[columns].size), dtype=np.float32)
                     bones.foreach_get(name, values.ravel())
-                    values[self.plan.live] = rows[:, columns]
-                    bones.foreach_set(name, values.ravel())
+                    if (values[self.plan.live] != rows[:, columns]).any():
+                        values[self.plan.live] = rows[:, columns]
+                        bones.foreach_set(name, values.ravel())
+                        is_written = True
+            self.bones.written = rows.copy()
+        if is_written:
             # Tag as if the object had moved: the pose is evaluated again, but the armature is not copied.
             ob.update_tag(refresh={"OBJECT"})
-        if in_step or True in different:
-            self.bones.written = rows.copy()
         if self.plan.watch:
             self.bones.take_modes(ob)
         self.enter(State.SOLVED)
-        return True in different
+        return is_written
 
     def put_early(self, ob: bpy.types.Object, frame: float) -> None:
         """Write the solution of a frame that Blender has yet to evaluate, if it is foretold and no F-curve sets it."""
@@ -280,21 +292,25 @@ class Rig:
         if not frames or self.plan.watch or self.plan.numbers.is_opaque or self.plan.leaders:
             return
         try:
-            numbers = fcurves.numbers_at(self.plan.numbers, self.bones.stored, frames, self.plan.numbers.fields)
+            numbers = fcurves.numbers_at(self.plan.numbers, self.bones.stored, frames, self._fields)
         except fcurves.NotDetermined:
             numbers = None
         self.view.memory.foretell(frames, numbers, lambda some: self._posed(ob, depsgraph, self._sample(some), None))
 
-    def reported(self, ob: bpy.types.Object) -> tuple[Sample, Posed]:
-        """Return the last frame and its solution, for reports."""
-        assert self.known is not None
-        assert self.numbers is not None
-        if self.known.solved is not None:
-            return self.known.solved
-        frame, index = sample_of(self.plan, Frames(self.plan.numbers, self.numbers)), self.known.index
-        outcomes = self.known.outcomes.frames(slice(index, index + 1))
-        plan = self.plan
-        return frame, Posed(self.known.channels[None], outcomes, lambda some: pose(ob, plan, frame).poses_on(some))
+    def report(self, ob: bpy.types.Object) -> None:
+        """Have the solution reported to whoever asks, until the next one."""
+        plan, numbers, known = self.plan, self.numbers, self.known
+        assert numbers is not None
+        assert known is not None
+
+        def solved(ob: bpy.types.Object) -> tuple[Sample, Posed]:
+            if known.solved is not None:
+                return known.solved
+            frame, outcomes = sample_of(plan, Frames(plan.numbers, numbers)), known.outcomes
+            own = outcomes.frames(slice(known.index, known.index + 1))
+            return frame, Posed(known.channels[None], own, lambda some: pose(ob, plan, frame).poses_on(some))
+
+        reports.update(ob, plan, solved)
 
     def stand_by(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, is_shown: bool) -> None:
         """Leave a frame to the view layer that has all goals, and show its solution of the frame, if it has one."""

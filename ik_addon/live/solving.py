@@ -115,7 +115,7 @@ def solve_frame(
     if not is_flushed and (known.channels != shown).any():
         take_animated(ob, depsgraph)
     is_written = rig.put(ob, known.channels, shown, in_step=is_flushed)
-    reports.update(ob, rig.plan, rig.reported)
+    rig.report(ob)
     if is_written:
         owe(ob, depsgraph)
     return is_written
@@ -128,7 +128,7 @@ def solve_still(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) 
     known = rig.solved(ob, depsgraph, numbers, hurried=registry.is_hurried)
     is_written = rig.put(ob, known.channels, shown)
     owe(ob, depsgraph)
-    reports.update(ob, rig.plan, rig.reported)
+    rig.report(ob)
     return is_written
 
 

@@ -64,7 +64,7 @@ class Sources:
             if key in visited:
                 continue
             visited.add(key)
-            if part.bone:
+            if part.bone and part.ob.type == "ARMATURE":
                 found.add(Carrier(uid_of(part.ob), part.bone))
             if key not in self._beyond:
                 self._beyond[key] = list(self._next(part))
@@ -100,10 +100,11 @@ class Sources:
             yield from _deforming(ob, part.points)
             return
         if name:
-            bone: Any = ob.pose.bones.get(name)
+            bone: Any = None if ob.pose is None else ob.pose.bones.get(name)
             yield Part(ob) if bone is None or bone.parent is None else Part(ob, bone.parent.name)
-            yield from self._holding(ob).get(name, ())
-            yield from _driving(ob, lambda path: _bone_of(path) == name)
+            if bone is not None:
+                yield from self._holding(ob).get(name, ())
+                yield from _driving(ob, lambda path: _bone_of(path) == name)
             return
         yield from _above(ob)
         for constraint in filter(is_on, self._seen(ob).constraints):
