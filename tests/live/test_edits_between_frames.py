@@ -166,7 +166,7 @@ def test_still_frames_have_the_same_pose_however_the_first_was_solved() -> None:
         for frame in (4, 11, 3):
             bpy.context.scene.frame_set(frame)
             assert rigs.channels(ob).tobytes() == first
-    
+
 
 def test_turning_live_off_restores_the_fk_pose_exactly() -> None:
     ob = spider()

@@ -38,7 +38,9 @@ class ChainPlan:
     remarks: tuple[str, ...]
     """Remarks on settings that can't be followed."""
     carriers: frozenset[Carrier]
-    """The bones that move the root, the target or the pole, of this armature or others, in any way."""
+    """The bones that move the target or the pole, of this armature or others, in any way."""
+    root_carriers: frozenset[Carrier]
+    """The bones that move the root in any way."""
     has_pole: bool
     turns: bool
     """Whether the tip takes the target's orientation."""
@@ -80,9 +82,9 @@ def checked(
         remarks.append(say("Planar has no effect with limits or rotation. Lock axes instead"))
     use_pole = settings.pole is not None and chain_of(bones[-1]).use_pole  # Use Pole may be animated or driven
     above = bones[0].parent
-    held = [Part(ob, "" if above is None else above.name), Part(settings.target, settings.target_bone)]
+    goals = [Part(settings.target, settings.target_bone)]
     if use_pole:
-        held.append(Part(settings.pole, settings.pole_bone))
+        goals.append(Part(settings.pole, settings.pole_bone))
     return ChainPlan(
         tip=tip.name,
         bones=path,
@@ -91,7 +93,8 @@ def checked(
         reach=reach_of(tip).to_tuple(),
         is_loose=last is not None and not (last.bone.use_connect and last.parent == bones[-1]),
         remarks=tuple(remarks),
-        carriers=presence.sources.carriers(held),
+        carriers=presence.sources.carriers(goals),
+        root_carriers=presence.sources.carriers([Part(ob, "" if above is None else above.name)]),
         has_pole=use_pole,
         turns=settings.use_rotation,
         bend_side=tuple(settings.bend_side),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from .order import all_needs, in_order
 from .plan import Plan
+from .sources import Carrier
 
 Node = tuple[int, int, int]
 """Chains that are solved together, as (`session_uid` of the armature, index of the wave, index of the group in it)."""
@@ -54,15 +55,20 @@ def _needs(plans: Mapping[int, Plan]) -> dict[Node, set[Node]]:
         path = (bone, *plans[uid].skeleton.ancestors(bone))
         return {owners[uid, own] for own in path if (uid, own) in owners}
 
+    def posing(carriers: Iterable[Carrier]) -> set[Node]:
+        found: set[Node] = set()
+        for uid, bone in carriers:
+            names = plans[uid].skeleton.names if uid in plans else ()
+            if bone in names:
+                found |= moving(uid, names.index(bone))
+        return found
+
     needs: dict[Node, set[Node]] = {}
     for uid, plan in plans.items():
         for w, wave in enumerate(plan.waves):
             for g, (bones, chosen) in enumerate(zip(wave.bones.tolist(), wave.chains.tolist(), strict=True)):
                 found = moving(uid, bones[0]) - {(uid, w, g)}
-                of_goals = (carrier for c in chosen for carrier in plan.chains[c].carriers)
-                for carrier in set(of_goals):
-                    names = plans[carrier.armature].skeleton.names if carrier.armature in plans else ()
-                    if carrier.bone in names:
-                        found |= moving(carrier.armature, names.index(carrier.bone))
+                found |= posing(carrier for c in chosen for carrier in plan.chains[c].root_carriers) - {(uid, w, g)}
+                found |= posing(carrier for c in chosen for carrier in plan.chains[c].carriers)
                 needs[uid, w, g] = found
     return needs

@@ -22,6 +22,7 @@ from .chain import is_connected, out_of_reach_paths
 from .chain_plan import ChainPlan
 from .limits import FREE, ranges_of, stiffness_of
 from .order import in_order
+from .sources import Carrier
 
 LOOP = marked("Dependency loop with {others}. Give one of the chains a different target")
 LOOP_OF_ARMATURES = marked("Dependency loop between {names}. Give a chain of one of them a different target")
@@ -258,8 +259,8 @@ def without_loops(
         for g, group in enumerate(groups):
             needs[g].update(owner[bone] for bone in skeleton.ancestors(group.bones[0]) if bone in owner)
             for i in group.chains:
-                own = (index[name] for uid, name in planned[i].carriers if uid == ob.session_uid and name in index)
-                needs[g].update(owner[bone] for bone in own if bone in owner)
+                needs[g].update(_posing(ob, index, owner, planned[i].carriers))
+                needs[g].update(_posing(ob, index, owner, planned[i].root_carriers) - {g})
         _, loop = in_order(range(len(groups)), needs)
         mutual = {i for g in loop for i in groups[g].chains}
         if not mutual:
@@ -268,6 +269,14 @@ def without_loops(
             others = " and ".join(f"'{planned[j].tip}'" for j in sorted(mutual - {i}))
             faults[planned[i].tip] = say(LOOP, others=others)
         planned[:] = [chain for i, chain in enumerate(planned) if i not in mutual]
+
+
+def _posing(
+    ob: bpy.types.Object, index: Mapping[str, int], owner: Mapping[int, int], carriers: Iterable[Carrier]
+) -> set[int]:
+    """Return the groups that pose bones of this armature among the carriers; `owner` has the group of each bone."""
+    own = (index[name] for uid, name in carriers if uid == ob.session_uid and name in index)
+    return {owner[bone] for bone in own if bone in owner}
 
 
 def in_waves(

@@ -154,7 +154,7 @@ class Plan:
         modes = tuple(seen.pose.bones[int(bone)].rotation_mode for bone in live)
 
         # What it depends on.
-        carriers = {carrier for chain in planned for carrier in chain.carriers}
+        carriers = {carrier for chain in planned for carrier in chain.carriers | chain.root_carriers}
         settings = [chain_of(ob.pose.bones[chain.tip]) for chain in planned]
         rides = tuple(
             tuple(ridden(ob, *goal_of(own, role), depsgraph) for role in ("target", "pole")) for own in settings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import bpy
@@ -43,7 +43,7 @@ def why_absent(goal: bpy.types.Object, role: str, presence: Presence) -> str:
 
 def why_unfit(
     ob: bpy.types.Object,
-    bones: Collection[bpy.types.PoseBone],
+    bones: Sequence[bpy.types.PoseBone],
     goal: bpy.types.Object,
     goal_bone: str,
     role: str,
@@ -72,7 +72,7 @@ def why_unfit(
             goal_bone=goal_bone,
         )
     moving = presence.sources.carriers([Part(goal, goal_bone)])
-    own = next((bone.name for bone in bones if (uid_of(ob), bone.name) in moving), None)
+    own = next((bone.name for bone in reversed(bones) if (uid_of(ob), bone.name) in moving), None)
     if own is None:
         return ""
     return say(
