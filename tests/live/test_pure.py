@@ -5,6 +5,8 @@ Each body has a twin that goes live only in the end, when all is done, and has t
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -345,3 +347,33 @@ def test_a_render_in_the_background_shows_what_a_script_edited_before_it(
     rendered = {frame: pose for _scene, _layer, frame, pose in recorder.seen}
     rigs.go_live(twin())
     assert not rigs.apart(rendered, rigs.poses_at(twin(), (8, 9, 10)))
+
+
+# ---- bones that are renamed over a solution
+
+
+@pytest.mark.parametrize(
+    ("bone", "update"),
+    [
+        *itertools.product(("upper", "lower", "spine2", "collar"), (False, True)),
+        ("control", True),
+        pytest.param("control", False, marks=pytest.mark.xfail(strict=True, reason="the chain loses its control")),
+    ],
+)
+@pytest.mark.parametrize("name", ["F-curves", "no keys", "half the components keyed"])
+def test_a_bone_renamed_over_a_solution_keeps_its_pose_and_its_fk_pose(name: str, bone: str, update: bool) -> None:
+    def with_control(ob: bpy.types.Object) -> None:
+        rigs.add_bones(ob, [(0.7, -0.3, 0.8), (0.7, -0.3, 0.9)], ["control"])
+        chain = ob.pose.bones["lower"].ik_addon
+        chain.target, chain.target_bone = ob, "control"
+
+    pair(replace(BODIES[name], more=with_control))
+    expected = rigs.poses_at(rig(), (7, 3, 20))
+    rigs.poses_at(rig(), BEFORE)
+    rig().data.bones[bone].name = "renamed"
+    if update:
+        bpy.context.view_layer.update()
+        rig().data.bones["renamed"].name = "renamed again"
+        bpy.context.view_layer.update()
+    assert not rigs.apart(rigs.poses_at(rig(), (7, 3, 20)), expected)
+    assert not apart_from_twin((7, 3, 20))
