@@ -14,7 +14,7 @@ from ik_addon.bake import baking
 from ik_addon.live import reports
 from tests import rigs
 
-from .timing import Case, Run, mean_step, steps
+from .timing import Case, Run, steps
 
 FRAMES = 250
 """Number of frames of a bake, over which the targets are keyed."""
@@ -108,7 +108,7 @@ def live(work: Work, solver: str, frames: int, _number: int = 0) -> Run:
     took = steps((partial(show, frame) for frame in range(1 + WARM, 1 + WARM + frames)), frames)
     if solver == "ours" and work.limits is None:
         assert all(is_reached(ob, f"c{c}b{work.bones - 1}") for c in range(work.chains)), "a target was not reached"
-    return mean_step(took)
+    return took
 
 
 def is_reached(ob: bpy.types.Object, tip: str) -> bool:
@@ -152,15 +152,15 @@ ONE, TEN, HUNDRED, SPIDER = Work(1, 10), Work(10, 10), Work(100, 10), Work(8, 2,
 CASES = {
     "live-1x2": _live_case(Work(1, 2)),
     "live-1x10": _live_case(ONE, 1.0),
-    "live-10x10": _live_case(TEN, 0.7),
-    "live-100x10": _live_case(HUNDRED, 0.6),
+    "live-10x10": _live_case(TEN, 0.9),
+    "live-100x10": _live_case(HUNDRED, 0.7),
     "live-1x10-limits-30": _live_case(Work(1, 10, limits=30.0), 1.5),
     "live-spider": _live_case(SPIDER, 1.0),
     "bake-1x10": _bake_case(ONE, 0.2),
-    "bake-10x10": _bake_case(TEN, 0.05),
-    "bake-100x10": _bake_case(HUNDRED, 0.05),
+    "bake-10x10": _bake_case(TEN, 0.1),
+    "bake-100x10": _bake_case(HUNDRED, 0.1),
     # Compared with the same bake without the meshes.
     "bake-heavy": Case(
-        "s", partial(baked, replace(TEN, meshes=50), "ours", FRAMES), partial(baked, TEN, "ours", FRAMES), aim=1.5
+        "s", partial(baked, replace(TEN, meshes=50), "ours", FRAMES), partial(baked, TEN, "ours", FRAMES), aim=3.0
     ),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -80,38 +80,48 @@ class Character:
     """Number of characters in the scene."""
     others: int = 0
     """Number of other objects in the scene, which nothing animates."""
+    more: Callable[[bpy.types.Object], None] | None = None
+    """Changes the first character, or what is around it, once it is built."""
 
     @property
     def solved(self) -> list[str]:
         """Return the bones posed by IK."""
         return [bone for limb in LIMBS for bone in (limb.upper, limb.lower, *([limb.end] if self.set_up else []))]
 
+    @property
+    def tips(self) -> list[str]:
+        """Return the tip bones of the chains, all of which reach their targets; empty if the targets are too far."""
+        if self.presets:
+            return []
+        return [limb.end if self.set_up else limb.lower for limb in LIMBS]
 
-def build(character: Character, solver: str) -> list[bpy.types.Object]:
-    """Return the armatures of a new scene; their limbs are solved by one of `OURS`, `BLENDER` and `NOBODY`."""
-    human()
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    bpy.context.scene.frame_end = FRAMES
-    found = []
-    for number in range(character.count):
-        rng = np.random.default_rng(number)
-        ob = add_human(f"character {number}")
-        ob.location.x = BESIDE * number
-        goals = [_Goals(ob, limb, character, solver, rng) for limb in LIMBS]
-        if character.controls:
-            _add_controls(goals)
-        _key_body(ob, character, rng)
-        for goal in goals:
-            goal.solve()
-        if character.skinned:
-            add_skin(ob)
-        found.append(ob)
-    for number in range(character.others):
-        bpy.context.scene.collection.objects.link(bpy.data.objects.new(f"prop {number}", None))
-    for ob in found:
-        ob.ik_addon.live = solver == OURS
-    bpy.context.view_layer.update()
-    return found
+    def build(self, solver: str) -> list[bpy.types.Object]:
+        """Return the armatures of a new scene; their limbs are solved by one of `OURS`, `BLENDER` and `NOBODY`."""
+        human()
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        bpy.context.scene.frame_end = FRAMES
+        found = []
+        for number in range(self.count):
+            rng = np.random.default_rng(number)
+            ob = add_human(f"character {number}")
+            ob.location.x = BESIDE * number
+            goals = [_Goals(ob, limb, self, solver, rng) for limb in LIMBS]
+            if self.controls:
+                _add_controls(goals)
+            _key_body(ob, self, rng)
+            for goal in goals:
+                goal.solve()
+            if self.skinned:
+                add_skin(ob)
+            found.append(ob)
+        for number in range(self.others):
+            bpy.context.scene.collection.objects.link(bpy.data.objects.new(f"prop {number}", None))
+        if self.more is not None:
+            self.more(found[0])
+        for ob in found:
+            ob.ik_addon.live = solver == OURS
+        bpy.context.view_layer.update()
+        return found
 
 
 _Goal = tuple[bpy.types.Object, str]

@@ -1,10 +1,12 @@
 """Time live solving, baking and the solver against Blender's own IK on the same rigs and targets.
 
     python -m benchmarks.performance [--case NAME ...] [--runs N] [--growth]
+    python -m benchmarks.performance --case production- --case bake-rigify --runs 1    # a minute
 
-with an interpreter that has bpy, from the project's folder. The sides of each case take turns, and the median of their
-runs counts. Prints a table in Markdown and writes it to `build/bench/performance.json`; with `--growth` also plots how
-the times grow, in `build/bench/growth.svg`. The cases are in `playback.py`, `drag.py`, `chains.py` and `solvers.py`.
+with an interpreter that has bpy, from the project's folder. The sides of each case take turns. The mean step of each
+run is measured, and the median of the runs counts. Prints a table in Markdown and writes it to
+`build/bench/performance.json`; with `--growth` also plots how the times grow, in `build/bench/growth.svg`. The cases
+are in `production.py`, `playback.py`, `drag.py`, `chains.py` and `solvers.py`.
 """
 
 from __future__ import annotations
@@ -24,25 +26,25 @@ import numpy as np
 
 import ik_addon
 
-from . import chains, drag, playback, solvers
+from . import chains, drag, playback, production, solvers
 from .chains import Work
 from .growth import Curve, chart
 from .timing import Row, measure
 
 OUTPUT = Path("build/bench")
-CASES = {**playback.CASES, **drag.CASES, **chains.CASES, **solvers.CASES}
+CASES = {**production.CASES, **playback.CASES, **drag.CASES, **chains.CASES, **solvers.CASES}
 
 
 def table(rows: list[Row]) -> Iterator[str]:
     """Yield the lines of the table in Markdown."""
-    yield "| case | ours | Blender | floor | unit | ratio | of means | aim | by the floor | worst |"
+    yield "| case | ours | Blender | floor | unit | ratio | of medians | aim | by the floor | worst |"
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for row in rows:
         floor = " / ".join(_number(floor) for floor in (row.before, row.after) if floor is not None)
         worst = "" if row.worst is None else f"{row.worst:.1f} / {_number(row.blender_worst, 1)}"
         yield (
             f"| `{row.case}` | {row.ours:.3g} | {row.blender:.3g} | {floor} | {row.unit} | {_number(row.ratio)} "
-            f"| {_number(row.mean_ratio)} "
+            f"| {_number(row.median_ratio)} "
             f"| {_number(row.aim)} | {_number(row.floor_aim)} | {worst} |"
         )
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+ALL_GARBAGE = 2
+"""The oldest generation of Python's garbage collector."""
 PATIENCE = 1.0
 """Seconds after which a run of many steps ends early, once it has taken its minimum number."""
 OF_THE_FLOOR = 1.25
@@ -18,11 +21,11 @@ class Run:
     """One run of one side."""
 
     time: float
-    """In the case's unit."""
+    """In the case's unit; of a run of many steps the mean step."""
+    median: float | None = None
+    """The median step; None if the run has no steps."""
     worst: float | None = None
-    """The longest step of the run relative to its median step; None if the run has no steps."""
-    mean: float | None = None
-    """The mean step, if `time` is the median."""
+    """The longest step relative to the median one, except those in which Python collected all garbage."""
 
 
 Measure = Callable[[int], Run]
@@ -59,8 +62,8 @@ class Row:
     unit: str
     ratio: float
     """Ours / Blender's: smaller is better."""
-    mean_ratio: float | None
-    """Ours / Blender's by mean step, which includes prefetching."""
+    median_ratio: float | None
+    """Ours / Blender's by the median step, which leaves out what few steps do for many others."""
     aim: float | None
     before: float | None
     after: float | None
@@ -72,14 +75,22 @@ class Row:
     runs: int
 
 
-def steps(work: Iterable[Callable[[], object]], least: int) -> list[float]:
-    """Return the milliseconds that each step takes.
+def steps(work: Iterable[Callable[[], object]], least: int) -> Run:
+    """Return a run of steps, in milliseconds.
 
     Args:
         work: the steps.
         least: number of steps taken no matter how slow they are; a slow run ends early after that, see `PATIENCE`.
     """
     took: list[float] = []
+    collected: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and info["generation"] == ALL_GARBAGE:
+            collected.append(len(took))
+
+    gc.collect()
+    gc.callbacks.append(note)
     begin = time.perf_counter()
     for step in work:
         start = time.perf_counter()
@@ -88,17 +99,10 @@ def steps(work: Iterable[Callable[[], object]], least: int) -> list[float]:
         took.append(1e3 * (end - start))
         if len(took) >= least and end - begin > PATIENCE:
             break
-    return took
-
-
-def mean_step(took: Sequence[float]) -> Run:
-    """Return a run by its mean step, which includes work done ahead for later frames."""
-    return Run(statistics.fmean(took), max(took) / statistics.median(took))
-
-
-def median_step(took: Sequence[float]) -> Run:
-    """Return a run by its median step, which other programs disturb less than the mean."""
-    return Run(statistics.median(took), max(took) / statistics.median(took), statistics.fmean(took))
+    gc.callbacks.remove(note)
+    median = statistics.median(took)
+    undisturbed = (step for number, step in enumerate(took) if number not in collected)
+    return Run(statistics.fmean(took), median, max(undisturbed) / median)
 
 
 def measure(name: str, case: Case, runs: int) -> Row:
@@ -112,7 +116,7 @@ def measure(name: str, case: Case, runs: int) -> Row:
     ours, blender, before, after = (_median([run.time for run in side]) for side in found)
     assert ours is not None
     assert blender is not None
-    means = [_median([run.mean for run in side if run.mean is not None]) for side in found[:2]]
+    medians = [_median([run.median for run in side if run.median is not None]) for side in found[:2]]
     floor = after if case.is_keyed else before
     return Row(
         case=name,
@@ -120,7 +124,7 @@ def measure(name: str, case: Case, runs: int) -> Row:
         blender=blender,
         unit=case.unit,
         ratio=ours / blender,
-        mean_ratio=None if means[0] is None or means[1] is None else means[0] / means[1],
+        median_ratio=None if medians[0] is None or medians[1] is None else medians[0] / medians[1],
         aim=case.aim,
         before=before,
         after=after,

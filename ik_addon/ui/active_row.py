@@ -9,6 +9,7 @@ from typing import Any
 import bpy
 
 from ..operators.active import armature, obstacle
+from .playing import kept
 
 
 class BoneList(bpy.types.UIList):
@@ -22,10 +23,14 @@ class BoneList(bpy.types.UIList):
         """Draw the search field."""
         layout.prop(self, "filter_name", text="", icon="VIEWZOOM")
 
-    def filter_items(self, _context: bpy.types.Context, pose: Any, name: str) -> tuple[list[int], list[int]]:
+    def filter_items(self, context: bpy.types.Context, pose: Any, name: str) -> tuple[list[int], list[int]]:
         """Show the listed bones that match the search, in the order of the armature."""
-        wanted = {bone for bone in self.listed(pose.id_data) if self.filter_name.lower() in bone.lower()}
-        return [self.bitflag_filter_item if bone.name in wanted else 0 for bone in getattr(pose, name)], []
+
+        def flags() -> list[int]:
+            wanted = {bone for bone in self.listed(pose.id_data) if self.filter_name.lower() in bone.lower()}
+            return [self.bitflag_filter_item if bone.name in wanted else 0 for bone in getattr(pose, name)]
+
+        return kept(context, pose.id_data, (type(self).__name__, self.filter_name), flags), []
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from ..operators.mends.rig import rig_fix_of
 from ..overlay import draw as overlay
 from ..rig.plan import chain as chains
 from ..translation.sentences import say
+from .playing import kept
 from .text import BUTTON_MARGIN, draw_button, draw_fix, draw_message, fit
 
 
@@ -50,8 +51,8 @@ class VIEW3D_PT_ik_addon(IKPanel):
         settings = object_of(ob)
         column = layout.column(align=True)
         column.scale_y = 1.3
-        if chains.tips(ob):
-            text = fit(context, live_texts(ob), margin=BUTTON_MARGIN)
+        if kept(context, ob, "chained", lambda: bool(chains.tips(ob))):
+            text = fit(context, kept(context, ob, "live", lambda: live_texts(ob)), margin=BUTTON_MARGIN)
             options: dict[str, Any] = {"toggle": True, "icon": "PAUSE" if settings.live else "PLAY"}
             column.prop(settings, "live", text=text, translate=False, **options)
         else:
@@ -60,7 +61,7 @@ class VIEW3D_PT_ik_addon(IKPanel):
         column = layout.column(align=True)
         column.operator("ik_addon.bake", icon="KEYFRAME_HLT")
         draw_button(column, context, "ik_addon.restore_pose", "LOOP_BACK", "Restore")
-        if needs_lock(context):
+        if kept(context, ob, "lock", lambda: needs_lock(context)):
             draw_button(
                 layout, context, "ik_addon.lock_interface", "ERROR", "Lock Interface", text="Lock Interface for Renders"
             )
@@ -69,7 +70,7 @@ class VIEW3D_PT_ik_addon(IKPanel):
                 "The overlay is off because of an error: {error}. Turn it off and on", error=overlay.state.broken
             )
             draw_message(layout, context, text, icon="ERROR")
-        if has_blind_paths(ob):
+        if kept(context, ob, "paths", lambda: has_blind_paths(ob)):
             draw_message(layout, context, BLIND_PATHS, icon="INFO")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -154,3 +155,26 @@ def test_keys_have_the_keyframe_type_that_the_user_chose(addon: Addon, arm: Any)
     drag()
     owner = addon.module("compat").curve_owner(arm[1])
     assert {point.type for curve in owner.fcurves for point in curve.keyframe_points} == {"BREAKDOWN"}
+
+
+def test_a_bone_is_compared_with_its_keys_as_quickly_among_many_curves_as_among_few(addon: Addon) -> None:
+    """Where a character is moved by hand, this happens for each of its bones."""
+    goes_back = addon.module("goals.autokey").goes_back
+    counts = []
+    for bones in (1, 50):
+        rigs.new_file()
+        ob = rigs.armature()
+        rigs.add_bones(ob, rigs.straight(bones), [f"b{i}" for i in range(bones)])
+        for bone in ob.pose.bones:
+            bone.keyframe_insert("location", frame=1)
+            bone.keyframe_insert("rotation_quaternion", frame=1)
+        bone = ob.pose.bones[-1]
+        assert not goes_back(bpy.context, bone, ["location", "rotation_quaternion"])
+        events: list[str] = []
+        sys.setprofile(lambda _frame, event, _argument, events=events: events.append(event))
+        goes_back(bpy.context, bone, ["location", "rotation_quaternion"])
+        sys.setprofile(None)
+        counts.append(len(events))
+        bone.location.x += 0.1
+        assert goes_back(bpy.context, bone, ["location", "rotation_quaternion"])
+    assert counts[0] == counts[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -11,7 +12,6 @@ from ...data.chain_settings import FOLDS, IKAddonChain
 from ...data.settings import chain_of, goal_of
 from ...goals.ik_fk import is_ik
 from ...live import reports
-from ...operators.active import active_chain
 from ...operators.mends.chains import fix_of
 from ...overlay import draw as overlay
 from ...rig.plan import chain as chains
@@ -20,6 +20,7 @@ from ...setup import bend_side, ends
 from ...solve import Solver
 from ...translation.sentences import say
 from ..panel import ArmaturePanel
+from ..playing import is_playing, kept, shown_chain
 from ..presets import VIEW3D_PT_ik_addon_presets
 from ..text import BARE, BESIDE, draw_button, draw_fix, draw_message, draw_search, draw_setting, fit, is_narrow, named
 
@@ -30,11 +31,11 @@ class ChainPanel(ArmaturePanel):
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         """Show the panel only if a chain is active."""
-        return super().poll(context) and active_chain(context) is not None
+        return super().poll(context) and shown_chain(context) is not None
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the settings of the active chain."""
-        tip = active_chain(context)
+        tip = shown_chain(context)
         if tip is not None:
             self.layout.use_property_split = not is_narrow(context)
             self.layout.use_property_decorate = False
@@ -53,7 +54,7 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
 
     def draw_header(self, context: bpy.types.Context) -> None:
         """Draw the toggle that enables the chain."""
-        tip = active_chain(context)
+        tip = shown_chain(context)
         if tip is not None:
             self.layout.prop(chain_of(tip), "enabled", text="")
 
@@ -75,7 +76,7 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         bones = chains.chain_bones(tip)
         column = layout.column()
         draw_setting(column, context, chain, "solver")
-        if is_even_bend(tip, bones):
+        if kept(context, tip.id_data, ("even", tip.name), lambda: is_even_bend(tip, bones)):
             column.prop(chain, "bend_lead", slider=True)
         column.prop(chain, "chain_length")
         row = column.row()
@@ -100,7 +101,7 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         draw_keyed(column, context, tip, "influence")
         column.prop(chain, "use_limits")
         column.prop(chain, "planar")
-        if shares_bones(tip):
+        if kept(context, tip.id_data, ("shares", tip.name), lambda: shares_bones(tip)):
             column.prop(chain, "weight")
             return  # a tree has no reach of its own
         draw_setting(column, context, chain, "out_of_reach")
@@ -144,7 +145,8 @@ def draw_bend_side(
     side = np.array(chain_of(tip).bend_side)
     if len(bones) > 2 or chain_of(tip).bends_both_ways:
         layout.prop(chain_of(tip), "bends_both_ways")
-    if side.any() and np.isfinite(side).all() and not chain_of(tip).bends_both_ways:
+    has_one_side = side.any() and np.isfinite(side).all() and not chain_of(tip).bends_both_ways
+    if has_one_side and not is_playing(context):  # it is about the FK pose of the frame
         away = bend_side.hyperextension(tip.id_data, bones, side, context.scene.frame_current_final)
         if away > bend_side.BENT:
             degrees = f"{math.degrees(away):.0f}"
@@ -155,7 +157,9 @@ def draw_bend_side(
         for joint, bone in zip(range(FOLDS), bones[:0:-1], strict=False):
             text = say("Fold {bone}", bone=bone.name)
             column.prop(chain_of(tip), "folds", index=joint, text=text, slider=True, translate=False)
-    if side.any() and bend_side.is_from_roll(tip.id_data, bones, side):
+    if side.any() and kept(
+        context, tip.id_data, ("roll", tip.name), lambda: bend_side.is_from_roll(tip.id_data, bones, side)
+    ):
         text = say("Bend side taken from the roll of '{bone}'; nothing else indicates one", bone=bones[0].name)
         draw_message(layout, context, text, icon="INFO")
 
@@ -175,8 +179,18 @@ def draw_switch(layout: bpy.types.UILayout, tip: bpy.types.PoseBone) -> None:
         row.operator("ik_addon.switch_ik_fk", text=way, depress=is_ik(tip) == (way == "IK"), translate=False).to = way
 
 
-def draw_faults(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
-    """Draw the error and remarks on a chain in full, solved or not, with a button that fixes it."""
+class Findings(NamedTuple):
+    """What is wrong with a chain."""
+
+    fault: str
+    """Why it can't be solved; empty if it can."""
+    remarks: tuple[str, ...]
+    fix: str
+    """The label of the button that helps; empty if there is none."""
+
+
+def findings(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Findings:
+    """Find what is wrong with a chain, solved or not."""
     report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled else None
     fault = report.message if report is not None and report.failed else ""
     remarks: list[str] = []
@@ -189,16 +203,22 @@ def draw_faults(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy
         remarks.append(
             say("The overlay hides this chain because of an error: {error}. Turn it off and on", error=hidden)
         )
-    if not (fault or remarks):
+    fix = fix_of(tip, report, context.view_layer) if fault or remarks else None
+    return Findings(fault, tuple(remarks), "" if fix is None else fix.label)
+
+
+def draw_faults(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+    """Draw the error and remarks on a chain in full, with a button that fixes it."""
+    found = kept(context, tip.id_data, ("findings", tip.name), lambda: findings(context, tip))
+    if not (found.fault or found.remarks):
         return
     box = layout.box()
-    if fault:
-        draw_message(box, context, fault, icon="ERROR", alert=True)
-    for remark in remarks:
+    if found.fault:
+        draw_message(box, context, found.fault, icon="ERROR", alert=True)
+    for remark in found.remarks:
         draw_message(box, context, remark, icon="INFO")
-    fix = fix_of(tip, report, context.view_layer)
-    if fix is not None:
-        draw_fix(box, context, "ik_addon.chain_fix", fix.label).tip = tip.name
+    if found.fix:
+        draw_fix(box, context, "ik_addon.chain_fix", found.fix).tip = tip.name
 
 
 def draw_goal(layout: bpy.types.UILayout, context: bpy.types.Context, chain: IKAddonChain, role: str) -> None:

@@ -13,7 +13,7 @@ import bpy
 from ...data.settings import chain_of
 from ...live import reports
 from ...live.reports import Report, percent
-from ...operators.active import active_chain, armature
+from ...operators.active import armature
 from ...operators.mends.chains import fix_of
 from ...rig.plan import chain as chains
 from ...setup.constraints import sources
@@ -22,6 +22,7 @@ from ...translation.sentences import say
 from ..active_row import ActiveRow, BoneList
 from ..menus import IK_ADDON_MT_pose
 from ..panel import ArmaturePanel
+from ..playing import is_playing, kept, shown_chain
 from ..text import draw_button, draw_message, fit, is_narrow
 
 Icon = Literal["CHECKBOX_DEHLT", "RADIOBUT_OFF", "ERROR", "CHECKMARK", "TRACKER", "INFO"]
@@ -52,7 +53,7 @@ class IK_ADDON_UL_chains(BoneList):
         _active_property: str,
     ) -> None:
         """Draw a row."""
-        report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled else None
+        report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled and not is_playing(context) else None
         both = layout.row(align=True)
         if not is_narrow(context):  # the header of Active Chain has the toggle as well
             both.prop(chain_of(tip), "enabled", text="")
@@ -70,7 +71,7 @@ class IK_ADDON_UL_chains(BoneList):
 
 def is_bright(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bool:
     """Whether the row of a chain is not dimmed; on the blue of the active row, dimmed text can't be read."""
-    return chain_of(tip).enabled or tip == active_chain(context)
+    return chain_of(tip).enabled or tip == shown_chain(context)
 
 
 def _select(_context: bpy.types.Context, bone: bpy.types.PoseBone) -> None:
@@ -78,7 +79,7 @@ def _select(_context: bpy.types.Context, bone: bpy.types.PoseBone) -> None:
     operators.ik_addon.chain_select("EXEC_DEFAULT", True, tip=bone.name)
 
 
-ROW = ActiveRow("ik_addon_chain", "Active Chain", "The chain of the active bone", active_chain, _select)
+ROW = ActiveRow("ik_addon_chain", "Active Chain", "The chain of the active bone", shown_chain, _select)
 
 
 class VIEW3D_PT_ik_addon_chains(ArmaturePanel):
@@ -101,7 +102,7 @@ class VIEW3D_PT_ik_addon_chains(ArmaturePanel):
         column = layout.column(align=True)
         column.operator("ik_addon.chain_add", icon="ADD")
         column.operator("ik_addon.character_setup", icon="OUTLINER_OB_ARMATURE")
-        if not chains.tips(ob):
+        if not kept(context, ob, "chained", lambda: bool(chains.tips(ob))):
             draw_start(layout, context)
 
 
@@ -120,14 +121,18 @@ def draw_start(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
 
 def draw_line(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
     """Draw the status line of the active chain, with a button that fixes its error if possible."""
-    tip = active_chain(context)
+    tip = shown_chain(context)
     row = layout.row(align=True)
     if tip is None:
         row.active = False
         none = [say("No chain yet")]
-        if chains.tips(armature(context)):
+        ob = armature(context)
+        if kept(context, ob, "chained", lambda: bool(chains.tips(ob))):
             none = [say("Click a bone to choose its chain"), say("No active chain")]
         row.label(text=fit(context, none, LINE_MARGIN), translate=False)
+        return
+    if is_playing(context):
+        row.label(text=say("Playing") if chain_of(tip).enabled else say("Off"), icon="PLAY", translate=False)
         return
     report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled else None
     row.alert = report is not None and report.failed

@@ -1,0 +1,199 @@
+"""Targets that another live chain carries: the tip is where Blender shows the target, or nothing says Reached."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import pytest
+
+from tests import rigs
+from tests.live.carried import FRAMES, KINDS, Carried, Carry, add_skin, build, constraint, drive, on_vertex, to_bone
+from tests.rigs import apart, miss, poses_at
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+NEAR = 1e-5
+RULED = {
+    "bone parent",
+    "Child Of",
+    "Copy Location",
+    "Copy Transforms",
+    "Copy Location of a child",
+    "bone of another armature",
+}
+"""The ways that the extension's own rules follow."""
+
+
+def each(*, shared_only: bool = False) -> list[Any]:
+    """Return all ways to carry the target, in one armature and between two, and mark those that fail today.
+
+    Args:
+        shared_only: only chains of one armature fail.
+    """
+    return [
+        pytest.param(
+            kind,
+            shared,
+            id=f"{kind}, {'one armature' if shared else 'two armatures'}",
+            marks=[]
+            if kind in RULED or (shared_only and not shared)
+            else pytest.mark.xfail(strict=True, reason="Blender is not asked where it carries the target"),
+        )
+        for kind, shared in itertools.product(KINDS, (True, False))
+    ]
+
+
+def live(kind: str, shared: bool) -> Carried:
+    """Return an arm and a spine that are live."""
+    own = build(KINDS[kind], shared=shared)
+    rigs.go_live(*{own.spine, own.arm})
+    return own
+
+
+def assert_there(addon: Addon, own: Carried, when: str) -> None:
+    """Assert that the arm reaches its target as Blender shows it, and that the panel says so."""
+    assert miss(own.arm) < NEAR, when
+    assert addon.module("live.reports").get(own.arm, "lower").reached, when
+
+
+@pytest.mark.parametrize(("kind", "shared"), each())
+def test_a_carried_target_is_reached_on_all_frames_in_any_order(addon: Addon, kind: str, shared: bool) -> None:
+    own = live(kind, shared)
+    forward: rigs.Poses = {}
+    for frame in FRAMES:
+        forward |= poses_at(own.arm, [frame])
+        assert_there(addon, own, f"frame {frame}")
+    for frame in (9, 21, 1, 17, 5, 13, 13):
+        assert not apart(poses_at(own.arm, [frame]), {frame: forward[frame]}), f"frame {frame} again"
+        assert_there(addon, own, f"frame {frame} again")
+
+
+@pytest.mark.parametrize(("kind", "shared"), each())
+def test_a_carried_target_is_reached_when_something_moves_on_a_still_frame(
+    addon: Addon, kind: str, shared: bool
+) -> None:
+    own = live(kind, shared)
+    bpy.context.scene.frame_set(9)
+    own.bend.animation_data_clear()
+    own.bend.location = (-0.3, 0.2, 0.8)
+    bpy.context.view_layer.update()
+    assert_there(addon, own, "after the spine was moved")
+    own.target.location.z += 0.05
+    bpy.context.view_layer.update()
+    assert_there(addon, own, "after the target was moved")
+    own.bend.location = (0.2, 0.3, 0.8)
+    bpy.context.view_layer.update()
+    assert_there(addon, own, "after the spine was moved again")
+
+
+@pytest.mark.parametrize(("kind", "shared"), each(shared_only=True))
+def test_a_bake_with_a_carried_target_reaches_it_or_says_that_it_does_not(
+    addon: Addon, kind: str, shared: bool
+) -> None:
+    own = build(KINDS[kind], shared=shared)
+    baking = addon.module("bake.baking")
+    tips = ["spine2", "lower"] if shared else ["spine2"]
+    reports = [baking.bake(bpy.context, own.spine, tips, range(1, 22))]
+    if not shared:
+        reports.append(baking.bake(bpy.context, own.arm, ["lower"], range(1, 22)))
+    assert [report.missed for report in reports] == [0] * len(reports)
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        assert miss(own.arm) < 1e-4, f"frame {frame}"
+
+
+# ---- loops
+
+
+def _lattice(own: Carried) -> None:
+    """Let a lattice on the tip deform what carries the target."""
+    skin = add_skin(own.arm)
+    skin.modifiers.clear()
+    lattice = bpy.data.objects.new("Lattice", bpy.data.lattices.new("Lattice"))
+    bpy.context.scene.collection.objects.link(lattice)
+    to_bone(lattice, own.arm, "lower")
+    lattice.matrix_parent_inverse = own.arm.data.bones["lower"].matrix_local.inverted()
+    lattice.location, lattice.scale = (0.3, -0.2, 0.6), (2.0, 2.0, 2.0)
+    deform: Any = skin.modifiers.new("lattice", "LATTICE")
+    deform.object = lattice
+    on_vertex(own.target, skin)
+
+
+def _on_own_skin(kind: str) -> Carry:
+    def carry(own: Carried) -> None:
+        skin = add_skin(own.arm, "lower")
+        if kind == "VERTEX":
+            on_vertex(own.target, skin)
+            return
+        made: Any = own.target.constraints.new(kind)
+        made.target = skin
+        if kind == "COPY_LOCATION":
+            made.subtarget = "lower"
+
+    return carry
+
+
+def _driven_influence(own: Carried) -> None:
+    curve: Any = own.arm.driver_add('pose.bones["lower"].ik_addon.influence')
+    variable = curve.driver.variables.new()
+    variable.name, variable.type = "turn", "TRANSFORMS"
+    source = variable.targets[0]
+    source.id, source.bone_target, source.transform_type = own.arm, "upper", "ROT_X"
+    source.transform_space, curve.driver.expression = "LOCAL_SPACE", "0.5 + abs(turn)"
+
+
+LOOPS: dict[str, Carry] = {
+    "vertex of its skin": _on_own_skin("VERTEX"),
+    "vertex group of its skin": _on_own_skin("COPY_LOCATION"),
+    "Shrinkwrap to its skin": _on_own_skin("SHRINKWRAP"),
+    "lattice on its tip": _lattice,
+    "driver by its tip": lambda own: drive(own.target, own.arm, "lower"),
+    "Copy Location of its tip, with offset": lambda own: constraint(
+        own.target, "COPY_LOCATION", own.arm, "lower", use_offset=True
+    ),
+    "influence driven by its bone": _driven_influence,
+}
+
+
+FOUND = "Copy Location of its tip, with offset"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=[] if kind == FOUND else pytest.mark.xfail(strict=True, reason="the loop is not seen"))
+        for kind in LOOPS
+    ],
+)
+def test_a_chain_whose_target_follows_the_chain_itself_says_so(addon: Addon, kind: str) -> None:
+    own = build(LOOPS[kind], shared=False)
+    rigs.go_live(own.arm)
+    for frame in (1, 9, 20):
+        bpy.context.scene.frame_set(frame)
+        report = addon.module("live.reports").get(own.arm, "lower")
+        assert report.failed, f"frame {frame}"
+        assert "chain" in report.message, "what is wrong"
+
+
+@pytest.mark.xfail(strict=True, reason="Blender is not asked where it carries the target")
+@pytest.mark.parametrize("weight", [0.0, 0.5], ids=["elsewhere", "here"])
+def test_a_target_on_a_body_that_the_chain_deforms_is_reached_or_refused(addon: Addon, weight: float) -> None:
+    """One mesh for the whole body: the arm deforms other vertices, or also the one that carries the target."""
+
+    def carry(own: Carried) -> None:
+        body = add_skin(own.spine)
+        group = body.vertex_groups.new(name="lower")
+        group.add([1], 1.0, "REPLACE")
+        if weight:
+            group.add([0], weight, "REPLACE")
+        on_vertex(own.target, body)
+
+    own = build(carry)
+    rigs.go_live(own.spine)
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        report = addon.module("live.reports").get(own.arm, "lower")
+        assert (report.failed and "chain" in report.message) or (miss(own.arm) < NEAR and report.reached), frame

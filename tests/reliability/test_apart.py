@@ -1,0 +1,166 @@
+"""Armatures don't depend on each other's fate: a fault in one leaves others live, and deleted ones are forgotten."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import pytest
+
+from tests import rigs
+from tests.rigs import miss
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+NEAR = 1e-5
+FAULTS = 40
+"""Number of places, spread evenly over what is called for an armature, at which a fault is tried."""
+
+
+class FaultError(Exception):
+    """Raised at a chosen call."""
+
+
+def is_about(frame: FrameType, ob: bpy.types.Object, package: str) -> bool:
+    """Return whether a function of the extension is called with an armature object or one of its bones.
+
+    Leaves out the room `live`, which is what has to catch faults.
+    """
+    module = str(frame.f_globals.get("__name__", ""))
+    if not module.startswith(package) or ".live." in module or frame.f_code.co_name.startswith("<"):
+        return False
+    return any(
+        (isinstance(value, bpy.types.Object) and value.name == ob.name)
+        or (isinstance(value, bpy.types.PoseBone) and value.id_data.name == ob.name)
+        for value in list(frame.f_locals.values())
+    )
+
+
+@contextmanager
+def failing(ob: bpy.types.Object, package: str, number: int | None) -> Iterator[list[str]]:
+    """Raise a fault at a call about an armature, counted from 0; yield the names of the functions called so far.
+
+    Python stops tracing when the tracer raises, so there is one fault.
+    """
+    called: list[str] = []
+
+    def trace(frame: FrameType, event: str, _argument: Any) -> None:
+        if event == "call" and is_about(frame, ob, package):
+            called.append(frame.f_code.co_name)
+            if number is not None and len(called) == number + 1:
+                raise FaultError(frame.f_code.co_name)
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield called
+    finally:
+        sys.settrace(before)
+
+
+def two_arms() -> list[tuple[bpy.types.Object, bpy.types.Object]]:
+    """Return two live arms; the first fails in the test. Its name is the first in Blender's lists."""
+    found = []
+    for name, x in (("A sick rig", 0.0), ("B healthy rig", 3.0)):
+        ob = rigs.armature(name)
+        rigs.add_bones(ob, [(0, 0, 0), (0, -0.2, 1), (0, 0, 2)], ["upper", "lower"])
+        ob.location.x = x
+        target = rigs.empty(f"target of {name}", (x + 0.6, 0.5, 1.0))
+        rigs.key(target, "location", {1: (x + 0.6, 0.5, 1.0), 20: (x - 0.5, 0.9, 0.8)})
+        rigs.chain(ob, "lower", target, 2)
+        found.append((ob, target))
+    bpy.context.scene.frame_set(1)
+    rigs.go_live(*(ob for ob, _target in found))
+    return found
+
+
+def next_frame(_targets: list[bpy.types.Object]) -> None:
+    scene = bpy.context.scene
+    scene.frame_set(scene.frame_current + 1)
+
+
+def jump(_targets: list[bpy.types.Object]) -> None:
+    bpy.context.scene.frame_set(15)
+
+
+def move(targets: list[bpy.types.Object]) -> None:
+    for target in targets:
+        target.animation_data_clear()
+        target.location.y += 0.1
+    bpy.context.view_layer.update()
+
+
+def limit(targets: list[bpy.types.Object]) -> None:
+    """Change what a plan is made of."""
+    for ob in bpy.data.objects:
+        if ob.type == "ARMATURE":
+            ob.pose.bones["lower"].use_ik_limit_x = True
+            ob.data.update_tag()
+    move(targets)
+
+
+STEPS: dict[str, Callable[[list[bpy.types.Object]], None]] = {
+    "next frame": next_frame,
+    "jump": jump,
+    "move": move,
+    "structure": limit,
+}
+
+
+@pytest.mark.xfail(strict=True, reason="handlers are not guarded as a whole")
+@pytest.mark.expects_traceback
+@pytest.mark.parametrize("step", STEPS)
+def test_a_fault_in_one_armature_leaves_the_other_live(addon: Addon, step: str) -> None:
+    (sick, _), _ = arms = two_arms()
+    with failing(sick, addon.package, None) as called:
+        STEPS[step]([target for _ob, target in arms])
+    assert called, "there is something to fail"
+    for number in range(0, len(called), max(1, len(called) // FAULTS)):
+        rigs.new_file()
+        (sick, _), (healthy, _) = arms = two_arms()
+        with failing(sick, addon.package, number) as names:
+            STEPS[step]([target for _ob, target in arms])
+        assert miss(healthy) < NEAR, f"{names[-1]} failed"
+        next_frame([])
+        assert miss(healthy) < NEAR, f"{names[-1]} failed on the frame before"
+
+
+@pytest.mark.xfail(strict=True, reason="they stay registered")
+def test_deleted_armatures_are_forgotten(addon: Addon) -> None:
+    def remembered() -> int:
+        gc.collect()
+        return sum(str(type(own).__module__).startswith(addon.package) for own in gc.get_objects())
+
+    def make_and_delete() -> None:
+        ob, target = rigs.arm()
+        rigs.go_live(ob)
+        bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
+        bpy.data.objects.remove(ob)
+        bpy.data.objects.remove(target)
+        bpy.context.view_layer.update()
+        bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
+
+    for _ in range(3):
+        make_and_delete()
+    before = remembered()
+    for _ in range(20):
+        make_and_delete()
+    assert remembered() < before + 20, "less than one thing for each"
+
+
+def test_a_deleted_follower_changes_nothing_for_the_armature_that_it_followed() -> None:
+    ob, _target = rigs.animated_arm()
+    expected = rigs.poses_at(ob, range(1, 20))
+    follower, goal = rigs.arm()
+    goal.parent, goal.parent_type, goal.parent_bone = ob, "BONE", "lower"
+    rigs.go_live(follower)
+    rigs.poses_at(ob, (4, 5, 6))
+    bpy.data.objects.remove(follower)
+    bpy.context.view_layer.update()
+    assert not rigs.apart(rigs.poses_at(ob, range(1, 20)), expected)
