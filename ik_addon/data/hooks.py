@@ -29,6 +29,17 @@ def remove(*handlers: tuple[str, Handler]) -> None:
             entries.remove(handler)
 
 
+def keep_last(name: str) -> None:
+    """Move our entries of a list to its end, so that they see what others do. Not while the list is gone through."""
+    entries: list[Any] = getattr(bpy.app.handlers, name)
+    ours = [handler for known, handler in _ours if known == name]
+    if entries[-len(ours) :] != ours:
+        for handler in ours:
+            if handler in entries:
+                entries.remove(handler)
+                entries.append(handler)
+
+
 def put_back() -> None:
     """Add missing handlers again. Called by whatever may still be called: other handlers, and each redraw."""
     lost = [(name, handler) for name, handler in _ours if handler not in getattr(bpy.app.handlers, name)]

@@ -10,5 +10,13 @@ _PACKAGE = f"{__package__.rpartition('.')[0]}."
 
 def others_handle_frames() -> bool:
     """Return whether other add-ons handle frame changes; they may then set the FK pose of each frame."""
-    every = (*bpy.app.handlers.frame_change_pre, *bpy.app.handlers.frame_change_post)
-    return any(not str(getattr(handler, "__module__", "")).startswith(_PACKAGE) for handler in every)
+    return any(map(_is_foreign, (*bpy.app.handlers.frame_change_pre, *bpy.app.handlers.frame_change_post)))
+
+
+def others_follow_frames() -> bool:
+    """Return whether other add-ons may move something once a frame is evaluated."""
+    return any(map(_is_foreign, bpy.app.handlers.frame_change_post))
+
+
+def _is_foreign(handler: object) -> bool:
+    return not str(getattr(handler, "__module__", "")).startswith(_PACKAGE)

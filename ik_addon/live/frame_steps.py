@@ -9,8 +9,10 @@ import bpy
 import numpy as np
 
 from .. import compat
+from ..data.neighbors import others_follow_frames
 from ..pose import channels
 from ..rig.plan.presence import Presence
+from ..rig.read.sample import own_transforms
 from .registry import paused, registry
 from .rig import Rig, moment_of
 from .solving import owe, rig_of
@@ -37,6 +39,7 @@ def before_frame(ob: bpy.types.Object, scene: bpy.types.Scene) -> None:
     if shown is not None:  # a script may have keyed a bone without an update in between
         rig.key_fk(ob, shown)
     rig.is_still = False
+    rig.originals = own_transforms(rig.plan) if others_follow_frames() else None
     if not own.is_stale:
         rig.put_early(ob, scene.frame_current_final)
 

@@ -1,13 +1,12 @@
 """The handlers decide what to solve and when; `rig/` knows how.
 
-A frame change restores the FK pose before Blender evaluates the frame, and solves after it. A moved target or bone is
-solved after the update that it caused. The pose is a pure function of the frame. `live.state` lists what the channels
-may hold in each view layer meanwhile; docs/live.md has the table.
+A frame is read and solved once Blender has evaluated it, a moved target or bone after the update that it caused. The
+pose is a pure function of the frame. `live.state` lists what the channels may hold; docs/live.md has the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import partial
 
 import bpy
@@ -15,6 +14,7 @@ import numpy as np
 from bpy.app.handlers import persistent
 
 from ..data import fk_keys, hooks, stamps
+from ..data.neighbors import others_follow_frames
 from ..data.settings import object_of
 from ..pose import channels
 from ..rig.plan.presence import Layer, Presence, are_related_anew
@@ -22,7 +22,7 @@ from . import renames, switches
 from .frame_steps import before_frame, made_of, stand_by, take_edits
 from .registry import clear, has_new_armatures, live_armatures, registry, unpaused
 from .rig import Rig, moment_of
-from .solving import guarded, in_dependency_order, solve_frame, solve_still
+from .solving import evaluate_moved, guarded, in_dependency_order, solve_frame, solve_still
 from .state import State
 
 
@@ -30,6 +30,7 @@ from .state import State
 def _frame_change_pre(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | None) -> None:
     # Blender calls this once for each view layer, without saying for which.
     hooks.put_back()
+    hooks.keep_last("frame_change_post")
     if registry.pauses:
         return
     registry.is_changing = True
@@ -61,19 +62,20 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
     registry.is_changing = False
     if registry.pauses:
         return
-    is_related = are_related_anew(depsgraph)
-    if is_related and depsgraph.mode == "VIEWPORT":
-        registry.live.clear()
+    is_related, is_shown = are_related_anew(depsgraph), depsgraph.mode == "VIEWPORT"
+    if is_related and is_shown:
+        registry.forget_deleted()
     armatures = unpaused(scene, count=is_related)
     if not armatures:
         return
     in_step = _in_step(depsgraph)
-    if is_related and in_step is not None:
-        _look_for_goals(armatures, depsgraph)
-    if depsgraph.mode == "VIEWPORT" and (is_related or depsgraph.id_type_updated("ARMATURE")):  # a script edited them
+    if is_shown and (is_related or depsgraph.id_type_updated("ARMATURE")):  # a script edited something
+        edited = (update.id.original for update in depsgraph.updates)
+        renames.follow(original for original in edited if isinstance(original, bpy.types.Armature))
         for ob in armatures:
-            own = registry.of(ob)
-            own.is_stale |= own.rig is not None and not own.rig.plan.is_as_made(ob)
+            guarded(_look_again, ob, depsgraph, is_related and in_step is not None)
+    if others_follow_frames():
+        evaluate_moved(armatures, depsgraph, in_step)
 
     def step(ob: bpy.types.Object, rig: Rig) -> bool:
         is_written = solve_frame(ob, rig, depsgraph, in_step)
@@ -85,19 +87,22 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
         guarded(stand_by, ob, depsgraph)
 
 
-def _look_for_goals(armatures: Iterable[bpy.types.Object], depsgraph: bpy.types.Depsgraph) -> set[int]:
-    """After relations changed, have armatures planned anew that, or whose goals, a view layer lacks or has again.
+def _look_again(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, is_related: bool) -> None:
+    """Have an armature planned anew that a script edited, without an update that other handlers hear of."""
+    own = registry.of(ob)
+    if own.rig is not None:
+        own.is_stale |= not own.rig.plan.is_as_made(ob)
+        if is_related:
+            _look_for_goals(ob, depsgraph, set())
 
-    Return their `session_uid`.
-    """
-    layer, presence, found = Layer.of(depsgraph.view_layer), Presence(depsgraph.view_layer, depsgraph), set()
-    for ob in armatures:
-        own = registry.of(ob)
-        view = None if own.rig is None else own.rig.views.get(layer)
-        if view is not None and not view.plan.is_shown_alike(ob, presence):
-            own.is_stale = True
-            found.add(ob.session_uid)
-    return found
+
+def _look_for_goals(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, updated: set[int]) -> None:
+    """Have an armature planned anew that, or whose goals, a view layer lacks or has again, and add it to `updated`."""
+    own = registry.of(ob)
+    view = None if own.rig is None else own.rig.views.get(Layer.of(depsgraph.view_layer))
+    if view is not None and not view.plan.is_shown_alike(ob, Presence(depsgraph.view_layer, depsgraph)):
+        own.is_stale = True
+        updated.add(ob.session_uid)
 
 
 @persistent
@@ -105,41 +110,26 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
     hooks.put_back()
     if registry.pauses or registry.is_changing:  # another add-on may update the depsgraph while the frame changes
         return
-    layer = Layer.of(depsgraph.view_layer)
     is_related = are_related_anew(depsgraph)
-    if is_related:  # relations may have changed, and only this handler hears of it
-        registry.live.clear()
+    if is_related:
+        registry.forget_deleted()
     originals = [update.id.original for update in depsgraph.updates]
     updated = {original.session_uid for original in originals}
-    renamed, in_actions = [], depsgraph.id_type_updated("ACTION")
     for original in originals:
-        if isinstance(original, bpy.types.Armature):
-            renamed.append(original)
         if isinstance(original, bpy.types.Object) and original.type == "ARMATURE":
             own = registry.armatures.get(original.session_uid)
             if own is not None and own.state is State.FAILED:
                 own.state = State.UNKNOWN
             if own is None and original.pose is not None and object_of(original).live:
                 registry.live.clear()  # appended or duplicated
-    renames.follow(renamed)
+    renames.follow(original for original in originals if isinstance(original, bpy.types.Armature))
     armatures = unpaused(scene, count=is_related)
-    if is_related:
-        updated |= _look_for_goals(armatures, depsgraph)
-    for uid, own in registry.armatures.items():
-        if own.rig is None:
-            continue
-        if own.rig.plan.is_outdated(originals):
-            updated.add(uid)
-            own.is_stale = True
-        elif own.rig.plan.watch and layer in own.rig.views and not own.rig.plan.fits(depsgraph):
-            updated.add(uid)
+    for ob in registry.objects():
+        guarded(_take_edits_of_others, ob, depsgraph, originals, updated)
     for ob in armatures:
-        own = registry.of(ob)
-        if not updated.isdisjoint(made_of(ob)):
-            if layer in own.owed:
-                own.owed.discard(layer)
-            else:
-                guarded(partial(take_edits, in_actions=in_actions), ob, depsgraph, updated)
+        if is_related:
+            guarded(_look_for_goals, ob, depsgraph, updated)
+        guarded(_take_edits, ob, depsgraph, updated)
     registry.undone.clear()
 
     if all(
@@ -158,6 +148,30 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
         return not updated.isdisjoint(rig.plan.inputs)
 
     in_dependency_order(scene, depsgraph, step, Presence(depsgraph.view_layer), is_concerned)
+
+
+def _take_edits_of_others(
+    ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, originals: Sequence[bpy.types.ID], updated: set[int]
+) -> None:
+    """Add an armature to what is updated if its goals, or what carries them, were edited or have other settings now."""
+    own = registry.of(ob)
+    if own.rig is None:
+        return
+    if own.rig.plan.is_outdated(originals):
+        updated.add(ob.session_uid)
+        own.is_stale = True
+    elif own.rig.plan.watch and Layer.of(depsgraph.view_layer) in own.rig.views and not own.rig.plan.fits(depsgraph):
+        updated.add(ob.session_uid)
+
+
+def _take_edits(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, updated: set[int]) -> None:
+    own, layer = registry.of(ob), Layer.of(depsgraph.view_layer)
+    if updated.isdisjoint(made_of(ob)):
+        return
+    if layer in own.owed:
+        own.owed.discard(layer)
+    else:
+        take_edits(ob, depsgraph, updated, in_actions=depsgraph.id_type_updated("ACTION"))
 
 
 @persistent

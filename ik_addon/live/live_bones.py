@@ -98,7 +98,7 @@ class LiveBones:
         if not matches:
             self._store_what_was_noted(ob)
         if matches and seen is not None:
-            self.fk = np.where(self.animated, channels.read(seen, self.indices), self.stored)
+            self.fk = self.fk_beneath(ob, channels.read(seen, self.indices), is_same_frame=False)
         after = LiveBones(ob, plan)
         names = {plan.skeleton.names[bone] for bone in plan.live}
         if matches:

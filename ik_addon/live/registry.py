@@ -5,7 +5,8 @@ Refers to objects by `Reference` and `session_uid` alone, and is forgotten on un
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -20,11 +21,14 @@ from . import reports
 from .rig import Moment, Rig
 from .state import State
 
+log = logging.getLogger(__name__)
+
 
 @dataclass
 class LiveArmature:
     """What is known of one armature object."""
 
+    reference: Reference
     rig: Rig | None = None
     """Its states in the view layers, and what is known in each."""
     state: State = State.UNKNOWN
@@ -73,12 +77,24 @@ class Registry:
             if own.rig is not None:
                 yield uid, own.rig
 
+    def objects(self) -> list[bpy.types.Object]:
+        """Return all armature objects of which anything is known."""
+        found = (own.reference.find() for own in self.armatures.values())
+        return [ob for ob in found if ob is not None]
+
+    def forget_deleted(self) -> None:
+        """Forget which armatures are live, and all that is known of deleted ones; relations between objects changed."""
+        self.live.clear()
+        for uid in [uid for uid, own in self.armatures.items() if own.reference.find() is None]:
+            del self.armatures[uid]
+            reports.forget(uid)
+
     def of(self, ob: bpy.types.Object) -> LiveArmature:
         """Return what is known of an armature object, which may be nothing yet."""
         uid = ob.session_uid
         own = self.armatures.get(uid)
         if own is None:
-            own = self.armatures[uid] = LiveArmature()
+            own = self.armatures[uid] = LiveArmature(Reference.of(ob))
         return own
 
 
@@ -93,7 +109,7 @@ def clear() -> None:
 
 def state_of(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> State:
     """Return what the channels of a live armature hold, as far as a view layer knows."""
-    own = registry.armatures.get(ob.session_uid, LiveArmature())
+    own = registry.of(ob)
     if own.rig is None:
         return own.state
     view = own.rig.views.get(Layer.of(view_layer))
@@ -139,6 +155,19 @@ def put_back(ob: bpy.types.Object, rig: Rig | None) -> None:
     own.rig, own.is_stale = rig, rig is not None
 
 
+def safely(test: Callable[[bpy.types.Object], bool], ob: bpy.types.Object) -> bool:
+    """Return whether an armature passes a test; a fault is logged and counts as no, so that others go on."""
+    try:
+        return test(ob)
+    except Exception:
+        log.exception("IK of '%s' is off for a moment", ob.name)
+        return False
+
+
+def _is_live(ob: bpy.types.Object) -> bool:
+    return ob.pose is not None and bool(object_of(ob).live)
+
+
 def has_new_armatures() -> bool:
     """Return whether armatures were added or removed since the last call."""
     before, registry.all_armatures = registry.all_armatures, len(bpy.data.armatures)
@@ -169,7 +198,7 @@ def live_armatures(scene: bpy.types.Scene, *, count: bool = True) -> list[bpy.ty
         ob.session_uid: ob
         for shown in with_sets(scene)
         for ob in shown.objects
-        if ob.type == "ARMATURE" and ob.pose is not None and object_of(ob).live
+        if ob.type == "ARMATURE" and safely(_is_live, ob)
     }
     registry.live[scene.session_uid] = [Reference.of(ob) for ob in objects.values()]
     return list(objects.values())

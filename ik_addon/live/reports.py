@@ -175,6 +175,11 @@ def clear(ob: bpy.types.Object | None = None, tips: Collection[str] | None = Non
             put(ob, tip, None)
 
 
+def forget(uid: int) -> None:
+    """Forget the reports of a deleted armature, by `session_uid`."""
+    _armatures.pop(uid, None)
+
+
 def fail(ob: bpy.types.Object, tips: list[str], message: str) -> None:
     """Report that chains could not be solved."""
     for tip in tips:

@@ -59,6 +59,8 @@ class Rig:
         """The frame of `LiveBones.fk` and `solution`; None if unknown."""
         self.is_still = True
         """Whether the frame stands still, so that a user may have inserted keys since."""
+        self.originals: bytes | None = None
+        """The originals' `own_transforms` before the last frame was evaluated, if other add-ons may change them."""
         self.numbers: Numbers | None = None
         """(1, w) what the last solution was computed from."""
         self.known: Known | None = None
@@ -137,9 +139,12 @@ class Rig:
     def read(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[Numbers, Row]:
         """Read a frame that Blender has just evaluated; also one that it evaluated again after a solution was written.
 
+        May have Blender evaluate more, so the caller pauses the handlers.
+
         Returns:
             The numbers (1, w) that determine it, and what its live bones show (k, 17).
         """
+        self._evaluate_released(ob, depsgraph)
         numbers, shown = self._shown(ob, depsgraph)
         now = moment_of(depsgraph)
         fk = self.bones.fk_beneath(ob, shown, is_same_frame=self.at == now and self.state is State.SOLVED)
@@ -150,12 +155,9 @@ class Rig:
         return numbers, shown
 
     def read_still(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[Numbers, Row]:
-        """Read the current frame again, while the channels hold a solution; returns the same as `read`."""
+        """Read the current frame again, while the channels hold a solution; the rest as in `read`."""
         now = moment_of(depsgraph)
-        if self.bones.has_released:  # chains and goals may be below these bones
-            ob.update_tag(refresh={"OBJECT"})
-            compat.update_in_handler(depsgraph)
-            self.bones.has_released = False
+        self._evaluate_released(ob, depsgraph)
         if self.bones.fk is None or self.at not in {None, now} or self.state is State.UNKNOWN:
             self.bones.fk = self._recovered_fk(ob, depsgraph)
         self.at = now
@@ -163,6 +165,13 @@ class Rig:
         self.bones.take_driven(shown)
         self._put_fk(numbers, self.bones.fk)
         return numbers, self.bones.written
+
+    def _evaluate_released(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
+        """Have Blender pose bones that went back to their FK pose: chains and goals may be below these."""
+        if self.bones.has_released:
+            ob.update_tag(refresh={"OBJECT"})
+            compat.update_in_handler(depsgraph)
+            self.bones.has_released = False
 
     def _shown(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[Numbers, Row]:
         """Return the numbers (1, w) with the live bones as shown, and these (k, 17)."""

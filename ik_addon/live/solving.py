@@ -19,11 +19,11 @@ from ..rig.plan.inputs import Numbers
 from ..rig.plan.order import in_order
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer, Presence, why_closed
-from ..rig.read.sample import sample, take_animated
+from ..rig.read.sample import own_transforms, sample, take_animated
 from ..rig.write.waves import pose
 from ..translation.sentences import say
 from . import renames, reports
-from .registry import LiveArmature, paused, registry, unpaused
+from .registry import LiveArmature, paused, registry, safely, unpaused
 from .rig import Rig
 from .state import State
 
@@ -107,7 +107,8 @@ def solve_frame(
         again: whether Blender evaluated it once more, after a first solution was written.
     """
     before = rig.numbers
-    numbers, shown = rig.read(ob, depsgraph)
+    with paused():
+        numbers, shown = rig.read(ob, depsgraph)
     if again and before is not None and _are_alike(numbers, before):
         return False
     known = rig.solved(ob, depsgraph, numbers)
@@ -119,6 +120,29 @@ def solve_frame(
     if is_written:
         owe(ob, depsgraph)
     return is_written
+
+
+def evaluate_moved(
+    armatures: Sequence[bpy.types.Object], depsgraph: bpy.types.Depsgraph, in_step: Presence | None
+) -> None:
+    """Have Blender evaluate what another add-on moved after it evaluated a frame: originals say something else then."""
+    moved: list[bpy.types.Object] = []
+
+    def look(ob: bpy.types.Object) -> None:
+        rig = rig_of(ob, depsgraph)
+        is_flushed = in_step is not None and in_step.has(ob)
+        before = own_transforms(rig.plan, depsgraph) if is_flushed else rig.originals
+        if before is not None and own_transforms(rig.plan) != before:
+            moved.append(ob)
+            rig.read(ob, depsgraph)  # afterwards Blender doesn't animate what it copies
+            if not is_flushed:
+                take_animated(ob, depsgraph)
+
+    for ob in armatures:
+        guarded(look, ob)
+    if moved:
+        with paused():
+            compat.update_in_handler(depsgraph)
 
 
 def solve_still(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> bool:
@@ -150,7 +174,7 @@ def guarded(step: Callable[..., object], ob: bpy.types.Object, *arguments: objec
     obstacle = why_closed(ob)
     if obstacle:
         if own.state is not State.READ_ONLY:
-            registry.armatures[ob.session_uid] = LiveArmature(state=State.READ_ONLY)
+            registry.armatures[ob.session_uid] = LiveArmature(own.reference, state=State.READ_ONLY)
             reports.fail(ob, [tip.name for tip in chain.tips(ob)], obstacle)
         return
     if own.state is State.READ_ONLY:
@@ -213,7 +237,7 @@ def in_dependency_order(
     to that layer.
     """
     presence = Presence(depsgraph.view_layer)
-    armatures = {ob.session_uid: ob for ob in unpaused(scene) if presence.has(ob)}
+    armatures = {ob.session_uid: ob for ob in unpaused(scene) if safely(presence.has, ob)}
     for ob in armatures.values():
         guarded(rig_of, ob, depsgraph)
     plans = {uid: rig.plan for uid, rig in registry.rigs() if uid in armatures and not rig.plan.is_elsewhere}

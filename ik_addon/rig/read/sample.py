@@ -135,6 +135,29 @@ def numbers_now(
     return numbers
 
 
+def own_transforms(plan: Plan, depsgraph: bpy.types.Depsgraph | None = None) -> bytes:
+    """Return the transforms of objects and bones that place goals and chains, apart from live bones.
+
+    Those of the evaluated copies, or of the originals if there is no depsgraph.
+    """
+    found: list[float] = []
+    references = {placed.reference.uid: placed.reference for placed in plan.numbers.objects}
+    references |= {uid: reference for uid, (reference, _facts) in plan.facts.items()}
+    bones = {plan.numbers.objects[own.item].reference.uid: own for own in plan.numbers.armatures}
+    for uid, reference in references.items():
+        original = reference.find()
+        seen = original if original is None or depsgraph is None else original.evaluated_get(depsgraph)
+        if seen is None:
+            continue
+        for row in seen.matrix_basis:
+            found += row[:]
+        if uid in bones and seen.pose is not None and len(seen.pose.bones) == len(bones[uid].skeleton.names):
+            own = bones[uid].indices
+            own = np.setdiff1d(own, plan.live) if bones[uid].item == plan.numbers.own else own
+            found += channels.read(seen, own).ravel().tolist()
+    return (np.array(found, dtype=np.float32) + 0.0).tobytes()
+
+
 def _poses(inputs: Inputs, ob: bpy.types.Object, bones: Bones, opaque: Ints, start: int) -> Floats:
     """Return the poses (m, 4, 4) of the opaque bones of an armature, relative to the parents for those that ride."""
     indices = bones.indices[opaque - start]
