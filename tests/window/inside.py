@@ -34,7 +34,8 @@ OPERATORS: Any = bpy.ops
 
 
 def rig() -> bpy.types.Object:
-    """The armature of the scene."""
+    """The armature of the scene, up to date: a request may come when an operator has just changed it by an event."""
+    bpy.context.view_layer.update()
     return next(ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE")
 
 
