@@ -14,7 +14,7 @@ from ..controls.bones import Control
 from ..controls.made import Controls
 from ..data.settings import chain_of, goal_of
 from ..rig.plan.chain import NUMBER, end_of, reach_of, tips, turning_end
-from ..rig.plan.followers import ROLES, Goal, borrowed, followers, is_made
+from ..rig.plan.followers import ROLES, Goal, borrowed, followers, is_made, mark
 from ..rig.plan.presence import is_in
 from ..rig.read.orientation import target_rotation
 from . import ends
@@ -72,6 +72,7 @@ def _copy(
 ) -> bpy.types.Object:
     """Return a copy in a collection of an empty that belongs to another armature, for this one."""
     copy = source.copy()
+    mark(copy, ob)
     if copy.animation_data is not None and copy.animation_data.action is not None:
         compat.use_copy_of_action(copy, copy.animation_data.action.name, ExitStack())
     if copy.parent == other:
