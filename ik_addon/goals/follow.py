@@ -49,7 +49,7 @@ class Follower:
         Raises:
             UserError: the goals can't be moved.
         """
-        self.rows = meaning.rows
+        self.tip, self.rows = meaning.tip, meaning.rows
         self._target, self._pole, self._matches = meaning.target, meaning.pole, matches
         poles = Poles.MATCH if meaning.pole else Poles.KEEP
         self._snap = Snap.of(depsgraph.view_layer, ob, [ob.pose.bones[meaning.tip]], True, poles)

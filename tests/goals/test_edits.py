@@ -365,6 +365,49 @@ def test_other_bones_are_fk() -> None:
     assert fk_of("b").angle > 0.1
 
 
+@pytest.mark.parametrize("influence", [0.1, 0.5, 0.9])
+def test_a_tip_between_fk_and_ik_is_shown_where_the_hand_puts_it(influence: float) -> None:
+    ob = posed("lower", influence=influence)
+    before, fk, first = target().location.copy(), Quaternion(FK).normalized(), rigs.pose(ob)
+    root, reach = Vector(rigs.head(ob, "lower")), Vector(rigs.tail(ob, "lower")) - Vector(rigs.head(ob, "lower"))
+    ways = [root + Quaternion((0, 1, 0), angle) @ reach for angle in (0.3, -0.3)]  # Blender 4 turns the other way
+    turn()
+    (wanted,) = (way for way in ways if (Vector(rigs.tail(rig(), "lower")) - way).length < 1e-5)
+    assert target().location[:] == pytest.approx(wanted[:], abs=1e-5)
+    second = rigs.pose(rig())
+    for _ in range(2):
+        undo()
+        assert target().location == before
+        assert_same(first)
+        redo()
+        assert_same(second)
+    undo()
+    assert fk_of()[:] == pytest.approx(fk[:], abs=1e-6)
+    redo()
+    rig().pose.bones["lower"].ik_addon.influence = 0.0
+    bpy.context.view_layer.update()
+    assert rigs.tail(rig(), "lower") == pytest.approx(wanted[:], abs=1e-5), "FK has followed"
+
+
+@pytest.mark.parametrize("bones", [("foot",), ("thigh",), ("shin",)])
+def test_a_leg_between_fk_and_ik_is_shown_as_the_hand_poses_it(bones: tuple[str, ...]) -> None:
+    ob = leg(*bones)
+    ob.pose.bones["shin"].ik_addon.influence = 0.4
+    bpy.context.view_layer.update()
+    bpy.ops.ed.undo_push(message="Blended")
+    start_pose = {bone.name: bone.matrix.copy() for bone in ob.pose.bones}
+    turn(0.3)
+    shown = {bone.name: bone.matrix.copy() for bone in rig().pose.bones}
+    name = bones[0]
+    if name == "foot":
+        turned = shown[name].to_quaternion() @ start_pose[name].to_quaternion().inverted()
+        assert abs(turned.to_axis_angle()[0].y) > 0.999
+        assert abs(turned.angle) == pytest.approx(0.3, abs=1e-4)
+        assert np.allclose(shown[name].translation, start_pose[name].translation, atol=1e-4)
+    else:
+        assert np.allclose(shown["foot"].translation, target().location, atol=1e-4)
+
+
 @pytest.mark.parametrize("off", ["influence", "enabled"])
 def test_a_chain_that_is_off_leaves_edits_to_fk(off: str) -> None:
     posed("lower", **{off: 0.0 if off == "influence" else False})

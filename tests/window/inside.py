@@ -349,6 +349,11 @@ def hide_assets() -> None:
     view.show_region_asset_shelf = False
 
 
+def set_influence(tip: str, influence: float) -> None:
+    """Set the influence of the chain on a bone."""
+    rig().pose.bones[tip].ik_addon.influence = influence
+
+
 def start(operator: str, options: dict[str, Any] | None = None) -> None:
     """Invoke an operator in the viewport, as a menu or a shortcut does."""
     module, name = operator.split(".")
