@@ -69,6 +69,7 @@ class Operator(NamedTuple):
 class Gesture:
     """One edit by hand, from its first change to its end."""
 
+    ob: Reference
     operator: int
     live: Ints
     start: Row
@@ -206,7 +207,7 @@ def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[
         if not changed:
             return set()
         assert bones.fk is not None
-        gesture = Gesture(operator.address, live, bones.written.copy(), bones.fk, bones.stored)
+        gesture = Gesture(Reference.of(ob), operator.address, live, bones.written.copy(), bones.fk, bones.stored)
     gesture.edited |= {k: present[k] for k in changed}
     followers = list(_followers(ob, rig.plan, depsgraph, gesture, pastes=operator.pastes))
     found = [Control.of(goal) for follower in followers for goal in follower.goals]
@@ -243,6 +244,19 @@ def _cancel(
     bones.set_fk(ob, gesture.blended, gesture.fk, gesture.stored)
     _evaluate(depsgraph)
     return {control.ob.uid for control in gesture.before.values()}
+
+
+def _give_up() -> None:
+    """Put back what was before the gestures that are still running: nobody will hear of their end."""
+    running = {operator.as_pointer() for operator in _running()}
+    for gesture in _gestures.values():
+        ob = gesture.ob.find()
+        rig = None if ob is None or gesture.operator not in running else registry.of(ob).rig
+        if ob is not None and rig is not None and rig.plan.skeleton.matches(ob):
+            for control in gesture.before.values():
+                control.put_back()
+            channels.write(ob, gesture.live, gesture.start)
+            rig.bones.set_fk(ob, gesture.blended, gesture.fk, gesture.stored)
 
 
 def _followers(
@@ -414,4 +428,5 @@ def unregister() -> None:
     """Undo `register`."""
     hooks.remove(*_HANDLERS)
     frame_steps.on_edit.remove(take)
+    _give_up()
     _after_load(None)
