@@ -72,12 +72,12 @@ def put_fk(ob: bpy.types.Object, bones: Ints, counts: Counts, shown: Row, fk: Ro
         How many keys there are now, and whether any were changed: then Blender animates the evaluated copy once more.
     """
     after: Counts = {}
-    mends = []
+    mends, differs = [], ~is_same(shown, fk)
     for curve, row, field, index in _curves(ob, bones):
         name = curve.data_path, curve.array_index
         after[name] = len(curve.keyframe_points)
         column = FIELDS[field].start + index
-        if not is_same(shown[row, column], fk[row, column]) and after[name] - counts.get(name, 0) in {0, 1}:
+        if differs[row, column] and after[name] - counts.get(name, 0) in {0, 1}:
             values = float(shown[row, column]), float(fk[row, column])
             mends.append(_Mend(ob.session_uid, ob.pose.bones[bones[row]].name, field, index, frame, *values))
     done = [mend for mend in mends if _apply(ob, mend)]

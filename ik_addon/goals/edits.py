@@ -80,7 +80,8 @@ class Gesture:
     """(k, 17) the stored FK pose before."""
     edited: dict[int, Row] = field(default_factory=dict)
     """The channels that the operator gave to bones, by row; it computes them from where it began."""
-    followers: dict[Meaning, Follower] = field(default_factory=dict)
+    followers: dict[Meaning, Follower | None] = field(default_factory=dict)
+    """None: the goals can't be moved."""
     before: dict[tuple[int, str], Control] = field(default_factory=dict)
     """The goals before."""
     blended: set[int] = field(default_factory=set)
@@ -239,7 +240,8 @@ def _cancel(
     """Put back the goals after Esc, which has put back the bones."""
     for control in gesture.before.values():
         control.put_back()
-    followed = sorted({row for follower in gesture.followers.values() for row in follower.rows})
+    followers = filter(None, gesture.followers.values())
+    followed = sorted({row for follower in followers for row in follower.rows})
     bones.written[followed] = present[followed]
     bones.set_fk(ob, gesture.blended, gesture.fk, gesture.stored)
     _evaluate(depsgraph)
@@ -265,10 +267,12 @@ def _followers(
     """Yield what follows the edited bones; goals that can't be moved leave the edit to FK."""
     for meaning in meanings(ob, plan, set(gesture.edited), pastes=pastes):
         if meaning not in gesture.followers:
+            gesture.followers[meaning] = None
             with suppress(UserError):
                 gesture.followers[meaning] = Follower(depsgraph, ob, meaning, pastes)
-        if meaning in gesture.followers:
-            yield gesture.followers[meaning]
+        follower = gesture.followers[meaning]
+        if follower is not None:
+            yield follower
 
 
 def _follow(
