@@ -113,9 +113,7 @@ def _apply(ob: bpy.types.Object, mend: _Mend) -> bool:
     if curve is None:
         return False
     keys = read_keys(curve, ("co",))["co"]
-    (found,) = np.nonzero(
-        (np.abs(keys[:, 0] - _time_of(ob, mend.frame)) < SAME_FRAME) & is_same(keys[:, 1], mend.shown)
-    )
+    (found,) = np.nonzero((np.abs(keys[:, 0] - time_of(ob, mend.frame)) < SAME_FRAME) & is_same(keys[:, 1], mend.shown))
     if not len(found):
         return False
     kind = curve.keyframe_points[int(found[0])].type
@@ -140,7 +138,7 @@ def _curves(ob: bpy.types.Object, bones: Ints) -> Iterator[tuple[bpy.types.FCurv
                 yield curve, rows[name], field, curve.array_index
 
 
-def _time_of(ob: bpy.types.Object, frame: float) -> float:
+def time_of(ob: bpy.types.Object, frame: float) -> float:
     """Return the time of a frame in the action of an object, which may be edited within an NLA strip."""
     data = ob.animation_data
     return frame if data is None else data.nla_tweak_strip_time_to_scene(frame, invert=True)

@@ -516,6 +516,31 @@ def test_auto_keying_keys_fk_and_the_target(addon: Addon, auto_keying: None) -> 
     assert_same(shown)
 
 
+@pytest.mark.parametrize("start", [1.0, 21.0])
+def test_auto_keying_in_an_nla_strip_is_one_step(addon: Addon, auto_keying: None, start: float) -> None:
+    posed("lower")
+    target().keyframe_insert("location", frame=1)
+    rigs.into_strip(target()).frame_start_ui = start
+    data = target().animation_data
+    track = data.nla_tracks[0]
+    data.nla_tracks.active, track.strips[0].select, track.select = track, True, True
+    data.use_tweak_mode = True
+    assert data.use_tweak_mode
+    bpy.context.scene.frame_set(31)
+    bpy.ops.ed.undo_push(message="Strip")
+    before, first = keys_of_target(addon), rigs.pose(rig())
+    turn()
+    shown, keys = rigs.pose(rig()), keys_of_target(addon)
+    assert [len(keys[i]) for i in (0, 2)] == [2, 2]
+    for _ in range(2):
+        undo()
+        assert keys_of_target(addon) == before
+        assert_same(first)
+        redo()
+        assert keys_of_target(addon) == keys
+        assert_same(shown)
+
+
 # ---- pastes
 
 
@@ -549,3 +574,15 @@ def test_a_pasted_limb_takes_its_goals_along(bones: tuple[str, ...], pole: bool)
         chain = rig().pose.bones["shin"].ik_addon
         assert (chain.target, chain.pole) == (target(), bpy.data.objects["Pole"] if pole else None)
     assert fk_of("thigh").rotation_difference(Quaternion(FK).normalized()).angle < 1e-5
+
+
+def test_a_pasted_pose_that_bends_to_the_pole_leaves_it_there() -> None:
+    leg("thigh", "shin", "foot")
+    pole = bpy.data.objects["Pole"]
+    wanted, place = rigs.pose(rig()), pole.location.copy()
+    bpy.ops.pose.copy()
+    target().location.z += 0.3
+    bpy.context.view_layer.update()
+    paste()
+    assert_same(wanted)
+    assert pole.location == place

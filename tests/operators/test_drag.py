@@ -197,3 +197,19 @@ def test_a_locked_target_is_refused(arm: Any) -> None:
     target.lock_location = (True, True, True)
     with refused("The location of 'Target' is locked"):
         bpy.ops.ik_addon.drag_target(offset=(0.1, 0.0, 0.0))
+
+
+def test_g_moves_a_target_only_where_that_takes_the_bone_along(addon: Addon) -> None:
+    connected_end = addon.module("operators.drag").connected_end
+    ob, _target = rigs.arm()
+    ob.ik_addon.live = True
+    activate(ob, "lower")
+    bpy.ops.object.mode_set(mode="POSE")
+    tip = ob.pose.bones["lower"]
+    addon.module("compat").select_bone(ob, tip)
+    assert connected_end(bpy.context) == tip
+    ob.pose.use_mirror_x = True
+    assert connected_end(bpy.context) is None
+    ob.pose.use_mirror_x = False
+    tip.ik_addon.influence = 0.5
+    assert connected_end(bpy.context) is None

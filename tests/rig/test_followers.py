@@ -292,6 +292,20 @@ def test_a_chain_without_a_target_is_offered_the_one_it_had(addon: Addon, contro
     assert names() == before
 
 
+@pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
+def test_renamed_chains_without_targets_are_offered_the_nearest_that_they_had(addon: Addon, controls: str) -> None:
+    fixes, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
+    ob = with_chains(controls)
+    for side, name in (("L", "elbow"), ("R", "ellbogen")):
+        tip = ob.pose.bones[f"forearm.{side}"]
+        tip.name = name
+        tip.ik_addon.target, tip.ik_addon.target_bone = None, ""
+    bpy.context.view_layer.update()
+    for side, name in (("L", "elbow"), ("R", "ellbogen")):
+        label = fixes.fix_of(ob.pose.bones[name], reports.get(ob, name), bpy.context.view_layer).label
+        assert label == f"Use 'IK Target forearm.{side}'"
+
+
 def test_a_chain_on_a_numbered_bone_is_offered_the_target_it_had(addon: Addon) -> None:
     fixes, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob = rigs.armature()
