@@ -96,12 +96,9 @@ class Follower:
             wanted[:, 1] = applied(sampled.world[:, :3], np.append(inner, [[1.0]], axis=1))
             rows = rows_of(self._snap.goals, sampled, wanted, {})
         elif self._pole:  # a pasted pose that bends to where the pole is leaves it there
-            inner = (
-                moved(inverse(sampled.world), wanted[:, 1]),
-                moved(inverse(sampled.world), sampled.goals[:, 1, :3, 3]),
-            )
-            if on_one_side(self._joints(sampled), *inner).all():
-                wanted[:, 1], rows[0, 1] = sampled.goals[:, 1, :3, 3], self._snap.goals[1].row()
+            to_object, now = inverse(sampled.world), sampled.goals[:, 1, :3, 3]
+            if on_one_side(self._joints(sampled), moved(to_object, wanted[:, 1]), moved(to_object, now)).all():
+                wanted[:, 1], rows[0, 1] = now, self._snap.goals[1].row()
         self._wanted = wanted
         row_of = dict(zip(self._snap.goals, rows[0], strict=True))
         for goal in self.goals:
