@@ -12,7 +12,7 @@ from mathutils import Matrix, Vector
 from ..anatomy import body
 from ..anatomy.figure import Figure
 from ..rig.plan.chain import ChainError, chain_bones, tips
-from ..rig.plan.followers import MADE, Goal, followers, goals_of, is_bone, owner_of
+from ..rig.plan.followers import MADE, Goal, followers, goals_of, is_bone, mark, owner_of
 from ..rig.plan.presence import all_layers, is_in
 from . import bones as control_bones
 from .bones import Control
@@ -54,7 +54,7 @@ def make(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls, w
     if controls is Controls.BONES and control_bones.can_be_made(context, ob):
         return [(ob, name) for name in control_bones.add(context, ob, wanted)]
     collection = collection_of(context, ob)
-    empties = [_empty(context, own, collection) for own in wanted]
+    empties = [_empty(context, ob, own, collection) for own in wanted]
     for own, empty in zip(wanted, empties, strict=True):
         if own.parent_bone:
             attach(ob, own.parent_bone, empty)
@@ -156,9 +156,11 @@ def collection_of(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types
     return collection
 
 
-def _empty(context: bpy.types.Context, wanted: Control, collection: bpy.types.Collection) -> bpy.types.Object:
+def _empty(
+    context: bpy.types.Context, ob: bpy.types.Object, wanted: Control, collection: bpy.types.Collection
+) -> bpy.types.Object:
     empty = bpy.data.objects.new(wanted.name, None)
-    empty[MADE] = True
+    mark(empty, ob)
     empty.empty_display_type = wanted.shape
     empty.empty_display_size = wanted.size
     empty.show_in_front = True

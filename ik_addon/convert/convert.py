@@ -119,7 +119,6 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
         owner[CONVERTED] = {
             "constraint": source.constraint.name,
             "twin": "" if source.twin is None else source.twin.name,
-            "was_muted": source.constraint.mute,
             "was_driven": mute_driver(ob, source.constraint) is not None,
             "was_live": was_live,
         }
@@ -328,9 +327,8 @@ def _take_back(context: bpy.types.Context, ob: bpy.types.Object, owners: list[bp
     if not live_before:
         object_of(ob).live = False
     for source, record in zip(given_back, records, strict=True):
-        was_muted = bool(record.get("was_muted", False))
         for constraint in source.constraints:
-            constraint.mute = was_muted != (constraint == source.twin)
+            constraint.mute = constraint == source.twin  # until its driver, if it has one, is evaluated
             if record.get("was_driven", False):
                 give_back(ob, constraint)
     if not converted_bones(ob):

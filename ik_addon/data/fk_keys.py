@@ -72,12 +72,12 @@ def put_fk(ob: bpy.types.Object, bones: Ints, counts: Counts, shown: Row, fk: Ro
         How many keys there are now, and whether any were changed: then Blender animates the evaluated copy once more.
     """
     after: Counts = {}
-    mends = []
+    mends, differs = [], ~is_same(shown, fk)
     for curve, row, field, index in _curves(ob, bones):
         name = curve.data_path, curve.array_index
         after[name] = len(curve.keyframe_points)
         column = FIELDS[field].start + index
-        if not is_same(shown[row, column], fk[row, column]) and after[name] - counts.get(name, 0) in {0, 1}:
+        if differs[row, column] and after[name] - counts.get(name, 0) in {0, 1}:
             values = float(shown[row, column]), float(fk[row, column])
             mends.append(_Mend(ob.session_uid, ob.pose.bones[bones[row]].name, field, index, frame, *values))
     done = [mend for mend in mends if _apply(ob, mend)]
@@ -113,9 +113,7 @@ def _apply(ob: bpy.types.Object, mend: _Mend) -> bool:
     if curve is None:
         return False
     keys = read_keys(curve, ("co",))["co"]
-    (found,) = np.nonzero(
-        (np.abs(keys[:, 0] - _time_of(ob, mend.frame)) < SAME_FRAME) & is_same(keys[:, 1], mend.shown)
-    )
+    (found,) = np.nonzero((np.abs(keys[:, 0] - time_of(ob, mend.frame)) < SAME_FRAME) & is_same(keys[:, 1], mend.shown))
     if not len(found):
         return False
     kind = curve.keyframe_points[int(found[0])].type
@@ -140,7 +138,7 @@ def _curves(ob: bpy.types.Object, bones: Ints) -> Iterator[tuple[bpy.types.FCurv
                 yield curve, rows[name], field, curve.array_index
 
 
-def _time_of(ob: bpy.types.Object, frame: float) -> float:
+def time_of(ob: bpy.types.Object, frame: float) -> float:
     """Return the time of a frame in the action of an object, which may be edited within an NLA strip."""
     data = ob.animation_data
     return frame if data is None else data.nla_tweak_strip_time_to_scene(frame, invert=True)

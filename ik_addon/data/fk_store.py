@@ -117,7 +117,7 @@ def _note(ob: bpy.types.Object, tip: int, resting: Collection[int]) -> None:
 def _note_rest(ob: bpy.types.Object, bones: set[int]) -> set[int]:
     """Note that the FK pose of these bones is the rest pose; return those that no chain runs through."""
     left = set(bones)
-    known = _resting(ob)
+    known = _resting(ob) if left else {}
     for tip, bone in enumerate(ob.pose.bones):
         if not left:
             break
@@ -130,7 +130,7 @@ def _note_rest(ob: bpy.types.Object, bones: set[int]) -> set[int]:
 
 
 def _drop_rest(ob: bpy.types.Object, bones: set[int]) -> None:
-    for tip, resting in _resting(ob).items():
+    for tip, resting in _resting(ob).items() if bones else ():
         if resting & bones:
             _note(ob, tip, resting - bones)
 

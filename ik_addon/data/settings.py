@@ -42,6 +42,8 @@ class IKAddonObject(bpy.types.PropertyGroup):
     """What the object knows of its bones, see `stamps`."""
     goals: CollectionProperty(type=IKAddonGoals, options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"})
 
+    identity: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    """A random number that tells an armature from its copies, see `rig.plan.followers`; 0: nothing was made for it."""
     layout: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     """The `LAYOUT` of the version that set the chains of this object last; 0 if none has."""
     ground: PointerProperty(type=bpy.types.Object, options={"HIDDEN"}, override=OVERRIDABLE)

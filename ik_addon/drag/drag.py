@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import bpy
@@ -11,7 +12,7 @@ import numpy as np
 from mathutils import Euler, Matrix, Quaternion, Vector
 
 from ..bake.restore import PoseSnapshot
-from ..data.settings import chain_of, goal_of, object_of
+from ..data.settings import chain_of, goal_of, is_tip, object_of
 from ..goals.autokey import auto_key
 from ..goals.movable import MovableGoal, why_lacking
 from ..live import registry, reports, solving
@@ -48,7 +49,9 @@ class Drag:
         if goal is None:
             raise ChainError(why_lacking(tip, role))
         self.handle = Handle(MovableGoal(goal, bone, turns))
-        self._before, self._report = PoseSnapshot(self.ob), reports.get(self.ob, self.tip)
+        self._mirrored = _Mirrored.of(tip, role, self.handle, turns=turns)
+        self._tips = [self.tip] if self._mirrored is None else [self.tip, self._mirrored.tip]
+        self._before, self._reports = PoseSnapshot(self.ob), {tip: reports.get(self.ob, tip) for tip in self._tips}
 
     @property
     def world(self) -> Matrix:
@@ -63,20 +66,27 @@ class Drag:
         If `hurried`, a large body may return its first attempt; call `settle` afterwards.
         """
         self.handle.move(offset, turn)
+        if self._mirrored is not None:
+            self._mirrored.move(offset, turn)
         with registry.hurried() if hurried else nullcontext():
             self._solve(context)
         return reports.get(self.ob, self.tip)
 
     def settle(self, context: bpy.types.Context) -> None:
         """Solve to full accuracy, which gives the pose that a frame change would give."""
-        self.handle.owner.id_data.update_tag(refresh={"OBJECT"})
+        for handle in self._handles:
+            handle.owner.id_data.update_tag(refresh={"OBJECT"})
         self._solve(context)
 
     def _solve(self, context: bpy.types.Context) -> None:
         context.view_layer.update()  # solves if Live is on
         if not object_of(self.ob).live:
-            solving.solve_now(self.ob, context.evaluated_depsgraph_get(), [self.tip])
+            solving.solve_now(self.ob, context.evaluated_depsgraph_get(), self._tips)
             context.view_layer.update()
+
+    @property
+    def _handles(self) -> list[Handle]:
+        return [self.handle] if self._mirrored is None else [self.handle, self._mirrored.handle]
 
     @property
     def done(self) -> str:
@@ -90,7 +100,8 @@ class Drag:
         Returns:
             Sentences about problems with the chain.
         """
-        auto_key(context, self.handle.owner, self.handle.moved)
+        for handle in self._handles:
+            auto_key(context, handle.owner, handle.moved)
         report = reports.get(self.ob, self.tip)
         if report is None:
             return [say("The target was moved, but not solved")]
@@ -98,11 +109,55 @@ class Drag:
 
     def cancel(self, context: bpy.types.Context) -> None:
         """Restore everything exactly."""
-        self.handle.put_back()
+        for handle in self._handles:
+            handle.put_back()
         context.view_layer.update()
         self._before.put_back()
-        reports.put(self.ob, self.tip, self._report)
+        for tip, report in self._reports.items():
+            reports.put(self.ob, tip, report)
         context.view_layer.update()
+
+
+@dataclass(frozen=True)
+class _Mirrored:
+    """The goal of the chain on the other side, which X-Axis Mirror takes along."""
+
+    tip: str
+    handle: Handle
+    image: Handle
+    """The goal that the user drags."""
+    world: Matrix
+    """World matrix of the armature object."""
+    is_relative: bool
+    """Whether the motion is mirrored; if not, the place is."""
+
+    @classmethod
+    def of(cls, tip: bpy.types.PoseBone, role: str, image: Handle, *, turns: bool) -> _Mirrored | None:
+        """Take hold of it; None if X-Axis Mirror is off, or if there is none that can be moved."""
+        ob = tip.id_data
+        other = ob.pose.bones.get(bpy.utils.flip_name(tip.name)) if ob.pose.use_mirror_x and ob.mode == "POSE" else None
+        if other is None or other == tip or not is_tip(other) or not chain_of(other).enabled:
+            return None
+        goal, bone = goal_of(chain_of(other), role)
+        if goal is None or (goal, bone) == goal_of(chain_of(tip), role):
+            return None
+        with suppress(ChainError):
+            handle = Handle(MovableGoal(goal, bone, turns))
+            return cls(other.name, handle, image, ob.matrix_world.copy(), turns or ob.pose.use_mirror_relative)
+        return None
+
+    def move(self, offset: Vector, turn: Quaternion | None) -> None:
+        """Follow a move of the image, as in `Handle.move`."""
+        across = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
+        mirror = self.world @ across @ self.world.inverted_safe()
+        own = mirror.to_3x3() @ offset
+        if not self.is_relative:
+            own = mirror @ (self.image.world.translation + offset) - self.handle.world.translation
+        frame = self.world.to_quaternion()
+        if turn is not None:
+            w, x, y, z = frame.inverted() @ turn @ frame
+            turn = frame @ Quaternion((w, x, -y, -z)) @ frame.inverted()
+        self.handle.move(own, turn)
 
 
 class Handle:

@@ -5,6 +5,7 @@
 | a hand: transform or paste of a tip, hand or foot | its target takes the place, and the orientation; FK stays |
 | a hand: transform of another bone of a limb | its pole follows, where there is one; else FK |
 | a hand: paste of a limb | target and pole match the pasted pose |
+| any of these, with an influence between 0 and 1 | the FK pose of the chain goes there, too: the blend shows it there |
 | a hand: another bone of a spine, tail or tree | FK, and the status line says so |
 | a script, an action, a driver, another rotation mode | FK, see `LiveBones.absorb_edits` |
 | where the influence is 0, the chain is off, or the target can't be moved | FK |
@@ -23,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import bpy
@@ -37,11 +38,13 @@ from ..live import frame_steps, reports
 from ..live.live_bones import LiveBones
 from ..live.registry import paused, registry
 from ..live.rig import Rig
+from ..live.solving import read_again
 from ..pose import channels
 from ..pose.channels import Row
 from ..rig.plan.chain import bending_bones
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Reference
+from ..rig.write.waves import pose
 from ..solve.problem import Ints
 from ..translation.sentences import UserError, say
 from .follow import Control, Follower, Meaning
@@ -66,15 +69,23 @@ class Operator(NamedTuple):
 class Gesture:
     """One edit by hand, from its first change to its end."""
 
+    ob: Reference
     operator: int
     live: Ints
     start: Row
     """(k, 17) the solution before."""
+    fk: Row
+    """(k, 17) the FK pose before."""
+    stored: Row
+    """(k, 17) the stored FK pose before."""
     edited: dict[int, Row] = field(default_factory=dict)
     """The channels that the operator gave to bones, by row; it computes them from where it began."""
-    followers: dict[Meaning, Follower] = field(default_factory=dict)
+    followers: dict[Meaning, Follower | None] = field(default_factory=dict)
+    """None: the goals can't be moved."""
     before: dict[tuple[int, str], Control] = field(default_factory=dict)
     """The goals before."""
+    blended: set[int] = field(default_factory=set)
+    """The bones, by row, whose FK pose followed as well."""
 
 
 @dataclass
@@ -90,7 +101,7 @@ class Edit:
     after: list[Control]
     """The goals that followed."""
     left: Ints
-    """The edited bones that became FK."""
+    """The bones whose FK pose is another one since."""
     fk: Row | None = None
     """(l, 17) their stored FK pose after that."""
     solved: Row | None = None
@@ -185,7 +196,7 @@ def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[
         gesture = None
     if operator is None:
         is_cancelled = gesture is not None and np.array_equal(present[changed], gesture.start[changed])
-        return _cancel(gesture, bones, present, depsgraph) if gesture is not None and is_cancelled else set()
+        return _cancel(ob, gesture, bones, present, depsgraph) if gesture is not None and is_cancelled else set()
     begins = gesture is None or gesture.operator != operator.address
     if _moves_keys(operator, depsgraph, begins=begins):
         return set()
@@ -196,7 +207,8 @@ def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[
         changed = [k for k in changed if not rounded[k]]
         if not changed:
             return set()
-        gesture = Gesture(operator.address, live, bones.written.copy())
+        assert bones.fk is not None
+        gesture = Gesture(Reference.of(ob), operator.address, live, bones.written.copy(), bones.fk, bones.stored)
     gesture.edited |= {k: present[k] for k in changed}
     followers = list(_followers(ob, rig.plan, depsgraph, gesture, pastes=operator.pastes))
     found = [Control.of(goal) for follower in followers for goal in follower.goals]
@@ -204,13 +216,14 @@ def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[
         for control in found:
             control.put_back()
         followers = []
-    followed = {row for follower in followers for row in follower.rows}
+    _blend(ob, rig, depsgraph, gesture, followers)
+    followed = {row for follower in followers for row in follower.rows} | gesture.blended
     left = sorted(set(gesture.edited) - followed)
     reports.note(ob, _notes(ob, rig.plan, left), depsgraph.scene.frame_current_final)
     if not operator.is_running:
-        rows = sorted(gesture.edited)
+        rows, changed = sorted(gesture.edited), sorted({*left, *gesture.blended})
         after = [Control.of(goal) for follower in followers for goal in follower.goals]
-        _remember(Edit(Reference.of(ob), live[rows], present[rows], found if followers else [], after, live[left]))
+        _remember(Edit(Reference.of(ob), live[rows], present[rows], found if followers else [], after, live[changed]))
     if not followers:
         return set()
     written, bones.written = bones.written, channels.read(ob, live)
@@ -221,14 +234,31 @@ def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[
     return {control.ob.uid for control in found}
 
 
-def _cancel(gesture: Gesture, bones: LiveBones, present: Row, depsgraph: bpy.types.Depsgraph) -> set[int]:
+def _cancel(
+    ob: bpy.types.Object, gesture: Gesture, bones: LiveBones, present: Row, depsgraph: bpy.types.Depsgraph
+) -> set[int]:
     """Put back the goals after Esc, which has put back the bones."""
     for control in gesture.before.values():
         control.put_back()
-    followed = sorted({row for follower in gesture.followers.values() for row in follower.rows})
+    followers = filter(None, gesture.followers.values())
+    followed = sorted({row for follower in followers for row in follower.rows})
     bones.written[followed] = present[followed]
+    bones.set_fk(ob, gesture.blended, gesture.fk, gesture.stored)
     _evaluate(depsgraph)
     return {control.ob.uid for control in gesture.before.values()}
+
+
+def _give_up() -> None:
+    """Put back what was before the gestures that are still running: nobody will hear of their end."""
+    running = {operator.as_pointer() for operator in _running()}
+    for gesture in _gestures.values():
+        ob = gesture.ob.find()
+        rig = None if ob is None or gesture.operator not in running else registry.of(ob).rig
+        if ob is not None and rig is not None and rig.plan.skeleton.matches(ob):
+            for control in gesture.before.values():
+                control.put_back()
+            channels.write(ob, gesture.live, gesture.start)
+            rig.bones.set_fk(ob, gesture.blended, gesture.fk, gesture.stored)
 
 
 def _followers(
@@ -237,10 +267,12 @@ def _followers(
     """Yield what follows the edited bones; goals that can't be moved leave the edit to FK."""
     for meaning in meanings(ob, plan, set(gesture.edited), pastes=pastes):
         if meaning not in gesture.followers:
+            gesture.followers[meaning] = None
             with suppress(UserError):
                 gesture.followers[meaning] = Follower(depsgraph, ob, meaning, pastes)
-        if meaning in gesture.followers:
-            yield gesture.followers[meaning]
+        follower = gesture.followers[meaning]
+        if follower is not None:
+            yield follower
 
 
 def _follow(
@@ -259,6 +291,27 @@ def _follow(
         follower.follow(depsgraph)
     _evaluate(depsgraph)
     return bool(gesture.before) or not any(follower.is_held(depsgraph) for follower in followers)
+
+
+def _blend(
+    ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, gesture: Gesture, followers: Sequence[Follower]
+) -> None:
+    """Where chains that follow are between FK and IK, make what their goals ask for their FK pose as well."""
+    plan, tips = rig.plan, {follower.tip for follower in followers}
+    partly = {tip for tip in tips if chain_of(ob.pose.bones[tip]).influence < 1.0}
+    chosen = [i for i, chain in enumerate(plan.chains) if chain.tip in partly]
+    rows = {plan.rows[bone] for i in chosen for bone in plan.chains[i].posed}
+    gesture.blended |= rows
+    fk = gesture.fk.copy()
+    for row in rows.intersection(gesture.edited).difference(*(follower.rows for follower in followers)):
+        fk[row] = gesture.edited[row]
+    rig.bones.set_fk(ob, gesture.blended, fk, gesture.stored)
+    if chosen:
+        frame = read_again(ob, rig, depsgraph)
+        goals = replace(frame.goals, settings=frame.goals.settings.copy())
+        goals.influence[:, chosen] = 1.0
+        solution = pose(ob, plan, replace(frame, goals=goals)).channels[0]
+        rig.bones.set_fk(ob, rows, solution, solution)
 
 
 def _notes(ob: bpy.types.Object, plan: Plan, left: Collection[int]) -> dict[str, str]:
@@ -379,4 +432,5 @@ def unregister() -> None:
     """Undo `register`."""
     hooks.remove(*_HANDLERS)
     frame_steps.on_edit.remove(take)
+    _give_up()
     _after_load(None)

@@ -9,8 +9,10 @@ import bpy
 import numpy as np
 
 from .. import compat
+from ..data.fk_keys import time_of
 from ..pose.channels import FIELDS, Row
-from ..pose.skeleton import inverse
+from ..pose.key_curve import SAME_FRAME
+from ..pose.skeleton import inverse, moved
 from ..rig.plan.presence import Reference
 from ..solve.maths.products import applied
 from ..solve.problem import Floats
@@ -18,7 +20,7 @@ from ..translation.sentences import UserError
 from .autokey import auto_key, path_of
 from .frames import Sampled
 from .movable import MovableGoal
-from .places import bend_turn, turned_about
+from .places import bend_turn, on_one_side, turned_about
 from .snapped import Poles, Snap, rows_of
 
 
@@ -49,7 +51,7 @@ class Follower:
         Raises:
             UserError: the goals can't be moved.
         """
-        self.rows = meaning.rows
+        self.tip, self.rows = meaning.tip, meaning.rows
         self._target, self._pole, self._matches = meaning.target, meaning.pole, matches
         poles = Poles.MATCH if meaning.pole else Poles.KEEP
         self._snap = Snap.of(depsgraph.view_layer, ob, [ob.pose.bones[meaning.tip]], True, poles)
@@ -93,6 +95,10 @@ class Follower:
             inner = turned_about(before, inner, bend_turn(before, self._joints(sampled)))
             wanted[:, 1] = applied(sampled.world[:, :3], np.append(inner, [[1.0]], axis=1))
             rows = rows_of(self._snap.goals, sampled, wanted, {})
+        elif self._pole:  # a pasted pose that bends to where the pole is leaves it there
+            to_object, now = inverse(sampled.world), sampled.goals[:, 1, :3, 3]
+            if on_one_side(self._joints(sampled), moved(to_object, wanted[:, 1]), moved(to_object, now)).all():
+                wanted[:, 1], rows[0, 1] = now, self._snap.goals[1].row()
         self._wanted = wanted
         row_of = dict(zip(self._snap.goals, rows[0], strict=True))
         for goal in self.goals:
@@ -191,11 +197,11 @@ def _action(goal: MovableGoal) -> bpy.types.Action | None:
 
 def _keys(goal: MovableGoal, frame: float) -> dict[tuple[str, int], float]:
     """Return the values of the keys of a goal on a frame, by field and index."""
-    owner, found = compat.curve_owner(goal.ob), {}
+    owner, time, found = compat.curve_owner(goal.ob), time_of(goal.ob, frame), {}
     for field in goal.fields if owner is not None else ():
         for index in range(FIELDS[field].stop - FIELDS[field].start):
             curve = owner.fcurves.find(path_of(goal.holder, field), index=index)
             for key in () if curve is None else curve.keyframe_points:
-                if key.co.x == frame:
+                if abs(key.co.x - time) < SAME_FRAME:
                     found[field, index] = key.co.y
     return found

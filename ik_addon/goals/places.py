@@ -10,12 +10,14 @@ from ..solve.limb.hinge import Hinge
 from ..solve.maths.products import applied
 from ..solve.maths.rotations import cross, dot, norm, reject
 from ..solve.maths.rotations import unit as unit_of
-from ..solve.problem import Floats
+from ..solve.problem import Bools, Floats
 
 NEAR = 0.1
 """A pole closer than this to the line from root to tip, in chain lengths, is moved away from it."""
 STILL = 1e-5
 """A knee that moved less than this, in lengths of its upper bone, stands where it was."""
+ALONGSIDE = 1e-4
+"""Radians: poles that differ by less bend a limb to the same side."""
 SHOWS = (0.2, 0.4)
 """How much of a hinge axis is perpendicular to its limb: below the first value the hinge is ignored, from the second on
 it decides the bend, and in between the two blend."""
@@ -89,6 +91,13 @@ def bend_turn(before: Floats, after: Floats) -> Floats:
     moved = norm(knees[1] - knees[0]) > STILL * norm(knees[0])
     old, new = (reject(np.where(moved, *pair), line) for pair in zip(knees, normals, strict=True))
     return np.asarray(np.arctan2(dot(cross(old, new), line), dot(old, new)))
+
+
+def on_one_side(joints: Floats, one: Floats, other: Floats) -> Bools:
+    """Return (F,) whether two poles (F, 3) bend a limb, whose joints are (F, 3, 3), to the same side."""
+    line = unit_of((joints[:, 2] - joints[:, 0]).T)
+    a, b = (reject((pole - joints[:, 0]).T, line) for pole in (one, other))
+    return np.asarray((dot(a, b) > 0.0) & (norm(cross(a, b)) < ALONGSIDE * norm(a) * norm(b)))
 
 
 def turned_about(joints: Floats, points: Floats, angles: Floats) -> Floats:

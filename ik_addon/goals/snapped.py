@@ -101,13 +101,13 @@ class Snap:
                 if goal is not None and (reason := why_absent(goal, role, presence)):
                     raise UserError(reason)
         new_chain.check_world(ob, ob.evaluated_get(view_layer.depsgraph).matrix_world)
-        skeleton, figure = Skeleton.of(ob), Figure.of(ob)
+        skeleton, figure = Skeleton.of(ob), Figure.of(ob) if poles is Poles.FOOT else None
         goals: list[MovableGoal] = []
         chains = []
         for tip in tips:
             found = _goals(tip, poles)
             row = [ob.pose.bones.find(bone.name) for bone in chain_bones(tip)]
-            foot = _foot(skeleton, figure, row) if poles is Poles.FOOT else None
+            foot = None if figure is None else _foot(skeleton, figure, row)
             end, turning = end_of(tip), turning_end(tip)
             chains.append(
                 Chain(

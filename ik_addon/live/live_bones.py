@@ -197,6 +197,15 @@ class LiveBones:
             self.written = fk_rows
             self.fk = fk_rows
 
+    def set_fk(self, ob: bpy.types.Object, rows: Collection[int], fk: Row, stored: Row) -> None:
+        """Give live bones, by their rows, another FK pose and stored FK pose (k, 17); the FK pose must be known."""
+        assert self.fk is not None
+        chosen = [*rows]
+        kept = self.stored.copy()
+        self.fk = self.fk.copy()
+        self.fk[chosen], kept[chosen] = fk[chosen], stored[chosen]
+        self._store(ob, kept)
+
     def key_fk(self, ob: bpy.types.Object, frame: float, shown: Row) -> bool:
         """Put the FK pose into keys that were inserted on this frame, while the channels held `shown` (k, 17).
 

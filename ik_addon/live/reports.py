@@ -12,6 +12,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data import hooks
 from ..data.settings import chain_of
 from ..pose.channels import FIELDS, is_finite
 from ..pose.skeleton import is_flat, is_usable, matrix_array, orthonormal
@@ -99,7 +100,15 @@ _armatures: dict[int, _Armature] = {}
 
 
 def get(ob: bpy.types.Object, tip: str) -> Report | None:
-    """Return the last report on the chain of a tip bone; None if it was not solved since the file was opened."""
+    """Return the last report on the chain of a tip bone; None if it was not solved since the file was opened.
+
+    The same if another add-on has cleared our handlers, so that what the report says may be over: they are put back.
+    """
+    hooks.put_back()
+    return _get(ob, tip)
+
+
+def _get(ob: bpy.types.Object, tip: str) -> Report | None:
     own = _armatures.get(ob.session_uid)
     if own is None:
         return None
@@ -125,6 +134,7 @@ def standing(ob: bpy.types.Object, tips: Iterable[str]) -> Iterator[Standing]:
 
     The same as in `get`, but without making sentences or asking Blender: cheap enough for every redraw.
     """
+    hooks.put_back()
     own = _armatures.get(ob.session_uid, _Armature())
     quick: list[Standing] = []
     if own.plan is not None:
@@ -139,7 +149,7 @@ def standing(ob: bpy.types.Object, tips: Iterable[str]) -> Iterator[Standing]:
         if quick and tip not in own.known and tip in own.index:
             yield quick[own.index[tip]]
             continue
-        found = get(ob, tip)
+        found = _get(ob, tip)
         if found is None:
             yield Standing(None, (), False)
         else:
@@ -191,7 +201,7 @@ def update(ob: bpy.types.Object, plan: Plan, source: Source) -> None:
     own = _armatures.get(ob.session_uid) or _armatures.setdefault(ob.session_uid, _Armature())
     if own.plan is not plan:
         # Chains that are not solved this time keep their report.
-        own.known.update({tip: get(ob, tip) for tip in own.index})
+        own.known.update({tip: _get(ob, tip) for tip in own.index})
         own.plan, own.index = plan, {chain.tip: i for i, chain in enumerate(plan.chains)}
     if own.known:
         for tip in own.index.keys() & own.known.keys():

@@ -10,6 +10,7 @@ from .. import compat
 from ..anatomy import limbs
 from ..anatomy.figure import Figure
 from ..anatomy.parts import Part
+from ..data import hooks
 from ..data.preferences import preferences
 from ..rig.plan.chain import chain_with, tips
 from ..rig.plan.followers import follower_in, followers
@@ -88,6 +89,7 @@ class ReportingOperator(bpy.types.Operator):
 
     def attempt(self, work: Callable[[bpy.types.Context], set[str]], context: bpy.types.Context) -> set[str]:
         """Run `work`, and report a `UserError` that it raises."""
+        hooks.put_back()
         try:
             return work(context)
         except UserError as error:

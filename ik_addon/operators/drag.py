@@ -138,7 +138,10 @@ class IK_ADDON_OT_grab(bpy.types.Operator):
 
 
 def connected_end(context: bpy.types.Context) -> bpy.types.PoseBone | None:
-    """Return the tip of the live chain that ends in the one selected bone, if that bone is connected."""
+    """Return the tip of the live chain that ends in the one selected bone, if that bone is connected.
+
+    Below an influence of 1 a target alone can't take the bone along.
+    """
     selected = context.selected_pose_bones or ()
     if len(selected) != 1 or not object_of(selected[0].id_data).live:
         return None
@@ -146,7 +149,7 @@ def connected_end(context: bpy.types.Context) -> bpy.types.PoseBone | None:
     if bone.parent is None or not bone.bone.use_connect:
         return None
     ends = (tip for tip in chain.tips(bone.id_data) if chain.posed_bones(tip)[-1] == bone)
-    return next((tip for tip in ends if chain_of(tip).enabled and chain_of(tip).influence > 0.0), None)
+    return next((tip for tip in ends if chain_of(tip).enabled and chain_of(tip).influence == 1.0), None)
 
 
 def is_over(region: bpy.types.Region, x: float, y: float) -> bool:

@@ -36,6 +36,7 @@ SAME = 1e-5
 """Maximum difference between matrices of the same rotation in different channels."""
 
 
+@lru_cache(maxsize=2**16)
 def channel_of(path: str) -> tuple[str, str] | None:
     """Return the bone and the field that a data path of an armature object leads to; None if it is no channel."""
     match = BONE_PATH.fullmatch(path)

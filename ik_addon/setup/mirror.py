@@ -15,7 +15,7 @@ from ..controls.made import is_free
 from ..data.chain_settings import IKAddonChain
 from ..data.settings import OF_BONES, chain_of, goal_of
 from ..rig.plan.chain import below, chain_bones, end_of
-from ..rig.plan.followers import MADE, Goal, followers, is_bone, is_made, owner_of
+from ..rig.plan.followers import Goal, followers, is_bone, is_made, mark, owner_of
 from ..rig.plan.presence import Presence
 from ..rig.plan.unfit import why_absent
 from ..solve.problem import Floats
@@ -344,17 +344,17 @@ def _placed(
         context.view_layer.update()
         ob.pose.bones[goal.bone].matrix = ob.matrix_world.inverted_safe() @ goal.world
         return goal.source
-    found = _copy(goal) if goal.own is None else goal.own
+    found = _copy(ob, goal) if goal.own is None else goal.own
     context.view_layer.update()
     found.matrix_world = goal.world
     return found
 
 
-def _copy(goal: _Goal) -> bpy.types.Object:
-    """Copy a target without its animation and constraints, attached to the bone of the other side."""
+def _copy(ob: bpy.types.Object, goal: _Goal) -> bpy.types.Object:
+    """Copy a target of an armature without its animation and constraints, attached to the bone of the other side."""
     copy = goal.source.copy()
     copy.name = goal.name
-    copy[MADE] = True
+    mark(copy, ob)
     copy.animation_data_clear()
     for constraint in list(copy.constraints):
         copy.constraints.remove(constraint)

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import bpy
-from mathutils import Matrix, Quaternion
+from mathutils import Matrix, Quaternion, Vector
 
 from .. import compat
 from ..controls import made
@@ -14,7 +14,7 @@ from ..controls.bones import Control
 from ..controls.made import Controls
 from ..data.settings import chain_of, goal_of
 from ..rig.plan.chain import NUMBER, end_of, reach_of, tips, turning_end
-from ..rig.plan.followers import ROLES, Goal, borrowed, followers, is_made
+from ..rig.plan.followers import ROLES, Goal, borrowed, followers, is_made, mark
 from ..rig.plan.presence import is_in
 from ..rig.read.orientation import target_rotation
 from . import ends
@@ -72,6 +72,7 @@ def _copy(
 ) -> bpy.types.Object:
     """Return a copy in a collection of an empty that belongs to another armature, for this one."""
     copy = source.copy()
+    mark(copy, ob)
     if copy.animation_data is not None and copy.animation_data.action is not None:
         compat.use_copy_of_action(copy, copy.animation_data.action.name, ExitStack())
     if copy.parent == other:
@@ -91,8 +92,8 @@ def _copy(
 def left_for(tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Goal | None:
     """Return the target that Add Chain made for the chain on `tip`, if no chain follows it now.
 
-    It is named after the tip. If the tip was renamed since, it is the only one of the armature that is named after no
-    bone of today.
+    It is named after the tip. If the tip was renamed since, it is the nearest one of the armature that is named after
+    no bone of today.
     """
     ob, home = tip.id_data, made.made_collection(tip.id_data)
     goals: list[Goal] = [(ob, bone) for bone in ob.data.bones.keys()]  # noqa: SIM118
@@ -109,7 +110,14 @@ def left_for(tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Goal |
         is_own = goal[0] == ob or (home is not None and is_in(home.objects, goal[0]))
         if is_own and named not in ob.pose.bones:
             stray.append(goal)
-    return stray[0] if len(stray) == 1 else None
+    place = ob.matrix_world @ tip.tail
+    return min(stray, key=lambda goal: (_place(goal) - place).length, default=None)
+
+
+def _place(goal: Goal) -> Vector:
+    """Return where a target is in world space."""
+    ob, bone = goal
+    return ob.matrix_world @ ob.pose.bones[bone].head if bone else ob.matrix_world.translation
 
 
 def take(tip: bpy.types.PoseBone, goal: Goal) -> None:

@@ -87,6 +87,19 @@ def test_a_tilted_foot_is_eased_to_its_contacts_orientation_and_back(addon: Addo
     assert (steps - own).max() < np.radians(8.0), "no jump where a contact begins or ends"
 
 
+def test_a_foot_that_turns_while_it_stands_flat_points_to_the_middle_of_that(addon: Addon) -> None:
+    clip = clips.make("turn", is_recorded=False).feet["Left"]
+    spans = addon.module("clip.filling").runs(foot_of(addon, clip).contacts.all(axis=0))
+    wanted = {span: clip.frames[span[0], :3, :3].copy() for span in spans}
+    for start, end in spans:
+        for frame, angle in zip(clip.frames[start:end], np.linspace(-0.1, 0.1, end - start), strict=True):
+            c, s = np.cos(angle), np.sin(angle)
+            frame[:3, :3] = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ frame[:3, :3]
+    planted = addon.module("clip.plant").plant(foot_of(addon, clip), BLEND)
+    for (start, end), turn in wanted.items():
+        assert np.abs(turns(addon, planted)[start:end] - turn).max() < 1e-6
+
+
 def test_feet_whose_heels_rise_and_fall_pivot_about_the_toe(addon: Addon) -> None:
     """Heels rise twice while the toes stay: contacts that overlap are held as one."""
     count = 60

@@ -87,7 +87,6 @@ def test_the_driver_of_a_constraint_switches_the_chain(way: str, at: int) -> Non
     target.location = PLACES[0]
     turn(ob, at)
     assert bpy.ops.ik_addon.restore_constraints() == {"FINISHED"}
-    turn(ob, at)
     assert state(ob) == before
     assert drivers(ob) == driven
 
@@ -120,7 +119,6 @@ def test_drivers_of_the_pole_switch_the_chains_pole(at: int) -> None:
             assert (elbow - before_it).length < 1e-3
     turn(ob, at)
     assert bpy.ops.ik_addon.restore_constraints() == {"FINISHED"}
-    turn(ob, at)
     assert state(ob) == before
     assert drivers(ob) == driven
     for value in (0, 1):

@@ -365,6 +365,49 @@ def test_other_bones_are_fk() -> None:
     assert fk_of("b").angle > 0.1
 
 
+@pytest.mark.parametrize("influence", [0.1, 0.5, 0.9])
+def test_a_tip_between_fk_and_ik_is_shown_where_the_hand_puts_it(influence: float) -> None:
+    ob = posed("lower", influence=influence)
+    before, fk, first = target().location.copy(), Quaternion(FK).normalized(), rigs.pose(ob)
+    root, reach = Vector(rigs.head(ob, "lower")), Vector(rigs.tail(ob, "lower")) - Vector(rigs.head(ob, "lower"))
+    ways = [root + Quaternion((0, 1, 0), angle) @ reach for angle in (0.3, -0.3)]  # Blender 4 turns the other way
+    turn()
+    (wanted,) = (way for way in ways if (Vector(rigs.tail(rig(), "lower")) - way).length < 1e-5)
+    assert target().location[:] == pytest.approx(wanted[:], abs=1e-5)
+    second = rigs.pose(rig())
+    for _ in range(2):
+        undo()
+        assert target().location == before
+        assert_same(first)
+        redo()
+        assert_same(second)
+    undo()
+    assert fk_of()[:] == pytest.approx(fk[:], abs=1e-6)
+    redo()
+    rig().pose.bones["lower"].ik_addon.influence = 0.0
+    bpy.context.view_layer.update()
+    assert rigs.tail(rig(), "lower") == pytest.approx(wanted[:], abs=1e-5), "FK has followed"
+
+
+@pytest.mark.parametrize("bones", [("foot",), ("thigh",), ("shin",)])
+def test_a_leg_between_fk_and_ik_is_shown_as_the_hand_poses_it(bones: tuple[str, ...]) -> None:
+    ob = leg(*bones)
+    ob.pose.bones["shin"].ik_addon.influence = 0.4
+    bpy.context.view_layer.update()
+    bpy.ops.ed.undo_push(message="Blended")
+    start_pose = {bone.name: bone.matrix.copy() for bone in ob.pose.bones}
+    turn(0.3)
+    shown = {bone.name: bone.matrix.copy() for bone in rig().pose.bones}
+    name = bones[0]
+    if name == "foot":
+        turned = shown[name].to_quaternion() @ start_pose[name].to_quaternion().inverted()
+        assert abs(turned.to_axis_angle()[0].y) > 0.999
+        assert abs(turned.angle) == pytest.approx(0.3, abs=1e-4)
+        assert np.allclose(shown[name].translation, start_pose[name].translation, atol=1e-4)
+    else:
+        assert np.allclose(shown["foot"].translation, target().location, atol=1e-4)
+
+
 @pytest.mark.parametrize("off", ["influence", "enabled"])
 def test_a_chain_that_is_off_leaves_edits_to_fk(off: str) -> None:
     posed("lower", **{off: 0.0 if off == "influence" else False})
@@ -473,6 +516,31 @@ def test_auto_keying_keys_fk_and_the_target(addon: Addon, auto_keying: None) -> 
     assert_same(shown)
 
 
+@pytest.mark.parametrize("start", [1.0, 21.0])
+def test_auto_keying_in_an_nla_strip_is_one_step(addon: Addon, auto_keying: None, start: float) -> None:
+    posed("lower")
+    target().keyframe_insert("location", frame=1)
+    rigs.into_strip(target()).frame_start_ui = start
+    data = target().animation_data
+    track = data.nla_tracks[0]
+    data.nla_tracks.active, track.strips[0].select, track.select = track, True, True
+    data.use_tweak_mode = True
+    assert data.use_tweak_mode
+    bpy.context.scene.frame_set(31)
+    bpy.ops.ed.undo_push(message="Strip")
+    before, first = keys_of_target(addon), rigs.pose(rig())
+    turn()
+    shown, keys = rigs.pose(rig()), keys_of_target(addon)
+    assert [len(keys[i]) for i in (0, 2)] == [2, 2]
+    for _ in range(2):
+        undo()
+        assert keys_of_target(addon) == before
+        assert_same(first)
+        redo()
+        assert keys_of_target(addon) == keys
+        assert_same(shown)
+
+
 # ---- pastes
 
 
@@ -506,3 +574,15 @@ def test_a_pasted_limb_takes_its_goals_along(bones: tuple[str, ...], pole: bool)
         chain = rig().pose.bones["shin"].ik_addon
         assert (chain.target, chain.pole) == (target(), bpy.data.objects["Pole"] if pole else None)
     assert fk_of("thigh").rotation_difference(Quaternion(FK).normalized()).angle < 1e-5
+
+
+def test_a_pasted_pose_that_bends_to_the_pole_leaves_it_there() -> None:
+    leg("thigh", "shin", "foot")
+    pole = bpy.data.objects["Pole"]
+    wanted, place = rigs.pose(rig()), pole.location.copy()
+    bpy.ops.pose.copy()
+    target().location.z += 0.3
+    bpy.context.view_layer.update()
+    paste()
+    assert_same(wanted)
+    assert pole.location == place

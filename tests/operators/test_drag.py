@@ -197,3 +197,80 @@ def test_a_locked_target_is_refused(arm: Any) -> None:
     target.lock_location = (True, True, True)
     with refused("The location of 'Target' is locked"):
         bpy.ops.ik_addon.drag_target(offset=(0.1, 0.0, 0.0))
+
+
+def test_g_moves_a_target_only_where_that_takes_the_bone_along(addon: Addon) -> None:
+    connected_end = addon.module("operators.drag").connected_end
+    ob, _target = rigs.arm()
+    ob.ik_addon.live = True
+    activate(ob, "lower")
+    bpy.ops.object.mode_set(mode="POSE")
+    tip = ob.pose.bones["lower"]
+    addon.module("compat").select_bone(ob, tip)
+    assert connected_end(bpy.context) == tip
+    tip.ik_addon.influence = 0.5
+    assert connected_end(bpy.context) is None
+
+
+@pytest.mark.parametrize("relative", [False, True])
+@pytest.mark.parametrize("live", [False, True])
+def test_x_axis_mirror_takes_the_other_sides_target_along(addon: Addon, live: bool, relative: bool) -> None:
+    drag = addon.module("drag.drag")
+    ob = rigs.armature()
+    targets = {}
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        rigs.add_bones(ob, [(x, 0, 1), (x, -0.1, 0.5), (x, 0, 0)], [f"thigh.{side}", f"shin.{side}"])
+        targets[side] = rigs.empty(f"Target.{side}", (x, 0.0, 0.2))
+        targets[side].rotation_mode = "QUATERNION"
+        rigs.chain(ob, f"shin.{side}", targets[side], 2)
+    ob.matrix_world = Matrix.Translation((0.3, 0.2, 0.0)) @ Matrix.Rotation(0.5, 4, "Z")
+    for target in targets.values():
+        target.location = ob.matrix_world @ target.location
+    targets["R"].location += ob.matrix_world.to_3x3() @ Vector((0.0, 0.0, 0.1))
+    ob.ik_addon.live = live
+    activate(ob, "shin.L")
+    bpy.ops.object.mode_set(mode="POSE")
+    ob.pose.use_mirror_x, ob.pose.use_mirror_relative = True, relative
+    bpy.context.view_layer.update()
+    inner = ob.matrix_world.inverted()
+    before = {side: target.matrix_world.copy() for side, target in targets.items()}
+    gesture = drag.Drag(bpy.context, ob.pose.bones["shin.L"])
+    turn = Matrix.Rotation(0.4, 3, Vector((1, 2, 3)).normalized()).to_quaternion()
+    gesture.move(bpy.context, Vector((0.1, -0.2, 0.15)), turn)
+    gesture.settle(bpy.context)
+    places = {side: inner @ target.matrix_world.translation for side, target in targets.items()}
+    across = Vector((-1.0, 1.0, 1.0))
+    if relative:
+        moved = {side: places[side] - inner @ before[side].translation for side in targets}
+        assert (moved["L"] * across - moved["R"]).length < 1e-6
+    else:
+        assert (places["L"] * across - places["R"]).length < 1e-6
+    flip = Matrix.Diagonal(across)
+    turned = {side: inner.to_3x3() @ target.matrix_world.to_3x3() for side, target in targets.items()}
+    started = {side: inner.to_3x3() @ before[side].to_3x3() for side in targets}
+    own = {side: turned[side] @ started[side].inverted() for side in targets}
+    assert np.allclose(flip @ own["L"] @ flip, own["R"], atol=1e-6)
+    for side, target in targets.items():
+        assert np.allclose(rigs.tail(ob, f"shin.{side}"), rigs.position(target), atol=1e-4)
+    gesture.cancel(bpy.context)
+    assert {side: target.matrix_world for side, target in targets.items()} == before
+
+
+@pytest.mark.parametrize("why", ["object mode", "off", "disabled", "locked", "same target"])
+def test_x_axis_mirror_takes_nothing_along_that_it_should_not(addon: Addon, why: str) -> None:
+    ob = rigs.armature()
+    targets = {}
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        rigs.add_bones(ob, [(x, 0, 1), (x, -0.1, 0.5), (x, 0, 0)], [f"thigh.{side}", f"shin.{side}"])
+        targets[side] = rigs.empty(f"Target.{side}", (x, 0.0, 0.2))
+        rigs.chain(ob, f"shin.{side}", targets["L" if why == "same target" else side], 2)
+    ob.pose.use_mirror_x = why != "off"
+    activate(ob, "shin.L")
+    bpy.ops.object.mode_set(mode="OBJECT" if why == "object mode" else "POSE")
+    if why == "disabled":
+        ob.pose.bones["shin.R"].ik_addon.enabled = False
+    targets["R"].lock_location = [why == "locked"] * 3
+    gesture = addon.module("drag.drag").Drag(bpy.context, ob.pose.bones["shin.L"])
+    gesture.move(bpy.context, Vector((0.1, 0.0, 0.1)))
+    assert targets["L"].location[:] == pytest.approx((1.1, 0.0, 0.3), abs=1e-6)
+    assert targets["R"].location[:] == pytest.approx((-1.0, 0.0, 0.2), abs=1e-6)

@@ -50,9 +50,9 @@ CLEARED = (
     *((name, "frame") for name in LISTS),
     *((name, "update") for name in LISTS[:2]),
     *((name, "undo") for name in (*LISTS, "all")),
-    *(("all", way) for way in ("render", "redraw")),
+    *(("all", way) for way in ("render", "redraw", "report", "Solve IK")),
 )
-"""Lists that another add-on clears, and what happens next that Blender still tells the extension."""
+"""Lists that another add-on clears, and what happens next by which the extension may notice."""
 
 
 @pytest.mark.parametrize(("cleared", "way"), CLEARED)
@@ -78,6 +78,16 @@ def test_chains_are_solved_after_another_add_on_cleared_the_handlers(
     elif way == "redraw":
         addon.module("overlay.draw").draw_viewport()
         assert reports.get(ob, "lower") is None, "nothing says Reached that was not solved"
+    elif way == "report":
+        scene.frame_set(20)
+        assert miss(ob) > SOLVED
+        assert [each.status for each in reports.standing(ob, ["lower"])] == [None]
+        assert reports.get(ob, "lower") is None
+    elif way == "Solve IK":
+        scene.frame_set(20)
+        assert bpy.ops.ik_addon.solve() == {"FINISHED"}
+        assert miss(ob) < SOLVED
+        assert reports.get(ob, "lower").reached
     elif way == "render":
         set_up(scene, tmp_path)
         render(20, 20)

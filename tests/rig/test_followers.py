@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,11 @@ def duplicate(*objects: bpy.types.Object) -> bpy.types.Object:
     bpy.context.view_layer.update()
     copy: bpy.types.Object = bpy.context.view_layer.objects.active
     return copy
+
+
+def with_its_controls(ob: bpy.types.Object) -> bpy.types.Object:
+    """Return the duplicate of an armature with its controls, as Shift D makes it when all are selected."""
+    return duplicate(ob, *filter(None, goals(ob)))
 
 
 def shown_by(goal: bpy.types.Object) -> bool:
@@ -160,6 +166,43 @@ def test_a_copy_without_controls_says_so_and_makes_its_own(addon: Addon, live: b
     assert np.array_equal(rigs.pose(ob), held)
 
 
+@pytest.mark.parametrize("seen", [True, False])
+@pytest.mark.parametrize("poled", [True, False])
+def test_a_copy_is_told_from_the_original_for_good(addon: Addon, tmp_path: Path, poled: bool, seen: bool) -> None:
+    checks = addon.module("rig.plan.chain")
+    ob = with_chains()
+    for bone in ob.pose.bones if not poled else ():
+        bone.ik_addon.pole = None
+    for own in goals(ob) if poled else ():
+        own.parent = None
+    third = with_its_controls(ob)
+    copies = [duplicate(ob), duplicate(third)] if seen else [own.copy() for own in (ob, third)]
+    last = duplicate(copies[0]) if seen else copies[0].copy()
+    for each, name in zip((last, *copies, third, ob), ("A", "B", "C", "D", "E"), strict=True):
+        each.name = name
+        each.use_fake_user = True
+    path = str(tmp_path / "file.blend")
+    for _ in range(2):
+        bpy.ops.wm.save_as_mainfile(filepath=path)
+        bpy.ops.wm.open_mainfile(filepath=path)
+    lender = {}
+    for each in filter(lambda own: own.type == "ARMATURE", bpy.data.objects):
+        remarks = checks.check(each, each.pose.bones["forearm.L"], bpy.context.view_layer)
+        (lender[each.name],) = [re.findall("belong to '(.)'", remark) for remark in remarks if "own" in remark] or [[]]
+    assert lender == {"A": ["E"], "B": ["E"], "C": ["D"], "D": [], "E": []}
+
+
+def test_a_target_belongs_to_the_armature_it_was_made_for(addon: Addon) -> None:
+    checks = addon.module("rig.plan.chain")
+    older, ob = two_arms("Older"), with_chains()
+    for own in goals(ob):
+        own.parent = None
+    rigs.chain(older, "forearm.L", ob.pose.bones["forearm.L"].ik_addon.target, 2)
+    bpy.context.view_layer.update()
+    assert not checks.check(ob, ob.pose.bones["forearm.L"], bpy.context.view_layer)
+    assert "belong to 'metarig'" in checks.check(older, older.pose.bones["forearm.L"], bpy.context.view_layer)[0]
+
+
 def test_a_copy_has_its_own_control_bones(addon: Addon) -> None:
     checks = addon.module("rig.plan.chain")
     ob = with_chains("BONES")
@@ -247,6 +290,20 @@ def test_a_chain_without_a_target_is_offered_the_one_it_had(addon: Addon, contro
     assert bpy.ops.ik_addon.chain_fix(tip=tip.name) == {"FINISHED"}
     assert (tip.ik_addon.target, tip.ik_addon.target_bone) == had
     assert names() == before
+
+
+@pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
+def test_renamed_chains_without_targets_are_offered_the_nearest_that_they_had(addon: Addon, controls: str) -> None:
+    fixes, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
+    ob = with_chains(controls)
+    for side, name in (("L", "elbow"), ("R", "ellbogen")):
+        tip = ob.pose.bones[f"forearm.{side}"]
+        tip.name = name
+        tip.ik_addon.target, tip.ik_addon.target_bone = None, ""
+    bpy.context.view_layer.update()
+    for side, name in (("L", "elbow"), ("R", "ellbogen")):
+        label = fixes.fix_of(ob.pose.bones[name], reports.get(ob, name), bpy.context.view_layer).label
+        assert label == f"Use 'IK Target forearm.{side}'"
 
 
 def test_a_chain_on_a_numbered_bone_is_offered_the_target_it_had(addon: Addon) -> None:

@@ -92,6 +92,7 @@ def window(_window: Window, request: pytest.FixtureRequest) -> Iterator[Window]:
     yield _window
     if request.node.stash.get(FAILED, False):
         _window.shot("failed")
+        _window.cancel()
     assert "Traceback" not in _window.printed(), _window.printed()
 
 

@@ -27,6 +27,8 @@ TURNS = 2
 ROW = 12
 """Pixels between the places where a button is looked for. Most buttons are 20 high and so are probed about twice,
 because a busy Blender sometimes reports that nothing is under the mouse."""
+CANCELS = 5
+"""How often Escape is pressed to end all running operators."""
 REACHED = 1e-4
 """A tip nearer to its target than this, in chain lengths, has reached it."""
 ROUNDED = 1e-6
@@ -54,6 +56,15 @@ class Window:
         self._name = re.sub(r"\W+", "-", name.removeprefix("test_")).strip("-")
         self.printed()
         self.inside.draw_quickly()
+
+    def cancel(self) -> None:
+        """Cancel what a failed test has left running, so that the next one begins as usual."""
+        self.release()
+        for _ in range(CANCELS):
+            if not self.inside.running():
+                return
+            self.tap("Escape")
+        raise AssertionError(f"This can't be canceled: {self.inside.running()}")
 
     def printed(self) -> str:
         """Return what Blender has printed since the last call."""

@@ -34,7 +34,8 @@ OPERATORS: Any = bpy.ops
 
 
 def rig() -> bpy.types.Object:
-    """The armature of the scene."""
+    """The armature of the scene, up to date: a request may come when an operator has just changed it by an event."""
+    bpy.context.view_layer.update()
     return next(ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE")
 
 
@@ -346,6 +347,11 @@ def hide_assets() -> None:
     """Hide the viewport's asset shelf."""
     view: Any = viewport()["area"].spaces.active
     view.show_region_asset_shelf = False
+
+
+def set_influence(tip: str, influence: float) -> None:
+    """Set the influence of the chain on a bone."""
+    rig().pose.bones[tip].ik_addon.influence = influence
 
 
 def start(operator: str, options: dict[str, Any] | None = None) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.window.driving import Window, differences
+from tests.window.test_edits import SEEN, begin
 
 DRAG = "ik_addon.drag_target"
 RIGHT_BUTTON = 3
@@ -33,6 +34,35 @@ def test_cancelling_a_drag_restores_everything_exactly(arm: Window, live: bool) 
             arm.click(RIGHT_BUTTON)
         assert not differences(arm.state(f"cancelled-{how}"), before)
         assert not is_dragging(arm)
+
+
+@pytest.mark.parametrize(
+    ("bone", "keys"),
+    [("", ""), ("forearm", "g"), ("forearm", "r"), ("upper_arm", "r")],
+    ids=["drag", "g", "tip", "pole"],
+)
+def test_disabling_the_extension_during_a_drag_restores_everything(arm: Window, bone: str, keys: str) -> None:
+    arm.inside.set_live(True)
+    cursor, before = arm.inside.cursor(), arm.state("before")
+    if bone:
+        begin(arm, bone, keys)
+    else:
+        arm.grab(DRAG, -60, -50)
+    assert differences(arm.state("dragging")["goals"], before["goals"], 0.01)
+    arm.inside.enable(False)
+    arm.rest()
+    running = ["TRANSFORM_OT_rotate"] if keys == "r" else []
+    assert arm.inside.running() == running, "Blender's own operators go on, and none of the extension's"
+    arm.sweep(-90, 10)
+    arm.tap("Escape")
+    arm.inside.enable(True)
+    assert not differences(arm.state("restored"), before, SEEN)
+    assert arm.inside.cursor() == cursor
+    arm.grab(DRAG, -60, -50)
+    assert is_dragging(arm)
+    assert arm.is_reached()
+    arm.tap("Escape")
+    assert not differences(arm.state("cancelled"), before, SEEN)
 
 
 @pytest.mark.parametrize("live", [False, True], ids=["solved", "live"])

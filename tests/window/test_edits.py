@@ -95,6 +95,31 @@ def test_escape_restores_everything(arm: Window, bone: str, key: str) -> None:
     assert not differences(arm.state("redone"), before, SEEN)
 
 
+@pytest.mark.parametrize("bone", ["forearm", "upper_arm"])
+def test_a_limb_between_fk_and_ik_goes_where_the_hand_puts_it(arm: Window, bone: str) -> None:
+    arm.inside.set_influence("forearm", 0.5)
+    arm.inside.set_live(True)
+    fk, before = arm.inside.fk(), arm.state("before")
+    assert not arm.is_reached()
+    begin(arm, bone, "r")
+    assert arm.is_reached()
+    arm.tap("Escape")
+    assert not differences(arm.state("cancelled"), before, SEEN)
+    assert not differences(arm.inside.fk(), fk, SEEN)
+    begin(arm, bone, "r")
+    arm.tap("Return")
+    after = arm.state("after")
+    assert arm.is_reached()
+    for _ in range(2):
+        arm.key("ctrl+z")
+        assert not differences(arm.state("undone"), before, SEEN)
+        arm.key("ctrl+shift+z")
+        assert not differences(arm.state("redone"), after, SEEN)
+    assert differences(arm.inside.fk(), fk, 0.01)
+    arm.inside.set_influence("forearm", 0.0)
+    assert arm.is_reached(), "FK has followed"
+
+
 def test_an_upper_arm_that_is_turned_takes_the_pole_along(arm: Window) -> None:
     arm.inside.set_live(True)
     before = arm.state("before")

@@ -168,6 +168,11 @@ def check_seen(
         obstacle = "" if goal is None else why_unfit(ob, posed, goal, goal_bone, role, presence)
         if obstacle:
             raise ChainError(obstacle)
+    own = own_driver(tip, posed, presence)
+    if own is not None:
+        raise ChainError(
+            "A driver of this chain reads '{own}', part of the chain. Let it read something else", own=own.name
+        )
     if chain.end_bone and end_of(tip) is None:
         raise ChainError(
             "The end bone '{end_bone}' is not below '{tip}'. Choose another end bone",
@@ -203,6 +208,15 @@ def check_seen(
             ),
         )
     return remarks
+
+
+def own_driver(
+    tip: bpy.types.PoseBone, bones: Sequence[bpy.types.PoseBone], presence: Presence
+) -> bpy.types.PoseBone | None:
+    """Return the last of a chain's bones that drivers of its settings read; None if there is none."""
+    path = f"{tip.path_from_id()}.ik_addon."
+    moving = presence.sources.carriers(presence.sources.driving(tip.id_data, lambda own: own.startswith(path)))
+    return next((bone for bone in reversed(bones) if (uid_of(bone.id_data), bone.name) in moving), None)
 
 
 def check_bones(

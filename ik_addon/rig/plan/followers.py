@@ -1,7 +1,12 @@
-"""Who follows a target or pole: that alone says to which armature it belongs, whatever any of them is called."""
+"""Who follows a target or pole: that alone says to which armature it belongs, whatever any of them is called.
+
+An armature that was copied without its targets follows those of the original. What Add Chain made for an armature
+has its `identity`, and a copy that follows the same gets another one, as long as `session_uid` tells which came first.
+"""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -9,12 +14,13 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ...data import chain_settings, hooks
-from ...data.settings import chain_of, goal_of, is_tip
-from .presence import Reference
+from ...data.settings import chain_of, goal_of, is_tip, object_of
+from .presence import Reference, are_related_anew
 from .sources import uid_of
 
 MADE = "ik_addon_made"
-"""Custom property of everything Add Chain made. Nothing else is ever deleted."""
+"""Custom property of everything Add Chain made. Nothing else is ever deleted. Of an empty it is the identity of its
+armature."""
 
 Goal = tuple[bpy.types.Object, str]
 """A target or pole as stored in a chain: an object, and the name of its bone (empty for the object itself)."""
@@ -38,13 +44,17 @@ _index: dict[tuple[int, str], list[_Follower]] = {}
 """The followers of each goal, by its `_key`. Checked when it is used, so what it has is right."""
 _counted = 0
 """How many objects the file had when the index was made; 0: it has to be made anew, since something may be absent."""
+_told_apart = 0
+"""How many objects the file had when copies of armatures were looked for."""
+_random = random.SystemRandom()
 
 
 def followers(goal: bpy.types.Object, bone: str = "") -> list[bpy.types.PoseBone]:
     """Return the tips of all chains in the file whose target or pole is an object, or a bone of it.
 
-    The armature to which the goal belongs comes first: one of this file before a linked one, then the one that the
-    goal, or the other goal of its chain, is parented to, else the one that came first into the file.
+    The armature to which the goal belongs comes first: one of this file before a linked one, then the one for which it
+    was made, then the one that the goal, or the other goal of its chain, is parented to, else the one that came first
+    into the file.
     """
     key = _key(goal, bone)
     if _counted != len(bpy.data.objects):
@@ -53,7 +63,8 @@ def followers(goal: bpy.types.Object, bone: str = "") -> list[bpy.types.PoseBone
     if None in found:
         _make()
         found = [follower.find(key) for follower in _index.get(key, ())]
-    return sorted(filter(None, found), key=_rank)
+    made_for = _made_for(goal)
+    return sorted(filter(None, found), key=lambda tip: _rank(tip, made_for))
 
 
 def follower_in(rig: bpy.types.Object, goal: bpy.types.Object, bone: str = "") -> bpy.types.PoseBone | None:
@@ -97,9 +108,26 @@ def goals_of(tip: bpy.types.PoseBone) -> Iterator[Goal]:
             yield goal, bone
 
 
-def _rank(tip: bpy.types.PoseBone) -> tuple[bool, bool, int]:
+def mark(empty: bpy.types.Object, rig: bpy.types.Object) -> None:
+    """Note on an empty that it was made for an armature object."""
+    holder: Any = empty
+    holder[MADE] = object_of(rig).identity or _new_identity(rig)
+
+
+def _new_identity(rig: bpy.types.Object) -> int:
+    object_of(rig).identity = _random.randint(2, 2**31 - 1)  # 1 is True, which control bones have
+    return object_of(rig).identity
+
+
+def _made_for(goal: bpy.types.Object) -> int | None:
+    """Return the identity of the armature for which an empty was made; None if Add Chain didn't make it."""
+    holder: Any = goal
+    return holder.get(MADE)
+
+
+def _rank(tip: bpy.types.PoseBone, made_for: int | None) -> tuple[bool, bool, bool, int]:
     ob = tip.id_data
-    return ob.library is not None, not _carries(tip), ob.session_uid
+    return ob.library is not None, object_of(ob).identity != made_for, not _carries(tip), ob.session_uid
 
 
 def _carries(tip: bpy.types.PoseBone) -> bool:
@@ -131,7 +159,41 @@ def _forget(_changed: object, _unused: object = None) -> None:
     _counted = 0
 
 
-_HANDLERS = tuple((name, _forget) for name in ("undo_post", "redo_post", "load_post"))
+# ---- copies
+
+
+def _tell_apart() -> None:
+    """Give armatures that follow what was made for another one, and are copies of it, an identity of their own."""
+    global _told_apart
+    _told_apart = len(bpy.data.objects)
+    for goal in bpy.data.objects:
+        made_for = _made_for(goal)
+        rigs = dict.fromkeys(tip.id_data for tip in followers(goal)) if made_for else ()
+        alike = [rig for rig in rigs if rig.library is None and object_of(rig).identity == made_for]
+        for copy in alike[1:]:
+            _new_identity(copy)
+            for own, _bone in (own for tip in filter(is_tip, copy.pose.bones) for own in goals_of(tip)):
+                if _made_for(own) == made_for and owner_of(own) == copy and own.is_editable:  # it was copied along
+                    mark(own, copy)
+
+
+@persistent
+def _after_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    if are_related_anew(depsgraph) and len(bpy.data.objects) != _told_apart:
+        _tell_apart()
+
+
+@persistent
+def _at_file(_file: object, _unused: object = None) -> None:
+    """Tell copies apart before saving, and after undo, redo and loading brought back what they were."""
+    _tell_apart()
+
+
+_HANDLERS = (
+    *((name, _forget) for name in ("undo_post", "redo_post", "load_post")),
+    *((name, _at_file) for name in ("undo_post", "redo_post", "load_post", "save_pre")),
+    ("depsgraph_update_post", _after_update),
+)
 
 
 def register() -> None:

@@ -169,12 +169,11 @@ def animated(ob: bpy.types.Object, bones: Ints) -> Bools:
     found = np.zeros((len(bones), WIDTH), dtype=bool)
     rows = {ob.pose.bones[bone].name: row for row, bone in enumerate(bones.tolist())}
     for curve in compat.animating(ob):
-        match = BONE_PATH.fullmatch(curve.data_path)
-        if match and match["rest"] in FIELDS:
-            row = rows.get(bpy.utils.unescape_identifier(match["name"]))
-            columns = range(WIDTH)[FIELDS[match["rest"]]]
-            if row is not None and curve.array_index < len(columns):
-                found[row, columns[curve.array_index]] = True
+        name, field = channels.channel_of(curve.data_path) or ("", "")
+        if field and name in rows:
+            columns = range(WIDTH)[FIELDS[field]]
+            if curve.array_index < len(columns):
+                found[rows[name], columns[curve.array_index]] = True
     return found
 
 
