@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import bpy
+
+log = logging.getLogger(__name__)
 
 Handler = Callable[..., None]
 _ours: list[tuple[str, Handler]] = []
@@ -27,6 +31,15 @@ def remove(*handlers: tuple[str, Handler]) -> None:
         entries: list[Any] = getattr(bpy.app.handlers, name)
         if handler in entries:
             entries.remove(handler)
+
+
+@contextmanager
+def apart(name: str) -> Iterator[None]:
+    """Log a fault that concerns one object, by name, and go on: others must not depend on it."""
+    try:
+        yield
+    except Exception:
+        log.exception("Something failed for '%s'; everything else goes on", name)
 
 
 def keep_last(name: str) -> None:

@@ -13,9 +13,8 @@ pasted. Where it was made for other bones, for the object in a library, or by no
 from __future__ import annotations
 
 import json
-import logging
 import random
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -26,11 +25,9 @@ import bpy
 from bpy.app.handlers import persistent
 
 from .. import compat
-from . import chain_settings, notices
+from . import chain_settings, hooks, notices
 from .chain_settings import IKAddonChain, IKAddonFKStore
 from .settings import chain_of, object_of
-
-log = logging.getLogger(__name__)
 
 FORGOTTEN = "-"
 """In place of what the object knows: a setting was set since. Empty if it never had settings to know."""
@@ -289,14 +286,16 @@ def after_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> Non
     if depsgraph.id_type_updated("COLLECTION"):
         _forget_deleted()
     for ob in own:
-        _guarded(check, ob)
+        with hooks.apart(ob.name):
+            check(ob)
 
 
 @persistent
 def after_undo(_file: object, _unused: object = None) -> None:
     """Check all armature objects: the step of a paste holds what was pasted."""
     for ob in _armatures():
-        _guarded(check, ob)
+        with hooks.apart(ob.name):
+            check(ob)
 
 
 @persistent
@@ -311,20 +310,9 @@ def learn(_scene: bpy.types.Scene, _depsgraph: object) -> None:
     """Let the armature objects learn that forgot; after the handlers that store FK poses."""
     if _changed:
         for ob in _armatures():
-            if ob.session_uid in _changed and _is_known(ob):
-                _guarded(_learn_now, ob)
-
-
-def _learn_now(ob: bpy.types.Object) -> None:
-    _learn(ob, _digest(ob.pose.bones.keys()))
-
-
-def _guarded(step: Callable[[bpy.types.Object], None], ob: bpy.types.Object) -> None:
-    """Run a step for an armature object; a fault in it leaves the others alone."""
-    try:
-        step(ob)
-    except Exception:
-        log.exception("The chains of '%s' could not be compared with what is known of them", ob.name)
+            with hooks.apart(ob.name):
+                if ob.session_uid in _changed and _is_known(ob):
+                    _learn(ob, _digest(ob.pose.bones.keys()))
 
 
 def _forget_deleted() -> None:

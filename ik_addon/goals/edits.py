@@ -38,12 +38,12 @@ from ..live import frame_steps, reports
 from ..live.live_bones import LiveBones
 from ..live.registry import paused, registry
 from ..live.rig import Rig
-from ..live.solving import read_again
 from ..pose import channels
 from ..pose.channels import Row
 from ..rig.plan.chain import bending_bones
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Reference
+from ..rig.read.sample import sample
 from ..rig.write.waves import pose
 from ..solve.problem import Ints
 from ..translation.sentences import UserError, say
@@ -307,7 +307,7 @@ def _blend(
         fk[row] = gesture.edited[row]
     rig.bones.set_fk(ob, gesture.blended, fk, gesture.stored)
     if chosen:
-        frame = read_again(ob, rig, depsgraph)
+        frame = sample(ob, plan, depsgraph, rig.bones.fk)
         goals = replace(frame.goals, settings=frame.goals.settings.copy())
         goals.influence[:, chosen] = 1.0
         solution = pose(ob, plan, replace(frame, goals=goals)).channels[0]

@@ -5,13 +5,13 @@ Refers to objects by `Reference` and `session_uid` alone, and is forgotten on un
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import bpy
 
+from ..data import hooks
 from ..data.settings import chain_of, object_of
 from ..pose.channels import Row
 from ..rig.plan import chain
@@ -20,8 +20,6 @@ from ..rig.plan.presence import Layer, Reference, with_sets
 from . import reports
 from .rig import Moment, Rig
 from .state import State
-
-log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -157,15 +155,9 @@ def put_back(ob: bpy.types.Object, rig: Rig | None) -> None:
 
 def safely(test: Callable[[bpy.types.Object], bool], ob: bpy.types.Object) -> bool:
     """Return whether an armature passes a test; a fault is logged and counts as no, so that others go on."""
-    try:
+    with hooks.apart(ob.name):
         return test(ob)
-    except Exception:
-        log.exception("IK of '%s' is off for a moment", ob.name)
-        return False
-
-
-def _is_live(ob: bpy.types.Object) -> bool:
-    return ob.pose is not None and bool(object_of(ob).live)
+    return False
 
 
 def has_new_armatures() -> bool:
@@ -194,14 +186,13 @@ def live_armatures(scene: bpy.types.Scene, *, count: bool = True) -> list[bpy.ty
             found.append(ob)
         else:
             return found
-    objects = {
-        ob.session_uid: ob
-        for shown in with_sets(scene)
-        for ob in shown.objects
-        if ob.type == "ARMATURE" and safely(_is_live, ob)
-    }
-    registry.live[scene.session_uid] = [Reference.of(ob) for ob in objects.values()]
-    return list(objects.values())
+    references: dict[int, Reference] = {}
+    for ob in (ob for shown in with_sets(scene) for ob in shown.objects if ob.type == "ARMATURE"):
+        with hooks.apart(ob.name):
+            if ob.pose is not None and object_of(ob).live:
+                references[ob.session_uid] = Reference.of(ob)
+    registry.live[scene.session_uid] = list(references.values())
+    return [ob for reference in references.values() if (ob := reference.find()) is not None]
 
 
 def plans_beside(ob: bpy.types.Object) -> dict[int, Plan]:

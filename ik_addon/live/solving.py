@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 
 from .. import compat
-from ..data import fk_store
+from ..data import fk_store, hooks
 from ..data.settings import chain_of, object_of
 from ..rig.plan import chain
 from ..rig.plan.dependencies import in_loops
@@ -170,30 +170,38 @@ def owe(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
 
 def guarded(step: Callable[..., object], ob: bpy.types.Object, *arguments: object) -> None:
     """Run a step for an armature if it can be posed; an error switches off the failing chains, or the armature."""
-    own = registry.of(ob)
+    with hooks.apart(ob.name):
+        own = registry.of(ob)
+        if not _may_be_posed(ob, own):
+            return
+        try:
+            step(ob, *arguments)
+        except Exception as error:
+            _switch_off(ob, own, error)
+
+
+def _may_be_posed(ob: bpy.types.Object, own: LiveArmature) -> bool:
     obstacle = why_closed(ob)
     if obstacle:
         if own.state is not State.READ_ONLY:
             registry.armatures[ob.session_uid] = LiveArmature(own.reference, state=State.READ_ONLY)
             reports.fail(ob, [tip.name for tip in chain.tips(ob)], obstacle)
-        return
+        return False
     if own.state is State.READ_ONLY:
         own.state = State.UNKNOWN
-    if own.state is State.FAILED or ob.mode == "EDIT":
+    return own.state is not State.FAILED and ob.mode != "EDIT"
+
+
+def _switch_off(ob: bpy.types.Object, own: LiveArmature, error: Exception) -> None:
+    """Switch off the failing chains, or the armature: log once and report in the panel while it lasts."""
+    if _set_failed_aside(ob, own):
         return
-    try:
-        step(ob, *arguments)
-    except Exception as error:
-        # Log once and report in the panel while it lasts, not on every frame.
-        if _set_failed_aside(ob, own):
-            return
-        own.state, own.rig = State.FAILED, None
-        log.exception("IK of '%s' is off until one of its settings changes", ob.name)
-        reports.fail(
-            ob, [tip.name for tip in chain.tips(ob)], say("Internal error ({error}); see the console", error=error)
-        )
-        with suppress(Exception):
-            fk_store.restore(ob, fk_store.stored_bones(ob))
+    own.state, own.rig = State.FAILED, None
+    log.exception("IK of '%s' is off until one of its settings changes", ob.name)
+    message = say("Internal error ({error}); see the console", error=error)
+    reports.fail(ob, [tip.name for tip in chain.tips(ob)], message)
+    with suppress(Exception):
+        fk_store.restore(ob, fk_store.stored_bones(ob))
 
 
 def _set_failed_aside(ob: bpy.types.Object, own: LiveArmature) -> bool:

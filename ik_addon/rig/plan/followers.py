@@ -167,14 +167,19 @@ def _tell_apart() -> None:
     global _told_apart
     _told_apart = len(bpy.data.objects)
     for goal in bpy.data.objects:
-        made_for = _made_for(goal)
-        rigs = dict.fromkeys(tip.id_data for tip in followers(goal)) if made_for else ()
-        alike = [rig for rig in rigs if rig.library is None and object_of(rig).identity == made_for]
-        for copy in alike[1:]:
-            _new_identity(copy)
-            for own, _bone in (own for tip in filter(is_tip, copy.pose.bones) for own in goals_of(tip)):
-                if _made_for(own) == made_for and owner_of(own) == copy and own.is_editable:  # it was copied along
-                    mark(own, copy)
+        with hooks.apart(goal.name):
+            _tell_followers_apart(goal)
+
+
+def _tell_followers_apart(goal: bpy.types.Object) -> None:
+    made_for = _made_for(goal)
+    rigs = dict.fromkeys(tip.id_data for tip in followers(goal)) if made_for else ()
+    alike = [rig for rig in rigs if rig.library is None and object_of(rig).identity == made_for]
+    for copy in alike[1:]:
+        _new_identity(copy)
+        for own, _bone in (own for tip in filter(is_tip, copy.pose.bones) for own in goals_of(tip)):
+            if _made_for(own) == made_for and owner_of(own) == copy and own.is_editable:  # it was copied along
+                mark(own, copy)
 
 
 @persistent

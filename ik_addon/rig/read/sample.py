@@ -149,8 +149,7 @@ def own_transforms(plan: Plan, depsgraph: bpy.types.Depsgraph | None = None) -> 
         seen = original if original is None or depsgraph is None else original.evaluated_get(depsgraph)
         if seen is None:
             continue
-        for row in seen.matrix_basis:
-            found += row[:]
+        found += [number for row in range(4) for number in seen.matrix_basis[row][:]]
         if uid in bones and seen.pose is not None and len(seen.pose.bones) == len(bones[uid].skeleton.names):
             own = bones[uid].indices
             own = np.setdiff1d(own, plan.live) if bones[uid].item == plan.numbers.own else own
