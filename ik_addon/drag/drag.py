@@ -153,10 +153,10 @@ class _Mirrored:
         own = mirror.to_3x3() @ offset
         if not self.is_relative:
             own = mirror @ (self.image.world.translation + offset) - self.handle.world.translation
-        frame = self.world.to_quaternion()
         if turn is not None:
-            w, x, y, z = frame.inverted() @ turn @ frame
-            turn = frame @ Quaternion((w, x, -y, -z)) @ frame.inverted()
+            frame = self.world.to_quaternion()
+            inner = frame.inverted() @ turn @ frame
+            turn = frame @ Quaternion((inner.w, inner.x, -inner.y, -inner.z)) @ frame.inverted()
         self.handle.move(own, turn)
 
 
