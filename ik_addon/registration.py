@@ -17,7 +17,7 @@ from .operators.clip import contacts, plant, skeleton
 from .operators.goals import ik_fk, snap, space_switch
 from .operators.mends import chains, rig
 from .overlay import draw as overlay
-from .rig.plan import followers
+from .rig.plan import followers, simulations
 from .setup import new_chain, profile
 from .shots import command as bake_command
 from .solve.memory import keep_freed_memory
@@ -37,6 +37,7 @@ MODULES: Final[tuple[Any, ...]] = (
     stamps,
     profile,
     followers,
+    simulations,
     new_chain,
     handlers,
     edits,

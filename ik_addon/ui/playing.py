@@ -23,7 +23,9 @@ def is_playing(context: bpy.types.Context) -> bool:
     return context.screen is not None and context.screen.is_animation_playing
 
 
-def kept(context: bpy.types.Context, ob: bpy.types.Object, name: Hashable, find: Callable[[], Found]) -> Found:
+def kept(
+    context: bpy.types.Context, ob: bpy.types.Object, name: Hashable, find: Callable[[], Found], *, always: bool = False
+) -> Found:
     """Return what `find` returns; in playback as it was up to a second ago.
 
     Args:
@@ -31,16 +33,16 @@ def kept(context: bpy.types.Context, ob: bpy.types.Object, name: Hashable, find:
         ob: the armature object that it is about.
         name: tells it from what else is kept about this object.
         find: finds it; its result must not refer to Blender's data, which may be gone later.
+        always: it may be a second old even while nothing plays, since finding it takes longer in a large scene.
     """
-    if not is_playing(context):
-        _kept.clear()
+    if not (always or is_playing(context)):
         return find()
-    key, now = (ob.session_uid, name), time.monotonic()
-    since, found = _kept.get(key, (-PATIENCE, None))
-    if key not in _kept or now - since > PATIENCE:
-        found = find()
-        _kept[key] = now, found
-    return found  # type: ignore[return-value]
+    now = time.monotonic()
+    for key in [key for key, (since, _found) in _kept.items() if now - since > PATIENCE]:
+        del _kept[key]
+    if (ob.session_uid, name) not in _kept:
+        _kept[ob.session_uid, name] = now, find()
+    return _kept[ob.session_uid, name][1]  # type: ignore[return-value]
 
 
 def shown_chain(context: bpy.types.Context) -> bpy.types.PoseBone | None:

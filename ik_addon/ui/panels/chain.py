@@ -157,7 +157,7 @@ def draw_bend_side(
         for joint, bone in zip(range(FOLDS), bones[:0:-1], strict=False):
             text = say("Fold {bone}", bone=bone.name)
             column.prop(chain_of(tip), "folds", index=joint, text=text, slider=True, translate=False)
-    if side.any() and kept(
+    if bool(side.any()) and kept(
         context, tip.id_data, ("roll", tip.name), lambda: bend_side.is_from_roll(tip.id_data, bones, side)
     ):
         text = say("Bend side taken from the roll of '{bone}'; nothing else indicates one", bone=bones[0].name)
