@@ -22,7 +22,7 @@ from .setup import new_chain, profile
 from .shots import command as bake_command
 from .solve.memory import keep_freed_memory
 from .translation import catalogs
-from .ui import bake_report, gizmos, graph, menus, panel, toolbar
+from .ui import bake_report, gizmos, graph, menus, panel, playing, toolbar
 from .ui import presets as presets_menu
 from .ui.panels import body, clip, tools
 from .ui.panels import chain as chain_panel
@@ -66,6 +66,7 @@ MODULES: Final[tuple[Any, ...]] = (
     rig,
     presets,
     # The interface
+    playing,
     panel,
     chains_panel,
     chain_panel,
