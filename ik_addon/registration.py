@@ -17,12 +17,12 @@ from .operators.clip import contacts, plant, skeleton
 from .operators.goals import ik_fk, snap, space_switch
 from .operators.mends import chains, rig
 from .overlay import draw as overlay
-from .rig.plan import followers
+from .rig.plan import followers, simulations
 from .setup import new_chain, profile
 from .shots import command as bake_command
 from .solve.memory import keep_freed_memory
 from .translation import catalogs
-from .ui import bake_report, gizmos, graph, menus, panel, toolbar
+from .ui import bake_report, gizmos, graph, menus, panel, playing, toolbar
 from .ui import presets as presets_menu
 from .ui.panels import body, clip, tools
 from .ui.panels import chain as chain_panel
@@ -37,6 +37,7 @@ MODULES: Final[tuple[Any, ...]] = (
     stamps,
     profile,
     followers,
+    simulations,
     new_chain,
     handlers,
     edits,
@@ -65,6 +66,7 @@ MODULES: Final[tuple[Any, ...]] = (
     rig,
     presets,
     # The interface
+    playing,
     panel,
     chains_panel,
     chain_panel,

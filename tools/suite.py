@@ -55,7 +55,16 @@ ELSEWHERE = {
     "registration.py": ("tests/extension/test_lifecycle.py",),
 }
 """The tests of what has no folder of its own in `tests`, for `quick`."""
-FUZZ = {"solver": 6_000, "frames": 1, "rigs": 150, "sessions": 150, "undo": 25, "everyday": 60, "animated": 250}
+FUZZ = {
+    "solver": 6_000,
+    "frames": 1,
+    "rigs": 150,
+    "sessions": 150,
+    "productions": 600,
+    "undo": 25,
+    "everyday": 60,
+    "animated": 250,
+}
 """The number of random cases of each kind for each Blender, in `everything`."""
 CRASHES = {
     r"4\.2.*io_scene_gltf2": "the glTF exporter of 4.2 frees objects that Python's garbage collector visits later",

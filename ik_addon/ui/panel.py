@@ -13,6 +13,7 @@ from ..operators.mends.chains import needs_lock
 from ..operators.mends.rig import rig_fix_of
 from ..overlay import draw as overlay
 from ..rig.plan import chain as chains
+from ..rig.plan import simulations
 from ..translation.sentences import say
 from .playing import kept
 from .text import BUTTON_MARGIN, draw_button, draw_fix, draw_message, fit
@@ -72,6 +73,11 @@ class VIEW3D_PT_ik_addon(IKPanel):
             draw_message(layout, context, text, icon="ERROR")
         if kept(context, ob, "paths", lambda: has_blind_paths(ob)):
             draw_message(layout, context, BLIND_PATHS, icon="INFO")
+        if kept(context, ob, "solving", lambda: simulations.is_solving(ob)):
+            physics = kept(context, ob, "physics", lambda: blind_physics(ob, context.scene), always=True)
+            if physics:
+                draw_message(layout, context, physics, icon="ERROR")
+                draw_button(layout, context, "ik_addon.bake", "KEYFRAME_HLT", "Bake IK")
 
 
 BLIND_PATHS = "Motion paths don't show what Live solves. Bake the chains, then update the paths"
@@ -86,9 +92,14 @@ def live_texts(ob: bpy.types.Object) -> list[str]:
 
 def has_blind_paths(ob: bpy.types.Object) -> bool:
     """Whether a live armature has motion paths; Blender calls no handlers while it calculates these."""
-    if not (object_of(ob).live and any(chain_of(tip).enabled for tip in chains.tips(ob))):
+    if not simulations.is_solving(ob):
         return False
     return any(owner.motion_path is not None for owner in (ob, *ob.pose.bones))
+
+
+def blind_physics(ob: bpy.types.Object, scene: bpy.types.Scene) -> str:
+    """Return which physics of a live armature are simulated on its FK pose; empty if there are none."""
+    return simulations.message(simulations.simulations(ob, scene)) if simulations.is_solving(ob) else ""
 
 
 class ArmaturePanel(IKPanel):

@@ -1,4 +1,4 @@
-"""What panels find out about a rig, kept while the animation plays: Blender then draws the sidebar on every frame."""
+"""What panels find out about a rig, kept for a second: Blender draws the sidebar on every frame and every move."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import bpy
 from ..operators.active import active_bone, active_chain, armature
 
 PATIENCE = 1.0
-"""Seconds for which something is kept in playback."""
+"""Seconds for which something is kept."""
 
 Found = TypeVar("Found")
 
@@ -23,7 +23,9 @@ def is_playing(context: bpy.types.Context) -> bool:
     return context.screen is not None and context.screen.is_animation_playing
 
 
-def kept(context: bpy.types.Context, ob: bpy.types.Object, name: Hashable, find: Callable[[], Found]) -> Found:
+def kept(
+    context: bpy.types.Context, ob: bpy.types.Object, name: Hashable, find: Callable[[], Found], *, always: bool = False
+) -> Found:
     """Return what `find` returns; in playback as it was up to a second ago.
 
     Args:
@@ -31,16 +33,39 @@ def kept(context: bpy.types.Context, ob: bpy.types.Object, name: Hashable, find:
         ob: the armature object that it is about.
         name: tells it from what else is kept about this object.
         find: finds it; its result must not refer to Blender's data, which may be gone later.
+        always: keep it also while nothing plays, since finding it takes long; the sidebar is drawn again in time.
     """
-    if not is_playing(context):
-        _kept.clear()
+    if not (always or is_playing(context)):
         return find()
-    key, now = (ob.session_uid, name), time.monotonic()
-    since, found = _kept.get(key, (-PATIENCE, None))
-    if key not in _kept or now - since > PATIENCE:
-        found = find()
-        _kept[key] = now, found
-    return found  # type: ignore[return-value]
+    now = time.monotonic()
+    for key in [key for key, (since, _found) in _kept.items() if now - since > PATIENCE]:
+        del _kept[key]
+    if (ob.session_uid, name) not in _kept:
+        _kept[ob.session_uid, name] = now, find()
+    elif not is_playing(context) and not bpy.app.timers.is_registered(_draw_again):
+        bpy.app.timers.register(_draw_again, first_interval=PATIENCE)
+    return _kept[ob.session_uid, name][1]  # type: ignore[return-value]
+
+
+def _draw_again() -> None:
+    """Draw sidebars that show what may be old by now."""
+    for window in bpy.context.window_manager.windows:
+        for area in window.screen.areas:
+            for region in area.regions if area.type == "VIEW_3D" else ():
+                if region.type == "UI":
+                    region.tag_redraw()
+
+
+def register() -> None:
+    """Begin with nothing."""
+    _kept.clear()
+
+
+def unregister() -> None:
+    """Forget everything."""
+    _kept.clear()
+    if bpy.app.timers.is_registered(_draw_again):
+        bpy.app.timers.unregister(_draw_again)
 
 
 def shown_chain(context: bpy.types.Context) -> bpy.types.PoseBone | None:

@@ -59,6 +59,7 @@ KINDS = {
     "frames": Kind("frames", 1, 1, 1200, needs_blender=True),
     "rigs": Kind("edits", 2_000, 20, 600, needs_blender=True),
     "sessions": Kind("sessions", 2_000, 20, 600, needs_blender=True),
+    "productions": Kind("productions", 2_000, 20, 600, needs_blender=True),
     "undo": Kind("undo", 100, 5, 600, needs_blender=True),
     "everyday": Kind("everyday", 500, 10, 600, needs_blender=True),
     "animated": Kind("animated", 6_735, 50, 600, needs_blender=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -171,7 +172,11 @@ def test_a_bone_is_compared_with_its_keys_as_quickly_among_many_curves_as_among_
         bone = ob.pose.bones[-1]
         assert not goes_back(bpy.context, bone, ["location", "rotation_quaternion"])
         events: list[str] = []
-        sys.setprofile(lambda _frame, event, _argument, events=events: events.append(event))
+
+        def note(_frame: FrameType, event: str, _argument: object, events: list[str] = events) -> None:
+            events.append(event)
+
+        sys.setprofile(note)
         goes_back(bpy.context, bone, ["location", "rotation_quaternion"])
         sys.setprofile(None)
         counts.append(len(events))

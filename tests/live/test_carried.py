@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import bpy
 import pytest
+from mathutils import Vector
 
 from tests import rigs
 from tests.live.carried import FRAMES, KINDS, Carried, Carry, add_skin, build, constraint, drive, on_vertex, to_bone
@@ -103,6 +104,32 @@ def test_a_bake_with_a_carried_target_reaches_it_or_says_that_it_does_not(
     for frame in FRAMES:
         bpy.context.scene.frame_set(frame)
         assert miss(own.arm) < 1e-4, f"frame {frame}"
+
+
+def off_the_pole(arm: bpy.types.Object) -> float:
+    """Return the angle by which the elbow bends to another side than that of the pole as Blender shows it."""
+    places = (rigs.head(arm, "upper"), rigs.head(arm, "lower"), rigs.tail(arm, "lower"))
+    shoulder, elbow, wrist = map(Vector, places)
+    chain = arm.pose.bones["lower"].ik_addon
+    pole = Vector(rigs.head(chain.pole, chain.pole_bone) if chain.pole_bone else rigs.position(chain.pole))
+    axis = (wrist - shoulder).normalized()
+    sides = [(point - shoulder) - axis * (point - shoulder).dot(axis) for point in (elbow, pole)]
+    return float(sides[0].angle(sides[1]))
+
+
+@pytest.mark.parametrize(("kind", "shared"), each())
+def test_a_carried_pole_is_followed_on_all_frames_in_any_order(kind: str, shared: bool) -> None:
+    own = build(KINDS[kind], shared=shared)
+    chain = own.arm.pose.bones["lower"].ik_addon
+    chain.pole, chain.pole_bone = chain.target, chain.target_bone
+    chain.target, chain.target_bone, chain.out_of_reach = rigs.empty("Place", (0.5, -0.35, 1.1)), "", "EXTEND"
+    rigs.go_live(*{own.spine, own.arm})
+    forward: rigs.Poses = {}
+    for frame in FRAMES:
+        forward |= poses_at(own.arm, [frame])
+        assert off_the_pole(own.arm) < 1e-4, f"frame {frame}"
+    for frame in (9, 21, 1, 17, 5, 13, 13):
+        assert not apart(poses_at(own.arm, [frame]), {frame: forward[frame]}), f"frame {frame} again"
 
 
 # ---- loops

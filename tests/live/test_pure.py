@@ -15,72 +15,14 @@ import numpy as np
 import pytest
 
 from tests import rigs
-from tests.live.bodies import (
-    LAST,
-    Body,
-    Edit,
-    apart_from_twin,
-    both,
-    curves,
-    driver,
-    pair,
-    remove_curves,
-    rig,
-    twin,
-)
+from tests.live import scripted
+from tests.live.bodies import LAST, Body, Edit, apart_from_twin, both, pair, rig, twin
+from tests.live.scripted import ANIMATION, DRIVERS, NLA, STRUCTURE
 from tests.renders import Recorder, recorder, render, set_up
 
 __all__ = ["recorder"]
 BEFORE = (4, 5, 6, 7)
 AFTER = (8, 9, 3)
-HAS_SLOTS = bpy.app.version >= (4, 4, 0)
-
-
-# ---- how bodies are animated
-
-
-def strip(ob: bpy.types.Object) -> None:
-    rigs.into_strip(ob)
-
-
-def muted_track(ob: bpy.types.Object) -> None:
-    data: Any = ob.animation_data
-    track = data.nla_tracks.new()
-    track.strips.new("old", 1, data.action.copy())
-    track.mute = True
-
-
-def over_strip(ob: bpy.types.Object) -> None:
-    """Animate on top of an NLA strip."""
-    rigs.into_strip(ob)
-    for frame, turn in ((1, 0.1), (LAST, 0.5)):
-        ob.pose.bones["collar"].rotation_quaternion = (1.0, turn, 0.0, 0.0)
-        ob.pose.bones["collar"].keyframe_insert("rotation_quaternion", frame=frame)
-
-
-def drivers(ob: bpy.types.Object) -> None:
-    driver(ob)
-    driver(ob, "upper", "location", 0)
-
-
-def constrained(ob: bpy.types.Object) -> None:
-    limit: Any = ob.pose.bones["collar"].constraints.new("LIMIT_ROTATION")
-    limit.use_limit_x, limit.min_x, limit.max_x, limit.owner_space = True, -0.1, 0.1, "LOCAL"
-
-
-def child_of(ob: bpy.types.Object) -> None:
-    constraint: Any = bpy.data.objects[f"{ob.name} hand"].constraints.new("CHILD_OF")
-    constraint.target, constraint.subtarget = ob, "spine1"
-    constraint.inverse_matrix = ob.data.bones["spine1"].matrix_local.inverted()
-
-
-def prop_in_hand(ob: bpy.types.Object) -> None:
-    """Let a second arm follow a prop in the hand of the first."""
-    points = [(-0.2, 0, 1), (-0.6, -0.1, 0.9), (-1, 0, 0.9)]
-    rigs.add_bones(ob, points, ["upper.R", "lower.R"], parent="collar", connect=False)
-    prop = rigs.empty(f"{ob.name} prop", (0.0, 0.05, 0.0))
-    prop.parent, prop.parent_type, prop.parent_bone = ob, "BONE", "hand"
-    rigs.chain(ob, "lower.R", prop, 2, out_of_reach="STRETCH")
 
 
 BODIES = {
@@ -95,16 +37,16 @@ BODIES = {
     "pushed root, half the components keyed": Body(keyed="half", reach="PUSH_ROOT"),
     "stretch": Body(reach="STRETCH"),
     "stretch, no keys": Body(keyed="none", reach="STRETCH"),
-    "NLA strip": Body(more=strip),
-    "muted NLA track": Body(more=muted_track),
-    "action over an NLA strip": Body(more=over_strip),
-    "drivers": Body(more=drivers),
-    "constraint": Body(more=constrained),
-    "constraint, no keys": Body(keyed="none", more=constrained),
-    "Child Of": Body(more=child_of),
-    "prop in a hand": Body(more=prop_in_hand),
-    "prop in a hand, no keys": Body(keyed="none", more=prop_in_hand),
-    "prop in a hand, pushed root": Body(reach="PUSH_ROOT", more=prop_in_hand),
+    "NLA strip": Body(more=scripted.strip),
+    "muted NLA track": Body(more=scripted.muted_track),
+    "action over an NLA strip": Body(more=scripted.over_strip),
+    "drivers": Body(more=scripted.drivers),
+    "constraint": Body(more=scripted.constrained),
+    "constraint, no keys": Body(keyed="none", more=scripted.constrained),
+    "Child Of": Body(more=scripted.child_of),
+    "prop in a hand": Body(more=scripted.prop_in_hand),
+    "prop in a hand, no keys": Body(keyed="none", more=scripted.prop_in_hand),
+    "prop in a hand, pushed root": Body(reach="PUSH_ROOT", more=scripted.prop_in_hand),
 }
 
 
@@ -144,139 +86,6 @@ def test_a_frame_looks_the_same_after_undo_and_after_loading(name: str, tmp_path
 # ---- edits by scripts
 
 
-def keys_moved(ob: bpy.types.Object) -> None:
-    for curve in curves(ob):
-        for point in curve.keyframe_points:
-            point.co[1] += 0.05
-        curve.update()
-
-
-def target_keys_moved(ob: bpy.types.Object) -> None:
-    for curve in curves(bpy.data.objects[f"{ob.name} hand"]):
-        for point in curve.keyframe_points:
-            point.co[1] += 0.05
-        curve.update()
-
-
-def muted(part: str) -> Edit:
-    def edit(ob: bpy.types.Object) -> None:
-        for curve in curves(ob, part)[::2]:
-            curve.mute = True
-
-    return edit
-
-
-def other_action(ob: bpy.types.Object) -> None:
-    data: Any = ob.animation_data
-    action = data.action.copy()
-    data.action = action
-    if HAS_SLOTS:
-        data.action_slot = action.slots[0]
-    for curve in curves(ob, "upper"):
-        curve.keyframe_points[0].co[1] += 0.2
-        curve.update()
-
-
-def slot_unassigned(ob: bpy.types.Object) -> None:
-    data: Any = ob.animation_data
-    data.action_slot = None
-
-
-def limited(ob: bpy.types.Object) -> None:
-    bone = ob.pose.bones["lower"]
-    bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, -0.2, 0.3
-    bone.ik_addon.use_limits = True
-
-
-def constraint_added(ob: bpy.types.Object) -> None:
-    constrained(ob)
-
-
-def parented(ob: bpy.types.Object) -> None:
-    holder = rigs.empty(f"{ob.name} holder", (0.05, 0.1, 0.0))
-    bpy.data.objects[f"{ob.name} hand"].parent = holder
-
-
-def strip_of(ob: bpy.types.Object) -> Any:
-    return ob.animation_data.nla_tracks[0].strips[0]
-
-
-def strip_ends(ob: bpy.types.Object) -> None:
-    strip = strip_of(ob)
-    strip.extrapolation, strip.frame_end = "NOTHING", 6.0
-
-
-def broken(ob: bpy.types.Object) -> None:
-    for curve in ob.animation_data.drivers:
-        curve.driver.variables[0].targets[0].id = None
-
-
-def drivers_muted(ob: bpy.types.Object) -> None:
-    for curve in ob.animation_data.drivers:
-        curve.mute = True
-
-
-def drivers_removed(ob: bpy.types.Object) -> None:
-    ob.driver_remove('pose.bones["collar"].rotation_quaternion', 2)
-    ob.driver_remove('pose.bones["upper"].location', 0)
-
-
-def posed(*bones: str) -> Edit:
-    def edit(ob: bpy.types.Object) -> None:
-        for bone in bones:
-            ob.pose.bones[bone].rotation_quaternion = (0.9, 0.2, 0.3, 0.1)
-
-    return edit
-
-
-def track_added(ob: bpy.types.Object) -> None:
-    data: Any = ob.animation_data
-    strip = data.nla_tracks.new().strips.new("added", 1, data.action.copy())
-    strip.influence, strip.use_animated_influence = 1.0, False
-
-
-STRUCTURE: dict[str, Edit] = {
-    "a limit": limited,
-    "a constraint on the collar": constraint_added,
-    "the target's parent": parented,
-    "the chain's length": lambda ob: setattr(ob.pose.bones["lower"].ik_addon, "chain_length", 1),
-    "influence": lambda ob: setattr(ob.pose.bones["lower"].ik_addon, "influence", 0.5),
-    "the chain is off": lambda ob: setattr(ob.pose.bones["lower"].ik_addon, "enabled", False),
-    "a rotation mode": lambda ob: setattr(ob.pose.bones["collar"], "rotation_mode", "XYZ"),
-    "an inherited rotation": lambda ob: setattr(ob.data.bones["upper"], "use_inherit_rotation", False),
-    "the armature is moved": lambda ob: setattr(ob, "location", (0.1, 0.0, 0.05)),
-    "a live bone is posed": posed("upper"),
-    "a carrier is posed": posed("collar"),
-    "everything is posed": posed("spine1", "spine2", "collar", "upper", "lower"),
-}
-ANIMATION: dict[str, Edit] = {
-    "keys are moved": keys_moved,
-    "the target's keys are moved": target_keys_moved,
-    "F-curves of live bones are muted": muted('"upper"'),
-    "F-curves of a carrier are muted": muted('"collar"'),
-    "all F-curves are muted": muted(""),
-    "keys of a live bone are removed": lambda ob: remove_curves(ob, '"upper"'),
-    "keys of a carrier are removed": lambda ob: remove_curves(ob, '"collar"'),
-    "the action is unassigned": lambda ob: setattr(ob.animation_data, "action", None),
-    "another action": other_action,
-    "the action is pushed down": strip,
-    "a track is added": track_added,
-    "a driver is added to a live bone": lambda ob: driver(ob, "upper"),
-    "a driver is added to a carrier": lambda ob: driver(ob, "collar"),
-    **({"the slot is unassigned": slot_unassigned} if HAS_SLOTS else {}),
-}
-NLA: dict[str, Edit] = {
-    "the track is muted": lambda ob: setattr(ob.animation_data.nla_tracks[0], "mute", True),
-    "the strip is muted": lambda ob: setattr(strip_of(ob), "mute", True),
-    "the strip is moved": lambda ob: setattr(strip_of(ob), "frame_start_ui", 3.0),
-    "the strip ends": strip_ends,
-    "the track is removed": lambda ob: ob.animation_data.nla_tracks.remove(ob.animation_data.nla_tracks[0]),
-}
-DRIVERS: dict[str, Edit] = {
-    "drivers are muted": drivers_muted,
-    "drivers break": broken,
-    "drivers are removed": drivers_removed,
-}
 EDITS: dict[str, dict[str, Edit]] = {
     "F-curves": {**STRUCTURE, **ANIMATION},
     "no keys": STRUCTURE,
@@ -287,7 +96,7 @@ EDITS: dict[str, dict[str, Edit]] = {
     "action over an NLA strip": {**NLA, "the action is unassigned": ANIMATION["the action is unassigned"]},
     "drivers": {**DRIVERS, **ANIMATION},
     "constraint": STRUCTURE,
-    "Child Of": {**STRUCTURE, "keys are moved": keys_moved},
+    "Child Of": {**STRUCTURE, "keys are moved": scripted.keys_moved},
     "prop in a hand": STRUCTURE,
 }
 

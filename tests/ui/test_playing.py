@@ -12,6 +12,7 @@ import pytest
 
 from tests import rigs
 from tests.operators.states import activate
+from tools import blender
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -153,3 +154,42 @@ def test_in_playback_a_fault_shows_soon_and_another_chain_at_once(
     activate(ob, "x0")
     assert len(drawn()) < with_chain, "no chain is active"
     play(False)
+
+
+@pytest.mark.usefixtures("sidebar")
+def test_what_takes_long_is_found_once_while_a_target_is_dragged_and_anew_after_that(
+    addon: Addon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ob, bend_side, playing = body(2), addon.module("setup.bend_side"), addon.module("ui.playing")
+    bpy.ops.ik_addon.find_bend_side()
+    asked: list[str] = []
+
+    def count(name: str) -> None:
+        ask: Any = getattr(bend_side, name)
+
+        def asks(*about: object) -> object:
+            asked.append(name)
+            return ask(*about)
+
+        monkeypatch.setattr(bend_side, name, asks)
+
+    count("hyperextension")
+    count("is_from_roll")
+    monkeypatch.setattr(playing, "_kept", {})
+    for _ in range(3):
+        bpy.data.objects["Target"].location.x += 0.01
+        bpy.context.view_layer.update()
+        drawn()
+    assert sorted(asked) == ["hyperextension", "is_from_roll"]
+    assert bpy.app.timers.is_registered(playing._draw_again), "the sidebar is drawn once more"
+    ob.pose.bones["lower"].ik_addon.bend_side = (0.0, 0.0, 1.0)
+    drawn()
+    assert len(asked) == 4, "another side is looked at at once"
+    monkeypatch.setattr(playing, "PATIENCE", -1.0)
+    drawn()
+    assert len(asked) == 6
+    blender.disable()
+    try:
+        assert not bpy.app.timers.is_registered(playing._draw_again)
+    finally:
+        blender.enable()

@@ -145,9 +145,13 @@ def draw_bend_side(
     side = np.array(chain_of(tip).bend_side)
     if len(bones) > 2 or chain_of(tip).bends_both_ways:
         layout.prop(chain_of(tip), "bends_both_ways")
+    ob, known = tip.id_data, (tip.name, side.tobytes())
     has_one_side = side.any() and np.isfinite(side).all() and not chain_of(tip).bends_both_ways
-    if has_one_side and not is_playing(context):  # it is about the FK pose of the frame
-        away = bend_side.hyperextension(tip.id_data, bones, side, context.scene.frame_current_final)
+    if has_one_side and not is_playing(context):
+        frame = context.scene.frame_current_final
+        away = kept(
+            context, ob, ("away", frame, *known), lambda: bend_side.hyperextension(ob, bones, side, frame), always=True
+        )
         if away > bend_side.BENT:
             degrees = f"{math.degrees(away):.0f}"
             text = say("The FK pose is hyperextended by {angle}°; the chain bends to its bend side", angle=degrees)
@@ -157,8 +161,8 @@ def draw_bend_side(
         for joint, bone in zip(range(FOLDS), bones[:0:-1], strict=False):
             text = say("Fold {bone}", bone=bone.name)
             column.prop(chain_of(tip), "folds", index=joint, text=text, slider=True, translate=False)
-    if side.any() and kept(
-        context, tip.id_data, ("roll", tip.name), lambda: bend_side.is_from_roll(tip.id_data, bones, side)
+    if bool(side.any()) and kept(
+        context, ob, ("roll", *known), lambda: bend_side.is_from_roll(ob, bones, side), always=True
     ):
         text = say("Bend side taken from the roll of '{bone}'; nothing else indicates one", bone=bones[0].name)
         draw_message(layout, context, text, icon="INFO")

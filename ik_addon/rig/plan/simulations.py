@@ -1,0 +1,136 @@
+"""Physics that depend on a live armature: Blender simulates a frame before IK is solved, so they see the FK pose."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import bpy
+from bpy.app.handlers import persistent
+
+from ...data import hooks
+from ...data.settings import chain_of, object_of
+from ...translation.sentences import say
+from .chain import tips
+
+log = logging.getLogger(__name__)
+OBSTACLES = {"CLOTH", "SOFT_BODY", "PARTICLE_SYSTEM"}
+"""Modifiers whose simulation collides with other objects, and feels force fields."""
+NAMED = 3
+"""Maximum number of simulations that a message names."""
+
+
+class Simulation(NamedTuple):
+    """A simulation without a baked cache."""
+
+    name: str
+    """Of the modifier, particle system or world."""
+    owner: str
+    """Name of the object or scene."""
+
+
+def simulations(ob: bpy.types.Object, scene: bpy.types.Scene) -> list[Simulation]:
+    """Return the simulations in a scene whose outcome depends on the pose of an armature object."""
+    every = list(_simulated(scene))
+    world = scene.rigidbody_world
+    if not every and world is None:
+        return []
+    moved = _dependent_on(ob)
+    pushes = any(map(_is_obstacle, moved.intersection(scene.objects)))
+    found = [
+        Simulation(name, owner.name) for owner, name, kind in every if owner in moved or (pushes and kind in OBSTACLES)
+    ]
+    if world is not None and world.enabled and not world.point_cache.is_baked:
+        bodies = () if world.collection is None else world.collection.all_objects
+        if any(body in moved for body in bodies):
+            found.append(Simulation(say("Rigid Body World"), scene.name))
+    return found
+
+
+def message(found: Iterable[Simulation]) -> str:
+    """Return what to do about simulations, or an empty string if there are none."""
+    names = [say("'{field}' of '{object}'", field=own.name, object=own.owner) for own in found]
+    if not names:
+        return ""
+    shown = ", ".join([*names[:NAMED], *(["…"] if len(names) > NAMED else [])])
+    return say("Physics don't see what Live solves: {simulations}. Bake IK first, then simulate", simulations=shown)
+
+
+def is_solving(ob: bpy.types.Object) -> bool:
+    """Whether an object is an armature with chains that are solved live."""
+    return ob.type == "ARMATURE" and object_of(ob).live and any(chain_of(tip).enabled for tip in tips(ob))
+
+
+def _simulated(scene: bpy.types.Scene) -> Iterator[tuple[bpy.types.Object, str, str]]:
+    """Yield objects of a scene with simulations that are not baked, with the name and the kind of each."""
+    for owner in scene.objects:
+        for modifier in owner.modifiers:
+            cache = CACHES.get(modifier.type, _none)(modifier)
+            if cache is not None and not cache.is_baked:
+                yield owner, modifier.name, modifier.type
+
+
+def _none(_modifier: Any) -> None:
+    return None
+
+
+def _of_particles(modifier: Any) -> Any:
+    system = modifier.particle_system
+    moves = system.settings.type == "EMITTER" or system.use_hair_dynamics
+    return system.point_cache if moves else None
+
+
+def _of_paint(modifier: Any) -> Any:
+    surfaces = () if modifier.canvas_settings is None else modifier.canvas_settings.canvas_surfaces
+    return next((surface.point_cache for surface in surfaces if not surface.point_cache.is_baked), None)
+
+
+CACHES: dict[str, Callable[[Any], Any]] = {
+    "CLOTH": lambda modifier: modifier.point_cache,
+    "SOFT_BODY": lambda modifier: modifier.point_cache,
+    "PARTICLE_SYSTEM": _of_particles,
+    "DYNAMIC_PAINT": _of_paint,
+}
+"""The point cache of a modifier, by its type; None if it simulates nothing."""
+
+
+def _dependent_on(ob: bpy.types.Object) -> set[bpy.types.Object]:
+    """Return the objects that refer to an object, directly or through others: children, skins, constraints, drivers."""
+    data: Any = bpy.data
+    users = data.user_map(key_types={"OBJECT"}, value_types={"OBJECT"})
+    found: set[bpy.types.Object] = set()
+    waiting = [ob]
+    while waiting:
+        for user in users.get(waiting.pop(), ()):
+            if user not in found and user != ob:
+                found.add(user)
+                waiting.append(user)
+    return found
+
+
+def _is_obstacle(ob: bpy.types.Object) -> bool:
+    has_field = ob.field is not None and ob.field.type != "NONE"
+    return has_field or any(modifier.type == "COLLISION" for modifier in ob.modifiers)
+
+
+@persistent
+def _before_render(scene: bpy.types.Scene, _unused: object = None) -> None:
+    """Say before a render what it will show wrong."""
+    for ob in filter(is_solving, scene.objects):
+        text = message(simulations(ob, scene))
+        if text:
+            log.warning("%s: %s", ob.name, text)
+
+
+_HANDLERS = (("render_init", _before_render),)
+
+
+def register() -> None:
+    """Hear of renders."""
+    hooks.add(*_HANDLERS)
+
+
+def unregister() -> None:
+    """Stop hearing of renders."""
+    hooks.remove(*_HANDLERS)

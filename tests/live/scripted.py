@@ -1,0 +1,194 @@
+"""How bodies are animated, and what scripts change of them between frames; see `bodies`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+
+from tests import rigs
+from tests.live.bodies import LAST, Edit, curves, driver, remove_curves
+
+HAS_SLOTS = bpy.app.version >= (4, 4, 0)
+
+
+def strip(ob: bpy.types.Object) -> None:
+    rigs.into_strip(ob)
+
+
+def muted_track(ob: bpy.types.Object) -> None:
+    data: Any = ob.animation_data
+    track = data.nla_tracks.new()
+    track.strips.new("old", 1, data.action.copy())
+    track.mute = True
+
+
+def over_strip(ob: bpy.types.Object) -> None:
+    """Animate on top of an NLA strip."""
+    rigs.into_strip(ob)
+    for frame, turn in ((1, 0.1), (LAST, 0.5)):
+        ob.pose.bones["collar"].rotation_quaternion = (1.0, turn, 0.0, 0.0)
+        ob.pose.bones["collar"].keyframe_insert("rotation_quaternion", frame=frame)
+
+
+def drivers(ob: bpy.types.Object) -> None:
+    driver(ob)
+    driver(ob, "upper", "location", 0)
+
+
+def constrained(ob: bpy.types.Object) -> None:
+    limit: Any = ob.pose.bones["collar"].constraints.new("LIMIT_ROTATION")
+    limit.use_limit_x, limit.min_x, limit.max_x, limit.owner_space = True, -0.1, 0.1, "LOCAL"
+
+
+def child_of(ob: bpy.types.Object) -> None:
+    constraint: Any = bpy.data.objects[f"{ob.name} hand"].constraints.new("CHILD_OF")
+    constraint.target, constraint.subtarget = ob, "spine1"
+    constraint.inverse_matrix = ob.data.bones["spine1"].matrix_local.inverted()
+
+
+def prop_in_hand(ob: bpy.types.Object) -> None:
+    """Let a second arm follow a prop in the hand of the first."""
+    points = [(-0.2, 0, 1), (-0.6, -0.1, 0.9), (-1, 0, 0.9)]
+    rigs.add_bones(ob, points, ["upper.R", "lower.R"], parent="collar", connect=False)
+    prop = rigs.empty(f"{ob.name} prop", (0.0, 0.05, 0.0))
+    prop.parent, prop.parent_type, prop.parent_bone = ob, "BONE", "hand"
+    rigs.chain(ob, "lower.R", prop, 2, out_of_reach="STRETCH")
+
+
+# ---- edits by scripts
+
+
+def keys_moved(ob: bpy.types.Object) -> None:
+    for curve in curves(ob):
+        for point in curve.keyframe_points:
+            point.co[1] += 0.05
+        curve.update()
+
+
+def target_keys_moved(ob: bpy.types.Object) -> None:
+    for curve in curves(bpy.data.objects[f"{ob.name} hand"]):
+        for point in curve.keyframe_points:
+            point.co[1] += 0.05
+        curve.update()
+
+
+def muted(part: str) -> Edit:
+    def edit(ob: bpy.types.Object) -> None:
+        for curve in curves(ob, part)[::2]:
+            curve.mute = True
+
+    return edit
+
+
+def other_action(ob: bpy.types.Object) -> None:
+    data: Any = ob.animation_data
+    action = data.action.copy()
+    data.action = action
+    if HAS_SLOTS:
+        data.action_slot = action.slots[0]
+    for curve in curves(ob, "upper"):
+        curve.keyframe_points[0].co[1] += 0.2
+        curve.update()
+
+
+def slot_unassigned(ob: bpy.types.Object) -> None:
+    data: Any = ob.animation_data
+    data.action_slot = None
+
+
+def limited(ob: bpy.types.Object) -> None:
+    bone = ob.pose.bones["lower"]
+    bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, -0.2, 0.3
+    bone.ik_addon.use_limits = True
+
+
+def constraint_added(ob: bpy.types.Object) -> None:
+    constrained(ob)
+
+
+def parented(ob: bpy.types.Object) -> None:
+    holder = rigs.empty(f"{ob.name} holder", (0.05, 0.1, 0.0))
+    bpy.data.objects[f"{ob.name} hand"].parent = holder
+
+
+def strip_of(ob: bpy.types.Object) -> Any:
+    return ob.animation_data.nla_tracks[0].strips[0]
+
+
+def strip_ends(ob: bpy.types.Object) -> None:
+    strip = strip_of(ob)
+    strip.extrapolation, strip.frame_end = "NOTHING", 6.0
+
+
+def broken(ob: bpy.types.Object) -> None:
+    for curve in ob.animation_data.drivers:
+        curve.driver.variables[0].targets[0].id = None
+
+
+def drivers_muted(ob: bpy.types.Object) -> None:
+    for curve in ob.animation_data.drivers:
+        curve.mute = True
+
+
+def drivers_removed(ob: bpy.types.Object) -> None:
+    ob.driver_remove('pose.bones["collar"].rotation_quaternion', 2)
+    ob.driver_remove('pose.bones["upper"].location', 0)
+
+
+def posed(*bones: str) -> Edit:
+    def edit(ob: bpy.types.Object) -> None:
+        for bone in bones:
+            ob.pose.bones[bone].rotation_quaternion = (0.9, 0.2, 0.3, 0.1)
+
+    return edit
+
+
+def track_added(ob: bpy.types.Object) -> None:
+    data: Any = ob.animation_data
+    strip = data.nla_tracks.new().strips.new("added", 1, data.action.copy())
+    strip.influence, strip.use_animated_influence = 1.0, False
+
+
+STRUCTURE: dict[str, Edit] = {
+    "a limit": limited,
+    "a constraint on the collar": constraint_added,
+    "the target's parent": parented,
+    "the chain's length": lambda ob: setattr(ob.pose.bones["lower"].ik_addon, "chain_length", 1),
+    "influence": lambda ob: setattr(ob.pose.bones["lower"].ik_addon, "influence", 0.5),
+    "the chain is off": lambda ob: setattr(ob.pose.bones["lower"].ik_addon, "enabled", False),
+    "a rotation mode": lambda ob: setattr(ob.pose.bones["collar"], "rotation_mode", "XYZ"),
+    "an inherited rotation": lambda ob: setattr(ob.data.bones["upper"], "use_inherit_rotation", False),
+    "the armature is moved": lambda ob: setattr(ob, "location", (0.1, 0.0, 0.05)),
+    "a live bone is posed": posed("upper"),
+    "a carrier is posed": posed("collar"),
+    "everything is posed": posed("spine1", "spine2", "collar", "upper", "lower"),
+}
+ANIMATION: dict[str, Edit] = {
+    "keys are moved": keys_moved,
+    "the target's keys are moved": target_keys_moved,
+    "F-curves of live bones are muted": muted('"upper"'),
+    "F-curves of a carrier are muted": muted('"collar"'),
+    "all F-curves are muted": muted(""),
+    "keys of a live bone are removed": lambda ob: remove_curves(ob, '"upper"'),
+    "keys of a carrier are removed": lambda ob: remove_curves(ob, '"collar"'),
+    "the action is unassigned": lambda ob: setattr(ob.animation_data, "action", None),
+    "another action": other_action,
+    "the action is pushed down": strip,
+    "a track is added": track_added,
+    "a driver is added to a live bone": lambda ob: driver(ob, "upper"),
+    "a driver is added to a carrier": lambda ob: driver(ob, "collar"),
+    **({"the slot is unassigned": slot_unassigned} if HAS_SLOTS else {}),
+}
+NLA: dict[str, Edit] = {
+    "the track is muted": lambda ob: setattr(ob.animation_data.nla_tracks[0], "mute", True),
+    "the strip is muted": lambda ob: setattr(strip_of(ob), "mute", True),
+    "the strip is moved": lambda ob: setattr(strip_of(ob), "frame_start_ui", 3.0),
+    "the strip ends": strip_ends,
+    "the track is removed": lambda ob: ob.animation_data.nla_tracks.remove(ob.animation_data.nla_tracks[0]),
+}
+DRIVERS: dict[str, Edit] = {
+    "drivers are muted": drivers_muted,
+    "drivers break": broken,
+    "drivers are removed": drivers_removed,
+}

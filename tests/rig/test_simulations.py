@@ -1,0 +1,186 @@
+"""Physics that depend on a live rig are named, with what to do: they step on the FK pose."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
+from tests.renders import Recorder, recorder, render, set_up
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+__all__ = ["recorder"]
+Make = Callable[[bpy.types.Object], object]
+
+
+def mesh(name: str) -> bpy.types.Object:
+    """Add a strip of two faces along the forearm."""
+    data = bpy.data.meshes.new(name)
+    data.from_pydata(
+        [(0.1 * x, 0.0, 1.2 + 0.3 * z) for z in range(3) for x in range(2)], [], [(0, 1, 3, 2), (2, 3, 5, 4)]
+    )
+    ob = bpy.data.objects.new(name, data)
+    bpy.context.scene.collection.objects.link(ob)
+    return ob
+
+
+def skin(name: str, rig: bpy.types.Object) -> bpy.types.Object:
+    """Add a mesh that the forearm deforms."""
+    ob = mesh(name)
+    ob.vertex_groups.new(name="lower").add(range(6), 1.0, "REPLACE")
+    deform: Any = ob.modifiers.new("Armature", "ARMATURE")
+    deform.object = rig
+    return ob
+
+
+def cloth(rig: bpy.types.Object) -> bpy.types.Object:
+    shirt = skin("Shirt", rig)
+    made: Any = shirt.modifiers.new("Cloth", "CLOTH")
+    shirt.vertex_groups.new(name="pin").add((0, 1), 1.0, "REPLACE")
+    made.settings.vertex_group_mass = "pin"
+    return shirt
+
+
+def soft(rig: bpy.types.Object) -> None:
+    skin("Belly", rig).modifiers.new("Softbody", "SOFT_BODY")
+
+
+def pinned_cloth_that_the_body_pushes(rig: bpy.types.Object) -> None:
+    skin("Body", rig).modifiers.new("Collision", "COLLISION")
+    mesh("Curtain").modifiers.new("Cloth", "CLOTH")
+
+
+def cloth_below_an_empty(rig: bpy.types.Object) -> None:
+    holder = rigs.empty("Holder")
+    constraint: Any = holder.constraints.new("CHILD_OF")
+    constraint.target, constraint.subtarget = rig, "lower"
+    flag = mesh("Flag")
+    flag.parent = holder
+    flag.modifiers.new("Cloth", "CLOTH")
+
+
+def particles(rig: bpy.types.Object) -> None:
+    skin("Fur", rig).modifiers.new("Sparks", "PARTICLE_SYSTEM")
+
+
+def rigid(rig: bpy.types.Object) -> None:
+    bpy.ops.rigidbody.world_add()
+    world: Any = bpy.context.scene.rigidbody_world
+    world.collection = bpy.data.collections.new("Bodies")
+    hand, ball = mesh("Hand"), mesh("Ball")
+    hand.parent, hand.parent_type, hand.parent_bone = rig, "BONE", "lower"
+    for body in (hand, ball):
+        world.collection.objects.link(body)
+
+
+def unrelated(_rig: bpy.types.Object) -> None:
+    mesh("Curtain").modifiers.new("Cloth", "CLOTH")
+
+
+def still_hair(rig: bpy.types.Object) -> None:
+    made: Any = skin("Fur", rig).modifiers.new("Hair", "PARTICLE_SYSTEM")
+    made.particle_system.settings.type = "HAIR"
+
+
+DEPENDENT: dict[str, tuple[Make, str]] = {
+    "cloth": (cloth, "'Cloth' of 'Shirt'"),
+    "soft body": (soft, "'Softbody' of 'Belly'"),
+    "cloth that a skin pushes": (pinned_cloth_that_the_body_pushes, "'Cloth' of 'Curtain'"),
+    "cloth below a constrained empty": (cloth_below_an_empty, "'Cloth' of 'Flag'"),
+    "particles": (particles, "'Sparks' of 'Fur'"),
+    "rigid bodies": (rigid, "'Rigid Body World' of 'Scene'"),
+}
+
+
+def live_arm() -> bpy.types.Object:
+    ob, target = rigs.arm()
+    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 20: (-0.6, 0.7, 0.8)})
+    bpy.context.scene.frame_set(1)
+    rigs.go_live(ob)
+    return ob
+
+
+def said(addon: Addon, ob: bpy.types.Object) -> str:
+    """Return what the panel says."""
+    return str(addon.module("ui.panel").blind_physics(ob, bpy.context.scene))
+
+
+@pytest.mark.parametrize("kind", DEPENDENT)
+def test_physics_on_a_live_rig_are_named_until_it_is_baked(addon: Addon, kind: str) -> None:
+    make, name = DEPENDENT[kind]
+    ob = live_arm()
+    assert not said(addon, ob)
+    make(ob)
+    bpy.context.view_layer.update()
+    assert said(addon, ob) == f"Physics don't see what Live solves: {name}. Bake IK first, then simulate"
+    ob.ik_addon.live = False
+    assert not said(addon, ob)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.objects.active = ob
+    operators: Any = bpy.ops
+    operators.ik_addon.bake(frame_range="CUSTOM", frame_start=1, frame_end=5)
+    assert not said(addon, ob)
+
+
+@pytest.mark.parametrize("make", [unrelated, still_hair])
+def test_other_physics_are_not_mentioned(addon: Addon, make: Make) -> None:
+    ob = live_arm()
+    make(ob)
+    bpy.context.view_layer.update()
+    assert not said(addon, ob)
+
+
+def test_a_render_says_so_before_it_begins(
+    recorder: type[Recorder], caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    cloth(live_arm())
+    set_up(bpy.context.scene, tmp_path)
+    with caplog.at_level(logging.WARNING):
+        render(1, 2)
+    (record,) = [record for record in caplog.records if "Physics" in record.getMessage()]
+    assert record.getMessage().startswith("Rig: Physics don't see what Live solves: 'Cloth' of 'Shirt'")
+    assert len(recorder.seen) == 2
+
+
+def shapes(shirt: bpy.types.Object) -> list[np.ndarray[Any, Any]]:
+    """Return the vertices of the shirt, played from the first frame with an empty cache."""
+    scene, found = bpy.context.scene, []
+    scene.frame_set(1)
+    modifier: Any = shirt.modifiers["Cloth"]
+    modifier.settings.mass += 0.01
+    bpy.context.view_layer.update()
+    for frame in range(1, 21):
+        scene.frame_set(frame)
+        done: Any = rigs.evaluated(shirt).data
+        values = np.empty(3 * len(done.vertices), dtype=np.float32)
+        done.vertices.foreach_get("co", values)
+        found.append(values)
+    return found
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_cloth_on_a_baked_rig_is_that_on_the_solved_pose(keyed: bool) -> None:
+    """What the message asks for helps: the pinned vertices are where the solved forearm is."""
+    ob = live_arm()
+    if keyed:
+        rigs.key(ob.pose.bones["upper"], "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.9, 0.4, 0.1, 0)})
+    shirt, plain = cloth(ob), skin("Plain", ob)
+    bpy.context.view_layer.objects.active = ob
+    operators: Any = bpy.ops
+    operators.ik_addon.bake(frame_range="CUSTOM", frame_start=1, frame_end=20)
+    assert not any(bone.ik_addon.enabled for bone in ob.pose.bones if bone.ik_addon.is_chain)
+    found = shapes(shirt)
+    for frame in range(1, 21):
+        bpy.context.scene.frame_set(frame)
+        done: Any = rigs.evaluated(plain).data
+        values = np.empty(3 * len(done.vertices), dtype=np.float32)
+        done.vertices.foreach_get("co", values)
+        assert np.abs(found[frame - 1][:6] - values[:6]).max() < 1e-4
