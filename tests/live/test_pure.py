@@ -101,28 +101,14 @@ EDITS: dict[str, dict[str, Edit]] = {
 }
 
 
-LOST = {
-    **dict.fromkeys(
-        ("F-curves", "half the components keyed", "pushed root", "drivers"),
-        ("F-curves of live bones are muted", "all F-curves are muted", "keys of a live bone are removed"),
-    ),
-    "NLA strip": ("the track is muted", "the track is removed"),
-    "action over an NLA strip": ("the track is muted", "the track is removed"),
-}
-LOST["drivers"] += (*DRIVERS, "the action is unassigned", "the slot is unassigned")
-"""Edits after which the solution is taken for the FK pose today, as animation no longer overwrites it."""
-
-
 def script_edits() -> list[Any]:
-    """Return all edits of all bodies, with and without an update, and mark those that fail today."""
-    lost = pytest.mark.xfail(strict=True, reason="the solution is taken for the FK pose")
+    """Return all edits of all bodies, with and without an update."""
     return [
         pytest.param(
             name,
             edit,
             update,
             id=f"{name}, {edit}, {'an update' if update else 'no update'}",
-            marks=[lost] if edit in LOST.get(name, ()) and not update else [],
         )
         for name, edits in EDITS.items()
         for edit in edits
@@ -164,9 +150,7 @@ def test_a_render_in_the_background_shows_what_a_script_edited_before_it(
 @pytest.mark.parametrize(
     ("bone", "update"),
     [
-        *itertools.product(("upper", "lower", "spine2", "collar"), (False, True)),
-        ("control", True),
-        pytest.param("control", False, marks=pytest.mark.xfail(strict=True, reason="the chain loses its control")),
+        *itertools.product(("upper", "lower", "spine2", "collar", "control"), (False, True)),
     ],
 )
 @pytest.mark.parametrize("name", ["F-curves", "no keys", "half the components keyed"])

@@ -113,7 +113,6 @@ STEPS: dict[str, Callable[[list[bpy.types.Object]], None]] = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="handlers are not guarded as a whole")
 @pytest.mark.expects_traceback
 @pytest.mark.parametrize("step", STEPS)
 def test_a_fault_in_one_armature_leaves_the_other_live(addon: Addon, step: str) -> None:
@@ -131,7 +130,6 @@ def test_a_fault_in_one_armature_leaves_the_other_live(addon: Addon, step: str) 
         assert miss(healthy) < NEAR, f"{names[-1]} failed on the frame before"
 
 
-@pytest.mark.xfail(strict=True, reason="they stay registered")
 def test_deleted_armatures_are_forgotten(addon: Addon) -> None:
     def remembered() -> int:
         gc.collect()
