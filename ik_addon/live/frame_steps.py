@@ -98,9 +98,9 @@ def recover(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, undone: channe
 def stand_by(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
     """Change nothing in a view layer where the armature or a goal is missing, if another layer has them all."""
     rig = registry.of(ob).rig
-    if rig is not None and rig.plan.is_elsewhere:
-        rig.stand_by(ob, depsgraph, is_shown=Presence(depsgraph.view_layer).has(ob))
-        owe(ob, depsgraph)
+    assert rig is not None
+    rig.stand_by(ob, depsgraph, is_shown=Presence(depsgraph.view_layer).has(ob))
+    owe(ob, depsgraph)
 
 
 def made_of(ob: bpy.types.Object) -> Iterator[int]:

@@ -83,8 +83,10 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
         return is_written
 
     in_dependency_order(scene, depsgraph, step, in_step, is_still=False)
-    for ob in armatures:
-        guarded(stand_by, ob, depsgraph)
+    for uid, rig in registry.rigs():
+        if rig.plan.is_elsewhere:
+            for ob in (ob for ob in armatures if ob.session_uid == uid):
+                guarded(stand_by, ob, depsgraph)
 
 
 def _look_again(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, is_related: bool) -> None:

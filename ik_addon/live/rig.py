@@ -65,6 +65,7 @@ class Rig:
         """(1, w) what the last solution was computed from."""
         self.known: Known | None = None
         """The last solution."""
+        self._solved_at: Moment | None = None
         self.bones = LiveBones(ob, plan) if bones is None else bones
         if self.bones.are_new:
             self.view.state = State.SOLVED  # nothing is solved yet: the channels hold the FK pose itself
@@ -218,12 +219,13 @@ class Rig:
         known = self.view.memory.find(numbers)
         if known is None:
             frame = self._sample(numbers)
-            before = None if self.known is None or self.plan.watch else self.known.solved
+            before = self.known.solved if self.known is not None and self.at == self._solved_at else None
+            before = None if self.plan.watch else before
             posed = self._posed(ob, depsgraph, frame, before, hurried=hurried)
             known = Known(posed.channels[0], posed.outcomes, 0, None if hurried else (frame, posed))
             if not hurried:
                 self.view.memory.remember(numbers, known)
-        self.numbers, self.known = numbers, known
+        self.numbers, self.known, self._solved_at = numbers, known, self.at
         return known
 
     def _sample(self, numbers: Numbers) -> Sample:
@@ -241,21 +243,20 @@ class Rig:
         *,
         hurried: bool = False,
     ) -> Posed:
-        held = self._held(ob, frame, before)
+        held = self._held(ob, frame)
         if held is not None:
             return held.solve(ob, frame, hurried=hurried)
         # Inheritance flags may be animated: the evaluated copy has those of this frame.
         seen = ob.evaluated_get(depsgraph) if self.plan.watch else ob
         return pose(seen, self.plan, frame, before, hurried=hurried)
 
-    def _held(self, ob: bpy.types.Object, frame: Sample, before: tuple[Sample, Posed] | None) -> HeldArmature | None:
+    def _held(self, ob: bpy.types.Object, frame: Sample) -> HeldArmature | None:
         """Return what solves frames with a frame's FK pose from their goals alone; None: they need `pose`."""
         view = self.view
         if not self.plan.is_static or is_animated(ob):
             return None
         if view.held is None or not view.held.fits(frame):
-            fk = before[1].fk if before is not None and before[0] is frame else {}
-            view.held = HeldArmature(ob, self.plan, frame.frames(slice(0, 1)), fk)
+            view.held = HeldArmature(ob, self.plan, frame.frames(slice(0, 1)))
         return view.held if view.held.works and view.held.fits(frame) else None
 
     def put(self, ob: bpy.types.Object, rows: Row, shown: Row, *, in_step: bool = True) -> bool:

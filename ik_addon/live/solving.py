@@ -249,8 +249,7 @@ def in_dependency_order(
     for ob in armatures.values():
         guarded(rig_of, ob, depsgraph)
     plans = {uid: rig.plan for uid, rig in registry.rigs() if uid in armatures and not rig.plan.is_elsewhere}
-    needs = {uid: plan.leaders for uid, plan in plans.items()}
-    ordered, mutual = in_order(plans, needs)
+    ordered, mutual = in_order(plans, {uid: plan.leaders for uid, plan in plans.items()})
     knotted = in_loops(plans) if mutual else set()
     solved: list[int] = []
 

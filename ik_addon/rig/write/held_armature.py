@@ -6,9 +6,6 @@ posed by its targets. The pose is the same as from `pose`, but faster.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import bpy
 import numpy as np
 
@@ -16,7 +13,6 @@ from ...pose.channels import FIELDS
 from ..plan.plan import Plan
 from ..read.sample import Sample
 from .held_limbs import HeldLimbs, can_be_held
-from .limb import Limbs
 from .outcomes import Outcomes
 from .waves import Posed, fk_limbs, members_of, pose, posed_by, with_ends_turned
 
@@ -26,28 +22,25 @@ ROTATION = FIELDS["rotation_quaternion"]
 class HeldArmature:
     """The chains of an armature in one FK pose."""
 
-    def __init__(
-        self, ob: bpy.types.Object, plan: Plan, frame: Sample, fk: Mapping[int, Limbs] = MappingProxyType({})
-    ) -> None:
+    def __init__(self, ob: bpy.types.Object, plan: Plan, frame: Sample) -> None:
         """Prepare for solving frames whose FK pose is that of `frame` (F = 1).
 
         Args:
             ob: the armature object.
             plan: its plan.
             frame: a frame with this FK pose and any goals.
-            fk: waves in this FK pose that are already known, see `Posed.fk`.
         """
         self._plan = plan
         self._rows, self._sampled = frame.channels[0], frame.poses[0]
         ends = [wave for wave in plan.waves if wave.shape.is_end]
-        waves = [(w, wave) for w, wave in enumerate(plan.waves) if not wave.shape.is_end]
+        waves = [wave for wave in plan.waves if not wave.shape.is_end]
         self._has_ends = bool(ends)
         self._asks_blender = not all(wave.shape.plain for wave in ends)
         """Whether some bones are posed by Blender: that can't wait, since the armature may be gone by then."""
         chains: list[HeldLimbs | None] = []
-        if plan.is_static and all(can_be_held(wave.shape) for _, wave in waves):
-            for w, wave in waves:
-                limbs = fk[w] if w in fk else fk_limbs(ob, plan, frame, wave)
+        if plan.is_static and all(can_be_held(wave.shape) for wave in waves):
+            for wave in waves:
+                limbs = fk_limbs(ob, plan, frame, wave)
                 chains.append(HeldLimbs.of(limbs, members_of(wave, frame.goals[wave.chains])))
         self._chains = [own for own in chains if own is not None]
         self.works = bool(chains) and None not in chains and all((wave.modes == "QUATERNION").all() for wave in ends)

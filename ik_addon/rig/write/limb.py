@@ -168,7 +168,7 @@ class Limbs:
     @once
     def channel_rotations(self) -> Floats:
         """Rotations (B, n, 3, 3) of the channels."""
-        return orthonormal(channels.basis_rotation(self.basis, self.rows))
+        return channels.basis_rotation(self.basis, self.rows)
 
     def gaps(self, solution: Solution) -> Floats:
         """Return how far (B, E) the effectors are from those of a solution; 0 where the solution is invalid."""
