@@ -10,12 +10,15 @@ from typing import NamedTuple
 
 import bpy
 import numpy as np
+from mathutils import Vector
 from numpy.typing import NDArray
 
 from ..data import hooks
-from ..data.settings import chain_of
+from ..data.settings import chain_of, goal_of
+from ..pose import channels
 from ..pose.channels import FIELDS, is_finite
 from ..pose.skeleton import is_flat, is_usable, matrix_array, orthonormal
+from ..rig.plan.chain_plan import ChainPlan
 from ..rig.plan.plan import Plan
 from ..rig.read.sample import Sample
 from ..rig.write.waves import Posed
@@ -26,6 +29,9 @@ from ..translation.sentences import say
 NEAR = 1e-4
 """In chain lengths: a tip this near to its target counts as reached. Nobody sees a smaller distance, and single
 precision hardly holds one. Only the numbers in a report are finer."""
+
+ROUNDING = 1e-6
+"""What single precision rounds of a distance, relative to the distances of its ends from the origin."""
 
 TURNED_AWAY = math.radians(1.0)
 """Radians: a hand, foot or tip that misses its target's orientation by more is reported."""
@@ -231,6 +237,10 @@ def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, inde
         Status.NOT_CONVERGED: missed,
         Status.LIMITED: say("{error} short (limits or other chains)", error=percent(error)),
     }
+    off = _off_as_shown(ob, plan, chain) if reached and frame.goals.influence[0, index] == 1.0 else 0.0
+    if off > max(NEAR, float(frame.goals.tolerance[0, index])):
+        text = say("Off by {error} of its length: something else moves its bones or its target", error=percent(off))
+        return Report(reached=False, failed=False, message=text, error=off, iterations=used, remarks=chain.remarks)
     away = _turned_away(plan, frame, posed, index)
     if reached and away > TURNED_AWAY:
         there = say("Reached, but turned {angle}° away (limits or other chains)", angle=f"{math.degrees(away):.0f}")
@@ -246,6 +256,34 @@ def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, inde
         status=status,
         at_limit=tuple(plan.skeleton.names[chain.posed[i]] for i in np.flatnonzero(outcome.at_limit[0])),
     )
+
+
+def _off_as_shown(ob: bpy.types.Object, plan: Plan, chain: ChainPlan) -> float:
+    """Return the distance from the effector to the target as Blender shows them, in chain lengths.
+
+    0 where it can't be told: nothing is shown, or what was solved is not evaluated yet.
+    """
+    layer, settings = bpy.context.view_layer, chain_of(ob.pose.bones[chain.tip])
+    goal, name = goal_of(settings, "target")
+    if layer is None or layer.depsgraph is None or goal is None:
+        return 0.0
+    seen, target = ob.evaluated_get(layer.depsgraph), goal.evaluated_get(layer.depsgraph)
+    bones = np.array(chain.posed)
+    if seen.pose is None or len(seen.pose.bones) != len(plan.skeleton.names):
+        return 0.0
+    if (channels.read(seen, bones) != channels.read(ob, bones)).any():
+        return 0.0
+    tip = seen.pose.bones[chain.bones[-1]]
+    reach = tip.matrix @ Vector(chain.reach)
+    if chain.is_loose and chain.end is not None:
+        reach = seen.pose.bones[chain.end].head
+    bone = target.pose.bones.get(name) if name and target.pose is not None else None
+    world = target.matrix_world if bone is None else target.matrix_world @ bone.matrix
+    there = seen.matrix_world.inverted_safe() @ world.translation
+    length = plan.length(chain.tip)
+    noise = ROUNDING * max(there.length, reach.length, (seen.matrix_world.translation - world.translation).length)
+    away = (there - reach).length - noise
+    return max(away / length, 0.0) if length > 0.0 and math.isfinite(away) else 0.0
 
 
 def _turned_away(plan: Plan, frame: Sample, posed: Posed, index: int) -> float:
