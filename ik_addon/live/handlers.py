@@ -79,7 +79,7 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
 
     def step(ob: bpy.types.Object, rig: Rig) -> bool:
         is_written = solve_frame(ob, rig, depsgraph, in_step)
-        rig.foretell(ob, depsgraph, scene.frame_current_final)
+        rig.foretell(ob, scene.frame_current_final)
         return is_written
 
     in_dependency_order(scene, depsgraph, step, in_step, is_still=False)

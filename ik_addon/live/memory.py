@@ -65,6 +65,11 @@ class Memory:
         """Return what a frame is expected to show, if it was foretold."""
         return self._expected.get(frame)
 
+    @property
+    def is_surprised(self) -> bool:
+        """Whether frames were so often not as expected that nothing is foretold any more."""
+        return self._surprises >= SURPRISES
+
     def played(self, frame: float, known: Known) -> Sequence[float]:
         """Note that a frame was played, and return the frames to foretell now."""
         expected = self._expected.pop(frame, known)
@@ -78,7 +83,7 @@ class Memory:
         if self._pace != before or not self._pace.is_integer():
             self._expected.clear()
             return ()
-        if self._surprises >= SURPRISES or frame + self._pace in self._expected:
+        if frame + self._pace in self._expected:
             return ()
         return [frame + self._pace * k for k in range(1, BLOCK + 1)]
 

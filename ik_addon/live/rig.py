@@ -221,7 +221,9 @@ class Rig:
             frame = self._sample(numbers)
             before = self.known.solved if self.known is not None and self.at == self._solved_at else None
             before = None if self.plan.watch else before
-            posed = self._posed(ob, depsgraph, frame, before, hurried=hurried)
+            # Inheritance flags may be animated: the evaluated copy has those of this frame.
+            seen = ob.evaluated_get(depsgraph) if self.plan.watch else ob
+            posed = self._posed(ob, seen, frame, before, hurried=hurried)
             known = Known(posed.channels[0], posed.outcomes, 0, None if hurried else (frame, posed))
             if not hurried:
                 self.view.memory.remember(numbers, known)
@@ -237,7 +239,7 @@ class Rig:
     def _posed(
         self,
         ob: bpy.types.Object,
-        depsgraph: bpy.types.Depsgraph,
+        seen: bpy.types.Object,
         frame: Sample,
         before: tuple[Sample, Posed] | None,
         *,
@@ -246,8 +248,6 @@ class Rig:
         held = self._held(ob, frame)
         if held is not None:
             return held.solve(ob, frame, hurried=hurried)
-        # Inheritance flags may be animated: the evaluated copy has those of this frame.
-        seen = ob.evaluated_get(depsgraph) if self.plan.watch else ob
         return pose(seen, self.plan, frame, before, hurried=hurried)
 
     def _held(self, ob: bpy.types.Object, frame: Sample) -> HeldArmature | None:
@@ -290,22 +290,34 @@ class Rig:
         return is_written
 
     def put_early(self, ob: bpy.types.Object, frame: float) -> None:
-        """Write the solution of a frame that Blender has yet to evaluate, if it is foretold and no F-curve sets it."""
-        known = self.view.memory.expected(frame) if self.state is State.SOLVED and not self.bones.are_keyed else None
+        """Write the solution of a frame that Blender has yet to evaluate, if it can be foretold and nothing keys it.
+
+        Skins are then deformed once, and simulations see the solved pose.
+        """
+        if self.state is not State.SOLVED or self.bones.are_keyed:
+            return
+        memory = self.view.memory
+        if memory.expected(frame) is None:
+            self._foretell(ob, [frame])
+        known = memory.expected(frame)
         if known is not None:
             self.put(ob, known.channels, self.bones.written)
 
-    def foretell(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float) -> None:
-        """After a frame was played, solve the next ones in advance if they can be foretold and playback is regular."""
+    def foretell(self, ob: bpy.types.Object, frame: float) -> None:
+        """After a frame was played, solve the next ones in advance if playback is regular."""
         assert self.known is not None
-        frames = self.view.memory.played(frame, self.known)
-        if not frames or self.plan.watch or self.plan.numbers.is_opaque or self.plan.leaders:
+        self._foretell(ob, self.view.memory.played(frame, self.known))
+
+    def _foretell(self, ob: bpy.types.Object, frames: Sequence[float]) -> None:
+        """Solve frames in advance if F-curves alone determine them."""
+        plan, memory = self.plan, self.view.memory
+        if not frames or memory.is_surprised or plan.watch or plan.numbers.is_opaque or plan.leaders:
             return
         try:
-            numbers = fcurves.numbers_at(self.plan.numbers, self.bones.stored, frames, self._fields)
+            numbers = fcurves.numbers_at(plan.numbers, self.bones.stored, frames, self._fields)
         except fcurves.NotDetermined:
             numbers = None
-        self.view.memory.foretell(frames, numbers, lambda some: self._posed(ob, depsgraph, self._sample(some), None))
+        memory.foretell(frames, numbers, lambda some: self._posed(ob, ob, self._sample(some), None))
 
     def report(self, ob: bpy.types.Object) -> None:
         """Have the solution reported to whoever asks, until the next one."""

@@ -92,7 +92,6 @@ def expected(kind: str) -> Shapes:
     return played(body)
 
 
-@pytest.mark.xfail(strict=True, reason="not every frame that can be foretold is written before Blender evaluates it")
 @pytest.mark.parametrize("neighbor", [False, True], ids=["alone", "beside a neighbor's handler"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_simulation_sees_the_solved_pose_where_no_keys_overwrite_it(
