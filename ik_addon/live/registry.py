@@ -62,6 +62,8 @@ class Registry:
         """How many objects the file had; a change may mean that a live armature was appended or copied."""
         self.all_armatures = 0
         """How many armatures the file had."""
+        self.order: tuple[list[Plan], tuple[list[int], list[int], set[int]]] | None = None
+        """The plans of the last solve, and in which order their armatures are solved; see `solving`."""
         self.is_changing = False
         """Whether a frame change has begun and is not solved yet."""
         self.undone: dict[int, Row] = {}

@@ -170,14 +170,12 @@ def owe(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
 
 def guarded(step: Callable[..., object], ob: bpy.types.Object, *arguments: object) -> None:
     """Run a step for an armature if it can be posed; an error switches off the failing chains, or the armature."""
-    with hooks.apart(ob.name):
-        own = registry.of(ob)
-        if not _may_be_posed(ob, own):
-            return
-        try:
+    try:
+        if _may_be_posed(ob, registry.of(ob)):
             step(ob, *arguments)
-        except Exception as error:
-            _switch_off(ob, own, error)
+    except Exception as error:
+        with hooks.apart(ob.name):
+            _switch_off(ob, registry.of(ob), error)
 
 
 def _may_be_posed(ob: bpy.types.Object, own: LiveArmature) -> bool:
@@ -249,8 +247,7 @@ def in_dependency_order(
     for ob in armatures.values():
         guarded(rig_of, ob, depsgraph)
     plans = {uid: rig.plan for uid, rig in registry.rigs() if uid in armatures and not rig.plan.is_elsewhere}
-    ordered, mutual = in_order(plans, {uid: plan.leaders for uid, plan in plans.items()})
-    knotted = in_loops(plans) if mutual else set()
+    ordered, mutual, knotted = _ordered(plans)
     solved: list[int] = []
 
     def step(ob: bpy.types.Object) -> None:
@@ -278,6 +275,14 @@ def in_dependency_order(
     for uid in mutual:
         if uid in knotted:
             guarded(leave_in_fk, armatures[uid])
+
+
+def _ordered(plans: dict[int, Plan]) -> tuple[list[int], list[int], set[int]]:
+    """Return the armatures in the order in which they are solved, those that need each other, and those in a loop."""
+    if registry.order is None or registry.order[0] != list(plans.values()):
+        ordered, mutual = in_order(plans, {uid: plan.leaders for uid, plan in plans.items()})
+        registry.order = [*plans.values()], (ordered, mutual, in_loops(plans) if mutual else set())
+    return registry.order[1]
 
 
 def _ask(

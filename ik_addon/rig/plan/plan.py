@@ -28,7 +28,7 @@ from .sources import related, uid_of
 from .watch import Value, Watch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
     """The plan of one armature's chains."""
 
