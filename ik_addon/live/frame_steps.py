@@ -29,14 +29,13 @@ def before_frame(ob: bpy.types.Object, scene: bpy.types.Scene) -> None:
     rig = own.rig
     if rig is None:
         return
-    is_edited = not rig.bones.are_as_written(ob)
-    if is_edited and not rig.plan.skeleton.matches(ob):
+    if not rig.plan.skeleton.matches(ob):
         own.is_stale = True
         return
     if not is_played():  # a script may have edited something, and no update handler hears of it
         own.is_stale |= not rig.plan.frame_facts.hold(ob)
     shown = channels.read(ob, rig.plan.live) if rig.is_still else None
-    if is_edited:
+    if not rig.bones.are_as_written(ob):
         rig.absorb_edits(ob, [layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None])
     if shown is not None:  # a script may have keyed a bone without an update in between
         rig.key_fk(ob, shown)

@@ -20,6 +20,7 @@ from ..pose.channels import FIELDS, is_finite
 from ..pose.skeleton import is_flat, is_usable, matrix_array, orthonormal
 from ..rig.plan.chain_plan import ChainPlan
 from ..rig.plan.plan import Plan
+from ..rig.plan.presence import Presence
 from ..rig.read.sample import Sample
 from ..rig.write.waves import Posed
 from ..solve import Status
@@ -263,9 +264,14 @@ def _off_as_shown(ob: bpy.types.Object, plan: Plan, chain: ChainPlan) -> float:
 
     0 where it can't be told: nothing is shown, or what was solved is not evaluated yet.
     """
-    layer, settings = bpy.context.view_layer, chain_of(ob.pose.bones[chain.tip])
-    goal, name = goal_of(settings, "target")
-    if layer is None or layer.depsgraph is None or goal is None:
+    layer, own = bpy.context.view_layer, ob.pose.bones.get(chain.tip)
+    if layer is None or layer.depsgraph is None or own is None:
+        return 0.0
+    goal, name = goal_of(chain_of(own), "target")
+    if goal is None:
+        return 0.0
+    presence = Presence(layer)
+    if not (presence.has(ob) and presence.has(goal)):
         return 0.0
     seen, target = ob.evaluated_get(layer.depsgraph), goal.evaluated_get(layer.depsgraph)
     bones = np.array(chain.posed)
