@@ -19,15 +19,15 @@ from ..pose import channels, keyframes
 from ..pose.steps import finished, part
 from ..rig.plan.plan import Plan
 from . import bake_report
-from .bake_report import BakeReport, KeyReport
+from .bake_report import BakeReport
 from .reducing import Floor, KeyReducer
 from .restore import SceneSnapshot
-from .sampling import Frames, Method, scenes
+from .sampling import Frames
 from .selection import BakeError, baked_tips, changes_order, check_armature, check_order, other_plans, time_scale
 from .solved import Solved, rotations_of
 
 ALIKE = 1e-5
-"""Maximum deviation of playback, in chain lengths, at which frames not sampled in the scene itself are trusted."""
+"""Maximum deviation of playback, in chain lengths, at which frames that were foretold are trusted."""
 
 
 def bake(
@@ -104,10 +104,11 @@ def steps(
             # Only solving shows which bones are pushed or stretched, but this finds most obstacles in advance.
             keyframes.check(ob, rotations_of(plan, work.baked), new_action=new_action)
         undo.callback(before.restore)  # not earlier: going back to the frame drops unkeyed edits of other armatures
-        report = None
-        for method in Method:
-            report = report or (yield from work.do(undo, method))
-        assert report is not None, "what is sampled in the scene itself needs no proof"
+        with registry.paused(ob):
+            foretold = yield from sequence.are_foretold()
+        report = (yield from work.do(undo, foretold=True)) if foretold else None
+        report = report or (yield from work.do(undo, foretold=False))
+        assert report is not None, "frames that were stepped through need no proof"
         before.show_frame()
         before.pose.put_back_channels([bone for bone in range(len(ob.pose.bones)) if bone not in plan.rows])
         bake_report.remember(ob, report)
@@ -117,7 +118,7 @@ def steps(
 
 @dataclass(frozen=True)
 class _Bake:
-    """The settings of a bake, and its steps with one sampling method."""
+    """The settings of a bake, and its steps."""
 
     frames: Frames
     baked: list[str]
@@ -129,21 +130,17 @@ class _Bake:
     floor: Floor | None
     """The ground that hands and feet must not pass through when keys are reduced."""
 
-    def do(self, done: ExitStack, method: Method) -> Generator[float, None, BakeReport | None]:
+    def do(self, done: ExitStack, *, foretold: bool) -> Generator[float, None, BakeReport | None]:
         """Solve, key and compare; yields progress (0 to 1), and adds to `done` what undoes the bake.
 
-        Frames that are not sampled in the scene itself are compared with it on some frames, before and after the keys
-        are written. If they differ, or can't be sampled with this method, nothing is changed and the result is None.
+        If frames that were foretold play differently, nothing is changed and the result is None.
         """
         frames = self.frames
-        if frames.is_watched and method is not Method.SCENE:
-            return None  # the chains' structure may change from frame to frame, which only the scene shows
-        solved = Solved(frames.plan, self.baked, len(frames.numbers), frames.played(method))
+        solved = Solved(frames.plan, self.baked, len(frames.numbers), frames.played)
         whole = 0.4 if self.reduce else 1.0
-        sampled = whole * (0.8 if method is Method.FCURVES else 0.5)
+        sampled = whole * 0.8
         with registry.paused(frames.ob):
-            if not (yield from part(frames.solve(solved, method), 0.0, sampled)):
-                return None
+            yield from part(frames.solve(solved, foretold=foretold), 0.0, sampled)
         self._check_solved(solved)
         self.before.pose.put_back_channels()
         written = sampled + 0.1 * whole
@@ -154,22 +151,16 @@ class _Bake:
             todo = keyframes.writing(frames.ob, keyed, times, new_action=self.new_action)
             undo.callback((yield from part(todo, sampled, written)))
             self._disable_chains()
-            position, angle = yield from part(frames.differences(solved, method), written, whole)
-            if method is not Method.SCENE and (position > ALIKE + solved.noise or angle > 10.0 * ALIKE):
+            position, angle = yield from part(frames.differences(solved), written, whole)
+            if foretold and (position > ALIKE + solved.noise or angle > 10.0 * ALIKE):
                 return None
             report = solved.report(frames.numbers, frames.ob.animation_data.action.name, position, angle)
             if self.reduce and len(frames.numbers) > 1:
-                reduced = yield from part(self._reduced(keyed, method), whole, 1.0)
+                reducer = KeyReducer(frames.view_layer, frames.ob, keyed, frames.numbers)
+                reduced = yield from part(reducer.steps(self.reduce, self.floor), whole, 1.0)
                 report = replace(report, keys=reduced)
             done.callback(undo.pop_all().close)
         return report
-
-    def _reduced(self, keyed: Sequence[keyframes.Channel], method: Method) -> Generator[float, None, KeyReport]:
-        """Reduce the keys that were written; yields progress (0 to 1)."""
-        frames = self.frames
-        with scenes(frames.view_layer, frames.ob, method) as (stepped, _proven):
-            reducer = KeyReducer(stepped or frames.view_layer, frames.ob, keyed, frames.numbers)
-            return (yield from reducer.steps(self.reduce, self.floor))
 
     def _check_solved(self, solved: Solved) -> None:
         """Raise `BakeError` if a chain could not be solved on any frame."""

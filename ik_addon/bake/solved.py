@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..live.reports import has_reached
+from ..live.reports import NEAR, has_reached
 from ..pose import keyframes
 from ..pose.channels import FIELDS, Row, rotation_field
 from ..pose.continuity import nearest, turns
@@ -112,6 +112,21 @@ class Solved:
         """Remember how fast joints turn in the live solution of all frames, when another one is baked."""
         values = [(posed.channels[:, block.rows, FIELDS[block.field]], block) for block in self._blocks]
         self._live_turn = float(self._turns(frames, values)[0].max(initial=0.0))
+
+    def note_shown(self, index: int, plan: Plan, misses: Floats, influence: Floats) -> bool:
+        """Take how far (C,) tips of a plan are from their targets where Blender shows both, with full influence (C,).
+
+        Returns:
+            Whether a target is missed that the solution reaches.
+        """
+        is_missed = False
+        for c, chain in enumerate(plan.chains):
+            if chain.tip in self.baked and influence[c] == 1.0:
+                own = self.baked.index(chain.tip)
+                if misses[c] > self._error[index, own] + NEAR:
+                    self._error[index, own], self._status[index, own] = misses[c], Status.NOT_CONVERGED
+                    is_missed = True
+        return is_missed
 
     @property
     def errors(self) -> Floats:
