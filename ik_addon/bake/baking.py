@@ -22,12 +22,9 @@ from . import bake_report
 from .bake_report import BakeReport
 from .reducing import Floor, KeyReducer
 from .restore import SceneSnapshot
-from .sampling import Frames
+from .sampling import Frames, proofs
 from .selection import BakeError, baked_tips, changes_order, check_armature, check_order, other_plans, time_scale
 from .solved import Solved, rotations_of
-
-ALIKE = 1e-5
-"""Maximum deviation of playback, in chain lengths, at which frames that were foretold are trusted."""
 
 
 def bake(
@@ -104,11 +101,7 @@ def steps(
             # Only solving shows which bones are pushed or stretched, but this finds most obstacles in advance.
             keyframes.check(ob, rotations_of(plan, work.baked), new_action=new_action)
         undo.callback(before.restore)  # not earlier: going back to the frame drops unkeyed edits of other armatures
-        with registry.paused(ob):
-            foretold = yield from sequence.are_foretold()
-        report = (yield from work.do(undo, foretold=True)) if foretold else None
-        report = report or (yield from work.do(undo, foretold=False))
-        assert report is not None, "frames that were stepped through need no proof"
+        report = yield from work.do(undo)
         before.show_frame()
         before.pose.put_back_channels([bone for bone in range(len(ob.pose.bones)) if bone not in plan.rows])
         bake_report.remember(ob, report)
@@ -130,20 +123,16 @@ class _Bake:
     floor: Floor | None
     """The ground that hands and feet must not pass through when keys are reduced."""
 
-    def do(self, done: ExitStack, *, foretold: bool) -> Generator[float, None, BakeReport | None]:
-        """Solve, key and compare; yields progress (0 to 1), and adds to `done` what undoes the bake.
-
-        If frames that were foretold play differently, nothing is changed and the result is None.
-        """
+    def do(self, done: ExitStack) -> Generator[float, None, BakeReport]:
+        """Solve, key and compare; yields progress (0 to 1), and adds to `done` what undoes the bake."""
         frames = self.frames
-        solved = Solved(frames.plan, self.baked, len(frames.numbers), frames.played)
+        solved = Solved(frames.plan, self.baked, len(frames.numbers), proofs(len(frames.numbers)))
         whole = 0.4 if self.reduce else 1.0
-        sampled = whole * 0.8
+        sampled, written = 0.8 * whole, 0.9 * whole
         with registry.paused(frames.ob):
-            yield from part(frames.solve(solved, foretold=foretold), 0.0, sampled)
+            yield from part(frames.solve(solved), 0.0, sampled)
         self._check_solved(solved)
         self.before.pose.put_back_channels()
-        written = sampled + 0.1 * whole
         with ExitStack() as undo:
             undo.callback(self.before.restore)
             times = np.array(frames.numbers, dtype=np.float64) * time_scale(frames.scene)
@@ -152,8 +141,6 @@ class _Bake:
             undo.callback((yield from part(todo, sampled, written)))
             self._disable_chains()
             position, angle = yield from part(frames.differences(solved), written, whole)
-            if foretold and (position > ALIKE + solved.noise or angle > 10.0 * ALIKE):
-                return None
             report = solved.report(frames.numbers, frames.ob.animation_data.action.name, position, angle)
             if self.reduce and len(frames.numbers) > 1:
                 reducer = KeyReducer(frames.view_layer, frames.ob, keyed, frames.numbers)

@@ -42,8 +42,6 @@ STEPPED = 100
 """Maximum number of frames in a batch if Blender evaluates them one by one."""
 PROOFS = (0.0, 0.29, 0.62, 1.0)
 """Frames, as fractions of the range, on which what is foretold, and playback of the keys, are compared with Blender."""
-KEPT = 4_000_000
-"""Maximum number of bones times frames whose solution is kept, to compare it with playback of the keys."""
 SIMULATED = {"CLOTH", "SOFT_BODY", "FLUID", "DYNAMIC_PAINT", "PARTICLE_SYSTEM"}
 """Modifiers that continue from the previous frame; those of geometry nodes that do so have `bakes`."""
 
@@ -143,54 +141,43 @@ class Frames:
         """The scene in which the keys will play."""
         return self.view_layer.id_data
 
-    @cached_property
-    def played(self) -> list[int]:
-        """The indices of the frames that are played after keying, to compare them.
-
-        All, as far as they are kept, if jumping would disturb a simulation, or if only Blender knows what bones carry.
-        """
-        some = proofs(len(self.numbers))
-        if not (self.plan.asks or simulates(self.scene)):
-            return some
-        every = math.ceil(len(self.numbers) * len(self.plan.live) / KEPT)
-        return sorted({*range(0, len(self.numbers), every), *some})
-
-    def are_foretold(self) -> Generator[float, None, bool]:
-        """Return whether F-curves alone decide all frames, proven on some of them; see above."""
-        if self.is_watched:
-            return False
+    def solve(self, solved: Solved) -> Generator[float, None, None]:
+        """Solve all frames, foretold if F-curves alone decide them; yields progress (0 to 1)."""
         held = Held(self.ob, self.plan.live, self.stored)
 
         def step(frame: int) -> Numbers:
             held.put_back()
             return numbers_now(self.plan.numbers, at_frame(self.view_layer, frame))
 
-        return (yield from are_foretold(self.scene, self.numbers, self._foretold, step, self._are_same))
-
-    def solve(self, solved: Solved, *, foretold: bool) -> Generator[float, None, None]:
-        """Solve all frames, which are foretold or stepped through; yields progress (0 to 1)."""
-        yield from self._solve_foretold(solved) if foretold else self._solve_stepped(solved)
+        if (yield from are_foretold(self.scene, self.numbers, self._foretold, step, self._are_same)):
+            yield from self._solve_foretold(solved)
+        else:
+            yield from self._solve_stepped(solved, held)
 
     def differences(self, solved: Solved) -> Generator[float, None, tuple[float, float]]:
         """Compare playback of the keys with the solution, and tips with targets; yields progress (0 to 1).
 
+        All frames are played if jumping would disturb a simulation, if only Blender knows what bones carry, or once a
+        tip is not where it was solved for; otherwise some of them.
+
         Returns:
             The largest distance, in chain lengths, and the largest angle, in radians, between them.
         """
-        position, angle, progress, waiting = 0.0, 0.0, 0.0, solved.played.tolist()
-        kept = {index: i for i, index in enumerate(waiting)}
+        position, angle, progress, kept = 0.0, 0.0, 0.0, solved.played.tolist()
+        everything = [*range(len(self.numbers))]
+        waiting = everything if self.plan.asks or simulates(self.scene) else kept.copy()
         for done, index in enumerate(waiting, start=1):
             depsgraph = at_frame(self.view_layer, self.numbers[index])
             seen = self.ob.evaluated_get(depsgraph)
             if index in kept:
-                gap, turn = solved.difference(kept[index], channels.read_pose(seen, self.plan.live))
+                gap, turn = solved.difference(kept.index(index), channels.read_pose(seen, self.plan.live))
                 position, angle = max(position, gap), max(angle, turn)
             plan = self._view.find(depsgraph)
             if plan is not None:
                 shown = self._sample(plan, numbers_now(plan.numbers, depsgraph))
                 is_missed = solved.note_shown(index, plan, misses(seen, plan, shown)[0], shown.goals.influence[0])
-                if is_missed and len(waiting) == len(kept):  # where else?
-                    waiting += [other for other in range(len(self.numbers)) if other not in kept]
+                if is_missed and len(waiting) == len(kept):
+                    waiting += [other for other in everything if other not in kept]
             progress = max(progress, done / len(waiting))
             yield progress
         return position, angle
@@ -210,7 +197,7 @@ class Frames:
 
     def _foretold(self, frames: Sequence[int]) -> Numbers | None:
         """Return the numbers (F, w) of frames from F-curves; None if more than these decides."""
-        if follow_live(self.ob, self.plan.numbers, self.scene):
+        if self.is_watched or follow_live(self.ob, self.plan.numbers, self.scene):
             return None
         try:
             return fcurves.numbers_at(self.plan.numbers, self.stored, frames)
@@ -240,9 +227,9 @@ class Frames:
                 self._put(solved, first + start, self.ob, self.plan, numbers[start : start + size])
                 yield min(1.0, (first + start + size) / count)
 
-    def _solve_stepped(self, solved: Solved) -> Generator[float, None, None]:
+    def _solve_stepped(self, solved: Solved, held: Held) -> Generator[float, None, None]:
         """Solve frames that Blender evaluates, successive ones with the same plan at once; yields progress (0 to 1)."""
-        count, view, held = len(self.numbers), self._view, Held(self.ob, self.plan.live, self.stored)
+        count, view = len(self.numbers), self._view
         size = self._in_memory() if self.smooth else min(STEPPED, self._in_memory())
         waiting: list[Numbers] = []
 

@@ -18,8 +18,6 @@ from ..solve import OutOfReach, Status
 from ..solve.problem import Floats, Ints
 from .bake_report import BakeReport, ChainReport, LimitReport
 
-NOISE = 1e-6
-"""The relative error of locations in single precision after some operations."""
 PARTS = 96
 """Maximum number of parts of the range for which the report says how fast joints turn."""
 USED = 1e-6
@@ -168,11 +166,6 @@ class Solved:
         gaps /= [self._lengths[row] for row in self.rows.tolist()]
         chord = np.linalg.norm(_directions(a) - _directions(b), axis=(1, 2)).max() / math.sqrt(8.0)
         return float(gaps.max()), 2.0 * math.asin(min(float(chord), 1.0))
-
-    @property
-    def noise(self) -> float:
-        """Error of bone locations in single precision, in chain lengths: large if bones are far from the origin."""
-        return float(NOISE * np.abs(self.poses[..., 3]).max(initial=0.0) / min(self._lengths.values()))
 
     def report(self, frames: Sequence[int], action: str, position: float, angle: float) -> BakeReport:
         """Return the report on the bake, with the largest differences in `position` and `angle`."""

@@ -32,10 +32,9 @@ BATCH = 1000
 """Frames per batch: enough for speed, few enough that a user can cancel."""
 
 
-def batches(frames: int, chains: int = 1) -> Iterator[slice]:
-    """Split a number of frames into slices, smaller ones when more chains are solved on each frame."""
-    size = max(1, BATCH // max(chains, 1))
-    yield from (slice(start, min(start + size, frames)) for start in range(0, frames, size))
+def batches(frames: int) -> Iterator[slice]:
+    """Split a number of frames into slices."""
+    yield from (slice(start, min(start + BATCH, frames)) for start in range(0, frames, BATCH))
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ class Sampler:
 
         foretell, found = self._foretelling(view_layer, stored), []
         if (yield from are_foretold(view_layer.id_data, frames, foretell, step, is_same)):
-            for some in batches(len(frames), len(tips(self.ob)) if self.is_solved else 1):
+            for some in batches(len(frames)):
                 sampled = foretell(frames[some])
                 assert sampled is not None, "what decides is the same on all frames"
                 found.append(sampled)
@@ -160,10 +159,9 @@ class Sampler:
 
     def _foretelling(self, view_layer: bpy.types.ViewLayer, stored: Row) -> Callable[[Sequence[int]], Sampled | None]:
         """Return what samples frames from F-curves, or returns None if anything else affects the motion."""
-        depsgraph = view_layer.depsgraph
-        plan = Plan.of(self.ob, depsgraph) if self.is_solved else None
-        own = [(goal.ob, goal.bone) for goal in self.goals]
+        depsgraph, own = view_layer.depsgraph, [(goal.ob, goal.bone) for goal in self.goals]
         inputs = Inputs.of(self.ob, depsgraph, Skeleton.of(self.ob), self.bones, self.bones, self.tips, own)
+        plan = Plan.of(self.ob, depsgraph) if self.is_solved else None
         is_moved = follow_live(self.ob, inputs, view_layer.id_data)
         is_moved |= bool(Plan.of(self.ob, depsgraph, self.tips).watch)
         is_moved |= plan is not None and (bool(plan.watch or plan.leaders) or plan.asks)
@@ -172,26 +170,22 @@ class Sampler:
             try:
                 numbers = None if is_moved else fcurves.numbers_at(inputs, stored, frames)
                 if numbers is not None and plan is not None:
-                    numbers = self._solved(plan, inputs, numbers, frames)
+                    self._solve(plan, inputs, numbers, frames)
             except fcurves.NotDetermined:
                 return None
             return None if numbers is None else self._sampled_of(Frames(inputs, numbers), len(frames))
 
         return foretell
 
-    def _solved(self, plan: Plan, inputs: Inputs, numbers: Numbers, frames: Sequence[int]) -> Numbers:
-        """Return the numbers (F, w) of frames with the solved channels of the bones of live chains filled in."""
+    def _solve(self, plan: Plan, inputs: Inputs, numbers: Numbers, frames: Sequence[int]) -> None:
+        """Fill the solved channels of the bones of live chains into the numbers (F, w) of frames."""
         fk = fcurves.numbers_at(plan.numbers, fk_store.held(self.ob, plan.live), frames)
         solved = pose(self.ob, plan, sample_of(plan, Frames(plan.numbers, fk))).channels
-        start, end = inputs.rows.start, inputs.rows.stop
-        rows = numbers[:, start:end].reshape(len(numbers), -1, channels.WIDTH)
-        at = 0
-        for bones in inputs.armatures:
-            for i, bone in enumerate(bones.indices.tolist()):
-                if bones.item == inputs.own and bone in plan.rows:
-                    rows[:, at + i] = solved[:, plan.rows[bone]]
-            at += len(bones.indices)
-        return np.concatenate([numbers[:, :start], rows.reshape(len(numbers), -1), numbers[:, end:]], axis=1)
+        rows = numbers[:, inputs.rows].reshape(len(numbers), -1, channels.WIDTH)
+        for i, bone in enumerate(inputs.armatures[0].indices.tolist()):  # the chains' armature comes first
+            if bone in plan.rows:
+                rows[:, i] = solved[:, plan.rows[bone]]
+        numbers[:, inputs.rows] = rows.reshape(len(numbers), -1)
 
     def _sampled_of(self, posed: Frames, count: int) -> Sampled:
         """Compute samples of frames with our own forward kinematics."""

@@ -84,8 +84,7 @@ class Proof:
         stored = fk_store.held(ob, plan.live)
         work = Frames(self.view_layer, ob, plan, self.only, stored, numbers, changes_order=False)
         with registry.paused(ob):
-            foretold = yield from work.are_foretold()
-            yield from work.solve(solved, foretold=foretold)
+            yield from work.solve(solved)
         reached.errors[np.ix_(own, np.array([*chosen], dtype=np.int64))] = solved.errors
 
 
