@@ -19,15 +19,12 @@ from ..pose import channels, keyframes
 from ..pose.steps import finished, part
 from ..rig.plan.plan import Plan
 from . import bake_report
-from .bake_report import BakeReport, KeyReport
+from .bake_report import BakeReport
 from .reducing import Floor, KeyReducer
 from .restore import SceneSnapshot
-from .sampling import Frames, Method, scenes
+from .sampling import Frames, proofs
 from .selection import BakeError, baked_tips, changes_order, check_armature, check_order, other_plans, time_scale
 from .solved import Solved, rotations_of
-
-ALIKE = 1e-5
-"""Maximum deviation of playback, in chain lengths, at which frames not sampled in the scene itself are trusted."""
 
 
 def bake(
@@ -104,10 +101,7 @@ def steps(
             # Only solving shows which bones are pushed or stretched, but this finds most obstacles in advance.
             keyframes.check(ob, rotations_of(plan, work.baked), new_action=new_action)
         undo.callback(before.restore)  # not earlier: going back to the frame drops unkeyed edits of other armatures
-        report = None
-        for method in Method:
-            report = report or (yield from work.do(undo, method))
-        assert report is not None, "what is sampled in the scene itself needs no proof"
+        report = yield from work.do(undo)
         before.show_frame()
         before.pose.put_back_channels([bone for bone in range(len(ob.pose.bones)) if bone not in plan.rows])
         bake_report.remember(ob, report)
@@ -117,7 +111,7 @@ def steps(
 
 @dataclass(frozen=True)
 class _Bake:
-    """The settings of a bake, and its steps with one sampling method."""
+    """The settings of a bake, and its steps."""
 
     frames: Frames
     baked: list[str]
@@ -129,24 +123,16 @@ class _Bake:
     floor: Floor | None
     """The ground that hands and feet must not pass through when keys are reduced."""
 
-    def do(self, done: ExitStack, method: Method) -> Generator[float, None, BakeReport | None]:
-        """Solve, key and compare; yields progress (0 to 1), and adds to `done` what undoes the bake.
-
-        Frames that are not sampled in the scene itself are compared with it on some frames, before and after the keys
-        are written. If they differ, or can't be sampled with this method, nothing is changed and the result is None.
-        """
+    def do(self, done: ExitStack) -> Generator[float, None, BakeReport]:
+        """Solve, key and compare; yields progress (0 to 1), and adds to `done` what undoes the bake."""
         frames = self.frames
-        if frames.is_watched and method is not Method.SCENE:
-            return None  # the chains' structure may change from frame to frame, which only the scene shows
-        solved = Solved(frames.plan, self.baked, len(frames.numbers), frames.played(method))
+        solved = Solved(frames.plan, self.baked, len(frames.numbers), proofs(len(frames.numbers)))
         whole = 0.4 if self.reduce else 1.0
-        sampled = whole * (0.8 if method is Method.FCURVES else 0.5)
+        sampled, written = 0.8 * whole, 0.9 * whole
         with registry.paused(frames.ob):
-            if not (yield from part(frames.solve(solved, method), 0.0, sampled)):
-                return None
+            yield from part(frames.solve(solved), 0.0, sampled)
         self._check_solved(solved)
         self.before.pose.put_back_channels()
-        written = sampled + 0.1 * whole
         with ExitStack() as undo:
             undo.callback(self.before.restore)
             times = np.array(frames.numbers, dtype=np.float64) * time_scale(frames.scene)
@@ -154,22 +140,14 @@ class _Bake:
             todo = keyframes.writing(frames.ob, keyed, times, new_action=self.new_action)
             undo.callback((yield from part(todo, sampled, written)))
             self._disable_chains()
-            position, angle = yield from part(frames.differences(solved, method), written, whole)
-            if method is not Method.SCENE and (position > ALIKE + solved.noise or angle > 10.0 * ALIKE):
-                return None
+            position, angle = yield from part(frames.differences(solved), written, whole)
             report = solved.report(frames.numbers, frames.ob.animation_data.action.name, position, angle)
             if self.reduce and len(frames.numbers) > 1:
-                reduced = yield from part(self._reduced(keyed, method), whole, 1.0)
+                reducer = KeyReducer(frames.view_layer, frames.ob, keyed, frames.numbers)
+                reduced = yield from part(reducer.steps(self.reduce, self.floor), whole, 1.0)
                 report = replace(report, keys=reduced)
             done.callback(undo.pop_all().close)
         return report
-
-    def _reduced(self, keyed: Sequence[keyframes.Channel], method: Method) -> Generator[float, None, KeyReport]:
-        """Reduce the keys that were written; yields progress (0 to 1)."""
-        frames = self.frames
-        with scenes(frames.view_layer, frames.ob, method) as (stepped, _proven):
-            reducer = KeyReducer(stepped or frames.view_layer, frames.ob, keyed, frames.numbers)
-            return (yield from reducer.steps(self.reduce, self.floor))
 
     def _check_solved(self, solved: Solved) -> None:
         """Raise `BakeError` if a chain could not be solved on any frame."""

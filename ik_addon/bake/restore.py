@@ -2,18 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
+from typing import Any
 
 import bpy
 import numpy as np
 
+from .. import compat
 from ..data import fk_store
 from ..data.settings import chain_of
 from ..live import registry
 from ..pose import channels
+from ..pose.channels import channel_of
+from ..pose.data_paths import set_at, value_at
 from ..rig.plan import chain
-from .bake_scene import Edits
+
+
+def evaluated_for(scene: bpy.types.Scene) -> set[Any]:
+    """Return the data-blocks that are evaluated in any view layer of a scene."""
+    graphs = [layer.depsgraph for layer in scene.view_layers]
+    return {known for depsgraph in graphs if depsgraph is not None for known in _evaluated_in(depsgraph)}
+
+
+def _evaluated_in(depsgraph: Any) -> Iterator[Any]:
+    """Yield the data-blocks that are evaluated, some of them twice.
+
+    `Depsgraph.ids` lacks data-blocks outside the view layer that something in it needs, but includes node trees that
+    are part of other data-blocks.
+    """
+    yield from (evaluated.original for evaluated in depsgraph.ids)
+    for kind in bpy.data.bl_rna.properties:
+        if kind.type == "COLLECTION":
+            everything = getattr(bpy.data, kind.identifier)
+            yield from (known for known in everything if known.evaluated_get(depsgraph).is_evaluated)
+
+
+class Edits:
+    """Unkeyed edits of animated properties in a scene, which going to another frame and back would drop.
+
+    Leaves out the bone channels of armatures that the bake writes or that are solved live.
+    """
+
+    def __init__(self, scene: bpy.types.Scene, posed: Collection[bpy.types.Object]) -> None:
+        """Read everything that is evaluated, except the channels of the `posed` armatures."""
+        self._values = [
+            (owner, path, value_at(owner, path))
+            for owner in evaluated_for(scene)
+            if getattr(owner, "animation_data", None) is not None
+            for path in {curve.data_path for curve in compat.animating(owner) if curve.driver is None}
+            if not (owner in posed and channel_of(path))
+        ]
+
+    def put_back(self) -> None:
+        """Set values again that differ now; other add-ons may have deleted some of their owners."""
+        for owner, path, value in self._values:
+            with suppress(ReferenceError, ValueError, AttributeError, TypeError, KeyError):
+                if value is not None and value_at(owner, path) != value:
+                    set_at(owner, path, value)
 
 
 class PoseSnapshot:

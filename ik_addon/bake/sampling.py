@@ -1,28 +1,36 @@
-"""The frames of a bake: sample FK poses and goals, solve them in batches, and compare playback of the keys."""
+"""Sample frames, and solve those of a bake.
+
+Where F-curves alone decide, frames are foretold, and proven on a few of them. Otherwise Blender steps through the scene
+itself, and each frame is read.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import Enum
+from functools import cached_property
+from typing import TypeVar
 
 import bpy
 import numpy as np
 
-from ..live import registry
+from ..live import registry, solving
 from ..live.state import View
 from ..pose import channels
 from ..pose.channels import Row
 from ..pose.skeleton import matrix_array
+from ..rig.plan.inputs import MATRIX, Inputs, Numbers
 from ..rig.plan.plan import Plan
 from ..rig.read import fcurves
-from ..rig.read.sample import Sample, sample, stack
-from ..rig.write.waves import pose
+from ..rig.read.fcurves import NOISE
+from ..rig.read.frames import Frames as Poses
+from ..rig.read.sample import Sample, numbers_now, sample_of
+from ..rig.write.waves import misses, pose
 from ..solve.maths.products import times
 from ..solve.problem import Floats, Ints
-from .bake_scene import bake_scene, is_bound, simulates
+from .restore import evaluated_for
 from .selection import check_order
 from .solved import Solved
 
@@ -33,38 +41,74 @@ BONES = 250_000
 STEPPED = 100
 """Maximum number of frames in a batch if Blender evaluates them one by one."""
 PROOFS = (0.0, 0.29, 0.62, 1.0)
-"""Frames, as fractions of the range, that are evaluated in the scene itself to check the other methods."""
-KEPT = 4_000_000
-"""Maximum number of bones times frames whose solution is kept, to compare it with playback of the keys."""
+"""Frames, as fractions of the range, on which what is foretold, and playback of the keys, are compared with Blender."""
+SIMULATED = {"CLOTH", "SOFT_BODY", "FLUID", "DYNAMIC_PAINT", "PARTICLE_SYSTEM"}
+"""Modifiers that continue from the previous frame; those of geometry nodes that do so have `bakes`."""
+
+T = TypeVar("T")
 
 
-class Method(Enum):
-    """How frames are sampled, fastest first; each method is the fallback for the one before it."""
-
-    FCURVES = "F-curves are sampled, and Blender evaluates no frame"
-    SCENE_COPY = "Blender evaluates each frame in a copy of the scene that holds only what the chains need"
-    SCENE = "Blender evaluates each frame in the scene itself"
+def proofs(count: int) -> list[int]:
+    """Return the indices of the frames, out of `count`, on which Blender is always asked."""
+    return sorted({round(part * (count - 1)) for part in PROOFS})
 
 
-@contextmanager
-def scenes(
-    view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, method: Method
-) -> Iterator[tuple[bpy.types.ViewLayer | None, bpy.types.ViewLayer | None]]:
-    """Yield the view layers in which frames are stepped through, and in which some are proven; None if impossible.
+def simulates(scene: bpy.types.Scene) -> bool:
+    """Whether anything in a scene is simulated, so that jumping between frames would disturb it."""
+    modifiers = (modifier for known in evaluated_for(scene) for modifier in getattr(known, "modifiers", ()))
+    return scene.rigidbody_world is not None or any(
+        modifier.type in SIMULATED or getattr(modifier, "bakes", ()) for modifier in modifiers
+    )
 
-    Frames are proven in the scene itself, or in a self-contained copy if stepping would disturb a simulation.
+
+def are_foretold(
+    scene: bpy.types.Scene,
+    frames: Sequence[int],
+    foretell: Callable[[Sequence[int]], T | None],
+    step: Callable[[int], T],
+    is_same: Callable[[T, Sequence[T]], bool],
+) -> Generator[float, None, bool]:
+    """Return whether frames can be foretold, proven on some of them; yields no progress before each of these.
+
+    Args:
+        scene: the scene.
+        frames: the frames, ascending.
+        foretell: samples frames without Blender; None if more than F-curves decides.
+        step: goes to a frame and samples it.
+        is_same: compares frames that were foretold with those that were stepped through.
     """
-    is_disturbed = method is not Method.SCENE and simulates(view_layer.id_data)
-    if method is Method.SCENE_COPY or is_disturbed:
-        with bake_scene(view_layer, ob) as copy:
-            yield copy, copy if is_disturbed else view_layer
-    else:
-        yield view_layer, view_layer
+    if not fcurves.decide_alone(scene) or simulates(scene):
+        return False
+    chosen = [frames[i] for i in proofs(len(frames))]
+    found = foretell(chosen)
+    if found is None:
+        return False
+    stepped = []
+    for frame in chosen:
+        yield 0.0
+        stepped.append(step(frame))
+    return is_same(found, stepped)
 
 
-def proofs(count: int) -> set[int]:
-    """Return the indices of the frames, out of `count`, that are evaluated in the scene itself with every method."""
-    return {round(part * (count - 1)) for part in PROOFS}
+def follow_live(ob: bpy.types.Object, inputs: Inputs, scene: bpy.types.Scene) -> bool:
+    """Whether the handlers solve another armature that places anything in the frames of this one."""
+    asked = {carrier.armature for carrier in inputs.asked}
+    return any(other != ob and other.session_uid in asked for other in registry.unpaused(scene))
+
+
+class Held:
+    """The FK pose of bones, put back before frames are stepped through; animation sets the rest on each frame."""
+
+    def __init__(self, ob: bpy.types.Object, bones: Ints, rows: Row) -> None:
+        """Put back all channels (k, 17) of bones, by index (k,)."""
+        self._ob, self._bones, self._rows = ob, bones, rows
+        self._animated = fcurves.animated(ob, bones)
+        channels.write(ob, bones, rows)
+
+    def put_back(self) -> None:
+        """Put back the channels that nothing animates, if somebody else changed them."""
+        present = channels.read(self._ob, self._bones)
+        channels.write(self._ob, self._bones, np.where(self._animated, present, self._rows), present)
 
 
 @dataclass(frozen=True)
@@ -97,48 +141,53 @@ class Frames:
         """The scene in which the keys will play."""
         return self.view_layer.id_data
 
-    def played(self, method: Method) -> list[int]:
-        """Return the indices of the frames that are played after keying, to compare them."""
-        if method is Method.FCURVES:
-            return sorted(self._proofs())
-        every = math.ceil(len(self.numbers) * len(self.plan.live) / KEPT)
-        return sorted({*range(0, len(self.numbers), every), *self._proofs()})
+    def solve(self, solved: Solved) -> Generator[float, None, None]:
+        """Solve all frames, foretold if F-curves alone decide them; yields progress (0 to 1)."""
+        held = Held(self.ob, self.plan.live, self.stored)
 
-    def solve(self, solved: Solved, method: Method) -> Generator[float, None, bool]:
-        """Solve all frames; yields progress (0 to 1).
+        def step(frame: int) -> Numbers:
+            held.put_back()
+            return numbers_now(self.plan.numbers, at_frame(self.view_layer, frame))
 
-        Returns:
-            Whether they can be sampled with this method, and some agree with the scene itself.
-        """
-        with scenes(self.view_layer, self.ob, method) as (stepped, proven):
-            if stepped is None or proven is None:
-                return False
-            if method is not Method.FCURVES:
-                return (yield from self._solve_stepped(stepped, proven, solved))
-            if is_bound(self.scene) or not fcurves.decide_alone(self.scene):
-                return False
-            return (yield from self._solve_from_fcurves(proven, solved))
+        if (yield from are_foretold(self.scene, self.numbers, self._foretold, step, self._are_same)):
+            yield from self._solve_foretold(solved)
+        else:
+            yield from self._solve_stepped(solved, held)
 
-    def differences(self, solved: Solved, method: Method) -> Generator[float, None, tuple[float, float]]:
-        """Compare playback of the keys with the solution; yields progress (0 to 1).
+    def differences(self, solved: Solved) -> Generator[float, None, tuple[float, float]]:
+        """Compare playback of the keys with the solution, and tips with targets; yields progress (0 to 1).
+
+        All frames are played if jumping would disturb a simulation, if only Blender knows what bones carry, or once a
+        tip is not where it was solved for; otherwise some of them.
 
         Returns:
             The largest distance, in chain lengths, and the largest angle, in radians, between them.
         """
-        position = angle = 0.0
-        proofs = self._proofs()
-        with scenes(self.view_layer, self.ob, method) as (stepped, proven):
-            for i, index in enumerate(solved.played.tolist()):
-                view_layer = (proven if index in proofs else stepped) or self.view_layer
-                depsgraph = at_frame(view_layer, self.numbers[index])
-                played = channels.read_pose(self.ob.evaluated_get(depsgraph), self.plan.live)
-                gap, turn = solved.difference(i, played)
+        position, angle, progress, kept = 0.0, 0.0, 0.0, solved.played.tolist()
+        everything = [*range(len(self.numbers))]
+        waiting = everything if self.plan.asks or simulates(self.scene) else kept.copy()
+        for done, index in enumerate(waiting, start=1):
+            depsgraph = at_frame(self.view_layer, self.numbers[index])
+            seen = self.ob.evaluated_get(depsgraph)
+            if index in kept:
+                gap, turn = solved.difference(kept.index(index), channels.read_pose(seen, self.plan.live))
                 position, angle = max(position, gap), max(angle, turn)
-                yield (i + 1) / len(solved.played)
+            plan = self._view.find(depsgraph)
+            if plan is not None:
+                shown = self._sample(plan, numbers_now(plan.numbers, depsgraph))
+                is_missed = solved.note_shown(index, plan, misses(seen, plan, shown)[0], shown.goals.influence[0])
+                if is_missed and len(waiting) == len(kept):
+                    waiting += [other for other in everything if other not in kept]
+            progress = max(progress, done / len(waiting))
+            yield progress
         return position, angle
 
-    def _proofs(self) -> set[int]:
-        return proofs(len(self.numbers))
+    @cached_property
+    def _view(self) -> View:
+        """The plans of the frames."""
+        view = View(self.plan)
+        view.take(self.plan)
+        return view
 
     def _in_memory(self) -> int:
         """Return how many sampled frames are in memory at once; all with Smooth, as they depend on each other."""
@@ -146,93 +195,95 @@ class Frames:
             return len(self.numbers)
         return max(1, BONES // len(self.plan.live))
 
-    def _sample(self, view_layer: bpy.types.ViewLayer, frame: int) -> Sample:
-        """Sample the FK pose and the goals on a frame, as Blender evaluates them."""
-        channels.write(self.ob, self.plan.live, self.stored)
-        return sample(self.ob, self.plan, at_frame(view_layer, frame))
+    def _foretold(self, frames: Sequence[int]) -> Numbers | None:
+        """Return the numbers (F, w) of frames from F-curves; None if more than these decides."""
+        if self.is_watched or follow_live(self.ob, self.plan.numbers, self.scene):
+            return None
+        try:
+            return fcurves.numbers_at(self.plan.numbers, self.stored, frames)
+        except fcurves.NotDetermined:
+            return None
 
-    def _solve_from_fcurves(self, proven: bpy.types.ViewLayer, solved: Solved) -> Generator[float, None, bool]:
-        """Solve all frames from F-curves; yields progress (0 to 1). Return whether Blender evaluates some the same."""
+    def _are_same(self, foretold: Numbers, stepped: Sequence[Numbers]) -> bool:
+        """Whether frames (F, w) are as Blender evaluates them, within single-precision noise."""
+        size = np.ones(foretold.shape)
+        matrices = np.abs(foretold[:, : self.plan.numbers.rows.start]).reshape(len(size), -1, MATRIX)
+        size[:, : self.plan.numbers.rows.start] = np.repeat(matrices.max(axis=2, initial=1.0), MATRIX, axis=1)
+        other = np.concatenate(stepped)
+        near = np.abs(foretold - other) <= NOISE * np.maximum(size, np.abs(foretold))
+        return bool((near | (np.isnan(foretold) & np.isnan(other))).all())
+
+    def _sample(self, plan: Plan, numbers: Numbers) -> Sample:
+        return sample_of(plan, Poses(plan.numbers, numbers))
+
+    def _solve_foretold(self, solved: Solved) -> Generator[float, None, None]:
+        """Solve all frames from F-curves; yields progress (0 to 1)."""
         count, some = len(self.numbers), self._in_memory()
+        size = some if self.smooth else max(1, BATCH // len(self.plan.chains))
         for first in range(0, count, some):
-            frames = self.numbers[first : first + some]
-            try:
-                fk = fcurves.sample_fcurves(self.ob, self.plan, self.stored, frames)
-            except fcurves.NotDetermined:
-                return False
-            proofs = [i - first for i in solved.played.tolist() if first <= i < first + some]
-            stepped = []
-            for i in proofs:
-                stepped.append(self._sample(proven, frames[i]))
-                yield first / count
-            if proofs and not fcurves.is_same(fk.frames(np.array(proofs)), stack(stepped)):
-                return False
-            size = len(frames) if self.smooth else max(1, BATCH // len(self.plan.chains))
-            for start in range(0, len(frames), size):
-                self._put(solved, first + start, fk.frames(slice(start, start + size)))
+            numbers = self._foretold(self.numbers[first : first + some])
+            assert numbers is not None, "what decides is the same on all frames"
+            for start in range(0, len(numbers), size):
+                self._put(solved, first + start, self.ob, self.plan, numbers[start : start + size])
                 yield min(1.0, (first + start + size) / count)
-        return True
 
-    def _solve_stepped(
-        self, stepped: bpy.types.ViewLayer, proven: bpy.types.ViewLayer, solved: Solved
-    ) -> Generator[float, None, bool]:
-        """Solve frames that Blender evaluates one by one; yields progress (0 to 1). Return whether some are proven."""
-        if self.is_watched:
-            return (yield from self._solve_watched(stepped, solved))
+    def _solve_stepped(self, solved: Solved, held: Held) -> Generator[float, None, None]:
+        """Solve frames that Blender evaluates, successive ones with the same plan at once; yields progress (0 to 1)."""
+        count, view = len(self.numbers), self._view
         size = self._in_memory() if self.smooth else min(STEPPED, self._in_memory())
-        proofs = self._proofs() if proven != stepped else ()
-        for start in range(0, len(self.numbers), size):
-            samples = []
-            for i, frame in enumerate(self.numbers[start : start + size], start=start):
-                samples.append(self._sample(stepped, frame))
-                if i in proofs and not fcurves.is_same(samples[-1], self._sample(proven, frame)):
-                    return False
-                yield (i + 1) / len(self.numbers)
-            self._put(solved, start, stack(samples))
-        return True
+        waiting: list[Numbers] = []
 
-    def _put(self, solved: Solved, start: int, fk: Sample) -> None:
-        """Solve a batch of frames that begins at the index `start`."""
-        posed = pose(self.ob, self.plan, fk)
+        def put(ob: bpy.types.Object, end: int) -> None:
+            self._put(solved, end - len(waiting), ob, view.plan, np.concatenate(waiting))
+            waiting.clear()
+
+        for i, frame in enumerate(self.numbers):
+            held.put_back()
+            depsgraph = at_frame(self.view_layer, frame)
+            if self.is_watched:
+                plan = view.find(depsgraph) or Plan.of(self.ob, depsgraph, self.only)
+                if plan is not view.plan and waiting:
+                    put(self.ob, i)
+                view.take(plan)
+                check_order(self.ob, plan, solved.baked, registry.plans_beside(self.ob))
+            waiting.append(self._read(depsgraph, view.plan))
+            if view.plan.watch.has_rest:  # what bones inherit is known on this frame alone
+                put(self.ob.evaluated_get(depsgraph), i + 1)
+            elif len(waiting) == size or i + 1 == count:
+                put(self.ob, i + 1)
+            yield (i + 1) / count
+
+    def _read(self, depsgraph: bpy.types.Depsgraph, plan: Plan) -> Numbers:
+        """Return the numbers (1, w) of the frame at which a depsgraph is evaluated, in its FK pose.
+
+        If solved bones move what only Blender can place, it is asked where that is in the solved pose.
+        """
+        if not plan.asks:
+            return numbers_now(plan.numbers, depsgraph, fields=plan.numbers.fields)
+        numbers = numbers_now(plan.numbers, depsgraph)
+        fk = plan.numbers.fk(numbers)[0]
+
+        def write() -> bool:
+            posed = pose(self.ob, plan, self._sample(plan, numbers))
+            return channels.write(self.ob, plan.live, posed.channels[0])
+
+        def again() -> bool:
+            nonlocal numbers
+            before, numbers = numbers, numbers_now(plan.numbers, depsgraph, fk)
+            return not solving.are_alike(before, numbers) and write()
+
+        write()
+        solving.until_still(depsgraph, [plan], again)
+        return numbers
+
+    def _put(self, solved: Solved, start: int, ob: bpy.types.Object, plan: Plan, numbers: Numbers) -> None:
+        """Solve a batch of frames (f, w) that begins at the index `start`."""
+        fk = self._sample(plan, numbers)
+        posed = pose(ob, plan, fk)
         if self.smooth:
             solved.note_live(posed, self.numbers)
-            posed = pose(self.ob, self.plan, fk, smooth=self.smooth)
-        solved.put(start, fk.channels, posed, self.plan)
-
-    def _solve_watched(self, stepped: bpy.types.ViewLayer, solved: Solved) -> Generator[float, None, bool]:
-        """Solve frames by their own plans, consecutive ones with the same plan at once; yields progress (0 to 1)."""
-        view = View(self.plan)
-        view.take(self.plan)
-        size = min(STEPPED, self._in_memory())
-        waiting: list[Sample] = []
-        for i, frame in enumerate(self.numbers):
-            channels.write(self.ob, self.plan.live, self.stored)
-            depsgraph = at_frame(stepped, frame)
-            plan = view.find(depsgraph) or Plan.of(self.ob, depsgraph, self.only)
-            is_new = plan is not view.plan
-            if waiting and (is_new or len(waiting) == size):
-                self._put_waiting(at_frame(stepped, self.numbers[i - 1]), solved, view.plan, waiting, i)
-                channels.write(self.ob, self.plan.live, self.stored)
-                depsgraph = at_frame(stepped, frame)
-            view.take(plan)
-            check_order(self.ob, plan, solved.baked, registry.plans_beside(self.ob))
-            waiting.append(sample(self.ob, plan, depsgraph))
-            if is_new:  # solve at once, so that no frame is evaluated again if settings change all the time
-                self._put_waiting(depsgraph, solved, plan, waiting, i + 1)
-            yield (i + 1) / len(self.numbers)
-        if waiting:
-            end = len(self.numbers)
-            self._put_waiting(at_frame(stepped, self.numbers[-1]), solved, view.plan, waiting, end)
-        return True
-
-    def _put_waiting(
-        self, depsgraph: bpy.types.Depsgraph, solved: Solved, plan: Plan, waiting: list[Sample], end: int
-    ) -> None:
-        """Solve the waiting frames, up to the index `end`, with the inheritance flags of an evaluated one."""
-        fk = stack(waiting)
-        posed = pose(self.ob.evaluated_get(depsgraph), plan, fk)
-        solved.put(end - len(waiting), fk.channels, posed, plan)
-        waiting.clear()
+            posed = pose(ob, plan, fk, smooth=self.smooth)
+        solved.put(start, fk.channels, posed, plan)
 
 
 def at_frame(view_layer: bpy.types.ViewLayer, frame: float) -> bpy.types.Depsgraph:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..live.reports import has_reached
+from ..live.reports import NEAR, has_reached
 from ..pose import keyframes
 from ..pose.channels import FIELDS, Row, rotation_field
 from ..pose.continuity import nearest, turns
@@ -18,8 +18,6 @@ from ..solve import OutOfReach, Status
 from ..solve.problem import Floats, Ints
 from .bake_report import BakeReport, ChainReport, LimitReport
 
-NOISE = 1e-6
-"""The relative error of locations in single precision after some operations."""
 PARTS = 96
 """Maximum number of parts of the range for which the report says how fast joints turn."""
 USED = 1e-6
@@ -113,6 +111,21 @@ class Solved:
         values = [(posed.channels[:, block.rows, FIELDS[block.field]], block) for block in self._blocks]
         self._live_turn = float(self._turns(frames, values)[0].max(initial=0.0))
 
+    def note_shown(self, index: int, plan: Plan, misses: Floats, influence: Floats) -> bool:
+        """Take how far (C,) tips of a plan are from their targets where Blender shows both, with full influence (C,).
+
+        Returns:
+            Whether a target is missed that the solution reaches.
+        """
+        is_missed = False
+        for c, chain in enumerate(plan.chains):
+            if chain.tip in self.baked and influence[c] == 1.0:
+                own = self.baked.index(chain.tip)
+                if misses[c] > self._error[index, own] + NEAR:
+                    self._error[index, own], self._status[index, own] = misses[c], Status.NOT_CONVERGED
+                    is_missed = True
+        return is_missed
+
     @property
     def errors(self) -> Floats:
         """(F, C) distance of each chain from its target, in chain lengths; NaN where it can't be solved."""
@@ -153,11 +166,6 @@ class Solved:
         gaps /= [self._lengths[row] for row in self.rows.tolist()]
         chord = np.linalg.norm(_directions(a) - _directions(b), axis=(1, 2)).max() / math.sqrt(8.0)
         return float(gaps.max()), 2.0 * math.asin(min(float(chord), 1.0))
-
-    @property
-    def noise(self) -> float:
-        """Error of bone locations in single precision, in chain lengths: large if bones are far from the origin."""
-        return float(NOISE * np.abs(self.poses[..., 3]).max(initial=0.0) / min(self._lengths.values()))
 
     def report(self, frames: Sequence[int], action: str, position: float, angle: float) -> BakeReport:
         """Return the report on the bake, with the largest differences in `position` and `angle`."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import bpy
 import numpy as np
 
-from ..bake.bake_scene import is_bound
-from ..bake.sampling import Method, at_frame, proofs, scenes
+from ..bake.sampling import Held, are_foretold, at_frame, follow_live
 from ..data import fk_store
 from ..data.settings import chain_of, object_of
-from ..live import registry
 from ..pose import channels
 from ..pose.channels import Row
 from ..pose.skeleton import Skeleton, inverse, matrix_array
@@ -23,6 +21,7 @@ from ..rig.plan.plan import Plan
 from ..rig.read import fcurves
 from ..rig.read.fcurves import NOISE
 from ..rig.read.frames import Frames
+from ..rig.read.sample import sample_of
 from ..rig.write.waves import pose
 from ..setup.present import world_of
 from ..solve.maths.products import times
@@ -33,10 +32,9 @@ BATCH = 1000
 """Frames per batch: enough for speed, few enough that a user can cancel."""
 
 
-def batches(frames: int, chains: int = 1) -> Iterator[slice]:
-    """Split a number of frames into slices, smaller ones when more chains are solved on each frame."""
-    size = max(1, BATCH // max(chains, 1))
-    yield from (slice(start, min(start + size, frames)) for start in range(0, frames, size))
+def batches(frames: int) -> Iterator[slice]:
+    """Split a number of frames into slices."""
+    yield from (slice(start, min(start + BATCH, frames)) for start in range(0, frames, BATCH))
 
 
 @dataclass(frozen=True)
@@ -124,12 +122,28 @@ class Sampler:
     def sample(self, view_layer: bpy.types.ViewLayer, frames: Sequence[int]) -> Generator[float, None, Sampled]:
         """Sample F frames; yields progress (0 to 1). The caller must pause live solving unless `is_solved`."""
         stored = (channels.read if self.shown else fk_store.held)(self.ob, self.bones)
-        methods = (Method.FCURVES, Method.SCENE) if self.is_solved else tuple(Method)
-        found = None
-        for method in methods:
-            found = found or (yield from self._by(method, view_layer, stored, frames))
-        assert found is not None, "what is sampled in the scene itself needs no proof"
-        return found
+        held = None if self.is_solved else Held(self.ob, self.bones, stored)
+
+        def step(frame: int) -> Sampled:
+            if held is not None:
+                held.put_back()
+            return self.here(at_frame(view_layer, frame))
+
+        def is_same(foretold: Sampled, stepped: Sequence[Sampled]) -> bool:
+            return foretold.is_same(Sampled.stacked(stepped))
+
+        foretell, found = self._foretelling(view_layer, stored), []
+        if (yield from are_foretold(view_layer.id_data, frames, foretell, step, is_same)):
+            for some in batches(len(frames)):
+                sampled = foretell(frames[some])
+                assert sampled is not None, "what decides is the same on all frames"
+                found.append(sampled)
+                yield some.stop / len(frames)
+        else:
+            for i, frame in enumerate(frames):
+                found.append(step(frame))
+                yield (i + 1) / len(frames)
+        return Sampled.stacked(found)
 
     @cached_property
     def is_solved(self) -> bool:
@@ -143,75 +157,35 @@ class Sampler:
         others = (tip for tip in tips(self.ob) if chain_of(tip).enabled and (self.shown or tip.name not in self.tips))
         return any(not needed.isdisjoint(posed_bones(tip)) for tip in others)
 
-    def _by(
-        self, method: Method, view_layer: bpy.types.ViewLayer, stored: Row, frames: Sequence[int]
-    ) -> Generator[float, None, Sampled | None]:
-        """Sample with one method; return None if it can't, or if frames checked in the scene itself differ.
-
-        Yields progress (0 to 1).
-        """
-        proven_on = sorted(proofs(len(frames)))
-        with scenes(view_layer, self.ob, method) as (stepped, proven):
-            if stepped is None or proven is None:
-                return None
-            if method is Method.FCURVES:
-                found = yield from self._from_fcurves(view_layer, stored, frames)
-            else:
-                samples = []
-                for i, frame in enumerate(frames):
-                    samples.append(self._at(stepped, stored, frame))
-                    yield (i + 1) / len(frames)
-                found = Sampled.stacked(samples)
-            if found is None or (proven == stepped and method is Method.SCENE):
-                return found
-            checked = Sampled.stacked([self._at(proven, stored, frames[i]) for i in proven_on])
-            return found if found.frames(proven_on).is_same(checked) else None
-
-    def _at(self, view_layer: bpy.types.ViewLayer, stored: Row, frame: int) -> Sampled:
-        if not self.is_solved:
-            channels.write(self.ob, self.bones, stored)
-        return self.here(at_frame(view_layer, frame))
-
-    def _from_fcurves(
-        self, view_layer: bpy.types.ViewLayer, stored: Row, frames: Sequence[int]
-    ) -> Generator[float, None, Sampled | None]:
-        """Sample from F-curves alone; return None if anything else affects the motion."""
-        scene, depsgraph = view_layer.id_data, view_layer.depsgraph
-        if self.is_solved:  # another live armature, or rigid bodies, could move what is sampled
-            is_alone = scene.rigidbody_world is None and registry.live_armatures(scene) == [self.ob]
-        else:
-            is_alone = not is_bound(scene)
-        if not (is_alone and fcurves.decide_alone(scene)) or Plan.of(self.ob, depsgraph, self.tips).watch:
-            return None
-        plan = Plan.of(self.ob, depsgraph) if self.is_solved else None
-        own = [(goal.ob, goal.bone) for goal in self.goals]
+    def _foretelling(self, view_layer: bpy.types.ViewLayer, stored: Row) -> Callable[[Sequence[int]], Sampled | None]:
+        """Return what samples frames from F-curves, or returns None if anything else affects the motion."""
+        depsgraph, own = view_layer.depsgraph, [(goal.ob, goal.bone) for goal in self.goals]
         inputs = Inputs.of(self.ob, depsgraph, Skeleton.of(self.ob), self.bones, self.bones, self.tips, own)
-        if inputs is None:
-            return None
-        found = []
-        for some in batches(len(frames), 1 if plan is None else len(plan.chains)):
+        plan = Plan.of(self.ob, depsgraph) if self.is_solved else None
+        is_moved = follow_live(self.ob, inputs, view_layer.id_data)
+        is_moved |= bool(Plan.of(self.ob, depsgraph, self.tips).watch)
+        is_moved |= plan is not None and (bool(plan.watch or plan.leaders) or plan.asks)
+
+        def foretell(frames: Sequence[int]) -> Sampled | None:
             try:
-                numbers = fcurves.numbers_at(inputs, stored, frames[some])
-                posed = Frames(inputs, numbers if plan is None else self._solved(plan, inputs, numbers, frames[some]))
+                numbers = None if is_moved else fcurves.numbers_at(inputs, stored, frames)
+                if numbers is not None and plan is not None:
+                    self._solve(plan, inputs, numbers, frames)
             except fcurves.NotDetermined:
                 return None
-            found.append(self._sampled_of(posed, len(frames[some])))
-            yield some.stop / len(frames)
-        return Sampled.stacked(found)
+            return None if numbers is None else self._sampled_of(Frames(inputs, numbers), len(frames))
 
-    def _solved(self, plan: Plan, inputs: Inputs, numbers: Numbers, frames: Sequence[int]) -> Numbers:
-        """Return the numbers (F, w) of frames with the solved channels of the bones of live chains filled in."""
-        fk = fcurves.sample_fcurves(self.ob, plan, fk_store.held(self.ob, plan.live), frames)
-        solved = pose(self.ob, plan, fk).channels
-        start, end = inputs.rows.start, inputs.rows.stop
-        rows = numbers[:, start:end].reshape(len(numbers), -1, channels.WIDTH)
-        at = 0
-        for bones in inputs.armatures:
-            for i, bone in enumerate(bones.indices.tolist()):
-                if bones.item == inputs.own and bone in plan.rows:
-                    rows[:, at + i] = solved[:, plan.rows[bone]]
-            at += len(bones.indices)
-        return np.concatenate([numbers[:, :start], rows.reshape(len(numbers), -1), numbers[:, end:]], axis=1)
+        return foretell
+
+    def _solve(self, plan: Plan, inputs: Inputs, numbers: Numbers, frames: Sequence[int]) -> None:
+        """Fill the solved channels of the bones of live chains into the numbers (F, w) of frames."""
+        fk = fcurves.numbers_at(plan.numbers, fk_store.held(self.ob, plan.live), frames)
+        solved = pose(self.ob, plan, sample_of(plan, Frames(plan.numbers, fk))).channels
+        rows = numbers[:, inputs.rows].reshape(len(numbers), -1, channels.WIDTH)
+        for i, bone in enumerate(inputs.armatures[0].indices.tolist()):  # the chains' armature comes first
+            if bone in plan.rows:
+                rows[:, i] = solved[:, plan.rows[bone]]
+        numbers[:, inputs.rows] = rows.reshape(len(numbers), -1)
 
     def _sampled_of(self, posed: Frames, count: int) -> Sampled:
         """Compute samples of frames with our own forward kinematics."""

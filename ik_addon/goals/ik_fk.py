@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import bake, compat
 from ..bake import BakeReport
-from ..bake.bake_scene import Edits
+from ..bake.restore import Edits
 from ..bake.selection import time_scale
 from ..data import fk_keys
 from ..data.settings import chain_of, object_of

@@ -166,7 +166,7 @@ def steps(
             key_goals(snap.goals, continuous(rows, modes), scale * np.array(frames, dtype=np.float64), undo)
             yield 0.95
             held = set()
-            for i in sorted(proofs(len(frames))):
+            for i in proofs(len(frames)):
                 found = snap.sampler.here(at_frame(view_layer, frames[i]))
                 held |= snap.held(found, wanted[i : i + 1])
         before.restore()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 
 import bpy
@@ -109,7 +109,7 @@ def solve_frame(
     before = rig.numbers
     with paused():
         numbers, shown = rig.read(ob, depsgraph)
-    if again and before is not None and _are_alike(numbers, before):
+    if again and before is not None and are_alike(numbers, before):
         return False
     known = rig.solved(ob, depsgraph, numbers)
     is_flushed = in_step is not None and in_step.has(ob)
@@ -156,7 +156,7 @@ def solve_still(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) 
     return is_written
 
 
-def _are_alike(one: Numbers, other: Numbers) -> bool:
+def are_alike(one: Numbers, other: Numbers) -> bool:
     """Whether two frames (1, w) are the same within what Blender rounds."""
     return one.shape == other.shape and np.allclose(one, other, rtol=ROUNDED, atol=ROUNDED, equal_nan=True)
 
@@ -296,19 +296,27 @@ def _ask(
     asking = [ob for ob in armatures if ob.session_uid in rigs and rigs[ob.session_uid].asks(live)]
     if not asking:
         return
-    passes = 1 + sum(len(rig.plan.waves) for rig in rigs.values())
-    for _ in range(passes):
-        with paused():
-            compat.update_in_handler(depsgraph)
+
+    def again() -> bool:
         moved = False
 
-        def again(ob: bpy.types.Object) -> None:
+        def step(ob: bpy.types.Object) -> None:
             nonlocal moved
             rig = registry.of(ob).rig
             assert rig is not None
             moved |= solve_frame(ob, rig, depsgraph, in_step, again=True)
 
         for ob in asking:
-            guarded(again, ob)
-        if not moved:
+            guarded(step, ob)
+        return moved
+
+    until_still(depsgraph, [rig.plan for rig in rigs.values()], again)
+
+
+def until_still(depsgraph: bpy.types.Depsgraph, plans: Iterable[Plan], again: Callable[[], bool]) -> None:
+    """Have Blender evaluate a solution that was written, and solve `again`, until that moves nothing any more."""
+    for _ in range(1 + sum(len(plan.waves) for plan in plans)):
+        with paused():
+            compat.update_in_handler(depsgraph)
+        if not again():
             return

@@ -170,7 +170,7 @@ def steps(
             followed = yield from part(todo, 0.98, 1.0)
         held = set()
         with nullcontext() if feet.snap.sampler.is_solved else registry.paused(ob):
-            for i in sorted(proofs(len(frames))):
+            for i in proofs(len(frames)):
                 found = feet.snap.sampler.here(at_frame(view_layer, frames[i]))
                 gaps = np.linalg.norm(found.goals[0, : len(goals), :3, 3] - wanted[i], axis=1)
                 held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > PLACED * _longest(feet)}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import bpy
 import numpy as np
 
-from ..bake.sampling import Frames, Method
+from ..bake.sampling import Frames
 from ..bake.solved import Solved
 from ..clip.foot import Foot
 from ..data import fk_store
@@ -84,9 +84,7 @@ class Proof:
         stored = fk_store.held(ob, plan.live)
         work = Frames(self.view_layer, ob, plan, self.only, stored, numbers, changes_order=False)
         with registry.paused(ob):
-            for method in [Method.SCENE] if plan.watch else Method:
-                if (yield from work.solve(solved, method)):
-                    break
+            yield from work.solve(solved)
         reached.errors[np.ix_(own, np.array([*chosen], dtype=np.int64))] = solved.errors
 
 

@@ -26,7 +26,7 @@ def bake(addon: Addon) -> Any:
 
 
 def crowded_arm() -> tuple[bpy.types.Object, bpy.types.Object]:
-    """A live arm and its target, in a scene with an animated object that a bake need not evaluate."""
+    """A live arm and its target, in a scene with another animated object."""
     ob, target = rigs.arm()
     rigs.key(ob.pose.bones["upper"], "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.9, 0.1, 0.3, 0.0)})
     rigs.key(rigs.empty("Extra"), "location", {1: (0, 0, 0), 20: (1, 0, 0)})
@@ -262,37 +262,6 @@ def test_the_range_of_the_action_is_in_scene_frames(bake: Any) -> None:
     render = bpy.context.scene.render
     render.frame_map_old, render.frame_map_new = 100, 200
     assert bake.frame_range(bpy.context.scene, ob, "ACTION") == (2, 40)
-
-
-def test_a_misleading_copy_of_the_scene_is_detected(bake: Any, addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With that check switched off, the comparison with evaluated frames alone detects it."""
-    monkeypatch.setattr(addon.module("bake.bake_scene"), "is_self_contained", lambda _depsgraph: True)
-    ob, target = crowded_arm()
-    by_frame(ob, target)
-    bakes_as_live(bake, ob)
-
-
-@pytest.mark.usefixtures("_namespace")
-@pytest.mark.parametrize(("read", "copied"), [("frame in an expression", True), ("frame of the scene", False)])
-def test_the_rest_of_the_scene_is_evaluated_only_where_it_may_be_needed(bake: Any, read: str, copied: bool) -> None:
-    ob, target = crowded_arm()
-    READ[read](ob, target)
-    ob.ik_addon.live = False
-    seen: list[float] = []
-
-    def see(frame: float) -> float:
-        seen.append(frame)
-        return 0.0
-
-    bpy.app.driver_namespace["seen"] = see
-    drive(bpy.data.objects["Extra"], "location", 1, "seen(frame)")
-    try:
-        bpy.context.view_layer.update()
-        seen.clear()
-        bake.bake(bpy.context, ob, ["lower"], FRAMES)
-        assert (len(seen) < 12) == copied, seen
-    finally:
-        del bpy.app.driver_namespace["seen"]
 
 
 def test_unkeyed_values_elsewhere_stay(bake: Any) -> None:

@@ -119,13 +119,20 @@ def rig(rng: Generator) -> bpy.types.Object:
     return ob
 
 
-def stepped(addon: Addon, ob: bpy.types.Object, plan: Any, frames: list[float]) -> Any:
-    read, scene, samples = addon.module("rig.read.sample"), bpy.context.scene, []
+def sample(addon: Addon, plan: Any, numbers: Any) -> Any:
+    """Return what the numbers of frames mean for a plan."""
+    return addon.module("rig.read.sample").sample_of(
+        plan, addon.module("rig.read.frames").Frames(plan.numbers, numbers)
+    )
+
+
+def stepped(addon: Addon, plan: Any, frames: list[float]) -> Any:
+    read, scene, found = addon.module("rig.read.sample"), bpy.context.scene, []
     for frame in frames:
         whole = math.floor(frame)
         scene.frame_set(whole, subframe=frame - whole)
-        samples.append(read.sample(ob, plan, bpy.context.view_layer.depsgraph))
-    return read.stack(samples)
+        found.append(read.numbers_now(plan.numbers, bpy.context.view_layer.depsgraph))
+    return sample(addon, plan, np.concatenate(found))
 
 
 def plan_of(addon: Addon, ob: bpy.types.Object) -> tuple[Any, Any]:
@@ -140,8 +147,8 @@ def plan_of(addon: Addon, ob: bpy.types.Object) -> tuple[Any, Any]:
 def test_sampled_curves_match_blenders_evaluation(curves: Any, addon: Addon, seed: int) -> None:
     ob = rig(np.random.default_rng(seed))
     plan, base = plan_of(addon, ob)
-    found = curves.sample_fcurves(ob, plan, base, FRAMES)
-    real = stepped(addon, ob, plan, FRAMES)
+    found = sample(addon, plan, curves.numbers_at(plan.numbers, base, FRAMES))
+    real = stepped(addon, plan, FRAMES)
     for name in ("world", "channels", "basis", "poses"):
         np.testing.assert_allclose(getattr(found, name), getattr(real, name), atol=2e-5, rtol=2e-5, err_msg=name)
     for name, value in vars(found.goals).items():
@@ -217,10 +224,10 @@ def test_motion_that_curves_do_not_determine_is_detected(curves: Any, addon: Add
     more_than_curves(thing, ob, target)
     plan, base = plan_of(addon, ob)
     if thing == "nothing":
-        curves.sample_fcurves(ob, plan, base, FRAMES)
+        curves.numbers_at(plan.numbers, base, FRAMES)
     else:
         with pytest.raises(curves.NotDetermined):
-            curves.sample_fcurves(ob, plan, base, FRAMES)
+            curves.numbers_at(plan.numbers, base, FRAMES)
 
 
 def test_frame_handlers_of_others_make_motion_undetermined(curves: Any) -> None:

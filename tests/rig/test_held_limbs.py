@@ -43,16 +43,16 @@ def legs() -> tuple[bpy.types.Object, list[bpy.types.Object]]:
 
 def frames(addon: Addon, ob: bpy.types.Object, targets: list[bpy.types.Object], count: int) -> tuple[object, object]:
     """Return the plan of an armature, and a sample of frames with targets in and out of reach."""
-    rng, samples = np.random.default_rng(3), []
-    sampling = addon.module("rig.read.sample")
+    rng, numbers = np.random.default_rng(3), []
+    read, kinematics = addon.module("rig.read.sample"), addon.module("rig.read.frames")
     plan = addon.module("rig.plan.plan").Plan.of(ob, bpy.context.evaluated_depsgraph_get())
     for _ in range(count):
         for leg, target in enumerate(targets):
             away = rng.normal(size=3)
             away *= rng.uniform(0.1, 1.4) / np.linalg.norm(away)
             target.location = (leg + away[0], away[1], away[2])
-        samples.append(sampling.sample(ob, plan, bpy.context.evaluated_depsgraph_get()))
-    return plan, sampling.stack(samples)
+        numbers.append(read.numbers_now(plan.numbers, bpy.context.evaluated_depsgraph_get()))
+    return plan, read.sample_of(plan, kinematics.Frames(plan.numbers, np.concatenate(numbers)))
 
 
 def test_held_limbs_match_the_general_solver(addon: Addon) -> None:

@@ -16,14 +16,7 @@ if TYPE_CHECKING:
     from tests.shots.conftest import Command
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "bone parent",
-        pytest.param("vertex of a skin", marks=pytest.mark.xfail(strict=True, reason="it says reached")),
-        pytest.param("driver", marks=pytest.mark.xfail(strict=True, reason="it says reached")),
-    ],
-)
+@pytest.mark.parametrize("kind", ["bone parent", "vertex of a skin", "driver"])
 def test_the_report_says_reached_where_blender_shows_the_tip_at_its_target(
     ik_bake: Command, kind: str, tmp_path: Path
 ) -> None:

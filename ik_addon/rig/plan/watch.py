@@ -73,6 +73,11 @@ class Watch:
         """Whether there is anything to watch."""
         return bool(self.owners)
 
+    @property
+    def has_rest(self) -> bool:
+        """Whether anything of the armature's bones at rest is watched, such as what they inherit."""
+        return any(owner.is_data for owner in self.owners)
+
     def values(self, depsgraph: bpy.types.Depsgraph) -> Value:
         """Return the watched values on the frame at which a depsgraph is evaluated."""
         return tuple(value for owner in self.owners for value in owner.values(depsgraph))

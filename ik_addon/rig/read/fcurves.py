@@ -21,10 +21,7 @@ from ...pose.channels import FIELDS, WIDTH, Row, turned
 from ...pose.data_paths import BONE_PATH
 from ...solve.problem import Bools, Ints
 from ..plan.inputs import MATRIX, Inputs, Numbers
-from ..plan.plan import Plan
 from ..plan.watch import BONE_BYSTANDERS, BYSTANDERS, NUMBERS, OBJECT_FIELDS
-from .frames import Frames
-from .sample import Sample, sample_of
 
 NOISE = 1e-5
 """Matrices in single precision differ by less than this fraction of their largest number."""
@@ -241,36 +238,6 @@ def _by_bone(paths: Iterable[tuple[str, Any]]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def sample_fcurves(ob: bpy.types.Object, plan: Plan, stored: Row, frames: Sequence[float]) -> Sample:
-    """Sample F frames, as `sample` would read them, without evaluating any.
-
-    Args:
-        ob: the armature object.
-        plan: its plan.
-        stored: (k, 17) channels of `Plan.live`, used where they are not animated.
-        frames: the F frames.
-
-    Raises:
-        NotDetermined: F-curves alone do not determine the frames.
-    """
-    if plan.watch:
-        raise NotDetermined(f"Settings that chains of '{ob.name}' depend on are animated")
-    return sample_of(plan, Frames(plan.numbers, numbers_at(plan.numbers, stored, frames)))
-
-
 def decide_alone(scene: bpy.types.Scene) -> bool:
     """Whether a scene's animation alone moves things: no frame handlers of other add-ons, and no time remapping."""
     return not others_handle_frames() and scene.render.frame_map_old == scene.render.frame_map_new
-
-
-def is_same(one: Sample, other: Sample) -> bool:
-    """Whether two samples differ by no more than the noise of single precision."""
-    size = max(1.0, float(np.abs(one.world).max(initial=0.0)))
-    pairs = [(getattr(one, n), getattr(other, n)) for n in ("world", "channels", "basis", "poses")]
-    pairs += [(value, vars(other.goals)[name]) for name, value in vars(one.goals).items()]
-    return all(
-        np.allclose(
-            a, b, rtol=NOISE, atol=NOISE * max(size, float(np.abs(np.nan_to_num(a)).max(initial=0.0))), equal_nan=True
-        )
-        for a, b in pairs
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -224,17 +224,6 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
         sampled_basis=of_all(frames.sampled_basis),
         goals=Goals(target, rotation, pole, frames.settings),
     )
-
-
-def stack(samples: Sequence[Sample]) -> Sample:
-    """Join frames that were sampled one by one into one batch."""
-
-    def joined(parts: Sequence[Any], names: Iterable[str]) -> dict[str, Any]:
-        return {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-
-    goals = [one.goals for one in samples]
-    own = joined(samples, ("world", "channels", "basis", "poses", "sampled_basis"))
-    return Sample(**own, goals=Goals(**joined(goals, vars(goals[0]))))
 
 
 def in_object_space(world: Floats, points: Floats) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...pose.channels import FIELDS, Row
 from ...pose.skeleton import flat_inverse, inverse
-from ...solve.maths.products import applied, times
+from ...solve.maths.products import applied, lengths_of, times
 from ...solve.maths.rotations import matrices
 from ...solve.problem import Floats, Ints
 from ..plan.chain_plan import ChainPlan
@@ -110,6 +110,20 @@ def with_ends_turned(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row
         turns = wave.shape.is_end
         current.put(solve_limbs(limbs, members_of(wave, sample.goals[wave.chains]), outcomes) if turns else limbs)
     return current.rows
+
+
+def misses(ob: bpy.types.Object, plan: Plan, sample: Sample) -> Floats:
+    """Return how far (F, C) each chain's tip is from its target in the sampled pose, in chain lengths."""
+    current = _Poses(ob, plan, sample)
+    found = np.full(sample.goals.target.shape[:2], np.nan)
+    for wave in plan.waves:
+        limbs = current.limbs(wave)
+        current.put(limbs)
+        if not wave.shape.is_end:
+            joints = limbs.joints()
+            gaps = lengths_of(joints[:, wave.bones.shape[1] :] - members_of(wave, sample.goals[wave.chains]).target)
+            found[:, wave.chains] = wave.as_frames(gaps / limbs.lengths(joints))
+    return found
 
 
 def fk_limbs(ob: bpy.types.Object, plan: Plan, sample: Sample, wave: Wave) -> Limbs:
