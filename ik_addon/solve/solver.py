@@ -24,7 +24,6 @@ from .maths.rotations import (
 from .planar import laid_flat, lifted
 from .problem import Floats, Goal, Problem, Solution, Solver, Status
 from .side_start import begin_on_side, free_pose, search_from
-from .tip_led import led_by_tips
 
 FEW = 8
 """Up to this many chains are solved one by one in plain floats."""
@@ -123,8 +122,7 @@ def _solved_body(problem: Problem, known: Known) -> Solution:
         search_from(problem, free_pose(problem, solve), solution, index[on_side])
         index = index[~on_side]
     if len(index):
-        begin = led_by_tips if problem.solver is Solver.FABRIK else None
-        solve_bodies(problem, solution, index, begin, known.fk)
+        solve_bodies(problem, solution, index, known.fk)
     return solution
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..maths.kernels import MANY
+from ..maths.numbers import MANY
 from ..maths.rotations import (
     about,
     between,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..maths.kernels import MANY
+from ..maths.numbers import MANY
 from ..maths.rotations import between, cross, dot, norm, reject, rotate, stacked, unit
 from ..maths.vectors import Vector
 from ..problem import Bools, Floats, Ints

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..maths.kernel_rotations import between
-from ..maths.kernels import ONE
+from ..maths.numbers import ONE, between
 from ..maths.vectors import (
     Quaternion,
     Vector,

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from math import cos, inf, sin, sqrt
 
-from ..maths.kernel_rotations import between
-from ..maths.kernels import ONE
+from ..maths.numbers import ONE, between
 from ..maths.vectors import (
     Vector,
     cross,

@@ -1,4 +1,4 @@
-"""Where descents start, and which of the poses that they find is taken.
+"""Where descents start, and which of the poses that they find is taken: for one body.
 
 Every attempt is a descent. The first one starts near the FK pose, so that neighboring targets lead to neighboring
 poses; if it does not arrive, Newton's method goes on from where it ends. Mostly no pose is better than the one found
@@ -8,28 +8,28 @@ method takes long, while a few descents from the table mostly arrive. Of all pos
 FK is taken. With restarts, Newton's method with joint limits misses no targets, instead of a quarter of them
 (P. Beeson and B. Ames, "TRAC-IK", Humanoids 2015, doi 10.1109/HUMANOIDS.2015.7363472); here they need no random
 generator.
+
+A target farther away than the chain is long asks for no search, if the chain can stretch towards it, see `fabrik`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
 
-import numpy as np
-
-from ..problem import Bools, Floats, Ints
-from .body import Body, as_row
-from .descent import EXACT, PULL, descend
-from .goals import Goals, System
-from .guess import first_guess
-from .newton import STILL, Chart, polish
+from ..maths.vectors import Vector, minus, norm
+from .body import Body
+from .descent import EXACT, State, descended
+from .fabrik import Passes
+from .goals import System
+from .newton import SAME, STILL, polished
 from .newton_step import Anchor
-from .restarts import ARRIVED, SAME, may_be_missed, nearest_to_fk, out_of_length, table
-from .task import per_member
+from .objectives import Orientation, Place
+from .restarts import ARRIVED, may_be_missed, nearest_to_fk, table
+from .skeleton import Angles, Skeleton, pose_of
 
-_FEW, _SOME = 64, 12
-"""Bodies descend one by one, in plain floats, if they have at most this many bones in total for each objective; and
-they are polished one by one if there are at most this many."""
 STEPS = 30
 """Maximum steps of the first descent. If it has not arrived by then, Newton's method goes on from there."""
 TOGETHER = 20
@@ -39,7 +39,7 @@ AWAY = 8
 _POLISH = 40
 """Maximum Newton steps to come as near as possible."""
 _BRIEF, _PULL = 8, 1.0
-"""Maximum steps of the other descents, and their pull (see `descend`): they need not stay near any pose."""
+"""Maximum steps of the other descents, and their pull (see `descended`): they need not stay near any pose."""
 _STILL = 1e-3
 """Radians: once Newton's steps are this short, it is clear how near such a descent can come."""
 _ROUNDS = (0, 4, 4, 20), (4, 28, 8, 20), (4, 28, 28, _POLISH)
@@ -47,12 +47,12 @@ _ROUNDS = (0, 4, 4, 20), (4, 28, 8, 20), (4, 28, 28, _POLISH)
 last round is for targets missed by very little: straight chains hide solutions next to where they get stuck."""
 _BRANCHED = (0, 8, 6, 12), (8, 24, 6, 12)
 """The same for bodies that are not serial chains: their joints get in each other's way, so restarts find more."""
-_EARLY = (0, 1), (1, 1), (2, 2), (4, 4)
-"""First pose and number of poses: before Newton's method, trees do their first round in these parts."""
 _CLEAR = 1e-2
 """The same as `_STILL`, for bodies that are not serial chains."""
 _ENOUGH = 3
 """Trees: once this many poses are among the best, none will be better."""
+_PASSES = 3
+"""Trees out of reach: FABRIK passes that stretch them."""
 _COUNTS = (1e-2, 1e-3), (1e-3, 1e-4), (1e-4, 1e-9)
 """Weights of poles, orientations and being a radian away from the FK pose, as fractions of the error. They decrease, so
 that they only decide where a target out of reach leaves joints a choice, like the twist of a straight branch. And the
@@ -63,280 +63,246 @@ _SETTLE = 200
 """Maximum Newton steps for each of these stages."""
 _LIGHT = 0.1
 """Weight of squared poles and orientations, relative to squared distances, if a target can be reached."""
+_CERTAIN = 1e-9
+"""How much farther than a straight chain's a pose may end that is proven to be the nearest, in chain lengths."""
 
-Found = tuple[Floats, Floats, Ints]
-"""Joint angles (3, n, B), errors (B,) and the number of steps taken (B,)."""
+_EARLY = (0, 1), (1, 1), (2, 2), (4, 4)
+"""First pose and number of poses: before Newton's method, trees do their first round in these parts."""
+HAIR = 1e-5
+"""Offsets from a bone's axis below this fraction of its length are rounding of single precision."""
 
-
-def search(
-    body: Body,
-    turns: Floats,
-    goals: Goals,
-    iterations: int,
-    start: Floats | None = None,
-    *,
-    begun: tuple[Floats, Found] | None = None,
-    is_first_attempt: bool = False,
-) -> tuple[Floats, Ints]:
-    """Return the joint angles (3, n, B) that meet the goals best, and the number of steps (B,) taken.
-
-    Places come first; poles and orientations share the freedom that these leave; then the pose nearest to FK is taken.
-
-    Args:
-        body: B bodies, whose longest chains have length 1.
-        turns: (4, n, B) rotations of the joints in the FK pose.
-        goals: their goals.
-        iterations: maximum number of steps of a descent.
-        start: (3, n, B) joint angles within the limits from which the first descent starts; if it does not arrive, one
-            near the FK pose follows. None: near the FK pose.
-        begun: (3, n, B) joint angles of the FK pose within the limits, and where the first descent from near it ended;
-            None: not begun.
-        is_first_attempt: see `Problem.is_first_attempt`.
-    """
-    task = _Task(body, goals, iterations)
-    places = task.places()
-    fk, near = first_guess(body, turns, goals, task.few // 2) if begun is None else (begun[0], begun[0])
-    first = None if begun is None else begun[1]
-    if is_first_attempt:
-        return task.first(near if start is None else start, first)
-    angles, error, steps = task.approached(near if start is None else start, first)
-    stuck = np.flatnonzero(error > ARRIVED)
-    if start is not None and len(stuck):
-        found, there, more = task.members(stuck).approached(near[..., stuck])
-        steps[stuck] += more
-        nearer = there < error[stuck] - SAME
-        angles[..., stuck[nearer]], error[stuck[nearer]] = found[..., nearer], there[nearer]
-        stuck = stuck[error[stuck] > ARRIVED]
-    if not len(stuck):
-        return angles, steps
-    elsewhere, early = stuck[:0], None
-    if not body.is_serial:
-        # If all its targets are out of reach, the best that a body can do is to stretch towards them.
-        far = out_of_length(body.members(stuck), goals.members(stuck))
-        left, early = _early(task, fk, stuck[~far], angles, error, steps)
-        elsewhere, open_, stuck = stuck[~far][~left], stuck[~far][left], stuck[error[stuck] > ARRIVED]
-        angles[..., stuck], error[stuck], more = places.members(stuck).polished(angles[..., stuck], _POLISH)
-        steps[stuck] += more
-        left = error[open_] > ARRIVED
-        stuck, early = open_[left], (early[0][left], early[1][left])
-    if len(stuck):
-        # A pose that arrives is better than one that nearly does.
-        enough = np.where(error[stuck] > SAME, SAME, ARRIVED)
-        worth = may_be_missed(body.members(stuck), goals.members(stuck), angles[..., stuck]) > enough
-        stuck, early = stuck[worth], None if early is None else (early[0][worth], early[1][worth])
-    tried, costs = _first(angles[..., stuck])[:, None], error[stuck][:, None]
-    for k, (number, count, kept_most, most) in enumerate(_ROUNDS if body.is_serial else _BRANCHED):
-        if not len(stuck):
-            break
-        some = places.members(np.repeat(stuck, count))
-        if early is not None and k == 0:
-            found, there = _last(early[0].reshape(-1, *early[0].shape[2:])), early[1].ravel()
-            used = np.zeros(len(there), dtype=np.int64)
-        else:
-            found, there, used = places.members(stuck).from_table(number, count)
-        best = np.sort(np.argsort(there.reshape(-1, count), axis=1, kind="stable")[:, :kept_most], axis=1)
-        best = (best + count * np.arange(len(stuck))[:, None]).ravel()
-        found, there, more = some.members(best).polished(found[..., best], most, _STILL if body.is_serial else _CLEAR)
-        steps[stuck] += (used[best] + more).reshape(-1, kept_most).max(axis=1)
-        tried = np.concatenate([tried, _first(found).reshape(len(stuck), kept_most, *tried.shape[2:])], axis=1)
-        costs = np.concatenate([costs, there.reshape(-1, kept_most)], axis=1)
-        rows, taken = np.arange(len(stuck)), nearest_to_fk(tried, costs, _first(fk[..., stuck]))
-        angles[..., stuck] = _last(tried[rows, taken])
-        least = costs.min(axis=1)
-        error[stuck] = costs[rows, taken]
-        alike = costs <= least[:, None] + SAME
-        if body.is_serial:
-            agree = alike[:, 0] & (np.count_nonzero(alike, axis=1) >= kept_most)
-            left = (least > ARRIVED) & ((least < SAME) | (~agree & (k == 0)))
-        else:
-            left = (least > ARRIVED) & (np.count_nonzero(alike, axis=1) < _ENOUGH)
-        elsewhere = np.concatenate([elsewhere, stuck[(taken > 0) & ~left]])
-        stuck, tried, costs, taken = stuck[left], tried[left], costs[left], taken[left]
-    if len(stuck):
-        elsewhere = np.concatenate([elsewhere, stuck[taken > 0]])
-    if len(elsewhere):
-        angles[..., elsewhere], error[elsewhere], more = places.members(elsewhere).polished(
-            angles[..., elsewhere], _POLISH
-        )
-        steps[elsewhere] += more
-    _settle(task, fk, angles, error, steps, elsewhere)
-    return angles, steps
-
-
-def _early(
-    task: _Task, fk: Floats, stuck: Ints, angles: Floats, error: Floats, steps: Ints
-) -> tuple[Bools, tuple[Floats, Floats]]:
-    """Descend from a few poses of the table until one arrives; changes the arrays in place.
-
-    Returns:
-        left: (s,) which of the stuck members have not arrived.
-        early: for these the joint angles (l, k, n, 3) at which all descents ended, and their errors (l, k).
-    """
-    bones, left = angles.shape[1], np.ones(len(stuck), dtype=bool)
-    tried, costs = np.empty((len(stuck), 0, bones, 3)), np.empty((len(stuck), 0))
-    for number, count in _EARLY:
-        some = stuck[left]
-        if not len(some):
-            break
-        found, there, used = task.places().members(some).from_table(number, count)
-        tried = np.concatenate([tried, _first(found).reshape(len(some), count, bones, 3)], axis=1)
-        costs = np.concatenate([costs, there.reshape(-1, count)], axis=1)
-        steps[some] += used.reshape(-1, count).max(axis=1)
-        rows, taken = np.arange(len(some)), nearest_to_fk(tried, costs, _first(fk[..., some]))
-        there = costs[rows, taken]
-        good = there <= ARRIVED
-        angles[..., some[good]], error[some[good]] = _last(tried[rows, taken][good]), there[good]
-        left[left] = ~good
-        tried, costs = tried[~good], costs[~good]
-    return left, (tried, costs)
-
-
-def _settle(task: _Task, fk: Floats, angles: Floats, error: Floats, steps: Ints, elsewhere: Ints) -> None:
-    """Decide what places leave open, by poles and orientations, then by the FK pose; changes the arrays in place."""
-    again = elsewhere[error[elsewhere] <= ARRIVED]
-    if len(again) and not task.goals.only_places:
-        # These poses were found for places alone.
-        found, there, more = task.members(again).attempt(angles[..., again])
-        steps[again] += more
-        good = there <= ARRIVED
-        angles[..., again[good]] = found[..., good]
-    missed = np.flatnonzero(error > ARRIVED)
-    if not len(missed):
-        return
-    some, last = task.members(missed), 1.0 if task.goals.only_places else _LAST
-    some = replace(some, body=some.body.straightened)
-    for count, end in _COUNTS:
-        share = count * error[missed]
-        light = replace(some, goals=replace(some.goals, share=share))
-        angles[..., missed], _, more = light.polished(
-            angles[..., missed], _SETTLE, end, (fk[..., missed], last * share)
-        )
-        steps[missed] += more
+Found = tuple[Angles, float, int]
+"""Joint angles, the residual of places, and the number of steps taken."""
 
 
 @dataclass(frozen=True)
-class _Task:
-    """B bodies and their goals."""
+class Search:
+    """A body and its goals. Places come first; poles and orientations share the freedom that these leave."""
 
     body: Body
-    goals: Goals
+    """B bodies, whose longest chains have length 1."""
+    member: int
+    """Which of them."""
+    system: System
+    """The body and its goals."""
+    fk: Angles
+    """The FK pose within the limits: of the poses that meet the goals best, the nearest to it is taken."""
     iterations: int
+    """Maximum number of steps of a descent."""
 
-    def members(self, chosen: Bools | Ints) -> _Task:
-        """Return only the chosen members, each as often as its index occurs."""
-        return replace(self, body=self.body.members(chosen), goals=self.goals.members(chosen))
+    def first(self, near: Angles, begun: tuple[State, int] | None = None) -> tuple[Angles, int]:
+        """Make one descent from a pose, and another one to places alone if it does not arrive; return angles and steps.
 
-    def places(self) -> _Task:
-        """Return the same without orientations and poles."""
-        return replace(self, goals=self.goals.places())
+        Args:
+            near: where to start.
+            begun: where the first descent ended, and its steps; None: not begun.
+        """
+        state, steps = self._descended(near, TOGETHER) if begun is None else begun
+        if state.error <= ARRIVED or self.system.only_places:
+            return state.angles, steps
+        state, more = self._places._descended(state.angles, _BRIEF)
+        return state.angles, steps + more
 
-    @property
-    def few(self) -> int:
-        """Maximum number of bodies for which it is faster to descend one by one."""
-        goals = self.goals
-        objectives = len(self.body.segments) + len(goals.orientations) + len(goals.poles)
-        return max(1, _FEW * objectives // len(self.body.parents))
+    def best(
+        self, near: Angles, start: Angles | None = None, begun: tuple[State, int] | None = None
+    ) -> tuple[Angles, int]:
+        """Return the joint angles that meet the goals best, and the number of steps taken.
 
-    def first(self, start: Floats, begun: Found | None) -> tuple[Floats, Ints]:
-        """Make one descent, and another one to places alone if it does not arrive; return angles and steps."""
-        angles, error, steps = self.descended(start, TOGETHER) if begun is None else begun
-        off = np.flatnonzero(error > ARRIVED)
-        if len(off) and not self.goals.only_places:
-            angles[..., off], _, more = self.members(off).places().descended(angles[..., off], _BRIEF)
-            steps[off] += more
+        Args:
+            near: where to start: near the FK pose.
+            start: where to start before that, within the limits; None: nowhere.
+            begun: where the first descent from `near` ended, and its steps; None: not begun.
+        """
+        if self.is_far and start is None:
+            straight = self._stretched()
+            if straight is not None:
+                return straight
+        angles, error, steps = self._approached(near if start is None else start, begun)
+        if start is not None and error > ARRIVED:
+            other, there, more = self._approached(near)
+            steps += more
+            if there < error - SAME:
+                angles, error = other, there
+        if error <= ARRIVED:
+            return angles, steps
+        angles, error, more, is_elsewhere = self._restarted(angles, error)
+        steps += more
+        if is_elsewhere:
+            angles, error, more = self._places._polished(angles, _POLISH)
+            steps += more
+            if error <= ARRIVED and not self.system.only_places:
+                # This pose was found for places alone.
+                found, there, more = self._attempt(angles)
+                steps += more
+                angles = found if there <= ARRIVED else angles
+        if error > ARRIVED:
+            angles, more = self._settled(angles, error, _COUNTS)
+            steps += more
         return angles, steps
 
-    def approached(self, start: Floats, begun: Found | None = None) -> Found:
+    @cached_property
+    def is_far(self) -> bool:
+        """Whether all targets are farther from the root than the chains to them are long."""
+        return all(distance > length + ARRIVED for distance, length in self._distances)
+
+    @property
+    def _distances(self) -> list[tuple[float, float]]:
+        """How far each target is from the root, and how long the chain to it is."""
+        reaches, bones = self.body.reaches[:, self.member].tolist(), self.system.skeleton.bones
+        places = [each for each in self.system.objectives if isinstance(each, Place)]
+        away = [norm(minus(place.target, bones[place.path[0]].head)) for place in places]
+        return list(zip(away, reaches, strict=True))
+
+    def _stretched(self) -> tuple[Angles, int] | None:
+        """Return the pose of a body stretched towards targets that are all too far; None: that is not the best one.
+
+        That a chain misses by no more than its target is too far proves that no pose is nearer.
+        """
+        if not self.body.is_serial:
+            if not self.system.only_places:
+                return None
+            angles = Passes(self.system).towards_targets(self.fk, _PASSES)
+            return self._settled(angles, self._missed(angles), _COUNTS)
+        angles = Passes(self.system).stretched(self.fk)
+        ((distance, length),), error = self._distances, self._missed(angles)
+        if error > distance - length + _CERTAIN:
+            return None
+        is_turned = any(isinstance(each, Orientation) for each in self.system.objectives)
+        return self._settled(angles, error, (*_COUNTS[: int(is_turned)], _COUNTS[-1]))
+
+    def _missed(self, angles: Angles) -> float:
+        system = self._places.system
+        error: float = State.of(system, angles).error
+        return error
+
+    def _approached(self, start: Angles, begun: tuple[State, int] | None = None) -> Found:
         """Make an attempt; if that of a chain does not arrive, polish it by Newton's method."""
-        angles, error, steps = self.attempt(start, begun)
-        stuck = np.flatnonzero(error > ARRIVED)
-        if len(stuck) and self.body.is_serial:
-            some = self.members(stuck).places()
-            angles[..., stuck], error[stuck], more = some.polished(angles[..., stuck], _POLISH)
-            steps[stuck] += more
+        angles, error, steps = self._attempt(start, begun)
+        if error > ARRIVED and self.body.is_serial:
+            angles, error, more = self._places._polished(angles, _POLISH)
+            steps += more
         return angles, error, steps
 
-    def attempt(self, start: Floats, begun: Found | None = None) -> Found:
+    def _attempt(self, start: Angles, begun: tuple[State, int] | None = None) -> Found:
         """Go to places, orientations and poles together, then to places alone, keeping what it can of the others."""
-        most = STEPS if self.goals.only_places else TOGETHER
+        only_places = self.system.only_places
         if begun is None:
-            begun = self.descended(start, np.where(out_of_length(self.body, self.goals), AWAY, most))
-        angles, error, steps = begun
-        if self.goals.only_places:
+            begun = self._descended(start, AWAY if self.is_far else STEPS if only_places else TOGETHER)
+        state, steps = begun
+        angles, error = state.angles, state.error
+        if only_places or error <= EXACT:
             return angles, error, steps
-        off = np.flatnonzero(error > ARRIVED)
-        if len(off):
-            angles[..., off], _, more = self.members(off).polished(angles[..., off], _POLISH, _STILL)
-            steps[off] += more
-        near = np.flatnonzero(error > EXACT)
-        if len(near):
-            angles[..., near], error[near], more = self.members(near).places().descended(angles[..., near])
-            steps[near] += more
-        off = off[error[off] <= ARRIVED]
-        if len(off):
-            some = self.members(off)
-            light = replace(some, goals=replace(some.goals, share=np.full(len(off), _LIGHT)))
-            found, _, more = light.polished(angles[..., off], _POLISH, _STILL)
-            steps[off] += more
-            found, there, more = some.places().descended(found)
-            good = there <= ARRIVED
-            angles[..., off[good]], error[off[good]] = found[..., good], there[good]
-            steps[off] += more
+        is_off = error > ARRIVED
+        if is_off:
+            angles, _, more = self._polished(angles, _POLISH, _STILL)
+            steps += more
+        state, more = self._places._descended(angles)
+        angles, error, steps = state.angles, state.error, steps + more
+        if is_off and error <= ARRIVED:
+            found, _, more = replace(self, system=self.system.lighter(_LIGHT))._polished(angles, _POLISH, _STILL)
+            state, extra = self._places._descended(found)
+            steps += more + extra
+            if state.error <= ARRIVED:
+                angles, error = state.angles, state.error
         return angles, error, steps
 
-    def from_table(self, number: int, count: int) -> Found:
-        """Return where brief descents from poses of the table end; first all of the first member."""
-        members = self.goals.target.shape[2]
-        some = self.members(np.repeat(np.arange(members), count))
-        return some.descended(np.tile(table(self.body, number, count), members), _BRIEF, _PULL)
+    def _restarted(self, angles: Angles, error: float) -> tuple[Angles, float, int, bool]:
+        """Return the best pose that restarts find, its residual, the steps taken, and whether it is another one."""
+        places, steps = self._places, 0
+        early: list[Found] = []
+        is_serial = self.body.is_serial
+        if not is_serial:
+            if not self.is_far:
+                angles, error, steps, early = self._early(angles, error)
+                if error <= ARRIVED:
+                    return angles, error, steps, True
+            angles, error, more = places._polished(angles, _POLISH)
+            steps += more
+            if self.is_far or error <= ARRIVED:
+                return angles, error, steps, False
+        # A pose that arrives is better than one that nearly does.
+        place = self.system.objectives[0]
+        assert isinstance(place, Place)
+        end = pose_of(self.system.skeleton, angles).ends[0]
+        if may_be_missed(self.body, self.member, place.target, end) <= (SAME if error > SAME else ARRIVED):
+            return angles, error, steps, False
+        tried, errors, taken = [angles], [error], 0
+        for k, (number, count, kept, most) in enumerate(_ROUNDS if is_serial else _BRANCHED):
+            found = early if early and k == 0 else self._from_table(number, count)
+            best = sorted(sorted(range(count), key=lambda i: found[i][1])[:kept])
+            used = 0
+            for i in best:
+                pose, there, more = found[i]
+                if there > ARRIVED:
+                    pose, there, extra = places._polished(pose, most, _STILL if is_serial else _CLEAR)
+                    more += extra
+                tried, errors, used = [*tried, pose], [*errors, there], max(used, more)
+            steps += used
+            taken = nearest_to_fk(tried, errors, self.fk)
+            least = min(errors)
+            alike = [other <= least + SAME for other in errors]
+            if is_serial:
+                agree = alike[0] and sum(alike) >= kept
+                is_open = least > ARRIVED and (least < SAME or (not agree and k == 0))
+            else:
+                is_open = least > ARRIVED and sum(alike) < _ENOUGH
+            if not is_open:
+                break
+        return tried[taken], errors[taken], steps, taken > 0
 
-    def descended(self, start: Floats, most: Ints | float = np.inf, pull: float = PULL) -> Found:
-        """Return where descents end after at most this many steps, given for all members or for each; see `descend`."""
-        cap = per_member(np.minimum(most, self.iterations), start.shape[2])
+    def _early(self, angles: Angles, error: float) -> tuple[Angles, float, int, list[Found]]:
+        """Descend from a few poses of the table until one arrives; return it, or all descents from them."""
+        steps, found = 0, []
+        for number, count in _EARLY:
+            new = self._from_table(number, count)
+            found += new
+            steps += max(used for _, _, used in new)
+            taken = nearest_to_fk([each[0] for each in found], [each[1] for each in found], self.fk)
+            if found[taken][1] <= ARRIVED:
+                return found[taken][0], found[taken][1], steps, []
+        return angles, error, steps, found
 
-        def method(system: System, member: int | None, members: int) -> Found:
-            return descend(system, as_row(start, member), members, cap if member is None else cap[member], pull)
+    def _from_table(self, number: int, count: int) -> list[Found]:
+        """Return where brief descents to places from poses of the table end."""
+        found = []
+        for angles in table(self.body, number, count):
+            state, steps = descended(self._places.system, angles, min(_BRIEF, self.iterations), _PULL)
+            found.append((state.angles, state.error, steps))
+        return found
 
-        return self._run(method, start, self.few)
+    def _settled(self, angles: Angles, error: float, stages: Sequence[tuple[float, float]]) -> tuple[Angles, int]:
+        """Decide what places out of reach leave open, by poles and orientations, then by the FK pose."""
+        system, steps = self.system, 0
+        last = 1.0 if system.only_places else _LAST
+        straight = system._replace(skeleton=straightened(system.skeleton))
+        for count, end in stages:
+            share = count * error
+            state, more = polished(straight.lighter(share), angles, _SETTLE, end, Anchor(self.fk, last * share))
+            angles, steps = state.angles, steps + more
+        return angles, steps
 
-    def polished(
-        self, start: Floats, iterations: int, still: float = STILL, anchor: tuple[Floats, Floats] | None = None
-    ) -> Found:
-        """Return where Newton's method ends, see `newton.polish`; the anchor is angles (3, n, B) and shares (B,)."""
-        if not self.body.is_unlimited.any():
-            return self._polished(start, iterations, still, anchor)
-        chart = Chart.at(self.body, start)
-        anchor = None if anchor is None else (chart.enter(anchor[0]), anchor[1])
-        there = replace(self, body=chart.body)
-        found, error, steps = there._polished(chart.enter(start), iterations, still, anchor)
-        return chart.leave(found), error, steps
+    def _descended(self, start: Angles, most: float = inf) -> tuple[State, int]:
+        return descended(self.system, start, min(most, self.iterations))
 
-    def _polished(self, start: Floats, iterations: int, still: float, anchor: tuple[Floats, Floats] | None) -> Found:
-        def method(system: System, member: int | None, members: int) -> Found:
-            kept = None
-            if anchor is not None:
-                share = anchor[1] if member is None else float(anchor[1][member])
-                kept = Anchor(as_row(anchor[0], member), share)
-            return polish(system, as_row(start, member), members, iterations, still, kept)
+    def _polished(self, angles: Angles, most: int, still: float = STILL) -> Found:
+        state, steps = polished(self.system, angles, most, still)
+        return state.angles, self.system.distance(state.residual), steps
 
-        return self._run(method, start, _SOME)
-
-    def _run(self, method: Callable[[System, int | None, int], Found], start: Floats, few: int) -> Found:
-        members = start.shape[2]
-        if members > few:
-            return method(System.of(self.body, self.goals), None, members)
-        angles, error, steps = np.empty_like(start), np.empty(members), np.empty(members, dtype=np.int64)
-        for i in range(members):
-            found = method(System.of(self.body, self.goals, i), i, 1)
-            angles[..., i], error[i], steps[i] = found[0][..., 0], found[1][0], found[2][0]
-        return angles, error, steps
-
-
-def _last(angles: Floats) -> Floats:
-    """Return joint angles (B, n, 3) with the members last."""
-    return np.ascontiguousarray(angles.transpose(2, 1, 0))
+    @cached_property
+    def _places(self) -> Search:
+        """The same without orientations and poles."""
+        return self if self.system.only_places else replace(self, system=self.system.places)
 
 
-def _first(angles: Floats) -> Floats:
-    """Return joint angles (3, n, B) with the members first."""
-    return np.ascontiguousarray(angles.transpose(2, 1, 0))
+def straightened(skeleton: Skeleton) -> Skeleton:
+    """Return a skeleton with points that are on the axis of a bone, but for rounding, exactly on it.
+
+    Then the twist of such a bone has no effect at all, instead of a tiny one.
+    """
+    bones = [bone._replace(head=_on_axis(bone.head)) for bone in skeleton.bones]
+    return skeleton._replace(bones=bones, ends=list(map(_on_axis, skeleton.ends)))
+
+
+def _on_axis(point: Vector) -> Vector:
+    x, y, z = point
+    return (0.0, y, 0.0) if max(abs(x), abs(z)) < HAIR * abs(y) else point
