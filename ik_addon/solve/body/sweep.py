@@ -300,6 +300,32 @@ def of_one(
     return left, above, (m00, m00, m00)
 
 
+def solved_again(
+    joint: Joint, left: Eliminated, pivots: Pivots, force: Sequence[float]
+) -> tuple[Eliminated, list[float]]:
+    """Eliminate a joint of which only the right-hand side has changed since it was eliminated.
+
+    Args:
+        joint: its equations, with the new right-hand side.
+        left: the joint as it was eliminated.
+        pivots: those of that time.
+        force: the part p of the form of everything that it carries.
+
+    Returns:
+        The eliminated joint, and the part p of its form of the parent's twist.
+    """
+    first, second, third, (_, _, _, n01, n02, n12) = left
+    p0, p1, p2, p3, p4, p5 = force
+    (x0, x1, x2, x3, x4, x5, *_), (y0, y1, y2, y3, y4, y5, *_), (z0, z1, z2, z3, z4, z5, *_) = joint.columns
+    r0, r1, r2 = joint.right
+    r0 += x0 * p0 + x1 * p1 + x2 * p2 + x3 * p3 + x4 * p4 + x5 * p5
+    r1 += y0 * p0 + y1 * p1 + y2 * p2 + y3 * p3 + y4 * p4 + y5 * p5 - n01 * r0
+    r2 += z0 * p0 + z1 * p1 + z2 * p2 + z3 * p3 + z4 * p4 + z5 * p5 - n02 * r0 - n12 * r1
+    above = [p - a * r0 - b * r1 - c * r2 for p, a, b, c in zip(force, first, second, third, strict=True)]
+    m00, m11, m22 = pivots
+    return (first, second, third, (r0 / m00, r1 / m11, r2 / m22, n01, n02, n12)), above
+
+
 def hung(form: Form, head: Sequence[float]) -> Form:
     """Return a bone's form as one of its parent's twist, if it inherits no rotation: then only its head moves."""
     x, y, z = head
@@ -319,9 +345,9 @@ def hung(form: Form, head: Sequence[float]) -> Form:
 
 def substituted(
     parents: Sequence[int],
-    swept: Mapping[int, Swept],
+    swept: Mapping[int, Swept] | Sequence[Swept],
     heads: Mapping[int, Sequence[float]] = MappingProxyType({}),
-) -> tuple[list[list[float]], list[Six]]:
+) -> tuple[list[tuple[float, float, float]], list[Six]]:
     """Sweep back from the root to the ends; return the unknowns and the twist of each joint.
 
     Args:
@@ -329,7 +355,7 @@ def substituted(
         swept: the result of the sweep at each joint.
         heads: those of bones that do not inherit rotation, see `hung`.
     """
-    found: list[list[float]] = []
+    found: list[tuple[float, float, float]] = []
     twists: list[Six] = []
     for i, above in enumerate(parents):
         (columns, _, _, shift, open_), _, (first, second, third, rest), _, _ = swept[i]
@@ -356,7 +382,7 @@ def substituted(
         if shift is not None:
             f0, f1, f2, f3, f4, f5, _, _, _ = shift
             v0, v1, v2, v3, v4, v5 = v0 + f0, v1 + f1, v2 + f2, v3 + f3, v4 + f4, v5 + f5
-        found.append([x, y, z])
+        found.append((x, y, z))
         twists.append((v0, v1, v2, v3, v4, v5))
     return found, twists
 

@@ -17,12 +17,12 @@ from operator import add
 from typing import NamedTuple
 
 from ..body.forms import NOTHING, Form
-from ..body.sweep import STILL, Column, Six, Swept, hung, of_three, substituted
+from ..body.sweep import STILL, Column, Pivots, Six, Swept, hung, of_three, solved_again, substituted
 from ..body.sweep import Joint as Equation
-from ..maths.vectors import Vector, dot
+from ..maths.vectors import Vector, cross, dot
 from .descent import State, solved
 from .goals import System
-from .objectives import Pole, couplings_of, moments_of
+from .objectives import Pole, couplings_of, moment_of
 from .skeleton import STEEPEST_SQUARE, Angles, Joint, Nine, Pose, Skeleton
 
 ON_RIM = 1e-9
@@ -34,6 +34,8 @@ STEEP = 0.1
 Unknowns = list[Vector]
 """Of each joint: the twist, the second coordinate of its swing, and the first."""
 CLOSED: Column = (0.0,) * 9
+NOWHERE: dict[int, Vector] = {}
+STAYS: Vector = (0.0, 0.0, 0.0)
 
 
 class Anchor(NamedTuple):
@@ -62,35 +64,42 @@ def newton_step(
         anchor: the pose to stay near; None: none.
     """
     skeleton, pose = system.skeleton, now.pose
-    slopes = slopes_of(system, pose, now.residual)
-    curving = slopes if kept is now.residual else slopes_of(system, pose, kept)
-    share, away = 0.0, [(0.0, 0.0, 0.0)] * len(slopes)
-    if anchor is not None:
-        share = anchor.share
-        away = list(map(away_from, now.angles, anchor.angles))
     couplings = couplings_of(skeleton, pose, system.pulls(pose, kept))
-    equations, ways = [], []
-    for i, (angle, slope, bend, way) in enumerate(zip(now.angles, slopes, curving, away, strict=True)):
-        x, z, twist = way
-        slopes[i] = slope = slope[0] + share * x, slope[1] + share * z, slope[2] + share * twist
-        held = bend[0] + share * x, bend[1] + share * z, bend[2] + share * twist
-        room = room_of(skeleton.joints[i], angle, held)
+    curving = _slopes(pose, couplings)
+    slopes = curving if kept is now.residual else slopes_of(system, pose, now.residual)
+    share, away = 0.0, [STAYS] * len(slopes)
+    if anchor is not None:
+        share, away = anchor.share, list(map(away_from, now.angles, anchor.angles))
+    equations, ways, whole = [], [], []
+    for joint, angle, slope, bend, (x, z, twist), axes, head, coupling in zip(
+        skeleton.joints, now.angles, slopes, curving, away, pose.axes, pose.points, couplings, strict=True
+    ):
+        x, z, twist = share * x, share * z, share * twist
+        slope = slope[0] + x, slope[1] + z, slope[2] + twist
+        room = room_of(joint, angle, (bend[0] + x, bend[1] + z, bend[2] + twist))
+        whole.append(slope)
         ways.append(room.along)
-        turns = _Turns(pose.axes[i], pose.points[i], couplings[i])
-        equations.append(_equation(turns, room, angle, (slope, bend), share))
-    found = _solved(system, pose, kept, equations, ways, damping, None if anchor is None else 0.0)
-    move = []
-    for (twist, second, first), (along_x, along_z) in zip(found, ways, strict=True):
-        move.append((first * along_x, first * along_z + second, twist))
-    return move, -sum(map(dot, slopes, move))
+        equations.append(_equation((axes, head, coupling), room, angle, (slope, bend), share))
+    found = _solved(system, pose, kept, equations, damping, None if anchor is None else 0.0)
+    move: Angles = []
+    fall = 0.0
+    for (twist, second, first), (along_x, along_z), (a, b, c) in zip(found, ways, whole, strict=True):
+        x, z = first * along_x, first * along_z + second
+        fall -= a * x + b * z + c * twist
+        move.append((x, z, twist))
+    return move, fall
 
 
 def slopes_of(system: System, pose: Pose, residual: list[float]) -> list[Vector]:
     """Return how half the cost grows with the angles of each joint."""
+    return _slopes(pose, couplings_of(system.skeleton, pose, system.pulls(pose, residual)))
+
+
+def _slopes(pose: Pose, couplings: list[Nine]) -> list[Vector]:
     found = []
-    moments = moments_of(system.skeleton, pose, system.pulls(pose, residual))
-    for (a, b, c, d, e, f, g, h, i), (x, y, z) in zip(pose.axes, moments, strict=True):
-        found.append((-(a * x + d * y + g * z), -(b * x + e * y + h * z), -(c * x + f * y + i * z)))
+    for (a, b, c, d, e, f, g, h, i), (_, k, m, n, _, p, q, r, _) in zip(pose.axes, couplings, strict=True):
+        x, y, z = p - r, q - m, k - n
+        found.append((a * x + d * y + g * z, b * x + e * y + h * z, c * x + f * y + i * z))
     return found
 
 
@@ -145,84 +154,63 @@ def room_of(joint: Joint, angle: Vector, slope: Vector) -> Room:
     return Room((float(room_x), 0.0), 0.0, (room_x, room_z, turns))
 
 
-class _Turns(NamedTuple):
-    """What a joint does to all that it carries."""
-
-    axes: Nine
-    head: Vector
-    coupling: Nine
-
-    def columns(self, along: tuple[float, float]) -> tuple[Column, Column, Column]:
-        """Return the columns of the twist, of the second coordinate, and of a direction of the swing."""
-        a, b, c, d, e, f, g, h, i = self.axes
-        x, z = along
-        return self._column(c, f, i), self._column(b, e, h), self._column(a * x + b * z, d * x + e * z, g * x + h * z)
-
-    def _column(self, u: float, v: float, w: float) -> Column:
-        (x, y, z), (a, b, c, d, e, f, g, h, i) = self.head, self.coupling
-        return (
-            *(u, v, w, y * w - z * v, z * u - x * w, x * v - y * u),
-            *(a * u + b * v + c * w, d * u + e * v + f * w, g * u + h * v + i * w),
-        )
-
-
-def _equation(turns: _Turns, room: Room, angle: Vector, slopes: tuple[Vector, Vector], share: float) -> Equation:
+def _equation(
+    turns: tuple[Nine, Vector, Nine], room: Room, angle: Vector, slopes: tuple[Vector, Vector], share: float
+) -> Equation:
     """Return the equation of a joint: of its twist, the second coordinate of its swing, then the first.
 
     The twist comes after the swing, which carries its axis along.
 
     Args:
-        turns: what it does to all that it carries.
+        turns: what it does to all that it carries: its axes, its head, and how forces couple it with joints above.
         room: how it can move.
         angle: its angles.
         slopes: how the cost grows, and how the part grows from which the curvature is taken.
         share: of the curvature that an anchor adds.
     """
     (first_x, first_z), across, (is_first, is_second, is_twist) = room
-    (x, z, _), (slope, bend) = angle, slopes
-    one, two, both = swing_curvature(x, z, max(1.0 - x * x - z * z, STEEPEST_SQUARE), bend)
-    twist, second, first = turns.columns(room.along)
+    (a, b, c, d, e, f, g, h, i), (x, y, z), (j, k, m, n, o, p, q, r, s) = turns
+    (slope, bend), right_twist, right_second, right_first = slopes, 0.0, 0.0, 0.0
+    twist = second = first = CLOSED
     on_twist = on_second = on_first = 1.0
     twist_second = twist_first = second_first = 0.0
     if is_twist:
-        on_twist = share
-        if is_second:
-            twist_second = _said(twist, second)
-        if is_first:
-            twist_first = _said(twist, first)
-    else:
-        twist = CLOSED
+        u, v, w = j * c + k * f + m * i, n * c + o * f + p * i, q * c + r * f + s * i
+        twist = c, f, i, y * i - z * f, z * c - x * i, x * f - y * c, u, v, w
+        on_twist, right_twist = share, -slope[2]
+    one, two, both = swing_curvature(angle[0], angle[1], bend)
+    if is_second:
+        u, v, w = j * b + k * e + m * h, n * b + o * e + p * h, q * b + r * e + s * h
+        second = b, e, h, y * h - z * e, z * b - x * h, x * e - y * b, u, v, w
+        on_second, right_second = two + share, -slope[1]
+        twist_second = _said(twist, second)
     if is_first:
+        a, d, g = a * first_x + b * first_z, d * first_x + e * first_z, g * first_x + h * first_z
+        u, v, w = j * a + k * d + m * g, n * a + o * d + p * g, q * a + r * d + s * g
+        first = a, d, g, y * g - z * d, z * a - x * g, x * d - y * a, u, v, w
         on_first = across + first_x * first_x * one + first_z * first_z * two + 2.0 * first_x * first_z * both + share
+        right_first = -(slope[0] * first_x + slope[1] * first_z)
+        twist_first = _said(twist, first)
         if is_second:
             second_first = 0.5 * _said(second, first) + both
-    else:
-        first = CLOSED
-    if is_second:
-        on_second = two + share
-    else:
-        second = CLOSED
     own = (
         (on_twist, twist_second, twist_first),
         (twist_second, on_second, second_first),
         (twist_first, second_first, on_first),
     )
-    right = (
-        -slope[2] if is_twist else 0.0,
-        -slope[1] if is_second else 0.0,
-        -(slope[0] * first_x + slope[1] * first_z) if is_first else 0.0,
-    )
-    return Equation((twist, second, first), own, right)
+    return Equation((twist, second, first), own, (right_twist, right_second, right_first))
 
 
 def _said(one: Column, other: Column) -> float:
     """Return how much more a column couples with another one than the other couples with it."""
+    if one is CLOSED:
+        return 0.0
     a, b, c, _, _, _, d, e, f = one
     x, y, z, _, _, _, u, v, w = other
     return d * x + e * y + f * z - (u * a + v * b + w * c)
 
 
-def swing_curvature(x: float, z: float, rest: float, slope: Vector) -> Vector:
+def swing_curvature(x: float, z: float, slope: Vector) -> Vector:
     """Return what a swing adds to the curvature of a cost as its axes change with it, in the units of `Pose.axes`.
 
     For its first coordinate, for its second, and between the two.
@@ -230,9 +218,9 @@ def swing_curvature(x: float, z: float, rest: float, slope: Vector) -> Vector:
     Args:
         x: first coordinate of the swing.
         z: the second.
-        rest: the square of the cosine of half its angle, at least `STEEPEST_SQUARE`.
         slope: the slope of the cost.
     """
+    rest = max(1.0 - x * x - z * z, STEEPEST_SQUARE)
     share = 0.5 * (x * slope[0] + z * slope[1])
     return share * (1.0 + x * x / rest), share * (1.0 + z * z / rest), share * (x * z / rest)
 
@@ -242,7 +230,6 @@ def _solved(
     pose: Pose,
     kept: list[float],
     equations: list[Equation],
-    ways: list[tuple[float, float]],
     damping: float,
     least: float | None,
 ) -> Unknowns:
@@ -256,10 +243,11 @@ def _solved(
             ranks += objective.ranks(pose, own)
     least = STEEP / stiffness if least is None else least
     if not ranks:
-        return _swept(system.skeleton, pose, equations, forms, least, damping)[0]
+        swept, _ = _swept(system.skeleton, pose, equations, forms, least, damping)
+        return _back(system.skeleton, pose, swept)
     rows = []
     for _, pulls in ranks:
-        moments = moments_of(system.skeleton, pose, pulls)
+        moments = map(moment_of, couplings_of(system.skeleton, pose, pulls))
         rows.append([_row(*each) for each in zip(equations, moments, strict=True)])
     factors = [factor for factor, _ in ranks]
     found = _with_rows(system.skeleton, pose, equations, forms, rows, factors, None, damping)
@@ -292,18 +280,18 @@ def _with_rows(
 
     Return None if `least` is None and the whole matrix is not positive.
     """
-    plain, below = _swept(skeleton, pose, equations, forms, least, damping)
-    ways = []
-    for row in rows:
-        rights = [equation._replace(right=right) for equation, right in zip(equations, row, strict=True)]
-        ways.append(_swept(skeleton, pose, rights, forms, least, damping)[0])
+    swept, pivots = _swept(skeleton, pose, equations, forms, least, damping)
+    plain = _back(skeleton, pose, swept)
+    ways = [_back(skeleton, pose, _again(skeleton, pose, swept, pivots, row)) for row in rows]
     matrix: list[list[float]] = [[sum(map(dot, row, way)) for way in ways[: i + 1]] for i, row in enumerate(rows)]
     for own, factor in zip(matrix, factors, strict=True):
         own[-1] += 1.0 / factor
     shares = solved(matrix, [sum(map(dot, row, plain)) for row in rows])
-    above = sum(own[-1] > 0.0 for own in matrix) - sum(factor > 0.0 for factor in factors)
-    if least is None and below + above != 0:
-        return None
+    if least is None:
+        # By the law of inertia, this is how many pivots of the whole matrix would be negative.
+        below = sum(pivot < 0.0 for three in pivots for pivot in three)
+        if below + sum(own[-1] > 0.0 for own in matrix) > sum(factor > 0.0 for factor in factors):
+            return None
     found = []
     for i, (x, y, z) in enumerate(plain):
         for share, way in zip(shares, ways, strict=True):
@@ -320,19 +308,43 @@ def _swept(
     forms: list[Form | None],
     least: float | None,
     damping: float,
-) -> tuple[Unknowns, int]:
-    """Sweep up and down the joints; return their unknowns, and how many pivots are negative."""
-    forms, swept, below = list(forms), {}, 0
+) -> tuple[list[Swept], list[Pivots]]:
+    """Sweep from the tips to the root."""
+    forms = list(forms)
+    swept, pivots = [], []
     for i in range(len(equations) - 1, -1, -1):
         equation, form, parent = equations[i], forms[i] or NOTHING, skeleton.parents[i]
         found = of_three(equation, form, least, damping)
         assert found is not None
-        left, above, pivots = found
-        below += sum(pivot < 0.0 for pivot in pivots)
-        swept[i] = Swept(equation, form, left, above, 0.0)
+        left, above, own = found
+        pivots.append(own)
+        swept.append(Swept(equation, form, left, above, 0.0))
         if parent >= 0:
             above = hung(above, pose.points[i]) if skeleton.free[i] else above
             beside = forms[parent]
             forms[parent] = above if beside is None else list(map(add, beside, above))
-    heads = {i: pose.points[i] for i, is_free in enumerate(skeleton.free) if is_free and skeleton.parents[i] >= 0}
-    return [(x, y, z) for x, y, z in substituted(skeleton.parents, swept, heads)[0]], below
+    return swept[::-1], pivots[::-1]
+
+
+def _again(skeleton: Skeleton, pose: Pose, swept: list[Swept], pivots: list[Pivots], row: Unknowns) -> list[Swept]:
+    """Sweep again with other right-hand sides."""
+    forces = [[0.0] * 6 for _ in swept]
+    found = []
+    for i in range(len(swept) - 1, -1, -1):
+        joint, form, left, above, pivot = swept[i]
+        joint, parent = joint._replace(right=row[i]), skeleton.parents[i]
+        left, force = solved_again(joint, left, pivots[i], forces[i])
+        found.append(Swept(joint, form, left, above, pivot))
+        if parent >= 0:
+            if skeleton.free[i]:
+                push: Vector = tuple(force[3:])
+                force = [*cross(pose.points[i], push), *push]
+            forces[parent] = list(map(add, forces[parent], force))
+    return found[::-1]
+
+
+def _back(skeleton: Skeleton, pose: Pose, swept: list[Swept]) -> Unknowns:
+    """Sweep back from the root to the tips."""
+    hanging = any(skeleton.free[1:])
+    heads = {i: pose.points[i] for i, free in enumerate(skeleton.free) if free and i} if hanging else NOWHERE
+    return substituted(skeleton.parents, swept, heads)[0]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import atan2, cos, inf, pi, sin
-from operator import add, sub
 from typing import NamedTuple
 
 from ..body.forms import NOTHING, Form, add_place
@@ -27,6 +26,7 @@ SIDE = 0.3
 CLEAR = 1e-9
 """A pole or a branch closer to its line than this, in chain lengths, shows no side."""
 
+NONE: Nine = (0.0,) * 9
 Rows = list[tuple[Vector, ...]]
 """For each joint of a path, the rows of an objective."""
 
@@ -40,67 +40,48 @@ class Pulls(NamedTuple):
     """A bone, and the torque that turns it."""
 
 
-def moments_of(skeleton: Skeleton, pose: Pose, pulls: Pulls) -> list[Vector]:
-    """Return the moment about the head of each joint of the forces on all that it carries.
-
-    Above a bone that does not inherit rotation, all that hangs from it is a point at its head.
-    """
-    sums = [[0.0] * 6 for _ in skeleton.parents]
-    for bone, (x, y, z), (u, v, w) in pulls.points:
-        own = sums[bone]
-        own[0] += u
-        own[1] += v
-        own[2] += w
-        own[3] += y * w - z * v
-        own[4] += z * u - x * w
-        own[5] += x * v - y * u
-    for bone, torque in pulls.torques:
-        for k, part in enumerate(torque, start=3):
-            sums[bone][k] += part
-    found: list[Vector] = [(0.0, 0.0, 0.0)] * len(sums)
-    for i in range(len(sums) - 1, -1, -1):
-        (u, v, w, p, q, r), (x, y, z), parent = sums[i], pose.points[i], skeleton.parents[i]
-        a, b, c = y * w - z * v, z * u - x * w, x * v - y * u
-        found[i] = p - a, q - b, r - c
-        if parent >= 0:
-            above = sums[parent]
-            p, q, r = (a, b, c) if skeleton.free[i] else (p, q, r)
-            above[0] += u
-            above[1] += v
-            above[2] += w
-            above[3] += p
-            above[4] += q
-            above[5] += r
-    return found
-
-
 def couplings_of(skeleton: Skeleton, pose: Pose, pulls: Pulls) -> list[Nine]:
     """Return how the forces on all that each joint carries change as joints above it turn.
 
     For a force f at a point p, seen from the joint's head, this is the matrix (p f) - p f', and for a torque half the
     matrix of its cross product: times an axis of the joint, the force against it per turn of a joint above.
     """
-    sums = [[0.0] * 12 for _ in skeleton.parents]
-    for bone, point, pull in pulls.points:
-        sums[bone] = list(map(add, sums[bone], (*pull, *_coupling(point, pull))))
+    sums: list[Nine | None] = [None] * len(skeleton.parents)
+    for bone, (x, y, z), (u, v, w) in pulls.points:
+        p, q, r = x * u, y * v, z * w
+        new = u, v, w, q + r, -x * v, -x * w, -y * u, p + r, -y * w, -z * u, -z * v, p + q
+        there = sums[bone]
+        sums[bone] = new if there is None else _plus(there, new)
     for bone, (x, y, z) in pulls.torques:
-        half = (0.0, 0.0, 0.0, 0.0, -z / 2.0, y / 2.0, z / 2.0, 0.0, -x / 2.0, -y / 2.0, x / 2.0, 0.0)
-        sums[bone] = list(map(add, sums[bone], half))
-    found: list[Nine] = [()] * len(sums)
+        x, y, z = x / 2.0, y / 2.0, z / 2.0
+        new, there = (0.0, 0.0, 0.0, 0.0, -z, y, z, 0.0, -x, -y, x, 0.0), sums[bone]
+        sums[bone] = new if there is None else _plus(there, new)
+    found: list[Nine] = [NONE] * len(sums)
     for i in range(len(sums) - 1, -1, -1):
         own, parent = sums[i], skeleton.parents[i]
-        force: Sequence[float] = own[:3]
-        at_head = _coupling(pose.points[i], force)
-        found[i] = tuple(map(sub, own[3:], at_head))
+        if own is None:
+            continue
+        (x, y, z), (u, v, w, a, b, c, d, e, f, g, h, k) = pose.points[i], own
+        p, q, r = x * u, y * v, z * w
+        found[i] = a - q - r, b + x * v, c + x * w, d + y * u, e - p - r, f + y * w, g + z * u, h + z * v, k - p - q
         if parent >= 0:
-            sums[parent] = list(map(add, sums[parent], (*force, *at_head) if skeleton.free[i] else own))
+            if skeleton.free[i]:
+                own = u, v, w, q + r, -x * v, -x * w, -y * u, p + r, -y * w, -z * u, -z * v, p + q
+            there = sums[parent]
+            sums[parent] = own if there is None else _plus(there, own)
     return found
 
 
-def _coupling(point: Sequence[float], force: Sequence[float]) -> Nine:
-    (x, y, z), (u, v, w) = point, force
-    p, q, r = x * u, y * v, z * w
-    return q + r, -x * v, -x * w, -y * u, p + r, -y * w, -z * u, -z * v, p + q
+def _plus(one: Nine, other: Nine) -> Nine:
+    a, b, c, d, e, f, g, h, i, j, k, m = one
+    n, o, p, q, r, s, t, u, v, w, x, y = other
+    return a + n, b + o, c + p, d + q, e + r, f + s, g + t, h + u, i + v, j + w, k + x, m + y
+
+
+def moment_of(coupling: Nine) -> Vector:
+    """Return the moment of the forces that a joint carries about its head, which their coupling tells."""
+    _, b, c, d, _, f, g, h, _ = coupling
+    return h - f, c - g, d - b
 
 
 class Place(NamedTuple):
@@ -285,10 +266,10 @@ class Pole(NamedTuple):
         The branch should go round its line, not come nearer to its side by coming nearer to the line.
         """
         lies = self._lying(pose)
-        moments = moments_of(skeleton, pose, Pulls(self._weights(pose, lies, times(lies.round, self.factor)), []))
+        couplings = couplings_of(skeleton, pose, Pulls(self._weights(pose, lies, times(lies.round, self.factor)), []))
         found: Rows = []
         for joint in self.path:
-            x, y, z = moments[joint]
+            x, y, z = moment_of(couplings[joint])
             u, v, w = skeleton.joints[joint].scale
             a, b, c, d, e, f, g, h, i = pose.axes[joint]
             found.append((((a * x + d * y + g * z) * u, (b * x + e * y + h * z) * v, (c * x + f * y + i * z) * w),))
