@@ -53,10 +53,11 @@ _ENOUGH = 3
 """Trees: once this many poses are among the best, none will be better."""
 _PASSES = 3
 """Trees out of reach: FABRIK passes that stretch them."""
-_COUNTS = (1e-2, 1e-3), (1e-3, 1e-4), (1e-4, 1e-9)
-"""Weights of poles, orientations and being a radian away from the FK pose, as fractions of the error. They decrease, so
-that they only decide where a target out of reach leaves joints a choice, like the twist of a straight branch. And the
-length, in radians, of Newton's last step: all stages but the last only lead the way."""
+_STAGES = (1e-3, 1e-4), (1e-4, 1e-9)
+"""Weights of poles, orientations and being a radian away from the FK pose, as fractions of the error: so small that
+they only decide where a target out of reach leaves joints a choice, like the twist of a straight branch. And the
+length, in radians, of Newton's last step. Places need only the last stage; the first leads the way for poles and
+orientations: without it, poses of a free chain with an orientation are settled to 5e-4 radians instead of 6e-7."""
 _LAST = 3e-3
 """Weight of being a radian away from the FK pose, relative to poles and orientations."""
 _SETTLE = 200
@@ -136,7 +137,7 @@ class Search:
                 steps += more
                 angles = found if there <= ARRIVED else angles
         if error > ARRIVED:
-            angles, more = self._settled(angles, error, _COUNTS)
+            angles, more = self._settled(angles, error, _STAGES[self.system.only_places :])
             steps += more
         return angles, steps
 
@@ -162,13 +163,13 @@ class Search:
             if not self.system.only_places:
                 return None
             angles = Passes(self.system).towards_targets(self.fk, _PASSES)
-            return self._settled(angles, self._missed(angles), _COUNTS)
+            return self._settled(angles, self._missed(angles), _STAGES[1:])
         angles = Passes(self.system).stretched(self.fk)
         ((distance, length),), error = self._distances, self._missed(angles)
         if error > distance - length + _CERTAIN:
             return None
         is_turned = any(isinstance(each, Orientation) for each in self.system.objectives)
-        return self._settled(angles, error, (*_COUNTS[: int(is_turned)], _COUNTS[-1]))
+        return self._settled(angles, error, _STAGES[not is_turned :])
 
     def _missed(self, angles: Angles) -> float:
         system = self._places.system
@@ -182,6 +183,14 @@ class Search:
             angles, error, more = self._places._polished(angles, _POLISH)
             steps += more
         return angles, error, steps
+
+    def _is_best(self, angles: Angles, error: float) -> bool:
+        """Whether the limits alone prove that no pose of a chain comes nearer to its target."""
+        place = self.system.objectives[0]
+        assert isinstance(place, Place)
+        end = pose_of(self.system.skeleton, angles).ends[0]
+        # A pose that arrives is better than one that nearly does.
+        return may_be_missed(self.body, self.member, place.target, end) <= (SAME if error > SAME else ARRIVED)
 
     def _attempt(self, start: Angles, begun: tuple[State, int] | None = None) -> Found:
         """Go to places, orientations and poles together, then to places alone, keeping what it can of the others."""
@@ -220,11 +229,7 @@ class Search:
             steps += more
             if self.is_far or error <= ARRIVED:
                 return angles, error, steps, False
-        # A pose that arrives is better than one that nearly does.
-        place = self.system.objectives[0]
-        assert isinstance(place, Place)
-        end = pose_of(self.system.skeleton, angles).ends[0]
-        if may_be_missed(self.body, self.member, place.target, end) <= (SAME if error > SAME else ARRIVED):
+        if self._is_best(angles, error):
             return angles, error, steps, False
         tried, errors, taken = [angles], [error], 0
         for k, (number, count, kept, most) in enumerate(_ROUNDS if is_serial else _BRANCHED):
