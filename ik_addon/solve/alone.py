@@ -72,9 +72,10 @@ class Alone:
         pole = None if aim.pole is None else over(minus(aim.pole, self.origin), self.scale)
         system = self._system(wanted, pole, aim)
         guess = guess_of(body, turns, 0)
-        search = Search(body, 0, system, guess.fk, self.iterations)
+        away = (norm(wanted),)
+        search = Search(body, 0, lambda: system, guess.fk, away, self.iterations, only_places=system.only_places)
         near = guess.bent(wanted, pole)
-        angles, steps = search.first(near) if is_first_attempt else search.best(near)
+        angles, steps = search.alone(search.first(near) if is_first_attempt else search.best(near))
         state = State.of(system, angles)
         error = norm(minus(target, state.pose.ends[0])) * self.scale
         if error <= aim.tolerance * self.scale:

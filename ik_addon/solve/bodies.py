@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -10,12 +11,10 @@ import numpy as np
 from .alone import Known, solve_alone, suits
 from .limb.limb import KnownLimbs, solve_limbs
 from .limited.body import FEW, posed
-from .limited.crowd import descend_together
-from .limited.descent import State
+from .limited.crowd import search_together
 from .limited.fabrik import led_by_tips
 from .limited.guess import guess_of
-from .limited.restarts import ARRIVED
-from .limited.search import STEPS, TOGETHER, Search
+from .limited.search import Search
 from .limited.skeleton import Angles, arrays_of, rows_of
 from .limited.task import Standing, Task, lengths_of
 from .maths.cones import at_limit
@@ -211,46 +210,41 @@ def _solve_upright(
 
 
 def searched_for(task: Task, problem: Problem) -> tuple[Floats, Ints]:
-    """Return the joint angles (3, n, B) that meet the goals of B members best, and the steps (B,) taken.
-
-    Many chains to places make the first descent together, on arrays; everything else is done one by one.
-    """
-    body, turns, goals = task.standing.body, task.standing.turns, task.goals
-    members, bones = turns.shape[2], len(body.parents)
-    angles, steps, left = np.empty((3, bones, members)), np.zeros(members, dtype=np.int64), list(range(members))
-    is_fabrik = problem.solver is Solver.FABRIK
-    if members > FEW and body.is_serial and goals.only_places and not is_fabrik:
-        first = TOGETHER if problem.is_first_attempt else np.where(_far(task), 0, STEPS)
-        begin = arrays_of(guess_of(body, turns, None).bent(goals.target[:, 0] - body.heads[:, 0], None))
-        most = np.broadcast_to(np.minimum(first, problem.iterations), members)
-        angles, error, steps = descend_together(goals.system(body), begin, most)
-        left = [] if problem.is_first_attempt else np.flatnonzero(error > ARRIVED).tolist()
-    for i in left:
-        system = goals.system(body, i)
-        guess = guess_of(body, turns, i)
-        pole = None
-        if goals.poles:
-            pole = tuple((goals.poles[0].pole[:, i] - body.heads[:, body.path(0)[0], i]).tolist())
-        search = Search(body, i, system, guess.fk, problem.iterations)
-        passes = 0
+    """Return the joint angles (3, n, B) that meet the goals of B members best, and the steps (B,) taken."""
+    body, turns, goals, count = task.standing.body, task.standing.turns, task.goals, task.standing.turns.shape[2]
+    roots = np.stack([body.heads[:, body.path(e)[0]] for e in range(len(body.segments))], axis=1)
+    to_targets = goals.target - roots
+    away = norm(to_targets).T.tolist()
+    are_many = count > FEW and body.is_serial and goals.only_places and problem.solver is not Solver.FABRIK
+    if are_many:
+        guess = guess_of(body, turns, None)
+        fks, nears = (
+            np.moveaxis(arrays_of(part), 2, 0) for part in (guess.fk, guess.bent(tuple(to_targets[:, 0]), None))
+        )
+    found, searches, running = [], [], []
+    for i in range(count):
+        passes, pole = 0, None
         start: Angles | None = None
-        begun: tuple[State, int] | None = None
-        if is_fabrik:
-            start, passes = led_by_tips(system, guess, pole, float(task.tolerance[i]), problem.iterations)
-        near = guess.fk
-        if guess.path:
-            near = guess.bent(tuple((goals.target[:, 0, i] - body.heads[:, guess.path[0], i]).tolist()), pole)
-        if problem.is_first_attempt:
-            found, used = search.first(near if start is None else start)
+        if are_many:
+            fk, near = rows_of(fks[i]), rows_of(nears[i])
         else:
-            if steps[i]:
-                begun = State.of(system, rows_of(angles[..., i])), int(steps[i])
-            found, used = search.best(near, start, begun)
-        angles[..., i], steps[i] = arrays_of(found), used + passes
-    return angles, steps
-
-
-def _far(task: Task) -> Bools:
-    """Return which chains (B,) have a target that is farther away than they are long."""
-    body = task.standing.body
-    return np.asarray(norm(task.goals.target[:, 0] - body.heads[:, 0]) > body.reaches[0] + ARRIVED)
+            guess = guess_of(body, turns, i)
+            if goals.poles:
+                pole = tuple((goals.poles[0].pole[:, i] - roots[:, 0, i]).tolist())
+            fk, near = guess.fk, guess.bent(tuple(to_targets[:, 0, i].tolist()), pole)
+        if problem.solver is Solver.FABRIK:
+            system = goals.system(body, i)
+            start, passes = led_by_tips(system, guess, pole, float(task.tolerance[i]), problem.iterations)
+        search = Search(
+            body, i, partial(goals.system, body, i), fk, away[i], problem.iterations, only_places=goals.only_places
+        )
+        way = search.first(near if start is None else start) if problem.is_first_attempt else search.best(near, start)
+        searches.append(search)
+        running.append(way)
+        if not are_many:
+            angles, used = search.alone(way)
+            found.append((angles, used + passes))
+    if are_many:
+        found = search_together(body, goals, searches, running)
+    steps = np.array([used for _, used in found], dtype=np.int64)
+    return np.stack([arrays_of(angles) for angles, _ in found], axis=2), steps

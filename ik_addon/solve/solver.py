@@ -112,7 +112,11 @@ def _unsolved(problem: Problem) -> Solution:
 def _solved_body(problem: Problem, known: Known) -> Solution:
     """Return the solution of a problem that is more than chains of free joints, see `wants_body`."""
     solution = known.unsolved.copy()
-    index = np.flatnonzero(valid_members(problem, known.fk))
+    valid = valid_members(problem, known.fk)
+    if problem.solver is Solver.TWO_BONE and problem.parents is None:
+        lengths = norm(np.diff(problem.joints, axis=1).T)
+        takes_two_bone(problem.solver, np.count_nonzero(lengths / lengths.sum(axis=0) > NO_LENGTH, axis=0), valid)
+    index = np.flatnonzero(valid)
     is_leg = can_fold(problem)[index]
     if is_leg.any():
         fold_within(problem, solution, index[is_leg])

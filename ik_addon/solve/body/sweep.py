@@ -7,10 +7,10 @@ cost as a quadratic function of its twist.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import add
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .forms import NOTHING, Form
 
@@ -109,7 +109,7 @@ def _swept(joint: Joint, carried: Form, least: float) -> Swept | None:
         p4 -= b01 * t0 + b11 * t1 + b21 * t2 + d01 * l0 + d11 * l1 + d12 * l2
         p5 -= b02 * t0 + b12 * t1 + b22 * t2 + d02 * l0 + d12 * l1 + d22 * l2
         form = [*form[:21], p0, p1, p2, p3, p4, p5]
-    found = (of_one if joint.open_ <= 1 else of_three)(joint, form, least)
+    found = (_of_one if joint.open_ <= 1 else of_three)(joint, form, least)
     if found is None:
         return None
     left, above, pivots = found
@@ -119,7 +119,11 @@ def _swept(joint: Joint, carried: Form, least: float) -> Swept | None:
 
 
 def of_three(
-    joint: Joint, form: Form, least: float | None, damping: float | None = None
+    joint: Joint,
+    form: Form,
+    least: float | None,
+    damping: Any = None,
+    most: Callable[[Any, Any], Any] = max,
 ) -> tuple[Eliminated, Form, Pivots] | None:
     """Return the eliminated joint, its form of the parent's twist, and its pivots.
 
@@ -128,6 +132,7 @@ def of_three(
         form: cost of everything that it carries.
         least: the smallest pivot allowed; with damping, relative to the squares of the entries beside it, None: any.
         damping: added to the pivots, of which those that are too small or negative were raised before; None: none are.
+        most: returns the larger of two numbers; with damping, all numbers may be arrays of many members.
 
     Returns:
         None without damping, if a pivot is below `least`.
@@ -171,7 +176,7 @@ def of_three(
     m12 += y0 * h0 + y1 * h1 + y2 * h2 + y3 * h3 + y4 * h4 + y5 * h5
     m22 += z0 * h0 + z1 * h1 + z2 * h2 + z3 * h3 + z4 * h4 + z5 * h5
     if damping is not None:
-        m00 = _raised(m00, (f0, f1, f2, f3, f4, f5), least, damping)
+        m00 = _raised(m00, (f0, f1, f2, f3, f4, f5), least, damping, most)
     elif m00 < floor:
         return None
     n01, n02 = m01 / m00, m02 / m00
@@ -179,7 +184,7 @@ def of_three(
     g0, g1, g2 = g0 - n01 * f0, g1 - n01 * f1, g2 - n01 * f2
     g3, g4, g5 = g3 - n01 * f3, g4 - n01 * f4, g5 - n01 * f5
     if damping is not None:
-        m11 = _raised(m11, (g0, g1, g2, g3, g4, g5), least, damping)
+        m11 = _raised(m11, (g0, g1, g2, g3, g4, g5), least, damping, most)
     elif m11 < floor:
         return None
     n12 = m12 / m11
@@ -187,7 +192,7 @@ def of_three(
     h0, h1, h2 = h0 - n02 * f0 - n12 * g0, h1 - n02 * f1 - n12 * g1, h2 - n02 * f2 - n12 * g2
     h3, h4, h5 = h3 - n02 * f3 - n12 * g3, h4 - n02 * f4 - n12 * g4, h5 - n02 * f5 - n12 * g5
     if damping is not None:
-        m22 = _raised(m22, (h0, h1, h2, h3, h4, h5), least, damping)
+        m22 = _raised(m22, (h0, h1, h2, h3, h4, h5), least, damping, most)
     elif m22 < floor:
         return None
     r1 -= n01 * r0
@@ -236,19 +241,19 @@ def of_three(
     return left, above, (m00, m11, m22)
 
 
-def _raised(pivot: float, beside: Sequence[float], least: float | None, damping: float) -> float:
+def _raised(
+    pivot: Any, beside: Sequence[Any], least: float | None, damping: Any, most: Callable[[Any, Any], Any]
+) -> Any:
     """Return a damped pivot, made positive if `least` is given, and at least that times the squares beside it."""
     if least is None:
         pivot += damping
         return pivot if abs(pivot) > TINY else TINY
     a, b, c, d, e, f = beside
-    return max(abs(pivot), least * (a * a + b * b + c * c + d * d + e * e + f * f)) + damping
+    return most(abs(pivot), least * (a * a + b * b + c * c + d * d + e * e + f * f)) + damping
 
 
-def of_one(
-    joint: Joint, form: Form, least: float | None, damping: float | None = None
-) -> tuple[Eliminated, Form, Pivots] | None:
-    """Do what `of_three` does, for a joint with one unknown at most, in a third of the time."""
+def _of_one(joint: Joint, form: Form, least: float) -> tuple[Eliminated, Form, Pivots] | None:
+    """Do what `of_three` does without damping, for a joint with one unknown at most, in a third of the time."""
     columns, own, right, _, _ = joint
     a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
     d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest
@@ -262,9 +267,7 @@ def of_one(
     f5 = b02 * x0 + b12 * x1 + b22 * x2 + d02 * x3 + d12 * x4 + d22 * x5
     r0 += x0 * p0 + x1 * p1 + x2 * p2 + x3 * p3 + x4 * p4 + x5 * p5
     m00 += x0 * f0 + x1 * f1 + x2 * f2 + x3 * f3 + x4 * f4 + x5 * f5
-    if damping is not None:
-        m00 = _raised(m00, (f0, f1, f2, f3, f4, f5), least, damping)
-    elif least is not None and m00 < least:
+    if m00 < least:
         return None
     x0, x1, x2, x3, x4, x5 = f0 / m00, f1 / m00, f2 / m00, f3 / m00, f4 / m00, f5 / m00
     left = (x0, x1, x2, x3, x4, x5), STILL, STILL, (r0 / m00, 0.0, 0.0, 0.0, 0.0, 0.0)

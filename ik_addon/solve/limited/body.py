@@ -13,7 +13,7 @@ from ..maths.cones import RIM, Cone, nearest_swing
 from ..maths.numbers import MANY, ONE
 from ..maths.rotations import dot, stacked
 from ..problem import Floats
-from .skeleton import Bone, Joint, Skeleton, pose_of, rows_of
+from .skeleton import Bone, Joint, Skeleton, is_unlimited, pose_of, rows_of
 
 FEW = 32
 """Maximum number of bodies posed one by one, in plain floats: an operation on arrays takes as long as some 30 of
@@ -54,6 +54,11 @@ class Body:
         """Whether the body is a chain whose joints all turn its one effector."""
         bones = len(self.parents)
         return self.parents == tuple(range(-1, bones - 1)) and self.segments == (bones - 1,) and not any(self.free[1:])
+
+    @cached_property
+    def are_limited(self) -> bool:
+        """Whether all joints have limits, see `newton.Chart`."""
+        return not any(map(is_unlimited, self._joints))
 
     @cached_property
     def kept(self) -> dict[Any, Any]:

@@ -67,40 +67,72 @@ def descended(system: System, angles: Angles, most: float, pull: float = PULL) -
         most: maximum number of steps.
         pull: maximum length of the residual that a step aims to remove.
     """
-    patience, gain = (PATIENCE, GAIN) if system.only_places else THOROUGH
-    now, damping, idle, done = State.of(system, angles), DAMPING, 0, 0
-    while not (now.error <= EXACT or idle >= patience or done >= most):
-        rows, wanted = system.rows(now.pose), aimed(system, now, pull)
-        step = damped(system, rows, wanted, damping)
-        if any(map(_leaves, system.skeleton.joints, now.angles, step)):
-            step = slid(system, now.angles, rows, wanted, damping, step)
-        there, before = State.of(system, stepped(system, now.angles, step)), now.error
-        better = there.error < before
-        now = there if better else now
-        damping = min(max(damping * (0.2 if better else 6.0), SOFTEST), HARDEST)
-        idle = 0 if before - now.error > gain * min(before, pull) else idle + 1
+    run, done, is_ended = begun(State.of(system, angles)), 0, False
+    while not (is_ended or run.best.error <= EXACT) and done < most:
+        run, is_ended = advanced(system, run, pull)
         done += 1
-    return now, done
+    return run.best, done
 
 
-def aimed(system: System, now: State, pull: float) -> list[Number]:
-    """Return the part of the residual that a step aims to remove."""
-    do = system.skeleton.do
+class Run(NamedTuple):
+    """A descent."""
+
+    best: State
+    """Where it is."""
+    damping: Number
+    idle: Number
+    """Number of the last steps that brought little."""
+
+
+def begun(state: State) -> Run:
+    """Return a descent of one body, or of many, that begins at a state."""
+    return Run(state, 0.0 * state.error + DAMPING, 0.0 * state.error)
+
+
+def advanced(system: System, run: Run, pull: float) -> tuple[Run, Any]:
+    """Return a descent after one step, and whether it has come to its end; `pull` see `descended`."""
+    do, (now, damping, idle) = system.skeleton.do, run
+    patience, gain = (PATIENCE, GAIN) if system.only_places else THOROUGH
     share = do.least(1.0, pull / do.most(now.error, 1e-30))
-    return [part * share for part in now.residual]
+    rows, wanted = system.rows(now.pose), [part * share for part in now.residual]
+    step = damped(system, rows, wanted, damping)
+    leaving = _leaving(system, now.angles, step)
+    if do.any(leaving):
+        step = do.redone(slid, leaving, (system, now.angles, rows, wanted, damping, step), step)
+    there, before = State.of(system, _stepped(system, now.angles, step)), now.error
+    better = there.error < before
+    now = do.choose(better, there, now)
+    damping = do.least(do.most(damping * do.where(better, 0.2, 6.0), SOFTEST), HARDEST)
+    idle = do.where(before - now.error > gain * do.least(before, pull), 0.0, idle + 1.0)
+    return Run(now, damping, idle), (now.error <= EXACT) | (idle >= patience)
 
 
-def stepped(system: System, angles: Angles, step: Angles) -> Angles:
+def _leaving(system: System, angles: Angles, step: Angles) -> Any:
+    """Return whether a step takes any joint out of its limits."""
+    do, found = system.skeleton.do, False
+    for joint, (old_x, old_z, old), (x, z, twist) in zip(system.skeleton.joints, angles, step, strict=True):
+        x, z, twist = old_x + x, old_z + z, old + twist
+        near_x, near_z = do.nearest_swing(x, z, joint.low, joint.high)
+        found |= (near_x != x) | (near_z != z) | (twist < joint.twist_low) | (twist > joint.twist_high)
+    return found
+
+
+def _stepped(system: System, angles: Angles, step: Angles) -> Angles:
     """Return the joint angles after a step, or after the part of it that turns no joint too far."""
     do, joints = system.skeleton.do, system.skeleton.joints
-    size: Number = 0.0
-    for x, z, twist in step:
-        size = do.most(do.most(size, abs(x)), do.most(abs(z), abs(twist)))
-    share = do.least(1.0, LONGEST / do.most(size, 1e-30))
+    share = do.least(1.0, LONGEST / do.most(longest(do, step), 1e-30))
     return [
         inside(do, joint, x * share + old_x, z * share + old_z, twist * share + old)
         for joint, (x, z, twist), (old_x, old_z, old) in zip(joints, step, angles, strict=True)
     ]
+
+
+def longest(do: Numbers, step: Angles) -> Number:
+    """Return the largest angle of a step."""
+    size: Number = 0.0
+    for x, z, twist in step:
+        size = do.most(do.most(size, abs(x)), do.most(abs(z), abs(twist)))
+    return size
 
 
 def damped(system: System, rows: Rows, wanted: list[Number], damping: Number) -> Angles:
@@ -174,15 +206,6 @@ def solved(matrix: list[list[float]], wanted: list[float]) -> list[float]:
         for j in range(k):
             found[j] -= row[j] * value
     return found
-
-
-def _leaves(joint: Joint, angle: Sequence[float], step: Sequence[float]) -> bool:
-    """Whether a step takes a joint out of its limits."""
-    (low_x, low_z), (high_x, high_z), least, most, _, _, _ = joint
-    x, z, twist = angle[0] + step[0], angle[1] + step[1], angle[2] + step[2]
-    u, v = low_x if x < 0.0 else high_x, low_z if z < 0.0 else high_z
-    u, v = x / (u if u > 1e-12 else 1e-12), z / (v if v > 1e-12 else 1e-12)
-    return u * u + v * v > 1.0 or twist < least or twist > most
 
 
 def slid(system: System, angles: Angles, rows: Rows, wanted: list[Number], damping: Number, found: Angles) -> Angles:

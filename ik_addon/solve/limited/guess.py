@@ -131,9 +131,9 @@ class Guess:
 
     def bent(self, target: Any, pole: Any) -> Angles:
         """Return the joint angles of the pose bent towards a target; target and pole are relative to the root."""
-        do, line = self.do, self.line
         if not self.path:
             return self.fk
+        do, line = self.do, self.line
         normal = self._normal(pole)
         distance = size_of(do, target)
         share = distance / self.reach

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from ..maths.numbers import ONE, turn_of
-from ..maths.vectors import Quaternion, dot, inverse, multiply, rotate
-from .descent import State
+from ..maths.vectors import Number, Quaternion, dot, inverse, multiply, rotate
+from .descent import State, longest
 from .goals import System
 from .newton_step import Anchor, away_from, newton_step, twists_of
-from .skeleton import Angles, Bone, Joint, Nine, Skeleton, inside, nearest_angles
+from .skeleton import Angles, Bone, Nine, Skeleton, inside, is_unlimited, nearest_angles
 
 SAME = 2e-4
 """Poses that miss by no more than this, in chain lengths, beyond the best one are as good."""
@@ -53,60 +54,86 @@ def polished(
 
 
 def _polished(system: System, angles: Angles, most: int, still: float, anchor: Anchor | None) -> tuple[State, int]:
-    now = best = State.of(system, angles)
-    kept = best_kept = now.residual
-    least = _cost(now, anchor)
+    run, done, is_ended = begun(system, State.of(system, angles), anchor), 0, False
+    while not is_ended and done < most:
+        run, is_ended = advanced(system, run, still)
+        done += 1
+    return run.best, done
+
+
+class Run(NamedTuple):
+    """A run of Newton's method."""
+
+    now: State
+    kept: list[Number]
+    """The residual from which the next step takes the curvature: if there is an anchor, what it would be if the last
+    step had gone straight. Off the valley that the method follows, this keeps the valley from looking like a ridge."""
+    best: State
+    best_kept: list[Number]
+    least: Number
+    """The cost of the best state."""
+    damping: Number
+    uphill: Number
+    """Number of steps since the best state."""
+    anchor: Anchor | None
+
+
+def begun(system: System, state: State, anchor: Anchor | None) -> Run:
+    """Return a run of one body, or of many, that begins at a state."""
+    least = _cost(state, anchor)
     # If places are settled already, the rest of the cost is small.
-    damping = DAMPING * (1.0 if anchor is None else anchor.share)
-    uphill = 0
-    for done in range(1, most + 1):
-        move, fall = newton_step(system, now, kept, damping, anchor)
-        size = max(max(map(abs, angles)) for angles in move)
-        share = min(1.0, LONGEST / max(size, 1e-30))
-        half = 0.5 * share
-        tried = [
-            inside(ONE, joint, x * half + old_x, z * half + old_z, twist * share + old)
-            for joint, (x, z, twist), (old_x, old_z, old) in zip(system.skeleton.joints, move, now.angles, strict=True)
-        ]
-        there = State.of(system, tried)
-        cost, there_kept = _cost(there, anchor), there.residual
-        if anchor is not None:
-            # Off the valley, the curvature is taken where the step would have led if it had gone straight.
-            gone = list(map(away_from, tried, now.angles))
-            there_kept = system.left(now.pose, now.residual, twists_of(system.skeleton, now.pose, gone))
-        # Rounding may hide the gain of a short step, so accept it.
-        better = cost < least + (ROUNDED * least if size < SHORT else 0.0)
-        gain = least - cost
-        little = better and gain < (LITTLE if still == STILL else HARDLY) * least and least > SAME**2
-        # An anchor makes the valley narrow and curved: the next step regains what it costs to leave it.
-        going = not better and uphill < (0 if anchor is None else UPHILL) and size < LONGEST
-        if better:
-            least = cost
-            now, kept, best, best_kept, uphill = there, there_kept, there, there_kept, 0
-        elif going:
-            now, kept, uphill = there, there_kept, uphill + 1
-        else:
-            now, kept, uphill = best, best_kept, 0
-        # Too long a step is scaled down; it mostly goes where the cost hardly changes.
-        softened = 1.0 if size > LONGEST else EASED if anchor is None else SOFTENED
-        if len(system.objectives) == 1:
-            # A step that gains less than predicted went too far (H. Nielsen, "Damping parameter in Marquardt's
-            # method", IMM-REP-1999-05, Technical University of Denmark). Several objectives settle better without.
-            square = sum(map(dot, move, move))
-            foretold = share * (fall - half * (fall - damping * square))
-            off = max(gain / max(foretold, 1e-30) - 1.0, -1.0)
-            softened = min(max(1.0 - off * off * off, 0.1), 1.0)
-        damping = min(max(damping * (softened if better else 1.0 if going else 4.0), SOFTEST), HARDEST)
-        short = (still if least > SAME**2 else STILL) if better else 0.0 if going else ROUNDING
-        if size < short or damping >= HARDEST or (anchor is None and little):
-            return best, done
-    return best, most
+    damping = 0.0 * least + DAMPING * (1.0 if anchor is None else anchor.share)
+    return Run(state, state.residual, state, state.residual, least, damping, 0.0 * least, anchor)
 
 
-def _cost(state: State, anchor: Anchor | None) -> float:
-    cost: float = state.error * state.error
+def advanced(system: System, run: Run, still: float) -> tuple[Run, Any]:
+    """Return a run after one step, and whether it has come to its end; `still` see `polished`."""
+    do, (now, kept, best, best_kept, least, damping, uphill, anchor) = system.skeleton.do, run
+    move, fall = newton_step(system, now, kept, damping, anchor)
+    size = longest(do, move)
+    share = do.least(1.0, LONGEST / do.most(size, 1e-30))
+    half = 0.5 * share
+    tried = [
+        inside(do, joint, x * half + old_x, z * half + old_z, twist * share + old)
+        for joint, (x, z, twist), (old_x, old_z, old) in zip(system.skeleton.joints, move, now.angles, strict=True)
+    ]
+    there = State.of(system, tried)
+    cost, there_kept = _cost(there, anchor), there.residual
     if anchor is not None:
-        cost += anchor.share * sum(dot(way, way) for way in map(away_from, state.angles, anchor.angles))
+        gone = list(map(away_from, tried, now.angles))
+        there_kept = system.left(now.pose, now.residual, twists_of(system.skeleton, now.pose, gone))
+    # Rounding may hide the gain of a short step, so accept it.
+    better = cost < least + do.where(size < SHORT, ROUNDED * least, 0.0)
+    gain = least - cost
+    little = better & (gain < (LITTLE if still == STILL else HARDLY) * least) & (least > SAME**2)
+    # An anchor makes the valley narrow and curved: the next step regains what it costs to leave it.
+    # ">" between booleans: the first and not the second.
+    going = ((uphill < (0 if anchor is None else UPHILL)) & (size < LONGEST)) > better
+    least = do.where(better, cost, least)
+    best, best_kept = do.choose(better, (there, there_kept), (best, best_kept))
+    now, kept = do.choose(going, (there, there_kept), (best, best_kept))
+    uphill = do.where(going, uphill + 1.0, 0.0)
+    # Too long a step is scaled down; it mostly goes where the cost hardly changes.
+    softened = do.where(size > LONGEST, 1.0, EASED if anchor is None else SOFTENED)
+    if len(system.objectives) == 1:
+        # A step that gains less than predicted went too far (H. Nielsen, "Damping parameter in Marquardt's method",
+        # IMM-REP-1999-05, Technical University of Denmark). Several objectives settle better without.
+        foretold = share * (fall - half * (fall - damping * sum(map(dot, move, move))))
+        off = do.most(gain / do.most(foretold, 1e-30) - 1.0, -1.0)
+        softened = do.least(do.most(1.0 - off * off * off, 0.1), 1.0)
+    grown = do.where(better, softened, do.where(going, 1.0, 4.0))
+    damping = do.least(do.most(damping * grown, SOFTEST), HARDEST)
+    short = do.where(better, do.where(least > SAME**2, still, STILL), do.where(going, 0.0, ROUNDING))
+    ended = (size < short) | (damping >= HARDEST)
+    if anchor is None:
+        ended = ended | little
+    return Run(now, kept, best, best_kept, least, damping, uphill, anchor), ended
+
+
+def _cost(state: State, anchor: Anchor | None) -> Number:
+    cost = state.error * state.error
+    if anchor is not None:
+        cost = cost + anchor.share * sum(dot(way, way) for way in map(away_from, state.angles, anchor.angles))
     return cost
 
 
@@ -144,12 +171,6 @@ class Chart:
         for i, swing in swings.items():
             found[i] = nearest_angles(ONE, self.skeleton.joints[i], multiply(swing, turn_of(ONE, angles[i])))
         return found
-
-
-def is_unlimited(joint: Joint) -> bool:
-    """Whether a joint may turn to any orientation, equally readily about each axis."""
-    is_free = min(*joint.low, *joint.high) > 1.0 and joint.twist_low == -joint.twist_high == float("-inf")
-    return is_free and joint.mobility[0] == joint.mobility[1] == joint.mobility[2]
 
 
 def _turned(matrix: Nine, turn: Quaternion) -> Nine:

@@ -12,14 +12,14 @@ A direction of negative curvature is followed like one of positive curvature, aw
 
 from __future__ import annotations
 
-from math import sqrt
 from operator import add
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..body.forms import NOTHING, Form
 from ..body.sweep import STILL, Column, Pivots, Six, Swept, hung, of_three, solved_again, substituted
 from ..body.sweep import Joint as Equation
-from ..maths.vectors import Vector, cross, dot
+from ..maths.numbers import Numbers
+from ..maths.vectors import Number, Vector, cross, dot
 from .descent import State, solved
 from .goals import System
 from .objectives import Pole, couplings_of, moment_of
@@ -33,7 +33,6 @@ STEEP = 0.1
 10.1007/bf01585529)."""
 Unknowns = list[Vector]
 """Of each joint: the twist, the second coordinate of its swing, and the first."""
-CLOSED: Column = (0.0,) * 9
 NOWHERE: dict[int, Vector] = {}
 STAYS: Vector = (0.0, 0.0, 0.0)
 
@@ -42,7 +41,7 @@ class Anchor(NamedTuple):
     """A pose to stay near where nothing else decides: of all the best poses, the one nearest to it is taken."""
 
     angles: Angles
-    share: float
+    share: Number
     """Weight of the squared distance from it, in radians, relative to the squared residual."""
 
 
@@ -52,8 +51,8 @@ def away_from(angle: Vector, kept: Vector) -> Vector:
 
 
 def newton_step(
-    system: System, now: State, kept: list[float], damping: float, anchor: Anchor | None
-) -> tuple[Angles, float]:
+    system: System, now: State, kept: list[Number], damping: Number, anchor: Anchor | None
+) -> tuple[Angles, Number]:
     """Return a Newton step in radians, and the rate at which half the cost falls along it.
 
     Args:
@@ -63,11 +62,12 @@ def newton_step(
         damping: added to the curvature.
         anchor: the pose to stay near; None: none.
     """
-    skeleton, pose = system.skeleton, now.pose
+    skeleton, pose, do = system.skeleton, now.pose, system.skeleton.do
     couplings = couplings_of(skeleton, pose, system.pulls(pose, kept))
     curving = _slopes(pose, couplings)
     slopes = curving if kept is now.residual else slopes_of(system, pose, now.residual)
-    share, away = 0.0, [STAYS] * len(slopes)
+    share: Number = 0.0
+    away = [STAYS] * len(slopes)
     if anchor is not None:
         share, away = anchor.share, list(map(away_from, now.angles, anchor.angles))
     equations, ways, whole = [], [], []
@@ -76,16 +76,16 @@ def newton_step(
     ):
         x, z, twist = share * x, share * z, share * twist
         slope = slope[0] + x, slope[1] + z, slope[2] + twist
-        room = room_of(joint, angle, (bend[0] + x, bend[1] + z, bend[2] + twist))
+        room = room_of(do, joint, angle, (bend[0] + x, bend[1] + z, bend[2] + twist))
         whole.append(slope)
         ways.append(room.along)
-        equations.append(_equation((axes, head, coupling), room, angle, (slope, bend), share))
+        equations.append(_equation(do, (axes, head, coupling), room, angle, (slope, bend), share))
     found = _solved(system, pose, kept, equations, damping, None if anchor is None else 0.0)
     move: Angles = []
-    fall = 0.0
+    fall: Number = 0.0
     for (twist, second, first), (along_x, along_z), (a, b, c) in zip(found, ways, whole, strict=True):
         x, z = first * along_x, first * along_z + second
-        fall -= a * x + b * z + c * twist
+        fall = fall - (a * x + b * z + c * twist)
         move.append((x, z, twist))
     return move, fall
 
@@ -121,47 +121,56 @@ def twists_of(skeleton: Skeleton, pose: Pose, move: Angles) -> list[Six]:
 class Room(NamedTuple):
     """How a joint can move."""
 
-    along: tuple[float, float]
+    along: tuple[Number, Number]
     """Direction of the first coordinate of a swing: along the rim of its cone, if it is pushed against it."""
-    across: float
+    across: Number
     """What the curvature of the rim adds to that of the cost along it."""
-    free: tuple[bool, bool, bool]
+    free: tuple[Any, Any, Any]
     """Which of the coordinates can change at all; on a rim the second can't."""
 
 
-def room_of(joint: Joint, angle: Vector, slope: Vector) -> Room:
+def room_of(do: Numbers, joint: Joint, angle: Vector, slope: Vector) -> Room:
     """Return how a joint can move down the slope of a cost."""
     (x, z, twist), (low_x, low_z), (high_x, high_z) = angle, joint.low, joint.high
     moves_x, moves_z, moves_twist = (mobility > 0.0 for mobility in joint.mobility)
     # At zero the slope decides which quadrant a swing would enter.
-    half_x = low_x if x < 0.0 or (x == 0.0 and slope[0] > 0.0) else high_x
-    half_z = low_z if z < 0.0 or (z == 0.0 and slope[1] > 0.0) else high_z
+    half_x = do.where((x < 0.0) | ((x == 0.0) & (slope[0] > 0.0)), low_x, high_x)
+    half_z = do.where((z < 0.0) | ((z == 0.0) & (slope[1] > 0.0)), low_z, high_z)
     # An axis with no room on the side that the slope points to is fixed too.
-    room_x, room_z = moves_x and (half_x > 0.0 or x != 0.0), moves_z and (half_z > 0.0 or z != 0.0)
-    at_end = (twist <= joint.twist_low and slope[2] > 0.0) or (twist >= joint.twist_high and slope[2] < 0.0)
-    turns = moves_twist and not at_end
-    half_x, half_z = max(half_x, 1e-9), max(half_z, 1e-9)
+    room_x, room_z = moves_x & ((half_x > 0.0) | (x != 0.0)), moves_z & ((half_z > 0.0) | (z != 0.0))
+    at_end = ((twist <= joint.twist_low) & (slope[2] > 0.0)) | ((twist >= joint.twist_high) & (slope[2] < 0.0))
+    # ">" between booleans: the first and not the second.
+    turns = moves_twist > at_end
+    half_x, half_z = do.most(half_x, 1e-9), do.most(half_z, 1e-9)
     share_x, share_z = x / half_x * moves_x, z / half_z * moves_z
-    if share_x * share_x + share_z * share_z > 1.0 - ON_RIM:
-        a, b = share_x / half_x, share_z / half_z
-        size = sqrt(a * a + b * b)
-        a, b = a / size, b / size
-        push = -(a * slope[0] + b * slope[1])
-        if push > 0.0:
-            over, under = b / half_x, a / half_z
-            bend = push * (over * over + under * under) / size / 2.0
-            return Room((-b * room_x, a * room_z), bend, (room_x or room_z, False, turns))
-    return Room((float(room_x), 0.0), 0.0, (room_x, room_z, turns))
+    rim = share_x * share_x + share_z * share_z > 1.0 - ON_RIM
+    if not do.any(rim):
+        return Room((1.0 * room_x, 0.0), 0.0, (room_x, room_z, turns))
+    a, b = share_x / half_x, share_z / half_z
+    size = do.most(do.sqrt(a * a + b * b), 1e-200)
+    a, b = a / size, b / size
+    push = -(a * slope[0] + b * slope[1])
+    rim = rim & (push > 0.0)
+    over, under = b / half_x, a / half_z
+    bend = push * (over * over + under * under) / size / 2.0
+    along = do.where(rim, -b, 1.0) * room_x, do.where(rim, a, 0.0) * room_z
+    return Room(along, do.where(rim, bend, 0.0), (room_x | (rim & room_z), room_z > rim, turns))
 
 
 def _equation(
-    turns: tuple[Nine, Vector, Nine], room: Room, angle: Vector, slopes: tuple[Vector, Vector], share: float
+    do: Numbers,
+    turns: tuple[Nine, Vector, Nine],
+    room: Room,
+    angle: Vector,
+    slopes: tuple[Vector, Vector],
+    share: Number,
 ) -> Equation:
     """Return the equation of a joint: of its twist, the second coordinate of its swing, then the first.
 
     The twist comes after the swing, which carries its axis along.
 
     Args:
+        do: floats or arrays.
         turns: what it does to all that it carries: its axes, its head, and how forces couple it with joints above.
         room: how it can move.
         angle: its angles.
@@ -170,57 +179,47 @@ def _equation(
     """
     (first_x, first_z), across, (is_first, is_second, is_twist) = room
     (a, b, c, d, e, f, g, h, i), (x, y, z), (j, k, m, n, o, p, q, r, s) = turns
-    (slope, bend), right_twist, right_second, right_first = slopes, 0.0, 0.0, 0.0
-    twist = second = first = CLOSED
-    on_twist = on_second = on_first = 1.0
-    twist_second = twist_first = second_first = 0.0
-    if is_twist:
-        u, v, w = j * c + k * f + m * i, n * c + o * f + p * i, q * c + r * f + s * i
-        twist = c, f, i, y * i - z * f, z * c - x * i, x * f - y * c, u, v, w
-        on_twist, right_twist = share, -slope[2]
-    one, two, both = swing_curvature(angle[0], angle[1], bend)
-    if is_second:
-        u, v, w = j * b + k * e + m * h, n * b + o * e + p * h, q * b + r * e + s * h
-        second = b, e, h, y * h - z * e, z * b - x * h, x * e - y * b, u, v, w
-        on_second, right_second = two + share, -slope[1]
-        twist_second = _said(twist, second)
-    if is_first:
-        a, d, g = a * first_x + b * first_z, d * first_x + e * first_z, g * first_x + h * first_z
-        u, v, w = j * a + k * d + m * g, n * a + o * d + p * g, q * a + r * d + s * g
-        first = a, d, g, y * g - z * d, z * a - x * g, x * d - y * a, u, v, w
-        on_first = across + first_x * first_x * one + first_z * first_z * two + 2.0 * first_x * first_z * both + share
-        right_first = -(slope[0] * first_x + slope[1] * first_z)
-        twist_first = _said(twist, first)
-        if is_second:
-            second_first = 0.5 * _said(second, first) + both
+    slope, bend = slopes
+    a, d, g = a * first_x + b * first_z, d * first_x + e * first_z, g * first_x + h * first_z
+    b, e, h, c, f, i = b * is_second, e * is_second, h * is_second, c * is_twist, f * is_twist, i * is_twist
+    u, v, w = j * c + k * f + m * i, n * c + o * f + p * i, q * c + r * f + s * i
+    twist = c, f, i, y * i - z * f, z * c - x * i, x * f - y * c, u, v, w
+    u, v, w = j * b + k * e + m * h, n * b + o * e + p * h, q * b + r * e + s * h
+    second = b, e, h, y * h - z * e, z * b - x * h, x * e - y * b, u, v, w
+    u, v, w = j * a + k * d + m * g, n * a + o * d + p * g, q * a + r * d + s * g
+    first = a, d, g, y * g - z * d, z * a - x * g, x * d - y * a, u, v, w
+    one, two, both = swing_curvature(do, angle[0], angle[1], bend)
+    on_first = across + first_x * first_x * one + first_z * first_z * two + 2.0 * first_x * first_z * both + share
+    twist_second, twist_first = _said(twist, second), _said(twist, first)
+    second_first = 0.5 * _said(second, first) + both * (is_first & is_second)
     own = (
-        (on_twist, twist_second, twist_first),
-        (twist_second, on_second, second_first),
-        (twist_first, second_first, on_first),
+        (do.where(is_twist, share, 1.0), twist_second, twist_first),
+        (twist_second, do.where(is_second, two + share, 1.0), second_first),
+        (twist_first, second_first, do.where(is_first, on_first, 1.0)),
     )
-    return Equation((twist, second, first), own, (right_twist, right_second, right_first))
+    right = -slope[2] * is_twist, -slope[1] * is_second, -(slope[0] * first_x + slope[1] * first_z)
+    return Equation((twist, second, first), own, right)
 
 
-def _said(one: Column, other: Column) -> float:
+def _said(one: Column, other: Column) -> Number:
     """Return how much more a column couples with another one than the other couples with it."""
-    if one is CLOSED:
-        return 0.0
     a, b, c, _, _, _, d, e, f = one
     x, y, z, _, _, _, u, v, w = other
     return d * x + e * y + f * z - (u * a + v * b + w * c)
 
 
-def swing_curvature(x: float, z: float, slope: Vector) -> Vector:
+def swing_curvature(do: Numbers, x: Number, z: Number, slope: Vector) -> Vector:
     """Return what a swing adds to the curvature of a cost as its axes change with it, in the units of `Pose.axes`.
 
     For its first coordinate, for its second, and between the two.
 
     Args:
+        do: floats or arrays.
         x: first coordinate of the swing.
         z: the second.
         slope: the slope of the cost.
     """
-    rest = max(1.0 - x * x - z * z, STEEPEST_SQUARE)
+    rest = do.most(1.0 - x * x - z * z, STEEPEST_SQUARE)
     share = 0.5 * (x * slope[0] + z * slope[1])
     return share * (1.0 + x * x / rest), share * (1.0 + z * z / rest), share * (x * z / rest)
 
@@ -314,7 +313,7 @@ def _swept(
     swept, pivots = [], []
     for i in range(len(equations) - 1, -1, -1):
         equation, form, parent = equations[i], forms[i] or NOTHING, skeleton.parents[i]
-        found = of_three(equation, form, least, damping)
+        found = of_three(equation, form, least, damping, skeleton.do.most)
         assert found is not None
         left, above, own = found
         pivots.append(own)
@@ -337,8 +336,8 @@ def _again(skeleton: Skeleton, pose: Pose, swept: list[Swept], pivots: list[Pivo
         found.append(Swept(joint, form, left, above, pivot))
         if parent >= 0:
             if skeleton.free[i]:
-                push: Vector = tuple(force[3:])
-                force = [*cross(pose.points[i], push), *push]
+                u, v, w = force[3:]
+                force = [*cross(pose.points[i], (u, v, w)), u, v, w]
             forces[parent] = list(map(add, forces[parent], force))
     return found[::-1]
 

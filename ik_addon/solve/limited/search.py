@@ -14,19 +14,20 @@ A target farther away than the chain is long asks for no search, if the chain ca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from math import inf
+from typing import Any, NamedTuple
 
-from ..maths.vectors import Vector, minus, norm
+from ..maths.numbers import Numbers
+from ..maths.vectors import Vector
 from .body import Body
-from .descent import EXACT, State, descended
+from .descent import EXACT, PULL, State, descended
 from .fabrik import Passes
 from .goals import System
 from .newton import SAME, STILL, polished
 from .newton_step import Anchor
-from .objectives import Orientation, Place
+from .objectives import Orientation, Place, Pole
 from .restarts import ARRIVED, may_be_missed, nearest_to_fk, table
 from .skeleton import Angles, Skeleton, pose_of
 
@@ -56,10 +57,8 @@ _PASSES = 3
 _STAGES = (1e-2, 1e-3), (1e-3, 1e-4), (1e-4, 1e-9)
 """Weights of poles, orientations and being a radian away from the FK pose, as fractions of the error: so small that
 they only decide where a target out of reach leaves joints a choice, like the twist of a straight branch. And the
-length, in radians, of Newton's last step. Only the last stage counts; the others lead the way where it is long."""
-_AT_ONCE = 10
-"""Steps of the last stage after which the way is long: places alone take 3 to 9 from where nothing is left to gain, or
-30 to 170 if many joints can twist."""
+length, in radians, of Newton's last step. Places need only the last stage: 3 to 12 steps, instead of 9 to 25 in three
+stages. Orientations need two, without which a free chain settles only to 5e-4 radians, and poles all three."""
 _LAST = 3e-3
 """Weight of being a radian away from the FK pose, relative to poles and orientations."""
 _SETTLE = 200
@@ -75,7 +74,30 @@ HAIR = 1e-5
 """Offsets from a bone's axis below this fraction of its length are rounding of single precision."""
 
 Found = tuple[Angles, float, int]
-"""Joint angles, the residual of places, and the number of steps taken."""
+"""Joint angles, the residual, and the number of steps taken: of places alone after Newton's method."""
+Searching = Generator[list["Ask"], list[Found], Any]
+"""A search: it asks for descents and runs of Newton's method, and goes on with what they found."""
+
+
+class Ask(NamedTuple):
+    """A descent or a run of Newton's method that a search asks for."""
+
+    angles: Angles
+    """Where to start."""
+    most: int
+    """Maximum number of steps."""
+    pull: float | None = None
+    """See `descended`; None: a run of Newton's method."""
+    still: float = STILL
+    """See `polished`."""
+    anchor: Anchor | None = None
+    """See `polished`."""
+    is_whole: bool = True
+    """Whether poles and orientations count too."""
+    light: float = 1.0
+    """Weight of their squares."""
+    is_straight: bool = False
+    """Whether points on the axis of a bone, but for rounding, are taken to be on it."""
 
 
 @dataclass(frozen=True)
@@ -86,165 +108,177 @@ class Search:
     """B bodies, whose longest chains have length 1."""
     member: int
     """Which of them."""
-    system: System
-    """The body and its goals."""
+    lay_out: Callable[[], System]
+    """Returns the body and its goals in floats: many chains hardly need them."""
     fk: Angles
     """The FK pose within the limits: of the poses that meet the goals best, the nearest to it is taken."""
+    away: Sequence[float]
+    """How far each target is from the root."""
     iterations: int
     """Maximum number of steps of a descent."""
+    only_places: bool
+    """Whether there are no orientations and no poles."""
 
-    def first(self, near: Angles, begun: tuple[State, int] | None = None) -> tuple[Angles, int]:
-        """Make one descent from a pose, and another one to places alone if it does not arrive; return angles and steps.
+    def alone(self, searching: Searching) -> tuple[Angles, int]:
+        """Run a search of this body; return the joint angles and the steps that it took."""
+        try:
+            asks = next(searching)
+            while True:
+                asks = searching.send(list(map(self.found, asks)))
+        except StopIteration as end:
+            result: tuple[Angles, int] = end.value
+            return result
 
-        Args:
-            near: where to start.
-            begun: where the first descent ended, and its steps; None: not begun.
-        """
-        state, steps = self._descended(near, TOGETHER) if begun is None else begun
-        if state.error <= ARRIVED or self.system.only_places:
-            return state.angles, steps
-        state, more = self._places._descended(state.angles, _BRIEF)
-        return state.angles, steps + more
+    def found(self, ask: Ask) -> Found:
+        """Do what a search asks for."""
+        system = self.system_for(ask)
+        if ask.pull is not None:
+            state, steps = descended(system, ask.angles, ask.most, ask.pull)
+            return state.angles, state.error, steps
+        state, steps = polished(system, ask.angles, ask.most, ask.still, ask.anchor)
+        return state.angles, system.distance(state.residual), steps
 
-    def best(
-        self, near: Angles, start: Angles | None = None, begun: tuple[State, int] | None = None
-    ) -> tuple[Angles, int]:
-        """Return the joint angles that meet the goals best, and the number of steps taken.
+    def system_for(self, ask: Ask) -> System:
+        """Return the body and the goals that count."""
+        system = self.system if ask.is_whole else self.places
+        if ask.light != 1.0 and not self.only_places:
+            system = system.lighter(ask.light)
+        return system._replace(skeleton=straightened(system.skeleton)) if ask.is_straight else system
+
+    @cached_property
+    def system(self) -> System:
+        """The body and its goals."""
+        return self.lay_out()
+
+    @cached_property
+    def places(self) -> System:
+        """The same without orientations and poles."""
+        return self.system.places
+
+    def first(self, near: Angles) -> Searching:
+        """Make one descent from a pose, and another one to places alone if it does not arrive."""
+        angles, error, steps = yield from self._descent(near, TOGETHER)
+        if error > ARRIVED and not self.only_places:
+            angles, error, more = yield from self._descent(angles, _BRIEF, is_whole=False)
+            steps += more
+        return angles, steps
+
+    def best(self, near: Angles, start: Angles | None = None) -> Searching:
+        """Find the joint angles that meet the goals best.
 
         Args:
             near: where to start: near the FK pose.
             start: where to start before that, within the limits; None: nowhere.
-            begun: where the first descent from `near` ended, and its steps; None: not begun.
         """
         if self.is_far and start is None:
-            straight = self._stretched()
+            straight = yield from self._stretched()
             if straight is not None:
                 return straight
-        angles, error, steps = self._approached(near if start is None else start, begun)
+        angles, error, steps = yield from self._approached(near if start is None else start)
         if start is not None and error > ARRIVED:
-            other, there, more = self._approached(near)
+            other, there, more = yield from self._approached(near)
             steps += more
             if there < error - SAME:
                 angles, error = other, there
         if error <= ARRIVED:
             return angles, steps
-        angles, error, more, is_elsewhere = self._restarted(angles, error)
+        angles, error, more, is_elsewhere = yield from self._restarted(angles, error)
         steps += more
         if is_elsewhere:
-            angles, error, more = self._places._polished(angles, _POLISH)
+            angles, error, more = yield from _one(Ask(angles, _POLISH, is_whole=False))
             steps += more
-            if error <= ARRIVED and not self.system.only_places:
+            if error <= ARRIVED and not self.only_places:
                 # This pose was found for places alone.
-                found, there, more = self._attempt(angles)
+                found, there, more = yield from self._attempt(angles)
                 steps += more
                 angles = found if there <= ARRIVED else angles
         if error > ARRIVED:
-            angles, more = self._settled(angles, error, _STAGES[1:])
+            angles, more = yield from self._settled(angles, error, _STAGES[self._first_stage :])
             steps += more
         return angles, steps
 
     @cached_property
     def is_far(self) -> bool:
         """Whether all targets are farther from the root than the chains to them are long."""
-        return all(distance > length + ARRIVED for distance, length in self._distances)
+        reaches = self.body.reaches[:, self.member].tolist()
+        return all(distance > length + ARRIVED for distance, length in zip(self.away, reaches, strict=True))
 
-    @property
-    def _distances(self) -> list[tuple[float, float]]:
-        """How far each target is from the root, and how long the chain to it is."""
-        reaches, bones = self.body.reaches[:, self.member].tolist(), self.system.skeleton.bones
-        places = [each for each in self.system.objectives if isinstance(each, Place)]
-        away = [norm(minus(place.target, bones[place.path[0]].head)) for place in places]
-        return list(zip(away, reaches, strict=True))
-
-    def _stretched(self) -> tuple[Angles, int] | None:
-        """Return the pose of a body stretched towards targets that are all too far; None: that is not the best one.
+    def _stretched(self) -> Searching:
+        """Stretch a body towards targets that are all too far; None: that does not lead to the best pose.
 
         That a chain misses by no more than its target is too far proves that no pose is nearer.
         """
+        passes = Passes(self.system)
         if not self.body.is_serial:
-            if not self.system.only_places:
+            if not self.only_places:
                 return None
-            angles = Passes(self.system).towards_targets(self.fk, _PASSES)
-            return self._settled(angles, self._missed(angles), _STAGES[2:])
-        angles = Passes(self.system).stretched(self.fk)
-        ((distance, length),), error = self._distances, self._missed(angles)
-        if error > distance - length + _CERTAIN:
+            angles = passes.towards_targets(self.fk, _PASSES)
+            return (yield from self._settled(angles, self._missed(angles), _STAGES[-1:]))
+        angles = passes.stretched(self.fk)
+        error = self._missed(angles)
+        if error > self.away[0] - float(self.body.reaches[0, self.member]) + _CERTAIN:
             return None
         is_turned = any(isinstance(each, Orientation) for each in self.system.objectives)
-        return self._settled(angles, error, _STAGES[1 if is_turned else 2 :])
+        return (yield from self._settled(angles, error, _STAGES[1 if is_turned else 2 :]))
 
     def _missed(self, angles: Angles) -> float:
-        system = self._places.system
-        error: float = State.of(system, angles).error
+        error: float = State.of(self.places, angles).error
         return error
 
-    def _approached(self, start: Angles, begun: tuple[State, int] | None = None) -> Found:
+    def _approached(self, start: Angles) -> Searching:
         """Make an attempt; if that of a chain does not arrive, polish it by Newton's method."""
-        angles, error, steps = self._attempt(start, begun)
+        angles, error, steps = yield from self._attempt(start)
         if error > ARRIVED and self.body.is_serial:
-            angles, error, more = self._places._polished(angles, _POLISH)
+            angles, error, more = yield from _one(Ask(angles, _POLISH, is_whole=False))
             steps += more
         return angles, error, steps
 
-    def _is_best(self, angles: Angles, error: float) -> bool:
-        """Whether the limits alone prove that no pose of a chain comes nearer to its target."""
-        place = self.system.objectives[0]
-        assert isinstance(place, Place)
-        end = pose_of(self.system.skeleton, angles).ends[0]
-        # A pose that arrives is better than one that nearly does.
-        return may_be_missed(self.body, self.member, place.target, end) <= (SAME if error > SAME else ARRIVED)
-
-    def _attempt(self, start: Angles, begun: tuple[State, int] | None = None) -> Found:
+    def _attempt(self, start: Angles) -> Searching:
         """Go to places, orientations and poles together, then to places alone, keeping what it can of the others."""
-        only_places = self.system.only_places
-        if begun is None:
-            begun = self._descended(start, AWAY if self.is_far else STEPS if only_places else TOGETHER)
-        state, steps = begun
-        angles, error = state.angles, state.error
-        if only_places or error <= EXACT:
+        most = AWAY if self.is_far else STEPS if self.only_places else TOGETHER
+        angles, error, steps = yield from self._descent(start, most)
+        if self.only_places or error <= EXACT:
             return angles, error, steps
         is_off = error > ARRIVED
         if is_off:
-            angles, _, more = self._polished(angles, _POLISH, _STILL)
+            angles, _, more = yield from _one(Ask(angles, _POLISH, still=_STILL))
             steps += more
-        state, more = self._places._descended(angles)
-        angles, error, steps = state.angles, state.error, steps + more
+        angles, error, more = yield from self._descent(angles, self.iterations, is_whole=False)
+        steps += more
         if is_off and error <= ARRIVED:
-            found, _, more = replace(self, system=self.system.lighter(_LIGHT))._polished(angles, _POLISH, _STILL)
-            state, extra = self._places._descended(found)
+            found, _, more = yield from _one(Ask(angles, _POLISH, still=_STILL, light=_LIGHT))
+            found, there, extra = yield from self._descent(found, self.iterations, is_whole=False)
             steps += more + extra
-            if state.error <= ARRIVED:
-                angles, error = state.angles, state.error
+            if there <= ARRIVED:
+                angles, error = found, there
         return angles, error, steps
 
-    def _restarted(self, angles: Angles, error: float) -> tuple[Angles, float, int, bool]:
-        """Return the best pose that restarts find, its residual, the steps taken, and whether it is another one."""
-        places, steps = self._places, 0
+    def _restarted(self, angles: Angles, error: float) -> Searching:
+        """Look for a better pose; return it, its residual, the steps taken, and whether it is another one."""
+        steps = 0
         early: list[Found] = []
         is_serial = self.body.is_serial
         if not is_serial:
             if not self.is_far:
-                angles, error, steps, early = self._early(angles, error)
+                angles, error, steps, early = yield from self._early(angles, error)
                 if error <= ARRIVED:
                     return angles, error, steps, True
-            angles, error, more = places._polished(angles, _POLISH)
+            angles, error, more = yield from _one(Ask(angles, _POLISH, is_whole=False))
             steps += more
             if self.is_far or error <= ARRIVED:
                 return angles, error, steps, False
         if self._is_best(angles, error):
             return angles, error, steps, False
         tried, errors, taken = [angles], [error], 0
+        still = _STILL if is_serial else _CLEAR
         for k, (number, count, kept, most) in enumerate(_ROUNDS if is_serial else _BRANCHED):
-            found = early if early and k == 0 else self._from_table(number, count)
-            best = sorted(sorted(range(count), key=lambda i: found[i][1])[:kept])
-            used = 0
-            for i in best:
-                pose, there, more = found[i]
-                if there > ARRIVED:
-                    pose, there, extra = places._polished(pose, most, _STILL if is_serial else _CLEAR)
-                    more += extra
-                tried, errors, used = [*tried, pose], [*errors, there], max(used, more)
-            steps += used
+            found = early if early and k == 0 else (yield from self._from_table(number, count))
+            best = [found[i] for i in sorted(sorted(range(count), key=lambda i: found[i][1])[:kept])]
+            asks = [Ask(pose, most, still=still, is_whole=False) for pose, there, _ in best if there > ARRIVED]
+            more = iter((yield asks))
+            best = [_further(each, next(more)) if each[1] > ARRIVED else each for each in best]
+            tried, errors = [*tried, *(pose for pose, _, _ in best)], [*errors, *(there for _, there, _ in best)]
+            steps += max(used for _, _, used in best)
             taken = nearest_to_fk(tried, errors, self.fk)
             least = min(errors)
             alike = [other <= least + SAME for other in errors]
@@ -257,11 +291,20 @@ class Search:
                 break
         return tried[taken], errors[taken], steps, taken > 0
 
-    def _early(self, angles: Angles, error: float) -> tuple[Angles, float, int, list[Found]]:
+    def _is_best(self, angles: Angles, error: float) -> bool:
+        """Whether the limits alone prove that no pose of a chain comes nearer to its target."""
+        place = self.system.objectives[0]
+        assert isinstance(place, Place)
+        end = pose_of(self.system.skeleton, angles).ends[0]
+        # A pose that arrives is better than one that nearly does.
+        return may_be_missed(self.body, self.member, place.target, end) <= (SAME if error > SAME else ARRIVED)
+
+    def _early(self, angles: Angles, error: float) -> Searching:
         """Descend from a few poses of the table until one arrives; return it, or all descents from them."""
-        steps, found = 0, []
+        steps = 0
+        found: list[Found] = []
         for number, count in _EARLY:
-            new = self._from_table(number, count)
+            new = yield from self._from_table(number, count)
             found += new
             steps += max(used for _, _, used in new)
             taken = nearest_to_fk([each[0] for each in found], [each[1] for each in found], self.fk)
@@ -269,45 +312,44 @@ class Search:
                 return found[taken][0], found[taken][1], steps, []
         return angles, error, steps, found
 
-    def _from_table(self, number: int, count: int) -> list[Found]:
+    def _from_table(self, number: int, count: int) -> Searching:
         """Return where brief descents to places from poses of the table end."""
-        found = []
-        for angles in table(self.body, number, count):
-            state, steps = descended(self._places.system, angles, min(_BRIEF, self.iterations), _PULL)
-            found.append((state.angles, state.error, steps))
-        return found
+        poses = table(self.body, number, count)
+        return (yield [self._ask(angles, _BRIEF, _PULL, is_whole=False) for angles in poses])
 
-    def _settled(self, angles: Angles, error: float, stages: Sequence[tuple[float, float]]) -> tuple[Angles, int]:
+    @property
+    def _first_stage(self) -> int:
+        if self.only_places:
+            return 2
+        return 0 if isinstance(self.system.objectives[-1], Pole) else 1
+
+    def _settled(self, angles: Angles, error: float, stages: Sequence[tuple[float, float]]) -> Searching:
         """Decide what places out of reach leave open, by poles and orientations, then by the FK pose."""
-        system, steps = self.system, 0
-        last = 1.0 if system.only_places else _LAST
-        straight = system._replace(skeleton=straightened(system.skeleton))
+        steps, last = 0, 1.0 if self.only_places else _LAST
 
-        def settled(stage: tuple[float, float], most: int) -> int:
-            nonlocal angles
-            share = stage[0] * error
-            state, used = polished(straight.lighter(share), angles, most, stage[1], Anchor(self.fk, last * share))
-            angles = state.angles
-            return used
-
-        if system.only_places:
-            steps = settled(_STAGES[-1], _AT_ONCE)
-            stages = () if steps < _AT_ONCE else _STAGES[::2]
-        for stage in stages:
-            steps += settled(stage, _SETTLE)
+        for count, end in stages:
+            share = count * error
+            anchor = Anchor(self.fk, last * share)
+            angles, _, more = yield from _one(
+                Ask(angles, _SETTLE, still=end, anchor=anchor, light=share, is_straight=True)
+            )
+            steps += more
         return angles, steps
 
-    def _descended(self, start: Angles, most: float = inf) -> tuple[State, int]:
-        return descended(self.system, start, min(most, self.iterations))
+    def _descent(self, start: Angles, most: int, *, is_whole: bool = True) -> Searching:
+        return (yield from _one(self._ask(start, most, is_whole=is_whole)))
 
-    def _polished(self, angles: Angles, most: int, still: float = STILL) -> Found:
-        state, steps = polished(self.system, angles, most, still)
-        return state.angles, self.system.distance(state.residual), steps
+    def _ask(self, start: Angles, most: int, pull: float = PULL, *, is_whole: bool = True) -> Ask:
+        return Ask(start, min(most, self.iterations), pull, is_whole=is_whole)
 
-    @cached_property
-    def _places(self) -> Search:
-        """The same without orientations and poles."""
-        return self if self.system.only_places else replace(self, system=self.system.places)
+
+def _one(ask: Ask) -> Searching:
+    (found,) = yield [ask]
+    return found
+
+
+def _further(before: Found, after: Found) -> Found:
+    return after[0], after[1], before[2] + after[2]
 
 
 def straightened(skeleton: Skeleton) -> Skeleton:
@@ -315,10 +357,12 @@ def straightened(skeleton: Skeleton) -> Skeleton:
 
     Then the twist of such a bone has no effect at all, instead of a tiny one.
     """
-    bones = [bone._replace(head=_on_axis(bone.head)) for bone in skeleton.bones]
-    return skeleton._replace(bones=bones, ends=list(map(_on_axis, skeleton.ends)))
+    do = skeleton.do
+    bones = [bone._replace(head=_on_axis(do, bone.head)) for bone in skeleton.bones]
+    return skeleton._replace(bones=bones, ends=[_on_axis(do, end) for end in skeleton.ends])
 
 
-def _on_axis(point: Vector) -> Vector:
+def _on_axis(do: Numbers, point: Vector) -> Vector:
     x, y, z = point
-    return (0.0, y, 0.0) if max(abs(x), abs(z)) < HAIR * abs(y) else point
+    near = do.most(abs(x), abs(z)) < HAIR * abs(y)
+    return do.where(near, 0.0, x), y, do.where(near, 0.0, z)

@@ -42,6 +42,12 @@ class Joint(NamedTuple):
     """Factors that convert the coordinates of a step to those of the joint."""
 
 
+def is_unlimited(joint: Joint) -> bool:
+    """Whether a joint may turn to any orientation, equally readily about each axis."""
+    is_free = min(*joint.low, *joint.high) > 1.0 and joint.twist_low == -joint.twist_high == float("-inf")
+    return is_free and joint.mobility[0] == joint.mobility[1] == joint.mobility[2]
+
+
 class Bone(NamedTuple):
     """See `Body.rest` and `Body.heads`."""
 

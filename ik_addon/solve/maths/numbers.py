@@ -18,6 +18,7 @@ from .vectors import Number, Quaternion, Vector, cross, dot, multiply, over, plu
 
 Pair = tuple[Number, Number]
 _TURN = 2.0 * math.pi
+_CROWD, _FEW = 0.75, 32
 
 
 class Numbers(Protocol):
@@ -59,6 +60,12 @@ class Numbers(Protocol):
     def nearest_swing(self, x: Number, z: Number, low: Pair, high: Pair, /) -> Pair:
         """See `cones.nearest_swing`."""
 
+    def choose(self, chosen: Number, one: Any, other: Any, /) -> Any:
+        """Return `one` where chosen and `other` elsewhere, for nested lists and tuples of numbers."""
+
+    def redone(self, function: Callable[..., Any], chosen: Number, arguments: Any, result: Any, /) -> Any:
+        """Return a result as it is, and where chosen that of a function."""
+
 
 class _One:
     """One member, in floats."""
@@ -72,6 +79,12 @@ class _One:
     @staticmethod
     def where(chosen: Number, one: Number, other: Number) -> Number:
         return one if chosen else other
+
+    choose = where
+
+    @staticmethod
+    def redone(function: Callable[..., Any], _chosen: Number, arguments: Any, _result: Any) -> Any:
+        return function(*arguments)
 
 
 class _Many:
@@ -90,6 +103,53 @@ class _Many:
         lows, highs = np.array(low)[:, None], np.array(high)[:, None]
         nearest = nearest_swing(stacked(x, z), Cone(lows, highs, lows, highs))
         return nearest[0], nearest[1]
+
+    def choose(self, chosen: Number, one: Any, other: Any) -> Any:
+        if chosen.all():
+            return one
+        return each_array(lambda a, b: np.where(chosen, a, b), one, other) if chosen.any() else other
+
+    @staticmethod
+    def redone(function: Callable[..., Any], chosen: Number, arguments: Any, result: Any) -> Any:
+        if is_crowd(int(np.count_nonzero(chosen)), len(chosen)):
+            return function(*arguments)
+        index = np.flatnonzero(chosen)
+        found = function(*members(arguments, index))
+
+        def merged(whole: Any, part: Any) -> Any:
+            whole = whole.copy()
+            whole[index] = part
+            return whole
+
+        return each_array(merged, result, found)
+
+
+def is_crowd(left: int, count: int) -> bool:
+    """Return whether to go on with all members although only `left` of them need it.
+
+    Picking members out takes as long as a step, and a step takes as long for a few members as for one.
+    """
+    return left >= _CROWD * count or count - left < _FEW
+
+
+def members(value: Any, chosen: Any) -> Any:
+    """Return the chosen members of all arrays (B,) in nested lists and tuples."""
+    return each_array(lambda part: part[chosen], value)
+
+
+def member(value: Any, index: int) -> Any:
+    """Return one member of all arrays (B,) in nested lists and tuples, in floats."""
+    return each_array(lambda part: part.item(index), value)
+
+
+def each_array(function: Callable[..., Any], value: Any, *others: Any) -> Any:
+    """Apply a function to each array in nested lists and tuples of the same form; all else is that of the first."""
+    if isinstance(value, np.ndarray):
+        return function(value, *others)
+    if isinstance(value, tuple | list):
+        parts = [each_array(function, *each) for each in zip(value, *others, strict=True)]
+        return parts if isinstance(value, list) else value._make(parts) if hasattr(value, "_make") else tuple(parts)
+    return value
 
 
 ONE: Numbers = _One()

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from benchmarks.cases import CHAINS, Rig, chain, degrees, random_ranges, tree_y
 from ik_addon.solve import solve
 from ik_addon.solve.limited.body import Body, allowed_angles, posed
-from ik_addon.solve.limited.crowd import descend_together
-from ik_addon.solve.limited.descent import State, descended
+from ik_addon.solve.limited.crowd import search_together
+from ik_addon.solve.limited.descent import State
 from ik_addon.solve.limited.fabrik import Passes
 from ik_addon.solve.limited.goals import Goals, OrientationGoal, PoleGoal, System, masses_of
 from ik_addon.solve.limited.newton import polished
 from ik_addon.solve.limited.newton_step import Anchor, newton_step, slopes_of, twists_of
 from ik_addon.solve.limited.restarts import may_be_missed
+from ik_addon.solve.limited.search import Search
 from ik_addon.solve.limited.skeleton import arrays_of, rows_of
 from ik_addon.solve.maths.cones import Cone, cone_of
 from ik_addon.solve.problem import Floats
@@ -179,17 +181,20 @@ def upwards(matrix: Floats, wanted: Floats, damping: float) -> Floats:
 
 
 @for_each(name=("limits-45", "limits-asym", "hinges", "one bone", "random"))
-def test_chains_descend_together_as_each_does_alone(name: str) -> None:
+def test_chains_are_searched_for_together_as_each_is_alone(name: str) -> None:
     count = 80
     rng = np.random.default_rng(len(name))
     body = body_of(RIGS[name](rng)[0], count)
     goals, start = goals_of(body, rng), angles_inside(body, rng, 0.2)
-    angles, error, steps = descend_together(goals.system(body), start, np.full(count, 30.0))
+    searches = []
     for i in range(count):
-        state, used = descended(goals.system(body, i), rows_of(start[..., i]), 30)
-        np.testing.assert_allclose(angles[..., i], arrays_of(state.angles), atol=1e-9)
-        assert abs(error[i] - state.error) < 1e-8
-        assert used == steps[i]
+        away = [float(np.linalg.norm(goals.target[:, 0, i]))]
+        fk, lay_out = rows_of(start[..., i]), partial(goals.system, body, i)
+        searches.append(Search(body, i, lay_out, fk, away, 50, only_places=True))
+    together = search_together(body, goals, searches, [search.best(search.fk) for search in searches])
+    for search, (angles, _) in zip(searches, together, strict=True):
+        own, _ = search.alone(search.best(search.fk))
+        np.testing.assert_allclose(angles, own, atol=1e-8)
 
 
 @for_each(name=("limits-30", "limits-asym", "hinges"))
