@@ -62,16 +62,25 @@ class Alone:
         masses: list[float] = masses_of(self.standing.points[:, self.standing.path].transpose(2, 1, 0))[:, 0].tolist()
         return masses
 
-    def solved(self, aim: Aim, *, is_first_attempt: bool = False) -> SolvedAlone:
-        """Return the solution for a finite goal; `is_first_attempt` as in `Problem`."""
-        body, turns = self.standing.body, self.standing.turns
+    def solved(self, aim: Aim, *, is_first_attempt: bool = False, turns: Floats | None = None) -> SolvedAlone:
+        """Return the solution for a finite goal.
+
+        Args:
+            aim: the goal.
+            is_first_attempt: see `Problem`.
+            turns: (n, 3, 3) rotations from FK of the bones in a pose that stands in for the FK pose; None: FK.
+        """
+        body = self.standing.body
         target = over(minus(aim.target, self.origin), self.scale)
         distance = norm(target)
         reached, _, _, beyond = goal_of(ONE, distance, self._longest, aim.softness, aim.push_limit, OutOfReach.EXTEND)
         wanted = times(unit(target), reached) if aim.softness > 0.0 else target
         pole = None if aim.pole is None else over(minus(aim.pole, self.origin), self.scale)
         system = self._system(wanted, pole, aim)
-        guess = guess_of(body, turns, 0)
+        guess = guess_of(body, self.standing.turns, 0)
+        if turns is not None:
+            frames = products.times(turns, self.standing.frames[0]).reshape(-1, 9)
+            guess = guess.from_frames(list(map(tuple, frames.tolist())))
         away = (norm(wanted),)
         search = Search(body, 0, lambda: system, guess.fk, away, self.iterations, only_places=system.only_places)
         near = guess.bent(wanted, pole)
@@ -137,18 +146,25 @@ def suits(problem: Problem) -> bool:
     return not problem.others and problem.out_of_reach is OutOfReach.EXTEND
 
 
-def solved_alone(problem: Problem, known: Known, i: int, aim: Aim, *, is_first_attempt: bool) -> SolvedAlone:
+def solved_alone(
+    problem: Problem, known: Known, i: int, aim: Aim, *, is_first_attempt: bool, turns: Floats | None = None
+) -> SolvedAlone:
     """Solve the valid member i of a problem that suits; what stays the same with other goals is kept in `known`."""
     key = i, problem.goal.segment
     if key not in known:
         known[key] = Alone.of(problem, i)
-    return known[key].solved(aim, is_first_attempt=is_first_attempt)
+    return known[key].solved(aim, is_first_attempt=is_first_attempt, turns=turns)
 
 
-def solve_alone(problem: Problem, known: Known, solution: Solution, index: Ints) -> None:
-    """Solve the valid members `index` (k,) of a problem that suits, and write them into the solution."""
+def solve_alone(problem: Problem, known: Known, solution: Solution, index: Ints, turns: Floats | None = None) -> None:
+    """Solve the valid members `index` (k,) of a problem that suits, and write them into the solution.
+
+    With `turns` (B, n, 3, 3), rotations of the bones from FK, the pose that they make stands in for the FK pose.
+    """
+    is_first = problem.is_first_attempt
     for i, aim in zip(index.tolist(), Aim.each(problem, index), strict=True):
-        solved = solved_alone(problem, known, i, aim, is_first_attempt=problem.is_first_attempt)
+        own = None if turns is None else turns[i]
+        solved = solved_alone(problem, known, i, aim, is_first_attempt=is_first, turns=own)
         solution.joints[i], solution.rotations[i], solution.stretch[i] = solved.joints, solved.rotations, 1.0
         solution.error[i], solution.status[i] = solved.error, solved.status
         solution.iterations[i], solution.at_limit[i] = solved.iterations, solved.at_limit

@@ -127,7 +127,8 @@ class Problem:
     tolerance: Floats | float = 1e-5
     """(B,) or scalar: the error that counts as reached, in chain lengths."""
     iterations: int = 100
-    """Maximum number of passes of an iterative solver."""
+    """Maximum number of passes over free chains and of FABRIK, and of steps of each descent within limits. There, what
+    descents leave is up to Newton's method, which ends by itself."""
     limits: Limits | None = None
     """None: joints turn freely."""
     stiffness: Floats | None = None

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .alone import solve_alone, suits
 from .bodies import Checked, checked_fk, solve_bodies, valid_members, wants_body
 from .checks import checked_shape
 from .free.axes import (
@@ -123,7 +124,11 @@ def _solved_body(problem: Problem, known: Known) -> Solution:
         index = index[~is_leg]
     on_side = begin_on_side(problem)[index]
     if on_side.any():
-        search_from(problem, free_pose(problem, solve), solution, index[on_side])
+        own, pose = index[on_side], free_pose(problem, solve)
+        if len(own) <= FEW and suits(problem) and (known.fk.side[own] > 0.0).all():
+            solve_alone(problem, known.fk.searched.alone, solution, own, pose)
+        else:
+            search_from(problem, pose, solution, own)
         index = index[~on_side]
     if len(index):
         solve_bodies(problem, solution, index, known.fk)

@@ -20,7 +20,7 @@ from ..maths.numbers import (
     turn_of,
     unit_of,
 )
-from ..maths.rotations import OPPOSITE, quaternions
+from ..maths.rotations import OPPOSITE, quaternion_of, quaternions
 from ..maths.vectors import (
     Number,
     Quaternion,
@@ -37,7 +37,7 @@ from ..maths.vectors import (
 )
 from ..problem import Floats
 from .body import Body
-from .skeleton import Angles, Joint, inside, nearest_angles
+from .skeleton import Angles, Joint, Nine, inside, nearest_angles
 
 _BEND = 0.5
 """Fraction of the necessary bend that a chain begins with; the descent adds the rest, at the joints that can bend."""
@@ -128,6 +128,15 @@ class Guess:
         """Distance along the chain of each bone's middle, as a fraction of its length."""
         self.waves = [do.cos(_TURN * place) for place in self.places]
         self.room = self._room_of_root(self.normal)
+
+    def from_frames(self, frames: list[Nine]) -> Guess:
+        """Return the guess for the same chain in a pose in which its bones have other orientations."""
+        turns = []
+        for i, link in enumerate(self.links):
+            turn = quaternion_of(frames[i])
+            rest = link.rest if link.is_free else multiply(quaternion_of(frames[i - 1]), link.rest)
+            turns.append(multiply(inverse(rest), turn))
+        return Guess(self.do, self.links, turns, self.path)
 
     def bent(self, target: Any, pole: Any) -> Angles:
         """Return the joint angles of the pose bent towards a target; target and pole are relative to the root."""
