@@ -29,7 +29,7 @@ def table(body: Body, first: int, count: int) -> list[Angles]:
     sequence, evenly spread over what the limits allow.
     """
     known: dict[int, Angles] = body.kept.setdefault("table", {})
-    if first not in known:
+    if not known.keys() >= set(range(first, first + count)):
         poses = _table(body, first, count)
         known.update({first + i: rows_of(poses[..., i]) for i in range(count)})
     return [known[number] for number in range(first, first + count)]
