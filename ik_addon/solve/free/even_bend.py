@@ -128,7 +128,7 @@ def solve_directions(
     """
     solved = start.copy()
     used = np.zeros(start.shape[2], dtype=np.int64)
-    running = _Running(start, lengths, axes, distance, np.maximum(tolerance, FINEST))
+    running = _Running(start, lengths, axes, distance, np.maximum(tolerance, FINEST * lengths.sum(axis=0)))
     for done in range(begun, iterations + 1):
         ended = running.gap() <= running.tolerance
         if done == iterations:

@@ -20,7 +20,8 @@ from ..maths.vectors import Number, Vector, minus, plus, times
 PASSES = 12
 """Passes after which `even_bend` removes the remaining error."""
 FINEST = 1e-13
-"""The smallest tolerance: with a smaller one, rounding would decide how many passes are made, and so the pose."""
+"""The smallest tolerance, as a fraction of the chain, which may be stretched: with a smaller one, rounding would decide
+how many passes are made, and so the pose."""
 MEET = 1e-12
 """Joints nearer to each other than this give no direction."""
 LIMP = 1e-3

@@ -96,10 +96,11 @@ def advanced(system: System, run: Run, pull: float) -> tuple[Run, Any]:
     share = do.least(1.0, pull / do.most(now.error, 1e-30))
     rows, wanted = system.rows(now.pose), [part * share for part in now.residual]
     step = damped(system, rows, wanted, damping)
-    leaving = _leaving(system, now.angles, step)
+    angles, leaving = _stepped(system, now.angles, step)
     if do.any(leaving):
         step = do.redone(slid, leaving, (system, now.angles, rows, wanted, damping, step), step)
-    there, before = State.of(system, _stepped(system, now.angles, step)), now.error
+        angles, _ = _stepped(system, now.angles, step)
+    there, before = State.of(system, angles), now.error
     better = there.error < before
     now = do.choose(better, there, now)
     damping = do.least(do.most(damping * do.where(better, 0.2, 6.0), SOFTEST), HARDEST)
@@ -107,24 +108,21 @@ def advanced(system: System, run: Run, pull: float) -> tuple[Run, Any]:
     return Run(now, damping, idle), (now.error <= EXACT) | (idle >= patience)
 
 
-def _leaving(system: System, angles: Angles, step: Angles) -> Any:
-    """Return whether a step takes any joint out of its limits."""
-    do, found = system.skeleton.do, False
-    for joint, (old_x, old_z, old), (x, z, twist) in zip(system.skeleton.joints, angles, step, strict=True):
-        x, z, twist = old_x + x, old_z + z, old + twist
-        near_x, near_z = do.nearest_swing(x, z, joint.low, joint.high)
-        found |= (near_x != x) | (near_z != z) | (twist < joint.twist_low) | (twist > joint.twist_high)
-    return found
+def _stepped(system: System, angles: Angles, step: Angles) -> tuple[Angles, Any]:
+    """Return the joint angles after a step, or after the part of it that turns no joint too far.
 
-
-def _stepped(system: System, angles: Angles, step: Angles) -> Angles:
-    """Return the joint angles after a step, or after the part of it that turns no joint too far."""
-    do, joints = system.skeleton.do, system.skeleton.joints
+    Also return whether the limits held it back.
+    """
+    do = system.skeleton.do
     share = do.least(1.0, LONGEST / do.most(longest(do, step), 1e-30))
-    return [
-        inside(do, joint, x * share + old_x, z * share + old_z, twist * share + old)
-        for joint, (x, z, twist), (old_x, old_z, old) in zip(joints, step, angles, strict=True)
-    ]
+    found: Angles = []
+    held: Any = False
+    for joint, (x, z, twist), (old_x, old_z, old) in zip(system.skeleton.joints, step, angles, strict=True):
+        x, z, twist = x * share + old_x, z * share + old_z, twist * share + old
+        inner_x, inner_z, inner = inside(do, joint, x, z, twist)
+        held = held | (inner_x != x) | (inner_z != z) | (inner != twist)
+        found.append((inner_x, inner_z, inner))
+    return found, held
 
 
 def longest(do: Numbers, step: Angles) -> Number:
