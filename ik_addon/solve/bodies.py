@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from .alone import Known, solve_alone, suits
 from .limb.limb import KnownLimbs, solve_limbs
-from .limited.body import FEW, Body, posed
-from .limited.goals import Goals
-from .limited.search import search
+from .limited.body import FEW, posed
+from .limited.crowd import search_together
+from .limited.fabrik import led_by_tips
+from .limited.guess import guess_of
+from .limited.search import Search
+from .limited.skeleton import Angles, arrays_of, rows_of
 from .limited.task import Standing, Task, lengths_of
 from .maths.cones import at_limit
 from .maths.products import determinants, times
-from .problem import Bools, Floats, Goal, Ints, OutOfReach, Problem, Solution, Status
+from .maths.rotations import norm
+from .problem import Bools, Floats, Goal, Ints, OutOfReach, Problem, Solution, Solver, Status
 
 _FARTHEST = 1e50
 """Points farther away than this, in chain lengths, count as infinite: computing with their squares could overflow."""
@@ -105,34 +109,26 @@ def _sides(problem: Problem) -> Floats:
     return np.asarray(np.sign(determinants(np.asarray(problem.frames, dtype=np.float64)[:, 0])))
 
 
-Begin = Callable[[Body, Floats, Goals, Floats, int], tuple[Floats, Ints]]
-"""Returns the pose (3, n, B) that the search starts from, and the number of passes (B,) it took. Arguments: bodies,
-rotations (4, n, B) of the joints in FK, goals, tolerance (B,) and maximum passes; see `tip_led`."""
-
-
-def solve_bodies(
-    problem: Problem, solution: Solution, index: Ints, begin: Begin | None = None, known: Checked | None = None
-) -> None:
+def solve_bodies(problem: Problem, solution: Solution, index: Ints, known: Checked | None = None) -> None:
     """Solve members and write them into the solution.
 
     Args:
         problem: the problem.
         solution: what the members are written into.
         index: (k,) the members, whose input is already checked.
-        begin: makes the pose that the search starts from; None: start near the FK pose.
         known: the check of this problem, or of one that differs only in its goals; None: what is needed is computed.
     """
     side = np.ones(len(problem.joints))
     side[index] = (_sides(problem) if known is None else known.side)[index]
     if (side < 0.0).any():
         mirrored = _reflected(problem, side)
-        _solve_upright(mirrored, solution, index, begin, KnownLimbs.of(mirrored), Searched.nothing())
+        _solve_upright(mirrored, solution, index, KnownLimbs.of(mirrored), Searched.nothing())
         solution.joints[..., 0] *= side[:, None]
         solution.rotations[:] = _both_sides(solution.rotations, side)
     elif known is None:
-        _solve_upright(problem, solution, index, begin, KnownLimbs.of(problem), Searched.nothing())
+        _solve_upright(problem, solution, index, KnownLimbs.of(problem), Searched.nothing())
     else:
-        _solve_upright(problem, solution, index, begin, known.limbs, known.searched)
+        _solve_upright(problem, solution, index, known.limbs, known.searched)
 
 
 def _reflected(problem: Problem, side: Floats) -> Problem:
@@ -174,7 +170,6 @@ def _solve_upright(
     problem: Problem,
     solution: Solution,
     index: Ints,
-    begin: Begin | None,
     limbs: KnownLimbs | None,
     searched: Searched,
 ) -> None:
@@ -182,7 +177,7 @@ def _solve_upright(
     index = solve_limbs(problem, limbs, solution, index)
     if not len(index):
         return
-    if begin is None and len(index) <= FEW and suits(problem):
+    if problem.solver is not Solver.FABRIK and len(index) <= FEW and suits(problem):
         solve_alone(problem, searched.alone, solution, index)
         return
     key = index.tobytes(), tuple(goal.segment for goal in problem.goals)
@@ -191,11 +186,7 @@ def _solve_upright(
         searched.together[key] = Standing.of(problem, index)
     task = Task.of(problem, index, searched.together[key])
     standing, body = task.standing, task.standing.body
-    start, passes = None, np.zeros(len(index), dtype=np.int64)
-    if begin is not None:
-        start, passes = begin(body, standing.turns, task.goals, task.tolerance, problem.iterations)
-    first = problem.is_first_attempt
-    angles, steps = search(body, standing.turns, task.goals, problem.iterations, start, is_first_attempt=first)
+    angles, steps = searched_for(task, problem)
     frames, points = posed(body, angles)
     missed = task.target - points[:, len(body.parents) :]
     push = np.zeros_like(standing.origin)
@@ -210,9 +201,50 @@ def _solve_upright(
     solution.joints[index] = (points + push[:, None]) * standing.scale[:, None, None] + standing.origin[:, None]
     distances = error * standing.scale[:, None]
     solution.error[index] = distances if solution.error.ndim == 2 else distances[:, 0]
-    solution.iterations[index] = steps + passes
+    solution.iterations[index] = steps
     solution.at_limit[index] = at_limit(angles[:2], angles[2], body.cone).T & standing.limited
     reached = (error * standing.scale[:, None] <= task.tolerance[:, None] * standing.lengths).all(axis=1)
     far, near = task.beyond > task.tolerance, task.beyond < -task.tolerance
     unreached = np.where(far, Status.TOO_FAR, np.where(near, Status.TOO_NEAR, Status.LIMITED))
     solution.status[index] = np.where(reached, Status.REACHED, unreached)
+
+
+def searched_for(task: Task, problem: Problem) -> tuple[Floats, Ints]:
+    """Return the joint angles (3, n, B) that meet the goals of B members best, and the steps (B,) taken."""
+    body, turns, goals, count = task.standing.body, task.standing.turns, task.goals, task.standing.turns.shape[2]
+    roots = np.stack([body.heads[:, body.path(e)[0]] for e in range(len(body.segments))], axis=1)
+    to_targets = goals.target - roots
+    away = norm(to_targets).T.tolist()
+    are_many = count > FEW and body.is_serial and goals.only_places and problem.solver is not Solver.FABRIK
+    if are_many:
+        guess = guess_of(body, turns, None)
+        fks, nears = (
+            np.moveaxis(arrays_of(part), 2, 0) for part in (guess.fk, guess.bent(tuple(to_targets[:, 0]), None))
+        )
+    found, searches, running = [], [], []
+    for i in range(count):
+        passes, pole = 0, None
+        start: Angles | None = None
+        if are_many:
+            fk, near = rows_of(fks[i]), rows_of(nears[i])
+        else:
+            guess = guess_of(body, turns, i)
+            if goals.poles:
+                pole = tuple((goals.poles[0].pole[:, i] - roots[:, 0, i]).tolist())
+            fk, near = guess.fk, guess.bent(tuple(to_targets[:, 0, i].tolist()), pole)
+        if problem.solver is Solver.FABRIK:
+            system = goals.system(body, i)
+            start, passes = led_by_tips(system, guess, pole, float(task.tolerance[i]), problem.iterations)
+        search = Search(
+            body, i, partial(goals.system, body, i), fk, away[i], problem.iterations, only_places=goals.only_places
+        )
+        way = search.first(near if start is None else start) if problem.is_first_attempt else search.best(near, start)
+        searches.append(search)
+        running.append(way)
+        if not are_many:
+            angles, used = search.alone(way)
+            found.append((angles, used + passes))
+    if are_many:
+        found = search_together(body, goals, searches, running)
+    steps = np.array([used for _, used in found], dtype=np.int64)
+    return np.stack([arrays_of(angles) for angles, _ in found], axis=2), steps

@@ -12,7 +12,7 @@ from .free.even_bend import apart
 from .free.folds import Legs
 from .free.single import NO_LENGTH
 from .limb.folds import folded_within
-from .maths.kernels import MANY
+from .maths.numbers import MANY
 from .problem import Ints, Problem, Solution
 from .side_start import search_from
 

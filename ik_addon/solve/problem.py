@@ -127,7 +127,8 @@ class Problem:
     tolerance: Floats | float = 1e-5
     """(B,) or scalar: the error that counts as reached, in chain lengths."""
     iterations: int = 100
-    """Maximum number of passes of an iterative solver."""
+    """Maximum number of passes over free chains and of FABRIK, and of steps of each descent within limits. There, what
+    descents leave is up to Newton's method, which ends by itself."""
     limits: Limits | None = None
     """None: joints turn freely."""
     stiffness: Floats | None = None
@@ -147,7 +148,8 @@ class Problem:
     bone above in the FK pose, about which the bone turns when the chain gets shorter, times its share of the fold, see
     `folds`. A joint with a zero vector is rigid; all are zero in members that bend evenly; None: all members do."""
     plane: Floats | None = None
-    """(B, 3) normal of the plane through the root in which a free chain stays; the target is projected onto it."""
+    """(B, 3) normal of the plane through the root in which a free chain stays; the target is projected onto it. Ignored
+    where joints have limits, the tip takes an orientation, or bones make a tree."""
     parents: Ints | None = None
     """(n,) for a tree: the parent of each bone, an earlier one, or -1; None: a chain."""
     others: tuple[Goal, ...] = ()

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .alone import solve_alone, suits
 from .bodies import Checked, checked_fk, solve_bodies, valid_members, wants_body
 from .checks import checked_shape
 from .free.axes import (
@@ -24,7 +25,6 @@ from .maths.rotations import (
 from .planar import laid_flat, lifted
 from .problem import Floats, Goal, Problem, Solution, Solver, Status
 from .side_start import begin_on_side, free_pose, search_from
-from .tip_led import led_by_tips
 
 FEW = 8
 """Up to this many chains are solved one by one in plain floats."""
@@ -113,18 +113,25 @@ def _unsolved(problem: Problem) -> Solution:
 def _solved_body(problem: Problem, known: Known) -> Solution:
     """Return the solution of a problem that is more than chains of free joints, see `wants_body`."""
     solution = known.unsolved.copy()
-    index = np.flatnonzero(valid_members(problem, known.fk))
+    valid = valid_members(problem, known.fk)
+    if problem.solver is Solver.TWO_BONE and problem.parents is None:
+        lengths = norm(np.diff(problem.joints, axis=1).T)
+        takes_two_bone(problem.solver, np.count_nonzero(lengths / lengths.sum(axis=0) > NO_LENGTH, axis=0), valid)
+    index = np.flatnonzero(valid)
     is_leg = can_fold(problem)[index]
     if is_leg.any():
         fold_within(problem, solution, index[is_leg])
         index = index[~is_leg]
     on_side = begin_on_side(problem)[index]
     if on_side.any():
-        search_from(problem, free_pose(problem, solve), solution, index[on_side])
+        own, pose = index[on_side], free_pose(problem, solve)
+        if len(own) <= FEW and suits(problem) and (known.fk.side[own] > 0.0).all():
+            solve_alone(problem, known.fk.searched.alone, solution, own, pose)
+        else:
+            search_from(problem, pose, solution, own)
         index = index[~on_side]
     if len(index):
-        begin = led_by_tips if problem.solver is Solver.FABRIK else None
-        solve_bodies(problem, solution, index, begin, known.fk)
+        solve_bodies(problem, solution, index, known.fk)
     return solution
 
 

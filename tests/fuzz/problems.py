@@ -45,7 +45,7 @@ def random_case(seed: int) -> Case:
     refused = ""
     if rng.random() < 0.02:
         problem, refused = _misshapen(rng, problem)
-    elif problem.solver is Solver.TWO_BONE and not is_body(problem) and (_segments(problem) != 2)[~spoiled].any():
+    elif problem.solver is Solver.TWO_BONE and problem.parents is None and (_segments(problem) != 2)[~spoiled].any():
         refused = "two-bone solver needs exactly two segments"
     return Case(problem, spoiled, refused)
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmarks.cases import LOCKED, Rig, chain, degrees, random_ranges, tree_y
 from ik_addon.solve import Goal, Problem, Solver, Status, solve
-from ik_addon.solve.limited.body import Body, allowed_angles, as_row, pose_of
-from ik_addon.solve.limited.goals import Goals
+from ik_addon.solve.limited.fabrik import Passes, led_by_tips
+from ik_addon.solve.limited.goals import System
+from ik_addon.solve.limited.skeleton import Angles, inside, pose_of
+from ik_addon.solve.maths.numbers import ONE
 from ik_addon.solve.problem import Floats
-from ik_addon.solve.tip_led import led_by_tips
 from tests.solve.chains import for_each, make_chains, random_rotations, unit
 from tests.solve.limited.test_limits import assert_consistent, violations
 
@@ -40,18 +42,20 @@ def problems(rig: Rig, count: int, seed: int = 1) -> Problem:
 
 def passes(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> tuple[Floats, Floats]:
     """Return the distances of end effectors (B, E) after the passes alone, and of joints (B, n) outside of limits."""
-    found: list[Floats] = []
+    gaps, outside = [], []
 
-    def begin(body: Body, turns: Floats, goals: Goals, tolerance: Floats, most: int) -> tuple[Floats, object]:
-        angles, used = led_by_tips(body, turns, goals, tolerance, most)
-        ends = np.stack(pose_of(body.skeleton(), as_row(angles, None)).ends, axis=1)
-        found.append(np.linalg.norm(ends - goals.target, axis=0).T)
-        found.append(np.abs(allowed_angles(body, angles) - angles))
+    def begin(system: System, *settings: Any) -> tuple[Angles, int]:
+        angles, used = led_by_tips(system, *settings)
+        joints = system.skeleton.joints
+        inner = [inside(ONE, joint, *angle) for joint, angle in zip(joints, angles, strict=True)]
+        outside.append(np.abs(np.array(inner) - angles).max())
+        ends: Floats = np.array(pose_of(system.skeleton, angles).ends)
+        gaps.append(np.linalg.norm(ends - Passes(system).targets, axis=1))
         return angles, used
 
-    monkeypatch.setattr("ik_addon.solve.solver.led_by_tips", begin)
+    monkeypatch.setattr("ik_addon.solve.bodies.led_by_tips", begin)
     solve(problem)
-    return found[0], found[1]
+    return np.array(gaps), np.array(outside)
 
 
 @for_each(name=RIGS)

@@ -7,10 +7,10 @@ cost as a quadratic function of its twist.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import add
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .forms import NOTHING, Form
 
@@ -40,6 +40,9 @@ Eliminated = tuple[Six, Six, Six, Six]
 """A joint's unknowns as functions of the parent's twist: for each of the three the six coefficients that the twist is
 multiplied with, to be subtracted; then their three values for no twist, and three factors of later unknowns, also to be
 subtracted: of the second and the third in the first, of the third in the second."""
+Pivots = tuple[float, float, float]
+TINY = 1e-14
+"""Least size of a pivot that may be negative."""
 STILL: Six = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
@@ -106,18 +109,36 @@ def _swept(joint: Joint, carried: Form, least: float) -> Swept | None:
         p4 -= b01 * t0 + b11 * t1 + b21 * t2 + d01 * l0 + d11 * l1 + d12 * l2
         p5 -= b02 * t0 + b12 * t1 + b22 * t2 + d02 * l0 + d12 * l1 + d22 * l2
         form = [*form[:21], p0, p1, p2, p3, p4, p5]
-    found = (_of_one if joint.open_ <= 1 else _of_three)(joint, form, least)
+    found = (_of_one if joint.open_ <= 1 else of_three)(joint, form, least)
     if found is None:
         return None
-    left, above, pivot = found
+    left, above, pivots = found
     if shift is not None:
         above[21], above[22], above[23] = above[21] - shift[6], above[22] - shift[7], above[23] - shift[8]
-    return Swept(joint, carried, left, above, pivot)
+    return Swept(joint, carried, left, above, min(pivots))
 
 
-def _of_three(joint: Joint, form: Form, least: float) -> tuple[Eliminated, Form, float] | None:
-    """Return the eliminated joint, its form of the parent's twist, and its least pivot; None if it is below `least`."""
+def of_three(
+    joint: Joint,
+    form: Form,
+    least: float | None,
+    damping: Any = None,
+    most: Callable[[Any, Any], Any] = max,
+) -> tuple[Eliminated, Form, Pivots] | None:
+    """Return the eliminated joint, its form of the parent's twist, and its pivots.
+
+    Args:
+        joint: its equations.
+        form: cost of everything that it carries.
+        least: the smallest pivot allowed; with damping, relative to the squares of the entries beside it, None: any.
+        damping: added to the pivots, of which those that are too small or negative were raised before; None: none are.
+        most: returns the larger of two numbers; with damping, all numbers may be arrays of many members.
+
+    Returns:
+        None without damping, if a pivot is below `least`.
+    """
     columns, own, right, _, _ = joint
+    floor = 0.0 if least is None else least
     a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
     d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest
     (
@@ -154,20 +175,26 @@ def _of_three(joint: Joint, form: Form, least: float) -> tuple[Eliminated, Form,
     m11 += y0 * g0 + y1 * g1 + y2 * g2 + y3 * g3 + y4 * g4 + y5 * g5
     m12 += y0 * h0 + y1 * h1 + y2 * h2 + y3 * h3 + y4 * h4 + y5 * h5
     m22 += z0 * h0 + z1 * h1 + z2 * h2 + z3 * h3 + z4 * h4 + z5 * h5
-    if m00 < least:
+    if damping is not None:
+        m00 = _raised(m00, (f0, f1, f2, f3, f4, f5), least, damping, most)
+    elif m00 < floor:
         return None
     n01, n02 = m01 / m00, m02 / m00
     m11, m12, m22 = m11 - n01 * m01, m12 - n01 * m02, m22 - n02 * m02
-    if m11 < least:
+    g0, g1, g2 = g0 - n01 * f0, g1 - n01 * f1, g2 - n01 * f2
+    g3, g4, g5 = g3 - n01 * f3, g4 - n01 * f4, g5 - n01 * f5
+    if damping is not None:
+        m11 = _raised(m11, (g0, g1, g2, g3, g4, g5), least, damping, most)
+    elif m11 < floor:
         return None
     n12 = m12 / m11
     m22 -= n12 * m12
-    if m22 < least:
-        return None
-    g0, g1, g2 = g0 - n01 * f0, g1 - n01 * f1, g2 - n01 * f2
-    g3, g4, g5 = g3 - n01 * f3, g4 - n01 * f4, g5 - n01 * f5
     h0, h1, h2 = h0 - n02 * f0 - n12 * g0, h1 - n02 * f1 - n12 * g1, h2 - n02 * f2 - n12 * g2
     h3, h4, h5 = h3 - n02 * f3 - n12 * g3, h4 - n02 * f4 - n12 * g4, h5 - n02 * f5 - n12 * g5
+    if damping is not None:
+        m22 = _raised(m22, (h0, h1, h2, h3, h4, h5), least, damping, most)
+    elif m22 < floor:
+        return None
     r1 -= n01 * r0
     r2 -= n02 * r0 + n12 * r1
     x0, x1, x2 = f0 / m00, f1 / m00, f2 / m00
@@ -211,11 +238,22 @@ def _of_three(joint: Joint, form: Form, least: float) -> tuple[Eliminated, Form,
         (z0, z1, z2, z3, z4, z5),
         (r0 / m00, r1 / m11, r2 / m22, n01, n02, n12),
     )
-    return left, above, min(m00, m11, m22)
+    return left, above, (m00, m11, m22)
 
 
-def _of_one(joint: Joint, form: Form, least: float) -> tuple[Eliminated, Form, float] | None:
-    """Do what `_of_three` does, for a joint with one unknown at most, in a third of the time."""
+def _raised(
+    pivot: Any, beside: Sequence[Any], least: float | None, damping: Any, most: Callable[[Any, Any], Any]
+) -> Any:
+    """Return a damped pivot, made positive if `least` is given, and at least that times the squares beside it."""
+    if least is None:
+        pivot += damping
+        return pivot if abs(pivot) > TINY else TINY
+    a, b, c, d, e, f = beside
+    return most(abs(pivot), least * (a * a + b * b + c * c + d * d + e * e + f * f)) + damping
+
+
+def _of_one(joint: Joint, form: Form, least: float) -> tuple[Eliminated, Form, Pivots] | None:
+    """Do what `of_three` does without damping, for a joint with one unknown at most, in a third of the time."""
     columns, own, right, _, _ = joint
     a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
     d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest
@@ -262,16 +300,73 @@ def _of_one(joint: Joint, form: Form, least: float) -> tuple[Eliminated, Form, f
         p4 - x4 * r0,
         p5 - x5 * r0,
     ]
-    return left, above, m00
+    return left, above, (m00, m00, m00)
 
 
-def substituted(parents: Sequence[int], swept: Mapping[int, Swept]) -> tuple[list[list[float]], list[Six]]:
-    """Sweep back from the root to the ends; return the unknowns and the twist of each joint."""
-    found: list[list[float]] = []
+def solved_again(
+    joint: Joint, left: Eliminated, pivots: Pivots, force: Sequence[float]
+) -> tuple[Eliminated, list[float]]:
+    """Eliminate a joint of which only the right-hand side has changed since it was eliminated.
+
+    Args:
+        joint: its equations, with the new right-hand side.
+        left: the joint as it was eliminated.
+        pivots: those of that time.
+        force: the part p of the form of everything that it carries.
+
+    Returns:
+        The eliminated joint, and the part p of its form of the parent's twist.
+    """
+    first, second, third, (_, _, _, n01, n02, n12) = left
+    p0, p1, p2, p3, p4, p5 = force
+    (x0, x1, x2, x3, x4, x5, *_), (y0, y1, y2, y3, y4, y5, *_), (z0, z1, z2, z3, z4, z5, *_) = joint.columns
+    r0, r1, r2 = joint.right
+    r0 += x0 * p0 + x1 * p1 + x2 * p2 + x3 * p3 + x4 * p4 + x5 * p5
+    r1 += y0 * p0 + y1 * p1 + y2 * p2 + y3 * p3 + y4 * p4 + y5 * p5 - n01 * r0
+    r2 += z0 * p0 + z1 * p1 + z2 * p2 + z3 * p3 + z4 * p4 + z5 * p5 - n02 * r0 - n12 * r1
+    above = [p - a * r0 - b * r1 - c * r2 for p, a, b, c in zip(force, first, second, third, strict=True)]
+    m00, m11, m22 = pivots
+    return (first, second, third, (r0 / m00, r1 / m11, r2 / m22, n01, n02, n12)), above
+
+
+def hung(form: Form, head: Sequence[float]) -> Form:
+    """Return a bone's form as one of its parent's twist, if it inherits no rotation: then only its head moves."""
+    x, y, z = head
+    d00, d01, d02, d11, d12, d22 = form[15:21]
+    p3, p4, p5 = form[24:]
+    b00, b01, b02 = y * d02 - z * d01, y * d12 - z * d11, y * d22 - z * d12
+    b10, b11, b12 = z * d00 - x * d02, z * d01 - x * d12, z * d02 - x * d22
+    b20, b21, b22 = x * d01 - y * d00, x * d11 - y * d01, x * d12 - y * d02
+    return [
+        *(b02 * y - b01 * z, b00 * z - b02 * x, b01 * x - b00 * y),
+        *(b10 * z - b12 * x, b11 * x - b10 * y, b21 * x - b20 * y),
+        *(b00, b01, b02, b10, b11, b12, b20, b21, b22),
+        *(d00, d01, d02, d11, d12, d22),
+        *(y * p5 - z * p4, z * p3 - x * p5, x * p4 - y * p3, p3, p4, p5),
+    ]
+
+
+def substituted(
+    parents: Sequence[int],
+    swept: Mapping[int, Swept] | Sequence[Swept],
+    heads: Mapping[int, Sequence[float]] = MappingProxyType({}),
+) -> tuple[list[tuple[float, float, float]], list[Six]]:
+    """Sweep back from the root to the ends; return the unknowns and the twist of each joint.
+
+    Args:
+        parents: the joint above each; -1: none.
+        swept: the result of the sweep at each joint.
+        heads: those of bones that do not inherit rotation, see `hung`.
+    """
+    found: list[tuple[float, float, float]] = []
     twists: list[Six] = []
     for i, above in enumerate(parents):
         (columns, _, _, shift, open_), _, (first, second, third, rest), _, _ = swept[i]
         v0, v1, v2, v3, v4, v5 = STILL if above < 0 else twists[above]
+        if i in heads:
+            x, y, z = heads[i]
+            v3, v4, v5 = v3 + v1 * z - v2 * y, v4 + v2 * x - v0 * z, v5 + v0 * y - v1 * x
+            v0 = v1 = v2 = 0.0
         x, y, z, n01, n02, n12 = rest
         f0, f1, f2, f3, f4, f5 = third
         if open_ > 1:
@@ -290,7 +385,7 @@ def substituted(parents: Sequence[int], swept: Mapping[int, Swept]) -> tuple[lis
         if shift is not None:
             f0, f1, f2, f3, f4, f5, _, _, _ = shift
             v0, v1, v2, v3, v4, v5 = v0 + f0, v1 + f1, v2 + f2, v3 + f3, v4 + f4, v5 + f5
-        found.append([x, y, z])
+        found.append((x, y, z))
         twists.append((v0, v1, v2, v3, v4, v5))
     return found, twists
 

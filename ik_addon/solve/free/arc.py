@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..maths.calculus import Calculus
-from ..maths.kernels import MANY
+from ..maths.numbers import MANY, Numbers
 from ..maths.vectors import Number
 from ..problem import Floats
 
@@ -34,7 +33,7 @@ SLACK = 1e-12
 """The smallest slack, length minus chord, of a chain with a bend: below it, rounding would show as its square root."""
 
 
-def arc_of(do: Calculus, chord: Number) -> Number:
+def arc_of(do: Numbers, chord: Number) -> Number:
     """Return the angle in radians of an arc of length 1 with a given chord, to within a percent."""
     lack = do.least(do.most(1.0 - SLACK - chord, 0.0), 1.0)
     return 2.0 * do.sqrt(6.0 * lack) * (1.0 + 0.15 * lack + 0.1325 * (lack * lack * lack))

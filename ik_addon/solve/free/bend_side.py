@@ -5,12 +5,12 @@ plane of the bend, and does so by how far it bends to the right side: a pose pas
 nothing flips there. How far FK bends is compared with how far the solved chain will bend: as long as the solved chain
 bends no more, its plane is that of FK, and a chain whose target is at its FK tip keeps its pose.
 
-Written once for one chain in plain floats and for many in arrays, see `calculus`.
+Written once for one chain in plain floats and for many in arrays, see `numbers`.
 """
 
 from __future__ import annotations
 
-from ..maths.calculus import Calculus
+from ..maths.numbers import Numbers
 from ..maths.vectors import Number, Vector, cross, dot, plus, reject, times
 
 NO_BEND = 1e-4
@@ -26,12 +26,12 @@ ASKEW = 1e-3
 
 
 def side_bend(
-    calculus: Calculus, line: Vector, bend: Vector, side: Vector, first: Vector, chord: Number, distance: Number
+    do: Numbers, line: Vector, bend: Vector, side: Vector, first: Vector, chord: Number, distance: Number
 ) -> tuple[Vector, Number, Number]:
     """Return the direction in which chains with a bend side bend, relative to their line in the FK pose.
 
     Args:
-        calculus: kernel for one chain or for many.
+        do: for one chain or for many.
         line: unit vector from root to tip in the FK pose.
         bend: unit vector across the line, the direction in which the FK pose bends.
         side: bend side of the root bone in the FK pose; zero: none.
@@ -45,22 +45,22 @@ def side_bend(
     """
     # The hinge is the same however far the chain bends; the side would lean over with the upper bone.
     hinge = reject(cross(side, first), line)
-    size = calculus.sqrt(dot(hinge, hinge))
+    size = do.sqrt(dot(hinge, hinge))
     known = size > ASKEW
-    room = calculus.most(size, ASKEW)
+    room = do.most(size, ASKEW)
     own = cross(line, (hinge[0] / room, hinge[1] / room, hinge[2] / room))
-    right = _bent(calculus, chord) * dot(bend, own)
-    needed = calculus.most(calculus.least(SHARE * _bent(calculus, distance), CLEAR), LEAST)
-    weight = calculus.least(calculus.most((right - NO_BEND) / (needed - NO_BEND), 0.0), 1.0)
+    right = _bent(do, chord) * dot(bend, own)
+    needed = do.most(do.least(SHARE * _bent(do, distance), CLEAR), LEAST)
+    weight = do.least(do.most((right - NO_BEND) / (needed - NO_BEND), 0.0), 1.0)
     weight = weight * weight * (3.0 - 2.0 * weight)
     x, y, z = plus(times(bend, weight), times(own, 1.0 - weight))
-    length = calculus.most(calculus.sqrt(x * x + y * y + z * z), ASKEW)
+    length = do.most(do.sqrt(x * x + y * y + z * z), ASKEW)
     kept = (weight == 1.0) | (known == False)  # noqa: E712 - of an array as of a single one
     found = (x / length, y / length, z / length)
-    chosen = [calculus.where(kept, b, f) for b, f in zip(bend, found, strict=True)]
-    return (chosen[0], chosen[1], chosen[2]), kept, calculus.where(known, right, CLEAR)
+    chosen = [do.where(kept, b, f) for b, f in zip(bend, found, strict=True)]
+    return (chosen[0], chosen[1], chosen[2]), kept, do.where(known, right, CLEAR)
 
 
-def _bent(calculus: Calculus, chord: Number) -> Number:
+def _bent(do: Numbers, chord: Number) -> Number:
     """Return how far a chain with a given chord bends: for two equal bones the chord of the angle."""
-    return 2.0 * calculus.sqrt(calculus.most(1.0 - chord * chord, 0.0))
+    return 2.0 * do.sqrt(do.most(1.0 - chord * chord, 0.0))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..maths.kernels import MANY
+from ..maths.numbers import MANY
 from ..maths.rotations import (
     about,
     between,
@@ -332,7 +332,10 @@ def _led_by_tip(
         bowed = first_guess(start, lengths, own, own, chord - share * np.maximum(chord - distance, 0.0))
         start = np.where(share > 0.0, bowed, start)
     start = flattened(start, lengths, axes.line, distance)
-    tolerance, passes = np.maximum(chains.tolerance, fabrik.FINEST), min(fabrik.PASSES, problem.iterations)
+    tolerance, passes = (
+        np.maximum(chains.tolerance, fabrik.FINEST * lengths.sum(axis=0)),
+        min(fabrik.PASSES, problem.iterations),
+    )
     x, y, z = target
     led, used, left = fabrik.reach(MANY, apart(start), list(lengths), (x, y, z), tolerance, passes)
     found, used = together(led), used.astype(np.int64)

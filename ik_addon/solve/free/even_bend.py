@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..maths.kernels import MANY
+from ..maths.numbers import MANY
 from ..maths.rotations import between, cross, dot, norm, reject, rotate, stacked, unit
 from ..maths.vectors import Vector
 from ..problem import Bools, Floats, Ints
 from .arc import FARTHER, LEAST, SLACK, bow_of, pull_of
 from .axes import Axes, tip_of
-from .fabrik import pass_once
+from .fabrik import FINEST, pass_once
 from .two_bone import triangle
 
 REACHING = 1
@@ -128,7 +128,7 @@ def solve_directions(
     """
     solved = start.copy()
     used = np.zeros(start.shape[2], dtype=np.int64)
-    running = _Running(start, lengths, axes, distance, tolerance)
+    running = _Running(start, lengths, axes, distance, np.maximum(tolerance, FINEST * lengths.sum(axis=0)))
     for done in range(begun, iterations + 1):
         ended = running.gap() <= running.tolerance
         if done == iterations:

@@ -6,7 +6,7 @@ turns the joints next to the tip and leaves the root at rest. Near full extensio
 slowly: the small error of the distance from root to tip that is left after `PASSES` is removed by `even_bend`, starting
 from the shape that the passes found.
 
-Written once for one chain in plain floats and for many in arrays, see `calculus`. Chains start at the origin; bones
+Written once for one chain in plain floats and for many in arrays, see `numbers`. Chains start at the origin; bones
 are unit directions, one vector for each, and lengths, in chain lengths.
 """
 
@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..maths.calculus import Calculus
-from ..maths.kernel_rotations import either, size_of
+from ..maths.numbers import Numbers, either, size_of
 from ..maths.vectors import Number, Vector, minus, plus, times
 
 PASSES = 12
 """Passes after which `even_bend` removes the remaining error."""
-FINEST = 1e-14
-"""The smallest tolerance: a smaller one would be below the rounding of the passes."""
+FINEST = 1e-13
+"""The smallest tolerance, as a fraction of the chain, which may be stretched: with a smaller one, rounding would decide
+how many passes are made, and so the pose."""
 MEET = 1e-12
 """Joints nearer to each other than this give no direction."""
 LIMP = 1e-3
@@ -31,26 +31,26 @@ SIDEWAYS = 10.0
 
 
 def pass_once(
-    calculus: Calculus, directions: Sequence[Vector], lengths: Sequence[Number], target: Vector
+    do: Numbers, directions: Sequence[Vector], lengths: Sequence[Number], target: Vector
 ) -> tuple[list[Vector], Vector]:
     """Return the directions and the tip after one pass, backward from the target and forward from the root."""
     joints = _joints(directions, lengths)
     joint = target
     for i in range(len(lengths) - 1, -1, -1):
         x, y, z = directions[i]
-        joint = plus(joint, times(_towards(calculus, minus(joints[i], joint), (-x, -y, -z)), lengths[i]))
+        joint = plus(joint, times(_towards(do, minus(joints[i], joint), (-x, -y, -z)), lengths[i]))
         joints[i] = joint
     joints[-1] = target
     turned: list[Vector] = []
     joint = (0.0, 0.0, 0.0)
     for i, length in enumerate(lengths):
-        turned.append(_towards(calculus, minus(joints[i + 1], joint), directions[i]))
+        turned.append(_towards(do, minus(joints[i + 1], joint), directions[i]))
         joint = plus(joint, times(turned[i], length))
     return turned, joint
 
 
 def reach(
-    calculus: Calculus,
+    do: Numbers,
     directions: Sequence[Vector],
     lengths: Sequence[Number],
     target: Vector,
@@ -60,7 +60,7 @@ def reach(
     """Return directions that bring the tip to the target, or as near as the passes get, and the number of passes.
 
     Args:
-        calculus: kernel for one chain or for many.
+        do: for one chain or for many.
         directions: to start from.
         lengths: of the bones.
         target: point for the tip, within reach.
@@ -73,32 +73,32 @@ def reach(
     found = list(directions)
     tip, used = _joints(found, lengths)[-1], 0 * tolerance
     for done in range(passes + 1):
-        left = size_of(calculus, minus(target, tip)) > tolerance
-        if done == passes or not calculus.any(left):
+        left = size_of(do, minus(target, tip)) > tolerance
+        if done == passes or not do.any(left):
             break
-        turned, end = pass_once(calculus, found, lengths, target)
-        found = [either(calculus, left, one, other) for one, other in zip(turned, found, strict=True)]
-        tip, used = either(calculus, left, end, tip), used + left
+        turned, end = pass_once(do, found, lengths, target)
+        found = [either(do, left, one, other) for one, other in zip(turned, found, strict=True)]
+        tip, used = either(do, left, end, tip), used + left
     return found, used, left
 
 
-def folding(calculus: Calculus, lean: Number, back: Number, aside: Number) -> Number:
+def folding(do: Numbers, lean: Number, back: Number, aside: Number) -> Number:
     """Return the share, from 0 to 1, of the shortening by which to bend a chain like a bow before the first pass.
 
     The passes leave a straight chain straight if its target is on its line, and crumple it if the target is slightly
     beside the line: such a chain is bent to its side first. If the target moves to the side, the tip leads the chain.
 
     Args:
-        calculus: kernel for one chain or for many.
+        do: for one chain or for many.
         lean: mean squared sine of the bones' angles to the chain's line.
         back: how far the target lies behind the tip, along that line.
         aside: how far beside the line.
     """
-    behind = calculus.most(back, 0.0)
+    behind = do.most(back, 0.0)
     square = behind * behind
     beside = SIDEWAYS * aside
-    share = square / calculus.most(square + beside * beside, 1e-200)
-    return share * share * calculus.most(1.0 - calculus.most(lean, 0.0) / LIMP, 0.0)
+    share = square / do.most(square + beside * beside, 1e-200)
+    return share * share * do.most(1.0 - do.most(lean, 0.0) / LIMP, 0.0)
 
 
 def _joints(directions: Sequence[Vector], lengths: Sequence[Number]) -> list[Vector]:
@@ -110,10 +110,10 @@ def _joints(directions: Sequence[Vector], lengths: Sequence[Number]) -> list[Vec
     return joints
 
 
-def _towards(calculus: Calculus, offset: Vector, otherwise: Vector) -> Vector:
+def _towards(do: Numbers, offset: Vector, otherwise: Vector) -> Vector:
     """Return the unit vector along an offset, or `otherwise` where joints meet and give no direction."""
     x, y, z = offset
-    size = calculus.sqrt(x * x + y * y + z * z)
-    there = calculus.most(size, MEET)
-    x, y, z = either(calculus, size > MEET, (x / there, y / there, z / there), otherwise)
+    size = do.sqrt(x * x + y * y + z * z)
+    there = do.most(size, MEET)
+    x, y, z = either(do, size > MEET, (x / there, y / there, z / there), otherwise)
     return x, y, z

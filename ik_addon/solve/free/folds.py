@@ -9,7 +9,7 @@ The distance from root to tip is then a function of that number, called the plac
 distance, the first on the way from the FK pose is taken: found by a scan, then by secants between a place that is too
 far and one that is too near.
 
-Written once for one chain in plain floats and for many in arrays, see `calculus`. Chains start at the origin; bones are
+Written once for one chain in plain floats and for many in arrays, see `numbers`. Chains start at the origin; bones are
 unit directions and lengths, in chain lengths.
 """
 
@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
-from ..maths.calculus import Calculus
-from ..maths.kernel_rotations import either, size_of
+from ..maths.numbers import Numbers, either, size_of
 from ..maths.vectors import Number, Quaternion, Vector, cross, dot, multiply, over, plus, reject, rotate, times
 
 TIGHTEST = 20.0
@@ -39,29 +38,27 @@ ALONG = 1e-3
 """A hinge with less than this across its bone, or across the line of the chain, counts as none."""
 
 
-def side_axes(
-    calculus: Calculus, line: Vector, normal: Vector, side: Vector, first: Vector
-) -> tuple[Vector, Vector, Vector]:
+def side_axes(do: Numbers, line: Vector, normal: Vector, side: Vector, first: Vector) -> tuple[Vector, Vector, Vector]:
     """Return line, bend and normal of chains, with the bend on their bend side however their joints are bent.
 
     A leg that folds to alternate sides lies on both sides of its line, so its own bend does not show the side.
 
     Args:
-        calculus: kernel for one chain or for many.
+        do: for one chain or for many.
         line: unit vector from root to tip in the pose.
         normal: unit normal of the chain's own bend, for chains whose side gives no hinge.
         side: bend side in that pose.
         first: unit direction of the first segment.
     """
     hinge = reject(cross(side, first), line)
-    size = size_of(calculus, hinge)
+    size = size_of(do, hinge)
     known = size > ALONG
-    found = either(calculus, known, over(hinge, calculus.most(size, ALONG)), normal)
+    found = either(do, known, over(hinge, do.most(size, ALONG)), normal)
     return line, cross(line, found), found
 
 
 def folded(
-    calculus: Calculus,
+    do: Numbers,
     directions: Sequence[Vector],
     lengths: Sequence[Number],
     carried: Sequence[Number],
@@ -71,7 +68,7 @@ def folded(
     """Return directions with the tip at a distance from the root; the first one is as in the FK pose.
 
     Args:
-        calculus: kernel for one chain or for many.
+        do: for one chain or for many.
         directions: unit directions of the bones in the FK pose.
         lengths: their lengths.
         carried: whether each bone has no length and follows the bone before it.
@@ -81,12 +78,12 @@ def folded(
     Returns:
         The directions, and whether FK bends all joints to their sides: such a chain keeps its FK pose if that reaches.
     """
-    legs = Legs.of(calculus, directions, lengths, carried, folds)
+    legs = Legs.of(do, directions, lengths, carried, folds)
 
     def gap_at(place: Number) -> Number:
-        return size_of(calculus, legs.posed(place)[1]) - distance
+        return size_of(do, legs.posed(place)[1]) - distance
 
-    place = place_of(calculus, gap_at)
+    place = place_of(do, gap_at)
     return legs.posed(place)[0], reduce(and_, (joint.is_right for joint in legs.joints))
 
 
@@ -110,18 +107,18 @@ class Joint:
     is_right: Number
     """Whether FK bends the joint to its side."""
 
-    def turn(self, calculus: Calculus, place: Number) -> Quaternion:
+    def turn(self, do: Numbers, place: Number) -> Quaternion:
         """Return the rotation from the FK pose at a place, relative to the bone above: 0 straight, 1 FK."""
-        shrunk = calculus.least(place, 1.0)
-        more = calculus.most(place - 1.0, 0.0) / (2.0 - calculus.most(place, 1.0))
+        shrunk = do.least(place, 1.0)
+        more = do.most(place - 1.0, 0.0) / (2.0 - do.most(place, 1.0))
         folds = self.share > 0.0
-        angle = calculus.least(shrunk * self.along + more * self.share, TIGHTEST)
+        angle = do.least(shrunk * self.along + more * self.share, TIGHTEST)
         bend = plus(times(self.hinge, angle), times(self.aside, shrunk))
         before = self.bend
         w, x, y, z = multiply((1.0, *bend), (1.0, -before[0], -before[1], -before[2]))
-        size = calculus.sqrt(w * w + (x * x + y * y + z * z))
+        size = do.sqrt(w * w + (x * x + y * y + z * z))
         w, x, y, z = (
-            calculus.where(folds, a, b) for a, b in zip((w / size, x / size, y / size, z / size), STILL, strict=True)
+            do.where(folds, a, b) for a, b in zip((w / size, x / size, y / size, z / size), STILL, strict=True)
         )
         return w, x, y, z
 
@@ -130,13 +127,13 @@ class Joint:
 class Legs:
     """One leg or many, joint by joint."""
 
-    calculus: Calculus
+    do: Numbers
     joints: list[Joint]
 
     @classmethod
     def of(
         cls,
-        calculus: Calculus,
+        do: Numbers,
         directions: Sequence[Vector],
         lengths: Sequence[Number],
         carried: Sequence[Number],
@@ -147,14 +144,14 @@ class Legs:
         before, begun = directions[0], carried[0] != carried[0]
         for direction, length, skipped, fold in zip(directions, lengths, carried, folds, strict=True):
             is_joint = begun & (skipped == False)  # noqa: E712 - of an array as of a single one
-            bend = over(cross(before, direction), calculus.most(1.0 + dot(before, direction), 1e-12))
-            size = size_of(calculus, bend)
-            bend = times(bend, calculus.where(is_joint, TIGHTEST / calculus.most(size, TIGHTEST), 0.0))
-            share = size_of(calculus, fold)
+            bend = over(cross(before, direction), do.most(1.0 + dot(before, direction), 1e-12))
+            size = size_of(do, bend)
+            bend = times(bend, do.where(is_joint, TIGHTEST / do.most(size, TIGHTEST), 0.0))
+            share = size_of(do, fold)
             hinge = reject(fold, before)
-            across = size_of(calculus, hinge)
+            across = size_of(do, hinge)
             usable = is_joint & (across > ALONG * share)
-            hinge = times(hinge, calculus.where(usable, 1.0, 0.0) / calculus.most(across, 1e-200))
+            hinge = times(hinge, do.where(usable, 1.0, 0.0) / do.most(across, 1e-200))
             along = dot(bend, hinge)
             aside = plus(bend, times(hinge, -along))
             joints.append(
@@ -163,14 +160,14 @@ class Legs:
                     length,
                     bend,
                     hinge,
-                    calculus.where(usable, share, 0.0),
-                    calculus.most(along, 0.0),
+                    do.where(usable, share, 0.0),
+                    do.most(along, 0.0),
                     aside,
                     along >= 0.0,
                 )
             )
-            before, begun = either(calculus, skipped, before, direction), begun | (skipped == False)  # noqa: E712
-        return cls(calculus, joints)
+            before, begun = either(do, skipped, before, direction), begun | (skipped == False)  # noqa: E712
+        return cls(do, joints)
 
     def posed(self, place: Number) -> tuple[list[Vector], Vector]:
         """Return the directions and the tip at a place."""
@@ -178,45 +175,45 @@ class Legs:
         found: list[Vector] = []
         tip: Vector = (0.0, 0.0, 0.0)
         for joint in self.joints:
-            if self.calculus.any(joint.share > 0.0):
-                turn = multiply(turn, joint.turn(self.calculus, place))
+            if self.do.any(joint.share > 0.0):
+                turn = multiply(turn, joint.turn(self.do, place))
             found.append(rotate(turn, joint.direction))
             tip = plus(tip, times(found[-1], joint.length))
         return found, tip
 
 
-def place_of(calculus: Calculus, gap_at: Callable[[Number], Number]) -> Number:
+def place_of(do: Numbers, gap_at: Callable[[Number], Number]) -> Number:
     """Return the first place, on the way from the FK pose, at which the tip is at its distance.
 
     Args:
-        calculus: kernel for one leg or for many.
+        do: for one leg or for many.
         gap_at: function of a place: by how much the tip is too far away there.
     """
     first = gap_at(1.0)
     # With this sign, gaps are positive before the solution and negative past it.
-    sign = calculus.where(first > 0.0, 1.0, -1.0)
-    way = calculus.where(first > 0.0, FARTHEST - 1.0, -1.0)
+    sign = do.where(first > 0.0, 1.0, -1.0)
+    way = do.where(first > 0.0, FARTHEST - 1.0, -1.0)
     high, above = 1.0 + 0.0 * way, sign * first
     low, below = high, above
     for step in range(1, PLACES + 1):
         left = above > 0.0
-        if not calculus.any(left):
+        if not do.any(left):
             break
         place = 1.0 + step / PLACES * way
         gap = sign * gap_at(place)
-        low, below = calculus.where(left, high, low), calculus.where(left, above, below)
-        high, above = calculus.where(left, place, high), calculus.where(left, gap, above)
+        low, below = do.where(left, high, low), do.where(left, above, below)
+        high, above = do.where(left, place, high), do.where(left, gap, above)
     # Where the scan does not pass the solution, its end is the answer.
     found, left = high, (above < -PRECISE) & (below > 0.0)
     for _ in range(STEPS):
-        if not calculus.any(left):
+        if not do.any(left):
             break
         # The Illinois method: a secant, with the end that stays counted by half.
-        span = calculus.where(left, above - below, 1.0)
-        found = calculus.where(left, high - above * (high - low) / span, found)
+        span = do.where(left, above - below, 1.0)
+        found = do.where(left, high - above * (high - low) / span, found)
         gap = sign * gap_at(found)
         crosses = gap * above < 0.0
-        low, below = calculus.where(crosses, high, low), calculus.where(crosses, above, below / 2.0)
-        high, above = calculus.where(left, found, high), calculus.where(left, gap, above)
+        low, below = do.where(crosses, high, low), do.where(crosses, above, below / 2.0)
+        high, above = do.where(left, found, high), do.where(left, gap, above)
         left = left & (abs(gap) > PRECISE) & (abs(high - low) > 1e-16)
     return found

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..maths.calculus import Calculus
-from ..maths.kernels import MANY, ONE
+from ..maths.numbers import MANY, ONE, Numbers
 from ..maths.vectors import Number
 from ..problem import Floats, OutOfReach, Problem
 
@@ -40,7 +39,7 @@ def inner_radius(lengths: Floats) -> Floats:
     return np.asarray(np.maximum(0.0, 2.0 * lengths.max(axis=0) - 1.0))
 
 
-def soften(do: Calculus, distance: Number, softness: Number) -> Number:
+def soften(do: Numbers, distance: Number, softness: Number) -> Number:
     """Return the distance at which a chain of length 1 puts its tip for a target at a distance.
 
     Up to 1 - softness it is the distance itself; from there it approaches 1 exponentially, with the same slope.
@@ -55,7 +54,7 @@ def soften(do: Calculus, distance: Number, softness: Number) -> Number:
 
 
 def goal_of(
-    do: Calculus, distance: Number, longest: Number, softness: Number, push_limit: Number, policy: OutOfReach
+    do: Numbers, distance: Number, longest: Number, softness: Number, push_limit: Number, policy: OutOfReach
 ) -> tuple[Number, Number, Number, Number]:
     """Return the goal of a chain of length 1 for a target at a distance.
 

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..maths.kernel_rotations import between
-from ..maths.kernels import ONE
+from ..maths.numbers import ONE, between
 from ..maths.vectors import (
     Quaternion,
     Vector,
@@ -214,7 +213,7 @@ class _Chain:
             chord = norm(tip)
             start = first_guess(start, lengths, own, own, chord - share * max(chord - distance, 0.0))
         start = flattened(lengths, line, distance) or start
-        tolerance, passes = max(self.tolerance, fabrik.FINEST), min(fabrik.PASSES, iterations)
+        tolerance, passes = max(self.tolerance, fabrik.FINEST * sum(lengths)), min(fabrik.PASSES, iterations)
         found, used, left = fabrik.reach(ONE, start, lengths, target, tolerance, passes)
         if passes == iterations or not left:
             return found, int(used)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from math import cos, inf, sin, sqrt
 
-from ..maths.kernel_rotations import between
-from ..maths.kernels import ONE
+from ..maths.numbers import ONE, between
 from ..maths.vectors import (
     Vector,
     cross,
@@ -190,7 +189,7 @@ def solve_directions(
 ) -> tuple[list[Vector], int] | None:
     """See `even_bend.solve_directions`; None if the chain must be laid out by construction."""
     directions, tip, step = start, tip_of(start, lengths), 1.0
-    done = begun
+    done, tolerance = begun, max(tolerance, fabrik.FINEST * sum(lengths))
     while not (abs(distance - norm(tip)) <= tolerance or done == iterations):
         if done == even_bend.REACHING:
             directions = _turned_to_line(directions, lengths, line, normal)

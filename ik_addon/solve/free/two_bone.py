@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from ..maths.calculus import Calculus
-from ..maths.kernel_rotations import unit_of
+from ..maths.numbers import Numbers, unit_of
 from ..maths.vectors import Number, Vector, minus, plus, times
 
 
 def triangle(
-    do: Calculus, first: Number, second: Number, distance: Number, line: Vector, bend: Vector
+    do: Numbers, first: Number, second: Number, distance: Number, line: Vector, bend: Vector
 ) -> tuple[Vector, Vector]:
     """Return the directions of the two bones, by the law of cosines.
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..free.axes import Axes
 from ..free.folds import Legs, place_of
 from ..maths.cones import Cone, at_limit, clamp, cone_of, swing_twist, violation
-from ..maths.kernels import MANY
+from ..maths.numbers import MANY
 from ..maths.products import determinants, times
 from ..maths.rotations import between, identity, multiply, norm, quaternions, rotate, stacked, unit
 from ..problem import Bools, Floats, Limits, Problem

@@ -8,21 +8,21 @@ doi 10.1007/s00371-004-0244-4, do so with limits that are intervals.
 
 The pull of a distant target is capped, so that the effector goes to it on a nearly straight line, and neighboring
 targets lead to neighboring poses.
+
+Bodies descend one by one, in floats; many chains to places descend together, in arrays, see `crowd`. Both take the same
+steps, which are written once: a chain of ten bones takes 0.3 ms alone, and 0.03 ms among a thousand.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..maths.calculus import Calculus, Path, Row
-from ..maths.crowd import Crowd
-from ..maths.reaching import Reach, reach_of, step_to
-from ..maths.vectors import Number, Vector, times
-from ..problem import Floats, Ints
-from .body import STEEPEST_SQUARE, Joint, Pose, axes_of, inside, pose_of
+from ..maths.numbers import Numbers
+from ..maths.vectors import Number, Vector
 from .goals import System
+from .objectives import Rows
+from .skeleton import Angles, Joint, Pose, inside, pose_of
 
 EXACT = 1e-8
 """Residuals up to this, in chain lengths, count as zero."""
@@ -42,196 +42,220 @@ OUTSIDE = 1e-13
 
 
 class State(NamedTuple):
-    """Members posed by joint angles, and their residual."""
+    """A body posed by joint angles, and its residual."""
 
-    angles: Row
+    angles: Angles
     pose: Pose
     residual: list[Number]
     error: Number
     """Norm of the residual."""
 
     @classmethod
-    def of(cls, system: System, angles: Row) -> State:
-        """Pose the members and compute their residual."""
+    def of(cls, system: System, angles: Angles) -> State:
+        """Pose the body and compute its residual."""
         pose = pose_of(system.skeleton, angles)
         residual = system.residual(pose)
         return cls(angles, pose, residual, system.skeleton.do.sqrt(sum(part * part for part in residual)))
 
 
-@dataclass(frozen=True)
-class Reaching:
-    """The state of one chain that has nothing but a place to reach: the pose is computed on demand."""
-
-    system: System
-    angles: Row
-    reach: Reach
-
-    @classmethod
-    def of(cls, system: System, angles: Row) -> Reaching:
-        """Find out how the chain reaches."""
-        skeleton = system.skeleton
-        (end,), halves = skeleton.ends, [skeleton.do.tan(0.5 * twist) for _, _, twist in angles]
-        place = system.objectives[0].target
-        reach = reach_of(skeleton.bones, end, skeleton.joints, angles, halves, place, STEEPEST_SQUARE)
-        return cls(system, angles, reach)
-
-    @cached_property
-    def pose(self) -> Pose:
-        """See `State`."""
-        return pose_of(self.system.skeleton, self.angles)
-
-    @property
-    def residual(self) -> Vector:
-        """See `State`."""
-        return self.reach.residual
-
-    @property
-    def error(self) -> float:
-        """See `State`."""
-        return self.reach.error
-
-
-def descended(system: System, angles: Row, most: int) -> tuple[State | Reaching, int]:
-    """Return where a descent takes one member after at most this many steps, and how many it took."""
-    _, last, steps = _descend(system, angles, 1, most, PULL)
-    return last, steps
-
-
-def descend(system: System, angles: Row, members: int, most: Number, pull: float) -> tuple[Floats, Floats, Ints]:
-    """Return the joint angles at which further steps bring the members no nearer to their objectives.
+def descended(system: System, angles: Angles, most: float, pull: float = PULL) -> tuple[State, int]:
+    """Return where further steps bring a body no nearer to its objectives, and how many steps that took.
 
     Args:
-        system: B members, or one.
+        system: one body.
         angles: where to start, inside the limits.
-        members: the number of members.
-        most: (B,) maximum number of steps.
+        most: maximum number of steps.
         pull: maximum length of the residual that a step aims to remove.
-
-    Returns:
-        angles: (3, n, B) inside the limits.
-        error: (B,) norm of the residual.
-        steps: (B,) number of steps taken.
     """
-    return _descend(system, angles, members, most, pull)[0].found
-
-
-def _descend(
-    system: System, angles: Row, members: int, most: Number, pull: float
-) -> tuple[Crowd, State | Reaching, int]:
-    do = system.skeleton.do
-    common = shared_paths(system.paths())
-    patience, gain = (PATIENCE, GAIN) if system.only_places else THOROUGH
-    state_of = Reaching.of if system.is_chain_to_place else State.of
-    now: State | Reaching = state_of(system, angles)
-    damping, idle = 0.0 * now.error + DAMPING, 0.0 * now.error
-    crowd = Crowd(do, len(system.skeleton.parents), members)
-    done = 0
-    while True:
-        ended = (now.error <= EXACT) | (idle >= patience) | (done == most)
-        if do.any(ended):
-            chosen = crowd.leave(ended, done, now.angles, now.error)
-            if not crowd.left:
-                return crowd, now, done
-            if chosen is not None:
-                system = system.members(chosen)
-                now, damping, idle, most = do.members((now, damping, idle, most), chosen)
-        move = _direction(system, common, now, damping, pull)
-        size = do.largest([do.most(do.most(abs(x), abs(z)), abs(twist)) for x, z, twist in move])
-        share = do.least(1.0, LONGEST / do.most(size, 1e-30))
-        tried = [
-            inside(do, joint, x * share + old_x, z * share + old_z, twist * share + old)
-            for joint, (x, z, twist), (old_x, old_z, old) in zip(system.skeleton.joints, move, now.angles, strict=True)
-        ]
-        there, before = state_of(system, tried), now.error
-        better = there.error < before
-        now = do.choose(better, there, now)
-        damping = do.least(do.most(damping * do.where(better, 0.2, 6.0), SOFTEST), HARDEST)
-        idle = do.where(before - now.error > gain * do.least(before, pull), 0.0, idle + 1.0)
+    run, done, is_ended = begun(State.of(system, angles)), 0, False
+    while not (is_ended or run.best.error <= EXACT) and done < most:
+        run, is_ended = advanced(system, run, pull)
         done += 1
+    return run.best, done
 
 
-Shared = tuple[Path, Path]
-"""The joints that two paths share, by their positions in the one and in the other; none: ()."""
+class Run(NamedTuple):
+    """A descent."""
+
+    best: State
+    """Where it is."""
+    damping: Number
+    idle: Number
+    """Number of the last steps that brought little."""
 
 
-def shared_paths(paths: list[Path]) -> list[list[Shared]]:
-    """Return for each path what it shares with each path before it."""
-
-    def both(one: Path, other: Path) -> Shared:
-        if one == other:
-            return None, None
-        if one is None or other is None:
-            return (other, None) if one is None else (None, one)
-        same = sorted(set(one) & set(other))
-        return tuple(map(one.index, same)), tuple(map(other.index, same))
-
-    return [[both(one, other) for other in paths[:i]] for i, one in enumerate(paths)]
+def begun(state: State) -> Run:
+    """Return a descent of one body, or of many, that begins at a state."""
+    return Run(state, 0.0 * state.error + DAMPING, 0.0 * state.error)
 
 
-def _direction(system: System, common: list[list[Shared]], now: State | Reaching, damping: Number, pull: float) -> Row:
-    """Return the step in joint angles."""
-    if isinstance(now, Reaching):
-        step = step_to(now.reach, system.skeleton.joints, now.angles, damping, pull)
-        if step is not None:
-            return step
-    do, joints, paths = system.skeleton.do, system.skeleton.joints, system.paths()
-    bones = len(system.skeleton.parents)
-    axes = [
-        ((ax * u, bx * v, cx * w), (ay * u, by * v, cy * w), (az * u, bz * v, cz * w))
-        for ((ax, bx, cx), (ay, by, cy), (az, bz, cz)), (_, _, _, _, _, (u, v, w), _) in zip(
-            axes_of(do, now.pose, now.angles), joints, strict=True
-        )
-    ]
-    blocks = system.jacobian(now.pose, axes)
+def advanced(system: System, run: Run, pull: float) -> tuple[Run, Any]:
+    """Return a descent after one step, and whether it has come to its end; `pull` see `descended`."""
+    do, (now, damping, idle) = system.skeleton.do, run
+    patience, gain = (PATIENCE, GAIN) if system.only_places else THOROUGH
     share = do.least(1.0, pull / do.most(now.error, 1e-30))
-    wanted = [part * share for part in now.residual]
-    found = _damped(do, blocks, paths, common, bones, wanted, damping)
-    found = [(a * u, b * v, c * w) for (a, b, c), (_, _, _, _, _, _, (u, v, w)) in zip(found, joints, strict=True)]
-    # Move joints that leave their limits to the boundary, and compute the step again for the others.
-    move, some, angles, left = found, None, now.angles, blocks
-    fixed: Row = [None] * len(joints)
-    held: Row = [(1.0, False)] * len(joints)
+    rows, wanted = system.rows(now.pose), [part * share for part in now.residual]
+    step = damped(system, rows, wanted, damping)
+    angles, leaving = _stepped(system, now.angles, step)
+    if do.any(leaving):
+        step = do.redone(slid, leaving, (system, now.angles, rows, wanted, damping, step), step)
+        angles, _ = _stepped(system, now.angles, step)
+    there, before = State.of(system, angles), now.error
+    better = there.error < before
+    now = do.choose(better, there, now)
+    damping = do.least(do.most(damping * do.where(better, 0.2, 6.0), SOFTEST), HARDEST)
+    idle = do.where(before - now.error > gain * do.least(before, pull), 0.0, idle + 1.0)
+    return Run(now, damping, idle), (now.error <= EXACT) | (idle >= patience)
+
+
+def _stepped(system: System, angles: Angles, step: Angles) -> tuple[Angles, Any]:
+    """Return the joint angles after a step, or after the part of it that turns no joint too far.
+
+    Also return whether the limits held it back.
+    """
+    do = system.skeleton.do
+    share = do.least(1.0, LONGEST / do.most(longest(do, step), 1e-30))
+    found: Angles = []
+    held: Any = False
+    for joint, (x, z, twist), (old_x, old_z, old) in zip(system.skeleton.joints, step, angles, strict=True):
+        x, z, twist = x * share + old_x, z * share + old_z, twist * share + old
+        inner_x, inner_z, inner = inside(do, joint, x, z, twist)
+        held = held | (inner_x != x) | (inner_z != z) | (inner != twist)
+        found.append((inner_x, inner_z, inner))
+    return found, held
+
+
+def longest(do: Numbers, step: Angles) -> Number:
+    """Return the largest angle of a step."""
+    size: Number = 0.0
+    for x, z, twist in step:
+        size = do.most(do.most(size, abs(x)), do.most(abs(z), abs(twist)))
+    return size
+
+
+def damped(system: System, rows: Rows, wanted: list[Number], damping: Number) -> Angles:
+    """Return the shortest step in joint angles that nearly achieves the wanted change of the residual, damped."""
+    joints = system.skeleton.joints
+    if system.size == 3 and all(rows):
+        x, y, z = _three(rows, wanted, damping)
+        found = []
+        for ((a, b, c), (d, e, f), (g, h, i)), joint in zip(rows, joints, strict=True):
+            u, v, w = joint.units
+            found.append(((a * x + d * y + g * z) * u, (b * x + e * y + h * z) * v, (c * x + f * y + i * z) * w))
+        return found
+    factors = solved(_square(system, rows, damping), wanted)
+    found = []
+    for own, lot, joint in zip(system.equations, rows, joints, strict=True):
+        a = b = c = 0.0
+        for number, (x, y, z) in zip(own, lot, strict=True):
+            factor = factors[number]
+            a, b, c = a + factor * x, b + factor * y, c + factor * z
+        u, v, w = joint.units
+        found.append((a * u, b * v, c * w))
+    return found
+
+
+def _three(rows: Rows, wanted: list[Number], damping: Number) -> Vector:
+    """Solve the three equations of a chain to a place."""
+    xx = yx = yy = zx = zy = zz = 0.0
+    for (a, b, c), (d, e, f), (g, h, i) in rows:
+        xx = xx + (a * a + b * b + c * c)
+        yx = yx + (d * a + e * b + f * c)
+        yy = yy + (d * d + e * e + f * f)
+        zx = zx + (g * a + h * b + i * c)
+        zy = zy + (g * d + h * e + i * f)
+        zz = zz + (g * g + h * h + i * i)
+    a, b, c = wanted
+    xx, yy, zz = xx + damping, yy + damping, zz + damping
+    first, second = yx / xx, zx / xx
+    yy, zy = yy - first * yx, zy - second * yx
+    third = zy / yy
+    b, c = b - first * a, c - second * a
+    z = (c - third * b) / (zz - second * zx - third * zy)
+    y = b / yy - third * z
+    return a / xx - first * y - second * z, y, z
+
+
+def _square(system: System, rows: Rows, damping: float) -> list[list[float]]:
+    """Return the lower half of the product of the Jacobian with itself, damped."""
+    matrix = [[0.0] * number + [damping] for number in range(system.size)]
+    for own, lot in zip(system.equations, rows, strict=True):
+        for i, (number, (x, y, z)) in enumerate(zip(own, lot, strict=True)):
+            row = matrix[number]
+            for other, (a, b, c) in zip(own[: i + 1], lot, strict=False):
+                row[other] += x * a + y * b + z * c
+    return matrix
+
+
+def solved(matrix: list[list[float]], wanted: list[float]) -> list[float]:
+    """Solve equations with a symmetric positive matrix, given by its lower half: Cholesky without square roots."""
+    found, rows = list(wanted), matrix
+    for k in range(len(found)):
+        pivot, column, first = rows[k][k], [row[k] for row in rows[k + 1 :]], found[k]
+        for i, value in enumerate(column, start=k + 1):
+            row, factor = rows[i], value / pivot
+            for j in range(k + 1, i + 1):
+                row[j] -= factor * column[j - k - 1]
+            row[k] = factor
+            found[i] -= factor * first
+    found = [value / row[k] for k, (value, row) in enumerate(zip(found, rows, strict=True))]
+    for k in range(len(found) - 1, 0, -1):
+        row, value = rows[k], found[k]
+        for j in range(k):
+            found[j] -= row[j] * value
+    return found
+
+
+def slid(system: System, angles: Angles, rows: Rows, wanted: list[Number], damping: Number, found: Angles) -> Angles:
+    """Move joints that leave their limits to the boundary, and compute the step again for the others.
+
+    Args:
+        system: the body and its objectives.
+        angles: the joint angles.
+        rows: see `System.rows`.
+        wanted: the change of the residual.
+        damping: see `damped`.
+        found: the step without limits.
+    """
+    do, joints = system.skeleton.do, system.skeleton.joints
+    left = list(rows)
+    fixed: list[Vector | None] = [None] * len(joints)
+    held: list[tuple[Number, Any]] = [(1.0, False)] * len(joints)
     for _ in range(ROUNDS):
-        prepared = [_prepared(do, *each) for each in zip(joints, angles, found, held, strict=True)]
-        again = do.marked([leaving | over for leaving, over, *_ in prepared])
-        if again is None:
-            break
-        some = again if some is None else do.members(some, again)
-        parts = angles, damping, wanted, blocks, left, fixed, held, prepared
-        angles, damping, wanted, blocks, left, fixed, held, prepared = do.members(parts, again)
-        gone: Row = [None] * len(joints)
-        for i, (joint, (leaving, over, off_x, off_z, way_x, way_z, way)) in enumerate(
-            zip(joints, prepared, strict=True)
-        ):
+        is_done = True
+        for i, joint in enumerate(joints):
+            leaving, over, off_x, off_z, way_x, way_z, way = _prepared(do, joint, angles[i], found[i], held[i])
             if not do.any(leaving | over):
                 continue
+            is_done = False
             u, v, w = joint.units
             # The outward normal of the cone, in the coordinates of the step.
             a, b = do.where(leaving, off_x * u, 0.0), do.where(leaving, off_z * v, 0.0)
             size = do.most(do.sqrt(a * a + b * b), 1e-200)
             a, b = a / size, b / size
-            depth = a * (way_x / do.most(u, 1e-12)) + b * (way_z / do.most(v, 1e-12))
+            depth = a * (way_x / max(u, 1e-12)) + b * (way_z / max(v, 1e-12))
             x, z, twist = fixed[i] or (0.0, 0.0, 0.0)
-            fixed[i] = x + depth * a, z + depth * b, do.where(over, way / do.most(w, 1e-12), twist)
+            fixed[i] = x + depth * a, z + depth * b, do.where(over, way / max(w, 1e-12), twist)
             goes, stopped = held[i]
             held[i] = do.where(leaving, 0.0, goes), stopped | over
-            gone[i] = a, b, over
-        left = [
-            [lot if lock is None else _kept(do, lot, *lock) for lot, lock in zip(block, do.on(gone, path), strict=True)]
-            for block, path in zip(left, paths, strict=True)
-        ]
-        rest = [number - part for number, part in zip(wanted, _brought(do, blocks, paths, fixed), strict=True)]
-        found = [
-            (a * u, b * v, c * w) if fix is None else ((a + fix[0]) * u, (b + fix[1]) * v, (c + fix[2]) * w)
-            for (a, b, c), fix, (_, _, _, _, _, _, (u, v, w)) in zip(
-                _damped(do, left, paths, common, bones, rest, damping), fixed, joints, strict=True
-            )
-        ]
-        move = do.put(move, some, found)
-    return move
+            left[i] = _kept(do, left[i], a, b, over)
+        if is_done:
+            break
+        rest = list(wanted)
+        for own, lot, fix in zip(system.equations, rows, fixed, strict=True):
+            if fix is not None:
+                x, y, z = fix
+                for number, (a, b, c) in zip(own, lot, strict=True):
+                    rest[number] = rest[number] - (a * x + b * y + c * z)
+        found = damped(system, left, rest, damping)
+        for i, fix in enumerate(fixed):
+            if fix is not None:
+                (a, b, c), (u, v, w) = found[i], joints[i].units
+                found[i] = a + fix[0] * u, b + fix[1] * v, c + fix[2] * w
+    return found
 
 
-def _prepared(do: Calculus, joint: Joint, angle: Vector, step: Vector, held: tuple[Number, Any]) -> tuple[Number, ...]:
+def _prepared(do: Numbers, joint: Joint, angle: Vector, step: Vector, held: tuple[Number, Any]) -> tuple[Number, ...]:
     """Return where a step takes a joint.
 
     Returns:
@@ -251,97 +275,10 @@ def _prepared(do: Calculus, joint: Joint, angle: Vector, step: Vector, held: tup
     return leaving, (twist != end) > stopped, off_x, off_z, near_x - old_x, near_z - old_z, end - old
 
 
-def _kept(do: Calculus, lot: Any, a: Number, b: Number, over: Any) -> Any:
+def _kept(do: Numbers, lot: Sequence[Vector], a: Number, b: Number, over: Any) -> tuple[Vector, ...]:
     """Return rows of a Jacobian without a direction of a joint's swing, and without its twist where `over`."""
     found = []
     for x, z, twist in lot:
         across = x * a + z * b
         found.append((x - across * a, z - across * b, do.where(over, 0.0, twist)))
     return tuple(found)
-
-
-def _brought(do: Calculus, blocks: list[Row], paths: list[Path], fixed: Row) -> list[Number]:
-    """Return the product of a Jacobian and steps of the joints; None: a joint makes no step."""
-    found: list[Number] = []
-    for block, path in zip(blocks, paths, strict=True):
-        parts = [
-            [a * fix[0] + b * fix[1] + c * fix[2] for a, b, c in lot]
-            for lot, fix in zip(block, do.on(fixed, path), strict=True)
-            if fix is not None
-        ]
-        found += do.totals(parts) if parts else [0.0] * len(block[0])
-    return found
-
-
-def _damped(
-    do: Calculus,
-    blocks: list[Row],
-    paths: list[Path],
-    common: list[list[Shared]],
-    joints: int,
-    wanted: Row,
-    damping: Number,
-) -> Row:
-    """Return the shortest steps that nearly achieve the wanted change, damped, from the blocks of a Jacobian."""
-    matrix: list[list[Number]] = []
-    for block, shared in zip(blocks, common, strict=True):
-        size = len(block[0])
-        rows: list[list[Number]] = [[] for _ in range(size)]
-        for other, (places, others) in zip(blocks, shared, strict=False):
-            width = len(other[0])
-            sums = [0.0] * (size * width)
-            if places != ():
-                pairs = zip(do.on(block, places), do.on(other, others), strict=True)
-                sums = do.totals([[a * x + b * y + c * z for a, b, c in one for x, y, z in two] for one, two in pairs])
-            for i, row in enumerate(rows):
-                row += sums[i * width : (i + 1) * width]
-        sums = do.totals([_square(lot) for lot in block])
-        for i, row in enumerate(rows):
-            row += sums[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2]
-            row[-1] = row[-1] + damping
-        matrix += rows
-    factors = _solved_three(matrix, wanted) if len(wanted) == 3 else do.solved(matrix, wanted)
-    parts, r = [], 0
-    for block in blocks:
-        size = len(block[0])
-        parts.append([_combined(lot, factors[r : r + size]) for lot in block])
-        r += size
-    return do.added_on(joints, paths, parts)
-
-
-def _solved_three(matrix: list[list[Number]], wanted: list[Number]) -> list[Number]:
-    """Solve three equations, as `Calculus.solved` does any number."""
-    (xx,), (yx, yy), (zx, zy, zz) = matrix
-    a, b, c = wanted
-    first, second = yx / xx, zx / xx
-    yy, zy = yy - first * yx, zy - second * yx
-    third = zy / yy
-    b, c = b - first * a, c - second * a
-    z = (c - third * b) / (zz - second * zx - third * zy)
-    y = b / yy - third * z
-    return [a / xx - first * y - second * z, y, z]
-
-
-def _square(lot: Any) -> list[Number]:
-    """Return the products of a Jacobian's rows at a joint with each other: the lower half."""
-    if len(lot) == 1:
-        ((a, b, c),) = lot
-        return [a * a + b * b + c * c]
-    (ax, bx, cx), (ay, by, cy), (az, bz, cz) = lot
-    return [
-        ax * ax + bx * bx + cx * cx,
-        ay * ax + by * bx + cy * cx,
-        ay * ay + by * by + cy * cy,
-        az * ax + bz * bx + cz * cx,
-        az * ay + bz * by + cz * cy,
-        az * az + bz * bz + cz * cz,
-    ]
-
-
-def _combined(lot: Any, factors: list[Number]) -> Vector:
-    """Return the sum of a Jacobian's rows at a joint, each times a factor."""
-    if len(lot) == 1:
-        return times(lot[0], factors[0])
-    (ax, bx, cx), (ay, by, cy), (az, bz, cz) = lot
-    x, y, z = factors
-    return ax * x + ay * y + az * z, bx * x + by * y + bz * z, cx * x + cy * y + cz * z

@@ -1,19 +1,21 @@
-"""Goals for the effectors of bodies, and bodies with their objectives laid out for a kernel."""
+"""Goals for the effectors of bodies, and bodies with their objectives in numbers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import cos, sin, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.calculus import Path, Row, whole_path
-from ..maths.kernels import ONE, is_everyone
-from ..maths.vectors import Number, Vector, dot, minus, times
-from ..problem import Bools, Floats, Ints
-from .body import Body, Pose, Skeleton
-from .objectives import TURN, Carried, Ends, Orientation, Place
-from .pole import SIDE, Branch, Pole
+from ..body.sweep import Six
+from ..maths.vectors import Number
+from ..problem import Floats
+from .body import Body
+from .objectives import SIDE, TURN, Objective, Orientation, Place, Pole, Pulls, Rows
+from .skeleton import Pose, Skeleton
 
 
 @dataclass(frozen=True)
@@ -50,55 +52,34 @@ class Goals:
     """(E,) weights of their squared distances."""
     orientations: tuple[OrientationGoal, ...] = ()
     poles: tuple[PoleGoal, ...] = ()
-    share: Floats | None = None
-    """(B,) weight of squared orientations and poles, relative to places; None: 1."""
 
-    def members(self, chosen: Bools | Ints) -> Goals:
-        """Return the goals of only the chosen members, each as often as its index occurs."""
-        if is_everyone(chosen, self.target.shape[-1]):
-            return self
-        return replace(
-            self,
-            target=self.target[..., chosen],
-            orientations=tuple(replace(goal, rotation=goal.rotation[..., chosen]) for goal in self.orientations),
-            poles=tuple(
-                replace(pole, pole=pole.pole[:, chosen], angle=pole.angle[chosen], masses=pole.masses[:, chosen])
-                for pole in self.poles
-            ),
-            share=None if self.share is None else self.share[chosen],
-        )
-
-    def places(self) -> Goals:
-        """Return the goals without orientations and poles."""
-        return replace(self, orientations=(), poles=())
-
-    @property
+    @cached_property
     def only_places(self) -> bool:
         """Whether there are no orientations and no poles."""
         return not (self.orientations or self.poles)
 
-    def objectives(self, body: Body, member: int | None) -> list[Any]:
-        """Return the objectives of all members, or of one."""
-
-        def of(values: Floats) -> Any:
-            return values if member is None else values[..., member].tolist()
-
-        share = 1.0 if self.share is None else of(np.sqrt(self.share))
-        found: list[Any] = []
+    def system(self, body: Body, member: int | None = None) -> System:
+        """Return one of the bodies with its objectives; None: all of them in arrays, which have only places."""
+        skeleton, chosen = body.skeleton(member), slice(None) if member is None else member
+        targets = self.target[..., chosen]
+        places: list[Place] = []
         for e, weight in enumerate(np.sqrt(self.weight).tolist()):
-            found.append(Place(Carried.of(body, e), of(self.target[:, e]), weight))
-        for turn in self.orientations:
-            bones = body.path(turn.effector)
-            first = max((i for i, bone in enumerate(bones) if body.free[bone]), default=0)
-            path = whole_path(bones[first:], len(body.parents))
-            found.append(Orientation(Ends(turn.effector, bones[-1], path), of(turn.rotation), TURN * share))
-        for pole in self.poles:
-            branch = Branch.of(body, pole.effector, pole.bones)
-            half = of(np.stack([np.cos(pole.angle / 2.0), np.sin(pole.angle / 2.0)]))
-            masses = of(pole.masses)
-            target = of(self.target[:, pole.effector])
-            found.append(Pole(branch, target, of(pole.pole), tuple(half), tuple(masses), SIDE * share))
-        return found
+            x, y, z = targets[:, e].tolist() if member is not None else targets[:, e]
+            places.append(Place.of(skeleton, e, (x, y, z), weight))
+        if member is None:
+            return System.of(skeleton, [*places])
+        turns = [
+            Orientation.of(skeleton, turn.effector, tuple(turn.rotation[..., member].ravel().tolist()), TURN)
+            for turn in self.orientations
+        ]
+        poles = []
+        for goal in self.poles:
+            (x, y, z), half = goal.pole[:, member].tolist(), float(goal.angle[member]) / 2.0
+            path = skeleton.path(skeleton.segments[goal.effector])
+            first, target = path.index(goal.bones[0]), places[goal.effector].target
+            masses = goal.masses[:, member].tolist()
+            poles.append(Pole(goal.effector, path, first, target, (x, y, z), (cos(half), sin(half)), masses, SIDE))
+        return System.of(skeleton, [*places, *turns, *poles])
 
 
 def masses_of(joints: Floats) -> Floats:
@@ -111,111 +92,86 @@ def masses_of(joints: Floats) -> Floats:
     return np.asarray(masses / np.maximum(np.cumsum(masses, axis=0)[-1:], 1e-200))
 
 
-class Curve(NamedTuple):
-    """A term of the cost's curvature: for two joints of a path, a product of rows of the earlier and the later one."""
-
-    path: Path
-    bends: Row
-    """The rows of the earlier joint."""
-    factors: Row
-    """The rows of the later joint."""
-
-
 class System(NamedTuple):
-    """Bodies and their objectives, laid out for a kernel."""
+    """A body and its objectives."""
 
     skeleton: Skeleton
-    objectives: list[Any]
+    objectives: list[Objective]
+    """Places first."""
+    equations: list[tuple[int, ...]]
+    """For each joint the numbers of the residual that it affects."""
+    size: int
+    """How many numbers the residual has."""
 
     @classmethod
-    def of(cls, body: Body, goals: Goals, member: int | None = None) -> System:
-        """Lay out all members, or one."""
-        return cls(body.skeleton(member), goals.objectives(body, member))
-
-    def members(self, chosen: Any) -> System:
-        """Return only the chosen members."""
-        return System(self.skeleton.members(chosen), self.skeleton.do.members(self.objectives, chosen))
+    def of(cls, skeleton: Skeleton, objectives: list[Objective]) -> System:
+        """Number the residuals of all objectives one after the other."""
+        equations: list[tuple[int, ...]] = [()] * len(skeleton.parents)
+        size = 0
+        for objective in objectives:
+            own = tuple(range(size, size + objective.size))
+            for joint in objective.path:
+                equations[joint] += own
+            size += objective.size
+        return cls(skeleton, objectives, equations, size)
 
     def residual(self, pose: Pose) -> list[Number]:
         """Return the residuals of all objectives, one after the other."""
-        do = self.skeleton.do
-        return [number for objective in self.objectives for number in objective.residual(do, pose)]
+        return [number for objective in self.objectives for number in objective.residual(pose)]
 
-    def jacobian(self, pose: Pose, axes: Row) -> list[Row]:
-        """Return the blocks of the Jacobian: for each objective its rows, at the joints of its path."""
-        return [objective.rows(self.skeleton.do, pose, axes) for objective in self.objectives]
+    def rows(self, pose: Pose) -> Rows:
+        """Return for each joint the rows of the Jacobian for its `equations`, scaled by mobility."""
+        if len(self.objectives) == 1 and len(self.objectives[0].path) == len(self.equations):
+            return self.objectives[0].rows(self.skeleton, pose)
+        found: Rows = [()] * len(self.equations)
+        for objective in self.objectives:
+            for joint, rows in zip(objective.path, objective.rows(self.skeleton, pose), strict=True):
+                found[joint] += rows
+        return found
 
-    def split(self, residual: list[Number]) -> list[list[Number]]:
+    def split(self, residual: list[float]) -> list[list[float]]:
         """Split the residual by objective."""
         found, first = [], 0
         for objective in self.objectives:
-            last = first + (1 if isinstance(objective, Pole) else 3)
-            found.append(residual[first:last])
-            first = last
+            found.append(residual[first : first + objective.size])
+            first += objective.size
         return found
 
-    def pulls(self, pose: Pose, residual: list[Number]) -> list[Vector]:
-        """For each objective, return the vector that, times its exact rows, is minus the gradient of half the cost."""
-        ways = [objective.along(self.skeleton.do, pose) for objective in self.objectives]
-        return [
-            (own[0], own[1], own[2]) if way is None else times(way, own[0])
-            for way, own in zip(ways, self.split(residual), strict=True)
-        ]
-
-    def after(self, pose: Pose, residual: list[Number], blocks: list[Row], move: Row) -> list[Number]:
-        """Return the residuals after a step, if the exact Jacobian stayed the same along the way."""
-        do = self.skeleton.do
-        found: list[Number] = []
-        for objective, own, block in zip(self.objectives, self.split(residual), blocks, strict=True):
-            parts = [
-                [row[0] * x + row[1] * z + row[2] * twist for row in lot]
-                for lot, (x, z, twist) in zip(block, do.on(move, objective.path), strict=True)
-            ]
-            moved, way = do.totals(parts), objective.along(do, pose)
-            found += minus(own, moved) if way is None else [own[0] - dot(way, (moved[0], moved[1], moved[2]))]
+    def pulls(self, pose: Pose, residual: list[float]) -> Pulls:
+        """Return the forces and torques that reduce a residual: what half the cost falls by, per motion of each."""
+        found = Pulls([], [])
+        for objective, own in zip(self.objectives, self.split(residual), strict=True):
+            objective.pull(found, pose, own)
         return found
 
-    def exact_jacobian(self, pose: Pose, axes: Row) -> list[Row]:
-        """Return the blocks of the Jacobian without the changes that make a descent choose another way."""
-        return [objective.exact(self.skeleton.do, pose, axes) for objective in self.objectives]
+    def left(self, pose: Pose, residual: list[float], twists: Sequence[Six]) -> list[float]:
+        """Return what remains of a residual after twists of the bones, to first order."""
+        parts = zip(self.objectives, self.split(residual), strict=True)
+        return [number for objective, own in parts for number in objective.left(pose, own, twists)]
 
-    def curves(self, pose: Pose, axes: Row, jacobian: list[Row], residual: list[Number]) -> list[Curve]:
-        """Return the terms whose sum is the curvature of the cost."""
-        do, found = self.skeleton.do, []
-        for objective, block, own in zip(self.objectives, jacobian, self.split(residual), strict=True):
-            bends = objective.bends(do, pose, axes, own)
-            if not objective.runs:
-                found.append(Curve(objective.path, bends, block))
-                continue
-            straight = objective.straight(do, pose, axes, own)
-            found.append(Curve(objective.path, straight, block))
-            path = objective.path or range(len(self.skeleton.parents))
-            turned = [tuple(map(minus, *pair)) for pair in zip(bends, straight, strict=True)]
-            for run in objective.runs:
-                joints = tuple(path[i] for i in run)
-                found.append(Curve(joints, do.on(turned, tuple(run)), do.on(block, tuple(run))))
-        return found
-
-    def distance(self, residual: list[Number]) -> Number:
+    def distance(self, residual: list[float]) -> float:
         """Return the norm of the residuals of places."""
         places = sum(isinstance(objective, Place) for objective in self.objectives)
-        return self.skeleton.do.sqrt(sum(part * part for part in residual[: 3 * places]))
+        return sqrt(sum(part * part for part in residual[: 3 * places]))
+
+    @property
+    def places(self) -> System:
+        """The same without orientations and poles."""
+        if self.only_places:
+            return self
+        return System.of(self.skeleton, [each for each in self.objectives if isinstance(each, Place)])
 
     @property
     def only_places(self) -> bool:
         """Whether there are no orientations and no poles."""
-        return all(isinstance(objective, Place) for objective in self.objectives)
+        return isinstance(self.objectives[-1], Place)
 
-    @property
-    def is_chain_to_place(self) -> bool:
-        """Whether this is one chain without branches whose end has nothing but a place to reach."""
-        skeleton = self.skeleton
-        if skeleton.do is not ONE or len(self.objectives) != 1 or any(skeleton.free[1:]):
-            return False
-        (only,), bones = self.objectives, len(skeleton.parents)
-        is_serial = skeleton.parents == tuple(range(-1, bones - 1)) and skeleton.segments == (bones - 1,)
-        return is_serial and isinstance(only, Place) and only.factor == 1.0
-
-    def paths(self) -> list[Path]:
-        """Return the joints that affect each objective."""
-        return [objective.path for objective in self.objectives]
+    def lighter(self, share: float) -> System:
+        """Return the same with the squares of orientations and poles weighed by a share."""
+        factor = sqrt(share)
+        return self._replace(
+            objectives=[
+                each if isinstance(each, Place) else each._replace(factor=each.factor * factor)
+                for each in self.objectives
+            ]
+        )

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from ..maths.calculus import Calculus, Row
-from ..maths.cones import joint_rotation
-from ..maths.crowd import Crowd
-from ..maths.rotations import inverse, matrices, multiply
-from ..maths.vectors import Number, dot, product
-from ..problem import Floats, Ints
-from .body import Body, angles_of, inside
-from .descent import State
+from ..maths.numbers import ONE, turn_of
+from ..maths.vectors import Number, Quaternion, dot, inverse, multiply, rotate
+from .descent import State, longest
 from .goals import System
-from .newton_step import Anchor, Held, away_from, newton_step
-from .restarts import SAME
+from .newton_step import Anchor, away_from, newton_step, twists_of
+from .skeleton import Angles, Bone, Nine, Skeleton, inside, is_unlimited, nearest_angles
 
+SAME = 2e-4
+"""Poses that miss by no more than this, in chain lengths, beyond the best one are as good."""
 STILL = 1e-6
 """Radians: a shorter step that improves shows that there is nothing left to gain."""
 ROUNDING = 1e-6
@@ -37,126 +32,148 @@ EASED, SOFTENED = 0.1, 0.3
 """Factors of the damping after a better step: without an anchor, and with one, which makes the valley narrow."""
 
 
-def polish(
-    system: System, angles: Row, members: int, iterations: int, still: float = STILL, anchor: Anchor | None = None
-) -> tuple[Floats, Floats, Ints]:
-    """Return joint angles that are a local minimum of the cost inside the limits.
+def polished(
+    system: System, angles: Angles, most: int, still: float = STILL, anchor: Anchor | None = None
+) -> tuple[State, int]:
+    """Return the pose that is a local minimum of the cost inside the limits, and the number of steps to it.
 
     Args:
-        system: B members, or one.
+        system: one body.
         angles: where to start, inside the limits.
-        members: the number of members.
-        iterations: maximum number of steps.
-        still: radians; a shorter step shows that little is left to gain, in members that are not nearly there.
+        most: maximum number of steps.
+        still: radians; a shorter step shows that little is left to gain, in a body that is not nearly there.
         anchor: the pose to stay near where nothing else decides.
-
-    Returns:
-        angles: (3, n, B) inside the limits.
-        error: (B,) distance of the effectors from their targets: the root of the weighted sum of squares.
-        steps: (B,) number of steps taken.
     """
-    do = system.skeleton.do
-    first = State.of(system, angles)
-    # A copy, because members are later written into each of the two alone.
-    now = best = Held(first, first.residual if anchor is None else [part + 0.0 for part in first.residual])
-    least = _cost(do, first, anchor)
+    chart = Chart.at(system.skeleton, angles)
+    if chart is None:
+        return _polished(system, angles, most, still, anchor)
+    if anchor is not None:
+        anchor = anchor._replace(angles=chart.enter(anchor.angles))
+    there, steps = _polished(system._replace(skeleton=chart.skeleton), chart.enter(angles), most, still, anchor)
+    return State.of(system, chart.leave(there.angles)), steps
+
+
+def _polished(system: System, angles: Angles, most: int, still: float, anchor: Anchor | None) -> tuple[State, int]:
+    run, done, is_ended = begun(system, State.of(system, angles), anchor), 0, False
+    while not is_ended and done < most:
+        run, is_ended = advanced(system, run, still)
+        done += 1
+    return run.best, done
+
+
+class Run(NamedTuple):
+    """A run of Newton's method."""
+
+    now: State
+    kept: list[Number]
+    """The residual from which the next step takes the curvature: if there is an anchor, what it would be if the last
+    step had gone straight. Off the valley that the method follows, this keeps the valley from looking like a ridge."""
+    best: State
+    best_kept: list[Number]
+    least: Number
+    """The cost of the best state."""
+    damping: Number
+    uphill: Number
+    """Number of steps since the best state."""
+    anchor: Anchor | None
+
+
+def begun(system: System, state: State, anchor: Anchor | None) -> Run:
+    """Return a run of one body, or of many, that begins at a state."""
+    least = _cost(state, anchor)
     # If places are settled already, the rest of the cost is small.
     damping = 0.0 * least + DAMPING * (1.0 if anchor is None else anchor.share)
-    ended, uphill = least < 0.0, 0.0 * least
-    crowd = Crowd(do, len(system.skeleton.parents), members)
-    for done in range(iterations + 1):
-        ended = ended | (done == iterations)
-        if do.any(ended):
-            chosen = crowd.leave(ended, done, best.state.angles, system.distance(best.state.residual))
-            if not crowd.left:
-                break
-            if chosen is not None:
-                system = system.members(chosen)
-                parts = now, best, damping, least, uphill, anchor
-                now, best, damping, least, uphill, anchor = do.members(parts, chosen)
-        move, jacobian, fall = newton_step(system, now, damping, anchor)
-        size = do.largest([do.most(do.most(abs(x), abs(z)), abs(twist)) for x, z, twist in move])
-        share = do.least(1.0, LONGEST / do.most(size, 1e-30))
-        half = 0.5 * share
-        tried = [
-            inside(do, joint, x * half + old_x, z * half + old_z, twist * share + old)
-            for joint, (x, z, twist), (old_x, old_z, old) in zip(
-                system.skeleton.joints, move, now.state.angles, strict=True
-            )
-        ]
-        state = State.of(system, tried)
-        costs, kept = _cost(do, state, anchor), state.residual
-        if anchor is not None:
-            gone = [away_from(*pair) for pair in zip(tried, now.state.angles, strict=True)]
-            kept = system.after(now.state.pose, now.state.residual, jacobian, gone)
-        there = Held(state, kept)
-        # Rounding may hide the gain of a short step, so accept it.
-        better = costs < least + do.where(size < SHORT, ROUNDED * least, 0.0)
-        gain = least - costs
-        little = better & (gain < (LITTLE if still == STILL else HARDLY) * least) & (least > SAME**2)
-        least = do.where(better, costs, least)
-        # An anchor makes the valley narrow and curved: the next step regains what it costs to leave it.
-        # ">" between booleans: the first and not the second.
-        going = ((uphill < (0.0 if anchor is None else UPHILL)) & (size < LONGEST)) > better
-        now = do.choose(better | going, there, best)
-        best = do.choose(going, best, now) if do.any(going) else now
-        uphill = do.where(going, uphill + 1.0, 0.0)
-        # Too long a step is scaled down; it mostly goes where the cost hardly changes.
-        softened = do.where(size > LONGEST, 1.0, EASED if anchor is None else SOFTENED)
-        if len(system.objectives) == 1:
-            # A step that gains less than predicted went too far (H. Nielsen, "Damping parameter in Marquardt's
-            # method", IMM-REP-1999-05, Technical University of Denmark). Several objectives settle better without.
-            (square,) = do.totals([[dot(turn, turn)] for turn in move])
-            foretold = share * (fall - half * (fall - damping * square))
-            off = do.most(gain / do.most(foretold, 1e-30) - 1.0, -1.0)
-            softened = do.least(do.most(1.0 - off * off * off, 0.1), 1.0)
-        grown = do.where(better, softened, do.where(going, 1.0, 4.0))
-        damping = do.least(do.most(damping * grown, SOFTEST), HARDEST)
-        short = do.where(better, do.where(least > SAME**2, still, STILL), do.where(going, 0.0, ROUNDING))
-        ended = (size < short) | (damping >= HARDEST)
-        if anchor is None:
-            ended = ended | little
-    return crowd.found
+    return Run(state, state.residual, state, state.residual, least, damping, 0.0 * least, anchor)
 
 
-def _cost(do: Calculus, state: State, anchor: Anchor | None) -> Number:
-    square = state.error * state.error
+def advanced(system: System, run: Run, still: float) -> tuple[Run, Any]:
+    """Return a run after one step, and whether it has come to its end; `still` see `polished`."""
+    do, (now, kept, best, best_kept, least, damping, uphill, anchor) = system.skeleton.do, run
+    move, fall = newton_step(system, now, kept, damping, anchor)
+    size = longest(do, move)
+    share = do.least(1.0, LONGEST / do.most(size, 1e-30))
+    half = 0.5 * share
+    tried = [
+        inside(do, joint, x * half + old_x, z * half + old_z, twist * share + old)
+        for joint, (x, z, twist), (old_x, old_z, old) in zip(system.skeleton.joints, move, now.angles, strict=True)
+    ]
+    there = State.of(system, tried)
+    cost, there_kept = _cost(there, anchor), there.residual
+    if anchor is not None:
+        gone = list(map(away_from, tried, now.angles))
+        there_kept = system.left(now.pose, now.residual, twists_of(system.skeleton, now.pose, gone))
+    # Rounding may hide the gain of a short step, so accept it.
+    better = cost < least + do.where(size < SHORT, ROUNDED * least, 0.0)
+    gain = least - cost
+    little = better & (gain < (LITTLE if still == STILL else HARDLY) * least) & (least > SAME**2)
+    # An anchor makes the valley narrow and curved: the next step regains what it costs to leave it.
+    # ">" between booleans: the first and not the second.
+    going = ((uphill < (0 if anchor is None else UPHILL)) & (size < LONGEST)) > better
+    least = do.where(better, cost, least)
+    best, best_kept = do.choose(better, (there, there_kept), (best, best_kept))
+    now, kept = do.choose(going, (there, there_kept), (best, best_kept))
+    uphill = do.where(going, uphill + 1.0, 0.0)
+    # Too long a step is scaled down; it mostly goes where the cost hardly changes.
+    softened = do.where(size > LONGEST, 1.0, EASED if anchor is None else SOFTENED)
+    if len(system.objectives) == 1:
+        # A step that gains less than predicted went too far (H. Nielsen, "Damping parameter in Marquardt's method",
+        # IMM-REP-1999-05, Technical University of Denmark). Several objectives settle better without.
+        foretold = share * (fall - half * (fall - damping * sum(map(dot, move, move))))
+        off = do.most(gain / do.most(foretold, 1e-30) - 1.0, -1.0)
+        softened = do.least(do.most(1.0 - off * off * off, 0.1), 1.0)
+    grown = do.where(better, softened, do.where(going, 1.0, 4.0))
+    damping = do.least(do.most(damping * grown, SOFTEST), HARDEST)
+    short = do.where(better, do.where(least > SAME**2, still, STILL), do.where(going, 0.0, ROUNDING))
+    ended = (size < short) | (damping >= HARDEST)
     if anchor is None:
-        return square
-    away = [away_from(*pair) for pair in zip(state.angles, anchor.angles, strict=True)]
-    (far,) = do.totals([[dot(way, way)] for way in away])
-    return square + anchor.share * far
+        ended = ended | little
+    return Run(now, kept, best, best_kept, least, damping, uphill, anchor), ended
+
+
+def _cost(state: State, anchor: Anchor | None) -> Number:
+    cost = state.error * state.error
+    if anchor is not None:
+        cost = cost + anchor.share * sum(dot(way, way) for way in map(away_from, state.angles, anchor.angles))
+    return cost
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Bodies whose joints without limits are measured from another pose, so that they stay clear of half a turn.
+    """A body whose joints without limits are measured from another pose, so that they stay clear of half a turn.
 
     Near half a turn the coordinates of a swing say least about where a bone points, and steps get short.
     """
 
-    body: Body
-    swings: Floats
-    """(4, n, B) swings of the joints in the original bodies at which the joints of these are at rest."""
-    first: Body
+    skeleton: Skeleton
+    swings: dict[int, Quaternion]
+    """Swings of joints in the original body at which they are at rest in this one."""
 
     @classmethod
-    def at(cls, body: Body, angles: Floats) -> Chart:
-        """Measure joints without limits from where angles (3, n, B) swing them."""
-        swings = joint_rotation(angles[:2], np.zeros_like(angles[2]))
-        swings = np.where(body.is_unlimited[:, None], swings, np.array([1.0, 0.0, 0.0, 0.0])[:, None, None])
-        rest: Any = body.rest
-        turn: Any = matrices(swings)
-        return cls(replace(body, rest=np.array(product(rest, turn))), swings, body)
+    def at(cls, skeleton: Skeleton, angles: Angles) -> Chart | None:
+        """Measure joints without limits from where they are swung; return None if all have limits."""
+        swings, bones = {}, list(skeleton.bones)
+        for i, (joint, (x, z, _)) in enumerate(zip(skeleton.joints, angles, strict=True)):
+            if is_unlimited(joint):
+                swings[i] = turn = turn_of(ONE, (x, z, 0.0))
+                bones[i] = Bone(_turned(bones[i].rest, turn), bones[i].head)
+        return cls(skeleton._replace(bones=bones), swings) if swings else None
 
-    def enter(self, angles: Floats) -> Floats:
-        """Convert angles (3, n, B) of the original bodies to angles of these."""
-        return self._turned(self.body, inverse(self.swings), angles)
+    def enter(self, angles: Angles) -> Angles:
+        """Convert angles of the original body to angles of this one."""
+        return self._turned({joint: inverse(swing) for joint, swing in self.swings.items()}, angles)
 
-    def leave(self, angles: Floats) -> Floats:
-        """Convert angles (3, n, B) of these bodies to angles of the original ones."""
-        return self._turned(self.first, self.swings, angles)
+    def leave(self, angles: Angles) -> Angles:
+        """Convert angles of this body to angles of the original one."""
+        return self._turned(self.swings, angles)
 
-    def _turned(self, body: Body, swings: Floats, angles: Floats) -> Floats:
-        turns = multiply(swings, joint_rotation(angles[:2], angles[2]))
-        return np.where(body.is_unlimited[:, None], angles_of(body, turns), angles)
+    def _turned(self, swings: dict[int, Quaternion], angles: Angles) -> Angles:
+        found = list(angles)
+        for i, swing in swings.items():
+            found[i] = nearest_angles(ONE, self.skeleton.joints[i], multiply(swing, turn_of(ONE, angles[i])))
+        return found
+
+
+def _turned(matrix: Nine, turn: Quaternion) -> Nine:
+    columns = [rotate(turn, axis) for axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))]
+    rows = matrix[:3], matrix[3:6], matrix[6:]
+    return tuple(dot(row, column) for row in rows for column in columns)

@@ -1,190 +1,364 @@
-"""Objectives for the effectors of a body: each has a residual, and rows of its Jacobian. Poles are in `pole`.
+"""What a body should do, in numbers: bring effectors to places, turn bones to orientations, bend branches to poles.
 
-A residual is a few numbers, in chain lengths. A row of the Jacobian says how much one of them shrinks with the angles
-of each joint, in the units of `body.axes_of`; joints that do not affect it have no row.
+An objective has a residual, a few numbers in chain lengths, whose squares make up the cost. Towards less cost it pulls
+at points and turns bones; these pulls, summed up from the tips, are the slope of the cost, and with the stiffness of
+the objectives its curvature. The rows of the Jacobian say how much the residual shrinks with the angles of each joint
+of its path, in the units of `Pose.axes`.
+
+Only places also come in arrays, see `numbers`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from math import atan2, cos, inf, pi, sin
 from typing import NamedTuple
 
-import numpy as np
-
-from ..maths.calculus import Calculus, Path, Row, runs_of, whole_path
-from ..maths.kernel_rotations import either
-from ..maths.vectors import Matrix, Number, Vector, dot, minus, plus, scaled, times
-from .body import Body, Pose, jacobian_of
+from ..body.forms import NOTHING, Form, add_place
+from ..body.sweep import Six
+from ..maths.vectors import Number, Quaternion, Vector, cross, dot, minus, norm, over, plus, reject, rotate, times, unit
+from .skeleton import Nine, Pose, Skeleton
 
 TURN = 0.3
 """Weight of a radian of orientation, in chain lengths."""
+SIDE = 0.3
+"""Weight of the side on which a branch lies, relative to the distance to the target."""
+CLEAR = 1e-9
+"""A pole or a branch closer to its line than this, in chain lengths, shows no side."""
+
+NONE: Nine = (0.0,) * 9
+Rows = list[tuple[Vector, ...]]
+"""For each joint of a path, the rows of an objective."""
 
 
-@dataclass(frozen=True)
-class Carried:
-    """An effector and the joints that move it."""
+class Pulls(NamedTuple):
+    """What moves the bones of a body."""
 
-    effector: int
-    path: Path
-    carried_heads: tuple[int, ...] | None
-    """For each joint of the path, the bone whose head it moves in place of the effector, or -1; None: all -1."""
-    runs: tuple[range, ...]
-    """See `runs_of`."""
+    points: list[tuple[int, Vector, Vector]]
+    """A bone, a point that it carries, and the force on that point."""
+    torques: list[tuple[int, Vector]]
+    """A bone, and the torque that turns it."""
 
-    @classmethod
-    def of(cls, body: Body, effector: int) -> Carried:
-        """Read it from a body; above a bone that does not inherit rotation, a joint moves only that head."""
-        bones = body.path(effector)
-        carried_heads, point = [], -1
-        for bone in reversed(bones):
-            carried_heads.append(point)
-            if body.free[bone]:
-                point = bone
-        some = tuple(carried_heads[::-1]) if any(bone >= 0 for bone in carried_heads) else None
-        return cls(effector, whole_path(bones, len(body.parents)), some, runs_of(body.free, bones))
 
-    def lever_arms(self, do: Calculus, pose: Pose) -> Row:
-        """Return the vectors from the joints of the path to the points that they move."""
-        heads, end = do.on(pose.points, self.path), pose.ends[self.effector]
-        if self.carried_heads is None:
-            return [minus(end, head) for head in heads]
-        carried = [end if bone < 0 else do.of(pose.points, bone) for bone in self.carried_heads]
-        return [minus(*pair) for pair in zip(do.together(carried), heads, strict=True)]
+def couplings_of(skeleton: Skeleton, pose: Pose, pulls: Pulls) -> list[Nine]:
+    """Return how the forces on all that each joint carries change as joints above it turn.
+
+    For a force f at a point p, seen from the joint's head, this is the matrix (p f) - p f', and for a torque half the
+    matrix of its cross product: times an axis of the joint, the force against it per turn of a joint above.
+    """
+    sums: list[Nine | None] = [None] * len(skeleton.parents)
+    for bone, (x, y, z), (u, v, w) in pulls.points:
+        p, q, r = x * u, y * v, z * w
+        new = u, v, w, q + r, -x * v, -x * w, -y * u, p + r, -y * w, -z * u, -z * v, p + q
+        there = sums[bone]
+        sums[bone] = new if there is None else _plus(there, new)
+    for bone, (x, y, z) in pulls.torques:
+        x, y, z = x / 2.0, y / 2.0, z / 2.0
+        new, there = (0.0, 0.0, 0.0, 0.0, -z, y, z, 0.0, -x, -y, x, 0.0), sums[bone]
+        sums[bone] = new if there is None else _plus(there, new)
+    found: list[Nine] = [NONE] * len(sums)
+    for i in range(len(sums) - 1, -1, -1):
+        own, parent = sums[i], skeleton.parents[i]
+        if own is None:
+            continue
+        (x, y, z), (u, v, w, a, b, c, d, e, f, g, h, k) = pose.points[i], own
+        p, q, r = x * u, y * v, z * w
+        found[i] = a - q - r, b + x * v, c + x * w, d + y * u, e - p - r, f + y * w, g + z * u, h + z * v, k - p - q
+        if parent >= 0:
+            if skeleton.free[i]:
+                own = u, v, w, q + r, -x * v, -x * w, -y * u, p + r, -y * w, -z * u, -z * v, p + q
+            there = sums[parent]
+            sums[parent] = own if there is None else _plus(there, own)
+    return found
+
+
+def _plus(one: Nine, other: Nine) -> Nine:
+    a, b, c, d, e, f, g, h, i, j, k, m = one
+    n, o, p, q, r, s, t, u, v, w, x, y = other
+    return a + n, b + o, c + p, d + q, e + r, f + s, g + t, h + u, i + v, j + w, k + x, m + y
+
+
+def moment_of(coupling: Nine) -> Vector:
+    """Return the moment of the forces that a joint carries about its head, which their coupling tells."""
+    _, b, c, d, _, f, g, h, _ = coupling
+    return h - f, c - g, d - b
 
 
 class Place(NamedTuple):
     """The objective that brings an effector to a position."""
 
-    plan: Carried
-    target: Vector
-    factor: float
-
-    @property
-    def path(self) -> Path:
-        """The joints that affect it."""
-        return self.plan.path
-
-    @property
-    def runs(self) -> tuple[range, ...]:
-        """The runs of joints that turn those after them, see `runs_of`."""
-        return self.plan.runs
-
-    def residual(self, do: Calculus, pose: Pose) -> Vector:
-        """Return the residual."""
-        return times(minus(self.target, pose.ends[self.plan.effector]), self.factor)
-
-    def rows(self, do: Calculus, pose: Pose, axes: Row) -> Row:
-        """Return the rows of the Jacobian for the joints of the path, three for each."""
-        return self._moved(do, axes, self.plan.lever_arms(do, pose))
-
-    def exact(self, do: Calculus, pose: Pose, axes: Row) -> Row:
-        """Return the rows of the Jacobian, which are already exact."""
-        return self.rows(do, pose, axes)
-
-    def along(self, _do: Calculus, _pose: Pose) -> None:
-        """Return None: all of the exact rows counts, not just one direction."""
-
-    def straight(self, do: Calculus, pose: Pose, axes: Row, _residual: Sequence[Number]) -> Row:
-        """Return the rows of `bends` as they would be if no joint turned those after it."""
-        return self.rows(do, pose, axes)
-
-    def bends(self, do: Calculus, pose: Pose, axes: Row, residual: Sequence[Number]) -> Row:
-        """Return the rows whose products with those of a later joint are the curvature between the two.
-
-        A joint turns the effect that the joints after it have on the effector.
-        """
-        x, y, z = residual
-        error = times((x, y, z), 1.0 / self.factor)
-        return self._moved(do, axes, [plus(lever_arm, error) for lever_arm in self.plan.lever_arms(do, pose)])
-
-    def _moved(self, do: Calculus, axes: Row, lever_arms: Row) -> Row:
-        lots = [jacobian_of(*pair) for pair in zip(do.on(axes, self.path), lever_arms, strict=True)]
-        return lots if self.factor == 1.0 else [scaled(lot, self.factor) for lot in lots]
-
-
-@dataclass(frozen=True)
-class Ends:
-    """The bone of an effector, and the joints that turn it."""
-
     effector: int
     bone: int
-    path: Path
+    path: tuple[int, ...]
+    carried: tuple[int, ...]
+    """For each joint of the path, the bone whose head it moves in place of the effector, or -1: above a bone that does
+    not inherit rotation a joint moves only that bone's head."""
+    target: Vector
+    factor: float
+    size: int = 3
+
+    @classmethod
+    def of(cls, skeleton: Skeleton, effector: int, target: Vector, factor: float) -> Place:
+        """Bring an effector to a target; `factor` weighs the distance."""
+        bone = skeleton.segments[effector]
+        path, carried, point = skeleton.path(bone), [], -1
+        for joint in reversed(path):
+            carried.append(point)
+            point = joint if skeleton.free[joint] else point
+        return cls(effector, bone, path, tuple(carried[::-1]), target, factor)
+
+    def residual(self, pose: Pose) -> Vector:
+        """Return the weighted vector from the effector to its target."""
+        left = minus(self.target, pose.ends[self.effector])
+        return left if self.factor == 1.0 else times(left, self.factor)
+
+    def rows(self, skeleton: Skeleton, pose: Pose) -> Rows:
+        """Return the rows of the Jacobian, scaled by the joints' mobility."""
+        found: Rows = []
+        end, factor = pose.ends[self.effector], self.factor
+        for joint, carried in zip(self.path, self.carried, strict=True):
+            u, v, w = skeleton.joints[joint].scale
+            a, b, c, d, e, f, g, h, i = pose.axes[joint]
+            x, y, z = minus(end if carried < 0 else pose.points[carried], pose.points[joint])
+            u, v, w = u * factor, v * factor, w * factor
+            found.append(
+                (
+                    ((d * z - g * y) * u, (e * z - h * y) * v, (f * z - i * y) * w),
+                    ((g * x - a * z) * u, (h * x - b * z) * v, (i * x - c * z) * w),
+                    ((a * y - d * x) * u, (b * y - e * x) * v, (c * y - f * x) * w),
+                )
+            )
+        return found
+
+    def pull(self, pulls: Pulls, pose: Pose, residual: Sequence[Number]) -> None:
+        """Add the force that reduces a residual."""
+        x, y, z = residual
+        pulls.points.append((self.bone, pose.ends[self.effector], times((x, y, z), self.factor)))
+
+    def left(self, pose: Pose, residual: Sequence[float], twists: Sequence[Six]) -> Vector:
+        """Return what remains of a residual after twists of the bones, to first order."""
+        return minus(residual, times(_moved(twists[self.bone], pose.ends[self.effector]), self.factor))
+
+    def stiffen(self, forms: list[Form | None], pose: Pose, _residual: Sequence[float]) -> None:
+        """Add how the force changes as the effector moves."""
+        add_place(_form_of(forms, self.bone), pose.ends[self.effector], (0.0, 0.0, 0.0), self.factor**2)
 
 
 class Orientation(NamedTuple):
     """The objective that turns an effector's bone to an orientation."""
 
-    plan: Ends
-    rotation: Matrix
-    factor: Number
+    bone: int
+    path: tuple[int, ...]
+    """The joints that turn the bone: those from the last one on that does not inherit rotation."""
+    rotation: Nine
+    factor: float
+    size: int = 3
 
-    @property
-    def path(self) -> Path:
-        """The joints that affect it."""
-        return self.plan.path
+    @classmethod
+    def of(cls, skeleton: Skeleton, effector: int, rotation: Nine, factor: float) -> Orientation:
+        """Turn the bone of an effector; `factor` weighs radians."""
+        bone = skeleton.segments[effector]
+        path = skeleton.path(bone)
+        first = max((i for i, joint in enumerate(path) if skeleton.free[joint]), default=0)
+        return cls(bone, path[first:], rotation, factor)
 
-    @property
-    def runs(self) -> tuple[range, ...]:
-        """The runs of joints that turn those after them: all of the path is one run."""
-        return ()
-
-    def residual(self, do: Calculus, pose: Pose) -> Vector:
-        """Return the rotation vector that remains."""
-        one, other = self.rotation, do.of(pose.frames, self.plan.bone)
-        (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = (tuple(dot(row, column) for column in other) for row in one)
+    def residual(self, pose: Pose) -> Vector:
+        """Return the weighted rotation vector that remains."""
+        a, b, c, d, e, f, g, h, i = self.rotation
+        j, k, m, n, o, p, q, r, s = pose.frames[self.bone]
+        xx, xy, xz = a * j + b * k + c * m, a * n + b * o + c * p, a * q + b * r + c * s
+        yx, yy, yz = d * j + e * k + f * m, d * n + e * o + f * p, d * q + e * r + f * s
+        zx, zy, zz = g * j + h * k + i * m, g * n + h * o + i * p, g * q + h * r + i * s
         skew = (zy - yz) / 2.0, (xz - zx) / 2.0, (yx - xy) / 2.0
-        sine, cosine = do.sqrt(dot(skew, skew)), (xx + yy + zz - 1.0) / 2.0
-        angle = do.arctan2(sine, cosine)
-        clear = sine > 1e-6
-        vector = times(skew, do.where(clear, angle / do.most(sine, 1e-6), 1.0))
-        opposite = (cosine < 0.0) & (sine <= 1e-6)
-        if do.any(opposite):
-            # Opposite orientations have no unique way between them: any column of the matrix gives an axis.
-            columns = (xx + 1.0, yx, zx), (xy, yy + 1.0, zy), (xz, yz, zz + 1.0)
-            best = either(do, (yy > xx) & (yy >= zz), columns[1], columns[0])
-            best = either(do, (zz > xx) & (zz > yy), columns[2], best)
-            size = do.most(do.sqrt(dot(best, best)), 1e-200)
-            vector = either(do, opposite, times(best, np.pi / size), vector)
-        return times(vector, self.factor)
+        sine, cosine = norm(skew), (xx + yy + zz - 1.0) / 2.0
+        if sine > 1e-6:
+            return times(skew, self.factor * atan2(sine, cosine) / sine)
+        if cosine > 0.0:
+            return times(skew, self.factor)
+        # Opposite orientations have no unique way between them: any column of the matrix gives an axis.
+        best = (xx + 1.0, yx, zx) if xx >= max(yy, zz) else (xy, yy + 1.0, zy) if yy >= zz else (xz, yz, zz + 1.0)
+        return times(unit(best), self.factor * pi)
 
-    def rows(self, do: Calculus, pose: Pose, axes: Row) -> Row:
-        """Return the rows of the Jacobian for the joints of the path, three for each."""
-        return [scaled(lot, self.factor) for lot in do.on(axes, self.path)]
-
-    def exact(self, do: Calculus, pose: Pose, axes: Row) -> Row:
-        """Return the rows of the Jacobian, which are already exact."""
-        return self.rows(do, pose, axes)
-
-    def along(self, _do: Calculus, _pose: Pose) -> None:
-        """Return None: all of the exact rows counts, not just one direction."""
-
-    def bends(self, do: Calculus, _pose: Pose, axes: Row, residual: Sequence[Number]) -> Row:
-        """Return the rows whose products with those of a later joint are the curvature between the two.
-
-        An earlier joint turns half of the residual along; and about other axes than that of the residual, the residual
-        angle changes less than a joint turns.
-        """
-        x, y, z = residual
-        size = do.sqrt(x * x + y * y + z * z)
-        half = size / self.factor / 2.0
-        sine, cosine = do.sin(half), do.cos(half)
-        small = half < 1e-4
-        less = do.where(small, 1.0, half * cosine / do.where(small, 1.0, sine))
-        u, v, w = (part / do.most(size, 1e-200) for part in (x, y, z))
-        more, x, y, z = (1.0 - less) * self.factor, x / 2.0, y / 2.0, z / 2.0
-        less = less * self.factor
-        found = []
-        for one, two, three in do.on(axes, self.path):
-            rows = []
-            for a, b, c in zip(one, two, three, strict=True):
-                along = more * (u * a + v * b + w * c)
-                rows.append(
-                    (
-                        less * a + along * u - (y * c - z * b),
-                        less * b + along * v - (z * a - x * c),
-                        less * c + along * w - (x * b - y * a),
-                    )
-                )
-            found.append(tuple(zip(*rows, strict=True)))
+    def rows(self, skeleton: Skeleton, pose: Pose) -> Rows:
+        """Return the rows of the Jacobian, scaled by the joints' mobility."""
+        found: Rows = []
+        for joint in self.path:
+            u, v, w = times(skeleton.joints[joint].scale, self.factor)
+            a, b, c, d, e, f, g, h, i = pose.axes[joint]
+            found.append(((a * u, b * v, c * w), (d * u, e * v, f * w), (g * u, h * v, i * w)))
         return found
+
+    def pull(self, pulls: Pulls, _pose: Pose, residual: Sequence[float]) -> None:
+        """Add the torque that reduces a residual."""
+        x, y, z = residual
+        pulls.torques.append((self.bone, times((x, y, z), self.factor)))
+
+    def left(self, _pose: Pose, residual: Sequence[float], twists: Sequence[Six]) -> Vector:
+        """Return what remains of a residual after twists of the bones, to first order."""
+        u, v, w, _, _, _ = twists[self.bone]
+        return minus(residual, times((u, v, w), self.factor))
+
+    def stiffen(self, forms: list[Form | None], _pose: Pose, residual: Sequence[float]) -> None:
+        """Add how the torque changes as the bone turns: less about other axes than that of the residual."""
+        x, y, z = residual
+        size = norm((x, y, z))
+        half = size / self.factor / 2.0
+        less = 1.0 if half < 1e-4 else half * cos(half) / sin(half)
+        u, v, w = over((x, y, z), max(size, 1e-200))
+        form, square = _form_of(forms, self.bone), self.factor**2
+        less, more = less * square, (1.0 - less) * square
+        form[0] += less + more * u * u
+        form[1] += more * u * v
+        form[2] += more * u * w
+        form[3] += less + more * v * v
+        form[4] += more * v * w
+        form[5] += less + more * w * w
+
+
+class _Lying(NamedTuple):
+    """Where a branch lies about its line, and how its base affects that."""
+
+    round: Vector
+    """The direction in which its centroid goes round its line."""
+    lying: Vector
+    """The direction from the line to the centroid."""
+    angle: float
+    """Radians from its side to the centroid."""
+    off: float
+    """The same as a length."""
+    height: float
+    """Where along the line the centroid is: as a fraction of the line's length."""
+    sideways: Vector
+    """How far the side turns away from the centroid, along the circle of that, while the base moves."""
+
+    @property
+    def along(self) -> Vector:
+        """The direction in which `off` grows fastest."""
+        return plus(self.round, times(self.lying, self.angle))
+
+
+class Pole(NamedTuple):
+    """The objective that bends a branch towards its pole: its centroid goes round the line from its base to its target.
+
+    It acts on the centroid, so on every joint of the branch, as a force on each of their heads.
+    """
+
+    effector: int
+    path: tuple[int, ...]
+    first: int
+    """Where the branch begins on the path of its effector: the joints before move its base, and so its line."""
+    target: Vector
+    pole: Vector
+    half: tuple[float, float]
+    """Cosine and sine of half the angle that is added to the side."""
+    masses: Sequence[float]
+    """Weight of each joint of the branch in the centroid of its curve, the effector's last."""
+    factor: float
+    size: int = 1
+
+    def residual(self, pose: Pose) -> tuple[float]:
+        """Return how far the centroid is off its side, along the circle about the line."""
+        return (-self.factor * self._lying(pose).off,)
+
+    def rows(self, skeleton: Skeleton, pose: Pose) -> Rows:
+        """Return the row of the Jacobian as if the branch kept its distance from its line, scaled by mobility.
+
+        The branch should go round its line, not come nearer to its side by coming nearer to the line.
+        """
+        lies = self._lying(pose)
+        couplings = couplings_of(skeleton, pose, Pulls(self._weights(pose, lies, times(lies.round, self.factor)), []))
+        found: Rows = []
+        for joint in self.path:
+            x, y, z = moment_of(couplings[joint])
+            u, v, w = skeleton.joints[joint].scale
+            a, b, c, d, e, f, g, h, i = pose.axes[joint]
+            found.append((((a * x + d * y + g * z) * u, (b * x + e * y + h * z) * v, (c * x + f * y + i * z) * w),))
+        return found
+
+    def pull(self, pulls: Pulls, pose: Pose, residual: Sequence[float]) -> None:
+        """Add the forces that reduce a residual."""
+        lies = self._lying(pose)
+        pulls.points.extend(self._weights(pose, lies, times(lies.along, self.factor * residual[0])))
+
+    def left(self, pose: Pose, residual: Sequence[float], twists: Sequence[Six]) -> tuple[float]:
+        """Return what remains of a residual after twists of the bones, to first order."""
+        lies = self._lying(pose)
+        weights = self._weights(pose, lies, lies.along)
+        moved = sum(dot(weight, _moved(twists[bone], point)) for bone, point, weight in weights)
+        return (residual[0] - self.factor * moved,)
+
+    def stiffen(self, _forms: list[Form | None], _pose: Pose, _residual: Sequence[float]) -> None:
+        """Add nothing: what the centroid feels depends on all joints at once, see `ranks`."""
+
+    def ranks(self, pose: Pose, residual: Sequence[float]) -> list[tuple[float, Pulls]]:
+        """Return the part of the curvature that is a sum of squares: factors, and the pulls that give their rows."""
+        lies, square = self._lying(pose), self.factor**2
+        found = [(square, Pulls(self._weights(pose, lies, lies.along), []))]
+        if abs(lies.off) > CLEAR:
+            rounding = square * residual[0] / -self.factor * lies.angle**2 / lies.off
+            if rounding:
+                found.append((rounding, Pulls(self._weights(pose, lies, lies.round), [])))
+        return found
+
+    def _weights(self, pose: Pose, lies: _Lying, along: Vector) -> list[tuple[int, Vector, Vector]]:
+        """Return how much the centroid, as seen from the line, moves along a direction as points of the branch move.
+
+        While its base moves, its line moves as well, and the side turns away from the centroid.
+        """
+        first, path = self.first, self.path
+        points = [*(pose.points[bone] for bone in path[first + 1 :]), pose.ends[self.effector]]
+        weights = zip(path[first:], points, self.masses[1:], strict=True)
+        found = [(bone, point, times(along, mass)) for bone, point, mass in weights]
+        if first:
+            base = times(along, self.masses[0] + lies.height - 1.0)
+            base = plus(base, times(lies.sideways, dot(along, lies.round)))
+            found.append((path[first - 1], pose.points[path[first]], base))
+        return found
+
+    def _lying(self, pose: Pose) -> _Lying:
+        """Return where a branch lies about its line; where the pole is on it, the branch is not off its side."""
+        points = [*(pose.points[bone] for bone in self.path[self.first :]), pose.ends[self.effector]]
+        root = points[0]
+        to_target, towards = minus(self.target, root), minus(self.pole, root)
+        line = unit(to_target)
+        across = reject(towards, line)
+        apart = norm(across)
+        across = over(across, apart) if apart > CLEAR else (0.0, 0.0, 0.0)
+        cosine, sine = self.half
+        about: Quaternion = (cosine, line[0] * sine, line[1] * sine, line[2] * sine)
+        side = rotate(about, across)
+        x = y = z = 0.0
+        for (u, v, w), mass in zip(points, self.masses, strict=True):
+            x, y, z = x + u * mass, y + v * mass, z + w * mass
+        centroid = minus((x, y, z), root)
+        lying, angle = reject(centroid, line), 0.0
+        size = norm(lying)
+        if size > CLEAR:
+            angle = atan2(dot(line, cross(side, lying)), dot(side, lying))
+            lying = over(lying, size)
+        else:
+            lying = side
+        found = cross(line, lying), lying, angle, size * angle
+        if self.first == 0:
+            return _Lying(*found, 0.0, (0.0, 0.0, 0.0))
+        reach = dot(line, to_target)
+        reach = reach if reach > CLEAR else inf
+        share = size / apart * (1.0 - dot(line, towards) / reach) if apart > CLEAR else 0.0
+        return _Lying(*found, dot(line, centroid) / reach, times(cross(line, across), share))
+
+
+Objective = Place | Orientation | Pole
+
+
+def _moved(twist: Six, point: Vector) -> Vector:
+    """Return how a twist moves a point."""
+    u, v, w, p, q, r = twist
+    x, y, z = point
+    return p + v * z - w * y, q + w * x - u * z, r + u * y - v * x
+
+
+def _form_of(forms: list[Form | None], bone: int) -> Form:
+    form = forms[bone]
+    if form is None:
+        form = forms[bone] = NOTHING[:]
+    return form

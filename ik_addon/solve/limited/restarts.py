@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
+from math import acos, cos, inf
+
 import numpy as np
 
 from ..maths.rotations import dot, stacked
-from ..problem import Bools, Floats, Ints
-from .body import Body, allowed_angles, posed
-from .goals import Goals
+from ..maths.vectors import Vector, minus, unit
+from ..maths.vectors import dot as product
+from ..problem import Floats
+from .body import Body, allowed_angles
+from .newton import SAME
+from .skeleton import Angles, rows_of
 
 _CURL, _ROUND = 0.8, 1.5 * np.pi
 """Fraction of their limits that the joints of a curled chain use, and the radians that it may turn in total."""
@@ -15,12 +22,21 @@ _WIDEST = np.pi / 2.0
 """Maximum radians by which the poses of the table turn joints without limits."""
 
 
-def table(body: Body, first: int, count: int) -> Floats:
-    """Return `count` poses (3, n, count) within the limits from a fixed list, beginning with number `first`.
+def table(body: Body, first: int, count: int) -> list[Angles]:
+    """Return `count` poses within the limits from a fixed list, beginning with number `first`, kept with the body.
 
     The first four are curled up, each to a different side. The joint angles of the others are points of a Kronecker
     sequence, evenly spread over what the limits allow.
     """
+    known: dict[int, Angles] = body.kept.setdefault("table", {})
+    if not known.keys() >= set(range(first, first + count)):
+        poses = _table(body, first, count)
+        known.update({first + i: rows_of(poses[..., i]) for i in range(count)})
+    return [known[number] for number in range(first, first + count)]
+
+
+def _table(body: Body, first: int, count: int) -> Floats:
+    """Return poses (3, n, count) of the table."""
     bones = len(body.parents)
     steps = np.sqrt(_primes(3 * bones)).reshape(bones, 3).T[..., None]
     number = np.arange(first, first + count)
@@ -45,6 +61,7 @@ def table(body: Body, first: int, count: int) -> Floats:
     return allowed_angles(body, stacked(*swing, twist))
 
 
+@lru_cache(maxsize=8)
 def _primes(count: int) -> Floats:
     """Return the first primes (count,)."""
     primes: list[int] = []
@@ -60,61 +77,57 @@ def _primes(count: int) -> Floats:
 
 ARRIVED = 3e-7
 """A pose has arrived if it misses by no more than this, in chain lengths."""
-SAME = 2e-4
-"""Poses that miss by no more than this, in chain lengths, beyond the best one are as good."""
 _TIE = 1e-3
 """Poses whose squared distances from FK differ by no more than this fraction count as equally near."""
 
 
-def nearest_to_fk(tried: Floats, error: Floats, fk: Floats) -> Ints:
-    """Return which of the poses (B, k, n, 3) to take, (B,): of the best ones, the nearest to FK (B, n, 3).
+def nearest_to_fk(tried: Sequence[Angles], errors: Sequence[float], fk: Angles) -> int:
+    """Return which of the poses to take: of the best ones, the nearest to FK.
 
     The first pose, which changes smoothly with the target, is preferred to all others: where many poses are best, which
     of them a restart ends in depends on details.
 
     Args:
         tried: joint angles.
-        error: (B, k) residuals of the poses, in chain lengths; infinite: never take this pose.
+        errors: residuals of the poses, in chain lengths.
         fk: joint angles of the FK pose.
     """
-    least = error.min(axis=1, keepdims=True)
-    good = error <= np.where(least <= ARRIVED, ARRIVED, least + SAME)
-    away = ((tried - fk[:, None]) * [2.0, 2.0, 1.0]) ** 2
-    away = np.where(good, np.cumsum(away.reshape(*error.shape, -1), axis=-1)[..., -1], np.inf)
-    away[:, 0] = np.where(good[:, 0], 0.0, away[:, 0])
+    least = min(errors)
+    enough = ARRIVED if least <= ARRIVED else least + SAME
+    if errors[0] <= enough:
+        return 0
+    away = [_away(angles, fk) if error <= enough else inf for angles, error in zip(tried, errors, strict=True)]
     # Mirror images are equally near; rounding must not choose between them.
-    return np.asarray(np.argmax(away <= away.min(axis=1, keepdims=True) * (1.0 + _TIE), axis=1))
+    nearest = min(away) * (1.0 + _TIE)
+    return next(i for i, size in enumerate(away) if size <= nearest)
 
 
-def out_of_length(body: Body, goals: Goals) -> Bools:
-    """Return which bodies (B,) have only targets that are farther from the root than the chains to them are long."""
-    found = np.ones(goals.target.shape[2], dtype=bool)
-    for effector in range(len(body.segments)):
-        away = goals.target[:, effector] - body.heads[:, body.path(effector)[0]]
-        found &= np.sqrt(dot(away, away)) > body.reaches[effector] + ARRIVED
+def _away(angles: Angles, fk: Angles) -> float:
+    found = 0.0
+    for (x, z, twist), (old_x, old_z, old) in zip(angles, fk, strict=True):
+        found += 4.0 * ((x - old_x) ** 2 + (z - old_z) ** 2) + (twist - old) ** 2
     return found
 
 
-def may_be_missed(body: Body, goals: Goals, angles: Floats) -> Floats:
-    """Return an upper bound (B,) on how much nearer to the targets other poses can come than the given ones.
+def may_be_missed(body: Body, member: int, target: Vector, end: Vector) -> float:
+    """Return an upper bound on how much nearer to its target another pose can bring a body than one that ends at `end`.
 
     A joint turns its bone away from the one before by at most its largest swing, whatever other joints do. So no bone
     points more towards the target than all swings up to its own together allow. The bound is tight for a straight chain
     that is bent as far as possible, loose for other chains, and infinite for trees.
     """
     if len(body.segments) != 1:
-        return np.full(angles.shape[2], np.inf)
-    target = goals.target[:, 0]
-    error = target - posed(body, angles)[1][:, -1].T
-    towards = error / np.maximum(np.sqrt(dot(error, error)), 1e-200)
-    if "room" not in body.kept:
-        body.kept["room"] = _room(body)
-    lengths, swings, off = body.kept["room"]
-    apart = swings.copy()
-    apart[0] -= np.arccos(np.clip(dot(body.rest[:, 1, body.path(0)[0]], towards), -1.0, 1.0))
-    nearest = np.minimum(np.cumsum(apart, axis=0) + off, 0.0)
-    farthest = np.cumsum(lengths * np.cos(nearest), axis=0)[-1]
-    return np.asarray(farthest - dot(target - error, towards))
+        return inf
+    if ("room", member) not in body.kept:
+        body.kept["room", member] = [part[:, member].tolist() for part in _room(body)]
+    towards = unit(minus(target, end))
+    first: Vector = tuple(body.rest[:, 1, body.path(0)[0], member].tolist())
+    apart, farthest = -acos(min(max(product(first, towards), -1.0), 1.0)), 0.0
+    for length, swing, off in zip(*body.kept["room", member], strict=True):
+        apart += swing
+        farthest += length * cos(min(apart + off, 0.0))
+    nearest: float = farthest - product(end, towards)
+    return nearest
 
 
 def _room(body: Body) -> tuple[Floats, Floats, Floats]:

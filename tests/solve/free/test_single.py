@@ -30,6 +30,26 @@ def assert_same(problem: Problem, monkeypatch: pytest.MonkeyPatch, within: float
     return sum(alone)
 
 
+def test_rounding_decides_nothing_without_a_tolerance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chains far from the origin, one of whose bones is longer than the others together, and targets in their hole."""
+    rng = np.random.default_rng(96)
+    lengths = rng.uniform(0.5, 1.5, 111)
+    lengths *= 0.3 / lengths.sum()
+    lengths[40] = 0.77
+    chains = make_chains(rng, 9, 111, "wild")
+    steps = np.diff(chains.joints, axis=1)
+    joints = np.cumsum(np.concatenate([np.zeros((9, 1, 3)), unit(steps) * lengths[:, None]], axis=1), axis=1)
+    joints = joints + rng.normal(size=(9, 1, 3)) * 1000.0
+    near = rng.uniform(0.1, 1.3, (9, 1)) * unit(rng.normal(size=(9, 3)))
+    softness = rng.uniform(0.1, 0.8, 9)
+    goal = Goal(joints[:, 0] + near)
+    for solver in (Solver.EVEN_BEND, Solver.FABRIK):
+        problem = replace(chains, joints=joints, goal=goal, tolerance=0.0, softness=softness, solver=solver)
+        assert_same(problem, monkeypatch)
+        moved = replace(problem, joints=joints * (1.0 + 1e-15))
+        np.testing.assert_allclose(solve(moved).rotations, solve(problem).rotations, atol=1e-6)
+
+
 @for_each(bones=(1, 2, 3, 4, 9, 20), pose=POSES, solver=(Solver.AUTO, Solver.EVEN_BEND, Solver.FABRIK))
 def test_one_chain_is_solved_like_many(bones: int, pose: str, solver: Solver, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng([bones, POSES.index(pose)])

@@ -92,7 +92,7 @@ def test_a_pole_in_a_tree_turns_its_own_branch() -> None:
 
 @for_each(limited=(True, False))
 def test_a_branch_of_a_tree_bends_towards_its_pole_wherever_that_is(limited: bool) -> None:
-    rig, count = tree_y(BALL), 100
+    rig, count = tree_y(BALL), 150
     turns, targets = reachable(rig, count, 7)
     pole = 2.0 * np.random.default_rng(7).normal(size=(count, 3))
     problem = rig.problem(turns, targets, tolerance=1e-6)

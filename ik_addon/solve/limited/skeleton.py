@@ -1,0 +1,192 @@
+"""A body of joints with limits, in numbers: where its bones are for given joint angles, and about what they turn.
+
+A chain is a body without branches. A joint has three angles: the two coordinates of its swing, and its twist, see
+`cones`. Numbers are floats for one body, or arrays (B,) for B bodies, see `numbers`. Whatever belongs to a joint is an
+item of a list, parents first. Matrices are nine numbers, row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..maths.cones import RIM
+from ..maths.numbers import Numbers, Pair, nearest_direction, nearest_twist, swing_and_twist
+from ..maths.vectors import Number, Quaternion, Vector
+from ..problem import Floats
+
+STEEPEST = 1e-3
+"""Minimum cosine of half a swing's angle: near half a turn, a swing turns the bone about itself ever faster."""
+STEEPEST_SQUARE = STEEPEST**2
+CLEAR = 0.9
+"""Swings whose square is no larger are clear of the rim of all swings."""
+
+Nine = tuple[Number, ...]
+Angles = list[Vector]
+"""The angles of each joint: its swing about X and about Z, and its twist."""
+
+
+class Joint(NamedTuple):
+    """The limits and the mobility of a joint, in floats: they are the same for all members."""
+
+    low: Pair
+    high: Pair
+    twist_low: float
+    twist_high: float
+    mobility: Vector
+    scale: Vector
+    """Square root of the mobility, which scales the coordinates of a step."""
+    units: Vector
+    """Factors that convert the coordinates of a step to those of the joint."""
+
+
+def is_unlimited(joint: Joint) -> bool:
+    """Whether a joint may turn to any orientation, equally readily about each axis."""
+    is_free = min(*joint.low, *joint.high) > 1.0 and joint.twist_low == -joint.twist_high == float("-inf")
+    return is_free and joint.mobility[0] == joint.mobility[1] == joint.mobility[2]
+
+
+class Bone(NamedTuple):
+    """See `Body.rest` and `Body.heads`."""
+
+    rest: Nine
+    head: Vector
+
+
+class Pose(NamedTuple):
+    """A skeleton posed by joint angles."""
+
+    frames: list[Nine]
+    """The orientation of each bone."""
+    points: list[Vector]
+    """The heads of the bones."""
+    ends: list[Vector]
+    """The effectors."""
+    axes: list[Nine]
+    """The axes about which each bone turns as its joint's angles change: three columns. The angles are the twist and
+    twice the coordinates of the swing: a small change turns a bone by as many radians."""
+
+
+class Skeleton(NamedTuple):
+    """Everything that does not depend on the joint angles; see `Body`."""
+
+    do: Numbers
+    parents: tuple[int, ...]
+    free: tuple[bool, ...]
+    segments: tuple[int, ...]
+    joints: list[Joint]
+    bones: list[Bone]
+    ends: list[Vector]
+
+    def path(self, bone: int) -> tuple[int, ...]:
+        """Return the bones from the root to a bone."""
+        found = []
+        while bone >= 0:
+            found.append(bone)
+            bone = self.parents[bone]
+        return tuple(found[::-1])
+
+
+def pose_of(skeleton: Skeleton, angles: Angles) -> Pose:
+    """Return the pose that joint angles give: one pass down the bones, with nothing but numbers."""
+    do, parents, free, _, _, bones, tips = skeleton
+    sqrt, tan, most = do.sqrt, do.tan, do.most
+    frames: list[Nine] = []
+    points: list[Vector] = []
+    axes: list[Nine] = []
+    for (rest, head), (x, z, twist), parent, is_free in zip(bones, angles, parents, free, strict=True):
+        a, b, c, d, e, f, g, h, i = rest
+        if parent >= 0:
+            (j, k, m, n, o, p, q, r, s), (u, v, w), (px, py, pz) = frames[parent], head, points[parent]
+            head = px + (j * u + k * v + m * w), py + (n * u + o * v + p * w), pz + (q * u + r * v + s * w)
+            if not is_free:
+                a, b, c, d, e, f, g, h, i = (
+                    j * a + k * d + m * g,
+                    j * b + k * e + m * h,
+                    j * c + k * f + m * i,
+                    n * a + o * d + p * g,
+                    n * b + o * e + p * h,
+                    n * c + o * f + p * i,
+                    q * a + r * d + s * g,
+                    q * b + r * e + s * h,
+                    q * c + r * f + s * i,
+                )
+        # The turn of the joint, swing times twist. From half the angle: numpy's tangent is faster than its sine.
+        half = tan(0.5 * twist)
+        square = half * half
+        share = 1.0 / (1.0 + square)
+        u, v = (1.0 - square) * share, 2.0 * half * share
+        xx, zz = x * x, z * z
+        rim = 1.0 - xx - zz
+        w = 2.0 * sqrt(most(rim, 0.0))
+        dx, dz, xz = 2.0 * xx, 2.0 * zz, 2.0 * x * z
+        wx, wz, left, right = w * x, w * z, 1.0 - dz, 1.0 - dx
+        j, k, m = left * u - xz * v, -wz, left * v + xz * u
+        n, o, p = wz * u + wx * v, right - dz, wz * v - wx * u
+        q, r, s = xz * u - right * v, wx, xz * v + right * u
+        j, k, m, n, o, p, q, r, s = (
+            a * j + b * n + c * q,
+            a * k + b * o + c * r,
+            a * m + b * p + c * s,
+            d * j + e * n + f * q,
+            d * k + e * o + f * r,
+            d * m + e * p + f * s,
+            g * j + h * n + i * q,
+            g * k + h * o + i * r,
+            g * m + h * p + i * s,
+        )
+        rim = sqrt(most(rim, STEEPEST_SQUARE))
+        both = x * z / rim
+        xx, zz = xx / rim + rim, zz / rim + rim
+        axes.append(
+            (
+                a * xx + b * z + c * both,
+                a * both - b * x + c * zz,
+                k,
+                d * xx + e * z + f * both,
+                d * both - e * x + f * zz,
+                o,
+                g * xx + h * z + i * both,
+                g * both - h * x + i * zz,
+                r,
+            )
+        )
+        frames.append((j, k, m, n, o, p, q, r, s))
+        points.append(head)
+    ends = []
+    for bone, (u, v, w) in zip(skeleton.segments, tips, strict=True):
+        (j, k, m, n, o, p, q, r, s), (px, py, pz) = frames[bone], points[bone]
+        ends.append((px + (j * u + k * v + m * w), py + (n * u + o * v + p * w), pz + (q * u + r * v + s * w)))
+    return Pose(frames, points, ends, axes)
+
+
+def inside(do: Numbers, joint: Joint, x: Number, z: Number, twist: Number) -> Vector:
+    """Return the joint angles within the limits that are nearest to the given ones, angle by angle."""
+    x, z = do.nearest_swing(x, z, joint.low, joint.high)
+    square = x * x + z * z
+    if do.any(square > CLEAR):
+        room = do.least(1.0, RIM / do.most(do.sqrt(square), 1e-30))
+        x, z = x * room, z * room
+    return x, z, do.least(do.most(twist, joint.twist_low), joint.twist_high)
+
+
+def nearest_angles(do: Numbers, joint: Joint, turn: Quaternion) -> Vector:
+    """Return the joint angles within the limits that are nearest to a joint's rotation."""
+    x, z, twist = swing_and_twist(do, turn)
+    x, z = nearest_direction(do, (x, z), joint.low, joint.high)
+    return inside(do, joint, x, z, nearest_twist(do, twist, joint.twist_low, joint.twist_high))
+
+
+def rows_of(angles: Floats) -> Angles:
+    """Return the angles (3, n) of one body, or (3, n, B) of B bodies, joint by joint."""
+    if angles.ndim == 2:
+        return list(map(tuple, angles.T.tolist()))
+    return [tuple(angles[:, joint]) for joint in range(angles.shape[1])]
+
+
+def arrays_of(angles: Sequence[Any]) -> Floats:
+    """Return the angles of one body as an array (3, n), or of B bodies as (3, n, B)."""
+    found: Floats = np.array(angles, dtype=np.float64)
+    return np.ascontiguousarray(found.swapaxes(0, 1))

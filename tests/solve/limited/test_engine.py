@@ -1,0 +1,255 @@
+"""The engine of bodies within limits, piece by piece: derivatives, Newton's steps, descents together, proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from benchmarks.cases import CHAINS, Rig, chain, degrees, random_ranges, tree_y
+from ik_addon.solve import solve
+from ik_addon.solve.limited.body import Body, allowed_angles, posed
+from ik_addon.solve.limited.crowd import search_together
+from ik_addon.solve.limited.descent import State
+from ik_addon.solve.limited.fabrik import Passes
+from ik_addon.solve.limited.goals import Goals, OrientationGoal, PoleGoal, System, masses_of
+from ik_addon.solve.limited.newton import polished
+from ik_addon.solve.limited.newton_step import Anchor, newton_step, slopes_of, twists_of
+from ik_addon.solve.limited.restarts import may_be_missed
+from ik_addon.solve.limited.search import Search
+from ik_addon.solve.limited.skeleton import arrays_of, rows_of
+from ik_addon.solve.maths.cones import Cone, cone_of
+from ik_addon.solve.problem import Floats
+
+from ..chains import for_each, random_rotations, unit
+
+BALL = degrees((-60, 60), (-45, 45), (-60, 60))
+FREE = degrees((-np.inf, np.inf), (-np.inf, np.inf), (-np.inf, np.inf))
+
+
+def body_of(rig: Rig, count: int, free: tuple[int, ...] = ()) -> Body:
+    """Return `count` copies of the body of a rig, some of whose bones do not inherit rotation."""
+    rest, heads = rig.rest(), rig.heads.copy()
+    for i, parent in enumerate(rig.parents):
+        if parent >= 0:
+            heads[i] = rig.frames[parent].T @ (rig.heads[i] - rig.heads[parent])
+    tips = [int(np.arange(rig.bones)[tip]) for tip in rig.tips]
+    ends = np.zeros((3, len(tips), count))
+    ends[1] = rig.lengths[tips][:, None]
+    cone = cone_of(rig.ranges[:, [0, 2]].reshape(-1, 4), rig.ranges[:, 1])
+    mobility = (rig.ranges[:, [0, 2, 1], 0] != rig.ranges[:, [0, 2, 1], 1]).astype(np.float64)
+    return Body(
+        tuple(rig.parents.tolist()),
+        tuple(bool(parent < 0 or i in free) for i, parent in enumerate(rig.parents)),
+        tuple(tips),
+        np.repeat(rest.transpose(1, 2, 0)[..., None], count, axis=3),
+        np.repeat(heads.T[..., None], count, axis=2),
+        ends,
+        Cone(*(part[..., None] for part in cone)),
+        np.ascontiguousarray(mobility.T)[..., None],
+    )
+
+
+def goals_of(body: Body, rng: np.random.Generator, wishes: str = "") -> Goals:
+    """Return goals in and out of reach, with a pole or an orientation for the first end effector."""
+    count = body.rest.shape[-1]
+    target = unit(rng.normal(size=(len(body.segments), count, 3))).transpose(2, 0, 1) * rng.uniform(0.3, 1.2, count)
+    turns: tuple[OrientationGoal, ...] = ()
+    poles: tuple[PoleGoal, ...] = ()
+    if "turn" in wishes:
+        turns = (OrientationGoal(0, random_rotations(rng, count).transpose(1, 2, 0)),)
+    if "pole" in wishes:
+        bones = body.path(0)[-3:]
+        joints = rng.uniform(0.5, 1.0, (3, len(bones) + 1, count))
+        angle = rng.uniform(-1.0, 1.0, count)
+        poles = (PoleGoal(0, bones, rng.normal(size=(3, count)), angle, masses_of(joints)),)
+    weight = rng.uniform(0.5, 1.0, len(body.segments))
+    return Goals(np.ascontiguousarray(target), weight / weight.max(), turns, poles)
+
+
+def angles_inside(body: Body, rng: np.random.Generator, size: float = 0.5) -> Floats:
+    """Return random joint angles (3, n, B) within the limits."""
+    return allowed_angles(body, rng.uniform(-size, size, (3, len(body.parents), body.rest.shape[-1])))
+
+
+RIGS: dict[str, Callable[[np.random.Generator], tuple[Rig, tuple[int, ...]]]] = {
+    "limits-45": lambda rng: (chain(5, CHAINS["limits-45"]), ()),
+    "limits-asym": lambda rng: (chain(9, CHAINS["limits-asym"]), ()),
+    "hinges": lambda rng: (chain(3, CHAINS["hinges"]), ()),
+    "one bone": lambda rng: (chain(1, BALL), ()),
+    "random": lambda rng: (chain(6, random_ranges(rng, 6)), ()),
+    "bones that start anew": lambda rng: (chain(6, BALL), (2, 4)),
+    "tree": lambda rng: (tree_y(BALL), (5,)),
+    "one branch of a tree": lambda rng: (replace(tree_y(BALL), tips=(6,)), ()),
+}
+
+
+def residual(system: System, angles: Floats) -> Floats:
+    """Return the residual (m,) at joint angles (3, n)."""
+    return np.array(State.of(system, rows_of(angles)).residual)
+
+
+def dense(system: System, rows: list[tuple[tuple[float, ...], ...]]) -> Floats:
+    """Return rows of the Jacobian, joint by joint, as a matrix (m, 3, n)."""
+    found = np.zeros((system.size, 3, len(rows)))
+    for i, (own, lot) in enumerate(zip(system.equations, rows, strict=True)):
+        for number, row in zip(own, lot, strict=True):
+            found[number, :, i] = row
+    return found
+
+
+@for_each(name=RIGS)
+def test_derivatives_match_finite_differences(name: str) -> None:
+    count, size = 10, 1e-6
+    rng = np.random.default_rng(2)
+    body = body_of(RIGS[name](rng)[0], count, RIGS[name](rng)[1])
+    # Use small rotation residuals: only these turn as the bone does.
+    angles, goals = angles_inside(body, rng, 0.3), goals_of(body, rng, "pole")
+    frames, _ = posed(body, angles)
+    goals = replace(goals, orientations=(OrientationGoal(0, np.moveaxis(frames[:, body.segments[0]], 0, -1)),))
+    for member in range(count):
+        system, own = goals.system(body, member), angles[..., member]
+        state = State.of(system, rows_of(own))
+        shrinks = dense(system, system.rows(state.pose))
+        slopes: Floats = np.array(slopes_of(system, state.pose, state.residual)).T
+        for i in range(len(body.parents)):
+            for k in range(3):
+                move = np.zeros_like(own)
+                move[k, i] = size
+                moved = move * np.array([0.5, 0.5, 1.0])[:, None]
+                before, after = residual(system, own - moved), residual(system, own + moved)
+                # The side's descent direction is not its derivative: a branch should go round its line, not nearer it.
+                falls = (before - after) / (2.0 * size) * body.mobility[k, i, 0] ** 0.5
+                np.testing.assert_allclose(shrinks[:-1, k, i], falls[:-1], atol=1e-7)
+                slope = (after @ after - before @ before) / (4.0 * size)
+                np.testing.assert_allclose(slopes[k, i], slope, atol=1e-7)
+                twists = twists_of(system.skeleton, state.pose, rows_of(move))
+                left = system.left(state.pose, state.residual, twists)
+                np.testing.assert_allclose(np.array(left) - state.residual, (after - before) / 2.0, atol=1e-11)
+
+
+@for_each(free=((), (2,), (1, 3)), wishes=("", "turn", "pole", "turn and pole"))
+def test_newtons_steps_follow_the_curvature_of_the_cost(wishes: str, free: tuple[int, ...]) -> None:
+    bones, count, proper = 4, 20, 0
+    rng = np.random.default_rng(1)
+    body = body_of(chain(bones, degrees((-90, 90), (-90, 90), (-90, 90))), count, free)
+    angles = rng.uniform(-0.3, 0.3, (3, bones, count))
+    goals = goals_of(body, rng, wishes)
+    if goals.poles:
+        # A branch of all bones, as the curvature of a line that joints above move is left out; near its goals, as the
+        # step for poles is exact where the damped curvature is positive.
+        joints = posed(body, angles)[1]
+        target = joints[:, -1:] + 0.03 * rng.normal(size=(count, 1, 3))
+        middle = joints.mean(axis=1) + 0.1 * rng.normal(size=(count, 3))
+        pole = PoleGoal(0, body.path(0), 3.0 * middle.T, np.full(count, 0.2), np.full((bones + 1, count), 0.2))
+        goals = replace(goals, target=target.transpose(2, 1, 0), poles=(pole,))
+    size, damping = 2e-4, 0.1
+    steps = size * np.eye(3 * bones)
+    for member in range(count):
+        system, own = goals.system(body, member), angles[..., member]
+
+        def cost(step: Floats, system: System = system, own: Floats = own) -> float:
+            moved = own + step.reshape(bones, 3).T * np.array([0.5, 0.5, 1.0])[:, None]
+            return float((residual(system, moved) ** 2).sum() / 2.0)
+
+        slope = np.array([cost(a) - cost(-a) for a in steps]) / (2.0 * size)
+        curve = np.array([[cost(a + b) - cost(a - b) - cost(b - a) + cost(-a - b) for b in steps] for a in steps])
+        curve /= (2.0 * size) ** 2
+        if goals.poles and np.linalg.eigvalsh(curve)[0] < -0.9 * damping:
+            continue
+        # An anchor without weight: it only keeps pivots from being raised.
+        state = State.of(system, rows_of(own))
+        found, fall = newton_step(system, state, state.residual, damping, Anchor(rows_of(own), 0.0))
+        whole = curve + damping * np.eye(len(curve))
+        wanted = np.linalg.solve(whole, -slope) if goals.poles else upwards(curve, -slope, damping)
+        np.testing.assert_allclose(np.array(found).ravel(), wanted, atol=2e-4 * np.abs(wanted).max())
+        np.testing.assert_allclose(fall, -slope @ wanted, rtol=1e-3)
+        proper += 1
+    assert proper >= count // 4
+
+
+def upwards(matrix: Floats, wanted: Floats, damping: float) -> Floats:
+    """Solve equations from the last to the first, with negative pivots made positive and all pivots damped."""
+    left, factor, pivots = matrix[::-1, ::-1].copy(), np.eye(len(matrix)), np.empty(len(matrix))
+    for k in range(len(matrix)):
+        pivots[k] = abs(left[k, k]) + damping
+        factor[k + 1 :, k] = left[k + 1 :, k] / pivots[k]
+        left -= pivots[k] * np.outer(factor[:, k], factor[:, k])
+    return np.asarray(np.linalg.solve(factor @ np.diag(pivots) @ factor.T, wanted[::-1])[::-1], dtype=np.float64)
+
+
+@for_each(name=("limits-45", "limits-asym", "hinges", "one bone", "random"))
+def test_chains_are_searched_for_together_as_each_is_alone(name: str) -> None:
+    count = 80
+    rng = np.random.default_rng(len(name))
+    body = body_of(RIGS[name](rng)[0], count)
+    goals, start = goals_of(body, rng), angles_inside(body, rng, 0.2)
+    searches = []
+    for i in range(count):
+        away = [float(np.linalg.norm(goals.target[:, 0, i]))]
+        fk, lay_out = rows_of(start[..., i]), partial(goals.system, body, i)
+        searches.append(Search(body, i, lay_out, fk, away, 50, only_places=True))
+    together = search_together(body, goals, searches, [search.best(search.fk) for search in searches])
+    for search, (angles, _) in zip(searches, together, strict=True):
+        own, _ = search.alone(search.best(search.fk))
+        np.testing.assert_allclose(angles, own, atol=1e-8)
+
+
+@for_each(name=("limits-30", "limits-asym", "hinges"))
+def test_newtons_method_ends_where_no_small_change_improves(name: str) -> None:
+    rng = np.random.default_rng(3)
+    body = body_of(chain(5, CHAINS[name]), 30)
+    target = (unit(rng.normal(size=(30, 3))) * rng.uniform(0.6, 1.4, (30, 1))).T[:, None]
+    goals = Goals(np.ascontiguousarray(target), np.ones(1))
+    for i in range(30):
+        system = goals.system(body, i)
+        state, _ = polished(system, rows_of(np.zeros((3, 5))), 60)
+        changes = 1e-4 * rng.normal(size=(50, 3, 5, 1)) * body.mobility
+        for change in changes:
+            tried = allowed_angles(body, arrays_of(state.angles)[..., None] + change)
+            assert state.error - np.linalg.norm(residual(system, tried[..., 0])) < 1e-8
+
+
+def random_poses(body: Body, rng: np.random.Generator, count: int) -> Floats:
+    """Return the ends (count, 3) of a chain in random poses."""
+    angles = allowed_angles(body, rng.uniform(-1.0, 1.0, (3, len(body.parents), count)) * body.mobility)
+    many = replace(body, **{part: np.repeat(getattr(body, part), count, axis=-1) for part in ("rest", "heads", "ends")})
+    return posed(many, angles)[1][:, -1]
+
+
+@for_each(name=("limits-30", "limits-90", "limits-asym", "random"))
+def test_no_pose_beats_the_lower_bound_that_limits_imply(name: str) -> None:
+    rng, tight = np.random.default_rng(4), 0
+    body = body_of(chain(4, random_ranges(rng, 4) if name == "random" else CHAINS[name]), 1)
+    ends = random_poses(body, rng, 20_000)
+    for target in 1.5 * unit(rng.normal(size=(60, 3))):
+        goals = Goals(target[:, None, None], np.ones(1))
+        state, _ = polished(goals.system(body, 0), rows_of(angles_inside(body, rng, 1.0)[..., 0]), 60)
+        x, y, z = target.tolist()
+        least = state.error - may_be_missed(body, 0, (x, y, z), state.pose.ends[0])
+        assert np.linalg.norm(ends - target, axis=1).min() > least
+        tight += state.error - least < 1e-9
+    assert tight > 50 or name not in ("limits-30", "limits-90")
+
+
+@for_each(name=("limits-30", "limits-90", "limits-asym"))
+def test_a_chain_stretches_by_one_pass_if_that_is_proven_to_be_best(name: str) -> None:
+    rng, certain = np.random.default_rng(5), 0
+    rig = chain(4, CHAINS[name])
+    body = body_of(rig, 1)
+    ends = random_poses(body, rng, 20_000)
+    forward = rng.normal(size=(60, 3)) + np.array([0.0, 1.0, 0.0])
+    for target in unit(forward) * rng.uniform(1.0, 2.0, (60, 1)):
+        goals = Goals(target[:, None, None], np.ones(1))
+        passes = Passes(goals.system(body, 0))
+        error = passes.error(passes.stretched([(0.0, 0.0, 0.0)] * 4))
+        if error > np.linalg.norm(target) - 1.0 + 1e-9:
+            continue
+        certain += 1
+        assert np.linalg.norm(ends - target, axis=1).min() >= error - 1e-12
+        solution = solve(rig.problem(rig.at_rest(1), target[None, None]))
+        np.testing.assert_allclose(solution.error, error, atol=1e-6)
+        assert solution.iterations[0] <= 8
+    assert certain > 2
