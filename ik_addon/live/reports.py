@@ -264,7 +264,8 @@ def _off_as_shown(ob: bpy.types.Object, plan: Plan, chain: ChainPlan) -> float:
 
     0 where it can't be told: nothing is shown, or what was solved is not evaluated yet.
     """
-    layer, own = bpy.context.view_layer, ob.pose.bones.get(chain.tip)
+    layer = bpy.context.view_layer
+    own: bpy.types.PoseBone | None = ob.pose.bones.get(chain.tip)
     if layer is None or layer.depsgraph is None or own is None:
         return 0.0
     goal, name = goal_of(chain_of(own), "target")
