@@ -62,7 +62,8 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
     registry.is_changing = False
     if registry.pauses:
         return
-    is_related, is_shown = are_related_anew(depsgraph), depsgraph.mode == "VIEWPORT"
+    is_related, is_shown = are_related_anew(depsgraph) or registry.is_edited, depsgraph.mode == "VIEWPORT"
+    registry.is_edited = False
     if is_related and is_shown:
         registry.forget_deleted()
     armatures = unpaused(scene, count=is_related)
@@ -110,7 +111,10 @@ def _look_for_goals(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, update
 @persistent
 def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     hooks.put_back()
-    if registry.pauses or registry.is_changing:  # another add-on may update the depsgraph while the frame changes
+    if registry.pauses:
+        return
+    if registry.is_changing:  # another add-on updates the depsgraph while the frame changes, which takes the tags
+        registry.is_edited |= are_related_anew(depsgraph) or depsgraph.id_type_updated("ARMATURE")
         return
     is_related = are_related_anew(depsgraph)
     if is_related:

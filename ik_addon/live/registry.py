@@ -66,6 +66,8 @@ class Registry:
         """The plans of the last solve, and in which order their armatures are solved; see `solving`."""
         self.is_changing = False
         """Whether a frame change has begun and is not solved yet."""
+        self.is_edited = False
+        """Whether bones or relations were edited and evaluated while a frame change had begun."""
         self.undone: dict[int, Row] = {}
         """All channels of live armatures right after undo, by `session_uid` of the object, until the next update."""
         self.flushed: Moment | None = None
