@@ -135,15 +135,16 @@ class Frames:
         """
         position, angle, progress, kept = 0.0, 0.0, 0.0, solved.played.tolist()
         everything = [*range(len(self.numbers))]
+        told = self._foretold([self.numbers[index] for index in kept]) if foretold else None
         waiting = everything if self.plan.asks or simulates(self.scene) else kept.copy()
         for done, index in enumerate(waiting, start=1):
-            frame = self.numbers[index]
-            depsgraph = at_frame(self.view_layer, frame)
-            if foretold and not self._is_as_foretold(depsgraph, frame):
-                return None
+            depsgraph = at_frame(self.view_layer, self.numbers[index])
             seen = self.ob.evaluated_get(depsgraph)
             if index in kept:
-                gap, turn = solved.difference(kept.index(index), channels.read_pose(seen, self.plan.live))
+                i = kept.index(index)
+                if foretold and (told is None or not self._is_as_foretold(depsgraph, told[i : i + 1])):
+                    return None
+                gap, turn = solved.difference(i, channels.read_pose(seen, self.plan.live))
                 position, angle = max(position, gap), max(angle, turn)
             plan = self._view.find(depsgraph)
             if plan is not None:
@@ -177,11 +178,9 @@ class Frames:
         except fcurves.NotDetermined:
             return None
 
-    def _is_as_foretold(self, depsgraph: bpy.types.Depsgraph, frame: int) -> bool:
-        """Whether a frame is as foretold, within single-precision noise and apart from the bones that are solved."""
-        inputs, foretold = self.plan.numbers, self._foretold([frame])
-        if foretold is None:
-            return False
+    def _is_as_foretold(self, depsgraph: bpy.types.Depsgraph, foretold: Numbers) -> bool:
+        """Whether a frame (1, w) is as foretold, within single-precision noise and apart from bones that are solved."""
+        inputs = self.plan.numbers
         found, size = numbers_now(inputs, depsgraph, inputs.fk(foretold)[0]), np.ones(inputs.width)
         largest = np.abs(foretold[0, : inputs.rows.start]).reshape(-1, MATRIX).max(axis=1, initial=1.0)
         size[: inputs.rows.start] = np.repeat(largest, MATRIX)
@@ -250,6 +249,7 @@ class Frames:
 
         write()
         solving.until_still(depsgraph, [plan], again)
+        channels.write(self.ob, plan.live, fk)  # the file may be saved meanwhile
         return numbers
 
     def _put(self, solved: Solved, start: int, ob: bpy.types.Object, plan: Plan, numbers: Numbers) -> None:
