@@ -101,7 +101,9 @@ def steps(
             # Only solving shows which bones are pushed or stretched, but this finds most obstacles in advance.
             keyframes.check(ob, rotations_of(plan, work.baked), new_action=new_action)
         undo.callback(before.restore)  # not earlier: going back to the frame drops unkeyed edits of other armatures
-        report = yield from work.do(undo)
+        report = (yield from work.do(undo, foretold=True)) if sequence.are_foretold else None
+        report = report or (yield from work.do(undo, foretold=False))
+        assert report is not None, "frames that were stepped through need no proof"
         before.show_frame()
         before.pose.put_back_channels([bone for bone in range(len(ob.pose.bones)) if bone not in plan.rows])
         bake_report.remember(ob, report)
@@ -123,14 +125,17 @@ class _Bake:
     floor: Floor | None
     """The ground that hands and feet must not pass through when keys are reduced."""
 
-    def do(self, done: ExitStack) -> Generator[float, None, BakeReport]:
-        """Solve, key and compare; yields progress (0 to 1), and adds to `done` what undoes the bake."""
+    def do(self, done: ExitStack, *, foretold: bool) -> Generator[float, None, BakeReport | None]:
+        """Solve, key and compare; yields progress (0 to 1), and adds to `done` what undoes the bake.
+
+        If frames that were foretold turn out to be different ones, nothing is changed and the result is None.
+        """
         frames = self.frames
         solved = Solved(frames.plan, self.baked, len(frames.numbers), proofs(len(frames.numbers)))
         whole = 0.4 if self.reduce else 1.0
         sampled, written = 0.8 * whole, 0.9 * whole
         with registry.paused(frames.ob):
-            yield from part(frames.solve(solved), 0.0, sampled)
+            yield from part(frames.solve(solved, foretold=foretold), 0.0, sampled)
         self._check_solved(solved)
         self.before.pose.put_back_channels()
         with ExitStack() as undo:
@@ -140,8 +145,10 @@ class _Bake:
             todo = keyframes.writing(frames.ob, keyed, times, new_action=self.new_action)
             undo.callback((yield from part(todo, sampled, written)))
             self._disable_chains()
-            position, angle = yield from part(frames.differences(solved), written, whole)
-            report = solved.report(frames.numbers, frames.ob.animation_data.action.name, position, angle)
+            found = yield from part(frames.differences(solved, foretold=foretold), written, whole)
+            if found is None:
+                return None
+            report = solved.report(frames.numbers, frames.ob.animation_data.action.name, *found)
             if self.reduce and len(frames.numbers) > 1:
                 reducer = KeyReducer(frames.view_layer, frames.ob, keyed, frames.numbers)
                 reduced = yield from part(reducer.steps(self.reduce, self.floor), whole, 1.0)

@@ -7,11 +7,10 @@ itself, and each frame is read.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 import bpy
 import numpy as np
@@ -45,8 +44,6 @@ PROOFS = (0.0, 0.29, 0.62, 1.0)
 SIMULATED = {"CLOTH", "SOFT_BODY", "FLUID", "DYNAMIC_PAINT", "PARTICLE_SYSTEM"}
 """Modifiers that continue from the previous frame; those of geometry nodes that do so have `bakes`."""
 
-T = TypeVar("T")
-
 
 def proofs(count: int) -> list[int]:
     """Return the indices of the frames, out of `count`, on which Blender is always asked."""
@@ -61,33 +58,9 @@ def simulates(scene: bpy.types.Scene) -> bool:
     )
 
 
-def are_foretold(
-    scene: bpy.types.Scene,
-    frames: Sequence[int],
-    foretell: Callable[[Sequence[int]], T | None],
-    step: Callable[[int], T],
-    is_same: Callable[[T, Sequence[T]], bool],
-) -> Generator[float, None, bool]:
-    """Return whether frames can be foretold, proven on some of them; yields no progress before each of these.
-
-    Args:
-        scene: the scene.
-        frames: the frames, ascending.
-        foretell: samples frames without Blender; None if more than F-curves decides.
-        step: goes to a frame and samples it.
-        is_same: compares frames that were foretold with those that were stepped through.
-    """
-    if not fcurves.decide_alone(scene) or simulates(scene):
-        return False
-    chosen = [frames[i] for i in proofs(len(frames))]
-    found = foretell(chosen)
-    if found is None:
-        return False
-    stepped = []
-    for frame in chosen:
-        yield 0.0
-        stepped.append(step(frame))
-    return is_same(found, stepped)
+def may_be_foretold(scene: bpy.types.Scene) -> bool:
+    """Whether F-curves may decide frames of a scene, and some can be visited to prove that."""
+    return fcurves.decide_alone(scene) and not simulates(scene)
 
 
 def follow_live(ob: bpy.types.Object, inputs: Inputs, scene: bpy.types.Scene) -> bool:
@@ -141,36 +114,37 @@ class Frames:
         """The scene in which the keys will play."""
         return self.view_layer.id_data
 
-    def solve(self, solved: Solved) -> Generator[float, None, None]:
-        """Solve all frames, foretold if F-curves alone decide them; yields progress (0 to 1)."""
-        held = Held(self.ob, self.plan.live, self.stored)
+    @property
+    def are_foretold(self) -> bool:
+        """Whether F-curves alone decide all frames, as far as can be seen; playback of the keys proves it."""
+        return may_be_foretold(self.scene) and self._foretold(self.numbers[:1]) is not None
 
-        def step(frame: int) -> Numbers:
-            held.put_back()
-            return numbers_now(self.plan.numbers, at_frame(self.view_layer, frame))
+    def solve(self, solved: Solved, *, foretold: bool) -> Generator[float, None, None]:
+        """Solve all frames, which are foretold or stepped through; yields progress (0 to 1)."""
+        yield from self._solve_foretold(solved) if foretold else self._solve_stepped(solved)
 
-        if (yield from are_foretold(self.scene, self.numbers, self._foretold, step, self._are_same)):
-            yield from self._solve_foretold(solved)
-        else:
-            yield from self._solve_stepped(solved, held)
-
-    def differences(self, solved: Solved) -> Generator[float, None, tuple[float, float]]:
+    def differences(self, solved: Solved, *, foretold: bool) -> Generator[float, None, tuple[float, float] | None]:
         """Compare playback of the keys with the solution, and tips with targets; yields progress (0 to 1).
 
         All frames are played if jumping would disturb a simulation, if only Blender knows what bones carry, or once a
         tip is not where it was solved for; otherwise some of them.
 
         Returns:
-            The largest distance, in chain lengths, and the largest angle, in radians, between them.
+            The largest distance, in chain lengths, and the largest angle, in radians, between them; None if frames that
+            were foretold are different ones.
         """
         position, angle, progress, kept = 0.0, 0.0, 0.0, solved.played.tolist()
         everything = [*range(len(self.numbers))]
+        told = self._foretold([self.numbers[index] for index in kept]) if foretold else None
         waiting = everything if self.plan.asks or simulates(self.scene) else kept.copy()
         for done, index in enumerate(waiting, start=1):
             depsgraph = at_frame(self.view_layer, self.numbers[index])
             seen = self.ob.evaluated_get(depsgraph)
             if index in kept:
-                gap, turn = solved.difference(kept.index(index), channels.read_pose(seen, self.plan.live))
+                i = kept.index(index)
+                if foretold and (told is None or not self._is_as_foretold(depsgraph, told[i : i + 1])):
+                    return None
+                gap, turn = solved.difference(i, channels.read_pose(seen, self.plan.live))
                 position, angle = max(position, gap), max(angle, turn)
             plan = self._view.find(depsgraph)
             if plan is not None:
@@ -204,14 +178,14 @@ class Frames:
         except fcurves.NotDetermined:
             return None
 
-    def _are_same(self, foretold: Numbers, stepped: Sequence[Numbers]) -> bool:
-        """Whether frames (F, w) are as Blender evaluates them, within single-precision noise."""
-        size = np.ones(foretold.shape)
-        matrices = np.abs(foretold[:, : self.plan.numbers.rows.start]).reshape(len(size), -1, MATRIX)
-        size[:, : self.plan.numbers.rows.start] = np.repeat(matrices.max(axis=2, initial=1.0), MATRIX, axis=1)
-        other = np.concatenate(stepped)
-        near = np.abs(foretold - other) <= NOISE * np.maximum(size, np.abs(foretold))
-        return bool((near | (np.isnan(foretold) & np.isnan(other))).all())
+    def _is_as_foretold(self, depsgraph: bpy.types.Depsgraph, foretold: Numbers) -> bool:
+        """Whether a frame (1, w) is as foretold, within single-precision noise and apart from bones that are solved."""
+        inputs = self.plan.numbers
+        found, size = numbers_now(inputs, depsgraph, inputs.fk(foretold)[0]), np.ones(inputs.width)
+        largest = np.abs(foretold[0, : inputs.rows.start]).reshape(-1, MATRIX).max(axis=1, initial=1.0)
+        size[: inputs.rows.start] = np.repeat(largest, MATRIX)
+        near = np.abs(found - foretold) <= NOISE * np.maximum(size, np.abs(foretold))
+        return bool((near | (np.isnan(found) & np.isnan(foretold))).all())
 
     def _sample(self, plan: Plan, numbers: Numbers) -> Sample:
         return sample_of(plan, Poses(plan.numbers, numbers))
@@ -221,15 +195,16 @@ class Frames:
         count, some = len(self.numbers), self._in_memory()
         size = some if self.smooth else max(1, BATCH // len(self.plan.chains))
         for first in range(0, count, some):
+            yield first / count
             numbers = self._foretold(self.numbers[first : first + some])
             assert numbers is not None, "what decides is the same on all frames"
             for start in range(0, len(numbers), size):
                 self._put(solved, first + start, self.ob, self.plan, numbers[start : start + size])
                 yield min(1.0, (first + start + size) / count)
 
-    def _solve_stepped(self, solved: Solved, held: Held) -> Generator[float, None, None]:
+    def _solve_stepped(self, solved: Solved) -> Generator[float, None, None]:
         """Solve frames that Blender evaluates, successive ones with the same plan at once; yields progress (0 to 1)."""
-        count, view = len(self.numbers), self._view
+        count, view, held = len(self.numbers), self._view, Held(self.ob, self.plan.live, self.stored)
         size = self._in_memory() if self.smooth else min(STEPPED, self._in_memory())
         waiting: list[Numbers] = []
 
@@ -274,6 +249,7 @@ class Frames:
 
         write()
         solving.until_still(depsgraph, [plan], again)
+        channels.write(self.ob, plan.live, fk)  # the file may be saved meanwhile
         return numbers
 
     def _put(self, solved: Solved, start: int, ob: bpy.types.Object, plan: Plan, numbers: Numbers) -> None:

@@ -9,7 +9,7 @@ from functools import cached_property
 import bpy
 import numpy as np
 
-from ..bake.sampling import Held, are_foretold, at_frame, follow_live
+from ..bake.sampling import Held, at_frame, follow_live, may_be_foretold, proofs
 from ..data import fk_store
 from ..data.settings import chain_of, object_of
 from ..pose import channels
@@ -129,11 +129,10 @@ class Sampler:
                 held.put_back()
             return self.here(at_frame(view_layer, frame))
 
-        def is_same(foretold: Sampled, stepped: Sequence[Sampled]) -> bool:
-            return foretold.is_same(Sampled.stacked(stepped))
-
         foretell, found = self._foretelling(view_layer, stored), []
-        if (yield from are_foretold(view_layer.id_data, frames, foretell, step, is_same)):
+        chosen = [frames[i] for i in proofs(len(frames))]
+        foretold = foretell(chosen) if may_be_foretold(view_layer.id_data) else None
+        if foretold is not None and foretold.is_same(Sampled.stacked([*map(step, chosen)])):
             for some in batches(len(frames)):
                 sampled = foretell(frames[some])
                 assert sampled is not None, "what decides is the same on all frames"

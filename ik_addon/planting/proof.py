@@ -84,7 +84,7 @@ class Proof:
         stored = fk_store.held(ob, plan.live)
         work = Frames(self.view_layer, ob, plan, self.only, stored, numbers, changes_order=False)
         with registry.paused(ob):
-            yield from work.solve(solved)
+            yield from work.solve(solved, foretold=work.are_foretold)
         reached.errors[np.ix_(own, np.array([*chosen], dtype=np.int64))] = solved.errors
 
 

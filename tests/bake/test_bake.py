@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests import rigs
+from tests.live import carried
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -245,6 +246,18 @@ def test_cancel_after_solve_ik_keeps_the_solution(bake: Any, addon: Addon) -> No
     before = state(ob)
     stopped(bake, ob, 0.95)
     assert state(ob) == before
+
+
+@pytest.mark.parametrize("kind", ["bone parent", "vertex of a skin"])
+def test_a_file_saved_during_a_bake_has_the_fk_pose(bake: Any, kind: str) -> None:
+    own = carried.build(carried.KINDS[kind])
+    before = rigs.channels(own.arm)
+    todo = bake.steps(bpy.context, own.arm, ["spine2", "lower"], range(1, 22))
+    for share in todo:
+        if share > 0.6:
+            break
+        assert np.array_equal(rigs.channels(own.arm), before)
+    todo.close()
 
 
 @pytest.mark.parametrize("way", ["told", "stepped"])

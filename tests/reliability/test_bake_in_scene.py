@@ -264,6 +264,32 @@ def test_the_range_of_the_action_is_in_scene_frames(bake: Any) -> None:
     assert bake.frame_range(bpy.context.scene, ob, "ACTION") == (2, 40)
 
 
+@pytest.mark.usefixtures("_namespace")
+def test_frames_that_are_not_as_foretold_are_stepped_through(
+    bake: Any, addon: Addon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With other handlers overlooked, the comparison with playback alone detects that one moves the target."""
+    monkeypatch.setattr(addon.module("rig.read.fcurves"), "decide_alone", lambda _scene: True)
+    ob, target = crowded_arm()
+    by_handler(ob, target)
+    bakes_as_live(bake, ob)
+
+
+@pytest.mark.usefixtures("_namespace")
+def test_all_frames_are_counted_on_which_blender_shows_a_target_elsewhere(bake: Any) -> None:
+    ob, target = crowded_arm()
+    ob.ik_addon.live = False
+    chain = ob.pose.bones["lower"].ik_addon
+
+    def leave_once_baked(_scene: bpy.types.Scene) -> None:
+        target.location.x = 0.6 if chain.enabled or bpy.context.scene.frame_current > 10 else 0.1
+
+    bpy.app.handlers.frame_change_pre.append(leave_once_baked)
+    report = bake.bake(bpy.context, ob, ["lower"], FRAMES)
+    assert report.missed == 10
+    assert report.error == pytest.approx(0.5 / rigs.length(ob, "lower", 2), abs=CLOSE)
+
+
 def test_unkeyed_values_elsewhere_stay(bake: Any) -> None:
     ob, target = crowded_arm()
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 20: (-0.5, 0.9, 0.8)})
