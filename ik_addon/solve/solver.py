@@ -115,8 +115,10 @@ def _solved_body(problem: Problem, known: Known) -> Solution:
     solution = known.unsolved.copy()
     valid = valid_members(problem, known.fk)
     if problem.solver is Solver.TWO_BONE and problem.parents is None:
-        lengths = norm(np.diff(problem.joints, axis=1).T)
-        takes_two_bone(problem.solver, np.count_nonzero(lengths / lengths.sum(axis=0) > NO_LENGTH, axis=0), valid)
+        with np.errstate(all="ignore"):
+            lengths = norm(np.diff(problem.joints, axis=1).T)
+            segments = np.count_nonzero(lengths / lengths.sum(axis=0) > NO_LENGTH, axis=0)
+        takes_two_bone(problem.solver, segments, valid)
     index = np.flatnonzero(valid)
     is_leg = can_fold(problem)[index]
     if is_leg.any():

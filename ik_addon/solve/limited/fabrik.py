@@ -117,7 +117,7 @@ class Passes:
     def __init__(self, system: System) -> None:
         """Find out which points each bone carries."""
         self.skeleton = skeleton = system.skeleton
-        self.rests: list[Quaternion] = [_quaternion(bone.rest) for bone in skeleton.bones]
+        self.rests: list[Quaternion] = [quaternion_of(bone.rest) for bone in skeleton.bones]
         self.targets: list[Vector] = []
         self.fixed: dict[int, Quaternion] = {}
         weights = [0.0] * len(self.rests)
@@ -130,7 +130,7 @@ class Passes:
                 for bone in objective.path:
                     weights[bone] += weight
             elif isinstance(objective, Orientation):
-                self.fixed[objective.bone] = _quaternion(objective.rotation)
+                self.fixed[objective.bone] = quaternion_of(objective.rotation)
         for bone, (parent, weight) in enumerate(zip(skeleton.parents, weights, strict=True)):
             if parent >= 0 and weight > 0.0:
                 self.carried[parent].append(_Point(bone, -1, skeleton.bones[bone].head, weight))
@@ -157,7 +157,7 @@ class Passes:
             points = self.carried[i]
             if self.skeleton.parents[i] < 0 or not points:
                 continue
-            turn, head = _quaternion(pose.frames[i]), pose.points[i]
+            turn, head = quaternion_of(pose.frames[i]), pose.points[i]
             proposed = [times(self._proposed(i, turn, head, point, wanted), point.weight) for point in points]
             wanted[i] = over(reduce(plus, proposed), sum(point.weight for point in points))
         return wanted
@@ -229,8 +229,3 @@ def _any_across(direction: Vector) -> Vector:
     """Return a unit vector perpendicular to a unit vector: along X, or along Z if X is nearly parallel."""
     x, z = reject((1.0, 0.0, 0.0), direction), reject((0.0, 0.0, 1.0), direction)
     return unit(x if norm(x) > 0.1 else z)
-
-
-def _quaternion(matrix: Sequence[float]) -> Quaternion:
-    w, x, y, z = quaternion_of(matrix)
-    return w, x, y, z

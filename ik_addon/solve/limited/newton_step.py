@@ -33,6 +33,9 @@ STEEP = 0.1
 10.1007/bf01585529)."""
 Unknowns = list[Vector]
 """Of each joint: the twist, the second coordinate of its swing, and the first."""
+MARGIN = 0.1
+"""Share of the damping with which equations must be those of a minimum already: where they only just are, rounding
+would decide between two different steps."""
 NOWHERE: dict[int, Vector] = {}
 STAYS: Vector = (0.0, 0.0, 0.0)
 
@@ -249,7 +252,9 @@ def _solved(
         moments = map(moment_of, couplings_of(system.skeleton, pose, pulls))
         rows.append([_row(*each) for each in zip(equations, moments, strict=True)])
     factors = [factor for factor, _ in ranks]
-    found = _with_rows(system.skeleton, pose, equations, forms, rows, factors, None, damping)
+    found = _with_rows(system.skeleton, pose, equations, forms, rows, factors, None, MARGIN * damping)
+    if found is not None:
+        found = _with_rows(system.skeleton, pose, equations, forms, rows, factors, None, damping)
     if found is None:
         some = [i for i, factor in enumerate(factors) if factor > 0.0]
         rows, factors = [rows[i] for i in some], [factors[i] for i in some]

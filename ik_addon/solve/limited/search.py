@@ -246,7 +246,7 @@ class Search:
         angles, error, more = yield from self._descent(angles, self.iterations, is_whole=False)
         steps += more
         if is_off and error <= ARRIVED:
-            found, _, more = yield from _one(Ask(angles, _POLISH, still=_STILL, light=_LIGHT))
+            found, _, more = yield from _one(Ask(angles, _POLISH, light=_LIGHT))
             found, there, extra = yield from self._descent(found, self.iterations, is_whole=False)
             steps += more + extra
             if there <= ARRIVED:

@@ -197,7 +197,7 @@ def quaternions(m: Floats) -> Floats:
     return np.asarray(q / np.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]))
 
 
-def quaternion_of(m: Sequence[float]) -> tuple[float, ...]:
+def quaternion_of(m: Sequence[float]) -> tuple[float, float, float, float]:
     """Return the unit quaternion of a rotation matrix, given as nine numbers row by row."""
     products = _products(*m)
     diagonal = products[::5]

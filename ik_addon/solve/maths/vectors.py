@@ -122,14 +122,3 @@ def turned(matrix: Matrix, v: Vector) -> Vector:
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = matrix
     x, y, z = v
     return xx * x + xy * y + xz * z, yx * x + yy * y + yz * z, zx * x + zy * y + zz * z
-
-
-def with_dyad(matrix: Matrix, column: Vector, row: Vector) -> Matrix:
-    """Return the sum of a matrix and the product of a column with a row."""
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = matrix
-    (a, b, c), (x, y, z) = column, row
-    return (
-        (xx + a * x, xy + a * y, xz + a * z),
-        (yx + b * x, yy + b * y, yz + b * z),
-        (zx + c * x, zy + c * y, zz + c * z),
-    )
