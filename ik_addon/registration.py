@@ -10,14 +10,14 @@ import bpy
 from .data import interruption, overrides, preferences, settings, stamps
 from .drag import cursor
 from .goals import edits
-from .live import handlers
+from .live import handlers, simulations
 from .operators import bake, bend, chain, character, convert, drag, gesture, limits, presets, solve
 from .operators.body import pins, pose, tool
 from .operators.clip import contacts, plant, skeleton
 from .operators.goals import ik_fk, snap, space_switch
 from .operators.mends import chains, rig
 from .overlay import draw as overlay
-from .rig.plan import followers, simulations
+from .rig.plan import followers
 from .setup import new_chain, profile
 from .shots import command as bake_command
 from .solve.memory import keep_freed_memory

@@ -294,7 +294,7 @@ class Rig:
 
         Skins are then deformed once, and simulations see the solved pose.
         """
-        if self.state is not State.SOLVED or self.bones.are_keyed:
+        if self.state is not State.SOLVED or not self.is_early:
             return
         memory = self.view.memory
         if memory.expected(frame) is None:
@@ -302,6 +302,17 @@ class Rig:
         known = memory.expected(frame)
         if known is not None:
             self.put(ob, known.channels, self.bones.written)
+
+    @property
+    def _can_foretell(self) -> bool:
+        """Whether F-curves may determine frames, as far as is known."""
+        plan = self.plan
+        return not (self.view.memory.is_surprised or plan.watch or plan.numbers.is_opaque or plan.leaders)
+
+    @property
+    def is_early(self) -> bool:
+        """Whether frames are written before Blender evaluates them."""
+        return self._can_foretell and not self.bones.are_keyed
 
     def foretell(self, ob: bpy.types.Object, frame: float) -> None:
         """After a frame was played, solve the next ones in advance if playback is regular."""
@@ -311,7 +322,7 @@ class Rig:
     def _foretell(self, ob: bpy.types.Object, frames: Sequence[float]) -> None:
         """Solve frames in advance if F-curves alone determine them."""
         plan, memory = self.plan, self.view.memory
-        if not frames or memory.is_surprised or plan.watch or plan.numbers.is_opaque or plan.leaders:
+        if not frames or not self._can_foretell:
             return
         try:
             numbers = fcurves.numbers_at(plan.numbers, self.bones.stored, frames, self._fields)

@@ -8,12 +8,12 @@ import bpy
 
 from ..data import hooks
 from ..data.settings import chain_of, object_of, overlay_of
+from ..live import simulations
 from ..operators.active import armature, obstacle
 from ..operators.mends.chains import needs_lock
 from ..operators.mends.rig import rig_fix_of
 from ..overlay import draw as overlay
 from ..rig.plan import chain as chains
-from ..rig.plan import simulations
 from ..translation.sentences import say
 from .playing import kept
 from .text import BUTTON_MARGIN, draw_button, draw_fix, draw_message, fit
@@ -73,7 +73,7 @@ class VIEW3D_PT_ik_addon(IKPanel):
             draw_message(layout, context, text, icon="ERROR")
         if kept(context, ob, "paths", lambda: has_blind_paths(ob)):
             draw_message(layout, context, BLIND_PATHS, icon="INFO")
-        if kept(context, ob, "solving", lambda: simulations.is_solving(ob)):
+        if kept(context, ob, "late", lambda: simulations.is_late(ob)):
             physics = kept(context, ob, "physics", lambda: blind_physics(ob, context.scene), always=True)
             if physics:
                 draw_message(layout, context, physics, icon="ERROR")
@@ -99,7 +99,7 @@ def has_blind_paths(ob: bpy.types.Object) -> bool:
 
 def blind_physics(ob: bpy.types.Object, scene: bpy.types.Scene) -> str:
     """Return which physics of a live armature are simulated on its FK pose; empty if there are none."""
-    return simulations.message(simulations.simulations(ob, scene)) if simulations.is_solving(ob) else ""
+    return simulations.message(simulations.simulations(ob, scene)) if simulations.is_late(ob) else ""
 
 
 class ArmaturePanel(IKPanel):

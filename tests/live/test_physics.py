@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests import rigs
+from tests.live.test_simulations import cloth, mesh, soft
 from tests.reliability.test_neighbors import handlers
-from tests.rig.test_simulations import cloth, mesh, soft
 
 __all__ = ["handlers"]
 LAST = 20

@@ -1,4 +1,4 @@
-"""Physics that depend on a live armature: Blender simulates a frame before IK is solved, so they see the FK pose."""
+"""Physics that depend on a live armature: Blender simulates a frame before it is solved, unless it can be foretold."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import bpy
 from bpy.app.handlers import persistent
 
-from ...data import hooks
-from ...data.settings import chain_of, object_of
-from ...translation.sentences import say
-from .chain import tips
+from ..data import hooks
+from ..data.settings import chain_of, object_of
+from ..rig.plan.chain import tips
+from ..translation.sentences import say
+from .registry import registry
 
 log = logging.getLogger(__name__)
 OBSTACLES = {"CLOTH", "SOFT_BODY", "PARTICLE_SYSTEM"}
@@ -60,6 +61,12 @@ def message(found: Iterable[Simulation]) -> str:
 def is_solving(ob: bpy.types.Object) -> bool:
     """Whether an object is an armature with chains that are solved live."""
     return ob.type == "ARMATURE" and object_of(ob).live and any(chain_of(tip).enabled for tip in tips(ob))
+
+
+def is_late(ob: bpy.types.Object) -> bool:
+    """Whether an object is an armature that is solved live once Blender has simulated the frame."""
+    rig = registry.of(ob).rig if is_solving(ob) else None
+    return is_solving(ob) and (rig is None or not rig.is_early)
 
 
 def _simulated(scene: bpy.types.Scene) -> Iterator[tuple[bpy.types.Object, str, str]]:
@@ -117,7 +124,7 @@ def _is_obstacle(ob: bpy.types.Object) -> bool:
 @persistent
 def _before_render(scene: bpy.types.Scene, _unused: object = None) -> None:
     """Say before a render what it will show wrong."""
-    for ob in filter(is_solving, scene.objects):
+    for ob in filter(is_late, scene.objects):
         text = message(simulations(ob, scene))
         if text:
             log.warning("%s: %s", ob.name, text)

@@ -103,6 +103,8 @@ DEPENDENT: dict[str, tuple[Make, str]] = {
 def live_arm() -> bpy.types.Object:
     ob, target = rigs.arm()
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 20: (-0.6, 0.7, 0.8)})
+    for name in ("upper", "lower"):
+        rigs.key(ob.pose.bones[name], "rotation_quaternion", {1: (1.0, 0.1, 0.0, 0.0), 20: (1.0, 0.2, 0.0, 0.0)})
     bpy.context.scene.frame_set(1)
     rigs.go_live(ob)
     return ob
