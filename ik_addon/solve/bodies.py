@@ -14,7 +14,7 @@ from .limited.body import FEW, posed
 from .limited.crowd import search_together
 from .limited.fabrik import led_by_tips
 from .limited.guess import guess_of
-from .limited.search import Search
+from .limited.search import Search, Searching
 from .limited.skeleton import Angles, arrays_of, rows_of
 from .limited.task import Standing, Task, lengths_of
 from .maths.cones import at_limit
@@ -213,38 +213,34 @@ def searched_for(task: Task, problem: Problem) -> tuple[Floats, Ints]:
     """Return the joint angles (3, n, B) that meet the goals of B members best, and the steps (B,) taken."""
     body, turns, goals, count = task.standing.body, task.standing.turns, task.goals, task.standing.turns.shape[2]
     roots = np.stack([body.heads[:, body.path(e)[0]] for e in range(len(body.segments))], axis=1)
-    to_targets = goals.target - roots
-    away = norm(to_targets).T.tolist()
-    are_many = count > FEW and body.is_serial and goals.only_places and problem.solver is not Solver.FABRIK
-    if are_many:
+    ways = goals.target - roots
+    away = norm(ways).T.tolist()
+
+    def search_of(i: int, fk: Angles) -> Search:
+        lay_out = partial(goals.system, body, i)
+        return Search(body, i, lay_out, fk, away[i], problem.iterations, only_places=goals.only_places)
+
+    def begun(search: Search, near: Angles, start: Angles | None = None) -> Searching:
+        return search.first(start or near) if problem.is_first_attempt else search.best(near, start)
+
+    found: list[tuple[Angles, int]] = []
+    if count > FEW and body.is_serial and goals.only_places and problem.solver is not Solver.FABRIK:
         guess = guess_of(body, turns, None)
-        fks, nears = (
-            np.moveaxis(arrays_of(part), 2, 0) for part in (guess.fk, guess.bent(tuple(to_targets[:, 0]), None))
-        )
-    found, searches, running = [], [], []
-    for i in range(count):
-        passes, pole = 0, None
-        start: Angles | None = None
-        if are_many:
-            fk, near = rows_of(fks[i]), rows_of(nears[i])
-        else:
-            guess = guess_of(body, turns, i)
+        fks, nears = (np.moveaxis(arrays_of(each), 2, 0) for each in (guess.fk, guess.bent(tuple(ways[:, 0]), None)))
+        searches = [search_of(i, rows_of(fk)) for i, fk in enumerate(fks)]
+        running = [begun(search, rows_of(near)) for search, near in zip(searches, nears, strict=True)]
+        found = search_together(body, goals, searches, running)
+    else:
+        for i in range(count):
+            guess, pole, start, passes = guess_of(body, turns, i), None, None, 0
             if goals.poles:
                 pole = tuple((goals.poles[0].pole[:, i] - roots[:, 0, i]).tolist())
-            fk, near = guess.fk, guess.bent(tuple(to_targets[:, 0, i].tolist()), pole)
-        if problem.solver is Solver.FABRIK:
-            system = goals.system(body, i)
-            start, passes = led_by_tips(system, guess, pole, float(task.tolerance[i]), problem.iterations)
-        search = Search(
-            body, i, partial(goals.system, body, i), fk, away[i], problem.iterations, only_places=goals.only_places
-        )
-        way = search.first(near if start is None else start) if problem.is_first_attempt else search.best(near, start)
-        searches.append(search)
-        running.append(way)
-        if not are_many:
-            angles, used = search.alone(way)
+            search = search_of(i, guess.fk)
+            if problem.solver is Solver.FABRIK:
+                tolerance = float(task.tolerance[i])
+                start, passes = led_by_tips(search.system, guess, pole, tolerance, problem.iterations)
+            near = guess.bent(tuple(ways[:, 0, i].tolist()), pole)
+            angles, used = search.alone(begun(search, near, start))
             found.append((angles, used + passes))
-    if are_many:
-        found = search_together(body, goals, searches, running)
     steps = np.array([used for _, used in found], dtype=np.int64)
     return np.stack([arrays_of(angles) for angles, _ in found], axis=2), steps

@@ -24,13 +24,13 @@ from ..maths.rotations import (
     quaternions,
     vectors_of,
 )
+from ..maths.sweep import Swept
 from ..problem import Bools, Floats, Ints
 from .ends import YIELD, Ends, joints_between
 from .limits import Bounds, JointLimits, Opening, coordinate_changes, opening_of
 from .problem import Body, Grab, Pin, PosedBody, check_shape
 from .pull import Pull, pull_of
 from .step import Cost, Equations, Wanted, pressure_of, released, resistance
-from .sweep import Swept
 from .tree import Posed, Tree
 
 LARGEST_WAY = 0.15

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..maths.forms import NOTHING, Form, add_orientation, add_place, add_thrust
 from ..maths.products import applied, back_applied, back_times, times, times_back
 from ..maths.rotations import cross, dot, matrices, norm
+from ..maths.sweep import Column, Joint, Six, Swept, eliminated, pushed, substituted
 from ..problem import Floats, Ints
-from .forms import NOTHING, Form, add_orientation, add_place, add_thrust
 from .limits import Bounds, Opening
 from .pull import STRENGTH, Pull
-from .sweep import Column, Joint, Six, Swept, eliminated, pushed, substituted
 from .tree import Posed, Tree
 
 STIFFER = ((0.0, 0.05), (0.03, 0.2), (0.1, 0.3), (0.3, 1.0), (1.0, 0.2))

@@ -25,6 +25,8 @@ from .newton_step import Anchor
 from .search import Ask, Found, Search, Searching, straightened
 from .skeleton import Angles, arrays_of, rows_of
 
+MOST = 2048
+"""Maximum number of chains on arrays at once: more would not be faster, and with all their restarts take gigabytes."""
 Advance = Callable[[System, Any], tuple[Any, Any]]
 """Returns a run after one step, and which members (B,) have come to their end."""
 
@@ -52,7 +54,8 @@ def search_together(
         for i, asks in together.items():
             for k, ask in enumerate(asks):
                 alike[ask.pull, ask.still, ask.anchor is None, ask.is_straight].append((i, k))
-        for group in alike.values():
+        groups = (every[first : first + MOST] for every in alike.values() for first in range(0, len(every), MOST))
+        for group in groups:
             asks, own = [together[i][k] for i, k in group], [searches[i] for i, _ in group]
             if len(group) > FEW and body.are_limited:
                 index = np.array([i for i, _ in group])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..body.sweep import Six
+from ..maths.sweep import Six
 from ..maths.vectors import Number
 from ..problem import Floats
 from .body import Body

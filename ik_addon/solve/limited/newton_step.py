@@ -3,7 +3,7 @@
 If a residual remains, Gauss-Newton steps crawl: then the curvature of the effectors' paths counts, which is known
 exactly for joints, and that of the limits along which joints slide. The cost of a joint and all below it depends only
 on the twist of the joint above, so one sweep from the tips to the root eliminates all joints, and one sweep back finds
-their steps, see `body.sweep`. A pole is the exception: it feels all joints of its branch at once, in one or two
+their steps, see `maths.sweep`. A pole is the exception: it feels all joints of its branch at once, in one or two
 directions, which are added to the swept equations (M. Woodbury, "Inverting modified matrices", Princeton 1950).
 
 A direction of negative curvature is followed like one of positive curvature, away from the saddle (Y. Dauphin et al.,
@@ -15,10 +15,10 @@ from __future__ import annotations
 from operator import add
 from typing import Any, NamedTuple
 
-from ..body.forms import NOTHING, Form
-from ..body.sweep import STILL, Column, Pivots, Six, Swept, hung, of_three, solved_again, substituted
-from ..body.sweep import Joint as Equation
+from ..maths.forms import NOTHING, Form
 from ..maths.numbers import Numbers
+from ..maths.sweep import STILL, Column, Pivots, Six, Swept, hung, of_three, solved_again, substituted
+from ..maths.sweep import Joint as Equation
 from ..maths.vectors import Number, Vector, cross, dot
 from .descent import State, solved
 from .goals import System

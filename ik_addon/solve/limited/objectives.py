@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from math import atan2, cos, inf, pi, sin
 from typing import NamedTuple
 
-from ..body.forms import NOTHING, Form, add_place
-from ..body.sweep import Six
+from ..maths.forms import NOTHING, Form, add_place
+from ..maths.sweep import Six
 from ..maths.vectors import Number, Quaternion, Vector, cross, dot, minus, norm, over, plus, reject, rotate, times, unit
 from .skeleton import Nine, Pose, Skeleton
 

@@ -99,26 +99,3 @@ def rotate(q: Quaternion, v: Vector) -> Vector:
         vy + 2.0 * (w * hy + (z * hx - x * hz)),
         vz + 2.0 * (w * hz + (x * hy - y * hx)),
     )
-
-
-def product(one: Matrix, other: Matrix) -> Matrix:
-    """Return the product of two matrices."""
-    (a, b, c), (d, e, f), (g, h, i) = one
-    (j, k, m), (n, o, p), (q, r, s) = other
-    return (
-        (a * j + b * n + c * q, a * k + b * o + c * r, a * m + b * p + c * s),
-        (d * j + e * n + f * q, d * k + e * o + f * r, d * m + e * p + f * s),
-        (g * j + h * n + i * q, g * k + h * o + i * r, g * m + h * p + i * s),
-    )
-
-
-def scaled(matrix: Matrix, factor: Number) -> Matrix:
-    """Return a matrix times a number."""
-    return times(matrix[0], factor), times(matrix[1], factor), times(matrix[2], factor)
-
-
-def turned(matrix: Matrix, v: Vector) -> Vector:
-    """Return a vector multiplied by a matrix."""
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = matrix
-    x, y, z = v
-    return xx * x + xy * y + xz * z, yx * x + yy * y + yz * z, zx * x + zy * y + zz * z

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ik_addon.solve.body.forms import NOTHING, Form, add_orientation, add_place, add_thrust
-from ik_addon.solve.body.sweep import Joint, Swept, eliminated, pushed, substituted
+from ik_addon.solve.maths.forms import NOTHING, Form, add_orientation, add_place, add_thrust
+from ik_addon.solve.maths.sweep import Joint, Swept, eliminated, pushed, substituted
 from ik_addon.solve.problem import Floats
 from tests.solve.chains import for_each
 
