@@ -136,7 +136,8 @@ class Frames:
         position, angle, progress, kept = 0.0, 0.0, 0.0, solved.played.tolist()
         everything = [*range(len(self.numbers))]
         told = self._foretold([self.numbers[index] for index in kept]) if foretold else None
-        waiting = everything if self.plan.asks or simulates(self.scene) else kept.copy()
+        asks = any(plan.asks for plan in (self.plan, *self._view.plans.values()))
+        waiting = everything if asks or simulates(self.scene) else kept.copy()
         for done, index in enumerate(waiting, start=1):
             depsgraph = at_frame(self.view_layer, self.numbers[index])
             seen = self.ob.evaluated_get(depsgraph)

@@ -175,7 +175,7 @@ def test_distances_are_in_the_scenes_units(bake: Any) -> None:
 
 
 def test_motion_that_blender_evaluates_is_reduced(bake: Any) -> None:
-    """A constraint affects the motion, so its frames are evaluated in a copy of the scene."""
+    """A constraint affects the motion, so Blender evaluates its frames."""
     ob = animated_arm()
     target = ob.pose.bones["lower"].ik_addon.target
     target.constraints.new("COPY_SCALE").target = rigs.empty("Other")
