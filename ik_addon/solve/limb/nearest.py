@@ -17,6 +17,8 @@ from .frames import Frame, applied, product, seen
 from .pose import Pose, Side, Work, pose_of
 from .two_bones import Foot, Limb
 
+EQUAL = 1e-12
+"""Cosines and merits that differ by less are the same: then the order decides, and not rounding."""
 _UP: Vector = (0.0, 1.0, 0.0)
 
 
@@ -111,11 +113,11 @@ class EdgeSearch:
     def straight(self, point: EdgePoint, least: float) -> tuple[float, Frame, float, Vector] | None:
         """Return the merit and the result of `lower_bone` for a lower bone that points straight at the target.
 
-        Return None if the lower bone can't point there, or the merit is not greater than `least`.
+        Return None if the lower bone can't point there, or the merit is not clearly greater than `least`.
         """
         swing, wanted, distance = self._wanted(point)
         merit = -0.5 * (distance - self.second) ** 2
-        if merit <= least:
+        if merit <= least + EQUAL:
             return None
         hip = self.limb.hip
         across, azimuth = sqrt(wanted[0] * wanted[0] + wanted[2] * wanted[2]), atan2(wanted[0], wanted[2])
@@ -152,7 +154,8 @@ class EdgeSearch:
         for twist in (low, high) if low != -inf else ():
             way = self._nearest_way(twist, wanted)
             found.append((dot(applied(_twisted(twist), applied(limb.rest, way)), wanted), twist, way))
-        return max(found, key=itemgetter(0))[1:]
+        best = max(found, key=itemgetter(0))[0]
+        return next(known[1:] for known in found if known[0] > best - EQUAL)
 
     def _nearest_way(self, twist: float, wanted: Vector) -> Vector:
         """Return the direction of the lower bone that is nearest to `wanted` for a given twist of the hip."""
