@@ -10,7 +10,7 @@ The pull of a distant target is capped, so that the effector goes to it on a nea
 targets lead to neighboring poses.
 
 Bodies descend one by one, in floats; many chains to places descend together, in arrays, see `crowd`. Both take the same
-steps, which are written once: a chain of ten bones takes 0.3 ms alone, and 0.03 ms among a thousand.
+steps, which are written once.
 """
 
 from __future__ import annotations

@@ -206,7 +206,8 @@ class Search:
     def _stretched(self) -> Searching:
         """Stretch a body towards targets that are all too far; None: that does not lead to the best pose.
 
-        That a chain misses by no more than its target is too far proves that no pose is nearer.
+        That a chain misses by no more than its target is too far proves that no pose is nearer. If a joint is held back
+        by its limits, these may prove it as well.
         """
         passes = Passes(self.system)
         if not self.body.is_serial:
@@ -215,11 +216,17 @@ class Search:
             angles = passes.towards_targets(self.fk, _PASSES)
             return (yield from self._settled(angles, self._missed(angles), _STAGES[-1:]))
         angles = passes.stretched(self.fk)
-        error = self._missed(angles)
-        if error > self.away[0] - float(self.body.reaches[0, self.member]) + _CERTAIN:
-            return None
+        error, steps = self._missed(angles), 0
         is_turned = any(isinstance(each, Orientation) for each in self.system.objectives)
-        return (yield from self._settled(angles, error, _STAGES[1 if is_turned else 2 :]))
+        if error > self.away[0] - float(self.body.reaches[0, self.member]) + _CERTAIN:
+            if is_turned:
+                # An orientation may be half a turn away, from where rounding would say which way to turn.
+                return None
+            angles, error, steps = yield from _one(Ask(angles, _POLISH, is_whole=False))
+            if not self._is_best(angles, error):
+                return None
+        angles, more = yield from self._settled(angles, error, _STAGES[1 if is_turned else 2 :])
+        return angles, steps + more
 
     def _missed(self, angles: Angles) -> float:
         error: float = State.of(self.places, angles).error
