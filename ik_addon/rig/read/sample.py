@@ -86,12 +86,6 @@ class Sample:
         own = {name: value[chosen] for name, value in vars(self).items() if name != "goals"}
         return Sample(**own, goals=self.goals.members(chosen))
 
-    def equals(self, other: Sample) -> bool:
-        """Whether all values are exactly the same."""
-        # Goals first: they are what moves most often.
-        own, others = ({**vars(sample.goals), **vars(sample)} for sample in (self, other))
-        return all(np.array_equal(own[name], others[name]) for name in own if name != "goals")
-
 
 def numbers_now(
     inputs: Inputs,
@@ -224,11 +218,6 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
         sampled_basis=of_all(frames.sampled_basis),
         goals=Goals(target, rotation, pole, frames.settings),
     )
-
-
-def in_object_space(world: Floats, points: Floats) -> Floats:
-    """Transform points (C, 3) from world space to the space of an armature object with this world matrix (4, 4)."""
-    return transformed(inverse_of_one(world), points)
 
 
 def transformed(matrices: Floats, points: Floats) -> Floats:
