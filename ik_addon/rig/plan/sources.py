@@ -1,7 +1,7 @@
 """What moves an object or a bone as Blender evaluates it, back to the bones of armatures.
 
-Followed are parents, constraints, drivers and, where something hangs on points of a mesh, curve or lattice, the
-modifiers that deform it.
+It follows parents, constraints and drivers. Where something is attached to points of a mesh, curve or lattice, it
+follows the modifiers that deform these.
 """
 
 from __future__ import annotations
