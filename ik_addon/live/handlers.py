@@ -6,13 +6,14 @@ pose is a pure function of the frame. `live.state` lists what the channels may h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import bpy
 import numpy as np
 from bpy.app.handlers import persistent
 
+from .. import compat
 from ..data import fk_keys, hooks, stamps
 from ..data.neighbors import others_follow_frames
 from ..data.settings import object_of
@@ -70,9 +71,9 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
     if not armatures:
         return
     in_step = _in_step(depsgraph)
-    if is_shown and (is_related or depsgraph.id_type_updated("ARMATURE")):  # a script edited something
-        edited = (update.id.original for update in depsgraph.updates)
-        renames.follow(original for original in edited if isinstance(original, bpy.types.Armature))
+    edited = list(_edited_armatures(depsgraph)) if is_shown else []
+    if edited or (is_related and is_shown):  # a script edited something
+        renames.follow(edited)
         for ob in armatures:
             guarded(_look_again, ob, depsgraph, is_related and in_step is not None)
     if others_follow_frames():
@@ -88,6 +89,14 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
         if rig.plan.is_elsewhere:
             for ob in (ob for ob in armatures if ob.session_uid == uid):
                 guarded(stand_by, ob, depsgraph)
+
+
+def _edited_armatures(depsgraph: bpy.types.Depsgraph) -> Iterator[bpy.types.Armature]:
+    """Yield armatures that were edited before a frame changed; animation tags its own on each frame."""
+    if depsgraph.id_type_updated("ARMATURE"):
+        for original in [update.id.original for update in depsgraph.updates]:
+            if isinstance(original, bpy.types.Armature) and next(compat.animating(original), None) is None:
+                yield original
 
 
 def _look_again(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, is_related: bool) -> None:
