@@ -39,7 +39,7 @@ def before_frame(ob: bpy.types.Object, scene: bpy.types.Scene) -> None:
         rig.absorb_edits(ob, [layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None])
     if shown is not None:  # a script may have keyed a bone without an update in between
         rig.key_fk(ob, shown)
-    rig.is_still = False
+    rig.is_still = rig.is_read = False
     rig.originals = own_transforms(rig.plan) if others_follow_frames() else None
     if not own.is_stale:
         rig.put_early(ob, scene.frame_current_final)

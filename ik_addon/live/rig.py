@@ -59,6 +59,8 @@ class Rig:
         """The frame of `LiveBones.fk` and `solution`; None if unknown."""
         self.is_still = True
         """Whether the frame stands still, so that a user may have inserted keys since."""
+        self.is_read = False
+        """Whether the frame that Blender evaluated last has been read."""
         self.originals: bytes | None = None
         """The originals' `own_transforms` before the last frame was evaluated, if other add-ons may change them."""
         self.numbers: Numbers | None = None
@@ -100,7 +102,7 @@ class Rig:
         matches = self.plan.skeleton.matches(ob)
         seen = None if self.at in {None, moment_of(depsgraph)} else ob.evaluated_get(depsgraph)
         after = Rig(ob, plan, layer, self.bones.planned_anew(ob, plan, seen))
-        after.view.state, after.is_still = self.state, self.is_still
+        after.view.state, after.is_still, after.is_read = self.state, self.is_still, self.is_read
         if matches:
             after.at = self.at
         return after
@@ -148,7 +150,9 @@ class Rig:
         self._evaluate_released(ob, depsgraph)
         numbers, shown = self._shown(ob, depsgraph)
         now = moment_of(depsgraph)
-        fk = self.bones.fk_beneath(ob, shown, is_same_frame=self.at == now and self.state is State.SOLVED)
+        is_same = self.is_read and self.at == now and self.state is State.SOLVED
+        fk = self.bones.fk_beneath(ob, shown, is_same_frame=is_same)
+        self.is_read = True
         self._put_fk(numbers, fk)
         if self.at != now:
             self.bones.forget_edits()
@@ -161,7 +165,7 @@ class Rig:
         self._evaluate_released(ob, depsgraph)
         if self.bones.fk is None or self.at not in {None, now} or self.state is State.UNKNOWN:
             self.bones.fk = self._recovered_fk(ob, depsgraph)
-        self.at = now
+        self.at, self.is_read = now, True
         numbers, shown = self._shown(ob, depsgraph)
         self.bones.take_driven(shown)
         self._put_fk(numbers, self.bones.fk)

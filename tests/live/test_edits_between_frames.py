@@ -154,6 +154,25 @@ def test_a_change_between_frames_takes_effect_on_the_next_frame(
     }
 
 
+@pytest.mark.parametrize("field", ["location", "scale"])
+@pytest.mark.parametrize("update", [False, True])
+def test_keys_of_a_solved_bone_play_when_their_frame_is_set_again(field: str, update: bool) -> None:
+    ob, _target = rigs.arm()
+    rigs.go_live(ob)
+    upper = ob.pose.bones["upper"]
+    shown = getattr(upper, field).copy()
+    rigs.key(upper, field, {1: (0.5, 0.6, 0.7), 20: (1.0, 1.0, 1.0)})
+    setattr(upper, field, shown)
+    if update:
+        bpy.context.view_layer.update()
+    bpy.context.scene.frame_set(1)
+    assert tuple(getattr(upper, field)) == pytest.approx((0.5, 0.6, 0.7))
+    again = rigs.pose(ob)
+    for frame in (20, 1):
+        bpy.context.scene.frame_set(frame)
+    assert np.abs(rigs.pose(ob) - again).max() < rigs.SAME
+
+
 def test_still_frames_have_the_same_pose_however_the_first_was_solved() -> None:
     ob = spider()
     for tip in tips(ob):
