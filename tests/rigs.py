@@ -251,6 +251,17 @@ def key(ob: bpy.types.Object, path: str, values: dict[int, object]) -> None:
         ob.keyframe_insert(path, frame=frame)
 
 
+def fcurves(ob: bpy.types.Object) -> list[Any]:
+    """Return the F-curves of an object's own action, in versions of Blender with and without slots."""
+    data: Any = ob.animation_data
+    if data is None or data.action is None:
+        return []
+    if not hasattr(data.action, "layers"):
+        return list(data.action.fcurves)
+    bags = [strip.channelbag(data.action_slot) for layer in data.action.layers for strip in layer.strips]
+    return [curve for bag in bags if bag is not None for curve in bag.fcurves]
+
+
 def into_strip(ob: bpy.types.Object, *, meta: bool = False) -> bpy.types.NlaStrip:
     """Turn an object's action into an NLA strip from frame 1 on, optionally inside a meta strip; return the strip."""
     action = ob.animation_data.action

@@ -210,6 +210,23 @@ def test_nothing_changes_on_failure_or_cancelling(addon: Addon) -> None:
     assert snapshot() == before
 
 
+@pytest.mark.parametrize("frame", FRAMES)
+def test_a_bone_hidden_on_a_late_frame_leaves_all_modes_and_the_selection(frame: int) -> None:
+    ob = character()
+    rigs.key(ob.pose.bones["foot.L"], "scale", {frame - 1: (1, 1, 1), frame: (0, 0, 0), frame + 1: (1, 1, 1)})
+    other = rigs.armature("Other")
+    rigs.add_bones(other, rigs.straight(2), ["a", "b"])
+    for own in (ob, other):
+        own.select_set(True)
+    activate(ob, "shin.L")
+    bpy.ops.object.mode_set(mode="POSE")
+    with refused("foot.L"):
+        bpy.ops.ik_addon.bake_skeleton()
+    assert bpy.context.view_layer.objects.active == ob
+    assert (ob.mode, other.mode) == ("POSE", "POSE")
+    assert (ob.select_get(), other.select_get()) == (True, True)
+
+
 def test_a_hidden_bone_is_named() -> None:
     ob = character()
     ob.pose.bones["foot.L"].scale = (0.0, 0.0, 0.0)

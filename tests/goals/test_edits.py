@@ -65,11 +65,10 @@ def redo() -> None:
     bpy.context.view_layer.update()
 
 
-def keyed(addon: Addon, bone: str = "upper", field: str = "rotation_quaternion") -> list[tuple[float, ...]]:
+def keyed(bone: str = "upper", field: str = "rotation_quaternion") -> list[tuple[float, ...]]:
     """Return the values of the keys of a bone, by frame."""
-    owner = addon.module("compat").curve_owner(rig())
     path = rig().pose.bones[bone].path_from_id(field)
-    curves = [] if owner is None else [curve for curve in owner.fcurves if curve.data_path == path]
+    curves = [curve for curve in rigs.fcurves(rig()) if curve.data_path == path]
     return list(zip(*([key.co.y for key in curve.keyframe_points] for curve in curves), strict=True))
 
 
@@ -97,11 +96,11 @@ def insert_key(ob: bpy.types.Object, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["menu", "script"])
-def test_insert_keyframe_keys_the_fk_pose(addon: Addon, how: str) -> None:
+def test_insert_keyframe_keys_the_fk_pose(how: str) -> None:
     ob = posed("upper", "lower")
     fk, shown = Quaternion(FK).normalized(), rigs.pose(ob)
     insert_key(ob, how)
-    assert keyed(addon) == [pytest.approx(fk[:], abs=1e-6)]
+    assert keyed() == [pytest.approx(fk[:], abs=1e-6)]
     assert np.abs(rigs.pose(ob) - shown).max() < 1e-6, "the solution is still shown"
     for frame in (2, 1):
         bpy.context.scene.frame_set(frame)
@@ -110,7 +109,7 @@ def test_insert_keyframe_keys_the_fk_pose(addon: Addon, how: str) -> None:
     assert ob.pose.bones["upper"].rotation_quaternion[:] == pytest.approx(fk[:], abs=1e-6)
 
 
-def test_keys_are_fk_through_undo_and_redo(addon: Addon) -> None:
+def test_keys_are_fk_through_undo_and_redo() -> None:
     ob = posed("upper", "lower")
     fk = Quaternion(FK).normalized()
     insert_key(ob, "menu")
@@ -118,30 +117,30 @@ def test_keys_are_fk_through_undo_and_redo(addon: Addon) -> None:
     bpy.ops.ed.undo_push(message="Something else")
     for _ in range(2):
         undo()
-        assert keyed(addon) == [pytest.approx(fk[:], abs=1e-6)]
+        assert keyed() == [pytest.approx(fk[:], abs=1e-6)]
         undo()
-        assert keyed(addon) == []
+        assert keyed() == []
         redo()
-        assert keyed(addon) == [pytest.approx(fk[:], abs=1e-6)]
+        assert keyed() == [pytest.approx(fk[:], abs=1e-6)]
         redo()
-        assert keyed(addon) == [pytest.approx(fk[:], abs=1e-6)]
+        assert keyed() == [pytest.approx(fk[:], abs=1e-6)]
     assert fk_of()[:] == pytest.approx(fk[:], abs=1e-6)
 
 
-def test_a_replaced_key_holds_the_fk_pose_of_its_frame(addon: Addon) -> None:
+def test_a_replaced_key_holds_the_fk_pose_of_its_frame() -> None:
     ob = posed("upper", "lower")
     rigs.key(ob.pose.bones["upper"], "rotation_quaternion", {1: (1, 0, 0, 0), 21: (0.8, 0, 0.6, 0)})
     bpy.context.scene.frame_set(11)
-    before = keyed(addon)
+    before = keyed()
     insert_key(ob, "menu")
-    (first, middle, last) = keyed(addon)
+    (first, middle, last) = keyed()
     assert [first, last] == before
     assert middle == pytest.approx((0.9, 0.0, 0.3, 0.0), abs=1e-6)
     insert_key(ob, "menu")
-    assert keyed(addon) == [first, pytest.approx(middle, abs=1e-6), last]
+    assert keyed() == [first, pytest.approx(middle, abs=1e-6), last]
 
 
-def test_a_script_that_steps_through_frames_keys_what_it_sees(addon: Addon) -> None:
+def test_a_script_that_steps_through_frames_keys_what_it_sees() -> None:
     ob = posed()
     rigs.key(target(), "location", {1: (0.6, 0.5, 1.0), 5: (0.2, 0.7, 1.2)})
     shown = []
@@ -149,7 +148,7 @@ def test_a_script_that_steps_through_frames_keys_what_it_sees(addon: Addon) -> N
         bpy.context.scene.frame_set(frame)
         shown.append(ob.pose.bones["upper"].rotation_quaternion[:])
         ob.pose.bones["upper"].keyframe_insert("rotation_quaternion")
-    assert np.allclose(keyed(addon), shown, atol=1e-6)
+    assert np.allclose(keyed(), shown, atol=1e-6)
 
 
 # ---- transforms by hand
@@ -488,36 +487,35 @@ def auto_keying() -> Iterator[None]:
     edit.use_keyframe_insert_available = available
 
 
-def keys_of_target(addon: Addon) -> list[list[tuple[float, float]]]:
-    owner = addon.module("compat").curve_owner(target())
-    return [[tuple(key.co) for key in curve.keyframe_points] for curve in owner.fcurves] if owner else []
+def keys_of_target() -> list[list[tuple[float, float]]]:
+    return [[tuple(key.co) for key in curve.keyframe_points] for curve in rigs.fcurves(target())]
 
 
-def test_auto_keying_keys_fk_and_the_target(addon: Addon, auto_keying: None) -> None:
+def test_auto_keying_keys_fk_and_the_target(auto_keying: None) -> None:
     ob = posed("lower")
     fk = (1.0, 0.0, 0.0, 0.0)
     first = rigs.pose(ob)
     turn()
     shown, place = rigs.pose(ob), target().location.copy()
-    keys = keys_of_target(addon)
+    keys = keys_of_target()
     assert keys == [[(1.0, pytest.approx(value, abs=1e-6))] for value in place]
-    assert keyed(addon, "lower") == [pytest.approx(fk, abs=1e-6)]
+    assert keyed("lower") == [pytest.approx(fk, abs=1e-6)]
     for _ in range(2):
         undo()
         assert_same(first)
-        assert not keys_of_target(addon)
-        assert not keyed(addon, "lower")
+        assert not keys_of_target()
+        assert not keyed("lower")
         redo()
         assert_same(shown)
-        assert keys_of_target(addon) == keys
-        assert keyed(addon, "lower") == [pytest.approx(fk, abs=1e-6)]
+        assert keys_of_target() == keys
+        assert keyed("lower") == [pytest.approx(fk, abs=1e-6)]
     for frame in (2, 1):
         bpy.context.scene.frame_set(frame)
     assert_same(shown)
 
 
 @pytest.mark.parametrize("start", [1.0, 21.0])
-def test_auto_keying_in_an_nla_strip_is_one_step(addon: Addon, auto_keying: None, start: float) -> None:
+def test_auto_keying_in_an_nla_strip_is_one_step(auto_keying: None, start: float) -> None:
     posed("lower")
     target().keyframe_insert("location", frame=1)
     rigs.into_strip(target()).frame_start_ui = start
@@ -528,16 +526,16 @@ def test_auto_keying_in_an_nla_strip_is_one_step(addon: Addon, auto_keying: None
     assert data.use_tweak_mode
     bpy.context.scene.frame_set(31)
     bpy.ops.ed.undo_push(message="Strip")
-    before, first = keys_of_target(addon), rigs.pose(rig())
+    before, first = keys_of_target(), rigs.pose(rig())
     turn()
-    shown, keys = rigs.pose(rig()), keys_of_target(addon)
+    shown, keys = rigs.pose(rig()), keys_of_target()
     assert [len(keys[i]) for i in (0, 2)] == [2, 2]
     for _ in range(2):
         undo()
-        assert keys_of_target(addon) == before
+        assert keys_of_target() == before
         assert_same(first)
         redo()
-        assert keys_of_target(addon) == keys
+        assert keys_of_target() == keys
         assert_same(shown)
 
 

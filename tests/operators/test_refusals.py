@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import bpy
@@ -181,19 +181,8 @@ def no_bones(ob: bpy.types.Object) -> None:
 
 def sampled(ob: bpy.types.Object) -> None:
     for own in (ob, goal(ob)):
-        for curve in rigs_curves(own):
+        for curve in rigs.fcurves(own):
             curve.convert_to_samples(1, 9)
-
-
-def rigs_curves(ob: bpy.types.Object) -> Iterator[Any]:
-    action: Any = ob.animation_data.action
-    if not hasattr(action, "layers"):
-        yield from action.fcurves
-        return
-    for layer in action.layers:
-        for strip in layer.strips:
-            for bag in strip.channelbags:
-                yield from bag.fcurves
 
 
 def tweaked(ob: bpy.types.Object) -> None:

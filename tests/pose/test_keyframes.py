@@ -311,19 +311,6 @@ def test_obstacles_are_named(keys: Any, rig: bpy.types.Object, fault: str) -> No
     assert everything(rig) == before
 
 
-def test_keys_in_a_muted_group_are_refused_where_they_have_no_effect(keys: Any, rig: bpy.types.Object) -> None:
-    animate(rig, ["upper"])
-    curves_of(rig)[0].group.mute = True
-    bone = rig.pose.bones["upper"]
-    bone.rotation_quaternion = (0.1, 0.2, 0.3, 0.4)
-    bpy.context.scene.frame_set(15)
-    if bone.rotation_quaternion[0] == np.float32(0.1):  # Blender did not evaluate it
-        with pytest.raises(keys.KeysError, match="muted"):
-            keys.write_channels(rig, quaternion(keys, "upper"), FRAMES)
-    else:
-        keys.write_channels(rig, quaternion(keys, "upper"), FRAMES)
-
-
 def test_a_muted_modifier_and_a_driver_elsewhere_do_not_matter(keys: Any, rig: bpy.types.Object) -> None:
     animate(rig, ["upper"])
     curves_of(rig)[0].modifiers.new("CYCLES").mute = True

@@ -38,19 +38,9 @@ def keys(rng: Generator, owner: Any, path: str, spread: float, center: float = 0
     setattr(owner, path, held)
 
 
-def all_curves(ob: bpy.types.Object) -> list[bpy.types.FCurve]:
-    data = ob.animation_data
-    if data is None or data.action is None:
-        return []
-    owner: Any = data.action
-    if bpy.app.version >= (4, 4, 0):
-        owner = owner.layers[0].strips[0].channelbag(data.action_slot)
-    return list(owner.fcurves)
-
-
 def vary(rng: Generator, ob: bpy.types.Object) -> None:
     """Give the F-curves of an object every feature that F-curves can have."""
-    for curve in all_curves(ob):
+    for curve in rigs.fcurves(ob):
         curve.extrapolation = rng.choice(["CONSTANT", "LINEAR"])
         for point in curve.keyframe_points:
             point.interpolation = rng.choice(["BEZIER", "LINEAR", "CONSTANT", "ELASTIC", "SINE"])
@@ -243,61 +233,3 @@ def test_frame_handlers_of_others_make_motion_undetermined(curves: Any) -> None:
         bpy.app.handlers.frame_change_pre.remove(moves_something)
     scene.render.frame_map_new = 50
     assert not curves.decide_alone(scene)
-
-
-def mute(data: Any, curves: list[bpy.types.FCurve], what: str) -> None:
-    """Mute some of what animates an object: the action, or the track or strip beside it."""
-    groups = {curve.group.name: curve.group for curve in curves}.values()
-    if what == "group":
-        for group in groups:
-            group.mute = True
-    elif what == "curves":
-        for curve in curves:
-            curve.mute = True
-    elif what != "nothing":
-        track = data.nla_tracks.new()
-        strip = track.strips.new("strip", 1, data.action)
-        if not what.endswith("beside the action"):
-            data.action = None
-        if "track muted" in what:
-            track.mute = True
-        elif what == "strip muted":
-            strip.mute = True
-        elif what == "NLA off":
-            data.use_nla = False
-        elif "solo" in what:
-            other = data.nla_tracks.new()
-            if "empty" not in what:
-                other.strips.new("other", 1, bpy.data.actions.new("Other"))
-            other.is_solo = True
-        elif what == "group in a strip":
-            for group in groups:
-                group.mute = True
-
-
-MUTES = (
-    *("nothing", "group", "curves", "strip", "track muted", "track muted beside the action", "strip muted", "NLA off"),
-    *("another solo", "another solo beside the action", "an empty solo", "an empty solo beside the action"),
-    "group in a strip",
-)
-
-
-@pytest.mark.parametrize("what", MUTES)
-def test_what_is_muted_counts_as_blender_evaluates_it(addon: Addon, curves: Any, what: str) -> None:
-    ob, _target = rigs.arm()
-    bone = ob.pose.bones["upper"]
-    for frame, turn in ((1, 0.1), (20, 0.4)):
-        bone.rotation_quaternion = (0.9, turn, 0.2, 0.1)
-        bone.keyframe_insert("rotation_quaternion", frame=frame, group="upper")
-    mute(ob.animation_data, all_curves(ob), what)
-    bone.rotation_quaternion = (0.1, 0.9, 0.9, 0.9)
-    before = bone.rotation_quaternion.copy()
-    bpy.context.scene.frame_set(7)
-    is_evaluated = bone.rotation_quaternion != before
-    found = {curve.data_path for curve in addon.module("compat").animating(ob)}
-    assert (bone.path_from_id("rotation_quaternion") in found) == is_evaluated
-    try:
-        determined = curves.at_frame(ob, np.array([0]), addon.module("pose.channels").read(ob, np.array([0])), 7.0)
-    except curves.NotDetermined:
-        return
-    np.testing.assert_array_equal(determined[0, 3:7], np.array(bone.rotation_quaternion, dtype=np.float32))

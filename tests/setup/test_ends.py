@@ -509,7 +509,11 @@ def test_a_character_with_hidden_hands_is_set_up() -> None:
     for hand in hands:
         hand.scale = (0.0, 0.0, 0.0)
     bpy.context.view_layer.update()
+    before = set(bpy.data.objects)
     assert bpy.ops.ik_addon.character_setup() == {"FINISHED"}
+    chains = [bone.ik_addon for bone in ob.pose.bones if bone.ik_addon.is_chain]
+    goals = {goal for chain in chains for goal in (chain.target, chain.pole) if goal is not None}
+    assert set(bpy.data.objects) - before == goals, "nothing is left that no chain follows"
     for hand in hands:
         assert hand.parent.ik_addon.is_chain
         assert hand.parent.ik_addon.end_bone == hand.name
