@@ -47,6 +47,8 @@ class Feet:
     """(F, o, 4, 4) world matrices of the other objects that `sample` was given."""
     hips: int | None
     """Index of the bone that carries all of the limbs; None if no single bone does."""
+    standing: Feet | None = None
+    """The feet that were planted earlier and stay where they are: they need the hips where these are; None: none."""
 
     @cached_property
     def figure(self) -> Figure:
@@ -141,41 +143,51 @@ def sample(
     Raises:
         UserError: a chain can't be used.
     """
-    snap = Snap.of(context.view_layer, ob, tips, False, Poles.KEEP)
+    times = time_scale(context.scene) * np.array(frames, dtype=np.float64)
+    rest = [tip for tip in tips_of(ob) if tip not in tips and _stands(tip, times)]
+    whole = Snap.of(context.view_layer, ob, [*tips, *rest], False, Poles.KEEP)
     figure = Figure.of(ob)
-    first = [figure.names.index(snap.skeleton.names[chain.bones[0]]) for chain in snap.chains]
+    first = [figure.names.index(whole.skeleton.names[chain.bones[0]]) for chain in whole.chains[: len(tips)]]
     carrying = {root_of(figure, bone) for bone in first}
     hips = ob.pose.bones.find(figure.names[carrying.pop()]) if len(carrying) == 1 else None
-    more = [] if hips is None else [bone for bone in (hips, snap.skeleton.parents[hips]) if bone >= 0]
+    more = [] if hips is None else [bone for bone in (hips, whole.skeleton.parents[hips]) if bone >= 0]
     extra = [MovableGoal(other, "") for other in (*others, *([] if on is None else [on]))]
     sampler = replace(
-        snap.sampler,
-        bones=np.union1d(snap.sampler.bones, np.array(more, dtype=np.int64)),
-        goals=[*snap.goals, *extra],
+        whole.sampler,
+        bones=np.union1d(whole.sampler.bones, np.array(more, dtype=np.int64)),
+        goals=[*whole.goals, *extra],
     )
-    snap = replace(snap, sampler=sampler)
-    times = time_scale(context.scene) * np.array(frames, dtype=np.float64)
-    rest = [tip for tip in tips_of(ob) if tip not in tips and contact_keys.read(tip, times).any()]
-    held = [goal for goal in map(target_of, rest) if goal is not None]
     body: list[MovableGoal] = []
-    if hips is not None and not any(memory.is_planted(goal, times) for goal in held):
-        moved = ob.pose.bones[hips]  # otherwise feet planted earlier need the hips where they are
+    if hips is not None and not rest:  # feet planted earlier need the hips where they are
+        moved = ob.pose.bones[hips]
         along = [goal for follower in followers(ob, tips, moved) for goal in follower.goals]
         body = [MovableGoal(ob, moved.name), *along]
-    memory.put_back([*snap.goals, *body], times, undo)
+    memory.put_back([*whole.goals[: len(tips)], *body], times, undo)
     is_solved = sampler.is_solved
     with (
         nullcontext() if is_solved else registry.paused(ob),
-        in_fk(context, ob, tips) if is_solved else nullcontext(),
+        in_fk(context, ob, [*tips, *rest]) if is_solved else nullcontext(),
     ):
         found = yield from sampler.sample(context.view_layer, frames)
-    count = len(snap.goals)
     support = still(len(frames)) if on is None else unscaled(found.goals[:, -1])
-    parents = found.parents[:, :count]
-    own = replace(
-        found,
-        goals=found.goals[:, :count],
-        spaces=found.spaces[:, :count],
-        parents=np.where(parents < count, parents, -1),
-    )
-    return Feet(snap, own, support, found.goals[:, count : count + len(others)], hips)
+
+    def feet(chains: slice, standing: Feet | None) -> Feet:
+        count = len(whole.chains[: chains.stop])
+        own = replace(
+            found,
+            goals=found.goals[:, :count],
+            spaces=found.spaces[:, :count],
+            parents=np.where(found.parents[:, :count] < count, found.parents[:, :count], -1),
+        )
+        snap = replace(whole, sampler=sampler, chains=whole.chains[chains], goals=whole.goals[:count])
+        beside = found.goals[:, len(whole.goals) : len(whole.goals) + len(others)]
+        return Feet(snap, own, support, beside, hips, standing)
+
+    return feet(slice(len(tips)), feet(slice(len(tips), None), None) if rest else None)
+
+
+def _stands(tip: bpy.types.PoseBone, times: Floats) -> bool:
+    """Return whether planting keyed the target of a chain on frames on which it touches, at `times` of the action."""
+    target = target_of(tip)
+    touches = target is not None and bool(contact_keys.read(tip, times).any())
+    return touches and memory.is_planted(target, times)

@@ -25,7 +25,7 @@ from ..solve.maths.rotations import inverse as opposite
 from ..solve.maths.rotations import multiply, quaternions, vectors_of
 from ..solve.problem import Bools, Floats
 from ..translation.sentences import say
-from . import memory
+from . import contact_keys, memory
 from .feet import Feet
 from .proof import Proof, Reached
 
@@ -127,11 +127,8 @@ def steps(
     """
     reason = "" if along is None else why_fixed(feet)
     moved = np.zeros((len(frames), 3)) if along is None or reason else along
-    legs = []
-    for chain, foot in zip(feet.snap.chains, planted, strict=True):
-        length = feet.length(chain)
-        reach = (1.0 - max(chain_of(feet.tip(chain)).softness, BENT)) * length
-        legs.append(Leg(feet.roots(chain) + moved, wanted[:, chain.target], reach, foot.touches))
+    legs = _legs(feet, wanted, moved, [foot.touches for foot in planted])
+    standing = [] if feet.standing is None else _standing(feet.standing, at, moved)
     if along is None or reason:
         reached = Reached.nowhere(len(frames), feet.snap.chains)
         yield from Proof.of(view_layer, feet, frames).solve(reached, np.ones(len(frames), dtype=bool))
@@ -141,10 +138,10 @@ def steps(
     goal = MovableGoal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
     old = memory.before(goal, at)
     turns = list(map(_steps, recorded))
-    search = _Search(view_layer, feet, frames, at, goal, legs, along, turns, FLIP / rate, carry, undo)
+    search = _Search(view_layer, feet, frames, at, goal, legs, standing, along, turns, FLIP / rate, carry, undo)
     asked, found = np.zeros(len(frames), dtype=bool), None
     for turn in range(ROUNDS):
-        found = help_reach(legs, cap, smooth * rate, found)
+        found = help_reach([*legs, *standing], cap, smooth * rate, found)
         own = search.begin(found.offsets)
         doubtful = _beside(asked if asked.any() else search.is_taut(found.offsets))
         first, last = 1.0 - LEFT**turn, 1.0 - LEFT ** (turn + 1)
@@ -163,6 +160,21 @@ def steps(
     if search.goals:
         memory.keep(goal, old, at, undo)
     return Helped(along + best.offsets, best.reached, search.goals, [])
+
+
+def _legs(feet: Feet, ends: Floats, moved: Floats, held: Sequence[Bools]) -> list[Leg]:
+    """Return the legs of feet, with hips moved by (F, 3), whose targets are at `ends` (F, g, 3) in world space."""
+    found = []
+    for chain, touches in zip(feet.snap.chains, held, strict=True):
+        reach = (1.0 - max(chain_of(feet.tip(chain)).softness, BENT)) * feet.length(chain)
+        found.append(Leg(feet.roots(chain) + moved, ends[:, chain.target], reach, touches))
+    return found
+
+
+def _standing(feet: Feet, at: Floats, moved: Floats) -> list[Leg]:
+    """Return the legs that were planted earlier, held where they touch at times (F,) of the action."""
+    held = [np.asarray(contact_keys.read(feet.tip(chain), at).any(axis=0)) for chain in feet.snap.chains]
+    return _legs(feet, feet.sampled.goals[:, :, :3, 3], moved, held)
 
 
 @dataclass
@@ -197,6 +209,8 @@ class _Search:
     goal: MovableGoal
     """The hips."""
     legs: Sequence[Leg]
+    standing: Sequence[Leg]
+    """The legs that were planted earlier."""
     along: Floats
     """(F, 3) how the ground moves the hips."""
     recorded: Sequence[Floats]
@@ -257,7 +271,8 @@ class _Search:
         """Determine what each leg needs, and how bad the try is."""
         misses, flips, world = [0.0], [0.0], self.feet.sampled.world
         shorts = [leg.short(own.offsets) for leg in self.legs]
-        may_bend = not any(short.any() for short in shorts)  # otherwise the hips are as low as they may go
+        # If a leg is short, the hips are as low as they may go.
+        may_bend = not any(short.any() for short in (*shorts, *(leg.short(own.offsets) for leg in self.standing)))
         for i, (leg, short, recorded) in enumerate(zip(self.legs, shorts, self.recorded, strict=True)):
             places = moved(world, own.reached.ends[:, i])
             missed, towards = leg.ends - places, leg.ends - leg.roots - own.offsets

@@ -281,7 +281,7 @@ def _planted(
             if grounds and foot.touches.any():
                 risen = ((planted[i].places - foot.places) * grounds[i].up).sum(axis=1)
                 heights.append(bridged(risen[:, None], foot.touches)[:, 0])
-    if heights and options.hips and not hips.why_fixed(feet):
+    if heights and options.hips and feet.standing is None and not hips.why_fixed(feet):
         along = hips.rise_of(heights, round(options.smooth * rate))[:, None] * UP
     return _along(feet, source, planted, grounds, along, blend), along
 

@@ -314,6 +314,21 @@ def test_planting_again_starts_from_the_unplanted_motion(addon: Addon) -> None:
     assert np.abs(places(ob) - planted).max() < 1e-5
 
 
+@pytest.mark.parametrize("height", [0.02, 0.3])
+@pytest.mark.parametrize("slope", [0.0, 0.1])
+def test_the_other_foot_holds_however_often_one_is_planted_again(addon: Addon, height: float, slope: float) -> None:
+    ob = walker.figure("turn", excess=0.015)
+    ground = rigs.empty("Ground", (0.0, 0.0, height))
+    ground.rotation_euler.x = slope
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.find_contacts()
+    bpy.ops.ik_addon.plant(ground="Ground", cap=0.5)
+    activate(ob, "shin.L")
+    for _ in range(2):
+        assert bpy.ops.ik_addon.plant(chains="ACTIVE", ground="Ground", cap=0.5) == {"FINISHED"}
+        assert max(walker.slides(addon, ob, walker.play(ob)).values()) < SLIDE
+
+
 def test_edits_after_planting_are_kept(addon: Addon) -> None:
     ob = walker.figure("turn")
     bpy.ops.ik_addon.find_contacts()
