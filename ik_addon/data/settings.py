@@ -44,6 +44,8 @@ class IKAddonObject(bpy.types.PropertyGroup):
 
     identity: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     """A random number that tells an armature from its copies, see `rig.plan.followers`; 0: nothing was made for it."""
+    edit: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    """A random number that the last edit by hand left once its goals had followed, see `goals.edits`."""
     layout: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     """The `LAYOUT` of the version that set the chains of this object last; 0 if none has."""
     ground: PointerProperty(type=bpy.types.Object, options={"HIDDEN"}, override=OVERRIDABLE)

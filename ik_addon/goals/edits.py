@@ -17,11 +17,12 @@ and can be repeated. Scripts call the same operators without leaving them to be 
 
 Blender's undo step is made when the operator ends, and a handler hears of the last change only after that. What follows
 here is therefore taken back before the next undo or redo, which keeps what it takes to be unchanged, and done again
-where they come back to the same step.
+where they come back to the same step. Steps that are made later have it, and a mark on the armature tells them.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -33,7 +34,7 @@ from bpy.app.handlers import persistent
 
 from .. import compat
 from ..data import fk_keys, fk_store, hooks
-from ..data.settings import chain_of
+from ..data.settings import chain_of, object_of
 from ..live import frame_steps, reports
 from ..live.live_bones import LiveBones
 from ..live.registry import paused, registry
@@ -102,11 +103,16 @@ class Edit:
     """The goals that followed."""
     left: Ints
     """The bones whose FK pose is another one since."""
+    mark: int
+    """The random number that it left on the armature."""
     fk: Row | None = None
     """(l, 17) their stored FK pose after that."""
     solved: Row | None = None
     """(e, 17) the channels of the edited bones once the goals had followed."""
 
+
+_random = random.SystemRandom()
+_HIGHEST = 2**31 - 1
 
 _gestures: dict[int, Gesture] = {}
 _edits: list[Edit] = []
@@ -223,7 +229,9 @@ def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[
     if not operator.is_running:
         rows, changed = sorted(gesture.edited), sorted({*left, *gesture.blended})
         after = [Control.of(goal) for follower in followers for goal in follower.goals]
-        _remember(Edit(Reference.of(ob), live[rows], present[rows], found if followers else [], after, live[changed]))
+        before, mark = found if followers else [], _random.randint(1, _HIGHEST)
+        object_of(ob).edit = mark
+        _remember(Edit(Reference.of(ob), live[rows], present[rows], before, after, live[changed], mark))
     if not followers:
         return set()
     written, bones.written = bones.written, channels.read(ob, live)
@@ -347,6 +355,18 @@ def _remember(edit: Edit) -> None:
     _latest = [*beside, edit], last_operator()
 
 
+def _is_in_step(operator: int) -> bool:
+    """Whether the undo step of an operator that ended later has what followed the edit of one, given by its address."""
+    operators = bpy.context.window_manager.operators
+    for later in reversed(operators):
+        if later.as_pointer() == operator:
+            return False
+        module, name = later.bl_idname.split("_OT_")
+        if getattr(getattr(bpy.ops, module.lower()), name).bl_options & {"UNDO", "UNDO_GROUPED"}:
+            return True
+    return len(operators) > 0  # Blender forgets the first ones, and at times all of them
+
+
 @persistent
 def _after_update(_scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph) -> None:
     """Note which operators have ended, and what the edit that was just taken has led to."""
@@ -359,8 +379,8 @@ def _after_update(_scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph) -> N
     if _latest is None:
         return
     edits, operator = _latest
-    if _ended not in {0, operator}:
-        _latest = None  # the undo step of a later operator has what followed
+    if _is_in_step(operator):
+        _latest = None
         return
     for edit in edits:
         if edit.solved is None and (ob := edit.ob.find()) is not None:
@@ -373,7 +393,7 @@ def _after_update(_scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph) -> N
 @persistent
 def _before_undo(_file: object, _unused: object = None) -> None:
     """Take back what Blender's current undo step doesn't have."""
-    if _latest is not None and last_operator() in {0, _latest[1]}:  # Blender may have forgotten all of them
+    if _latest is not None and not _is_in_step(_latest[1]):
         for control in (control for edit in _latest[0] for control in edit.before):
             control.put_back()
 
@@ -391,12 +411,12 @@ def _after_undo(_file: object, _unused: object = None) -> None:
         ob = None if edit.ob.uid in found else edit.ob.find()
         if ob is None or ob.pose is None or len(ob.pose.bones) <= edit.bones.max():
             continue
-        now = channels.read(ob, edit.bones)
-        is_step = np.array_equal(now, edit.edited)
-        is_later = edit.solved is not None and any(edit is last for last in latest)
-        if (is_step or (is_later and np.array_equal(now, edit.solved))) and all(c.is_there() for c in edit.before):
-            for control in edit.after:
-                control.put_back()
+        now, is_later = channels.read(ob, edit.bones), object_of(ob).edit == edit.mark
+        is_step = not is_later and np.array_equal(now, edit.edited)
+        is_kept = is_later and any(edit is last for last in latest) and np.array_equal(now, edit.solved)
+        if (is_step or is_kept) and all(c.is_there() for c in edit.before):
+            edit.after = [control.put_back() for control in edit.after]
+            object_of(ob).edit = edit.mark
             if is_step and edit.fk is not None:
                 fk_store.store(ob, edit.left.tolist(), edit.fk)
             found.add(edit.ob.uid)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import bpy
@@ -136,22 +136,15 @@ class Control:
     keys: dict[tuple[str, int], float]
     """The values of its keys on the frame, by field and index."""
     frame: float
-    is_animated: bool
-    """Whether its object has an action."""
+    action: int | None
+    """`session_uid` of the action of its object; None if it has none."""
 
     @classmethod
     def of(cls, goal: MovableGoal) -> Control:
         """Return the current state of a goal."""
-        frame = bpy.context.scene.frame_current_final
-        return cls(
-            Reference.of(goal.ob),
-            goal.bone,
-            goal.turns,
-            goal.row(),
-            _keys(goal, frame),
-            frame,
-            _action(goal) is not None,
-        )
+        frame, action = bpy.context.scene.frame_current_final, _action(goal)
+        uid = None if action is None else action.session_uid
+        return cls(Reference.of(goal.ob), goal.bone, goal.turns, goal.row(), _keys(goal, frame), frame, uid)
 
     @property
     def key(self) -> tuple[int, str]:
@@ -168,12 +161,15 @@ class Control:
         goal = self._found()
         return goal is not None and np.array_equal(goal.row(), self.row)
 
-    def put_back(self) -> None:
-        """Give the goal these channels and keys."""
+    def put_back(self) -> Control:
+        """Give the goal these channels and keys, and return its state: it may have another action now."""
         goal = self._found()
         if goal is None:
-            return
+            return self
         holder: Any = goal.holder
+        kept = next((own for own in bpy.data.actions if own.session_uid == self.action), None)
+        if kept is not None and _action(goal) is None:  # the step has it, but Blender kept the goal without it
+            compat.use_action(goal.ob, kept)
         now = _keys(goal, self.frame)
         for field, index in now.keys() - self.keys.keys():
             holder.keyframe_delete(field, index=index, frame=self.frame)
@@ -185,9 +181,11 @@ class Control:
                 holder.keyframe_insert(field, index=index, frame=self.frame)
                 setattr(holder, field, kept)
         action, owner = _action(goal), compat.curve_owner(goal.ob)
-        if action is not None and not self.is_animated and not (owner is not None and len(owner.fcurves)):
+        if action is not None and self.action is None and not (owner is not None and len(owner.fcurves)):
             goal.ob.animation_data_clear()
             bpy.data.actions.remove(action)
+            action = None
+        return replace(self, action=None if action is None else action.session_uid)
 
 
 def _action(goal: MovableGoal) -> bpy.types.Action | None:

@@ -539,6 +539,103 @@ def test_auto_keying_in_an_nla_strip_is_one_step(auto_keying: None, start: float
         assert_same(shown)
 
 
+def actions() -> dict[str, str]:
+    """Return the names of all actions in use, by the object that uses them."""
+    animated = [own for own in bpy.data.objects if own.animation_data is not None and own.animation_data.action]
+    return {own.name: own.animation_data.action.name for own in animated}
+
+
+def slide(value: float) -> None:
+    """Change a setting in a panel: a step that no operator makes."""
+    bpy.context.scene.cursor.location.x = value
+    bpy.ops.ed.undo_push(message="Changed a setting")
+
+
+def with_made_pole() -> str:
+    """Return the name of the pole that Add Chain makes for a leg, whose shin is selected."""
+    ob = leg()
+    chain = ob.pose.bones["shin"].ik_addon
+    chain.is_chain = False
+    ob.data.bones.active = ob.data.bones["shin"]
+    assert bpy.ops.ik_addon.chain_add("EXEC_DEFAULT", True) == {"FINISHED"}
+    select(ob, "shin")
+    slide(0.0)
+    name: str = chain.pole.name
+    return name
+
+
+def test_a_pole_without_an_action_is_keyed_and_undone(auto_keying: None) -> None:
+    """Undo frees an action that a step lacks: if the pole still used it, the next step would crash Blender."""
+    pole = with_made_pole()
+    turn(0.7, "Z")
+    shown, used = rigs.pose(rig()), actions()
+    assert used.keys() == {"Rig", pole}
+    slide(1.0)
+    slide(2.0)
+    for _ in range(2):
+        undo()
+        assert actions() == used
+        assert_same(shown)
+        undo()
+        assert actions() == used
+        assert_same(shown)
+        undo()
+        assert not actions()
+        assert len(bpy.data.actions) == 0
+        for _ in range(3):
+            redo()
+            assert actions() == used
+            assert_same(shown)
+            assert len(bpy.data.actions) == 2
+
+
+@pytest.mark.parametrize("keys", [True, False], ids=["keyed", "not keyed"])
+def test_undo_puts_back_a_pole_that_the_turned_bone_does_not_show(request: pytest.FixtureRequest, keys: bool) -> None:
+    if keys:
+        request.getfixturevalue("auto_keying")
+    ob = leg()
+    shin = ob.pose.bones["shin"]
+    shin.ik_addon.use_limits = shin.lock_ik_y = shin.lock_ik_z = shin.use_ik_limit_x = True
+    shin.ik_min_x, shin.ik_max_x = 0.3, 1.0
+    target().location.z = 0.3
+    select(ob, "shin")
+    bpy.context.view_layer.update()
+    bpy.ops.ed.undo_push(message="Stretched")
+    before, shown = bpy.data.objects["Pole"].location.copy(), rigs.pose(ob)
+    solved = shin.rotation_quaternion[:]
+    turn(0.7, "Y")
+    after = bpy.data.objects["Pole"].location.copy()
+    assert (after - before).length > 0.1
+    assert rig().pose.bones["shin"].rotation_quaternion[:] == solved, "the knee bends as much"
+    for _ in range(2):
+        undo()
+        assert bpy.data.objects["Pole"].location == before
+        assert_same(shown)
+        assert not actions()
+        redo()
+        assert bpy.data.objects["Pole"].location == after
+
+
+def test_what_makes_no_undo_step_leaves_an_edit_to_the_next_undo(auto_keying: None) -> None:
+    pole = with_made_pole()
+    before, place = rigs.pose(rig()), bpy.data.objects[pole].location.copy()
+    turn(0.7, "Z")
+    after, shown = bpy.data.objects[pole].location.copy(), rigs.pose(rig())
+    assert (after - place).length > 0.1
+    assert bpy.ops.pose.copy("EXEC_DEFAULT", True) == {"FINISHED"}
+    rig().update_tag()
+    bpy.context.view_layer.update()
+    for _ in range(2):
+        undo()
+        assert bpy.data.objects[pole].location == place
+        assert_same(before)
+        assert not actions()
+        redo()
+        assert bpy.data.objects[pole].location == after
+        assert_same(shown)
+        assert actions().keys() == {"Rig", pole}
+
+
 # ---- pastes
 
 
