@@ -277,7 +277,7 @@ def _followers(
         if meaning not in gesture.followers:
             gesture.followers[meaning] = None
             with suppress(UserError):
-                gesture.followers[meaning] = Follower(depsgraph, ob, meaning, pastes)
+                gesture.followers[meaning] = Follower(depsgraph, ob, plan.skeleton, meaning, matches=pastes)
         follower = gesture.followers[meaning]
         if follower is not None:
             yield follower

@@ -12,7 +12,7 @@ from .. import compat
 from ..data.fk_keys import time_of
 from ..pose.channels import FIELDS, Row
 from ..pose.key_curve import SAME_FRAME
-from ..pose.skeleton import inverse, moved
+from ..pose.skeleton import Skeleton, inverse, moved
 from ..rig.plan.presence import Reference
 from ..solve.maths.products import applied
 from ..solve.problem import Floats
@@ -39,12 +39,21 @@ class Meaning(NamedTuple):
 class Follower:
     """The goals of one chain that follow an edit."""
 
-    def __init__(self, depsgraph: bpy.types.Depsgraph, ob: bpy.types.Object, meaning: Meaning, matches: bool) -> None:
+    def __init__(
+        self,
+        depsgraph: bpy.types.Depsgraph,
+        ob: bpy.types.Object,
+        skeleton: Skeleton,
+        meaning: Meaning,
+        *,
+        matches: bool,
+    ) -> None:
         """Prepare to follow.
 
         Args:
             depsgraph: of the view layer with the armature and its goals.
             ob: the armature object.
+            skeleton: its skeleton.
             meaning: what follows.
             matches: whether a pole is placed to match the pose; else it turns about the limb with the edited bone.
 
@@ -54,7 +63,7 @@ class Follower:
         self.tip, self.rows = meaning.tip, meaning.rows
         self._target, self._pole, self._matches = meaning.target, meaning.pole, matches
         poles = Poles.MATCH if meaning.pole else Poles.KEEP
-        self._snap = Snap.of(depsgraph.view_layer, ob, [ob.pose.bones[meaning.tip]], True, poles)
+        self._snap = Snap.of(depsgraph.view_layer, ob, [ob.pose.bones[meaning.tip]], True, poles, skeleton)
         for goal in self.goals:
             if all(goal.holder.lock_location) and (not goal.turns or any(goal.holder.lock_rotation)):
                 raise UserError(

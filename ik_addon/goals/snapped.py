@@ -85,8 +85,9 @@ class Snap:
         tips: Sequence[bpy.types.PoseBone],
         shown: bool,
         poles: Poles,
+        skeleton: Skeleton | None = None,
     ) -> Snap:
-        """Collect chains and their goals, and check that they can be snapped.
+        """Collect chains and their goals, and check that they can be snapped; `skeleton`: of the armature, if known.
 
         Raises:
             UserError: they can't; the message says why.
@@ -101,7 +102,7 @@ class Snap:
                 if goal is not None and (reason := why_absent(goal, role, presence)):
                     raise UserError(reason)
         new_chain.check_world(ob, ob.evaluated_get(view_layer.depsgraph).matrix_world)
-        skeleton, figure = Skeleton.of(ob), Figure.of(ob) if poles is Poles.FOOT else None
+        skeleton, figure = skeleton or Skeleton.of(ob), Figure.of(ob) if poles is Poles.FOOT else None
         goals: list[MovableGoal] = []
         chains = []
         for tip in tips:
