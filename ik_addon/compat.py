@@ -200,9 +200,10 @@ def use_copy_of_action(ob: bpy.types.Object, name: str, undo: ExitStack) -> None
 def use_action(ob: bpy.types.Object, action: bpy.types.Action) -> None:
     """Animate an object that has no action with one that was made for it."""
     data: Any = ob.animation_data or ob.animation_data_create()
+    slotted: Any = action
     data.action = action
-    if HAS_SLOTS and data.action_slot is None and len(action.slots) == 1:
-        data.action_slot = action.slots[0]
+    if HAS_SLOTS and data.action_slot is None and len(slotted.slots) == 1:
+        data.action_slot = slotted.slots[0]
 
 
 def _assign(data: Any, action: bpy.types.Action, slot_handle: int) -> None:
