@@ -181,6 +181,8 @@ def _take_edits_of_others(
 
 def _take_edits(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, updated: set[int]) -> None:
     own, layer = registry.of(ob), Layer.of(depsgraph.view_layer)
+    if own.rig is not None and layer in own.rig.views and own.rig.plan.skeleton.matches(ob):
+        own.rig.catch_up(ob, depsgraph)
     if updated.isdisjoint(made_of(ob)):
         return
     if layer in own.owed:

@@ -54,6 +54,7 @@ def test_a_frame_looks_the_same_beside_a_handler_that_updates(
     [
         *(("pushed root", edit) for edit in STRUCTURE),
         *(("F-curves", edit) for edit in EDITS["F-curves"] if "keys are moved" in edit or "driver is" in edit),
+        *((name, edit) for name in ("F-curves", "drivers", "NLA strip") for edit in EDITS[name] if "muted" in edit),
     ],
 )
 def test_an_edit_by_a_script_counts_beside_a_handler_that_updates(
