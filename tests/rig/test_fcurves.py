@@ -130,7 +130,7 @@ def plan_of(addon: Addon, ob: bpy.types.Object) -> tuple[Any, Any]:
     bpy.context.view_layer.update()
     plan = addon.module("rig.plan.plan").Plan.of(ob, bpy.context.view_layer.depsgraph)
     assert not plan.faults
-    return plan, addon.module("pose.channels").read(ob, plan.live)
+    return plan, addon.module("core.channels").read(ob, plan.live)
 
 
 @pytest.mark.parametrize("seed", range(40))
