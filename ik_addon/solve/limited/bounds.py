@@ -56,10 +56,9 @@ def bounds(body: Body, member: int, target: Vector, towards: Vector, least: floa
     """
     if len(body.segments) != 1:
         return
-    if ("room", member) not in body.kept:
-        first: Vector = tuple(body.rest[:, 1, body.path(0)[0], member].tolist())
-        body.kept["room", member] = first, *(part[:, member].tolist() for part in _room(body))
-    first, lengths, swings, off = body.kept["room", member]
+    if "room" not in body.kept:
+        body.kept["room"] = list(zip(*(part.T.tolist() for part in _room(body)), strict=True))
+    first, lengths, swings, off = body.kept["room"][member]
     limits, whole = [], 0.0
     for swing, own in zip(swings, off, strict=True):
         whole += swing
@@ -74,7 +73,7 @@ def bounds(body: Body, member: int, target: Vector, towards: Vector, least: floa
     for i in range(len(lengths) - 1):
         curled = _chord(lengths[i:], turns[i + 1 :])
         if curled >= least:
-            yield curled - _farthest(lengths[:i], limits, away, pi - behind)
+            yield curled - _farthest(lengths[:i], limits, away, pi - behind, curled - least)
 
 
 def _angle(one: Vector, other: Vector) -> float:
@@ -98,7 +97,7 @@ def _chord(lengths: list[float], turns: list[float]) -> float:
     return sqrt(x * x + y * y) if 0.0 <= chord <= angle <= chord + pi else 0.0
 
 
-def _farthest(lengths: list[float], limits: list[float], away: float, apart: float) -> float:
+def _farthest(lengths: list[float], limits: list[float], away: float, apart: float, most: float) -> float:
     """Return how far from its target the first bones of a chain can bring the joint below them.
 
     Args:
@@ -106,25 +105,28 @@ def _farthest(lengths: list[float], limits: list[float], away: float, apart: flo
         limits: radians by which they can turn from the first bone at rest.
         away: how far the target is from the root.
         apart: radians between the target and the first bone at rest.
+        most: once the joint is known to get farther than this, how far it gets does not matter.
     """
     # All lies in a plane: the bones turn away from the target.
-    x, y, best = -away * cos(apart), away * sin(apart), 0.0
-    for start in range(WAYS):
-        angle, size, last = pi * start / WAYS, 0.0, -1.0
-        while size > last + 1e-9:
-            last = size
-            turns = [min(angle, limit) for limit, _ in zip(limits, lengths, strict=False)]
-            u = x + sum(length * cos(turn) for length, turn in zip(lengths, turns, strict=True))
-            v = y + sum(length * sin(turn) for length, turn in zip(lengths, turns, strict=True))
-            angle, size = atan2(v, u), sqrt(u * u + v * v)
-        best = max(best, size)
+    x, y, best = -away * cos(apart), away * sin(apart), away if not lengths else 0.0
+    for start in range(WAYS if lengths else 0):
+        angle, last = pi * start / WAYS, -1.0
+        while best > last + 1e-9 or last < 0.0:
+            last, u, v = best, x, y
+            for length, limit in zip(lengths, limits, strict=False):
+                turn = min(angle, limit)
+                u, v = u + length * cos(turn), v + length * sin(turn)
+            angle, best = atan2(v, u), max(best, sqrt(u * u + v * v))
+            if best > most:
+                return best
     return best
 
 
-def _room(body: Body) -> tuple[Floats, Floats, Floats]:
+def _room(body: Body) -> tuple[Floats, Floats, Floats, Floats]:
     """Return how far the limits let each bone of a chain turn away from the bone before.
 
     Returns:
+        first: (3, B) direction of the first bone at rest.
         lengths: (k, B)
         swings: (k, B) radians by which a bone may turn away from the one before, the first one from rest.
         off: (k, B) radians between a bone's axis and the line to the next one.
@@ -137,4 +139,5 @@ def _room(body: Body) -> tuple[Floats, Floats, Floats]:
     swings[0] = 0.0
     swings += 2.0 * np.arcsin(np.minimum(np.maximum(body.cone.low, body.cone.high).max(axis=0)[path], 1.0))
     swings[[i for i, bone in enumerate(path) if i and body.free[bone]]] = np.inf
-    return lengths, swings, np.arccos(np.clip(segments[1] / np.maximum(lengths, 1e-200), -1.0, 1.0))
+    off = np.arccos(np.clip(segments[1] / np.maximum(lengths, 1e-200), -1.0, 1.0))
+    return body.rest[:, 1, path[0]], lengths, swings, off
