@@ -162,42 +162,46 @@ class _Chain:
                 return False
             directions, passes = found
             if self.pole is not None and folds is None:
-                tip = tip_of(directions, lengths)
-                straight = unit(tip) if norm(tip) > NO_CHORD else line
-                side = reject(centroid(joints_of(directions, lengths), lengths), straight)
-                if norm(side) > STRAIGHT:
-                    roll = between(ONE, unit(side), unit(reject(bend, straight)), straight)
-                    directions = [rotate(roll, direction) for direction in directions]
-                    chain_turn = multiply(roll, chain_turn)
+                directions, roll = _rolled(directions, lengths, line, bend)
+                chain_turn = multiply(roll, chain_turn)
         chord = norm(tip_of(self.directions, self.lengths))
         if bends_as_fk and not by_tip and abs(distance - chord) <= SAME and all(factor == 1.0 for factor in stretch):
             directions = [rotate(chain_turn, direction) for direction in self.directions]
         inherits = None if problem.inherits is None else np.asarray(problem.inherits).tolist()
         turns = self._bone_rotations(chain_turn, directions, carried, inherits)
-        root = times(line, push)
+        solution.stretch[index], solution.iterations[index] = stretch, passes
+        self._write(solution, index, lengths, turns, times(line, push), shortfall)
+        return True
+
+    def _write(
+        self,
+        solution: Solution,
+        index: int,
+        lengths: list[float],
+        turns: list[Quaternion],
+        root: Vector,
+        shortfall: float,
+    ) -> None:
+        """See `chains.write`."""
         segments = [
             times(rotate(turn, rest), length)
             for turn, rest, length in zip(turns, self.directions, lengths, strict=True)
         ]
         joints = [plus(times(root, self.scale), tuple(solution.joints[index, 0].tolist()))]
-        end = None
+        end = _ORIGIN
         for segment in segments:
-            end = segment if end is None else plus(end, segment)
+            end = plus(end, segment)
             joints.append(plus(joints[-1], times(segment, self.scale)))
-        assert end is not None
         error = norm(minus(minus(self.target, root), end))
         solution.joints[index] = joints
         solution.rotations[index] = [_matrix(turn) for turn in turns]
-        solution.stretch[index] = stretch
         solution.error[index] = error * self.scale
-        solution.iterations[index] = passes
         if error <= self.tolerance:
             solution.status[index] = Status.REACHED
         elif shortfall > self.tolerance:
             solution.status[index] = Status.TOO_FAR
         else:
             solution.status[index] = Status.TOO_NEAR if shortfall < -self.tolerance else Status.NOT_CONVERGED
-        return True
 
     def _led_by_tip(
         self, lengths: list[float], own: Axes, line: Vector, normal: Vector, distance: float, iterations: int
@@ -304,7 +308,7 @@ def _number(value: Any, index: int) -> float:
     return float(value[index] if np.ndim(value) else value)
 
 
-# ---- two bones
+# ---- directions
 
 
 def _two_bone(lengths: list[float], carried: list[bool], distance: float, line: Vector, bend: Vector) -> list[Vector]:
@@ -312,3 +316,16 @@ def _two_bone(lengths: list[float], carried: list[bool], distance: float, line: 
     directions = [_ORIGIN] * len(lengths)
     directions[upper], directions[lower] = triangle(ONE, lengths[upper], lengths[lower], distance, line, bend)
     return directions
+
+
+def _rolled(
+    directions: list[Vector], lengths: list[float], line: Vector, bend: Vector
+) -> tuple[list[Vector], Quaternion]:
+    """See `chains._rolled`."""
+    tip = tip_of(directions, lengths)
+    straight = unit(tip) if norm(tip) > NO_CHORD else line
+    side = reject(centroid(joints_of(directions, lengths), lengths), straight)
+    if norm(side) <= STRAIGHT:
+        return directions, _IDENTITY
+    roll = between(ONE, unit(side), unit(reject(bend, straight)), straight)
+    return [rotate(roll, direction) for direction in directions], roll
