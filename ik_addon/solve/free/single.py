@@ -41,7 +41,7 @@ from .bend_side import side_bend
 from .even_bend import NO_CHORD
 from .folds import folded, side_axes
 from .reach import reachable_for_one
-from .single_bend import Axes, centroid, chain_axes, first_guess, flattened, hinge, joints_of, solve_directions, tip_of
+from .single_bend import Axes, centroid, chain_axes, first_guess, flattened, hinge, solve_directions, tip_of
 from .two_bone import triangle
 
 NO_LENGTH = 1e-6
@@ -324,7 +324,7 @@ def _rolled(
     """See `chains._rolled`."""
     tip = tip_of(directions, lengths)
     straight = unit(tip) if norm(tip) > NO_CHORD else line
-    side = reject(centroid(joints_of(directions, lengths), lengths), straight)
+    side = reject(centroid(fabrik.joints_of(directions, lengths), lengths), straight)
     if norm(side) <= STRAIGHT:
         return directions, _IDENTITY
     roll = between(ONE, unit(side), unit(reject(bend, straight)), straight)

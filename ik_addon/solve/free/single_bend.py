@@ -21,19 +21,10 @@ from ..maths.vectors import (
 )
 from . import arc, even_bend, fabrik
 from .axes import ALONG, STRAIGHT
+from .fabrik import joints_of
 
 Axes = tuple[Vector, Vector, Vector]
 """Line, bend and normal of a chain, see `axes.Axes`."""
-
-
-def joints_of(directions: list[Vector], lengths: list[float]) -> list[Vector]:
-    """Return the joints of a chain that starts at 0."""
-    x = y = z = 0.0
-    joints = [(0.0, 0.0, 0.0)]
-    for (dx, dy, dz), length in zip(directions, lengths, strict=True):
-        x, y, z = x + dx * length, y + dy * length, z + dz * length
-        joints.append((x, y, z))
-    return joints
 
 
 def centroid(joints: list[Vector], lengths: list[float]) -> Vector:

@@ -44,8 +44,8 @@ def nearest(body: Body, member: int, target: Vector) -> list[Angles]:
     """
     poses = table(body, 0, SIZE)
     if ("ends", member) not in body.kept:
-        skeleton, every = body.skeleton(member)._replace(do=MANY), np.array(poses).transpose(2, 1, 0)
-        (end,) = pose_of(skeleton, rows_of(every)).ends
+        every: Floats = np.array(poses).transpose(2, 1, 0)
+        (end,) = pose_of(body.skeleton(member)._replace(do=MANY), rows_of(every)).ends
         body.kept["ends", member] = list(zip(*(part.tolist() for part in end), strict=True))
     # Poses that mirror each other are equally near; rounding must not choose between them.
     away = [round(norm(minus(end, target)), 6) for end in body.kept["ends", member]]
