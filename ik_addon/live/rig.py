@@ -17,11 +17,9 @@ from ..pose.channels import FIELDS, REST, WIDTH, Row
 from ..rig.plan.inputs import Numbers
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer
-from ..rig.plan.watch import is_animated
 from ..rig.read import fcurves
 from ..rig.read.frames import Frames
 from ..rig.read.sample import Sample, numbers_now, sample_of
-from ..rig.write.held_armature import HeldArmature
 from ..rig.write.waves import Posed, pose
 from . import reports
 from .live_bones import LiveBones
@@ -65,7 +63,6 @@ class Rig:
         """(1, w) what the last solution was computed from."""
         self.known: Known | None = None
         """The last solution."""
-        self._solved_at: Moment | None = None
         self.bones = LiveBones(ob, plan) if bones is None else bones
         if self.bones.are_new:
             self.view.state = State.SOLVED  # nothing is solved yet: the channels hold the FK pose itself
@@ -219,15 +216,13 @@ class Rig:
         known = self.view.memory.find(numbers)
         if known is None:
             frame = self._sample(numbers)
-            before = self.known.solved if self.known is not None and self.at == self._solved_at else None
-            before = None if self.plan.watch else before
             # Inheritance flags may be animated: the evaluated copy has those of this frame.
             seen = ob.evaluated_get(depsgraph) if self.plan.watch else ob
-            posed = self._posed(ob, seen, frame, before, hurried=hurried)
+            posed = pose(seen, self.plan, frame, self.view.last, hurried=hurried)
             known = Known(posed.channels[0], posed.outcomes, 0, None if hurried else (frame, posed))
             if not hurried:
                 self.view.memory.remember(numbers, known)
-        self.numbers, self.known, self._solved_at = numbers, known, self.at
+        self.numbers, self.known = numbers, known
         return known
 
     def _sample(self, numbers: Numbers) -> Sample:
@@ -235,29 +230,6 @@ class Rig:
         if len(numbers) == 1:
             self.view.frames = frames
         return sample_of(self.plan, frames)
-
-    def _posed(
-        self,
-        ob: bpy.types.Object,
-        seen: bpy.types.Object,
-        frame: Sample,
-        before: tuple[Sample, Posed] | None,
-        *,
-        hurried: bool = False,
-    ) -> Posed:
-        held = self._held(ob, frame)
-        if held is not None:
-            return held.solve(ob, frame, hurried=hurried)
-        return pose(seen, self.plan, frame, before, hurried=hurried)
-
-    def _held(self, ob: bpy.types.Object, frame: Sample) -> HeldArmature | None:
-        """Return what solves frames with a frame's FK pose from their goals alone; None: they need `pose`."""
-        view = self.view
-        if not self.plan.is_static or is_animated(ob):
-            return None
-        if view.held is None or not view.held.fits(frame):
-            view.held = HeldArmature(ob, self.plan, frame.frames(slice(0, 1)))
-        return view.held if view.held.works and view.held.fits(frame) else None
 
     def put(self, ob: bpy.types.Object, rows: Row, shown: Row, *, in_step: bool = True) -> bool:
         """Write channels (k, 17), a solved frame or the FK pose; return whether Blender has to evaluate them.
@@ -328,7 +300,7 @@ class Rig:
             numbers = fcurves.numbers_at(plan.numbers, self.bones.stored, frames, self._fields)
         except fcurves.NotDetermined:
             numbers = None
-        memory.foretell(frames, numbers, lambda some: self._posed(ob, ob, self._sample(some), None))
+        memory.foretell(frames, numbers, lambda some: pose(ob, plan, self._sample(some), self.view.last))
 
     def report(self, ob: bpy.types.Object) -> None:
         """Have the solution reported to whoever asks, until the next one."""

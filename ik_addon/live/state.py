@@ -10,7 +10,7 @@ import bpy
 from ..rig.plan.plan import Plan
 from ..rig.plan.watch import Value
 from ..rig.read.frames import Frames
-from ..rig.write.held_armature import HeldArmature
+from ..rig.write.waves import Last
 from .memory import BLOCK, SEARCHED, Memory
 
 PLANS = 32
@@ -37,7 +37,8 @@ class View:
     plan: Plan
     state: State = State.UNKNOWN
     memory: Memory = field(init=False)
-    held: HeldArmature | None = None
+    last: Last = field(default_factory=Last)
+    """What was solved last."""
     frames: Frames | None = None
     """The last frame, before it was solved."""
     plans: dict[Value, Plan] = field(default_factory=dict)
@@ -54,7 +55,7 @@ class View:
     def take(self, plan: Plan) -> None:
         """Go on with a plan, for other values of what is watched."""
         if plan is not self.plan:
-            self.plan, self.memory, self.held, self.frames = plan, Memory(_block_of(plan)), None, None
+            self.plan, self.memory, self.last, self.frames = plan, Memory(_block_of(plan)), Last(), None
         if plan.watch and plan.seen not in self.plans:
             if len(self.plans) >= PLANS:
                 self.plans.clear()

@@ -70,8 +70,6 @@ class Plan:
     """Whether bones that chains of this armature pose move something that only Blender can place."""
     asked: frozenset[int]
     """`session_uid` of the other armatures whose bones do that, if they are live."""
-    is_static: bool
-    """No parent of a chain moves during a solve, and no goal hangs from a bone of this armature."""
     watch: Watch
     """The animated settings among those that the plan was made from."""
     seen: Value
@@ -191,7 +189,6 @@ class Plan:
             rides=rides,
             asks=any(c.armature == ob.session_uid and index.get(c.bone) in solved for c in numbers.asked),
             asked=frozenset(carrier.armature for carrier in numbers.asked) - {ob.session_uid},
-            is_static=not wanted and _is_static(skeleton, groups, solved, numbers),
             watch=watch,
             seen=watch.values(depsgraph),
             numbers=numbers,
@@ -278,12 +275,6 @@ class _Enabled:
             goals = (goal_of(settings, "target"), goal_of(settings, "pole"))
             found.goals += [(goal, bone) for goal, bone in goals if goal is not None]
         return found
-
-
-def _is_static(skeleton: Skeleton, groups: list[Group], live: Collection[int], numbers: Inputs) -> bool:
-    """Whether the parents of all groups stay in place, apart from animation."""
-    above = {bone for group in groups if not group.is_end for bone in skeleton.ancestors(group.bones[0])}
-    return above.isdisjoint(live) and above.isdisjoint(numbers.own_opaque(riding=False))
 
 
 def _sampled(skeleton: Skeleton, groups: list[Group], solved: Collection[int], wanted: list[int]) -> Ints:

@@ -63,6 +63,13 @@ class Goals:
         """Return the goals on the chosen frames, or of the chosen members (B,) of a batch."""
         return Goals(**{name: value[chosen] for name, value in vars(self).items()})
 
+    def differs(self, other: Goals) -> Bools:
+        """Return which members (B,) differ from those of other goals (B, E)."""
+        pairs = [(value, vars(other)[name]) for name, value in vars(self).items()]
+        return np.asarray(
+            np.array([(one != two).any(axis=tuple(range(1, one.ndim))) for one, two in pairs]).any(axis=0)
+        )
+
 
 @dataclass(frozen=True)
 class Sample:

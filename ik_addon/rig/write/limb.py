@@ -24,6 +24,9 @@ from .skew import Skew
 
 WRITTEN_TOLERANCE = 1e-6
 """A written pose that misses its solution by more than this, in chain lengths, is solved again."""
+SINGLE_STEPS = 6.0
+"""A target within this many steps of single precision of the FK tip counts as on it: Blender's channels, F-curves and
+matrices can say no more, and a limb that is nearly straight would turn such a step into a visible bend."""
 UNIFORM = 1e-6
 """Scale factors that differ by less than this fraction count as equal."""
 STRAIGHT = 5e-5
@@ -190,6 +193,20 @@ class Limbs:
             some = replace(self.members(chosen), wave=self.wave.some(chosen))
             self.remembered[key] = replace(some, group=np.arange(len(some.group)))
         found: Limbs = self.remembered[key]
+        return found
+
+    def differs(self, other: Limbs) -> Bools:
+        """Return which members (B,) have another FK pose than those of other limbs."""
+        pairs = [(getattr(self, name), getattr(other, name)) for name in ("root", "rows", "basis", "reach")]
+        return np.asarray(
+            np.array([(one != two).any(axis=tuple(range(1, one.ndim))) for one, two in pairs]).any(axis=0)
+        )
+
+    def with_members(self, chosen: Bools, other: Limbs) -> Limbs:
+        """Return the limbs with the chosen members (B,) replaced by those of other limbs."""
+        found = replace(self, **{name: getattr(self, name).copy() for name in ("root", "rows", "basis", "reach")})
+        for name in ("root", "rows", "basis", "reach"):
+            getattr(found, name)[chosen] = getattr(other, name)
         return found
 
     def put(self, chosen: Bools, other: Limbs) -> None:
