@@ -244,14 +244,14 @@ class Rig:
         is_written = True in different
         if in_step or is_written:
             bones, used = ob.pose.bones, self._fields
-            for name, columns in FIELDS.items():
-                if name in used or any(different[columns]):
-                    values = np.empty((len(bones), REST[columns].size), dtype=np.float32)
-                    bones.foreach_get(name, values.ravel())
-                    if (values[self.plan.live] != rows[:, columns]).any():
-                        values[self.plan.live] = rows[:, columns]
-                        bones.foreach_set(name, values.ravel())
-                        is_written = True
+            fields = [name for name, columns in FIELDS.items() if name in used or any(different[columns])]
+            away = (channels.read(ob, self.plan.live, len(bones), fields) != rows).any(axis=0)
+            for name in (name for name in fields if away[FIELDS[name]].any()):
+                values = np.empty((len(bones), REST[FIELDS[name]].size), dtype=np.float32)
+                bones.foreach_get(name, values.ravel())
+                values[self.plan.live] = rows[:, FIELDS[name]]
+                bones.foreach_set(name, values.ravel())
+                is_written = True
             self.bones.written = rows.copy()
         if is_written:
             # Tag as if the object had moved: the pose is evaluated again, but the armature is not copied.

@@ -99,6 +99,24 @@ class Plan:
         """Whether chains move a bone of this armature from which a goal hangs."""
         return any(bone >= 0 and self.moves(bone) for pair in self.rides for bone in pair)
 
+    @cached_property
+    def placing(self) -> list[tuple[Reference, Ints, int]]:
+        """The objects that place goals and chains, each with those of its bones that do, and the number of its bones.
+
+        The live bones are not among these.
+        """
+        references = {placed.reference.uid: placed.reference for placed in self.numbers.objects}
+        references |= {uid: reference for uid, (reference, _facts) in self.facts.items()}
+        bones = {self.numbers.objects[own.item].reference.uid: own for own in self.numbers.armatures}
+        found = []
+        for uid, reference in references.items():
+            own = bones.get(uid)
+            indices = np.zeros(0, dtype=np.int64) if own is None else own.indices
+            if own is not None and own.item == self.numbers.own:
+                indices = np.setdiff1d(indices, self.live)
+            found.append((reference, indices, 0 if own is None else len(own.skeleton.names)))
+        return found
+
     def leader(self, bone: int) -> int:
         """Return the bone that a bone moves with: itself or the nearest ancestor that is solved or given, or -1."""
         while bone >= 0 and bone not in self.solved and bone not in self.given:

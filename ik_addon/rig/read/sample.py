@@ -142,19 +142,15 @@ def own_transforms(plan: Plan, depsgraph: bpy.types.Depsgraph | None = None) -> 
     Those of the evaluated copies, or of the originals if there is no depsgraph.
     """
     found: list[float] = []
-    references = {placed.reference.uid: placed.reference for placed in plan.numbers.objects}
-    references |= {uid: reference for uid, (reference, _facts) in plan.facts.items()}
-    bones = {plan.numbers.objects[own.item].reference.uid: own for own in plan.numbers.armatures}
-    for uid, reference in references.items():
+    for reference, bones, count in plan.placing:
         original = reference.find()
         seen = original if original is None or depsgraph is None else original.evaluated_get(depsgraph)
         if seen is None:
             continue
-        found += [number for row in range(4) for number in seen.matrix_basis[row][:]]
-        if uid in bones and seen.pose is not None and len(seen.pose.bones) == len(bones[uid].skeleton.names):
-            own = bones[uid].indices
-            own = np.setdiff1d(own, plan.live) if bones[uid].item == plan.numbers.own else own
-            found += channels.read(seen, own).ravel().tolist()
+        for row in seen.matrix_basis:
+            found += row[:]
+        if len(bones) and seen.pose is not None and len(seen.pose.bones) == count:
+            found += channels.read(seen, bones, count).ravel().tolist()
     return (np.array(found, dtype=np.float32) + 0.0).tobytes()
 
 
