@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from copy import copy
+from dataclasses import replace
 
 import bpy
 import numpy as np
@@ -213,16 +214,20 @@ class Rig:
         self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, numbers: Numbers, *, hurried: bool = False
     ) -> Known:
         """Return the solution for the numbers (1, w) of a frame; `hurried` as in `pose`."""
+        # Inheritance flags may be animated: the evaluated copy has those of this frame.
+        seen = ob.evaluated_get(depsgraph) if self.plan.watch else ob
+        self.numbers, self.known = numbers, self._solution(seen, numbers, hurried=hurried)
+        return self.known
+
+    def _solution(self, seen: bpy.types.Object, numbers: Numbers, *, hurried: bool = False) -> Known:
         known = self.view.memory.find(numbers)
         if known is None:
             frame = self._sample(numbers)
-            # Inheritance flags may be animated: the evaluated copy has those of this frame.
-            seen = ob.evaluated_get(depsgraph) if self.plan.watch else ob
             posed = pose(seen, self.plan, frame, self.view.last, hurried=hurried)
-            known = Known(posed.channels[0], posed.outcomes, 0, None if hurried else (frame, posed))
+            known = Known(posed.channels[0], posed.outcomes, 0)
             if not hurried:
                 self.view.memory.remember(numbers, known)
-        self.numbers, self.known = numbers, known
+                known = replace(known, solved=(frame, posed))
         return known
 
     def _sample(self, numbers: Numbers) -> Sample:
@@ -271,9 +276,9 @@ class Rig:
         memory = self.view.memory
         if memory.expected(frame) is None:
             self._foretell(ob, [frame])
-        known = memory.expected(frame)
-        if known is not None:
-            self.put(ob, known.channels, self.bones.written)
+        numbers = memory.expected(frame)
+        if numbers is not None:
+            self.put(ob, self._solution(ob, numbers).channels, self.bones.written)
 
     @property
     def _can_foretell(self) -> bool:
@@ -288,8 +293,10 @@ class Rig:
 
     def foretell(self, ob: bpy.types.Object, frame: float) -> None:
         """After a frame was played, solve the next ones in advance if playback is regular."""
-        assert self.known is not None
-        self._foretell(ob, self.view.memory.played(frame, self.known))
+        assert self.numbers is not None
+        frames = self.view.memory.played(frame, self.numbers)
+        if self.is_early or not self.plan.is_searched:
+            self._foretell(ob, frames)
 
     def _foretell(self, ob: bpy.types.Object, frames: Sequence[float]) -> None:
         """Solve frames in advance if F-curves alone determine them."""
@@ -300,7 +307,8 @@ class Rig:
             numbers = fcurves.numbers_at(plan.numbers, self.bones.stored, frames, self._fields)
         except fcurves.NotDetermined:
             numbers = None
-        memory.foretell(frames, numbers, lambda some: pose(ob, plan, self._sample(some), self.view.last))
+        together = None if plan.is_searched else lambda some: pose(ob, plan, self._sample(some), self.view.last)
+        memory.foretell(frames, numbers, together)
 
     def report(self, ob: bpy.types.Object) -> None:
         """Have the solution reported to whoever asks, until the next one."""

@@ -100,6 +100,11 @@ class Plan:
         return any(bone >= 0 and self.moves(bone) for pair in self.rides for bone in pair)
 
     @cached_property
+    def is_searched(self) -> bool:
+        """Whether many frames take as long as each one by itself: within limits, and trees."""
+        return any(wave.shape.limits is not None or not wave.shape.is_chain for wave in self.waves)
+
+    @cached_property
     def placing(self) -> list[tuple[Reference, Ints, int]]:
         """The objects that place goals and chains, each with those of its bones that do, and the number of its bones.
 
