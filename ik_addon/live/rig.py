@@ -13,6 +13,7 @@ import bpy
 import numpy as np
 
 from .. import compat
+from ..data.neighbors import others_follow_frames
 from ..pose import channels
 from ..pose.channels import FIELDS, REST, WIDTH, Row
 from ..rig.plan.inputs import Numbers
@@ -185,8 +186,7 @@ class Rig:
     def _fields(self) -> Collection[str]:
         """The channels to read: not those of other rotation modes, which stay as they are, unless they are animated."""
         used = self.plan.numbers.fields
-        unused = [FIELDS[name] for name in FIELDS if name not in used]
-        return FIELDS if any(self.bones.animated[:, columns].any() for columns in unused) else used
+        return used if self.bones.animated_fields.issubset(used) else FIELDS
 
     def _put_fk(self, numbers: Numbers, fk: Row) -> None:
         numbers[0, self.plan.numbers.rows].reshape(-1, WIDTH)[self.plan.numbers.live] = fk
@@ -247,7 +247,9 @@ class Rig:
         """
         different = (rows != shown).any(axis=0).tolist()
         is_written = True in different
-        if in_step or is_written:
+        if is_written or in_step:
+            self.bones.written = rows.copy()
+        if is_written or (in_step and (self.is_still or others_follow_frames())):
             bones, used = ob.pose.bones, self._fields
             fields = [name for name, columns in FIELDS.items() if name in used or any(different[columns])]
             away = (channels.read(ob, self.plan.live, len(bones), fields) != rows).any(axis=0)
@@ -257,7 +259,6 @@ class Rig:
                 values[self.plan.live] = rows[:, FIELDS[name]]
                 bones.foreach_set(name, values.ravel())
                 is_written = True
-            self.bones.written = rows.copy()
         if is_written:
             # Tag as if the object had moved: the pose is evaluated again, but the armature is not copied.
             ob.update_tag(refresh={"OBJECT"})
