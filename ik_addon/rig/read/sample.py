@@ -88,6 +88,12 @@ class Sample:
     goals: Goals
     """(F, C) goals of `Plan.chains`."""
 
+    @property
+    def stands(self) -> bool:
+        """Whether all frames are known to have the same FK pose: it is stored once."""
+        parts = (self.channels, self.basis, self.poses, self.sampled_basis)
+        return not any(part.strides[0] for part in parts if part.size)
+
     def frames(self, chosen: slice | Bools | Ints) -> Sample:
         """Return the sample of some of the frames."""
         own = {name: value[chosen] for name, value in vars(self).items() if name != "goals"}

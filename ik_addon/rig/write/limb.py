@@ -61,12 +61,16 @@ class Limbs:
     """(B, n, 4, 4) basis matrices of these channels."""
     reach: Floats
     """(B, E, 3) the end effector of each chain, in the axes of its tip."""
+    still: Limbs | None = None
+    """One member for each group, if all frames are in the same FK pose; None: they are not, or there is only one."""
     remembered: dict[str | bytes, Any] = field(init=False, default_factory=dict, compare=False)
     """Results of the methods that compute something once."""
 
     @cached_property
     def poses(self) -> Floats:
         """(B, n, 4, 4) pose matrices in armature space."""
+        if self.still is not None:
+            return np.asarray(self.still.poses[self.group])
         found, parents = np.empty_like(self.basis), self.wave.shape.parents
         if self.wave.shape.plain:
             # Without BLAS, whose rounding depends on the memory layout, and so on the number of frames.
@@ -232,7 +236,7 @@ class Limbs:
         still = (influence == 0.0) | (self.rows == fk.rows).all(axis=2)
         for chosen, own in ((influence == 1.0, self), (still, fk)):
             rows[chosen], basis[chosen] = own.rows[chosen], own.basis[chosen]
-        return replace(self, rows=rows, basis=basis)
+        return replace(self, rows=rows, basis=basis, still=None)
 
     def solved(self, frames: Floats, solution: Solution) -> Limbs:
         """Return the limbs with a solution, its orthonormal frames (B, n, 3, 3) and joints, written to their channels.
@@ -250,7 +254,7 @@ class Limbs:
             rows[:, :, FIELDS["scale"]] *= scale[:, :, None].astype(np.float32)
         if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
             rows[:, 0, FIELDS["location"]] = basis[:, 0, :3, 3]
-        posed = replace(self, rows=rows, basis=basis)
+        posed = replace(self, rows=rows, basis=basis, still=None)
         if poses is not None:
             vars(posed)["poses"] = poses
         keep = np.asarray(solution.status == Status.INVALID)

@@ -144,6 +144,10 @@ class _Poses:
         self._sampled = {int(bone): sample.poses[:, i] for i, bone in enumerate(plan.sampled)}
         self._own = {int(bone): sample.sampled_basis[:, i] for i, bone in enumerate(plan.sampled)}
         self._known: dict[int, Floats] = {}
+        self._still: _Poses | None = None
+        """The FK pose of one frame, if it is that of all frames."""
+        if len(self.rows) > 1 and sample.stands:
+            self._still = _Poses(ob, plan, sample.frames(slice(0, 1)))
 
     @property
     def poses(self) -> Floats:
@@ -156,9 +160,13 @@ class _Poses:
     def limbs(self, wave: Wave) -> Limbs:
         """Return the FK pose of a wave's groups, whose parents are already solved."""
         frames = len(self.rows)
+        group = np.repeat(np.arange(len(wave.rows)), frames)
+        if self._still is not None and not any(map(self._plan.moves, self._plan.skeleton.parents[wave.bones[:, 0]])):
+            still = self._still.limbs(wave)
+            parts = (still.root, still.rows, still.basis, still.reach)
+            return Limbs(self._ob, self._plan, wave, group, *(part[group] for part in parts), still)
         parents = self._plan.skeleton.parents[wave.bones[:, 0]].tolist()
         root = [np.broadcast_to(np.eye(4), (frames, 4, 4)) if p < 0 else self(p) for p in parents]
-        group = np.repeat(np.arange(len(root)), frames)
         rows, basis = (wave.as_members(array[:, wave.rows]) for array in (self.rows, self._basis))
         reach = wave.reaches[group]
         for g, e in np.argwhere(wave.loose).tolist():
