@@ -41,8 +41,9 @@ class Frames:
         else:
             self._basis = transforms.basis(self.rows, inputs.modes, inputs.connected)
             self._poses = np.empty((max(len(self.rows), len(given)), *self._basis.shape[1:]))
-            self._own = dict(zip(np.concatenate(inputs.opaque).tolist(), self._given.swapaxes(0, 1), strict=True))
-            self._poses[:, [*self._own]] = self._given
+            self._own = dict(zip(inputs.all_opaque, given.swapaxes(0, 1), strict=True))
+            if self._own:
+                self._poses[:, inputs.all_opaque] = given
             for bones in inputs.levels:
                 self._pose(bones, self._basis[:, bones])
         self.settings = (
@@ -95,7 +96,7 @@ class Frames:
         above = self.inputs.parents[bones]
         local = times(self.inputs.offsets[bones][None], basis)
         self._poses[:, bones] = local if above[0] < 0 else times(self._poses[:, above], local)
-        for place, bone in enumerate(bones.tolist()):
+        for place, bone in enumerate(bones.tolist() if self.inputs.has_special else ()):
             if bone in self.inputs.riding:
                 self._poses[:, bone] = times(self._poses[:, above[place]], self._own[bone])
             elif not self.inputs.plain[bone]:

@@ -153,8 +153,9 @@ def own_transforms(plan: Plan, depsgraph: bpy.types.Depsgraph | None = None) -> 
         seen = original if original is None or depsgraph is None else original.evaluated_get(depsgraph)
         if seen is None:
             continue
-        for row in seen.matrix_basis:
-            found += row[:]
+        matrix = seen.matrix_basis
+        for row in range(4):
+            found += matrix[row][:]
         if len(bones) and seen.pose is not None and len(seen.pose.bones) == count:
             found += channels.read(seen, bones, count).ravel().tolist()
     return (np.array(found, dtype=np.float32) + 0.0).tobytes()

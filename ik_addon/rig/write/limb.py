@@ -199,6 +199,11 @@ class Limbs:
         found: Limbs = self.remembered[key]
         return found
 
+    def on_frames(self, group: Ints) -> Limbs:
+        """Return limbs of one frame, one member for each group, as members (B,) of many frames, by their groups."""
+        parts = {name: getattr(self, name)[group] for name in ("root", "rows", "basis", "reach")}
+        return replace(self, group=group, still=self, **parts)
+
     def differs(self, other: Limbs) -> Bools:
         """Return which members (B,) have another FK pose than those of other limbs."""
         pairs = [(getattr(self, name), getattr(other, name)) for name in ("root", "rows", "basis", "reach")]

@@ -162,9 +162,7 @@ class _Poses:
         frames = len(self.rows)
         group = np.repeat(np.arange(len(wave.rows)), frames)
         if self._still is not None and not any(map(self._plan.moves, self._plan.skeleton.parents[wave.bones[:, 0]])):
-            still = self._still.limbs(wave)
-            parts = (still.root, still.rows, still.basis, still.reach)
-            return Limbs(self._ob, self._plan, wave, group, *(part[group] for part in parts), still)
+            return self._still.limbs(wave).on_frames(group)
         parents = self._plan.skeleton.parents[wave.bones[:, 0]].tolist()
         root = [np.broadcast_to(np.eye(4), (frames, 4, 4)) if p < 0 else self(p) for p in parents]
         rows, basis = (wave.as_members(array[:, wave.rows]) for array in (self.rows, self._basis))
