@@ -207,7 +207,9 @@ def quaternions_of(rotations: Floats) -> Floats:
 
 def rotations_of(q: Floats) -> Floats:
     """Rotation matrices (..., 3, 3) of unit quaternions (..., 4)."""
-    return np.ascontiguousarray(np.moveaxis(matrices(np.moveaxis(q, -1, 0)), (0, 1), (-2, -1)))
+    last = q.ndim - 1
+    found = matrices(q.transpose(last, *range(last)))
+    return np.ascontiguousarray(found.transpose(*range(2, found.ndim), 0, 1))
 
 
 def slerp(start: Floats, end: Floats, share: Floats) -> Floats:
