@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import frexp, isfinite, ldexp
 from typing import NamedTuple
 
@@ -111,10 +111,10 @@ class LoneWave:
         if not _suits(shape) or "AXIS_ANGLE" in set(wave.modes.ravel().tolist()):
             return None
         lone = []
-        for bones, modes, chain in zip(
+        for bones, modes, index in zip(
             wave.bones.tolist(), wave.modes.tolist(), wave.chains[:, 0].tolist(), strict=True
         ):
-            own, skew = plan.chains[chain], skeleton.skews[bones[0]]
+            own, skew = plan.chains[index], skeleton.skews[bones[0]]
             lone.append(
                 Lone(
                     [affine_of(offset) for offset in skeleton.offsets[bones].tolist()],
@@ -194,7 +194,7 @@ class LoneInFK:
     def of(cls, whole: LoneWave, lone: Lone, given: Input) -> LoneInFK | None:
         """Pose a chain in FK; None if it is not rigid, or not finite."""
         sizes = [channels[_SCALE] for channels in given.channels]
-        if not all(min(size) > 0.0 and max(size) - min(size) <= UNIFORM * size[0] for size in sizes):
+        if not all(map(_is_uniform, sizes)):
             return None
         above = None if given.root is None else affine_of(given.root)
         root = _AXES if above is None else rigid_frame(above, UNIFORM)
@@ -220,7 +220,7 @@ class LoneInFK:
         lengths = [norm(minus(b, a)) for a, b in pairwise(joints)]
         if skew is not None:
             joints = [_straightened(skew, joints[0], joint) for joint in joints]
-        farthest = max(max(map(abs, joint)) for joint in joints)
+        farthest = max(map(abs, chain.from_iterable(joints)))
         if not (isfinite(farthest) and sum(lengths) > _LEAST):
             return None
         side = None
@@ -237,12 +237,12 @@ class LoneInFK:
         """Return the solution for a goal; None: it is left to arrays."""
         root, farthest = self.joints[0], _FARTHEST * sum(self.lengths)
         for place in (aim.target, aim.pole):
-            if place is not None and not all(abs(a - b) < farthest for a, b in zip(place, root, strict=True)):
+            if place is not None and not _is_near(place, root, farthest):
                 return None
         if not (isfinite(aim.softness + aim.pole_angle) and aim.push_limit + aim.tolerance >= 0.0):
             return None
         target = aim.target if self.skew is None else _straightened(self.skew, root, aim.target)
-        if all(abs(a - b) <= self.near for a, b in zip(target, self.joints[-1], strict=True)):
+        if _is_near(target, self.joints[-1], self.near):
             target = self.joints[-1]
         aim = aim._replace(target=target)
         if self.whole.limbs is not None:
@@ -256,7 +256,7 @@ class LoneInFK:
             found = solved_alone(self._problem, self._known, 0, aim, is_first_attempt=hurried)
             turns = map(frame_of_rows, found.rotations.tolist())
             return self._output(aim, list(map(product, turns, self.frames)), found, found.at_limit)
-        chain = Chain.of(
+        free = Chain.of(
             self.joints,
             [tuple(zip(*frame, strict=True)) for frame in self.frames],
             target,
@@ -268,7 +268,7 @@ class LoneInFK:
             push_limit=aim.push_limit,
             tolerance=aim.tolerance,
         )
-        bent = None if chain is None else chain.solved(self.whole.settings)
+        bent = None if free is None else free.solved(self.whole.settings)
         if bent is None:
             return None
         frames = [
@@ -419,6 +419,17 @@ def rigid_frame(pose: Affine, most: float) -> Frame | None:
     strain = (left - scale) ** 2 + (size - scale) ** 2 + (seen[2] - scale) ** 2
     strain += along * along + seen[0] * seen[0] + seen[1] * seen[1]
     return (x, y, across) if strain <= (most * scale) ** 2 else None
+
+
+def _is_near(a: Vector, b: Vector, most: float) -> bool:
+    """Whether the coordinates of two points differ by no more."""
+    return abs(a[0] - b[0]) <= most and abs(a[1] - b[1]) <= most and abs(a[2] - b[2]) <= most
+
+
+def _is_uniform(size: Sequence[float]) -> bool:
+    """Whether a bone is scaled alike along its axes, and not mirrored or flat."""
+    x, y, z = size
+    return x == y == z > 0.0 or (min(size) > 0.0 and max(size) - min(size) <= UNIFORM * x)
 
 
 def _times_back(a: Frame, b: Frame) -> Frame:
