@@ -18,6 +18,8 @@ from ..rig.write.waves import Posed
 
 BLOCK = 32
 """Number of frames that are foretold at once: solved together, free chains take little longer than one."""
+CLOSED = 16
+"""The same with limbs that are solved one by one in closed form: more would halt playback for longer."""
 SURPRISES = 3
 """Nothing is foretold any more after this many frames that were not as expected."""
 MEMORY = 32 * 2**20
@@ -70,8 +72,8 @@ class Memory:
         """Whether frames were so often not as expected that nothing is foretold any more."""
         return self._surprises >= SURPRISES
 
-    def played(self, frame: float, numbers: Numbers) -> Sequence[float]:
-        """Note that a frame with these numbers (1, w) was played, and return the frames to foretell now."""
+    def played(self, frame: float, numbers: Numbers, block: int) -> Sequence[float]:
+        """Note that a frame with these numbers (1, w) was played, and return the frames to foretell now, a block."""
         expected = self._expected.pop(frame, numbers)
         if expected.tobytes() != numbers.tobytes():
             self._surprises += 1
@@ -85,7 +87,7 @@ class Memory:
             return ()
         if frame + self._pace in self._expected:
             return ()
-        return [frame + self._pace * k for k in range(1, BLOCK + 1)]
+        return [frame + self._pace * k for k in range(1, block + 1)]
 
     def foretell(
         self, frames: Sequence[float], numbers: Numbers | None, solve: Callable[[Numbers], Posed] | None

@@ -25,7 +25,7 @@ from ..rig.read.sample import Sample, numbers_now, sample_of
 from ..rig.write.waves import Posed, pose
 from . import reports
 from .live_bones import LiveBones
-from .memory import Known
+from .memory import BLOCK, CLOSED, Known
 from .state import State, View
 
 Moment = tuple[int, float]
@@ -295,7 +295,7 @@ class Rig:
     def foretell(self, ob: bpy.types.Object, frame: float) -> None:
         """After a frame was played, solve the next ones in advance if playback is regular."""
         assert self.numbers is not None
-        frames = self.view.memory.played(frame, self.numbers)
+        frames = self.view.memory.played(frame, self.numbers, CLOSED if self.plan.is_closed else BLOCK)
         if self.is_early or not self.plan.is_searched:
             self._foretell(ob, frames)
 

@@ -21,7 +21,7 @@ from . import chain as chains
 from .chain import ChainError
 from .chain_plan import ChainPlan, checked
 from .facts import Facts, FrameFacts, facts_of, own_facts
-from .groups import Group, Wave, in_waves, shape_of, without_loops, without_shared_ends
+from .groups import Group, Shape, Wave, in_waves, shape_of, without_loops, without_shared_ends
 from .inputs import Inputs, ridden
 from .presence import Presence, Reference
 from .sources import related, uid_of
@@ -101,8 +101,17 @@ class Plan:
 
     @cached_property
     def is_searched(self) -> bool:
-        """Whether many frames take as long as each one by itself: within limits, and trees."""
-        return any(wave.shape.limits is not None or not wave.shape.is_chain for wave in self.waves)
+        """Whether a search finds chains one by one, so that many frames take as long as each by itself."""
+        return any(not shape.is_chain or (shape.is_bound and not shape.is_limb) for shape in self._shapes)
+
+    @cached_property
+    def is_closed(self) -> bool:
+        """Whether limbs are solved one by one in closed form: together, frames take two thirds of their time alone."""
+        return any(shape.is_bound and shape.is_limb for shape in self._shapes)
+
+    @property
+    def _shapes(self) -> list[Shape]:
+        return [wave.shape for wave in self.waves if not wave.shape.is_end]
 
     @cached_property
     def placing(self) -> list[tuple[Reference, Ints, int]]:

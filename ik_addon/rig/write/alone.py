@@ -128,9 +128,8 @@ class LoneWave:
             )
         settings = _settings(shape, np.zeros((len(lone), len(shape.parents) + 1, 3)))
         limbs = None
-        if shape.limits is not None or shape.turns[0]:
-            bones = 3 if shape.turns[0] else 2
-            limbs = KnownLimbs.of(settings) if len(shape.parents) == bones else None
+        if shape.is_bound:
+            limbs = KnownLimbs.of(settings) if shape.is_limb else None
             is_searched = shape.solver is not Solver.FABRIK and len(shape.parents) > 1 and not shape.turns[0]
             is_searched &= shape.out_of_reach is OutOfReach.EXTEND
             if limbs is None and not is_searched:
