@@ -13,9 +13,8 @@ from functools import cached_property
 import bpy
 import numpy as np
 
-from ..data import fk_keys, fk_store
-from ..pose import channels
-from ..pose.channels import Row
+from ..core import channels, fk_keys, fk_store
+from ..core.channels import Row
 from ..rig.plan.plan import Plan
 from ..rig.read import fcurves
 from ..solve.problem import Bools

@@ -12,10 +12,9 @@ from dataclasses import replace
 import bpy
 import numpy as np
 
-from .. import compat
-from ..data.neighbors import others_follow_frames
-from ..pose import channels
-from ..pose.channels import FIELDS, REST, WIDTH, Row
+from ..core import channels, compat
+from ..core.channels import FIELDS, REST, WIDTH, Row
+from ..core.neighbors import others_follow_frames
 from ..rig.plan.inputs import Numbers
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer

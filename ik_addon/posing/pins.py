@@ -8,8 +8,8 @@ from enum import Enum
 import bpy
 
 from ..anatomy.figure import Figure
-from ..data.settings import chain_of, has_settings
-from ..pose.constraints import steered_bones
+from ..core.constraints import steered_bones
+from ..core.settings import chain_of, has_settings
 from .figure import feet_of, hands_of
 
 FLAGS = frozenset(("LOCATION", "ROTATION"))

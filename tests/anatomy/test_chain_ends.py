@@ -11,7 +11,7 @@ import pytest
 from mathutils import Vector
 
 from tests import rigs
-from tests.operators.states import activate, refused
+from tests.reliability.states import activate, refused
 from tests.rigs_generated import armature_of, rigify
 from tools import blender
 
@@ -56,7 +56,7 @@ def added(ob: bpy.types.Object, active: str) -> list[str]:
 def meant(ob: bpy.types.Object) -> Callable[[str], list[str]]:
     """Return a function from a bone to the bones of the chain that Add Chain finds there, root first; adds no chain."""
     extension = f"{blender.PACKAGE}.ik_addon"
-    ends, constraints = import_module(f"{extension}.anatomy.chain_ends"), import_module(f"{extension}.pose.constraints")
+    ends, constraints = import_module(f"{extension}.anatomy.chain_ends"), import_module(f"{extension}.core.constraints")
     figure = import_module(f"{extension}.anatomy.figure").Figure.of(ob, constraints.steered_bones(ob))
 
     def found(bone: str) -> list[str]:

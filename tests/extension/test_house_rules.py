@@ -24,11 +24,11 @@ BLENDER = {
     *("imbuf", "mathutils", "rna_keymap_ui"),
 }
 IN_PIECES = {
-    "controls/bones.py": "names of meshes",
+    "chains/control_bones.py": "names of meshes",
     "registration.py": "the console",
-    "setup/new_chain.py": "names of objects",
-    "setup/own_target.py": "names of objects",
-    "setup/profile.py": "tooltips that nobody sees",
+    "chains/new_chain.py": "names of objects",
+    "chains/own_target.py": "names of objects",
+    "chains/profile.py": "tooltips that nobody sees",
 }
 """Modules that put texts together, and which."""
 

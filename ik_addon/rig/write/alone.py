@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from mathutils import Euler, Matrix
 
-from ...pose.channels import FIELDS, rotation_field
-from ...pose.skeleton import ROUNDING
+from ...core.channels import FIELDS, rotation_field
+from ...core.skeleton import ROUNDING
 from ...solve import Goal, Limits, OutOfReach, Problem, Solver, Status
 from ...solve.alone import Known, SolvedAlone, solved_alone
 from ...solve.free.single import Bent, Chain

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import bpy
 import numpy as np
 
-from ...pose.channels import Row
-from ...pose.skeleton import flat_inverse, inverse
+from ...core.channels import Row
+from ...core.skeleton import flat_inverse, inverse
 from ...solve.limb.limb import Aim, frame_of_rows
 from ...solve.maths.products import applied, lengths_of, times
 from ...solve.problem import Bools, Floats, Ints
