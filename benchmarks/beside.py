@@ -18,7 +18,7 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Vector
 
-from ik_addon import compat
+from ik_addon.core import compat
 from ik_addon.posing.drag import Ask, BodyDrag
 from ik_addon.posing.read import Stand
 from ik_addon.registration import register

@@ -12,8 +12,8 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ik_addon.data.settings import chain_of
-from ik_addon.setup import preset_file, profile
+from ik_addon.chains import preset_file, profile
+from ik_addon.core.settings import chain_of
 from ik_addon.solve.problem import Floats
 from tests import rigs
 

@@ -15,8 +15,8 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ik_addon import compat
 from ik_addon.bake import baking
+from ik_addon.core import compat
 from tests import rigs
 
 from .characters import BLENDER, FRAMES, KEYED, OURS, Character, key

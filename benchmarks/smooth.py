@@ -12,8 +12,8 @@ import time
 
 import numpy as np
 
-from ik_addon.clip.smooth import smoothed
 from ik_addon.solve import solve
+from ik_addon.solve.smooth import smoothed
 
 from .cases import bone_steps
 from .quality import TOLERANCE, Trial, trials, violations

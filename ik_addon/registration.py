@@ -7,23 +7,22 @@ from typing import Any, Final
 
 import bpy
 
-from .data import interruption, overrides, preferences, settings, stamps
-from .drag import cursor
-from .goals import edits
+from .chains import new_chain, profile
+from .cli import command as bake_command
+from .core import interruption, overrides, preferences, settings, stamps
+from .core.translation import catalogs
 from .live import handlers, simulations
-from .operators import bake, bend, chain, character, convert, drag, gesture, limits, presets, solve
-from .operators.body import pins, pose, tool
-from .operators.clip import contacts, plant, skeleton
-from .operators.goals import ik_fk, snap, space_switch
-from .operators.mends import chains, rig
-from .overlay import draw as overlay
 from .rig.plan import followers
-from .setup import new_chain, profile
-from .shots import command as bake_command
 from .solve.memory import keep_freed_memory
-from .translation import catalogs
+from .targets import cursor, edits
 from .ui import bake_report, gizmos, graph, menus, panel, playing, toolbar
 from .ui import presets as presets_menu
+from .ui.operators import bake, bend, chain, character, convert, drag, gesture, limits, presets, solve
+from .ui.operators.body import pins, pose, tool
+from .ui.operators.clip import contacts, plant, skeleton
+from .ui.operators.fixes import chains, rig
+from .ui.operators.goals import ik_fk, snap, space_switch
+from .ui.overlay import draw as overlay
 from .ui.panels import body, clip, tools
 from .ui.panels import chain as chain_panel
 from .ui.panels import chains as chains_panel

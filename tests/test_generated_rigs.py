@@ -11,7 +11,7 @@ from mathutils import Vector
 
 from tests import rigs
 from tests.anatomy.test_chain_ends import assert_found, meant
-from tests.operators.states import activate, refused
+from tests.reliability.states import activate, refused
 from tests.rigs_generated import Generated, generated, kept, rigify
 
 __all__ = ["generated", "kept", "rigify"]

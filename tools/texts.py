@@ -21,8 +21,8 @@ DRAWN = {"text", "confirm_text", "heading"}
 """Arguments of Blender's layouts and dialogs that are shown."""
 UNSEEN = {"IKAddonFKStore", "IKAddonJoint", "IKAddonProfile"}
 """Settings that no panel shows."""
-SILENT = ("solve/", "presets/", "anatomy/", "translation/", "rig/read/fcurves.py", "shots/")
-"""Modules that show nothing to users of a window; the command line in `shots/` speaks English."""
+SILENT = ("solve/", "core/presets/", "anatomy/", "core/translation/", "rig/read/fcurves.py", "cli/")
+"""Modules that show nothing to users of a window; the command line in `cli/` speaks English."""
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:

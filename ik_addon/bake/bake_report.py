@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import bpy
 
+from ..core.translation.sentences import count, say
 from ..live.reports import percent
-from ..translation.sentences import count, say
 
 NAMED = 5
 """Maximum number of chains or joints that the report names."""

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 import bpy
 import numpy as np
 
-from ..data import fk_store
-from ..data.settings import chain_of, object_of
+from ..core import channels, fk_store, keyframes
+from ..core.settings import chain_of, object_of
+from ..core.steps import finished, part
 from ..live import registry, switches
-from ..pose import channels, keyframes
-from ..pose.steps import finished, part
 from ..rig.plan.plan import Plan
 from . import bake_report
 from .bake_report import BakeReport

@@ -10,22 +10,22 @@ from typing import Protocol
 import bpy
 import numpy as np
 
-from ..clip.reduction import Part, Reduction
-from ..clip.spline import Curve
-from ..data.contact_settings import HEEL, TOE
-from ..data.settings import chain_of
-from ..pose import channels, transforms
-from ..pose.channels import FIELDS, rotation_field
-from ..pose.key_curve import keyed_within, read_keys, write_curve
-from ..pose.keyframes import Channel, curves_of
-from ..pose.skeleton import Skeleton, inverse, matrix_array, moved, size_of
-from ..pose.steps import part
+from ..core import channels, transforms
+from ..core.channels import FIELDS, rotation_field
+from ..core.contact_settings import HEEL, TOE
+from ..core.key_curve import keyed_within, read_keys, write_curve
+from ..core.keyframes import Channel, curves_of
+from ..core.settings import chain_of
+from ..core.skeleton import Skeleton, inverse, matrix_array, moved, size_of
+from ..core.steps import part
 from ..rig.plan.chain import chain_bones, end_of, tips
 from ..solve.maths.products import applied, lengths_of, times
 from ..solve.problem import Bools, Floats, Ints
 from .bake_report import KeyReport
+from .reduction import Part, Reduction
 from .sampling import at_frame
 from .selection import BakeError, time_scale
+from .spline import Curve
 
 ROOM = 0.98
 """Keys are chosen for this fraction of the bound, because Blender computes in single precision."""

@@ -9,13 +9,11 @@ from typing import Any
 import bpy
 import numpy as np
 
-from .. import compat
-from ..data import fk_store
-from ..data.settings import chain_of
+from ..core import channels, compat, fk_store
+from ..core.channels import channel_of
+from ..core.data_paths import set_at, value_at
+from ..core.settings import chain_of
 from ..live import registry
-from ..pose import channels
-from ..pose.channels import channel_of
-from ..pose.data_paths import set_at, value_at
 from ..rig.plan import chain
 
 

@@ -15,11 +15,11 @@ from functools import cached_property
 import bpy
 import numpy as np
 
+from ..core import channels
+from ..core.channels import Row
+from ..core.skeleton import matrix_array
 from ..live import registry, solving
 from ..live.state import View
-from ..pose import channels
-from ..pose.channels import Row
-from ..pose.skeleton import matrix_array
 from ..rig.plan.inputs import MATRIX, Inputs, Numbers
 from ..rig.plan.plan import Plan
 from ..rig.read import fcurves

@@ -8,17 +8,17 @@ from collections.abc import Collection, Mapping
 import bpy
 import numpy as np
 
-from .. import compat
-from ..data.settings import chain_of
+from ..core import compat
+from ..core.data_paths import BONE_PATH
+from ..core.settings import chain_of
+from ..core.translation.sentences import UserError, say
 from ..live import registry
-from ..pose.data_paths import BONE_PATH
 from ..rig.plan import chain
 from ..rig.plan.dependencies import between, in_loops
 from ..rig.plan.groups import LOOP_OF_ARMATURES
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Presence
 from ..rig.plan.watch import animated_paths
-from ..translation.sentences import UserError, say
 
 FIRST, LAST = -1_048_574, 1_048_574
 """Blender's range of frames."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core import keyframes
+from ..core.channels import FIELDS, Row, rotation_field
+from ..core.continuity import nearest, turns
 from ..live.reports import NEAR, has_reached
-from ..pose import keyframes
-from ..pose.channels import FIELDS, Row, rotation_field
-from ..pose.continuity import nearest, turns
 from ..rig.plan.plan import Plan
 from ..rig.write.waves import Posed
 from ..solve import OutOfReach, Status

@@ -8,9 +8,8 @@ from typing import Any
 import bpy
 import numpy as np
 
-from .. import compat
-from ..data.neighbors import others_follow_frames
-from ..pose import channels
+from ..core import channels, compat
+from ..core.neighbors import others_follow_frames
 from ..rig.plan.presence import Presence
 from ..rig.read.sample import own_transforms
 from .registry import paused, registry

@@ -13,11 +13,9 @@ import bpy
 import numpy as np
 from bpy.app.handlers import persistent
 
-from .. import compat
-from ..data import fk_keys, hooks, stamps
-from ..data.neighbors import others_follow_frames
-from ..data.settings import object_of
-from ..pose import channels
+from ..core import channels, compat, fk_keys, hooks, stamps
+from ..core.neighbors import others_follow_frames
+from ..core.settings import object_of
 from ..rig.plan.presence import Layer, Presence, are_related_anew
 from . import renames, switches
 from .frame_steps import before_frame, made_of, stand_by, take_edits

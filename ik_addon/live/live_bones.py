@@ -12,9 +12,8 @@ from copy import copy
 import bpy
 import numpy as np
 
-from ..data import fk_keys, fk_store
-from ..pose import channels
-from ..pose.channels import Row
+from ..core import channels, fk_keys, fk_store
+from ..core.channels import Row
 from ..rig.plan.plan import Plan
 from ..rig.read import fcurves
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..pose.channels import Row
+from ..core.channels import Row
 from ..rig.plan.inputs import Numbers
 from ..rig.read.sample import Sample
 from ..rig.write.outcomes import Outcomes

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import bpy
 
-from ..data import hooks
-from ..data.settings import chain_of, object_of
-from ..pose.channels import Row
+from ..core import hooks
+from ..core.channels import Row
+from ..core.settings import chain_of, object_of
 from ..rig.plan import chain
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer, Reference, with_sets

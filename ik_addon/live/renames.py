@@ -14,8 +14,8 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.chain_settings import IKAddonChain
-from ..data.settings import chain_of, end_name, goal_of
+from ..core.chain_settings import IKAddonChain
+from ..core.settings import chain_of, end_name, goal_of
 from ..rig.plan.chain import end_of, tips
 
 

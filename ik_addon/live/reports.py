@@ -13,11 +13,11 @@ import numpy as np
 from mathutils import Vector
 from numpy.typing import NDArray
 
-from ..data import hooks
-from ..data.settings import chain_of, goal_of
-from ..pose import channels
-from ..pose.channels import FIELDS, is_finite
-from ..pose.skeleton import is_flat, is_usable, matrix_array, orthonormal
+from ..core import channels, hooks
+from ..core.channels import FIELDS, is_finite
+from ..core.settings import chain_of, goal_of
+from ..core.skeleton import is_flat, is_usable, matrix_array, orthonormal
+from ..core.translation.sentences import say
 from ..rig.plan.chain_plan import ChainPlan
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Presence
@@ -25,7 +25,6 @@ from ..rig.read.sample import Sample
 from ..rig.write.waves import Posed
 from ..solve import Status
 from ..solve.problem import Bools, Floats
-from ..translation.sentences import say
 
 NEAR = 1e-4
 """In chain lengths: a tip this near to its target counts as reached. Nobody sees a smaller distance, and single

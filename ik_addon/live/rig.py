@@ -11,9 +11,8 @@ from copy import copy
 import bpy
 import numpy as np
 
-from .. import compat
-from ..pose import channels
-from ..pose.channels import FIELDS, REST, WIDTH, Row
+from ..core import channels, compat
+from ..core.channels import FIELDS, REST, WIDTH, Row
 from ..rig.plan.inputs import Numbers
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import bpy
 from bpy.app.handlers import persistent
 
-from ..data import hooks
-from ..data.settings import chain_of, object_of
+from ..core import hooks
+from ..core.settings import chain_of, object_of
+from ..core.translation.sentences import say
 from ..rig.plan.chain import tips
-from ..translation.sentences import say
 from .registry import registry
 
 log = logging.getLogger(__name__)

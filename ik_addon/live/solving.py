@@ -9,9 +9,9 @@ from contextlib import suppress
 import bpy
 import numpy as np
 
-from .. import compat
-from ..data import fk_store, hooks
-from ..data.settings import chain_of, object_of
+from ..core import compat, fk_store, hooks
+from ..core.settings import chain_of, object_of
+from ..core.translation.sentences import say
 from ..rig.plan import chain
 from ..rig.plan.dependencies import in_loops
 from ..rig.plan.groups import LOOP_OF_ARMATURES
@@ -21,7 +21,6 @@ from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer, Presence, why_closed
 from ..rig.read.sample import own_transforms, sample, take_animated
 from ..rig.write.waves import pose
-from ..translation.sentences import say
 from . import renames, reports
 from .registry import LiveArmature, paused, registry, safely, unpaused
 from .rig import Rig

@@ -7,9 +7,8 @@ from collections.abc import Collection
 import bpy
 import numpy as np
 
-from ..data import chain_settings, fk_store, settings
-from ..data.settings import chain_of, note_layout, object_of
-from ..pose import channels
+from ..core import chain_settings, channels, fk_store, settings
+from ..core.settings import chain_of, note_layout, object_of
 from ..rig.plan import chain
 from ..rig.read import fcurves
 from . import reports

@@ -10,22 +10,23 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
+from ..anatomy.body import feet_of
 from ..anatomy.figure import Figure
-from ..data.settings import chain_of, object_of
-from ..goals.autokey import auto_key, goes_back
-from ..goals.snap import in_fk, snap_here
+from ..chains.new_chain import check_world
+from ..core import channels
+from ..core.channels import FIELDS, Row
+from ..core.constraints import steered_bones
+from ..core.settings import chain_of, object_of
+from ..core.translation.sentences import UserError, say
 from ..live import registry
-from ..pose import channels
-from ..pose.channels import FIELDS, Row
-from ..pose.constraints import steered_bones
 from ..rig.plan.chain import ChainError, end_of, posed_bones, reach_of, tips, turning_end
-from ..setup.new_chain import check_world
 from ..solve import Grab, Pin, PosedBody, Poser
 from ..solve.body.ends import movable_bones
 from ..solve.maths.products import times
 from ..solve.problem import Floats
-from ..translation.sentences import UserError, say
-from .figure import Extent, Free, feet_of
+from ..targets.autokey import auto_key, goes_back
+from ..targets.snap import in_fk, snap_here
+from .figure import Extent, Free
 from .mirror import Mirror
 from .pins import FLAGS, image_of, stored_pins
 from .read import Stand

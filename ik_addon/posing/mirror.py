@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import bpy
 import numpy as np
 
-from ..pose.skeleton import orthonormal
+from ..core.skeleton import orthonormal
 from ..solve.maths.products import times, times_back
 from ..solve.problem import Floats
 

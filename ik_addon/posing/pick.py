@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 from mathutils import Vector
 
-from ..pose.skeleton import matrix_array
+from ..core.skeleton import matrix_array
 from ..solve.problem import Floats
 
 NEAR = 10.0

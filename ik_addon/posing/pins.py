@@ -7,10 +7,10 @@ from enum import Enum
 
 import bpy
 
+from ..anatomy.body import feet_of, hands_of
 from ..anatomy.figure import Figure
-from ..data.settings import chain_of, has_settings
-from ..pose.constraints import steered_bones
-from .figure import feet_of, hands_of
+from ..core.constraints import steered_bones
+from ..core.settings import chain_of, has_settings
 
 FLAGS = frozenset(("LOCATION", "ROTATION"))
 

@@ -9,11 +9,11 @@ import bpy
 import numpy as np
 
 from ..anatomy.figure import Figure
-from ..data.settings import chain_of
-from ..pose import channels
-from ..pose.channels import FIELDS, Row
-from ..pose.constraints import steered_bones
-from ..pose.skeleton import Skeleton, inverse, orthonormal
+from ..core import channels
+from ..core.channels import FIELDS, Row
+from ..core.constraints import steered_bones
+from ..core.settings import chain_of
+from ..core.skeleton import Skeleton, inverse, orthonormal
 from ..rig.plan.chain import ChainError
 from ..rig.plan.limits import ranges_of, stiffness_of
 from ..solve import Body, Pin, PosedBody

@@ -8,7 +8,7 @@ from typing import Any
 
 import bpy
 
-from ..operators.active import armature, obstacle
+from .operators.active import armature, obstacle
 from .playing import kept
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import bpy
 
 from ..bake.bake_report import BakeReport, last, sentences
-from ..data.settings import chain_of
-from ..operators.active import armature
-from ..operators.steps import draw_keys, running
-from ..translation.sentences import say
+from ..core.settings import chain_of
+from ..core.translation.sentences import say
 from . import graph
+from .operators.active import armature
+from .operators.steps import draw_keys, running
 from .panel import ArmaturePanel
 from .text import TITLE, draw_message, fit
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import bpy
 from mathutils import Matrix, Vector
 
-from ..data.preferences import preferences
-from ..data.settings import chain_of, goal_of, overlay_of
-from ..drag import cursor
-from ..operators.active import active_chain, armature, obstacle
+from ..core.preferences import preferences
+from ..core.settings import chain_of, goal_of, overlay_of
 from ..rig.plan.chain import takes_orientation, tips
+from ..targets import cursor
+from .operators.active import active_chain, armature, obstacle
 
 ROLES = ("target", "pole")
 AXES = "xyz"

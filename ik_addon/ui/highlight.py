@@ -10,13 +10,13 @@ import bpy
 import numpy as np
 from mathutils import Vector
 
-from ..drag import cursor
-from ..operators.active import obstacle
-from ..operators.body.tool import held_body
-from ..overlay.colors import faded
-from ..overlay.draw import draw_lines
+from ..core.translation.sentences import say
 from ..posing.pick import picked
-from ..translation.sentences import say
+from ..targets import cursor
+from .operators.active import obstacle
+from .operators.body.tool import held_body
+from .overlay.colors import faded
+from .overlay.draw import draw_lines
 
 log = logging.getLogger(__name__)
 FONT = 0

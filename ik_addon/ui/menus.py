@@ -7,8 +7,8 @@ from typing import Any
 
 import bpy
 
-from ..data.settings import object_of, overlay_of
-from ..operators.active import active_chain, armature, obstacle
+from ..core.settings import object_of, overlay_of
+from .operators.active import active_chain, armature, obstacle
 
 
 class IK_ADDON_MT_pie(bpy.types.Menu):

@@ -6,15 +6,15 @@ from typing import Any
 
 import bpy
 
-from ..data import hooks
-from ..data.settings import chain_of, object_of, overlay_of
+from ..core import hooks
+from ..core.settings import chain_of, object_of, overlay_of
+from ..core.translation.sentences import say
 from ..live import simulations
-from ..operators.active import armature, obstacle
-from ..operators.mends.chains import needs_lock
-from ..operators.mends.rig import rig_fix_of
-from ..overlay import draw as overlay
 from ..rig.plan import chain as chains
-from ..translation.sentences import say
+from .operators.active import armature, obstacle
+from .operators.fixes.chains import needs_lock
+from .operators.fixes.rig import rig_fix_of
+from .overlay import draw as overlay
 from .playing import kept
 from .text import BUTTON_MARGIN, draw_button, draw_fix, draw_message, fit
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import bpy
 
-from ..operators.active import active_bone, active_chain, armature
+from .operators.active import active_bone, active_chain, armature
 
 PATIENCE = 1.0
 """Seconds for which something is kept."""

@@ -7,8 +7,8 @@ from typing import Any
 import bpy
 from bl_ui.utils import PresetPanel
 
-from ..operators.presets import MENU
-from ..setup.profile import FOLDER, SUBDIR
+from ..chains.profile import FOLDER, SUBDIR
+from .operators.presets import MENU
 
 utils: Any = bpy.utils  # the stubs lack the functions for presets
 

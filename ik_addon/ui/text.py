@@ -8,7 +8,7 @@ from typing import Any, Literal
 import blf
 import bpy
 
-from ..translation.sentences import say
+from ..core.translation.sentences import say
 
 FONT = 0
 Icon = Literal["NONE", "BLANK1", "ERROR", "INFO"]

@@ -6,11 +6,11 @@ from typing import Any
 
 import bpy
 
-from ..data.settings import chain_of
-from ..operators.active import active_chain, obstacle
-from ..operators.body.tool import TOOL, IK_ADDON_OT_body_grab
+from ..core.settings import chain_of
 from . import highlight
 from .gizmos import IK_ADDON_GGT_tool
+from .operators.active import active_chain, obstacle
+from .operators.body.tool import TOOL, IK_ADDON_OT_body_grab
 
 
 class IKAddonTool(bpy.types.WorkSpaceTool):

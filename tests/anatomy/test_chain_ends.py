@@ -11,7 +11,7 @@ import pytest
 from mathutils import Vector
 
 from tests import rigs
-from tests.operators.states import activate, refused
+from tests.reliability.states import activate, refused
 from tests.rigs_generated import armature_of, rigify
 from tools import blender
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests import rigs_named
 from tests.anatomy.test_chain_ends import meant
-from tests.operators.states import activate
+from tests.reliability.states import activate
 from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import RIGS
 

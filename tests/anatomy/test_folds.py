@@ -11,7 +11,7 @@ import pytest
 from mathutils import Euler, Quaternion, Vector
 
 from tests import rigs, rigs_named
-from tests.operators.states import add
+from tests.reliability.states import add
 from tests.rigs_named import RIGS
 
 LEG = ["thigh.L", "shin.L", "hind_foot.L"]

@@ -12,7 +12,7 @@ import pytest
 from mathutils import Matrix, Vector
 
 from tests import rigs, rigs_named
-from tests.operators.states import activate
+from tests.reliability.states import activate
 from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import ANIMALS
 

@@ -22,7 +22,7 @@ LYING = Matrix.Rotation(-1.57, 4, "X") @ Matrix.Rotation(0.6, 4, "Z")
 def parts(addon: Addon, ob: bpy.types.Object) -> tuple[dict[str, list[str]], bool, list[str]]:
     """Return the bones of each part by the part's name, whether the figure is human, and what is missing."""
     members = addon.module("anatomy.members")
-    steered: dict[str, list[str]] = addon.module("pose.constraints").steered_bones(ob)
+    steered: dict[str, list[str]] = addon.module("core.constraints").steered_bones(ob)
     figure = addon.module("anatomy.figure").Figure.of(ob, steered)
     found = members.find_members(figure)
     named = {member.words: [figure.names[bone] for bone in member.row] for member in found}

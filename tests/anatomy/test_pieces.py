@@ -8,7 +8,7 @@ from mathutils import Euler
 
 from tests import rigs, rigs_named
 from tests.anatomy.test_chain_ends import added, assert_found, meant
-from tests.operators.states import activate
+from tests.reliability.states import activate
 from tests.rigs_named import RIGS
 
 TURNS = {"standing": Euler(), "lying": Euler((-1.5708, 0.0, 0.0)), "askew": Euler((0.4, 1.1, -2.0))}

@@ -13,8 +13,8 @@ from mathutils import Euler, Vector
 
 from tests import recorded, rigs
 from tests.bake.test_bake import FRAMES, animated_arm, circling, curves, state
-from tests.operators.states import activate
-from tests.planting import walker
+from tests.feet import walker
+from tests.reliability.states import activate
 from tests.rigs_generated import armature_of, rigify
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def test_feet_in_contact_still_hold_still(addon: Addon, touches: bool) -> None:
     bpy.ops.ik_addon.plant()
     if not touches:
         for tip in ("shin.L", "shin.R"):
-            addon.module("planting.contact_keys").curve_of(ob.pose.bones[tip]).mute = True
+            addon.module("feet.contact_keys").curve_of(ob.pose.bones[tip]).mute = True
             ob.pose.bones[tip].ik_addon.contact = set()
     assert bpy.ops.ik_addon.bake(reduce_keys=True, max_distance=0.01) == {"FINISHED"}
     keys = addon.module("bake.bake_report").last(ob).keys
@@ -141,7 +141,7 @@ def test_a_deleted_ground_is_forgotten(addon: Addon) -> None:
     view_layer.update()
     bpy.ops.ik_addon.find_contacts()
     bpy.ops.ik_addon.plant(ground="Floor")
-    of = addon.module("planting.floor").of
+    of = addon.module("feet.floor").of
     floor.name = "Renamed"
     assert of(view_layer, ob).ob == floor
     bpy.data.objects.remove(floor)

@@ -158,9 +158,9 @@ def test_the_workflow_runs_every_part_of_everything() -> None:
 def test_a_change_chooses_the_tests_of_its_room() -> None:
     chosen = {
         "ik_addon/live/handlers.py": ["tests/live"],
-        "ik_addon/compat.py": ["tests/pose", "tests/live"],
+        "ik_addon/core/compat.py": ["tests/core", "tests/live"],
         "ik_addon/solve/solver.py": ["tests/solve"],
-        "tests/drag/test_drag.py": ["tests/drag/test_drag.py"],
+        "tests/targets/test_drag.py": ["tests/targets/test_drag.py"],
         "tests/window/test_panel.py": [],
         "tools/suite.py": ["tests/extension"],
         "docs/guide/limbs.md": ["tests/test_docs.py"],

@@ -8,7 +8,7 @@ from pathlib import Path
 import bpy
 
 from tests.conftest import Addon
-from tests.operators.test_undo_random import ConfusedError, in_any_order
+from tests.reliability.test_undo_random import ConfusedError, in_any_order
 from tools import blender
 
 

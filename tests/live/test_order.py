@@ -406,7 +406,7 @@ def test_a_bake_that_depends_on_another_armature_asks_to_bake_that_one_first(add
         bake.bake(bpy.context, one, ["lower.A", "lower.B"], range(1, 9))
     if way == "command":
         bpy.context.scene.frame_end = 8
-        assert addon.module("shots.command").main([]) == 0
+        assert addon.module("cli.command").main([]) == 0
     else:
         if way == "chains":
             bake.bake(bpy.context, one, ["lower.A"], range(1, 9))

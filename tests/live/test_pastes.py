@@ -11,7 +11,7 @@ import pytest
 
 from tests import rigs
 from tests.faults import stored
-from tests.operators.states import settings
+from tests.reliability.states import settings
 from tools import blender
 
 BONES = ("upper", "lower", "hand")

@@ -8,8 +8,8 @@ import bpy
 import pytest
 
 from tests import rigs
-from tests.operators.states import activate
-from tests.setup.test_ends import body
+from tests.chains.test_end_bone import body
+from tests.reliability.states import activate
 
 if TYPE_CHECKING:
     from tests.conftest import Addon

@@ -10,7 +10,7 @@ import pytest
 from mathutils import Euler, Matrix, Quaternion, Vector
 
 from tests import rigs
-from tests.operators.states import activate, refused, said, snapshot
+from tests.reliability.states import activate, refused, said, snapshot
 from tests.rigs_generated import armature_of, rigify
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def test_auto_keying_keys_the_bones_that_moved(
     monkeypatch.setattr(bpy.context.preferences.edit, "use_keyframe_insert_available", False)
     bpy.context.scene.tool_settings.use_keyframe_insert_auto = True
     pose(bone="hand.L", offset=(-0.1, -0.4, 0.1))
-    curves = addon.module("compat").curve_owner(human).fcurves
+    curves = addon.module("core.compat").curve_owner(human).fcurves
     paths = {curve.data_path for curve in curves}
     assert 'pose.bones["forearm.L"].rotation_quaternion' in paths
     assert 'pose.bones["spine"].location' in paths

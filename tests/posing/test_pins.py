@@ -10,8 +10,8 @@ import pytest
 from mathutils import Matrix
 
 from tests import rigs
-from tests.operators.states import activate, refused
 from tests.posing.test_drag import human
+from tests.reliability.states import activate, refused
 from tests.rigs_generated import armature_of, rigify
 
 if TYPE_CHECKING:
@@ -147,13 +147,13 @@ def marks(addon: Addon) -> dict[float, Any]:
     """Return the places of marks, as the overlay finds them."""
     view_layer = bpy.context.view_layer
     view_layer.update()
-    rigs = addon.module("overlay.draw").state.reader.rigs(view_layer, None)
-    found: dict[float, Any] = addon.module("overlay.pins").pinned(rigs, view_layer.depsgraph)
+    rigs = addon.module("ui.overlay.draw").state.reader.rigs(view_layer, None)
+    found: dict[float, Any] = addon.module("ui.overlay.pins").pinned(rigs, view_layer.depsgraph)
     return found
 
 
 def test_marks_are_where_pinned_bones_are(human: bpy.types.Object, addon: Addon) -> None:
-    module = addon.module("overlay.pins")
+    module = addon.module("ui.overlay.pins")
     assert not any(len(places) for places in marks(addon).values())
     human.matrix_world = Matrix.Translation((1.0, 2.0, 3.0))
     human.pose.bones["hand.L"].ik_addon.pin = {"LOCATION"}
@@ -177,7 +177,7 @@ class View:
 
 @pytest.mark.parametrize("is_perspective", [False, True])
 def test_marks_have_the_same_size_on_the_screen(addon: Addon, is_perspective: bool) -> None:
-    module = addon.module("overlay.pins")
+    module = addon.module("ui.overlay.pins")
     last = (0, 0, -1, 0) if is_perspective else (0, 0, 0, 1)
     view = View([(0.5, 0, 0, 0), (0, 0.5, 0, 0), (0, 0, -1, -2), last])
     places = np.array([(0.0, 0.0, -1.0), (0.3, 0.0, -4.0)])

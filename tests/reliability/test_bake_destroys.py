@@ -284,7 +284,7 @@ def test_a_full_disk_leaves_the_files_as_they_were(
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))
     try:
-        code = addon.module("shots.command").main(["--range", "5", "14", *arguments])
+        code = addon.module("cli.command").main(["--range", "5", "14", *arguments])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert code == 2

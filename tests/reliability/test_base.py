@@ -179,7 +179,7 @@ def keyed() -> bpy.types.Object:
 
 
 def curves(addon: Addon, ob: bpy.types.Object) -> Any:
-    return addon.module("compat").curve_owner(ob).fcurves
+    return addon.module("core.compat").curve_owner(ob).fcurves
 
 
 def remove_curves(addon: Addon, ob: bpy.types.Object) -> None:
@@ -190,7 +190,7 @@ def remove_curves(addon: Addon, ob: bpy.types.Object) -> None:
 def remove_curves_of_a_strip(addon: Addon, ob: bpy.types.Object, meta: bool = False) -> None:
     strip = rigs.into_strip(ob, meta=meta)
     bpy.context.scene.frame_set(12)
-    found = addon.module("compat").curve_owner_of(strip).fcurves
+    found = addon.module("core.compat").curve_owner_of(strip).fcurves
     for curve in list(found):
         found.remove(curve)
 
@@ -401,11 +401,11 @@ def test_a_chain_that_could_not_be_solved_stores_no_fk_pose(addon: Addon) -> Non
     bpy.context.view_layer.update()
     with pytest.raises(RuntimeError, match="no length"):
         OPERATORS.ik_addon.solve()
-    assert addon.module("data.fk_store").stored_bones(ob) == []
+    assert addon.module("core.fk_store").stored_bones(ob) == []
     ob.pose.bones["upper"].scale = (1.0, 1.0, 1.0)
     bpy.context.view_layer.update()
     assert OPERATORS.ik_addon.solve() == {"FINISHED"}
-    assert len(addon.module("data.fk_store").stored_bones(ob)) == 2
+    assert len(addon.module("core.fk_store").stored_bones(ob)) == 2
 
 
 def test_channels_whose_curves_are_deleted_from_a_strip_keep_their_last_value() -> None:

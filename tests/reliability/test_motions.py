@@ -16,8 +16,8 @@ import pytest
 from mathutils import Matrix
 
 from tests import motions, rigs
-from tests.goals.walking import played
 from tests.reliability.test_walks import PARTS, check, limbs_of
+from tests.targets.walking import played
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -63,7 +63,7 @@ def test_a_snapped_character_keeps_its_hands_and_feet_and_no_limb_turns_too_fast
     ob = mover(motion, tmp_path)
     before = played(ob, FRAMES)
     assert bpy.ops.ik_addon.character_setup(live=False) == {"FINISHED"}
-    remarks = " ".join(addon.module("setup.character").last(ob).remarks)
+    remarks = " ".join(addon.module("chains.character").last(ob).remarks)
     assert "Snap a range to transfer their animation to the targets" in remarks
     assert bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="SCENE", poles=poles) == {"FINISHED"}
     bones = ob.data.bones
@@ -87,7 +87,7 @@ def test_a_snapped_character_keeps_its_hands_and_feet_and_no_limb_turns_too_fast
 
 def delete_keys(addon: Addon, ob: bpy.types.Object, bones: list[str]) -> None:
     """Delete all keys of these bones and reset them to rest."""
-    curves = addon.module("compat").curve_owner(ob).fcurves
+    curves = addon.module("core.compat").curve_owner(ob).fcurves
     for name in bones:
         bone = ob.pose.bones[name]
         for curve in [curve for curve in curves if curve.data_path.startswith(bone.path_from_id() + ".")]:

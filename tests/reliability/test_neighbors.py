@@ -76,7 +76,7 @@ def test_chains_are_solved_after_another_add_on_cleared_the_handlers(
         bpy.context.view_layer.update()
         assert miss(ob) < SOLVED
     elif way == "redraw":
-        addon.module("overlay.draw").draw_viewport()
+        addon.module("ui.overlay.draw").draw_viewport()
         assert reports.get(ob, "lower") is None, "nothing says Reached that was not solved"
     elif way == "report":
         scene.frame_set(20)
@@ -127,7 +127,7 @@ def test_a_pose_pasted_while_the_handlers_were_cleared_takes_no_target(
         entries: list[Any] = getattr(bpy.app.handlers, name)
         entries.clear()
     bpy.ops.pose.paste()
-    addon.module("overlay.draw").draw_viewport()
+    addon.module("ui.overlay.draw").draw_viewport()
     for timer in timers:
         timer()
     assert ob.pose.bones["lower"].ik_addon.target == target
@@ -151,7 +151,7 @@ def test_nothing_is_left_to_do_where_the_extension_is_disabled_after_handlers_we
 def test_an_add_on_whose_name_begins_alike_is_another_one(
     addon: Addon, handlers: Callable[[str, Callable[..., None], bool], None]
 ) -> None:
-    neighbors = addon.module("data.neighbors")
+    neighbors = addon.module("core.neighbors")
     assert not neighbors.others_handle_frames()
 
     def other(*_arguments: object) -> None:

@@ -44,7 +44,7 @@ WRITES = {
 """Functions that write files."""
 FAR = {"os", "socket", "http", "urllib", "subprocess", "ctypes", "pickle", "marshal", "importlib", "runpy", "shutil"}
 """Modules that reach outside the program or execute what they read."""
-WRITERS = ("bake/", "shots/", "operators/mends/rig.py")
+WRITERS = ("bake/", "shots/", "ui/operators/fixes/rig.py")
 """Where files are written that the user names, and where collections are unlinked from scenes."""
 
 
@@ -205,8 +205,8 @@ def test_hostile_settings_disturb_no_other_chain_in_the_interface(
     panel, fix, reports = (
         addon.module(name) for name in ("ui.panels.chains", "operators.mends.chains", "live.reports")
     )
-    view_layer, draw = bpy.context.view_layer, addon.module("overlay.read").Reader()
-    wanted = addon.module("overlay.read").Wanted()
+    view_layer, draw = bpy.context.view_layer, addon.module("ui.overlay.read").Reader()
+    wanted = addon.module("ui.overlay.read").Wanted()
     settings = ("target", "target_bone", "pole", "pole_bone", "solver", "chain_length", "influence", "resting", "pin")
     ob = arms(*settings, "b")
     value = {"mesh": bpy.data.meshes.new("Mesh"), "itself": ob}.get(kind, HOSTILE[kind])
@@ -225,7 +225,7 @@ def test_hostile_settings_disturb_no_other_chain_in_the_interface(
         fix.fix_of(tip, report, view_layer)
         assert panel.texts_of(tip, report)
         addon.module("ui.panels.chain").shares_bones(tip)
-        addon.module("setup.joint_names").names_of(tip)
+        addon.module("chains.joint_names").names_of(tip)
         assert draw.read(view_layer, draw.rigs(view_layer, None), wanted)[1] is not None
         for operator, options in (
             ("snap_target", {"chains": "ACTIVE"}),
@@ -237,12 +237,12 @@ def test_hostile_settings_disturb_no_other_chain_in_the_interface(
                 getattr(OPERATORS.ik_addon, operator)(**options)
     assert panel.state_of(ob.pose.bones["lower b"], reports.get(ob, "lower b")) == ("CHECKMARK", "Reached")
     capfd.readouterr()
-    if addon.module("shots.command").main(["--range", "1", "2"]):
+    if addon.module("cli.command").main(["--range", "1", "2"]):
         said = capfd.readouterr().err
         assert said.startswith("ik_bake: The chain on 'lower ")
         assert "can't be baked" in said
         assert len(said.splitlines()) == 1
-        assert addon.module("shots.command").main(["--range", "1", "2", "--chains", "lower b"]) == 0
+        assert addon.module("cli.command").main(["--range", "1", "2", "--chains", "lower b"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_the_row_names_the_setting_and_the_button_resets_it(
     assert report.failed
     assert report.message == f"'{label}' has a value that is not allowed. Reset this setting"
     bpy.context.view_layer.objects.active = ob
-    fix = addon.module("operators.mends.chains").fix_of(ob.pose.bones["lower a"], report, bpy.context.view_layer)
+    fix = addon.module("ui.operators.fixes.chains").fix_of(ob.pose.bones["lower a"], report, bpy.context.view_layer)
     assert fix.label == f"Reset {label}"
     OPERATORS.ik_addon.chain_fix(tip="lower a")
     chain = ob.pose.bones["lower a"].ik_addon

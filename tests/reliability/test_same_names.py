@@ -148,7 +148,7 @@ def test_a_problem_of_a_local_object_is_not_hidden_by_a_linked_one(
     assert told.failed
     assert how in told.message
     bone = ob.pose.bones[tip]
-    fix = addon.module("operators.mends.chains").fix_of(bone, told, bpy.context.view_layer)
+    fix = addon.module("ui.operators.fixes.chains").fix_of(bone, told, bpy.context.view_layer)
     assert fix.label == (f"Enable {role} in Viewports" if how == "disabled" else f"Include 'In {goal}'")
     fix.apply()
     bpy.context.view_layer.update()
@@ -183,7 +183,7 @@ def test_the_rig_of_an_active_target_is_the_local_one(addon: Addon, first: bool,
     OPERATORS.ik_addon.chain_add(chain_length=2)
     link(path, NAMES, first)
     bpy.context.view_layer.objects.active = tip.ik_addon.target
-    assert addon.module("operators.active").armature(bpy.context) == ob
+    assert addon.module("ui.operators.active").armature(bpy.context) == ob
 
 
 def test_a_mirrored_chain_gets_a_local_target(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_the_panel_and_all_operators_report_what_is_missing(addon: Addon) -> Non
     bpy.context.view_layer.objects.active = new
     assert bpy.context.active_object == new
     words = "'New' has no pose until it is shown for the first time. Enable it in viewports"
-    assert addon.module("operators.active").obstacle(bpy.context) == words
+    assert addon.module("ui.operators.active").obstacle(bpy.context) == words
     for name in dir(bpy.ops.ik_addon):
         operator: Any = getattr(bpy.ops.ik_addon, name)
         if name not in {"grab", "lock_interface", "release"}:  # which need no armature

@@ -20,11 +20,11 @@ def test_a_chain_notes_the_layout_of_its_settings(addon: Addon, tmp_path: Path) 
     rigs.chain(ob, "lower", rigs.empty("Target"), 2)
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "rig.blend"))
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "rig.blend"))
-    assert bpy.data.objects["Rig"].ik_addon.layout == addon.module("data.settings").LAYOUT
+    assert bpy.data.objects["Rig"].ik_addon.layout == addon.module("core.settings").LAYOUT
 
 
 def test_a_file_of_a_newer_version_is_solved_with_a_remark(addon: Addon, tmp_path: Path) -> None:
-    newer = addon.module("data.settings").LAYOUT + 3
+    newer = addon.module("core.settings").LAYOUT + 3
     ob, _target = animated_arm()
     ob.ik_addon.layout = newer
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "newer.blend"))

@@ -18,7 +18,7 @@ from mathutils import Euler, Matrix, Vector
 from numpy.typing import NDArray
 
 from tests import recorded, rigs, rigs_named
-from tests.operators.states import activate
+from tests.reliability.states import activate
 from tests.rigs_named import RIGS
 
 Points = NDArray[np.float64]

@@ -140,7 +140,7 @@ def plan_of(addon: Addon, ob: bpy.types.Object) -> tuple[Any, Any]:
     bpy.context.view_layer.update()
     plan = addon.module("rig.plan.plan").Plan.of(ob, bpy.context.view_layer.depsgraph)
     assert not plan.faults
-    return plan, addon.module("pose.channels").read(ob, plan.live)
+    return plan, addon.module("core.channels").read(ob, plan.live)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -294,10 +294,10 @@ def test_what_is_muted_counts_as_blender_evaluates_it(addon: Addon, curves: Any,
     before = bone.rotation_quaternion.copy()
     bpy.context.scene.frame_set(7)
     is_evaluated = bone.rotation_quaternion != before
-    found = {curve.data_path for curve in addon.module("compat").animating(ob)}
+    found = {curve.data_path for curve in addon.module("core.compat").animating(ob)}
     assert (bone.path_from_id("rotation_quaternion") in found) == is_evaluated
     try:
-        determined = curves.at_frame(ob, np.array([0]), addon.module("pose.channels").read(ob, np.array([0])), 7.0)
+        determined = curves.at_frame(ob, np.array([0]), addon.module("core.channels").read(ob, np.array([0])), 7.0)
     except curves.NotDetermined:
         return
     np.testing.assert_array_equal(determined[0, 3:7], np.array(bone.rotation_quaternion, dtype=np.float32))

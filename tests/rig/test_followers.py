@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests import rigs
-from tests.operators.states import activate
+from tests.reliability.states import activate
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -124,7 +124,7 @@ def test_the_duplicate_of_a_character_with_its_controls_stands_on_its_own() -> N
 @pytest.mark.parametrize("live", [True, False])
 @pytest.mark.parametrize("first", ["metarig", "A copy"])
 def test_a_copy_without_controls_says_so_and_makes_its_own(addon: Addon, live: bool, first: str) -> None:
-    checks, fixes = addon.module("rig.plan.chain"), addon.module("operators.mends.chains")
+    checks, fixes = addon.module("rig.plan.chain"), addon.module("ui.operators.fixes.chains")
     reports = addon.module("live.reports")
     ob = with_chains()
     ob.ik_addon.live = live
@@ -276,7 +276,7 @@ def test_mirroring_takes_a_target_that_was_left() -> None:
 @pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
 @pytest.mark.parametrize("name", ["forearm.L", "elbow.L", "forearm.L.001"])
 def test_a_chain_without_a_target_is_offered_the_one_it_had(addon: Addon, controls: str, name: str) -> None:
-    fixes, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
+    fixes, reports = addon.module("ui.operators.fixes.chains"), addon.module("live.reports")
     ob = with_chains(controls)
     tip = ob.pose.bones["forearm.L"]
     tip.name = name
@@ -294,7 +294,7 @@ def test_a_chain_without_a_target_is_offered_the_one_it_had(addon: Addon, contro
 
 @pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
 def test_renamed_chains_without_targets_are_offered_the_nearest_that_they_had(addon: Addon, controls: str) -> None:
-    fixes, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
+    fixes, reports = addon.module("ui.operators.fixes.chains"), addon.module("live.reports")
     ob = with_chains(controls)
     for side, name in (("L", "elbow"), ("R", "ellbogen")):
         tip = ob.pose.bones[f"forearm.{side}"]
@@ -307,7 +307,7 @@ def test_renamed_chains_without_targets_are_offered_the_nearest_that_they_had(ad
 
 
 def test_a_chain_on_a_numbered_bone_is_offered_the_target_it_had(addon: Addon) -> None:
-    fixes, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
+    fixes, reports = addon.module("ui.operators.fixes.chains"), addon.module("live.reports")
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(3), ["tail", "tail.001", "tail.002"])
     activate(ob, "tail.002")
@@ -320,7 +320,7 @@ def test_a_chain_on_a_numbered_bone_is_offered_the_target_it_had(addon: Addon) -
 
 
 def test_the_target_of_another_armature_is_not_offered(addon: Addon) -> None:
-    fixes, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
+    fixes, reports = addon.module("ui.operators.fixes.chains"), addon.module("live.reports")
     other = two_arms("Other")
     activate(other, "forearm.L")
     assert bpy.ops.ik_addon.chain_add() == {"FINISHED"}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests import rigs
-from tests.operators.states import activate
+from tests.reliability.states import activate
 
 # bpy's type stubs do not know what the extension adds to Blender.
 OPERATORS: Any = bpy.ops

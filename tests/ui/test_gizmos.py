@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import bpy
 
 from tests import rigs
-from tests.operators.states import activate
+from tests.reliability.states import activate
 
 if TYPE_CHECKING:
     from tests.conftest import Addon

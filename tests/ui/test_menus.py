@@ -9,7 +9,7 @@ import bpy
 import pytest
 
 from tests import rigs
-from tests.operators.states import activate
+from tests.reliability.states import activate
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -78,7 +78,7 @@ def test_the_context_menu_has_commands_of_the_menu(addon: Addon) -> None:
 
 
 def test_the_button_that_snaps_a_range_opens_a_dialog_of_that_name(addon: Addon) -> None:
-    snap = addon.module("operators.goals.snap")
+    snap = addon.module("ui.operators.goals.snap")
     assert snap.IK_ADDON_OT_snap_target.title == "Snap Range to Pose"
     assert not snap.IK_ADDON_OT_apply_pose.title, "the operator's own label"
 

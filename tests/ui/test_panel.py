@@ -8,7 +8,7 @@ import bpy
 import pytest
 
 from tests import rigs
-from tests.operators.states import activate
+from tests.reliability.states import activate
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -106,7 +106,7 @@ def test_a_straight_chain_counts_as_reached_from_the_start(
     assert report.status is status.TOO_FAR, "this is for scripts"
     assert 1e-6 < report.error < 1e-5
     assert panel.state_of(tip, report) == ("CHECKMARK", "Reached")
-    assert addon.module("operators.mends.chains").fix_of(tip, report, bpy.context.view_layer) is None
+    assert addon.module("ui.operators.fixes.chains").fix_of(tip, report, bpy.context.view_layer) is None
     assert [verdict for verdict, *_ in reports.standing(ob, [tip.name])] == [status.REACHED]
     bpy.ops.ik_addon.solve()  # a warning would raise an error in a script
 

@@ -11,7 +11,7 @@ import bpy
 import pytest
 
 from tests import rigs
-from tests.operators.states import activate
+from tests.reliability.states import activate
 from tools import blender
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def test_in_playback_a_fault_shows_soon_and_another_chain_at_once(
 def test_what_takes_long_is_found_once_while_a_target_is_dragged_and_anew_after_that(
     addon: Addon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ob, bend_side, playing = body(2), addon.module("setup.bend_side"), addon.module("ui.playing")
+    ob, bend_side, playing = body(2), addon.module("chains.bend_side"), addon.module("ui.playing")
     bpy.ops.ik_addon.find_bend_side()
     asked: list[str] = []
 

@@ -9,7 +9,7 @@ import bpy
 import pytest
 
 from tests import rigs
-from tests.operators.states import activate
+from tests.reliability.states import activate
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -97,24 +97,24 @@ def test_set_up_character_takes_omitted_options_from_the_preferences(addon: Addo
 
 
 def test_colors_are_the_themes_until_changed(addon: Addon, preferences: Any) -> None:
-    colors, theme = addon.module("overlay.colors"), bpy.context.preferences.themes[0]
+    colors, theme = addon.module("ui.overlay.colors"), bpy.context.preferences.themes[0]
     assert colors.palette(theme, preferences) == colors.themed(theme)
     preferences.use_theme = False
     preferences.color_reached = (0.25, 0.5, 0.75)
     found = colors.palette(theme, preferences)
-    assert found.states[addon.module("overlay.shown").State.REACHED] == (0.25, 0.5, 0.75, 1.0)
+    assert found.states[addon.module("ui.overlay.shown").State.REACHED] == (0.25, 0.5, 0.75, 1.0)
     assert found.reach[3] < 1.0
 
 
 def test_sizes_scale_with_the_resolution(addon: Addon, preferences: Any) -> None:
     preferences.line_width, preferences.point_size = 4.0, 9.0
-    sizes = addon.module("overlay.colors").Sizes.of(preferences, 2.0)
+    sizes = addon.module("ui.overlay.colors").Sizes.of(preferences, 2.0)
     assert (sizes.wide, sizes.thin, sizes.dot) == (8.0, 3.0, 18.0)
 
 
 def test_without_an_entry_in_blenders_preferences_defaults_are_used(addon: Addon) -> None:
     """A script can register the extension without enabling it."""
-    data = addon.module("data.preferences")
+    data = addon.module("core.preferences")
     defaults = data._defaults()
     own = bpy.context.preferences.addons[addon.package].preferences
     assert (defaults.tab, defaults.controls, defaults.with_pole) == (own.tab, own.controls, own.with_pole)

@@ -9,7 +9,7 @@ import bpy
 import pytest
 
 from tests import rigs
-from tests.operators.states import activate
+from tests.reliability.states import activate
 from tools.texts import UNSEEN
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import bpy
 from mathutils import Vector
 
 from ...anatomy.parts import side_of
-from ...data.chain_settings import IKAddonChain
-from ...data.settings import chain_of, end_name, goal_of, is_newer, is_tip, unusable
-from ...pose.constraints import SCALING, driven_channels, drivers_on, fighting_constraints
-from ...translation.sentences import UserError, say
+from ...core.chain_settings import IKAddonChain
+from ...core.constraints import SCALING, driven_channels, drivers_on, fighting_constraints
+from ...core.settings import chain_of, end_name, goal_of, is_newer, is_tip, unusable
+from ...core.translation.sentences import UserError, say
 from .followers import borrowed
 from .presence import Presence, why_closed
 from .sources import uid_of

@@ -9,10 +9,10 @@ import bpy
 import numpy as np
 from mathutils import Quaternion, Vector
 
-from ...data.chain_settings import IKAddonChain
-from ...data.settings import chain_of, folds_of
-from ...pose.skeleton import Skeleton
-from ...translation.sentences import say
+from ...core.chain_settings import IKAddonChain
+from ...core.settings import chain_of, folds_of
+from ...core.skeleton import Skeleton
+from ...core.translation.sentences import say
 from .chain import check_seen, reach_of
 from .limits import check_numbers, is_free
 from .presence import Presence

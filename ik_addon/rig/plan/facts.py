@@ -14,10 +14,10 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ... import compat
-from ...data.chain_settings import IKAddonChain
-from ...data.settings import chain_of
-from ...pose.constraints import CHAIN_CONSTRAINTS, targets_of
+from ...core import compat
+from ...core.chain_settings import IKAddonChain
+from ...core.constraints import CHAIN_CONSTRAINTS, targets_of
+from ...core.settings import chain_of
 from . import limits
 from .chain import tips
 from .presence import Reference

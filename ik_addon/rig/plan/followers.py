@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import bpy
 from bpy.app.handlers import persistent
 
-from ...data import chain_settings, hooks
-from ...data.settings import chain_of, goal_of, is_tip, object_of
+from ...core import chain_settings, hooks
+from ...core.settings import chain_of, goal_of, is_tip, object_of
 from .presence import Reference, are_related_anew
 from .sources import uid_of
 

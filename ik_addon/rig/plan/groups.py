@@ -11,13 +11,13 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.chain_settings import IKAddonChain
-from ...data.settings import chain_of
-from ...pose.constraints import drivers_on
-from ...pose.skeleton import Skeleton
+from ...core.chain_settings import IKAddonChain
+from ...core.constraints import drivers_on
+from ...core.settings import chain_of
+from ...core.skeleton import Skeleton
+from ...core.translation.sentences import marked, say
 from ...solve import OutOfReach, Solver
 from ...solve.problem import Bools, Floats, Ints
-from ...translation.sentences import marked, say
 from .chain import is_connected, out_of_reach_paths
 from .chain_plan import ChainPlan
 from .limits import FREE, ranges_of, stiffness_of

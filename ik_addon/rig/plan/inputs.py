@@ -20,12 +20,12 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.settings import chain_of
-from ...pose import channels
-from ...pose.channels import WIDTH, Row
-from ...pose.constraints import is_on
-from ...pose.data_paths import BONE_PATH
-from ...pose.skeleton import Skeleton, matrix_array
+from ...core import channels
+from ...core.channels import WIDTH, Row
+from ...core.constraints import is_on
+from ...core.data_paths import BONE_PATH
+from ...core.settings import chain_of
+from ...core.skeleton import Skeleton, matrix_array
 from ...solve.problem import Bools, Floats, Ints
 from .presence import Reference
 from .sources import Carrier, Part, Sources, uid_of

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import bpy
 import numpy as np
 
-from ...data.settings import chain_of
-from ...pose.skeleton import matrix_array, orthonormal
+from ...core.settings import chain_of
+from ...core.skeleton import matrix_array, orthonormal
 from ...solve.limb.hinge import Hinge
 from ...solve.problem import Solver
 from .chain import ChainError, bending_bones

@@ -14,8 +14,8 @@ from types import MappingProxyType
 import bpy
 import numpy as np
 
-from ...data.settings import chain_of, goal_of
-from ...pose.skeleton import Skeleton
+from ...core.settings import chain_of, goal_of
+from ...core.skeleton import Skeleton
 from ...solve.problem import Bools, Ints
 from . import chain as chains
 from .chain import ChainError

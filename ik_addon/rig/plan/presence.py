@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import bpy
 import numpy as np
 
-from ...translation.sentences import say
+from ...core.translation.sentences import say
 from .sources import Sources, uid_of
 
 

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import bpy
 
-from ...pose.channels import FIELDS
-from ...pose.constraints import CHAIN_CONSTRAINTS, SCALING, is_on, moved_by, targets_of
-from ...pose.data_paths import BONE_PATH
+from ...core.channels import FIELDS
+from ...core.constraints import CHAIN_CONSTRAINTS, SCALING, is_on, moved_by, targets_of
+from ...core.data_paths import BONE_PATH
 
 ON_SHAPE = {"SHRINKWRAP", "FOLLOW_PATH", "CLAMP_TO", "SPLINE_IK", "GEOMETRY_ATTRIBUTE"}
 """Constraints that read the shape of their target, deformed, and not only its transform."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import bpy
 
-from ...translation.sentences import say
+from ...core.translation.sentences import say
 from .sources import Part, uid_of
 
 if TYPE_CHECKING:

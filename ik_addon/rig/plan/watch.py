@@ -12,10 +12,10 @@ from typing import Any
 
 import bpy
 
-from ... import compat
-from ...pose.channels import FIELDS
-from ...pose.constraints import CHAIN_CONSTRAINTS
-from ...pose.data_paths import BONE_PATH, value_at
+from ...core import compat
+from ...core.channels import FIELDS
+from ...core.constraints import CHAIN_CONSTRAINTS
+from ...core.data_paths import BONE_PATH, value_at
 from .presence import Reference
 
 NUMBERS = ("pole_angle", "softness", "push_limit", "tolerance", "influence")

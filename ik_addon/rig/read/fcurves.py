@@ -13,12 +13,11 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ... import compat
-from ...data.neighbors import others_handle_frames
-from ...data.settings import chain_of
-from ...pose import channels, key_curve
-from ...pose.channels import FIELDS, WIDTH, Row, turned
-from ...pose.data_paths import BONE_PATH
+from ...core import channels, compat, key_curve
+from ...core.channels import FIELDS, WIDTH, Row, turned
+from ...core.data_paths import BONE_PATH
+from ...core.neighbors import others_handle_frames
+from ...core.settings import chain_of
 from ...solve.problem import Bools, Ints
 from ..plan.inputs import MATRIX, Inputs, Numbers
 from ..plan.watch import BONE_BYSTANDERS, BYSTANDERS, NUMBERS, OBJECT_FIELDS

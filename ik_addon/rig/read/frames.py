@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...pose import transforms
-from ...pose.channels import WIDTH, Row
+from ...core import transforms
+from ...core.channels import WIDTH, Row
 from ...solve.maths.products import times
 from ...solve.problem import Floats, Ints
 from ..plan.inputs import Inputs, Numbers, Spot

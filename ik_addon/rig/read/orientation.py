@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from mathutils import Matrix, Quaternion
 
-from ...pose.skeleton import FLATTENED, inverse_of_one, matrix_array, orthonormal
+from ...core.skeleton import FLATTENED, inverse_of_one, matrix_array, orthonormal
 from ...solve.maths.products import determinants, times
 from ...solve.problem import Floats
 

@@ -10,12 +10,11 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ... import compat
-from ...data.settings import chain_of
-from ...pose import channels
-from ...pose.channels import FIELDS, WIDTH, Row
-from ...pose.data_paths import set_at, value_at
-from ...pose.skeleton import FARTHEST, affine, inverse, inverse_of_one, moved
+from ...core import channels, compat
+from ...core.channels import FIELDS, WIDTH, Row
+from ...core.data_paths import set_at, value_at
+from ...core.settings import chain_of
+from ...core.skeleton import FARTHEST, affine, inverse, inverse_of_one, moved
 from ...solve.maths.products import times
 from ...solve.problem import Bools, Floats, Ints
 from ..plan.inputs import MATRIX, Bones, Inputs, Numbers

@@ -9,7 +9,7 @@ from __future__ import annotations
 import bpy
 import numpy as np
 
-from ...pose.channels import FIELDS
+from ...core.channels import FIELDS
 from ..plan.plan import Plan
 from ..read.sample import Sample
 from .held_limbs import HeldLimbs, can_be_held

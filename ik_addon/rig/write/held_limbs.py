@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...pose.channels import FIELDS
+from ...core.channels import FIELDS
 from ...solve import Problem, Solver, Status
 from ...solve.alone import SolvedAlone, solved_alone
 from ...solve.bodies import Checked

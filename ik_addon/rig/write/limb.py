@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import bpy
 import numpy as np
 
-from ...pose import channels
-from ...pose.channels import FIELDS, Row
-from ...pose.skeleton import orthonormal
+from ...core import channels
+from ...core.channels import FIELDS, Row
+from ...core.skeleton import orthonormal
 from ...solve import Limits, OutOfReach, Solution, Status
 from ...solve.maths.lines import is_straight
 from ...solve.maths.products import applied, back_times, times, times_back

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...clip.smooth import smoothed
 from ...solve import Goal, Known, Problem, Solution, Status, check, solve
 from ...solve.maths.products import times
 from ...solve.maths.rotations import norm
 from ...solve.problem import Bools, Floats
+from ...solve.smooth import smoothed
 from ..plan.groups import paths
 from ..read.sample import Goals
 from .ends import turned_ends

@@ -9,8 +9,8 @@ from functools import cached_property
 import bpy
 import numpy as np
 
-from ...pose.channels import FIELDS, Row
-from ...pose.skeleton import flat_inverse, inverse
+from ...core.channels import FIELDS, Row
+from ...core.skeleton import flat_inverse, inverse
 from ...solve.maths.products import applied, lengths_of, times
 from ...solve.maths.rotations import matrices
 from ...solve.problem import Floats, Ints

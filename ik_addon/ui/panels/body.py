@@ -7,12 +7,12 @@ from typing import Any
 
 import bpy
 
-from ... import compat
-from ...data.settings import chain_of
-from ...operators.active import active_bone, armature
+from ...core import compat
+from ...core.settings import chain_of
+from ...core.translation.sentences import say
 from ...posing.pins import Extremities, stored_pins
-from ...translation.sentences import say
 from ..active_row import ActiveRow, BoneList
+from ..operators.active import active_bone, armature
 from ..panel import ArmaturePanel
 from ..text import MARGIN, VALUE, draw_button, fit, is_narrow
 

@@ -8,17 +8,17 @@ from typing import NamedTuple
 import bpy
 import numpy as np
 
-from ...data.chain_settings import FOLDS, IKAddonChain
-from ...data.settings import chain_of, goal_of
-from ...goals.ik_fk import is_ik
+from ...chains import bend_side, end_bone
+from ...core.chain_settings import FOLDS, IKAddonChain
+from ...core.settings import chain_of, goal_of
+from ...core.translation.sentences import say
 from ...live import reports
-from ...operators.mends.chains import fix_of
-from ...overlay import draw as overlay
 from ...rig.plan import chain as chains
 from ...rig.plan.chain_plan import is_limited
-from ...setup import bend_side, ends
 from ...solve import Solver
-from ...translation.sentences import say
+from ...targets.ik_fk import is_ik
+from ..operators.fixes.chains import fix_of
+from ..overlay import draw as overlay
 from ..panel import ArmaturePanel
 from ..playing import is_playing, kept, shown_chain
 from ..presets import VIEW3D_PT_ik_addon_presets
@@ -237,7 +237,7 @@ def draw_end(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.ty
     """Draw the field for a chain's end bone, and the settings and buttons that make the bone turn with the target."""
     chain = chain_of(tip)
     draw_search(layout, context, chain, "end_bone", tip.id_data.data)
-    waiting = ends.waiting(tip)
+    waiting = end_bone.waiting(tip)
     if waiting is not None:
         text = say("'{bone}' is animated. Snap a range to turn it with the target", bone=waiting.name)
         draw_message(layout, context, text, "INFO")

@@ -10,17 +10,17 @@ from typing import Any, Literal
 
 import bpy
 
-from ...data.settings import chain_of
+from ...chains.ik_constraints import sources
+from ...core.settings import chain_of
+from ...core.translation.sentences import say
 from ...live import reports
 from ...live.reports import Report, percent
-from ...operators.active import armature
-from ...operators.mends.chains import fix_of
 from ...rig.plan import chain as chains
-from ...setup.constraints import sources
 from ...solve import Status
-from ...translation.sentences import say
 from ..active_row import ActiveRow, BoneList
 from ..menus import IK_ADDON_MT_pose
+from ..operators.active import armature
+from ..operators.fixes.chains import fix_of
 from ..panel import ArmaturePanel
 from ..playing import is_playing, kept, shown_chain
 from ..text import draw_button, draw_message, fit, is_narrow

@@ -6,9 +6,9 @@ from typing import Any
 
 import bpy
 
-from ...operators.active import armature
-from ...setup import character
-from ...translation.sentences import is_one_of
+from ...chains import character
+from ...core.translation.sentences import is_one_of
+from ..operators.active import armature
 from ..panel import ArmaturePanel
 from ..text import draw_button, draw_message
 

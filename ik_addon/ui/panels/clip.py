@@ -7,12 +7,12 @@ import math
 import bpy
 
 from ...bake.selection import time_scale
-from ...data.contact_settings import CONTACTS
-from ...data.settings import chain_of
-from ...operators.active import active_chain
-from ...planting import contact_keys
+from ...core.contact_settings import CONTACTS
+from ...core.settings import chain_of
+from ...core.translation.sentences import CONTEXT, say
+from ...feet import contact_keys
 from ...rig.plan.chain import end_of
-from ...translation.sentences import CONTEXT, say
+from ..operators.active import active_chain
 from ..panel import ArmaturePanel
 from ..text import draw_button, draw_setting, is_narrow
 

@@ -6,13 +6,13 @@ import math
 
 import bpy
 
-from ...data.settings import chain_of
-from ...operators.active import active_bone, armature
-from ...operators.limits import SIDES, selected
-from ...pose.joints import angles_of
+from ...chains.joint_names import names_of
+from ...core.joints import angles_of
+from ...core.settings import chain_of
+from ...core.translation.sentences import say
 from ...rig.plan.chain import chain_with
-from ...setup.joint_names import names_of
-from ...translation.sentences import say
+from ..operators.active import active_bone, armature
+from ..operators.limits import SIDES, selected
 from ..panel import ArmaturePanel
 from ..text import draw_button, draw_message, fit, is_narrow
 

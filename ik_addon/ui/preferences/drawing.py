@@ -6,7 +6,7 @@ from typing import Any
 
 import bpy
 
-from ...data import preferences
+from ...core import preferences
 from . import keymap
 
 COLORS = "color_"

@@ -7,7 +7,7 @@ from typing import Any
 
 import bpy
 
-from ...data import preferences
+from ...core import preferences
 
 _panels: list[Any] = []
 """The panels of the tab, parents before their sub-panels."""

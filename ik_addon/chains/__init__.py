@@ -1,0 +1,1 @@
+"""Making, changing, mirroring, converting and removing chains, and their controls."""

@@ -1,0 +1,299 @@
+"""The side to which a chain bends, found from its poses, animation, limits and anatomy.
+
+A side is a vector in the rest space of the chain's root bone, across its first segment: the direction in which the
+middle of the chain moves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+import bpy
+import numpy as np
+
+from ..anatomy import folds, sides
+from ..anatomy.figure import Figure
+from ..core import channels, fk_store, transforms
+from ..core.skeleton import Skeleton
+from ..core.translation.sentences import marked
+from ..rig.plan import limits
+from ..rig.plan.chain import ChainError
+from ..rig.read import fcurves
+from ..solve.maths.rotations import hinge
+from ..solve.problem import Floats
+from .current_pose import Limb, read_poses
+
+BENT = math.radians(2.0)
+"""A chain whose joints bend by less than this in total shows no side."""
+FAINTLY_BENT = 1e-3
+"""Radians: bends as small as this count only if nothing else shows a side."""
+CLEARLY_BENT = math.radians(20.0)
+"""A knee or elbow that bends by less than this to the wrong side may be hyperextended."""
+CLEARLY_BENT_AT_REST = math.radians(10.0)
+ONE_SIDED = math.radians(10.0)
+"""A joint whose limits allow this much more to one side than to the other is a hinge."""
+FRAMES = 48
+"""Number of frames on which animation is sampled."""
+
+
+class Evidence(Enum):
+    """What a bend side was found from, in words for the user."""
+
+    REST = marked("its rest pose")
+    POSE = marked("its current pose")
+    ANIMATION = marked("its animation")
+    LIMITS = marked("its IK limits")
+    ANATOMY = marked("the anatomy of the character")
+    ROLL = marked("only its bone roll")
+
+
+class Found(NamedTuple):
+    """How a chain bends."""
+
+    side: Floats
+    """(3,)"""
+    evidence: Evidence
+    folds: tuple[float, ...]
+    """For each bone, root first, see `anatomy.folds`; empty if the chain bends evenly."""
+    both_ways: bool
+    """Whether it bends to all sides, as spines and tails do. The side then only applies where the chain is straight."""
+
+
+def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], depsgraph: bpy.types.Depsgraph) -> Found:
+    """Find the side of a chain.
+
+    A slightly bent pose counts only if no stronger evidence contradicts it.
+
+    Args:
+        ob: the armature object.
+        bones: the bones of the chain, root first.
+        depsgraph: evaluates the current pose.
+    """
+    chain = _Chain.of(ob, bones)
+    joints = chain.at_rest, chain.posed(ob, depsgraph), chain.animated(ob)
+    side, evidence = _side_shown(chain, joints, bones)
+    normal = np.cross(side, chain.first)
+    shown = [own.dot(normal) for own in joints]
+    shares = folds.folds_of(chain.figure, chain.row, shown) if chain.has_side else ()
+    return Found(side, evidence, shares, not chain.has_side)
+
+
+def _side_shown(
+    chain: _Chain, joints: tuple[Floats, Floats, Floats], posed: Sequence[bpy.types.PoseBone]
+) -> tuple[Floats, Evidence]:
+    """Return the side (3,) that the bends (n, 3) of the joints show: at rest, in the current pose and in animation."""
+    known = chain.anatomy()
+    rest, pose, moving = map(chain.bend, joints)
+    if known is None and np.linalg.norm(pose) > CLEARLY_BENT and rest.dot(pose) < 0.0:
+        rest = np.zeros(3)  # posed that way on purpose, and no anatomy says otherwise
+    shown = (
+        (rest, Evidence.REST, CLEARLY_BENT_AT_REST, (known,)),
+        (pose, Evidence.POSE, CLEARLY_BENT, (moving, known)),
+        (moving, Evidence.ANIMATION, CLEARLY_BENT, (known,)),
+    )
+    for bend, evidence, clear, against in shown:
+        contradicted = any(other is not None and bend.dot(other) < 0.0 for other in against)
+        if np.linalg.norm(bend) > (clear if contradicted else BENT) and _is_across(bend, chain.first):
+            return _side(bend, chain.first), evidence
+    for normal, evidence in ((chain.limits(posed), Evidence.LIMITS), (known, Evidence.ANATOMY)):
+        if normal is not None and _is_across(normal, chain.first):
+            return _side(normal, chain.first), evidence
+    for bend, evidence, _clear, _against in shown:
+        if np.linalg.norm(bend) > FAINTLY_BENT and _is_across(bend, chain.first):
+            return _side(bend, chain.first), evidence
+    return chain.roll_side(), Evidence.ROLL
+
+
+def shown_by(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], poses: Floats) -> Floats | None:
+    """Return the side (3,) to which pose matrices (m, 4, 4) bend a chain, root first; None if it shows or has none."""
+    chain = _Chain.of(ob, bones)
+    if not chain.has_side:
+        return None
+    bend = chain.bend(chain.bends_in(poses))
+    return _side(bend, chain.first) if np.linalg.norm(bend) > BENT else None
+
+
+def opposed_by_limits(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], side: Floats) -> bool:
+    """Return whether the limits of a chain, root first, let it bend farther away from a side (3,) than towards it."""
+    chain = _Chain.of(ob, bones)
+    found = chain.limits(bones)
+    return found is not None and bool(found.dot(np.cross(side, chain.first)) < 0.0)
+
+
+def hyperextension(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], side: Floats, frame: float) -> float:
+    """Return by how many radians the FK pose of a chain, root first, bends away from its side (3,) on a frame.
+
+    0 if it does not. Only F-curves and the stored FK pose are read; constraints and drivers are not known here.
+    """
+    chain = _Chain.of(ob, bones)
+    below = np.array(chain.indices[1:], dtype=np.int64)
+    if not len(below):
+        return 0.0
+    try:
+        rows = fcurves.at_frame(ob, below, fk_store.held(ob, below), frame)
+    except fcurves.NotDetermined:
+        return 0.0
+    bend = chain.bend(chain.bends_by(ob, rows[None])[0])
+    normal = np.cross(side, chain.first)
+    away = -float(bend.dot(normal) / max(float(np.linalg.norm(normal)), 1e-12))
+    return away if away > 0.0 else 0.0
+
+
+def is_from_roll(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], side: Floats) -> bool:
+    """Return whether a side (3,) comes from the roll of the root bone alone, with no other evidence at rest."""
+    chain = _Chain.of(ob, bones)
+    if np.abs(side - chain.roll_side()).max() > 1e-6:
+        return False
+    at_rest = np.linalg.norm(chain.bend(chain.at_rest)) > FAINTLY_BENT
+    return not at_rest and chain.limits(bones) is None and chain.anatomy() is None
+
+
+# ---- evidence of a side: bend vectors in the axes of the root bone, each joint's axis times its angle
+
+
+def _side(normal: Floats, first: Floats) -> Floats:
+    """Return the side (3,) of a chain that bends about an axis (3,) and begins in a direction (3,)."""
+    side = np.cross(first, normal)
+    return np.asarray(side / np.linalg.norm(side))
+
+
+def _is_across(normal: Floats, first: Floats) -> bool:
+    """Return whether a chain that begins in a direction (3,) can bend about an axis (3,)."""
+    return bool(np.linalg.norm(np.cross(first, normal)) > 0.1 * np.linalg.norm(normal))
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """A chain of n bones, root first, at rest."""
+
+    figure: Figure
+    row: list[int]
+    """Indices in the figure; `indices` are those in the skeleton."""
+    skeleton: Skeleton
+    indices: list[int]
+    at_rest: Floats
+    """(n, 3) bends of the joints."""
+    lead: int | None
+    """The joint whose side is the side of the chain; None if all of them count."""
+
+    @classmethod
+    def of(cls, ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> _Chain:
+        figure, skeleton = Figure.of(ob), Skeleton.of(ob)
+        row = [figure.names.index(bone.name) for bone in bones]
+        indices = [skeleton.names.index(bone.name) for bone in bones]
+        at_rest = _bends(Limb.of(skeleton, indices, skeleton.rest))
+        return cls(figure, row, skeleton, indices, at_rest, folds.leading_joint(figure, row, at_rest))
+
+    @property
+    def has_side(self) -> bool:
+        """Whether its joints bend to one side, or each to its own."""
+        return sides.can_have_side(self.figure, self.row) or self.lead is not None
+
+    @property
+    def first(self) -> Floats:
+        """Direction (3,) of the first segment, in the axes of the root bone."""
+        return self.skeleton.first_segment(self.indices)
+
+    def roll_side(self) -> Floats:
+        """The side (3,) to which the chain bends from straight by default: about the X axis of its root bone."""
+        return _side(hinge(np.eye(3), self.first), self.first)
+
+    def bend(self, joints: Floats) -> Floats:
+        """Return the bend (3,) of the chain, given the bends (n, 3) of its joints."""
+        return np.asarray(joints.sum(axis=0) if self.lead is None else joints[self.lead])
+
+    def bends_in(self, poses: Floats) -> Floats:
+        """Return the bends (n, 3) in pose matrices (m, 4, 4); zero where these are not finite."""
+        limb = Limb.of(self.skeleton, self.indices, poses)
+        return _bends(limb) if np.isfinite(limb.joints).all() and limb.length > 0.0 else np.zeros_like(self.at_rest)
+
+    def posed(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Floats:
+        """Return the bends (n, 3) in the current pose; zero if that pose is a solution."""
+        if not set(self.indices).isdisjoint(fk_store.stored_bones(ob)):
+            return np.zeros_like(self.at_rest)
+        return self.bends_in(read_poses(ob, depsgraph))
+
+    def animated(self, ob: bpy.types.Object) -> Floats:
+        """Return the mean bends (n, 3) over the frames of the animation on which the chain is bent."""
+        own = [ob.pose.bones[bone] for bone in self.indices[1:]]
+        paths = tuple(f"{bone.path_from_id()}." for bone in own)
+        below = np.array(self.indices[1:])
+        still = np.zeros_like(self.at_rest)
+        try:
+            moving = [found for path, found in fcurves.in_force(ob).items() if path.startswith(paths)]
+            ranges = np.array([curve.range() for found in moving for curve in found])
+            if not len(ranges):
+                return still
+            frames = np.unique(np.round(np.linspace(ranges[:, 0].min(), ranges[:, 1].max(), FRAMES)))
+            held = channels.read(ob, below)
+            rows = np.stack([fcurves.at_frame(ob, below, held, frame) for frame in frames.tolist()])
+        except fcurves.NotDetermined:
+            return still
+        joints = self.bends_by(ob, rows)
+        # Weighted by the bend itself: a frame with the knee bent by 60 degrees outweighs ten with a locked knee.
+        weights = np.linalg.norm([self.bend(bends) for bends in joints], axis=1)
+        bent = np.isfinite(joints).all(axis=(1, 2)) & (weights > BENT)
+        if not bent.any():
+            return still
+        return np.asarray((joints[bent] * weights[bent, None, None]).sum(axis=0) / weights[bent].sum())
+
+    def bends_by(self, ob: bpy.types.Object, rows: channels.Row) -> Floats:
+        """Return the bends (F, n, 3) that the channels (F, n-1, 17) of all bones but the root make."""
+        below = np.array(self.indices[1:])
+        own = [ob.pose.bones[bone] for bone in self.indices[1:]]
+        connected = np.array([bone.bone.use_connect for bone in own], dtype=bool)
+        basis = transforms.basis(rows, [bone.rotation_mode for bone in own], connected)
+        local = self.skeleton.offsets[below] @ basis
+        poses = [np.broadcast_to(np.eye(4), local[:, 0].shape)]
+        for k in range(len(below)):
+            poses.append(poses[-1] @ local[:, k])
+        heads = [pose[:, :3, 3] for pose in poses]
+        heads.append(heads[-1] + poses[-1][:, :3, 1] * self.skeleton.lengths[self.indices[-1]])
+        return np.array([_bends_of(steps) for steps in np.diff(np.array(heads), axis=0).transpose(1, 0, 2)])
+
+    def limits(self, posed: Sequence[bpy.types.PoseBone]) -> Floats | None:
+        """Return the axis about which limits let the joints bend more one way than the other; None if there is none."""
+        found = np.zeros(3)
+        root = self.skeleton.rest[self.indices[0], :3, :3]
+        for joint, (bone, index) in enumerate(zip(posed, self.indices, strict=True)):
+            if joint == 0 or (self.lead is not None and joint != self.lead):
+                continue
+            try:
+                ranges = limits.ranges_of(bone)
+            except ChainError:
+                continue
+            for axis, (low, high) in zip((0, 2), ranges[:2], strict=True):
+                if math.isfinite(low + high) and abs(low + high) > ONE_SIDED:
+                    found += (low + high) * root.T.dot(self.skeleton.rest[index, :3, axis])
+        return found if np.linalg.norm(found) > ONE_SIDED else None
+
+    def anatomy(self) -> Floats | None:
+        """Return the axis about which the chain bends by its anatomy; None if unknown."""
+        side = sides.side_of_row(self.figure, self.row)
+        if side is None:
+            return None
+        limb = Limb.of(self.skeleton, self.indices, self.skeleton.rest)
+        return np.asarray(limb.frames[0].T.dot(np.cross(side, limb.joints[-1] - limb.joints[0])) / limb.length)
+
+
+def _bends(limb: Limb) -> Floats:
+    """Return the bends (n, 3) of the joints of a limb in one pose."""
+    return _bends_of(limb.frames[0].T.dot(np.diff(limb.joints, axis=0).T).T)
+
+
+def _bends_of(steps: Floats) -> Floats:
+    """Return the bends (n, 3) of the joints of segments (n, 3); zero for the first one and those without length."""
+    sizes = np.linalg.norm(steps, axis=1)
+    found, before = np.zeros_like(steps), None
+    for i in np.flatnonzero(sizes > 1e-6 * sizes.sum()):
+        own = steps[i] / sizes[i]
+        if before is not None:
+            axis = np.cross(before, own)
+            sine = float(np.linalg.norm(axis))
+            found[i] = axis * (math.atan2(sine, float(before.dot(own))) / max(sine, 1e-12))
+        before = own
+    return found

@@ -1,0 +1,267 @@
+"""Chains for a whole figure: arms, legs, spine and head, as Add Chain would make them one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ..anatomy import members
+from ..anatomy.figure import Figure
+from ..anatomy.members import LIMBS, Member, Region
+from ..core.constraints import steered_bones
+from ..core.settings import chain_of, object_of
+from ..core.translation.sentences import count, marked, say
+from ..rig.plan.chain import ChainError, chain_bones, end_of, tips
+from ..rig.plan.limits import SETTINGS, is_free
+from ..solve.problem import Floats
+from . import end_bone, preset_file, profile
+from .current_pose import read_poses
+from .ik_constraints import sources
+from .make_controls import Controls
+from .new_chain import add_chain
+
+PRESETS = {Region.ARM: "Human_Elbow.py", Region.LEG: "Human_Knee.py", Region.SPINE: "Human_Spine.py"}
+"""The shipped preset files for the chains of a human."""
+MOVED = 1e-4
+"""A chain whose bones move by more than this, in its lengths, does not keep its pose."""
+
+ANIMATED = marked("These parts are animated. Snap a range to transfer their animation to the targets: {parts}")
+WITH_CONSTRAINTS = marked("These parts have IK constraints. Convert IK Constraints turns them into chains: {parts}")
+"""Remarks for which the panel has buttons."""
+
+_last: dict[int, Outcome] = {}
+"""The last outcomes, by `session_uid` of the armature object."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What to make."""
+
+    regions: frozenset[Region]
+    with_poles: bool
+    with_presets: bool
+    """Apply limits of human joints, if the figure is human."""
+    live: bool
+    controls: Controls = Controls.EMPTIES
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was done for a figure."""
+
+    made: tuple[str, ...]
+    """The parts that got a chain, in words."""
+    tips: tuple[str, ...]
+    """Tip bones of the new chains and of existing ones."""
+    remarks: tuple[str, ...]
+    """Sentences about parts that were not found, left out, or treated differently."""
+
+    @property
+    def summary(self) -> str:
+        """Say in a sentence what was made."""
+        if not self.made:
+            return say("No chain was added")
+        done = count(len(self.made), "Set up 1 chain", "Set up {count} chains")
+        return say("{done}: {parts}", done=done, parts=", ".join(self.made))
+
+
+def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> Outcome:
+    """Put chains on the limbs and the trunk of an armature object and keep its pose.
+
+    Bones that already have a chain or one of Blender's IK constraints are left alone.
+    """
+    context.view_layer.update()
+    before = dict(zip(ob.pose.bones.keys(), read_poses(ob, context.evaluated_depsgraph_get()), strict=True))
+    figure = Figure.of(ob, steered_bones(ob))
+    found = members.find_members(figure)
+    wanted = [member for member in found if member.region in wishes.regions]
+    with_chain = _those_with(figure, wanted, [chain_bones(tip) for tip in tips(ob)])
+    with_constraint = _those_with(figure, wanted, _constrained(ob))
+    left = [part for part in wanted if part not in with_chain and part not in with_constraint]
+    remarks: list[str] = []
+    made = _add_chains(context, ob, {part: figure.names[part.row[-1]] for part in left}, wishes, remarks)
+    was_live = object_of(ob).live
+    if made:
+        object_of(ob).live = True
+        context.view_layer.update()
+        if wishes.with_presets and members.is_human(figure, found):
+            remarks += _apply_presets(context, made, before)
+        remarks += _about(
+            [part for part, tip in made.items() if _moved(context, tip, before) > MOVED],
+            marked("These parts were bent the wrong way, so their pose changed: {parts}"),
+        )
+        if not (wishes.live or was_live):
+            object_of(ob).live = False
+            context.view_layer.update()
+    remarks += _about([part for part, tip in made.items() if _is_animated(tip)], ANIMATED)
+    remarks += _about(with_chain, marked("These parts already have chains: {parts}"))
+    remarks += _left_out(ob, figure, found, with_constraint, wishes.regions)
+    outcome = Outcome(tuple(map(_words, made)), tuple(tip.name for tip in tips(ob)), tuple(remarks))
+    _last[ob.session_uid] = outcome
+    return outcome
+
+
+def _add_chains(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    parts: Mapping[Member, str],
+    wishes: Wishes,
+    remarks: list[str],
+) -> dict[Member, bpy.types.PoseBone]:
+    """Put chains on parts, given the names of their tip bones; return the tips, and add a remark for each failure."""
+    made = {}
+    for part, name in parts.items():
+        is_limb = part.region in LIMBS
+        try:
+            add_chain(
+                context,
+                ob,
+                ob.pose.bones[name],
+                len(part.row),
+                wishes.with_poles and is_limb,
+                wishes.controls,
+                with_body=not is_limb,  # the chest goes with the hips, and the head with the chest
+            )
+            made[part] = name
+        except ChainError as error:
+            remarks.append(say("The {part} got no chain. {error}", part=_words(part), error=error))
+    # Adding control bones makes Blender recreate all pose bones.
+    return {part: ob.pose.bones[name] for part, name in made.items()}
+
+
+def last(ob: bpy.types.Object) -> Outcome | None:
+    """Return the last outcome for an armature object while all its chains exist; None otherwise, as after an undo."""
+    outcome = _last.get(ob.session_uid)
+    if outcome is None or not set(outcome.tips) <= {tip.name for tip in tips(ob)}:
+        return None
+    return outcome
+
+
+# ---- what is left alone, and what was not found
+
+
+def _words(member: Member) -> str:
+    return say(member.words)
+
+
+def _about(parts: Sequence[Member], sentence: str) -> list[str]:
+    """Return a sentence about parts of a figure; empty if there are no parts."""
+    return [say(sentence, parts=", ".join(map(_words, parts)))] if parts else []
+
+
+def _is_animated(tip: bpy.types.PoseBone) -> bool:
+    """Return whether bones of a chain, or its hand or foot, are animated; a static target overrides that animation."""
+    end = end_of(tip)
+    return end_bone.is_animated(*chain_bones(tip), *([] if end is None else [end]))
+
+
+def _those_with(figure: Figure, parts: Sequence[Member], rows: Sequence[Sequence[bpy.types.PoseBone]]) -> list[Member]:
+    """Return the parts that share bones with one of these rows, root first, or are in the same place as one."""
+    index = {name: i for i, name in enumerate(figure.names)}
+    indices = [[index[bone.name] for bone in row] for row in rows]
+    return [
+        part
+        for part in parts
+        if any(not set(row).isdisjoint(part.row) or members.are_twins(figure, part.row, row) for row in indices)
+    ]
+
+
+def _constrained(ob: bpy.types.Object) -> list[list[bpy.types.PoseBone]]:
+    """Return the bones that each IK constraint of an armature object moves, root first."""
+    return [source.bones for source in sources(ob) if source.tip is not None]
+
+
+def _left_out(
+    ob: bpy.types.Object,
+    figure: Figure,
+    found: Sequence[Member],
+    with_constraint: list[Member],
+    regions: frozenset[Region],
+) -> Iterator[str]:
+    """Yield sentences about parts that constraints move and parts that were not found."""
+    moved: list[Member] = []
+    absent = members.missing(found, regions)
+    if absent and figure.steered:
+        all_parts = members.find_members(replace(figure, steered={}))
+        absent = members.missing(all_parts, regions)
+        known = {part.words for part in found}
+        moved = [part for part in all_parts if part.region in regions and part.words not in known]
+    by_ik = _those_with(figure, moved, _constrained(ob))
+    yield from _about([*with_constraint, *by_ik], WITH_CONSTRAINTS)
+    yield from _about(
+        [part for part in moved if part not in by_ik],
+        marked("Constraints move the bones of these parts. Use the rig's controls instead: {parts}"),
+    )
+    if absent:
+        names = ", ".join(map(say, absent))
+        yield say("Not found by bone name. Use Add Chain instead: {parts}", parts=names)
+
+
+# ---- presets
+
+
+def _apply_presets(
+    context: bpy.types.Context, made: Mapping[Member, bpy.types.PoseBone], before: Mapping[str, Floats]
+) -> list[str]:
+    """Apply the presets of human joints to a live armature, except those that would change the pose.
+
+    `before` holds the pose matrix (4, 4) of each bone.
+    """
+    applied: dict[Member, list[tuple[Any, str, object]]] = {}
+    limited, slanted, outside = [], [], []
+    for member, tip in made.items():
+        if member.region not in PRESETS:
+            continue
+        if not all(map(is_free, chain_bones(tip))):
+            limited.append(member)
+            continue
+        settings = profile.profile_of(context)
+        profile.clear(settings)
+        preset_file.read_file(profile.SHIPPED / PRESETS[member.region], settings)
+        held = list(_settings(tip))
+        if profile.apply(settings, tip):
+            _put_back(held)
+            slanted.append(member)
+        else:
+            applied[member] = held
+    context.view_layer.update()
+    for member, held in applied.items():
+        if _moved(context, made[member], before) > MOVED:
+            _put_back(held)
+            context.view_layer.update()
+            outside.append(member)
+    return [
+        *_about(limited, marked("These parts keep their existing limits: {parts}")),
+        *_about(outside, marked("The pose of these parts is outside human limits, so no limits were added: {parts}")),
+        *_about(
+            slanted,
+            marked("The bone roll of these parts doesn't match how they bend, so no limits were added: {parts}"),
+        ),
+    ]
+
+
+def _moved(context: bpy.types.Context, tip: bpy.types.PoseBone, before: Mapping[str, Floats]) -> float:
+    """Return how far the bones of a chain moved from their poses (4, 4), in its lengths, or how much they turned."""
+    ob, bones = tip.id_data, chain_bones(tip)
+    after = read_poses(ob, context.evaluated_depsgraph_get())[[ob.pose.bones.find(bone.name) for bone in bones]]
+    moved = np.abs(after - [before[bone.name] for bone in bones])
+    return max(float(moved[:, :3, 3].max()) / sum(bone.bone.length for bone in bones), float(moved[:, :3, :3].max()))
+
+
+def _put_back(held: Sequence[tuple[Any, str, object]]) -> None:
+    for owner, name, value in held:
+        setattr(owner, name, value)
+        owner.id_data.update_tag()
+
+
+def _settings(tip: bpy.types.PoseBone) -> Iterator[tuple[Any, str, object]]:
+    """Yield owner, name and value of everything that a preset may change about the chain on `tip`."""
+    for bone in chain_bones(tip):
+        for name in SETTINGS:
+            yield bone, name, getattr(bone, name)
+    for name in profile.SETTINGS:
+        yield chain_of(tip), name, getattr(chain_of(tip), name)

@@ -1,0 +1,199 @@
+"""Control bones of an armature: bones with a custom shape, for chains to follow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple
+
+import bpy
+import numpy as np
+from mathutils import Matrix, Vector
+
+from ..core.skeleton import inverse_of_one, matrix_array, size_of
+from ..rig.plan.followers import MADE
+from ..rig.plan.presence import Presence, is_in
+from ..rig.plan.watch import animated_paths
+from ..rig.read.orientation import orientation
+
+GROUP = "IK"
+"""The bone collection for control bones."""
+AROUND = 16
+"""Number of points of a circle."""
+LENGTH = 2.0
+"""Length of a control bone, in sizes of its shape."""
+
+
+class Control(NamedTuple):
+    """A target or pole to make, as a bone or as an empty."""
+
+    name: str
+    world: Matrix
+    """Location and rotation in world space."""
+    shape: Literal["CUBE", "SPHERE"]
+    size: float
+    """Size of the shape, in world space."""
+    parent_bone: str = ""
+    """The bone it is parented to; empty for no parent."""
+
+
+def can_be_made(context: bpy.types.Context, ob: bpy.types.Object) -> bool:
+    """Return whether bones can be added to an armature object: not if it is linked, overridden or not editable here."""
+    is_own = ob.library is None and ob.override_library is None
+    is_own &= ob.data.library is None and ob.data.override_library is None
+    return bool(is_own and Presence(context.view_layer).evaluates(ob) and ob.visible_get(view_layer=context.view_layer))
+
+
+def add(context: bpy.types.Context, ob: bpy.types.Object, wanted: Sequence[Control]) -> list[str]:
+    """Add control bones at places in world space; return their names."""
+    to_object = inverse_of_one(matrix_array(ob.matrix_world))
+    scale = float(size_of(to_object))
+    names = []
+    posed = {own.parent_bone: matrix_array(ob.pose.bones[own.parent_bone].matrix) for own in wanted if own.parent_bone}
+    with editing(context, ob) as bones:
+        for own in wanted:
+            seen = to_object.dot(matrix_array(own.world))
+            if own.parent_bone:  # the new bone is placed as it is when its parent is at rest
+                rest = matrix_array(bones[own.parent_bone].matrix)
+                seen = rest.dot(inverse_of_one(posed[own.parent_bone])).dot(seen)
+            frame = np.eye(4)
+            frame[:3, :3], frame[:3, 3] = orientation(seen), seen[:3, 3]
+            bone = bones.new(own.name)
+            bone.tail = Vector((0.0, LENGTH * scale * own.size, 0.0))
+            bone.matrix = Matrix(frame.tolist())
+            bone.parent = bones[own.parent_bone] if own.parent_bone else None
+            bone.use_deform = bone.select = bone.select_head = bone.select_tail = False
+            names.append(bone.name)
+    group = ob.data.collections.get(GROUP) or ob.data.collections.new(GROUP)
+    for name, own in zip(names, wanted, strict=True):
+        holder: Any = ob.data.bones[name]
+        holder[MADE] = True
+        group.assign(holder)
+        pose_bone = ob.pose.bones[name]
+        pose_bone.custom_shape = _shape(own.shape)
+        pose_bone.use_custom_shape_bone_size = True
+        holder.show_wire = True
+    context.view_layer.update()
+    return names
+
+
+def image_of(ob: bpy.types.Object, name: str, world: Matrix) -> Control:
+    """Return the mirrored counterpart of a control bone, at a place in world space."""
+    bone = ob.pose.bones[name]
+    scale = float(size_of(matrix_array(ob.matrix_world)))
+    is_box = bone.custom_shape == _shape("CUBE")
+    parent_bone = "" if bone.parent is None else bpy.utils.flip_name(bone.parent.name)
+    parent_bone = parent_bone if parent_bone in ob.pose.bones else ""
+    size = scale * bone.bone.length / LENGTH
+    return Control(bpy.utils.flip_name(name), world, "CUBE" if is_box else "SPHERE", size, parent_bone)
+
+
+def remove(context: bpy.types.Context, ob: bpy.types.Object, names: Collection[str]) -> None:
+    """Remove control bones, with their collection and shapes if nothing else uses them."""
+    shapes = {ob.pose.bones[name].custom_shape for name in names}
+    with editing(context, ob) as bones:
+        for name in names:
+            bones.remove(bones[name])
+    group = ob.data.collections.get(GROUP)
+    if group is not None and not group.bones and not group.children:
+        ob.data.collections.remove(group)
+    for shape in shapes - {None}:
+        holder: Any = shape
+        if MADE in holder and not shape.users:
+            mesh: Any = shape.data
+            bpy.data.objects.remove(shape)
+            bpy.data.meshes.remove(mesh)
+    context.view_layer.update()
+
+
+def is_animated(ob: bpy.types.Object, name: str) -> bool:
+    """Return whether keys or drivers move a control bone."""
+    path = f"{ob.pose.bones[name].path_from_id()}."
+    return any(found.startswith(path) for found in animated_paths(ob))
+
+
+def is_needed(ob: bpy.types.Object, name: str) -> bool:
+    """Return whether a control bone is animated, has children or constraints, or is the target of a constraint."""
+    bone = ob.pose.bones[name]
+    if is_animated(ob, name):
+        return True
+    if bone.children or bone.constraints or any(o.parent == ob and o.parent_bone == name for o in bpy.data.objects):
+        return True
+    holders: list[Any] = [*bpy.data.objects, *(b for o in bpy.data.objects if o.pose is not None for b in o.pose.bones)]
+    constraints = (constraint for holder in holders for constraint in holder.constraints)
+    return any(getattr(c, "target", None) == ob and getattr(c, "subtarget", "") == name for c in constraints)
+
+
+@contextmanager
+def editing(context: bpy.types.Context, ob: bpy.types.Object) -> Iterator[bpy.types.ArmatureEditBones]:
+    """Yield the edit bones of an armature object; everything selected keeps its mode, and the active object stays."""
+    with keeping_modes(context):
+        _enter("EDIT", [ob], context)
+        yield ob.data.edit_bones
+
+
+@contextmanager
+def keeping_modes(context: bpy.types.Context) -> Iterator[None]:
+    """Put back the modes of all objects of a view layer, the selection and the active object afterwards."""
+    objects: Any = context.view_layer.objects
+    active = objects.active
+    modes = {own: own.mode for own in objects}
+    selected = [own for own in objects if own.select_get()]
+    try:
+        yield
+    finally:
+        modes = {own: mode for own, mode in modes.items() if is_in(objects, own)}
+        for own, mode in modes.items():
+            if own.mode not in ("OBJECT", mode):
+                _enter("OBJECT", [own], context)
+        for mode in {mode for own, mode in modes.items() if own.mode != mode}:
+            _enter(mode, [own for own in modes if modes[own] == mode != own.mode], context)
+        for own in modes:
+            own.select_set(own in selected)
+        objects.active = active
+
+
+def _enter(mode: Any, obs: Sequence[bpy.types.Object], context: bpy.types.Context) -> None:
+    """Switch these objects, and no others, to a mode. Blender takes all that are selected along."""
+    objects: Any = context.view_layer.objects
+    for own in objects:
+        own.select_set(own in obs)
+    objects.active = obs[0]
+    bpy.ops.object.mode_set(mode=mode)
+
+
+def _shape(kind: str) -> bpy.types.Object:
+    """Return an object that shows a control bone: a wire around its head, one unit long."""
+    name = f"IK Shape {kind.title()}"
+    objects: Any = bpy.data.objects
+    found = objects.get((name, None))
+    if found is not None and MADE in found:
+        return found
+    mesh = bpy.data.meshes.new(name)
+    points, edges = _box() if kind == "CUBE" else _sphere()
+    mesh.from_pydata([(0.5 * x, 0.5 * y, 0.5 * z) for x, y, z in points], edges, [])
+    made: Any = bpy.data.objects.new(name, mesh)
+    made[MADE] = True
+    return made
+
+
+Wire = tuple[list[tuple[float, float, float]], list[tuple[int, int]]]
+
+
+def _box() -> Wire:
+    points = [(x, y, z) for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)]
+    return points, [(i, i | bit) for i in range(8) for bit in (1, 2, 4) if not i & bit]
+
+
+def _sphere() -> Wire:
+    points: list[tuple[float, float, float]] = []
+    edges: list[tuple[int, int]] = []
+    for axis in range(3):
+        start = len(points)
+        for i in range(AROUND):
+            point = [math.cos(2.0 * math.pi * i / AROUND), math.sin(2.0 * math.pi * i / AROUND)]
+            point.insert(axis, 0.0)
+            points.append((point[0], point[1], point[2]))
+            edges.append((start + i, start + (i + 1) % AROUND))
+    return points, edges

@@ -1,0 +1,336 @@
+"""Convert Blender's IK constraints to chains, and restore them exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+
+from ..core import channels, compat
+from ..core.settings import chain_of, object_of
+from ..core.skeleton import Skeleton, orthonormal
+from ..core.translation.sentences import UserError, count, say
+from ..live import reports
+from ..rig.plan.chain import posed_bones
+from ..solve.problem import Floats
+from . import bend_side, new_chain, removal
+from .conversion import (
+    curves_of,
+    drop_animation,
+    give_end_rotation_back,
+    make_chain,
+    obstacle,
+    path_of,
+    pole_angle_of,
+    take_end_rotation,
+)
+from .conversion_records import CONVERTED, FK_BEFORE, converted_bones, put_fk_back, remembered, replaced
+from .current_pose import Limb, largest_turn, read_poses, seen_from, world_of
+from .ik_constraints import Source, give_back, mute_driver, silence, sources
+
+MOVED = 1e-4
+"""A tip that moved by more than this, in chain lengths, is reported."""
+TURNED = math.radians(0.1)
+"""A bone that turned by more than this is reported."""
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """The result of converting the constraints of an armature."""
+
+    tips: tuple[str, ...]
+    """The tip bones of the new chains."""
+    distance: float
+    """The largest distance that a tip moved, in chain lengths."""
+    angle: float
+    """The largest angle that a bone turned by, in radians."""
+    notes: tuple[str, ...]
+    """Sentences about what else was changed."""
+    warnings: tuple[str, ...]
+    """Sentences about what was not converted or transferred, and what moved."""
+
+    @property
+    def message(self) -> str:
+        """The report as sentences."""
+        converted = count(len(self.tips), "Converted 1 IK constraint", "Converted {count} IK constraints")
+        moved = "Tips moved by up to {distance} of the chain's length, bones turned by up to {angle}°"
+        angle = f"{math.degrees(self.angle):.2g}"
+        said = [converted, say("Live turned on"), say(moved, distance=reports.percent(self.distance), angle=angle)]
+        return ". ".join([*said, *self.warnings, *self.notes])
+
+
+@dataclass(frozen=True)
+class _Move:
+    """How the pose of one chain changed."""
+
+    distance: float
+    """How far its tip moved, in chain lengths."""
+    angle: float
+    """The largest angle that a bone turned by, in radians; also the hand or foot."""
+    nearer: bool
+    """Whether its tip is closer to its target, which the constraint had missed."""
+
+    def message(self, tip: str) -> str:
+        """The move as a sentence."""
+        moved = "The tip of '{tip}' moved by {distance} of the chain's length, and its bones turned by up to {angle}°"
+        if self.nearer:
+            moved = (
+                "The tip of '{tip}' moved by {distance} of the chain's length, closer to its target, "
+                "and its bones turned by up to {angle}°"
+            )
+        angle = f"{math.degrees(self.angle):.2g}"
+        return say(moved, tip=tip, distance=reports.percent(self.distance), angle=angle)
+
+
+def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
+    """Convert every enabled or driven IK constraint of an armature object to a chain, mute it, and turn Live on.
+
+    A constraint that can't be converted stays as it is. If a chain would find a different pose than the constraint, the
+    current pose becomes the FK pose of its bones, unless they are animated.
+
+    Args:
+        context: gives the view layer.
+        ob: the armature object.
+
+    Raises:
+        UserError: no constraint can be converted; nothing was changed.
+    """
+    _check_armature(ob)
+    view_layer = context.view_layer
+    view_layer.update()
+    skeleton = Skeleton.of(ob)
+    new_chain.check_world(ob, ob.evaluated_get(view_layer.depsgraph).matrix_world)
+    before = read_poses(ob, view_layer.depsgraph)
+    was_live = object_of(ob).live
+    warnings: list[str] = []
+    chosen = _chosen(ob, warnings)
+    switched_on = _posed_when_on(ob, view_layer, [source for source in chosen if source.constraint.mute], before)
+    made: dict[str, str] = {}  # from the tip of the new chain to the bone with the constraint
+    for source in chosen:
+        owner = source.owner
+        side = bend_side.shown_by(ob, source.bones, switched_on)
+        found = bend_side.find(ob, source.bones, view_layer.depsgraph)
+        side = np.zeros(3) if found.both_ways else found.side if side is None else side
+        angle = pole_angle_of(ob, skeleton, source, switched_on, side, view_layer.depsgraph)
+        owner[CONVERTED] = {
+            "constraint": source.constraint.name,
+            "twin": "" if source.twin is None else source.twin.name,
+            "was_driven": mute_driver(ob, source.constraint) is not None,
+            "was_live": was_live,
+        }
+        warnings += make_chain(ob, source, angle)
+        chain_of(source.tip).bend_side = side
+        owner[CONVERTED].update(take_end_rotation(ob, source, view_layer.depsgraph))
+        made[source.tip.name] = owner.name
+    _solve(ob, view_layer, made)
+    while failed := {tip: report for tip in made if (report := reports.get(ob, tip)) is None or report.failed}:
+        for tip, report in failed.items():
+            name = ob.pose.bones[made[tip]][CONVERTED]["constraint"]
+            why = say("the chain could not be solved") if report is None else report.message
+            warnings.append(_not_converted(name, made[tip], why))
+        _take_back(context, ob, [ob.pose.bones[made.pop(tip)] for tip in failed])
+        _solve(ob, view_layer, made)
+    if not made:
+        raise UserError(". ".join(warnings))
+    kept = _keep_pose(ob, view_layer, skeleton, before, list(made))
+    after = read_poses(ob, view_layer.depsgraph)
+    moves = {tip: _move(ob, view_layer, skeleton, tip, before, after) for tip in made}
+    warnings += [move.message(tip) for tip, move in moves.items() if move.distance > MOVED or move.angle > TURNED]
+    return Conversion(
+        tips=tuple(made),
+        distance=max(move.distance for move in moves.values()),
+        angle=max(move.angle for move in moves.values()),
+        notes=tuple(say("The current pose is now the FK pose of the chain on '{tip}'", tip=tip) for tip in kept),
+        warnings=tuple(warnings),
+    )
+
+
+def restore(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
+    """Remove the chains that `convert` made and unmute their constraints; return the names of their bones.
+
+    Raises:
+        UserError: a constraint is gone; nothing was changed.
+    """
+    owners = converted_bones(ob)
+    for owner in owners:
+        name = owner[CONVERTED]["constraint"]
+        if not isinstance(owner.constraints.get(name), bpy.types.KinematicConstraint):
+            gone = (
+                "Bone '{owner}' no longer has an IK constraint '{name}'. Rename it back, or delete the bone's "
+                "custom property '{mark}'"
+            )
+            raise UserError(gone, owner=owner.name, name=name, mark=CONVERTED)
+    _take_back(context, ob, owners)
+    return [owner.name for owner in owners]
+
+
+# ---- checks
+
+
+def _chosen(ob: bpy.types.Object, warnings: list[str]) -> list[Source]:
+    """Return what can be converted; add a sentence to `warnings` for each constraint that can't."""
+    found: list[Source] = []
+    for source in sources(ob):
+        reason = obstacle(ob, source, [other.tip.name for other in found])
+        if not reason and remembered(source.owner, CONVERTED) is not None:
+            reason = say("'{owner}' already has a converted constraint", owner=source.owner.name)
+        if reason:
+            warnings.append(_not_converted(source.constraint.name, source.owner.name, reason))
+        else:
+            found.append(source)
+    return found
+
+
+def _not_converted(constraint: str, owner: str, why: str) -> str:
+    return say("'{constraint}' on '{owner}' was not converted: {why}", constraint=constraint, owner=owner, why=why)
+
+
+def _check_armature(ob: bpy.types.Object) -> None:
+    if ob.override_library is not None:
+        raise UserError(
+            "'{object}' is a library override, which can't store the conversion. Convert its constraints in the file "
+            "it comes from",
+            object=ob.name,
+        )
+    if ob.pose.ik_solver == "ITASC":
+        raise UserError(
+            "'{object}' uses the iTaSC solver, whose constraints work differently. "
+            "Set its IK Solver to Standard in the Armature properties first",
+            object=ob.name,
+        )
+    if ob.data.pose_position == "REST":
+        raise UserError("'{object}' is in Rest Position. Switch it to Pose Position", object=ob.name)
+
+
+# ---- the pose
+
+
+def _posed_when_on(
+    ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, switched: Sequence[Source], before: Floats
+) -> Floats:
+    """Return the pose (m, 4, 4) with constraints on that drivers have switched off; `before` if there are none."""
+    if not switched:
+        return before
+    for source in switched:
+        for constraint in source.constraints:
+            silence(ob, constraint)
+            constraint.mute = constraint == source.twin
+    view_layer.update()
+    found = read_poses(ob, view_layer.depsgraph)
+    for source in switched:
+        for constraint in source.constraints:
+            give_back(ob, constraint)
+    ob.update_tag()
+    view_layer.update()
+    return found
+
+
+def _solve(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, made: Iterable[str]) -> None:
+    if made:
+        object_of(ob).live = True
+        view_layer.update()
+
+
+def _move(
+    ob: bpy.types.Object,
+    view_layer: bpy.types.ViewLayer,
+    skeleton: Skeleton,
+    tip: str,
+    before: Floats,
+    after: Floats,
+) -> _Move:
+    """Return how the pose of a chain changed between two poses (m, 4, 4) of its armature."""
+    chain = chain_of(ob.pose.bones[tip])
+    old, new = (Limb.on(ob.pose.bones[tip], skeleton, poses) for poses in (before, after))
+    depsgraph = view_layer.depsgraph
+    target = seen_from(ob, world_of(chain.target, chain.target_bone, depsgraph).translation, depsgraph)
+    missed, misses, distance = (
+        float(np.linalg.norm(a - b)) / max(old.length, 1e-30)
+        for a, b in ((old.tip, target), (new.tip, target), (old.tip, new.tip))
+    )
+    posed = [skeleton.names.index(bone.name) for bone in posed_bones(ob.pose.bones[tip])]  # an end bone, too
+    turned = largest_turn(*(orthonormal(poses[posed, :3, :3]) for poses in (before, after)))
+    return _Move(distance, turned, misses < missed)
+
+
+def _keep_pose(
+    ob: bpy.types.Object,
+    view_layer: bpy.types.ViewLayer,
+    skeleton: Skeleton,
+    before: Floats,
+    tips: list[str],
+) -> list[str]:
+    """Make an earlier pose (m, 4, 4) the FK pose of chains that would otherwise leave it; return their tips.
+
+    The FK pose stays as it is where it is visible (influence below 1) or comes from keys.
+    """
+    after = read_poses(ob, view_layer.depsgraph)
+    animated = [curve.data_path for curve in curves_of(ob)]
+    in_nla = ob.animation_data is not None and len(compat.evaluated_tracks(ob.animation_data)) > 0
+
+    def can_be_kept(tip: bpy.types.PoseBone) -> bool:
+        paths = (path_of(tip, "influence"), *(f"{bone.path_from_id()}.rotation" for bone in posed_bones(tip)))
+        return not in_nla and chain_of(tip).influence == 1.0 and not any(a.startswith(paths) for a in animated)
+
+    kept = [
+        tip
+        for tip in tips
+        if _move(ob, view_layer, skeleton, tip, before, after).angle > 0.2 * TURNED and can_be_kept(ob.pose.bones[tip])
+    ]
+    if not kept:
+        return []
+    object_of(ob).live = False
+    bones = sorted({skeleton.names.index(bone.name) for tip in kept for bone in posed_bones(ob.pose.bones[tip])})
+    indices = np.array(bones)
+    rows = channels.read(ob, indices)
+    for bone, row in zip(bones, rows, strict=True):
+        pose_bone = ob.pose.bones[bone]
+        pose_bone[FK_BEFORE] = {"mode": pose_bone.rotation_mode, "channels": row.tolist()}
+    channels.write(ob, indices, _with_poses(ob, skeleton, bones, rows, before))
+    object_of(ob).live = True
+    view_layer.update()
+    return kept
+
+
+def _with_poses(
+    ob: bpy.types.Object, skeleton: Skeleton, bones: list[int], rows: channels.Row, poses: Floats
+) -> channels.Row:
+    """Return channels (k, 17) of bones, with the rotations that give them their poses among `poses` (m, 4, 4)."""
+    above = [None if (parent := skeleton.parents[bone]) < 0 else poses[None, parent] for bone in bones]
+    basis = np.concatenate(
+        [skeleton.to_basis(ob, bone, poses[None, bone], parent) for bone, parent in zip(bones, above, strict=True)]
+    )
+    modes = np.array([ob.pose.bones[bone].rotation_mode for bone in bones])
+    return channels.with_rotation(rows, channels.basis_rotation(basis, rows), modes)
+
+
+def _take_back(context: bpy.types.Context, ob: bpy.types.Object, owners: list[bpy.types.PoseBone]) -> None:
+    """Undo the conversion of the constraints of these bones."""
+    live_before = object_of(ob).live and all(owner[CONVERTED]["was_live"] for owner in owners)
+    given_back = [replaced(owner) for owner in owners]
+    tips = [source.tip for source in given_back]
+    records = [owner[CONVERTED].to_dict() for owner in owners]
+    for tip in tips:
+        if chain_of(tip).is_chain:
+            chain_of(tip).enabled = False
+    context.view_layer.update()  # unlike removing a solved chain, this also restores FK poses that are not keyed
+    for owner, tip in zip(owners, tips, strict=True):
+        drop_animation(ob, tip)
+        if chain_of(tip).is_chain:
+            removal.remove_chain(context, tip, remove_goals=False)
+        give_end_rotation_back(ob, owner[CONVERTED])
+        del owner[CONVERTED]
+    if not live_before:
+        object_of(ob).live = False
+    for source, record in zip(given_back, records, strict=True):
+        for constraint in source.constraints:
+            constraint.mute = constraint == source.twin  # until its driver, if it has one, is evaluated
+            if record.get("was_driven", False):
+                give_back(ob, constraint)
+    if not converted_bones(ob):
+        put_back = [index for index, bone in enumerate(ob.pose.bones) if put_fk_back(ob, bone)]
+        removal.evaluate_animation(ob, put_back, context.view_layer)
+    context.view_layer.update()

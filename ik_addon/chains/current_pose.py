@@ -1,0 +1,126 @@
+"""The current pose of the bones of a chain: joints and frames as arrays in the armature's object space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+from mathutils import Matrix, Vector
+
+from ..core import channels
+from ..core.skeleton import Skeleton, matrix_array, orthonormal
+from ..rig.plan.chain import chain_bones, end_of
+from ..solve.maths.lines import is_straight
+from ..solve.problem import Bools, Floats
+
+STRAIGHT = 1e-4
+"""A limb whose joints leave the line from root to tip by less than this fraction of its length shows no bend."""
+
+
+BEYOND = 2e-6
+"""How far the target of a straight chain is placed beyond its tip, as a fraction of its length: far less than
+`reports.NEAR`, but more than rounding, which could put the target nearer and so bend the chain.
+"""
+
+
+@dataclass(frozen=True)
+class Limb:
+    """The bones of a chain in one pose, or in many at once (...), root first, in the armature's object space."""
+
+    joints: Floats
+    """(..., n+1, 3) heads of the bones, then the tip's tail or the head of the end bone."""
+    frames: Floats
+    """(..., n, 3, 3) orthonormal axes of the bones."""
+
+    @classmethod
+    def posed(cls, poses: Floats, last: Floats) -> Limb:
+        """Return the limb with pose matrices (..., n, 4, 4) of its n bones that ends at positions (..., 3)."""
+        joints = np.concatenate([poses[..., :3, 3], last[..., None, :]], axis=-2)
+        return cls(joints, orthonormal(poses[..., :3, :3]))
+
+    @classmethod
+    def of(cls, skeleton: Skeleton, bones: Sequence[int], poses: Floats, end: int | None = None) -> Limb:
+        """Return the limb of these bones, up to the head of `end` if given, from the pose matrices (m, 4, 4) of all."""
+        own = poses[list(bones)]
+        last = own[-1, :3, 3] + own[-1, :3, 1] * skeleton.lengths[bones[-1]] if end is None else poses[end, :3, 3]
+        return cls.posed(own, last)
+
+    @classmethod
+    def on(cls, tip: bpy.types.PoseBone, skeleton: Skeleton, poses: Floats) -> Limb:
+        """Return the limb of the chain on a tip bone, from the pose matrices (m, 4, 4) of all bones of its armature."""
+        end = end_of(tip)
+        bones = [skeleton.names.index(bone.name) for bone in chain_bones(tip)]
+        return cls.of(skeleton, bones, poses, None if end is None else skeleton.names.index(end.name))
+
+    @property
+    def segments(self) -> Floats:
+        """(..., n) lengths from joint to joint."""
+        return np.asarray(np.linalg.norm(np.diff(self.joints, axis=-2), axis=-1))
+
+    @property
+    def length(self) -> Any:
+        """(...) total length of all segments."""
+        found = self.segments.sum(axis=-1)
+        return found if found.ndim else float(found)
+
+    @property
+    def line(self) -> Floats:
+        """(..., 3) vectors from root to tip."""
+        return np.asarray(self.joints[..., -1, :] - self.joints[..., 0, :])
+
+    @property
+    def middle(self) -> int | None:
+        """Index of the joint between the two segments that have length; None unless there are two."""
+        long = np.flatnonzero(self.segments > 1e-6 * self.length)
+        return int(long[1]) if len(long) == 2 else None
+
+    @property
+    def tip(self) -> Floats:
+        """(3,) position of the end effector."""
+        return np.asarray(self.joints[-1])
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether it is too straight to show the side to which it bends."""
+        return bool(straight(self.joints[None])[0])
+
+
+def straight(joints: Floats) -> Bools:
+    """Which (F,) chains with joints (F, n+1, 3) are too straight to show the side to which they bend."""
+    return is_straight(joints, STRAIGHT)
+
+
+def target_of(limbs: Limb) -> Floats:
+    """Return the positions (F, 3) of targets that leave limbs as they are: at the tip, or just beyond if straight."""
+    size = np.maximum(np.linalg.norm(limbs.line, axis=1), 1e-300)
+    beyond = np.where(straight(limbs.joints), BEYOND * limbs.length / size, 0.0)
+    return np.asarray(limbs.joints[:, -1] + beyond[:, None] * limbs.line)
+
+
+def read_poses(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Floats:
+    """Return the evaluated pose matrices (m, 4, 4) of all bones of an armature object."""
+    evaluated = ob.evaluated_get(depsgraph)
+    return channels.read_pose(evaluated, np.arange(len(evaluated.pose.bones)))
+
+
+def world_of(goal: bpy.types.Object, bone: str, depsgraph: bpy.types.Depsgraph) -> Matrix:
+    """Return the evaluated world matrix of a target or pole: of the object, or of its bone."""
+    evaluated = goal.evaluated_get(depsgraph)
+    found = evaluated.pose.bones.get(bone) if bone and evaluated.type == "ARMATURE" else None
+    return evaluated.matrix_world.copy() if found is None else evaluated.matrix_world @ found.matrix
+
+
+def seen_from(ob: bpy.types.Object, place: Vector, depsgraph: bpy.types.Depsgraph) -> Floats:
+    """Convert a position from world space to the space (3,) of an object, in double precision."""
+    to_object = np.linalg.inv(matrix_array(ob.evaluated_get(depsgraph).matrix_world))
+    return np.asarray(to_object[:3, :3] @ np.array(place) + to_object[:3, 3])
+
+
+def largest_turn(before: Floats, after: Floats) -> float:
+    """Return the largest angle, in radians, between frames (n, 3, 3) before and after."""
+    # Not from the trace, whose arc cosine is inaccurate for small angles.
+    chord = np.linalg.norm(before - after, axis=(1, 2)).max() / np.sqrt(8.0)
+    return float(2.0 * np.arcsin(min(float(chord), 1.0)))

@@ -1,0 +1,311 @@
+"""Put a chain on a bone, with target and pole, and change the side to which a chain bends."""
+
+from __future__ import annotations
+
+import math
+from itertools import filterfalse
+
+import bpy
+import numpy as np
+from mathutils import Matrix, Quaternion, Vector
+
+from ..anatomy import limbs
+from ..anatomy.figure import Figure
+from ..core import chain_settings
+from ..core.chain_settings import IKAddonChain
+from ..core.channels import is_finite
+from ..core.settings import chain_of, reset, stored_folds, unusable
+from ..core.skeleton import is_flat, is_usable, matrix_array, orthonormal
+from ..core.translation.sentences import say
+from ..rig.plan import chain as chains
+from ..rig.plan.chain import ChainError
+from ..rig.plan.followers import is_made
+from ..rig.plan.limits import hinge_of, knee_hinge
+from ..rig.read.orientation import target_rotation
+from ..solve import pole_angle
+from ..solve.limb.hinge import Hinge, unfollowed_by
+from ..solve.problem import Floats
+from . import bend_side, end_bone, make_controls
+from .control_bones import Control
+from .current_pose import Limb, target_of
+from .make_controls import Controls, parent_bone_of
+
+STRAIGHT = 1e-5
+"""A joint that is off the line from root to tip by less than this fraction of the length shows no bend."""
+
+PREFIX = "IK Target "
+"""What the name of a target begins with; the name of the tip follows."""
+
+NO_ANGLE = 1e-6
+"""Radians: a smaller pole angle is rounding and is not shown to the user."""
+
+
+def why_unposed(ob: bpy.types.Object) -> str:
+    """Say why an armature object has no bones to pose, and what to do; empty if it has some."""
+    if ob.pose is not None:
+        return ""
+    return say("'{object}' has no pose until it is shown for the first time. Enable it in viewports", object=ob.name)
+
+
+def why_unusable(tip: bpy.types.PoseBone) -> str:
+    """Say why a chain can't be used; empty if it can. A file made by hand may hold any value."""
+    for _name, label in unusable(chain_of(tip)):
+        return say(
+            "'{label}' of the chain on '{tip}' has a value that is not allowed. Reset this setting",
+            label=label,
+            tip=tip.name,
+        )
+    return ""
+
+
+def add_chain(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    tip: bpy.types.PoseBone,
+    length: int,
+    with_pole: bool,
+    controls: Controls = Controls.EMPTIES,
+    with_body: bool = False,
+) -> list[bpy.types.PoseBone]:
+    """Put a chain on `tip` that keeps the current pose; return its bones, root first.
+
+    The target is made at the tip, or at the hand or foot below it, which then turns with the target. If that bone is
+    animated, End Rotation stays off, see `ends.waiting`. A chain of two bones, or of a whole arm or leg, gets a pole in
+    the plane in which it bends, if wanted, unless it bends to all sides.
+
+    Args:
+        context: provides the scene for empties.
+        ob: the armature object.
+        tip: a bone of the armature without a chain.
+        length: number of bones, clamped to those that exist; 0: up to the armature's root.
+        with_pole: make a pole if the chain is a limb.
+        controls: what target and pole are made as. Making bones invalidates all pose bones of `ob`.
+        with_body: attach the target, like the pole, to the bone that carries the chain.
+
+    Raises:
+        ChainError: if the chain can't be added; nothing is made then.
+    """
+    bones = [tip, *tip.parent_recursive][: length or None][::-1]
+    if chain_of(tip).is_chain:
+        raise ChainError("Bone '{tip}' already has a chain. Change its settings, or remove it first", tip=tip.name)
+    chains.check_bones(ob, bones)
+    depsgraph = context.evaluated_depsgraph_get()
+    world = ob.evaluated_get(depsgraph).matrix_world.copy()
+    check_world(ob, world)
+    end = end_bone.find(ob, bones)
+    limb = _limb(ob.evaluated_get(depsgraph), bones, end)
+    found = bend_side.find(ob, bones, depsgraph)
+    side, folds = found.side, found.folds
+    target_place = world @ Vector(target_of(Limb(limb.joints[None], limb.frames[None]))[0].tolist())
+    pole_place = None
+    middle = limb.middle or _elbow(ob, bones)
+    if with_pole and middle is not None and not found.both_ways:
+        pole_place = world @ Vector((limb.joints[middle] + limb.length * _bend(limb, middle, side)).tolist())
+    knee = knee_hinge(bones)
+    angle = _pole_angle(limb, world, target_place, pole_place, side, folds=bool(folds), hinge=knee)
+    make_controls.check(context, ob, controls)
+
+    last = tip if end is None else end
+    turn = target_rotation(world, end_bone.pose_of(ob.evaluated_get(depsgraph).pose.bones[last.name]), Quaternion())
+    size = size_of(tip, world)
+    parent_bone = parent_bone_of(ob, bones)
+    place = Matrix.LocRotScale(target_place, turn, None)
+    wanted = [Control(f"{PREFIX}{tip.name}", place, "CUBE", 0.15 * size, parent_bone if with_body else "")]
+    if pole_place is not None:
+        place = Matrix.Translation(pole_place)
+        wanted.append(Control(f"IK Pole {tip.name}", place, "SPHERE", 0.1 * size, parent_bone))
+    names, last_name = [bone.name for bone in bones], last.name
+    goals = make_controls.make(context, ob, controls, wanted)
+    bones = [ob.pose.bones[name] for name in names]
+    tip, chain = bones[-1], chain_of(bones[-1])
+    reset(chain)
+    chain.chain_length = min(length, len(bones))
+    chain.bend_side, chain.bends_both_ways, chain.folds = side, found.both_ways, stored_folds(folds)
+    chain.target, chain.target_bone = goals[0]
+    if pole_place is not None:
+        chain.pole, chain.pole_bone = goals[1]
+        chain.pole_angle = angle
+    context.view_layer.update()
+    if end is not None:
+        chain.end_bone = last_name
+        is_fit = end_bone.fit(tip, context.view_layer.depsgraph)
+        chain.use_end_rotation = is_fit and not end_bone.is_animated(ob.pose.bones[last_name])
+    chain.is_chain = True
+    # Live solves now, so that everything is one undo step.
+    context.view_layer.update()
+    return bones
+
+
+def set_bend_side(context: bpy.types.Context, tip: bpy.types.PoseBone, side: Floats) -> list[str]:
+    """Store the side (3,) to which the chain on `tip` bends and move its pole there; return remarks on what opposes it.
+
+    Raises:
+        ChainError: if the armature has no usable pose; nothing is changed then.
+    """
+    remarks = _turn_to(tip, side, tip.id_data.evaluated_get(context.evaluated_depsgraph_get()))
+    context.view_layer.update()
+    return remarks
+
+
+def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object) -> list[str]:
+    """Do the work of `set_bend_side` for a pose that is already evaluated."""
+    ob, chain, bones = tip.id_data, chain_of(tip), chains.bending_bones(tip)
+    limb = _limb(evaluated, bones, chains.end_of(tip) if tip in bones else tip)
+    world = evaluated.matrix_world.copy()
+    chain.bend_side = side
+    remarks = []
+    middle = limb.middle or _elbow(ob, bones)
+    pole = chain.pole
+    if pole is not None and middle is not None:
+        goal = (pole, chain.pole_bone)
+        if is_made(goal) and make_controls.is_free(goal, ob) and math.isfinite(chain.pole_angle):
+            line, hinge = Vector((limb.joints[-1] - limb.joints[0]).tolist()), hinge_of(tip)
+            rolls = [0.0] if hinge is None else unfollowed_by(limb.joints[None], limb.frames[None], hinge)
+            bend = Matrix.Rotation(-chain.pole_angle - float(np.nan_to_num(rolls[0])), 3, line) @ Vector(
+                _bend(limb, middle, side).tolist()
+            )
+            make_controls.place(goal, world @ (Vector(limb.joints[middle].tolist()) + float(limb.length) * bend))
+        else:
+            remarks.append(say("The pole '{pole}' stays where it is, and the chain bends towards it", pole=pole.name))
+    if bend_side.opposed_by_limits(ob, bones, side):
+        remarks.append(say("Its limits only let it bend the other way. Change them, or apply its preset again"))
+    return remarks
+
+
+def _rotation_switched(chain: IKAddonChain) -> None:
+    """Update the side of a chain when Rotation is switched: the tip then leaves the bones that bend, or joins them."""
+    ob, side = chain.id_data, np.array(chain.bend_side)
+    tip = next((tip for tip in chains.tips(ob) if chain_of(tip) == chain), None)
+    if tip is None or len(chains.chain_bones(tip)) < 3 or not (side.any() and np.isfinite(side).all()):
+        return
+    whole, now = chains.chain_bones(tip), chains.bending_bones(tip)
+    depsgraph = bpy.context.view_layer.depsgraph
+    was, found = (bend_side.find(ob, bones, depsgraph) for bones in (whole[:-1] if now == whole else whole, now))
+    if not (was.both_ways or found.both_ways):
+        if chain.pole is not None and is_made((chain.pole, chain.pole_bone)):
+            chain.pole_angle = 0.0  # measured for other bones; the pole moves to where none is needed
+        _turn_to(tip, found.side if side.dot(was.side) >= 0.0 else -found.side, ob.evaluated_get(depsgraph))
+
+
+# ---- checks, before anything is made
+
+
+def check_world(ob: bpy.types.Object, world: Matrix) -> None:
+    """Raise ChainError if positions can't be converted to the space of an object with this world matrix."""
+    matrix = matrix_array(world)
+    if not np.isfinite(matrix).all():
+        raise ChainError(
+            "The transform of '{object}' is not a finite number. Reset its location, rotation and scale", object=ob.name
+        )
+    if is_flat(matrix):
+        raise ChainError("'{object}' is scaled to zero. Reset its scale", object=ob.name)
+    if not is_usable(matrix):
+        raise ChainError("The armature is too far from the world's origin, or scaled too much, to place a target")
+
+
+def size_of(tip: bpy.types.PoseBone, world: Matrix) -> float:
+    """Return the length of a tip bone at rest in world space, so that controls of a hidden bone can be seen."""
+    return float(tip.bone.length * np.cbrt(abs(np.linalg.det(matrix_array(world)[:3, :3]))))
+
+
+# ---- the limb, its target and its pole
+
+
+def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone], end: bpy.types.PoseBone | None) -> Limb:
+    """Read bones, and the position of an end bone below them, from the evaluated armature object."""
+    posed = [ob.pose.bones[bone.name] for bone in bones]
+    last = posed[-1].tail if end is None else ob.pose.bones[end.name].head
+    joints = np.array([bone.head for bone in posed] + [last], dtype=np.float64)
+    for bone, head, tail in zip(posed, joints, joints[1:], strict=False):
+        if not (np.isfinite(head).all() and np.isfinite(tail).all()):
+            cause = next(filterfalse(is_finite, (bone, *bone.parent_recursive)), bone)
+            raise ChainError("The transform of bone '{bone}' is not a finite number. Reset it", bone=cause.name)
+    # As the solver sees it: a mirrored bone keeps its rotation.
+    frames = [np.array(bone.matrix.to_3x3()) * np.where(np.array(bone.scale) < 0.0, -1.0, 1.0) for bone in posed]
+    limb = Limb(joints, orthonormal(np.array(frames, dtype=np.float64)))
+    if not limb.length > 0.0:
+        for bone in posed[0].parent_recursive:
+            if not all(bone.scale[:]):
+                raise ChainError("'{object}' is scaled to zero. Reset its scale", object=bone.name)
+        raise ChainError(
+            "The chain that ends in '{bone}' has no length in this pose. Reset its bones", bone=bones[-1].name
+        )
+    return limb
+
+
+def _elbow(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> int | None:
+    """Return the index of the joint at which the lower half of an arm or leg begins; None if bones are neither."""
+    figure = Figure.of(ob)
+    return limbs.elbow(figure, [figure.names.index(bone.name) for bone in bones])
+
+
+def _bend(limb: Limb, middle: int, side: Floats) -> Floats:
+    """Return the unit vector (3,) from the line between root and tip in which the middle joint bends.
+
+    It points to the bend side (3,). Without a side it points where the limb is bent; a straight limb bends by a
+    positive rotation about the X axis of its root bone, as in the solver.
+    """
+    line, upper = _unit(limb.line), limb.joints[middle] - limb.joints[0]
+    across = (upper - upper.dot(line) * line) / limb.length
+    own = _unit(np.cross(line, np.cross(limb.frames[0].dot(side), upper)))
+    if np.linalg.norm(across) >= STRAIGHT and across.dot(own) >= 0.0:
+        return _unit(across)
+    if own.any():
+        return own
+    across = np.cross(line, limb.frames[0, :, 0])
+    return _unit(across) if np.linalg.norm(across) > STRAIGHT else np.array(Vector(line.tolist()).orthogonal())
+
+
+def _unit(vector: Floats) -> Floats:
+    size = np.linalg.norm(vector)
+    return np.asarray(vector / size if size > 0.0 else vector)
+
+
+def _pole_angle(
+    limb: Limb,
+    world: Matrix,
+    target: Vector,
+    pole: Vector | None,
+    side: Floats,
+    *,
+    folds: bool,
+    hinge: Hinge | None,
+) -> float:
+    """Return the pole angle that keeps a limb as it is, with goals as precise as Blender stores their positions.
+
+    Args:
+        limb: in object space.
+        world: matrix from object to world space.
+        target: in world space.
+        pole: in world space.
+        side: (3,) bend side of the chain.
+        folds: whether not all of its joints bend to that side.
+        hinge: its knee, see `solve.pole_angle`.
+
+    Raises:
+        ChainError: if world space is too coarse to place a target there.
+    """
+    to_object = np.linalg.inv(matrix_array(world))
+    with np.errstate(all="ignore"):
+        points = [
+            to_object[:3, :3] @ np.array(place) + to_object[:3, 3]
+            for place in (target, target if pole is None else pole)
+        ]
+    if not np.linalg.norm(points[0] - limb.joints[-1]) < 0.1 * limb.length:
+        raise ChainError("The armature is too far from the world's origin, or scaled too much, to place a target")
+    if pole is None:
+        return 0.0
+    own = limb.frames[0].dot(side)[None]
+    places = points[0][None], points[1][None]
+    angle = float(pole_angle(limb.joints[None], limb.frames[None], *places, own, folds=folds, hinge=hinge)[0])
+    return angle if abs(angle) > NO_ANGLE else 0.0
+
+
+def register() -> None:
+    """Add the listener."""
+    chain_settings.on_rotation_switched.append(_rotation_switched)
+
+
+def unregister() -> None:
+    """Remove the listener."""
+    chain_settings.on_rotation_switched.remove(_rotation_switched)

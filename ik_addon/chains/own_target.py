@@ -1,0 +1,125 @@
+"""Targets of a chain's own: for one that has none or can't use it, or for an armature that was copied without them."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+import bpy
+from mathutils import Matrix, Quaternion, Vector
+
+from ..core import compat
+from ..core.settings import chain_of, goal_of
+from ..rig.plan.chain import NUMBER, end_of, reach_of, tips, turning_end
+from ..rig.plan.followers import ROLES, Goal, borrowed, followers, is_made, mark
+from ..rig.plan.presence import is_in
+from ..rig.read.orientation import target_rotation
+from . import end_bone, make_controls
+from .control_bones import Control
+from .make_controls import Controls
+from .new_chain import PREFIX, check_world, size_of
+
+
+def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+    """Give the chain on `tip` an empty as its target, where the tip is now and oriented so that no bone turns.
+
+    Raises:
+        ChainError: if the target can't be made; nothing is changed then.
+    """
+    ob, chain = tip.id_data, chain_of(tip)
+    seen = ob.evaluated_get(context.evaluated_depsgraph_get())
+    world = seen.matrix_world.copy()
+    check_world(ob, world)
+    make_controls.check(context, ob, Controls.EMPTIES)
+    pose = seen.pose.bones
+    last = turning_end(tip)
+    turned = tip if last is None else last
+    offset = Quaternion() if last is None else chain.end_offset.normalized()
+    place = world @ pose[tip.name].matrix @ reach_of(tip)
+    end = end_of(tip)
+    if end is not None:
+        place = world @ pose[end.name].head
+    turn = target_rotation(world, end_bone.pose_of(pose[turned.name]), offset)
+    size = size_of(tip, world)
+    wanted = Control(f"{PREFIX}{tip.name}", Matrix.LocRotScale(place, turn, None), "CUBE", 0.15 * size)
+    take(tip, *make_controls.make(context, ob, Controls.EMPTIES, [wanted]))
+
+
+def make_own(context: bpy.types.Context, ob: bpy.types.Object) -> None:
+    """Give the chains of an armature copies of all targets and poles that belong to another one, with their animation.
+
+    A copy that is not animated is where the other one is as seen from the other armature.
+
+    Raises:
+        ChainError: if nothing can be made; nothing is changed then.
+    """
+    make_controls.check(context, ob, Controls.EMPTIES)
+    shared = {goal: other for tip in tips(ob) for goal, other in borrowed(tip).items()}
+    collection = make_controls.collection_of(context, ob)
+    own = {goal: _copy(ob, goal, other, collection) for goal, other in shared.items()}
+    for tip in tips(ob):
+        chain = chain_of(tip)
+        for role in ROLES:
+            goal, _bone = goal_of(chain, role)
+            if goal in own:
+                setattr(chain, role, own[goal])
+    context.view_layer.update()
+
+
+def _copy(
+    ob: bpy.types.Object, source: bpy.types.Object, other: bpy.types.Object, collection: bpy.types.Collection
+) -> bpy.types.Object:
+    """Return a copy in a collection of an empty that belongs to another armature, for this one."""
+    copy = source.copy()
+    mark(copy, ob)
+    if copy.animation_data is not None and copy.animation_data.action is not None:
+        compat.use_copy_of_action(copy, copy.animation_data.action.name, ExitStack())
+    if copy.parent == other:
+        copy.parent = ob
+        for name in ("parent_type", "parent_bone", "matrix_parent_inverse"):  # a new parent resets these
+            setattr(copy, name, getattr(source, name))
+    constraints: Any = copy.constraints
+    for constraint in constraints:
+        if getattr(constraint, "target", None) == other:
+            constraint.target = ob
+    collection.objects.link(copy)
+    if copy.parent is None and not make_controls.is_animated(copy):
+        copy.matrix_world = ob.matrix_world @ other.matrix_world.inverted_safe() @ source.matrix_world
+    return copy
+
+
+def left_for(tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Goal | None:
+    """Return the target that Add Chain made for the chain on `tip`, if no chain follows it now.
+
+    It is named after the tip. If the tip was renamed since, it is the nearest one of the armature that is named after
+    no bone of today.
+    """
+    ob, home = tip.id_data, make_controls.made_collection(tip.id_data)
+    goals: list[Goal] = [(ob, bone) for bone in ob.data.bones.keys()]  # noqa: SIM118
+    goals += [(own, "") for own in view_layer.objects if own.type == "EMPTY"]
+    stray = []
+    for goal in goals:
+        name = goal[1] or goal[0].name
+        if not (name.startswith(PREFIX) and is_made(goal)) or followers(*goal):
+            continue
+        named = name.removeprefix(PREFIX)
+        named = named if named in ob.pose.bones else NUMBER.sub("", named)
+        if named == tip.name:
+            return goal
+        is_own = goal[0] == ob or (home is not None and is_in(home.objects, goal[0]))
+        if is_own and named not in ob.pose.bones:
+            stray.append(goal)
+    place = ob.matrix_world @ tip.tail
+    return min(stray, key=lambda goal: (_place(goal) - place).length, default=None)
+
+
+def _place(goal: Goal) -> Vector:
+    """Return where a target is in world space."""
+    ob, bone = goal
+    return ob.matrix_world @ ob.pose.bones[bone].head if bone else ob.matrix_world.translation
+
+
+def take(tip: bpy.types.PoseBone, goal: Goal) -> None:
+    """Have the chain on `tip` follow an object or bone."""
+    chain = chain_of(tip)
+    chain.target, chain.target_bone = goal

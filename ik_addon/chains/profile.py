@@ -1,0 +1,278 @@
+"""The contents of a preset: the joints of a limb in terms of its bend, and settings of the chain.
+
+A preset refers to no bones and no axes. It says how far a joint bends, tilts to the side and twists. Applied to a
+chain, these become limits about the axes that its bones have; the bend axis comes from the rest pose.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import bpy
+import numpy as np
+from bpy.props import (
+    BoolProperty,
+    CollectionProperty,
+    EnumProperty,
+    FloatProperty,
+    FloatVectorProperty,
+    IntProperty,
+    PointerProperty,
+)
+
+from ..anatomy import chain_ends, limbs
+from ..anatomy.figure import Figure
+from ..core.choices import OUT_OF_REACH, SOLVERS
+from ..core.settings import LAYOUT, chain_of
+from ..core.skeleton import Skeleton, matrix_array, orthonormal
+from ..core.translation.sentences import quoted, say
+from ..rig.plan.chain import chain_bones
+from ..solve.problem import Floats
+
+SUBDIR = "ik_addon"
+"""Blender looks for presets in a folder of this name below `presets/`."""
+FOLDER = Path(__file__).resolve().parents[1] / "core"
+"""Where Blender finds the shipped `presets/`."""
+SHIPPED = FOLDER / "presets" / SUBDIR
+WAYS = ("bend", "side", "twist")
+SETTINGS = ("solver", "use_limits", "out_of_reach", "softness", "bend_lead", "iterations", "planar")
+"""Settings of a chain that a preset may hold."""
+STRAIGHT = math.radians(0.5)
+"""A limb that bends by less than this in its rest pose shows no bend axis."""
+SLANTED = math.radians(20.0)
+"""If the bend axis is farther than this from an axis of the bone, the user is told."""
+CENTERED = 0.01
+"""A chain closer to the middle of the armature than this, in its own lengths, is on neither side."""
+
+
+def _range() -> Any:
+    return FloatVectorProperty(size=2, subtype="EULER", default=(-math.pi, math.pi))
+
+
+def _ways() -> Any:
+    items = [(way, way.title(), way.title()) for way in WAYS]
+    return EnumProperty(items=items, options={"ENUM_FLAG"}, default=set())
+
+
+class IKAddonJoint(bpy.types.PropertyGroup):
+    """How far one joint may turn, and how willingly. Nobody sees these settings, so they have no tooltips."""
+
+    from_straight: BoolProperty()
+    """Measure the bend from the straight limb instead of the rest pose, as for elbows and knees."""
+    bend: _range()
+    """Minimum and maximum rotation about the axis about which the limb bends."""
+    side: _range()
+    """The same about the axis across that one, on the left side of the body."""
+    twist: _range()
+    """The same about the length of the bone, on the left side of the body."""
+    limited: _ways()
+    """The rotations that have limits."""
+    locked: _ways()
+    """The rotations that are locked."""
+    stiffness: FloatVectorProperty(size=3, min=0.0, max=0.99)
+    """Stiffness of bend, side and twist."""
+
+
+class IKAddonProfile(bpy.types.PropertyGroup):
+    """The settings in a preset file; only those that the file sets are applied."""
+
+    joints: CollectionProperty(type=IKAddonJoint)
+    """Joints from the root of the limb; the last one applies to all remaining bones."""
+    spread: BoolProperty()
+    """Spread the joints over the whole chain, the first at its root and the last at its tip."""
+    layout: IntProperty(min=0)
+    """The layout of the settings, see `LAYOUT`."""
+
+    # As in the settings of a chain.
+    solver: EnumProperty(items=SOLVERS)
+    use_limits: BoolProperty(default=True)
+    out_of_reach: EnumProperty(items=OUT_OF_REACH)
+    softness: FloatProperty(min=0.0, max=1.0)
+    bend_lead: FloatProperty(min=-1.0, max=1.0)
+    iterations: IntProperty(min=1, default=100)
+    planar: BoolProperty()
+
+
+CLASSES = (IKAddonJoint, IKAddonProfile)
+
+
+def register() -> None:
+    """Add the property that preset files set; its classes must be registered first."""
+    bpy.types.WindowManager.ik_addon_profile = PointerProperty(type=IKAddonProfile)
+
+
+def unregister() -> None:
+    """Remove the property."""
+    del bpy.types.WindowManager.ik_addon_profile
+
+
+def profile_of(context: bpy.types.Context) -> IKAddonProfile:
+    """Return the profile that preset files set and are written from."""
+    return context.window_manager.ik_addon_profile
+
+
+def clear(profile: IKAddonProfile) -> None:
+    """Reset what the last preset set."""
+    for name in profile.bl_rna.properties.keys():  # noqa: SIM118 - a collection, not a dict
+        if name not in {"rna_type", "name"}:
+            profile.property_unset(name)
+
+
+# ---- a profile on a chain
+
+
+@dataclass(frozen=True)
+class _Axes:
+    """The axes of a bone that stand for bend, side and twist, and the bend of its joint at rest."""
+
+    letters: tuple[str, str, str]
+    """Axes for bend, side and twist."""
+    signs: tuple[float, float, float]
+    """1 if a positive rotation about the axis is a positive bend, side or twist, -1 if a negative one."""
+    rest: float
+    """Angle in radians by which the joint is bent in the rest pose."""
+    slant: float
+    """Angle in radians between the bend axis of the limb and the bone's axis for it."""
+
+
+def apply(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> list[str]:
+    """Apply the limits and settings of a profile to the chain on `tip`; return sentences about what does not fit."""
+    chain, bones = chain_of(tip), chain_bones(tip)
+    for name in SETTINGS:
+        if profile.is_property_set(name):
+            setattr(chain, name, getattr(profile, name))
+    if not len(profile.joints):
+        return []
+    joints = [None if i is None else profile.joints[i] for i in _places(bones, len(profile.joints), profile.spread)]
+    hinged = [i for i, joint in enumerate(joints) if i and joint is not None and joint.from_straight]
+    slanted = {}
+    for bone, joint, axes in zip(bones, joints, axes_of_chain(bones, hinged, np.array(chain.bend_side)), strict=True):
+        if joint is None:
+            continue
+        _set_limits(bone, joint, axes)
+        if axes.slant > SLANTED and "side" in joint.locked:
+            slanted[bone.name] = math.degrees(axes.slant)
+    tip.id_data.update_tag()
+    if not slanted:
+        return []
+    return [
+        say(
+            "The limb bends up to {angle}° off the axes of {names}. "
+            "Recalculate the roll in Edit Mode, press Find Bend Side and apply the preset again",
+            angle=f"{max(slanted.values()):.0f}",
+            names=quoted(slanted),
+        )
+    ]
+
+
+def _places(bones: Sequence[bpy.types.PoseBone], count: int, spread: bool) -> list[int | None]:
+    """Return the index of the profile's joint for each bone of a chain; None for a bone that stays as it is."""
+    if spread:
+        last = max(len(bones) - 1, 1)
+        return [round(i * (count - 1) / last) for i in range(len(bones))]
+    figure = Figure.of(bones[0].id_data)
+    row = [figure.names.index(bone.name) for bone in bones]
+    elbow = limbs.elbow(figure, row)
+    if elbow is not None:
+        # Of a limb with more than two bones, only shoulder and elbow are joints.
+        limb = limbs.limb_of(figure, row[-1])
+        after = range(row.index(limb[-1]) + 1, len(bones))
+        rest = {i: min(i - after.start + 2, count - 1) for i in after}
+        return [{row.index(limb[0]): 0, elbow: min(1, count - 1), **rest}.get(i) for i in range(len(bones))]
+    above = len(bones) - min(chain_ends.find_above(figure, row[-1]).length, len(bones))
+    return [None if i < above else min(i - above, count - 1) for i in range(len(bones))]
+
+
+def axes_of_chain(bones: Sequence[bpy.types.PoseBone], hinged: Sequence[int], side: Floats) -> list[_Axes]:
+    """Return the axes of the bones of a chain, root first.
+
+    Args:
+        bones: the bones of the chain.
+        hinged: indices of the joints whose rest pose shows how the limb bends; if empty, all of them do.
+        side: (3,) the bend side of the chain; zero if none is stored.
+    """
+    heads = [np.array(bone.bone.head_local, dtype=np.float64) for bone in bones]
+    segments = np.diff([*heads, np.array(bones[-1].bone.tail_local, dtype=np.float64)], axis=0)
+    sizes = np.linalg.norm(segments, axis=1)
+    segments = segments / np.where(sizes > 0.0, sizes, 1.0)[:, None]
+    frames = [orthonormal(matrix_array(bone.bone.matrix_local)[:3, :3]) for bone in bones]
+    turns = np.cross(segments[:-1], segments[1:])
+    bend = turns[[i - 1 for i in hinged]].sum(axis=0) if hinged else turns.sum(axis=0)
+    size = float(np.linalg.norm(bend))
+    bend = bend / size if size > STRAIGHT else np.zeros(3)
+    if side.any():
+        skeleton = Skeleton.of(bones[0].id_data)
+        indices = [skeleton.names.index(bone.name) for bone in bones]
+        own = frames[0].dot(skeleton.bend_axes(indices, side)[0])
+        bend = bend if bend.dot(own) > 0.0 else own / np.linalg.norm(own)
+    elif not bend.any():
+        # A straight limb without a side bends about the X axis of its root, as in the solver.
+        bend = frames[0][:, 0]
+    middle = np.mean([head[0] for head in heads])
+    hand = -1.0 if middle < -CENTERED * sizes.sum() else 1.0
+    rests = [0.0, *(_angle(a, b, bend) for a, b in pairwise(segments))]
+    return [_axes_of(frame, bend, hand, rest) for frame, rest in zip(frames, rests, strict=True)]
+
+
+def _axes_of(frame: Floats, bend: Floats, side: float, rest: float) -> _Axes:
+    """Return the axes of a bone with a rest frame (3, 3), given a bend axis (3,) in the same space."""
+    x, _, z = frame.T @ bend
+    about_x = abs(x) >= abs(z)
+    sign = math.copysign(1.0, x if about_x else z)
+    across = sign if about_x else -sign  # sign of the bend axis cross Y
+    return _Axes(
+        letters=("x", "z", "y") if about_x else ("z", "x", "y"),
+        signs=(sign, side * across, side),
+        rest=rest,
+        slant=math.acos(min(1.0, abs(float(x if about_x else z)))),
+    )
+
+
+def _angle(before: Floats, after: Floats, axis: Floats) -> float:
+    """Return the signed angle in radians from one direction to another about an axis."""
+    return math.atan2(float(np.cross(before, after) @ axis), float(before @ after))
+
+
+def _set_limits(bone: bpy.types.PoseBone, joint: IKAddonJoint, axes: _Axes) -> None:
+    for i, way in enumerate(WAYS):
+        letter, sign = axes.letters[i], axes.signs[i]
+        offset = axes.rest if way == "bend" and joint.from_straight else 0.0
+        low, high = sorted(sign * (value - offset) for value in getattr(joint, way))
+        setattr(bone, f"lock_ik_{letter}", way in joint.locked)
+        setattr(bone, f"use_ik_limit_{letter}", way in joint.limited)
+        setattr(bone, f"ik_min_{letter}", min(low, 0.0))
+        setattr(bone, f"ik_max_{letter}", max(high, 0.0))
+        setattr(bone, f"ik_stiffness_{letter}", joint.stiffness[i])
+
+
+# ---- a chain as a profile
+
+
+def take(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> None:
+    """Set a profile from the chain on `tip`, with a joint for each bone."""
+    clear(profile)
+    chain, bones = chain_of(tip), chain_bones(tip)
+    for name in SETTINGS:
+        setattr(profile, name, getattr(chain, name))
+    profile.layout = LAYOUT
+    # A joint with a single unlocked axis, X or Z, is a hinge.
+    hinged = [i for i, bone in enumerate(bones) if i and bone.lock_ik_x != bone.lock_ik_z]
+    for i, (bone, axes) in enumerate(zip(bones, axes_of_chain(bones, hinged, np.array(chain.bend_side)), strict=True)):
+        joint = profile.joints.add()
+        joint.from_straight = i in hinged
+        joint.limited = {way for way, letter in _letters(axes) if getattr(bone, f"use_ik_limit_{letter}")}
+        joint.locked = {way for way, letter in _letters(axes) if getattr(bone, f"lock_ik_{letter}")}
+        joint.stiffness = [getattr(bone, f"ik_stiffness_{letter}") for _, letter in _letters(axes)]
+        for (way, letter), sign in zip(_letters(axes), axes.signs, strict=True):
+            offset = axes.rest if way == "bend" and joint.from_straight else 0.0
+            ends_of = (getattr(bone, f"ik_min_{letter}"), getattr(bone, f"ik_max_{letter}"))
+            setattr(joint, way, sorted(sign * value + offset for value in ends_of))
+
+
+def _letters(axes: _Axes) -> list[tuple[str, str]]:
+    return list(zip(WAYS, axes.letters, strict=True))

@@ -1,0 +1,91 @@
+"""Remove a chain from a bone, with the targets made for it, and restore the FK pose."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import bpy
+import numpy as np
+
+from ..core import channels, fk_store
+from ..core.settings import chain_of, object_of, reset
+from ..live import registry, reports
+from ..rig.plan.chain import posed_bones
+from ..rig.plan.followers import is_made
+from ..rig.plan.watch import is_animated
+from ..rig.read import fcurves
+from . import make_controls
+
+
+def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goals: bool) -> list[str]:
+    """Remove the chain from `tip` and put its bones back into their FK pose.
+
+    The target and the pole are deleted if Add Chain made them and nothing else needs them: no other chains,
+    constraints, children or keyframes.
+
+    Args:
+        context: for the view layer.
+        tip: the tip bone of the chain.
+        remove_goals: also delete target and pole.
+
+    Returns:
+        The names of empties and control bones that Add Chain made but that are kept because they are in use.
+    """
+    ob = tip.id_data
+    chain = chain_of(tip)
+    own = {(chain.target, chain.target_bone), (chain.pole, chain.pole_bone)}
+    goals = [goal for goal in own if goal[0] is not None and is_made(goal)]
+    solved = fk_store.stored_bones(ob)
+    chain.is_chain = False
+    reset(chain)
+    reports.clear(ob, [tip.name])
+    # Live releases the bones now, so that everything is one undo step.
+    context.view_layer.update()
+    if not object_of(ob).live:
+        evaluate_animation(ob, set(solved).difference(fk_store.stored_bones(ob)), context.view_layer)
+    if not remove_goals:
+        return []
+    kept = [goal for goal in goals if make_controls.is_needed(goal)]
+    make_controls.delete(context, [goal for goal in goals if goal not in kept])
+    return sorted(bone or goal.name for goal, bone in kept)
+
+
+def restore_pose(
+    ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, only: list[bpy.types.PoseBone] | None = None
+) -> int:
+    """Put the bones of chains back into their FK pose and turn Live off; return the number of bones.
+
+    Args:
+        ob: the armature object.
+        view_layer: in which the object is evaluated.
+        only: the tips of the chains; None: all chains. Where Live is on, the bones of all chains are put back.
+    """
+    bones = fk_store.stored_bones(ob)
+    if object_of(ob).live:
+        object_of(ob).live = False  # restores the FK pose of this frame, including edits that are not keyed
+    else:
+        if only is not None:
+            names = {bone.name for tip in only for bone in posed_bones(tip)}
+            bones = [bone for bone in bones if ob.pose.bones[bone].name in names]
+        fk_store.release(ob, bones)
+        reports.clear(ob, None if only is None else [tip.name for tip in only])
+        evaluate_animation(ob, bones, view_layer)
+    return len(bones)
+
+
+def evaluate_animation(ob: bpy.types.Object, bones: Collection[int], view_layer: bpy.types.ViewLayer) -> None:
+    """Set the animated channels of these bones to their values on the current frame; leave all other bones alone."""
+    if not bones or not is_animated(ob):
+        return
+    own = np.array(sorted(bones), dtype=np.int64)
+    others = np.setdiff1d(np.arange(len(ob.pose.bones)), own)
+    rows = channels.read(ob, others)
+    with registry.paused():
+        try:
+            frame = view_layer.id_data.frame_current_final
+            channels.write(ob, own, fcurves.at_frame(ob, own, channels.read(ob, own), frame))
+        except fcurves.NotDetermined:
+            ob.update_tag(refresh={"OBJECT", "DATA", "TIME"})
+            view_layer.update()
+            channels.write(ob, others, rows)
+    view_layer.update()

@@ -1,0 +1,1 @@
+"""The command line: whole files baked, planted and exported, with reports."""

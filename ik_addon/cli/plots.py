@@ -1,0 +1,200 @@
+"""Plotting feet and hips before and after a bake as an SVG picture, which any browser shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import bpy
+import numpy as np
+
+from ..anatomy.body import root_of
+from ..anatomy.figure import Figure
+from ..bake.sampling import played, same_frame
+from ..bake.selection import time_scale
+from ..feet import contact_keys, pivots
+from ..rig.plan.chain import chain_bones, end_of
+from ..solve.maths.products import applied
+from ..solve.maths.runs import runs
+from ..solve.problem import Bools, Floats
+
+
+@dataclass(frozen=True)
+class Tracks:
+    """C legs and the hips on F frames."""
+
+    frames: list[int]
+    legs: list[str]
+    """Names of the tip bones."""
+    foot_speed: Floats
+    """(C, F) speed in scene units per second, of the heel or the toe: whichever is slower."""
+    contacts: Bools
+    """(C, 2, F) whether heel and toe touch."""
+    hips: Floats
+    """(F,) height in scene units."""
+
+
+def sample(
+    context: bpy.types.Context, ob: bpy.types.Object, legs: Sequence[bpy.types.PoseBone], frames: Sequence[int]
+) -> Generator[float, None, Tracks]:
+    """Play frames and sample legs and hips; yields progress (0 to 1)."""
+    scene = context.scene
+    figure, names = Figure.of(ob), ob.pose.bones.keys()
+    feet = [end_of(tip) or tip for tip in legs]
+    hips = root_of(figure, figure.names.index(chain_bones(legs[0])[0].name))
+    rows = np.array([names.index(name) for name in (*(foot.name for foot in feet), figure.names[hips])], dtype=np.int64)
+    with same_frame(scene):
+        poses, _ = yield from played(context.view_layer, ob, rows, frames)
+    rate = scene.render.fps / scene.render.fps_base
+    seconds = np.gradient(np.array(frames, dtype=np.float64)) / rate if len(frames) > 1 else np.ones(len(frames))
+    found = []
+    for leg, tip in enumerate(legs):
+        touching = pivots.of(figure, tip) if end_of(tip) is not None else np.zeros((2, 3))
+        both = [_speed_of(poses[:, leg], point, seconds) for point in touching]
+        found.append(np.minimum(*both))
+    at = time_scale(scene) * np.array(frames, dtype=np.float64)
+    return Tracks(
+        frames=list(frames),
+        legs=[tip.name for tip in legs],
+        foot_speed=np.array(found),
+        contacts=np.array([contact_keys.read(tip, at) for tip in legs]),
+        hips=poses[:, -1, 2, 3],
+    )
+
+
+def _speed_of(poses: Floats, point: Floats, seconds: Floats) -> Floats:
+    """Return the speed (F,) of a point fixed to a bone with poses (F, 4, 4)."""
+    places = applied(poses[:, :3, :3], np.repeat(point[None], len(poses), axis=0)) + poses[:, :3, 3]
+    moved = np.gradient(places, axis=0) if len(places) > 1 else np.zeros_like(places)
+    return np.asarray(np.linalg.norm(moved, axis=1) / seconds)
+
+
+WIDTH, HEIGHT = 900.0, 130.0
+"""Width and height of a panel, without its labels."""
+LEFT, TOP, GAP = 70.0, 80.0, 56.0
+GRAY, BLUE = "#999999", "#1f6fb2"
+HEEL, TOE = "#f5d9a8", "#cfe3c3"
+LABELS = 5
+"""Approximate number of labels on the vertical axis; the horizontal axis has twice as many."""
+
+
+def plot(title: str, before: Tracks, after: Tracks, unit: str, scale: float) -> str:
+    """Return an SVG plot of the speed of the feet, their contacts, and the height of the hips.
+
+    Args:
+        title: the title of the plot.
+        before: motion before the bake.
+        after: motion after the bake.
+        unit: the unit of lengths, as text.
+        scale: how many of these make a scene unit.
+    """
+    panels = [
+        _Panel(
+            f"Foot of '{leg}': speed of heel or toe, whichever is slower, in {unit}/s",
+            after.frames,
+            (scale * before.foot_speed[i], scale * after.foot_speed[i]),
+            after.contacts[i],
+            from_zero=True,
+        )
+        for i, leg in enumerate(after.legs)
+    ]
+    panels.append(
+        _Panel(f"Height of the hips in {unit}", after.frames, (scale * before.hips, scale * after.hips), None, False)
+    )
+    height = TOP + len(panels) * (HEIGHT + GAP)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 20:.0f} {height:.0f}" '
+        'font-family="sans-serif" font-size="12" fill="#222222">',
+        '<rect width="100%" height="100%" fill="#ffffff"/>',
+        f'<text x="{LEFT:.0f}" y="20" font-size="15">{escape(title)}</text>',
+        *_legend(),
+    ]
+    for i, panel in enumerate(panels):
+        parts.append(f'<g transform="translate({LEFT:.0f} {TOP + i * (HEIGHT + GAP):.1f})">')
+        parts += panel.drawn()
+        parts.append("</g>")
+    parts.append(f'<text x="{LEFT + 0.5 * WIDTH:.0f}" y="{height - 12:.0f}" text-anchor="middle">frame</text></svg>')
+    return "\n".join(parts) + "\n"
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """Two curves over frames."""
+
+    title: str
+    frames: list[int]
+    curves: tuple[Floats, Floats]
+    """Values (F,) before and after."""
+    contacts: Floats | None
+    """(2, F) whether heel and toe touch."""
+    from_zero: bool
+
+    def drawn(self) -> Iterator[str]:
+        """Yield the SVG elements of the panel, at its own origin."""
+        values = np.concatenate(self.curves)
+        low, high = (0.0 if self.from_zero else float(values.min())), float(values.max())
+        labels = ticks(low, high)
+        low, high = min(low, labels[0]), max(high, labels[-1])
+        first, last = self.frames[0], max(self.frames[-1], self.frames[0] + 1)
+
+        def across(frame: float) -> float:
+            return WIDTH * (frame - first) / (last - first)
+
+        def up(value: float) -> float:
+            return HEIGHT * (1.0 - (value - low) / (high - low))
+
+        yield f'<text x="0" y="-8" font-weight="bold">{escape(self.title)}</text>'
+        if self.contacts is not None:
+            for row, color in enumerate((HEEL, TOE)):
+                for start, end in runs(np.asarray(self.contacts[row], dtype=bool)):
+                    x, right = across(self.frames[start]), across(self.frames[end - 1])
+                    yield (
+                        f'<rect x="{x:.1f}" y="{0.5 * HEIGHT * row:.1f}" width="{max(right - x, 1.0):.1f}" '
+                        f'height="{0.5 * HEIGHT:.1f}" fill="{color}"/>'
+                    )
+        for value in labels:
+            yield f'<path d="M0 {up(value):.1f}H{WIDTH:.0f}" stroke="#dddddd"/>'
+            yield f'<text x="-6" y="{up(value) + 4.0:.1f}" text-anchor="end" font-size="11">{value:g}</text>'
+        for frame in ticks(first, last, 2 * LABELS):
+            if first <= frame <= last:
+                x = across(frame)
+                yield f'<path d="M{x:.1f} {HEIGHT:.0f}v4" stroke="#888888"/>'
+                yield f'<text x="{x:.1f}" y="{HEIGHT + 16:.0f}" text-anchor="middle" font-size="11">{frame:g}</text>'
+        yield f'<path d="M0 0V{HEIGHT:.0f}H{WIDTH:.0f}" fill="none" stroke="#888888"/>'
+        for curve, color in zip(self.curves, (GRAY, BLUE), strict=True):
+            points = " ".join(f"{across(f):.1f},{up(v):.1f}" for f, v in zip(self.frames, curve.tolist(), strict=True))
+            yield f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="1.5"/>'
+
+
+def ticks(low: float, high: float, about: int = LABELS) -> list[float]:
+    """Return evenly spaced round numbers that cover `low` to `high` in roughly `about` steps or fewer."""
+    span = max(high - low, 1e-6 * max(abs(high), 1.0))
+    power = 10.0 ** math.floor(math.log10(span / about))
+    step = next(own for own in (power, 2.0 * power, 5.0 * power, 10.0 * power) if span / own <= about)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(i * step, 10) for i in range(first, max(last, first + 1) + 1)]
+
+
+def _legend() -> Iterator[str]:
+    x = LEFT
+    for text, color, is_line in (
+        ("before", GRAY, True),
+        ("after", BLUE, True),
+        ("heel touches", HEEL, False),
+        ("toe touches", TOE, False),
+    ):
+        yield (
+            f'<path d="M{x:.0f} 36h18" stroke="{color}" stroke-width="3"/>'
+            if is_line
+            else f'<rect x="{x:.0f}" y="30" width="18" height="12" fill="{color}"/>'
+        )
+        yield f'<text x="{x + 24:.0f}" y="40">{text}</text>'
+        x += 110.0
+
+
+def file_name(stem: str, armature: str) -> str:
+    """Return the file name of an armature's plot."""
+    safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in armature)
+    return f"{stem}-{safe}.svg"

@@ -1,1 +1,0 @@
-"""Targets and poles made by the add-on: empties or control bones."""

@@ -1,1 +1,0 @@
-"""Converting Blender's IK constraints to chains, and back."""

@@ -1,0 +1,1 @@
+"""What Blender stores: bones, channels, keyframes, settings, the FK store; and versions, translation, presets."""

@@ -1,0 +1,352 @@
+"""The FK store: the channels of solved bones as they were before a solution was written over them.
+
+It is stored on the bones themselves, so that it survives saving, undo and duplicating, and is restored bit for bit. If
+the FK pose is the rest pose, the tip of the chain only notes the bone's name: Blender copies all data of a bone each
+time it evaluates the armature, which would take most of a frame's time in rigs with many bones.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ..solve.problem import Bools, Ints
+from . import channels
+from .chain_settings import IKAddonChain, IKAddonFKStore
+from .channels import REST, Row
+from .settings import OF_BONES, chain_of, has_settings, is_tip
+from .stamps import forget as forget_stamp
+
+_FIELDS = ("rotation_mode", "channels", "noted", "written", "stored")
+
+
+NEAR = 1e-4
+"""In lengths of the tip: bones of a path that differ by less than this begin in the same place."""
+
+
+def _store_of(ob: bpy.types.Object, bone: int) -> IKAddonFKStore:
+    return chain_of(ob.pose.bones[bone]).base
+
+
+def _is_stored(bone: bpy.types.PoseBone) -> bool:
+    return has_settings(bone) and bool(chain_of(bone).base.stored)
+
+
+# ---- bones whose stored FK pose is the rest pose
+
+
+def _noted(chain: IKAddonChain) -> dict[str, float | None]:
+    """Read what `_note` wrote: bones from the tip up, with their distances if in rest pose; empty if it is invalid."""
+    try:
+        text = chain.resting
+        noted = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        return {}
+    is_note = isinstance(noted, dict) and all(map(_is_name, noted)) and all(map(_is_distance, noted.values()))
+    return noted if is_note else {}
+
+
+def _is_name(text: str) -> bool:
+    """Return whether Blender can look up a bone of this name; it can't if JSON holds a lone surrogate."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
+def _is_distance(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isfinite(value))
+
+
+def _distance(tip: bpy.types.PoseBone, bone: bpy.types.PoseBone) -> float:
+    """Distance between two bones' heads at rest, in lengths of the tip; joining or flipping armatures keeps it."""
+    return float((bone.bone.head_local - tip.bone.head_local).length / (tip.bone.length or 1.0))
+
+
+def _resting(ob: bpy.types.Object) -> dict[int, set[int]]:
+    """Return the bones whose stored FK pose is the rest pose, by the bone that notes them, even if renamed since."""
+    found: dict[int, set[int]] = {}
+    bones = ob.pose.bones
+    for tip, bone in enumerate(bones):
+        noted = _noted(chain_of(bone)) if has_settings(bone) else {}
+        if noted:
+            path = [bone, *bone.parent_recursive]
+            names = {own.name for own in path}
+            found[tip] = {
+                bones.find(name if name in names or place >= len(path) else _now(ob, path, noted, place))
+                for place, (name, distance) in enumerate(noted.items())
+                if distance is not None
+            } - {-1}
+    return found
+
+
+def _now(ob: bpy.types.Object, path: list[bpy.types.PoseBone], noted: dict[str, float | None], place: int) -> str:
+    """Return the current name of the bone noted at a place on the path up from the tip, if it left that path.
+
+    It was deleted, reparented or renamed. It was renamed if the bone now in its place was nowhere on the path, and
+    either no bone has the old name or the bone now in its place begins where the old one began.
+    """
+    name, there = list(noted)[place], path[place]
+    distance = noted[name] or 0.0
+    moved = abs(_distance(path[0], there) - distance) > NEAR * (1.0 + distance)
+    return name if there.name in noted or (name in ob.pose.bones and moved) else there.name
+
+
+def _note(ob: bpy.types.Object, tip: int, resting: Collection[int]) -> None:
+    """Note on a bone which bones, itself or its ancestors, have the rest pose as their FK pose.
+
+    All others on the path are noted by name, to tell them from renamed bones. Bones that are not ancestors any more,
+    because they were reparented, store the rest pose themselves.
+    """
+    bones = ob.pose.bones
+    path = {bones.find(bone.name): bone for bone in (bones[tip], *bones[tip].parent_recursive)}
+    astray = set(resting) - path.keys()
+    note: dict[str, float | None] = {}
+    if len(astray) < len(resting):
+        note = {bone.name: _distance(bones[tip], bone) if i in resting else None for i, bone in path.items()}
+    if list(_noted(chain_of(bones[tip])).items()) != list(note.items()):
+        forget_stamp(chain_of(bones[tip]))
+        chain_of(bones[tip]).resting = json.dumps(note) if note else ""
+    for bone in astray:
+        _store_row(ob, bone, REST)
+
+
+def _note_rest(ob: bpy.types.Object, bones: set[int]) -> set[int]:
+    """Note that the FK pose of these bones is the rest pose; return those that no chain runs through."""
+    left = set(bones)
+    known = _resting(ob) if left else {}
+    for tip, bone in enumerate(ob.pose.bones):
+        if not left:
+            break
+        if is_tip(bone):
+            path = {ob.pose.bones.find(other.name) for other in (bone, *bone.parent_recursive)}
+            if path & left:
+                _note(ob, tip, known.get(tip, set()) | (path & left))
+                left -= path
+    return left
+
+
+def _drop_rest(ob: bpy.types.Object, bones: set[int]) -> None:
+    for tip, resting in _resting(ob).items() if bones else ():
+        if resting & bones:
+            _note(ob, tip, resting - bones)
+
+
+# ---- all stored FK poses
+
+
+def stored_bones(ob: bpy.types.Object) -> list[int]:
+    """Return the indices of the bones whose FK pose is stored."""
+    explicit = {i for i, bone in enumerate(ob.pose.bones) if _is_stored(bone)}
+    return sorted(explicit.union(*_resting(ob).values()))
+
+
+def store(ob: bpy.types.Object, bones: Iterable[int], rows: Iterable[Row]) -> None:
+    """Store rows of channels (17,) as the FK pose of bones."""
+    content = dict(zip(bones, rows, strict=True))
+    resting = {bone for bone, row in content.items() if row.tobytes() == REST.tobytes()}
+    resting -= _note_rest(ob, resting)
+    _drop_rest(ob, content.keys() - resting)
+    for bone, row in content.items():
+        if bone in resting:
+            _clear(ob, bone)
+            continue
+        _store_row(ob, bone, row)
+
+
+def _opened(ob: bpy.types.Object, bone: int) -> IKAddonFKStore:
+    """Return the store of a bone, to write channels into that are in the bone's rotation mode."""
+    forget_stamp(chain_of(ob.pose.bones[bone]))
+    kept = _store_of(ob, bone)
+    kept.rotation_mode = ob.pose.bones[bone].rotation_mode
+    return kept
+
+
+def _store_row(ob: bpy.types.Object, bone: int, row: Row) -> None:
+    kept = _opened(ob, bone)
+    kept.channels, kept.stored = row.tolist(), True
+
+
+def _row_of(ob: bpy.types.Object, bone: int, resting: Collection[int]) -> Row | None:
+    """Return the stored FK pose (17,) of a bone; None if there is none, or none that is valid in a file made by hand.
+
+    A pose stored in a different rotation mode is converted to the current one, just as Blender converts the channels
+    when a user or animation changes the mode.
+    """
+    pose_bone = ob.pose.bones[bone]
+    if _is_stored(pose_bone):
+        try:
+            kept = _store_of(ob, bone)
+            old, row = kept.rotation_mode, np.array(kept.channels, dtype=np.float32)
+        except UnicodeDecodeError:
+            return None
+        if old not in channels.MODES or not np.isfinite(row).all():
+            return None
+        mode = pose_bone.rotation_mode
+        return row if old == mode else channels.convert_rotation(row, old, mode)
+    return REST.copy() if bone in resting else None
+
+
+def load(ob: bpy.types.Object, bones: Ints, present: Row) -> tuple[Row, list[int]]:
+    """Return the stored FK pose (k, 17) of bones, and the positions in `bones` of those without one.
+
+    Bones without one take `present` as their FK pose, which is stored.
+    """
+    rows = present.copy()
+    known = _resting(ob)
+    for tip, noted in known.items():
+        _note(ob, tip, noted)  # before renamed bones are renamed again
+    resting = set().union(*known.values())
+    new, changed = [], []
+    for k, bone in enumerate(bones.tolist()):
+        row = _row_of(ob, bone, resting)
+        if row is None:
+            new.append(k)
+        else:
+            rows[k] = row
+            if (
+                _is_stored(ob.pose.bones[bone])
+                and _store_of(ob, bone).rotation_mode != ob.pose.bones[bone].rotation_mode
+            ):
+                changed.append(k)
+    if new or changed:
+        store(ob, bones[new + changed].tolist(), rows[new + changed])
+    return rows, new
+
+
+def held(ob: bpy.types.Object, bones: Ints, animated: Bools | None = None) -> Row:
+    """Return the stored FK pose (k, 17) as `load` does, with changes made by hand since; store nothing.
+
+    Values that are `animated` (k, 17) may differ because the frame does, so each of them counts alone. A change by hand
+    takes over the whole channel.
+    """
+    present = channels.read(ob, bones)
+    rows = present.copy()
+    resting = set().union(*_resting(ob).values())
+    for k, bone in enumerate(bones.tolist()):
+        row = _row_of(ob, bone, resting)
+        if row is None:
+            continue
+        rows[k] = row
+        noted = has_settings(ob.pose.bones[bone]) and _store_of(ob, bone).noted
+        moved = (_written(ob, bone, present[k]) if noted else present[k]) != present[k]
+        if animated is not None:
+            rows[k] = np.where(moved & animated[k], present[k], rows[k])
+            moved &= ~animated[k]
+        for columns in channels.FIELDS.values():
+            if moved[columns].any():
+                rows[k, columns] = present[k, columns]
+    return rows
+
+
+def note_written(ob: bpy.types.Object, bones: Ints, rows: Row) -> None:
+    """Note on the bones what was written into them, to find out later whether they were moved by hand."""
+    for bone, row in zip(bones.tolist(), rows, strict=True):
+        kept = _opened(ob, bone)
+        kept.written, kept.noted = row.tolist(), True
+
+
+def _written(ob: bpy.types.Object, bone: int, present: Row) -> Row:
+    """Return what `note_written` noted (17,), in the current rotation mode."""
+    kept, row = _store_of(ob, bone), np.array(_store_of(ob, bone).written, dtype=np.float32)
+    mode = ob.pose.bones[bone].rotation_mode
+    return (
+        channels.as_converted(row, kept.rotation_mode, present, mode) if kept.rotation_mode in channels.MODES else row
+    )
+
+
+def take_written(ob: bpy.types.Object, bones: Ints, present: Row) -> Row:
+    """Return and forget what `note_written` noted (k, 17); `present` for bones without a note."""
+    rows = present.copy()
+    for k, bone in enumerate(bones.tolist()):
+        if has_settings(ob.pose.bones[bone]) and _store_of(ob, bone).noted:
+            rows[k] = _written(ob, bone, present[k])
+            forget_stamp(chain_of(ob.pose.bones[bone]))
+            kept = _store_of(ob, bone)
+            kept.noted = False
+            if not kept.stored:
+                _clear(ob, bone)
+    return rows
+
+
+def restore(ob: bpy.types.Object, bones: Iterable[int]) -> None:
+    """Put the stored FK pose of these bones back into their channels; leave bones without one alone."""
+    stored = np.array(sorted(set(stored_bones(ob)).intersection(bones)), dtype=np.int64)
+    rows, _new = load(ob, stored, channels.read(ob, stored))
+    channels.write(ob, stored, rows)
+
+
+def release(ob: bpy.types.Object, bones: Iterable[int]) -> None:
+    """Put the stored FK pose of these bones back into their channels and forget it; leave others alone."""
+    bones = list(bones)
+    restore(ob, bones)
+    forget(ob, bones)
+
+
+def forget(ob: bpy.types.Object, bones: Iterable[int]) -> None:
+    """Drop the stored FK pose of these bones; the channels stay as they are."""
+    bones = set(bones)
+    _drop_rest(ob, bones)
+    for bone in bones:
+        _clear(ob, bone)
+
+
+def _clear(ob: bpy.types.Object, bone: int) -> None:
+    """Clear the data on a bone. On an override of a linked bone the data must stay, see `overrides`."""
+    pose_bone = ob.pose.bones[bone]
+    if not has_settings(pose_bone):
+        return
+    chain = chain_of(pose_bone)
+    forget_stamp(chain)
+    if ob.override_library is not None:
+        chain.base.stored = chain.base.noted = False
+    elif any(map(chain.is_property_set, ("is_chain", *OF_BONES))):
+        chain.property_unset("base")  # the rest is the user's, and someone may be reading it
+    else:
+        pose_bone.property_unset("ik_addon")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """All stored FK poses of an armature, to restore them later."""
+
+    resting: dict[int, str]
+    stores: dict[int, dict[str, Any]]
+
+
+def snapshot(ob: bpy.types.Object) -> Stored:
+    """Take a copy of all stored FK poses."""
+    own = {i: chain_of(bone) for i, bone in enumerate(ob.pose.bones) if has_settings(bone)}
+    stores = {i: chain.base for i, chain in own.items() if chain.base.stored or chain.base.noted}
+    return Stored(
+        {i: text for i, chain in own.items() if (text := _read(chain, "resting"))},
+        {i: {name: _read(kept, name) for name in _FIELDS} for i, kept in stores.items()},
+    )
+
+
+def put_back(ob: bpy.types.Object, stored: Stored) -> None:
+    """Restore all stored FK poses; the channels stay as they are."""
+    now = snapshot(ob)
+    for bone in now.resting.keys() | stored.resting.keys():
+        if now.resting.get(bone) != stored.resting.get(bone):
+            forget_stamp(chain_of(ob.pose.bones[bone]))
+            chain_of(ob.pose.bones[bone]).resting = stored.resting.get(bone, "")
+    for bone in now.stores.keys() - stored.stores.keys():
+        _clear(ob, bone)
+    for bone, content in stored.stores.items():
+        if now.stores.get(bone) != content:
+            forget_stamp(chain_of(ob.pose.bones[bone]))
+            for name, value in content.items():
+                setattr(_store_of(ob, bone), name, value)
+
+
+def _read(holder: Any, name: str) -> Any:
+    """Return a stored value, numbers as a tuple; empty for invalid text in a file made by hand."""
+    try:
+        value = getattr(holder, name)
+    except UnicodeDecodeError:
+        return ""
+    return value if isinstance(value, str | bool) else tuple(value)

@@ -1,1 +1,0 @@
-"""What a file stores: settings and the FK store."""

@@ -1,1 +1,0 @@
-"""For other programs: the deform skeleton alone, with its motion as keys."""

@@ -1,0 +1,137 @@
+"""The contacts of a chain as constant keys in the action of the armature, one wherever a contact begins or ends."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack
+
+import bpy
+import numpy as np
+
+from ..core import compat, keyframes
+from ..core.contact_settings import CONTACTS
+from ..core.key_curve import SAME_FRAME, enum_value, read_keys, write_keys
+from ..core.keyframes import Channel, write_channels
+from ..core.settings import chain_of
+from ..solve.maths.runs import runs
+from ..solve.problem import Bools, Floats, Ints
+
+SETTING = "ik_addon.contact"
+FLAGS = {name: flag for name, _label, _text, flag in CONTACTS}
+"""The flag that each contact sets in the keyed value."""
+
+
+def channel(tip: bpy.types.PoseBone, values: Floats) -> Channel:
+    """Return keyed values of the contacts of a chain as a channel."""
+    return Channel(tip.name, SETTING, 0, values)
+
+
+def curve_of(tip: bpy.types.PoseBone) -> bpy.types.FCurve | None:
+    """Return the F-curve of the contacts of a chain, or None."""
+    return compat.find_curve(tip.id_data, channel(tip, np.zeros(0)).data_path)
+
+
+def read(tip: bpy.types.PoseBone, times: Floats) -> Bools:
+    """Return whether heel and toe (2, F) touch at times of the action."""
+    curve = curve_of(tip)
+    if curve is None or curve.mute or curve.is_empty:
+        held = sum(FLAGS[name] for name in chain_of(tip).contact)
+        values = np.full(len(times), held)
+    else:
+        values = np.array([round(curve.evaluate(time)) for time in times.tolist()])
+    return np.array([(values & flag) > 0 for flag in FLAGS.values()])
+
+
+def write(tip: bpy.types.PoseBone, contacts: Bools, times: Floats, undo: ExitStack) -> int:
+    """Key whether heel and toe (2, F) touch at ascending times; replaces the keys between the first and the last time.
+
+    Returns:
+        The number of keys written. `undo` takes them back.
+    """
+    values = np.array(list(FLAGS.values())).dot(contacts)
+    changes = np.append(0, 1 + np.flatnonzero(np.diff(values)))
+    last = len(times) - 1
+    places = np.unique(np.append(changes, last))
+    _key(tip, values[places], times[places], undo)
+    return len(places)
+
+
+def _key(tip: bpy.types.PoseBone, values: Ints, times: Floats, undo: ExitStack) -> None:
+    """Key values at ascending times, constant until the next one."""
+    undo.callback(write_channels(tip.id_data, [channel(tip, values.astype(np.float64))], times))
+    hold(tip, times)
+
+
+def hold(tip: bpy.types.PoseBone, times: Sequence[float] | Floats) -> None:
+    """Give the keys at these times constant interpolation, as Blender does for on/off values."""
+    curve = curve_of(tip)
+    assert curve is not None, "it has keys"
+    keys = read_keys(curve)
+    at = np.abs(keys["co"][:, :1] - np.array(times)[None]).min(axis=1) <= SAME_FRAME
+    keys["interpolation"][at] = enum_value("interpolation", "CONSTANT")
+    write_keys(curve, keys)
+
+
+def mark(
+    tip: bpy.types.PoseBone,
+    names: Collection[str],
+    span: tuple[float, float],
+    frame: float,
+    undo: ExitStack,
+    *,
+    on: bool,
+) -> None:
+    """Key contacts on or off over a span of time; they stay as they were before and after it.
+
+    Args:
+        tip: the tip bone of the chain.
+        names: the contacts to key.
+        span: first time, and the time after the last; either may be infinite.
+        frame: the length of a frame, in times of the action.
+        undo: takes the keys back.
+        on: whether the contacts touch.
+
+    Raises:
+        KeysError: the contacts can't be keyed; nothing was changed.
+    """
+    keyframes.check(tip.id_data, [channel(tip, np.zeros(1))])
+    start, end = span
+    keyed = _keyed(tip)
+    is_first = not (keyed < start - SAME_FRAME).any()  # the first key's value also holds before it
+    more = np.array([start, end, *([start - frame] if is_first else [])])
+    more = more[np.isfinite(more)] if np.isfinite(more).any() or len(keyed) else np.zeros(1)
+    is_new = ~(np.abs(more[:, None] - keyed) <= SAME_FRAME).any(axis=1)
+    times = np.sort(np.append(keyed, more[is_new]))
+    contacts = read(tip, times)
+    during = (times > start - SAME_FRAME) & (times < end - SAME_FRAME)
+    for flag, name in enumerate(FLAGS):
+        contacts[flag, during] = on if name in names else contacts[flag, during]
+    values = np.array(list(FLAGS.values())).dot(contacts)
+    kept = np.append(True, np.diff(values) != 0) | (times < start - 1.5 * frame) | (times > end + SAME_FRAME)
+    kept[-1] = True
+    _key(tip, values[kept], times[kept], undo)
+
+
+def whole(tip: bpy.types.PoseBone, time: float) -> tuple[float, float] | None:
+    """Return start and end of the contact at a time, of heel and toe together; infinite beyond the first and last key.
+
+    Returns None if nothing touches at this time.
+    """
+    times = np.unique(np.append(_keyed(tip), time))
+    here = int(np.argmin(np.abs(times - time)))
+    for start, end in runs(np.asarray(read(tip, times).any(axis=0))):
+        if start <= here < end:
+            return times[start] if start else -np.inf, times[end] if end < len(times) else np.inf
+    return None
+
+
+def _keyed(tip: bpy.types.PoseBone) -> Floats:
+    """Return the times (K,) of all keys of the contacts."""
+    curve = curve_of(tip)
+    return np.zeros(0) if curve is None else read_keys(curve)["co"][:, 0].astype(np.float64)
+
+
+def show(tip: bpy.types.PoseBone, time: float) -> None:
+    """Set the contacts of a chain to what their keys say at a time."""
+    touching = read(tip, np.array([time]))[:, 0].tolist()
+    chain_of(tip).contact = {name for name, on in zip(FLAGS, touching, strict=True) if on}

@@ -1,0 +1,314 @@
+"""Moving the hips so that legs reach their planted feet, as far as their lengths and joint limits allow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import bpy
+import numpy as np
+
+from ..core import keyframes
+from ..core.channels import Row
+from ..core.settings import chain_of
+from ..core.skeleton import inverse, moved
+from ..core.steps import part
+from ..core.translation.sentences import say
+from ..rig.plan.chain import posed_bones, tips
+from ..rig.read.orientation import orientation
+from ..solve.maths.products import applied, lengths_of
+from ..solve.maths.rotations import inverse as opposite
+from ..solve.maths.rotations import multiply, quaternions, vectors_of
+from ..solve.problem import Bools, Floats
+from ..targets.movable import MovableGoal, channels_of, key_goals, parents_of
+from . import original_keys
+from .filling import smoothed
+from .foot_track import Foot
+from .hips_path import Leg, help_reach
+from .reach import Proof, Reached
+from .sampled_feet import Feet
+
+BENT = 1e-4
+"""Legs stay short of straight by this fraction of their length: when straight, a target's rounding moves the knee."""
+ROUNDS = 6
+"""Maximum number of rounds in which the hips move further because joint limits keep a leg from its foot."""
+LEFT = 0.3
+"""Each round leaves this fraction of the remaining progress to later rounds."""
+FLIP = np.radians(300.0)
+"""A leg bone that turns faster than recorded by more than this, in radians per second, flipped to another side of its
+limits, or the leg snapped straight."""
+STRAIGHT = 0.95
+"""A leg stretched beyond this fraction of its reach turns a lot when its foot moves a little."""
+CALMER = 0.9
+"""Such a leg is bent until its bones turn by this fraction of a flip."""
+BEND = 0.002, 0.005
+"""To bend a leg, the hips move towards its foot by a fraction of the distance to it within these bounds. Small steps
+suffice: a leg that its limits made flip recovers at once."""
+CLOSE = 2e-5
+"""A leg that misses its foot by less than this fraction of its reach counts as reaching it."""
+TAUT = 0.98
+"""Frames on which a leg is stretched beyond this fraction of its reach are solved first; others seldom need help."""
+BESIDE = 3
+"""Frames next to those in doubt that are solved with them, on each side."""
+
+
+@dataclass(frozen=True)
+class Helped:
+    """The result of moving the hips."""
+
+    moved: Floats
+    """(F, 3) how far the hips were moved, in world space."""
+    reached: Reached
+    goals: list[MovableGoal]
+    """The goals that were keyed."""
+    remarks: list[str]
+    """Sentences about why the hips were left alone."""
+
+
+def why_fixed(feet: Feet) -> str:
+    """Return why the hips can't be moved; empty if they can."""
+    if feet.hips is None:
+        return say("These limbs have no common parent bone, so the hips were left alone")
+    ob = feet.snap.ob
+    hips = ob.pose.bones[feet.hips]
+    if hips.bone.use_connect and hips.parent is not None:
+        return say("'{bone}' is connected to its parent, so the hips were left alone", bone=hips.name)
+    if any(hips in posed_bones(tip) for tip in tips(ob) if chain_of(tip).enabled):
+        return say("A chain poses '{bone}', so the hips were left alone", bone=hips.name)
+    for goal in feet.snap.goals:
+        if is_carried(goal, hips):
+            return say("Target '{name}' is attached to the hips, so the hips were left alone", name=goal.name)
+    return ""
+
+
+def is_carried(goal: MovableGoal, hips: bpy.types.PoseBone) -> bool:
+    """Return whether a target is attached to the hips or to a bone below them."""
+    ob, below = hips.id_data, {hips.name, *(bone.name for bone in hips.children_recursive)}
+    return any(above == ob and bone in below for above, bone in parents_of(goal.ob, goal.bone))
+
+
+def rise_of(heights: Sequence[Floats], smooth: int) -> Floats:
+    """Return how far up (F,) the ground lifts the hips when it lifts each foot by heights (F,)."""
+    return smoothed(np.min(heights, axis=0), 2 * smooth)
+
+
+def steps(
+    view_layer: bpy.types.ViewLayer,
+    feet: Feet,
+    frames: Sequence[int],
+    at: Floats,
+    planted: Sequence[Foot],
+    wanted: Floats,
+    recorded: Sequence[Floats],
+    along: Floats | None,
+    cap: float,
+    smooth: float,
+    rate: float,
+    carry: Callable[[Floats], None],
+    undo: ExitStack,
+) -> Generator[float, None, Helped]:
+    """Move and key the hips; yields progress (0 to 1).
+
+    Args:
+        view_layer: the view layer, in which the keys of the targets already play.
+        feet: the feet as they were sampled.
+        frames: F frames.
+        at: (F,) times of these frames in the action.
+        planted: the planted feet, one per chain.
+        wanted: (F, g, 3) positions of their targets, in world space.
+        recorded: for each chain, poses (F, n, 4, 4) of its bones before planting, in pose space.
+        along: (F, 3) how the ground moves the hips; None if they must not move.
+        cap: the largest movement in addition to that.
+        smooth: seconds over which such a movement begins and ends.
+        rate: frames per second.
+        carry: called with the movement (F, 3) of the hips whenever they are keyed; keys what moves with them.
+        undo: takes the keys back.
+    """
+    reason = "" if along is None else why_fixed(feet)
+    moved = np.zeros((len(frames), 3)) if along is None or reason else along
+    legs = []
+    for chain, foot in zip(feet.snap.chains, planted, strict=True):
+        length = feet.length(chain)
+        reach = (1.0 - max(chain_of(feet.tip(chain)).softness, BENT)) * length
+        legs.append(Leg(feet.roots(chain) + moved, wanted[:, chain.target], reach, foot.touches))
+    if along is None or reason:
+        reached = Reached.nowhere(len(frames), feet.snap.chains)
+        yield from Proof.of(view_layer, feet, frames).solve(reached, np.ones(len(frames), dtype=bool))
+        is_short = any(leg.short(moved).any() for leg in legs)
+        return Helped(moved, reached, [], [reason] if reason and is_short else [])
+    assert feet.hips is not None, "there are some"
+    goal = MovableGoal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
+    old = original_keys.before(goal, at)
+    turns = list(map(_steps, recorded))
+    search = _Search(view_layer, feet, frames, at, goal, legs, along, turns, FLIP / rate, carry, undo)
+    asked, found = np.zeros(len(frames), dtype=bool), None
+    for turn in range(ROUNDS):
+        found = help_reach(legs, cap, smooth * rate, found)
+        own = search.begin(found.offsets)
+        doubtful = _beside(asked if asked.any() else search.is_taut(found.offsets))
+        first, last = 1.0 - LEFT**turn, 1.0 - LEFT ** (turn + 1)
+        yield from part(search.look(own, doubtful), first, 0.5 * (first + last))
+        if own.asks_nothing:
+            yield from part(search.look(own, ~doubtful), 0.5 * (first + last), last)
+        if own.asks_nothing:
+            break
+        asked |= own.asked.any(axis=(0, 2))
+        legs = [leg.cut(gap, found.offsets) for leg, gap in zip(legs, own.asked, strict=True)]
+    best = search.best
+    while not best.seen.all():
+        yield from part(search.look(best, ~best.seen), 1.0, 1.0)
+        best = search.best
+    search.show(best.offsets)
+    if search.goals:
+        original_keys.keep(goal, old, at, undo)
+    return Helped(along + best.offsets, best.reached, search.goals, [])
+
+
+@dataclass
+class _Try:
+    """A movement of the hips that was tried, and what is known about it."""
+
+    offsets: Floats
+    """(F, 3) movement in addition to that of the ground."""
+    reached: Reached
+    seen: Bools
+    """(F,) which frames were solved."""
+    asked: Floats
+    """(C, F, 3) the further movement of the hips that each leg needs because of its joint limits."""
+    left: tuple[float, float] = (0.0, 0.0)
+    """How bad it is: the largest distance of a leg from its foot, and the largest flip of a bone in radians."""
+
+    @property
+    def asks_nothing(self) -> bool:
+        """Whether no leg needs a further movement, on the frames solved so far."""
+        return not self.asked.any()
+
+
+@dataclass
+class _Search:
+    """The search for a movement of the hips."""
+
+    view_layer: bpy.types.ViewLayer
+    feet: Feet
+    frames: Sequence[int]
+    at: Floats
+    """(F,) times of the frames in the action."""
+    goal: MovableGoal
+    """The hips."""
+    legs: Sequence[Leg]
+    along: Floats
+    """(F, 3) how the ground moves the hips."""
+    recorded: Sequence[Floats]
+    """For each leg, the angles (F - 1, n) in radians by which its bones turned per frame before planting."""
+    flip: float
+    """The flip limit per frame, in radians."""
+    carry: Callable[[Floats], None]
+    undo: ExitStack
+    goals: list[MovableGoal] = field(default_factory=list)
+    """The hips, once they are keyed."""
+    tries: list[_Try] = field(default_factory=list)
+    shown: Floats | None = None
+    """(F, 3) the movement that is keyed now."""
+    proof: Proof | None = None
+
+    @property
+    def best(self) -> _Try:
+        """The best try so far: the smallest miss, then the smallest flip."""
+        return min(self.tries, key=lambda own: own.left)
+
+    def begin(self, offsets: Floats) -> _Try:
+        """Start a new try."""
+        frames, legs = len(self.frames), len(self.legs)
+        own = _Try(
+            offsets,
+            Reached.nowhere(frames, self.feet.snap.chains),
+            np.zeros(frames, dtype=bool),
+            np.zeros((legs, *offsets.shape)),
+        )
+        self.tries.append(own)
+        return own
+
+    def show(self, offsets: Floats) -> None:
+        """Key the hips, unless they stay where they were."""
+        moved = self.along + offsets
+        if offsets is not self.shown and (self.goals or moved.any()):
+            _key(self.feet, self.goal, moved, self.at, self.undo)
+            self.carry(moved)
+            if not self.goals:  # the hips may not have been animated before
+                self.goals, self.proof = [self.goal], None
+        self.shown = offsets
+
+    def look(self, own: _Try, some: Bools) -> Generator[float, None, None]:
+        """Solve the limbs on some (F,) of the frames and judge the try; yields progress (0 to 1)."""
+        if not some.any():
+            return
+        self.show(own.offsets)
+        self.proof = self.proof or Proof.of(self.view_layer, self.feet, self.frames)
+        yield from self.proof.solve(own.reached, some)
+        own.seen |= some
+        self._judge(own)
+
+    def is_taut(self, offsets: Floats) -> Bools:
+        """Return whether (F,) a leg, with the hips moved, is so stretched that it may need more."""
+        return np.any([lengths_of(leg.ends - leg.roots - offsets) > TAUT * leg.reach for leg in self.legs], axis=0)
+
+    def _judge(self, own: _Try) -> None:
+        """Determine what each leg needs, and how bad the try is."""
+        misses, flips, world = [0.0], [0.0], self.feet.sampled.world
+        shorts = [leg.short(own.offsets) for leg in self.legs]
+        may_bend = not any(short.any() for short in shorts)  # otherwise the hips are as low as they may go
+        for i, (leg, short, recorded) in enumerate(zip(self.legs, shorts, self.recorded, strict=True)):
+            places = moved(world, own.reached.ends[:, i])
+            missed, towards = leg.ends - places, leg.ends - leg.roots - own.offsets
+            far, chords = lengths_of(missed), lengths_of(towards) / leg.reach
+            is_short = leg.held & (far > CLOSE * leg.reach) & (short == 0.0)
+            turns = (_steps(own.reached.bones[i]) - recorded).max(axis=1)
+            straight = may_bend & (chords > STRAIGHT)
+            fast = (turns > self.flip) & (straight[1:] | straight[:-1])
+            misses += far[is_short].tolist()
+            flips += turns[fast].tolist()
+            turns = np.where(fast, turns, 0.0)
+            turns = np.maximum(np.append(turns, 0.0), np.append(0.0, turns))
+            shares = np.where(turns > 0.0, _bent(chords, turns / (CALMER * self.flip)), 0.0)
+            own.asked[i] = np.where(is_short[:, None], missed, shares[:, None] * towards)
+        own.left = max(misses), max(flips)
+
+
+def _bent(chords: Floats, times: Floats) -> Floats:
+    """Return fractions (n,) by which legs at `chords` (n,) of their reach should shorten to turn `times` (n,) slower.
+
+    The straighter a leg, the more its bones turn: in proportion to 1 / sin(half the bend of the knee).
+    """
+    sines = np.sqrt(np.maximum(1.0 - chords * chords, 0.0)) * times
+    shorter = 1.0 - np.sqrt(np.maximum(1.0 - sines * sines, 0.0)) / np.maximum(chords, STRAIGHT)
+    return np.clip(shorter, *BEND)
+
+
+def _beside(flags: Bools) -> Bools:
+    """Return flags (F,) that also cover `BESIDE` frames on each side of each flagged frame."""
+    found = np.zeros_like(flags)
+    for i in np.flatnonzero(flags).tolist():
+        found[max(i - BESIDE, 0) : i + BESIDE + 1] = True
+    return found
+
+
+def _steps(poses: Floats) -> Floats:
+    """Return the angles (F - 1, n), in radians, by which bones with poses (F, n, 4, 4) turn from frame to frame."""
+    turns = quaternions(np.moveaxis(orientation(poses), (0, 1), (-2, -1)))
+    away = vectors_of(multiply(turns[:, 1:], opposite(turns[:, :-1])))
+    return np.asarray(np.sqrt((away * away).sum(axis=0)))
+
+
+def _key(feet: Feet, goal: MovableGoal, moved: Floats, at: Floats, undo: ExitStack) -> None:
+    """Key the hips, moved by (F, 3) in world space, at times (F,) of the action."""
+    ob, sampler, skeleton = feet.snap.ob, feet.snap.sampler, feet.snap.skeleton
+    assert feet.hips is not None, "there are some"
+    keyframes.check(ob, channels_of(goal, goal.row()[None]))
+    poses = feet.sampled.poses[:, sampler.rows([feet.hips])[0]].copy()
+    poses[:, :3, 3] += applied(inverse(feet.sampled.world)[:, :3, :3], moved)
+    parent = skeleton.parents[feet.hips]
+    above = None if parent < 0 else feet.sampled.poses[:, sampler.rows([parent])[0]]
+    rows: Row = goal.rows(skeleton.to_basis(ob, feet.hips, poses, above))
+    undo.callback(goal.set_row, goal.row())
+    key_goals([goal], rows[:, None], at, undo)

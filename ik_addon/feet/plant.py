@@ -1,0 +1,331 @@
+"""Keying targets and hips so that feet stand still while they touch."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, replace
+
+import bpy
+import numpy as np
+
+from ..anatomy.body import root_of
+from ..anatomy.figure import Figure
+from ..bake.reducing import HELD
+from ..bake.restore import SceneSnapshot
+from ..bake.sampling import at_frame, proofs
+from ..bake.selection import check_armature, time_scale
+from ..core import keyframes
+from ..core.continuity import continuous
+from ..core.steps import part
+from ..core.translation.sentences import UserError, say
+from ..live import registry
+from ..rig.plan.chain import chain_bones, end_of
+from ..solve.maths.products import applied, back_applied, lengths_of, times
+from ..solve.maths.rotations import inverse as opposite
+from ..solve.maths.rotations import matrices, multiply
+from ..solve.maths.runs import runs
+from ..solve.problem import Floats
+from ..targets.movable import MovableGoal, channels_of, goals_of, key_goals, target_of
+from ..targets.snap import remarks_on
+from ..targets.snapped import PLACED, Chain, rows_of
+from . import contact_keys, floor, ground_object, hips, original_keys, pivots
+from .filling import bridged, eased
+from .foot_track import Foot
+from .ground_object import UP
+from .on_ground import Ground
+from .pivots import is_of_leg
+from .plant_report import Planted
+from .reach import recorded
+from .sampled_feet import Feet, sample
+from .standing import plant
+from .with_hips import followers
+from .with_hips import steps as follow
+
+MARGIN = 1.25 * HELD
+"""Height of feet above a ground, in lengths of the leg, so that neither rounding nor fewer keys take them below it."""
+SUDDEN = 0.8
+"""A foot that would rise faster than this, in lengths of the limb per second, waits before the edge."""
+PULL = {True: 0.5, False: 0.15}
+"""Distance from which feet (True) and hands (False) are brought down to a ground, in lengths of the limb. From farther
+away, they touch something else."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Settings of planting."""
+
+    blend: float = 0.2
+    """Seconds over which a foot is eased into and out of contact."""
+    hips: bool = True
+    """Whether the hips move so that legs reach."""
+    cap: float = 0.1
+    """The largest movement of the hips, as a fraction of the longest leg."""
+    smooth: float = 0.2
+    """Seconds over which a movement of the hips begins and ends."""
+    on: bpy.types.Object | None = None
+    """What the feet stand on, if that moves."""
+    ground: bpy.types.Object | None = None
+    """What hands and feet must not go through."""
+    slope: float = np.radians(40.0)
+    """The largest angle, in radians, by which feet turn to follow the ground."""
+
+    @property
+    def support(self) -> bpy.types.Object | None:
+        """What the feet stand on; None if that doesn't move."""
+        return self.on or (None if self.ground is None or ground_object.is_still(self.ground) else self.ground)
+
+
+def steps(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    tips: Sequence[bpy.types.PoseBone],
+    frames: Sequence[int],
+    options: Options,
+) -> Generator[float, None, Planted]:
+    """Plant feet by keying targets and hips; yields progress (0 to 1). Closing the generator undoes everything.
+
+    Args:
+        context: gives the scene and the view layer.
+        ob: the armature object.
+        tips: the tip bones of the chains; chains without contacts on these frames are only kept out of the ground.
+        frames: ascending frames; keys from the first to the last are replaced.
+        options: how to plant.
+
+    Raises:
+        UserError: the feet can't be planted; nothing was changed.
+    """
+    view_layer, scene = context.view_layer, context.scene
+    view_layer.update()
+    check_armature(ob, view_layer)
+    scale, rate = time_scale(scene), scene.render.fps / scene.render.fps_base
+    at = scale * np.array(frames, dtype=np.float64)
+    touching = [tip for tip in tips if contact_keys.read(tip, at).any()]
+    carried: list[bpy.types.PoseBone] = []
+    if options.ground:
+        others = [tip for tip in tips if tip not in touching and _is_keyed(tip)]
+        if touching:  # planted limbs need the hips, which can't move if they carry a target
+            carried = [tip for tip in others if _goes_along(tip)]
+        touching = [tip for tip in tips if tip in touching or (tip in others and tip not in carried)]
+    if not touching:
+        raise UserError("No chain has a contact on these frames. Find contacts first")
+    with ExitStack() as undo:
+        undo.callback(view_layer.update)
+        before = SceneSnapshot(view_layer, ob)
+        undo.callback(before.restore)
+        moving = [options.ground] if options.ground and not ground_object.is_still(options.ground) else []
+        feet = yield from part(sample(context, ob, touching, frames, options.support, moving, undo), 0.0, 0.5)
+        goals, chains = feet.snap.goals, feet.snap.chains
+        for goal in goals:
+            if not goal.is_keyed:
+                raise UserError("Target '{name}' has no keys. Snap a range to the pose first", name=goal.name)
+            keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
+        grounds = yield from part(_grounds(view_layer, feet, frames, options, rate), 0.5, 0.55)
+        moves = yield from part(recorded(view_layer, feet, frames), 0.55, 0.65)
+        source = [_marked(feet, chain, feet.foot(chain), at) for chain in chains]
+        planted, along = _planted(feet, source, grounds, options, rate)
+        yield 0.65
+        for goal in goals:
+            undo.callback(goal.set_row, goal.row())
+        old = [original_keys.before(goal, at) for goal in goals]
+        wanted = _key(feet, source, planted, at, undo)
+        floor.keep(ob, options.ground, undo)
+        for chain in chains:  # a bake with fewer keys holds these points, too
+            tip = feet.tip(chain)
+            undo.callback(pivots.store, tip, pivots.stored(tip))
+            pivots.store(tip, pivots.of(feet.figure, tip))
+        blend, hands, carried_by = round(options.blend * rate), _hands(feet), along
+
+        def carry(moved: Floats) -> None:
+            nonlocal planted, wanted, carried_by
+            if hands and not np.array_equal(moved, carried_by):
+                carried_by = moved
+                planted = _along(feet, source, planted, grounds, moved, blend)
+                wanted = _key(feet, source, planted, at, undo, hands)
+
+        helped = yield from part(
+            hips.steps(
+                view_layer,
+                feet,
+                frames,
+                at,
+                planted,
+                wanted,
+                moves,
+                along if options.hips else None,
+                options.cap * _longest(feet),
+                options.smooth,
+                rate,
+                carry,
+                undo,
+            ),
+            0.7,
+            0.95,
+        )
+        for goal, keys in zip(goals, old, strict=True):
+            original_keys.keep(goal, keys, at, undo)
+        followed: list[MovableGoal] = []
+        if feet.hips is not None:
+            going = followers(ob, touching, ob.pose.bones[feet.hips])
+            todo = follow(view_layer, ob, going, frames, at, helped.moved, blend, undo)
+            followed = yield from part(todo, 0.98, 1.0)
+        held = set()
+        with nullcontext() if feet.snap.sampler.is_solved else registry.paused(ob):
+            for i in proofs(len(frames)):
+                found = feet.snap.sampler.here(at_frame(view_layer, frames[i]))
+                gaps = np.linalg.norm(found.goals[0, : len(goals), :3, 3] - wanted[i], axis=1)
+                held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > PLACED * _longest(feet)}
+        remarks = helped.remarks + [
+            say("'{end}' doesn't turn with its target, so only its joint is held. Turn on End Rotation", end=end.name)
+            for chain in chains
+            if not goals[chain.target].turns and (end := end_of(feet.tip(chain))) is not None
+        ]
+        remarks += [
+            say(
+                "Target '{name}' is attached to the hips, so it was not kept out of the ground",
+                name=goals_of(tip)[0].name,
+            )
+            for tip in carried
+            if end_of(tip) is not None
+        ]
+        remarks += remarks_on(held)
+        before.restore()
+        for goal in (*goals, *helped.goals, *followed):
+            goal.show_keys(scale * scene.frame_current_final)
+        undo.pop_all()
+    view_layer.update()
+    lengths = [feet.length(chain) for chain in chains]
+    touches = np.stack([foot.touches for foot in planted], axis=1)
+    missed = np.where(touches & np.isfinite(helped.reached.errors), helped.reached.errors, 0.0)
+    shown = [_marked(feet, chain, foot, at) for chain, foot in zip(chains, helped.reached.feet(feet), strict=True)]
+    return Planted(
+        frames=len(frames),
+        contacts=sum(len(runs(foot.touches)) for foot in source),
+        has_ground=bool(grounds),
+        slide=(_largest(source, lengths), _largest(shown, lengths)),
+        depth=(_deepest(grounds, source, lengths), _deepest(grounds, shown, lengths)),
+        hips=float(lengths_of(helped.moved).max()) / max(lengths),
+        short=float(missed.max()),
+        short_frames=int((missed > PLACED).any(axis=1).sum()),
+        remarks=remarks,
+    )
+
+
+def _is_keyed(tip: bpy.types.PoseBone) -> bool:
+    target = target_of(tip)
+    return target is not None and target.is_keyed
+
+
+def _goes_along(tip: bpy.types.PoseBone) -> bool:
+    """Return whether the target of a chain is carried by the body, as that of a spine is."""
+    figure = Figure.of(tip.id_data)
+    body = root_of(figure, figure.names.index(chain_bones(tip)[0].name))
+    return hips.is_carried(goals_of(tip)[0], tip.id_data.pose.bones[figure.names[body]])
+
+
+def _largest(feet: Sequence[Foot], lengths: Sequence[float]) -> float:
+    """Return the largest slide of points in contact, in lengths of the limbs."""
+    return max(foot.slide() / length for foot, length in zip(feet, lengths, strict=True))
+
+
+def _deepest(grounds: Sequence[Ground], feet: Sequence[Foot], lengths: Sequence[float]) -> float:
+    """Return the largest depth of points in the ground, in lengths of the limbs."""
+    if not grounds:
+        return 0.0
+    return max(own.depth_of(foot) / length for own, foot, length in zip(grounds, feet, lengths, strict=True))
+
+
+def _marked(feet: Feet, chain: Chain, foot: Foot, at: Floats) -> Foot:
+    """Return a foot with its keyed contacts at times (F,) of the action."""
+    foot = replace(foot, contacts=contact_keys.read(feet.tip(chain), at))
+    if feet.snap.goals[chain.target].turns:
+        return foot
+    return replace(foot, pivots=np.zeros((2, 3)))  # without End Rotation, only the joint is held
+
+
+def _grounds(
+    view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int], options: Options, rate: float
+) -> Generator[float, None, list[Ground]]:
+    """Return the ground of each chain; empty if there is no ground. Yields progress (0 to 1)."""
+    if options.ground is None:
+        return []
+    worlds = feet.others[:, 0] if feet.others.shape[1] else None
+    way = np.stack([feet.foot(chain).places for chain in feet.snap.chains], axis=1)
+    with registry.paused(feet.snap.ob):
+        surface = yield from ground_object.steps(
+            view_layer, options.ground, frames, worlds, feet.support, way, _longest(feet)
+        )
+    found = []
+    for chain in feet.snap.chains:
+        length = feet.length(chain)
+        pull = PULL[is_of_leg(feet.figure, feet.tip(chain))] * length
+        sudden = SUDDEN * length / rate
+        found.append(Ground(surface, surface.up, options.slope, pull, MARGIN * length, sudden))
+    return found
+
+
+def _hands(feet: Feet) -> list[int]:
+    """Return the indices of the chains that are not legs; empty if no chain is a leg."""
+    hands = [i for i, chain in enumerate(feet.snap.chains) if not is_of_leg(feet.figure, feet.tip(chain))]
+    return hands if len(hands) < len(feet.snap.chains) else []
+
+
+def _planted(
+    feet: Feet, source: Sequence[Foot], grounds: Sequence[Ground], options: Options, rate: float
+) -> tuple[list[Foot], Floats]:
+    """Return the planted feet, and how (F, 3) the ground moves the hips, in world space."""
+    blend, hands = round(options.blend * rate), _hands(feet)
+    along = np.zeros((len(feet.support), 3))
+    planted = list(source)
+    heights = []
+    for i, foot in enumerate(source):
+        if i not in hands:
+            planted[i] = plant(foot, blend, grounds[i] if grounds else None)
+            if grounds and foot.touches.any():
+                risen = ((planted[i].places - foot.places) * grounds[i].up).sum(axis=1)
+                heights.append(bridged(risen[:, None], foot.touches)[:, 0])
+    if heights and options.hips and not hips.why_fixed(feet):
+        along = hips.rise_of(heights, round(options.smooth * rate))[:, None] * UP
+    return _along(feet, source, planted, grounds, along, blend), along
+
+
+def _along(
+    feet: Feet, source: Sequence[Foot], planted: Sequence[Foot], grounds: Sequence[Ground], moved: Floats, blend: int
+) -> list[Foot]:
+    """Return the feet, with hands that move with the hips by `moved` (F, 3), in world space, while they don't touch."""
+    found = list(planted)
+    for i in _hands(feet):
+        own = back_applied(feet.support[:, :3, :3], moved)
+        own = own - eased(own, source[i].touches, blend)
+        found[i] = plant(replace(source[i], places=source[i].places + own), blend, grounds[i] if grounds else None)
+    return found
+
+
+def _key(
+    feet: Feet, source: Sequence[Foot], planted: Sequence[Foot], at: Floats, undo: ExitStack, only: Sequence[int] = ()
+) -> Floats:
+    """Key the targets of all planted feet, or of chains `only`; return the wanted world positions (F, g, 3) of all."""
+    goals = feet.snap.goals
+    wanted, turns = _placed(feet, source, planted)
+    rows = continuous(rows_of(goals, feet.sampled, wanted, turns), [goal.holder.rotation_mode for goal in goals])
+    some = [feet.snap.chains[i].target for i in only] or list(range(len(goals)))
+    key_goals([goals[g] for g in some], rows[:, some], at, undo)
+    return wanted
+
+
+def _longest(feet: Feet) -> float:
+    return max(feet.length(chain) for chain in feet.snap.chains)
+
+
+def _placed(feet: Feet, source: Sequence[Foot], planted: Sequence[Foot]) -> tuple[Floats, dict[int, Floats]]:
+    """Return where (F, g, 3) targets should be and the orientations (F, 3, 3) of targets by index, in world space."""
+    wanted = feet.sampled.goals[:, :, :3, 3].copy()
+    turns = {}
+    for chain, old, new in zip(feet.snap.chains, source, planted, strict=True):
+        support = feet.support[:, :3, :3]
+        wanted[:, chain.target] = applied(support, new.places) + feet.support[:, :3, 3]
+        turn = np.moveaxis(matrices(multiply(new.turns, opposite(old.turns))), -1, 0)
+        linear = feet.sampled.goals[:, chain.target, :3, :3]
+        own = linear / np.maximum(np.linalg.norm(linear, axis=1, keepdims=True), 1e-300)
+        turns[chain.target] = times(times(support, turn), times(np.swapaxes(support, -1, -2), own))
+    return wanted, turns

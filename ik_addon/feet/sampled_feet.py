@@ -1,0 +1,181 @@
+"""The feet and hands of an armature over many frames, as arrays, and what they stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import bpy
+import numpy as np
+
+from ..anatomy.body import root_of
+from ..anatomy.figure import Figure
+from ..bake.selection import time_scale
+from ..chains.current_pose import Limb
+from ..core.settings import chain_of
+from ..core.skeleton import inverse, moved, size_of
+from ..live import registry
+from ..rig.plan.chain import tips as tips_of
+from ..rig.plan.chain import turning_end
+from ..rig.read.orientation import orientation
+from ..solve.maths.products import applied, back_applied
+from ..solve.maths.products import times as product
+from ..solve.maths.rotations import quaternions
+from ..solve.problem import Floats
+from ..targets.limb_frames import Sampled
+from ..targets.movable import MovableGoal, target_of
+from ..targets.snap import in_fk
+from ..targets.snapped import Chain, Poles, Snap
+from . import contact_keys, original_keys, pivots
+from .foot_track import Foot
+from .ground_object import still, unscaled
+from .with_hips import followers
+
+
+@dataclass(frozen=True)
+class Feet:
+    """The hands and feet of chains on F frames."""
+
+    snap: Snap
+    """The chains, and their targets in the same order."""
+    sampled: Sampled
+    support: Floats
+    """(F, 4, 4) world matrices of what they stand on, without scale."""
+    others: Floats
+    """(F, o, 4, 4) world matrices of the other objects that `sample` was given."""
+    hips: int | None
+    """Index of the bone that carries all of the limbs; None if no single bone does."""
+
+    @cached_property
+    def figure(self) -> Figure:
+        """The skeleton."""
+        return Figure.of(self.snap.ob)
+
+    def tip(self, chain: Chain) -> bpy.types.PoseBone:
+        """Return the tip bone of a chain, which holds its settings."""
+        return self.snap.ob.pose.bones[chain.tip]
+
+    @cached_property
+    def _limbs(self) -> dict[str, Limb]:
+        """The limb of each chain, by the name of its tip bone."""
+        return {chain.tip: self.snap.limbs(self.sampled, chain) for chain in self.snap.chains}
+
+    @cached_property
+    def _lengths(self) -> dict[str, float]:
+        scale = size_of(self.sampled.world[0])
+        return {tip: float(np.median(limbs.length) * scale) for tip, limbs in self._limbs.items()}
+
+    def length(self, chain: Chain) -> float:
+        """Return the length of the limb, in world space."""
+        return self._lengths[chain.tip]
+
+    def roots(self, chain: Chain) -> Floats:
+        """Return where (F, 3) the limb begins, in world space."""
+        return moved(self.sampled.world, self._limbs[chain.tip].joints[:, 0])
+
+    def foot(self, chain: Chain) -> Foot:
+        """Return the hand or foot, seen from what it stands on: as its target has it, or in FK if that has no keys."""
+        goal, tip = self.snap.goals[chain.target], self.tip(chain)
+        world, target = self.sampled.world[:, :3, :3], self.sampled.goals[:, chain.target]
+        end = turning_end(tip)
+        if goal.is_keyed and goal.turns:
+            where = target
+            seen = orientation(product(inverse(self.sampled.world[:1]), target[:1]))
+            offset = chain_of(tip).end_offset.normalized().to_matrix() if end is not None else np.eye(3)
+            bone = product(world[:1], product(seen, np.array(offset, dtype=np.float64)[None]))
+        else:
+            poses = self.sampled.poses[:, self.snap.sampler.rows([chain.turning])[0]]
+            where = product(self.sampled.world, poses)
+            bone = where[:1, :3, :3]
+            where = where.copy()
+            where[:, :3, 3] = target[:, :3, 3] if goal.is_keyed else self.ends(chain)
+        return self._seen(chain, where, bone)
+
+    def shown(self, chain: Chain, places: Floats, poses: Floats) -> Foot:
+        """Return the hand or foot of a chain from its end `places` (F, 3) and bone `poses` (F, 4, 4) in pose space."""
+        where = product(self.sampled.world, poses)
+        where[:, :3, 3] = moved(self.sampled.world, places)
+        return self._seen(chain, where, where[:1, :3, :3])
+
+    def _seen(self, chain: Chain, where: Floats, bone: Floats) -> Foot:
+        """Return a foot, in the space of what it stands on, from world matrices (F, 4, 4).
+
+        `bone` has the axes (1, 3, 3) of the end bone in the world on the first frame.
+        """
+        turns, seen = orientation(where), inverse(self.support)
+        heel_and_toe = np.zeros((2, 3)) if chain.end is None else pivots.of(self.figure, self.tip(chain))
+        return Foot(
+            places=moved(seen, where[:, :3, 3]),
+            turns=quaternions(np.moveaxis(product(seen[:, :3, :3], turns), 0, -1)),
+            pivots=back_applied(turns[:1], applied(bone, heel_and_toe)),
+            contacts=np.zeros((2, len(where)), dtype=bool),
+        )
+
+    def ends(self, chain: Chain) -> Floats:
+        """Return where (F, 3) the limb ends in the FK pose, in world space."""
+        return moved(self.sampled.world, self._limbs[chain.tip].joints[:, -1])
+
+
+def sample(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    tips: Sequence[bpy.types.PoseBone],
+    frames: Sequence[int],
+    on: bpy.types.Object | None,
+    others: Sequence[bpy.types.Object],
+    undo: ExitStack,
+) -> Generator[float, None, Feet]:
+    """Sample the feet of chains on frames, as they were before planting; yields progress (0 to 1).
+
+    Args:
+        context: gives the view layer.
+        ob: the armature object.
+        tips: the tip bones of the chains.
+        frames: ascending frames.
+        on: what the feet stand on; None if that doesn't move.
+        others: objects whose world matrices are sampled as well.
+        undo: undoes putting the earlier keys back.
+
+    Raises:
+        UserError: a chain can't be used.
+    """
+    snap = Snap.of(context.view_layer, ob, tips, False, Poles.KEEP)
+    figure = Figure.of(ob)
+    first = [figure.names.index(snap.skeleton.names[chain.bones[0]]) for chain in snap.chains]
+    carrying = {root_of(figure, bone) for bone in first}
+    hips = ob.pose.bones.find(figure.names[carrying.pop()]) if len(carrying) == 1 else None
+    more = [] if hips is None else [bone for bone in (hips, snap.skeleton.parents[hips]) if bone >= 0]
+    extra = [MovableGoal(other, "") for other in (*others, *([] if on is None else [on]))]
+    sampler = replace(
+        snap.sampler,
+        bones=np.union1d(snap.sampler.bones, np.array(more, dtype=np.int64)),
+        goals=[*snap.goals, *extra],
+    )
+    snap = replace(snap, sampler=sampler)
+    times = time_scale(context.scene) * np.array(frames, dtype=np.float64)
+    rest = [tip for tip in tips_of(ob) if tip not in tips and contact_keys.read(tip, times).any()]
+    held = [goal for goal in map(target_of, rest) if goal is not None]
+    body: list[MovableGoal] = []
+    if hips is not None and not any(original_keys.is_planted(goal, times) for goal in held):
+        moved = ob.pose.bones[hips]  # otherwise feet planted earlier need the hips where they are
+        along = [goal for follower in followers(ob, tips, moved) for goal in follower.goals]
+        body = [MovableGoal(ob, moved.name), *along]
+    original_keys.put_back([*snap.goals, *body], times, undo)
+    is_solved = sampler.is_solved
+    with (
+        nullcontext() if is_solved else registry.paused(ob),
+        in_fk(context, ob, tips) if is_solved else nullcontext(),
+    ):
+        found = yield from sampler.sample(context.view_layer, frames)
+    count = len(snap.goals)
+    support = still(len(frames)) if on is None else unscaled(found.goals[:, -1])
+    parents = found.parents[:, :count]
+    own = replace(
+        found,
+        goals=found.goals[:, :count],
+        spaces=found.spaces[:, :count],
+        parents=np.where(parents < count, parents, -1),
+    )
+    return Feet(snap, own, support, found.goals[:, count : count + len(others)], hips)

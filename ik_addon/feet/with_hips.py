@@ -1,0 +1,111 @@
+"""Keying hands, the head and other goals so that they move with the hips, unless something holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, replace
+
+import bpy
+import numpy as np
+
+from ..anatomy.figure import Figure
+from ..core import keyframes
+from ..core.keyframes import KeysError
+from ..core.settings import chain_of
+from ..live import registry
+from ..rig.plan.chain import tips
+from ..solve.problem import Floats
+from ..targets.limb_frames import Sampler
+from ..targets.movable import MovableGoal, Spot, channels_of, key_goals, parents_of, pole_of, target_of
+from ..targets.snapped import rows_of
+from . import contact_keys, original_keys
+from .filling import eased
+from .pivots import is_of_leg
+
+
+@dataclass(frozen=True)
+class Follower:
+    """The goals of a chain that follow the hips: its target, its pole, or both."""
+
+    tip: bpy.types.PoseBone
+    goals: list[MovableGoal]
+
+
+def followers(
+    ob: bpy.types.Object, planted: Collection[bpy.types.PoseBone], hips: bpy.types.PoseBone
+) -> list[Follower]:
+    """Return what follows the hips of an armature when some of its chains are planted; never a goal of a leg.
+
+    Planting itself places the targets of the planted chains. Goals without keys, and goals that a constraint, a lock or
+    another object holds, stay where they are. Goals attached to the body follow it by themselves.
+    """
+    figure, found = Figure.of(ob), []
+    carrying = {*parents_of(ob, ""), (ob, ""), *((ob, bone.name) for bone in hips.parent_recursive)}
+    for tip in tips(ob):
+        target, pole = target_of(tip), pole_of(tip)
+        if chain_of(tip).enabled and target is not None and not is_of_leg(figure, tip):
+            both = (None if tip in planted else target, pole)
+            goals = [goal for goal in both if goal is not None and _is_free(goal, carrying)]
+            found += [Follower(tip, goals)] if goals else []
+    return found
+
+
+def _is_free(goal: MovableGoal, carrying: set[Spot]) -> bool:
+    """Return whether only keys move a target or pole, apart from parents that move the hips as well."""
+    is_attached = not carrying.issuperset(parents_of(goal.ob, goal.bone))
+    if not goal.is_keyed or is_attached or any(not own.mute for own in goal.holder.constraints):
+        return False
+    try:
+        keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
+    except KeysError:
+        return False
+    return True
+
+
+def steps(
+    view_layer: bpy.types.ViewLayer,
+    ob: bpy.types.Object,
+    going: Sequence[Follower],
+    frames: Sequence[int],
+    at: Floats,
+    moved: Floats,
+    blend: int,
+    undo: ExitStack,
+) -> Generator[float, None, list[MovableGoal]]:
+    """Key the goals that follow the hips; yields progress (0 to 1).
+
+    Args:
+        view_layer: the view layer to evaluate.
+        ob: the armature object.
+        going: the followers to key.
+        frames: F frames.
+        at: (F,) times of these frames in the action.
+        moved: (F, 3) how far the hips were moved, in world space.
+        blend: frames over which the movement fades out towards a contact; during contacts the goal stays.
+        undo: takes the keys back.
+
+    Returns:
+        The goals that were keyed.
+    """
+    goals = [goal for follower in going for goal in follower.goals]
+    if not goals or not moved.any():
+        return []
+    places = [replace(goal, turns=False) for goal in goals]
+    sampler = Sampler.of(ob, [], places, shown=False)
+    with nullcontext() if sampler.is_solved else registry.paused(ob):
+        sampled = yield from sampler.sample(view_layer, frames)
+    wanted, g = sampled.goals[:, :, :3, 3].copy(), 0
+    for follower in going:
+        touches = contact_keys.read(follower.tip, at).any(axis=0)
+        for _goal in follower.goals:
+            wanted[:, g] += moved - eased(moved, np.asarray(touches), blend)
+            g += 1
+    rows = rows_of(places, sampled, wanted, {})
+    old = [original_keys.before(goal, at) for goal in goals]
+    for goal in goals:
+        undo.callback(goal.set_row, goal.row())
+    key_goals(places, rows, at, undo)
+    for goal, keys in zip(goals, old, strict=True):
+        original_keys.keep(goal, keys, at, undo, along=True)
+    return goals

@@ -1,1 +1,0 @@
-"""Place and key targets and poles, and switch them between spaces."""

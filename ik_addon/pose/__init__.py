@@ -1,1 +1,0 @@
-"""How Blender stores a pose: bones, channels, keyframes."""

@@ -1,1 +1,0 @@
-"""Adding, changing and removing chains."""

@@ -1,0 +1,1 @@
+"""Targets and poles: dragging, snapping, switching their space, switching between IK and FK."""

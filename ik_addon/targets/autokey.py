@@ -1,0 +1,120 @@
+"""Auto keying as Blender's own transform operators do it: by the preferences, or by the active keying set.
+
+Blender's `anim_utils.AutoKeying` (since 5.0) keys whole transforms and ignores keying sets of absolute paths, so every
+version uses this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import bpy
+
+from ..core import compat
+
+Holder = bpy.types.Object | bpy.types.PoseBone
+"""The owner of channels: an object or a pose bone."""
+
+
+def auto_key(context: bpy.types.Context, holder: Holder, fields: Collection[str]) -> None:
+    """Key changed channels on the current frame if auto keying is on, following its settings.
+
+    Args:
+        context: gives the scene and the preferences.
+        holder: the object or bone that owns the channels.
+        fields: the properties that were set, such as `location`. An active keying set overrides them.
+    """
+    settings = context.scene.tool_settings
+    if not settings.use_keyframe_insert_auto or not fields:
+        return
+    keying: bpy.types.KeyingSet | None = context.scene.keying_sets_all.active
+    if settings.use_keyframe_insert_keyingset and keying is not None:
+        _key_set(context, keying, holder)
+        return
+    edit = context.preferences.edit
+    options = _options(context, visual=edit.use_visual_keying, needed=edit.use_auto_keyframe_insert_needed)
+    group = holder.name if isinstance(holder, bpy.types.PoseBone) else "Object Transforms"
+    for field in fields:
+        # Blender's own INSERTKEY_AVAILABLE warns about every curve that does not exist.
+        indices = sorted(keyed_indices(holder, field)) if edit.use_keyframe_insert_available else [-1]
+        for index in indices:
+            holder.keyframe_insert(field, index=index, group=group, options=options, keytype=settings.keyframe_type)
+
+
+def goes_back(context: bpy.types.Context, holder: Holder, fields: Collection[str]) -> bool:
+    """Whether a channel that was set returns to its keyed value when the current frame is evaluated again."""
+    frame = context.scene.frame_current_final
+    for field in fields:
+        values = getattr(holder, field)
+        for index, curve in _curves(holder, field):
+            if abs(values[index] - curve.evaluate(frame)) > 1e-5 * max(1.0, abs(values[index])):
+                return True
+    return False
+
+
+def keyed_indices(holder: Holder, field: str) -> set[int]:
+    """Return the indices of a property that have an F-curve."""
+    return {index for index, _curve in _curves(holder, field)}
+
+
+def _curves(holder: Holder, field: str) -> Iterator[tuple[int, bpy.types.FCurve]]:
+    """Yield the indices of a property that have an F-curve, each with its curve.
+
+    Blender looks each one up in a list: much faster than comparing the paths of all curves of a character here.
+    """
+    curves, path = compat.curves_of(holder.id_data), path_of(holder, field)
+    for index in range(len(getattr(holder, field)) if curves else 0):
+        curve = curves.find(path, index=index)
+        if curve is not None:
+            yield index, curve
+
+
+def path_of(holder: Holder, field: str) -> str:
+    """Return the data path of a property, relative to the object."""
+    return field if isinstance(holder, bpy.types.Object) else f"{holder.path_from_id()}.{field}"
+
+
+def _options(context: bpy.types.Context, *, visual: bool, needed: bool) -> set[str]:
+    settings = context.scene.tool_settings
+    wanted = {
+        "INSERTKEY_VISUAL": visual,
+        "INSERTKEY_NEEDED": needed,
+        "INSERTKEY_CYCLE_AWARE": settings.use_keyframe_cycle_aware,
+        "INSERTKEY_REPLACE": settings.auto_keying_mode == "REPLACE_KEYS",
+    }
+    return {option for option, on in wanted.items() if on}
+
+
+def _key_set(context: bpy.types.Context, keying: bpy.types.KeyingSet, holder: Holder) -> None:
+    """Key the holder's paths in a keying set; a set of absolute paths is keyed as it is."""
+    edit, settings = context.preferences.edit, context.scene.tool_settings
+    visual, needed = edit.use_visual_keying, edit.use_auto_keyframe_insert_needed
+    if keying.use_insertkey_override_visual:
+        visual = keying.use_insertkey_visual
+    if keying.use_insertkey_override_needed:
+        needed = keying.use_insertkey_needed
+    options = _options(context, visual=visual, needed=needed)
+    for path in _paths(context, keying, holder):
+        groups = {"NAMED": path.group, "KEYINGSET": keying.bl_label}
+        path.id.keyframe_insert(
+            path.data_path,
+            index=-1 if path.use_entire_array else path.array_index,
+            group=groups.get(path.group_method, ""),
+            options=options,
+            keytype=settings.keyframe_type,
+        )
+
+
+def _paths(
+    context: bpy.types.Context, keying: bpy.types.KeyingSet, holder: Holder
+) -> Iterator[bpy.types.KeyingSetPath]:
+    if keying.type_info is not None:
+        # `refresh` would use the selection, and the target may not be selected.
+        keying.paths.clear()
+        try:
+            keying.type_info.generate(context, keying, holder)
+        except (AttributeError, TypeError):
+            return  # the set does not apply to this holder, such as a whole-character set to an empty
+    for path in keying.paths:
+        if path.id is not None:
+            yield path

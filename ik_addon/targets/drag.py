@@ -1,0 +1,270 @@
+"""Drag the target or pole of a chain: the chain follows, and cancelling restores everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+from mathutils import Euler, Matrix, Quaternion, Vector
+
+from ..bake.restore import PoseSnapshot
+from ..core.channels import rotation_field, turned
+from ..core.settings import chain_of, goal_of, is_tip, object_of
+from ..core.skeleton import orthonormal
+from ..core.translation.sentences import say
+from ..live import registry, reports, solving
+from ..rig.plan.chain import ChainError, check
+from .autokey import auto_key
+from .movable import MovableGoal, why_lacking
+
+
+class Drag:
+    """A drag of a chain's target or pole."""
+
+    turns_in_place = False
+
+    def __init__(
+        self, context: bpy.types.Context, tip: bpy.types.PoseBone, role: str = "target", *, turns: bool = False
+    ) -> None:
+        """Start the drag.
+
+        Args:
+            context: gives the view layer.
+            tip: the tip bone of the chain.
+            role: the goal to move, "target" or "pole".
+            turns: the goal will only be turned.
+
+        Raises:
+            ChainError: the chain can't be solved, or its goal is missing or can't be moved.
+        """
+        self.ob: bpy.types.Object = tip.id_data
+        self.tip = tip.name
+        context.view_layer.update()
+        check(self.ob, tip, context.view_layer)
+        goal, bone = goal_of(chain_of(tip), role)
+        if goal is None:
+            raise ChainError(why_lacking(tip, role))
+        self.handle = Handle(MovableGoal(goal, bone, turns))
+        self._mirrored = _Mirrored.of(tip, role, self.handle, turns=turns)
+        self._tips = [self.tip] if self._mirrored is None else [self.tip, self._mirrored.tip]
+        self._before, self._reports = PoseSnapshot(self.ob), {tip: reports.get(self.ob, tip) for tip in self._tips}
+
+    @property
+    def world(self) -> Matrix:
+        """The world matrix of the goal at the start of the drag."""
+        return self.handle.world
+
+    def move(
+        self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None, *, hurried: bool = False
+    ) -> reports.Report | None:
+        """Move the goal by an offset from its start, turn it by a rotation, both in world space, and solve.
+
+        If `hurried`, a large body may return its first attempt; call `settle` afterwards.
+        """
+        self.handle.move(offset, turn)
+        if self._mirrored is not None:
+            self._mirrored.move(offset, turn)
+        with registry.hurried() if hurried else nullcontext():
+            self._solve(context)
+        return reports.get(self.ob, self.tip)
+
+    def settle(self, context: bpy.types.Context) -> None:
+        """Solve to full accuracy, which gives the pose that a frame change would give."""
+        for handle in self._handles:
+            handle.owner.id_data.update_tag(refresh={"OBJECT"})
+        self._solve(context)
+
+    def _solve(self, context: bpy.types.Context) -> None:
+        context.view_layer.update()  # solves if Live is on
+        if not object_of(self.ob).live:
+            solving.solve_now(self.ob, context.evaluated_depsgraph_get(), self._tips)
+            context.view_layer.update()
+
+    @property
+    def _handles(self) -> list[Handle]:
+        return [self.handle] if self._mirrored is None else [self.handle, self._mirrored.handle]
+
+    @property
+    def done(self) -> str:
+        """The report at the end of the drag."""
+        report = reports.get(self.ob, self.tip)
+        return "" if report is None else f"'{self.tip}': {report.message}"
+
+    def finish(self, context: bpy.types.Context) -> list[str]:
+        """End the drag, and key the goal if auto keying is on.
+
+        Returns:
+            Sentences about problems with the chain.
+        """
+        for handle in self._handles:
+            auto_key(context, handle.owner, handle.moved)
+        report = reports.get(self.ob, self.tip)
+        if report is None:
+            return [say("The target was moved, but not solved")]
+        return [report.message] if report.failed else []
+
+    def cancel(self, context: bpy.types.Context) -> None:
+        """Restore everything exactly."""
+        for handle in self._handles:
+            handle.put_back()
+        context.view_layer.update()
+        self._before.put_back()
+        for tip, report in self._reports.items():
+            reports.put(self.ob, tip, report)
+        context.view_layer.update()
+
+
+@dataclass(frozen=True)
+class _Mirrored:
+    """The goal of the chain on the other side, which X-Axis Mirror takes along."""
+
+    tip: str
+    handle: Handle
+    image: Handle
+    """The goal that the user drags."""
+    world: Matrix
+    """World matrix of the armature object."""
+    is_relative: bool
+    """Whether the motion is mirrored; if not, the place is."""
+
+    @classmethod
+    def of(cls, tip: bpy.types.PoseBone, role: str, image: Handle, *, turns: bool) -> _Mirrored | None:
+        """Take hold of it; None if X-Axis Mirror is off, or if there is none that can be moved."""
+        ob = tip.id_data
+        other = ob.pose.bones.get(bpy.utils.flip_name(tip.name)) if ob.pose.use_mirror_x and ob.mode == "POSE" else None
+        if other is None or other == tip or not is_tip(other) or not chain_of(other).enabled:
+            return None
+        goal, bone = goal_of(chain_of(other), role)
+        if goal is None or (goal, bone) == goal_of(chain_of(tip), role):
+            return None
+        with suppress(ChainError):
+            handle = Handle(MovableGoal(goal, bone, turns))
+            return cls(other.name, handle, image, ob.matrix_world.copy(), turns or ob.pose.use_mirror_relative)
+        return None
+
+    def move(self, offset: Vector, turn: Quaternion | None) -> None:
+        """Follow a move of the image, as in `Handle.move`."""
+        across = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
+        mirror = self.world @ across @ self.world.inverted_safe()
+        own = mirror.to_3x3() @ offset
+        if not self.is_relative:
+            own = mirror @ (self.image.world.translation + offset) - self.handle.world.translation
+        if turn is not None:
+            frame = self.world.to_quaternion()
+            inner = frame.inverted() @ turn @ frame
+            turn = frame @ Quaternion((inner.w, inner.x, -inner.y, -inner.z)) @ frame.inverted()
+        self.handle.move(own, turn)
+
+
+class Handle:
+    """The object or pose bone behind a goal, with its state at the start of a drag."""
+
+    def __init__(self, goal: MovableGoal) -> None:
+        """Take hold of a target or pole in an updated view layer, to turn it if it `turns`, else to move it.
+
+        Raises:
+            ChainError: the goal can't be moved, or turned.
+        """
+        if reason := goal.why_fixed:
+            raise ChainError(reason)
+        self.owner: Any = goal.holder
+        if all(self.owner.lock_rotation if goal.turns else self.owner.lock_location):
+            locked = {
+                True: "The rotation of '{owner}' is locked. Unlock it in its Transform panel",
+                False: "The location of '{owner}' is locked. Unlock it in its Transform panel",
+            }
+            raise ChainError(locked[goal.turns], owner=goal.name)
+        self.rotation_field = rotation_field(self.owner.rotation_mode)
+        self._location: Any = self.owner.location.copy()
+        self._rotation = tuple(getattr(self.owner, self.rotation_field))
+        self._turned = turned(self._rotation, self.owner.rotation_mode).to_quaternion()
+        self.world = goal.ob.matrix_world.copy()
+        """World matrix of the goal at the start."""
+        linear = _linear_of_object(goal.ob)
+        if goal.is_bone:
+            self.world = goal.ob.matrix_world @ self.owner.matrix
+            linear = goal.ob.matrix_world.to_3x3() @ _linear_of_bone(self.owner)
+        if abs(linear.determinant()) < 1e-30:
+            raise ChainError(
+                "'{goal}' is attached to something that is scaled to zero. Reset its scale", goal=goal.ob.name
+            )
+        self._to_channel = linear.inverted()
+        mirrored = np.where(np.array(self.owner.scale) < 0.0, -1.0, 1.0)
+        frame = Matrix(orthonormal(np.array(self.world.to_3x3()) * mirrored).tolist())
+        self._frame = frame @ self._turned.to_matrix().inverted()
+        """Matrix from the space of the rotation channel to world space, without scale, (3, 3)."""
+
+    @property
+    def moved(self) -> list[str]:
+        """The channels that have changed since the start."""
+        before = {"location": tuple(self._location), self.rotation_field: self._rotation}
+        return [field for field, values in before.items() if tuple(getattr(self.owner, field)) != values]
+
+    def move(self, offset: Vector, turn: Quaternion | None = None) -> None:
+        """Move by an offset from the start, and turn in place; locked channels stay.
+
+        Args:
+            offset: translation in world space.
+            turn: rotation in world space; None: keep the initial rotation.
+        """
+        wanted = self._location + self._to_channel @ offset
+        for i, locked in enumerate(self.owner.lock_location):
+            if locked:
+                wanted[i] = self._location[i]
+        self.owner.location = wanted
+        if turn is None:
+            setattr(self.owner, self.rotation_field, self._rotation)
+        else:
+            own = (self._frame.inverted() @ turn.to_matrix() @ self._frame).to_quaternion()
+            self._turn(own @ self._turned)
+
+    def put_back(self) -> None:
+        """Restore the channels exactly as they were at the start."""
+        self.owner.location = self._location
+        setattr(self.owner, self.rotation_field, self._rotation)
+
+    def _turn(self, wanted: Quaternion) -> None:
+        owner = self.owner
+        if self.rotation_field == "rotation_euler":
+            angles = wanted.to_euler(owner.rotation_mode, owner.rotation_euler)
+            owner.rotation_euler = self._with_locks(angles, self._rotation)
+            return
+        if any(owner.lock_rotation):
+            # Blender's own transforms also apply locks to quaternions as Euler angles.
+            before = self._turned.to_euler("XYZ")
+            wanted = self._with_locks(wanted.to_euler("XYZ", before), before[:]).to_quaternion()
+        if self.rotation_field == "rotation_quaternion":
+            wanted.make_compatible(owner.rotation_quaternion)
+            owner.rotation_quaternion = wanted
+        else:
+            axis, angle = wanted.to_axis_angle()
+            owner.rotation_axis_angle = (angle, axis.x, axis.y, axis.z)
+
+    def _with_locks(self, angles: Euler, before: Sequence[float]) -> Euler:
+        for i, locked in enumerate(self.owner.lock_rotation):
+            if locked:
+                angles[i] = before[i]
+        return angles
+
+
+def _linear_of_object(ob: bpy.types.Object) -> Matrix:
+    """Return the linear part (3, 3) of the map from an object's location to its world position."""
+    if ob.parent is None and not ob.constraints:
+        return Matrix.Identity(3)
+    return (ob.matrix_world @ ob.matrix_basis.inverted_safe()).to_3x3()
+
+
+def _linear_of_bone(bone: bpy.types.PoseBone) -> Matrix:
+    """Return the linear part (3, 3) of the map from a pose bone's location to its position in armature space."""
+    above: dict[str, Any] = {}
+    if bone.parent is not None:
+        above = {"parent_matrix": bone.parent.matrix, "parent_matrix_local": bone.parent.bone.matrix_local}
+    places = [
+        bone.bone.convert_local_to_pose(Matrix.Translation(step), bone.bone.matrix_local, **above).translation
+        for step in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
+    ]
+    return Matrix([(place - places[0]).to_tuple() for place in places[1:]]).transposed()

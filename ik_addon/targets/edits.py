@@ -1,0 +1,434 @@
+"""What an edit of a solved bone means, the same everywhere: this module decides it, `live` asks on every update.
+
+| who edits | what happens |
+|---|---|
+| a hand: transform or paste of a tip, hand or foot | its target takes the place, and the orientation; FK stays |
+| a hand: transform of another bone of a limb | its pole follows, where there is one; else FK |
+| a hand: paste of a limb | target and pole match the pasted pose |
+| any of these, with an influence between 0 and 1 | the FK pose of the chain goes there, too: the blend shows it there |
+| a hand: another bone of a spine, tail or tree | FK, and the status line says so |
+| a script, an action, a driver, another rotation mode | FK, see `LiveBones.absorb_edits` |
+| where the influence is 0, the chain is off, or the target can't be moved | FK |
+| Insert Keyframe, auto keying | FK is keyed, see `data.fk_keys`; auto keying also keys the goals that moved |
+| Esc, undo, redo | FK and goals as before |
+
+It is a hand if one of Blender's own operators that transform or paste poses is running in a window, or has just ended
+and can be repeated. Scripts call the same operators without leaving them to be repeated.
+
+Blender's undo step is made when the operator ends, and a handler hears of the last change only after that. What follows
+here is therefore taken back before the next undo or redo, which keeps what it takes to be unchanged, and done again
+where they come back to the same step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import bpy
+import numpy as np
+from bpy.app.handlers import persistent
+
+from ..core import channels, compat, fk_keys, fk_store, hooks
+from ..core.channels import Row
+from ..core.settings import chain_of
+from ..core.translation.sentences import UserError, say
+from ..live import frame_steps, reports
+from ..live.live_bones import LiveBones
+from ..live.registry import paused, registry
+from ..live.rig import Rig
+from ..rig.plan.chain import bending_bones
+from ..rig.plan.plan import Plan
+from ..rig.plan.presence import Reference
+from ..rig.read.sample import sample
+from ..rig.write.waves import pose
+from ..solve.problem import Ints
+from .follow import Control, Follower, Meaning
+
+TRANSFORMS = "TRANSFORM_OT_"
+"""Blender's operators that transform bones begin with this."""
+PASTES = frozenset({"POSE_OT_paste", "POSELIB_OT_apply_pose_asset", "POSELIB_OT_blend_pose_asset"})
+"""Blender's operators that paste poses."""
+REMEMBERED = 64
+"""Maximum number of edits that undo and redo may come back to."""
+
+
+class Operator(NamedTuple):
+    """An operator with which a user edits a pose."""
+
+    address: int
+    pastes: bool
+    is_running: bool
+
+
+@dataclass
+class Gesture:
+    """One edit by hand, from its first change to its end."""
+
+    ob: Reference
+    operator: int
+    live: Ints
+    start: Row
+    """(k, 17) the solution before."""
+    fk: Row
+    """(k, 17) the FK pose before."""
+    stored: Row
+    """(k, 17) the stored FK pose before."""
+    edited: dict[int, Row] = field(default_factory=dict)
+    """The channels that the operator gave to bones, by row; it computes them from where it began."""
+    followers: dict[Meaning, Follower | None] = field(default_factory=dict)
+    """None: the goals can't be moved."""
+    before: dict[tuple[int, str], Control] = field(default_factory=dict)
+    """The goals before."""
+    blended: set[int] = field(default_factory=set)
+    """The bones, by row, whose FK pose followed as well."""
+
+
+@dataclass
+class Edit:
+    """An edit whose last change came after Blender's undo step."""
+
+    ob: Reference
+    bones: Ints
+    edited: Row
+    """(e, 17) the channels of edited bones in that step."""
+    before: list[Control]
+    """The goals in that step."""
+    after: list[Control]
+    """The goals that followed."""
+    left: Ints
+    """The bones whose FK pose is another one since."""
+    fk: Row | None = None
+    """(l, 17) their stored FK pose after that."""
+    solved: Row | None = None
+    """(e, 17) the channels of the edited bones once the goals had followed."""
+
+
+_gestures: dict[int, Gesture] = {}
+_edits: list[Edit] = []
+_ended = 0
+"""Address of the last operator that has ended and that handlers know of."""
+_keying = 0
+"""Address of the operator that moves keys in an editor of animation; 0 if none does."""
+_latest: tuple[list[Edit], int] | None = None
+"""The edits, one per armature, that the current undo step doesn't have, and the last operator that had ended then."""
+
+
+# ---- who edits
+
+
+def operator_at_work() -> Operator | None:
+    """Return the operator with which a user edits a pose now, or has edited it since the last update."""
+    manager = bpy.context.window_manager
+    for running in _running():
+        return Operator(running.as_pointer(), running.bl_idname in PASTES, True)
+    last = manager.operators[-1] if manager.operators else None
+    if last is None or last.as_pointer() == _ended or not _edits_poses(last.bl_idname):
+        return None
+    return Operator(last.as_pointer(), last.bl_idname in PASTES, False)
+
+
+def _running() -> Iterator[bpy.types.Operator]:
+    for window in bpy.context.window_manager.windows:
+        running = filter(None, window.modal_operators)  # None: its class was unregistered meanwhile
+        yield from (operator for operator in running if _edits_poses(operator.bl_idname))
+
+
+def _edits_poses(name: str) -> bool:
+    return name.startswith(TRANSFORMS) or name in PASTES
+
+
+def last_operator() -> int:
+    """Return the address of the last operator that has ended and can be repeated; 0 if there is none."""
+    operators = bpy.context.window_manager.operators
+    return operators[-1].as_pointer() if operators else 0
+
+
+def _moves_keys(operator: Operator, depsgraph: bpy.types.Depsgraph, *, begins: bool) -> bool:
+    """Return whether an operator moves keys in an editor of animation, where Blender's transforms have the same names.
+
+    It edits actions from the beginning; a transform of bones does so when it ends, with auto keying.
+    """
+    global _keying
+    is_auto = depsgraph.scene.tool_settings.use_keyframe_insert_auto
+    if begins and not operator.pastes and (operator.is_running or not is_auto) and depsgraph.id_type_updated("ACTION"):
+        _keying = operator.address
+    return operator.address == _keying
+
+
+# ---- what it means
+
+
+def meanings(ob: bpy.types.Object, plan: Plan, edited: set[int], *, pastes: bool) -> Iterator[Meaning]:
+    """Yield what edits of live bones, given by their rows, mean for the chains of a plan; the others become FK."""
+    for chain in plan.chains:
+        tip = ob.pose.bones[chain.tip]
+        if chain_of(tip).influence == 0.0:
+            continue
+        posed = [plan.rows[bone] for bone in chain.posed]
+        is_limb = len(bending_bones(tip)) == 2
+        at_end, within = edited.intersection(posed[-1:]), edited.intersection(posed[:-1] if is_limb else ())
+        target = bool(at_end) or (pastes and bool(within))
+        pole = bool(within or (pastes and at_end)) and is_limb and chain.has_pole
+        if target or pole:
+            yield Meaning(chain.tip, frozenset(at_end | (within if pole else set())), target, pole)
+
+
+# ---- taking edits
+
+
+def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[int]:
+    """Let goals follow bones that a hand moved on a still frame; return the `session_uid` of what moved.
+
+    What is left for `absorb_edits` becomes FK.
+    """
+    bones, live = rig.bones, rig.plan.live
+    present = channels.read(ob, live)
+    changed = np.flatnonzero((present != bones.written).any(axis=1)).tolist()
+    if not changed:
+        return set()
+    gesture, operator = _gestures.pop(ob.session_uid, None), operator_at_work()
+    if gesture is not None and not np.array_equal(gesture.live, live):
+        gesture = None
+    if operator is None:
+        is_cancelled = gesture is not None and np.array_equal(present[changed], gesture.start[changed])
+        return _cancel(ob, gesture, bones, present, depsgraph) if gesture is not None and is_cancelled else set()
+    begins = gesture is None or gesture.operator != operator.address
+    if _moves_keys(operator, depsgraph, begins=begins):
+        return set()
+    if gesture is None or begins:
+        # What Blender has only rounded, as pasting the pose shown does, is no edit.
+        rounded = fk_keys.is_same(present, bones.written).all(axis=1)
+        bones.written[rounded] = present[rounded]
+        changed = [k for k in changed if not rounded[k]]
+        if not changed:
+            return set()
+        assert bones.fk is not None
+        gesture = Gesture(Reference.of(ob), operator.address, live, bones.written.copy(), bones.fk, bones.stored)
+    gesture.edited |= {k: present[k] for k in changed}
+    followers = list(_followers(ob, rig.plan, depsgraph, gesture, pastes=operator.pastes))
+    found = [Control.of(goal) for follower in followers for goal in follower.goals]
+    if followers and not _follow(ob, gesture, followers, depsgraph):
+        for control in found:
+            control.put_back()
+        followers = []
+    _blend(ob, rig, depsgraph, gesture, followers)
+    followed = {row for follower in followers for row in follower.rows} | gesture.blended
+    left = sorted(set(gesture.edited) - followed)
+    reports.note(ob, _notes(ob, rig.plan, left), depsgraph.scene.frame_current_final)
+    if not operator.is_running:
+        rows, changed = sorted(gesture.edited), sorted({*left, *gesture.blended})
+        after = [Control.of(goal) for follower in followers for goal in follower.goals]
+        _remember(Edit(Reference.of(ob), live[rows], present[rows], found if followers else [], after, live[changed]))
+    if not followers:
+        return set()
+    written, bones.written = bones.written, channels.read(ob, live)
+    bones.written[left] = written[left]
+    gesture.before = {control.key: control for control in found} | gesture.before
+    if operator.is_running:
+        _gestures[ob.session_uid] = gesture
+    return {control.ob.uid for control in found}
+
+
+def _cancel(
+    ob: bpy.types.Object, gesture: Gesture, bones: LiveBones, present: Row, depsgraph: bpy.types.Depsgraph
+) -> set[int]:
+    """Put back the goals after Esc, which has put back the bones."""
+    for control in gesture.before.values():
+        control.put_back()
+    followers = filter(None, gesture.followers.values())
+    followed = sorted({row for follower in followers for row in follower.rows})
+    bones.written[followed] = present[followed]
+    bones.set_fk(ob, gesture.blended, gesture.fk, gesture.stored)
+    _evaluate(depsgraph)
+    return {control.ob.uid for control in gesture.before.values()}
+
+
+def _give_up() -> None:
+    """Put back what was before the gestures that are still running: nobody will hear of their end."""
+    running = {operator.as_pointer() for operator in _running()}
+    for gesture in _gestures.values():
+        ob = gesture.ob.find()
+        rig = None if ob is None or gesture.operator not in running else registry.of(ob).rig
+        if ob is not None and rig is not None and rig.plan.skeleton.matches(ob):
+            for control in gesture.before.values():
+                control.put_back()
+            channels.write(ob, gesture.live, gesture.start)
+            rig.bones.set_fk(ob, gesture.blended, gesture.fk, gesture.stored)
+
+
+def _followers(
+    ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, gesture: Gesture, *, pastes: bool
+) -> Iterator[Follower]:
+    """Yield what follows the edited bones; goals that can't be moved leave the edit to FK."""
+    for meaning in meanings(ob, plan, set(gesture.edited), pastes=pastes):
+        if meaning not in gesture.followers:
+            gesture.followers[meaning] = None
+            with suppress(UserError):
+                gesture.followers[meaning] = Follower(depsgraph, ob, meaning, pastes)
+        follower = gesture.followers[meaning]
+        if follower is not None:
+            yield follower
+
+
+def _follow(
+    ob: bpy.types.Object, gesture: Gesture, followers: Sequence[Follower], depsgraph: bpy.types.Depsgraph
+) -> bool:
+    """Move goals to where the edited bones are; return False if something else holds one of them."""
+    # The operator gives bones the channels that they would have in the pose before the gesture.
+    wanted = gesture.start.copy()
+    wanted[list(gesture.edited)] = list(gesture.edited.values())
+    if any(follower.lacks_start for follower in followers):
+        _show(ob, gesture.live, gesture.start, depsgraph)
+    for follower in followers:
+        follower.begin(depsgraph)
+    _show(ob, gesture.live, wanted, depsgraph)
+    for follower in followers:
+        follower.follow(depsgraph)
+    _evaluate(depsgraph)
+    return bool(gesture.before) or not any(follower.is_held(depsgraph) for follower in followers)
+
+
+def _blend(
+    ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, gesture: Gesture, followers: Sequence[Follower]
+) -> None:
+    """Where chains that follow are between FK and IK, make what their goals ask for their FK pose as well."""
+    plan, tips = rig.plan, {follower.tip for follower in followers}
+    partly = {tip for tip in tips if chain_of(ob.pose.bones[tip]).influence < 1.0}
+    chosen = [i for i, chain in enumerate(plan.chains) if chain.tip in partly]
+    rows = {plan.rows[bone] for i in chosen for bone in plan.chains[i].posed}
+    gesture.blended |= rows
+    fk = gesture.fk.copy()
+    for row in rows.intersection(gesture.edited).difference(*(follower.rows for follower in followers)):
+        fk[row] = gesture.edited[row]
+    rig.bones.set_fk(ob, gesture.blended, fk, gesture.stored)
+    if chosen:
+        frame = sample(ob, plan, depsgraph, rig.bones.fk)
+        goals = replace(frame.goals, settings=frame.goals.settings.copy())
+        goals.influence[:, chosen] = 1.0
+        solution = pose(ob, plan, replace(frame, goals=goals)).channels[0]
+        rig.bones.set_fk(ob, rows, solution, solution)
+
+
+def _notes(ob: bpy.types.Object, plan: Plan, left: Collection[int]) -> dict[str, str]:
+    """Return sentences about bones, given by their rows, whose edit became FK, by the tip bone of their chain."""
+    found = {}
+    for chain in plan.chains:
+        names = [plan.skeleton.names[bone] for bone in chain.posed if plan.rows[bone] in left]
+        if names and chain_of(ob.pose.bones[chain.tip]).influence > 0.0:
+            found[chain.tip] = say("Changed the FK pose of '{bone}' beneath the solution", bone=names[0])
+    return found
+
+
+def _show(ob: bpy.types.Object, live: Ints, rows: Row, depsgraph: bpy.types.Depsgraph) -> None:
+    """Evaluate the pose that channels (k, 17) give."""
+    if channels.write(ob, live, rows):
+        _evaluate(depsgraph)
+
+
+def _evaluate(depsgraph: bpy.types.Depsgraph) -> None:
+    with paused():
+        compat.update_in_handler(depsgraph)
+
+
+# ---- undo and redo
+
+
+def _remember(edit: Edit) -> None:
+    global _latest
+    _edits.append(edit)
+    del _edits[:-REMEMBERED]
+    # The same operator may have edited other armatures, in this update: what followed there is not read yet.
+    beside = [other for other in _latest[0] if other.solved is None] if _latest is not None else []
+    _latest = [*beside, edit], last_operator()
+
+
+@persistent
+def _after_update(_scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph) -> None:
+    """Note which operators have ended, and what the edit that was just taken has led to."""
+    global _ended, _keying, _latest
+    if registry.pauses:
+        return  # another handler is at work, which evaluates in between
+    _ended = last_operator()
+    if _keying not in {0, _ended} and not any(_running()):
+        _keying = 0  # Blender may give its address to another operator
+    if _latest is None:
+        return
+    edits, operator = _latest
+    if _ended not in {0, operator}:
+        _latest = None  # the undo step of a later operator has what followed
+        return
+    for edit in edits:
+        if edit.solved is None and (ob := edit.ob.find()) is not None:
+            edit.solved = channels.read(ob, edit.bones)
+            rig = registry.of(ob).rig
+            if rig is not None and set(edit.left.tolist()) <= rig.plan.rows.keys():
+                edit.fk = rig.bones.stored[[rig.plan.rows[bone] for bone in edit.left.tolist()]]
+
+
+@persistent
+def _before_undo(_file: object, _unused: object = None) -> None:
+    """Take back what Blender's current undo step doesn't have."""
+    if _latest is not None and last_operator() in {0, _latest[1]}:  # Blender may have forgotten all of them
+        for control in (control for edit in _latest[0] for control in edit.before):
+            control.put_back()
+
+
+@persistent
+def _after_undo(_file: object, _unused: object = None) -> None:
+    """Let goals follow again where undo and redo come back to a step from which they had followed."""
+    global _ended, _latest
+    _gestures.clear()
+    _ended = 0  # Adjust Last Operation runs the operator again
+    latest = [] if _latest is None else _latest[0]
+    found: set[int] = set()
+    steps = []
+    for edit in reversed(_edits):
+        ob = None if edit.ob.uid in found else edit.ob.find()
+        if ob is None or ob.pose is None or len(ob.pose.bones) <= edit.bones.max():
+            continue
+        now = channels.read(ob, edit.bones)
+        is_step = np.array_equal(now, edit.edited)
+        is_later = edit.solved is not None and any(edit is last for last in latest)
+        if (is_step or (is_later and np.array_equal(now, edit.solved))) and all(c.is_there() for c in edit.before):
+            for control in edit.after:
+                control.put_back()
+            if is_step and edit.fk is not None:
+                fk_store.store(ob, edit.left.tolist(), edit.fk)
+            found.add(edit.ob.uid)
+            steps += [edit] if is_step else []
+    _latest = (steps, last_operator()) if steps else None
+
+
+@persistent
+def _after_load(_file: object, _unused: object = None) -> None:
+    global _ended, _keying, _latest
+    _gestures.clear()
+    _edits.clear()
+    _ended, _keying, _latest = last_operator(), 0, None
+
+
+_HANDLERS = (
+    ("depsgraph_update_post", _after_update),
+    ("undo_pre", _before_undo),
+    ("redo_pre", _before_undo),
+    ("undo_post", _after_undo),
+    ("redo_post", _after_undo),
+    ("load_post", _after_load),
+)
+
+
+def register() -> None:
+    """Take edits from now on; call this after the handlers that solve are registered."""
+    frame_steps.on_edit.append(take)
+    hooks.add(*_HANDLERS)
+
+
+def unregister() -> None:
+    """Undo `register`."""
+    hooks.remove(*_HANDLERS)
+    frame_steps.on_edit.remove(take)
+    _give_up()
+    _after_load(None)

@@ -1,0 +1,207 @@
+"""A target and a pole that follow the pose of their limb while a hand edits it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import bpy
+import numpy as np
+
+from ..core import compat
+from ..core.channels import FIELDS, Row
+from ..core.fk_keys import time_of
+from ..core.key_curve import SAME_FRAME
+from ..core.skeleton import inverse, moved
+from ..core.translation.sentences import UserError
+from ..rig.plan.presence import Reference
+from ..solve.maths.products import applied
+from ..solve.problem import Floats
+from .autokey import auto_key, path_of
+from .limb_frames import Sampled
+from .movable import MovableGoal
+from .places import bend_turn, on_one_side, turned_about
+from .snapped import Poles, Snap, rows_of
+
+
+class Meaning(NamedTuple):
+    """What an edit means for one chain."""
+
+    tip: str
+    rows: frozenset[int]
+    """The edited bones that don't become FK, as rows of the live bones."""
+    target: bool
+    """Whether the target follows."""
+    pole: bool
+    """Whether the pole follows."""
+
+
+class Follower:
+    """The goals of one chain that follow an edit."""
+
+    def __init__(self, depsgraph: bpy.types.Depsgraph, ob: bpy.types.Object, meaning: Meaning, matches: bool) -> None:
+        """Prepare to follow.
+
+        Args:
+            depsgraph: of the view layer with the armature and its goals.
+            ob: the armature object.
+            meaning: what follows.
+            matches: whether a pole is placed to match the pose; else it turns about the limb with the edited bone.
+
+        Raises:
+            UserError: the goals can't be moved.
+        """
+        self.tip, self.rows = meaning.tip, meaning.rows
+        self._target, self._pole, self._matches = meaning.target, meaning.pole, matches
+        poles = Poles.MATCH if meaning.pole else Poles.KEEP
+        self._snap = Snap.of(depsgraph.view_layer, ob, [ob.pose.bones[meaning.tip]], True, poles)
+        for goal in self.goals:
+            if all(goal.holder.lock_location) and (not goal.turns or any(goal.holder.lock_rotation)):
+                raise UserError(
+                    "The location of '{owner}' is locked. Unlock it in its Transform panel", owner=goal.holder.name
+                )
+        self._wanted: Floats | None = None
+        """(1, g, 3) where the goals were moved to, in world space."""
+        self._start: tuple[Floats, Floats] | None = None
+        """The joints (1, 3, 3) of the limb in armature space, and the pole (1, 3) in world space, before the edit."""
+
+    @property
+    def lacks_start(self) -> bool:
+        """Whether `begin` needs to see the pose before the edit."""
+        return self._pole and not self._matches and self._start is None
+
+    @property
+    def goals(self) -> list[MovableGoal]:
+        """The goals that follow."""
+        return [goal for goal, follows in zip(self._snap.goals, (self._target, self._pole), strict=False) if follows]
+
+    def begin(self, depsgraph: bpy.types.Depsgraph) -> None:
+        """Note the pose before the edit, if needed; the depsgraph shows it."""
+        if self.lacks_start:
+            sampled = self._snap.sampler.here(depsgraph)
+            self._start = self._joints(sampled), sampled.goals[:, 1, :3, 3].copy()
+
+    def _joints(self, sampled: Sampled) -> Floats:
+        """Return hip, knee and ankle, or shoulder, elbow and wrist, (1, 3, 3) in armature space."""
+        return self._snap.knee(sampled, self._snap.chains[0]).joints[:, :3]
+
+    def follow(self, depsgraph: bpy.types.Depsgraph) -> None:
+        """Move the goals to match the pose that a depsgraph shows, and key them if auto keying is on."""
+        sampled = self._snap.sampler.here(depsgraph)
+        rows, wanted = self._snap.rows(sampled, self._snap.distances(sampled))
+        if self._start is not None:
+            before, pole = self._start
+            inner = applied(inverse(sampled.world)[:, :3], np.append(pole, [[1.0]], axis=1))
+            inner = turned_about(before, inner, bend_turn(before, self._joints(sampled)))
+            wanted[:, 1] = applied(sampled.world[:, :3], np.append(inner, [[1.0]], axis=1))
+            rows = rows_of(self._snap.goals, sampled, wanted, {})
+        elif self._pole:  # a pasted pose that bends to where the pole is leaves it there
+            to_object, now = inverse(sampled.world), sampled.goals[:, 1, :3, 3]
+            if on_one_side(self._joints(sampled), moved(to_object, wanted[:, 1]), moved(to_object, now)).all():
+                wanted[:, 1], rows[0, 1] = now, self._snap.goals[1].row()
+        self._wanted = wanted
+        row_of = dict(zip(self._snap.goals, rows[0], strict=True))
+        for goal in self.goals:
+            goal.set_row(_locked(goal, row_of[goal]))
+            auto_key(bpy.context, goal.holder, goal.fields)
+
+    def is_held(self, depsgraph: bpy.types.Depsgraph) -> bool:
+        """Whether a constraint or driver keeps a goal from the place that it was moved to."""
+        assert self._wanted is not None
+        held = self._snap.held(self._snap.sampler.here(depsgraph), self._wanted)
+        return any(goal.name in held and not any(goal.holder.lock_location) for goal in self.goals)
+
+
+def _locked(goal: MovableGoal, row: Row) -> Row:
+    """Return channels (17,) with the current values where the goal is locked, as Blender's transforms leave them."""
+    now, row = goal.row(), row.copy()
+    for name, locks in (("location", goal.holder.lock_location), ("rotation_euler", goal.holder.lock_rotation)):
+        columns = FIELDS[name]
+        row[columns] = np.where(locks[:], now[columns], row[columns])
+    if any(goal.holder.lock_rotation):
+        for name in ("rotation_quaternion", "rotation_axis_angle"):
+            row[FIELDS[name]] = now[FIELDS[name]]
+    return row
+
+
+@dataclass(frozen=True)
+class Control:
+    """A goal's channels and its keys on the current frame, to put them back."""
+
+    ob: Reference
+    goal: str
+    """The name of its bone; empty for an object."""
+    turns: bool
+    row: Row
+    keys: dict[tuple[str, int], float]
+    """The values of its keys on the frame, by field and index."""
+    frame: float
+    is_animated: bool
+    """Whether its object has an action."""
+
+    @classmethod
+    def of(cls, goal: MovableGoal) -> Control:
+        """Return the current state of a goal."""
+        frame = bpy.context.scene.frame_current_final
+        return cls(
+            Reference.of(goal.ob),
+            goal.bone,
+            goal.turns,
+            goal.row(),
+            _keys(goal, frame),
+            frame,
+            _action(goal) is not None,
+        )
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """What it is the state of."""
+        return self.ob.uid, self.goal
+
+    def _found(self) -> MovableGoal | None:
+        ob = self.ob.find()
+        goal = None if ob is None else MovableGoal(ob, self.goal, self.turns)
+        return None if goal is None or (goal.is_bone and self.goal not in goal.ob.pose.bones) else goal
+
+    def is_there(self) -> bool:
+        """Whether the goal has these channels now."""
+        goal = self._found()
+        return goal is not None and np.array_equal(goal.row(), self.row)
+
+    def put_back(self) -> None:
+        """Give the goal these channels and keys."""
+        goal = self._found()
+        if goal is None:
+            return
+        holder: Any = goal.holder
+        now = _keys(goal, self.frame)
+        for field, index in now.keys() - self.keys.keys():
+            holder.keyframe_delete(field, index=index, frame=self.frame)
+        goal.set_row(self.row)
+        for (field, index), value in self.keys.items():
+            if now.get((field, index)) != value:
+                kept = getattr(holder, field)[:]
+                setattr(holder, field, [value if i == index else own for i, own in enumerate(kept)])
+                holder.keyframe_insert(field, index=index, frame=self.frame)
+                setattr(holder, field, kept)
+        action, owner = _action(goal), compat.curve_owner(goal.ob)
+        if action is not None and not self.is_animated and not (owner is not None and len(owner.fcurves)):
+            goal.ob.animation_data_clear()
+            bpy.data.actions.remove(action)
+
+
+def _action(goal: MovableGoal) -> bpy.types.Action | None:
+    data = goal.ob.animation_data
+    return None if data is None else data.action
+
+
+def _keys(goal: MovableGoal, frame: float) -> dict[tuple[str, int], float]:
+    """Return the values of the keys of a goal on a frame, by field and index."""
+    owner, time, found = compat.curve_owner(goal.ob), time_of(goal.ob, frame), {}
+    for field in goal.fields if owner is not None else ():
+        for index in range(FIELDS[field].stop - FIELDS[field].start):
+            curve = owner.fcurves.find(path_of(goal.holder, field), index=index)
+            for key in () if curve is None else curve.keyframe_points:
+                if abs(key.co.x - time) < SAME_FRAME:
+                    found[field, index] = key.co.y
+    return found

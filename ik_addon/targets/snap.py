@@ -1,0 +1,246 @@
+"""Snap targets and poles to a pose, on the current frame or on a range of frames, so that solving moves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+
+import bpy
+import numpy as np
+
+from ..bake.restore import SceneSnapshot
+from ..bake.sampling import at_frame, proofs
+from ..bake.selection import check_armature, time_scale
+from ..chains import removal
+from ..chains.current_pose import Limb, read_poses
+from ..chains.end_bone import waiting
+from ..core import channels, fk_store, keyframes
+from ..core.continuity import continuous
+from ..core.settings import chain_of, object_of
+from ..core.skeleton import Skeleton
+from ..core.steps import part
+from ..core.translation.sentences import say
+from ..live import registry, reports, solving
+from ..rig.plan.chain import posed_bones
+from ..solve.problem import Floats
+from .autokey import auto_key, goes_back
+from .limb_frames import batches
+from .movable import channels_of, key_goals, target_of
+from .snapped import PLACED, Poles, Snap
+
+
+def is_solved(tip: bpy.types.PoseBone) -> bool:
+    """Whether the shown pose of a chain is its solved pose, determined by its target."""
+    chain, ob = chain_of(tip), tip.id_data
+    if not chain.enabled or chain.influence == 0.0:
+        return False
+    if object_of(ob).live:
+        return True
+    own = {ob.pose.bones.find(bone.name) for bone in posed_bones(tip)}
+    return not own.isdisjoint(fk_store.stored_bones(ob))
+
+
+def snap_here(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    tips: Sequence[bpy.types.PoseBone],
+    *,
+    shown: bool = False,
+    poles: Poles = Poles.MATCH,
+    keyed: bool = True,
+) -> list[str]:
+    """Move targets and poles to match the pose of the current frame, so that solving changes nothing.
+
+    Args:
+        context: gives the scene and the view layer.
+        ob: the armature object.
+        tips: the tip bones of the chains.
+        shown: match the pose shown instead of the FK pose.
+        poles: how poles are placed.
+        keyed: key the goals if auto keying is on, and report those that return to their keys on the next frame change.
+
+    Returns:
+        Sentences about goals that missed their place, and about chains that solving moves anyway.
+
+    Raises:
+        UserError: the goals can't be snapped; nothing has changed.
+    """
+    view_layer = context.view_layer
+    snap = Snap.of(view_layer, ob, tips, shown, poles)
+    moved: dict[str, float] = {}
+    poses = read_poses(ob, view_layer.depsgraph)
+    with ExitStack() as undo:
+        for goal in snap.goals:
+            undo.callback(goal.set_row, goal.row())
+        with in_fk(context, ob, [] if snap.shown else snap.tips):
+            sampled = snap.sampler.here(view_layer.depsgraph)
+            rows, wanted = snap.rows(sampled, snap.distances(sampled))
+            for goal, row in zip(snap.goals, rows[0], strict=True):
+                goal.set_row(row)
+            view_layer.update()
+            held = snap.held(snap.sampler.here(view_layer.depsgraph), wanted)
+            if not snap.shown:
+                moved = _moved_by_solving(context, ob, snap.tips)
+        undo.pop_all()
+    view_layer.update()
+    if snap.shown and object_of(ob).live:
+        moved = _moved(ob, snap.tips, poses, read_poses(ob, view_layer.depsgraph))
+    remarks = remarks_on(held)
+    remarks += [
+        say(
+            "Solving moves the chain on '{tip}' by {distance} of its length anyway, because of its pole, "
+            "softness, limits or another chain",
+            tip=tip,
+            distance=reports.percent(distance),
+        )
+        for tip, distance in moved.items()
+        if distance > PLACED and not held
+    ]
+    if not keyed:
+        return sorted(set(remarks))
+    for goal in snap.goals:
+        auto_key(context, goal.holder, goal.fields)
+    lost = [goal for goal in snap.goals if goes_back(context, goal.holder, goal.fields)]
+    remarks += [
+        say("'{goal}' is animated and reverts on the next frame change. Key it", goal=goal.name) for goal in lost
+    ]
+    return sorted(set(remarks))
+
+
+def steps(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    tips: Sequence[bpy.types.PoseBone],
+    frames: Sequence[int],
+    *,
+    shown: bool = False,
+    poles: Poles = Poles.MATCH,
+) -> Generator[float, None, list[str]]:
+    """Key targets and poles to match the pose on a range of frames; yields progress (0 to 1).
+
+    The first time, an animated hand or foot starts to take the orientation of its target. Closing the generator undoes
+    everything.
+
+    Args:
+        context: gives the scene and the view layer.
+        ob: the armature object.
+        tips: the tip bones of the chains.
+        frames: ascending; keys from the first to the last are replaced.
+        shown: match the pose shown instead of the FK pose.
+        poles: how poles are placed.
+
+    Returns:
+        Sentences about goals that missed their place.
+
+    Raises:
+        UserError: the goals can't be keyed; nothing has changed.
+    """
+    view_layer = context.view_layer
+    view_layer.update()
+    check_armature(ob, view_layer)
+    scene = context.scene
+    scale = time_scale(scene)
+    with ExitStack() as undo:
+        undo.callback(view_layer.update)
+        for tip in tips:
+            _take_end(tip, undo)
+        snap = Snap.of(view_layer, ob, tips, shown, poles)
+        for goal in snap.goals:
+            keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
+        for goal in snap.goals:
+            undo.callback(goal.set_row, goal.row())
+        before = SceneSnapshot(view_layer, ob)
+        undo.callback(before.restore)
+        is_solved = snap.sampler.is_solved
+        with nullcontext() if is_solved else registry.paused(ob):
+            distances = snap.distances(snap.sampler.here(view_layer.depsgraph))
+            with in_fk(context, ob, tips) if is_solved and not shown else nullcontext():
+                sampled = yield from part(snap.sampler.sample(view_layer, frames), 0.0, 0.7)
+            parts = []
+            for some in batches(len(frames)):
+                parts.append(snap.rows(sampled.frames(some), distances))
+                yield 0.7 + 0.2 * some.stop / len(frames)
+            rows, wanted = (np.concatenate(own) for own in zip(*parts, strict=True))
+            modes = [goal.holder.rotation_mode for goal in snap.goals]
+            key_goals(snap.goals, continuous(rows, modes), scale * np.array(frames, dtype=np.float64), undo)
+            yield 0.95
+            held = set()
+            for i in proofs(len(frames)):
+                found = snap.sampler.here(at_frame(view_layer, frames[i]))
+                held |= snap.held(found, wanted[i : i + 1])
+        before.restore()
+        for goal in snap.goals:
+            goal.show_keys(scale * scene.frame_current_final)
+        undo.pop_all()
+    if not (shown or object_of(ob).live):
+        removal.restore_pose(ob, view_layer, list(tips))
+    view_layer.update()
+    return remarks_on(held)
+
+
+def _take_end(tip: bpy.types.PoseBone, undo: ExitStack) -> None:
+    """Let an animated hand or foot take the orientation of a target that has no keys yet; `undo` reverts it."""
+    chain, target = chain_of(tip), target_of(tip)
+    if target is None or target.is_keyed or waiting(tip) is None:
+        return
+    undo.callback(setattr, chain, "use_end_rotation", False)
+    chain.use_end_rotation = True
+
+
+def remarks_on(held: set[str]) -> list[str]:
+    """Return sentences about the goals, by name, that are not at the places they were moved to."""
+    return [
+        say("'{name}' is held by a constraint, driver or lock, so it didn't reach its place", name=name)
+        for name in sorted(held)
+    ]
+
+
+@contextmanager
+def in_fk(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]) -> Iterator[None]:
+    """Disable chains temporarily to show their FK pose, while other chains are solved as usual."""
+    enabled = {tip.name: chain_of(tip).enabled for tip in tips}
+    if tips and not object_of(ob).live:
+        removal.restore_pose(ob, context.view_layer, list(tips))
+    try:
+        for name in enabled:
+            chain_of(ob.pose.bones[name]).enabled = False
+        context.view_layer.update()
+        yield
+    finally:
+        for name, on in enabled.items():
+            chain_of(ob.pose.bones[name]).enabled = on
+
+
+def _moved_by_solving(
+    context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]
+) -> dict[str, float]:
+    """Return the farthest that solving moves a joint of each disabled chain, in chain lengths, by tip bone."""
+    view_layer = context.view_layer
+    before = read_poses(ob, view_layer.depsgraph)
+    everything = np.arange(len(ob.pose.bones))
+    rows = channels.read(ob, everything)
+    is_live = object_of(ob).live
+    if is_live:
+        for tip in tips:
+            chain_of(tip).enabled = True
+    else:
+        solving.solve_now(ob, view_layer.depsgraph, [tip.name for tip in tips])
+    view_layer.update()
+    after = read_poses(ob, view_layer.depsgraph)
+    if is_live:
+        for tip in tips:
+            chain_of(tip).enabled = False
+    else:
+        removal.restore_pose(ob, view_layer, list(tips))
+        channels.write(ob, everything, rows)  # animated bones may have been posed without a key
+    view_layer.update()
+    return _moved(ob, tips, before, after)
+
+
+def _moved(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], before: Floats, after: Floats) -> dict[str, float]:
+    """Return how far joints of chains are apart at most between two poses (b, 4, 4), in chain lengths, by tip bone."""
+    skeleton, moved = Skeleton.of(ob), {}
+    for tip in tips:
+        old, new = (Limb.on(tip, skeleton, poses) for poses in (before, after))
+        moved[tip.name] = float(np.linalg.norm(old.joints - new.joints, axis=1).max()) / max(old.length, 1e-30)
+    return moved

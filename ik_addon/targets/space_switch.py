@@ -1,0 +1,287 @@
+"""Switch a target or pole from one space to another at a frame, without a jump.
+
+Each switch adds a Child Of constraint whose influence is keyed, with constant interpolation, from the frame of the
+switch to the frame of the next one. The constraint's inverse keeps the goal in place at the switch, so no channel of
+the goal needs a key: its F-curves continue in the new space, and neither frames nor subframes before the switch change.
+
+A parent would go on moving the goal in any space. The first switch therefore replaces the parent by such a constraint,
+which moves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+
+from ..bake.restore import SceneSnapshot
+from ..bake.sampling import at_frame
+from ..bake.selection import time_scale
+from ..chains.control_bones import can_be_made, editing
+from ..chains.current_pose import world_of
+from ..core import compat, keyframes
+from ..core.key_curve import SAME_FRAME
+from ..core.key_step import key_step
+from ..core.skeleton import inverse, matrix_array
+from ..core.translation.sentences import UserError
+from ..rig.plan.chain import check
+from ..rig.plan.inputs import RIDDEN as INHERITED
+from ..solve.maths.products import times
+from ..solve.problem import Floats
+from .movable import MovableGoal, Spot
+from .spaces import Space, follows, world_empty
+
+PREFIX = "IK Space"
+"""Prefix of the constraints' names."""
+KEPT = 1e-4
+"""A goal that a switch moves by more than this is held by something else. Relative to its distance from the origin, or
+to one unit if that is larger."""
+ON = 0.5
+"""A space is active where its influence is above this."""
+
+
+@dataclass(frozen=True)
+class _Visit:
+    """The time that a goal spends in a space, from one switch to the next."""
+
+    constraint: bpy.types.ChildOfConstraint
+    start: float
+    """Frame in the action at which it begins; a former parent comes before all others."""
+
+    def to_world(self, depsgraph: bpy.types.Depsgraph) -> Floats:
+        """Return the matrix (4, 4) by which the constraint moves the goal in world space."""
+        inside = inverse(self._owner(depsgraph))
+        return times(self._target(depsgraph), times(matrix_array(self.constraint.inverse_matrix), inside))
+
+    def place(self, where: Floats, unplaced: Floats, depsgraph: bpy.types.Depsgraph) -> None:
+        """Set the inverse so that the constraint moves the goal from `unplaced` to `where`, world matrices (4, 4).
+
+        Raises:
+            UserError: the goal or the constraint's target is scaled to zero.
+        """
+        inside = times(inverse(unplaced), self._owner(depsgraph))
+        found = times(times(inverse(self._target(depsgraph)), where), inside)
+        if not np.isfinite(found).all():
+            raise UserError(
+                "'{constraint}' or its goal is scaled to zero. Reset the scale", constraint=self.constraint.name
+            )
+        self.constraint.inverse_matrix = Matrix(found.tolist())
+
+    def _target(self, depsgraph: bpy.types.Depsgraph) -> Floats:
+        return matrix_array(world_of(self.constraint.target, self.constraint.subtarget, depsgraph))
+
+    def _owner(self, depsgraph: bpy.types.Depsgraph) -> Floats:
+        """Return the world matrix (4, 4) of the space in which the constraint evaluates its owner.
+
+        For a bone, this is the matrix of its armature object.
+        """
+        if self.constraint.owner_space == "WORLD":
+            return np.eye(4)
+        owner: Any = self.constraint.id_data
+        return matrix_array(world_of(owner, "", depsgraph))
+
+
+def switch(
+    context: bpy.types.Context, ob: bpy.types.Object, tip: bpy.types.PoseBone, goal: MovableGoal, space: Space
+) -> int:
+    """Switch a goal of the chain on `tip` to a space from the current frame on, without moving it.
+
+    Replaces a switch on the same frame. Later switches stay and start from where the goal is by then. Clearing the
+    parent of a bone takes its armature through Edit Mode: look up pose bones again afterwards.
+
+    Returns:
+        The number of later switches.
+
+    Raises:
+        UserError: the goal can't be switched; nothing has changed.
+    """
+    _check(goal, space)
+    name, view_layer, scene = tip.name, context.view_layer, context.scene
+    view_layer.update()
+    scale = time_scale(scene)
+    now = scene.frame_current_final * scale
+    where = matrix_array(world_of(goal.ob, goal.bone, view_layer.depsgraph))
+    with ExitStack() as undo:
+        undo.callback(view_layer.update)
+        if goal.holder.parent is not None:
+            _turn_parent(context, goal, now - scale, undo)
+            view_layer.update()
+        visits = _visits(goal)
+        replaced = [visit for visit in visits if abs(visit.start - now) <= SAME_FRAME]
+        others = [visit for visit in visits if visit not in replaced]
+        before, later = ([v for v in others if (v.start > now) is is_later] for is_later in (False, True))
+        unplaced = _unconstrained(replaced or before[-1:], where, view_layer.depsgraph)
+        target = world_empty(context, goal, undo) if space.ob is None else space.ob
+        visit = _Visit(_constraint(goal, target, space.bone, undo), now)
+        visit.place(where, unplaced, view_layer.depsgraph)
+        _step(goal, visit, (now - scale, now), (0.0, 1.0), undo)
+        for following in later[:1]:
+            _step(goal, visit, (max(now, following.start - scale), following.start), (1.0, 0.0), undo)
+        visit.constraint.influence = 1.0
+        for last in before[-1:]:
+            undo.callback(setattr, last.constraint, "influence", last.constraint.influence)
+            _step(goal, last, (max(last.start, now - scale), now), (1.0, 0.0), undo)
+            last.constraint.influence = 0.0
+        for old in replaced:
+            undo.callback(setattr, old.constraint, "mute", old.constraint.mute)
+            old.constraint.mute = True
+        view_layer.update()
+        _check_kept(goal, where, view_layer.depsgraph)
+        check(ob, ob.pose.bones[name], view_layer)
+        if later:
+            _place_later(view_layer, ob, goal, [visit, *later], scale)
+        undo.pop_all()
+    for old in replaced:
+        _remove(goal, old)
+    view_layer.update()
+    return len(later)
+
+
+def _check(goal: MovableGoal, space: Space) -> None:
+    """Raise `UserError` if a goal can't be switched to a space."""
+    if not goal.ob.is_editable:
+        raise UserError("'{ob}' is linked from another file and can't be changed", ob=goal.ob.name)
+    if goal.is_bone and goal.bone not in goal.ob.pose.bones:
+        raise UserError("'{ob}' has no bone '{bone}'", ob=goal.ob.name, bone=goal.bone)
+    if follows(space, goal):
+        raise UserError("{space} itself follows '{goal}'. Pick another space", space=space.name, goal=goal.name)
+
+
+def _turn_parent(context: bpy.types.Context, goal: MovableGoal, before: float, undo: ExitStack) -> None:
+    """Replace the parent of an object or bone by a constraint that is active up to a frame of the action."""
+    parent, inside = _cleared_bone(context, goal, undo) if goal.is_bone else _cleared_object(goal.ob, undo)
+    made = _constraint(goal, *parent, undo)
+    made.inverse_matrix = inside
+    goal.holder.constraints.move(len(goal.holder.constraints) - 1, 0)  # before all other constraints, as the parent was
+    _step(goal, _Visit(made, before), (before - 1.0, before), (1.0, 1.0), undo)
+    made.influence = 1.0
+
+
+def _cleared_object(ob: bpy.types.Object, undo: ExitStack) -> tuple[Spot, Matrix]:
+    """Clear the parent of an object; return the parent and the Child Of inverse that has the same effect."""
+    if ob.parent_type not in INHERITED:
+        raise UserError(
+            "'{object}' is parented to parts of '{parent}'. Clear its parent", object=ob.name, parent=ob.parent.name
+        )
+    bone = ob.parent.pose.bones[ob.parent_bone] if ob.parent_type == "BONE" else None
+    inside = ob.matrix_parent_inverse.copy()
+    if bone is not None:  # children of a bone are placed at its tail
+        inside = Matrix.Translation((0.0, bone.bone.length, 0.0)) @ inside
+    parent = ob.parent, "" if bone is None else bone.name
+    for name in ("matrix_parent_inverse", "parent_bone", "parent_type", "parent"):  # the last is put back first
+        value = getattr(ob, name)
+        undo.callback(setattr, ob, name, value.copy() if name == "matrix_parent_inverse" else value)
+    ob.parent = None
+    return parent, inside
+
+
+def _cleared_bone(context: bpy.types.Context, goal: MovableGoal, undo: ExitStack) -> tuple[Spot, Matrix]:
+    """Clear the parent of a bone in Edit Mode; return the parent and the Child Of inverse that has the same effect."""
+    ob, bone = goal.ob, goal.ob.data.bones[goal.bone]
+    above = bone.parent
+    is_plain = bone.use_inherit_rotation and bone.inherit_scale == "FULL" and bone.use_local_location
+    if not (is_plain and can_be_made(context, ob) and ob.data.users == 1):
+        raise UserError(
+            "Bone '{bone}' follows its parent '{above}' in any space. Clear its parent",
+            bone=bone.name,
+            above=above.name,
+        )
+    parent, inside = (ob, above.name), above.matrix_local.inverted_safe()
+    undo.callback(_set_parent, context, goal, above.name)
+    _set_parent(context, goal, "")
+    return parent, inside
+
+
+def _set_parent(context: bpy.types.Context, goal: MovableGoal, parent: str) -> None:
+    with editing(context, goal.ob) as bones:
+        bones[goal.bone].parent = bones[parent] if parent else None
+
+
+def _constraint(goal: MovableGoal, target: bpy.types.Object, bone: str, undo: ExitStack) -> Any:
+    """Add a constraint with influence 0 after the goal's others, and return it."""
+    constraints = goal.holder.constraints
+    made = constraints.new("CHILD_OF")
+    made.name = f"{PREFIX} {bone or target.name}"
+    name = made.name
+    undo.callback(lambda: constraints.remove(constraints[name]))
+    made.influence = 0.0
+    made.target, made.subtarget = target, bone
+    return made
+
+
+def _visits(goal: MovableGoal) -> list[_Visit]:
+    """Return the spaces that a goal is switched to, ordered by frame."""
+    found = []
+    for constraint in goal.holder.constraints:
+        if constraint.type != "CHILD_OF" or not constraint.name.startswith(PREFIX) or constraint.target is None:
+            continue
+        curve = _curve(goal, constraint)
+        keys = () if curve is None else [point.co[0] for point in curve.keyframe_points if point.co[1] > ON]
+        if keys:
+            found.append(_Visit(constraint, min(keys)))
+    return sorted(found, key=lambda visit: visit.start)
+
+
+def _curve(goal: MovableGoal, constraint: Any) -> bpy.types.FCurve | None:
+    return compat.find_curve(goal.ob, constraint.path_from_id("influence"))
+
+
+def _unconstrained(active: Sequence[_Visit], where: Floats, depsgraph: bpy.types.Depsgraph) -> Floats:
+    """Return the world matrix (4, 4) that a goal at `where` would have without the active visits.
+
+    Raises:
+        UserError: the current space is scaled to zero.
+    """
+    found = where
+    for visit in active:
+        found = times(inverse(visit.to_world(depsgraph)), found)
+    if not np.isfinite(found).all():
+        raise UserError("Its current space is scaled to zero. Reset the scale")
+    return found
+
+
+def _place_later(
+    view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, goal: MovableGoal, visits: Sequence[_Visit], scale: float
+) -> None:
+    """Make each visit but the first start where the visit before it leaves the goal."""
+    before = SceneSnapshot(view_layer, ob)
+    try:
+        for last, visit in pairwise(visits):
+            depsgraph = at_frame(view_layer, visit.start / scale)
+            where = matrix_array(world_of(goal.ob, goal.bone, depsgraph))
+            unplaced = _unconstrained([visit], where, depsgraph)
+            visit.place(times(last.to_world(depsgraph), unplaced), unplaced, depsgraph)
+    finally:
+        before.restore()
+
+
+def _check_kept(goal: MovableGoal, where: Floats, depsgraph: bpy.types.Depsgraph) -> None:
+    moved = matrix_array(world_of(goal.ob, goal.bone, depsgraph)) - where
+    if not np.abs(moved).max() < KEPT * max(1.0, float(np.abs(where).max())):
+        raise UserError(
+            "Another constraint or a driver holds '{goal}'. Mute it, or switch its target instead", goal=goal.name
+        )
+
+
+# ---- keys
+
+
+def _step(
+    goal: MovableGoal, visit: _Visit, frames: tuple[float, float], values: tuple[float, float], undo: ExitStack
+) -> None:
+    """Key a step of the influence of a visit on two frames of the action."""
+    influence = visit.constraint.path_from_id("influence")
+    channel = keyframes.ObjectChannel(goal.name, influence, 0, np.array(values))
+    key_step(goal.ob, [channel], frames, undo, held=True)
+
+
+def _remove(goal: MovableGoal, visit: _Visit) -> None:
+    """Remove a visit and its keys."""
+    compat.remove_curve(goal.ob, visit.constraint.path_from_id("influence"))
+    goal.holder.constraints.remove(visit.constraint)

@@ -1,0 +1,152 @@
+"""The active armature, bone and chain that operators and panels work on, and base classes of operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import bpy
+
+from ...anatomy import limbs
+from ...anatomy.figure import Figure
+from ...anatomy.parts import Part
+from ...chains.new_chain import why_unposed
+from ...core import compat, hooks
+from ...core.preferences import preferences
+from ...core.translation.sentences import UserError, marked, say
+from ...rig.plan.chain import chain_with, tips
+from ...rig.plan.followers import follower_in, followers
+from ...rig.plan.presence import is_in, why_closed
+
+
+def armature(context: bpy.types.Context) -> bpy.types.Object | None:
+    """Return the active object, or the armature in this view layer that follows it if it is a target or pole."""
+    ob = context.active_object
+    if ob is None or ob.type == "ARMATURE" or ob.mode != "OBJECT":
+        return ob
+    rigs = (tip.id_data for tip in followers(ob))
+    return next((rig for rig in rigs if is_in(context.view_layer.objects, rig)), ob)
+
+
+def obstacle(context: bpy.types.Context) -> str:
+    """Return why operators can't run on the active object and what to do about it, or an empty string if they can."""
+    ob = armature(context)
+    if ob is None or ob.type != "ARMATURE":
+        return say("Select an armature")
+    if ob.mode not in {"POSE", "OBJECT"}:
+        return say("Switch to Pose Mode or Object Mode")
+    return why_unposed(ob) or why_closed(ob)
+
+
+def active_bone(ob: bpy.types.Object) -> bpy.types.PoseBone | None:
+    """Return the active bone of an armature object, in Pose Mode or Object Mode."""
+    bone = ob.data.bones.active
+    return None if bone is None else ob.pose.bones.get(bone.name)
+
+
+def active_chain(context: bpy.types.Context) -> bpy.types.PoseBone | None:
+    """Return the tip of the chain that contains the active bone, or whose target or pole is active."""
+    ob = armature(context)
+    if ob != context.active_object:
+        return follower_in(ob, context.active_object)
+    bone = active_bone(ob)
+    return None if bone is None else chain_with(bone) or follower_in(ob, ob, bone.name)
+
+
+def is_picked(ob: bpy.types.Object) -> bool:
+    """Whether the user may have picked the active bone of an armature on purpose.
+
+    In Object Mode users can't see the active bone. A character that was just added or imported has all bones selected,
+    and its last bone is active, even if that is in an eyebrow.
+    """
+    if ob.mode != "OBJECT" or not all(map(compat.is_selected, ob.pose.bones)):
+        return True
+    figure, bone = Figure.of(ob), active_bone(ob)
+    is_body = bone is None or limbs.part_of(figure, figure.names.index(bone.name)) is not Part.UNKNOWN
+    return is_body or next(limbs.tops(figure), None) is None
+
+
+NONE_ACTIVE = marked("No chain is active. Select a bone of a chain")
+
+
+def why_chainless(ob: bpy.types.Object) -> str:
+    """Return what to do if an armature has no chains, or an empty string if it has one."""
+    return "" if tips(ob) else say("'{object}' has no chain. Select a bone and press Add Chain", object=ob.name)
+
+
+class ReportingOperator(bpy.types.Operator):
+    """Base of operators that report what they did or why they can't; adds an undo step unless overridden."""
+
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Run `perform`, and report a `UserError`."""
+        return self.attempt(self.perform, context)
+
+    def perform(self, _context: bpy.types.Context) -> set[str]:
+        """Do the work; raise a `UserError` that says why it can't be done."""
+        raise NotImplementedError
+
+    def attempt(self, work: Callable[[bpy.types.Context], set[str]], context: bpy.types.Context) -> set[str]:
+        """Run `work`, and report a `UserError` that it raises."""
+        hooks.put_back()
+        try:
+            return work(context)
+        except UserError as error:
+            return self.refuse(str(error))
+
+    def refuse(self, reason: str) -> set[str]:
+        """Report an error and cancel the operator."""
+        self.report({"ERROR"}, reason)
+        return {"CANCELLED"}
+
+    def done(self, message: str, remarks: Sequence[str] = ()) -> set[str]:
+        """Report what was done, as a warning if there are remarks."""
+        self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))
+        return {"FINISHED"}
+
+
+class ArmatureOperator(ReportingOperator):
+    """Base of operators on the active armature; a disabled button says why it is disabled."""
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        """Whether the operator can run."""
+        reason = obstacle(context) or cls.why_unavailable(context, armature(context))
+        if reason:
+            cls.poll_message_set(reason)
+        return not reason
+
+    @classmethod
+    def why_unavailable(cls, _context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+        """Return why this operator can't run on an armature and what to do about it, or an empty string if it can."""
+        return ""
+
+    def prefer(self, **settings: str) -> None:
+        """Set properties that the caller left unset from the preferences; values are the names used there."""
+        for setting, name in settings.items():
+            if not self.properties.is_property_set(setting):
+                setattr(self, setting, getattr(preferences(), name))
+
+
+class ChainedOperator(ArmatureOperator):
+    """Base of operators on an armature with chains."""
+
+    @classmethod
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """Require a chain."""
+        return why_chainless(ob)
+
+
+class ChainOperator(ArmatureOperator):
+    """Base of operators on the active chain."""
+
+    @classmethod
+    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """Require an active chain that suits this operator."""
+        tip = active_chain(context)
+        return why_chainless(ob) or say(NONE_ACTIVE) if tip is None else cls.why_unfit(ob, tip)
+
+    @classmethod
+    def why_unfit(cls, _ob: bpy.types.Object, _tip: bpy.types.PoseBone) -> str:
+        """Return why a chain does not suit this operator, or an empty string if it does."""
+        return ""

@@ -1,0 +1,144 @@
+"""The operator Pose Body: move a bone to a place while pins hold and the rest of the body follows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+from bpy.props import (
+    BoolProperty,
+    CollectionProperty,
+    EnumProperty,
+    FloatVectorProperty,
+    IntProperty,
+    StringProperty,
+)
+from mathutils import Vector
+
+from ....core.translation.sentences import UserError, marked, say
+from ....live.reports import percent
+from ....posing.drag import MISSED, Ask, BodyDrag
+from ....posing.figure import Free
+from ....posing.pins import FLAGS
+from ..active import ArmatureOperator, active_bone, armature
+from ..gesture import finish
+
+WITHOUT_PINS = (
+    (Free.FEET.name, "Feet Stay", "The feet stay in place, and the hips follow"),
+    (Free.ROOT.name, "Root Stays", "The root stays, and the bones from there to the moved one turn"),
+    (Free.CHAIN.name, "Chain Alone", "Only the connected bones above the moved one turn, as with Auto IK"),
+)
+
+
+def without_pins_setting() -> Any:
+    """Return an operator property for what holds a body without pins."""
+    return EnumProperty(
+        name="Without Pins",
+        description="What holds the body if nothing is pinned",
+        items=WITHOUT_PINS,
+        default=Free.FEET.name,
+    )
+
+
+def length_setting() -> Any:
+    """Return an operator property for how many bones follow."""
+    return IntProperty(
+        name="Bones",
+        description="How many bones above the moved joint turn; if 0, the whole body follows",
+        default=0,
+        min=0,
+        soft_max=32,
+    )
+
+
+class IKAddonPinArgument(bpy.types.PropertyGroup):
+    """A pin passed by a script; `name` is the bone's name."""
+
+    use_location: BoolProperty(
+        name="Location", description="The head of the bone stays in place", default=True, options={"SKIP_SAVE"}
+    )
+    use_rotation: BoolProperty(
+        name="Rotation", description="The bone keeps its orientation", default=True, options={"SKIP_SAVE"}
+    )
+
+
+class IK_ADDON_OT_pose_body(ArmatureOperator):
+    """Move a bone to a place; the body follows."""
+
+    bl_idname = "ik_addon.pose_body"
+    bl_label = "Pose Body"
+    bl_description = "Move a bone to a place; pinned bones hold, and the rest of the body follows within its limits"
+
+    bone: StringProperty(
+        name="Bone",
+        description="The bone to move; if empty, the active bone",
+        options={"SKIP_SAVE"},
+    )
+    use_tail: BoolProperty(
+        name="Tail",
+        description="Move the tail of the bone instead of its head",
+        default=False,
+        options={"SKIP_SAVE"},
+    )
+    offset: FloatVectorProperty(
+        name="Offset",
+        description="How far the joint moves from where it is, in world space",
+        subtype="TRANSLATION",
+        options={"SKIP_SAVE"},
+    )
+    location: FloatVectorProperty(
+        name="Location",
+        description="Where the joint goes, in world space, instead of by an offset",
+        subtype="XYZ_LENGTH",
+        options={"SKIP_SAVE", "HIDDEN"},
+    )
+    pins: CollectionProperty(
+        type=IKAddonPinArgument,
+        name="Pins",
+        description="Bones that hold; none: those that are pinned",
+        options={"SKIP_SAVE", "HIDDEN"},
+    )
+    without_pins: without_pins_setting()
+    length: length_setting()
+
+    @classmethod
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """Require an armature that is not linked from another file."""
+        return "" if ob.is_editable else say("'{rig}' is linked from another file and can't be posed", rig=ob.name)
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Pose the body, and report if the bone falls short of its place."""
+        ob = armature(context)
+        name = self.bone or name_of_active(ob)
+        pins = {pin.name: _flags(pin) for pin in self.pins}
+        unknown = next((pin for pin in pins if pin not in ob.pose.bones), None)
+        if unknown is not None:
+            raise UserError("'{rig}' has no bone '{bone}' to pin", rig=ob.name, bone=unknown)
+        drag = BodyDrag(context, ob, Ask(name, self.use_tail, pins or None, Free[self.without_pins], self.length))
+        is_placed = self.properties.is_property_set("location")
+        posed = drag.move(context, Vector(self.location) - drag.start if is_placed else Vector(self.offset))
+        remarks = []
+        if posed.error > MISSED * drag.size:
+            short = percent(posed.error / drag.size)
+            sentence = marked("'{bone}' stopped short by {short} of the body's size (pins, limits or reach)")
+            remarks.append(say(sentence, bone=name, short=short))
+        return finish(self, context, drag, remarks)
+
+
+def name_of_active(ob: bpy.types.Object) -> str:
+    """Return the name of the active bone.
+
+    Raises:
+        UserError: no bone is active.
+    """
+    active = active_bone(ob)
+    if active is None:
+        raise UserError("No bone is active. Select the bone to move")
+    return active.name
+
+
+def _flags(pin: IKAddonPinArgument) -> frozenset[str]:
+    return FLAGS - ({"LOCATION"} if not pin.use_location else set()) - ({"ROTATION"} if not pin.use_rotation else set())
+
+
+CLASSES = (IKAddonPinArgument, IK_ADDON_OT_pose_body)

@@ -1,0 +1,176 @@
+"""The operators of the tool Pose Body: drag any bone with Blender's own transform; the body follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import bpy
+from bpy.props import BoolProperty, StringProperty
+from mathutils import Vector
+
+from ....core import compat
+from ....core.translation.sentences import say
+from ....posing.drag import Ask, BodyDrag
+from ....posing.figure import Free
+from ....posing.pick import Picked, picked
+from ....targets import cursor
+from ..active import ArmatureOperator, active_bone, armature
+from ..gesture import start
+from .pose import length_setting, name_of_active, without_pins_setting
+
+MORE, LESS = frozenset({"WHEELDOWNMOUSE", "PAGE_UP"}), frozenset({"WHEELUPMOUSE", "PAGE_DOWN"})
+"""Events that change how many bones follow, in the directions of Blender's Auto IK."""
+TOOL = "ik_addon.body"
+
+
+class IK_ADDON_OT_body_hold(ArmatureOperator):
+    """The first part of a mouse drag: move the 3D cursor to the joint, for Blender's transform to move it on."""
+
+    bl_idname = "ik_addon.body_hold"
+    bl_label = "Take Hold of a Bone"
+    bl_description = "Grab a bone of the body"
+    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    bone: StringProperty(
+        name="Bone", description="The bone that is dragged; empty: the active bone", options={"HIDDEN"}
+    )
+    use_tail: BoolProperty(
+        name="Tail", description="Drag the tail of the bone instead of its head", default=False, options={"HIDDEN"}
+    )
+    without_pins: without_pins_setting()
+    length: length_setting()
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """Take hold of the joint for a mouse drag."""
+        return self.attempt(self._hold, context)
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Take hold of the joint when a drag is repeated or adjusted, or when a script calls the parts."""
+        if _turned_last(context):
+            self.report({"WARNING"}, say("A rotation can't be repeated. Drag the bone again"))
+            return {"CANCELLED"}
+        return self._hold(context)
+
+    def _hold(self, context: bpy.types.Context) -> set[str]:
+        ob = armature(context)
+        name = self.bone or name_of_active(ob)
+        ask = Ask(name, self.use_tail, without_pins=Free[self.without_pins], length=self.length)
+        drag = BodyDrag(context, ob, ask)
+        cursor.CursorDrag(context, drag)
+        return {"FINISHED"}
+
+
+class IK_ADDON_OT_body_move(bpy.types.Macro):
+    """Drag a bone with the mouse; the body follows."""
+
+    bl_idname = "ik_addon.body_move"
+    bl_label = "Drag Body"
+    bl_description = "Drag a bone with the mouse; pinned bones hold, and the rest of the body follows within its limits"
+    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+
+class IK_ADDON_OT_body_grab(ArmatureOperator):
+    """Drag the bone under the mouse."""
+
+    bl_idname = "ik_addon.body_grab"
+    bl_label = "Drag Body"
+    bl_description = "Drag the bone under the mouse by its nearest joint; the rest of the body follows"
+    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    without_pins: without_pins_setting()
+    length: length_setting()
+
+    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        """Select the bone where the mouse was pressed, let Blender move it, and handle the mouse wheel meanwhile."""
+        region: Any = context.region
+        ob = armature(context)
+        if ob is None or ob.mode != "POSE" or context.area is None or context.area.type != "VIEW_3D":
+            return {"PASS_THROUGH"}
+        pressed = Vector((event.mouse_prev_press_x - region.x, event.mouse_prev_press_y - region.y))
+        operators: Any = bpy.ops
+        grabbed = picked(context, pressed) or _selected(context, pressed)
+        if grabbed is None:
+            operators.view3d.select_box("INVOKE_DEFAULT", wait_for_input=False)
+            return {"INTERFACE"}
+        bone = grabbed.bone
+        context.view_layer.objects.active = bone.id_data
+        compat.select_bone(bone.id_data, bone)
+        options = {"bone": bone.name, "use_tail": grabbed.use_tail}
+        started = start(
+            self,
+            operators.ik_addon.body_move,
+            IK_ADDON_OT_body_hold={**options, "without_pins": self.without_pins, "length": self.length},
+            TRANSFORM_OT_translate={"cursor_transform": True, "release_confirm": True},
+        )
+        if "CANCELLED" in started:
+            return started
+        workspace: Any = context.workspace
+        workspace.status_text_set(draw_status)
+        # From here on, this operator receives every event first.
+        context.window_manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        """Handle the mouse wheel and pass every other event to Blender."""
+        drag = held_body()
+        if drag is None:
+            self.cancel(context)
+            return {"FINISHED", "PASS_THROUGH"}
+        if event.value != "PRESS" or event.type not in MORE | LESS or event.alt:  # with Alt Blender zooms
+            return {"PASS_THROUGH"}
+        drag.extend(context, 1 if event.type in MORE else -1)
+        for remembered in self._remembered(context):
+            remembered.length = drag.extent.length
+        return {"RUNNING_MODAL"}
+
+    def cancel(self, context: bpy.types.Context) -> None:
+        """Leave the status bar to Blender; it also calls this when the window is closed."""
+        workspace: Any = context.workspace
+        workspace.status_text_set(None)
+
+    def _remembered(self, context: bpy.types.Context) -> Iterator[Any]:
+        """Yield the properties from which the next drag, and a repetition of this one, take their settings."""
+        tool = context.workspace.tools.from_space_view3d_mode("POSE")
+        if tool is not None and tool.idname == TOOL:
+            yield tool.operator_properties(self.bl_idname)
+        running: Any = context.window.modal_operators
+        for macro in running:
+            if macro.bl_idname == IK_ADDON_OT_body_move.__name__:
+                yield macro.macros[0].properties
+
+
+def draw_status(header: Any, _context: bpy.types.Context) -> None:
+    """Draw the status bar during a drag: what the wheel does, then Blender's keys."""
+    header.layout.label(text=say("More or Fewer Bones Follow"), icon=compat.WHEEL_ICON, translate=False)
+    header.layout.template_input_status()
+
+
+def _turned_last(context: bpy.types.Context) -> bool:
+    """Whether the last operator is a drag of a bone that ended as a rotation.
+
+    Such a drag remembers only the rotation, so repeating it would turn the bone without moving it.
+    """
+    done = context.window_manager.operators
+    return bool(done) and done[-1].bl_idname == IK_ADDON_OT_body_move.__name__ and not cursor.is_move(done[-1])
+
+
+def held_body() -> BodyDrag | None:
+    """Return the body drag in progress, or None."""
+    held = None if cursor.current is None else cursor.current.drag
+    return held if isinstance(held, BodyDrag) else None
+
+
+def _selected(context: bpy.types.Context, place: Vector) -> Picked | None:
+    """Return the bone that Blender selects at a position in the region; custom shapes may be far from their bones."""
+    operators: Any = bpy.ops
+    if "FINISHED" not in operators.view3d.select(location=(int(place.x), int(place.y))):
+        return None
+    ob = armature(context)
+    bone = None if ob is None else active_bone(ob)
+    return None if bone is None else Picked.nearest(context, bone, place)
+
+
+CLASSES = (IK_ADDON_OT_body_hold, IK_ADDON_OT_body_move, IK_ADDON_OT_body_grab)
+MACROS = ((IK_ADDON_OT_body_move, IK_ADDON_OT_body_hold, cursor.MOVE),)
+"""Macros with their parts, as arguments of `gesture.compose`."""

@@ -1,0 +1,309 @@
+"""Operators that add, remove and select chains."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from copy import copy
+from typing import Any
+
+import bpy
+from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
+
+from ...anatomy import chain_ends
+from ...anatomy.figure import Figure
+from ...chains import end_bone, new_chain, removal
+from ...chains.make_controls import Controls
+from ...core import compat
+from ...core.constraints import steered_bones
+from ...core.preferences import CONTROLS, preferences
+from ...core.settings import chain_of, object_of
+from ...core.steps import finished
+from ...core.translation.sentences import UserError, count, quoted, say
+from ...live import registry
+from ...rig.plan.chain import chain_bones, chain_with, end_of, reach_of, tips
+from ...targets import snap
+from ...targets.movable import why_lacking
+from .active import ArmatureOperator, ChainOperator, active_bone, active_chain, armature, is_picked
+from .clip.frame_range import FrameRange
+
+
+class IK_ADDON_OT_chain_add(ArmatureOperator):
+    """Add a chain to a limb, finger, spine or tail."""
+
+    bl_idname = "ik_addon.chain_add"
+    bl_label = "Add Chain"
+    bl_description = (
+        "Add an IK chain to the limb, finger, spine or tail that the active bone belongs to, with a "
+        "target at its tip; the pose stays as it is"
+    )
+
+    tip: StringProperty(
+        name="Tip",
+        description="The last bone of the chain, which follows the target; if empty, found from the active bone",
+        options={"SKIP_SAVE"},
+    )
+    chain_length: IntProperty(
+        name="Chain Length",
+        description="Number of bones, counted from the tip; 0 goes up to the armature's root",
+        default=2,
+        min=0,
+        soft_max=64,
+        options={"SKIP_SAVE"},
+    )
+    with_pole: BoolProperty(
+        name="Pole",
+        description="Make a pole that a chain of two bones bends towards",
+        default=True,
+        options={"SKIP_SAVE"},
+    )
+    controls: EnumProperty(
+        name="Controls",
+        description="Type of object or bone used for the target and pole",
+        items=CONTROLS,
+        default=Controls.EMPTIES.name,
+        options={"SKIP_SAVE"},
+    )
+    live: BoolProperty(
+        name="Live",
+        description="Turn Live on so that the chain follows its target at once",
+        default=False,
+        options={"SKIP_SAVE"},
+    )
+    found_from: StringProperty(
+        name="Found From",
+        description="The bone that was active when the ends of the chain were found",
+        options={"HIDDEN", "SKIP_SAVE"},
+    )
+
+    @classmethod
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """Require an active bone, and in Object Mode, where users can't see which one it is, a visible one."""
+        bone = active_bone(ob)
+        if bone is not None and (ob.mode == "POSE" or compat.is_visible(bone)):
+            return ""
+        if bone is not None:
+            return say(
+                "The active bone '{bone}' is hidden. Click a bone of the limb, finger or tail in Pose Mode",
+                bone=bone.name,
+            )
+        return say(
+            "'{object}' has no active bone. Click a bone of the limb, finger or tail in Pose Mode", object=ob.name
+        )
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """Run from a button: turn Live on for the first chain if so set in the preferences; later chains keep it."""
+        ob = armature(context)
+        if not self.properties.is_property_set("live"):
+            self.live = object_of(ob).live or (preferences().live and not tips(ob))
+        return self.execute(context)
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Add the chain."""
+        ob = armature(context)
+        self.prefer(with_pole="with_pole", controls="controls")
+        if not self.properties.is_property_set("tip") and not is_picked(ob):
+            raise UserError(
+                "No bone of '{rig}' is selected. Click a bone of the limb, finger or tail in Pose Mode", rig=ob.name
+            )
+        self._find(ob)
+        tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip) if self.tip else active_bone(ob)
+        if tip is None:
+            raise UserError("'{object}' has no bone '{tip}'", object=ob.name, tip=self.tip)
+        bones = new_chain.add_chain(context, ob, tip, self.chain_length, self.with_pole, Controls[self.controls])
+        tip = bones[-1]
+        if active_bone(ob) not in bones:
+            compat.select_bone(ob, tip)  # the panel shows the chain of the active bone
+        if self.live and not object_of(ob).live:
+            object_of(ob).live = True
+            context.view_layer.update()
+        root = bones[0].name
+        if self.chain_length > len(bones):
+            message = count(len(bones), "Added a chain of only 1 bone", "Added a chain of only {count} bones")
+            short = say("Chain Length is {length}, but '{root}' has no parent", length=self.chain_length, root=root)
+            return self.done(message, [short])
+        said = [say("Added a chain from '{root}' to '{tip}'", root=root, tip=tip.name)]
+        if (waiting := end_bone.waiting(tip)) is not None:
+            said.append(say("'{bone}' is animated. Snap a range to turn it with the target", bone=waiting.name))
+        return self.done(". ".join(said))
+
+    def _find(self, ob: bpy.types.Object) -> None:
+        """Find the chain's ends unless the caller set them, also when the operator is repeated on another bone."""
+        active = active_bone(ob)
+        is_asked = any(self.properties.is_property_set(name) for name in ("tip", "chain_length"))
+        if active is None or (is_asked and self.found_from in ("", active.name)):
+            return
+        figure = Figure.of(ob, steered_bones(ob))
+        bone = figure.names.index(active.name)
+        found = chain_ends.find(figure, bone)
+        if chain_of(ob.pose.bones[figure.names[found.tip]]).is_chain and chain_with(active) is None:
+            found = chain_ends.find_above(figure, bone)  # such as the hand of an arm that already has a chain
+        self.tip, self.chain_length, self.found_from = figure.names[found.tip], found.length, active.name
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw the options."""
+        layout = self.layout
+        layout.use_property_split = True
+        ob = armature(context)
+        if ob is not None and ob.type == "ARMATURE":
+            layout.prop_search(self, "tip", ob.data, "bones", icon="BONE_DATA")
+        layout.prop(self, "chain_length")
+        layout.prop(self, "with_pole")
+        layout.prop(self, "controls")
+        layout.prop(self, "live")
+
+
+class IK_ADDON_OT_chain_remove(ChainOperator):
+    """Remove a chain."""
+
+    bl_idname = "ik_addon.chain_remove"
+    bl_label = "Remove Chain"
+    bl_description = "Remove the chain of the active bone and return its bones to their FK pose"
+
+    remove_targets: BoolProperty(
+        name="Remove Targets",
+        description="Also delete the target and pole if Add Chain made them and nothing else uses them",
+        default=True,
+    )
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Remove the chain."""
+        tip = active_chain(context)
+        kept = removal.remove_chain(context, tip, self.remove_targets)
+        message = say("Removed the chain on '{tip}'", tip=tip.name)
+        if kept:
+            message += ". " + say("Kept what is animated or used elsewhere: {names}", names=quoted(kept))
+        return self.done(message)
+
+
+class IK_ADDON_OT_end_fit(FrameRange, ChainOperator):
+    """Make a hand or foot turn with the target."""
+
+    bl_idname = "ik_addon.end_fit"
+    bl_label = "Turn Hand or Foot"
+    bl_description = (
+        "Make the hand or foot at the end of the active chain turn with the target from their current "
+        "orientations; if it is animated, choose a range of frames to snap the target to it"
+    )
+
+    snap: BoolProperty(
+        name="Snap Range",
+        description="Key the target on a range of frames so that it follows the animation of the hand or foot",
+        default=False,
+        options={"SKIP_SAVE"},
+    )
+
+    @classmethod
+    def why_unfit(cls, ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:
+        """Require a target, and an end bone that is set or can be found."""
+        if reason := why_lacking(tip):
+            return reason
+        if end_of(tip) is None and end_bone.find(ob, chain_bones(tip)) is None:
+            return say("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
+        return ""
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Make the end bone turn with the target."""
+        ob, tip = armature(context), active_chain(context)
+        chain, reach, remarks = chain_of(tip), reach_of(tip), []
+        with ExitStack() as undo:
+            undo.callback(context.view_layer.update)
+            for name in ("end_bone", "end_offset", "use_end_rotation"):
+                undo.callback(setattr, chain, name, copy(getattr(chain, name)))
+            with registry.paused(ob):
+                end = end_bone.turn(context, tip)
+                if reach_of(tip) != reach and not self.snap:
+                    # The head of an unconnected end bone is not where the tip bone's tail was.
+                    remarks = snap.snap_here(context, ob, [tip], shown=True)
+            ob.update_tag()
+            context.view_layer.update()
+            if self.snap:
+                remarks = finished(snap.steps(context, ob, [tip], self.frames(context)))
+            undo.pop_all()
+        message = say("'{end}' turns with the target of the chain on '{tip}'", end=end.name, tip=tip.name)
+        return self.done(message, remarks)
+
+    def draw(self, _context: bpy.types.Context) -> None:
+        """Draw the options; the frames only if they are used."""
+        layout = self.layout
+        layout.use_property_split = True
+        layout.prop(self, "snap")
+        if self.snap:
+            self.draw_frames(layout)
+
+
+class IK_ADDON_OT_chain_select(ArmatureOperator):
+    """Select a chain by its row in the panel."""
+
+    bl_idname = "ik_addon.chain_select"
+    bl_label = "Select Chain"
+    bl_description = "Make the tip of this chain the active bone. Hold Shift to keep other tips selected"
+    bl_options = {"UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    tip: StringProperty(name="Tip", description="The bone that carries the chain", options={"HIDDEN", "SKIP_SAVE"})
+
+    extend: BoolProperty(name="Extend", description="Keep other bones selected", options={"HIDDEN", "SKIP_SAVE"})
+
+    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        """Extend the selection with Shift."""
+        self.extend = event.shift
+        return self.execute(context)
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Select the bone."""
+        ob = armature(context)
+        bone: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
+        if bone is None:
+            raise UserError("'{object}' has no bone '{tip}'", object=ob.name, tip=self.tip)
+        context.view_layer.objects.active = ob
+        compat.select_bone(ob, bone, extend=self.extend)
+        return {"FINISHED"}
+
+
+class IK_ADDON_OT_setting_key(ArmatureOperator):
+    """Key a setting of a chain; Blender finds no animation path to it from its own button."""
+
+    bl_idname = "ik_addon.setting_key"
+    bl_label = "Key Setting"
+    bl_description = "Insert a keyframe for this setting of the chain on the current frame"
+    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    tip: StringProperty(name="Tip", description="The bone that carries the chain", options={"HIDDEN", "SKIP_SAVE"})
+    setting: EnumProperty(
+        name="Setting",
+        description="The setting to key",
+        items=(
+            ("influence", "Influence", "Blend between the FK pose and the solved pose"),
+            ("use_pole", "Use Pole", "Whether the chain bends towards its pole"),
+            ("pole_angle", "Pole Angle", "Rotation of the bend about the line from the root to the target"),
+            ("softness", "Softness", "How early the chain eases into extension"),
+            ("push_limit", "Push Limit", "How far the root may be pushed"),
+        ),
+    )
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Insert the key."""
+        ob = armature(context)
+        bone: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
+        if bone is None or not chain_of(bone).is_chain:
+            raise UserError("'{object}' has no chain on bone '{tip}'", object=ob.name, tip=self.tip)
+        try:
+            ob.keyframe_insert(f"{bone.path_from_id()}.ik_addon.{self.setting}", group=bone.name)
+        except RuntimeError as error:
+            raise UserError("Can't key '{object}': {error}", object=ob.name, error=error) from None
+        choices: Any = self.properties.bl_rna.properties["setting"]
+        message = say(
+            "Keyed {setting} of the chain on '{bone}' on frame {frame}",
+            setting=say(choices.enum_items[self.setting].name),
+            bone=bone.name,
+            frame=context.scene.frame_current,
+        )
+        return self.done(message)
+
+
+CLASSES = (
+    IK_ADDON_OT_chain_add,
+    IK_ADDON_OT_chain_remove,
+    IK_ADDON_OT_end_fit,
+    IK_ADDON_OT_chain_select,
+    IK_ADDON_OT_setting_key,
+)

@@ -1,0 +1,120 @@
+"""Operators that add chains to a whole figure, and that mirror a chain to the other side."""
+
+from __future__ import annotations
+
+import bpy
+from bpy.props import BoolProperty, EnumProperty
+
+from ...anatomy.members import Region
+from ...chains import character, mirror
+from ...chains.make_controls import Controls
+from ...core.preferences import CONTROLS
+from ...core.translation.sentences import say
+from .active import ArmatureOperator, ChainOperator, active_chain, armature
+
+NAMED = 2
+"""Number of remarks in the report; the panel shows all."""
+
+
+class IK_ADDON_OT_character_setup(ArmatureOperator):
+    """Add chains to a whole figure."""
+
+    bl_idname = "ik_addon.character_setup"
+    bl_label = "Set Up Character"
+    bl_description = (
+        "Add IK chains to the arms, legs, spine and head of the armature, with targets and poles; the pose stays as it "
+        "is, and bones that already have a chain are left alone"
+    )
+
+    regions: EnumProperty(
+        name="Parts",
+        description="The parts of the character to add chains to",
+        items=(
+            (Region.ARM.name, "Arms", "Arms and wings"),
+            (Region.LEG.name, "Legs", "Legs, including animals' front legs"),
+            (Region.SPINE.name, "Spine", "The spine above the hips"),
+            (Region.HEAD.name, "Head", "The neck and head"),
+        ),
+        options={"ENUM_FLAG"},
+        default={region.name for region in Region},
+    )
+    with_poles: BoolProperty(
+        name="Poles",
+        description="Make poles that arms and legs bend towards",
+        default=True,
+        options={"SKIP_SAVE"},
+    )
+    with_presets: BoolProperty(
+        name="Human Limits",
+        description="Apply the presets Human Elbow, Human Knee and Human Spine if the character is human",
+        default=True,
+    )
+    controls: EnumProperty(
+        name="Controls",
+        description="Type of object or bone used for targets and poles",
+        items=CONTROLS,
+        default=Controls.EMPTIES.name,
+        options={"SKIP_SAVE"},
+    )
+    live: BoolProperty(
+        name="Live",
+        description="Turn Live on so that the chains follow their targets at once",
+        default=True,
+        options={"SKIP_SAVE"},
+    )
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """Run from a button: take Live from the preferences."""
+        self.prefer(live="live")
+        return self.execute(context)
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Add the chains."""
+        ob = armature(context)
+        self.prefer(with_poles="with_pole", controls="controls")
+        wishes = character.Wishes(
+            regions=frozenset(Region[name] for name in self.regions),
+            with_poles=self.with_poles,
+            with_presets=self.with_presets,
+            live=self.live,
+            controls=Controls[self.controls],
+        )
+        outcome = character.set_up(context, ob, wishes)
+        remarks = outcome.remarks[:NAMED]
+        if len(outcome.remarks) > NAMED:
+            remarks += (say("More remarks in the panel: {count}", count=len(outcome.remarks) - NAMED),)
+        if not outcome.made:
+            # Nothing changed, so don't add an undo step.
+            self.report({"INFO"} if outcome.tips else {"ERROR"}, ". ".join([outcome.summary, *remarks]))
+            return {"CANCELLED"}
+        return self.done(outcome.summary, remarks)
+
+    def draw(self, _context: bpy.types.Context) -> None:
+        """Draw the options."""
+        layout = self.layout
+        layout.use_property_split = True
+        layout.column().prop(self, "regions", expand=True)
+        layout.prop(self, "with_poles")
+        layout.prop(self, "with_presets")
+        layout.prop(self, "controls")
+        layout.prop(self, "live")
+
+
+class IK_ADDON_OT_mirror_chain(ChainOperator):
+    """Mirror the active chain."""
+
+    bl_idname = "ik_addon.mirror_chain"
+    bl_label = "Mirror Chain"
+    bl_description = (
+        "Mirror the active chain to the bones of the other side, with its settings, limits, target and pole"
+    )
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Mirror the chain."""
+        tip = active_chain(context)
+        other, remarks = mirror.mirror_chain(context, armature(context), tip)
+        message = say("Mirrored the chain on '{tip}' to '{other}'", tip=tip.name, other=other.name)
+        return self.done(message, remarks)
+
+
+CLASSES = (IK_ADDON_OT_character_setup, IK_ADDON_OT_mirror_chain)

@@ -1,0 +1,207 @@
+"""Operators that find contacts, and that add or remove one by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import bpy
+import numpy as np
+from bpy.props import EnumProperty, FloatProperty, IntProperty, StringProperty
+
+from ....anatomy.figure import Figure
+from ....bake import bake_report
+from ....bake.selection import time_scale
+from ....core.contact_settings import CONTACTS
+from ....core.translation.sentences import UserError, count, marked, say
+from ....feet import contact_keys, find_contacts, pivots
+from ....feet.contacts import HEEL
+from ....rig.plan.chain import end_of
+from ..active import ChainOperator, active_chain, armature
+from .options import ClipOperator
+
+ACTIONS = (
+    ("TOGGLE", "Toggle", "Unmark the frames if all of them are marked, otherwise mark them"),
+    ("ADD", "Mark", "The heel or toe touches on these frames"),
+    ("REMOVE", "Unmark", "The heel or toe touches on none of these frames"),
+)
+
+
+class IK_ADDON_OT_find_contacts(ClipOperator):
+    """Find contacts on a range of frames and key them."""
+
+    bl_idname = "ik_addon.find_contacts"
+    bl_label = "Find Contacts"
+    bl_description = (
+        "Find where heels, toes and hands touch on a range of frames, and key these contacts on the "
+        "chains. Uses the targets if they have keys, otherwise the FK pose"
+    )
+
+    ground: StringProperty(
+        name="Ground",
+        description="The object that the feet were recorded on, if it is in the scene. A foot that is held in the air "
+        "above it has no contact",
+    )
+    sensitivity: FloatProperty(
+        name="Sensitivity",
+        description="How fast and how high a point may be and still count as touching. Use more than 1 if feet slide a "
+        "lot in the recording",
+        default=1.0,
+        min=0.1,
+        max=10.0,
+        soft_min=0.5,
+        soft_max=3.0,
+    )
+    shortest: FloatProperty(
+        name="Shortest",
+        description="Contacts shorter than this don't count",
+        subtype="TIME",
+        unit="TIME_ABSOLUTE",
+        default=HEEL.shortest,
+        min=0.0,
+        soft_max=1.0,
+    )
+
+    own = ("ground", "sensitivity", "shortest")
+    confirm = marked("Find")
+    doing = marked("Finding contacts")
+    cancelled = marked("Cancelled. Nothing was changed")
+
+    def steps(self, context: bpy.types.Context) -> Generator[float, None, tuple[int, int]]:
+        """Find and key contacts; yields progress (0 to 1).
+
+        Returns:
+            Numbers of contacts and of frames.
+        """
+        chosen, frames = self.chosen(context), self.frames(context)
+        assert frames is not None, "there is no current frame to choose"
+        found = yield from find_contacts.steps(
+            context,
+            armature(context),
+            chosen,
+            frames,
+            on=self.support(context),
+            floor=self.named(context, self.ground),
+            sensitivity=self.sensitivity,
+            shortest=self.shortest,
+        )
+        return found, len(frames)
+
+    def finish(self, result: tuple[int, int]) -> set[str]:
+        """Report the result of `steps`."""
+        found, frames = result
+        on_frames = bake_report.count_of_frames(frames)
+        if not found:
+            self.report({"WARNING"}, say("No contacts found on {frames}. Raise Sensitivity", frames=on_frames))
+            return {"FINISHED"}
+        done = count(found, "Found 1 contact", "Found {count} contacts")
+        return self.done(say("{done} on {frames}", done=done, frames=on_frames))
+
+
+def mark(
+    context: bpy.types.Context,
+    tip: bpy.types.PoseBone,
+    names: Sequence[str],
+    frames: tuple[float, float],
+    *,
+    on: bool,
+) -> None:
+    """Mark or unmark contacts from the first of two frames up to, but not including, the second.
+
+    Raises:
+        KeysError: the contacts can't be keyed; the message says why.
+    """
+    scale = time_scale(context.scene)
+    with ExitStack() as undo:
+        contact_keys.mark(tip, names, (frames[0] * scale, frames[1] * scale), scale, undo, on=on)
+        undo.pop_all()
+    contact_keys.show(tip, context.scene.frame_current_final * scale)
+    context.view_layer.update()
+
+
+class IK_ADDON_OT_mark_contact(ChainOperator):
+    """Mark or unmark frames of a contact by hand."""
+
+    bl_idname = "ik_addon.mark_contact"
+    bl_label = "Mark Contact"
+    bl_description = (
+        "Mark a contact of the active chain on the current frame, or on the preview range if there is one. If these "
+        "frames are marked, unmark them"
+    )
+
+    contact: EnumProperty(
+        name="Contact", description="What touches", items=[item[:3] for item in CONTACTS], default="HEEL"
+    )
+    action: EnumProperty(
+        name="Action", description="What to do on these frames", items=ACTIONS, default="TOGGLE", options={"SKIP_SAVE"}
+    )
+    frame_start: IntProperty(name="Start", description="First frame to mark", options={"SKIP_SAVE"})
+    frame_end: IntProperty(name="End", description="Last frame to mark", options={"SKIP_SAVE"})
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Mark or unmark the frames."""
+        tip, scene = active_chain(context), context.scene
+        is_preview = scene.use_preview_range
+        if not self.properties.is_property_set("frame_start"):
+            self.frame_start = scene.frame_preview_start if is_preview else scene.frame_current
+        if not self.properties.is_property_set("frame_end"):
+            self.frame_end = max(scene.frame_preview_end if is_preview else scene.frame_current, self.frame_start)
+        if self.frame_end < self.frame_start:
+            raise UserError("The last frame is before the first one")
+        if self.action == "TOGGLE":  # store the choice, so that Adjust Last Operation keeps it
+            flag = list(contact_keys.FLAGS).index(self.contact)
+            frames = np.arange(self.frame_start, self.frame_end + 1.0) * time_scale(scene)
+            self.action = "REMOVE" if contact_keys.read(tip, frames)[flag].all() else "ADD"
+        span = self.frame_start, self.frame_end + 1
+        mark(context, tip, [self.contact], span, on=self.action == "ADD")
+        what = say(next(label for name, label, *_rest in CONTACTS if name == self.contact))
+        on_frames = bake_report.count_of_frames(self.frame_end + 1 - self.frame_start)
+        return self.done(
+            say("Marked a contact on {frames}: {what} of '{tip}'", what=what, tip=tip.name, frames=on_frames)
+            if self.action == "ADD"
+            else say("Unmarked a contact on {frames}: {what} of '{tip}'", what=what, tip=tip.name, frames=on_frames)
+        )
+
+
+class IK_ADDON_OT_remove_contact(ChainOperator):
+    """Remove a whole contact."""
+
+    bl_idname = "ik_addon.remove_contact"
+    bl_label = "Remove Contact"
+    bl_description = (
+        "Remove the contact of the active chain on the current frame, heel and toe, from its first frame to its last"
+    )
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Remove the contact."""
+        tip, scale = active_chain(context), time_scale(context.scene)
+        span = contact_keys.whole(tip, context.scene.frame_current * scale)
+        if span is None:
+            raise UserError("'{tip}' has no contact on the current frame", tip=tip.name)
+        mark(context, tip, list(contact_keys.FLAGS), (span[0] / scale, span[1] / scale), on=False)
+        return self.done(say("Removed a contact of '{tip}'", tip=tip.name))
+
+
+class IK_ADDON_OT_find_pivots(ChainOperator):
+    """Find the pivots of a foot."""
+
+    bl_idname = "ik_addon.find_pivots"
+    bl_label = "Find Pivots"
+    bl_description = "Find where the heel and the toe of the active chain touch, from its bones"
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Find and store the pivots."""
+        tip, ob = active_chain(context), armature(context)
+        if end_of(tip) is None:
+            raise UserError("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
+        pivots.store(tip, pivots.found(Figure.of(ob), tip))
+        return {"FINISHED"}
+
+
+CLASSES: tuple[Any, ...] = (
+    IK_ADDON_OT_find_contacts,
+    IK_ADDON_OT_mark_contact,
+    IK_ADDON_OT_remove_contact,
+    IK_ADDON_OT_find_pivots,
+)

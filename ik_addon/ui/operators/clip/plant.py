@@ -1,0 +1,104 @@
+"""The operator that plants feet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from typing import Any
+
+import bpy
+from bpy.props import BoolProperty, FloatProperty, StringProperty
+
+from ....core.translation.sentences import marked
+from ....feet import plant
+from ....feet.plant_report import Planted
+from ..active import armature
+from .options import ClipOperator
+
+
+class IK_ADDON_OT_plant(ClipOperator):
+    """Key targets and hips so that contacts hold still."""
+
+    bl_idname = "ik_addon.plant"
+    bl_label = "Plant"
+    bl_description = (
+        "Key the targets so that feet and hands stay still while they touch, roll about heel and toe, and "
+        "move as before in between; the hips move so that the legs reach"
+    )
+
+    ground: StringProperty(
+        name="Ground",
+        description="The object that hands and feet rest on and don't pass through: a mesh, or the XY plane of any "
+        "other object",
+    )
+    slope: FloatProperty(
+        name="Slope",
+        description="Maximum angle by which feet turn to follow the ground",
+        subtype="ANGLE",
+        default=float(plant.Options.slope),
+        min=0.0,
+        max=math.radians(90.0),
+    )
+    blend: FloatProperty(
+        name="Blend",
+        description="How long a foot takes to ease into and out of a contact",
+        subtype="TIME",
+        unit="TIME_ABSOLUTE",
+        default=plant.Options.blend,
+        min=0.0,
+        soft_max=1.0,
+        max=100.0,
+    )
+    hips: BoolProperty(
+        name="Hips",
+        description="Move the hips as little and as smoothly as possible so that the legs reach. The Softness of a "
+        "chain keeps its knee bent",
+        default=plant.Options.hips,
+    )
+    cap: FloatProperty(
+        name="Hips Limit",
+        description="How far the hips may move, as a fraction of the leg's length",
+        subtype="FACTOR",
+        default=plant.Options.cap,
+        min=0.0,
+        max=1.0,
+        soft_max=0.3,
+    )
+    smooth: FloatProperty(
+        name="Hips Smooth",
+        description="How long the hips take to ease into and out of a movement",
+        subtype="TIME",
+        unit="TIME_ABSOLUTE",
+        default=plant.Options.smooth,
+        min=0.0,
+        soft_max=1.0,
+        max=100.0,
+    )
+
+    own = ("ground", "slope", "blend", "hips", "cap", "smooth")
+    confirm = marked("Plant")
+    doing = marked("Planting")
+    cancelled = marked("Planting cancelled. Nothing was changed")
+
+    def steps(self, context: bpy.types.Context) -> Generator[float, None, Planted]:
+        """Plant the feet; yields progress (0 to 1)."""
+        frames = self.frames(context)
+        assert frames is not None, "there is no current frame to choose"
+        options = plant.Options(
+            blend=self.blend,
+            hips=self.hips,
+            cap=self.cap,
+            smooth=self.smooth,
+            on=self.support(context),
+            ground=self.named(context, self.ground),
+            slope=self.slope,
+        )
+        return plant.steps(context, armature(context), self.chosen(context), frames, options)
+
+    def finish(self, result: Planted) -> set[str]:
+        """Report the outcome."""
+        self.report({"WARNING"} if result.short_frames or result.remarks else {"INFO"}, result.message)
+        return {"FINISHED"}
+
+
+CLASSES: tuple[Any, ...] = (IK_ADDON_OT_plant,)

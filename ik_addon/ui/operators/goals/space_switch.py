@@ -1,0 +1,112 @@
+"""The operator that switches a target or pole to another space."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+from bpy.props import EnumProperty, StringProperty
+
+from ....core.choices import ROLES
+from ....core.settings import chain_of, goal_of
+from ....core.translation.sentences import UserError, say
+from ....targets.movable import MovableGoal, why_lacking
+from ....targets.space_switch import switch
+from ....targets.spaces import Space, spaces_of
+from ..active import ChainOperator, active_chain, armature
+
+SPACES = (
+    ("WORLD", "World", "Stay in place, whatever the body does"),
+    ("PARENT", "Parent of the Limb", "Follow the bone that carries the limb, such as the hips or the chest"),
+    ("CHEST", "Chest", "Follow the chest"),
+    ("HEAD", "Head", "Follow the head"),
+    ("OBJECT", "Object", "Follow the object named below, or the other selected object if none is named"),
+)
+
+
+class IK_ADDON_OT_switch_space(ChainOperator):
+    """Switch a target or pole of the active chain to another space on the current frame."""
+
+    bl_idname = "ik_addon.switch_space"
+    bl_label = "Switch Space"
+    bl_description = (
+        "Make the target or pole follow the world, a part of the body or an object from the current frame "
+        "on; it stays where it is, and the switch is keyed"
+    )
+
+    role: EnumProperty(name="Goal", description="The goal to switch", items=ROLES, default="TARGET")
+    space: EnumProperty(name="Space", description="What the target or pole follows", items=SPACES)
+    object: StringProperty(
+        name="Object",
+        description="The object to follow; if empty, the other selected object",
+        options={"SKIP_SAVE"},
+    )
+    bone: StringProperty(
+        name="Bone", description="The bone of that object to follow; if empty, the object itself", options={"SKIP_SAVE"}
+    )
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """Open the dialog, with the pole preselected if it is active."""
+        ob, tip = armature(context), active_chain(context)
+        if ob != context.active_object and context.active_object == chain_of(tip).pole:
+            self.role = "POLE"
+        manager: Any = context.window_manager
+        return manager.invoke_props_dialog(self, confirm_text="Switch")
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw the options; the object only if it is followed, and its bone only for an armature."""
+        layout = self.layout
+        layout.use_property_split = True
+        layout.prop(self, "role")
+        layout.prop(self, "space")
+        objects: Any = context.scene.objects
+        other = objects.get(self.object)
+        if self.space == "OBJECT":
+            layout.prop_search(self, "object", context.scene, "objects")
+            if other is not None and other.type == "ARMATURE":
+                layout.prop_search(self, "bone", other.data, "bones")
+        layout.label(text=outlook(self._space(context)), translate=False)
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Switch the space."""
+        ob, tip = armature(context), active_chain(context)
+        space = self._space(context)
+        if reason := why_lacking(tip, self.role.lower()):
+            raise UserError(reason)
+        if space is None:
+            missing = {
+                "OBJECT": "Pick an object to follow",
+                "PARENT": "The chain on '{tip}' has no parent bone. Pick an object",
+                "CHEST": "No chest found in '{object}'. Pick an object",
+                "HEAD": "No head found in '{object}'. Pick an object",
+            }
+            raise UserError(missing[self.space], tip=tip.name, object=ob.name)
+        movable = MovableGoal(*goal_of(chain_of(tip), self.role.lower()))
+        later = switch(context, ob, tip, movable, space)
+        frame = f"{context.scene.frame_current_final:g}"
+        message = say(
+            "'{movable}' follows {space} from frame {frame} on", movable=movable.name, space=space.name, frame=frame
+        )
+        if later:
+            message += ". " + say("Later switches updated: {count}", count=later)
+        return self.done(message)
+
+    def _space(self, context: bpy.types.Context) -> Space | None:
+        """Return the chosen space; None if the active chain has no such space."""
+        ob, tip = armature(context), active_chain(context)
+        goals = (chain_of(tip).target, chain_of(tip).pole)
+        objects: Any = context.scene.objects
+        other = objects.get(self.object)
+        if other is None:
+            other = next((found for found in context.selected_objects if found != ob and found not in goals), None)
+        return next((space for space in spaces_of(ob, tip, other, self.bone) if space.identifier == self.space), None)
+
+
+def outlook(space: Space | None) -> str:
+    """Return what a target or pole will do in a space; None: there is no such space."""
+    if space is None:
+        return say("Not found")
+    return say("Stays in place") if space.ob is None else say("Follows {space}", space=space.name)
+
+
+CLASSES = (IK_ADDON_OT_switch_space,)

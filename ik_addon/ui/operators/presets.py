@@ -1,0 +1,95 @@
+"""Operators on chain presets: files of Blender's own preset system, shipped or made by the user."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import bpy
+from bl_operators.presets import AddPresetBase
+from bpy.props import StringProperty
+
+from ...chains import preset_file, profile
+from ...chains.new_chain import why_unusable
+from ...core.translation.sentences import UserError, say
+from .active import ChainOperator, active_chain
+
+MENU = "VIEW3D_PT_ik_addon_presets"
+
+
+class IK_ADDON_OT_preset_apply(ChainOperator):
+    """Apply a preset; unlike Blender's own operator, this one can be undone."""
+
+    bl_idname = "ik_addon.preset_apply"
+    bl_label = "Apply Chain Preset"
+    bl_description = "Apply the limits, locks and stiffness of this preset to the bones of the active chain"
+    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    filepath: StringProperty(
+        name="File", description="The preset's file", subtype="FILE_PATH", options={"HIDDEN", "SKIP_SAVE"}
+    )
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Read the file into a profile and apply the profile."""
+        tip = active_chain(context)
+        path = Path(self.filepath)
+        if not any(path.parent == Path(folder) for folder in bpy.utils.preset_paths(profile.SUBDIR)):
+            raise UserError("'{filepath}' is not a chain preset", filepath=self.filepath)
+        found = profile.profile_of(context)
+        profile.clear(found)
+        try:
+            preset_file.read_file(path, found)
+        except preset_file.PresetError as error:
+            raise UserError(
+                "The preset '{preset}' can't be read: {error}. Fix or remove '{path}'",
+                preset=path.stem,
+                error=error,
+                path=path,
+            ) from None
+        remarks = profile.apply(found, tip)
+        context.view_layer.update()  # solves if Live is on
+        message = say("Applied preset {name}", name=bpy.path.display_name(path.name, title_case=False))
+        return self.done(message, remarks)
+
+
+class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
+    """Add or remove a preset."""
+
+    bl_idname = "ik_addon.preset_add"
+    bl_label = "Add Chain Preset"
+    bl_description = "Save the limits and settings of the active chain as a preset for other chains, or remove a preset"
+    bl_options = {"REGISTER", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    preset_menu = MENU
+    preset_subdir = profile.SUBDIR
+    preset_defines = ("profile = bpy.context.window_manager.ik_addon_profile",)
+    preset_values = tuple(f"profile.{name}" for name in ("layout", "joints", "spread", *profile.SETTINGS))
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Run `perform`; needed because Blender's own class comes first and has its own `execute`."""
+        return self.attempt(self.perform, context)
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Write or delete the file; presets that came with the extension can't be deleted."""
+        find: Any = bpy.utils.preset_find  # the stubs declare no return value
+        path = find(self.name, profile.SUBDIR, display_name=True)
+        if self.properties.remove_name and path and Path(path).parent == profile.SHIPPED:
+            raise UserError("'{preset}' comes with the extension and can't be removed", preset=self.name)
+        tip = active_chain(context)
+        if tip is not None and (reason := why_unusable(tip)):
+            return self.refuse(reason)
+        try:
+            return super().execute(context)
+        except OSError as error:
+            raise UserError(
+                "The preset '{preset}' can't be written or removed: {error}", preset=self.name, error=error
+            ) from None
+
+    def pre_cb(self, context: bpy.types.Context) -> None:
+        """Fill the profile to be written from the active chain."""
+        tip = active_chain(context)
+        if tip is not None:
+            profile.take(profile.profile_of(context), tip)
+
+
+CLASSES = (IK_ADDON_OT_preset_apply, IK_ADDON_OT_preset_add)

@@ -1,0 +1,128 @@
+"""Operators that solve chains on the current frame, and that restore the FK pose."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import bpy
+import numpy as np
+from bpy.props import EnumProperty
+
+from ...chains import removal
+from ...core import channels
+from ...core.settings import chain_of, object_of
+from ...core.translation.sentences import UserError, count, marked, say
+from ...live import reports, solving
+from ...rig.plan.chain import tips
+from .active import NONE_ACTIVE, ChainedOperator, active_chain, armature
+
+CHAINS = (
+    ("ALL", "All", "All chains of the armature"),
+    ("ACTIVE", "Active", "The chain that the active bone belongs to"),
+)
+
+
+class ChainsOperator(ChainedOperator):
+    """Base of operators on some chains of the active armature."""
+
+    chains: EnumProperty(
+        name="Chains",
+        description="The chains to work on",
+        items=CHAINS,
+        default="ALL",
+        options={"SKIP_SAVE"},
+    )
+
+    def active_only(self, context: bpy.types.Context) -> list[bpy.types.PoseBone] | None:
+        """Return the tip of the active chain as a list, empty if there is none; None: other chains are chosen."""
+        if self.chains != "ACTIVE":
+            return None
+        tip = active_chain(context)
+        return [] if tip is None else [tip]
+
+    def chosen(self, context: bpy.types.Context) -> list[bpy.types.PoseBone]:
+        """Return the tips of the chosen chains."""
+        only = self.active_only(context)
+        return tips(armature(context)) if only is None else only
+
+
+class IK_ADDON_OT_live_on(ChainedOperator):
+    """Turn Live on; unlike the setting, its button says why it is disabled."""
+
+    bl_idname = "ik_addon.live_on"
+    bl_label = "Live"
+    bl_description = "Solve on every frame and whenever a target moves"
+    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Turn Live on."""
+        object_of(armature(context)).live = True
+        return {"FINISHED"}
+
+
+class IK_ADDON_OT_solve(ChainsOperator):
+    """Solve chains on the current frame."""
+
+    bl_idname = "ik_addon.solve"
+    bl_label = "Solve IK"
+    bl_description = "Solve the chains on the current frame, so that their tips reach their targets"
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Solve, and report the outcome."""
+        ob = armature(context)
+        chosen = self.active_only(context)
+        wanted = [tip.name for tip in self.chosen(context) if chain_of(tip).enabled]
+        if not wanted:
+            none_enabled = marked("No chain of '{object}' is enabled. Enable one in the panel")
+            raise UserError(NONE_ACTIVE if chosen == [] else none_enabled, object=ob.name)
+        bones = np.arange(len(ob.pose.bones))
+        before = channels.read(ob, bones)
+        solving.solve_now(ob, context.evaluated_depsgraph_get(), None if chosen is None else wanted)
+        level, message = verdict({tip: reports.get(ob, tip) for tip in wanted})
+        self.report({level}, message)
+        # A chain that was solved before and now fails is back in its FK pose, which needs an undo step.
+        changed = (channels.read(ob, bones) != before).any()
+        return {"FINISHED"} if level != "ERROR" or changed else {"CANCELLED"}
+
+
+def verdict(results: dict[str, reports.Report | None]) -> tuple[Literal["INFO", "WARNING", "ERROR"], str]:
+    """Return level and text of an operator's report, given the reports on solved chains by their tip bones."""
+    known = {tip: report for tip, report in results.items() if report is not None}
+    reached = sum(report.reached for report in known.values())
+    remarks = [f"'{tip}': {report.message}" for tip, report in known.items() if not report.reached]
+    remarks += [f"'{tip}': {remark}" for tip, report in known.items() for remark in report.remarks]
+    if all(report.failed for report in known.values()):
+        return "ERROR", ". ".join([say("Nothing was solved"), *remarks])
+    if reached == len(known):
+        summary = [count(reached, "1 chain reached", "{count} chains reached")]
+    else:
+        some = say("{reached} of {count} chains reached", reached=reached, count=len(known))
+        summary = [some] if len(known) > 1 else []
+    return "INFO" if reached == len(known) else "WARNING", ". ".join([*summary, *remarks])
+
+
+class IK_ADDON_OT_restore_pose(ChainsOperator):
+    """Restore the FK pose."""
+
+    bl_idname = "ik_addon.restore_pose"
+    bl_label = "Restore Pose"
+    bl_description = "Return the bones of the chains to the FK pose they had before solving, and turn Live off"
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Restore the pose."""
+        ob = armature(context)
+        chosen = self.active_only(context)
+        if chosen == []:
+            raise UserError(NONE_ACTIVE)
+        was_live = object_of(ob).live
+        restored = removal.restore_pose(ob, context.view_layer, chosen)
+        said = [say("No chain is solved. The pose is unchanged")]
+        if restored:
+            said = [count(restored, "Restored the FK pose of 1 bone", "Restored the FK pose of {count} bones")]
+        if was_live:
+            said.append(say("Live turned off"))
+        self.report({"INFO"}, ". ".join(said))
+        return {"FINISHED"} if restored or was_live else {"CANCELLED"}
+
+
+CLASSES = (IK_ADDON_OT_live_on, IK_ADDON_OT_solve, IK_ADDON_OT_restore_pose)

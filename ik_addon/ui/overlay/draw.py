@@ -1,0 +1,256 @@
+"""The gpu calls of the overlay: few, from batches that are kept until their content changes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import bpy
+import gpu
+import numpy as np
+from bpy.app.handlers import persistent
+from gpu_extras.batch import batch_for_shader
+
+from ...core import chain_settings, compat, hooks, preferences, settings
+from ...core.settings import overlay_of
+from ...core.skeleton import inverse, matrix_array
+from ...targets.cursor import MACROS
+from .colors import Color, Palette, Sizes, palette
+from .geometry import Drawing, Painted, drawing, transformed
+from .limits import reach
+from .pins import marks, pinned
+from .read import Reader, Wanted
+from .shown import Active
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class State:
+    """The state of drawing."""
+
+    handle: Any = None
+    broken: str = ""
+    """The unexpected error that drawing raised; it stays off until the overlay is turned on again."""
+    reader: Reader = field(default_factory=Reader)
+    kept: dict[int, tuple[Hashable, _Batches]] = field(default_factory=dict)
+    """The last signature and batches, by the address of the viewport."""
+
+
+@dataclass(frozen=True)
+class _Batches:
+    """Batches ready to be drawn."""
+
+    faces: Any
+    edges: Any
+    segments: Any
+    dots: Any
+    """None where there is nothing to draw, as with the others."""
+
+
+state = State()
+
+
+def register() -> None:
+    """Start drawing in every viewport."""
+    if state.handle is None:
+        for listeners, listener in _listening():
+            listeners.append(listener)
+        hooks.add(*_HANDLERS)
+        state.handle = bpy.types.SpaceView3D.draw_handler_add(draw_viewport, (), "WINDOW", "POST_VIEW")
+
+
+def unregister() -> None:
+    """Stop drawing and discard all batches."""
+    global state
+    if state.handle is not None:
+        bpy.types.SpaceView3D.draw_handler_remove(state.handle, "WINDOW")
+        for listeners, listener in _listening():
+            listeners.remove(listener)
+        hooks.remove(*_HANDLERS)
+    state = State()
+
+
+def switched() -> None:
+    """Respond to the overlay being turned on or off: clear errors and discard all batches."""
+    state.broken = ""
+    state.reader = Reader()
+    state.kept.clear()
+
+
+def _chains_changed(_ob: bpy.types.Object) -> None:
+    state.reader.forget()
+
+
+@persistent
+def _data_changed(_file: object, _unused: object = None) -> None:
+    state.reader.forget()
+    state.kept.clear()
+
+
+def _listening() -> tuple[tuple[list[Any], Callable[..., None]], ...]:
+    """Return the lists of callbacks for changes, each with the callback to add to it."""
+    return (
+        (settings.on_overlay_switched, switched),
+        (chain_settings.on_chain_changed, _chains_changed),
+        (chain_settings.on_pin_changed, _chains_changed),
+    )
+
+
+_HANDLERS = (("undo_post", _data_changed), ("redo_post", _data_changed), ("load_post", _data_changed))
+
+
+def draw_viewport() -> None:
+    """Draw into the viewport of the context.
+
+    After an error, log it and hide the chain that raised it, or stop if it was no chain, until the overlay is turned on
+    again.
+    """
+    hooks.put_back()
+    if state.broken:
+        return
+    context = bpy.context
+    try:
+        _draw(context)
+    except Exception as error:  # log it once, not on every redraw
+        if not _hide_faulty(context):
+            state.broken = f"{type(error).__name__}: {error}"
+            log.exception("The IK overlay is off until it is switched on again")
+        if context.area is not None:
+            context.area.tag_redraw()
+
+
+def _hide_faulty(context: bpy.types.Context) -> bool:
+    """After an error, hide the chains that raise one; return whether there are any."""
+    colors = palette(context.preferences.themes[0], preferences.preferences())
+    try:
+        found = state.reader.hide_faulty(
+            context.view_layer, _wanted(context), lambda shown: drawing(shown.chains, shown.actives, colors)
+        )
+    except Exception:  # it was no chain; the caller reports the first error
+        return False
+    for name, error in found.items():
+        log.error("The IK overlay hides the chain on '%s' until it is switched on again", name, exc_info=error)
+    return bool(found)
+
+
+def _wanted(context: bpy.types.Context) -> Wanted:
+    options = overlay_of(context.scene)
+    return Wanted(options.show_limits, options.show_reach, is_transforming(context.window))
+
+
+def _draw(context: bpy.types.Context) -> None:
+    space, view = context.space_data, context.region_data
+    options = overlay_of(context.scene)
+    if not (options.show_overlay and isinstance(space, bpy.types.SpaceView3D) and space.overlay.show_overlays):
+        return
+    rigs = state.reader.rigs(context.view_layer, space)
+    own = preferences.preferences()
+    colors = palette(context.preferences.themes[0], own)
+    scale = context.preferences.system.ui_scale
+    if options.show_pins and any(layout.pins for _, layout in rigs):
+        lines = marks(pinned(rigs, context.view_layer.depsgraph), view, context.region.width, scale)
+        draw_lines(lines, colors.pin, Sizes.of(own, scale).thin)
+    signature, shown = state.reader.read(context.view_layer, rigs, _wanted(context))
+    if shown is None:
+        return
+    known = state.kept.get(space.as_pointer())
+    if known is None or known[0] != (signature, colors):
+        known = (signature, colors), batches(drawing(shown.chains, shown.actives, colors))
+        state.kept[space.as_pointer()] = known
+    outlines = [outline(active, view) for active in shown.actives if active.reach is not None]
+    draw(known[1], outlines, colors, Sizes.of(own, scale))
+
+
+def is_transforming(window: bpy.types.Window) -> bool:
+    """Whether a transform runs in a window, which may be moving a target."""
+    running = [operator.bl_idname for operator in filter(None, window.modal_operators)]
+    return any(name in MACROS or name.startswith("TRANSFORM_OT_") for name in running)
+
+
+def outline(active: Active, view: bpy.types.RegionView3D) -> Any:
+    """Return the outline of an active chain's reach as seen in a view: lines (k, 3) in world space."""
+    center, radius = active.reach
+    eye = matrix_array(view.view_matrix.inverted())[:, 3 if view.is_perspective else 2]
+    with np.errstate(all="ignore"):
+        circle = transformed(active.world, reach(center, radius, inverse(active.world) @ eye))
+    return circle[np.repeat(np.isfinite(circle).reshape(-1, 6).all(axis=1), 2)].astype(np.float32)
+
+
+# ---- gpu
+
+
+def batches(shown: Drawing) -> _Batches:
+    """Upload geometry to the GPU."""
+    fill, line, point = (_shader(name) for name in ("SMOOTH_COLOR", "POLYLINE_FLAT_COLOR", compat.POINT_SHADER))
+    return _Batches(
+        faces=_batch(fill, "TRIS", shown.faces),
+        edges=_batch(line, "LINES", shown.edges),
+        segments=_batch(line, "LINES", shown.segments),
+        dots=batch_for_shader(point, "POINTS", {"pos": shown.dots}) if len(shown.dots) else None,
+    )
+
+
+def draw(kept: _Batches, outlines: list[Any], colors: Palette, sizes: Sizes) -> None:
+    """Draw batches, and lines (k, 3) in the reach color, into the bound framebuffer; reset the blend mode."""
+    line, fill, point = (_shader(name) for name in ("POLYLINE_FLAT_COLOR", "SMOOTH_COLOR", compat.POINT_SHADER))
+    gpu.state.blend_set("ALPHA")
+    gpu.state.depth_test_set("NONE")
+    gpu.state.depth_mask_set(False)
+    try:
+        if kept.faces is not None:
+            fill.bind()
+            kept.faces.draw(fill)
+        circles = [points for points in outlines if len(points)]
+        if circles:
+            _draw_plain(np.concatenate(circles), colors.reach, sizes.thin)
+        for batch, width in ((kept.edges, sizes.thin), (kept.segments, sizes.wide)):
+            if batch is not None:
+                _set_line(line, width)
+                batch.draw(line)
+        if kept.dots is not None:
+            gpu.state.point_size_set(sizes.dot)
+            point.bind()
+            point.uniform_float("color", colors.at_limit)
+            kept.dots.draw(point)
+            gpu.state.point_size_set(1.0)
+    finally:
+        gpu.state.blend_set("NONE")
+
+
+def draw_lines(lines: Any, color: Color, width: float) -> None:
+    """Draw lines (k, 3) in one color, on top of everything."""
+    if len(lines):
+        gpu.state.blend_set("ALPHA")
+        gpu.state.depth_test_set("NONE")
+        try:
+            _draw_plain(lines, color, width)
+        finally:
+            gpu.state.blend_set("NONE")
+
+
+def _draw_plain(lines: Any, color: Color, width: float) -> None:
+    shader = _shader("POLYLINE_UNIFORM_COLOR")
+    _set_line(shader, width)
+    shader.uniform_float("color", color)
+    batch_for_shader(shader, "LINES", {"pos": lines}).draw(shader)
+
+
+def _set_line(shader: Any, width: float) -> None:
+    viewport: Any = gpu.state.viewport_get  # the stubs declare no return value
+    shader.bind()
+    shader.uniform_float("viewportSize", viewport()[2:])
+    shader.uniform_float("lineWidth", width)
+    shader.uniform_bool("lineSmooth", [True])
+
+
+def _batch(shader: Any, kind: str, shown: Painted) -> Any:
+    content = {"pos": shown.points, "color": shown.colors}
+    return batch_for_shader(shader, kind, content) if len(shown.points) else None
+
+
+def _shader(name: str) -> Any:
+    # Blender caches its shaders; before 5.2 they don't exist without a window, so request them only when drawing.
+    return gpu.shader.from_builtin(name)

@@ -1,0 +1,312 @@
+"""Set Up Character: chains on a whole figure, without moving it."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Euler, Matrix, Vector
+
+from tests import rigs, rigs_named
+from tests.anatomy.test_members import build_without
+from tests.reliability.states import activate, joints, refused, said, snapshot
+from tests.rigs_generated import armature_of, rigify
+from tests.rigs_named import RIGS
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+__all__ = ["rigify"]
+PLACED = Matrix.LocRotScale((3.0, -2.0, 0.5), Euler((0.3, -0.2, 2.0)), (-0.8, 0.8, 0.8))
+"""Mirrored, scaled and rotated."""
+
+
+def chains(ob: bpy.types.Object) -> dict[str, list[str]]:
+    """Return the bones of each chain by its tip."""
+    found = {}
+    for bone in ob.pose.bones:
+        if bone.ik_addon.is_chain:
+            row = [bone, *bone.parent_recursive][: bone.ik_addon.chain_length]
+            found[bone.name] = [b.name for b in row[::-1]]
+    return found
+
+
+def bend(ob: bpy.types.Object, row: list[str]) -> float:
+    """Return the sum of the angles in degrees by which a chain's joints bend, as posed."""
+    bones = [rigs.evaluated(ob).pose.bones[name] for name in row]
+    points = [*(bone.head for bone in bones), bones[-1].tail]
+    steps = [b - a for a, b in pairwise(points) if (b - a).length > 1e-6]
+    return math.degrees(sum(a.angle(b) for a, b in pairwise(steps)))
+
+
+def places(ob: bpy.types.Object) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
+    """Return the evaluated head and tail (2, 3) of each bone in armature space."""
+    return dict(zip(ob.pose.bones.keys(), joints(ob), strict=True))
+
+
+def set_up(ob: bpy.types.Object, **options: Any) -> dict[str, list[str]]:
+    """Set up a character; assert that no joint moved by more than 1e-6 of its limb, or 1e-4 if the limb is straight."""
+    bpy.context.view_layer.objects.active = ob
+    bpy.context.view_layer.update()
+    before = places(ob)
+    assert bpy.ops.ik_addon.character_setup(**options) == {"FINISHED"}
+    after, found = places(ob), chains(ob)
+    moved = {name: float(np.abs(after[name] - place).max()) for name, place in before.items()}
+    corners = [(ob.matrix_world @ Vector(place.tolist())).length for ends in before.values() for place in ends]
+    # World places are stored in single precision, and the trunk's targets are computed from those of two bones.
+    coarse = 8.0 * np.finfo(np.float32).eps * max(corners) / ob.matrix_world.median_scale
+    for row in found.values():
+        length = sum(float(np.linalg.norm(before[name][1] - before[name][0])) for name in row)
+        exact = 1e-6 * length + coarse if bend(ob, row) > 2.0 else 1e-4 * length
+        assert max(moved[name] for name in row) < exact, row
+    assert max(moved.values()) < 1e-4 * np.ptp(list(before.values()))
+    return found
+
+
+@pytest.mark.parametrize("name", RIGS)
+def test_all_limbs_get_chains_and_nothing_moves(addon: Addon, name: str) -> None:
+    """Every other one has straight limbs, and is mirrored, scaled and rotated."""
+    is_straight = len(name) % 2 == 0
+    ob = rigs_named.build(RIGS[name], is_straight=is_straight)
+    if is_straight:
+        ob.matrix_world = PLACED
+    found = set_up(ob)
+    limbs = rigs_named.limbs(RIGS[name], ob)
+    assert len(found) == 6
+    for limb in limbs:
+        assert found[limb[-1]] == limb
+        chain = ob.pose.bones[limb[-1]].ik_addon
+        assert chain.target is not None
+        assert chain.pole is not None
+        assert Vector(chain.bend_side).length == pytest.approx(1.0, abs=1e-5)
+    others = [ob.pose.bones[tip].ik_addon for tip in found if tip not in {limb[-1] for limb in limbs}]
+    assert [(chain.target is not None, chain.pole) for chain in others] == [(True, None)] * 2
+    assert ob.ik_addon.live
+    reports = addon.module("live.reports")
+    assert all(reports.get(ob, tip).reached for tip in found)
+
+
+@pytest.mark.usefixtures("rigify")
+@pytest.mark.parametrize("kind", ["human", "horse", "bird"])
+def test_rigifys_metarigs_can_be_set_up(kind: str) -> None:
+    ob = armature_of(kind)
+    assert len(set_up(ob)) == 6
+    limited = any(bone.use_ik_limit_x or bone.use_ik_limit_z for bone in ob.pose.bones)
+    assert limited == (kind == "human")
+
+
+def test_a_raised_foot_bends_the_knee_forward() -> None:
+    ob = rigs_named.build(RIGS["Mixamo"], is_straight=True)
+    set_up(ob)
+    target = ob.pose.bones["mixamorig:LeftLeg"].ik_addon.target
+    target.location += Vector((0.0, -0.15, 0.2))
+    bpy.context.view_layer.update()
+    knee, ankle = rigs.head(ob, "mixamorig:LeftLeg"), rigs.tail(ob, "mixamorig:LeftLeg")
+    assert np.linalg.norm(ankle - rigs.position(target)) < 1e-5
+    assert knee[1] < -0.1
+
+
+@pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
+def test_the_trunk_follows_the_hips_and_hands_and_feet_stay(controls: str, addon: Addon) -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    ob.matrix_world = PLACED
+    for side, sign in (("Left", -1.0), ("Right", 1.0)):
+        ob.pose.bones[f"mixamorig:{side}ForeArm"].rotation_quaternion = Euler((0.0, 0.0, 1.2 * sign)).to_quaternion()
+    set_up(ob, controls=controls)
+    ends = ["mixamorig:LeftFoot", "mixamorig:RightFoot", "mixamorig:LeftHand", "mixamorig:RightHand"]
+    before = {name: rigs.head(ob, name) for name in (*ends, "mixamorig:Head", "mixamorig:Spine2")}
+    step = Vector((0.03, -0.06, 0.02))  # along the bone, which points up
+    ob.pose.bones["mixamorig:Hips"].location = step
+    bpy.context.view_layer.update()
+    bpy.context.view_layer.update()
+    moved = {name: np.linalg.norm(rigs.head(ob, name) - place) for name, place in before.items()}
+    for name, distance in moved.items():
+        assert distance < 1e-4 if name in ends else distance == pytest.approx(0.8 * step.length, rel=0.02), name
+    reports = addon.module("live.reports")
+    assert all(reports.get(ob, tip).reached for tip in chains(ob))
+
+
+def test_a_figure_with_control_bones_gets_the_missing_chains() -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    set_up(ob, controls="BONES", regions={"LEG"})
+    assert len(set_up(ob, controls="BONES")) == 6
+    elbow = ob.pose.bones["mixamorig:LeftForeArm"]
+    assert any(getattr(elbow, f"use_ik_limit_{axis}") for axis in "xyz")
+
+
+def test_works_in_pose_mode_without_an_active_bone() -> None:
+    ob = rigs_named.build(RIGS["VRM"])
+    bpy.ops.object.mode_set(mode="POSE")
+    ob.data.bones.active = None
+    assert len(set_up(ob)) == 6
+    assert ob.mode == "POSE"
+
+
+# ---- existing chains and settings stay
+
+
+def test_a_second_run_changes_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = rigs_named.build(RIGS["Daz"])
+    set_up(ob)
+    before = snapshot()
+    assert "already have chains" in said(capfd, bpy.ops.ik_addon.character_setup)
+    assert bpy.ops.ik_addon.character_setup() == {"CANCELLED"}
+    assert snapshot() == before
+
+
+def test_an_existing_chain_is_left_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    own = rigs.chain(ob, "mixamorig:LeftFoot", rigs.empty("Own"), 3)
+    text = said(capfd, bpy.ops.ik_addon.character_setup)
+    assert "already have chains: left leg" in text
+    found = chains(ob)
+    assert len(found) == 6
+    assert found["mixamorig:LeftFoot"][0] == "mixamorig:LeftUpLeg"
+    assert own.ik_addon.target.name == "Own"
+
+
+def test_limbs_with_constraints_are_left_for_conversion(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    constraint: Any = ob.pose.bones["mixamorig:LeftLeg"].constraints.new("IK")
+    constraint.target, constraint.chain_count = rigs.empty("T", (0.1, 0.0, 0.1)), 2
+    ob.pose.bones["mixamorig:RightArm"].constraints.new("LIMIT_ROTATION")
+    text = said(capfd, bpy.ops.ik_addon.character_setup)
+    assert "Convert IK Constraints turns them into chains: left leg" in text
+    assert "Use the rig's controls instead: right arm" in text
+    assert sorted(chains(ob)) == [
+        "mixamorig:Head",
+        "mixamorig:LeftForeArm",
+        "mixamorig:RightLeg",
+        "mixamorig:Spine2",
+    ]
+
+
+def test_limits_of_bones_are_kept() -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    knee = ob.pose.bones["mixamorig:LeftLeg"]
+    knee.use_ik_limit_x, knee.ik_max_x = True, 1.0
+    set_up(ob)
+    assert (knee.use_ik_limit_x, knee.use_ik_limit_z, knee.lock_ik_z) == (True, False, False)
+    assert knee.ik_max_x == pytest.approx(1.0)
+    other = ob.pose.bones["mixamorig:RightLeg"]
+    assert other.lock_ik_y or other.lock_ik_z or other.use_ik_limit_x
+
+
+def test_a_pose_outside_human_limits_is_kept(capfd: pytest.CaptureFixture[str], addon: Addon) -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    knee, spine = (ob.pose.bones[f"mixamorig:{name}"] for name in ("LeftLeg", "Spine1"))
+    held = joints(ob)
+    knee.rotation_quaternion = Euler((0.0, 0.0, 0.7)).to_quaternion()
+    spine.rotation_quaternion = Euler((1.2, 0.0, 0.0)).to_quaternion()
+    bpy.context.view_layer.update()
+    assert np.abs(joints(ob) - held).max() > 0.1
+    set_up(ob)
+    for bone in (knee, spine):
+        assert not any(getattr(bone, f"{kind}_{axis}") for kind in ("use_ik_limit", "lock_ik") for axis in "xyz")
+        assert bone.ik_stiffness_x == 0.0
+    remarks = addon.module("chains.character").last(ob).remarks
+    assert remarks == ("The pose of these parts is outside human limits, so no limits were added: spine, left leg",)
+    assert remarks == addon.module("ui.panels.character").remarks_on(ob)
+
+
+def test_warns_about_a_pose_bent_to_the_wrong_side(addon: Addon) -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    ob.pose.bones["mixamorig:LeftForeArm"].rotation_quaternion = Euler((1.6, 0.0, 0.0)).to_quaternion()
+    bpy.context.view_layer.update()
+    before = places(ob)
+    bpy.ops.ik_addon.character_setup(with_presets=False, live=False)
+    assert all(np.array_equal(place, before[name]) for name, place in places(ob).items())
+    assert addon.module("chains.character").last(ob).remarks == (
+        "These parts were bent the wrong way, so their pose changed: left arm",
+    )
+
+
+# ---- options
+
+
+def test_only_the_chosen_parts_are_set_up() -> None:
+    ob = rigs_named.build(RIGS["SMPL"])
+    found = set_up(ob, regions={"LEG", "SPINE"}, with_poles=False, with_presets=False, live=False)
+    assert sorted(found) == ["L_Knee", "R_Knee", "Spine3"]
+    assert all(ob.pose.bones[tip].ik_addon.pole is None for tip in found)
+    assert not any(bone.use_ik_limit_x or bone.lock_ik_x or bone.lock_ik_z for bone in ob.pose.bones)
+    assert not ob.ik_addon.live
+    assert rigs.held(ob) == []
+
+
+def test_missing_parts_are_reported_and_shown_while_the_chains_exist(
+    capfd: pytest.CaptureFixture[str], addon: Addon
+) -> None:
+    panel = addon.module("ui.panels.character")
+    ob = build_without(RIGS["Mixamo"], "mixamorig:Neck")
+    text = said(capfd, bpy.ops.ik_addon.character_setup)
+    assert "Set up 5 chains" in text
+    assert "Use Add Chain instead: head" in text
+    assert panel.VIEW3D_PT_ik_addon_character.poll(bpy.context)
+    assert any("head" in remark for remark in panel.remarks_on(ob))
+    activate(ob, "mixamorig:LeftLeg")
+    bpy.ops.ik_addon.chain_remove()
+    assert not panel.VIEW3D_PT_ik_addon_character.poll(bpy.context)
+
+
+def test_a_figure_without_known_parts_is_refused() -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(3), ["a", "b", "c"])
+    with refused("No chain was added.*Not found.*arms, legs, spine, head"):
+        bpy.ops.ik_addon.character_setup()
+
+
+def test_setting_up_is_one_undo_step() -> None:
+    rigs_named.build(RIGS["Mixamo"])
+    start = snapshot()
+    bpy.ops.ed.undo_push(message="start")
+    bpy.ops.ik_addon.character_setup()
+    bpy.ops.ed.undo_push(message="Set Up Character")
+    assert snapshot() != start
+    bpy.ops.ed.undo()
+    assert snapshot() == start
+
+
+def test_a_library_override_gets_chains(tmp_path: Path) -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    ob.name = "Hero"
+    path = tmp_path / "hero.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    rigs.new_file()
+    bpy.ops.wm.link(
+        directory=f"{path}/Object/", filename="Hero", instance_collections=False, instance_object_data=False
+    )
+    linked = bpy.data.objects["Hero"]
+    bpy.context.view_layer.objects.active = linked
+    assert not bpy.ops.ik_addon.character_setup.poll()
+    own: Any = linked.override_create(remap_local_usages=True)
+    if own.name not in bpy.context.scene.collection.objects:
+        bpy.context.scene.collection.objects.link(own)
+    own.override_library.is_system_override = False
+    assert len(set_up(own)) == 6
+
+
+@pytest.mark.parametrize("degrees", [0, 40, 150])
+@pytest.mark.usefixtures("rigify")
+def test_straight_legs_get_human_limits_whichever_way_the_figure_faces(degrees: int) -> None:
+    ob = armature_of("human")
+    with rigs.edit_mode(ob) as bones:
+        for bone in bones:
+            bone.use_connect = False
+        for side in "LR":
+            thigh, shin = bones[f"thigh.{side}"], bones[f"shin.{side}"]
+            below = Vector((thigh.head.x, thigh.head.y, shin.tail.z))
+            off = below - shin.tail
+            thigh.tail = shin.head = thigh.head.lerp(below, 0.5)
+            shin.tail = below
+            for name in ("foot", "toe", "heel.02"):
+                bones[f"{name}.{side}"].translate(off)
+        for bone in bones:
+            bone.transform(Matrix.Rotation(math.radians(degrees), 4, "Z"))
+    set_up(ob)
+    assert [ob.pose.bones[f"shin.{side}"].use_ik_limit_x for side in "LR"] == [True, True]

@@ -1,0 +1,515 @@
+"""Hands and feet that Add Chain makes part of their limbs: snapped, applied, mirrored, converted."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Euler, Matrix, Quaternion, Vector
+
+from tests import rigs, rigs_named
+from tests.reliability.states import activate, joints, refused, said, turns
+from tests.rig.test_ends import PLACE, TURN, poses, turn_between, world
+from tests.rigs_named import RIGS
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+FEET = ("foot.L", "foot.R")
+
+
+def body(matrix: Matrix | None = None) -> bpy.types.Object:
+    """Return hips with two legs and feet that stand on the ground."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, 1.0), (0, 0, 1.2)], ["hips"])
+    for side, x in (("L", 0.1), ("R", -0.1)):
+        names = [f"{name}.{side}" for name in ("thigh", "shin", "foot", "toe")]
+        points = [(x, 0, 1), (x, -0.03, 0.5), (x, 0, 0.1), (1.2 * x, -0.15, 0.02), (1.2 * x, -0.2, 0.02)]
+        rigs.add_bones(ob, points, names, parent="hips")
+    if matrix is not None:
+        ob.matrix_world = matrix
+    bpy.context.view_layer.update()
+    activate(ob, "shin.L")
+    return ob
+
+
+def key_walk(ob: bpy.types.Object) -> None:
+    """Animate hips, knee and foot on frames 1 to 20."""
+    rng = np.random.default_rng(1)
+    for frame in (1, 7, 14, 20):
+        for name, most in (("hips", 0.05), ("thigh.L", 0.2), ("foot.L", 0.4)):
+            bone = ob.pose.bones[name]
+            bone.rotation_quaternion = Euler(rng.uniform(-most, most, 3)).to_quaternion()
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+        knee = ob.pose.bones["shin.L"]
+        knee.rotation_quaternion = Euler((rng.uniform(0.3, 0.8), 0, 0)).to_quaternion()
+        knee.keyframe_insert("rotation_quaternion", frame=frame)
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 20
+    bpy.context.scene.frame_set(1)
+
+
+def detach_foot(ob: bpy.types.Object) -> None:
+    """Leave a gap between shin and foot."""
+    with rigs.edit_mode(ob) as bones:
+        foot = bones["foot.L"]
+        foot.use_connect = False
+        foot.head += foot.head * 0.02
+
+
+# ---- Add Chain
+
+
+@pytest.mark.parametrize("name", RIGS)
+def test_hands_and_feet_stay_when_hips_sink_and_turn(addon: Addon, name: str) -> None:
+    ob = rigs_named.build(RIGS[name])
+    ob.matrix_world = Matrix.LocRotScale((1, 2, 0.5), Euler((0.2, 0.1, 1.0)), (1.5, 1.5, 1.5))
+    bpy.context.view_layer.update()
+    before = poses(ob)
+    ends = []
+    top = ob.pose.bones[0]
+    for chain in rigs_named.limbs(RIGS[name], ob):
+        activate(ob, chain[0])
+        bpy.ops.ik_addon.chain_add()
+        settings = ob.pose.bones[chain[-1]].ik_addon
+        assert settings.use_end_rotation, chain
+        length = rigs.length(ob, chain[-1], len(chain))
+        ends.append((chain[-1], settings.end_bone, 1.5 * length, world(ob, settings.end_bone)))
+    rigs.go_live(ob)
+    moved = np.abs(poses(ob) - before)
+    assert moved[:, 3].max() < 1e-6, "going live moves nothing"
+    assert moved.max() < 1e-5
+    rng = np.random.default_rng(2)
+    steady = 0
+    for _ in range(4):
+        down = Matrix.Translation(rng.uniform(-0.01, 0.01, 3) - (0.0, 0.0, 0.03))
+        turned = down @ Euler(rng.uniform(-0.04, 0.04, 3)).to_matrix().to_4x4()
+        top.matrix = turned @ top.bone.matrix_local
+        bpy.context.view_layer.update()
+        for tip, end, length, was in ends:
+            now = world(ob, end)
+            assert turn_between(now, was) < TURN, end
+            if addon.module("live.reports").get(ob, tip).reached:  # stretched arms can't follow
+                assert (now.translation - was.translation).length < PLACE * length, end
+                steady += 1
+    assert steady >= 8, "both feet, each time"
+
+
+@pytest.mark.parametrize("button", ["Snap Range", "Snap Target to Pose"])
+def test_an_animated_hand_or_foot_waits_for_a_snapped_range(
+    button: str, addon: Addon, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ob = body()
+    key_walk(ob)
+    text = said(capfd, bpy.ops.ik_addon.chain_add)
+    assert "'foot.L' is animated. Snap a range to turn it with the target" in text
+    chain = ob.pose.bones["shin.L"].ik_addon
+    assert (chain.end_bone, chain.use_end_rotation) == ("foot.L", False)
+    fk = {}
+    for frame in range(1, 21):
+        bpy.context.scene.frame_set(frame)
+        fk[frame] = poses(ob)
+    if button == "Snap Range":
+        assert bpy.ops.ik_addon.end_fit(snap=True, frame_range="SCENE") == {"FINISHED"}
+    else:
+        assert bpy.ops.ik_addon.snap_target(frame_range="SCENE") == {"FINISHED"}
+    assert chain.use_end_rotation
+    ob.ik_addon.live = True
+    for frame in range(1, 21):
+        bpy.context.scene.frame_set(frame)
+        assert np.abs(poses(ob) - fk[frame]).max() < 1e-5
+    hips = ob.pose.bones["hips"]
+    hips.driver_add("location", 1).driver.expression = "-0.05"
+    bpy.context.scene.frame_set(9)
+    foot = [bone.name for bone in ob.pose.bones].index("foot.L")
+    assert np.abs(poses(ob)[foot] - fk[9][foot]).max() < 2e-5
+
+
+def test_a_foot_that_was_switched_off_stays_off_after_snapping_again() -> None:
+    ob = body()
+    key_walk(ob)
+    bpy.ops.ik_addon.chain_add()
+    chain = ob.pose.bones["shin.L"].ik_addon
+    bpy.ops.ik_addon.snap_target(frame_range="PRESENT")
+    assert not chain.use_end_rotation, "a single frame would take its animation away"
+    bpy.ops.ik_addon.snap_target(frame_range="SCENE")
+    chain.use_end_rotation = False
+    bpy.ops.ik_addon.snap_target(frame_range="SCENE")
+    assert not chain.use_end_rotation
+
+
+def test_a_foot_that_was_not_found_can_be_chosen() -> None:
+    ob = body()
+    bpy.ops.ik_addon.chain_add()
+    chain = ob.pose.bones["shin.L"].ik_addon
+    chain.use_end_rotation, chain.end_bone = False, ""
+    with rigs.edit_mode(ob) as bones:
+        bones["foot.L"].name = "club"
+    assert not bpy.ops.ik_addon.end_fit.poll()
+    chain.end_bone = "club"
+    chain.target.rotation_euler = (1, 2, 3)
+    bpy.context.view_layer.update()
+    assert bpy.ops.ik_addon.end_fit() == {"FINISHED"}
+    before = poses(ob)
+    rigs.go_live(ob)
+    assert np.abs(poses(ob) - before).max() < 2e-6
+
+
+@pytest.mark.parametrize("snap", [False, True])
+def test_turning_a_foot_with_a_target_that_cannot_be_moved_is_refused(snap: bool) -> None:
+    ob = body()
+    detach_foot(ob)
+    rigs.add_bones(ob, [(0.1, 0, 0.4), (0.1, 0.3, 0.4), (0.1, 0.6, 0.4)], ["control", "connected"])
+    activate(ob, "shin.L")
+    bpy.ops.ik_addon.chain_add()
+    chain = ob.pose.bones["shin.L"].ik_addon
+    chain.end_bone = ""
+    chain.target, chain.target_bone = ob, "connected"
+    with refused("Bone 'connected' is connected to its parent"):
+        bpy.ops.ik_addon.end_fit(snap=snap)
+    assert (chain.end_bone, chain.use_end_rotation) == ("", True)
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_foot_detached_from_its_shin_is_added_without_a_jump(live: bool) -> None:
+    ob = body()
+    detach_foot(ob)
+    bpy.ops.ik_addon.chain_add(live=live)
+    chain = ob.pose.bones["shin.L"].ik_addon
+    chain.end_bone = ""
+    chain.target.location = rigs.tail(ob, "shin.L") + np.array((0.02, 0.01, 0.05))
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.solve()
+    before, knee = world(ob, "foot.L"), rigs.head(ob, "shin.L")
+    assert bpy.ops.ik_addon.end_fit() == {"FINISHED"}
+    solved = world(ob, "foot.L")
+    rigs.go_live(ob)
+    for foot in (solved, world(ob, "foot.L")):
+        assert (foot.translation - before.translation).length < 1e-5
+        assert turn_between(foot, before) < TURN
+    assert np.linalg.norm(rigs.head(ob, "shin.L") - knee) < 0.01, (
+        "rolled a little, as it is another point that is brought"
+    )
+    assert np.linalg.norm(rigs.position(chain.target) - rigs.head(ob, "foot.L")) < 1e-5
+
+
+def test_remove_chain_releases_the_foot() -> None:
+    ob = body()
+    before = rigs.channels(ob)
+    bpy.ops.ik_addon.chain_add(live=True)
+    ob.pose.bones["shin.L"].ik_addon.target.rotation_euler.x += 0.5
+    bpy.context.view_layer.update()
+    assert not np.array_equal(rigs.channels(ob), before)
+    bpy.ops.ik_addon.chain_remove()
+    assert np.array_equal(rigs.channels(ob), before)
+    assert ob.pose.bones["shin.L"].ik_addon.end_bone == ""
+
+
+# ---- chains whose tip takes the target's orientation
+
+
+@pytest.mark.parametrize(("pole", "live"), [("none", True), ("made", False), ("own", False)])
+def test_a_three_bone_chain_with_rotation_keeps_its_knee_in_front(pole: str, live: bool) -> None:
+    ob = body()
+    activate(ob, "foot.L")
+    bpy.ops.ik_addon.chain_add(tip="foot.L", chain_length=3, with_pole=pole == "made", live=live)
+    chain = ob.pose.bones["foot.L"].ik_addon
+    before = poses(ob)
+    chain.use_rotation = True
+    if pole == "own":
+        chain.pole = rigs.empty("Own", (0.1, -1.0, 0.5))
+    rigs.go_live(ob)
+    assert np.abs(poses(ob) - before).max() < 1e-5, "nothing moves"
+    foot = world(ob, "foot.L")
+    last = rigs.head(ob, "shin.L")
+    for i in range(1, 41):
+        ob.pose.bones["hips"].matrix = Matrix.Translation((0, 0, 1.0 - 0.005 * i)) @ Matrix.Rotation(
+            math.pi / 2, 4, "X"
+        )
+        bpy.context.view_layer.update()
+        knee, line = rigs.head(ob, "shin.L"), 0.5 * (rigs.head(ob, "thigh.L") + rigs.head(ob, "foot.L"))
+        assert knee[1] < line[1] - 0.02
+        assert np.linalg.norm(knee - last) < 0.05, "without a jump"
+        assert turn_between(world(ob, "foot.L"), foot) < TURN
+        last = knee
+
+
+@pytest.mark.parametrize("frames", ["PRESENT", "SCENE"])
+def test_snapping_a_three_bone_chain_with_rotation_moves_nothing(frames: str) -> None:
+    ob = body()
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 3
+    activate(ob, "foot.L")
+    bpy.ops.ik_addon.chain_add(tip="foot.L", chain_length=3)
+    ob.pose.bones["foot.L"].ik_addon.use_rotation = True
+    for name, angles in (("thigh.L", (-0.5, 0.1, 0.3)), ("shin.L", (0.7, 0.0, 0.0)), ("foot.L", (0.2, 0.3, -0.2))):
+        ob.pose.bones[name].rotation_quaternion = Euler(angles).to_quaternion()
+    bpy.context.view_layer.update()
+    before = poses(ob)
+    assert bpy.ops.ik_addon.snap_target(frame_range=frames) == {"FINISHED"}
+    rigs.go_live(ob)
+    assert np.abs(poses(ob) - before).max() < 1e-5
+
+
+def test_toggling_rotation_keeps_a_flipped_side() -> None:
+    ob = body()
+    activate(ob, "foot.L")
+    bpy.ops.ik_addon.chain_add(tip="foot.L", chain_length=3, with_pole=False)
+    chain = ob.pose.bones["foot.L"].ik_addon
+    whole = list(chain.bend_side)
+    chain.use_rotation = True
+    limb = list(chain.bend_side)
+    assert np.dot(whole, limb) > 0.9, "the knee decides, with the foot and without"
+    bpy.ops.ik_addon.flip_bend()
+    assert np.allclose(chain.bend_side, -np.array(limb))
+    chain.use_rotation = False
+    assert np.allclose(chain.bend_side, -np.array(whole))
+
+
+# ---- between FK and IK
+
+
+@pytest.mark.parametrize("scale", [(1.0, 1.0, 1.0), (-2.0, 2.0, 2.0), (0.5, 2.0, 1.3)])
+def test_snapping_rotates_the_target_to_match_the_foot(scale: tuple[float, float, float]) -> None:
+    ob = body(Matrix.LocRotScale((1, 2, 3), Euler((0.4, -0.3, 0.9)), scale))
+    bpy.ops.ik_addon.chain_add()
+    for name in ("thigh.L", "foot.L"):
+        ob.pose.bones[name].rotation_quaternion = Euler((0.3, 0.2, -0.1)).to_quaternion()
+    bpy.context.view_layer.update()
+    before = poses(ob)
+    assert bpy.ops.ik_addon.snap_target() == {"FINISHED"}
+    rigs.go_live(ob)
+    assert np.abs(poses(ob) - before).max() < 1e-5
+
+
+def test_apply_pose_makes_the_solved_foot_the_fk_foot() -> None:
+    ob = body()
+    bpy.ops.ik_addon.chain_add(live=True)
+    chain = ob.pose.bones["shin.L"].ik_addon
+    chain.target.rotation_euler.x += 0.5
+    chain.target.location.z += 0.1
+    bpy.context.view_layer.update()
+    solved = poses(ob)
+    assert bpy.ops.ik_addon.apply_pose() == {"FINISHED"}
+    chain.enabled = False
+    bpy.context.view_layer.update()
+    assert np.abs(poses(ob) - solved).max() < 1e-6
+
+
+# ---- the other side
+
+
+@pytest.mark.parametrize("target", ["object", "bone"])
+def test_the_mirrored_foot_is_the_mirror_image(target: str) -> None:
+    ob = body()
+    if target == "bone":
+        for side, x in (("L", 0.1), ("R", -0.1)):
+            rigs.add_bones(ob, [(x, 0, 0.1), (x, 0.3, 0.3)], [f"control.{side}"])
+        bpy.context.view_layer.update()
+    bpy.ops.ik_addon.chain_add()
+    chain = ob.pose.bones["shin.L"].ik_addon
+    if target == "bone":
+        chain.target, chain.target_bone = ob, "control.L"
+        bpy.ops.ik_addon.end_fit()
+    ob.data.bones["toe.R"].use_inherit_rotation = True
+    assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
+    image = ob.pose.bones["shin.R"].ik_addon
+    assert (image.end_bone, image.use_end_rotation) == ("foot.R", True)
+    before = poses(ob)
+    rigs.go_live(ob)
+    assert np.abs(poses(ob) - before).max() < 2e-6
+    turn = Euler((0.3, 0.4, -0.2)).to_quaternion()
+    for side, own in (("L", turn), ("R", Quaternion((turn.w, turn.x, -turn.y, -turn.z)))):
+        if target == "bone":
+            bone = ob.pose.bones[f"control.{side}"]
+            moved = Matrix.LocRotScale(bone.head, own @ bone.matrix.to_quaternion(), None)
+            bone.matrix = moved
+        else:
+            goal = ob.pose.bones[f"shin.{side}"].ik_addon.target
+            goal.rotation_euler = (own @ goal.matrix_world.to_quaternion()).to_euler()
+        bpy.context.view_layer.update()
+    across = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
+    left, right = (world(ob, name) for name in FEET)
+    rest = [ob.data.bones[name].matrix_local for name in FEET]
+    mirrored = across @ left @ rest[0].inverted() @ across @ rest[1]
+    assert turn_between(mirrored, right) < TURN
+    assert (mirrored.translation - right.translation).length < PLACE
+    assert turn_between(left, rest[0]) > 0.3
+
+
+def test_a_foot_without_a_counterpart_is_named() -> None:
+    ob = body()
+    bpy.ops.ik_addon.chain_add()
+    with rigs.edit_mode(ob) as bones:
+        bones["foot.R"].name = "paw.R"
+    with pytest.raises(RuntimeError, match=r"There is no bone 'foot.R' below 'shin.R' to mirror"):
+        bpy.ops.ik_addon.mirror_chain()
+
+
+# ---- Blender's own constraints
+
+
+def constrained(influence: float = 1.0) -> tuple[bpy.types.Object, Any]:
+    """Return a leg with Blender's IK, and a foot that copies the rotation of the same control bone."""
+    ob = body()
+    rigs.add_bones(ob, [(0.1, 0, 0.1), (0.12, -0.15, 0.02)], ["control.L"])
+    control = ob.pose.bones["control.L"]
+    control.location = (0.02, 0.05, 0.1)
+    control.rotation_quaternion = Euler((0.2, 0.3, -0.1)).to_quaternion()
+    made = ob.pose.bones["shin.L"].constraints.new("IK")
+    made.target, made.subtarget, made.chain_count = ob, "control.L", 2
+    copy: Any = ob.pose.bones["foot.L"].constraints.new("COPY_ROTATION")
+    copy.target, copy.subtarget, copy.influence = ob, "control.L", influence
+    bpy.context.view_layer.update()
+    return ob, copy
+
+
+def test_copy_rotation_on_the_foot_becomes_end_rotation_and_converts_back() -> None:
+    ob, copy = constrained()
+    before = world(ob, "foot.L")
+    assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
+    chain = ob.pose.bones["shin.L"].ik_addon
+    assert (chain.end_bone, chain.use_end_rotation, copy.mute) == ("foot.L", True, True)
+    assert turn_between(world(ob, "foot.L"), before) < TURN
+    control = ob.pose.bones["control.L"]
+    control.rotation_quaternion = Euler((-0.3, 0.1, 0.4)).to_quaternion()
+    bpy.context.view_layer.update()
+    ours = world(ob, "foot.L")
+    assert bpy.ops.ik_addon.restore_constraints() == {"FINISHED"}
+    assert not copy.mute
+    assert not chain.use_end_rotation
+    assert turn_between(world(ob, "foot.L"), ours) < math.radians(0.1)
+
+
+def test_copy_rotation_on_a_foot_below_a_mechanism_bone_is_converted_too() -> None:
+    ob, copy = constrained()
+    with rigs.edit_mode(ob) as bones:
+        between = bones.new("MCH-foot.L")
+        between.head, between.tail = bones["foot.L"].head, bones["foot.L"].head + Vector((0.0, 0.0, 0.02))
+        bones["foot.L"].use_connect = False
+        between.parent, bones["foot.L"].parent = bones["shin.L"], between
+    copy = ob.pose.bones["foot.L"].constraints["Copy Rotation"]
+    before = world(ob, "foot.L")
+    assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
+    chain = ob.pose.bones["shin.L"].ik_addon
+    assert (chain.end_bone, chain.use_end_rotation, copy.mute) == ("foot.L", True, True)
+    assert turn_between(world(ob, "foot.L"), before) < TURN
+
+
+@pytest.mark.parametrize("switch", ["static", "keys", "driver"])
+def test_a_foot_keeps_its_animation_where_the_ik_constraint_is_not_always_on(switch: str) -> None:
+    ob, copy = constrained()
+    made, scene = ob.pose.bones["shin.L"].constraints["IK"], bpy.context.scene
+    if switch == "static":
+        made.influence = 0.5
+    elif switch == "keys":
+        rigs.key(made, "influence", {1: 0.0, 20: 1.0})
+    else:
+        made.driver_add("influence").driver.expression = "min(frame / 20, 1)"
+
+    def feet() -> list[Matrix]:
+        found = []
+        for frame in (1, 10, 20):
+            scene.frame_set(frame)
+            found.append(world(ob, "foot.L"))
+        return found
+
+    before = feet()
+    assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
+    assert not copy.mute
+    for own, was in zip(feet(), before, strict=True):
+        assert turn_between(own, was) < TURN
+
+
+@pytest.mark.parametrize("hindrance", ["influence", "axis", "target", "space", "apart"])
+def test_a_copy_rotation_unlike_end_rotation_stays(hindrance: str) -> None:
+    ob, copy = constrained()
+    if hindrance == "influence":
+        copy.influence = 0.5
+    elif hindrance == "axis":
+        copy.use_y = False
+    elif hindrance == "target":
+        copy.subtarget = "hips"
+    elif hindrance == "apart":
+        with rigs.edit_mode(ob) as bones:
+            bones["foot.L"].use_connect = False
+            bones["foot.L"].head.x += 0.01
+        copy = ob.pose.bones["foot.L"].constraints[0]
+    else:
+        copy.owner_space = copy.target_space = "LOCAL"
+    assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
+    assert not copy.mute
+    assert not ob.pose.bones["shin.L"].ik_addon.use_end_rotation
+
+
+# ---- remarks about orientations that limits don't allow
+
+
+@pytest.mark.parametrize("matrix", [Matrix.Identity(4), Matrix.LocRotScale((1, 2, 0), Euler((0.2, 0, 1)), (-2, 2, 2))])
+@pytest.mark.parametrize("by", ["End Rotation", "Rotation"])
+def test_a_foot_kept_from_turning_by_limits_gets_a_remark(by: str, matrix: Matrix, addon: Addon) -> None:
+    ob = body(matrix)
+    options = {} if by == "End Rotation" else {"tip": "foot.L", "chain_length": 3}
+    bpy.ops.ik_addon.chain_add(with_pole=False, live=True, **options)
+    tip = next(bone for bone in ob.pose.bones if bone.ik_addon.is_chain)
+    tip.ik_addon.use_rotation = by == "Rotation"
+    if by == "Rotation":  # the target already has the foot's axes
+        foot = rigs.evaluated(ob).pose.bones["foot.L"].matrix
+        tip.ik_addon.target.rotation_euler = (
+            addon.module("rig.read.orientation").target_rotation(ob.matrix_world, foot, Quaternion()).to_euler()
+        )
+    bone = ob.pose.bones["foot.L"]
+    bone.use_ik_limit_x = bone.lock_ik_y = bone.lock_ik_z = True
+    bone.ik_min_x, bone.ik_max_x = -0.2, 0.2
+    ob.pose.bones["shin.L"].lock_ik_y = ob.pose.bones["shin.L"].lock_ik_z = True
+    bpy.context.view_layer.update()
+    reports = addon.module("live.reports")
+    assert reports.get(ob, tip.name).message == "Reached"
+    tip.ik_addon.target.rotation_euler.rotate_axis("Z", 0.8)
+    bpy.context.view_layer.update()
+    report = reports.get(ob, tip.name)
+    assert report.reached
+    assert report.message.startswith("Reached, but turned ")
+    assert int(report.message.split("turned ")[1].split("°")[0]) in range(2, 60)
+
+
+# ---- hands that are scaled to zero, to hide them
+
+
+@pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
+@pytest.mark.parametrize("live", [True, False])
+def test_a_hidden_foot_gets_a_chain_and_turns_once_it_is_shown(live: bool, controls: str) -> None:
+    ob = body()
+    foot, tip = ob.pose.bones["foot.L"], "shin.L"
+    foot.rotation_quaternion = Euler((0.2, 0.3, -0.4)).to_quaternion()
+    bpy.context.view_layer.update()
+    shown = turns(ob)
+    foot.scale = (0.0, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    before = joints(ob)
+    assert bpy.ops.ik_addon.chain_add(live=live, controls=controls) == {"FINISHED"}
+    bpy.context.view_layer.update()
+    assert np.allclose(joints(ob)[: len(before)], before, atol=1e-5)
+    assert ob.pose.bones[tip].ik_addon.use_end_rotation
+    if not live:
+        ob.ik_addon.live = True
+        bpy.context.view_layer.update()
+    ob.pose.bones["foot.L"].scale = (1.0, 1.0, 1.0)
+    bpy.context.view_layer.update()
+    for now, then in zip(turns(ob), shown, strict=False):
+        assert now.rotation_difference(then).angle < 1e-3
+
+
+def test_a_character_with_hidden_hands_is_set_up() -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    activate(ob, None)
+    hands = [bone for bone in ob.pose.bones if bone.name.endswith("Hand")]
+    assert len(hands) == 2
+    for hand in hands:
+        hand.scale = (0.0, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    assert bpy.ops.ik_addon.character_setup() == {"FINISHED"}
+    for hand in hands:
+        assert hand.parent.ik_addon.is_chain
+        assert hand.parent.ik_addon.end_bone == hand.name

@@ -1,0 +1,112 @@
+"""Targets and poles that are empties: the collection in which they are made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import pytest
+
+from tests import rigs
+from tests.reliability.states import activate
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+
+def collection(name: str, *objects: bpy.types.Object, parent: bpy.types.Collection | None = None) -> Any:
+    """A new collection in the scene, or in a parent, with objects that leave the Scene Collection."""
+    made = bpy.data.collections.new(name)
+    (parent or bpy.context.scene.collection).children.link(made)
+    for ob in objects:
+        made.objects.link(ob)
+        if ob.name in bpy.context.scene.collection.objects:
+            bpy.context.scene.collection.objects.unlink(ob)
+    return made
+
+
+def limb() -> bpy.types.Object:
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(2), ["a", "b"])
+    return ob
+
+
+def add_chain(ob: bpy.types.Object) -> str:
+    """Add a chain; return the name of the collection that holds the new one, of targets."""
+    activate(ob, "b")
+    assert bpy.ops.ik_addon.chain_add(live=True) == {"FINISHED"}
+    every = (bpy.context.scene.collection, *bpy.data.collections)
+    (holder,) = (own.name for own in every if "Rig IK" in own.children)
+    return holder
+
+
+def test_targets_are_made_beside_the_armature() -> None:
+    ob = limb()
+    set_ = collection("Set")
+    collection("Hero", ob, parent=set_)
+    assert add_chain(ob) == "Hero"
+
+
+def test_the_first_collection_in_use_is_taken() -> None:
+    ob = limb()
+    collection("Excluded", ob)
+    bpy.context.view_layer.layer_collection.children["Excluded"].exclude = True
+    collection("Disabled", ob).hide_viewport = True
+    collection("First", ob)
+    collection("Second", ob)
+    assert add_chain(ob) == "First"
+
+
+def link(path: Path, name: str) -> bpy.types.Object:
+    """Link a collection into an empty file, as an editable override; return its armature."""
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    rigs.new_file()
+    libraries: Any = bpy.data.libraries
+    with libraries.load(str(path), link=True) as (_, chosen):
+        chosen.collections = [name]
+    scene = bpy.context.scene
+    scene.collection.children.link(chosen.collections[0])
+    chosen.collections[0].override_hierarchy_create(scene, bpy.context.view_layer, do_fully_editable=True)
+    scene.collection.children.unlink(chosen.collections[0])
+    bpy.context.view_layer.update()
+    (ob,) = (ob for ob in scene.objects if ob.type == "ARMATURE")
+    return ob
+
+
+def test_targets_are_linked_with_the_character(tmp_path: Path) -> None:
+    ob = limb()
+    collection("Hero", ob)
+    add_chain(ob)
+    ob = link(tmp_path / "hero.blend", "Hero")
+    chain = ob.pose.bones["b"].ik_addon
+    assert {chain.target.name, chain.pole.name} < set(bpy.context.scene.objects.keys())
+    chain.target.location.x += 0.2
+    bpy.context.view_layer.update()
+    assert abs(rigs.tail(ob, "b") - rigs.position(chain.target)).max() < 1e-4
+
+
+def test_a_chain_added_to_an_override_has_its_target_in_the_scene(tmp_path: Path) -> None:
+    ob = limb()
+    collection("Hero", ob)
+    ob = link(tmp_path / "hero.blend", "Hero")
+    assert add_chain(ob) == bpy.context.scene.collection.name, "an overridden collection can't be changed"
+
+
+@pytest.mark.parametrize("role", ["target", "pole"])
+def test_a_goal_that_was_left_in_the_library_is_named(addon: Addon, tmp_path: Path, role: str) -> None:
+    reports = addon.module("live.reports")
+    ob = limb()
+    target, pole = rigs.empty("Target", (1.0, 0.5, 1.0)), rigs.empty("Pole", (0.0, 3.0, 0.0))
+    rigs.chain(ob, "b", target, 2, pole=pole)
+    ob.ik_addon.live = True
+    collection("Hero", ob, pole if role == "target" else target)
+    ob = link(tmp_path / "hero.blend", "Hero")
+    bpy.context.scene.frame_set(2)
+    bpy.context.view_layer.update()
+    message = reports.get(ob, "b").message
+    assert message.startswith(f"The {role} '{role.title()}' was not linked with the character. In 'hero.blend', move")
+    activate(ob, "b")
+    assert bpy.ops.ik_addon.chain_fix(tip="b") == {"FINISHED"}
+    bpy.context.view_layer.update()
+    assert not reports.get(ob, "b").failed

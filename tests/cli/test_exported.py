@@ -1,0 +1,77 @@
+"""`ik_bake --skeleton --export`: the deform skeleton of a baked shot, saved in the file and exported."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests.bake.test_skeleton import CLOSE, DEFORM, character, heads
+from tests.cli.test_command import moving_arm
+from tests.reliability.states import snapshot
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Command
+    from tests.conftest import Addon
+
+
+@pytest.fixture(autouse=True)
+def _exporters(addon: Addon) -> None:
+    for name in ("io_scene_gltf2", "io_scene_fbx"):
+        importlib.import_module("addon_utils").enable(name)
+
+
+@pytest.mark.parametrize("kind", ["glb", "fbx"])
+def test_the_skeleton_is_saved_and_exported(ik_bake: Command, tmp_path: Path, kind: str) -> None:
+    ob = character()
+    before = heads(ob, DEFORM)
+    rate = bpy.context.scene.render.fps
+    bpy.context.scene.frame_end = 60
+    report, output = tmp_path / "report.json", tmp_path / "walk.blend"
+    arguments = ["--range", 1, 40, "--skeleton", "--root", "root", "--root-turn", "--export", kind]
+    assert ik_bake(*arguments, "--output", output, "--report", report) == 0
+    assert bpy.context.scene.frame_end == 60, "the range of the scene is as it was"
+    (entry,) = json.loads(report.read_text())["armatures"]
+    assert entry["skeleton"] == {"armature": "Figure Skeleton", "frames": 40, "remarks": []}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.json", "walk.blend", f"walk.{kind}"]
+    bpy.ops.wm.open_mainfile(filepath=str(output))
+    assert np.abs(heads(bpy.data.objects["Figure Skeleton"], DEFORM) - before).max() < CLOSE
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    bpy.context.scene.render.fps = rate
+    if kind == "glb":
+        bpy.ops.import_scene.gltf(filepath=str(tmp_path / "walk.glb"))
+    else:
+        bpy.ops.import_scene.fbx(filepath=str(tmp_path / "walk.fbx"), anim_offset=0.0)
+    (found,) = (other for other in bpy.data.objects if other.type == "ARMATURE")
+    assert found.data.bones["hips"].parent.name == "root"
+    span: Any = found.animation_data.action.frame_range
+    assert round(span[1] - span[0]) == 39
+
+
+def test_an_export_that_fails_writes_nothing(
+    ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    character()
+    (tmp_path / "walk.glb").mkdir()
+    before = snapshot()
+    assert ik_bake("--skeleton", "--export", "glb", "--output", tmp_path / "walk.blend") == 2
+    assert "--export names" in capfd.readouterr().err
+    assert snapshot() == before, "it is found out before anything is baked"
+    (tmp_path / "walk.glb").rmdir()
+    for bone in bpy.data.objects["Figure"].data.bones:
+        bone.use_deform = False
+    assert ik_bake("--skeleton", "--export", "glb", "--output", tmp_path / "walk.blend") == 2
+    assert "has no deform bone" in capfd.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_disabled_exporter_is_named(ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    moving_arm()
+    importlib.import_module("addon_utils").disable("io_scene_fbx")
+    assert ik_bake("--skeleton", "--export", "fbx", "--output", tmp_path / "walk.blend") == 2
+    assert "Enable the add-on io_scene_fbx" in capfd.readouterr().err

@@ -1,0 +1,166 @@
+"""Many files with one command: each is baked, one report covers all, and a bad file does not stop the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import bpy
+import pytest
+
+from tests.cli.test_command import keyed, moving_arm
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Command
+    from tests.conftest import Addon
+
+
+def shot(path: Path, far: float = 0.0, *, constrained: bool = False) -> Path:
+    """Save a file with an arm."""
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    ob = moving_arm(far=far)
+    if constrained:
+        ob.pose.bones["upper"].constraints.new("COPY_ROTATION")
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return the folder for results."""
+    found = tmp_path / "baked"
+    found.mkdir()
+    return found
+
+
+def is_baked(addon: Addon, path: Path) -> bool:
+    bpy.ops.wm.open_mainfile(filepath=str(path))
+    return len(keyed(addon, bpy.data.objects["Rig"]).get("lower", [])) == 10
+
+
+def test_bakes_each_file_into_a_folder(addon: Addon, ik_bake: Command, tmp_path: Path, folder: Path) -> None:
+    files = [shot(tmp_path / f"{name}.blend") for name in "abc"]
+    contents = [file.read_bytes() for file in files]
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    assert ik_bake(*files, "--output", folder, "--report", folder / "report.json") == 0
+    assert [file.read_bytes() for file in files] == contents
+    report = json.loads((folder / "report.json").read_text())
+    assert report["reached"] is True
+    assert report["failed"] == []
+    assert [Path(one["file"]).name for one in report["files"]] == ["a.blend", "b.blend", "c.blend"]
+    assert [Path(one["saved"]) for one in report["files"]] == [folder / file.name for file in files]
+    assert all(one["exit_code"] == 0 and one["armatures"][0]["frames"] == 10 for one in report["files"])
+    assert sorted(path.name for path in folder.iterdir()) == ["a.blend", "b.blend", "c.blend", "report.json"]
+    assert all(is_baked(addon, folder / file.name) for file in files)
+
+
+def test_overwrites_each_file_in_place(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
+    files = [shot(tmp_path / f"{name}.blend") for name in "ab"]
+    assert ik_bake(*files, "--overwrite") == 0
+    assert all(is_baked(addon, file) for file in files)
+
+
+def test_a_file_keeps_its_interface_and_is_baked_in_its_own_view_layer(
+    addon: Addon, ik_bake: Command, tmp_path: Path
+) -> None:
+    """The target is missing in the first view layer, which is not the active one."""
+    file = shot(tmp_path / "shot.blend")
+    scene, target = bpy.context.scene, bpy.data.objects["lower target"]
+    collection = bpy.data.collections.new("Animation")
+    scene.collection.children.link(collection)
+    collection.objects.link(target)
+    scene.collection.objects.unlink(target)
+    layer = scene.view_layers.new("Animation Layer")
+    scene.view_layers[0].layer_collection.children["Animation"].exclude = True
+    bpy.context.window.view_layer = layer
+    bpy.context.workspace.name = "Animation Desk"
+    bpy.ops.wm.save_as_mainfile(filepath=str(file))
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    assert ik_bake(file, "--overwrite") == 0
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    assert is_baked(addon, file)
+    assert bpy.context.view_layer.name == "Animation Layer"
+    assert bpy.context.workspace.name == "Animation Desk"
+
+
+def test_a_bad_file_does_not_end_the_others(
+    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
+) -> None:
+    good, late = shot(tmp_path / "good.blend"), shot(tmp_path / "late.blend")
+    stuck = shot(tmp_path / "stuck.blend", constrained=True)
+    broken, gone = tmp_path / "broken.blend", tmp_path / "gone.blend"
+    broken.write_bytes(b"BLENDER-no")
+    capfd.readouterr()
+    files = [broken, good, gone, stuck, late]
+    assert ik_bake(*files, "--output", folder, "--report", tmp_path / "report.json") == 3
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert [one["exit_code"] for one in report["files"]] == [2, 0, 2, 2, 0]
+    assert report["failed"] == [str(broken), str(gone), str(stuck)]
+    assert report["reached"] is False
+    assert "can't be baked. The constraint" in report["files"][3]["error"]
+    said = capfd.readouterr()
+    assert f"ik_bake: {stuck}: The chain on 'lower' can't be baked" in said.err
+    assert "ik_bake: 3 of 5 files were not baked" in said.err
+    assert "Baked 2 of 5 files" in said.out
+    assert sorted(path.name for path in folder.iterdir()) == ["good.blend", "late.blend"]
+    assert is_baked(addon, folder / "late.blend")
+
+
+@pytest.mark.parametrize(("kinds", "code"), [("gg", 0), ("gm", 1), ("mb", 3), ("bb", 2)])
+def test_the_exit_code_covers_all_files(ik_bake: Command, tmp_path: Path, kinds: str, code: int) -> None:
+    """The files are good, miss their target, or are broken."""
+    files = []
+    for i, kind in enumerate(kinds):
+        file = tmp_path / f"{i}.blend"
+        if kind == "b":
+            file.write_bytes(b"nothing")
+        else:
+            shot(file, far=30.0 if kind == "m" else 0.0)
+        files.append(file)
+    report = tmp_path / "report.json"
+    assert ik_bake(*files, "--strict", "--report", report) == code
+    assert json.loads(report.read_text())["reached"] is (code == 0)
+
+
+def test_ctrl_c_keeps_the_files_already_baked(
+    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
+) -> None:
+    files = [shot(tmp_path / f"{name}.blend") for name in "abc"]
+    bpy.app.handlers.persistent(_press_in_b)
+    bpy.app.handlers.load_post.append(_press_in_b)
+    try:
+        assert ik_bake(*files, "--output", folder, "--report", tmp_path / "report.json") == 130
+    finally:
+        bpy.app.handlers.load_post.remove(_press_in_b)
+    assert f"Interrupted in '{files[1]}', after baking 1 of 3 files" in capfd.readouterr().err
+    assert [path.name for path in folder.iterdir()] == ["a.blend"]
+    assert len(json.loads((tmp_path / "report.json").read_text())["files"]) == 1
+
+
+def _press_in_b(*_arguments: object) -> None:
+    if Path(bpy.data.filepath).name == "b.blend":
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_invalid_paths_are_refused_before_any_file_is_opened(
+    ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
+) -> None:
+    one = shot(tmp_path / "a.blend")
+    (tmp_path / "more").mkdir()
+    other = shot(tmp_path / "more" / "a.blend")
+    content = one.read_bytes()
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    for arguments, sentence in (
+        ([one, "--output", tmp_path / "new.blend"], "--output must be an existing folder"),
+        ([one, "--output", tmp_path], "--output would replace"),
+        ([one, other, "--output", folder], "Two of the files are called 'a'"),
+        ([one, "--output", folder, "--report", tmp_path / "a.blend"], "--report would replace one of the files"),
+        ([one, "--output", folder, "--report", tmp_path / "a.txt"], "--report must end in '.json'"),
+    ):
+        assert ik_bake(*arguments) == 2
+        assert sentence in capfd.readouterr().err
+    assert not bpy.data.filepath
+    assert one.read_bytes() == content

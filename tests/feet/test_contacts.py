@@ -1,0 +1,181 @@
+"""Contacts are found where they are marked: on synthetic clips, and on the recorded walk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import recorded, rigs
+from tests.feet import clips
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+UP = np.array([0.0, 0.0, 1.0])
+CLOSE = 2
+"""Tolerance in frames."""
+FOUND = 0.95
+RATES = 24, 30, 60, 120
+
+
+def found(addon: Addon, points: clips.Array, rate: float, part: str, length: float = clips.LEG) -> clips.Marks:
+    """Return first and last frames of the contacts found; the first point is frame 1."""
+    contacts = addon.module("feet.contacts")
+    criteria = {"heel": contacts.HEEL, "toe": contacts.TOE}[part]
+    flags = contacts.find_contacts(contacts.Path(points, UP, length, rate), criteria)
+    return [(start + 1, end) for start, end in addon.module("feet.filling").runs(flags)]
+
+
+def close(marked: clips.Marks, got: clips.Marks) -> tuple[int, int]:
+    """Count the ends of marked contacts, and those that were found; asserts the same number of contacts."""
+    assert len(got) == len(marked), (marked, got)
+    gaps = np.abs(np.array(marked) - np.array(got))
+    return gaps.size, int((gaps <= CLOSE).sum())
+
+
+@pytest.mark.parametrize("name", clips.MADE)
+def test_contacts_of_made_clips_are_found(addon: Addon, name: str) -> None:
+    clip, counts = clips.make(name), []
+    for foot in clip.feet.values():
+        for part, point in (("heel", clips.HEEL), ("toe", clips.TOE)):
+            counts.append(close(foot.marks[part], found(addon, foot.path(point), clip.rate, part)))
+    marked, right = np.sum(counts, axis=0)
+    assert right >= FOUND * marked
+
+
+@pytest.mark.parametrize("noise", [0.001, 0.003])
+@pytest.mark.parametrize("name", clips.MADE)
+def test_feet_that_are_never_quite_still_touch_too(
+    addon: Addon, monkeypatch: pytest.MonkeyPatch, name: str, noise: float
+) -> None:
+    """Noise of millimeters from frame to frame is up to ten times that of the other clips."""
+    monkeypatch.setattr(clips, "NOISE", noise)
+    test_contacts_of_made_clips_are_found(addon, name)
+
+
+def test_contacts_of_the_walk_are_found(addon: Addon) -> None:
+    ob = recorded.walk()
+    noted, counts, gaps = clips.read("walk"), [], []
+    frames = range(1, 525)
+    poses = np.array([_poses(ob, frame) for frame in frames])
+    for side in ("Left", "Right"):
+        tip, end = ob.pose.bones[f"{side}Leg"], ob.pose.bones.find(f"{side}Foot")
+        tip.ik_addon.end_bone = f"{side}Foot"
+        tip.ik_addon.chain_length, tip.ik_addon.is_chain = 2, True
+        pivots = addon.module("feet.pivots").found(addon.module("anatomy.figure").Figure.of(ob), tip)
+        length = rigs.length(ob, f"{side}Leg", 2)
+        for part, pivot in zip(("heel", "toe"), pivots, strict=True):
+            points = poses[:, end, :3, :3] @ pivot + poses[:, end, :3, 3]
+            counts.append(close(clips.marks_of(noted[side])[part], found(addon, points, 120.0, part, length)))
+            ends = [_ends(addon, _resampled(points[1:], rate / 120.0), rate, part, length) for rate in RATES]
+            gaps.append(30.0 * np.abs(np.array(ends[:-1]) - ends[-1]).ravel())
+    marked, right = np.sum(counts, axis=0)
+    assert marked == 32
+    assert right >= FOUND * marked
+    gaps_of_all = np.concatenate(gaps)
+    assert np.mean(gaps_of_all <= 1.0) >= FOUND
+    assert gaps_of_all.max() < 1.5
+
+
+def _resampled(points: clips.Array, share: float) -> clips.Array:
+    """Resample points to `share` times as many frames."""
+    frames = np.arange(len(points))
+    return np.stack(
+        [np.interp(np.arange(0.0, len(points) - 1.0, 1.0 / share), frames, own) for own in points.T], axis=1
+    )
+
+
+def test_contacts_are_the_same_at_any_frame_rate(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With much noise, at normal speed and 2.5 times slower; compared in frames of synthetic clips at 30 per second."""
+    monkeypatch.setattr(clips, "NOISE", 0.003)
+    gaps = []
+    for name in clips.MADE:
+        for slow in (1.0, 2.5):
+            made = [clips.make(name, rate=rate * slow) for rate in RATES]
+            for side in ("Left", "Right"):
+                for part, point in (("heel", clips.HEEL), ("toe", clips.TOE)):
+                    ends = [_ends(addon, clip.feet[side].path(point), clip.rate / slow, part) for clip in made]
+                    assert {len(own) for own in ends} == {len(made[0].feet[side].marks[part])}
+                    gaps.append((30.0 / slow * np.abs(np.array(ends[:-1]) - ends[-1])).ravel())
+    gaps_of_all = np.concatenate(gaps)
+    assert np.mean(gaps_of_all <= 1.0) >= FOUND
+    assert gaps_of_all.max() < 2.5
+
+
+def _ends(addon: Addon, points: clips.Array, rate: float, part: str, length: float = clips.LEG) -> clips.Array:
+    """Return the times in seconds when contacts begin and end: between two frames, or with the clip."""
+    own = np.array(found(addon, points, rate, part, length)) + np.array([-1.5, -0.5])
+    return np.clip(own, 0.0, len(points) - 1.0) / rate
+
+
+def _poses(ob: Any, frame: int) -> clips.Array:
+    bpy.context.scene.frame_set(frame)
+    seen = rigs.evaluated(ob)
+    world = np.array(seen.matrix_world)
+    return np.array([world @ np.array(bone.matrix) for bone in seen.pose.bones])
+
+
+def test_a_slowed_down_clip_has_the_same_contacts(addon: Addon) -> None:
+    clip = clips.make("run")
+    path = clip.feet["Left"].path(clips.HEEL)
+    assert found(addon, path, clip.rate, "heel") == found(addon, path, clip.rate / 2.5, "heel")
+
+
+def test_a_held_up_foot_touches_nothing(addon: Addon) -> None:
+    clip, noted = clips.make("stairs"), clips.read("stairs")
+    held = noted["held"]
+    path = clip.feet[held["side"]].path(clips.TOE)
+    start, end = held["frames"]
+    steps = np.linalg.norm(np.diff(path[start:end], axis=0), axis=1)
+    assert steps.max() * clip.rate < 0.1, "it does rest"
+    assert not any(first < end and last > start for first, last in found(addon, path, clip.rate, "toe"))
+
+
+def rests(
+    addon: Addon, levels: tuple[float, float], tilts: tuple[float, float], above: tuple[float, float] | None = None
+) -> list[bool]:
+    """Return whether each of two feet still touches, resting at these heights and, if given, so far above a ground."""
+    contacts = addon.module("feet.contacts")
+    frames = np.ones((2, 50))
+    feet = [
+        contacts.Rests(
+            frames > 0.0,
+            levels[i] * frames,
+            None if above is None else above[i] * frames,
+            np.full(50, np.sin(tilts[i])),
+        )
+        for i in range(2)
+    ]
+    return [bool(own.all()) for own in contacts.without_held(feet)]
+
+
+def test_a_foot_that_never_comes_down_touches_if_level_or_on_the_ground(addon: Addon) -> None:
+    assert rests(addon, (0.0, 0.3), (0.0, 0.5)) == [True, False], "held up, the toes hang down"
+    assert rests(addon, (0.3, 0.0), (0.5, 0.0)) == [False, True]
+    assert rests(addon, (0.0, 0.3), (0.0, 0.1)) == [True, True], "on a ledge"
+    assert rests(addon, (0.0, 0.05), (0.0, 0.5)) == [True, True], "on tiptoe"
+    assert rests(addon, (0.0, 0.3), (0.0, 0.0), (0.0, 0.3)) == [True, False], "level, but over a floor"
+    assert rests(addon, (0.0, 0.3), (0.0, 0.5), (0.0, 0.01)) == [True, True], "the ledge is there"
+    assert rests(addon, (0.0, 0.3), (0.0, 0.0), (0.2, 0.5)) == [True, False], "all of the clip is too high"
+    assert rests(addon, (0.0, 0.0), (0.0, 0.0), (0.0, 0.3)) == [True, True], "a level walk, put on a hill"
+    assert rests(addon, (0.0, 0.3), (0.0, 0.0), (np.nan, np.nan)) == [True, True], "there is no ground there"
+
+
+def test_a_foot_that_never_moves_touches_all_the_time(addon: Addon) -> None:
+    path = np.random.default_rng(1).normal(0.0, 0.0003, (100, 3))
+    assert found(addon, path, 24.0, "heel") == [(1, 100)]
+
+
+def test_a_jump_on_the_first_frame_changes_nothing_else(addon: Addon) -> None:
+    path = clips.make("turn").feet["Left"].path(clips.HEEL)
+    jumping = path.copy()
+    jumping[0] += [0.0, 5.0, 1.0]
+    assert found(addon, jumping, 30.0, "heel")[1:] == found(addon, path, 30.0, "heel")[1:]
+
+
+def test_contacts_of_a_very_short_clip(addon: Addon) -> None:
+    for count in (1, 2, 3, 5):
+        assert len(found(addon, np.zeros((count, 3)), 24.0, "heel")) <= 1, count

@@ -1,0 +1,125 @@
+"""A figure whose feet follow targets that move like the feet of a clip."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+from numpy.typing import NDArray
+
+from tests import rigs
+from tests.feet import clips
+from tests.reliability.states import activate
+
+ANKLE, LENGTH = 0.08, 0.9
+SIDES = {"Left": "L", "Right": "R"}
+
+
+def figure(name: str = "turn", excess: float = -0.02, frames: int = 110) -> bpy.types.Object:
+    """Return hips and two legs, with chains whose targets have a clip's keys; the hips hold still above the feet.
+
+    Args:
+        name: of the clip.
+        excess: distance by which the feet are out of the legs' reach, when they are below the hips.
+        frames: how much of the clip to take.
+    """
+    ob = rigs.armature("Figure")
+    top = ANKLE + 0.995 * LENGTH
+    rigs.add_bones(ob, [(0, 0, top), (0, 0, top + 0.2), (0, 0, top + 0.5)], ["hips", "chest"])
+    for side, end in SIDES.items():
+        x = 0.1 if side == "Left" else -0.1
+        knee = (x, 0.04, ANKLE + 0.5 * LENGTH)
+        rigs.add_bones(
+            ob, [(x, 0, top), knee, (x, 0, ANKLE)], [f"thigh.{end}", f"shin.{end}"], parent="hips", connect=False
+        )
+        rigs.add_bones(
+            ob, [(x, 0, ANKLE), (x, 0.14, 0.0), (x, 0.2, 0.0)], [f"foot.{end}", f"toes.{end}"], parent=f"shin.{end}"
+        )
+    for end in SIDES.values():
+        tip = rigs.chain(ob, f"shin.{end}", rigs.empty(f"Target {end}", ob.pose.bones[f"foot.{end}"].head), 2)
+        tip.ik_addon.end_bone = f"foot.{end}"
+        activate(ob, tip.name)
+        bpy.ops.ik_addon.end_fit()
+    clip = clips.make(name)
+    scene = bpy.context.scene
+    scene.render.fps = int(clip.rate)
+    scene.frame_start, scene.frame_end = 1, min(frames, len(clip.feet["Left"].frames))
+    for side, end in SIDES.items():
+        target: Any = ob.pose.bones[f"shin.{end}"].ik_addon.target
+        target.rotation_mode = "QUATERNION"
+        for frame, pose in enumerate(clip.feet[side].frames[: scene.frame_end], 1):
+            target.matrix_world = Matrix(pose.tolist())
+            target.keyframe_insert("location", frame=frame)
+            target.keyframe_insert("rotation_quaternion", frame=frame)
+    hips = ob.pose.bones["hips"]
+    length = rigs.length(ob, "shin.L", 2)
+    hips.location = (0.0, ANKLE + (1.0 + excess) * length - top, 0.0)
+    hips.keyframe_insert("location", frame=1)
+    activate(ob, "shin.L")
+    scene.frame_set(1)
+    ob.ik_addon.live = True
+    return ob
+
+
+def climber() -> bpy.types.Object:
+    """Return a figure climbing the stairs, with hips that rise with the feet."""
+    ob = figure("stairs")
+    ob.ik_addon.live = False
+    hips = ob.pose.bones["hips"]
+    up, ahead = hips.location.y, bpy.context.scene.frame_end
+    for frame in range(1, ahead + 1):
+        bpy.context.scene.frame_set(frame)
+        targets = [ob.pose.bones[f"shin.{end}"].ik_addon.target.matrix_world.translation for end in "LR"]
+        low, middle = min(t.z for t in targets) - ANKLE, 0.5 * (targets[0].y + targets[1].y)
+        hips.location = (0.0, up + low - 0.1, -middle)
+        hips.keyframe_insert("location", frame=frame)
+    ob.ik_addon.live = True
+    return ob
+
+
+def play(ob: bpy.types.Object, step: int = 1) -> NDArray[np.float64]:
+    """Return the world matrices (frames, bones, 4, 4) that Blender shows."""
+    found = []
+    for frame in range(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1, step):
+        bpy.context.scene.frame_set(frame)
+        seen = rigs.evaluated(ob)
+        world = np.array(seen.matrix_world)
+        found.append(world @ rigs.pose(ob).reshape(-1, 4, 4).transpose(0, 2, 1).astype(np.float64))
+    return np.array(found)
+
+
+def keys(addon: Any, ob: bpy.types.Object, end: str) -> list[tuple[int, int]]:
+    """Return the frames and values of a leg's contact keys."""
+    curve = addon.module("feet.contact_keys").curve_of(ob.pose.bones[f"shin.{end}"])
+    return [] if curve is None else [(round(k.co[0]), round(k.co[1])) for k in curve.keyframe_points]
+
+
+def slides(addon: Any, ob: bpy.types.Object, poses: NDArray[np.float64]) -> dict[str, float]:
+    """Return how far heel and toe slide in their contacts, in lengths of the leg, by foot name."""
+    frames = np.arange(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1, dtype=np.float64)
+    found: dict[str, float] = {}
+    for tip in (bone for bone in ob.pose.bones if bone.ik_addon.is_chain):
+        chain, end = tip.ik_addon, ob.pose.bones.find(tip.ik_addon.end_bone)
+        contacts = addon.module("feet.contact_keys").read(tip, frames)
+        for own, pivot in zip(contacts, (chain.heel_pivot, chain.toe_pivot), strict=True):
+            points = poses[:, end, :3, :3] @ np.array(pivot) + poses[:, end, :3, 3]
+            for start, stop in addon.module("feet.filling").runs(own):
+                gap = float(np.linalg.norm(points[start:stop] - points[start], axis=1).max())
+                found[tip.name] = max(found.get(tip.name, 0.0), gap / rigs.length(ob, tip.name, 2))
+    return found
+
+
+def turned(addon: Any, ob: bpy.types.Object, poses: NDArray[np.float64]) -> float:
+    """Return by how many degrees a foot that stands flat turns."""
+    frames = np.arange(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1, dtype=np.float64)
+    most = 0.0
+    for tip in (bone for bone in ob.pose.bones if bone.ik_addon.is_chain):
+        end = ob.pose.bones.find(tip.ik_addon.end_bone)
+        contacts = addon.module("feet.contact_keys").read(tip, frames)
+        for start, stop in addon.module("feet.filling").runs(contacts.all(axis=0)):
+            axes = poses[start:stop, end, :3, :3] / np.linalg.norm(poses[start:stop, end, :3, :3], axis=1)[:, None]
+            chord = np.linalg.norm(axes - axes[:1], axis=(1, 2)).max() / np.sqrt(8.0)
+            most = max(most, float(np.degrees(2.0 * np.arcsin(min(chord, 1.0)))))
+    return most

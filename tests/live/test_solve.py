@@ -1,0 +1,213 @@
+"""Solve IK and Restore Pose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
+from tests.reliability.states import activate, refused, said
+
+
+def two_limbs() -> tuple[bpy.types.Object, bpy.types.Object, bpy.types.Object]:
+    """Return an armature with the chains 'near', whose target is in reach, and 'far'."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(2), ["near root", "near"])
+    rigs.add_bones(ob, [(3, 0, 0), (3, 0, 1), (3, 0, 2)], ["far root", "far"])
+    near, far = rigs.empty("Near", (0.3, 0.4, 1.2)), rigs.empty("Far", (3, 0, 5))
+    rigs.chain(ob, "near", near, 2)
+    rigs.chain(ob, "far", far, 2)
+    return ob, near, far
+
+
+def reaches(ob: bpy.types.Object, tip: str) -> bool:
+    """Return whether a tip is on its target."""
+    target = ob.pose.bones[tip].ik_addon.target
+    return bool(np.allclose(rigs.tail(ob, tip), rigs.position(target), atol=1e-4))
+
+
+@pytest.mark.parametrize("mode", ["POSE", "OBJECT"])
+def test_solves_in_object_and_pose_mode(mode: str, capfd: pytest.CaptureFixture[str]) -> None:
+    ob, _target = rigs.arm()
+    bpy.ops.object.mode_set(mode=mode)
+    assert said(capfd, bpy.ops.ik_addon.solve) == "Info: 1 chain reached"
+    assert reaches(ob, "lower")
+
+
+def test_says_how_far_the_only_chain_missed_its_target(capfd: pytest.CaptureFixture[str]) -> None:
+    _ob, target = rigs.arm()
+    target.location = (0, 0, 4)
+    assert said(capfd, bpy.ops.ik_addon.solve).startswith("Warning: 'lower': Too far by 9")
+
+
+def test_says_which_targets_were_not_reached(capfd: pytest.CaptureFixture[str]) -> None:
+    ob, _near, _far = two_limbs()
+    report = said(capfd, bpy.ops.ik_addon.solve)
+    assert report == "Warning: 1 of 2 chains reached. 'far': Too far by 150% of its length"
+    assert reaches(ob, "near")
+
+
+def test_solves_what_it_can_and_says_why_not_the_rest(capfd: pytest.CaptureFixture[str]) -> None:
+    ob, _near, _far = two_limbs()
+    ob.pose.bones["far"].ik_addon.target = None
+    report = said(capfd, bpy.ops.ik_addon.solve)
+    assert report == "Warning: 1 of 2 chains reached. 'far': No target. Pick an object for the tip to follow"
+    assert reaches(ob, "near")
+
+
+def test_says_that_the_chain_was_clamped(capfd: pytest.CaptureFixture[str]) -> None:
+    ob, _target = rigs.arm()
+    ob.pose.bones["lower"].ik_addon.chain_length = 5
+    report = said(capfd, bpy.ops.ik_addon.solve)
+    assert "1 chain reached. 'lower': Chain Length is 5, but only 2 bones are available" in report
+
+
+def test_solves_only_the_active_chain() -> None:
+    ob, _near, far = two_limbs()
+    far.location = (3, 0.5, 1.3)
+    activate(ob, "far root")
+    bpy.ops.ik_addon.solve(chains="ACTIVE")
+    assert (reaches(ob, "near"), reaches(ob, "far")) == (False, True)
+
+
+def test_leaves_disabled_chains_alone() -> None:
+    ob, _near, _far = two_limbs()
+    ob.pose.bones["near"].ik_addon.enabled = False
+    bpy.ops.ik_addon.solve()
+    assert not reaches(ob, "near")
+
+
+# ---- refusals
+
+
+def test_refuses_without_a_chain() -> None:
+    rigs.add_bones(rigs.armature(), rigs.straight(1), ["bone"])
+    for operator in (bpy.ops.ik_addon.solve, bpy.ops.ik_addon.restore_pose):
+        with refused("'Rig' has no chain. Select a bone and press Add Chain"):
+            operator()
+
+
+def test_refuses_without_an_enabled_chain() -> None:
+    ob, _target = rigs.arm()
+    ob.pose.bones["lower"].ik_addon.enabled = False
+    with refused("No chain of 'Rig' is enabled. Enable one in the panel"):
+        bpy.ops.ik_addon.solve()
+
+
+@pytest.mark.parametrize("operator", ["solve", "restore_pose"])
+def test_refuses_without_an_active_chain(operator: str) -> None:
+    ob, _target = rigs.arm()
+    activate(ob, None)
+    with refused("No chain is active. Select a bone of a chain"):
+        getattr(bpy.ops.ik_addon, operator)(chains="ACTIVE")
+
+
+# ---- restoring
+
+
+def posed_arm() -> tuple[bpy.types.Object, np.ndarray[Any, np.dtype[np.float32]]]:
+    """Return an arm that was posed by hand, and its channels."""
+    ob, _target = rigs.arm()
+    ob.pose.bones["upper"].rotation_quaternion = (0.9, 0.1, 0.3, -0.2)
+    ob.pose.bones["lower"].rotation_quaternion = (0.95, 0.2, 0.0, 0.1)
+    bpy.context.view_layer.update()
+    return ob, rigs.channels(ob)
+
+
+def test_restores_the_pose_exactly(capfd: pytest.CaptureFixture[str]) -> None:
+    ob, before = posed_arm()
+    bpy.ops.ik_addon.solve()
+    assert not np.array_equal(rigs.channels(ob), before)
+    assert said(capfd, bpy.ops.ik_addon.restore_pose) == "Info: Restored the FK pose of 2 bones"
+    assert rigs.channels(ob).tobytes() == before.tobytes()
+
+
+def test_switches_live_off_and_says_so(capfd: pytest.CaptureFixture[str]) -> None:
+    ob, before = posed_arm()
+    rigs.go_live(ob)
+    assert reaches(ob, "lower")
+    assert "Live turned off" in said(capfd, bpy.ops.ik_addon.restore_pose)
+    assert not ob.ik_addon.live
+    assert rigs.channels(ob).tobytes() == before.tobytes()
+
+
+def test_restores_only_the_active_chain() -> None:
+    ob, _near, far = two_limbs()
+    far.location = (3, 0.5, 1.3)
+    bpy.ops.ik_addon.solve()
+    activate(ob, "far")
+    bpy.ops.ik_addon.restore_pose(chains="ACTIVE")
+    assert (reaches(ob, "near"), reaches(ob, "far")) == (True, False)
+
+
+def test_has_nothing_to_restore(capfd: pytest.CaptureFixture[str]) -> None:
+    ob, before = posed_arm()
+    assert said(capfd, bpy.ops.ik_addon.restore_pose) == "Info: No chain is solved. The pose is unchanged"
+    assert rigs.channels(ob).tobytes() == before.tobytes()
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("operator", ["restore_pose", "chain_remove"])
+def test_restores_the_animated_pose_of_the_frame(operator: str, live: bool) -> None:
+    ob, _target = rigs.arm()
+    scene = bpy.context.scene
+    rigs.key(ob.pose.bones["upper"], "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.8, 0.1, 0.3, 0.0)})
+    poses = {}
+    for frame in (1, 10):
+        scene.frame_set(frame)
+        poses[frame] = rigs.channels(ob)
+    scene.frame_set(1)
+    ob.ik_addon.live = live
+    bpy.ops.ik_addon.solve()
+    scene.frame_set(10)
+    bpy.ops.ik_addon.solve()
+    assert reaches(ob, "lower")
+    activate(ob, "lower")
+    getattr(bpy.ops.ik_addon, operator)()
+    assert rigs.channels(ob).tobytes() == poses[10].tobytes()
+
+
+# ---- with the target active, as after a drag
+
+
+def test_works_while_the_target_is_active() -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(4), list("abcd"))
+    for tip in ("b", "d"):
+        activate(ob, tip)
+        bpy.ops.ik_addon.chain_add(chain_length=2)
+    target = ob.pose.bones["b"].ik_addon.target
+    target.location.z -= 0.3
+    bpy.context.view_layer.objects.active = target
+    bpy.ops.ik_addon.solve(chains="ACTIVE")
+    assert (reaches(ob, "b"), reaches(ob, "d")) == (True, False)
+    bpy.ops.ik_addon.chain_select(tip="d")
+    assert bpy.context.view_layer.objects.active == ob
+
+
+def test_refuses_a_target_without_a_chain() -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(2), list("ab"))
+    activate(ob, "b")
+    bpy.ops.ik_addon.chain_add()
+    chain = ob.pose.bones["b"].ik_addon
+    bpy.context.view_layer.objects.active = chain.target
+    chain.target = None
+    with refused("Select an armature"):
+        bpy.ops.ik_addon.solve()
+
+
+def test_restore_pose_keeps_unkeyed_edits() -> None:
+    ob, _target = rigs.arm()
+    upper = ob.pose.bones["upper"]
+    rigs.key(upper, "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.9, 0.3, 0.1, 0)})
+    bpy.context.scene.frame_set(7)
+    rigs.go_live(ob)
+    by_hand = (0.8, 0.0, 0.6, 0.0)
+    upper.rotation_quaternion = by_hand
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.restore_pose()
+    assert upper.rotation_quaternion[:] == pytest.approx(by_hand)

@@ -1,0 +1,588 @@
+"""What an edit of a solved bone means: a hand moves the target or the pole, anything else is FK, and FK is keyed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Quaternion, Vector
+
+from tests import rigs
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+FK = (0.9, 0.1, 0.3, 0.1)
+
+
+def posed(*selected: str, **settings: Any) -> bpy.types.Object:
+    """Return a live arm in Pose Mode, posed in FK, with bones selected."""
+    ob, _target = rigs.arm()
+    for name, value in settings.items():
+        setattr(ob.pose.bones["lower"].ik_addon, name, value)
+    ob.pose.bones["upper"].rotation_quaternion = Quaternion(FK).normalized()
+    bpy.context.view_layer.update()
+    start(ob, *selected)
+    return ob
+
+
+def start(ob: bpy.types.Object, *selected: str) -> None:
+    """Turn Live on and select bones in Pose Mode; begin to record undo steps."""
+    ob.ik_addon.live = True
+    bpy.context.view_layer.objects.active = ob
+    ob.select_set(True)
+    bpy.ops.object.mode_set(mode="POSE")
+    select(ob, *selected)
+    bpy.context.view_layer.update()
+    bpy.ops.ed.undo_push(message="Posed")
+
+
+def select(ob: bpy.types.Object, *names: str) -> None:
+    for bone in ob.pose.bones:
+        holder: Any = bone if bpy.app.version >= (5, 0, 0) else bone.bone
+        holder.select = bone.name in names
+
+
+def rig() -> bpy.types.Object:
+    """The armature: undo gives it a new address."""
+    return bpy.data.objects["Rig"]
+
+
+def target() -> bpy.types.Object:
+    return bpy.data.objects["Target"]
+
+
+def undo() -> None:
+    bpy.ops.ed.undo()
+    bpy.context.view_layer.update()
+
+
+def redo() -> None:
+    bpy.ops.ed.redo()
+    bpy.context.view_layer.update()
+
+
+def keyed(addon: Addon, bone: str = "upper", field: str = "rotation_quaternion") -> list[tuple[float, ...]]:
+    """Return the values of the keys of a bone, by frame."""
+    owner = addon.module("core.compat").curve_owner(rig())
+    path = rig().pose.bones[bone].path_from_id(field)
+    curves = [] if owner is None else [curve for curve in owner.fcurves if curve.data_path == path]
+    return list(zip(*([key.co.y for key in curve.keyframe_points] for curve in curves), strict=True))
+
+
+def fk_of(bone: str = "upper") -> Quaternion:
+    """Turn Live off to see the FK pose."""
+    rig().ik_addon.live = False
+    bpy.context.view_layer.update()
+    return rig().pose.bones[bone].rotation_quaternion.copy()
+
+
+def insert_key(ob: bpy.types.Object, how: str) -> None:
+    """Key the rotation of the selected bones, as one undo step."""
+    if how == "menu":
+        area = next(area for area in bpy.context.window.screen.areas if area.type == "VIEW_3D")
+        with bpy.context.temp_override(area=area):
+            bpy.ops.anim.keyframe_insert_by_name(type="Rotation")
+    else:
+        for bone in ob.pose.bones:
+            bone.keyframe_insert("rotation_quaternion")
+    bpy.ops.ed.undo_push(message="Insert Keyframe")
+    bpy.context.view_layer.update()
+
+
+# ---- keys
+
+
+@pytest.mark.parametrize("how", ["menu", "script"])
+def test_insert_keyframe_keys_the_fk_pose(addon: Addon, how: str) -> None:
+    ob = posed("upper", "lower")
+    fk, shown = Quaternion(FK).normalized(), rigs.pose(ob)
+    insert_key(ob, how)
+    assert keyed(addon) == [pytest.approx(fk[:], abs=1e-6)]
+    assert np.abs(rigs.pose(ob) - shown).max() < 1e-6, "the solution is still shown"
+    for frame in (2, 1):
+        bpy.context.scene.frame_set(frame)
+    assert np.abs(rigs.pose(ob) - shown).max() < 1e-5
+    bpy.ops.ik_addon.restore_pose()
+    assert ob.pose.bones["upper"].rotation_quaternion[:] == pytest.approx(fk[:], abs=1e-6)
+
+
+def test_keys_are_fk_through_undo_and_redo(addon: Addon) -> None:
+    ob = posed("upper", "lower")
+    fk = Quaternion(FK).normalized()
+    insert_key(ob, "menu")
+    bpy.context.scene.cursor.location.x = 1.0
+    bpy.ops.ed.undo_push(message="Something else")
+    for _ in range(2):
+        undo()
+        assert keyed(addon) == [pytest.approx(fk[:], abs=1e-6)]
+        undo()
+        assert keyed(addon) == []
+        redo()
+        assert keyed(addon) == [pytest.approx(fk[:], abs=1e-6)]
+        redo()
+        assert keyed(addon) == [pytest.approx(fk[:], abs=1e-6)]
+    assert fk_of()[:] == pytest.approx(fk[:], abs=1e-6)
+
+
+def test_a_replaced_key_holds_the_fk_pose_of_its_frame(addon: Addon) -> None:
+    ob = posed("upper", "lower")
+    rigs.key(ob.pose.bones["upper"], "rotation_quaternion", {1: (1, 0, 0, 0), 21: (0.8, 0, 0.6, 0)})
+    bpy.context.scene.frame_set(11)
+    before = keyed(addon)
+    insert_key(ob, "menu")
+    (first, middle, last) = keyed(addon)
+    assert [first, last] == before
+    assert middle == pytest.approx((0.9, 0.0, 0.3, 0.0), abs=1e-6)
+    insert_key(ob, "menu")
+    assert keyed(addon) == [first, pytest.approx(middle, abs=1e-6), last]
+
+
+def test_a_script_that_steps_through_frames_keys_what_it_sees(addon: Addon) -> None:
+    ob = posed()
+    rigs.key(target(), "location", {1: (0.6, 0.5, 1.0), 5: (0.2, 0.7, 1.2)})
+    shown = []
+    for frame in range(1, 6):
+        bpy.context.scene.frame_set(frame)
+        shown.append(ob.pose.bones["upper"].rotation_quaternion[:])
+        ob.pose.bones["upper"].keyframe_insert("rotation_quaternion")
+    assert np.allclose(keyed(addon), shown, atol=1e-6)
+
+
+# ---- transforms by hand
+
+
+def turn(angle: float = 0.3, axis: str = "Y", *, by_hand: bool = True) -> None:
+    """Rotate the selected bones as Blender does: a hand's operator can be repeated, a script's can't."""
+    bpy.ops.transform.rotate("EXEC_DEFAULT", by_hand, value=angle, orient_axis=axis)
+    bpy.context.view_layer.update()
+
+
+def assert_reached() -> None:
+    bpy.context.view_layer.update()
+    assert np.linalg.norm(rigs.tail(rig(), "lower") - rigs.position(target())) < 1e-5
+
+
+def assert_same(pose: Any, tolerance: float = 1e-5) -> None:
+    bpy.context.view_layer.update()
+    assert np.abs(rigs.pose(rig()) - pose).max() < tolerance
+
+
+def leg(*selected: str, limb: int = 2) -> bpy.types.Object:
+    """Return a live leg with a foot that takes its target's orientation, and a pole."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, 3), (0, 0, 2)], ["hips"])
+    rigs.add_bones(
+        ob,
+        [(0, 0, 2), (0, -0.1, 1), (0, 0, 0), (0, -0.3, -0.1)],
+        ["thigh", "shin", "foot"],
+        parent="hips",
+        connect=False,
+    )
+    target, pole = rigs.empty("Target", (0.1, -0.2, 0.4)), rigs.empty("Pole", (0.2, -2.0, 1.0))
+    tip = rigs.chain(ob, "shin" if limb == 2 else "foot", target, limb, pole=pole)
+    if limb == 2:
+        tip.ik_addon.end_bone = "foot"
+        tip.ik_addon.use_end_rotation = True
+    else:
+        tip.ik_addon.use_rotation = True
+    ob.pose.bones["thigh"].rotation_quaternion = Quaternion(FK).normalized()
+    bpy.context.view_layer.update()
+    start(ob, *selected)
+    return ob
+
+
+def test_a_tip_turned_by_hand_takes_its_target_along() -> None:
+    posed("lower")
+    before = target().location.copy()
+    turn()
+    assert (target().location - before).length > 0.1
+    assert_reached()
+    assert fk_of()[:] == pytest.approx(Quaternion(FK).normalized()[:], abs=1e-6)
+
+
+def test_a_scripts_transform_is_fk() -> None:
+    posed("upper")
+    before = target().location.copy()
+    turn(by_hand=False)
+    assert target().location == before
+    assert fk_of().rotation_difference(Quaternion(FK)).angle > 0.1
+
+
+def test_an_arm_without_a_pole_leaves_its_upper_bone_to_fk() -> None:
+    posed("upper")
+    before = target().location.copy()
+    turn(0.5)
+    turn(0.5)
+    shown = rigs.pose(rig())
+    for _ in range(2):
+        undo()
+        redo()
+        assert_same(shown)
+    assert target().location == before
+    assert fk_of().rotation_difference(Quaternion(FK)).angle > 0.1
+
+
+def test_an_edit_by_a_script_after_one_by_hand_is_fk() -> None:
+    ob = posed("lower")
+    turn()
+    before = target().location.copy()
+    ob.pose.bones["lower"].rotation_quaternion = (0.8, 0.0, 0.6, 0.0)
+    bpy.context.view_layer.update()
+    assert target().location == before
+    assert fk_of("lower")[:] == pytest.approx((0.8, 0.0, 0.6, 0.0), abs=1e-6)
+
+
+def test_an_edit_by_hand_is_one_undo_step() -> None:
+    ob = posed("lower")
+    before, first = target().location.copy(), rigs.pose(ob)
+    turn()
+    turned, second = target().location.copy(), rigs.pose(ob)
+    for _ in range(2):
+        undo()
+        assert target().location == before
+        assert_same(first)
+        redo()
+        assert target().location == turned
+        assert_same(second)
+    bpy.context.scene.cursor.location.x = 1.0
+    bpy.ops.ed.undo_push(message="Something else")
+    turn(0.2)
+    third, last = rigs.pose(rig()), target().location.copy()
+    for _ in range(2):
+        for place, shown in ((turned, second), (turned, second), (before, first)):
+            undo()
+            assert target().location == place
+            assert_same(shown)
+        for place, shown in ((turned, second), (turned, second), (last, third)):
+            redo()
+            assert target().location == place
+            assert_same(shown)
+
+
+@pytest.mark.parametrize("limb", [2, 3])
+def test_a_foot_turned_by_hand_takes_its_targets_orientation_along(limb: int) -> None:
+    leg("foot", limb=limb)
+    rotation = target().rotation_euler.to_quaternion()
+    place = target().location.copy()
+    pole = bpy.data.objects["Pole"].location.copy()
+    turn(0.4, "X")
+    assert rotation.rotation_difference(target().rotation_euler.to_quaternion()).angle == pytest.approx(0.4, abs=1e-4)
+    if limb == 2:
+        assert target().location[:] == pytest.approx(place[:], abs=1e-5)
+    assert bpy.data.objects["Pole"].location == pole
+
+
+def test_one_edit_of_two_armatures_is_one_undo_step() -> None:
+    posed("lower")
+    bpy.ops.object.mode_set(mode="OBJECT")
+    rig().name, target().name = "Left Rig", "Left"
+    right, goal = rigs.arm()
+    right.location.x = goal.location.x = 5.0
+    bpy.data.objects["Left Rig"].select_set(True)
+    start(right, "lower")
+
+    def places() -> list[tuple[float, ...]]:
+        return [tuple(bpy.data.objects[name].location) for name in ("Left", "Target")]
+
+    before = places()
+    turn()
+    after = places()
+    assert all(place != first for place, first in zip(after, before, strict=True))
+    for _ in range(2):
+        undo()
+        assert places() == before
+        redo()
+        assert places() == after
+
+
+@pytest.mark.parametrize("how", ["paste", "turn"])
+def test_what_blender_only_rounds_is_no_edit(how: str) -> None:
+    posed("upper")
+    bpy.ops.pose.copy()
+    if how == "paste":
+        target().location.x += 1e-7  # as if the pose had been solved with other rounding
+        bpy.context.view_layer.update()
+        paste()
+    else:
+        turn(1e-7)
+    assert fk_of()[:] == pytest.approx(Quaternion(FK).normalized()[:], abs=1e-6)
+
+
+def test_a_foot_moved_by_hand_takes_its_target_along() -> None:
+    leg("foot")
+    place = target().location.copy()
+    bpy.ops.transform.translate("EXEC_DEFAULT", True, value=(0.05, 0.1, 0.2))
+    bpy.context.view_layer.update()
+    assert (target().location - place)[:] == pytest.approx((0.05, 0.1, 0.2), abs=1e-5)
+    assert rigs.head(rig(), "foot") == pytest.approx(target().location[:], abs=1e-5)
+
+
+@pytest.mark.parametrize("bone", ["thigh", "shin"])
+def test_a_leg_bone_turned_by_hand_takes_the_pole_along(bone: str) -> None:
+    leg(bone)
+    pole = bpy.data.objects["Pole"]
+    place, before = target().location.copy(), pole.location.copy()
+    knee = rigs.head(rig(), "shin")
+    turn(0.3, "Z")
+    assert target().location == place
+    assert (pole.location - before).length > 0.1
+    moved = rigs.head(rig(), "shin") - knee
+    assert np.linalg.norm(moved) > 0.02, "the knee follows"
+    assert rigs.head(rig(), "foot") == pytest.approx(place[:], abs=1e-5)
+    undo()
+    assert bpy.data.objects["Pole"].location == before
+    assert rigs.head(rig(), "shin") == pytest.approx(knee, abs=1e-5)
+
+
+def test_a_knee_goes_where_the_thigh_takes_it() -> None:
+    ob = leg("thigh")
+    start, place = rigs.head(ob, "thigh"), Vector(rigs.position(target()))
+    line = (place - Vector(start)).normalized()
+    rows = ob.pose.bones["thigh"].rotation_quaternion.copy()
+    turn(0.3, "Z")
+    shown = Vector(rigs.head(rig(), "shin")) - Vector(start)
+    rig().ik_addon.live = False
+    rig().pose.bones["thigh"].rotation_quaternion = rows
+    bpy.context.view_layer.update()
+    turn(0.3, "Z", by_hand=False)
+    wanted = Vector(rigs.head(rig(), "shin")) - Vector(start)
+    across = [(v - v.dot(line) * line).normalized() for v in (shown, wanted)]
+    assert across[0].dot(across[1]) > 0.9999
+
+
+def test_other_bones_are_fk() -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(4), ["a", "b", "c", "d"])
+    rigs.chain(ob, "d", rigs.empty("Target", (0.5, 1.5, 2.0)), 4)
+    start(ob, "b")
+    before = target().location.copy()
+    turn()
+    assert target().location == before
+    assert fk_of("b").angle > 0.1
+
+
+@pytest.mark.parametrize("influence", [0.1, 0.5, 0.9])
+def test_a_tip_between_fk_and_ik_is_shown_where_the_hand_puts_it(influence: float) -> None:
+    ob = posed("lower", influence=influence)
+    before, fk, first = target().location.copy(), Quaternion(FK).normalized(), rigs.pose(ob)
+    root, reach = Vector(rigs.head(ob, "lower")), Vector(rigs.tail(ob, "lower")) - Vector(rigs.head(ob, "lower"))
+    ways = [root + Quaternion((0, 1, 0), angle) @ reach for angle in (0.3, -0.3)]  # Blender 4 turns the other way
+    turn()
+    (wanted,) = (way for way in ways if (Vector(rigs.tail(rig(), "lower")) - way).length < 1e-5)
+    assert target().location[:] == pytest.approx(wanted[:], abs=1e-5)
+    second = rigs.pose(rig())
+    for _ in range(2):
+        undo()
+        assert target().location == before
+        assert_same(first)
+        redo()
+        assert_same(second)
+    undo()
+    assert fk_of()[:] == pytest.approx(fk[:], abs=1e-6)
+    redo()
+    rig().pose.bones["lower"].ik_addon.influence = 0.0
+    bpy.context.view_layer.update()
+    assert rigs.tail(rig(), "lower") == pytest.approx(wanted[:], abs=1e-5), "FK has followed"
+
+
+@pytest.mark.parametrize("bones", [("foot",), ("thigh",), ("shin",)])
+def test_a_leg_between_fk_and_ik_is_shown_as_the_hand_poses_it(bones: tuple[str, ...]) -> None:
+    ob = leg(*bones)
+    ob.pose.bones["shin"].ik_addon.influence = 0.4
+    bpy.context.view_layer.update()
+    bpy.ops.ed.undo_push(message="Blended")
+    start_pose = {bone.name: bone.matrix.copy() for bone in ob.pose.bones}
+    turn(0.3)
+    shown = {bone.name: bone.matrix.copy() for bone in rig().pose.bones}
+    name = bones[0]
+    if name == "foot":
+        turned = shown[name].to_quaternion() @ start_pose[name].to_quaternion().inverted()
+        assert abs(turned.to_axis_angle()[0].y) > 0.999
+        assert abs(turned.angle) == pytest.approx(0.3, abs=1e-4)
+        assert np.allclose(shown[name].translation, start_pose[name].translation, atol=1e-4)
+    else:
+        assert np.allclose(shown["foot"].translation, target().location, atol=1e-4)
+
+
+@pytest.mark.parametrize("off", ["influence", "enabled"])
+def test_a_chain_that_is_off_leaves_edits_to_fk(off: str) -> None:
+    posed("lower", **{off: 0.0 if off == "influence" else False})
+    before = target().location.copy()
+    turn()
+    assert target().location == before
+    assert fk_of("lower").angle > 0.1
+
+
+@pytest.mark.parametrize("why", ["linked bone", "locked", "constraint", "driver"])
+def test_a_target_that_cant_be_moved_leaves_edits_to_fk(why: str) -> None:
+    ob = posed("lower")
+    if why == "linked bone":
+        held = rigs.armature("Other")
+        rigs.add_bones(held, rigs.straight(2), ["one", "two"])
+        ob.pose.bones["lower"].ik_addon.target, ob.pose.bones["lower"].ik_addon.target_bone = held, "two"
+        start(ob, "lower")
+    elif why == "locked":
+        target().lock_location = (True, True, True)
+    elif why == "constraint":
+        target().constraints.new("COPY_LOCATION").target = rigs.empty("Place", (0.4, 0.5, 1.0))
+    else:
+        target().driver_add("location", 0).driver.expression = "0.5"
+    bpy.context.view_layer.update()
+    before = target().matrix_world.translation.copy()
+    turn()
+    assert target().matrix_world.translation[:] == pytest.approx(before[:], abs=1e-6)
+    assert fk_of("lower").angle > 0.1
+
+
+def test_a_target_stays_on_a_locked_axis() -> None:
+    posed("lower")
+    target().lock_location[2] = True
+    before = target().location.copy()
+    turn()
+    assert target().location.z == before.z
+    assert target().location.x != before.x
+
+
+def test_the_status_line_says_what_became_fk(addon: Addon) -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(4), ["a", "b", "c", "d"])
+    rigs.chain(ob, "d", rigs.empty("Target", (0.5, 1.5, 2.0)), 4)
+    start(ob, "b")
+    note_on = addon.module("live.reports").note_on
+    assert not note_on(ob.pose.bones["d"], 1.0)
+    turn()
+    assert "'b'" in note_on(ob.pose.bones["d"], 1.0)
+    assert not note_on(ob.pose.bones["d"], 2.0)
+    select(ob, "d")
+    turn()
+    assert not note_on(ob.pose.bones["d"], 1.0)
+
+
+def test_another_rotation_mode_over_a_solution_keeps_fk() -> None:
+    ob = posed("upper")
+    shown = rigs.pose(ob)
+    ob.pose.bones["upper"].rotation_mode = "XYZ"
+    assert_same(shown)
+    ob.pose.bones["upper"].rotation_mode = "QUATERNION"
+    assert_same(shown)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    assert_same(shown)
+    assert fk_of()[:] == pytest.approx(Quaternion(FK).normalized()[:], abs=1e-6)
+
+
+# ---- auto keying
+
+
+@pytest.fixture
+def auto_keying() -> Iterator[None]:
+    """Auto Keying, also of channels that have no keys yet."""
+    edit, settings = bpy.context.preferences.edit, bpy.context.scene.tool_settings
+    available, edit.use_keyframe_insert_available = edit.use_keyframe_insert_available, False
+    settings.use_keyframe_insert_auto = True
+    yield
+    settings.use_keyframe_insert_auto = False
+    edit.use_keyframe_insert_available = available
+
+
+def keys_of_target(addon: Addon) -> list[list[tuple[float, float]]]:
+    owner = addon.module("core.compat").curve_owner(target())
+    return [[tuple(key.co) for key in curve.keyframe_points] for curve in owner.fcurves] if owner else []
+
+
+def test_auto_keying_keys_fk_and_the_target(addon: Addon, auto_keying: None) -> None:
+    ob = posed("lower")
+    fk = (1.0, 0.0, 0.0, 0.0)
+    first = rigs.pose(ob)
+    turn()
+    shown, place = rigs.pose(ob), target().location.copy()
+    keys = keys_of_target(addon)
+    assert keys == [[(1.0, pytest.approx(value, abs=1e-6))] for value in place]
+    assert keyed(addon, "lower") == [pytest.approx(fk, abs=1e-6)]
+    for _ in range(2):
+        undo()
+        assert_same(first)
+        assert not keys_of_target(addon)
+        assert not keyed(addon, "lower")
+        redo()
+        assert_same(shown)
+        assert keys_of_target(addon) == keys
+        assert keyed(addon, "lower") == [pytest.approx(fk, abs=1e-6)]
+    for frame in (2, 1):
+        bpy.context.scene.frame_set(frame)
+    assert_same(shown)
+
+
+@pytest.mark.parametrize("start", [1.0, 21.0])
+def test_auto_keying_in_an_nla_strip_is_one_step(addon: Addon, auto_keying: None, start: float) -> None:
+    posed("lower")
+    target().keyframe_insert("location", frame=1)
+    rigs.into_strip(target()).frame_start_ui = start
+    data = target().animation_data
+    track = data.nla_tracks[0]
+    data.nla_tracks.active, track.strips[0].select, track.select = track, True, True
+    data.use_tweak_mode = True
+    assert data.use_tweak_mode
+    bpy.context.scene.frame_set(31)
+    bpy.ops.ed.undo_push(message="Strip")
+    before, first = keys_of_target(addon), rigs.pose(rig())
+    turn()
+    shown, keys = rigs.pose(rig()), keys_of_target(addon)
+    assert [len(keys[i]) for i in (0, 2)] == [2, 2]
+    for _ in range(2):
+        undo()
+        assert keys_of_target(addon) == before
+        assert_same(first)
+        redo()
+        assert keys_of_target(addon) == keys
+        assert_same(shown)
+
+
+# ---- pastes
+
+
+def paste(*, flipped: bool = False) -> None:
+    bpy.ops.pose.paste("EXEC_DEFAULT", True, flipped=flipped)
+    bpy.context.view_layer.update()
+
+
+@pytest.mark.parametrize("pole", [True, False], ids=["pole", "no pole"])
+@pytest.mark.parametrize("bones", [("thigh", "foot"), ("thigh", "shin", "foot")], ids=["without tip", "whole"])
+def test_a_pasted_limb_takes_its_goals_along(bones: tuple[str, ...], pole: bool) -> None:
+    ob = leg(*bones)
+    if not pole:
+        ob.pose.bones["shin"].ik_addon.pole = None
+    bpy.context.view_layer.update()
+    wanted = rigs.pose(ob)
+    bpy.ops.pose.copy()
+    target().rotation_euler.x += 0.3
+    if pole:
+        bpy.data.objects["Pole"].location.x += 1.0
+    bpy.context.view_layer.update()
+    bpy.ops.ed.undo_push(message="Moved")
+    before = rigs.pose(ob)
+    assert np.abs(before - wanted).max() > 0.05
+    paste()
+    shown = rigs.pose(rig())
+    assert np.abs(shown - wanted).max() < 1e-4
+    for step, pose in ((undo, before), (redo, shown), (undo, before), (redo, shown)):
+        step()
+        assert_same(pose)
+        chain = rig().pose.bones["shin"].ik_addon
+        assert (chain.target, chain.pole) == (target(), bpy.data.objects["Pole"] if pole else None)
+    assert fk_of("thigh").rotation_difference(Quaternion(FK).normalized()).angle < 1e-5
+
+
+def test_a_pasted_pose_that_bends_to_the_pole_leaves_it_there() -> None:
+    leg("thigh", "shin", "foot")
+    pole = bpy.data.objects["Pole"]
+    wanted, place = rigs.pose(rig()), pole.location.copy()
+    bpy.ops.pose.copy()
+    target().location.z += 0.3
+    bpy.context.view_layer.update()
+    paste()
+    assert_same(wanted)
+    assert pole.location == place

@@ -1,0 +1,94 @@
+"""A drag moves the owner of a target or pole exactly, or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Euler, Quaternion, Vector
+
+from tests import rigs
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+TURN = Quaternion((0.4, 1.0, -0.3), 0.6)
+
+
+@pytest.fixture
+def handle(addon: Addon) -> Any:
+    def taken(ob: bpy.types.Object, bone: str, *, turns: bool = False) -> Any:
+        return addon.module("targets.drag").Handle(addon.module("targets.movable").MovableGoal(ob, bone, turns))
+
+    return taken
+
+
+@pytest.mark.parametrize("mode", ["QUATERNION", "YZX", "AXIS_ANGLE"])
+def test_restoring_gives_the_original_values(handle: Any, mode: Any) -> None:
+    goal = rigs.empty("Goal", (1.0, 2.0, 3.0))
+    goal.rotation_mode = mode
+    goal.rotation_quaternion, goal.rotation_axis_angle = (0.3, 0.4, 0.1, 2.0), (0.3, 0.4, 0.1, 2.0)
+    bpy.context.view_layer.update()
+    before = [tuple(getattr(goal, name)) for name in ("location", "rotation_quaternion", "rotation_axis_angle")]
+    held = handle(goal, "")
+    assert held.moved == []
+    held.move(Vector((0.1, 0.2, 0.3)), TURN)
+    assert held.moved == ["location", held.rotation_field]
+    held.put_back()
+    assert held.moved == []
+    assert [tuple(getattr(goal, n)) for n in ("location", "rotation_quaternion", "rotation_axis_angle")] == before
+
+
+def test_a_bone_turns_about_its_head_as_requested(handle: Any) -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0.2, 0.1, 0.3), (0.2, 0.9, 0.5)], ["base"])
+    rigs.add_bones(ob, [(0.5, 0.5, 0.5), (0.9, 0.6, 0.8)], ["control"], parent="base")
+    ob.matrix_world = Euler((0.3, 0.2, 0.1)).to_matrix().to_4x4()
+    ob.pose.bones["base"].rotation_quaternion = (0.8, 0.3, 0.2, 0.4)
+    bone = ob.pose.bones["control"]
+    bone.rotation_quaternion = (0.9, 0.0, 0.3, 0.2)
+    for inherits in (True, False):
+        bone.bone.use_inherit_rotation = inherits
+        bpy.context.view_layer.update()
+        head, frame = rigs.head(ob, "control"), (ob.matrix_world @ bone.matrix).to_quaternion()
+        handle(ob, "control").move(Vector((0.1, 0.0, 0.2)), TURN)
+        bpy.context.view_layer.update()
+        assert np.allclose(rigs.head(ob, "control") - head, (0.1, 0.0, 0.2), atol=1e-5)
+        turned = (ob.matrix_world @ bone.matrix).to_quaternion()
+        assert abs((TURN @ frame).normalized().dot(turned.normalized())) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_euler_angles_continue_from_their_values(handle: Any) -> None:
+    goal = rigs.empty("Goal")
+    goal.rotation_euler = (0.0, 0.0, 7.0)  # more than a full turn
+    bpy.context.view_layer.update()
+    handle(goal, "").move(Vector(), Quaternion((0.0, 0.0, 1.0), 0.1))
+    assert tuple(goal.rotation_euler) == pytest.approx((0.0, 0.0, 7.1), abs=1e-5)
+
+
+def test_locked_channels_keep_their_exact_values(handle: Any) -> None:
+    goal = rigs.empty("Goal", (1.0, 2.0, 3.0))
+    goal.rotation_euler = (0.3, 0.2, 0.1)
+    goal.lock_location[1] = goal.lock_rotation[2] = True
+    bpy.context.view_layer.update()
+    before = goal.location.y, goal.rotation_euler.z
+    handle(goal, "").move(Vector((0.1, 0.2, 0.3)), TURN)
+    assert (goal.location.y, goal.rotation_euler.z) == before
+    assert goal.location.x == pytest.approx(1.1)
+    assert goal.rotation_euler.x != pytest.approx(0.3)
+
+
+def test_turning_alone_needs_no_unlocked_location(handle: Any, addon: Addon) -> None:
+    goal = rigs.empty("Goal")
+    goal.lock_location = (True, True, True)
+    bpy.context.view_layer.update()
+    handle(goal, "", turns=True)
+    refused = addon.module("rig.plan.chain").ChainError
+    with pytest.raises(refused, match="location of 'Goal' is locked"):
+        handle(goal, "")
+    goal.lock_location, goal.lock_rotation = (False, False, False), (True, True, True)
+    handle(goal, "")
+    with pytest.raises(refused, match="rotation of 'Goal' is locked"):
+        handle(goal, "", turns=True)

@@ -1,0 +1,471 @@
+"""Snapping between FK and IK: goals move to the pose, or the solved pose becomes the FK pose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Euler, Matrix
+
+from tests import rigs
+from tests.reliability.states import activate, joints, refused, said, turns
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+PLACED = Matrix.LocRotScale((3.0, -2.0, 1.0), Euler((0.4, -1.1, 2.0)), (1.5, 1.5, 1.5))
+POINTS = [(0, 0, 0), (0.1, -0.3, 0.9), (0.0, 0.2, 1.8), (0.2, 0.0, 2.5)]
+
+
+def limb(count: int = 2, matrix: Matrix | None = None, straight: bool = False) -> bpy.types.Object:
+    """Return a limb with a chain, an FK pose, and a target and a pole placed somewhere."""
+    ob = rigs.armature()
+    points = rigs.straight(count) if straight else POINTS[: count + 1]
+    rigs.add_bones(ob, points, list("abc"[:count]))
+    ob.matrix_world = matrix or Matrix.Identity(4)
+    tip = "abc"[count - 1]
+    target, pole = rigs.empty("Target", (0.7, 0.5, 1.1)), rigs.empty("Pole", (1.0, -2.0, 0.5))
+    target.matrix_world = ob.matrix_world @ target.matrix_basis
+    pole.matrix_world = ob.matrix_world @ pole.matrix_basis
+    rigs.chain(ob, tip, target, count, pole=pole, pole_angle=0.4)
+    if not straight:
+        for i, bone in enumerate(ob.pose.bones):
+            bone.rotation_quaternion = Euler((0.3, -0.2, 0.4 * i)).to_quaternion()
+    activate(ob, tip)
+    bpy.context.view_layer.update()
+    return ob
+
+
+def size(ob: bpy.types.Object) -> float:
+    return math.fsum(bone.length for bone in ob.data.bones)
+
+
+def assert_same_pose(ob: bpy.types.Object, before: Any, turned: Any) -> None:
+    assert np.abs(joints(ob) - before).max() < 1e-4 * size(ob)
+    angles = [a.rotation_difference(b).angle for a, b in zip(turned, turns(ob), strict=True)]
+    assert max(min(angle, 2.0 * math.pi - angle) for angle in angles) < 1e-3
+
+
+def keyed(addon: Addon, ob: bpy.types.Object) -> dict[str, list[float]]:
+    """Return the frames of an object's keys, by path."""
+    owner = addon.module("core.compat").curve_owner(ob)
+    curves = [] if owner is None else owner.fcurves
+    return {curve.data_path: [point.co[0] for point in curve.keyframe_points] for curve in curves}
+
+
+# ---- snapping on the current frame
+
+
+@pytest.mark.parametrize("kind", ["two bones", "three bones", "with rotation", "straight", "goals with parents"])
+@pytest.mark.parametrize("matrix", [None, PLACED])
+def test_solving_a_snapped_chain_moves_nothing(kind: str, matrix: Matrix | None) -> None:
+    count = 3 if kind in {"three bones", "with rotation"} else 2
+    ob = limb(count, matrix, straight=kind == "straight")
+    chain = ob.pose.bones["abc"[count - 1]].ik_addon
+    chain.use_rotation = kind == "with rotation"
+    if kind == "goals with parents":
+        chain.target.parent = rigs.empty("Parent", (1, 2, 3))
+        chain.target.parent.scale = (2, 2, 2)
+        chain.pole.parent = chain.target
+    bpy.context.view_layer.update()
+    before, turned = joints(ob), turns(ob)
+    assert bpy.ops.ik_addon.snap_target() == {"FINISHED"}
+    assert_same_pose(ob, before, turned)
+    bpy.ops.ik_addon.solve()
+    assert_same_pose(ob, before, turned)
+    ob.ik_addon.live = True
+    assert_same_pose(ob, before, turned)
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_takes_the_fk_pose_of_a_live_chain(enabled: bool) -> None:
+    ob = limb()
+    chain = ob.pose.bones["b"].ik_addon
+    before, turned = joints(ob), turns(ob)
+    ob.ik_addon.live = True
+    chain.enabled = enabled
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.snap_target(pose="FK")
+    assert chain.enabled == enabled
+    assert_same_pose(ob, before, turned)
+    chain.enabled = True
+    bpy.context.view_layer.update()
+    assert_same_pose(ob, before, turned)
+
+
+def test_takes_the_shown_pose_of_a_chain_that_misses_its_target() -> None:
+    ob = limb()
+    chain = ob.pose.bones["b"].ik_addon
+    chain.target.location = (3.0, 3.0, 3.0)
+    rigs.go_live(ob)
+    before, turned = joints(ob), turns(ob)
+    bpy.ops.ik_addon.snap_target(pose="SHOWN")
+    assert np.linalg.norm(rigs.position(chain.target) - rigs.tail(ob, "b")) < 1e-4
+    assert_same_pose(ob, before, turned)
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_the_animators_placement_stays_when_the_chain_is_on(live: bool) -> None:
+    ob = limb()
+    chain = ob.pose.bones["b"].ik_addon
+    ob.ik_addon.live = live
+    chain.target.location = (0.2, 0.8, 1.2)
+    if not live:
+        bpy.ops.ik_addon.solve()
+    bpy.context.view_layer.update()
+    before, turned, placed = joints(ob), turns(ob), chain.target.location.copy()
+    bpy.ops.ik_addon.snap_target()
+    assert (chain.target.location - placed).length < 1e-4
+    assert_same_pose(ob, before, turned)
+
+
+def test_pole_keeps_its_distance_and_the_target_its_orientation() -> None:
+    ob = limb()
+    chain = ob.pose.bones["b"].ik_addon
+    chain.target.rotation_euler = (0.1, 0.2, 0.3)
+    bpy.context.view_layer.update()
+    line = rigs.tail(ob, "b") - rigs.head(ob, "a")
+    line /= np.linalg.norm(line)
+
+    def off_line() -> float:
+        seen = rigs.position(chain.pole) - rigs.head(ob, "a")
+        return float(np.linalg.norm(seen - (seen @ line) * line))
+
+    before = off_line()
+    bpy.ops.ik_addon.snap_target()
+    assert off_line() == pytest.approx(before, rel=1e-5)
+    assert tuple(chain.target.rotation_euler) == pytest.approx((0.1, 0.2, 0.3))
+
+
+def test_bones_as_goals_are_snapped() -> None:
+    ob = limb()
+    rigs.add_bones(ob, [(0.5, 0, 0), (0.5, 0, 0.5)], ["body"])
+    rigs.add_bones(ob, [(1, 0, 1), (1, 0, 1.3)], ["hand"], parent="body")
+    rigs.add_bones(ob, [(1, -2, 1), (1, -2, 1.3)], ["elbow"])
+    ob.pose.bones["body"].rotation_quaternion = Euler((0.3, 0.2, 0.1)).to_quaternion()
+    chain = ob.pose.bones["b"].ik_addon
+    chain.target, chain.target_bone, chain.pole, chain.pole_bone = ob, "hand", ob, "elbow"
+    activate(ob, "b")
+    bpy.context.view_layer.update()
+    before = rigs.tail(ob, "b"), rigs.tail(ob, "a")
+    bpy.ops.ik_addon.snap_target()
+    assert np.linalg.norm(rigs.head(ob, "hand") - before[0]) < 1e-4
+    ob.ik_addon.live = True
+    assert np.linalg.norm(rigs.tail(ob, "b") - before[0]) < 1e-4
+    assert np.linalg.norm(rigs.tail(ob, "a") - before[1]) < 1e-4
+
+
+def test_chains_attached_to_others_are_snapped_to_their_solved_place() -> None:
+    ob = limb()
+    rigs.add_bones(ob, [POINTS[2], (0.3, 0.3, 2.6), (0.0, 0.0, 3.3)], ["d", "e"], parent="b")
+    target = rigs.empty("Second", (1.0, 1.0, 2.0))
+    rigs.chain(ob, "e", target, 2)
+    ob.ik_addon.live = True
+    activate(ob, "e")
+    bpy.context.view_layer.update()
+    ob.pose.bones["e"].ik_addon.enabled = False
+    bpy.context.view_layer.update()
+    before = joints(ob)
+    bpy.ops.ik_addon.snap_target()
+    ob.pose.bones["e"].ik_addon.enabled = True
+    bpy.context.view_layer.update()
+    assert np.abs(joints(ob) - before).max() < 1e-4 * size(ob)
+
+
+# ---- keys
+
+
+@pytest.fixture
+def auto_keying() -> Iterator[Any]:
+    """Turn auto keying on; returns the user's preferences."""
+    edit = bpy.context.preferences.edit
+    names = ("use_keyframe_insert_available", "use_auto_keyframe_insert_needed")
+    before = {name: getattr(edit, name) for name in names}
+    edit.use_keyframe_insert_available = False
+    bpy.context.scene.tool_settings.use_keyframe_insert_auto = True
+    bpy.context.scene.frame_set(7)
+    yield edit
+    for name, value in before.items():
+        setattr(edit, name, value)
+
+
+def test_keys_nothing_without_auto_keying(addon: Addon) -> None:
+    ob = limb()
+    bpy.ops.ik_addon.snap_target()
+    bpy.ops.ik_addon.apply_pose()
+    assert not keyed(addon, ob.pose.bones["b"].ik_addon.target)
+    assert not keyed(addon, ob)
+
+
+def test_auto_keying_keys_what_moved(addon: Addon, auto_keying: Any) -> None:
+    ob = limb()
+    chain = ob.pose.bones["b"].ik_addon
+    bpy.ops.ik_addon.snap_target()
+    assert keyed(addon, chain.target) == {"location": [7.0]}
+    assert keyed(addon, chain.pole) == {"location": [7.0]}
+    assert not keyed(addon, ob)
+    chain.target.location.x += 0.3
+    bpy.ops.ik_addon.apply_pose()
+    assert keyed(addon, ob) == {f'pose.bones["{name}"].rotation_quaternion': [7.0] for name in "ab"}
+
+
+def test_warns_that_an_animated_target_goes_back(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = limb()
+    ob.pose.bones["b"].ik_addon.target.keyframe_insert("location", frame=1)
+    assert "'Target' is animated and reverts on the next frame change" in said(capfd, bpy.ops.ik_addon.snap_target)
+
+
+def test_warns_that_a_constraint_holds_the_target(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = limb()
+    ob.pose.bones["b"].ik_addon.target.constraints.new("COPY_LOCATION").target = rigs.empty("Else", (5, 5, 5))
+    bpy.context.view_layer.update()
+    assert "'Target' is held by a constraint" in said(capfd, bpy.ops.ik_addon.snap_target)
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("enabled", [False, True])
+def test_warns_that_softness_holds_a_straight_limb_back(
+    capfd: pytest.CaptureFixture[str], live: bool, enabled: bool
+) -> None:
+    ob = limb(straight=True)
+    chain = ob.pose.bones["b"].ik_addon
+    ob.ik_addon.live, chain.enabled = live, enabled
+    bpy.context.view_layer.update()
+    assert said(capfd, bpy.ops.ik_addon.snap_target, pose="FK") == "Info: Snapped the target"
+    chain.softness = 0.1
+    report = said(capfd, bpy.ops.ik_addon.snap_target, pose="FK")
+    assert "Solving moves the chain on 'b' by" in report
+    assert (ob.ik_addon.live, chain.enabled) == (live, enabled)
+    assert rigs.held(ob) == (["a", "b"] if live and enabled else [])
+
+
+def test_says_that_softness_continues_from_the_shown_pose(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = limb()
+    chain = ob.pose.bones["b"].ik_addon
+    chain.target.location, chain.softness = (0.0, 0.0, 1.9), 0.2
+    rigs.go_live(ob)
+    assert "Solving moves the chain on 'b' by" in said(capfd, bpy.ops.ik_addon.snap_target)
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("enabled", [False, True])
+def test_takes_and_keeps_an_unkeyed_pose(live: bool, enabled: bool) -> None:
+    ob = limb()
+    chain = ob.pose.bones["b"].ik_addon
+    for bone in ob.pose.bones:
+        bone.keyframe_insert("rotation_quaternion", frame=1)
+    ob.ik_addon.live, chain.enabled = live, enabled
+    bpy.context.view_layer.update()
+    chain.enabled = False
+    bpy.context.view_layer.update()
+    ob.pose.bones["a"].rotation_quaternion = Euler((0.1, 0.7, 0.2)).to_quaternion()
+    bpy.context.view_layer.update()
+    before, turned = joints(ob), turns(ob)
+    bpy.ops.ik_addon.snap_target()
+    assert_same_pose(ob, before, turned)
+    assert np.linalg.norm(rigs.position(chain.target) - before[1, 1]) < 1e-4
+
+
+def animate(ob: bpy.types.Object) -> None:
+    """Key the bones of a limb, and animate its armature."""
+    for i, bone in enumerate(ob.pose.bones):
+        for frame, turn in ((1, 0.0), (6, 0.5), (11, -0.4)):
+            bone.rotation_quaternion = Euler((0.2 + turn, 0.3 * i, turn)).to_quaternion()
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+    rigs.key(ob, "location", {1: (0, 0, 0), 11: (2, 1, 0)})
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_keys_the_goals_over_a_range(addon: Addon, live: bool) -> None:
+    ob = limb(3)
+    chain = ob.pose.bones["c"].ik_addon
+    chain.use_rotation = True
+    animate(ob)
+    scene = bpy.context.scene
+    poses = {}
+    for frame in range(1, 12):
+        scene.frame_set(frame)
+        poses[frame] = joints(ob), turns(ob)
+    ob.ik_addon.live = live
+    scene.frame_set(4)
+    bpy.ops.ik_addon.snap_target(frame_range="CUSTOM", frame_start=1, frame_end=11)
+    assert scene.frame_current == 4
+    assert keyed(addon, chain.target)["location"] == list(range(1, 12))
+    assert set(keyed(addon, chain.pole)) == {"location"}
+    ob.ik_addon.live = True
+    for frame, (before, turned) in poses.items():
+        scene.frame_set(frame)
+        assert_same_pose(ob, before, turned)
+
+
+def test_keys_bones_over_a_range(addon: Addon) -> None:
+    ob = limb()
+    rigs.add_bones(ob, [(1, 0, 1), (1, 0, 1.3)], ["hand"])
+    chain = ob.pose.bones["b"].ik_addon
+    chain.target, chain.target_bone = ob, "hand"
+    activate(ob, "b")
+    animate(ob)
+    bpy.ops.ik_addon.snap_target(frame_range="CUSTOM", frame_start=3, frame_end=5)
+    assert keyed(addon, ob)['pose.bones["hand"].location'] == [3.0, 4.0, 5.0]
+    bpy.context.scene.frame_set(5)
+    assert np.linalg.norm(rigs.head(ob, "hand") - rigs.tail(ob, "b")) < 1e-4
+
+
+def test_changes_nothing_when_keys_cannot_be_written() -> None:
+    ob = limb()
+    target = ob.pose.bones["b"].ik_addon.target
+    rigs.key(target, "location", {1: (1, 1, 1)})
+    other = rigs.empty("Other")
+    other.animation_data_create().action = target.animation_data.action
+    if hasattr(other.animation_data, "action_slot"):
+        other.animation_data.action_slot = target.animation_data.action_slot
+    bpy.ops.ik_addon.solve()
+    with refused("also animates 'Other'"):
+        bpy.ops.ik_addon.snap_target(frame_range="CUSTOM", frame_start=1, frame_end=3)
+
+
+# ---- applying
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_applied_pose_stays_when_the_chain_is_switched_off(live: bool) -> None:
+    ob = limb()
+    ob.ik_addon.live = live
+    if not live:
+        bpy.ops.ik_addon.solve()
+    bpy.context.view_layer.update()
+    before, turned = joints(ob), turns(ob)
+    assert bpy.ops.ik_addon.apply_pose() == {"FINISHED"}
+    assert_same_pose(ob, before, turned)
+    ob.pose.bones["b"].ik_addon.enabled = False
+    ob.ik_addon.live = False
+    bpy.context.view_layer.update()
+    assert_same_pose(ob, before, turned)
+
+
+def test_applies_a_chain_that_has_not_been_solved_yet() -> None:
+    ob = limb()
+    target = ob.pose.bones["b"].ik_addon.target
+    bpy.ops.ik_addon.apply_pose()
+    bpy.ops.ik_addon.chain_remove(remove_targets=False)
+    assert np.linalg.norm(rigs.tail(ob, "b") - rigs.position(target)) < 1e-4
+
+
+def test_applied_pose_leaves_other_chains_alone() -> None:
+    ob = limb()
+    rigs.add_bones(ob, [(2, 0, 0), (2, 0.3, 1), (2, 0, 2)], ["d", "e"])
+    rigs.chain(ob, "e", rigs.empty("Second", (2.4, 0.4, 1.1)), 2)
+    fk = [tuple(ob.pose.bones[name].rotation_quaternion) for name in "de"]
+    ob.ik_addon.live = True
+    activate(ob, "b")
+    bpy.context.view_layer.update()
+    before, turned = joints(ob), turns(ob)
+    bpy.ops.ik_addon.apply_pose()
+    assert_same_pose(ob, before, turned)
+    ob.ik_addon.live = False
+    assert [tuple(ob.pose.bones[name].rotation_quaternion) for name in "de"] == fk
+    assert np.linalg.norm(rigs.tail(ob, "b") - before[1, 1]) < 1e-4
+
+
+def test_warns_that_an_applied_pose_of_keyed_bones_goes_back(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = limb()
+    ob.pose.bones["a"].keyframe_insert("rotation_quaternion", frame=1)
+    rigs.go_live(ob)
+    before, turned = joints(ob), turns(ob)
+    assert "'a' is animated and reverts on the next frame change" in said(capfd, bpy.ops.ik_addon.apply_pose)
+    ob.ik_addon.live = False
+    assert_same_pose(ob, before, turned)
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_applies_a_range_and_leaves_the_chain_on(addon: Addon, capfd: pytest.CaptureFixture[str], live: bool) -> None:
+    ob = limb()
+    chain = ob.pose.bones["b"].ik_addon
+    rigs.key(chain.target, "location", {1: (0.7, 0.5, 1.1), 6: (0.2, 0.9, 0.9)})
+    ob.ik_addon.live = live
+    capfd.readouterr()
+    bpy.ops.ik_addon.apply_pose(frame_range="CUSTOM", frame_start=1, frame_end=6)
+    assert "Info: Applied the solved pose to 'b' on 6 frames\n" in capfd.readouterr().out
+    assert chain.enabled
+    assert keyed(addon, ob)['pose.bones["a"].rotation_quaternion'] == list(range(1, 7))
+    ob.ik_addon.live = False
+    for frame in (1, 3, 6):
+        bpy.context.scene.frame_set(frame)
+        assert np.linalg.norm(rigs.tail(ob, "b") - rigs.position(chain.target)) < 1e-4
+
+
+# ---- refusals
+
+
+def test_needs_a_chain_a_target_and_frames() -> None:
+    ob = limb()
+    chain = ob.pose.bones["b"].ik_addon
+    with refused("The frame range is empty"):
+        bpy.ops.ik_addon.snap_target(frame_range="CUSTOM", frame_start=5, frame_end=1)
+    with refused("has no preview range"):
+        bpy.ops.ik_addon.apply_pose(frame_range="PREVIEW")
+    chain.enabled = False
+    with refused("None of these chains is enabled"):
+        bpy.ops.ik_addon.apply_pose()
+    chain.enabled, chain.target = True, None
+    with refused("The chain on 'b' has no target"):
+        bpy.ops.ik_addon.snap_target()
+    with refused("The chain on 'b' can't be solved. No target"):
+        bpy.ops.ik_addon.apply_pose()
+    activate(ob, None)
+    with refused("No chain is active"):
+        bpy.ops.ik_addon.snap_target()
+    chain.is_chain = False
+    with refused("has no chain"):
+        bpy.ops.ik_addon.snap_target()
+    assert not chain.is_chain
+
+
+def test_refuses_a_bone_that_cannot_move() -> None:
+    ob = limb()
+    rigs.add_bones(ob, [(1, 0, 0), (1, 0, 1), (1, 0, 2)], ["body", "hand"])
+    chain = ob.pose.bones["b"].ik_addon
+    chain.target, chain.target_bone = ob, "hand"
+    activate(ob, "b")
+    with refused("Bone 'hand' is connected to its parent and can't be moved"):
+        bpy.ops.ik_addon.snap_target()
+    chain.target_bone = "gone"
+    with refused("has no bone 'gone'"):
+        bpy.ops.ik_addon.snap_target()
+    assert chain.target == ob
+
+
+def test_goals_of_a_chain_scaled_to_zero_stay_finite() -> None:
+    ob = limb(3)
+    ob.pose.bones["a"].scale = (0.0, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    assert bpy.ops.ik_addon.snap_target(pose="FK") == {"FINISHED"}
+    bpy.context.view_layer.update()
+    for name in ("Target", "Pole"):
+        assert np.isfinite(np.array(bpy.data.objects[name].matrix_world)).all()
+
+
+def test_refuses_an_armature_scaled_to_zero() -> None:
+    ob = limb()
+    ob.scale.y = 0.0
+    with refused("'Rig' is scaled to zero. Reset its scale"):
+        bpy.ops.ik_addon.snap_target()
+
+
+@pytest.mark.parametrize("role", ["target", "pole"])
+def test_refuses_a_deleted_goal(role: str) -> None:
+    ob = limb()
+    ob.pose.bones["b"].ik_addon.is_chain = False
+    bpy.ops.ik_addon.chain_add(with_pole=True)
+    goal = getattr(ob.pose.bones["b"].ik_addon, role)
+    for collection in goal.users_collection:
+        collection.objects.unlink(goal)  # as deleting does: the chain still holds the object
+    for frame_range in ("PRESENT", "SCENE"):
+        with refused(f"The {role} 'IK {role.title()} b' was deleted"):
+            bpy.ops.ik_addon.snap_target(frame_range=frame_range)
+    if role == "pole":
+        assert bpy.ops.ik_addon.snap_target(poles="KEEP") == {"FINISHED"}

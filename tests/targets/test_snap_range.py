@@ -1,0 +1,262 @@
+"""Snapping targets and poles over a range of frames: sampled as a bake does, in steps, and fully undoable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Euler, Vector
+
+from tests import rigs, rigs_named
+from tests.reliability.states import activate, refused, snapshot
+from tests.rigs_named import RIGS
+from tests.targets.walking import FRAMES, off_the_line, paths, played, walker
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+RANGE = {"frame_range": "CUSTOM", "frame_start": FRAMES[0], "frame_end": FRAMES[-1]}
+
+
+def snap(**options: Any) -> None:
+    assert bpy.ops.ik_addon.snap_target(**RANGE, **options) == {"FINISHED"}
+
+
+def keys_of(addon: Addon, ob: bpy.types.Object) -> dict[tuple[str, int], list[float]]:
+    """Return all keys of an object, by path and index."""
+    owner = addon.module("core.compat").curve_owner(ob)
+    curves = [] if owner is None else owner.fcurves
+    return {(c.data_path, c.array_index): [v for point in c.keyframe_points for v in point.co] for c in curves}
+
+
+def goals_of(ob: bpy.types.Object) -> tuple[bpy.types.Object, bpy.types.Object]:
+    chain = ob.pose.bones["shin.L"].ik_addon
+    return chain.target, chain.pole
+
+
+# ---- results
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
+def test_solving_after_snapping_moves_nothing(live: bool, controls: str) -> None:
+    ob = walker(controls)
+    own = [ob.data.bones.find(name) for name in ("thigh.L", "shin.L", "foot.L")]
+    before = played(ob)[:, own]
+    ob.ik_addon.live = live
+    bpy.context.scene.frame_set(9)
+    snap()
+    assert bpy.context.scene.frame_current == 9
+    assert ob.ik_addon.live == live
+    ob.ik_addon.live = True
+    assert np.abs(played(ob)[:, own] - before).max() < 2e-5
+
+
+def test_a_whole_characters_pose_stays_and_no_frame_is_played(addon: Addon) -> None:
+    """The spine moves the shoulders and the poles of the arms; on some frames the hands are out of reach."""
+    ob = rigs_named.build(RIGS["Mixamo"])
+    bpy.context.view_layer.objects.active = ob
+    assert bpy.ops.ik_addon.character_setup() == {"FINISHED"}
+    hips = ob.pose.bones["mixamorig:Hips"]
+    rigs.key(hips, "location", {1: (0, 0, 0), 15: (0.1, -0.08, 0.1), 30: (0, 0, 0)})
+    tips = [bone for bone in ob.pose.bones if bone.ik_addon.is_chain]
+    for i, tip in enumerate(tips):
+        place = tip.ik_addon.target.location.copy()
+        off = Vector((0.05 * (-1) ** i, -0.1, 0.06 - 0.02 * i))
+        rigs.key(tip.ik_addon.target, "location", {1: place, 12: place + off, 30: place - 0.5 * off})
+    before = played(ob)
+    todo = addon.module("targets.snap").steps(bpy.context, ob, tips, list(FRAMES), shown=True)
+    assert sum(1 for _share in todo) < len(FRAMES)
+    after = played(ob)
+    assert np.abs(after - before).max() < 5e-5
+    reports = addon.module("live.reports")
+    for frame in FRAMES[::6]:
+        bpy.context.scene.frame_set(frame)
+        assert all(reports.get(ob, tip.name).reached for tip in tips), frame
+
+
+def test_the_pole_keeps_its_distance_from_the_limb() -> None:
+    ob = walker()
+    _target, pole = goals_of(ob)
+    bpy.context.scene.frame_set(7)
+    distance = off_the_line(ob, pole, range(7, 8))[0]
+    snap()
+    assert off_the_line(ob, pole) == pytest.approx(np.full(len(FRAMES), distance), rel=1e-4)
+    steps = np.linalg.norm(np.diff(paths(pole), axis=0), axis=1)
+    assert steps.max() < 0.5, "half a leg a frame, where the leg is straight as well"
+
+
+def test_poles_may_be_left_alone(addon: Addon) -> None:
+    ob = walker()
+    target, pole = goals_of(ob)
+    snap(poles="KEEP")
+    assert keys_of(addon, target)
+    assert not keys_of(addon, pole)
+    before = played(ob)
+    ob.ik_addon.live = True
+    tip = ob.data.bones.find("foot.L")
+    assert np.abs(played(ob)[:, tip, 3, :3] - before[:, tip, 3, :3]).max() < 2e-5, "the ankle stays"
+
+
+@pytest.mark.parametrize("pitch", [0.0, 0.8, 1.3, 1.6])
+def test_a_pole_follows_the_foot_however_steep_it_is(pitch: float) -> None:
+    ob = walker()
+    foot = ob.pose.bones["foot.L"]
+    rest = foot.bone.matrix_local.to_quaternion()
+    for frame in FRAMES:  # lifted, and turned out by the same angle on every frame
+        bpy.context.scene.frame_set(frame)
+        shin = rigs.evaluated(ob).pose.bones["shin.L"]
+        follows = (shin.matrix @ shin.bone.matrix_local.inverted()).to_quaternion()
+        turn = Euler((pitch, 0.0, 0.3)).to_quaternion()
+        foot.rotation_mode = "QUATERNION"
+        rigs.key(foot, "rotation_quaternion", {frame: rest.inverted() @ follows.inverted() @ turn @ rest})
+    snap(poles="FOOT")
+    _target, pole = goals_of(ob)
+    for frame in (5, 14, 26):
+        bpy.context.scene.frame_set(frame)
+        hip, ankle = rigs.head(ob, "thigh.L"), rigs.tail(ob, "shin.L")
+        line = (ankle - hip) / np.linalg.norm(ankle - hip)
+        off = rigs.position(pole) - hip
+        off = (off - (off @ line) * line) / np.linalg.norm(off - (off @ line) * line)
+        front, hinge = np.array([np.sin(0.3), -np.cos(0.3), 0.0]), np.array([np.cos(0.3), np.sin(0.3), 0.0])
+        assert abs(off @ hinge) < 1e-3, "the knee goes where the foot goes, seen from above"
+        assert off @ front > 0.5
+
+
+def with_noise(ob: bpy.types.Object, addon: Addon) -> None:
+    """Let the knee wobble sideways, as recorded knees do."""
+    rng = np.random.default_rng(6)
+    for curve in addon.module("core.compat").curve_owner(ob).fcurves:
+        if "shin.L" in curve.data_path and curve.array_index:
+            for point in curve.keyframe_points:
+                point.co[1] += np.radians(rng.normal(scale=3.0))
+
+
+@pytest.mark.parametrize("poles", ["MATCH", "TWIST"])
+def test_thighs_keep_their_twist_when_bones_are_reset_to_rest(addon: Addon, poles: str) -> None:
+    ob = walker()
+    if poles == "TWIST":
+        with_noise(ob, addon)
+    before = played(ob)
+    snap(poles=poles)
+    for name in ("thigh.L", "shin.L"):
+        bone = ob.pose.bones[name]
+        for curve in list(addon.module("core.compat").curve_owner(ob).fcurves):
+            if curve.data_path.startswith(bone.path_from_id()):
+                addon.module("core.compat").curve_owner(ob).fcurves.remove(curve)
+        bone.rotation_euler = (0.0, 0.0, 0.0)
+    ob.ik_addon.live = True
+    after = played(ob)
+    thigh = ob.data.bones.find("thigh.L")
+    axes = np.degrees(np.arccos(np.clip((before * after)[:, thigh, :3, :3].sum(axis=2), -1.0, 1.0)))
+    assert axes.max() < (0.1 if poles == "MATCH" else 5.0), "the wobble itself stays"
+
+
+# ---- sampling
+
+
+CHANGES: dict[str, Callable[[bpy.types.Object], None]] = {
+    "F-curves alone": lambda _ob: None,
+    "a parented target": lambda ob: setattr(goals_of(ob)[0], "parent", rigs.empty("Parent", (1, 2, 3))),
+    "a pole on the target": lambda ob: setattr(goals_of(ob)[1], "parent", goals_of(ob)[0]),
+    "a delta transform": lambda ob: setattr(goals_of(ob)[0], "delta_location", (0.3, 0.1, -0.4)),
+    "a constrained pelvis": lambda ob: _limit(ob),
+    "a target that is a child by a constraint": lambda ob: _child(ob),
+}
+
+
+def _limit(ob: bpy.types.Object) -> None:
+    limit = ob.pose.bones["hips"].constraints.new("LIMIT_LOCATION")
+    limit.use_max_y, limit.max_y, limit.owner_space = True, 0.02, "LOCAL"
+
+
+def _child(ob: bpy.types.Object) -> None:
+    carrier = rigs.empty("Carrier", (1.0, 0.2, 0.3))
+    rigs.key(carrier, "rotation_euler", {1: (0.0, 0.0, 0.0), 30: (0.4, 1.0, -2.0)})
+    goals_of(ob)[0].constraints.new("CHILD_OF").target = carrier
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_goals_reach_their_place_whatever_moves_them(change: str) -> None:
+    ob = walker()
+    CHANGES[change](ob)
+    rigs.empty("Other")  # left out of the scene copy that is sampled
+    bpy.context.view_layer.update()
+    before = played(ob)
+    snap()
+    ob.ik_addon.live = True
+    assert np.abs(played(ob) - before).max() < 5e-5
+
+
+def test_chains_that_move_the_limb_are_solved_while_sampling() -> None:
+    ob = walker()
+    target = rigs.empty("Spine", (0.3, 0.2, 1.9))
+    rigs.key(target, "location", {1: (0.3, 0.2, 1.5), 30: (-0.3, 0.6, 1.7)})
+    rigs.chain(ob, "chest", target, 2)
+    ob.ik_addon.live = True
+    ob.pose.bones["shin.L"].ik_addon.enabled = False
+    before = played(ob)
+    activate(ob, "shin.L")
+    snap(chains="ACTIVE")
+    ob.pose.bones["shin.L"].ik_addon.enabled = True
+    assert np.abs(played(ob) - before).max() < 5e-5
+
+
+# ---- cancelling
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.95])
+def test_a_cancelled_snap_changes_nothing(addon: Addon, live: bool, share: float) -> None:
+    ob = walker()
+    target, pole = goals_of(ob)
+    rigs.key(target, "location", {1: (0.0, 0.0, 0.5), 50: (1.0, 0.0, 0.5)})
+    _limit(ob)  # for many steps
+    ob.ik_addon.live = live
+    bpy.context.scene.frame_set(12)
+    target.location.x += 0.25  # not keyed
+    ob.pose.bones["thigh.L"].rotation_euler = Euler((0.3, 0.1, 0.0))
+    bpy.context.view_layer.update()
+    before, keys = snapshot(), [keys_of(addon, goal) for goal in (target, pole)]
+    todo = addon.module("targets.snap").steps(bpy.context, ob, [ob.pose.bones["shin.L"]], list(FRAMES))
+    for done in todo:
+        if done >= share:
+            break
+    else:
+        pytest.fail("it was done before it was cancelled")
+    todo.close()
+    assert snapshot() == before
+    assert [keys_of(addon, goal) for goal in (target, pole)] == keys
+    assert bpy.context.scene.frame_current == 12
+
+
+def test_a_cancelled_snap_does_not_turn_end_rotation_on(addon: Addon) -> None:
+    ob = walker()
+    todo = addon.module("targets.snap").steps(bpy.context, ob, [ob.pose.bones["shin.L"]], list(FRAMES))
+    next(todo)
+    todo.close()
+    assert not ob.pose.bones["shin.L"].ik_addon.use_end_rotation
+    snap()
+    assert ob.pose.bones["shin.L"].ik_addon.use_end_rotation
+
+
+def test_unkeyed_edits_of_other_objects_stay(addon: Addon) -> None:
+    ob = walker()
+    other = rigs.empty("Other")
+    rigs.key(other, "location", {1: (0, 0, 0), 30: (1, 0, 0)})
+    bpy.context.scene.frame_set(5)
+    other.location = (3.0, 4.0, 5.0)
+    snap()
+    assert tuple(other.location) == (3.0, 4.0, 5.0)
+    target, _pole = goals_of(ob)
+    assert rigs.position(target) == pytest.approx(rigs.tail(ob, "shin.L"), abs=1e-5)
+
+
+def test_an_armature_in_rest_position_is_refused() -> None:
+    ob = walker()
+    ob.data.pose_position = "REST"
+    with refused("is in Rest Position"):
+        snap()

@@ -1,0 +1,333 @@
+"""Switching the space of targets and poles on a frame, without a jump."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Euler, Matrix
+
+from tests import rigs, rigs_named
+from tests.reliability.states import activate, refused, said
+from tests.rigs_named import RIGS
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+FRAMES = [float(frame) for frame in range(1, 61)]
+NEAR = [20.0, 39.75, 40.0, 40.25]
+"""Frames around switches, including subframes, which motion blur evaluates."""
+
+
+def character(*, live: bool = False) -> bpy.types.Object:
+    """Return a moving Manny with a chain on an arm, and a prop that moves too."""
+    ob = rigs_named.build(RIGS["Manny"])
+    for name in ("pelvis", "spine_03", "head", "clavicle_l"):
+        bone = ob.pose.bones[name]
+        bone.rotation_mode = "XYZ"
+        rng = np.random.default_rng(len(name))
+        rigs.key(bone, "rotation_euler", {frame: rng.normal(scale=0.3, size=3).tolist() for frame in (1, 15, 35, 60)})
+        rigs.key(bone, "location", {frame: rng.normal(scale=0.1, size=3).tolist() for frame in (1, 25, 45, 60)})
+    prop = rigs.empty("Prop", (0.6, -0.3, 1.2))
+    rigs.key(prop, "location", {1: (0.6, -0.3, 1.2), 60: (0.2, -0.6, 1.5)})
+    rigs.key(prop, "rotation_euler", {1: (0, 0, 0), 60: (0.4, 1.0, -0.7)})
+    bpy.context.scene.frame_set(1)
+    activate(ob, "lowerarm_l")
+    bpy.ops.ik_addon.chain_add(live=live)
+    return ob
+
+
+def goal_of(ob: bpy.types.Object, role: str) -> bpy.types.Object:
+    return getattr(ob.pose.bones["lowerarm_l"].ik_addon, role.lower())
+
+
+def at(frame: float) -> None:
+    bpy.context.scene.frame_set(int(frame), subframe=frame % 1.0)
+
+
+def worlds(goal: bpy.types.Object, frames: list[float], bone: str = "") -> Any:
+    """Return the evaluated world matrices (frames, 4, 4) of a goal."""
+    found = []
+    for frame in frames:
+        at(frame)
+        seen = rigs.evaluated(goal)
+        found.append(np.array(seen.matrix_world @ seen.pose.bones[bone].matrix if bone else seen.matrix_world))
+    return np.array(found)
+
+
+def to(space: str, frame: float, role: str = "TARGET", **options: Any) -> None:
+    at(frame)
+    assert bpy.ops.ik_addon.switch_space(role=role, space=space, **options) == {"FINISHED"}
+
+
+def seen_from(ob: bpy.types.Object, bone: str, found: Any, frames: list[float]) -> Any:
+    """Return world matrices (frames, 4, 4) relative to a bone."""
+    carriers = worlds(ob, frames, bone)
+    return np.linalg.inv(carriers) @ found
+
+
+def spread(matrices: Any) -> float:
+    """Return how much matrices (F, 4, 4) differ from one another."""
+    return float(np.abs(matrices - matrices[:1]).max())
+
+
+def give_control(ob: bpy.types.Object, parent: str | None = None) -> None:
+    """Let the chain follow a control bone."""
+    rigs.add_bones(ob, [(0.7, 0.1, 1.3), (0.7, 0.1, 1.5)], ["control"], parent=parent, connect=False)
+    chain = ob.pose.bones["lowerarm_l"].ik_addon
+    chain.target, chain.target_bone = ob, "control"
+    activate(ob, "lowerarm_l")
+
+
+CARRIERS = {"PARENT": "spine_05", "CHEST": "spine_05", "HEAD": "head"}
+
+
+@pytest.mark.parametrize("role", ["TARGET", "POLE"])
+@pytest.mark.parametrize("space", ["WORLD", "PARENT", "CHEST", "HEAD", "OBJECT"])
+def test_the_goal_follows_its_new_space_from_the_switch_on(space: str, role: str) -> None:
+    ob = character()
+    goal = goal_of(ob, role)
+    before = worlds(goal, FRAMES)
+    to(space, 20, role, object="Prop")
+    after = worlds(goal, FRAMES)
+    assert np.abs(after[:20] - before[:20]).max() < 2e-6, "up to its frame nothing changes"
+    later = FRAMES[19:]
+    if space == "WORLD":
+        own = after[19:]
+    elif space == "OBJECT":
+        own = np.linalg.inv(worlds(bpy.data.objects["Prop"], later)) @ after[19:]
+    else:
+        own = seen_from(ob, CARRIERS[space], after[19:], later)
+    assert spread(own) < 1e-5
+
+
+@pytest.mark.parametrize(("bone", "parent"), [(False, None), (True, None), (True, "spine_03")])
+def test_several_switches_in_a_clip(bone: bool, parent: str | None) -> None:
+    ob = character()
+    name = ""
+    if bone:
+        give_control(ob, parent)
+        name = "control"
+        rigs.key(ob, "location", {1: (0.0, 0.0, 0.0), 60: (1.0, -0.5, 0.1)})
+        rigs.key(ob, "rotation_euler", {1: (0.0, 0.0, 0.0), 60: (0.1, 0.4, 0.9)})
+    goal = goal_of(ob, "TARGET")
+    order = (("CHEST", 10), ("WORLD", 20), ("OBJECT", 30), ("HEAD", 40), ("WORLD", 50))
+    start = worlds(goal, FRAMES[:10], name)
+    for space, frame in order:
+        before = worlds(goal, [frame - 0.25, frame], name)
+        to(space, frame, object="Prop")
+        assert np.abs(worlds(goal, [frame - 0.25, frame], name) - before).max() < 5e-6
+    after = worlds(goal, FRAMES, name)
+    pairs = [worlds(goal, [frame - 0.001, frame], name) for _space, frame in order]
+    assert max(np.abs(pair[1] - pair[0]).max() for pair in pairs) < 1e-3, "no jump"
+    assert np.abs(after[:10] - start).max() < 5e-6
+    assert spread(seen_from(ob, "spine_05", after[9:19], FRAMES[9:19])) < 1e-5
+    assert spread(after[19:29]) < 1e-5
+    assert spread(np.linalg.inv(worlds(bpy.data.objects["Prop"], FRAMES[29:39])) @ after[29:39]) < 1e-5
+    assert spread(seen_from(ob, "head", after[39:49], FRAMES[39:49])) < 1e-5
+    assert spread(after[49:]) < 1e-5
+
+
+def test_a_switch_between_others_makes_no_jump(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = character()
+    target = goal_of(ob, "TARGET")
+    to("WORLD", 40)
+    to("HEAD", 50)
+    at(20)
+    text = said(capfd, bpy.ops.ik_addon.switch_space, space="CHEST")
+    assert "follows 'spine_05' from frame 20 on. Later switches updated: 2" in text
+    assert bpy.context.scene.frame_current == 20
+    after = worlds(target, FRAMES)
+    assert np.linalg.norm(np.diff(after[:, :3, 3], axis=0), axis=1).max() < 0.1
+    for frame in (20, 40, 50):
+        pair = worlds(target, [frame - 0.001, frame])
+        assert np.abs(pair[1] - pair[0]).max() < 1e-3
+    assert spread(seen_from(ob, "spine_05", after[19:39], FRAMES[19:39])) < 1e-5
+    assert spread(after[39:49]) < 1e-5
+
+
+def test_a_switch_on_the_same_frame_is_replaced() -> None:
+    ob = character()
+    target = goal_of(ob, "TARGET")
+    before = worlds(target, FRAMES)
+    to("CHEST", 10)
+    to("HEAD", 20)
+    to("WORLD", 20)
+    assert len(target.constraints) == 2
+    after = worlds(target, FRAMES)
+    assert spread(after[19:]) < 1e-5
+    assert spread(seen_from(ob, "spine_05", after[9:19], FRAMES[9:19])) < 1e-5
+    assert np.abs(after[:10] - before[:10]).max() < 2e-6
+
+
+def test_the_goals_own_keys_continue_in_the_new_space() -> None:
+    ob = character()
+    target = goal_of(ob, "TARGET")
+    start = np.array(target.location)
+    rigs.key(target, "location", {1: start, 40: start + 0.2, 60: start - 0.1})
+    before = worlds(target, FRAMES)
+    to("CHEST", 20)
+    after = worlds(target, FRAMES)
+    assert np.abs(after[:20] - before[:20]).max() < 2e-6
+    assert spread(seen_from(ob, "spine_05", after[19:], FRAMES[19:])) > 0.05, "it moves in the space of the chest"
+    assert np.linalg.norm(np.diff(after[:, :3, 3], axis=0), axis=1).max() < 0.1
+
+
+def test_the_tip_follows_live_in_any_order_and_when_baked(addon: Addon) -> None:
+    ob = character(live=True)
+    target = goal_of(ob, "TARGET")
+    for space, start in (("CHEST", 10), ("WORLD", 20), ("HEAD", 40)):
+        to(space, start)
+    order = [*FRAMES[::3], *NEAR]
+    shuffled = np.random.default_rng(1).permutation(order).tolist()
+    poses = {}
+    for frame in shuffled:
+        at(frame)
+        poses[frame] = rigs.pose(ob)
+        if addon.module("live.reports").get(ob, "lowerarm_l").reached:
+            assert np.linalg.norm(rigs.tail(ob, "lowerarm_l") - rigs.position(target)) < 1e-4
+    for frame in order:
+        at(frame)
+        assert np.abs(rigs.pose(ob) - poses[frame]).max() < rigs.SAME, frame
+    assert bpy.ops.ik_addon.bake(frame_range="CUSTOM", frame_start=1, frame_end=60) == {"FINISHED"}
+    for frame in FRAMES[::3]:
+        at(frame)
+        assert np.abs(rigs.pose(ob) - poses[frame]).max() < 2e-5, frame
+
+
+def test_targets_in_spaces_are_snapped_in_place() -> None:
+    ob = character()
+    bone = ob.pose.bones["upperarm_l"]
+    bone.rotation_mode = "XYZ"
+    rigs.key(bone, "rotation_euler", {1: (0.1, 0.2, 0.3), 30: (0.3, 0.1, -0.2), 60: (0.2, 0.3, 0.5)})
+    for space, frame in (("CHEST", 10), ("WORLD", 20), ("HEAD", 40)):
+        to(space, frame)
+    before = worlds(ob, FRAMES, "lowerarm_l")
+    bpy.ops.ik_addon.snap_target(frame_range="CUSTOM", frame_start=1, frame_end=60)
+    ob.ik_addon.live = True
+    assert np.abs(worlds(ob, FRAMES, "lowerarm_l") - before).max() < 5e-5
+
+
+def test_a_switch_is_one_undo_step() -> None:
+    ob = character()
+    bpy.ops.ed.undo_push()
+    at(20)
+    bpy.ops.ed.undo_push()
+    names = set(bpy.data.objects.keys())
+    bpy.ops.ik_addon.switch_space(space="WORLD")
+    bpy.ops.ed.undo_push()
+    assert goal_of(ob, "TARGET").constraints
+    bpy.ops.ed.undo()
+    ob = bpy.data.objects["Rig"]
+    assert not goal_of(ob, "TARGET").constraints
+    assert set(bpy.data.objects.keys()) == names
+    data = goal_of(ob, "TARGET").animation_data
+    assert data is None or data.action is None
+
+
+def test_switching_with_turned_and_scaled_armatures_and_parents() -> None:
+    ob = character()
+    ob.matrix_world = Matrix.LocRotScale((3.0, -2.0, 1.0), Euler((0.4, -1.1, 2.0)), (1.5, 1.5, 1.5))
+    target = goal_of(ob, "TARGET")
+    parent = rigs.empty("Parent", (1.0, 2.0, 3.0))
+    rigs.key(parent, "rotation_euler", {1: (0.0, 0.0, 0.0), 60: (1.0, 0.3, 0.2)})
+    target.parent = parent
+    target.delta_location = (0.1, 0.2, 0.3)
+    bpy.context.view_layer.update()
+    before = worlds(target, FRAMES)
+    to("CHEST", 20)
+    to("WORLD", 40)
+    after = worlds(target, FRAMES)
+    assert np.abs(after[:20] - before[:20]).max() < 1e-5
+    pairs = [worlds(target, [frame - 0.001, frame]) for frame in (20, 40)]
+    assert max(np.abs(pair[1] - pair[0]).max() for pair in pairs) < 1e-3
+
+
+# ---- refusals
+
+
+def test_refuses_a_space_that_depends_on_the_goal() -> None:
+    ob = character()
+    target = goal_of(ob, "TARGET")
+    bpy.data.objects["Prop"].parent = target
+    with refused("'Prop' itself follows 'IK Target lowerarm_l'. Pick another space"):
+        bpy.ops.ik_addon.switch_space(space="OBJECT", object="Prop")
+    assert not target.constraints
+
+
+def test_refuses_a_space_that_depends_on_the_pole_and_keeps_its_parent() -> None:
+    ob = character()
+    pole, hand = goal_of(ob, "POLE"), bpy.data.objects["Prop"]
+    with refused("part of this chain"):
+        bpy.ops.ik_addon.switch_space(role="POLE", space="OBJECT", object=ob.name, bone="lowerarm_l")
+    assert (pole.parent, pole.parent_bone) == (ob, "spine_05")
+    hand.parent = pole
+    with refused("'Prop' itself follows"):
+        bpy.ops.ik_addon.switch_space(role="POLE", space="OBJECT", object="Prop")
+    assert not pole.constraints
+
+
+def test_refuses_a_bone_whose_parent_cannot_be_cleared() -> None:
+    ob = character()
+    give_control(ob, "spine_05")
+    ob.data.bones["control"].inherit_scale = "ALIGNED"
+    with refused("Bone 'control' follows its parent 'spine_05' in any space. Clear its parent"):
+        bpy.ops.ik_addon.switch_space(space="WORLD")
+
+
+def test_refuses_a_space_that_depends_on_the_limb() -> None:
+    ob = character()
+    target = goal_of(ob, "TARGET")
+    with refused("part of this chain"):
+        bpy.ops.ik_addon.switch_space(space="OBJECT", object=ob.name, bone="hand_l")
+    assert not target.constraints
+    assert target.animation_data is None or target.animation_data.action is None
+
+
+def test_refuses_a_goal_held_by_another_constraint() -> None:
+    ob = character()
+    target = goal_of(ob, "TARGET")
+    to("CHEST", 5)
+    target.constraints.new("COPY_LOCATION").target = bpy.data.objects["Prop"]
+    target.constraints[-1].influence = 0.5
+    at(20)
+    with refused("Another constraint or a driver holds 'IK Target lowerarm_l'"):
+        bpy.ops.ik_addon.switch_space(space="WORLD")
+    assert len(target.constraints) == 2
+    assert bpy.data.objects.get("IK World") is None
+
+
+def test_needs_a_chain_with_the_chosen_goal() -> None:
+    ob = character()
+    ob.pose.bones["lowerarm_l"].ik_addon.pole = None
+    with refused("The chain on 'lowerarm_l' has no pole"):
+        bpy.ops.ik_addon.switch_space(role="POLE", space="WORLD")
+    activate(ob, None)
+    with refused("No chain is active"):
+        bpy.ops.ik_addon.switch_space(space="WORLD")
+
+
+def test_lists_the_available_spaces(addon: Addon) -> None:
+    ob = character()
+    spaces = addon.module("targets.spaces").spaces_of
+    found = {s.identifier: s.name for s in spaces(ob, ob.pose.bones["lowerarm_l"], bpy.data.objects["Prop"], "")}
+    bones = {"PARENT": "'spine_05'", "CHEST": "'spine_05'", "HEAD": "'head'"}
+    assert found == {"WORLD": "the world", **bones, "OBJECT": "'Prop'"}
+    arm, _target = rigs.arm()
+    assert [space.identifier for space in spaces(arm, arm.pose.bones["lower"], None, "")] == ["WORLD"]
+    activate(arm, "lower")
+    with refused("No head found in 'Rig.001'. Pick an object"):
+        bpy.ops.ik_addon.switch_space(space="HEAD")
+    with refused("Pick an object to follow"):
+        bpy.ops.ik_addon.switch_space(space="OBJECT")
+
+
+def test_the_dialog_says_what_a_target_will_do(addon: Addon) -> None:
+    outlook, space = addon.module("ui.operators.goals.space_switch").outlook, addon.module("targets.spaces").Space
+    ob, target = rigs.arm()
+    assert outlook(space("WORLD")) == "Stays in place"
+    assert outlook(space("OBJECT", target)) == f"Follows '{target.name}'"
+    assert outlook(space("PARENT", ob, "upper")) == "Follows 'upper'"
+    assert outlook(None) == "Not found"

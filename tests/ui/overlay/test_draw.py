@@ -1,0 +1,497 @@
+"""What the overlay reads from the scene, and that it can be drawn; how it looks is tested in a window."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Matrix, Vector
+
+from tests import rigs
+from tests.reliability.states import activate
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+OFFSCREEN = pytest.mark.skipif(bpy.app.version < (5, 2, 0), reason="no drawing without a window before 5.2")
+
+
+@dataclass
+class Seen:
+    """What is shown, and what is shown of the active chain, if there is one."""
+
+    chains: Any
+    actives: tuple[Any, ...]
+
+    @property
+    def limits(self) -> Any:
+        return self.actives[0].limits if self.actives else ()
+
+    @property
+    def reach(self) -> Any:
+        return self.actives[0].reach if self.actives else None
+
+    @property
+    def plane(self) -> Any:
+        return self.actives[0].plane if self.actives else None
+
+
+def read(addon: Addon, tip: bpy.types.PoseBone | None = None, **wanted: bool) -> tuple[Any, list[Seen]]:
+    """Read what the overlay shows, outside any viewport, with this bone active: a signature, and the chains if any."""
+    for ob in bpy.context.view_layer.objects:
+        if ob.type == "ARMATURE" and ob.mode != "EDIT":
+            ob.data.bones.active = None if tip is None else ob.data.bones[tip.name]
+    bpy.context.view_layer.update()
+    reader = addon.module("ui.overlay.draw").state.reader
+    rigs_ = reader.rigs(bpy.context.view_layer, None)
+    signature, shown = reader.read(bpy.context.view_layer, rigs_, addon.module("ui.overlay.read").Wanted(**wanted))
+    return signature, [] if shown is None else [Seen(shown.chains, shown.actives)]
+
+
+def drawn(addon: Addon, seen: Seen) -> Any:
+    """Return the geometry of what is shown."""
+    colors = addon.module("ui.overlay.colors").themed(bpy.context.preferences.themes[0])
+    return addon.module("ui.overlay.geometry").drawing(seen.chains, seen.actives, colors)
+
+
+def limit(bone: bpy.types.PoseBone, axis: str, low: float, high: float) -> None:
+    setattr(bone, f"use_ik_limit_{axis}", True)
+    setattr(bone, f"ik_min_{axis}", math.radians(low))
+    setattr(bone, f"ik_max_{axis}", math.radians(high))
+
+
+def test_joints_targets_and_states_are_read(addon: Addon) -> None:
+    state = addon.module("ui.overlay.shown").State
+    ob, target = rigs.arm()
+    ob.matrix_world = Matrix.Translation((1, 2, 3)) @ Matrix.Rotation(0.7, 4, "X") @ Matrix.Diagonal((2, 1, -1, 1))
+    target.location = (1.2, 2.4, 3.5)
+    (rig,) = read(addon)[1]
+    assert rig.chains.states.tolist() == [state.UNKNOWN]
+    bpy.ops.ik_addon.solve()
+    (rig,) = read(addon)[1]
+    assert rig.chains.states.tolist() == [state.REACHED]
+    expected = [rigs.head(ob, "upper"), rigs.head(ob, "lower"), rigs.tail(ob, "lower")]
+    assert np.allclose(rig.chains.joints, expected, atol=1e-5)
+    assert np.allclose(rig.chains.targets, [rigs.position(target)])
+    assert np.isnan(rig.chains.poles).all()
+    target.location = (9.0, 9.0, 9.0)
+    (rig,) = read(addon)[1]
+    assert rig.chains.states.tolist() == [state.UNKNOWN], "nobody has solved for this target yet"
+    bpy.ops.ik_addon.solve()
+    (rig,) = read(addon)[1]
+    assert rig.chains.states.tolist() == [state.OUT_OF_REACH]
+    ob.pose.bones["lower"].ik_addon.target = None
+    with pytest.raises(RuntimeError):
+        bpy.ops.ik_addon.solve()
+    (rig,) = read(addon)[1]
+    assert rig.chains.states.tolist() == [state.FAILED]
+
+
+def test_limits_and_reach_are_those_of_the_active_chain(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    limit(tip, "x", 0.0, 90.0)
+    (rig,) = read(addon)[1]
+    assert (rig.limits, rig.reach) == ((), None)
+    (rig,) = read(addon, tip)[1]
+    (joint,) = rig.limits
+    assert np.allclose(joint.head, tip.head)
+    assert np.degrees(joint.cone[:2]) == pytest.approx((0.0, 90.0))
+    assert rig.reach is None, "calm where nothing is missed"
+    (rig,) = read(addon, tip, is_dragging=True)[1]
+    center, radius = rig.reach
+    assert np.allclose(center, 0.0)
+    assert radius == pytest.approx(rigs.length(ob, "lower", 2))
+    assert read(addon, tip, is_dragging=True, reach=False)[1][0].reach is None
+    tip.ik_addon.use_limits = False
+    assert read(addon, tip)[1][0].limits == ()
+
+
+def test_the_plane_of_a_planar_chain_is_the_one_it_stays_in(addon: Addon) -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, 0), (0, 0, 1)], ["body"])
+    rigs.add_bones(ob, [(0, 0, 1), (0.3, 0, 2), (0, 0, 3), (0, 0, 3.8)], ["a", "b", "c"], parent="body")
+    target = rigs.empty("Target", (1.5, 0.8, 1.5))
+    tip = rigs.chain(ob, "c", target, 3, planar=True)
+    ob.pose.bones["body"].rotation_quaternion = (0.9, 0.1, 0.4, 0.2)
+    ob.matrix_world = Matrix.Rotation(0.7, 4, "X") @ Matrix.Diagonal((2, 2, 2, 1))
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.solve()
+    (rig,) = read(addon, tip)[1]
+    assert np.allclose(rig.plane.center, ob.pose.bones["a"].head, atol=1e-6)
+    done = rigs.evaluated(ob).pose.bones
+    for name in "abc":
+        assert abs((np.array(done[name].tail) - rig.plane.center) @ rig.plane.normal) < 1e-5
+    assert np.linalg.norm(rig.plane.normal) == pytest.approx(1.0)
+    assert rig.plane.radius == pytest.approx(rigs.length(ob, "c", 3))
+    assert read(addon, tip, limits=False)[1][0].plane is None
+    assert read(addon, None)[1][0].plane is None
+    limit(tip, "x", -40.0, 40.0)
+    assert read(addon, tip)[1][0].plane is None, "Planar has no effect beside limits"
+    tip.use_ik_limit_x = False
+    rigs.chain(ob, "b", target, 2)
+    assert read(addon, tip)[1][0].plane is None, "nor in a tree"
+
+
+def test_limits_are_measured_from_rest_in_the_posed_parent(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    upper, tip = ob.pose.bones["upper"], ob.pose.bones["lower"]
+    limit(tip, "x", 0.0, 90.0)
+    upper.rotation_quaternion = (0.8, 0.4, 0.2, 0.4)
+    tip.rotation_quaternion = (0.9, 0.3, 0.0, 0.1)
+    bpy.context.view_layer.update()
+    (joint,) = read(addon, tip)[1][0].limits
+    done = rigs.evaluated(ob).pose.bones
+    at_rest = done["upper"].matrix @ upper.bone.matrix_local.inverted() @ tip.bone.matrix_local
+    assert np.allclose(joint.rest, at_rest.to_3x3(), atol=1e-5)
+    assert np.allclose(joint.frame, done["lower"].matrix.to_3x3(), atol=1e-5)
+
+
+def test_a_joint_at_its_limit_is_named(addon: Addon) -> None:
+    state = addon.module("ui.overlay.shown").State
+    ob, target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    limit(tip, "x", -5.0, 5.0)
+    limit(tip, "z", -5.0, 5.0)
+    target.location = (0.3, 0.3, 0.3)
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.solve()
+    report = addon.module("live.reports").get(ob, "lower")
+    assert report.at_limit == ("lower",)
+    (rig,) = read(addon, tip)[1]
+    assert rig.chains.states.tolist() == [state.HELD]
+    assert rig.chains.at_limit.tolist() == [False, True, False]
+    assert rig.limits[0].at_limit
+
+
+def test_the_signature_changes_only_with_what_is_shown(addon: Addon) -> None:
+    ob, target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    limit(tip, "x", -50.0, 50.0)
+    changes: tuple[Callable[[], object], ...] = (
+        lambda: setattr(target, "location", (0.7, 0.5, 1.0)),
+        lambda: setattr(ob.pose.bones["upper"], "rotation_quaternion", (0.9, 0.1, 0.0, 0.0)),
+        lambda: setattr(ob, "location", (0.0, 0.0, 1.0)),
+        lambda: setattr(tip, "ik_max_x", 0.3),
+        bpy.ops.ik_addon.solve,
+        lambda: setattr(tip.ik_addon, "chain_length", 1),
+    )
+    seen = [read(addon, tip)[0]]
+    assert read(addon, tip)[0] == seen[0]
+    for change in changes:
+        change()
+        seen.append(read(addon, tip)[0])
+    assert len(set(seen)) == len(seen)
+
+
+def test_the_cache_is_dropped_when_chains_change(addon: Addon) -> None:
+    ob, target = rigs.arm()
+    rigs.add_bones(ob, [(2, 0, 0), (2, 0, 1)], ["other"])
+    assert read(addon)[1][0].chains.ends.tolist() == [2]
+    rigs.chain(ob, "other", target)
+    assert read(addon)[1][0].chains.ends.tolist() == [2, 4]
+    bpy.ops.ed.undo_push(message="two chains")
+    ob.pose.bones["lower"].ik_addon.is_chain = False
+    assert read(addon)[1][0].chains.ends.tolist() == [1]
+    bpy.ops.ed.undo_push(message="one chain")
+    name = ob.name
+    bpy.ops.ed.undo()
+    assert read(addon)[1][0].chains.ends.tolist() == [2, 4]
+    ob = bpy.data.objects[name]
+    ob.data.bones["lower"].name = "renamed"
+    assert read(addon)[1][0].chains.ends.tolist() == [2, 4]
+    ob.pose.bones["renamed"].ik_addon.chain_length = 1
+    assert read(addon)[1][0].chains.ends.tolist() == [1, 3]
+
+
+def test_only_the_active_chain_has_a_line_to_its_pole(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    tip.ik_addon.pole = rigs.empty("Pole", (1.0, 2.0, 3.0))
+    assert np.isnan(read(addon)[1][0].chains.poles).all()
+    assert np.allclose(read(addon, tip)[1][0].chains.poles, [(1.0, 2.0, 3.0)])
+    assert read(addon, tip)[1][0].chains.active.tolist() == [True]
+    assert read(addon)[1][0].chains.active.tolist() == [False]
+
+
+def test_the_chain_of_the_active_target_or_target_bone_is_active(addon: Addon) -> None:
+    ob, target = rigs.arm()
+    bpy.context.view_layer.objects.active = rigs.empty("Other")
+    assert read(addon)[1][0].actives == ()
+    bpy.context.view_layer.objects.active = target
+    assert len(read(addon)[1][0].actives) == 1
+    rigs.add_bones(ob, [(0.5, 0.5, 0.5), (0.5, 0.5, 0.8)], ["control"])
+    chain = ob.pose.bones["lower"].ik_addon
+    assert read(addon, ob.pose.bones["control"])[1][0].actives == ()
+    chain.target, chain.target_bone = ob, "control"
+    assert len(read(addon, ob.pose.bones["control"])[1][0].actives) == 1
+
+
+def test_the_reach_of_a_chain_is_shown_if_it_misses_its_target(addon: Addon) -> None:
+    ob, target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    target.location = (9.0, 9.0, 9.0)
+    bpy.context.view_layer.update()
+    assert read(addon, tip)[1][0].reach is None, "nobody knows yet"
+    bpy.ops.ik_addon.solve()
+    assert read(addon, tip)[1][0].reach is not None
+    assert read(addon, tip, reach=False)[1][0].reach is None
+
+
+def test_the_arrow_shows_the_bend_side(addon: Addon) -> None:
+    ob, target = rigs.arm()
+    activate(ob, "lower")
+    bpy.ops.ik_addon.chain_remove()
+    bpy.ops.ik_addon.chain_add(tip="lower", chain_length=2, live=True)
+    tip = ob.pose.bones["lower"]
+    target = tip.ik_addon.target
+    for place in ((0.4, 0.5, 0.6), (-0.5, 0.3, 0.9)):
+        target.location = place
+        bpy.context.view_layer.update()
+        bend = read(addon, tip)[1][0].actives[0].bend
+        root, elbow, end = rigs.head(ob, "upper"), rigs.head(ob, "lower"), rigs.tail(ob, "lower")
+        line = (end - root) / np.linalg.norm(end - root)
+        side = (elbow - root) - ((elbow - root) @ line) * line
+        assert bend.side @ side == pytest.approx(np.linalg.norm(side), rel=1e-4)
+        assert np.allclose(bend.joint, elbow, atol=1e-6)
+    tip.ik_addon.bend_side = (0.0, 0.0, 0.0)
+    assert read(addon, tip)[1][0].actives[0].bend is None
+
+
+def test_the_hand_of_the_active_chain_is_shown(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    assert read(addon, tip)[1][0].actives[0].end is None
+    wrist = ob.data.bones["lower"].tail_local.copy()
+    rigs.add_bones(ob, [wrist[:], (wrist + Vector((0.3, 0.0, 0.0)))[:]], ["hand"], "lower")
+    tip = ob.pose.bones["lower"]
+    tip.ik_addon.end_bone = "hand"
+    bpy.ops.ik_addon.solve()
+    end = read(addon, tip)[1][0].actives[0].end
+    assert np.allclose(end, [ob.pose.bones["hand"].head, ob.pose.bones["hand"].tail], atol=1e-6)
+
+
+@pytest.mark.parametrize(("mode", "selected"), [("POSE", True), ("POSE", False), ("OBJECT", True)])
+def test_there_is_no_cone_where_blender_draws_arcs(addon: Addon, mode: Any, selected: bool) -> None:
+    ob, _target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    limit(tip, "x", 0.0, 90.0)
+    activate(ob, "lower")
+    bpy.ops.object.mode_set(mode=mode)
+    holder: Any = tip if hasattr(tip, "select") else tip.bone
+    holder.select = selected
+    has_arc = addon.module("ui.overlay.read").has_arc
+    assert has_arc(tip) == (mode == "POSE" and selected)
+    tip.use_ik_limit_x, tip.use_ik_limit_y, tip.ik_max_y = False, True, 0.5
+    assert not has_arc(tip), "Blender draws none for twists"
+    tip.use_ik_limit_x = True
+    assert read(addon, tip)[1][0].limits[0].has_arc == has_arc(tip)
+
+
+def test_hidden_and_disabled_chains_and_those_in_edit_mode_are_not_shown(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    assert len(read(addon)[1]) == 1
+    ob.pose.bones["lower"].ik_addon.enabled = False
+    assert read(addon)[1] == []
+    ob.pose.bones["lower"].ik_addon.enabled = True
+    ob.hide_set(True)
+    assert read(addon)[1] == []
+    ob.hide_set(False)
+    bpy.ops.object.mode_set(mode="EDIT")
+    assert read(addon)[1] == []
+
+
+def test_a_broken_limit_is_left_out(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    limit(tip, "x", 0.0, math.inf)
+    assert len(read(addon, tip)[1]) == 1
+
+
+def test_several_armatures_are_drawn_as_one(addon: Addon) -> None:
+    first, target = rigs.arm()
+    second, other = rigs.arm()
+    rigs.add_bones(second, [(2, 0, 0), (2, 0, 1), (2, 0, 2), (2, 0, 3)], ["x", "y", "z"])
+    rigs.chain(second, "z", target, 3)
+    second.matrix_world = Matrix.Translation((1, 2, 3)) @ Matrix.Rotation(0.7, 4, "X")
+    other.location = second.matrix_world @ Vector((0.3, 0.3, 0.3))
+    limit(second.pose.bones["lower"], "x", -5.0, 5.0)
+    limit(second.pose.bones["lower"], "z", -5.0, 5.0)
+    bpy.context.view_layer.update()
+    for ob in (first, second):
+        activate(ob, "lower")
+        bpy.ops.ik_addon.solve()
+    (seen,) = read(addon, second.pose.bones["lower"])[1]
+    expected = []
+    for ob, bones in ((first, ("upper", "lower")), (second, ("upper", "lower")), (second, ("x", "y", "z"))):
+        expected += [*(rigs.head(ob, bone) for bone in bones), rigs.tail(ob, bones[-1])]
+    assert np.allclose(seen.chains.joints, expected, atol=1e-5)
+    assert seen.chains.ends.tolist() == [2, 5, 9]
+    assert np.allclose(seen.chains.targets, [rigs.position(target), rigs.position(other), rigs.position(target)])
+    state = addon.module("ui.overlay.shown").State
+    assert seen.chains.states.tolist()[:2] == [state.REACHED, state.HELD]
+    assert np.flatnonzero(seen.chains.at_limit).tolist() == [4]
+    (active,) = seen.actives
+    assert np.allclose(active.world, second.matrix_world)
+    assert len(drawn(addon, seen).segments.points) == 2 * (2 + 2 + 3)
+    second.hide_set(True)
+    assert read(addon)[1][0].chains.ends.tolist() == [2]
+
+
+def test_a_pose_that_is_not_a_number_is_not_drawn(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    limit(tip, "x", -50.0, 50.0)
+    ob.pose.bones["upper"].location.x = math.nan
+    _, (rig,) = read(addon, tip)
+    found = drawn(addon, rig)
+    assert len(found.segments.points) == len(found.faces.points) == 0
+
+
+def test_an_error_is_reported_once_and_ends_when_switched_on_again(
+    addon: Addon, caplog: pytest.LogCaptureFixture
+) -> None:
+    draw = addon.module("ui.overlay.draw")
+    rigs.arm()
+    area = next(area for area in bpy.context.window.screen.areas if area.type == "VIEW_3D")
+    draw.state.reader = None
+    with bpy.context.temp_override(area=area, region=area.regions[-1]):
+        for _ in range(3):
+            draw.draw_viewport()
+    assert caplog.text.count("overlay is off") == 1
+    bpy.context.scene.ik_addon.show_overlay = True
+    assert not draw.state.broken
+    assert draw.state.reader is not None
+
+
+@pytest.mark.parametrize("bone", ["upper", "lower"])
+def test_renaming_any_bone_of_a_chain_leaves_it_shown(
+    addon: Addon, caplog: pytest.LogCaptureFixture, bone: str
+) -> None:
+    draw = addon.module("ui.overlay.draw")
+    ob, _ = rigs.arm()
+    activate(ob, "lower")
+    area = next(area for area in bpy.context.window.screen.areas if area.type == "VIEW_3D")
+    signatures = []
+    for name in (bone, "renamed"):
+        ob.data.bones[bone if name == "renamed" else name].name = name
+        bpy.context.view_layer.update()
+        signatures.append(read(addon, ob.pose.bones[-1], is_dragging=True)[0])
+        with bpy.context.temp_override(area=area, region=area.regions[-1]):
+            draw.state.reader.read(
+                bpy.context.view_layer,
+                draw.state.reader.rigs(bpy.context.view_layer, None),
+                addon.module("ui.overlay.read").Wanted(),
+            )
+    assert signatures[0] == signatures[1]
+    assert caplog.text == ""
+
+
+def test_a_fault_hides_its_chain_alone(
+    addon: Addon, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw, reading = addon.module("ui.overlay.draw"), addon.module("ui.overlay.read")
+    ob, target = rigs.arm()
+    rigs.add_bones(ob, [(2, 0, 0), (2, 0, 1)], ["other"])
+    rigs.chain(ob, "other", target)
+    activate(ob, "other")
+    place = reading._place
+
+    def fail(chain: Any, role: str, depsgraph: Any) -> Any:
+        if chain == ob.pose.bones["lower"].ik_addon:
+            raise ZeroDivisionError("nothing to see")
+        return place(chain, role, depsgraph)
+
+    monkeypatch.setattr(reading, "_place", fail)
+    area = next(area for area in bpy.context.window.screen.areas if area.type == "VIEW_3D")
+    monkeypatch.setattr(draw, "batches", lambda shown: shown)
+    monkeypatch.setattr(draw, "draw", lambda *_drawn: None)
+    with bpy.context.temp_override(area=area, region=area.regions[-1]):
+        for _ in range(3):
+            draw.draw_viewport()
+    assert caplog.text.count("hides the chain on 'lower'") == 1
+    assert not draw.state.broken
+    assert read(addon, ob.pose.bones["other"])[1][0].chains.ends.tolist() == [1]
+    assert draw.state.reader.why_hidden(ob.pose.bones["lower"]) == "ZeroDivisionError: nothing to see"
+    assert draw.state.reader.why_hidden(ob.pose.bones["other"]) == ""
+    monkeypatch.setattr(reading, "_place", place)
+    bpy.context.scene.ik_addon.show_overlay = True
+    assert read(addon, ob.pose.bones["other"])[1][0].chains.ends.tolist() == [2, 4]
+
+
+def test_nothing_is_read_while_the_overlay_is_off(addon: Addon, caplog: pytest.LogCaptureFixture) -> None:
+    draw = addon.module("ui.overlay.draw")
+    rigs.arm()
+    area = next(area for area in bpy.context.window.screen.areas if area.type == "VIEW_3D")
+    bpy.context.scene.ik_addon.show_overlay = False
+    draw.state.reader = None
+    with bpy.context.temp_override(area=area, region=area.regions[-1]):
+        draw.draw_viewport()
+        bpy.context.scene.ik_addon.show_overlay = True
+        draw.state.reader = None
+        area.spaces.active.overlay.show_overlays = False
+        draw.draw_viewport()
+    draw.switched()
+    assert caplog.text == ""
+
+
+@OFFSCREEN
+def test_a_chain_is_drawn_in_its_color(addon: Addon) -> None:
+    gpu: Any = importlib.import_module("gpu")  # the stubs know little of it
+    gpu.init()
+    draw = addon.module("ui.overlay.draw")
+    ob, _target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    limit(tip, "x", -120.0, 120.0)
+    limit(tip, "z", -60.0, 60.0)
+    limit(tip, "y", -60.0, 60.0)
+    activate(ob, "lower")
+    bpy.ops.ik_addon.solve()
+    _, (rig,) = read(addon, tip)
+    colors = addon.module("ui.overlay.colors").themed(bpy.context.preferences.themes[0])
+    picture = gpu.types.GPUOffScreen(128, 128)
+    with picture.bind():
+        gpu.state.active_framebuffer_get().clear(color=(0.0, 0.0, 0.0, 0.0))
+        with gpu.matrix.push_pop(), gpu.matrix.push_pop_projection():
+            # Seen from the side: Y to the right, Z up.
+            gpu.matrix.load_matrix(Matrix(((0, 1, 0, 0), (0, 0, 1, 0), (1, 0, 0, 0), (0, 0, 0, 1))))
+            gpu.matrix.load_projection_matrix(Matrix.Diagonal((0.5, 0.5, 0.1, 1.0)))
+            draw.draw(
+                draw.batches(drawn(addon, rig)), [], colors, addon.module("ui.overlay.colors").Sizes(3.0, 1.5, 7.0)
+            )
+        pixels = np.array(gpu.state.active_framebuffer_get().read_color(0, 0, 128, 128, 4, 0, "FLOAT").to_list())
+    picture.free()
+    for joint in rig.chains.joints:
+        column, row = (int(64 + 32 * joint[axis]) for axis in (1, 2))
+        near = pixels[max(row - 3, 0) : row + 4, max(column - 3, 0) : column + 4, :3].reshape(-1, 3)
+        reached = np.array(colors.states[addon.module("ui.overlay.shown").State.REACHED][:3])
+        assert np.abs(near - reached).sum(axis=1).min() < 0.1, joint
+    filled = (pixels[..., 3] > 0.0).mean()
+    assert 0.02 < filled < 0.5
+    assert gpu.state.blend_get() == "NONE"
+
+
+def test_the_hand_at_the_end_of_a_chain_is_drawn(addon: Addon) -> None:
+    state = addon.module("ui.overlay.shown").State
+    ob, target = rigs.arm()
+    rigs.add_bones(ob, [(0.05, 0.0, 2.1), (0.05, 0.0, 2.3)], ["hand"], parent="lower")
+    bpy.context.view_layer.update()
+    lower, hand = ob.pose.bones["lower"], ob.pose.bones["hand"]
+    lower.ik_addon.target = target
+    lower.ik_addon.end_bone, lower.ik_addon.use_end_rotation = "hand", True
+    for axis in "xz":
+        limit(hand, axis, -20.0, 20.0)
+    target.rotation_euler = (2.0, 0.0, 0.0)
+    rigs.go_live(ob)
+    (rig,) = read(addon, hand)[1]
+    assert rig.chains.states.tolist() == [state.REACHED]
+    assert np.allclose(rig.chains.joints[-1], rigs.head(ob, "hand"), atol=1e-6)
+    assert rig.chains.at_limit.tolist() == [False, False, True]
+    assert [joint.at_limit for joint in rig.limits] == [True]
+    assert drawn(addon, rig) is not None

@@ -1,0 +1,361 @@
+"""One click fixes what keeps a chain from being solved, and nothing else."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import pytest
+
+from tests import rigs
+from tests.faults import FAULTS, Limb
+from tests.reliability.states import activate, refused
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+
+def fix_of(addon: Addon, ob: bpy.types.Object, tip: str = "lower") -> Any:
+    """Return the fix whose button the panel shows for a chain, or None."""
+    report = addon.module("live.reports").get(ob, tip)
+    return addon.module("ui.operators.fixes.chains").fix_of(ob.pose.bones[tip], report, bpy.context.view_layer)
+
+
+@pytest.mark.parametrize("live", [True, False], ids=["live", "not live"])
+@pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.message or fault.label])
+def test_each_fault_is_named_and_fixed_by_its_button(addon: Addon, name: str, live: bool) -> None:
+    fault, reports = FAULTS[name], addon.module("live.reports")
+    ob, _target = rigs.arm()
+    fk = [bone.rotation_quaternion[:] for bone in ob.pose.bones]
+    activate(ob, "lower")
+    ob.ik_addon.live = live
+    bpy.context.view_layer.update()
+    limb = Limb(ob.pose.bones["lower"])
+    fault.make(limb)
+    activate(ob, "lower")
+    bpy.context.view_layer.update()
+    if live:
+        bpy.context.scene.frame_set(7)
+    else:
+        with refused("Nothing was solved"):
+            bpy.ops.ik_addon.solve()
+    report = reports.get(ob, "lower")
+    assert report.failed
+    assert fault.message in report.message
+    assert name == "driver" or [bone.rotation_quaternion[:] for bone in ob.pose.bones[:2]] == fk
+    if not fault.label:
+        return
+    assert fix_of(addon, ob).label == fault.label
+    bpy.ops.ik_addon.chain_fix(tip="lower")
+    if not live:
+        assert reports.get(ob, "lower") is None
+        bpy.ops.ik_addon.solve()
+    assert not reports.get(ob, "lower").failed
+    with refused("Nothing to fix"):
+        bpy.ops.ik_addon.chain_fix(tip="lower")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("location", (math.nan, 0.0, 0.0), "The transform of bone 'spine' is not a finite number. Reset it"),
+        ("scale", (0.0, 0.0, 0.0), "'spine' is scaled to zero. Reset its scale"),
+    ],
+)
+def test_the_bone_above_a_chain_is_named_where_it_is_the_cause(
+    addon: Addon, field: str, value: Any, message: str
+) -> None:
+    """The limb, and a pole that the bone carries, are well."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0.0, 0.0, 0.0), (0.0, 0.0, 1.0)], ["spine"])
+    rigs.add_bones(ob, [(0.2, 0.0, 1.0), (0.6, 0.1, 1.0), (1.0, 0.0, 1.0)], ["upper", "lower"], "spine", connect=False)
+    activate(ob, "lower")
+    assert bpy.ops.ik_addon.chain_add(live=True, with_pole=True, controls="EMPTIES") == {"FINISHED"}
+    assert ob.pose.bones["lower"].ik_addon.pole.parent_bone == "spine"
+    setattr(ob.pose.bones["spine"], field, value)
+    bpy.context.view_layer.update()
+    with refused(message):
+        bpy.ops.ik_addon.solve()
+    assert addon.module("live.reports").get(ob, "lower").message == message
+    assert fix_of(addon, ob).label == "Reset 'spine'"
+    assert bpy.ops.ik_addon.chain_remove() == {"FINISHED"}
+    activate(ob, "lower")
+    with refused(message):
+        bpy.ops.ik_addon.chain_add()
+
+
+@pytest.mark.parametrize(
+    "name", ["target on its own chain", "target constrained to its own chain", "its own hand as target"]
+)
+def test_a_target_detached_from_its_chain_stays_in_place(name: str) -> None:
+    ob, target = rigs.arm()
+    activate(ob, "lower")
+    FAULTS[name].make(Limb(ob.pose.bones["lower"]))
+    rigs.go_live(ob)
+
+    def place() -> Any:
+        return rigs.head(ob, "hand") if "hand" in ob.pose.bones else rigs.position(target)
+
+    before = place()
+    bpy.ops.ik_addon.chain_fix(tip="lower")
+    assert abs(place() - before).max() < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("end_bone", "location"), [("", (0.6, 0.5, 1.0)), ("hand", (0.6, 0.5, 1.0)), ("", (3.0, 3.0, 3.0))]
+)
+def test_a_new_target_keeps_the_shown_pose(end_bone: str, location: tuple[float, float, float]) -> None:
+    ob, target = rigs.arm()
+    rigs.add_bones(ob, [(0, 0, 2), (0, -0.2, 2.3)], ["hand"], parent="lower")
+    chain = ob.pose.bones["lower"].ik_addon
+    chain.end_bone, chain.use_end_rotation = end_bone, bool(end_bone)
+    target.location = location
+    activate(ob, "lower")
+    rigs.go_live(ob)
+    chain.target = None
+    bpy.context.view_layer.update()
+    before = rigs.pose(ob)
+    bpy.ops.ik_addon.chain_fix(tip="lower")
+    assert abs(rigs.pose(ob) - before).max() < 1e-4
+    assert chain.target.name == "IK Target lower"
+
+
+def two_arms() -> bpy.types.Object:
+    ob, _target = rigs.arm()
+    rigs.add_bones(ob, [(2, 0, 0), (2, -0.2, 1), (2, 0, 2)], ["upper 2", "lower 2"])
+    rigs.chain(ob, "lower 2", rigs.empty("Second", (2.4, 0.4, 1.1)), 2)
+    activate(ob, "lower")
+    return ob
+
+
+def hang(goal: bpy.types.Object, ob: bpy.types.Object, bone: str) -> None:
+    goal.parent, goal.parent_type, goal.parent_bone = ob, "BONE", bone
+
+
+@pytest.mark.parametrize("tip", ["lower", "lower 2"])
+def test_a_dependency_loop_is_broken_with_a_new_target(addon: Addon, tip: str) -> None:
+    reports = addon.module("live.reports")
+    ob = two_arms()
+    for own, other in (("lower", "lower 2"), ("lower 2", "lower")):
+        hang(ob.pose.bones[own].ik_addon.target, ob, other)
+    rigs.go_live(ob)
+    assert reports.get(ob, tip).message.startswith("Dependency loop with")
+    assert fix_of(addon, ob, tip).label == "Make Own Target"
+    bpy.ops.ik_addon.chain_fix(tip=tip)
+    assert not any(reports.get(ob, own).failed for own in ("lower", "lower 2"))
+
+
+def test_a_loop_through_a_root_is_broken_at_an_attached_target(addon: Addon) -> None:
+    reports = addon.module("live.reports")
+    ob = two_arms()
+    rigs.add_bones(ob, [(0, 0, 2), (0, 0.2, 3), (0, 0, 4)], ["above", "top"], parent="lower")
+    rigs.chain(ob, "top", rigs.empty("Free", (0.5, 0.4, 3.0)), 2)
+    hang(ob.pose.bones["lower"].ik_addon.target, ob, "lower 2")
+    hang(ob.pose.bones["lower 2"].ik_addon.target, ob, "top")
+    rigs.go_live(ob)
+    assert reports.get(ob, "top").message.startswith("Dependency loop with")
+    label = fix_of(addon, ob, "top").label
+    assert label == "Make Own Target for 'lower'"
+    bpy.ops.ik_addon.chain_fix(tip="top")
+    assert not any(reports.get(ob, tip).failed for tip in ("lower", "lower 2", "top"))
+
+
+def test_a_hand_posed_by_two_chains_is_left_to_one(addon: Addon) -> None:
+    reports = addon.module("live.reports")
+    ob, _target = rigs.arm()
+    rigs.add_bones(ob, [(0, 0, 2), (0, 0, 2.4)], ["hand"], parent="lower")
+    chain = ob.pose.bones["lower"].ik_addon
+    chain.end_bone, chain.use_end_rotation = "hand", True
+    rigs.chain(ob, "hand", rigs.empty("Other", (0.3, 0.2, 1.5)), 1)
+    activate(ob, "lower")
+    rigs.go_live(ob)
+    label = fix_of(addon, ob).label
+    assert label == "Turn Off End Rotation"
+    bpy.ops.ik_addon.chain_fix(tip="lower")
+    assert not any(reports.get(ob, tip).failed for tip in ("lower", "hand"))
+
+
+def test_remarks_have_buttons_that_end_them(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    chain = ob.pose.bones["lower"].ik_addon
+    activate(ob, "lower")
+
+    def label() -> str | None:
+        bpy.ops.ik_addon.solve()
+        found = fix_of(addon, ob)
+        return None if found is None else found.label
+
+    chain.chain_length = 5
+    assert label() == "Set Chain Length to 2"
+    bpy.ops.ik_addon.chain_fix(tip="lower")
+    assert label() is None
+    chain.chain_length, chain.out_of_reach = 1, "PUSH_ROOT"
+    chain.target.location = (0.0, 0.0, 2.0)
+    assert label() == "Disconnect 'lower'"
+    bpy.ops.ik_addon.chain_fix(tip="lower")
+    assert not ob.data.bones["lower"].use_connect
+    assert label() is None
+    driver = ob.pose.bones["lower"].driver_add("location", 0)
+    assert label() == "Mute Drivers"
+    bpy.ops.ik_addon.chain_fix(tip="lower")
+    assert driver.mute
+    assert label() is None
+
+
+# ---- faults of the whole armature
+
+
+def mended(addon: Addon, label: str) -> None:
+    """Press the button that the panel shows, and assert that no fault remains."""
+    active, rig = addon.module("ui.operators.active"), addon.module("ui.operators.fixes.rig")
+    assert rig.rig_fix_of(bpy.context).label == label
+    assert bpy.ops.ik_addon.rig_fix() == {"FINISHED"}
+    assert active.obstacle(bpy.context) == ""
+    assert rig.rig_fix_of(bpy.context) is None
+
+
+@pytest.mark.parametrize("active", ["nothing", "an empty", "a skin"])
+def test_the_button_selects_an_armature(addon: Addon, active: str) -> None:
+    ob, _ = rigs.arm()
+    other, stray = rigs.armature("Another"), rigs.empty("Stray")
+    rigs.add_bones(other, rigs.straight(1), ["bone"])
+    skin = bpy.data.objects.new("Skin", bpy.data.meshes.new("Skin"))
+    bpy.context.scene.collection.objects.link(skin)
+    skin.modifiers.new("Armature", "ARMATURE").object = other
+    bpy.context.view_layer.objects.active = {"nothing": None, "an empty": stray, "a skin": skin}[active]
+    mended(addon, "Select 'Another'" if active == "a skin" else "Select 'Rig'")
+    assert bpy.context.view_layer.objects.active == (other if active == "a skin" else ob)
+
+
+def test_the_button_leaves_edit_mode(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    activate(ob, "lower")
+    bpy.ops.object.mode_set(mode="EDIT")
+    mended(addon, "Pose Mode")
+    assert ob.mode == "POSE"
+
+
+@pytest.mark.parametrize("instanced", [False, True])
+def test_the_button_overrides_a_linked_armature(addon: Addon, tmp_path: Path, instanced: bool) -> None:
+    ob, target = rigs.arm()
+    collection = bpy.data.collections.new("Character")
+    for own in (ob, target):
+        collection.objects.link(own)
+    library = str(tmp_path / "library.blend")
+    bpy.data.libraries.write(library, {collection})
+    rigs.new_file()
+    rigs.from_library(library, "collections", "Character")
+    linked, scene = bpy.data.collections["Character"], bpy.context.scene
+    if instanced:
+        empty = rigs.empty("Character")
+        empty.instance_type, empty.instance_collection = "COLLECTION", linked
+        bpy.context.view_layer.objects.active = empty
+    else:
+        scene.collection.children.link(linked)
+        bpy.context.view_layer.objects.active = scene.objects["Rig"]
+    bpy.context.view_layer.update()
+    mended(addon, "Make Library Override")
+    made = bpy.context.view_layer.objects.active
+    assert made.override_library is not None
+    assert sorted(own.name for own in scene.objects) == ["Rig", "Target"], "nothing is there twice"
+    rigs.go_live(made)
+    target = made.pose.bones["lower"].ik_addon.target
+    assert abs(rigs.tail(made, "lower") - rigs.position(target)).max() < 1e-4
+    made.override_library.is_system_override = True
+    mended(addon, "Make Override Editable")
+
+
+def test_more_iterations_are_offered_when_they_ran_out(addon: Addon) -> None:
+    reports = addon.module("live.reports")
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0.0, 0.0, 0.0), (2.9, -1.5, -0.5), (6.4, -0.4, 0.6), (5.8, -2.5, 0.9)], list("abc"))
+    tip = rigs.chain(ob, "c", rigs.empty("Target", (-0.1, -0.9, -0.1)), 3, iterations=1)
+    activate(ob, "c")
+    bpy.ops.ik_addon.solve()
+    before = reports.get(ob, "c")
+    assert before.message == "Missed by 4.6% of its length. Increase Iterations"
+    assert fix_of(addon, ob, tip.name).label == "Increase Iterations to 2"
+    bpy.ops.ik_addon.chain_fix(tip="c")
+    assert tip.ik_addon.iterations == 2
+    bpy.ops.ik_addon.solve()
+    assert reports.get(ob, "c").error < 0.1 * before.error
+
+
+def test_more_iterations_are_not_offered_when_they_change_nothing(addon: Addon) -> None:
+    reports = addon.module("live.reports")
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(3), list("abc"))
+    ob.pose.bones["a"].scale = (1.8, 0.6, 2.2)
+    tip = rigs.chain(ob, "c", rigs.empty("Target", (-0.3, -0.5, 1.2)), 3)
+    activate(ob, "c")
+    bpy.ops.ik_addon.solve()
+    report = reports.get(ob, "c")
+    assert report.message == "Missed by 49% of its length. Use uniform bone scale"
+    assert fix_of(addon, ob, tip.name) is None
+    tip.ik_addon.iterations = 1000
+    bpy.ops.ik_addon.solve()
+    assert reports.get(ob, "c").error == report.error
+
+
+def test_out_of_reach_has_no_button(addon: Addon) -> None:
+    ob, target = rigs.arm()
+    activate(ob, "lower")
+    target.location = (9.0, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.solve()
+    assert fix_of(addon, ob) is None
+
+
+def test_a_chain_of_locked_bones_can_be_unlocked(addon: Addon) -> None:
+    reports = addon.module("live.reports")
+    ob, _target = rigs.arm()
+    activate(ob, "lower")
+    tip = ob.pose.bones["lower"]
+    for axis in "xyz":
+        setattr(ob.pose.bones["upper"], f"lock_ik_{axis}", True)
+    ob.pose.bones["lower"].lock_ik_y = True
+    bpy.ops.ik_addon.solve()
+    assert fix_of(addon, ob, tip.name).label == "Unlock 'upper'"
+    bpy.ops.ik_addon.chain_fix(tip="lower")
+    assert not ob.pose.bones["upper"].lock_ik_x
+    assert ob.pose.bones["lower"].lock_ik_y, "a hinge is meant"
+    bpy.ops.ik_addon.solve()
+    assert reports.get(ob, "lower").reached
+
+
+@pytest.mark.parametrize("where", ["object", "collection"])
+def test_a_target_disabled_in_renders_can_be_enabled(addon: Addon, where: str) -> None:
+    ob, target = rigs.arm()
+    off: Any = target if where == "object" else rigs.in_collection("Targets", target)
+    off.hide_render = True
+    activate(ob, "lower")
+    bpy.ops.ik_addon.solve()
+    tip = ob.pose.bones["lower"]
+    assert fix_of(addon, ob, tip.name).label == "Enable Target in Renders"
+    bpy.ops.ik_addon.chain_fix(tip="lower")
+    assert not off.hide_render
+    bpy.ops.ik_addon.solve()
+    assert fix_of(addon, ob, tip.name) is None
+
+
+def test_lock_interface_is_offered_if_renders_need_it(addon: Addon) -> None:
+    fix = addon.module("ui.operators.fixes.chains")
+    ob, _target = rigs.arm()
+    scene = bpy.context.scene
+    assert not fix.needs_lock(bpy.context), "nothing is live, and there is no camera"
+    ob.ik_addon.live = True
+    assert not fix.needs_lock(bpy.context), "nothing can be rendered without a camera"
+    scene.camera = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
+    scene.collection.objects.link(scene.camera)
+    assert fix.needs_lock(bpy.context)
+    ob.pose.bones["lower"].ik_addon.enabled = False
+    assert not fix.needs_lock(bpy.context)
+    ob.pose.bones["lower"].ik_addon.enabled = True
+    scene.frame_end = scene.frame_start
+    assert not fix.needs_lock(bpy.context), "a still has no frames to change while it renders"
+    scene.frame_end = 250
+    assert bpy.ops.ik_addon.lock_interface() == {"FINISHED"}
+    assert scene.render.use_lock_interface
+    assert not fix.needs_lock(bpy.context)
