@@ -102,3 +102,53 @@ def test_pins_hold_together_with_targets(character: bpy.types.Object) -> None:
     bpy.ops.ik_addon.pose_body(bone="hand.L", offset=(0.3, -0.3, 0.2))
     bpy.context.view_layer.update()
     assert (head(character, "spine.006") - before).length < 1e-3
+
+
+@pytest.fixture
+def whole(human: bpy.types.Object) -> bpy.types.Object:
+    """Return the human metarig with live chains on all parts, as Set Up Character makes them."""
+    assert bpy.ops.ik_addon.character_setup(live=True) == {"FINISHED"}
+    bpy.context.view_layer.update()
+    return human
+
+
+@pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
+@pytest.mark.parametrize("offset", [(0.0, 0.0, -0.45), (0.2, -0.1, -0.2), (0.0, -0.1, 0.0), (0.0, 0.0, -0.02)])
+def test_the_hips_of_a_whole_character_arrive(
+    human: bpy.types.Object, offset: tuple[float, float, float], controls: str
+) -> None:
+    assert bpy.ops.ik_addon.character_setup(live=True, controls=controls) == {"FINISHED"}
+    bpy.context.view_layer.update()
+    before = heads(human)
+    assert bpy.ops.ik_addon.pose_body(bone="spine", offset=offset) == {"FINISHED"}
+    bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
+    went = {name: head(human, name) - before[name] for name in (*ENDS, "spine", "spine.004", "spine.006")}
+    assert (went["spine"] - Vector(offset)).length < 1e-3
+    assert {name: way for name, way in went.items() if name in ENDS and way.length > 1e-4} == {}
+    for name in ("spine.004", "spine.006"):  # chest and head go along, for their targets do
+        assert went[name].dot(Vector(offset)) > 0.25 * Vector(offset).length_squared, name
+
+
+def test_a_hand_beyond_its_arm_takes_the_body_along(whole: bpy.types.Object) -> None:
+    before = heads(whole)
+    offset = Vector((0.5, -0.3, 0.1))
+    bpy.ops.ik_addon.pose_body(bone="hand.L", offset=offset)
+    bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
+    went = {name: head(whole, name) - before[name] for name in (*ENDS, "spine.004")}
+    assert (went["hand.L"] - offset).length < 1e-3
+    assert went["spine.004"].length > 0.05
+    assert {name: way for name, way in went.items() if name[:4] == "foot" and way.length > 1e-4} == {}
+
+
+def test_hands_let_go_before_the_hips_are_held_back(whole: bpy.types.Object) -> None:
+    for side in "LR":  # arms stretched out to the sides
+        bpy.ops.ik_addon.pose_body(bone=f"hand.{side}", offset=(0.4 if side == "L" else -0.4, 0.0, 0.5))
+    before = head(whole, "spine")
+    bpy.ops.ik_addon.pose_body(bone="spine", offset=(0.0, 0.0, -0.45))
+    assert (head(whole, "spine") - before - Vector((0.0, 0.0, -0.45))).length < 1e-3
+
+
+def test_a_message_names_what_holds_a_joint_back(whole: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
+    bpy.ops.ik_addon.pose_body(bone="spine", offset=(0.0, 0.0, 0.5))
+    told = capfd.readouterr().out
+    assert "Held by: left leg, right leg" in told, told
