@@ -56,7 +56,7 @@ def added(ob: bpy.types.Object, active: str) -> list[str]:
 def meant(ob: bpy.types.Object) -> Callable[[str], list[str]]:
     """Return a function from a bone to the bones of the chain that Add Chain finds there, root first; adds no chain."""
     extension = f"{blender.PACKAGE}.ik_addon"
-    ends, constraints = import_module(f"{extension}.anatomy.chain_ends"), import_module(f"{extension}.pose.constraints")
+    ends, constraints = import_module(f"{extension}.anatomy.chain_ends"), import_module(f"{extension}.core.constraints")
     figure = import_module(f"{extension}.anatomy.figure").Figure.of(ob, constraints.steered_bones(ob))
 
     def found(bone: str) -> list[str]:

@@ -41,7 +41,7 @@ class Case:
         package: Any = blender.PACKAGE
         self.compat, self.reports, self.chain, self.base = (
             importlib.import_module(f"{package}.ik_addon.{name}")
-            for name in ("compat", "live.reports", "rig.plan.chain", "data.fk_store")
+            for name in ("core.compat", "live.reports", "rig.plan.chain", "core.fk_store")
         )
 
     def run(self, edits: list[Callable[[Case], None]]) -> None:

@@ -157,7 +157,7 @@ def test_an_add_on_whose_name_begins_alike_is_another_one(
     def other(*_arguments: object) -> None:
         pass
 
-    other.__module__ = f"{neighbors.__name__.removesuffix('.data.neighbors')}_tools.handlers"
+    other.__module__ = f"{neighbors.__name__.removesuffix('.core.neighbors')}_tools.handlers"
     handlers("frame_change_post", other, False)
     assert neighbors.others_handle_frames()
 

@@ -771,7 +771,7 @@ def has_all_keys() -> bool:
 
 def status_text() -> str | None:
     """The extension's text in the status bar; None if Blender draws its own status bar."""
-    steps = importlib.import_module(f"{PACKAGE}.ik_addon.operators.steps")
+    steps = importlib.import_module(f"{PACKAGE}.ik_addon.ui.operators.steps")
     progress = steps.running()
     drawn = importlib.import_module("bl_ui.space_statusbar").STATUSBAR_HT_header.draw
     assert (progress is not None) == (drawn is steps.draw_status)
@@ -814,7 +814,7 @@ def speak_english() -> None:
 
 def said(sentence: str, fields: dict[str, str]) -> str:
     """A sentence as the extension translates and formats it."""
-    sentences = importlib.import_module(f"{PACKAGE}.ik_addon.translation.sentences")
+    sentences = importlib.import_module(f"{PACKAGE}.ik_addon.core.translation.sentences")
     return str(sentences.say(sentence, **fields))
 
 

@@ -79,7 +79,7 @@ def test_escape_restores_everything(human: Window) -> None:
 def test_the_status_bar_tells_of_the_wheel_during_a_drag(human: Window) -> None:
     usual = human.inside.status_bar()
     human.pull(human.inside.place_of_bone("forearm.L"), 60, -90)
-    assert human.inside.status_bar().endswith("operators.body.tool")
+    assert human.inside.status_bar().endswith("ui.operators.body.tool")
     human.shot("dragging")
     human.release()
     human.move(*human.middle())
