@@ -123,16 +123,25 @@ def dress(bone: bpy.types.PoseBone, up: Floats, size: float) -> bool:
     return True
 
 
+def dressed(ob: bpy.types.Object) -> list[str]:
+    """Return the bones that show the circle of `dress`."""
+    circle = _circle_shape()
+    return [bone.name for bone in ob.pose.bones if circle is not None and bone.custom_shape == circle]
+
+
 def undress(ob: bpy.types.Object) -> None:
     """Take the shapes and colors of `dress` off again."""
+    for name in dressed(ob):
+        bone = ob.pose.bones[name]
+        bone.custom_shape, bone.use_custom_shape_bone_size = None, True
+        bone.custom_shape_scale_xyz, bone.custom_shape_rotation_euler = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
+        bone.color.palette, bone.bone.show_wire = "DEFAULT", False
+    _forget([_circle_shape()])
+
+
+def _circle_shape() -> bpy.types.Object | None:
     objects: Any = bpy.data.objects
-    circle = objects.get((SHAPE.format(kind="Circle"), None))
-    for bone in ob.pose.bones if circle is not None else ():
-        if bone.custom_shape == circle:
-            bone.custom_shape, bone.use_custom_shape_bone_size = None, True
-            bone.custom_shape_scale_xyz, bone.custom_shape_rotation_euler = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
-            bone.color.palette, bone.bone.show_wire = "DEFAULT", False
-    _forget([circle])
+    return objects.get((SHAPE.format(kind="Circle"), None))
 
 
 def remove(context: bpy.types.Context, ob: bpy.types.Object, names: Collection[str]) -> None:

@@ -18,14 +18,12 @@ MARGIN = 92.0
 """Width that tabs, margins and an icon take from a line in a box, in pixels at a resolution scale of 1."""
 BARE = 56.0
 """The same for a line without an icon and without a box."""
-TITLE = MARGIN + 30.0
-"""The same for a title followed by a button."""
 VALUE = 40.0
 """Width that the number in a field needs beside its name, in the same pixels."""
 BUTTON_MARGIN = 78.0
 """`MARGIN` for the text of a button."""
 BESIDE = 100.0
-"""`MARGIN` for the text of a button with another button beside it."""
+"""`MARGIN` for the text of a button with a small one beside it."""
 
 
 def wrapped(text: str, width: float, width_of: Callable[[str], float]) -> list[str]:
@@ -54,15 +52,24 @@ def fit(context: bpy.types.Context, texts: Sequence[str], margin: float = MARGIN
     return fitting(texts, context.region.width - margin * context.preferences.system.ui_scale, _width_in(context))
 
 
+def half(context: bpy.types.Context) -> float:
+    """Return the margin for the text of one of two buttons side by side."""
+    return 0.5 * (context.region.width / context.preferences.system.ui_scale + BUTTON_MARGIN)
+
+
 def draw_setting(layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str) -> None:
     """Draw a setting."""
     layout, options = named(layout, context, data, name)
     layout.prop(data, name, **options)
 
 
-def draw_search(layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str, bones: Any) -> None:
-    """Draw a field to pick a bone of an armature."""
+def draw_search(
+    layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str, bones: Any, label: str = ""
+) -> None:
+    """Draw a field to pick a bone of an armature, with the setting's own name or another label."""
     layout, options = named(layout, context, data, name)
+    if label and not options:
+        options = {"text": label, "translate": False}
     layout.prop_search(data, name, bones, "bones", **options)
 
 
