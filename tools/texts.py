@@ -148,7 +148,8 @@ def parts_of_a_body() -> Iterator[str]:
             yield f"{region.value}s"
             yield from (members.Member(region, (), side, False).words for side in (-1, 1))
     yield from (members.Member(members.Region.LEG, (), side, True).words for side in (-1, 0, 1))
-    yield from (members.Member(region, (), side).label for region in members.Region for side in (-1, 0, 1))
+    yield from (members.Member(region, ()).label for region in members.Region)
+    yield from (members.Member(region, (), side).label for region in members.LIMBS for side in (-1, 1))
     yield from (members.Member(members.Region.LEG, (), side, True).label for side in (-1, 0, 1))
 
 

@@ -58,7 +58,7 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
     )
     arms: EnumProperty(
         name="Arms Follow",
-        description="What the hands follow at first; Attach To changes it at any time",
+        description="What the hands follow at first; Attached To changes it at any time",
         items=(
             ("WORLD", "World", "Hands stay in place while the body moves, as feet do"),
             ("CHEST", "Chest", "Hands go along with the chest"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import bpy
 
+from ...chains.conversion_records import converted_bones
 from ...chains.ik_constraints import sources
 from ...core import hooks
 from ...core.settings import chain_of, object_of, overlay_of
@@ -56,6 +57,7 @@ class VIEW3D_PT_ik_addon(IKPanel):
         draw_live(layout, context, ob)
         draw_list(layout, context, ob)
         draw_remarks(layout, context, ob)
+        draw_conversion(layout, context, ob)
 
 
 def draw_start(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
@@ -73,8 +75,7 @@ def draw_start(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.t
         column.operator("ik_addon.chain_add", icon="ADD")
     if is_posing:
         column.operator("ik_addon.body_tool", icon="MOD_ARMATURE", depress=is_in_hand(context))
-    if any(sources(ob)):
-        draw_button(layout, context, "ik_addon.convert_constraints", "CON_KINEMATIC", "Convert IK")
+    draw_conversion(column, context, ob)
 
 
 def draw_live(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
@@ -134,6 +135,15 @@ def draw_remarks(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy
         if physics:
             draw_message(layout, context, physics, icon="ERROR")
             draw_button(layout, context, "ik_addon.bake", "KEYFRAME_HLT", "Bake IK")
+
+
+def draw_conversion(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
+    """Draw the ways to convert Blender's IK constraints and back, where there are any."""
+    column = layout.column(align=True)
+    if kept(context, ob, "sources", lambda: any(sources(ob))):
+        draw_button(column, context, "ik_addon.convert_constraints", "CON_KINEMATIC", "Convert IK")
+    if kept(context, ob, "converted", lambda: bool(converted_bones(ob))):
+        draw_button(column, context, "ik_addon.restore_constraints", "LOOP_BACK", "Restore IK")
 
 
 def has_blind_paths(ob: bpy.types.Object) -> bool:
