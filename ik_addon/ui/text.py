@@ -47,14 +47,10 @@ def is_narrow(context: bpy.types.Context) -> bool:
     return bool(context.region.width < NARROW * context.preferences.system.ui_scale)
 
 
-def fit(context: bpy.types.Context, texts: Sequence[str], margin: float = MARGIN) -> str:
-    """Return the first text, of several ordered longest first, that fits into a line of the sidebar."""
-    return fitting(texts, context.region.width - margin * context.preferences.system.ui_scale, _width_in(context))
-
-
-def half(context: bpy.types.Context) -> float:
-    """Return the margin for the text of one of two buttons side by side."""
-    return 0.5 * (context.region.width / context.preferences.system.ui_scale + BUTTON_MARGIN)
+def fit(context: bpy.types.Context, texts: Sequence[str], margin: float = MARGIN, share: float = 1.0) -> str:
+    """Return the first text, of several ordered longest first, that fits into a share of a line of the sidebar."""
+    width = share * (context.region.width - margin * context.preferences.system.ui_scale)
+    return fitting(texts, width, _width_in(context))
 
 
 def draw_setting(layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str) -> None:
@@ -93,13 +89,14 @@ def draw_button(
     short: str,
     *,
     margin: float = BUTTON_MARGIN,
+    share: float = 1.0,
     **options: Any,
 ) -> Any:
     """Draw an operator button, with a shorter name if its own does not fit; return the operator's properties."""
     room, name = operator.split(".")
     operators: Any = getattr(bpy.ops, room)
     own = options.pop("text", getattr(operators, name).get_rna_type().name)
-    text = fit(context, [say(own), say(short)], margin)
+    text = fit(context, [say(own), say(short)], margin, share)
     return layout.operator(operator, text=text, icon=icon, translate=False, **options)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bpy
 import pytest
@@ -12,7 +13,12 @@ from tests import rigs_named
 from tests.reliability.states import activate
 from tests.rigs_named import RIGS
 
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
 TAB = "VIEW3D_PT_ik_addon"
+LETTERS = 38
+"""Letters in a line of a message."""
 
 
 class Layout:
@@ -95,8 +101,11 @@ def size(every_fold: bool) -> tuple[int, int]:
 
 
 @pytest.fixture
-def figure() -> Iterator[bpy.types.Object]:
-    """Return a figure in Pose Mode, drawn in the sidebar of a viewport."""
+def figure(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> Iterator[bpy.types.Object]:
+    """Return a figure in Pose Mode, drawn in the sidebar of a viewport as wide as Blender opens it."""
+    monkeypatch.setattr(addon.module("ui.text"), "wrapped", lambda text, _width, _of: textwrap.wrap(text, LETTERS))
+    for module in ("chain", "chain_list", "main", "limits"):
+        monkeypatch.setattr(addon.module(f"ui.panels.{module}"), "is_narrow", lambda _context: False)
     ob = rigs_named.build(RIGS["Mixamo"])
     activate(ob, "mixamorig:LeftForeArm")
     bpy.ops.object.mode_set(mode="POSE")

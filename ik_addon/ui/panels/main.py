@@ -24,7 +24,7 @@ from ..operators.fixes.rig import rig_fix_of
 from ..overlay import draw as overlay
 from ..panel import IKPanel, is_chained
 from ..playing import kept
-from ..text import BUTTON_MARGIN, draw_button, draw_fix, draw_message, fit, half, is_narrow
+from ..text import BUTTON_MARGIN, draw_button, draw_fix, draw_message, fit, is_narrow
 from .chain_list import ROW, ROWS, IK_ADDON_UL_chains, draw_line
 
 BLIND_PATHS = "Motion paths don't show what Live solves. Bake the chains, then update the paths"
@@ -115,8 +115,8 @@ def draw_list(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.ty
         layout.operator("object.mode_set", text="Pose Mode", icon="POSE_HLT").mode = "POSE"
     else:
         row = layout.row(align=True)
-        draw_button(row, context, "ik_addon.select_controls", "RESTRICT_SELECT_OFF", "Select", margin=half(context))
-        draw_button(row, context, "ik_addon.key_controls", "KEYINGSET", "Key", margin=half(context))
+        draw_button(row, context, "ik_addon.select_controls", "RESTRICT_SELECT_OFF", "Select", share=0.5)
+        draw_button(row, context, "ik_addon.key_controls", "KEYINGSET", "Key", share=0.5)
 
 
 def draw_remarks(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
