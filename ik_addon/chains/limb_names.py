@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import bpy
 
 from ..anatomy.body import chest_of, head_of, parent_bone_of
@@ -21,6 +23,8 @@ def trunk_names(ob: bpy.types.Object) -> dict[str, str]:
 
 
 def names_by_tip(ob: bpy.types.Object) -> dict[str, str]:
-    """Return the names of limbs, chest and head by the tip bone that their chains have."""
+    """Return the names of limbs, chest and head by the tip bone that their chains have, without those of several."""
     figure = Figure.of(ob, steered_bones(ob))
-    return {figure.names[member.row[-1]]: say(member.label) for member in find_members(figure)}
+    found = {figure.names[member.row[-1]]: say(member.label) for member in find_members(figure)}
+    often = Counter(found.values())
+    return {tip: name for tip, name in found.items() if often[name] == 1}

@@ -69,11 +69,11 @@ def draw_start(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.t
     draw_message(layout, context, hint, icon="INFO")
     column = layout.column(align=True)
     column.operator("ik_addon.character_setup", icon="OUTLINER_OB_ARMATURE")
-    if not is_posing:
+    if not is_posing and context.active_object == ob:
         column.operator("object.mode_set", text="Pose Mode", icon="POSE_HLT").mode = "POSE"
-    elif active_bone(ob) is not None:
-        column.operator("ik_addon.chain_add", icon="ADD")
     if is_posing:
+        if active_bone(ob) is not None:
+            column.operator("ik_addon.chain_add", icon="ADD")
         column.operator("ik_addon.body_tool", icon="MOD_ARMATURE", depress=is_in_hand(context))
     draw_conversion(column, context, ob)
 
@@ -111,7 +111,7 @@ def draw_list(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.ty
     beside.operator("ik_addon.chain_remove", text="", icon="REMOVE")
     beside.menu(IK_ADDON_MT_pose.bl_idname, text="", icon="DOWNARROW_HLT")
     draw_line(layout, context)
-    if ob.mode != "POSE":
+    if ob.mode != "POSE" and context.active_object == ob:  # an empty that is active has no Pose Mode
         layout.operator("object.mode_set", text="Pose Mode", icon="POSE_HLT").mode = "POSE"
     else:
         row = layout.row(align=True)
