@@ -52,6 +52,11 @@ class Member(NamedTuple):
         side = {1: "left ", -1: "right "}.get(self.side, "")
         return f"{side}{'front ' * self.is_fore}{self.region.value}"
 
+    @property
+    def label(self) -> str:
+        """Name of what its chain moves, as a title for the user: a limb, or the end of the trunk."""
+        return "Chest" if self.region is Region.SPINE else self.words.title()
+
 
 def find_members(figure: Figure) -> list[Member]:
     """Find the parts of a figure, trunk first. Of several limbs in one place, as in control rigs, take the first."""

@@ -10,15 +10,17 @@ import bpy
 import numpy as np
 
 from ..anatomy import members
+from ..anatomy.body import parent_bone_of
 from ..anatomy.figure import Figure
 from ..anatomy.members import LIMBS, Member, Region
+from ..anatomy.sides import up_of
 from ..core.constraints import steered_bones
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import count, marked, say
 from ..rig.plan.chain import ChainError, chain_bones, end_of, tips
 from ..rig.plan.limits import SETTINGS, is_free
 from ..solve.problem import Floats
-from . import end_bone, preset_file, profile
+from . import control_bones, end_bone, preset_file, profile
 from .current_pose import read_poses
 from .ik_constraints import sources
 from .make_controls import Controls
@@ -26,6 +28,8 @@ from .new_chain import add_chain
 
 PRESETS = {Region.ARM: "Human_Elbow.py", Region.LEG: "Human_Knee.py", Region.SPINE: "Human_Spine.py"}
 """The shipped preset files for the chains of a human."""
+AROUND_HIPS, AROUND_ROOT = 1.0, 1.5
+"""Diameters of the circles around the hips and the root bone, in lengths of the leg down to its last bone."""
 MOVED = 1e-4
 """A chain whose bones move by more than this, in its lengths, does not keep its pose."""
 
@@ -46,7 +50,10 @@ class Wishes:
     with_presets: bool
     """Apply limits of human joints, if the figure is human."""
     live: bool
-    controls: Controls = Controls.EMPTIES
+    controls: Controls = Controls.BONES
+    """Where the armature can't get bones of its own, empties are made."""
+    arms_with_chest: bool = False
+    """The targets of arms go along with the chest; otherwise they stay in place, as those of legs do."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +90,12 @@ def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> 
     with_constraint = _those_with(figure, wanted, _constrained(ob))
     left = [part for part in wanted if part not in with_chain and part not in with_constraint]
     remarks: list[str] = []
+    if left and wishes.controls is Controls.BONES and not control_bones.can_be_made(context, ob):
+        remarks.append(say("The controls are empties: this armature is linked, overridden, hidden or shares its data"))
     made = _add_chains(context, ob, {part: figure.names[part.row[-1]] for part in left}, wishes, remarks)
     was_live = object_of(ob).live
     if made:
+        _dress_trunk(ob, figure, wanted)
         object_of(ob).live = True
         context.view_layer.update()
         if wishes.with_presets and members.is_human(figure, found):
@@ -124,13 +134,28 @@ def _add_chains(
                 len(part.row),
                 wishes.with_poles and is_limb,
                 wishes.controls,
-                with_body=not is_limb,  # the chest goes with the hips, and the head with the chest
+                # The chest goes with the hips, and the head with the chest.
+                with_body=not is_limb or (part.region is Region.ARM and wishes.arms_with_chest),
             )
             made[part] = name
         except ChainError as error:
             remarks.append(say("The {part} got no chain. {error}", part=_words(part), error=error))
     # Adding control bones makes Blender recreate all pose bones.
     return {part: ob.pose.bones[name] for part, name in made.items()}
+
+
+def _dress_trunk(ob: bpy.types.Object, figure: Figure, parts: Sequence[Member]) -> None:
+    """Make the hips, and the root bone above them, controls as they are."""
+    legs = [list(part.row) for part in parts if part.region is Region.LEG and not part.is_fore]
+    hips, up = {parent_bone_of(figure, leg) for leg in legs} - {None}, up_of(figure)
+    if len(hips) != 1 or up is None or not ob.is_editable:
+        return
+    (bone,) = hips
+    length = max(float(np.linalg.norm(np.diff(figure.heads[leg], axis=0), axis=1).sum()) for leg in legs)
+    top = list(figure.up(bone))[-1]
+    for own, size in ((bone, AROUND_HIPS), (top, AROUND_ROOT))[: 1 + (top != bone)]:
+        if figure.is_free([own]):
+            control_bones.dress(ob.pose.bones[figure.names[own]], up, size * length)
 
 
 def last(ob: bpy.types.Object) -> Outcome | None:

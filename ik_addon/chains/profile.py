@@ -36,7 +36,7 @@ from ..solve.problem import Floats
 
 SUBDIR = "ik_addon"
 """Blender looks for presets in a folder of this name below `presets/`."""
-FOLDER = Path(__file__).resolve().parents[1]
+FOLDER = Path(__file__).resolve().parents[1] / "core"
 """Where Blender finds the shipped `presets/`."""
 SHIPPED = FOLDER / "presets" / SUBDIR
 WAYS = ("bend", "side", "twist")

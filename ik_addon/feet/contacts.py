@@ -15,8 +15,9 @@ from typing import Literal
 import numpy as np
 
 from ..solve.maths.products import lengths_of
+from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats
-from .filling import runs, smoothed, window
+from .filling import smoothed, window
 
 CALM = 0.5
 """A path is smoothed until noise moves a point at rest no faster than this fraction of what counts as slow."""

@@ -23,7 +23,7 @@ from ..core.translation.sentences import say
 from ..live import registry, reports, solving
 from ..rig.plan.chain import posed_bones
 from ..solve.problem import Floats
-from .autokey import auto_key, goes_back
+from .autokey import auto_key, goes_back, left_out
 from .limb_frames import batches
 from .movable import channels_of, key_goals, target_of
 from .snapped import PLACED, Poles, Snap
@@ -100,6 +100,7 @@ def snap_here(
         return sorted(set(remarks))
     for goal in snap.goals:
         auto_key(context, goal.holder, goal.fields)
+    remarks += left_out(context, [goal.holder for goal in snap.goals])
     lost = [goal for goal in snap.goals if goes_back(context, goal.holder, goal.fields)]
     remarks += [
         say("'{goal}' is animated and reverts on the next frame change. Key it", goal=goal.name) for goal in lost

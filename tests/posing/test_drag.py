@@ -258,7 +258,7 @@ def test_targets_of_live_chains_hold_the_body(human: bpy.types.Object) -> None:
     assert bpy.ops.ik_addon.character_setup(live=True, with_presets=False) == {"FINISHED"}
     bpy.context.view_layer.update()
     held = head(human, "hand.R")
-    pose(bone="hand.L", offset=(1.5, -0.3, 0.3))
+    pose(bone="hand.L", offset=(0.1, -0.2, 0.0))
     assert (head(human, "hand.R") - held).length < 1e-3
 
 

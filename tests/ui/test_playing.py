@@ -17,7 +17,7 @@ from tools import blender
 if TYPE_CHECKING:
     from tests.conftest import Addon
 
-PANELS = ("VIEW3D_PT_ik_addon", "VIEW3D_PT_ik_addon_chains", "VIEW3D_PT_ik_addon_chain")
+PANELS = ("VIEW3D_PT_ik_addon", "VIEW3D_PT_ik_addon_chain", "VIEW3D_PT_ik_addon_bend")
 
 
 class Layout:

@@ -28,7 +28,7 @@ from ..maths.sweep import Swept
 from ..problem import Bools, Floats, Ints
 from .ends import YIELD, Ends, joints_between
 from .limits import Bounds, JointLimits, Opening, coordinate_changes, opening_of
-from .problem import Body, Grab, Pin, PosedBody, check_shape
+from .problem import STRENGTH, Body, Grab, Pin, PosedBody, check_shape
 from .pull import Pull, pull_of
 from .step import Cost, Equations, Wanted, pressure_of, released, resistance
 from .tree import Posed, Tree
@@ -53,6 +53,10 @@ LEAST, MOST = 0.2, 1.0
 """Smallest and largest share of a step to take."""
 NEAR = 0.1
 """A pass that turns no joint by more is near the end of the search."""
+MISSES = 1e-3
+"""A dragged point farther from its target than this, in body sizes, is held back."""
+HOLDS_BACK = 0.1 * STRENGTH
+"""The least force of a pin that holds a dragged point back."""
 ROUNDS = 3
 """Maximum number of times that a pass chooses which limits hold."""
 ROOT_TURNS = 6.0
@@ -157,7 +161,7 @@ class Poser:
                 state = replace(state, step=np.zeros_like(state.step), share=1.0, near=False)
             elif _rest(largest, before) < SETTLED:
                 break
-        bounds = state.bounds
+        bounds, forces = state.bounds, state.forces
         posed = self.tree.posed(state.turns, state.offset)
         for _ in range(FINISH):
             if self._are_pins_held(posed):
@@ -165,19 +169,18 @@ class Poser:
             passes += 1
             state, _ = self._pass(self._at_rest(state.turns, state.offset), *self._still, pins_alone=True)
             posed = self.tree.posed(state.turns, state.offset)
-        return self._posed(posed, bounds, begin.ends + ways, passes)
+        return self._posed(posed, bounds, begin.ends + ways, passes, forces)
 
     def _at_rest(self, turns: Floats, offset: Floats) -> _State:
         """Return the state in which a search begins: no forces, no limits held, no last step."""
-        ends, k = len(self.ends.yields), len(self.limits.joints)
+        ends, k = len(self.ends.strengths), len(self.limits.joints)
         bounds, step = self.limits.locks(), np.zeros((len(self.tree.parents) + 1, 3))
         coordinates = self.limits.coordinates(turns[:, self.limits.joints])
         return _State(turns, coordinates, offset, np.zeros((3, ends)), bounds, np.zeros(k), step, 1.0, 0, False)
 
     def _are_pins_held(self, posed: Posed) -> bool:
         gaps = self._gaps(posed, *self._still)
-        pins = ~self.ends.dragged & (self.ends.yields <= YIELD)
-        return float(norm(gaps[:, pins]).max(initial=0.0)) < HELD
+        return float(norm(gaps[:, self.ends.hard]).max(initial=0.0)) < HELD
 
     def _gaps(self, posed: Posed, goals: Floats, frames: Floats) -> Floats:
         """Return what ends lack (3, places + orientations): vectors to places, in body sizes, and rotation vectors."""
@@ -199,11 +202,11 @@ class Poser:
         tree, limits, ends = self.tree, self.limits, self.ends
         posed = tree.posed(state.turns, state.offset)
         gaps = self._gaps(posed, goals, frames)
-        pull = pull_of(gaps, state.forces, ends.dragged, ends.yields, near=state.near)
+        pull = pull_of(gaps, state.forces, ends.strengths, np.full(len(ends.strengths), YIELD), near=state.near)
         resisting, second = resistance(vectors_of(multiply(state.turns, self._back)), self._hardening)
         slope, offset = resisting / self._units, state.offset / self.size / self._slides
         if pins_alone:
-            gaps, pull = np.where(ends.dragged, 0.0, gaps), Pull(np.where(ends.dragged, LOOSE, ends.yields), {})
+            gaps, pull = np.where(ends.hard, gaps, 0.0), Pull(np.where(ends.hard, YIELD, LOOSE), {})
             slope, offset = 0.0 * slope, 0.0 * offset
         now = state.coordinates
         changes = coordinate_changes(now) * self._units[:, limits.joints]
@@ -260,7 +263,7 @@ class Poser:
         now = posed.frames[:, self.tree.carriers[self.ends.orientations]]
         return vectors_of(multiply(frames, inverse(now))) * self._is_carried
 
-    def _posed(self, posed: Posed, bounds: Bounds, goals: Floats, passes: int) -> PosedBody:
+    def _posed(self, posed: Posed, bounds: Bounds, goals: Floats, passes: int, forces: Floats) -> PosedBody:
         tree, body, ends = self.tree, self.body, self.ends
         heads, frames = tree.carried(body, self._begin, posed)
         gaps = norm(goals - posed.ends)
@@ -270,14 +273,17 @@ class Poser:
         left[ends.orientations] = norm(self._left(posed, self._still[1]))
         at_limit = np.zeros(len(heads), dtype=bool)
         at_limit[tree.bones[self.limits.joints]] = bounds.held.any(axis=0)
+        error, pulls = float(gaps[dragged].max(initial=0.0)), norm(forces) * ends.hard
+        strong = np.flatnonzero(pulls > max(0.5 * pulls.max(initial=0.0), HOLDS_BACK)).tolist()
         return PosedBody(
             heads,
             frames,
-            float(gaps[dragged].max(initial=0.0)),
+            error,
             float(gaps[hard_places].max(initial=0.0)),
             float(left[hard_turns].max(initial=0.0)),
             passes,
             at_limit,
+            tuple({ends.points[tree.wanted[i]][0]: None for i in strong}) if error > MISSES * self.size else (),
         )
 
 

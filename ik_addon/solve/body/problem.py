@@ -8,6 +8,9 @@ import numpy as np
 
 from ..problem import Bools, Floats, Ints
 
+STRENGTH = 100.0
+"""Maximum force on a dragged end. With a lever arm as long as the body, it turns a joint by this many radians."""
+
 
 @dataclass(frozen=True)
 class Body:
@@ -45,8 +48,9 @@ class Pin:
     """The head of the bone, or `point`, stays where it is."""
     rotation: bool = True
     """The bone keeps its orientation."""
-    weight: float = np.inf
-    """Strength of the spring that holds the bone; infinite: the pin does not give way."""
+    strength: float = np.inf
+    """The largest force with which it holds: it gives way where more is needed; infinite: never. A dragged bone is
+    pulled with `STRENGTH`."""
     point: Floats | None = None
     """(3,) the point of the bone that stays, instead of its head."""
 
@@ -75,13 +79,15 @@ class PosedBody:
     error: float
     """Largest distance from a dragged point to its target."""
     pin_error: float
-    """Largest distance from a pinned point to its place, pins that give way left out."""
+    """Largest distance from a pinned point to its place, pins of limited strength left out."""
     pin_turn: float
-    """Largest angle between a pinned bone and its orientation, in radians, pins that give way left out."""
+    """Largest angle between a pinned bone and its orientation, in radians, pins of limited strength left out."""
     iterations: int
     """Number of passes used."""
     at_limit: Bools = field(repr=False)
     """(n,) bones that a limit held back in the last pass."""
+    held_by: tuple[int, ...] = ()
+    """Bones of the pins that hold the body back, if a dragged point is not at its target: those that never give way."""
 
 
 def check_shape(body: Body) -> None:

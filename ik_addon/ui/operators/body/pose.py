@@ -122,6 +122,9 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
             short = percent(posed.error / drag.size)
             sentence = marked("'{bone}' stopped short by {short} of the body's size (pins, limits or reach)")
             remarks.append(say(sentence, bone=name, short=short))
+            held = drag.holding(posed)
+            if held:
+                remarks.append(say("Held by: {bones}", bones=", ".join(held)))
         return finish(self, context, drag, remarks)
 
 
