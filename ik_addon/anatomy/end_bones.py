@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..solve.problem import Floats
 from .chain_ends import LONGER, next_of
 from .figure import Figure
 from .limbs import NO_SEGMENT, limb_of, part_of
@@ -42,6 +43,15 @@ def end_below(figure: Figure, row: list[int]) -> int | None:
     joints = np.array([*(figure.heads[bone] for bone in row), figure.heads[end]])
     shortest = float(np.linalg.norm(np.diff(joints, axis=0), axis=1).min())
     return end if shortest > LONGER * figure.length(end) else None
+
+
+def joints_of(figure: Figure, row: list[int]) -> Floats:
+    """Return the joints (n+1, 3) of a chain, root first: the heads of its bones, then where it ends.
+
+    That is the head of its hand or foot, as importers leave the tails of bones anywhere; without one, its tip's tail.
+    """
+    end = end_below(figure, row)
+    return np.array([*figure.heads[row], figure.tails[row[-1]] if end is None else figure.heads[end]])
 
 
 def _next(figure: Figure, bone: int, size: float) -> Iterator[int]:

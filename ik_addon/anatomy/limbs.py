@@ -121,7 +121,7 @@ def elbow(figure: Figure, row: list[int]) -> int | None:
     named = [bone for bone in limb if part_of(figure, bone) in LOWER]
     # Where all bones have the same name, only the shape shows the elbow.
     is_known = named and not all(is_ambiguous(figure.names[bone]) for bone in limb)
-    return row.index(named[0] if is_known else limb[bent_most(np.array(_joints(figure, limb)))])
+    return row.index(named[0] if is_known else limb[bent_most(_joints(figure, limb))])
 
 
 def extremity_of(figure: Figure, row: list[int]) -> int | None:
@@ -174,7 +174,7 @@ def free_twin(figure: Figure, limb: list[int]) -> list[int]:
 def _halves(figure: Figure, top: int) -> Floats:
     """Return where (3, 3) a limb, its lower half and its hand or foot begin, even where the foot is a segment."""
     limb, (row, _end) = way_down(figure, top), _way_to_end(figure, top)
-    return np.array([figure.heads[top], figure.heads[limb[elbow(figure, limb) or 0]], figure.tails[row[-1]]])
+    return np.array([figure.heads[top], figure.heads[limb[elbow(figure, limb) or 0]], _joints(figure, row)[-1]])
 
 
 # ---- feet that are segments of a leg
@@ -313,5 +313,7 @@ def _named_alike(figure: Figure, bone: int) -> list[int]:
     )
 
 
-def _joints(figure: Figure, row: list[int]) -> list[np.ndarray]:
-    return [*(figure.heads[bone] for bone in row), figure.tails[row[-1]]]
+def _joints(figure: Figure, row: list[int]) -> Floats:
+    """Return the joints (n+1, 3) of a limb: the last one is where its hand or foot begins."""
+    end = _way_to_end(figure, row[0])[1]
+    return np.array([*figure.heads[row], figure.tails[row[-1]] if end is None or end in row else figure.heads[end]])

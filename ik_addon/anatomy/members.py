@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .chain_ends import find, on_trunk, trunk_above
+from .end_bones import joints_of
 from .figure import Figure
 from .limbs import TWIN, part_of, tops
 from .parts import ARM, Part, is_animal, side_of
@@ -99,7 +100,7 @@ def is_human(figure: Figure, found: Sequence[Member]) -> bool:
 
 def are_twins(figure: Figure, row: Sequence[int], other: Sequence[int]) -> bool:
     """Return whether two rows of bones, root first, begin and end in the same places."""
-    own, others = (np.array([figure.heads[r[0]], figure.tails[r[-1]]]) for r in (row, other))
+    own, others = (joints_of(figure, list(bones))[[0, -1]] for bones in (row, other))
     size = float(np.linalg.norm(own[1] - own[0]))
     return bool(np.linalg.norm(own - others, axis=1).max() < TWIN * size)
 

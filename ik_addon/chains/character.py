@@ -239,7 +239,7 @@ def _apply_presets(
         *_about(outside, marked("The pose of these parts is outside human limits, so no limits were added: {parts}")),
         *_about(
             slanted,
-            marked("The bone roll of these parts doesn't match how they bend, so no limits were added: {parts}"),
+            marked("The bone axes of these parts don't match how they bend, so no limits were added: {parts}"),
         ),
     ]
 
