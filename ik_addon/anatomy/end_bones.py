@@ -32,13 +32,13 @@ def end_below(figure: Figure, row: list[int]) -> int | None:
         if part_of(figure, limb[0]) is Part.UNKNOWN:
             wanted = (Part.UNKNOWN,)
         named = [
-            b for b in children if part_of(figure, b) in wanted or (is_end(figure.names[b]) and len(children) == 1)
+            b for b in children if part_of(figure, b) in wanted or (is_end(figure.labels[b]) and len(children) == 1)
         ]
         found = max(named, key=lambda b: float(figure.reaches[b]), default=None)
         return None if found is None or _is_nub(figure, row, found) else found
     end = next_of(figure, tip)
     is_plain = len(row) == 2 and all(part_of(figure, b) is Part.UNKNOWN for b in row)
-    if not is_plain or end not in children or is_end(figure.names[end]) or _is_nub(figure, row, end):
+    if not is_plain or end not in children or is_end(figure.labels[end]) or _is_nub(figure, row, end):
         return None
     joints = np.array([*(figure.heads[bone] for bone in row), figure.heads[end]])
     shortest = float(np.linalg.norm(np.diff(joints, axis=0), axis=1).min())

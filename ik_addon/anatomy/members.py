@@ -90,7 +90,7 @@ def is_human(figure: Figure, found: Sequence[Member]) -> bool:
     if len(arms) != 2 or len(legs) != 2:
         return False
     limbs = {bone for row in (*arms, *legs) for bone in figure.below(row[0])}
-    if any(is_animal(figure.names[bone]) for bone in limbs):
+    if any(is_animal(figure.labels[bone]) for bone in limbs):
         return False
     up = up_of(figure)
     shoulders, hips = (np.mean([figure.heads[row[0]] for row in rows], axis=0) for rows in (arms, legs))
@@ -120,7 +120,7 @@ def _limbs(figure: Figure) -> list[Member]:
     for row, depth in zip(rows, depths, strict=True):
         is_arm = part_of(figure, row[0]) in ARM and not is_leg(figure, row)
         is_fore = not is_arm and depth > min(depths)
-        found.append(Member(Region.ARM if is_arm else Region.LEG, tuple(row), side_of(figure.names[row[0]]), is_fore))
+        found.append(Member(Region.ARM if is_arm else Region.LEG, tuple(row), side_of(figure.labels[row[0]]), is_fore))
     return found
 
 

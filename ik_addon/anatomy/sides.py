@@ -1,7 +1,8 @@
 """The side to which a limb bends, as far as a skeleton at rest shows it.
 
-Knees point where the toes point, elbows away from the chest's front; fingers bend towards the palm, spines forward. A
-side is the direction in which the middle of a bent limb moves. Vectors are in the armature's object space.
+Knees point where the toes point, elbows away from the chest's front, those of front legs too; fingers bend towards
+the palm, spines forward. A side is the direction in which the middle of a bent limb moves. Vectors are in the
+armature's object space.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from ..solve.problem import Floats
 from .end_bones import joints_of
 from .figure import Figure
 from .limbs import elbow, extremity_of, limb_of, part_of, tops, way_down
-from .parts import ARM, LEG, Part, is_thumb, side_of
+from .parts import ARM, LEG, Part, is_front, is_thumb, side_of
 
 CLEAR = 0.3
 """A direction with a smaller part than this across a limb shows no side."""
@@ -40,7 +41,7 @@ def side_of_row(figure: Figure, row: list[int]) -> Floats | None:
         return _back(figure, row)
     elif elbow(figure, row) is None:
         return None
-    elif part_of(figure, row[0]) in LEG:
+    elif part_of(figure, row[0]) in LEG and not is_front(figure.labels[row[0]]):
         towards = toes_of(figure, row)
         towards = front_of(figure) if towards is None else towards
     else:
@@ -97,7 +98,7 @@ def front_of(figure: Figure) -> Floats | None:
     if np.linalg.norm(total) > 0.5:
         return _unit(total)
     places = {
-        side: [figure.heads[limb[0]] for limb in limbs if side_of(figure.names[limb[0]]) == side] for side in (1, -1)
+        side: [figure.heads[limb[0]] for limb in limbs if side_of(figure.labels[limb[0]]) == side] for side in (1, -1)
     }
     up = up_of(figure)
     if up is None or not (places[1] and places[-1]):
@@ -145,7 +146,7 @@ def _back_of_hand(figure: Figure, finger: list[int]) -> Floats | None:
     """Return where the joints of a finger move when it bends towards the palm; None if unknown."""
     hands = [bone for bone in figure.up(finger[0]) if part_of(figure, bone) is Part.HAND]
     limb = limb_of(figure, hands[-1]) if hands else []
-    side = side_of(figure.names[limb[0]]) if limb else 0
+    side = side_of(figure.labels[limb[0]]) if limb else 0
     if not side or part_of(figure, limb[0]) not in ARM:
         return None
     roots = [
@@ -153,12 +154,12 @@ def _back_of_hand(figure: Figure, finger: list[int]) -> Floats | None:
         for bone in figure.below(hands[-1])
         if part_of(figure, bone) is Part.FINGER and part_of(figure, figure.parents[bone]) is not Part.FINGER
     ]
-    thumbs = [figure.heads[bone] for bone in roots if is_thumb(figure.names[bone])]
-    others = [figure.heads[bone] for bone in roots if not is_thumb(figure.names[bone])]
+    thumbs = [figure.heads[bone] for bone in roots if is_thumb(figure.labels[bone])]
+    others = [figure.heads[bone] for bone in roots if not is_thumb(figure.labels[bone])]
     if not thumbs or not others:
         return None
     to_thumb = np.mean(thumbs, axis=0) - np.mean(others, axis=0)
-    if is_thumb(figure.names[finger[0]]):
+    if is_thumb(figure.labels[finger[0]]):
         return _unit(to_thumb)
     return _unit(side * np.cross(to_thumb, _line(figure, finger)))
 

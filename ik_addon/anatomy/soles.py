@@ -41,7 +41,7 @@ def pivots_of(figure: Figure, row: list[int], end: int) -> tuple[Floats, Floats]
     joints = [figure.heads[bone] for bone in figure.children[end]]
     balls = [joint for joint in joints if (joint - ankle).dot(front) > FORWARD * length]
     ball = min(balls, key=lambda joint: float((joint - ankle).dot(front)), default=tip)
-    heels = [bone for bone in below if HEEL in words(figure.names[bone])]
+    heels = [bone for bone in below if HEEL in words(figure.labels[bone])]
     if heels:
         heel = 0.5 * (figure.heads[heels[0]] + figure.tails[heels[0]])
     else:

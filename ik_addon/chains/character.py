@@ -198,7 +198,7 @@ def _left_out(
     )
     if absent:
         names = ", ".join(map(say, absent))
-        yield say("Not found by bone name. Use Add Chain instead: {parts}", parts=names)
+        yield say("Not found by name or shape. Use Add Chain instead: {parts}", parts=names)
 
 
 # ---- presets

@@ -12,6 +12,8 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ..anatomy.body import feet_of
 from ..anatomy.figure import Figure
+from ..anatomy.limbs import part_of
+from ..anatomy.parts import EXTREMITIES
 from ..chains.new_chain import check_world
 from ..core import channels
 from ..core.channels import FIELDS, Row
@@ -174,6 +176,8 @@ class BodyDrag:
             Messages about changes that will not stay.
         """
         remarks = []
+        if self._ask.without_pins is Free.FEET and not (self._pinned or self._tips or self._ask.length):
+            remarks.append(say("No feet were found, so nothing holds the body. Pin the bones that should stay"))
         tips_ = _touched([self.ob.pose.bones[name] for name in self._tips], self.moved)
         if tips_:
             own = np.array(sorted(_bones_of(tips_).union(self.moved)), dtype=np.int64)
@@ -238,9 +242,14 @@ class BodyDrag:
         self._turning = self._placed = None
 
     def _all_pins(self) -> list[Pin]:
-        """Return all pins, except for the place of what is dragged, and the ends of live chains."""
-        held = {held.bone for held in self._held}
-        return [*self.stand.pins(self._pinned, held), *_end_pins(self.stand, _solved_chains(self.ob), held)]
+        """Return all pins, except for the place of what is dragged, and the ends of live chains.
+
+        The toes of a dragged foot or paw go with it.
+        """
+        held, figure = {held.bone for held in self._held}, self._figure
+        feet = [bone for bone in map(figure.names.index, self._names) if part_of(figure, bone) in EXTREMITIES]
+        toes = {self.stand.index[figure.names[toe]] for foot in feet for toe in figure.below(foot)}
+        return [*self.stand.pins(self._pinned, held | toes), *_end_pins(self.stand, _solved_chains(self.ob), held)]
 
     def _write(self, context: bpy.types.Context, posed: PosedBody, poser: Poser) -> None:
         stand, ob = self.stand, self.ob

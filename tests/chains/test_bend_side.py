@@ -73,6 +73,18 @@ def test_fingers_bend_towards_the_palm(side: str) -> None:
     assert side_at_rest(ob, [f"index_01_{side}", f"index_03_{side}"]).z > 0.9
 
 
+def test_straight_front_legs_of_animals_fold_backward() -> None:
+    """Even if their bones are named like those of hind legs."""
+    front = {
+        place: (0.15, -0.5, z) for place, z in (("point", 1.1), ("elbow", 0.85), ("carpus", 0.6), ("ffetlock", 0.2))
+    }
+    dog = rigs_named.ANIMALS["dog"]
+    ob = rigs_named.build(rigs_named.NamedRig(dog.sides, dog.bones, dog.chains, {**dog.places, **front}))
+    chain = [f"frontleg_{bone}_l" for bone in ("upper", "lower", "foot")]
+    add(ob, chain[0])
+    assert side_at_rest(ob, chain).dot(FRONT) < -0.97
+
+
 BACK = {"spine1": (0.0, 0.0, 1.05), "spine2": (0.0, 0.0, 1.15), "neck2": (0.0, -0.005, 1.52)}
 """A straight spine."""
 
