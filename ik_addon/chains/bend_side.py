@@ -18,6 +18,7 @@ import numpy as np
 from ..anatomy import folds, sides
 from ..anatomy.figure import Figure
 from ..core import channels, fk_store, transforms
+from ..core.settings import chain_of
 from ..core.skeleton import Skeleton, inverse, moved
 from ..core.translation.sentences import marked
 from ..rig.plan import limits
@@ -120,6 +121,36 @@ def _side_shown(
         if np.linalg.norm(bend) > FAINTLY_BENT and _is_across(bend, chain.first):
             return _side(bend, chain.first), evidence
     return chain.roll_side(), Evidence.ROLL
+
+
+def to_bend(
+    ob: bpy.types.Object,
+    bones: Sequence[bpy.types.PoseBone],
+    end: bpy.types.PoseBone | None,
+    depsgraph: bpy.types.Depsgraph,
+    least: float,
+) -> Floats:
+    """Return the rotation (3,) that a knee or elbow lacks to be bent to its side, in the axes of the root bone.
+
+    It is zero for a limb that is clearly bent in its current pose, to whichever side.
+
+    Args:
+        ob: the armature object.
+        bones: the bones of the limb, root first; the side of the chain on them counts, or the one that it would get.
+        end: the bone at whose head the limb ends; None: it ends at the tail of its last bone.
+        depsgraph: evaluates the current pose.
+        least: the angle in radians by which it should be bent.
+    """
+    chain, settings = _Chain.of(ob, bones, end), chain_of(bones[-1])
+    now = chain.bend(chain.bends_in(read_poses(ob, depsgraph)))
+    if np.linalg.norm(now) > CLEARLY_BENT:
+        return np.zeros(3)
+    side = np.array(settings.bend_side)
+    if not (settings.is_chain and side.any()):
+        side = find(ob, bones, end, depsgraph).side
+    normal = np.cross(side, chain.first)
+    normal = normal / max(float(np.linalg.norm(normal)), 1e-300)
+    return np.asarray(max(0.0, least - float(now.dot(normal))) * normal)
 
 
 def shown_by(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], poses: Floats) -> Floats | None:

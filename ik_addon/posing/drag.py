@@ -12,7 +12,7 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ..anatomy.body import feet_of
 from ..anatomy.figure import Figure
-from ..anatomy.limbs import part_of
+from ..anatomy.limbs import limb_of, part_of
 from ..anatomy.parts import EXTREMITIES
 from ..chains.new_chain import check_world
 from ..core import channels
@@ -59,6 +59,8 @@ class _Held(NamedTuple):
     """(3,) where it is at the start, in armature space."""
     point: Floats | None
     """(3,) the same; None: it is the head of the bone."""
+    limb: int | None
+    """The first bone of the limb that it is part of; None: it is part of none."""
     mirror: Mirror | None
     """How it follows the joint that the user drags; None: it is that joint."""
 
@@ -90,7 +92,7 @@ class BodyDrag:
         self._names = [ask.bone, *([image] if image and image not in steered else [])]
         self._pinned = _pins_of(ob, ask, self._figure)
         self.extent = self._extent(ask.length)
-        self.stand = Stand.of(ob, self.extent.root)
+        self.stand = Stand.of(context.evaluated_depsgraph_get(), ob, self.extent.root)
         self._held = [self._hold(name) for name in self._names]
         self._turning: Poser | None = None
         """Like `_poser`, for when the dragged bone gets an orientation too; made when first needed."""
@@ -109,6 +111,11 @@ class BodyDrag:
     def size(self) -> float:
         """Size of the body, in the armature's unit."""
         return self._poser.size
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether anything holds the body in place."""
+        return bool(self._pins)
 
     @property
     def world(self) -> Matrix:
@@ -210,10 +217,12 @@ class BodyDrag:
         stand, bone = self.stand, self.stand.index[name]
         point = stand.tail(bone) if self._ask.use_tail else None
         mirror = None if name == self.bone else Mirror.of(self.ob, self.bone, name)
-        return _Held(bone, stand.pose[bone, :3, 3] if point is None else point, point, mirror)
+        limb = limb_of(self._figure, self._figure.names.index(name))
+        first = stand.index[self._figure.names[limb[0]]] if limb else None
+        return _Held(bone, stand.pose[bone, :3, 3] if point is None else point, point, first, mirror)
 
     def _grabs(self, rotation: Floats | None = None) -> list[Grab]:
-        return [Grab(held.bone, np.zeros(3), held.point, rotation) for held in self._held]
+        return [Grab(held.bone, np.zeros(3), held.point, rotation, held.limb) for held in self._held]
 
     def _rotations(self, turn: Floats, targets: list[Floats]) -> list[Floats]:
         """Return orientations of the dragged bones: those from place alone, then turned in armature space."""
