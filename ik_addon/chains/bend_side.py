@@ -25,7 +25,7 @@ from ..rig.plan import limits
 from ..rig.plan.chain import ChainError, bending_bones, bending_end
 from ..rig.read import fcurves
 from ..solve.maths.rotations import hinge
-from ..solve.problem import Floats
+from ..solve.problem import Floats, Ints
 from .current_pose import Limb, read_poses
 
 BENT = math.radians(2.0)
@@ -185,7 +185,7 @@ def hyperextension(tip: bpy.types.PoseBone, side: Floats, frame: float) -> float
         rows = fcurves.at_frame(ob, below, fk_store.held(ob, below), frame)
     except fcurves.NotDetermined:
         return 0.0
-    bend = chain.bend(chain.bends_by(ob, rows[None])[0])
+    bend = chain.bend(chain.bends_by(_bases(ob, below, rows[None]))[0])
     normal = np.cross(side, chain.first)
     away = -float(bend.dot(normal) / max(float(np.linalg.norm(normal)), 1e-12))
     return away if away > 0.0 else 0.0
@@ -198,6 +198,34 @@ def is_from_roll(tip: bpy.types.PoseBone, side: Floats) -> bool:
         return False
     at_rest = np.linalg.norm(chain.bend(chain.at_rest)) > FAINTLY_BENT
     return not at_rest and chain.limits(bending_bones(tip)) is None and chain.anatomy(chain.skeleton.rest) is None
+
+
+# ---- animation
+
+
+def animated_bases(ob: bpy.types.Object, bones: Sequence[int]) -> Floats | None:
+    """Return the basis matrices (F, n, 4, 4) of pose bones on frames of their animation; None without F-curves.
+
+    Constraints and drivers are not known here: with drivers there is no result either.
+    """
+    paths, own = tuple(f"{ob.pose.bones[bone].path_from_id()}." for bone in bones), np.array(bones, dtype=np.int64)
+    try:
+        moving = [found for path, found in fcurves.in_force(ob).items() if path.startswith(paths)]
+        ranges = np.array([curve.range() for found in moving for curve in found])
+        if not len(ranges):
+            return None
+        frames = np.unique(np.round(np.linspace(ranges[:, 0].min(), ranges[:, 1].max(), FRAMES)))
+        held = channels.read(ob, own)
+        return _bases(ob, own, np.stack([fcurves.at_frame(ob, own, held, frame) for frame in frames.tolist()]))
+    except fcurves.NotDetermined:
+        return None
+
+
+def _bases(ob: bpy.types.Object, bones: Ints, rows: channels.Row) -> Floats:
+    """Return the basis matrices (F, n, 4, 4) that channels (F, n, 17) of pose bones make."""
+    own = [ob.pose.bones[bone] for bone in bones.tolist()]
+    connected = np.array([bone.bone.use_connect for bone in own], dtype=bool)
+    return transforms.basis(rows, [bone.rotation_mode for bone in own], connected)
 
 
 # ---- evidence of a side: bend vectors in the axes of the root bone, each joint's axis times its angle
@@ -275,21 +303,11 @@ class _Chain:
 
     def animated(self, ob: bpy.types.Object) -> Floats:
         """Return the mean bends (n, 3) over the frames of the animation on which the chain is bent."""
-        own = [ob.pose.bones[bone] for bone in self.indices[1:]]
-        paths = tuple(f"{bone.path_from_id()}." for bone in own)
-        below = np.array(self.indices[1:])
         still = np.zeros_like(self.at_rest)
-        try:
-            moving = [found for path, found in fcurves.in_force(ob).items() if path.startswith(paths)]
-            ranges = np.array([curve.range() for found in moving for curve in found])
-            if not len(ranges):
-                return still
-            frames = np.unique(np.round(np.linspace(ranges[:, 0].min(), ranges[:, 1].max(), FRAMES)))
-            held = channels.read(ob, below)
-            rows = np.stack([fcurves.at_frame(ob, below, held, frame) for frame in frames.tolist()])
-        except fcurves.NotDetermined:
+        bases = animated_bases(ob, self.indices[1:])
+        if bases is None:
             return still
-        joints = self.bends_by(ob, rows)
+        joints = self.bends_by(bases)
         # Weighted by the bend itself: a frame with the knee bent by 60 degrees outweighs ten with a locked knee.
         weights = np.linalg.norm([self.bend(bends) for bends in joints], axis=1)
         bent = np.isfinite(joints).all(axis=(1, 2)) & (weights > BENT)
@@ -297,13 +315,10 @@ class _Chain:
             return still
         return np.asarray((joints[bent] * weights[bent, None, None]).sum(axis=0) / weights[bent].sum())
 
-    def bends_by(self, ob: bpy.types.Object, rows: channels.Row) -> Floats:
-        """Return the bends (F, n, 3) that the channels (F, n-1, 17) of all bones but the root make."""
+    def bends_by(self, bases: Floats) -> Floats:
+        """Return the bends (F, n, 3) that the basis matrices (F, n-1, 4, 4) of all bones but the root make."""
         below = np.array(self.indices[1:])
-        own = [ob.pose.bones[bone] for bone in self.indices[1:]]
-        connected = np.array([bone.bone.use_connect for bone in own], dtype=bool)
-        basis = transforms.basis(rows, [bone.rotation_mode for bone in own], connected)
-        local = self.skeleton.offsets[below] @ basis
+        local = self.skeleton.offsets[below] @ bases
         poses = [np.broadcast_to(np.eye(4), local[:, 0].shape)]
         for k in range(len(below)):
             poses.append(poses[-1] @ local[:, k])

@@ -21,8 +21,8 @@ KINDS = ("Mixamo", "Biped", "VRM", "BVH")
 FIGURES = [
     (KINDS[(a + r) % 4], aim, rest, ("run", "walk")[(a + r) % 2])
     for a, aim in enumerate(imports.AIMS)
-    for r, rest in enumerate(("T", "A", "STAR", "LINE"))
-]
+    for r, rest in enumerate(("T", "A", "STAR", "LINE", "BENT"))
+] + [("Biped", "CHILD", "BENT", "run")]
 
 
 def figure(kind: str, aim: str, rest: str, motion: str, folder: Path) -> bpy.types.Object:
@@ -102,6 +102,22 @@ def test_limits_stay_off_bones_whose_axes_do_not_fit_them(tmp_path: Path, capfd:
     activate(ob, "Bip01 L Calf")
     message = said(capfd, bpy.ops.ik_addon.preset_apply, filepath=str(file_of("Human_Knee")))
     assert "'Bip01 L Thigh', 'Bip01 L Calf' don't point at the next joint" in message
+
+
+def test_limits_stay_off_joints_that_go_beyond_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Snap Range says so where limits keep a chain from its record."""
+    ob = figure("Biped", "CHILD", "BENT", "run", tmp_path)
+    message = said(capfd, bpy.ops.ik_addon.character_setup)
+    assert "The animation of these parts goes beyond human limits, so some joints got none" in message
+    span = {"frame_range": "CUSTOM", "frame_start": 1, "frame_end": FRAMES}
+    assert "from the record" not in said(capfd, lambda: bpy.ops.ik_addon.snap_target(chains="ALL", **span))
+    calf = ob.pose.bones["Bip01 L Calf"]
+    calf.use_ik_limit_x = calf.use_ik_limit_z = True
+    for end in ("ik_min_x", "ik_max_x", "ik_min_z", "ik_max_z"):
+        setattr(calf, end, 0.1 if "max" in end else -0.1)
+    message = said(capfd, lambda: bpy.ops.ik_addon.snap_target(chains="ALL", **span))
+    assert "the chain on 'Bip01 L Calf' is" in message
+    assert "of its length away from the record" in message
 
 
 # ---- what importers make of files with other axes
