@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bpy
 import numpy as np
@@ -15,6 +15,9 @@ from tests import imports, rigs
 from tests.chains.test_character import chains, places
 from tests.chains.test_profile import file_of
 from tests.reliability.states import activate, said
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
 
 FRAMES = 24
 KINDS = ("Mixamo", "Biped", "VRM", "BVH")
@@ -155,3 +158,20 @@ def exported(ob: bpy.types.Object, path: Path) -> bpy.types.Object:
 def test_imported_files_keep_their_motion(suffix: str, aim: str, rest: str, tmp_path: Path) -> None:
     ob = exported(figure("Mixamo", aim, rest, "run", tmp_path), tmp_path / f"figure.{suffix}")
     follow_its_record(ob, imports.limbs("Mixamo"))
+
+
+def test_leaf_bones_as_long_as_a_shin_are_no_feet(addon: Addon, tmp_path: Path) -> None:
+    """Heel and toe stay within a foot's length of the ankle, wherever an importer put the tails of bones."""
+    for aim in imports.AIMS:
+        ob = figure("Biped", aim, "T", "run", tmp_path)
+        with rigs.edit_mode(ob) as bones:
+            for side in "LR":
+                bones.remove(bones[f"Bip01 {side} Toe0"])
+                bone = bones[f"Bip01 {side} Foot"]
+                bone.tail = bone.head + 0.6 * (bone.tail - bone.head).normalized()
+        soles, ends = addon.module("anatomy.soles"), addon.module("anatomy.figure").Figure.of(ob)
+        row = [ends.names.index(f"Bip01 L {part}") for part in ("Thigh", "Calf", "Foot")]
+        ankle = ends.heads[row[2]]
+        for point in soles.pivots_of(ends, row[:2], row[2]):
+            assert np.linalg.norm(point - ankle) < 0.4 * 0.83, aim
+        bpy.data.objects.remove(ob)
