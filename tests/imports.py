@@ -84,7 +84,8 @@ def moving(motion: str, folder: Path) -> bpy.types.Object:
         return walk()
     importlib.import_module("addon_utils").enable("io_anim_bvh")
     bpy.ops.import_anim.bvh(filepath=str(motions.write(motion, folder / "motion.bvh")), global_scale=0.01)
-    return bpy.context.object
+    ob: Any = bpy.context.object
+    return ob
 
 
 def recast(

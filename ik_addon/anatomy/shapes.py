@@ -37,10 +37,10 @@ def labels_of(figure: Figure) -> tuple[str, ...]:
     if any(part_in(name) in LIMBS for name in figure.names) or not figure.names:
         return figure.names
     pairs = [
-        (figure.parents[a], limbs)
+        (figure.parents[a], (own, other))
         for parent in figure.children
         for a, b in combinations(parent, 2)
-        if _are_alike(figure, a, b) and None not in (limbs := (_limb(figure, a), _limb(figure, b)))
+        if _are_alike(figure, a, b) and (own := _limb(figure, a)) and (other := _limb(figure, b))
     ]
     pairs.sort(key=lambda pair: figure.depth(pair[0]))
     if len(pairs) != 2 or pairs[0][0] == pairs[1][0] or pairs[0][0] not in figure.up(pairs[1][0]):
@@ -76,12 +76,11 @@ def _limb(figure: Figure, top: int) -> _Limb | None:
 
 def _are_alike(figure: Figure, a: int, b: int) -> bool:
     """Return whether two bones and all below them have the same lengths."""
-    rows = [
-        sorted((figure.gap(bone, figure.parents[bone]), len(figure.children[bone])) for bone in figure.below(top))
+    own, others = (
+        np.array(sorted((figure.gap(b, figure.parents[b]), len(figure.children[b])) for b in figure.below(top)))
         for top in (a, b)
-    ]
-    near = SAME * figure.reaches.max()
-    return len(rows[0]) == len(rows[1]) and bool(np.allclose(*rows, rtol=0.0, atol=near))
+    )
+    return len(own) == len(others) and bool(np.abs(own - others).max() < SAME * figure.reaches.max())
 
 
 def _left(figure: Figure, legs: tuple[_Limb, _Limb]) -> Floats:

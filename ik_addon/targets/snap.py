@@ -174,8 +174,8 @@ def steps(
         away: dict[str, tuple[float, int]] = {}
         for i in proofs(len(frames)) if object_of(ob).live else ():
             found = snap.sampler.here(at_frame(view_layer, frames[i]))
-            for tip, distance in snap.distances_from(sampled.frames([i]), found).items():
-                away[tip] = max(away.get(tip, (0.0, 0)), (distance, frames[i]))
+            for name, distance in snap.distances_from(sampled.frames([i]), found).items():
+                away[name] = max(away.get(name, (0.0, 0)), (distance, frames[i]))
         before.restore()
         for goal in snap.goals:
             goal.show_keys(scale * scene.frame_current_final)

@@ -40,15 +40,15 @@ def _differences(
     ob: bpy.types.Object, tips: Sequence[str], before: Mapping[int, Floats], after: Mapping[int, Floats]
 ) -> Iterator[str]:
     """Yield sentences about chains that pose their joints elsewhere than before on some frames."""
-    for tip in map(ob.pose.bones.get, tips):
-        row = chain_bones(tip)
+    for name in tips:
+        row = chain_bones(ob.pose.bones[name])
         own = [ob.pose.bones.find(bone.name) for bone in row]
         length = sum(bone.bone.length for bone in row)
         moved = {frame: np.linalg.norm((after[frame] - heads)[own], axis=1).max() for frame, heads in before.items()}
         frame = max(moved, key=lambda frame: float(moved[frame]))
         if moved[frame] > ELSEWHERE * length:
             share = percent(float(moved[frame]) / length)
-            yield say(ON_FRAME, frame=frame, tip=tip.name, distance=share)
+            yield say(ON_FRAME, frame=frame, tip=name, distance=share)
 
 
 class IK_ADDON_OT_convert_constraints(ArmatureOperator):
