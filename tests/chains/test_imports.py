@@ -14,6 +14,7 @@ import pytest
 from tests import imports, rigs
 from tests.chains.test_character import chains, places
 from tests.chains.test_profile import file_of
+from tests.recorded import WALK
 from tests.reliability.states import activate, said
 
 if TYPE_CHECKING:
@@ -175,3 +176,54 @@ def test_leaf_bones_as_long_as_a_shin_are_no_feet(addon: Addon, tmp_path: Path) 
         for point in soles.pivots_of(ends, row[:2], row[2]):
             assert np.linalg.norm(point - ankle) < 0.4 * 0.83, aim
         bpy.data.objects.remove(ob)
+
+
+# ---- files that nobody here made
+
+
+def knight(clip: str) -> bpy.types.Object:
+    """Import the knight with one of its clips; skip the test if the file is missing."""
+    file = WALK.with_name("kaykit_knight.glb")
+    if not file.is_file():
+        pytest.skip(f"needs {file.name} in ../shared/data, which is not part of the project")
+    importlib.import_module("addon_utils").enable("io_scene_gltf2")
+    bpy.ops.import_scene.gltf(filepath=str(file))
+    ob: Any = next(ob for ob in bpy.data.objects if ob.type == "ARMATURE")
+    (strip,) = next(track.strips for track in ob.animation_data.nla_tracks if track.name == clip)
+    action, slot = strip.action, getattr(strip, "action_slot", None)
+    for track in list(ob.animation_data.nla_tracks):
+        ob.animation_data.nla_tracks.remove(track)
+    ob.animation_data.action = action
+    if slot is not None:
+        ob.animation_data.action_slot = slot
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end = (round(frame) for frame in action.frame_range)
+    bpy.context.view_layer.objects.active = ob
+    return ob
+
+
+@pytest.mark.parametrize("clip", ["Walking_A", "Running_A", "Unarmed_Melee_Attack_Kick", "Sit_Floor_Down"])
+def test_the_knight_keeps_its_clips(clip: str) -> None:
+    rows = [
+        [f"{part}.{side}" for part in parts]
+        for parts in (("upperleg", "lowerleg", "foot"), ("upperarm", "lowerarm", "wrist"))
+        for side in "lr"
+    ]
+    follow_its_record(knight(clip), rows)
+
+
+def test_straight_legs_of_a_vrm_file_bend_forward() -> None:
+    file = WALK.with_name("vrm_basic_armature.blend")
+    if not file.is_file():
+        pytest.skip(f"needs {file.name} in ../shared/data, which is not part of the project")
+    bpy.ops.wm.open_mainfile(filepath=str(file))
+    ob: Any = next(ob for ob in bpy.data.objects if ob.type == "ARMATURE")
+    bpy.context.view_layer.objects.active = ob
+    bpy.context.view_layer.update()
+    set_up(ob, float(np.ptp(np.array(list(places(ob).values())).reshape(-1, 3), axis=0).max()))
+    for side in "LR":
+        row = [f"{part}.{side}" for part in ("upper_leg", "lower_leg", "foot")]
+        ob.pose.bones[row[1]].ik_addon.target.location.z += 0.2
+        bpy.context.view_layer.update()
+        bend = imports.bends(np.array([rigs.head(ob, name) for name in row]))
+        assert bend[1] < -0.05, "forward"
