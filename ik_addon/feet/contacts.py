@@ -23,7 +23,7 @@ CALM = 0.5
 """A path is smoothed until noise moves a point at rest no faster than this fraction of what counts as slow."""
 SLOWEST = 1.0
 """Maximum pace of a point, in seconds. The pace is the time to cover the length of the limb at top speed."""
-FASTEST = 6.0
+FASTEST = 10.0
 """Maximum top speed to reckon with, in limb lengths per second: next to a spin, every other step would be slow."""
 STRIDE = 0.05
 """Speeds are measured over this fraction of the pace, however many frames that is."""

@@ -183,7 +183,7 @@ def test_contacts_of_a_very_short_clip(addon: Addon) -> None:
 
 def test_next_to_a_spin_slow_steps_are_no_rests(addon: Addon) -> None:
     """What counts as slow has a cap, however fast the point gets elsewhere."""
-    walked = np.stack([np.arange(60.0) * clips.LEG / 30.0, np.zeros(60), np.zeros(60)], axis=1)
+    walked = np.stack([np.arange(60.0) * clips.LEG / 20.0, np.zeros(60), np.zeros(60)], axis=1)
     around = np.linspace(0.0, 6.0 * np.pi, 40)
     spin = walked[-1] + clips.LEG * np.stack([np.sin(around), 1.0 - np.cos(around), np.zeros(40)], axis=1)
     path = np.concatenate([walked, spin, np.tile(spin[-1], (30, 1))])
