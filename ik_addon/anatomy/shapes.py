@@ -36,11 +36,16 @@ def labels_of(figure: Figure) -> tuple[str, ...]:
     """Return the names of bones; of a human figure whose limbs have no informative names, what they would be called."""
     if any(part_in(name) in LIMBS for name in figure.names) or not figure.names:
         return figure.names
+    limbs_below = (
+        (parent, [limb for child in children if (limb := _limb(figure, child))])
+        for parent, children in enumerate(figure.children)
+        if len(children) > 1
+    )
     pairs = [
-        (figure.parents[a], (own, other))
-        for parent in figure.children
-        for a, b in combinations(parent, 2)
-        if _are_alike(figure, a, b) and (own := _limb(figure, a)) and (other := _limb(figure, b))
+        (parent, both)
+        for parent, limbs in limbs_below
+        for both in combinations(limbs, 2)
+        if _are_alike(figure, both[0].way[0], both[1].way[0])
     ]
     pairs.sort(key=lambda pair: figure.depth(pair[0]))
     if len(pairs) != 2 or pairs[0][0] == pairs[1][0] or pairs[0][0] not in figure.up(pairs[1][0]):
