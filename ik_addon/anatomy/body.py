@@ -19,8 +19,8 @@ def parent_bone_of(figure: Figure, row: list[int], solved: Collection[int] = ())
     """
     limb = limb_of(figure, row[-1])
     out = {*limb, *solved}
-    above = [b for b in figure.up(figure.parents[row[0]]) if b not in out and not is_helper(figure.names[b])]
-    trunk = [bone for bone in above if not (limb and side_of(figure.names[bone]))]
+    above = [b for b in figure.up(figure.parents[row[0]]) if b not in out and not is_helper(figure.labels[b])]
+    trunk = [bone for bone in above if not (limb and side_of(figure.labels[bone]))]
     return next(iter(trunk or above), None)
 
 
@@ -42,7 +42,7 @@ def root_of(figure: Figure, grabbed: int) -> int:
     above = list(figure.up(grabbed))
     carrying = {parent_bone_of(figure, list(leg.row)) for leg in _limbs(figure, Region.LEG)}
     for bone in above[:0:-1]:
-        branches = [b for b in figure.children[bone] if not is_helper(figure.names[b])]
+        branches = [b for b in figure.children[bone] if not is_helper(figure.labels[b])]
         if bone in carrying or len(branches) != 1 or not figure.children[branches[0]]:
             return bone
     return grabbed

@@ -13,7 +13,9 @@ from mathutils import Matrix, Quaternion, Vector
 from ..anatomy.body import feet_of
 from ..anatomy.end_bones import end_below
 from ..anatomy.figure import Figure
+from ..anatomy.limbs import limb_of, part_of
 from ..anatomy.members import find_members
+from ..anatomy.parts import EXTREMITIES
 from ..chains.new_chain import check_world
 from ..core import channels
 from ..core.channels import FIELDS, Row
@@ -63,6 +65,8 @@ class _Held(NamedTuple):
     """(3,) where it is at the start, in armature space."""
     point: Floats | None
     """(3,) the same; None: it is the head of the bone."""
+    limb: int | None
+    """The first bone of the limb that it is part of; None: it is part of none."""
     mirror: Mirror | None
     """How it follows the joint that the user drags; None: it is that joint."""
 
@@ -94,7 +98,7 @@ class BodyDrag:
         self._names = [ask.bone, *([image] if image and image not in steered else [])]
         self._pinned = _pins_of(ob, ask, self._figure)
         self.extent = self._extent(ask.length)
-        self.stand = Stand.of(ob, self.extent.root)
+        self.stand = Stand.of(context.evaluated_depsgraph_get(), ob, self.extent.root)
         self._held = [self._hold(name) for name in self._names]
         self._turning: Poser | None = None
         """Like `_poser`, for when the dragged bone gets an orientation too; made when first needed."""
@@ -190,6 +194,8 @@ class BodyDrag:
             Messages about changes that will not stay.
         """
         remarks = []
+        if self._ask.without_pins is Free.FEET and not (self._pinned or self._tips or self._ask.length):
+            remarks.append(say("No feet were found, so nothing holds the body. Pin the bones that should stay"))
         tips_ = _touched([self.ob.pose.bones[name] for name in self._tips], self.moved)
         if tips_:
             own = np.array(sorted(_bones_of(tips_).union(self.moved)), dtype=np.int64)
@@ -222,10 +228,12 @@ class BodyDrag:
         stand, bone = self.stand, self.stand.index[name]
         point = stand.tail(bone) if self._ask.use_tail else None
         mirror = None if name == self.bone else Mirror.of(self.ob, self.bone, name)
-        return _Held(bone, stand.pose[bone, :3, 3] if point is None else point, point, mirror)
+        limb = limb_of(self._figure, self._figure.names.index(name))
+        first = stand.index[self._figure.names[limb[0]]] if limb else None
+        return _Held(bone, stand.pose[bone, :3, 3] if point is None else point, point, first, mirror)
 
     def _grabs(self, rotation: Floats | None = None) -> list[Grab]:
-        return [Grab(held.bone, np.zeros(3), held.point, rotation) for held in self._held]
+        return [Grab(held.bone, np.zeros(3), held.point, rotation, held.limb) for held in self._held]
 
     def _rotations(self, turn: Floats, targets: list[Floats]) -> list[Floats]:
         """Return orientations of the dragged bones: those from place alone, then turned in armature space."""
@@ -254,9 +262,14 @@ class BodyDrag:
         self._turning = self._placed = None
 
     def _all_pins(self) -> list[Pin]:
-        """Return all pins, except for the place of what is dragged, and the ends of live chains."""
-        held = {held.bone for held in self._held}
-        return [*self.stand.pins(self._pinned, held), *self._end_pins(held)]
+        """Return all pins, except for the place of what is dragged, and the ends of live chains.
+
+        The toes of a dragged foot or paw go with it.
+        """
+        held, figure = {held.bone for held in self._held}, self._figure
+        feet = [bone for bone in map(figure.names.index, self._names) if part_of(figure, bone) in EXTREMITIES]
+        toes = {self.stand.index[figure.names[toe]] for foot in feet for toe in figure.below(foot)}
+        return [*self.stand.pins(self._pinned, held | toes), *self._end_pins(held)]
 
     def _end_pins(self, grabbed: Collection[int]) -> list[Pin]:
         """Return pins for the ends of chains, which targets hold, except for chains with a grabbed bone.

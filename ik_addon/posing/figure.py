@@ -11,7 +11,7 @@ import bpy
 import numpy as np
 
 from ..anatomy.body import root_of
-from ..anatomy.end_bones import end_below
+from ..anatomy.end_bones import joints_of
 from ..anatomy.figure import Figure
 from ..anatomy.limbs import elbow
 from ..anatomy.members import LIMBS, Region, find_members
@@ -44,11 +44,11 @@ def folds_of(figure: Figure) -> dict[int, Fold]:
         if limb.region not in LIMBS:
             side = side_of_row(figure, row)
             if side is not None:
-                axis = np.cross(side, figure.tails[row[-1]] - figure.heads[row[0]])
+                points = joints_of(figure, row)
+                axis = np.cross(side, points[-1] - points[0])
                 found.update(dict.fromkeys(row, Fold(axis / np.linalg.norm(axis), twists=True, hardens=True)))
             continue
-        end = end_below(figure, row)
-        points = np.array([*figure.heads[row], figure.tails[row[-1]] if end is None else figure.heads[end]])
+        points = joints_of(figure, row)
         segments = np.diff(points, axis=0)
         side, lower = side_of_row(figure, row), elbow(figure, row)
         across = np.zeros(3) if side is None else np.cross(side, points[-1] - points[0])

@@ -153,6 +153,14 @@ class Snap:
             found.append(off if off > places.NEAR * length else length)
         return found
 
+    def distances_from(self, sampled: Sampled, found: Sampled) -> dict[str, float]:
+        """Return by tip how far joints of chains are from where they were sampled on one frame, in chain lengths."""
+        pairs = ((chain.tip, self.limbs(sampled, chain), self.limbs(found, chain)) for chain in self.chains)
+        return {
+            tip: float(np.linalg.norm(new.joints - old.joints, axis=-1).max()) / max(float(old.length[0]), 1e-30)
+            for tip, old, new in pairs
+        }
+
     def rows(self, sampled: Sampled, distances: Sequence[float]) -> tuple[Row, Floats]:
         """Return the channels (F, g, 17) of the goals, and the positions (F, g, 3) in world space they should give."""
         wanted, turns = sampled.goals[:, :, :3, 3].copy(), {}

@@ -14,7 +14,7 @@ from mathutils import Euler, Matrix, Vector
 
 from tests import rigs, rigs_named
 from tests.anatomy.test_members import build_without
-from tests.reliability.states import activate, joints, refused, said, snapshot
+from tests.reliability.states import activate, add, joints, refused, said, snapshot
 from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import RIGS
 
@@ -361,3 +361,13 @@ def test_an_armature_that_shares_its_data_gets_empties_and_is_told() -> None:
     set_up(ob)
     assert len(ob.data.bones) == bones
     assert ob.pose.bones["mixamorig:LeftLeg"].ik_addon.target.type == "EMPTY"
+
+
+def test_scripts_see_all_remarks(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = build_without(RIGS["Mixamo"], "mixamorig:Neck")
+    add(ob, "mixamorig:LeftLeg")
+    rigs.key(ob.pose.bones["mixamorig:RightArm"], "rotation_quaternion", {1: (1, 0, 0, 0)})
+    message = said(capfd, bpy.ops.ik_addon.character_setup)
+    assert "These parts are animated" in message
+    assert "These parts already have chains: left leg" in message
+    assert "Not found by name or shape. Use Add Chain instead: head" in message

@@ -22,6 +22,7 @@ from ..maths.rotations import (
     multiply,
     norm,
     quaternions,
+    rotate,
     vectors_of,
 )
 from ..maths.sweep import Swept
@@ -63,6 +64,13 @@ ROOT_TURNS = 6.0
 """Weight of turning the root, compared with a joint that carries nothing."""
 ROOT_MOVES = 8.0
 """Weight of moving the root by the body's size."""
+LIMB = 40.0
+"""A dragged limb follows this much more readily than by its size where it reaches its target alone."""
+HIPS = 4.0
+"""The root follows this much less readily then."""
+REACHES = 0.85, 1.0
+"""Distances from a limb's first joint, in its lengths: up to the first one a limb follows alone, from the second one on
+the whole body follows."""
 CARRIED = 4.0
 """Weight added to a joint that carries the whole body; others get their share."""
 
@@ -102,13 +110,17 @@ class Poser:
         self._still = self._begin.ends, self._begin.frames[:, carriers]
         self._is_carried = carriers >= 0
         self.size = tree.size(self._begin)
-        self._units, self._slides = (1.0 / np.sqrt(costs) for costs in self._costs())
+        self._costs = self._costs_of()
+        self._limbs = [self._limb(grab) for grab in grabs if grab.target is not None]
         self._back = inverse(tree.turns)
+        self._bends = np.zeros((3, len(joints)))
+        if body.bends is not None:
+            self._bends = rotate(inverse(self._begin.rest_frames), np.asarray(body.bends, np.float64)[joints].T)
         hardening = np.zeros(len(body.parents)) if body.hardening is None else np.asarray(body.hardening, np.float64)
         self._hardening = hardening[tree.bones]
         self._hardening[: int(tree.has_root)] = 0.0
 
-    def _costs(self) -> tuple[Floats, Floats]:
+    def _costs_of(self) -> tuple[Floats, Floats]:
         """Return the weights of turning each joint about its axes (3, m), and of moving the root (3,).
 
         The root moves in units of the body's size.
@@ -124,6 +136,32 @@ class Poser:
             axes[:, 0] = ROOT_TURNS / give[body.root]
             moves = float(ROOT_MOVES / give[body.root])
         return axes, np.full(3, moves)
+
+    def _limb(self, grab: Grab) -> tuple[list[int], Floats, float]:
+        """Return the joints between a dragged point and the top of its limb, where that is (3,), and their length."""
+        parents, heads = np.asarray(self.body.parents).tolist(), np.asarray(self.body.heads, np.float64)
+        points, bones, bone = [heads[grab.bone] if grab.point is None else grab.point], [], grab.bone
+        while bone >= 0 and grab.limb is not None and grab.limb not in bones:
+            bones.append(bone)
+            points.append(heads[bone])
+            bone = parents[bone]
+        length = float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
+        is_whole = grab.limb in bones and self.body.root not in bones
+        return [i for i, own in enumerate(self.tree.bones) if is_whole and own in bones], points[-1], length
+
+    def _weights(self, places: Floats) -> tuple[Floats, Floats]:
+        """Return the units of joints (3, m) and of the root's move (3,) in a search for dragged points at places."""
+        (turning, moving), most = self._costs, 0.0
+        turning = turning.copy()
+        for place, (own, start, length) in zip(places, self._limbs, strict=True):
+            if own and length > 0.0:
+                far = (float(np.linalg.norm(place - start)) / length - REACHES[0]) / (REACHES[1] - REACHES[0])
+                alone = 1.0 - min(1.0, max(0.0, far)) ** 2 * (3.0 - 2.0 * min(1.0, max(0.0, far)))
+                turning[:, own] /= LIMB**alone
+                most = max(most, alone)
+        if self.tree.has_root:
+            turning[:, 0], moving = turning[:, 0] * HIPS**most, moving * HIPS**most
+        return 1.0 / np.sqrt(turning), 1.0 / np.sqrt(moving)
 
     def pose(self, targets: Sequence[Floats], rotations: Sequence[Floats] = ()) -> PosedBody:
         """Return the body with its dragged points at their targets, or as near as possible.
@@ -149,7 +187,8 @@ class Poser:
             spins[:, ends.orientations == end] = vectors_of(turn)[:, None]
         far = max(float(norm(ways).max(initial=0.0)) / self.size, float(norm(spins).max(initial=0.0)) / np.pi)
         steps = min(max(1, int(np.ceil(far / LARGEST_WAY))), PASSES // 2)
-        state = self._at_rest(self.tree.turns, np.zeros(3))
+        weights = self._weights(wanted)
+        state = self._at_rest(self._bent(min(1.0, far / LARGEST_WAY)), np.zeros(3), weights)
         passes, largest = 0, np.inf
         while passes < PASSES and len(self.tree.parents):
             passes += 1
@@ -167,16 +206,25 @@ class Poser:
             if self._are_pins_held(posed):
                 break
             passes += 1
-            state, _ = self._pass(self._at_rest(state.turns, state.offset), *self._still, pins_alone=True)
+            state, _ = self._pass(self._at_rest(state.turns, state.offset, weights), *self._still, pins_alone=True)
             posed = self.tree.posed(state.turns, state.offset)
         return self._posed(posed, bounds, begin.ends + ways, passes, forces)
 
-    def _at_rest(self, turns: Floats, offset: Floats) -> _State:
+    def _bent(self, share: float) -> Floats:
+        """Return the rotations (4, m) with which a search begins: those of the initial pose, straight joints bent."""
+        turns = multiply(about_vectors(share * self._bends), self.tree.turns)
+        own = self.limits.joints
+        turns[:, own] = self.limits.rotation(self.limits.allowed(self.limits.coordinates(turns[:, own])))
+        return turns if self._bends.any() else self.tree.turns
+
+    def _at_rest(self, turns: Floats, offset: Floats, weights: tuple[Floats, Floats]) -> _State:
         """Return the state in which a search begins: no forces, no limits held, no last step."""
         ends, k = len(self.ends.strengths), len(self.limits.joints)
         bounds, step = self.limits.locks(), np.zeros((len(self.tree.parents) + 1, 3))
         coordinates = self.limits.coordinates(turns[:, self.limits.joints])
-        return _State(turns, coordinates, offset, np.zeros((3, ends)), bounds, np.zeros(k), step, 1.0, 0, False)
+        return _State(
+            turns, coordinates, offset, np.zeros((3, ends)), bounds, np.zeros(k), step, 1.0, 0, False, *weights
+        )
 
     def _are_pins_held(self, posed: Posed) -> bool:
         gaps = self._gaps(posed, *self._still)
@@ -204,19 +252,19 @@ class Poser:
         gaps = self._gaps(posed, goals, frames)
         pull = pull_of(gaps, state.forces, ends.strengths, np.full(len(ends.strengths), YIELD), near=state.near)
         resisting, second = resistance(vectors_of(multiply(state.turns, self._back)), self._hardening)
-        slope, offset = resisting / self._units, state.offset / self.size / self._slides
+        slope, offset = resisting / state.units, state.offset / self.size / state.slides
         if pins_alone:
             gaps, pull = np.where(ends.hard, gaps, 0.0), Pull(np.where(ends.hard, YIELD, LOOSE), {})
             slope, offset = 0.0 * slope, 0.0 * offset
         now = state.coordinates
-        changes = coordinate_changes(now) * self._units[:, limits.joints]
+        changes = coordinate_changes(now) * state.units[:, limits.joints]
         pressed = np.flatnonzero(state.pressure)
         if len(pressed):
             curved, along = limits.curvatures(now, state.bounds, pressed)
             row = along[0] * changes[0, :, pressed].T + along[1] * changes[1, :, pressed].T
             second[limits.joints[pressed]] += (state.pressure[pressed] * curved * row[:, None] * row).transpose(2, 0, 1)
         cost, wanted = Cost(slope, second, offset), Wanted(gaps, pull, state.forces)
-        equations = Equations.of(tree, posed, (self._units, self._slides, self.size), cost, wanted)
+        equations = Equations.of(tree, posed, (state.units, state.slides, self.size), cost, wanted)
         bounds, stiffer = limits.locks(), max(0, state.stiffer - 1)
         opening: Opening | None = None
         swept: Mapping[int, Swept] = {}
@@ -226,7 +274,7 @@ class Poser:
             stiffer, swept = step.stiffer, step.swept
             whole = np.concatenate([step.turns, step.offset[None]])
             share = _share(whole, state)
-            turning, moving = share * step.turns.T * self._units, share * step.offset * self._slides
+            turning, moving = share * step.turns.T * state.units, share * step.offset * state.slides
             largest = max(float(np.abs(turning).max()), float(np.abs(moving).max()))
             if largest > FARTHEST:
                 turning, moving, largest = turning * (FARTHEST / largest), moving * (FARTHEST / largest), FARTHEST
@@ -247,7 +295,8 @@ class Poser:
         pressure = pressure_of(changes, before, pushed)
         offset = state.offset + moving * self.size
         near = largest < NEAR and not stiffer
-        state = _State(new, allowed, offset, step.forces, before, pressure, whole, share, stiffer, near)
+        weights = state.units, state.slides
+        state = _State(new, allowed, offset, step.forces, before, pressure, whole, share, stiffer, near, *weights)
         return state, largest
 
     def _goals(self, ways: Floats, spins: Floats) -> tuple[Floats, Floats]:
@@ -311,6 +360,10 @@ class _State:
     """Index in `STIFFER` that the last step used. The next one starts one below it, so few are tried in vain."""
     near: bool
     """Whether the last step was short, so that the search is near its end."""
+    units: Floats
+    """(3, m) the rotation of each joint about its axes that costs one."""
+    slides: Floats
+    """(3,) the move of the root that costs one."""
 
 
 def _rest(way: float, before: float) -> float:

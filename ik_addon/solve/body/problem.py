@@ -37,6 +37,9 @@ class Body:
     """(n,) how much stiffer a joint becomes when turned by a radian; None: not at all. The root does not harden."""
     give: Floats | None = None
     """(n,) how readily each bone follows, compared with what its size suggests; 0: not at all. None: 1."""
+    bends: Floats | None = None
+    """(n, 3) rotations in radians by which straight joints begin to bend, which have no side of their own; they stay
+    straight where that is nearer to the initial pose. None: none."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,9 @@ class Grab:
     """(3,) where the dragged point is in the body; None: the head of the bone."""
     rotation: Floats | None = None
     """(3, 3) orientation that the bone should have; None: any."""
+    limb: int | None = None
+    """The first bone of the limb that the bone is part of: where the limb alone reaches, the body hardly follows.
+    None: all joints follow by their size."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,7 @@ def check_shape(body: Body) -> None:
     shapes = [("heads", body.heads, (n, 3)), ("frames", body.frames, (n, 3, 3)), ("rest", body.rest, (n, 3, 3))]
     shapes += [("cones", body.cones, (n, 4)), ("twist", body.twist, (n, 2))]
     shapes += [("stiffness", body.stiffness, (n, 3)), ("hardening", body.hardening, (n,)), ("give", body.give, (n,))]
+    shapes.append(("bends", body.bends, (n, 3)))
     for name, array, shape in shapes:
         if array is not None and np.shape(array) != shape:
             raise ValueError(f"{name} must have the shape {shape} to go with the parents, not {np.shape(array)}")

@@ -91,8 +91,9 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
             arms_with_chest=self.arms == "CHEST",
         )
         outcome = character.set_up(context, ob, wishes)
-        remarks = outcome.remarks[:NAMED]
-        if len(outcome.remarks) > NAMED:
+        remarks = outcome.remarks
+        if self.options.is_invoke and len(remarks) > NAMED:  # the panel shows them, but scripts don't see it
+            remarks = remarks[:NAMED]
             remarks += (say("More remarks in the panel: {count}", count=len(outcome.remarks) - NAMED),)
         if not outcome.made:
             # Nothing changed, so don't add an undo step.

@@ -204,7 +204,7 @@ def draw_bend_side(
     if has_one_side and not is_playing(context):
         frame = context.scene.frame_current_final
         away = kept(
-            context, ob, ("away", frame, *known), lambda: bend_side.hyperextension(ob, bones, side, frame), always=True
+            context, ob, ("away", frame, *known), lambda: bend_side.hyperextension(tip, side, frame), always=True
         )
         if away > bend_side.BENT:
             degrees = f"{math.degrees(away):.0f}"
@@ -215,9 +215,7 @@ def draw_bend_side(
         for joint, bone in zip(range(FOLDS), bones[:0:-1], strict=False):
             text = say("Fold {bone}", bone=bone.name)
             column.prop(chain_of(tip), "folds", index=joint, text=text, slider=True, translate=False)
-    if bool(side.any()) and kept(
-        context, ob, ("roll", *known), lambda: bend_side.is_from_roll(ob, bones, side), always=True
-    ):
+    if bool(side.any()) and kept(context, ob, ("roll", *known), lambda: bend_side.is_from_roll(tip, side), always=True):
         text = say("Bend side taken from the roll of '{bone}'; nothing else indicates one", bone=bones[0].name)
         draw_message(layout, context, text, icon="INFO")
 
