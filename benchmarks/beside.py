@@ -184,7 +184,7 @@ def figure() -> bpy.types.Object:
 
 def measure(ob: bpy.types.Object, way: Way, bone: str, offsets: Floats) -> dict[str, object]:
     """Bring a bone to offsets, and measure what happens to the human."""
-    before = Stand.of(ob, HIPS)
+    before = Stand.of(bpy.context.evaluated_depsgraph_get(), ob, HIPS)
     index = before.index
     loose = outside(before.body, before.body.frames)
     feet = [index[foot] for foot in FEET]
@@ -192,7 +192,7 @@ def measure(ob: bpy.types.Object, way: Way, bone: str, offsets: Floats) -> dict[
     misses, slips, turns, looks, backward, broken, moved = ([] for _ in range(7))
     for offset in offsets:
         way.move(Vector(offset))
-        stand = Stand.of(ob, HIPS)
+        stand = Stand.of(bpy.context.evaluated_depsgraph_get(), ob, HIPS)
         now, heads = stand.body, np.asarray(stand.body.heads)
         misses.append(float(np.linalg.norm(_point(stand, way) - _point(before, way) - offset)))
         slips.append(float(np.linalg.norm((heads - before.body.heads)[feet], axis=1).max()))

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import bpy
 import numpy as np
 
+from ik_addon.anatomy.body import feet_of, root_of
 from ik_addon.anatomy.figure import Figure
-from ik_addon.posing.figure import feet_of, root_of
+from ik_addon.anatomy.limbs import limb_of
 from ik_addon.posing.read import Stand
 from ik_addon.registration import register
 from ik_addon.solve import Body, Grab, Pin, PosedBody, Poser
@@ -50,6 +51,8 @@ class Drag:
     """(F, 3)"""
     step: float
     """Distance between two places, in centimeters scaled from a human."""
+    limb: int | None = None
+    """The first bone of the limb that is dragged by its end."""
 
 
 def sphere(middle: Floats, radius: float, count: int) -> Floats:
@@ -122,7 +125,8 @@ def _spider() -> bpy.types.Object:
 def _drags(name: str, ob: bpy.types.Object, end: str, top: str, steps: int) -> Iterator[Drag]:
     bpy.context.view_layer.update()
     figure = Figure.of(ob)
-    stand = Stand.of(ob, figure.names[root_of(figure, figure.names.index(end))])
+    root = figure.names[root_of(figure, figure.names.index(end))]
+    stand = Stand.of(bpy.context.evaluated_depsgraph_get(), ob, root)
     body, index = stand.body, stand.index
     assert body.root is not None
     feet = tuple(index[figure.names[foot]] for foot in feet_of(figure))
@@ -133,8 +137,9 @@ def _drags(name: str, ob: bpy.types.Object, end: str, top: str, steps: int) -> I
     unit = STEP * height / 1.8
     radius = float(np.linalg.norm(body.heads[grabbed] - middle))
     path = sphere(middle, radius, steps)
-    others = tuple(foot for foot in feet if foot != grabbed)
-    yield Drag(f"{name}, {end} around", body, others, grabbed, height, path, _step(path) / unit)
+    others, limb = tuple(foot for foot in feet if foot != grabbed), limb_of(figure, figure.names.index(end))
+    first = index[figure.names[limb[0]]] if limb else None
+    yield Drag(f"{name}, {end} around", body, others, grabbed, height, path, _step(path) / unit, first)
     leg = max(float(np.linalg.norm(body.heads[foot] - body.heads[body.root])) for foot in feet)
     hips = box(body.heads[body.root] - [0.0, 0.0, 0.25 * leg], 0.5 * leg, steps)
     yield Drag(f"{name}, hips in a box", body, feet, body.root, height, hips, _step(hips) / unit)
@@ -147,7 +152,7 @@ def _step(path: Floats) -> float:
 def measure(drag: Drag, repeats: int) -> dict[str, object]:
     """Return the figures of a drag. Each pose is solved `repeats` times, and the least time counts."""
     body = drag.body
-    poser = Poser(body, [Pin(bone) for bone in drag.pins], [Grab(drag.grabbed, np.zeros(3))])
+    poser = Poser(body, [Pin(bone) for bone in drag.pins], [Grab(drag.grabbed, np.zeros(3), limb=drag.limb)])
     times, poses = [], []
     for place in drag.path:
         took = []

@@ -25,8 +25,12 @@ LEAST = 5
 """Moves that are timed no matter how slow they are."""
 JOINT = degrees((-60.0, 60.0), (-30.0, 30.0), (-60.0, 60.0))
 """Limits of all joints of the chains."""
+NARROW = degrees((-12.5, 12.5), (0.0, 0.0), (-80.0, 80.0)), degrees((-80.0, 80.0), (0.0, 0.0), (-12.5, 12.5))
+"""Limits that keep chains from many places: joints bend nearly like hinges, to alternate sides."""
 POLE = (1.5, 0.5, 0.0)
 """Place of the pole, on the side to which the chains bend at rest."""
+SIDE = (-1.0, 0.0, 0.0)
+"""The side to which the chains bend at rest, in the axes of their root bones."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +56,18 @@ class Drag:
     """The tip takes the orientation of its target."""
     outside: bool = False
     """The targets are too far away."""
+    blocked: bool = False
+    """The targets are anywhere in reach of a chain without limits, and limits keep it from many of them."""
+    side: bool = False
+    """The chain keeps bending to the side to which it bends at rest."""
 
     def rig(self) -> Rig:
         """Return the skeleton."""
-        return tree_hand() if self.bones is None else bow(self.bones, JOINT)
+        if self.bones is None:
+            return tree_hand()
+        if self.blocked:
+            return bow(self.bones, np.array([NARROW[i % 2] for i in range(self.bones)]))
+        return bow(self.bones, JOINT)
 
     def moves(self, rig: Rig, number: int) -> Moves:
         """Return moves with all targets within reach, or all out of it; each run has different moves."""
@@ -63,6 +75,9 @@ class Drag:
         turns = np.concatenate([rig.turns_inside(rng, 1, inside) for inside in rng.uniform(0.2, 0.97, MOVES)])
         joints, frames = rig.pose(turns)
         places, tips = joints[:, rig.bones :], np.arange(rig.bones)[list(rig.tips)]
+        if self.blocked:
+            ways = rng.normal(size=places.shape)
+            places = ways / np.linalg.norm(ways, axis=2, keepdims=True) * rng.uniform(0.3, 1.0, (MOVES, 1, 1))
         if self.outside:
             away = places.mean(axis=1)
             size = np.linalg.norm(away, axis=1)
@@ -99,6 +114,8 @@ def dragged(drag: Drag, solver: str, number: int) -> Run:
             rigs.chain(built.object, bone.name, target, 0, use_rotation=drag.rotation)
             if drag.pole:
                 bone.ik_addon.pole = pole
+            if drag.side:
+                bone.ik_addon.bend_side = SIDE
         elif solver == "blender":
             constraint = bone.constraints["IK"]
             constraint.use_rotation = drag.rotation
@@ -133,6 +150,10 @@ def _cases() -> Iterator[tuple[str, Case]]:
     for bones, kind, outside in product((2, 3, 5, 10, 50), ("", "-pole", "-rotation"), (False, True)):
         drag = Drag(bones, pole=kind == "-pole", rotation=kind == "-rotation", outside=outside)
         yield f"drag-{bones}{kind}-{'out' if outside else 'in'}", _case(drag, _aim(drag))
+    for bones in (3, 5, 10, 30):
+        yield f"drag-{bones}-blocked", _case(Drag(bones, blocked=True), None)
+    for outside in (False, True):
+        yield f"drag-5-side-{'out' if outside else 'in'}", _case(Drag(5, outside=outside, side=True), None)
     yield "drag-hand-in", _case(Drag(None), 0.6)
     yield "drag-hand-out", _case(Drag(None, outside=True), 0.6)
 

@@ -15,17 +15,16 @@ from .live import handlers, simulations
 from .rig.plan import followers
 from .solve.memory import keep_freed_memory
 from .targets import cursor, edits
-from .ui import bake_report, gizmos, graph, menus, panel, playing, toolbar
+from .ui import bake_report, gizmos, graph, menus, playing, toolbar
 from .ui import presets as presets_menu
-from .ui.operators import bake, bend, chain, character, convert, drag, gesture, limits, presets, solve
+from .ui.operators import bake, bend, chain, character, controls, convert, drag, gesture, limits, presets, solve
 from .ui.operators.body import pins, pose, tool
 from .ui.operators.clip import contacts, plant, skeleton
 from .ui.operators.fixes import chains, rig
 from .ui.operators.goals import ik_fk, snap, space_switch
 from .ui.overlay import draw as overlay
-from .ui.panels import body, clip, tools
+from .ui.panels import body, chain_list, clip, main
 from .ui.panels import chain as chain_panel
-from .ui.panels import chains as chains_panel
 from .ui.panels import character as character_panel
 from .ui.panels import limits as limits_panel
 from .ui.preferences import drawing, keymap, tab
@@ -48,6 +47,7 @@ MODULES: Final[tuple[Any, ...]] = (
     solve,
     bake,
     convert,
+    controls,
     character,
     snap,
     ik_fk,
@@ -66,16 +66,15 @@ MODULES: Final[tuple[Any, ...]] = (
     presets,
     # The interface
     playing,
-    panel,
-    chains_panel,
+    main,
+    chain_list,
+    character_panel,
     chain_panel,
     limits_panel,
-    bake_report,
-    character_panel,
-    menus,
     body,
     clip,
-    tools,
+    bake_report,
+    menus,
     presets_menu,
     gizmos,
     graph,

@@ -360,7 +360,7 @@ def character() -> None:
     """A figure of whom Set Up Character made all chains: the hips move, hands and feet stay on their targets."""
     new_file(frames=120)
     rig = human()
-    OPERATORS.ik_addon.character_setup()
+    OPERATORS.ik_addon.character_setup(controls="EMPTIES")
     hips = rig.pose.bones["hips"]  # its Y axis is up, its Z axis to the front
     for frame, place, lean in (
         (1, (0, -0.04, 0), 0),
@@ -401,7 +401,7 @@ def posing_human() -> None:
     """The figure without chains, with the limits of a human and pins on its feet, and its head looks ahead."""
     new_file(frames=48)
     rig = human()
-    OPERATORS.ik_addon.character_setup(live=False)
+    OPERATORS.ik_addon.character_setup(live=False, controls="EMPTIES")
     for tip in [bone for bone in rig.pose.bones if bone.ik_addon.is_chain]:
         activate(rig, tip.name)
         OPERATORS.ik_addon.chain_remove()
@@ -543,7 +543,7 @@ def horse() -> None:
         ):
             joints = pairwise([(x, y, z) for y, z in line])
             add_bones(rig, dict(zip([f"{name}.{side}" for name in names], joints, strict=True)), parent=parent)
-    OPERATORS.ik_addon.character_setup()
+    OPERATORS.ik_addon.character_setup(controls="EMPTIES")
     pelvis = rig.pose.bones["pelvis"]  # its Y axis points ahead, its Z axis up
     for frame, place, lean in (
         (1, (0, 0, 0), 0),

@@ -8,7 +8,7 @@ from typing import Any
 import bpy
 import pytest
 
-PANELS = ("VIEW3D_PT_ik_addon", "VIEW3D_PT_ik_addon_chains", "VIEW3D_PT_ik_addon_chain")
+PANELS = ("VIEW3D_PT_ik_addon", "VIEW3D_PT_ik_addon_chain", "VIEW3D_PT_ik_addon_bend")
 
 
 class Layout:

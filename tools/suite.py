@@ -43,15 +43,13 @@ HEADLESS = f"{WINDOWS}/test_headless.py"
 """The window tests that open no window."""
 SMOKE = "tests/test_smoke.py"
 API = (
-    *("tests/bake", "tests/chains", "tests/bake", "tests/live", "tests/ui/overlay", "tests/core", "tests/rig"),
-    *("tests/ui", "tests/extension/test_lifecycle.py", "tests/extension/test_package.py", SMOKE),
+    *("tests/bake", "tests/chains/test_convert.py", "tests/chains/test_switches.py", "tests/core", "tests/live"),
+    *("tests/rig", "tests/ui", "tests/extension/test_lifecycle.py", "tests/extension/test_package.py", SMOKE),
     *("tests/reliability/test_files.py", "tests/reliability/test_libraries.py", "tests/reliability/test_rendering.py"),
 )
 """What reaches parts of Blender that differ between versions, so that the older ones run it too."""
 ELSEWHERE = {
-    "core/compat.py": ("tests/core", "tests/live"),
-    "data": ("tests/reliability/test_base.py", "tests/reliability/test_safety.py"),
-    "presets": ("tests/chains/test_profile.py",),
+    "core": ("tests/core", "tests/live", "tests/reliability/test_base.py", "tests/reliability/test_safety.py"),
     "registration.py": ("tests/extension/test_lifecycle.py",),
 }
 """The tests of what has no folder of its own in `tests`, for `quick`."""

@@ -21,8 +21,8 @@ DRAWN = {"text", "confirm_text", "heading"}
 """Arguments of Blender's layouts and dialogs that are shown."""
 UNSEEN = {"IKAddonFKStore", "IKAddonJoint", "IKAddonProfile"}
 """Settings that no panel shows."""
-SILENT = ("solve/", "presets/", "anatomy/", "translation/", "rig/read/fcurves.py", "shots/")
-"""Modules that show nothing to users of a window; the command line in `shots/` speaks English."""
+SILENT = ("solve/", "core/presets/", "anatomy/", "core/translation/", "rig/read/fcurves.py", "cli/")
+"""Modules that show nothing to users of a window; the command line in `cli/` speaks English."""
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
@@ -148,6 +148,9 @@ def parts_of_a_body() -> Iterator[str]:
             yield f"{region.value}s"
             yield from (members.Member(region, (), side, False).words for side in (-1, 1))
     yield from (members.Member(members.Region.LEG, (), side, True).words for side in (-1, 0, 1))
+    yield from (members.Member(region, ()).label for region in members.Region)
+    yield from (members.Member(region, (), side).label for region in members.LIMBS for side in (-1, 1))
+    yield from (members.Member(members.Region.LEG, (), side, True).label for side in (-1, 0, 1))
 
 
 def everything() -> set[str]:

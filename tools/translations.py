@@ -22,7 +22,7 @@ def main(languages: list[str]) -> None:
     """Count these entries of each catalog, and list those of `languages`."""
     blender.enable()
     shown = texts.everything()
-    for path in sorted((texts.PRODUCT / "translation" / "catalogs").glob("*.po")):
+    for path in sorted((texts.PRODUCT / "core" / "translation" / "catalogs").glob("*.po")):
         known = texts.installed("core.translation.catalogs").read(path).keys()
         missing, unused = sorted(shown - known), sorted(known - shown)
         print(f"{path.name} lacks {len(missing)} of {len(shown)} entries, and has {len(unused)} that nothing shows.")

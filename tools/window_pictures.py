@@ -25,7 +25,7 @@ from tools.window.session import Session
 PICTURES = ROOT / "docs" / "images"
 SCREEN = "1600x1000x24"
 WIDTH = 1000
-FIRST = ("Chains", "Active Chain")
+FIRST = ("Active Chain",)
 """The panels that a new user finds open."""
 ARM_VIEW = (1.45, 0.0, 0.35), (0.42, 0.0, 1.32), 1.75
 """Rotation, center and distance of the view of the metarig's left arm."""
@@ -171,7 +171,7 @@ def tail(studio: Studio) -> None:
 def limits(studio: Studio) -> None:
     """A finger with its limits, and the Joint Limits panel."""
     view = (1.25, 0.0, 0.9), (0.3, 0.55, 0.3), 2.6
-    studio.sample("finger_limits", "finger.1", 40, view, ("Chains", "Joint Limits"))
+    studio.sample("finger_limits", "finger.1", 40, view, ("Active Chain", "Limits"))
     studio.rest_mouse()
     studio.take("guide-limits", 720)
 
@@ -186,7 +186,7 @@ def tree(studio: Studio) -> None:
 def tools(studio: Studio) -> None:
     """The Tools panel, with a converted rig."""
     view = (1.3, 0.0, 0.5), (0.5, 0.0, 0.6), 3.0
-    studio.sample("converted", "shin.L", 58, view, ("Chains", "Tools"))
+    studio.sample("converted", "shin.L", 58, view, ("Active Chain",))
     studio.rest_mouse()
     studio.take("guide-tools", 720)
 

@@ -55,9 +55,9 @@ def _free_part(figure: Figure, row: list[int], bone: int) -> list[int]:
     """Return the part of a row around a bone without helpers and bones that follow others; all of it if it is free."""
     if figure.is_free(row) or bone in figure.steered:
         return row
-    if bone not in row or is_helper(figure.names[bone]):
+    if bone not in row or is_helper(figure.labels[bone]):
         return [bone]
-    return _part_with(row, bone, lambda b: not (figure.steered.get(b) or is_helper(figure.names[b])))
+    return _part_with(row, bone, lambda b: not (figure.steered.get(b) or is_helper(figure.labels[b])))
 
 
 def _posed_instead(figure: Figure, bone: int, is_limb: bool) -> int | None:
@@ -75,7 +75,7 @@ def _posed_instead(figure: Figure, bone: int, is_limb: bool) -> int | None:
     near = np.linalg.norm(figure.heads - figure.heads[bone], axis=1) < TWIN * figure.length(bone)
     if not is_limb:
         named = (other for other in np.flatnonzero(near).tolist() if part_of(figure, other) is not Part.HELPER)
-        found += [o for o in named if figure.is_free([o]) and stem(figure.names[o]) == stem(figure.names[bone])]
+        found += [o for o in named if figure.is_free([o]) and stem(figure.labels[o]) == stem(figure.labels[bone])]
     return next((other for other in found if near[other]), None if is_limb else next(iter(found), None))
 
 
@@ -89,9 +89,13 @@ def _limb_parents(figure: Figure) -> list[int]:
 
 
 def trunk_above(figure: Figure, top: int) -> int:
-    """Return the trunk bone that a limb is attached to, given the limb's first bone; -1 if there is none."""
-    above = figure.up(figure.parents[top])
-    return next((b for b in above if not side_of(figure.names[b]) and not is_helper(figure.names[b])), -1)
+    """Return the trunk bone that a limb is attached to, given the limb's first bone; -1 if there is none.
+
+    A neck that carries the collarbones, as in 3ds Max, is no part of the spine.
+    """
+    names = ((b, figure.labels[b]) for b in figure.up(figure.parents[top]))
+    trunk = [b for b, name in names if not side_of(name) and not is_helper(name)]
+    return next((b for b in trunk if part_of(figure, b) is not Part.NECK), -1)
 
 
 def on_trunk(figure: Figure, carrying: set[int]) -> set[int]:
@@ -137,12 +141,12 @@ def _spine(figure: Figure, bone: int) -> list[int]:
 def _row(figure: Figure, bone: int) -> list[int]:
     """Return the finger, neck, spine, tail or unnamed limb that a bone belongs to, root first."""
     part = part_of(figure, bone)
-    name = stem(figure.names[bone])
+    name = stem(figure.labels[bone])
     if part is Part.FINGER:
-        finger = _spread(figure, bone, lambda b: part_of(figure, b) is Part.FINGER and stem(figure.names[b]) == name)
+        finger = _spread(figure, bone, lambda b: part_of(figure, b) is Part.FINGER and stem(figure.labels[b]) == name)
         last = finger[-1]
         # Mixamo's fourth bone only marks where the finger ends.
-        is_last = len(finger) == 4 and re.search(r"Hand\w+4$", figure.names[last]) and not figure.children[last]
+        is_last = len(finger) == 4 and re.search(r"Hand\w+4$", figure.labels[last]) and not figure.children[last]
         return finger[:-1] if is_last else finger
     if part in (Part.SPINE, Part.NECK, Part.GIRDLE):
         trunk = _trunk(figure, bone)
@@ -157,7 +161,7 @@ def _row(figure: Figure, bone: int) -> list[int]:
         if above and above[-1] == figure.parents[bone]:
             return above
     line = _line(figure, bone)
-    same = _part_with(line, bone, lambda b: stem(figure.names[b]) == name)
+    same = _part_with(line, bone, lambda b: stem(figure.labels[b]) == name)
     if len(same) > 1:
         line = same
     return _longest_two(figure, line) or line
@@ -193,7 +197,7 @@ def next_of(figure: Figure, bone: int) -> int | None:
         if part_of(figure, child) is not Part.HELPER and not _is_copy(figure, bone, child)
     ]
     if len(children) > 1:
-        same = [child for child in children if stem(figure.names[child]) == stem(figure.names[bone])]
+        same = [child for child in children if stem(figure.labels[child]) == stem(figure.labels[bone])]
         far = sorted(children, key=lambda child: float(figure.reaches[child]))[-2:]
         at_tail = float(np.linalg.norm(figure.heads[far[1]] - figure.tails[bone])) < TWIN * figure.length(bone)
         dwarfs = figure.reaches[far[1]] > DWARFED[at_tail] * figure.reaches[far[0]]
@@ -211,7 +215,7 @@ def _go_together(figure: Figure, parent: int, child: int) -> bool:
     """Return whether names allow two bones in one chain; a tail, for example, does not begin with the hips above it."""
     if part_of(figure, parent) is part_of(figure, child):
         return True
-    return stem(figure.names[parent]) == stem(figure.names[child])
+    return stem(figure.labels[parent]) == stem(figure.labels[child])
 
 
 def _part_with(line: list[int], bone: int, belongs: Callable[[int], bool]) -> list[int]:

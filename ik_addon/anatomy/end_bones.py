@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..solve.problem import Floats
 from .chain_ends import LONGER, next_of
 from .figure import Figure
 from .limbs import NO_SEGMENT, limb_of, part_of
@@ -31,17 +32,26 @@ def end_below(figure: Figure, row: list[int]) -> int | None:
         if part_of(figure, limb[0]) is Part.UNKNOWN:
             wanted = (Part.UNKNOWN,)
         named = [
-            b for b in children if part_of(figure, b) in wanted or (is_end(figure.names[b]) and len(children) == 1)
+            b for b in children if part_of(figure, b) in wanted or (is_end(figure.labels[b]) and len(children) == 1)
         ]
         found = max(named, key=lambda b: float(figure.reaches[b]), default=None)
         return None if found is None or _is_nub(figure, row, found) else found
     end = next_of(figure, tip)
     is_plain = len(row) == 2 and all(part_of(figure, b) is Part.UNKNOWN for b in row)
-    if not is_plain or end not in children or is_end(figure.names[end]) or _is_nub(figure, row, end):
+    if not is_plain or end not in children or is_end(figure.labels[end]) or _is_nub(figure, row, end):
         return None
     joints = np.array([*(figure.heads[bone] for bone in row), figure.heads[end]])
     shortest = float(np.linalg.norm(np.diff(joints, axis=0), axis=1).min())
     return end if shortest > LONGER * figure.length(end) else None
+
+
+def joints_of(figure: Figure, row: list[int]) -> Floats:
+    """Return the joints (n+1, 3) of a chain, root first: the heads of its bones, then where it ends.
+
+    That is the head of its hand or foot, as importers leave the tails of bones anywhere; without one, its tip's tail.
+    """
+    end = end_below(figure, row)
+    return np.array([*figure.heads[row], figure.tails[row[-1]] if end is None else figure.heads[end]])
 
 
 def _next(figure: Figure, bone: int, size: float) -> Iterator[int]:

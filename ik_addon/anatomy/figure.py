@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..solve.problem import Floats
+from .shapes import labels_of
 
 if TYPE_CHECKING:
     import bpy
@@ -53,6 +54,11 @@ class Figure:
         return not any(bone in self.steered for bone in bones)
 
     @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """What the bones are called; see `labels_of` where their names say nothing."""
+        return labels_of(self)
+
+    @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
         """The children of each bone."""
         found: list[list[int]] = [[] for _ in self.names]
@@ -84,6 +90,13 @@ class Figure:
         while bone >= 0:
             yield bone
             bone = self.parents[bone]
+
+    def down(self, bone: int) -> list[int]:
+        """Return a bone and, below it, the child that reaches farthest at each step."""
+        way = [bone]
+        while children := self.children[way[-1]]:
+            way.append(max(children, key=lambda child: float(self.reaches[child])))
+        return way
 
     def depth(self, bone: int) -> int:
         """Number of bones from a bone to the top, itself included."""

@@ -15,6 +15,7 @@ from ..solve.problem import Floats
 from .figure import Figure
 from .limbs import elbow, limb_of, part_of
 from .parts import EXTREMITIES
+from .sides import is_trunk
 
 SHOWN = np.radians(2.0)
 """A joint bent by more than this shows to which side it folds."""
@@ -38,7 +39,7 @@ def leading_joint(figure: Figure, row: list[int], at_rest: Floats) -> int | None
         The index of the bone that the joint turns; None where all joints together show the side.
     """
     found = elbow(figure, row)
-    return 1 if found is None and alternates(at_rest) else found
+    return 1 if found is None and alternates(at_rest) and not is_trunk(figure, row) else found
 
 
 def alternates(bends: Floats) -> bool:

@@ -91,7 +91,7 @@ def _way_to_end(figure: Figure, top: int) -> tuple[list[int], int | None]:
         if not ways:
             break
         best = max(ways, key=lambda child: _worth(figure, child, kind, ending))
-        if part_of(figure, best) in ending or is_end(figure.names[best]):
+        if part_of(figure, best) in ending or is_end(figure.labels[best]):
             end = best
         elif part_of(figure, best) is Part.HELPER and not _leads(figure, best, (*kind, *ending), helpers=False):
             break
@@ -120,8 +120,8 @@ def elbow(figure: Figure, row: list[int]) -> int | None:
         return None
     named = [bone for bone in limb if part_of(figure, bone) in LOWER]
     # Where all bones have the same name, only the shape shows the elbow.
-    is_known = named and not all(is_ambiguous(figure.names[bone]) for bone in limb)
-    return row.index(named[0] if is_known else limb[bent_most(np.array(_joints(figure, limb)))])
+    is_known = named and not all(is_ambiguous(figure.labels[bone]) for bone in limb)
+    return row.index(named[0] if is_known else limb[bent_most(_joints(figure, limb))])
 
 
 def extremity_of(figure: Figure, row: list[int]) -> int | None:
@@ -151,7 +151,7 @@ def _girdles_like(figure: Figure, bone: int) -> Iterator[int]:
     """Yield other shoulders in the same place as one, as in a control rig."""
     ends = np.array([figure.heads[bone], figure.tails[bone]])
     for other in range(len(figure.names)):
-        if other != bone and part_in(figure.names[other]) is Part.GIRDLE:
+        if other != bone and part_in(figure.labels[other]) is Part.GIRDLE:
             gaps = np.linalg.norm(np.array([figure.heads[other], figure.tails[other]]) - ends, axis=1)
             if gaps.max() < TWIN * figure.length(bone):
                 yield other
@@ -174,7 +174,7 @@ def free_twin(figure: Figure, limb: list[int]) -> list[int]:
 def _halves(figure: Figure, top: int) -> Floats:
     """Return where (3, 3) a limb, its lower half and its hand or foot begin, even where the foot is a segment."""
     limb, (row, _end) = way_down(figure, top), _way_to_end(figure, top)
-    return np.array([figure.heads[top], figure.heads[limb[elbow(figure, limb) or 0]], figure.tails[row[-1]]])
+    return np.array([figure.heads[top], figure.heads[limb[elbow(figure, limb) or 0]], _joints(figure, row)[-1]])
 
 
 # ---- feet that are segments of a leg
@@ -200,7 +200,7 @@ def _stands_on_toes(figure: Figure, row: list[int], foot: int) -> bool:
 def _is_of_animal(figure: Figure) -> bool:
     """Return whether more than two limbs of a figure end in feet, or their bones are named like those of an animal."""
     ways = [(row, end) for row, end in map(partial(_way_to_end, figure), tops(figure)) if end is not None]
-    if any(is_animal(figure.names[bone]) for row, end in ways for bone in (*row, *figure.below(end))):
+    if any(is_animal(figure.labels[bone]) for row, end in ways for bone in (*row, *figure.below(end))):
         return True
     hips: list[Floats] = []
     for row, end in ways:
@@ -216,15 +216,19 @@ def _is_of_animal(figure: Figure) -> bool:
 
 def part_of(figure: Figure, bone: int) -> Part:
     """Return what a bone is by its name, and by its neighbors where rigs use the same name for different bones."""
-    name = figure.names[bone]
+    name = figure.labels[bone]
     part = part_in(name)
     if is_helper(name) or (is_end(name) and not figure.children[bone]):
-        carries_head = part is Part.NECK and any(part_in(figure.names[b]) is part for b in figure.children[bone])
+        carries_head = part is Part.NECK and any(part_in(figure.labels[b]) is part for b in figure.children[bone])
         return part if carries_head else Part.HELPER
     parent = figure.parents[bone]
+    if part is Part.UNKNOWN and parent >= 0 and figure.children[parent] == (bone,):
+        # Whatever it is called, the only bone between a forearm and fingers is the hand.
+        has_fingers = any(part_in(figure.labels[b]) is Part.FINGER for b in figure.children[bone])
+        return Part.HAND if has_fingers and part_of(figure, parent) is Part.FOREARM else part
     if part in UPPER and parent >= 0 and is_ambiguous(name):
         # Mixamo's "Leg" is a child of an "UpLeg"; other rigs have "Leg" and "Knee".
-        alike = [above for above in list(figure.up(parent))[:2] if part_in(figure.names[above]) is part]
+        alike = [above for above in list(figure.up(parent))[:2] if part_in(figure.labels[above]) is part]
         if len(alike) == 2 and is_animal(name):
             return Part.HAND  # the third bone of a wing carries the primaries
         return LOWER[UPPER.index(part)] if parent in alike else part
@@ -252,11 +256,11 @@ def top_of(figure: Figure, bone: int) -> int | None:
 
 def _first_named(figure: Figure, bone: int) -> Part:
     """Return the part that a bone is named after; for helpers in a line, the first other bone below them."""
-    while is_helper(figure.names[bone]) and len(figure.children[bone]) == 1:
+    while is_helper(figure.labels[bone]) and len(figure.children[bone]) == 1:
         bone = figure.children[bone][0]
     # A helper without children, such as the pole of a knee, says nothing about its parent.
-    is_last = is_helper(figure.names[bone]) and not figure.children[bone]
-    return Part.HELPER if is_last else part_in(figure.names[bone])
+    is_last = is_helper(figure.labels[bone]) and not figure.children[bone]
+    return Part.HELPER if is_last else part_in(figure.labels[bone])
 
 
 def _kind(part: Part) -> tuple[Part, ...]:
@@ -293,15 +297,15 @@ def _worth(
 
 def _named_alike(figure: Figure, bone: int) -> list[int]:
     """Return the limb named like a control or mechanism bone; prefer free limbs, then similar names, then near ones."""
-    name, part = figure.names[bone], part_in(figure.names[bone])
+    name, part = figure.labels[bone], part_in(figure.labels[bone])
     if part not in (*ARM, *LEG) or not side_of(name):
         return []
 
     def likeness(limb: list[int]) -> float:
-        named = (other for other in figure.below(limb[0]) if _kind(part_in(figure.names[other])) is _kind(part))
-        return max((likeness_of(name, figure.names[other]) for other in named if other != bone), default=0.0)
+        named = (other for other in figure.below(limb[0]) if _kind(part_in(figure.labels[other])) is _kind(part))
+        return max((likeness_of(name, figure.labels[other]) for other in named if other != bone), default=0.0)
 
-    limbs = [way_down(figure, top) for top in tops(figure) if side_of(figure.names[top]) == side_of(name)]
+    limbs = [way_down(figure, top) for top in tops(figure) if side_of(figure.labels[top]) == side_of(name)]
     return min(
         (limb for limb in limbs if _kind(part_of(figure, limb[0])) is _kind(part) or likeness(limb) > 0.0),
         key=lambda limb: (
@@ -313,5 +317,7 @@ def _named_alike(figure: Figure, bone: int) -> list[int]:
     )
 
 
-def _joints(figure: Figure, row: list[int]) -> list[np.ndarray]:
-    return [*(figure.heads[bone] for bone in row), figure.tails[row[-1]]]
+def _joints(figure: Figure, row: list[int]) -> Floats:
+    """Return the joints (n+1, 3) of a limb: the last one is where its hand or foot begins."""
+    end = _way_to_end(figure, row[0])[1]
+    return np.array([*figure.heads[row], figure.tails[row[-1]] if end is None or end in row else figure.heads[end]])

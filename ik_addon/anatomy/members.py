@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .chain_ends import find, on_trunk, trunk_above
+from .end_bones import joints_of
 from .figure import Figure
 from .limbs import TWIN, part_of, tops
 from .parts import ARM, Part, is_animal, side_of
@@ -52,6 +53,11 @@ class Member(NamedTuple):
         side = {1: "left ", -1: "right "}.get(self.side, "")
         return f"{side}{'front ' * self.is_fore}{self.region.value}"
 
+    @property
+    def label(self) -> str:
+        """Name of what its chain moves, as a title for the user: a limb, or the end of the trunk."""
+        return "Chest" if self.region is Region.SPINE else self.words.title()
+
 
 def find_members(figure: Figure) -> list[Member]:
     """Find the parts of a figure, trunk first. Of several limbs in one place, as in control rigs, take the first."""
@@ -89,7 +95,7 @@ def is_human(figure: Figure, found: Sequence[Member]) -> bool:
     if len(arms) != 2 or len(legs) != 2:
         return False
     limbs = {bone for row in (*arms, *legs) for bone in figure.below(row[0])}
-    if any(is_animal(figure.names[bone]) for bone in limbs):
+    if any(is_animal(figure.labels[bone]) for bone in limbs):
         return False
     up = up_of(figure)
     shoulders, hips = (np.mean([figure.heads[row[0]] for row in rows], axis=0) for rows in (arms, legs))
@@ -99,7 +105,7 @@ def is_human(figure: Figure, found: Sequence[Member]) -> bool:
 
 def are_twins(figure: Figure, row: Sequence[int], other: Sequence[int]) -> bool:
     """Return whether two rows of bones, root first, begin and end in the same places."""
-    own, others = (np.array([figure.heads[r[0]], figure.tails[r[-1]]]) for r in (row, other))
+    own, others = (joints_of(figure, list(bones))[[0, -1]] for bones in (row, other))
     size = float(np.linalg.norm(own[1] - own[0]))
     return bool(np.linalg.norm(own - others, axis=1).max() < TWIN * size)
 
@@ -119,7 +125,7 @@ def _limbs(figure: Figure) -> list[Member]:
     for row, depth in zip(rows, depths, strict=True):
         is_arm = part_of(figure, row[0]) in ARM and not is_leg(figure, row)
         is_fore = not is_arm and depth > min(depths)
-        found.append(Member(Region.ARM if is_arm else Region.LEG, tuple(row), side_of(figure.names[row[0]]), is_fore))
+        found.append(Member(Region.ARM if is_arm else Region.LEG, tuple(row), side_of(figure.labels[row[0]]), is_fore))
     return found
 
 

@@ -50,6 +50,8 @@ LEGS = r"(?:front|fore|hind|rear|back)?leg"
 
 VERTEBRAE = frozenset({"L5", "L3", "T12", "T8"})
 """Spine bones in Xsens' naming; "L" stands for lumbar here, not for left."""
+SIDE_FIRST = re.compile(r"^([Ll]eft|[Rr]ight)(?=[a-z])")
+"""Names that join a whole word for the side and a part without a change of case: Lefthand."""
 RUN_TOGETHER = re.compile(
     r"^([lr])(clavicle|humerus|radius|wrist|hand|fingers|thumb|hipjoint|femur|tibia|foot|toes)(?=\d*$)"
 )
@@ -102,6 +104,9 @@ ANIMAL = re.compile(
 )
 """Matches words that never occur in the limbs of a human."""
 
+FRONT = re.compile(r"\b(?:front|fore)(?!arm|wing)")
+"""Matches front legs."""
+
 
 def words(name: str) -> list[str]:
     """Split a bone's name into words in lower case, without sides, numbers and the prefixes of rigs."""
@@ -119,7 +124,7 @@ def _all_words(name: str) -> tuple[str, ...]:
     name = PREFIX.sub("", unicodedata.normalize("NFKC", name))
     if name in VERTEBRAE:
         return ("spine",)
-    name = RUN_TOGETHER.sub(r"\1_\2", name)
+    name = SIDE_FIRST.sub(r"\1_", RUN_TOGETHER.sub(r"\1_\2", name))
     name = re.sub(r"^([LRlr左右])(?=[A-Z]|[^\x00-\x7f])", r"\1_", name)
     return tuple(word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+", name))
 
@@ -153,6 +158,12 @@ def is_end(name: str) -> bool:
 def is_animal(name: str) -> bool:
     """Return whether a name is that of a bone in the limb of an animal."""
     return ANIMAL.search(stem(name)) is not None
+
+
+@cache
+def is_front(name: str) -> bool:
+    """Return whether a name is that of a bone in a front leg of an animal."""
+    return FRONT.search(stem(name)) is not None
 
 
 @cache

@@ -34,7 +34,7 @@ SAME = 0.01
 def limb_in_pieces(figure: Figure, bone: int) -> list[int]:
     """Return the limb, root first, in which a bone is a segment, the hand or the foot; empty if there is none."""
     above = [*figure.up(bone)][: MOST + 1][::-1]
-    way = [*above, *_way_down(figure, bone)[1 : MOST + 1]]
+    way = [*above, *figure.down(bone)[1 : MOST + 1]]
     at = len(above) - 1
     found: list[int] = []
     for first in range(at + 1):
@@ -53,14 +53,6 @@ def bent_most(joints: Floats) -> int:
         return int(turns.argmax()) + 1
     along = np.cumsum(sizes)
     return int(np.abs(along[:-1] - 0.5 * along[-1]).argmin()) + 1
-
-
-def _way_down(figure: Figure, bone: int) -> list[int]:
-    """Return a bone and, below it, the child that reaches farthest at each step."""
-    way = [bone]
-    while children := figure.children[way[-1]]:
-        way.append(max(children, key=lambda child: float(figure.reaches[child])))
-    return way
 
 
 def _is_limb(figure: Figure, row: list[int], end: int) -> bool:

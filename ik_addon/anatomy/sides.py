@@ -1,7 +1,8 @@
 """The side to which a limb bends, as far as a skeleton at rest shows it.
 
-Knees point where the toes point, elbows away from the chest's front; fingers bend towards the palm, spines forward. A
-side is the direction in which the middle of a bent limb moves. Vectors are in the armature's object space.
+Knees point where the toes point, elbows away from the chest's front, those of front legs too; fingers bend towards
+the palm, spines forward. A side is the direction in which the middle of a bent limb moves. Vectors are in the
+armature's object space.
 """
 
 from __future__ import annotations
@@ -9,12 +10,17 @@ from __future__ import annotations
 import numpy as np
 
 from ..solve.problem import Floats
+from .end_bones import joints_of
 from .figure import Figure
 from .limbs import elbow, extremity_of, limb_of, part_of, tops, way_down
-from .parts import ARM, LEG, Part, is_thumb, side_of
+from .parts import ARM, LEG, Part, is_front, is_thumb, side_of
 
 CLEAR = 0.3
 """A direction with a smaller part than this across a limb shows no side."""
+ALONG = 0.9
+"""Cosine of the largest angle between a bone and the segment that it stands for."""
+TOGETHER = 0.5
+"""Limbs show a common direction if their sum is longer than this fraction of the sum of their lengths."""
 FOOT = 0.04
 """A foot reaches farther than this sideways from the line of its leg, in lengths of the leg."""
 
@@ -35,7 +41,7 @@ def side_of_row(figure: Figure, row: list[int]) -> Floats | None:
         return _back(figure, row)
     elif elbow(figure, row) is None:
         return None
-    elif part_of(figure, row[0]) in LEG:
+    elif part_of(figure, row[0]) in LEG and not is_front(figure.labels[row[0]]):
         towards = toes_of(figure, row)
         towards = front_of(figure) if towards is None else towards
     else:
@@ -58,13 +64,21 @@ def toes_of(figure: Figure, leg: list[int]) -> Floats | None:
     size = float(np.linalg.norm(_line(figure, leg)))
     below = [bone for bone in figure.below(foot) if bone != foot]
     # In many imported skeletons only the positions of joints are reliable, not the directions of bones.
-    for points in (figure.heads[below], figure.tails[[foot, *below]]):
+    for points in (figure.heads[below], *([figure.tails[[foot, *below]]] if points_down(figure, leg) else [])):
         steps = points - figure.heads[foot]
         steps = steps - np.outer(steps.dot(line), line)
         sizes = np.linalg.norm(steps, axis=1)
         if len(sizes) and sizes.max() > FOOT * size:
             return _unit(steps[int(sizes.argmax())])
     return None
+
+
+def points_down(figure: Figure, row: list[int]) -> bool:
+    """Return whether the bones of a chain, root first, point at its joints, so that their directions mean something."""
+    steps = np.diff(joints_of(figure, row), axis=0)
+    own = figure.tails[row] - figure.heads[row]
+    sizes = np.linalg.norm(steps, axis=1) * np.linalg.norm(own, axis=1)
+    return bool(((steps * own).sum(axis=1) > ALONG * sizes)[sizes > 0.0].all())
 
 
 def is_leg(figure: Figure, row: list[int]) -> bool:
@@ -84,7 +98,7 @@ def front_of(figure: Figure) -> Floats | None:
     if np.linalg.norm(total) > 0.5:
         return _unit(total)
     places = {
-        side: [figure.heads[limb[0]] for limb in limbs if side_of(figure.names[limb[0]]) == side] for side in (1, -1)
+        side: [figure.heads[limb[0]] for limb in limbs if side_of(figure.labels[limb[0]]) == side] for side in (1, -1)
     }
     up = up_of(figure)
     if up is None or not (places[1] and places[-1]):
@@ -94,13 +108,15 @@ def front_of(figure: Figure) -> Floats | None:
 
 
 def up_of(figure: Figure) -> Floats | None:
-    """Return the up direction (3,) of a figure: feet to hips or, without legs, root to arms; None if unknown."""
+    """Return the up direction (3,) of a figure: feet to hips or, without legs, root to arms; None if unknown.
+
+    Some importers make rest poses in which each leg points in a direction of its own, which show nothing.
+    """
     limbs = [way_down(figure, top) for top in tops(figure)]
-    legs = [-_line(figure, limb) for limb in limbs if part_of(figure, limb[0]) in LEG]
-    if legs:
-        return _unit(np.sum(legs, axis=0))
-    arms = [figure.heads[limb[0]] - figure.heads[list(figure.up(limb[0]))[-1]] for limb in limbs]
-    return _unit(np.sum(arms, axis=0)) if arms else None
+    steps = [-_line(figure, limb) for limb in limbs if part_of(figure, limb[0]) in LEG]
+    steps = steps or [figure.heads[limb[0]] - figure.heads[list(figure.up(limb[0]))[-1]] for limb in limbs]
+    total = np.sum(steps, axis=0)
+    return _unit(total) if np.linalg.norm(total) > TOGETHER * np.linalg.norm(steps, axis=-1).sum() else None
 
 
 def _away_from_chest(figure: Figure, arm: list[int]) -> Floats | None:
@@ -130,7 +146,7 @@ def _back_of_hand(figure: Figure, finger: list[int]) -> Floats | None:
     """Return where the joints of a finger move when it bends towards the palm; None if unknown."""
     hands = [bone for bone in figure.up(finger[0]) if part_of(figure, bone) is Part.HAND]
     limb = limb_of(figure, hands[-1]) if hands else []
-    side = side_of(figure.names[limb[0]]) if limb else 0
+    side = side_of(figure.labels[limb[0]]) if limb else 0
     if not side or part_of(figure, limb[0]) not in ARM:
         return None
     roots = [
@@ -138,18 +154,19 @@ def _back_of_hand(figure: Figure, finger: list[int]) -> Floats | None:
         for bone in figure.below(hands[-1])
         if part_of(figure, bone) is Part.FINGER and part_of(figure, figure.parents[bone]) is not Part.FINGER
     ]
-    thumbs = [figure.heads[bone] for bone in roots if is_thumb(figure.names[bone])]
-    others = [figure.heads[bone] for bone in roots if not is_thumb(figure.names[bone])]
+    thumbs = [figure.heads[bone] for bone in roots if is_thumb(figure.labels[bone])]
+    others = [figure.heads[bone] for bone in roots if not is_thumb(figure.labels[bone])]
     if not thumbs or not others:
         return None
     to_thumb = np.mean(thumbs, axis=0) - np.mean(others, axis=0)
-    if is_thumb(figure.names[finger[0]]):
+    if is_thumb(figure.labels[finger[0]]):
         return _unit(to_thumb)
     return _unit(side * np.cross(to_thumb, _line(figure, finger)))
 
 
 def _line(figure: Figure, row: list[int]) -> Floats:
-    return np.asarray(figure.tails[row[-1]] - figure.heads[row[0]])
+    points = joints_of(figure, row)
+    return np.asarray(points[-1] - points[0])
 
 
 def _across(line: Floats, towards: Floats) -> Floats | None:

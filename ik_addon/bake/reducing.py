@@ -37,6 +37,8 @@ ROUNDING = 1e-6
 """Points may always be off by this fraction of their distance from the origin."""
 SUNK = 0.5
 """The bound of a point that is deeper in the ground than before nevertheless is multiplied by this."""
+LEVER = 0.05
+"""Bones without children turn by no more than if they were this long, in sizes of the figure."""
 ATTEMPTS = 6
 """How often keys are added if playback is farther off than computed."""
 
@@ -124,7 +126,9 @@ class KeyReducer:
             self._channels[self._bones.index(order[channel.bone])].append(own)
         self._owners, self._places, self._local = _points_of(ob, self._skeleton, self._bones)
         self._tips = [tip for tip in tips(ob) if end_of(tip) is not None]
-        self._pivots = np.arange(2 * len(ob.pose.bones), len(self._places))  # in the order of `_points_of`
+        # In the order of `_points_of`.
+        self._pivots = 2 * len(ob.pose.bones) + np.arange(2 * len(self._tips))
+        self._joints = slice(0, 2 * (len(ob.pose.bones) + len(self._tips)))
 
     def steps(self, bound: float, floor: Floor | None = None) -> Generator[float, None, KeyReport]:
         """Keep as few keys as hold all joints within a distance, in Blender units; yields progress (0 to 1).
@@ -161,7 +165,7 @@ class KeyReducer:
                 sunk[:, self._pivots] = above.sunk(after.points[:, self._pivots])
             is_held = (away <= limits)[:, inside].all() and not sunk[:, inside].any()
             if distances.max() <= bound and (is_held or attempt == ATTEMPTS - 1):
-                meters = float(distances.max()) * self._view_layer.id_data.unit_settings.scale_length
+                meters = float(distances[self._joints].max()) * self._view_layer.id_data.unit_settings.scale_length
                 return KeyReport(self._before, sum(len(curve.keys) for part in curves for curve in part), meters)
             bounds[sunk[:, inside]] *= SUNK
             bounds *= np.minimum(ROOM * limits / np.maximum(away, 1e-30), 1.0)[:, inside].min(axis=0)
@@ -243,6 +247,8 @@ class KeyReducer:
 def _points_of(ob: bpy.types.Object, skeleton: Skeleton, keyed: Sequence[int]) -> tuple[Ints, Ints, Floats]:
     """Return the points that should keep their places: heads and tails of all bones, and pivots of hands and feet.
 
+    Nothing below a bone without children shows how it turns, so it gets a point along it and one beside it.
+
     Returns:
         owners: (m,) index of the keyed bone that moves each point; -1: none.
         bones: (m,) the bone that each point belongs to.
@@ -255,6 +261,10 @@ def _points_of(ob: bpy.types.Object, skeleton: Skeleton, keyed: Sequence[int]) -
         end, chain = end_of(tip), chain_of(tip)
         if end is not None:
             points += [(skeleton.names.index(end.name), pivot[:]) for pivot in (chain.heel_pivot, chain.toe_pivot)]
+    size = LEVER * float(np.ptp(skeleton.rest[:, :3, 3], axis=0).max())
+    for index in sorted(set(range(len(skeleton.names))) - set(skeleton.parents.tolist())):
+        lever = max(float(skeleton.lengths[index]), size)
+        points += [(index, (0.0, lever, 0.0)), (index, (lever, 0.0, 0.0))]
     owners = []
     for index, _local in points:
         carriers = [bone for bone in (index, *skeleton.ancestors(index)) if bone in keyed]

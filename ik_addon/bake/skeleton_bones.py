@@ -9,8 +9,8 @@ from functools import cached_property
 import bpy
 import numpy as np
 
+from ..anatomy.body import feet_of, root_of
 from ..anatomy.figure import Figure
-from ..posing.figure import feet_of, root_of
 from ..solve.problem import Ints
 from .selection import BakeError
 

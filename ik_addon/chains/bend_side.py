@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
@@ -18,13 +18,14 @@ import numpy as np
 from ..anatomy import folds, sides
 from ..anatomy.figure import Figure
 from ..core import channels, fk_store, transforms
-from ..core.skeleton import Skeleton
+from ..core.settings import chain_of
+from ..core.skeleton import Skeleton, inverse, moved
 from ..core.translation.sentences import marked
 from ..rig.plan import limits
-from ..rig.plan.chain import ChainError
+from ..rig.plan.chain import ChainError, bending_bones, bending_end
 from ..rig.read import fcurves
 from ..solve.maths.rotations import hinge
-from ..solve.problem import Floats
+from ..solve.problem import Floats, Ints
 from .current_pose import Limb, read_poses
 
 BENT = math.radians(2.0)
@@ -63,7 +64,12 @@ class Found(NamedTuple):
     """Whether it bends to all sides, as spines and tails do. The side then only applies where the chain is straight."""
 
 
-def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], depsgraph: bpy.types.Depsgraph) -> Found:
+def find(
+    ob: bpy.types.Object,
+    bones: Sequence[bpy.types.PoseBone],
+    end: bpy.types.PoseBone | None,
+    depsgraph: bpy.types.Depsgraph,
+) -> Found:
     """Find the side of a chain.
 
     A slightly bent pose counts only if no stronger evidence contradicts it.
@@ -71,11 +77,15 @@ def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], depsgraph: b
     Args:
         ob: the armature object.
         bones: the bones of the chain, root first.
+        end: the bone at whose head the chain ends; None: it ends at the tail of its last bone.
         depsgraph: evaluates the current pose.
     """
-    chain = _Chain.of(ob, bones)
+    chain = _Chain.of(ob, bones, end)
     joints = chain.at_rest, chain.posed(ob, depsgraph), chain.animated(ob)
-    side, evidence = _side_shown(chain, joints, bones)
+    known = chain.anatomy(chain.skeleton.rest)
+    if known is None:
+        known = chain.anatomy(read_poses(ob, depsgraph))  # as with rest poses in which nobody could stand
+    side, evidence = _side_shown(chain, joints, known, bones)
     normal = np.cross(side, chain.first)
     shown = [own.dot(normal) for own in joints]
     shares = folds.folds_of(chain.figure, chain.row, shown) if chain.has_side else ()
@@ -83,10 +93,15 @@ def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], depsgraph: b
 
 
 def _side_shown(
-    chain: _Chain, joints: tuple[Floats, Floats, Floats], posed: Sequence[bpy.types.PoseBone]
+    chain: _Chain,
+    joints: tuple[Floats, Floats, Floats],
+    known: Floats | None,
+    posed: Sequence[bpy.types.PoseBone],
 ) -> tuple[Floats, Evidence]:
-    """Return the side (3,) that the bends (n, 3) of the joints show: at rest, in the current pose and in animation."""
-    known = chain.anatomy()
+    """Return the side (3,) that the bends (n, 3) of the joints show: at rest, in the current pose and in animation.
+
+    `known` is the axis (3,) about which the chain bends by its anatomy; None if unknown.
+    """
     rest, pose, moving = map(chain.bend, joints)
     if known is None and np.linalg.norm(pose) > CLEARLY_BENT and rest.dot(pose) < 0.0:
         rest = np.zeros(3)  # posed that way on purpose, and no anatomy says otherwise
@@ -108,28 +123,61 @@ def _side_shown(
     return chain.roll_side(), Evidence.ROLL
 
 
+def to_bend(
+    ob: bpy.types.Object,
+    bones: Sequence[bpy.types.PoseBone],
+    end: bpy.types.PoseBone | None,
+    depsgraph: bpy.types.Depsgraph,
+    least: float,
+) -> Floats:
+    """Return the rotation (3,) that a knee or elbow lacks to be bent to its side, in the axes of the root bone.
+
+    It is zero for a limb that is clearly bent in its current pose, to whichever side.
+
+    Args:
+        ob: the armature object.
+        bones: the bones of the limb, root first; the side of the chain on them counts, or the one that it would get.
+        end: the bone at whose head the limb ends; None: it ends at the tail of its last bone.
+        depsgraph: evaluates the current pose.
+        least: the angle in radians by which it should be bent.
+    """
+    chain, settings = _Chain.of(ob, bones, end), chain_of(bones[-1])
+    now = chain.bend(chain.bends_in(read_poses(ob, depsgraph)))
+    if np.linalg.norm(now) > CLEARLY_BENT:
+        return np.zeros(3)
+    side = np.array(settings.bend_side)
+    if not (settings.is_chain and side.any()):
+        side = find(ob, bones, end, depsgraph).side
+    normal = np.cross(side, chain.first)
+    normal = normal / max(float(np.linalg.norm(normal)), 1e-300)
+    return np.asarray(max(0.0, least - float(now.dot(normal))) * normal)
+
+
 def shown_by(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], poses: Floats) -> Floats | None:
-    """Return the side (3,) to which pose matrices (m, 4, 4) bend a chain, root first; None if it shows or has none."""
-    chain = _Chain.of(ob, bones)
+    """Return the side (3,) to which pose matrices (m, 4, 4) bend a chain, root first; None if it shows or has none.
+
+    The chain ends at the tail of its last bone, as with Blender's IK.
+    """
+    chain = _Chain.of(ob, bones, None)
     if not chain.has_side:
         return None
     bend = chain.bend(chain.bends_in(poses))
     return _side(bend, chain.first) if np.linalg.norm(bend) > BENT else None
 
 
-def opposed_by_limits(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], side: Floats) -> bool:
-    """Return whether the limits of a chain, root first, let it bend farther away from a side (3,) than towards it."""
-    chain = _Chain.of(ob, bones)
+def opposed_by_limits(tip: bpy.types.PoseBone, side: Floats) -> bool:
+    """Return whether the limits of the chain on `tip` let it bend farther away from a side (3,) than towards it."""
+    chain, bones = _Chain.on(tip), bending_bones(tip)
     found = chain.limits(bones)
     return found is not None and bool(found.dot(np.cross(side, chain.first)) < 0.0)
 
 
-def hyperextension(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], side: Floats, frame: float) -> float:
-    """Return by how many radians the FK pose of a chain, root first, bends away from its side (3,) on a frame.
+def hyperextension(tip: bpy.types.PoseBone, side: Floats, frame: float) -> float:
+    """Return by how many radians the FK pose of the chain on `tip` bends away from its side (3,) on a frame.
 
     0 if it does not. Only F-curves and the stored FK pose are read; constraints and drivers are not known here.
     """
-    chain = _Chain.of(ob, bones)
+    ob, chain = tip.id_data, _Chain.on(tip)
     below = np.array(chain.indices[1:], dtype=np.int64)
     if not len(below):
         return 0.0
@@ -137,19 +185,47 @@ def hyperextension(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], si
         rows = fcurves.at_frame(ob, below, fk_store.held(ob, below), frame)
     except fcurves.NotDetermined:
         return 0.0
-    bend = chain.bend(chain.bends_by(ob, rows[None])[0])
+    bend = chain.bend(chain.bends_by(_bases(ob, below, rows[None]))[0])
     normal = np.cross(side, chain.first)
     away = -float(bend.dot(normal) / max(float(np.linalg.norm(normal)), 1e-12))
     return away if away > 0.0 else 0.0
 
 
-def is_from_roll(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], side: Floats) -> bool:
+def is_from_roll(tip: bpy.types.PoseBone, side: Floats) -> bool:
     """Return whether a side (3,) comes from the roll of the root bone alone, with no other evidence at rest."""
-    chain = _Chain.of(ob, bones)
+    chain = _Chain.on(tip)
     if np.abs(side - chain.roll_side()).max() > 1e-6:
         return False
     at_rest = np.linalg.norm(chain.bend(chain.at_rest)) > FAINTLY_BENT
-    return not at_rest and chain.limits(bones) is None and chain.anatomy() is None
+    return not at_rest and chain.limits(bending_bones(tip)) is None and chain.anatomy(chain.skeleton.rest) is None
+
+
+# ---- animation
+
+
+def animated_bases(ob: bpy.types.Object, bones: Sequence[int]) -> Floats | None:
+    """Return the basis matrices (F, n, 4, 4) of pose bones on frames of their animation; None without F-curves.
+
+    Constraints and drivers are not known here: with drivers there is no result either.
+    """
+    paths, own = tuple(f"{ob.pose.bones[bone].path_from_id()}." for bone in bones), np.array(bones, dtype=np.int64)
+    try:
+        moving = [found for path, found in fcurves.in_force(ob).items() if path.startswith(paths)]
+        ranges = np.array([curve.range() for found in moving for curve in found])
+        if not len(ranges):
+            return None
+        frames = np.unique(np.round(np.linspace(ranges[:, 0].min(), ranges[:, 1].max(), FRAMES)))
+        held = channels.read(ob, own)
+        return _bases(ob, own, np.stack([fcurves.at_frame(ob, own, held, frame) for frame in frames.tolist()]))
+    except fcurves.NotDetermined:
+        return None
+
+
+def _bases(ob: bpy.types.Object, bones: Ints, rows: channels.Row) -> Floats:
+    """Return the basis matrices (F, n, 4, 4) that channels (F, n, 17) of pose bones make."""
+    own = [ob.pose.bones[bone] for bone in bones.tolist()]
+    connected = np.array([bone.bone.use_connect for bone in own], dtype=bool)
+    return transforms.basis(rows, [bone.rotation_mode for bone in own], connected)
 
 
 # ---- evidence of a side: bend vectors in the axes of the root bone, each joint's axis times its angle
@@ -175,18 +251,26 @@ class _Chain:
     """Indices in the figure; `indices` are those in the skeleton."""
     skeleton: Skeleton
     indices: list[int]
+    end: int | None
+    """The bone in the skeleton at whose head the chain ends; None: it ends at the tail of its last bone."""
     at_rest: Floats
     """(n, 3) bends of the joints."""
     lead: int | None
     """The joint whose side is the side of the chain; None if all of them count."""
 
     @classmethod
-    def of(cls, ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> _Chain:
+    def on(cls, tip: bpy.types.PoseBone) -> _Chain:
+        """Return the part of the chain on a tip bone that bends to its side."""
+        return cls.of(tip.id_data, bending_bones(tip), bending_end(tip))
+
+    @classmethod
+    def of(cls, ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], end: bpy.types.PoseBone | None) -> _Chain:
         figure, skeleton = Figure.of(ob), Skeleton.of(ob)
         row = [figure.names.index(bone.name) for bone in bones]
         indices = [skeleton.names.index(bone.name) for bone in bones]
-        at_rest = _bends(Limb.of(skeleton, indices, skeleton.rest))
-        return cls(figure, row, skeleton, indices, at_rest, folds.leading_joint(figure, row, at_rest))
+        last = None if end is None else skeleton.names.index(end.name)
+        at_rest = _bends(Limb.of(skeleton, indices, skeleton.rest, last))
+        return cls(figure, row, skeleton, indices, last, at_rest, folds.leading_joint(figure, row, at_rest))
 
     @property
     def has_side(self) -> bool:
@@ -208,7 +292,7 @@ class _Chain:
 
     def bends_in(self, poses: Floats) -> Floats:
         """Return the bends (n, 3) in pose matrices (m, 4, 4); zero where these are not finite."""
-        limb = Limb.of(self.skeleton, self.indices, poses)
+        limb = Limb.of(self.skeleton, self.indices, poses, self.end)
         return _bends(limb) if np.isfinite(limb.joints).all() and limb.length > 0.0 else np.zeros_like(self.at_rest)
 
     def posed(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Floats:
@@ -219,21 +303,11 @@ class _Chain:
 
     def animated(self, ob: bpy.types.Object) -> Floats:
         """Return the mean bends (n, 3) over the frames of the animation on which the chain is bent."""
-        own = [ob.pose.bones[bone] for bone in self.indices[1:]]
-        paths = tuple(f"{bone.path_from_id()}." for bone in own)
-        below = np.array(self.indices[1:])
         still = np.zeros_like(self.at_rest)
-        try:
-            moving = [found for path, found in fcurves.in_force(ob).items() if path.startswith(paths)]
-            ranges = np.array([curve.range() for found in moving for curve in found])
-            if not len(ranges):
-                return still
-            frames = np.unique(np.round(np.linspace(ranges[:, 0].min(), ranges[:, 1].max(), FRAMES)))
-            held = channels.read(ob, below)
-            rows = np.stack([fcurves.at_frame(ob, below, held, frame) for frame in frames.tolist()])
-        except fcurves.NotDetermined:
+        bases = animated_bases(ob, self.indices[1:])
+        if bases is None:
             return still
-        joints = self.bends_by(ob, rows)
+        joints = self.bends_by(bases)
         # Weighted by the bend itself: a frame with the knee bent by 60 degrees outweighs ten with a locked knee.
         weights = np.linalg.norm([self.bend(bends) for bends in joints], axis=1)
         bent = np.isfinite(joints).all(axis=(1, 2)) & (weights > BENT)
@@ -241,19 +315,24 @@ class _Chain:
             return still
         return np.asarray((joints[bent] * weights[bent, None, None]).sum(axis=0) / weights[bent].sum())
 
-    def bends_by(self, ob: bpy.types.Object, rows: channels.Row) -> Floats:
-        """Return the bends (F, n, 3) that the channels (F, n-1, 17) of all bones but the root make."""
+    def bends_by(self, bases: Floats) -> Floats:
+        """Return the bends (F, n, 3) that the basis matrices (F, n-1, 4, 4) of all bones but the root make."""
         below = np.array(self.indices[1:])
-        own = [ob.pose.bones[bone] for bone in self.indices[1:]]
-        connected = np.array([bone.bone.use_connect for bone in own], dtype=bool)
-        basis = transforms.basis(rows, [bone.rotation_mode for bone in own], connected)
-        local = self.skeleton.offsets[below] @ basis
+        local = self.skeleton.offsets[below] @ bases
         poses = [np.broadcast_to(np.eye(4), local[:, 0].shape)]
         for k in range(len(below)):
             poses.append(poses[-1] @ local[:, k])
         heads = [pose[:, :3, 3] for pose in poses]
-        heads.append(heads[-1] + poses[-1][:, :3, 1] * self.skeleton.lengths[self.indices[-1]])
+        heads.append(moved(poses[-1], self._end_in_tip))
         return np.array([_bends_of(steps) for steps in np.diff(np.array(heads), axis=0).transpose(1, 0, 2)])
+
+    @property
+    def _end_in_tip(self) -> Floats:
+        """Where (3,) the chain ends at rest, in the axes of its last bone."""
+        tip = self.indices[-1]
+        if self.end is None:
+            return np.array((0.0, self.skeleton.lengths[tip], 0.0))
+        return np.asarray((inverse(self.skeleton.rest[tip]) @ self.skeleton.rest[self.end])[:3, 3])
 
     def limits(self, posed: Sequence[bpy.types.PoseBone]) -> Floats | None:
         """Return the axis about which limits let the joints bend more one way than the other; None if there is none."""
@@ -271,12 +350,20 @@ class _Chain:
                     found += (low + high) * root.T.dot(self.skeleton.rest[index, :3, axis])
         return found if np.linalg.norm(found) > ONE_SIDED else None
 
-    def anatomy(self) -> Floats | None:
-        """Return the axis about which the chain bends by its anatomy; None if unknown."""
-        side = sides.side_of_row(self.figure, self.row)
+    def anatomy(self, poses: Floats) -> Floats | None:
+        """Return the axis (3,) about which the chain bends by its anatomy in pose matrices (m, 4, 4); None if unknown.
+
+        It is in the axes of the root bone.
+        """
+        limb = Limb.of(self.skeleton, self.indices, poses, self.end)
+        if not (np.isfinite(poses).all() and limb.length > 0.0):
+            return None
+        heads = poses[:, :3, 3]
+        tails = heads + poses[:, :3, 1] * self.skeleton.lengths[:, None]
+        order = [self.skeleton.names.index(name) for name in self.figure.names]
+        side = sides.side_of_row(replace(self.figure, heads=heads[order], tails=tails[order]), self.row)
         if side is None:
             return None
-        limb = Limb.of(self.skeleton, self.indices, self.skeleton.rest)
         return np.asarray(limb.frames[0].T.dot(np.cross(side, limb.joints[-1] - limb.joints[0])) / limb.length)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,15 +11,21 @@ import bpy
 import numpy as np
 
 from ..anatomy import members
+from ..anatomy.body import parent_bone_of
 from ..anatomy.figure import Figure
 from ..anatomy.members import LIMBS, Member, Region
+from ..anatomy.sides import up_of
 from ..core.constraints import steered_bones
 from ..core.settings import chain_of, object_of
+from ..core.skeleton import orthonormal
 from ..core.translation.sentences import count, marked, say
 from ..rig.plan.chain import ChainError, chain_bones, end_of, tips
-from ..rig.plan.limits import SETTINGS, is_free
+from ..rig.plan.limits import SETTINGS, is_free, ranges_of
+from ..solve.maths.cones import cone_of, violation
+from ..solve.maths.rotations import quaternions
 from ..solve.problem import Floats
-from . import end_bone, preset_file, profile
+from . import control_bones, end_bone, preset_file, profile
+from .bend_side import animated_bases
 from .current_pose import read_poses
 from .ik_constraints import sources
 from .make_controls import Controls
@@ -26,6 +33,10 @@ from .new_chain import add_chain
 
 PRESETS = {Region.ARM: "Human_Elbow.py", Region.LEG: "Human_Knee.py", Region.SPINE: "Human_Spine.py"}
 """The shipped preset files for the chains of a human."""
+AROUND_HIPS, AROUND_ROOT = 1.0, 1.5
+"""Diameters of the circles around the hips and the root bone, in lengths of the leg down to its last bone."""
+BEYOND = math.radians(3.0)
+"""A joint that its animation turns beyond human limits by more than this gets no limits."""
 MOVED = 1e-4
 """A chain whose bones move by more than this, in its lengths, does not keep its pose."""
 
@@ -46,7 +57,10 @@ class Wishes:
     with_presets: bool
     """Apply limits of human joints, if the figure is human."""
     live: bool
-    controls: Controls = Controls.EMPTIES
+    controls: Controls = Controls.BONES
+    """Where the armature can't get bones of its own, empties are made."""
+    arms_with_chest: bool = False
+    """The targets of arms go along with the chest; otherwise they stay in place, as those of legs do."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +97,12 @@ def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> 
     with_constraint = _those_with(figure, wanted, _constrained(ob))
     left = [part for part in wanted if part not in with_chain and part not in with_constraint]
     remarks: list[str] = []
+    if left and wishes.controls is Controls.BONES and not control_bones.can_be_made(context, ob):
+        remarks.append(say("The controls are empties: this armature is linked, overridden, hidden or shares its data"))
     made = _add_chains(context, ob, {part: figure.names[part.row[-1]] for part in left}, wishes, remarks)
     was_live = object_of(ob).live
     if made:
+        _dress_trunk(ob, figure, wanted)
         object_of(ob).live = True
         context.view_layer.update()
         if wishes.with_presets and members.is_human(figure, found):
@@ -124,13 +141,28 @@ def _add_chains(
                 len(part.row),
                 wishes.with_poles and is_limb,
                 wishes.controls,
-                with_body=not is_limb,  # the chest goes with the hips, and the head with the chest
+                # The chest goes with the hips, and the head with the chest.
+                with_body=not is_limb or (part.region is Region.ARM and wishes.arms_with_chest),
             )
             made[part] = name
         except ChainError as error:
             remarks.append(say("The {part} got no chain. {error}", part=_words(part), error=error))
     # Adding control bones makes Blender recreate all pose bones.
     return {part: ob.pose.bones[name] for part, name in made.items()}
+
+
+def _dress_trunk(ob: bpy.types.Object, figure: Figure, parts: Sequence[Member]) -> None:
+    """Make the hips, and the root bone above them, controls as they are."""
+    legs = [list(part.row) for part in parts if part.region is Region.LEG and not part.is_fore]
+    hips, up = {parent_bone_of(figure, leg) for leg in legs} - {None}, up_of(figure)
+    if len(hips) != 1 or up is None or not ob.is_editable:
+        return
+    (bone,) = hips
+    length = max(float(np.linalg.norm(np.diff(figure.heads[leg], axis=0), axis=1).sum()) for leg in legs)
+    top = list(figure.up(bone))[-1]
+    for own, size in ((bone, AROUND_HIPS), (top, AROUND_ROOT))[: 1 + (top != bone)]:
+        if figure.is_free([own]):
+            control_bones.dress(ob.pose.bones[figure.names[own]], up, size * length)
 
 
 def last(ob: bpy.types.Object) -> Outcome | None:
@@ -198,7 +230,7 @@ def _left_out(
     )
     if absent:
         names = ", ".join(map(say, absent))
-        yield say("Not found by bone name. Use Add Chain instead: {parts}", parts=names)
+        yield say("Not found by name or shape. Use Add Chain instead: {parts}", parts=names)
 
 
 # ---- presets
@@ -228,6 +260,7 @@ def _apply_presets(
             slanted.append(member)
         else:
             applied[member] = held
+    beyond = [member for member in applied if _leave_out(made[member])]
     context.view_layer.update()
     for member, held in applied.items():
         if _moved(context, made[member], before) > MOVED:
@@ -238,10 +271,30 @@ def _apply_presets(
         *_about(limited, marked("These parts keep their existing limits: {parts}")),
         *_about(outside, marked("The pose of these parts is outside human limits, so no limits were added: {parts}")),
         *_about(
+            [member for member in beyond if member not in outside],
+            marked("The animation of these parts goes beyond human limits, so some joints got none: {parts}"),
+        ),
+        *_about(
             slanted,
-            marked("The bone roll of these parts doesn't match how they bend, so no limits were added: {parts}"),
+            marked("The bone axes of these parts don't match how they bend, so no limits were added: {parts}"),
         ),
     ]
+
+
+def _leave_out(tip: bpy.types.PoseBone) -> bool:
+    """Remove the limits of the joints of a chain that its animation goes beyond; return whether there are any."""
+    ob, bones = tip.id_data, chain_bones(tip)
+    bases = animated_bases(ob, [ob.pose.bones.find(bone.name) for bone in bones])
+    found = False
+    for bone, basis in zip(bones, () if bases is None else bases.swapaxes(0, 1), strict=False):
+        ranges = np.tile(np.array(ranges_of(bone)).reshape(1, 6), (len(basis), 1))
+        turns = quaternions(orthonormal(basis[:, :3, :3]).transpose(1, 2, 0))
+        if violation(turns, cone_of(ranges[:, :4], ranges[:, 4:])).max() > BEYOND:
+            found = True
+            for axis in "xyz":
+                setattr(bone, f"use_ik_limit_{axis}", False)
+                setattr(bone, f"lock_ik_{axis}", False)
+    return found
 
 
 def _moved(context: bpy.types.Context, tip: bpy.types.PoseBone, before: Mapping[str, Floats]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
@@ -11,16 +11,23 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Vector
 
+from ..anatomy.parts import side_of
 from ..core.skeleton import inverse_of_one, matrix_array, size_of
 from ..rig.plan.followers import MADE
 from ..rig.plan.presence import Presence, is_in
 from ..rig.plan.watch import animated_paths
 from ..rig.read.orientation import orientation
+from ..solve.problem import Floats
 
+Palette = Literal["THEME01", "THEME04", "THEME09"]
 GROUP = "IK"
 """The bone collection for control bones."""
+SHAPE = "IK Shape {kind}"
+"""Names of the objects that control bones show."""
 AROUND = 16
 """Number of points of a circle."""
+COLORS: dict[int, Palette] = {1: "THEME04", 0: "THEME09", -1: "THEME01"}
+"""Bone colors of controls on the left, in the middle and on the right: blue, yellow and red in Blender's themes."""
 LENGTH = 2.0
 """Length of a control bone, in sizes of its shape."""
 
@@ -39,9 +46,13 @@ class Control(NamedTuple):
 
 
 def can_be_made(context: bpy.types.Context, ob: bpy.types.Object) -> bool:
-    """Return whether bones can be added to an armature object: not if it is linked, overridden or not editable here."""
-    is_own = ob.library is None and ob.override_library is None
-    is_own &= ob.data.library is None and ob.data.override_library is None
+    """Return whether bones can be added to an armature object.
+
+    Not if it is linked, overridden, hidden here, or shares its data with other objects.
+    """
+    data = ob.data
+    is_own = all(part.library is None and part.override_library is None for part in (ob, data))
+    is_own &= data.users - data.use_fake_user == 1
     return bool(is_own and Presence(context.view_layer).evaluates(ob) and ob.visible_get(view_layer=context.view_layer))
 
 
@@ -73,6 +84,7 @@ def add(context: bpy.types.Context, ob: bpy.types.Object, wanted: Sequence[Contr
         pose_bone = ob.pose.bones[name]
         pose_bone.custom_shape = _shape(own.shape)
         pose_bone.use_custom_shape_bone_size = True
+        pose_bone.color.palette = COLORS[side_of(name)]
         holder.show_wire = True
     context.view_layer.update()
     return names
@@ -89,6 +101,49 @@ def image_of(ob: bpy.types.Object, name: str, world: Matrix) -> Control:
     return Control(bpy.utils.flip_name(name), world, "CUBE" if is_box else "SPHERE", size, parent_bone)
 
 
+def dress(bone: bpy.types.PoseBone, up: Floats, size: float) -> bool:
+    """Make a bone easy to see and to click as it is: a circle around its head, and a color. Return whether it did.
+
+    A bone that has a shape already keeps it.
+
+    Args:
+        bone: the bone; it gets no constraint, and none is added below it.
+        up: (3,) the direction across the circle at rest, in the armature's object space.
+        size: diameter of the circle, in the armature's unit.
+    """
+    if bone.custom_shape is not None:
+        return False
+    bone.custom_shape = _shape("CIRCLE")
+    bone.use_custom_shape_bone_size = False
+    bone.custom_shape_scale_xyz = (size, size, size)
+    across = bone.bone.matrix_local.to_3x3().inverted_safe() @ Vector(up.tolist())
+    bone.custom_shape_rotation_euler = Vector((0.0, 1.0, 0.0)).rotation_difference(across).to_euler()
+    bone.color.palette = COLORS[side_of(bone.name)]
+    bone.bone.show_wire = True
+    return True
+
+
+def dressed(ob: bpy.types.Object) -> list[str]:
+    """Return the bones that show the circle of `dress`."""
+    circle = _circle_shape()
+    return [bone.name for bone in ob.pose.bones if circle is not None and bone.custom_shape == circle]
+
+
+def undress(ob: bpy.types.Object) -> None:
+    """Take the shapes and colors of `dress` off again."""
+    for name in dressed(ob):
+        bone = ob.pose.bones[name]
+        bone.custom_shape, bone.use_custom_shape_bone_size = None, True
+        bone.custom_shape_scale_xyz, bone.custom_shape_rotation_euler = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
+        bone.color.palette, bone.bone.show_wire = "DEFAULT", False
+    _forget([_circle_shape()])
+
+
+def _circle_shape() -> bpy.types.Object | None:
+    objects: Any = bpy.data.objects
+    return objects.get((SHAPE.format(kind="Circle"), None))
+
+
 def remove(context: bpy.types.Context, ob: bpy.types.Object, names: Collection[str]) -> None:
     """Remove control bones, with their collection and shapes if nothing else uses them."""
     shapes = {ob.pose.bones[name].custom_shape for name in names}
@@ -98,13 +153,18 @@ def remove(context: bpy.types.Context, ob: bpy.types.Object, names: Collection[s
     group = ob.data.collections.get(GROUP)
     if group is not None and not group.bones and not group.children:
         ob.data.collections.remove(group)
-    for shape in shapes - {None}:
+    _forget(shapes)
+    context.view_layer.update()
+
+
+def _forget(shapes: Iterable[bpy.types.Object | None]) -> None:
+    """Delete shapes that were made here and that no bone shows any more."""
+    for shape in shapes:
         holder: Any = shape
-        if MADE in holder and not shape.users:
+        if shape is not None and MADE in holder and not shape.users:
             mesh: Any = shape.data
             bpy.data.objects.remove(shape)
             bpy.data.meshes.remove(mesh)
-    context.view_layer.update()
 
 
 def is_animated(ob: bpy.types.Object, name: str) -> bool:
@@ -165,13 +225,13 @@ def _enter(mode: Any, obs: Sequence[bpy.types.Object], context: bpy.types.Contex
 
 def _shape(kind: str) -> bpy.types.Object:
     """Return an object that shows a control bone: a wire around its head, one unit long."""
-    name = f"IK Shape {kind.title()}"
+    name = SHAPE.format(kind=kind.title())
     objects: Any = bpy.data.objects
     found = objects.get((name, None))
     if found is not None and MADE in found:
         return found
     mesh = bpy.data.meshes.new(name)
-    points, edges = _box() if kind == "CUBE" else _sphere()
+    points, edges = WIRES[kind]()
     mesh.from_pydata([(0.5 * x, 0.5 * y, 0.5 * z) for x, y, z in points], edges, [])
     made: Any = bpy.data.objects.new(name, mesh)
     made[MADE] = True
@@ -186,10 +246,19 @@ def _box() -> Wire:
     return points, [(i, i | bit) for i in range(8) for bit in (1, 2, 4) if not i & bit]
 
 
+def _circle() -> Wire:
+    return _circles((1,))
+
+
 def _sphere() -> Wire:
+    return _circles((0, 1, 2))
+
+
+def _circles(axes: Iterable[int]) -> Wire:
+    """Return circles across these axes."""
     points: list[tuple[float, float, float]] = []
     edges: list[tuple[int, int]] = []
-    for axis in range(3):
+    for axis in axes:
         start = len(points)
         for i in range(AROUND):
             point = [math.cos(2.0 * math.pi * i / AROUND), math.sin(2.0 * math.pi * i / AROUND)]
@@ -197,3 +266,6 @@ def _sphere() -> Wire:
             points.append((point[0], point[1], point[2]))
             edges.append((start + i, start + (i + 1) % AROUND))
     return points, edges
+
+
+WIRES = {"CUBE": _box, "SPHERE": _sphere, "CIRCLE": _circle}

@@ -112,7 +112,7 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
     for source in chosen:
         owner = source.owner
         side = bend_side.shown_by(ob, source.bones, switched_on)
-        found = bend_side.find(ob, source.bones, view_layer.depsgraph)
+        found = bend_side.find(ob, source.bones, None, view_layer.depsgraph)
         side = np.zeros(3) if found.both_ways else found.side if side is None else side
         angle = pole_angle_of(ob, skeleton, source, switched_on, side, view_layer.depsgraph)
         owner[CONVERTED] = {

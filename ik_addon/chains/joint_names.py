@@ -70,7 +70,7 @@ def _hinge(bone: bpy.types.PoseBone) -> dict[str, str]:
     if tip is None or bone not in bones[1:] or not any(chain_of(tip).bend_side):
         return {}
     axes = axes_of_chain(bones, [], np.array(chain_of(tip).bend_side))[bones.index(bone)]
-    if axes.slant > SLANTED:
+    if max(axes.slant, axes.aside) > SLANTED:
         return {}
     plus, minus = ("UP", "DOWN") if axes.letters[0] == "x" else ("LEFT", "RIGHT")
     words = BEND if axes.signs[0] > 0.0 else BEND[::-1]

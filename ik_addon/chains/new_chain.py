@@ -94,7 +94,7 @@ def add_chain(
     check_world(ob, world)
     end = end_bone.find(ob, bones)
     limb = _limb(ob.evaluated_get(depsgraph), bones, end)
-    found = bend_side.find(ob, bones, depsgraph)
+    found = bend_side.find(ob, bones, end, depsgraph)
     side, folds = found.side, found.folds
     target_place = world @ Vector(target_of(Limb(limb.joints[None], limb.frames[None]))[0].tolist())
     pole_place = None
@@ -150,7 +150,7 @@ def set_bend_side(context: bpy.types.Context, tip: bpy.types.PoseBone, side: Flo
 def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object) -> list[str]:
     """Do the work of `set_bend_side` for a pose that is already evaluated."""
     ob, chain, bones = tip.id_data, chain_of(tip), chains.bending_bones(tip)
-    limb = _limb(evaluated, bones, chains.end_of(tip) if tip in bones else tip)
+    limb = _limb(evaluated, bones, chains.bending_end(tip))
     world = evaluated.matrix_world.copy()
     chain.bend_side = side
     remarks = []
@@ -167,7 +167,7 @@ def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object)
             make_controls.place(goal, world @ (Vector(limb.joints[middle].tolist()) + float(limb.length) * bend))
         else:
             remarks.append(say("The pole '{pole}' stays where it is, and the chain bends towards it", pole=pole.name))
-    if bend_side.opposed_by_limits(ob, bones, side):
+    if bend_side.opposed_by_limits(tip, side):
         remarks.append(say("Its limits only let it bend the other way. Change them, or apply its preset again"))
     return remarks
 
@@ -178,9 +178,9 @@ def _rotation_switched(chain: IKAddonChain) -> None:
     tip = next((tip for tip in chains.tips(ob) if chain_of(tip) == chain), None)
     if tip is None or len(chains.chain_bones(tip)) < 3 or not (side.any() and np.isfinite(side).all()):
         return
-    whole, now = chains.chain_bones(tip), chains.bending_bones(tip)
-    depsgraph = bpy.context.view_layer.depsgraph
-    was, found = (bend_side.find(ob, bones, depsgraph) for bones in (whole[:-1] if now == whole else whole, now))
+    bones, depsgraph = chains.chain_bones(tip), bpy.context.view_layer.depsgraph
+    both = (bones[:-1], tip), (bones, chains.end_of(tip))
+    was, found = (bend_side.find(ob, *own, depsgraph) for own in (both[::-1] if chain.use_rotation else both))
     if not (was.both_ways or found.both_ways):
         if chain.pole is not None and is_made((chain.pole, chain.pole_bone)):
             chain.pole_angle = 0.0  # measured for other bones; the pole moves to where none is needed

@@ -31,12 +31,12 @@ from ..core.choices import OUT_OF_REACH, SOLVERS
 from ..core.settings import LAYOUT, chain_of
 from ..core.skeleton import Skeleton, matrix_array, orthonormal
 from ..core.translation.sentences import quoted, say
-from ..rig.plan.chain import chain_bones
+from ..rig.plan.chain import chain_bones, end_of
 from ..solve.problem import Floats
 
 SUBDIR = "ik_addon"
 """Blender looks for presets in a folder of this name below `presets/`."""
-FOLDER = Path(__file__).resolve().parents[1]
+FOLDER = Path(__file__).resolve().parents[1] / "core"
 """Where Blender finds the shipped `presets/`."""
 SHIPPED = FOLDER / "presets" / SUBDIR
 WAYS = ("bend", "side", "twist")
@@ -138,6 +138,8 @@ class _Axes:
     """Angle in radians by which the joint is bent in the rest pose."""
     slant: float
     """Angle in radians between the bend axis of the limb and the bone's axis for it."""
+    aside: float
+    """Angle in radians between the bone and its segment; 0 if that has no length."""
 
 
 def apply(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> list[str]:
@@ -150,14 +152,24 @@ def apply(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> list[str]:
         return []
     joints = [None if i is None else profile.joints[i] for i in _places(bones, len(profile.joints), profile.spread)]
     hinged = [i for i, joint in enumerate(joints) if i and joint is not None and joint.from_straight]
-    slanted = {}
+    slanted, aside = {}, []
     for bone, joint, axes in zip(bones, joints, axes_of_chain(bones, hinged, np.array(chain.bend_side)), strict=True):
         if joint is None:
             continue
         _set_limits(bone, joint, axes)
-        if axes.slant > SLANTED and "side" in joint.locked:
+        if axes.aside > SLANTED and (joint.limited or joint.locked):
+            aside.append(bone.name)
+        elif axes.slant > SLANTED and "side" in joint.locked:
             slanted[bone.name] = math.degrees(axes.slant)
     tip.id_data.update_tag()
+    if aside:
+        return [
+            say(
+                "{names} don't point at the next joint, so limits about their axes don't fit. "
+                "Import the file again with Automatic Bone Orientation",
+                names=quoted(aside),
+            )
+        ]
     if not slanted:
         return []
     return [
@@ -197,7 +209,9 @@ def axes_of_chain(bones: Sequence[bpy.types.PoseBone], hinged: Sequence[int], si
         side: (3,) the bend side of the chain; zero if none is stored.
     """
     heads = [np.array(bone.bone.head_local, dtype=np.float64) for bone in bones]
-    segments = np.diff([*heads, np.array(bones[-1].bone.tail_local, dtype=np.float64)], axis=0)
+    end = end_of(bones[-1])
+    last = bones[-1].bone.tail_local if end is None else end.bone.head_local
+    segments = np.diff([*heads, np.array(last, dtype=np.float64)], axis=0)
     sizes = np.linalg.norm(segments, axis=1)
     segments = segments / np.where(sizes > 0.0, sizes, 1.0)[:, None]
     frames = [orthonormal(matrix_array(bone.bone.matrix_local)[:3, :3]) for bone in bones]
@@ -216,11 +230,11 @@ def axes_of_chain(bones: Sequence[bpy.types.PoseBone], hinged: Sequence[int], si
     middle = np.mean([head[0] for head in heads])
     hand = -1.0 if middle < -CENTERED * sizes.sum() else 1.0
     rests = [0.0, *(_angle(a, b, bend) for a, b in pairwise(segments))]
-    return [_axes_of(frame, bend, hand, rest) for frame, rest in zip(frames, rests, strict=True)]
+    return [_axes_of(*own, bend, hand) for own in zip(frames, segments, rests, strict=True)]
 
 
-def _axes_of(frame: Floats, bend: Floats, side: float, rest: float) -> _Axes:
-    """Return the axes of a bone with a rest frame (3, 3), given a bend axis (3,) in the same space."""
+def _axes_of(frame: Floats, segment: Floats, rest: float, bend: Floats, side: float) -> _Axes:
+    """Return the axes of a bone with a rest frame (3, 3), given its segment (3,) and a bend axis (3,) in that space."""
     x, _, z = frame.T @ bend
     about_x = abs(x) >= abs(z)
     sign = math.copysign(1.0, x if about_x else z)
@@ -230,6 +244,7 @@ def _axes_of(frame: Floats, bend: Floats, side: float, rest: float) -> _Axes:
         signs=(sign, side * across, side),
         rest=rest,
         slant=math.acos(min(1.0, abs(float(x if about_x else z)))),
+        aside=math.acos(min(1.0, float(frame[:, 1] @ segment))) if segment.any() else 0.0,
     )
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from ..core import channels, fk_store
 from ..core.settings import chain_of, object_of, reset
 from ..live import registry, reports
-from ..rig.plan.chain import posed_bones
+from ..rig.plan.chain import posed_bones, tips
 from ..rig.plan.followers import is_made
 from ..rig.plan.watch import is_animated
 from ..rig.read import fcurves
-from . import make_controls
+from . import control_bones, make_controls
 
 
 def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goals: bool) -> list[str]:
@@ -43,6 +43,8 @@ def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goa
     context.view_layer.update()
     if not object_of(ob).live:
         evaluate_animation(ob, set(solved).difference(fk_store.stored_bones(ob)), context.view_layer)
+    if not tips(ob):
+        control_bones.undress(ob)
     if not remove_goals:
         return []
     kept = [goal for goal in goals if make_controls.is_needed(goal)]

@@ -10,14 +10,14 @@ from html import escape
 import bpy
 import numpy as np
 
+from ..anatomy.body import root_of
 from ..anatomy.figure import Figure
 from ..bake.sampling import played, same_frame
 from ..bake.selection import time_scale
 from ..feet import contact_keys, pivots
-from ..feet.filling import runs
-from ..posing.figure import root_of
 from ..rig.plan.chain import chain_bones, end_of
 from ..solve.maths.products import applied
+from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats
 
 

@@ -32,6 +32,8 @@ REST: Row = np.array([0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 1, 1], dtype=
 """(17,) the channels of a bone that was never posed."""
 MODES = frozenset(("QUATERNION", "AXIS_ANGLE", *map("".join, permutations("XYZ"))))
 """The rotation modes of bones."""
+MANY = 16
+"""So many times as many bones are read at once sooner than some of them one by one."""
 SAME = 1e-5
 """Maximum difference between matrices of the same rotation in different channels."""
 
@@ -68,6 +70,12 @@ def read(ob: bpy.types.Object, bones: Ints, count: int | None = None, fields: It
     """
     pose_bones = ob.pose.bones
     count = len(pose_bones) if count is None else count
+    if 0 < MANY * len(bones) < count:
+        rows = np.zeros((len(bones), WIDTH), dtype=np.float32)
+        chosen = [pose_bones[bone] for bone in bones.tolist()]
+        for name in fields:
+            rows[:, FIELDS[name]] = [getattr(bone, name)[:] for bone in chosen]
+        return rows
     values = np.zeros(count * WIDTH, dtype=np.float32)
     for name in fields:
         columns = FIELDS[name]
@@ -121,8 +129,11 @@ def tag(ob: bpy.types.Object, bone: int, name: str = "location") -> None:
 
 def read_pose(ob: bpy.types.Object, bones: Ints) -> Floats:
     """Read the pose matrices (len(bones), 4, 4) of these bones in armature space."""
-    values = np.empty(len(ob.pose.bones) * 16, dtype=np.float32)
-    ob.pose.bones.foreach_get("matrix", values)
+    pose_bones = ob.pose.bones
+    if MANY * len(bones) < len(pose_bones):
+        return np.array([pose_bones[bone].matrix for bone in bones.tolist()], dtype=np.float64).reshape(-1, 4, 4)
+    values = np.empty(len(pose_bones) * 16, dtype=np.float32)
+    pose_bones.foreach_get("matrix", values)
     return values.reshape(-1, 4, 4)[bones].transpose(0, 2, 1).astype(np.float64)  # Blender stores columns
 
 
@@ -196,7 +207,9 @@ def quaternions_of(rotations: Floats) -> Floats:
 
 def rotations_of(q: Floats) -> Floats:
     """Rotation matrices (..., 3, 3) of unit quaternions (..., 4)."""
-    return np.ascontiguousarray(np.moveaxis(matrices(np.moveaxis(q, -1, 0)), (0, 1), (-2, -1)))
+    last = q.ndim - 1
+    found = matrices(q.transpose(last, *range(last)))
+    return np.ascontiguousarray(found.transpose(*range(2, found.ndim), 0, 1))
 
 
 def slerp(start: Floats, end: Floats, share: Floats) -> Floats:

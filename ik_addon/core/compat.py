@@ -41,11 +41,16 @@ def is_selected(bone: bpy.types.PoseBone) -> bool:
     return holder.select
 
 
+def set_selected(bone: bpy.types.PoseBone, *, to: bool) -> None:
+    """Select or deselect a bone in Pose Mode."""
+    holder: Any = bone if SELECTS_POSE_BONES else bone.bone
+    holder.select = to
+
+
 def select_bone(ob: bpy.types.Object, bone: bpy.types.PoseBone, *, extend: bool = False) -> None:
     """Select a bone of an armature object and make it active; deselect all others unless `extend` is set."""
     for other in ob.pose.bones:
-        holder: Any = other if SELECTS_POSE_BONES else other.bone
-        holder.select = other == bone or (extend and holder.select)
+        set_selected(other, to=other == bone or (extend and is_selected(other)))
     ob.data.bones.active = bone.bone
 
 

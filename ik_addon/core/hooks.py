@@ -13,6 +13,8 @@ log = logging.getLogger(__name__)
 
 Handler = Callable[..., None]
 _ours: list[tuple[str, Handler]] = []
+_lists: dict[str, None] = {}
+"""The names of the lists with ours, in order."""
 _seen: list[tuple[int, Any]] = []
 """The length and the last entry of each list with ours when none of ours was missing."""
 on_put_back: list[Callable[[], None]] = []
@@ -24,6 +26,7 @@ def add(*handlers: tuple[str, Handler]) -> None:
     for name, handler in handlers:
         getattr(bpy.app.handlers, name).append(handler)
         _ours.append((name, handler))
+        _lists[name] = None
 
 
 def remove(*handlers: tuple[str, Handler]) -> None:
@@ -33,6 +36,8 @@ def remove(*handlers: tuple[str, Handler]) -> None:
         entries: list[Any] = getattr(bpy.app.handlers, name)
         if handler in entries:
             entries.remove(handler)
+        if name not in dict(_ours):
+            del _lists[name]
 
 
 @contextmanager
@@ -58,7 +63,7 @@ def keep_last(name: str) -> None:
 def put_back() -> None:
     """Add missing handlers again. Called by whatever may still be called: other handlers, and each redraw."""
     global _seen
-    lists: list[Any] = [getattr(bpy.app.handlers, name) for name in dict.fromkeys(name for name, _handler in _ours)]
+    lists: list[Any] = [getattr(bpy.app.handlers, name) for name in _lists]
     seen = [(len(entries), entries[-1] if entries else None) for entries in lists]
     if seen == _seen:
         return  # whoever clears a list leaves another length, or another last entry

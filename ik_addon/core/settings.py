@@ -102,7 +102,7 @@ def registered_by() -> str | None:
     setting: Any = getattr(bpy.types.PoseBone, "ik_addon", None)
     if setting is None:
         return None
-    return str(setting.keywords["type"].__module__).removesuffix(".chain_settings").removesuffix(".data")
+    return str(setting.keywords["type"].__module__).removesuffix(".chain_settings").removesuffix(".core")
 
 
 def unregister() -> None:

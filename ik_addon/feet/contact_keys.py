@@ -13,8 +13,8 @@ from ..core.contact_settings import CONTACTS
 from ..core.key_curve import SAME_FRAME, enum_value, read_keys, write_keys
 from ..core.keyframes import Channel, write_channels
 from ..core.settings import chain_of
+from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats, Ints
-from .filling import runs
 
 SETTING = "ik_addon.contact"
 FLAGS = {name: flag for name, _label, _text, flag in CONTACTS}

@@ -15,13 +15,16 @@ from typing import Literal
 import numpy as np
 
 from ..solve.maths.products import lengths_of
+from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats
-from .filling import runs, smoothed, window
+from .filling import smoothed, window
 
 CALM = 0.5
 """A path is smoothed until noise moves a point at rest no faster than this fraction of what counts as slow."""
 SLOWEST = 1.0
 """Maximum pace of a point, in seconds. The pace is the time to cover the length of the limb at top speed."""
+FASTEST = 10.0
+"""Maximum top speed to reckon with, in limb lengths per second: next to a spin, every other step would be slow."""
 STRIDE = 0.05
 """Speeds are measured over this fraction of the pace, however many frames that is."""
 WIDEST = 0.25
@@ -118,7 +121,7 @@ def find_contacts(path: Path, criteria: Criteria = HEEL) -> Bools:
     """Return whether (F,) a point rests, for each frame."""
     pace = path.rate * min(1.0 / max(_top(path, 1.0), 1e-300), SLOWEST)
     reach = max(STRIDE * pace, 1.0)
-    top = _top(path, reach)
+    top = min(_top(path, reach), FASTEST)
     path = _calmed(path, CALM * max(criteria.slow * top, criteria.still), reach, WIDEST * pace)
     speeds, heights = path.speeds(reach), path.heights
     slow, fast = (speeds <= max(part * top, criteria.still) for part in (criteria.slow, criteria.fast))
@@ -165,7 +168,8 @@ def without_held(feet: Sequence[Rests]) -> list[Bools]:
 
     The path of a foot that never comes down doesn't show this. A foot may be held up while another one rests lower. Its
     height above the ground decides if that is known, otherwise its tilt: a foot on a ledge or a stair is level, and has
-    the ground close below.
+    the ground close below. While no other foot rests, as in a jump, a foot is in the air if the rests before and after
+    are lower.
     """
     return [_without_held(foot, [other for other in feet if other is not foot]) for foot in feet]
 
@@ -175,16 +179,35 @@ def _without_held(foot: Rests, others: Sequence[Rests]) -> Bools:
     for start, end in runs(np.asarray(foot.contacts.any(axis=0))):
         here = slice(start, end)
         lower = [other for other in others if other.contacts[:, here].any()]
-        floor = min((_level(other.contacts, other.heights, here) for other in lower), default=np.inf)
+        around = _around((foot, *others), here) if others and not lower else []
+        floor = max(around, default=np.inf)
+        floor = min((_level(other.contacts, other.heights, here) for other in lower), default=floor)
         if not _level(foot.contacts, foot.heights, here) > floor + RAISED:
             continue
-        if foot.above is not None:
+        if not lower:
+            is_held = foot.above is None or _level(foot.contacts, foot.above, here) > RAISED
+        elif foot.above is not None:
             ground = min(_level(other.contacts, other.above, here) for other in lower if other.above is not None)
             is_held = _level(foot.contacts, foot.above, here) > max(ground, 0.0) + RAISED
         else:
             is_held = foot.heights.min() > floor + RAISED and foot.tilts[here].min() > LEVEL
         contacts[:, here] &= not is_held
     return contacts
+
+
+def _around(feet: Sequence[Rests], here: slice) -> list[float]:
+    """Return the heights of the nearest rests of feet before and after the frames `here`.
+
+    Empty if there is only one of both; without any, as in a clip in place, the lowest height of the first foot.
+    """
+    found = [(start, end, foot) for foot in feet for start, end in runs(np.asarray(foot.contacts.any(axis=0)))]
+    before = max(((end, start, i) for i, (start, end, _) in enumerate(found) if end <= here.start), default=None)
+    after = min(((start, end, i) for i, (start, end, _) in enumerate(found) if start >= here.stop), default=None)
+    sides = [found[side[2]] for side in (before, after) if side is not None]
+    if not sides:
+        return [float(feet[0].heights.min())]
+    levels = [_level(foot.contacts, foot.heights, slice(start, end)) for start, end, foot in sides]
+    return levels if len(levels) == 2 else []
 
 
 def _level(contacts: Bools, heights: Floats, here: slice) -> float:

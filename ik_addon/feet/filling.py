@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats, Ints
-
-
-def runs(flags: Bools) -> list[tuple[int, int]]:
-    """Return start and end of each run of set flags (F,); the end is the index after the last."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]])))
-    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def numbered(flags: Bools) -> Ints:

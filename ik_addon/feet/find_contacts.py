@@ -16,11 +16,11 @@ from ..core.steps import part
 from ..live import registry
 from ..rig.plan.chain import end_of
 from ..solve.maths.products import lengths_of
+from ..solve.maths.runs import runs
 from ..solve.problem import Bools
 from ..targets.snapped import Chain
 from . import contact_keys, ground_object, pivots
 from .contacts import HEEL, TOE, Criteria, Path, Rests, find_contacts, without_held
-from .filling import runs
 from .foot_track import Foot
 from .ground_object import UP
 from .sampled_feet import Feet, sample

@@ -9,8 +9,9 @@ import numpy as np
 
 from ..solve.maths.products import lengths_of
 from ..solve.maths.rotations import rotate
+from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats
-from .filling import bridged, runs
+from .filling import bridged
 
 HEEL, TOE = 0, 1
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from ..solve.maths.products import lengths_of
 from ..solve.maths.rotations import about_vectors, between, inverse, multiply, rotate, unit, vectors_of
+from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats, Ints
-from .filling import eased, faded, runs
+from .filling import eased, faded
 from .foot_track import HEEL, TOE, Foot
 
 BUMP = np.radians(15.0)

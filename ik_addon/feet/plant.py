@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import bpy
 import numpy as np
 
+from ..anatomy.body import root_of
 from ..anatomy.figure import Figure
 from ..bake.reducing import HELD
 from ..bake.restore import SceneSnapshot
@@ -19,17 +20,17 @@ from ..core.continuity import continuous
 from ..core.steps import part
 from ..core.translation.sentences import UserError, say
 from ..live import registry
-from ..posing.figure import root_of
 from ..rig.plan.chain import chain_bones, end_of
 from ..solve.maths.products import applied, back_applied, lengths_of, times
 from ..solve.maths.rotations import inverse as opposite
 from ..solve.maths.rotations import matrices, multiply
+from ..solve.maths.runs import runs
 from ..solve.problem import Floats
 from ..targets.movable import MovableGoal, channels_of, goals_of, key_goals, target_of
 from ..targets.snap import remarks_on
 from ..targets.snapped import PLACED, Chain, rows_of
 from . import contact_keys, floor, ground_object, hips, original_keys, pivots
-from .filling import bridged, eased, runs
+from .filling import bridged, eased
 from .foot_track import Foot
 from .ground_object import UP
 from .on_ground import Ground

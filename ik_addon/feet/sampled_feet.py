@@ -10,13 +10,13 @@ from functools import cached_property
 import bpy
 import numpy as np
 
+from ..anatomy.body import root_of
 from ..anatomy.figure import Figure
 from ..bake.selection import time_scale
 from ..chains.current_pose import Limb
 from ..core.settings import chain_of
 from ..core.skeleton import inverse, moved, size_of
 from ..live import registry
-from ..posing.figure import root_of
 from ..rig.plan.chain import tips as tips_of
 from ..rig.plan.chain import turning_end
 from ..rig.read.orientation import orientation

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..solve.maths.rotations import about_vectors, inverse, multiply, rotate, vectors_of
+from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats
-from .filling import bridged, eased, numbered, runs
+from .filling import bridged, eased, numbered
 from .foot_track import HEEL, TOE, Foot
 from .on_ground import Ground
 

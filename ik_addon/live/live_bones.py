@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from copy import copy
+from functools import cached_property
 
 import bpy
 import numpy as np
@@ -16,6 +17,7 @@ from ..core import channels, fk_keys, fk_store
 from ..core.channels import Row
 from ..rig.plan.plan import Plan
 from ..rig.read import fcurves
+from ..solve.problem import Bools
 
 
 class LiveBones:
@@ -41,8 +43,7 @@ class LiveBones:
         self._modes = [ob.pose.bones[bone].rotation_mode for bone in plan.live.tolist()]
         self._before_edit: dict[tuple[str, str, bytes], tuple[Row, Row]] = {}
         self._never_solved = set(new)
-        self.animated = fcurves.animated(ob, plan.live)
-        """(k, 17) whether F-curves, strips or drivers set each channel."""
+        self._animated = fcurves.animated(ob, plan.live)
         self._keys = fk_keys.count(ob, plan.live)
         self._sampled: Row | None = None
         """(k, 17) the FK pose sampled from F-curves, used until that of a frame is known."""
@@ -68,10 +69,25 @@ class LiveBones:
         return self._sampled if self.fk is None else self.fk
 
     @property
+    def animated(self) -> Bools:
+        """(k, 17) whether F-curves, strips or drivers set each channel."""
+        return self._animated
+
+    @cached_property
+    def animated_fields(self) -> frozenset[str]:
+        """The fields of which animation sets any channel."""
+        return frozenset(name for name, columns in channels.FIELDS.items() if self._animated[:, columns].any())
+
+    @cached_property
     def are_keyed(self) -> bool:
         """Whether animation sets channels that a solution writes, so that it would overwrite one written early."""
         turned = [channels.FIELDS[channels.rotation_field(mode)] for mode in self._modes]
-        return any(own[columns].any() for own, columns in zip(self.animated, turned, strict=True))
+        return any(own[columns].any() for own, columns in zip(self._animated, turned, strict=True))
+
+    def _are_other(self) -> None:
+        """Find out anew what follows from rotation modes, and from what is animated."""
+        for name in ("are_keyed", "animated_fields"):
+            vars(self).pop(name, None)
 
     def begin(self, ob: bpy.types.Object, frame: float) -> None:
         """Take over an armature of which nothing but its stored data is known, for instance after undo.
@@ -174,6 +190,7 @@ class LiveBones:
             if before_mode != mode:
                 # Blender has converted the solution to the new mode, so the FK poses are converted too.
                 self._modes[k] = mode
+                self._are_other()
                 self.written[k] = channels.as_converted(self.written[k], before_mode, present[k], mode)
                 rows[k] = channels.convert_rotation(rows[k], before_mode, mode)
                 fk_rows[k] = channels.convert_rotation(fk_rows[k], before_mode, mode)
@@ -250,7 +267,8 @@ class LiveBones:
             ceased = self.animated & ~animated
             if ceased.any():  # channels that are no longer animated keep their last value, as in Blender
                 self._store(ob, np.where(ceased, self.fk, self.stored))
-            self.animated = animated
+            self._animated = animated
+            self._are_other()
             same &= ~(doubtful & animated)
         return np.where(same, np.where(self.animated, self.fk, self.stored), shown)
 
@@ -269,4 +287,5 @@ class LiveBones:
             if mode != self._modes[k]:
                 rows[k] = channels.convert_rotation(rows[k], self._modes[k], mode)
                 self._modes[k] = mode
+                self._are_other()
         self.stored = rows

@@ -17,9 +17,9 @@ from ..rig.write.outcomes import Outcomes
 from ..rig.write.waves import Posed
 
 BLOCK = 32
-"""Number of frames that are solved in advance at once: solved together, free chains take little longer than one."""
-SEARCHED = 4
-"""The same where chains are searched for one by one, so that frames in advance take as long as on their turn."""
+"""Number of frames that are foretold at once: solved together, free chains take little longer than one."""
+CLOSED = 16
+"""The same with limbs that are solved one by one in closed form: more would halt playback for longer."""
 SURPRISES = 3
 """Nothing is foretold any more after this many frames that were not as expected."""
 MEMORY = 32 * 2**20
@@ -43,12 +43,11 @@ class Known:
 class Memory:
     """The frames of one plan."""
 
-    def __init__(self, block: int) -> None:
-        """Begin with nothing; `block` is the number of frames that are solved in advance at once."""
-        self._block = block
+    def __init__(self) -> None:
+        """Begin with nothing."""
         self._known: dict[bytes, Known] = {}
-        self._expected: dict[float, Known] = {}
-        """What the next frames show if nothing is edited."""
+        self._expected: dict[float, Numbers] = {}
+        """The numbers (1, w) of the next frames if nothing is edited."""
         self._last: float | None = None
         self._pace = 0.0
         self._surprises = 0
@@ -64,8 +63,8 @@ class Memory:
             del self._known[next(iter(self._known))]
         self._known[numbers.tobytes()] = known
 
-    def expected(self, frame: float) -> Known | None:
-        """Return what a frame is expected to show, if it was foretold."""
+    def expected(self, frame: float) -> Numbers | None:
+        """Return the numbers (1, w) of a frame, if it was foretold."""
         return self._expected.get(frame)
 
     @property
@@ -73,10 +72,10 @@ class Memory:
         """Whether frames were so often not as expected that nothing is foretold any more."""
         return self._surprises >= SURPRISES
 
-    def played(self, frame: float, known: Known) -> Sequence[float]:
-        """Note that a frame was played, and return the frames to foretell now."""
-        expected = self._expected.pop(frame, known)
-        if expected is not known:
+    def played(self, frame: float, numbers: Numbers, block: int) -> Sequence[float]:
+        """Note that a frame with these numbers (1, w) was played, and return the frames to foretell now, a block."""
+        expected = self._expected.pop(frame, numbers)
+        if expected.tobytes() != numbers.tobytes():
             self._surprises += 1
             self._expected.clear()
         last, self._last = self._last, frame
@@ -88,17 +87,19 @@ class Memory:
             return ()
         if frame + self._pace in self._expected:
             return ()
-        return [frame + self._pace * k for k in range(1, self._block + 1)]
+        return [frame + self._pace * k for k in range(1, block + 1)]
 
-    def foretell(self, frames: Sequence[float], numbers: Numbers | None, solve: Callable[[Numbers], Posed]) -> None:
-        """Solve frames in advance from their numbers (F, w); None: they can't be foretold."""
+    def foretell(
+        self, frames: Sequence[float], numbers: Numbers | None, solve: Callable[[Numbers], Posed] | None
+    ) -> None:
+        """Expect numbers (F, w) on frames, and solve them in advance if they are worth it; None: not foreseeable."""
         if numbers is None:
             self._surprises = SURPRISES
             return
+        self._expected.update((frame, numbers[i : i + 1]) for i, frame in enumerate(frames))
         new = {row.tobytes(): row for row in numbers if row.tobytes() not in self._known}
-        if new:
+        if solve is not None and new:
             every = np.array(list(new.values()))
             posed = solve(every)
             for i in range(len(every)):
                 self.remember(every[i : i + 1], Known(posed.channels[i], posed.outcomes, i))
-        self._expected.update((frame, self._known[row.tobytes()]) for frame, row in zip(frames, numbers, strict=True))

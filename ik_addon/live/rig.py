@@ -7,24 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from copy import copy
+from dataclasses import replace
 
 import bpy
 import numpy as np
 
 from ..core import channels, compat
 from ..core.channels import FIELDS, REST, WIDTH, Row
+from ..core.neighbors import others_follow_frames
 from ..rig.plan.inputs import Numbers
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer
-from ..rig.plan.watch import is_animated
 from ..rig.read import fcurves
 from ..rig.read.frames import Frames
 from ..rig.read.sample import Sample, numbers_now, sample_of
-from ..rig.write.held_armature import HeldArmature
 from ..rig.write.waves import Posed, pose
 from . import reports
 from .live_bones import LiveBones
-from .memory import Known
+from .memory import BLOCK, CLOSED, Known
 from .state import State, View
 
 Moment = tuple[int, float]
@@ -66,7 +66,6 @@ class Rig:
         """(1, w) what the last solution was computed from."""
         self.known: Known | None = None
         """The last solution."""
-        self._solved_at: Moment | None = None
         self.bones = LiveBones(ob, plan) if bones is None else bones
         if self.bones.are_new:
             self.view.state = State.SOLVED  # nothing is solved yet: the channels hold the FK pose itself
@@ -202,8 +201,7 @@ class Rig:
     def _fields(self) -> Collection[str]:
         """The channels to read: not those of other rotation modes, which stay as they are, unless they are animated."""
         used = self.plan.numbers.fields
-        unused = [FIELDS[name] for name in FIELDS if name not in used]
-        return FIELDS if any(self.bones.animated[:, columns].any() for columns in unused) else used
+        return used if self.bones.animated_fields.issubset(used) else FIELDS
 
     def _put_fk(self, numbers: Numbers, fk: Row) -> None:
         numbers[0, self.plan.numbers.rows].reshape(-1, WIDTH)[self.plan.numbers.live] = fk
@@ -231,18 +229,20 @@ class Rig:
         self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, numbers: Numbers, *, hurried: bool = False
     ) -> Known:
         """Return the solution for the numbers (1, w) of a frame; `hurried` as in `pose`."""
+        # Inheritance flags may be animated: the evaluated copy has those of this frame.
+        seen = ob.evaluated_get(depsgraph) if self.plan.watch else ob
+        self.numbers, self.known = numbers, self._solution(seen, numbers, hurried=hurried)
+        return self.known
+
+    def _solution(self, seen: bpy.types.Object, numbers: Numbers, *, hurried: bool = False) -> Known:
         known = self.view.memory.find(numbers)
         if known is None:
             frame = self._sample(numbers)
-            before = self.known.solved if self.known is not None and self.at == self._solved_at else None
-            before = None if self.plan.watch else before
-            # Inheritance flags may be animated: the evaluated copy has those of this frame.
-            seen = ob.evaluated_get(depsgraph) if self.plan.watch else ob
-            posed = self._posed(ob, seen, frame, before, hurried=hurried)
-            known = Known(posed.channels[0], posed.outcomes, 0, None if hurried else (frame, posed))
+            posed = pose(seen, self.plan, frame, self.view.last, hurried=hurried)
+            known = Known(posed.channels[0], posed.outcomes, 0)
             if not hurried:
                 self.view.memory.remember(numbers, known)
-        self.numbers, self.known, self._solved_at = numbers, known, self.at
+                known = replace(known, solved=(frame, posed))
         return known
 
     def _sample(self, numbers: Numbers) -> Sample:
@@ -250,29 +250,6 @@ class Rig:
         if len(numbers) == 1:
             self.view.frames = frames
         return sample_of(self.plan, frames)
-
-    def _posed(
-        self,
-        ob: bpy.types.Object,
-        seen: bpy.types.Object,
-        frame: Sample,
-        before: tuple[Sample, Posed] | None,
-        *,
-        hurried: bool = False,
-    ) -> Posed:
-        held = self._held(ob, frame)
-        if held is not None:
-            return held.solve(ob, frame, hurried=hurried)
-        return pose(seen, self.plan, frame, before, hurried=hurried)
-
-    def _held(self, ob: bpy.types.Object, frame: Sample) -> HeldArmature | None:
-        """Return what solves frames with a frame's FK pose from their goals alone; None: they need `pose`."""
-        view = self.view
-        if not self.plan.is_static or is_animated(ob):
-            return None
-        if view.held is None or not view.held.fits(frame):
-            view.held = HeldArmature(ob, self.plan, frame.frames(slice(0, 1)))
-        return view.held if view.held.works and view.held.fits(frame) else None
 
     def put(self, ob: bpy.types.Object, rows: Row, shown: Row, *, in_step: bool = True) -> bool:
         """Write channels (k, 17), a solved frame or the FK pose; return whether Blender has to evaluate them.
@@ -285,17 +262,18 @@ class Rig:
         """
         different = (rows != shown).any(axis=0).tolist()
         is_written = True in different
-        if in_step or is_written:
-            bones, used = ob.pose.bones, self._fields
-            for name, columns in FIELDS.items():
-                if name in used or any(different[columns]):
-                    values = np.empty((len(bones), REST[columns].size), dtype=np.float32)
-                    bones.foreach_get(name, values.ravel())
-                    if (values[self.plan.live] != rows[:, columns]).any():
-                        values[self.plan.live] = rows[:, columns]
-                        bones.foreach_set(name, values.ravel())
-                        is_written = True
+        if is_written or in_step:
             self.bones.written = rows.copy()
+        if is_written or (in_step and (self.is_still or others_follow_frames())):
+            bones, used = ob.pose.bones, self._fields
+            fields = [name for name, columns in FIELDS.items() if name in used or any(different[columns])]
+            away = (channels.read(ob, self.plan.live, len(bones), fields) != rows).any(axis=0)
+            for name in (name for name in fields if away[FIELDS[name]].any()):
+                values = np.empty((len(bones), REST[FIELDS[name]].size), dtype=np.float32)
+                bones.foreach_get(name, values.ravel())
+                values[self.plan.live] = rows[:, FIELDS[name]]
+                bones.foreach_set(name, values.ravel())
+                is_written = True
         if is_written:
             # Tag as if the object had moved: the pose is evaluated again, but the armature is not copied.
             ob.update_tag(refresh={"OBJECT"})
@@ -314,9 +292,9 @@ class Rig:
         memory = self.view.memory
         if memory.expected(frame) is None:
             self._foretell(ob, [frame])
-        known = memory.expected(frame)
-        if known is not None:
-            self.put(ob, known.channels, self.bones.written)
+        numbers = memory.expected(frame)
+        if numbers is not None:
+            self.put(ob, self._solution(ob, numbers).channels, self.bones.written)
 
     @property
     def _can_foretell(self) -> bool:
@@ -331,8 +309,10 @@ class Rig:
 
     def foretell(self, ob: bpy.types.Object, frame: float) -> None:
         """After a frame was played, solve the next ones in advance if playback is regular."""
-        assert self.known is not None
-        self._foretell(ob, self.view.memory.played(frame, self.known))
+        assert self.numbers is not None
+        frames = self.view.memory.played(frame, self.numbers, CLOSED if self.plan.is_closed else BLOCK)
+        if self.is_early or not self.plan.is_searched:
+            self._foretell(ob, frames)
 
     def _foretell(self, ob: bpy.types.Object, frames: Sequence[float]) -> None:
         """Solve frames in advance if F-curves alone determine them."""
@@ -343,7 +323,8 @@ class Rig:
             numbers = fcurves.numbers_at(plan.numbers, self.bones.stored, frames, self._fields)
         except fcurves.NotDetermined:
             numbers = None
-        memory.foretell(frames, numbers, lambda some: self._posed(ob, ob, self._sample(some), None))
+        together = None if plan.is_searched else lambda some: pose(ob, plan, self._sample(some), self.view.last)
+        memory.foretell(frames, numbers, together)
 
     def report(self, ob: bpy.types.Object) -> None:
         """Have the solution reported to whoever asks, until the next one."""

@@ -10,8 +10,8 @@ import bpy
 from ..rig.plan.plan import Plan
 from ..rig.plan.watch import Value
 from ..rig.read.frames import Frames
-from ..rig.write.held_armature import HeldArmature
-from .memory import BLOCK, SEARCHED, Memory
+from ..rig.write.waves import Last
+from .memory import Memory
 
 PLANS = 32
 """Maximum number of plans that a view keeps for settings that change from frame to frame."""
@@ -36,16 +36,13 @@ class View:
 
     plan: Plan
     state: State = State.UNKNOWN
-    memory: Memory = field(init=False)
-    held: HeldArmature | None = None
+    memory: Memory = field(default_factory=Memory)
+    last: Last = field(default_factory=Last)
+    """What was solved last."""
     frames: Frames | None = None
     """The last frame, before it was solved."""
     plans: dict[Value, Plan] = field(default_factory=dict)
     """The plans, by the values of what they watch."""
-
-    def __post_init__(self) -> None:
-        """Begin to remember frames of the plan."""
-        self.memory = Memory(_block_of(self.plan))
 
     def find(self, depsgraph: bpy.types.Depsgraph) -> Plan | None:
         """Return the plan for the frame at which a depsgraph is evaluated, if it was made before."""
@@ -54,14 +51,8 @@ class View:
     def take(self, plan: Plan) -> None:
         """Go on with a plan, for other values of what is watched."""
         if plan is not self.plan:
-            self.plan, self.memory, self.held, self.frames = plan, Memory(_block_of(plan)), None, None
+            self.plan, self.memory, self.last, self.frames = plan, Memory(), Last(), None
         if plan.watch and plan.seen not in self.plans:
             if len(self.plans) >= PLANS:
                 self.plans.clear()
             self.plans[plan.seen] = plan
-
-
-def _block_of(plan: Plan) -> int:
-    """Return how many frames of a plan are solved in advance at once."""
-    is_searched = any(wave.shape.limits is not None or not wave.shape.is_chain for wave in plan.waves)
-    return SEARCHED if is_searched else BLOCK

@@ -10,7 +10,12 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
+from ..anatomy.body import feet_of
+from ..anatomy.end_bones import end_below
 from ..anatomy.figure import Figure
+from ..anatomy.limbs import limb_of, part_of
+from ..anatomy.members import find_members
+from ..anatomy.parts import EXTREMITIES
 from ..chains.new_chain import check_world
 from ..core import channels
 from ..core.channels import FIELDS, Row
@@ -24,14 +29,18 @@ from ..solve.body.ends import movable_bones
 from ..solve.maths.products import times
 from ..solve.problem import Floats
 from ..targets.autokey import auto_key, goes_back
+from ..targets.movable import parents_of, target_of
 from ..targets.snap import in_fk, snap_here
-from .figure import Extent, Free, feet_of
+from .figure import Extent, Free
 from .mirror import Mirror
 from .pins import FLAGS, image_of, stored_pins
 from .read import Stand
 
 MISSED = 1e-3
 """A dragged joint farther from its place than this, in sizes of the body, counts as not having reached it."""
+
+HOLDING = 25.0
+"""The largest force with which a target holds a hand: enough to bend an arm, too little to hold back the body."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,8 @@ class _Held(NamedTuple):
     """(3,) where it is at the start, in armature space."""
     point: Floats | None
     """(3,) the same; None: it is the head of the bone."""
+    limb: int | None
+    """The first bone of the limb that it is part of; None: it is part of none."""
     mirror: Mirror | None
     """How it follows the joint that the user drags; None: it is that joint."""
 
@@ -87,7 +98,7 @@ class BodyDrag:
         self._names = [ask.bone, *([image] if image and image not in steered else [])]
         self._pinned = _pins_of(ob, ask, self._figure)
         self.extent = self._extent(ask.length)
-        self.stand = Stand.of(ob, self.extent.root)
+        self.stand = Stand.of(context.evaluated_depsgraph_get(), ob, self.extent.root)
         self._held = [self._hold(name) for name in self._names]
         self._turning: Poser | None = None
         """Like `_poser`, for when the dragged bone gets an orientation too; made when first needed."""
@@ -117,6 +128,16 @@ class BodyDrag:
     def done(self) -> str:
         """The message that is shown after the drag."""
         return say("Posed the body by '{bone}'", bone=self.bone)
+
+    def holding(self, posed: PosedBody) -> list[str]:
+        """Return what holds the dragged joint back from its place: parts of the body, or bones that belong to none."""
+        parts = {}
+        for member in find_members(self._figure):
+            end = end_below(self._figure, list(member.row))
+            for bone in (*member.row, *(() if end is None else (end,))):
+                parts[self._figure.names[bone]] = say(member.words)
+        names = list(self.stand.index)
+        return list(dict.fromkeys(parts.get(names[bone], names[bone]) for bone in posed.held_by))
 
     def move(
         self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None, *, hurried: bool = False
@@ -173,6 +194,8 @@ class BodyDrag:
             Messages about changes that will not stay.
         """
         remarks = []
+        if self._ask.without_pins is Free.FEET and not (self._pinned or self._tips or self._ask.length):
+            remarks.append(say("No feet were found, so nothing holds the body. Pin the bones that should stay"))
         tips_ = _touched([self.ob.pose.bones[name] for name in self._tips], self.moved)
         if tips_:
             own = np.array(sorted(_bones_of(tips_).union(self.moved)), dtype=np.int64)
@@ -205,10 +228,12 @@ class BodyDrag:
         stand, bone = self.stand, self.stand.index[name]
         point = stand.tail(bone) if self._ask.use_tail else None
         mirror = None if name == self.bone else Mirror.of(self.ob, self.bone, name)
-        return _Held(bone, stand.pose[bone, :3, 3] if point is None else point, point, mirror)
+        limb = limb_of(self._figure, self._figure.names.index(name))
+        first = stand.index[self._figure.names[limb[0]]] if limb else None
+        return _Held(bone, stand.pose[bone, :3, 3] if point is None else point, point, first, mirror)
 
     def _grabs(self, rotation: Floats | None = None) -> list[Grab]:
-        return [Grab(held.bone, np.zeros(3), held.point, rotation) for held in self._held]
+        return [Grab(held.bone, np.zeros(3), held.point, rotation, held.limb) for held in self._held]
 
     def _rotations(self, turn: Floats, targets: list[Floats]) -> list[Floats]:
         """Return orientations of the dragged bones: those from place alone, then turned in armature space."""
@@ -237,9 +262,38 @@ class BodyDrag:
         self._turning = self._placed = None
 
     def _all_pins(self) -> list[Pin]:
-        """Return all pins, except for the place of what is dragged, and the ends of live chains."""
-        held = {held.bone for held in self._held}
-        return [*self.stand.pins(self._pinned, held), *_end_pins(self.stand, _solved_chains(self.ob), held)]
+        """Return all pins, except for the place of what is dragged, and the ends of live chains.
+
+        The toes of a dragged foot or paw go with it.
+        """
+        held, figure = {held.bone for held in self._held}, self._figure
+        feet = [bone for bone in map(figure.names.index, self._names) if part_of(figure, bone) in EXTREMITIES]
+        toes = {self.stand.index[figure.names[toe]] for foot in feet for toe in figure.below(foot)}
+        return [*self.stand.pins(self._pinned, held | toes), *self._end_pins(held)]
+
+    def _end_pins(self, grabbed: Collection[int]) -> list[Pin]:
+        """Return pins for the ends of chains, which targets hold, except for chains with a grabbed bone.
+
+        An end whose target goes along with the body does so too. Of the others feet hold, and hands let go
+        where they would keep the dragged joint from its place.
+        """
+        stand, ob, found = self.stand, self.ob, []
+        body = {(ob, name) for name, bone in stand.index.items() if bone in movable_bones(self._body)}
+        feet = {self._figure.names[foot] for foot in feet_of(self._figure)}
+        for tip in _solved_chains(ob):
+            own, end, goal = posed_bones(tip), end_of(tip), target_of(tip)
+            whole = [*own, *([] if end is None else [end])]
+            if not {stand.index[bone.name] for bone in whole}.isdisjoint(grabbed):
+                continue
+            if goal is not None and not body.isdisjoint(parents_of(goal.ob, goal.bone)):
+                continue
+            strength = HOLDING if feet.isdisjoint(bone.name for bone in whole) else np.inf
+            last = stand.index[tip.name]
+            place = stand.pose[last] @ np.array(reach_of(tip).to_4d())
+            found.append(Pin(last, rotation=chain_of(tip).use_rotation, strength=strength, point=place[:3]))
+            if turning_end(tip) is not None:
+                found.append(Pin(stand.index[own[-1].name], location=False, strength=strength))
+        return found
 
     def _write(self, context: bpy.types.Context, posed: PosedBody, poser: Poser) -> None:
         stand, ob = self.stand, self.ob
@@ -274,19 +328,3 @@ def _bones_of(tips: Iterable[bpy.types.PoseBone]) -> set[int]:
 def _touched(tips: Iterable[bpy.types.PoseBone], posed: Collection[int]) -> list[bpy.types.PoseBone]:
     """Return the tips of chains that pose at least one of these pose bones."""
     return [tip for tip in tips if not _bones_of([tip]).isdisjoint(posed)]
-
-
-def _end_pins(stand: Stand, tips: Iterable[bpy.types.PoseBone], grabbed: Collection[int]) -> list[Pin]:
-    """Return pins for the ends of chains, which targets hold, except for chains with a grabbed bone."""
-    found = []
-    for tip in tips:
-        own, end = posed_bones(tip), end_of(tip)
-        whole = {stand.index[bone.name] for bone in (*own, *([] if end is None else [end]))}
-        if not whole.isdisjoint(grabbed):
-            continue
-        last = stand.index[tip.name]
-        place = stand.pose[last] @ np.array(reach_of(tip).to_4d())
-        found.append(Pin(last, rotation=chain_of(tip).use_rotation, point=place[:3]))
-        if turning_end(tip) is not None:
-            found.append(Pin(stand.index[own[-1].name], location=False))
-    return found

@@ -10,41 +10,16 @@ from typing import NamedTuple
 import bpy
 import numpy as np
 
-from ..anatomy.body import parent_bone_of
-from ..anatomy.end_bones import end_below
+from ..anatomy.body import root_of
+from ..anatomy.end_bones import joints_of
 from ..anatomy.figure import Figure
 from ..anatomy.limbs import elbow
-from ..anatomy.members import LIMBS, Member, Region, find_members
-from ..anatomy.parts import is_helper
+from ..anatomy.members import LIMBS, Region, find_members
 from ..anatomy.sides import side_of_row
 from ..solve.problem import Floats
 
 BENT = np.sin(np.radians(5.0))
 """A joint bent at rest by more than this, as the sine of the angle, shows how it folds."""
-
-
-def root_of(figure: Figure, grabbed: int) -> int:
-    """Return the bone that moves and turns freely when a bone is dragged: the topmost one that is part of the body.
-
-    A bone above the hips with a single branch, not counting helpers, moves the whole character and stays.
-    """
-    above = list(figure.up(grabbed))
-    carrying = {parent_bone_of(figure, list(leg.row)) for leg in _limbs(figure, Region.LEG)}
-    for bone in above[:0:-1]:
-        branches = [b for b in figure.children[bone] if not is_helper(figure.names[b])]
-        if bone in carrying or len(branches) != 1 or not figure.children[branches[0]]:
-            return bone
-    return grabbed
-
-
-def feet_of(figure: Figure) -> list[int]:
-    """Return the feet, or the last bones of legs without feet."""
-    return _ends(figure, Region.LEG)
-
-
-def hands_of(figure: Figure) -> list[int]:
-    """Return the hands, or the last bones of arms without hands."""
-    return _ends(figure, Region.ARM)
 
 
 class Fold(NamedTuple):
@@ -69,11 +44,11 @@ def folds_of(figure: Figure) -> dict[int, Fold]:
         if limb.region not in LIMBS:
             side = side_of_row(figure, row)
             if side is not None:
-                axis = np.cross(side, figure.tails[row[-1]] - figure.heads[row[0]])
+                points = joints_of(figure, row)
+                axis = np.cross(side, points[-1] - points[0])
                 found.update(dict.fromkeys(row, Fold(axis / np.linalg.norm(axis), twists=True, hardens=True)))
             continue
-        end = end_below(figure, row)
-        points = np.array([*figure.heads[row], figure.tails[row[-1]] if end is None else figure.heads[end]])
+        points = joints_of(figure, row)
         segments = np.diff(points, axis=0)
         side, lower = side_of_row(figure, row), elbow(figure, row)
         across = np.zeros(3) if side is None else np.cross(side, points[-1] - points[0])
@@ -84,18 +59,6 @@ def folds_of(figure: Figure) -> dict[int, Fold]:
             if axis.any():
                 found[bone] = Fold(axis / np.linalg.norm(axis), limb.region is Region.ARM)
     return found
-
-
-def _ends(figure: Figure, region: Region) -> list[int]:
-    found = []
-    for limb in _limbs(figure, region):
-        end = end_below(figure, list(limb.row))
-        found.append(limb.row[-1] if end is None else end)
-    return found
-
-
-def _limbs(figure: Figure, region: Region) -> list[Member]:
-    return [member for member in find_members(figure) if member.region is region]
 
 
 class Free(Enum):

@@ -7,10 +7,10 @@ from enum import Enum
 
 import bpy
 
+from ..anatomy.body import feet_of, hands_of
 from ..anatomy.figure import Figure
 from ..core.constraints import steered_bones
 from ..core.settings import chain_of, has_settings
-from .figure import feet_of, hands_of
 
 FLAGS = frozenset(("LOCATION", "ROTATION"))
 

@@ -9,6 +9,9 @@ import bpy
 import numpy as np
 
 from ..anatomy.figure import Figure
+from ..anatomy.limbs import elbow
+from ..anatomy.members import LIMBS, find_members
+from ..chains import bend_side, end_bone
 from ..core import channels
 from ..core.channels import FIELDS, Row
 from ..core.constraints import steered_bones
@@ -25,6 +28,8 @@ HARDENING = 0.5
 """Stiffness that a radian of rotation adds to a joint of a spine or neck."""
 SIDEWAYS = 0.5
 """Stiffness of an elbow, a knee or a spine across the axis about which it folds."""
+STRAIGHT = np.radians(6.0)
+"""A knee or elbow that is bent by less than this to its side begins to bend there."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +46,12 @@ class Stand:
     body: Body
 
     @classmethod
-    def of(cls, ob: bpy.types.Object, root: str) -> Stand:
+    def of(cls, depsgraph: bpy.types.Depsgraph, ob: bpy.types.Object, root: str) -> Stand:
         """Read an armature.
 
         Args:
-            ob: the object, evaluated.
+            depsgraph: evaluates the current pose.
+            ob: the object.
             root: name of the bone that moves freely; empty: none.
 
         Raises:
@@ -77,6 +83,7 @@ class Stand:
             stiffness=_stiffness(bones, folds),
             hardening=np.array([HARDENING * (bone.name in folds and folds[bone.name].hardens) for bone in bones]),
             give=np.array([0.0 if bone.name in steered else chain_of(bone).give for bone in bones]),
+            bends=_bends(depsgraph, ob, figure, dict(zip((bone.name for bone in bones), frames, strict=True))),
             root={bone.name: i for i, bone in enumerate(bones)}.get(root),
         )
         return cls(skeleton, order, {bone.name: i for i, bone in enumerate(bones)}, pose, body)
@@ -134,3 +141,22 @@ def _stiffness(bones: Sequence[bpy.types.PoseBone], folds: Mapping[str, Fold]) -
                 across[1] = 0.0
             found[i] = 1.0 - (1.0 - found[i]) * (1.0 - SIDEWAYS * across)
     return found
+
+
+def _bends(
+    depsgraph: bpy.types.Depsgraph, ob: bpy.types.Object, figure: Figure, frames: Mapping[str, Floats]
+) -> Floats:
+    """Return the rotations (n, 3) by which straight knees and elbows begin to bend, in object space.
+
+    They bend to the side of their chain, or to the one that a new chain would get.
+    """
+    found = dict.fromkeys(frames, np.zeros(3))
+    for limb in find_members(figure):
+        row = list(limb.row)
+        lower = elbow(figure, row)
+        if limb.region not in LIMBS or lower is None:
+            continue
+        bones = [ob.pose.bones[figure.names[bone]] for bone in row]
+        bend = bend_side.to_bend(ob, bones, end_bone.find(ob, bones), depsgraph, STRAIGHT)
+        found[bones[lower].name] = frames[bones[0].name] @ bend
+    return np.array(list(found.values()))

@@ -49,13 +49,19 @@ def checked_shape(problem: Problem) -> tuple[int, int]:
         check_ranges(limits)
     if problem.parents is not None and (np.asarray(problem.parents) >= np.arange(bones)).any():
         raise ValueError("parents must name an earlier bone for each bone, or -1")
+    _check_settings(problem, members)
+    return bones, members
+
+
+def _check_settings(problem: Problem, members: int) -> None:
+    """Raise ValueError, naming the setting, if one is not valid."""
     stiffness = problem.stiffness
     if stiffness is not None and not ((np.asarray(stiffness) >= 0.0) & (np.asarray(stiffness) < 1.0)).all():
         raise ValueError("stiffness must be at least 0 and less than 1")
     if not -1.0 <= problem.bend_lead <= 1.0:
         raise ValueError("bend_lead must be between -1 and 1")
     per_member = [
-        *(("goal.pole_angle", goal.pole_angle) for goal in goals),
+        *(("goal.pole_angle", goal.pole_angle) for goal in problem.goals),
         ("softness", problem.softness),
         ("push_limit", problem.push_limit),
         ("tolerance", problem.tolerance),
@@ -72,7 +78,6 @@ def checked_shape(problem: Problem) -> tuple[int, int]:
     weights = problem.stretch_weights
     if weights is not None and not (np.isfinite(weights).all() and (np.asarray(weights) >= 0).all()):
         raise ValueError("stretch_weights must be finite and not negative")
-    return bones, members
 
 
 def check_ranges(limits: Limits) -> None:

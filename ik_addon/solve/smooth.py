@@ -14,11 +14,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..feet.filling import runs
 from . import Goal, Problem, Solution, pole_angle, solve
 from .limited.task import lengths_of as lengths_of_chains
 from .maths.products import applied, back_times, determinants, lengths_of, times, times_back
 from .maths.rotations import about_vectors, inverse, matrices, multiply, quaternions, vectors_of
+from .maths.runs import runs
 from .problem import Bools, Floats, Ints
 
 ABRUPT = np.radians(5.0)

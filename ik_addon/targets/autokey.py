@@ -6,11 +6,13 @@ version uses this module.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import bpy
 
 from ..core import compat
+from ..core.channels import FIELDS
+from ..core.translation.sentences import quoted, say
 
 Holder = bpy.types.Object | bpy.types.PoseBone
 """The owner of channels: an object or a pose bone."""
@@ -39,6 +41,18 @@ def auto_key(context: bpy.types.Context, holder: Holder, fields: Collection[str]
         indices = sorted(keyed_indices(holder, field)) if edit.use_keyframe_insert_available else [-1]
         for index in indices:
             holder.keyframe_insert(field, index=index, group=group, options=options, keytype=settings.keyframe_type)
+
+
+def left_out(context: bpy.types.Context, holders: Iterable[Holder]) -> list[str]:
+    """Return that the preferences keep auto keying from keying one of these for the first time; empty if they don't."""
+    settings, edit = context.scene.tool_settings, context.preferences.edit
+    if not settings.use_keyframe_insert_auto or not edit.use_keyframe_insert_available:
+        return []
+    if settings.use_keyframe_insert_keyingset and context.scene.keying_sets_all.active is not None:
+        return []
+    bare = [holder.name for holder in holders if not any(keyed_indices(holder, field) for field in FIELDS)]
+    text = "No key for {names}: Only Insert Available is on in the preferences. Press Key Controls"
+    return [say(text, names=quoted(bare))] if bare else []
 
 
 def goes_back(context: bpy.types.Context, holder: Holder, fields: Collection[str]) -> bool:

@@ -18,7 +18,7 @@ from ..core.skeleton import orthonormal
 from ..core.translation.sentences import say
 from ..live import registry, reports, solving
 from ..rig.plan.chain import ChainError, check
-from .autokey import auto_key
+from .autokey import auto_key, left_out
 from .movable import MovableGoal, why_lacking
 
 
@@ -105,7 +105,8 @@ class Drag:
         report = reports.get(self.ob, self.tip)
         if report is None:
             return [say("The target was moved, but not solved")]
-        return [report.message] if report.failed else []
+        unkeyed = left_out(context, [handle.owner for handle in self._handles])
+        return [*([report.message] if report.failed else []), *unkeyed]
 
     def cancel(self, context: bpy.types.Context) -> None:
         """Restore everything exactly."""

@@ -23,10 +23,13 @@ from ..core.translation.sentences import say
 from ..live import registry, reports, solving
 from ..rig.plan.chain import posed_bones
 from ..solve.problem import Floats
-from .autokey import auto_key, goes_back
+from .autokey import auto_key, goes_back, left_out
 from .limb_frames import batches
 from .movable import channels_of, key_goals, target_of
 from .snapped import PLACED, Poles, Snap
+
+AWAY = 0.02
+"""A joint that is farther than this from the record, in lengths of its chain, is reported."""
 
 
 def is_solved(tip: bpy.types.PoseBone) -> bool:
@@ -100,6 +103,7 @@ def snap_here(
         return sorted(set(remarks))
     for goal in snap.goals:
         auto_key(context, goal.holder, goal.fields)
+    remarks += left_out(context, [goal.holder for goal in snap.goals])
     lost = [goal for goal in snap.goals if goes_back(context, goal.holder, goal.fields)]
     remarks += [
         say("'{goal}' is animated and reverts on the next frame change. Key it", goal=goal.name) for goal in lost
@@ -130,7 +134,7 @@ def steps(
         poles: how poles are placed.
 
     Returns:
-        Sentences about goals that missed their place.
+        Sentences about goals that missed their place, and about live chains that differ from the pose nevertheless.
 
     Raises:
         UserError: the goals can't be keyed; nothing has changed.
@@ -168,6 +172,11 @@ def steps(
             for i in proofs(len(frames)):
                 found = snap.sampler.here(at_frame(view_layer, frames[i]))
                 held |= snap.held(found, wanted[i : i + 1])
+        away: dict[str, tuple[float, int]] = {}
+        for i in proofs(len(frames)) if object_of(ob).live else ():
+            found = snap.sampler.here(at_frame(view_layer, frames[i]))
+            for name, distance in snap.distances_from(sampled.frames([i]), found).items():
+                away[name] = max(away.get(name, (0.0, 0)), (distance, frames[i]))
         before.restore()
         for goal in snap.goals:
             goal.show_keys(scale * scene.frame_current_final)
@@ -175,7 +184,17 @@ def steps(
     if not (shown or object_of(ob).live):
         removal.restore_pose(ob, view_layer, list(tips))
     view_layer.update()
-    return remarks_on(held)
+    return remarks_on(held) or [
+        say(
+            "On frame {frame}, the chain on '{tip}' is {distance} of its length away from the record, because of its "
+            "limits, softness or pole",
+            frame=frame,
+            tip=tip,
+            distance=reports.percent(distance),
+        )
+        for tip, (distance, frame) in away.items()
+        if distance > AWAY
+    ]
 
 
 def _take_end(tip: bpy.types.PoseBone, undo: ExitStack) -> None:

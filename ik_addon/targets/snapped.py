@@ -26,7 +26,7 @@ from ..rig.plan.limits import hinge_of
 from ..rig.plan.presence import Presence
 from ..rig.plan.unfit import why_absent
 from ..rig.read.orientation import target_rotations
-from ..solve.maths.products import applied, times
+from ..solve.maths.products import applied, determinants, times
 from ..solve.problem import Floats
 from . import places
 from .limb_frames import Sampled, Sampler
@@ -154,6 +154,14 @@ class Snap:
             found.append(off if off > places.NEAR * length else length)
         return found
 
+    def distances_from(self, sampled: Sampled, found: Sampled) -> dict[str, float]:
+        """Return by tip how far joints of chains are from where they were sampled on one frame, in chain lengths."""
+        pairs = ((chain.tip, self.limbs(sampled, chain), self.limbs(found, chain)) for chain in self.chains)
+        return {
+            tip: float(np.linalg.norm(new.joints - old.joints, axis=-1).max()) / max(float(old.length[0]), 1e-30)
+            for tip, old, new in pairs
+        }
+
     def rows(self, sampled: Sampled, distances: Sequence[float]) -> tuple[Row, Floats]:
         """Return the channels (F, g, 17) of the goals, and the positions (F, g, 3) in world space they should give."""
         wanted, turns = sampled.goals[:, :, :3, 3].copy(), {}
@@ -220,7 +228,9 @@ def rows_of(goals: Sequence[MovableGoal], sampled: Sampled, wanted: Floats, turn
         basis[:, :3, 3] = moved(inverse(own), wanted[:, g])
         if goal.turns and g in turns:
             size = np.linalg.norm(sampled.goals[:, g, :3, :3], axis=1)
-            basis[:, :3, :3] = times(inverse(own)[:, :3, :3], turns[g] * size[:, None, :])
+            turned = turns[g] * size[:, None, :]
+            turned[:, :, 0] *= np.where(determinants(own[:, :3, :3]) < 0.0, -1.0, 1.0)[:, None]  # see `orientation`
+            basis[:, :3, :3] = times(inverse(own)[:, :3, :3], turned)
         usable = np.isfinite(basis).all(axis=(1, 2))
         rows[:, g] = goal.row()
         rows[usable, g] = goal.rows(basis[usable])

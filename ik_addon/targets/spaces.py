@@ -13,7 +13,7 @@ from ..anatomy.body import chest_of, head_of, parent_bone_of
 from ..anatomy.figure import Figure
 from ..core.translation.sentences import say
 from ..rig.plan.chain import chain_bones
-from .movable import MovableGoal, parents_of
+from .movable import MovableGoal, parents_of, target_of
 
 WORLD = "IK World"
 """Name of the empty that stands for the world, since a Child Of constraint needs a target."""
@@ -84,3 +84,15 @@ def world_empty(context: bpy.types.Context, goal: MovableGoal, undo: ExitStack) 
         empty.hide_set(True)
     context.view_layer.update()
     return empty
+
+
+def space_name(tip: bpy.types.PoseBone) -> str:
+    """Return the name of what the target of a chain follows; empty if it has no target."""
+    target = target_of(tip)
+    if target is None:
+        return ""
+    found: tuple[Any, str] = next(parents_of(target.ob, target.bone if target.is_bone else ""), (None, ""))
+    ob, bone = found
+    if ob is None or WORLD_MARK in ob or (ob == target.ob and not bone):
+        return say("World")
+    return bone or ob.name

@@ -46,10 +46,12 @@ class ActiveRow:
     choose: Callable[[bpy.types.Context, bpy.types.PoseBone], None]
     """Called with the bone of the row that the user clicks."""
 
-    def draw(self, layout: bpy.types.UILayout, context: bpy.types.Context, kind: type[BoneList], rows: int) -> None:
-        """Draw a list with a fixed number of rows."""
+    def draw(
+        self, layout: bpy.types.UILayout, context: bpy.types.Context, kind: type[BoneList], least: int, most: int
+    ) -> None:
+        """Draw a list that is from `least` to `most` rows high, as it has entries."""
         pose, manager = armature(context).pose, context.window_manager
-        layout.template_list(kind.__name__, "", pose, "bones", manager, self.property, rows=rows, maxrows=rows)
+        layout.template_list(kind.__name__, "", pose, "bones", manager, self.property, rows=least, maxrows=most)
 
     def register(self) -> None:
         """Add the property to the window manager."""

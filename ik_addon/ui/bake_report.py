@@ -13,7 +13,7 @@ from . import graph
 from .operators.active import armature
 from .operators.steps import draw_keys, running
 from .panel import ArmaturePanel
-from .text import TITLE, draw_message, fit
+from .text import draw_message
 
 
 def shown(ob: bpy.types.Object) -> BakeReport | None:
@@ -30,17 +30,20 @@ def _is_solved(ob: bpy.types.Object, name: str) -> bool:
 
 
 class VIEW3D_PT_ik_addon_bake(ArmaturePanel):
-    """The progress of a bake and then its report, always open above the other panels until the user closes it."""
+    """The progress of a bake and then its report, below all other panels so that nothing moves."""
 
     bl_idname = "VIEW3D_PT_ik_addon_bake"
     bl_label = "Last Bake"
-    bl_options = {"HIDE_HEADER"}  # noqa: RUF012 - as Blender wants it
-    bl_order = 0
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         """Show the panel while an operator runs and after a bake."""
         return super().poll(context) and (running() is not None or shown(armature(context)) is not None)
+
+    def draw_header_preset(self, context: bpy.types.Context) -> None:
+        """Draw the button that closes the report."""
+        if running() is None:
+            self.layout.operator("ik_addon.report_close", text="", icon="X", emboss=False)
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the progress, or a row for each finding."""
@@ -51,9 +54,6 @@ class VIEW3D_PT_ik_addon_bake(ArmaturePanel):
             box.progress(factor=progress.share, text=progress.amount)
             draw_keys(box)
         elif report is not None:
-            row = box.row()
-            row.label(text=fit(context, [say("Last Bake"), say("Bake")], TITLE), icon="KEYFRAME_HLT", translate=False)
-            row.operator("ik_addon.report_close", text="", icon="X", emboss=False)
             column = box.column()
             for text, is_remarkable in sentences(report):
                 draw_message(column, context, text, icon="ERROR" if is_remarkable else "BLANK1")

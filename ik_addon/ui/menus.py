@@ -28,10 +28,10 @@ class IK_ADDON_MT_pie(bpy.types.Menu):
             pie.prop(live, "live", toggle=True, icon="PAUSE" if live.live else "PLAY")
         pie.operator("ik_addon.drag_target", icon="VIEW_PAN")
         pie.operator("ik_addon.chain_add", icon="ADD")
-        pie.operator("ik_addon.restore_pose", icon="LOOP_BACK")
-        pie.prop(overlay_of(context.scene), "show_overlay", text="Overlay", icon="OVERLAY")
-        pie.operator("ik_addon.limit_from_pose", icon="POSE_HLT")
-        pie.operator("ik_addon.bake", icon="KEYFRAME_HLT")
+        pie.operator("ik_addon.select_controls", icon="RESTRICT_SELECT_OFF")
+        pie.operator("ik_addon.key_controls", icon="KEYINGSET")
+        pie.operator("ik_addon.switch_ik_fk", icon="UV_SYNC_SELECT")
+        pie.operator("ik_addon.snap_target", icon="SNAP_ON")
 
 
 Entry = tuple[str, Any]
@@ -69,9 +69,11 @@ ENTRIES: tuple[tuple[Entry, ...], ...] = (
         ("ik_addon.apply_pose", "ARMATURE_DATA"),
         ("ik_addon.switch_space", "CON_CHILDOF"),
     ),
+    (("ik_addon.select_controls", "RESTRICT_SELECT_OFF"), ("ik_addon.key_controls", "KEYINGSET")),
     (
         ("ik_addon.flip_bend", "ARROW_LEFTRIGHT"),
         ("ik_addon.find_bend_side", "VIEWZOOM"),
+        ("ik_addon.follow_rotation", "CON_ROTLIKE"),
         ("ik_addon.end_fit", "ORIENTATION_LOCAL"),
     ),
     (("ik_addon.pose_body", "ARMATURE_DATA"), ("ik_addon.pin", "PINNED"), ("ik_addon.pin_release", "UNPINNED")),

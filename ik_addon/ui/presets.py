@@ -1,11 +1,10 @@
-"""The popover with chain presets."""
+"""The menu of chain presets."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import bpy
-from bl_ui.utils import PresetPanel
 
 from ..chains.profile import FOLDER, SUBDIR
 from .operators.presets import MENU
@@ -13,17 +12,28 @@ from .operators.presets import MENU
 utils: Any = bpy.utils  # the stubs lack the functions for presets
 
 
-class VIEW3D_PT_ik_addon_presets(PresetPanel, bpy.types.Panel):
-    """Presets for the active chain, with buttons to add and remove one."""
+class IK_ADDON_MT_presets(bpy.types.Menu):
+    """Presets for the active chain."""
 
     bl_idname = MENU
-    bl_label = "Chain Presets"
+    bl_label = "Presets"
     preset_subdir = SUBDIR
     preset_operator = "ik_addon.preset_apply"
-    preset_add_operator = "ik_addon.preset_add"
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw an entry for each preset."""
+        self.draw_preset(context)
 
 
-CLASSES = (VIEW3D_PT_ik_addon_presets,)
+CLASSES = (IK_ADDON_MT_presets,)
+
+
+def draw(layout: bpy.types.UILayout) -> None:
+    """Draw the menu, with buttons to add and remove a preset."""
+    row = layout.row(align=True)
+    row.menu(MENU, text=IK_ADDON_MT_presets.bl_label)
+    row.operator("ik_addon.preset_add", text="", icon="ADD")
+    row.operator("ik_addon.preset_add", text="", icon="REMOVE").remove_active = True
 
 
 def register() -> None:

@@ -18,14 +18,12 @@ MARGIN = 92.0
 """Width that tabs, margins and an icon take from a line in a box, in pixels at a resolution scale of 1."""
 BARE = 56.0
 """The same for a line without an icon and without a box."""
-TITLE = MARGIN + 30.0
-"""The same for a title followed by a button."""
 VALUE = 40.0
 """Width that the number in a field needs beside its name, in the same pixels."""
 BUTTON_MARGIN = 78.0
 """`MARGIN` for the text of a button."""
 BESIDE = 100.0
-"""`MARGIN` for the text of a button with another button beside it."""
+"""`MARGIN` for the text of a button with a small one beside it."""
 
 
 def wrapped(text: str, width: float, width_of: Callable[[str], float]) -> list[str]:
@@ -49,9 +47,10 @@ def is_narrow(context: bpy.types.Context) -> bool:
     return bool(context.region.width < NARROW * context.preferences.system.ui_scale)
 
 
-def fit(context: bpy.types.Context, texts: Sequence[str], margin: float = MARGIN) -> str:
-    """Return the first text, of several ordered longest first, that fits into a line of the sidebar."""
-    return fitting(texts, context.region.width - margin * context.preferences.system.ui_scale, _width_in(context))
+def fit(context: bpy.types.Context, texts: Sequence[str], margin: float = MARGIN, share: float = 1.0) -> str:
+    """Return the first text, of several ordered longest first, that fits into a share of a line of the sidebar."""
+    width = share * (context.region.width - margin * context.preferences.system.ui_scale)
+    return fitting(texts, width, _width_in(context))
 
 
 def draw_setting(layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str) -> None:
@@ -60,9 +59,13 @@ def draw_setting(layout: bpy.types.UILayout, context: bpy.types.Context, data: A
     layout.prop(data, name, **options)
 
 
-def draw_search(layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str, bones: Any) -> None:
-    """Draw a field to pick a bone of an armature."""
+def draw_search(
+    layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str, bones: Any, label: str = ""
+) -> None:
+    """Draw a field to pick a bone of an armature, with the setting's own name or another label."""
     layout, options = named(layout, context, data, name)
+    if label and not options:
+        options = {"text": label, "translate": False}
     layout.prop_search(data, name, bones, "bones", **options)
 
 
@@ -86,13 +89,14 @@ def draw_button(
     short: str,
     *,
     margin: float = BUTTON_MARGIN,
+    share: float = 1.0,
     **options: Any,
 ) -> Any:
     """Draw an operator button, with a shorter name if its own does not fit; return the operator's properties."""
     room, name = operator.split(".")
     operators: Any = getattr(bpy.ops, room)
     own = options.pop("text", getattr(operators, name).get_rna_type().name)
-    text = fit(context, [say(own), say(short)], margin)
+    text = fit(context, [say(own), say(short)], margin, share)
     return layout.operator(operator, text=text, icon=icon, translate=False, **options)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import bpy
 import pytest
-from mathutils import Matrix
+from mathutils import Matrix, Vector
 
 from tests import rigs, rigs_named
 from tests.rigs_generated import armature_of, rigify
@@ -140,14 +140,6 @@ def test_naming_schemes_of_humans_are_recognized(addon: Addon, scheme: str) -> N
     assert (is_human, missing) == (True, [])
 
 
-def test_bones_without_meaningful_names_are_no_figure(addon: Addon) -> None:
-    ob = rigs_named.build(RIGS["Mixamo"])
-    for i, bone in enumerate(ob.data.bones):
-        bone.name = f"Bone.{i:03}"
-    found, is_human, missing = parts(addon, ob)
-    assert (found, is_human, missing) == ({}, False, ["arms", "legs", "spine", "head"])
-
-
 FRONT_LEGS = {"left front leg", "right front leg"}
 LEGS = {"left leg", "right leg"}
 ARMS = {"left arm", "right arm"}
@@ -183,3 +175,40 @@ def test_parts_of_rigifys_metarigs_are_found(addon: Addon, kind: str, limbs: set
         assert found["left front leg"][0] == "front_thigh.L"
         assert found["spine"][-1] == "spine.008"
         assert found["head"] == ["spine.009", "spine.010", "spine.011"]
+
+
+@pytest.mark.parametrize("name", rigs_named.FOREIGN)
+def test_figures_whose_names_say_nothing_are_found_by_shape(addon: Addon, name: str) -> None:
+    """Even lying, with bones that don't point at their children."""
+    rig = rigs_named.FOREIGN[name]
+    ob = rigs_named.build(rig, turn=LYING)
+    with rigs.edit_mode(ob) as bones:
+        for bone in bones:
+            bone.tail = bone.head + bone.length * Vector((1.0, 0.0, 0.0))
+    found, is_human, missing = parts(addon, ob)
+    assert (is_human, missing) == (True, [])
+    own = [found[f"{side} {limb}"] for side in ("left", "right") for limb in ("arm", "leg")]
+    assert sorted(own) == sorted(chain for chain, _meant in rigs_named.both(rig))
+    turned = LYING.inverted() @ ob.data.bones[found["left arm"][0]].head_local
+    assert turned.x > 0.0
+    assert (len(found["spine"]), len(found["head"])) == (2, 2)
+
+
+def test_collarbones_on_the_neck_leave_it_out_of_the_spine(addon: Addon) -> None:
+    found, _is_human, missing = parts(addon, rigs_named.build(rigs_named.GAMES["3ds Max Biped"]))
+    assert found["spine"] == ["Bip001 Spine1", "Bip001 Spine2"]
+    assert found["head"] == ["Bip001 Neck", "Bip001 Head"]
+    assert missing == []
+
+
+@pytest.mark.parametrize(("old", "new"), [("LeftHand", "Lefthand"), ("LeftHand", "Links"), ("LeftFoot", "leftfoot")])
+def test_hands_and_feet_are_known_in_any_case(addon: Addon, old: str, new: str) -> None:
+    """A bone between forearm and fingers is the hand whatever its name."""
+    ob = rigs_named.build(RIGS["Mixamo"])
+    ob.data.bones[f"mixamorig:{old}"].name = new
+    find, ends = addon.module("anatomy.members").find_members, addon.module("anatomy.end_bones")
+    figure = addon.module("anatomy.figure").Figure.of(ob)
+    rows = {member.words: list(member.row) for member in find(figure)}
+    assert len(rows) == 6
+    end = ends.end_below(figure, rows["left arm" if "Hand" in old else "left leg"])
+    assert figure.names[end] == new

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -301,3 +302,29 @@ def test_a_bone_that_does_not_inherit_rotation_keeps_its_keys_where_fewer_dont_h
     full = joints(ob, frames)
     bake.bake(bpy.context, ob, [bone.name for bone in tips], frames, reduce=0.002)
     assert np.linalg.norm(joints(ob, frames) - full, axis=3).max() <= 0.00201
+
+
+def test_tiny_bones_without_children_hardly_turn(bake: Any) -> None:
+    """However short a head is, it turns no farther than a bone of a tenth of the figure would at that distance."""
+    ob, target = rigs.arm()
+    rigs.add_bones(ob, [(0, 0, 2), (0, 0, 2.002)], ["head"], parent="lower", connect=False)
+    circling(target)
+    chain = ob.pose.bones["lower"].ik_addon
+    chain.end_bone, chain.use_end_rotation = "head", True
+    for frame in FRAMES:
+        target.rotation_euler = [0.6 * math.sin(pace * frame) for pace in (0.31, 0.23, 0.4)]
+        target.keyframe_insert("rotation_euler", frame=frame)
+    ob.ik_addon.live = True
+
+    def turns() -> list[Any]:
+        found = []
+        for frame in FRAMES:
+            bpy.context.scene.frame_set(frame)
+            found.append(rigs.evaluated(ob).pose.bones["head"].matrix.to_quaternion())
+        return found
+
+    full = turns()
+    report = bake.bake(bpy.context, ob, ["lower"], FRAMES, reduce=0.002)
+    off = [np.degrees(a.rotation_difference(b).angle) for a, b in zip(full, turns(), strict=True)]
+    assert max(min(angle, 360.0 - angle) for angle in off) < 1.0 + np.degrees(0.002 / 0.2)
+    assert report.keys.after < report.keys.before

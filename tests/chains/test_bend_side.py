@@ -73,6 +73,18 @@ def test_fingers_bend_towards_the_palm(side: str) -> None:
     assert side_at_rest(ob, [f"index_01_{side}", f"index_03_{side}"]).z > 0.9
 
 
+def test_straight_front_legs_of_animals_fold_backward() -> None:
+    """Even if their bones are named like those of hind legs."""
+    front = {
+        place: (0.15, -0.5, z) for place, z in (("point", 1.1), ("elbow", 0.85), ("carpus", 0.6), ("ffetlock", 0.2))
+    }
+    dog = rigs_named.ANIMALS["dog"]
+    ob = rigs_named.build(rigs_named.NamedRig(dog.sides, dog.bones, dog.chains, {**dog.places, **front}))
+    chain = [f"frontleg_{bone}_l" for bone in ("upper", "lower", "foot")]
+    add(ob, chain[0])
+    assert side_at_rest(ob, chain).dot(FRONT) < -0.97
+
+
 BACK = {"spine1": (0.0, 0.0, 1.05), "spine2": (0.0, 0.0, 1.15), "neck2": (0.0, -0.005, 1.52)}
 """A straight spine."""
 
@@ -219,7 +231,7 @@ def test_the_anatomy_is_next_and_the_roll_is_last(capfd: pytest.CaptureFixture[s
     assert abs(side.dot(FRONT)) < 0.01
     bend_side = addon.module("chains.bend_side")
     bones = list(ob.pose.bones)
-    assert bend_side.is_from_roll(ob, bones, np.array(bones[1].ik_addon.bend_side))
+    assert bend_side.is_from_roll(bones[1], np.array(bones[1].ik_addon.bend_side))
 
 
 def test_a_solved_pose_is_no_source(capfd: pytest.CaptureFixture[str]) -> None:
@@ -361,4 +373,4 @@ def test_hyperextension_of_an_fk_pose(live: bool, addon: Addon) -> None:
     for frame, expected in ((1, 0.0), (20, 8.0)):
         bpy.context.scene.frame_set(frame)
         bones = [ob.pose.bones[name] for name in ("thigh.L", "shin.L")]
-        assert math.degrees(hyperextension(ob, bones, side, frame)) == pytest.approx(expected, abs=0.01)
+        assert math.degrees(hyperextension(bones[-1], side, frame)) == pytest.approx(expected, abs=0.01)

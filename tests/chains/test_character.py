@@ -14,7 +14,7 @@ from mathutils import Euler, Matrix, Vector
 
 from tests import rigs, rigs_named
 from tests.anatomy.test_members import build_without
-from tests.reliability.states import activate, joints, refused, said, snapshot
+from tests.reliability.states import activate, add, joints, refused, said, snapshot
 from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import RIGS
 
@@ -102,7 +102,7 @@ def test_rigifys_metarigs_can_be_set_up(kind: str) -> None:
 
 def test_a_raised_foot_bends_the_knee_forward() -> None:
     ob = rigs_named.build(RIGS["Mixamo"], is_straight=True)
-    set_up(ob)
+    set_up(ob, controls="EMPTIES")
     target = ob.pose.bones["mixamorig:LeftLeg"].ik_addon.target
     target.location += Vector((0.0, -0.15, 0.2))
     bpy.context.view_layer.update()
@@ -220,7 +220,7 @@ def test_warns_about_a_pose_bent_to_the_wrong_side(addon: Addon) -> None:
     bpy.context.view_layer.update()
     before = places(ob)
     bpy.ops.ik_addon.character_setup(with_presets=False, live=False)
-    assert all(np.array_equal(place, before[name]) for name, place in places(ob).items())
+    assert all(np.array_equal(place, places(ob)[name]) for name, place in before.items())
     assert addon.module("chains.character").last(ob).remarks == (
         "These parts were bent the wrong way, so their pose changed: left arm",
     )
@@ -310,3 +310,64 @@ def test_straight_legs_get_human_limits_whichever_way_the_figure_faces(degrees: 
             bone.transform(Matrix.Rotation(math.radians(degrees), 4, "Z"))
     set_up(ob)
     assert [ob.pose.bones[f"shin.{side}"].use_ik_limit_x for side in "LR"] == [True, True]
+
+
+def test_the_hips_and_the_root_become_controls_as_they_are_until_the_last_chain_goes() -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    bpy.context.view_layer.objects.active = ob
+    hips, constraints = ob.pose.bones["mixamorig:Hips"], [len(bone.constraints) for bone in ob.pose.bones]
+    named = {bone.name for bone in ob.pose.bones}
+    set_up(ob)
+    hips = ob.pose.bones["mixamorig:Hips"]
+    assert hips.custom_shape is not None
+    assert hips.color.palette == "THEME09"
+    assert {bone.name for bone in ob.pose.bones if bone.custom_shape} - named == {
+        bone.name for bone in ob.pose.bones if bone.name not in named
+    }
+    assert [len(ob.pose.bones[name].constraints) for name in sorted(named)] == [0] * len(named) == sorted(constraints)
+    colors = {side: ob.pose.bones[f"IK Target mixamorig:{side}Leg"].color.palette for side in ("Left", "Right")}
+    assert colors == {"Left": "THEME04", "Right": "THEME01"}
+    for tip in [bone.name for bone in ob.pose.bones if bone.ik_addon.is_chain]:
+        activate(ob, tip)
+        bpy.ops.ik_addon.chain_remove()
+    assert ob.pose.bones["mixamorig:Hips"].custom_shape is None
+    assert not [shape for shape in bpy.data.objects if shape.name.startswith("IK Shape")]
+
+
+def test_a_shape_of_the_users_own_stays() -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    own = bpy.data.objects.new("Own", None)
+    ob.pose.bones["mixamorig:Hips"].custom_shape = own
+    set_up(ob)
+    assert ob.pose.bones["mixamorig:Hips"].custom_shape == own
+
+
+@pytest.mark.parametrize("arms", ["WORLD", "CHEST"])
+def test_hands_stay_in_place_or_go_along_with_the_chest(arms: str) -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    set_up(ob, arms=arms, regions={"ARM"}, with_presets=False)
+    before = rigs.tail(ob, "mixamorig:LeftForeArm")
+    ob.pose.bones["mixamorig:Hips"].location.x += 0.05 * ob.pose.bones["mixamorig:Hips"].bone.length
+    ob.pose.bones["mixamorig:Spine"].rotation_quaternion = Euler((0.1, 0.0, 0.0)).to_quaternion()
+    bpy.context.view_layer.update()
+    moved = float(np.linalg.norm(rigs.tail(ob, "mixamorig:LeftForeArm") - before))
+    assert moved < 1e-5 if arms == "WORLD" else moved > 1e-2
+
+
+def test_an_armature_that_shares_its_data_gets_empties_and_is_told() -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    bpy.context.scene.collection.objects.link(ob.copy())
+    bones = len(ob.data.bones)
+    set_up(ob)
+    assert len(ob.data.bones) == bones
+    assert ob.pose.bones["mixamorig:LeftLeg"].ik_addon.target.type == "EMPTY"
+
+
+def test_scripts_see_all_remarks(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = build_without(RIGS["Mixamo"], "mixamorig:Neck")
+    add(ob, "mixamorig:LeftLeg")
+    rigs.key(ob.pose.bones["mixamorig:RightArm"], "rotation_quaternion", {1: (1, 0, 0, 0)})
+    message = said(capfd, bpy.ops.ik_addon.character_setup)
+    assert "These parts are animated" in message
+    assert "These parts already have chains: left leg" in message
+    assert "Not found by name or shape. Use Add Chain instead: head" in message

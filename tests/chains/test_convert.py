@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import bpy
 import numpy as np
 import pytest
-from mathutils import Euler, Matrix
+from mathutils import Euler, Matrix, Vector
 
 from tests import rigs
 from tests.reliability.states import activate, refused, said
@@ -463,3 +463,21 @@ def test_conversion_is_one_undo_step() -> None:
     bpy.ops.ik_addon.convert_constraints("EXEC_DEFAULT", True)
     bpy.ops.ed.undo()
     assert state(bpy.data.objects["Rig"]) == before
+
+
+def test_reports_the_frame_on_which_joints_are_elsewhere(capfd: pytest.CaptureFixture[str]) -> None:
+    """Without a pole, Blender's plane of the limb depends on where it began."""
+    ob, target, _made = limb(0, pole=False)
+    for frame, place in ((1, target.location.copy()), (20, Vector((0.9, -0.3, 1.0)))):
+        target.location = place
+        target.keyframe_insert("location", frame=frame)
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end = 1, 20
+    scene.frame_set(20)
+    elbow = rigs.head(ob, "lower")
+    scene.frame_set(1)
+    message = said(capfd, bpy.ops.ik_addon.convert_constraints)
+    assert scene.frame_current == 1
+    scene.frame_set(20)
+    assert np.linalg.norm(rigs.head(ob, "lower") - elbow) > 0.01 * rigs.length(ob, "lower", 2)
+    assert "On frame 20, joints of the chain on 'lower' are elsewhere" in message

@@ -25,7 +25,7 @@ def fields(text: str) -> Counter[str]:
 
 
 def test_translations_have_the_fields_of_their_originals(catalogs: Any) -> None:
-    paths = sorted((PRODUCT / "translation" / "catalogs").glob("*.po"))
+    paths = sorted((PRODUCT / "core" / "translation" / "catalogs").glob("*.po"))
     assert paths
     broken = []
     for path in paths:

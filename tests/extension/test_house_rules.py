@@ -16,7 +16,7 @@ ROOMS = re.findall(
     r"^\| `ik_addon/(.*)/` \|", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"), re.MULTILINE
 )
 """From the room that knows no other to the one that may know all."""
-NO_ROOM = {"__init__", "compat", "registration", "rig/__init__", "solve/problem"}
+NO_ROOM = {"__init__", "registration", "rig/__init__", "solve/problem"}
 """Modules in no room, or for all of them: `solve/problem` is what the solvers take and return."""
 OUTSIDE = {"numpy", *sys.stdlib_module_names}
 BLENDER = {
@@ -37,7 +37,7 @@ def modules() -> Iterator[tuple[str, Path, ast.Module]]:
     """Yield the name, the path and the code of each module, but the presets, which Blender runs as scripts."""
     for path in sorted(PRODUCT.rglob("*.py")):
         name = path.relative_to(PRODUCT).with_suffix("").as_posix()
-        if not name.startswith("presets/"):
+        if not name.startswith("core/presets/"):
             yield name, path, ast.parse(path.read_text(encoding="utf-8"))
 
 

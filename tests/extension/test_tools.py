@@ -158,7 +158,9 @@ def test_the_workflow_runs_every_part_of_everything() -> None:
 def test_a_change_chooses_the_tests_of_its_room() -> None:
     chosen = {
         "ik_addon/live/handlers.py": ["tests/live"],
-        "ik_addon/core/compat.py": ["tests/core", "tests/live"],
+        "ik_addon/core/compat.py": [
+            *("tests/core", "tests/live", "tests/reliability/test_base.py", "tests/reliability/test_safety.py")
+        ],
         "ik_addon/solve/solver.py": ["tests/solve"],
         "tests/targets/test_drag.py": ["tests/targets/test_drag.py"],
         "tests/window/test_panel.py": [],

@@ -179,3 +179,32 @@ def test_a_jump_on_the_first_frame_changes_nothing_else(addon: Addon) -> None:
 def test_contacts_of_a_very_short_clip(addon: Addon) -> None:
     for count in (1, 2, 3, 5):
         assert len(found(addon, np.zeros((count, 3)), 24.0, "heel")) <= 1, count
+
+
+def test_next_to_a_spin_slow_steps_are_no_rests(addon: Addon) -> None:
+    """What counts as slow has a cap, however fast the point gets elsewhere."""
+    walked = np.stack([np.arange(60.0) * clips.LEG / 20.0, np.zeros(60), np.zeros(60)], axis=1)
+    around = np.linspace(0.0, 6.0 * np.pi, 40)
+    spin = walked[-1] + clips.LEG * np.stack([np.sin(around), 1.0 - np.cos(around), np.zeros(40)], axis=1)
+    path = np.concatenate([walked, spin, np.tile(spin[-1], (30, 1))])
+    assert [start > 95 for start, _end in found(addon, path, 30.0, "heel")] == [True], "it stands only after the spin"
+
+
+def jump(addon: Addon, feet: int, above: float | None = None) -> bool:
+    """Return whether the first of some feet touches while it rests in mid-air, between two rests on the floor."""
+    contacts = addon.module("feet.contacts")
+    levels = np.repeat([0.0, 0.2, 0.4, 0.2, 0.0], 10)
+    on = np.repeat([True, False, True, False, True], 10)
+    others = [np.repeat([True, False, False, False, True], 10)] * (feet - 1)
+    ground = None if above is None else np.tile(levels * (above / 0.4), (2, 1))
+    made = [
+        contacts.Rests(np.stack([own, own]), np.tile(levels, (2, 1)), ground, np.zeros(50)) for own in (on, *others)
+    ]
+    return bool(contacts.without_held(made)[0][:, 20:30].any())
+
+
+def test_a_foot_that_rests_at_the_top_of_a_jump_is_in_the_air(addon: Addon) -> None:
+    assert not jump(addon, 2)
+    assert not jump(addon, 2, above=0.4), "there is no box"
+    assert jump(addon, 2, above=0.0), "it steps onto a box"
+    assert jump(addon, 1), "nothing is known of the other foot"

@@ -380,7 +380,7 @@ def test_the_recorded_walk_is_planted_within_the_published_figures(addon: Addon)
     scene.render.fps, scene.frame_start = 120, 2
     source = walker.play(ob)
     bpy.context.view_layer.objects.active = ob
-    bpy.ops.ik_addon.character_setup(regions={"LEG"}, with_poles=False)
+    bpy.ops.ik_addon.character_setup(regions={"LEG"}, with_poles=False, controls="EMPTIES")
     bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="SCENE")
     bpy.ops.ik_addon.find_contacts()
     assert max(walker.slides(addon, ob, source).values()) > 0.02

@@ -112,7 +112,7 @@ def live_arm() -> bpy.types.Object:
 
 def said(addon: Addon, ob: bpy.types.Object) -> str:
     """Return what the panel says."""
-    return str(addon.module("ui.panel").blind_physics(ob, bpy.context.scene))
+    return str(addon.module("ui.panels.main").blind_physics(ob, bpy.context.scene))
 
 
 @pytest.mark.parametrize("kind", DEPENDENT)

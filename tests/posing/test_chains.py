@@ -18,16 +18,25 @@ __all__ = ["human", "rigify"]
 ENDS = ("hand.L", "hand.R", "foot.L", "foot.R")
 
 
-@pytest.fixture
-def character(human: bpy.types.Object) -> bpy.types.Object:
-    """Return the human metarig with live chains and poles on all limbs."""
-    assert bpy.ops.ik_addon.character_setup(live=True, with_presets=False, regions={"ARM", "LEG"}) == {"FINISHED"}
+@pytest.fixture(params=["EMPTIES", "BONES"])
+def character(human: bpy.types.Object, request: pytest.FixtureRequest) -> bpy.types.Object:
+    """Return the human metarig with live chains and poles on all limbs; targets and poles are objects, or bones."""
+    options = {"regions": {"ARM", "LEG"}, "with_presets": False, "controls": request.param}
+    assert bpy.ops.ik_addon.character_setup(live=True, **options) == {"FINISHED"}
     bpy.context.view_layer.update()
     return human
 
 
 def heads(ob: bpy.types.Object) -> dict[str, Vector]:
-    return {bone.name: head(ob, bone.name) for bone in ob.pose.bones}
+    """Return where the bones of the character are, without its controls."""
+    return {bone.name: head(ob, bone.name) for bone in ob.pose.bones if not bone.name.startswith("IK ")}
+
+
+def goal(ob: bpy.types.Object, tip: str, role: str = "target") -> Vector:
+    """Return where the target or pole of a chain is."""
+    chain = ob.pose.bones[tip].ik_addon
+    bone = getattr(chain, f"{role}_bone")
+    return head(ob, bone) if bone else getattr(chain, role).matrix_world.translation.copy()
 
 
 def farthest(ob: bpy.types.Object, before: dict[str, Vector]) -> float:
@@ -60,28 +69,19 @@ def test_the_pose_shown_in_a_drag_stays_on_release(character: bpy.types.Object, 
 @pytest.mark.parametrize("bone", ["spine", "spine.004", "hand.L"])
 def test_the_targets_of_other_chains_stay_and_hold(character: bpy.types.Object, bone: str) -> None:
     before = {name: head(character, name) for name in ENDS if name != bone}
-    targets = {
-        tip.name: tip.ik_addon.target.matrix_world.translation.copy()
-        for tip in character.pose.bones
-        if tip.ik_addon.is_chain
-    }
+    targets = {tip.name: goal(character, tip.name) for tip in character.pose.bones if tip.ik_addon.is_chain}
     bpy.ops.ik_addon.pose_body(bone=bone, offset=(0.0, -0.15, -0.1))
     bpy.context.view_layer.update()
     assert {name: place for name, place in before.items() if (head(character, name) - place).length > 1e-3} == {}
-    went = [
-        tip
-        for tip, place in targets.items()
-        if (character.pose.bones[tip].ik_addon.target.matrix_world.translation - place).length > 1e-3
-    ]
+    went = [tip for tip, place in targets.items() if (goal(character, tip) - place).length > 1e-3]
     assert went == (["forearm.L"] if bone == "hand.L" else [])
 
 
 def test_the_pole_of_a_posed_chain_follows(character: bpy.types.Object) -> None:
-    chain = character.pose.bones["forearm.L"].ik_addon
-    before = chain.pole.matrix_world.translation.copy()
+    before = goal(character, "forearm.L", "pole")
     bpy.ops.ik_addon.pose_body(bone="forearm.L", offset=(0.0, 0.1, 0.15))
     bpy.context.view_layer.update()
-    assert (chain.pole.matrix_world.translation - before).length > 0.05
+    assert (goal(character, "forearm.L", "pole") - before).length > 0.05
 
 
 def test_with_x_axis_mirror_the_other_sides_target_follows(character: bpy.types.Object) -> None:
@@ -90,9 +90,9 @@ def test_with_x_axis_mirror_the_other_sides_target_follows(character: bpy.types.
     bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
     for tip in ("forearm.L", "shin.L"):
         one, other = (character.pose.bones[name] for name in (tip, bpy.utils.flip_name(tip)))
-        place = one.ik_addon.target.matrix_world.translation
+        place = goal(character, one.name)
         mirrored = Vector((-place.x, place.y, place.z))
-        assert (other.ik_addon.target.matrix_world.translation - mirrored).length < 1e-3
+        assert (goal(character, other.name) - mirrored).length < 1e-3
         assert (head(character, other.name) - Vector((-1, 1, 1)) * head(character, one.name)).length < 1e-3
 
 
@@ -102,3 +102,53 @@ def test_pins_hold_together_with_targets(character: bpy.types.Object) -> None:
     bpy.ops.ik_addon.pose_body(bone="hand.L", offset=(0.3, -0.3, 0.2))
     bpy.context.view_layer.update()
     assert (head(character, "spine.006") - before).length < 1e-3
+
+
+@pytest.fixture
+def whole(human: bpy.types.Object) -> bpy.types.Object:
+    """Return the human metarig with live chains on all parts, as Set Up Character makes them."""
+    assert bpy.ops.ik_addon.character_setup(live=True) == {"FINISHED"}
+    bpy.context.view_layer.update()
+    return human
+
+
+@pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
+@pytest.mark.parametrize("offset", [(0.0, 0.0, -0.45), (0.2, -0.1, -0.2), (0.0, -0.1, 0.0), (0.0, 0.0, -0.02)])
+def test_the_hips_of_a_whole_character_arrive(
+    human: bpy.types.Object, offset: tuple[float, float, float], controls: str
+) -> None:
+    assert bpy.ops.ik_addon.character_setup(live=True, controls=controls) == {"FINISHED"}
+    bpy.context.view_layer.update()
+    before = heads(human)
+    assert bpy.ops.ik_addon.pose_body(bone="spine", offset=offset) == {"FINISHED"}
+    bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
+    went = {name: head(human, name) - before[name] for name in (*ENDS, "spine", "spine.004", "spine.006")}
+    assert (went["spine"] - Vector(offset)).length < 1e-3
+    assert {name: way for name, way in went.items() if name in ENDS and way.length > 1e-4} == {}
+    for name in ("spine.004", "spine.006"):  # chest and head go along, for their targets do
+        assert went[name].dot(Vector(offset)) > 0.25 * Vector(offset).length_squared, name
+
+
+def test_a_hand_beyond_its_arm_takes_the_body_along(whole: bpy.types.Object) -> None:
+    before = heads(whole)
+    offset = Vector((0.5, -0.3, 0.1))
+    bpy.ops.ik_addon.pose_body(bone="hand.L", offset=offset)
+    bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
+    went = {name: head(whole, name) - before[name] for name in (*ENDS, "spine.004")}
+    assert (went["hand.L"] - offset).length < 1e-3
+    assert went["spine.004"].length > 0.05
+    assert {name: way for name, way in went.items() if name[:4] == "foot" and way.length > 1e-4} == {}
+
+
+def test_hands_let_go_before_the_hips_are_held_back(whole: bpy.types.Object) -> None:
+    for side in "LR":  # arms stretched out to the sides
+        bpy.ops.ik_addon.pose_body(bone=f"hand.{side}", offset=(0.4 if side == "L" else -0.4, 0.0, 0.5))
+    before = head(whole, "spine")
+    bpy.ops.ik_addon.pose_body(bone="spine", offset=(0.0, 0.0, -0.45))
+    assert (head(whole, "spine") - before - Vector((0.0, 0.0, -0.45))).length < 1e-3
+
+
+def test_a_message_names_what_holds_a_joint_back(whole: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
+    bpy.ops.ik_addon.pose_body(bone="spine", offset=(0.0, 0.0, 0.5))
+    told = capfd.readouterr().out
+    assert "Held by: left leg, right leg" in told, told

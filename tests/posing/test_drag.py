@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mathutils import Euler, Matrix, Quaternion, Vector
 
-from tests import rigs
+from tests import rigs, rigs_named
 from tests.reliability.states import activate, refused, said, snapshot
 from tests.rigs_generated import armature_of, rigify
 
@@ -258,7 +258,7 @@ def test_targets_of_live_chains_hold_the_body(human: bpy.types.Object) -> None:
     assert bpy.ops.ik_addon.character_setup(live=True, with_presets=False) == {"FINISHED"}
     bpy.context.view_layer.update()
     held = head(human, "hand.R")
-    pose(bone="hand.L", offset=(1.5, -0.3, 0.3))
+    pose(bone="hand.L", offset=(0.1, -0.2, 0.0))
     assert (head(human, "hand.R") - held).length < 1e-3
 
 
@@ -379,3 +379,29 @@ def test_knees_and_hocks_fold_and_hardly_turn_sideways(rigify: None) -> None:
         folded[name], sideways[name] = abs(x), float(np.hypot(y, z))
     assert min(folded["lower_leg.L"], folded["lower_leg.R"]) > 35.0
     assert max(sideways.values()) < 16.0
+
+
+def test_a_paw_is_lifted_although_its_toe_is_pinned(addon: Addon) -> None:
+    ob = rigs_named.build(rigs_named.ANIMALS["dog"])
+    feet = addon.module("posing.pins").extremities(ob, addon.module("posing.pins").Extremities.FEET)
+    for name in feet:
+        ob.pose.bones[name].ik_addon.pin = {"LOCATION", "ROTATION"}
+    bpy.context.view_layer.update()
+    before = {name: head(ob, name) for name in ("foot_l", "frontleg_foot_l", *feet)}
+    for paw in ("foot_l", "frontleg_foot_l"):
+        start = head(ob, paw)
+        pose(bone=paw, offset=(0.0, -0.1, 0.2))
+        assert (head(ob, paw) - start).length == pytest.approx(np.hypot(0.1, 0.2), abs=1e-3)
+    for name in feet:
+        if name.endswith("_r"):
+            assert (head(ob, name) - before[name]).length < 1e-3
+    assert head(ob, "ball_l").z > before["ball_l"].z + 0.1
+
+
+def test_a_body_without_feet_is_said_to_have_none(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(4), list("abcd"))
+    activate(ob, "d")
+    assert "No feet were found" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(0.1, 0.0, -0.2))
+    ob.pose.bones["a"].ik_addon.pin = {"LOCATION"}
+    assert "No feet were found" not in said(capfd, bpy.ops.ik_addon.pose_body, offset=(0.1, 0.0, -0.2))

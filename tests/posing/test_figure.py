@@ -23,7 +23,7 @@ __all__ = ["rigify"]
 def found(addon: Addon, ob: bpy.types.Object, bone: str) -> tuple[str, set[str]]:
     """Return the free root when a bone is dragged, and the feet."""
     figure = addon.module("anatomy.figure").Figure.of(ob)
-    module = addon.module("posing.figure")
+    module = addon.module("anatomy.body")
     root = module.root_of(figure, figure.names.index(bone))
     return figure.names[root], {figure.names[foot] for foot in module.feet_of(figure)}
 

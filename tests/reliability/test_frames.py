@@ -163,7 +163,8 @@ def test_every_way_to_a_frame_gives_the_same_pose(
         assert not rigs.apart(found, {frame: expected[frame] for frame in found}), way
         if way == "played forward":
             own = registry.snapshot(rig())
-            assert own.view.memory.expected(FRAMES[-1] + 1) is not None or name in BEYOND
+            is_ahead = own.view.memory.expected(FRAMES[-1] + 1) is not None
+            assert is_ahead or own.plan.is_searched or name in BEYOND
             assert verdicts(addon) == said[FRAMES[-1]]
     rig().ik_addon.live = False
     bpy.context.scene.frame_set(19)

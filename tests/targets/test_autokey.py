@@ -66,6 +66,20 @@ def test_drag_keys_the_location(addon: Addon, arm: Any) -> None:
     assert curves(addon, arm[1]) == {("location", i): [7.0] for i in range(3)}
 
 
+@pytest.mark.parametrize("available", [False, True])
+def test_a_line_says_that_preferences_prevent_a_first_key(
+    arm: Any, preferences: Any, capfd: pytest.CaptureFixture[str], available: bool
+) -> None:
+    preferences.use_keyframe_insert_available = available
+    for operator, options in (
+        (bpy.ops.ik_addon.drag_target, {"offset": (0.1, 0.0, -0.1)}),
+        (bpy.ops.ik_addon.snap_target, {}),
+    ):
+        assert ("Press Key Controls" in said(capfd, operator, **options)) == available
+    bpy.ops.ik_addon.key_controls()
+    assert "Press Key Controls" not in said(capfd, bpy.ops.ik_addon.snap_target)
+
+
 def test_only_available_keys_existing_curves(addon: Addon, arm: Any, preferences: Any) -> None:
     preferences.use_keyframe_insert_available = True
     drag()

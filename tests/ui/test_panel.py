@@ -13,7 +13,7 @@ from tests.reliability.states import activate
 if TYPE_CHECKING:
     from tests.conftest import Addon
 
-PANELS = ("VIEW3D_PT_ik_addon", "VIEW3D_PT_ik_addon_chains", "VIEW3D_PT_ik_addon_chain", "VIEW3D_PT_ik_addon_accuracy")
+PANELS = ("VIEW3D_PT_ik_addon", "VIEW3D_PT_ik_addon_chain", "VIEW3D_PT_ik_addon_bend", "VIEW3D_PT_ik_addon_solver")
 
 
 def shown() -> list[str]:
@@ -37,7 +37,7 @@ def test_without_an_armature_only_the_main_panel_is_shown() -> None:
 def test_settings_are_shown_for_the_active_chain() -> None:
     ob, target = rigs.arm()
     activate(ob, None)
-    assert shown() == list(PANELS[:2])
+    assert shown() == list(PANELS[:1])
     activate(ob, "upper")
     assert shown() == list(PANELS)
     with rigs.edit_mode(ob):
@@ -58,7 +58,7 @@ def test_settings_stay_while_a_generated_target_is_active() -> None:
 
 
 def test_each_state_of_a_chain_has_a_text(addon: Addon) -> None:
-    panel, reports = addon.module("ui.panels.chains"), addon.module("live.reports")
+    panel, reports = addon.module("ui.panels.chain_list"), addon.module("live.reports")
     ob, target = rigs.arm()
     tip = ob.pose.bones["lower"]
 
@@ -93,7 +93,7 @@ def test_a_straight_chain_counts_as_reached_from_the_start(
 ) -> None:
     """Its target is, by rounding, beyond its tip, so that it bends the same way whenever the target comes nearer."""
     panel, reports, status = (
-        addon.module("ui.panels.chains"),
+        addon.module("ui.panels.chain_list"),
         addon.module("live.reports"),
         addon.module("solve").Status,
     )
@@ -115,7 +115,7 @@ def test_a_straight_chain_counts_as_reached_from_the_start(
 def test_every_place_agrees_on_what_counts_as_reached(addon: Addon, beyond: float, reached: bool) -> None:
     """These are the panel, the overlay, the message of Solve IK, and the report of a bake."""
     panel, reports, status = (
-        addon.module("ui.panels.chains"),
+        addon.module("ui.panels.chain_list"),
         addon.module("live.reports"),
         addon.module("solve").Status,
     )
@@ -136,7 +136,7 @@ def test_every_place_agrees_on_what_counts_as_reached(addon: Addon, beyond: floa
 
 def test_motion_paths_of_live_bones_get_a_remark_until_baked(addon: Addon) -> None:
     """Blender calls no handler while it calculates motion paths."""
-    has_blind_paths = addon.module("ui.panel").has_blind_paths
+    has_blind_paths = addon.module("ui.panels.main").has_blind_paths
     ob, target = rigs.arm()
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 10: (-0.6, 0.5, 1.4)})
     scene = bpy.context.scene
@@ -163,7 +163,7 @@ def test_motion_paths_of_live_bones_get_a_remark_until_baked(addon: Addon) -> No
 
 
 def test_the_panel_says_when_live_has_no_enabled_chain(addon: Addon) -> None:
-    live_texts = addon.module("ui.panel").live_texts
+    live_texts = addon.module("ui.panels.main").live_texts
     ob, _target = rigs.arm()
     assert live_texts(ob) == ["Live"]
     ob.ik_addon.live = True
@@ -185,7 +185,7 @@ def test_live_says_why_it_is_disabled_without_a_chain() -> None:
 
 
 def test_the_row_of_the_active_chain_is_not_dimmed(addon: Addon) -> None:
-    is_bright = addon.module("ui.panels.chains").is_bright
+    is_bright = addon.module("ui.panels.chain_list").is_bright
     ob, _target = rigs.arm()
     tip = ob.pose.bones["lower"]
     activate(ob, None)
@@ -212,7 +212,7 @@ def test_the_list_shows_only_chains_and_follows_the_active_bone() -> None:
 
 
 def test_the_state_of_a_chain_has_shorter_texts(addon: Addon) -> None:
-    panel, reports = addon.module("ui.panels.chains"), addon.module("live.reports")
+    panel, reports = addon.module("ui.panels.chain_list"), addon.module("live.reports")
     ob, target = rigs.arm()
     tip = ob.pose.bones["lower"]
     tip.use_ik_limit_x, tip.ik_min_x, tip.ik_max_x = True, -0.1, 0.1

@@ -46,7 +46,7 @@ def test_panels_move_to_another_tab_and_back(addon: Addon, preferences: Any) -> 
         preferences.tab = name
         assert {panel.bl_category for panel in panels} == {shown}
         assert all(panel.is_registered for panel in panels)
-        assert getattr(bpy.types, "VIEW3D_PT_ik_addon_chains").bl_parent_id == "VIEW3D_PT_ik_addon"  # noqa: B009
+        assert getattr(bpy.types, "VIEW3D_PT_ik_addon_chain").bl_parent_id == "VIEW3D_PT_ik_addon"  # noqa: B009
 
 
 def test_the_chosen_tab_is_used_when_the_extension_is_enabled_again(addon: Addon, preferences: Any) -> None:

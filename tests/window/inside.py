@@ -85,24 +85,35 @@ def save_file(path: str) -> None:
 def state() -> dict[str, Any]:
     """All data of the scene's armature, its targets and poles that the extension or a user may change."""
     ob = rig()
-    goals = {goal.name: goal for bone in ob.pose.bones for goal in (bone.ik_addon.target, bone.ik_addon.pole) if goal}
+    goals = [goal for bone in ob.pose.bones for goal in _goals(bone.ik_addon).values()]
     return {
         "objects": sorted(bpy.data.objects.keys()),
         "live": ob.ik_addon.live,
         "chains": {bone.name: _settings(bone) for bone in ob.pose.bones if bone.ik_addon.is_chain},
         "channels": {bone.name: _channels(bone) for bone in ob.pose.bones},
         "bases": [bone.name for bone in ob.pose.bones if bone.ik_addon.base.stored],
-        "goals": {name: list(goal.matrix_world.translation) for name, goal in goals.items()},
+        "goals": {bone or goal.name: list(_place(goal, bone)) for goal, bone in goals},
         "keys": keys(ob),
         "frame": bpy.context.scene.frame_current,
     }
+
+
+def _goals(chain: Any) -> dict[str, tuple[Any, str]]:
+    """Object and bone of the target and pole that a chain has."""
+    every = {role: (getattr(chain, role), getattr(chain, f"{role}_bone")) for role in ("target", "pole")}
+    return {role: (goal, bone) for role, (goal, bone) in every.items() if goal is not None}
+
+
+def _place(goal: Any, bone: str) -> Any:
+    """Location of an object or its bone, in world space."""
+    return (goal.matrix_world @ goal.pose.bones[bone].matrix if bone else goal.matrix_world).translation
 
 
 def _settings(bone: bpy.types.PoseBone) -> dict[str, Any]:
     chain = bone.ik_addon
     names = ("enabled", "chain_length", "influence", "use_limits")
     found = {**{name: getattr(chain, name) for name in names}, "bend_side": list(chain.bend_side)}
-    goals = {role: goal and goal.name for role, goal in (("target", chain.target), ("pole", chain.pole))}
+    goals = {"target": None, "pole": None} | {role: bone or goal.name for role, (goal, bone) in _goals(chain).items()}
     return {**found, **goals, "limits": limits(bone.name)}
 
 
@@ -153,7 +164,8 @@ def misses() -> dict[str, float]:
         if chain.is_chain and chain.enabled and chain.target:
             bones = [bone, *bone.parent_recursive]
             length = sum(b.bone.length for b in bones[: chain.chain_length or len(bones)])
-            found[bone.name] = (ob.matrix_world @ bone.tail - chain.target.matrix_world.translation).length / length
+            off = ob.matrix_world @ bone.tail - _place(chain.target, chain.target_bone)
+            found[bone.name] = off.length / length
     return found
 
 
@@ -195,8 +207,17 @@ def keys_taken() -> list[list[str]]:
 
 
 def select_goal(bone: str) -> None:
-    """Make the target of a chain the only selected object, in Object Mode."""
-    goal = rig().pose.bones[bone].ik_addon.target
+    """Make the target of a chain the only selected object, in Object Mode, or the only selected bone, in Pose Mode."""
+    chain = rig().pose.bones[bone].ik_addon
+    goal = chain.target
+    if chain.target_bone:
+        for own in rig().pose.bones:
+            holder: Any = own if hasattr(own, "select") else own.bone
+            holder.select = own.name == chain.target_bone
+        rig().data.bones.active = rig().data.bones[chain.target_bone]
+        with bpy.context.temp_override(**viewport()):
+            bpy.ops.ed.undo_push(message="Select")
+        return
     with bpy.context.temp_override(**viewport()):
         bpy.ops.object.mode_set(mode="OBJECT")
         for ob in bpy.context.view_layer.objects:

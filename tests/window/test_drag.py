@@ -172,18 +172,26 @@ def test_saving_during_a_drag_leaves_cursor_and_target_in_place(arm: Window, scr
     assert not differences(arm.state("opened")["goals"], before["goals"])
 
 
-def test_a_drag_from_its_button_starts_without_a_jump(arm: Window) -> None:
+def over_the_sidebar(window: Window) -> None:
+    """Start a drag from the menu beside the list, which opens over the sidebar."""
+    sidebar = window.session.call("result = rects()['UI']")
+    window.move(sidebar["x"] + 100, sidebar["y"] + 100)
+    window.inside.start(DRAG)
+    window.rest()
+
+
+def test_a_drag_from_the_menu_starts_without_a_jump(arm: Window) -> None:
     arm.inside.draw_quickly(True)  # as Blender has it by default
     before = arm.state("before")
-    arm.press(DRAG)
+    over_the_sidebar(arm)
     assert is_dragging(arm)
     assert not differences(arm.state("pressed")["goals"], before["goals"], 1e-6)
     arm.tap("Escape")
     assert not differences(arm.state("cancelled"), before)
 
 
-def test_a_drag_from_its_button_takes_the_target_to_the_mouse(arm: Window) -> None:
-    arm.press(DRAG)
+def test_a_drag_from_the_menu_takes_the_target_to_the_mouse(arm: Window) -> None:
+    over_the_sidebar(arm)
     x, y = arm.middle()
     place = (x + 30, y - 20)
     arm.move(*place)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.window.driving import ROUNDED, WHEEL_DOWN, Window, differences
+from tests.window.driving import ROUNDED, Window, differences
 
 NEARLY = 6
 """Pixels from the middle of a button, 20 high, to points that must also be on it."""
@@ -56,7 +56,7 @@ def test_a_chain_is_made_and_used_from_the_panel_alone(window: Window) -> None:
     assert window.is_reached()
     undone_and_redone("drag", live, dragged)
 
-    window.press("ik_addon.restore_pose")
+    window.press("ik_addon.live")  # without it, the FK pose is back
     restored = window.state("restored")
     assert not restored["live"]
     assert not differences(restored["channels"], bare["channels"])
@@ -97,24 +97,18 @@ def test_alt_changes_a_setting_of_all_selected_chains(window: Window) -> None:
         window.click_at(*window.find(f'chain_select(tip="{tip}")', x=left + 65))
     window.session.x("keyup", "shift")
     before = window.state("before")["chains"]
-    # Blender does not report which of a chain's settings is under the mouse: Limits is two rows below Flip Bend.
-    sidebar = window.session.call("result = rects()['UI']")
-    # Below the list, which would scroll instead.
-    window.move(left + 100, sidebar["y"] + sidebar["h"] - 60)
-    window.session.x("click", "--repeat", 8, WHEEL_DOWN)
-    window.rest()
-    x, y = window.find("ik_addon.flip_bend", step=6)
-    window.move(x - 15, y + 47)
+    _x, y = window.find("ik_addon.switch_ik_fk", step=6)
+    window.move(left + 49, y - 32)  # the checkbox in the header of Active Chain
     window.session.x("keydown", "alt")
     window.click()
     window.session.x("keyup", "alt")
     after = window.state("after")["chains"]
-    changed = {tip for tip in after if after[tip]["use_limits"] != before[tip]["use_limits"]}
+    changed = {tip for tip in after if after[tip]["enabled"] != before[tip]["enabled"]}
     assert changed == {"tibia.L.1", "tibia.L.2", "tibia.L.3"}
 
 
 def test_nothing_moves_under_the_mouse(window: Window) -> None:
-    """Add Chain keeps its place when a chain is added, and so does all below the list while a target is dragged."""
+    """What is below the list keeps its place while a target is dragged, in reach and out of it."""
     window.inside.new_file()
     window.inside.metarig()
     window.show_tab()
@@ -123,17 +117,14 @@ def test_nothing_moves_under_the_mouse(window: Window) -> None:
         window.move(*window.middle())  # move off the button first
         return all(window.is_at(operator, x, y + off) for off in (-NEARLY, NEARLY))
 
-    add = window.find("ik_addon.chain_add", step=NEARLY)
-    window.click_at(*add)
+    window.press("ik_addon.chain_add")
     window.state("added")
-    assert stays("ik_addon.chain_add", *add)
-    drag = window.find("ik_addon.drag_target", step=NEARLY)
-    assert stays("ik_addon.drag_target", *drag)
+    switch = window.find("ik_addon.switch_ik_fk", step=NEARLY)
     for name, by in (("far", [2.0, 0.0, 0.0]), ("back", [-2.0, 0.0, 0.0])):
         window.inside.move_goal("forearm.L", by)
         window.state(name)
         assert window.is_reached() == (name == "back")
-        assert stays("ik_addon.drag_target", *drag), name
+        assert stays("ik_addon.switch_ik_fk", *switch), name
 
 
 def test_a_row_of_the_list_selects_its_chain(window: Window) -> None:

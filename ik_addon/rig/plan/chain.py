@@ -48,6 +48,11 @@ def bending_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
     return bones[:-1] if chain_of(tip).use_rotation and len(bones) > 2 else bones
 
 
+def bending_end(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
+    """Return the bone at whose head `bending_bones` end: a tip with orientation, or the end bone; None: at a tail."""
+    return end_of(tip) if tip in bending_bones(tip) else tip
+
+
 def end_of(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
     """Return the end bone (the hand or foot) of the chain on `tip`, or None."""
     name = end_name(chain_of(tip))

@@ -64,6 +64,16 @@ class Shape(NamedTuple):
         """Whether the bones are a single chain and not a tree."""
         return len(self.segments) == 1
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether there are limits, or an orientation to reach."""
+        return self.limits is not None or any(self.turns)
+
+    @property
+    def is_limb(self) -> bool:
+        """Whether it is a chain of two bones, or of three if the last one takes an orientation."""
+        return self.is_chain and len(self.parents) == 2 + self.turns[0]
+
 
 @lru_cache(maxsize=1024)
 def paths(parents: tuple[int, ...], segments: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:

@@ -174,6 +174,16 @@ class Inputs:
         return frozenset(self.armatures[0].indices[chosen].tolist())
 
     @cached_property
+    def all_opaque(self) -> list[int]:
+        """Indices among the n bones of the m opaque ones."""
+        return [bone for own in self.opaque for bone in own.tolist()]
+
+    @cached_property
+    def has_special(self) -> bool:
+        """Whether any bone is riding, or has special inheritance flags."""
+        return bool(self.riding) or not self.plain.all()
+
+    @cached_property
     def is_opaque(self) -> bool:
         """Whether anything is opaque, so that frames can't be foretold."""
         return any(placed.is_opaque for placed in self.objects) or any(map(len, self.opaque))

@@ -21,7 +21,7 @@ from . import chain as chains
 from .chain import ChainError
 from .chain_plan import ChainPlan, checked
 from .facts import Facts, FrameFacts, facts_of, own_facts
-from .groups import Group, Wave, in_waves, shape_of, without_loops, without_shared_ends
+from .groups import Group, Shape, Wave, in_waves, shape_of, without_loops, without_shared_ends
 from .inputs import Inputs, ridden
 from .presence import Presence, Reference
 from .sources import related, uid_of
@@ -70,8 +70,6 @@ class Plan:
     """Whether bones that chains of this armature pose move something that only Blender can place."""
     asked: frozenset[int]
     """`session_uid` of the other armatures whose bones do that, if they are live."""
-    is_static: bool
-    """No parent of a chain moves during a solve, and no goal hangs from a bone of this armature."""
     watch: Watch
     """The animated settings among those that the plan was made from."""
     seen: Value
@@ -100,6 +98,38 @@ class Plan:
     def goals_are_moved(self) -> bool:
         """Whether chains move a bone of this armature from which a goal hangs."""
         return any(bone >= 0 and self.moves(bone) for pair in self.rides for bone in pair)
+
+    @cached_property
+    def is_searched(self) -> bool:
+        """Whether a search finds chains one by one, so that many frames take as long as each by itself."""
+        return any(not shape.is_chain or (shape.is_bound and not shape.is_limb) for shape in self._shapes)
+
+    @cached_property
+    def is_closed(self) -> bool:
+        """Whether limbs are solved one by one in closed form: together, frames take two thirds of their time alone."""
+        return any(shape.is_bound and shape.is_limb for shape in self._shapes)
+
+    @property
+    def _shapes(self) -> list[Shape]:
+        return [wave.shape for wave in self.waves if not wave.shape.is_end]
+
+    @cached_property
+    def placing(self) -> list[tuple[Reference, Ints, int]]:
+        """The objects that place goals and chains, each with those of its bones that do, and the number of its bones.
+
+        The live bones are not among these.
+        """
+        references = {placed.reference.uid: placed.reference for placed in self.numbers.objects}
+        references |= {uid: reference for uid, (reference, _facts) in self.facts.items()}
+        bones = {self.numbers.objects[own.item].reference.uid: own for own in self.numbers.armatures}
+        found = []
+        for uid, reference in references.items():
+            own = bones.get(uid)
+            indices = np.zeros(0, dtype=np.int64) if own is None else own.indices
+            if own is not None and own.item == self.numbers.own:
+                indices = np.setdiff1d(indices, self.live)
+            found.append((reference, indices, 0 if own is None else len(own.skeleton.names)))
+        return found
 
     def leader(self, bone: int) -> int:
         """Return the bone that a bone moves with: itself or the nearest ancestor that is solved or given, or -1."""
@@ -191,7 +221,6 @@ class Plan:
             rides=rides,
             asks=any(c.armature == ob.session_uid and index.get(c.bone) in solved for c in numbers.asked),
             asked=frozenset(carrier.armature for carrier in numbers.asked) - {ob.session_uid},
-            is_static=not wanted and _is_static(skeleton, groups, solved, numbers),
             watch=watch,
             seen=watch.values(depsgraph),
             numbers=numbers,
@@ -278,12 +307,6 @@ class _Enabled:
             goals = (goal_of(settings, "target"), goal_of(settings, "pole"))
             found.goals += [(goal, bone) for goal, bone in goals if goal is not None]
         return found
-
-
-def _is_static(skeleton: Skeleton, groups: list[Group], live: Collection[int], numbers: Inputs) -> bool:
-    """Whether the parents of all groups stay in place, apart from animation."""
-    above = {bone for group in groups if not group.is_end for bone in skeleton.ancestors(group.bones[0])}
-    return above.isdisjoint(live) and above.isdisjoint(numbers.own_opaque(riding=False))
 
 
 def _sampled(skeleton: Skeleton, groups: list[Group], solved: Collection[int], wanted: list[int]) -> Ints:

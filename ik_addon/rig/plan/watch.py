@@ -56,6 +56,7 @@ class _Owner:
     paths: tuple[str, ...]
 
     def values(self, depsgraph: bpy.types.Depsgraph) -> Iterator[object]:
+        """Yield the values where a depsgraph is evaluated."""
         ob: Any = self.reference.find()
         seen = None if ob is None else ob.evaluated_get(depsgraph)
         owner = seen.data if self.is_data and seen is not None else seen
@@ -91,11 +92,15 @@ class Watch:
             bones: names of the bones of chains, and of their ancestors.
             others: the goals of its chains, and the objects that these are attached to.
         """
-        found = [
-            _Owner(Reference.of(ob), False, tuple(_of_armature(ob, bones))),
-            _Owner(Reference.of(ob), True, tuple(_of_data(ob.data, bones))),
-            *(_Owner(Reference.of(other), False, tuple(goal_paths(other.original))) for other in others),
-        ]
+        own = dict.fromkeys(_of_armature(ob, bones))
+        found = [_Owner(Reference.of(ob), True, tuple(_of_data(ob.data, bones)))]
+        for other in others:
+            paths = goal_paths(other.original)
+            if other.original == ob:
+                own |= dict.fromkeys(paths)
+            else:
+                found.append(_Owner(Reference.of(other), False, tuple(paths)))
+        found.insert(0, _Owner(Reference.of(ob), False, tuple(own)))
         return cls(tuple(owner for owner in found if owner.paths))
 
 
@@ -126,6 +131,8 @@ def _of_armature(ob: bpy.types.Object, bones: Collection[str]) -> Iterator[str]:
             if _places(path):
                 yield path
         elif match["rest"] not in READ and not match["rest"].startswith(BONE_BYSTANDERS):
+            if match["rest"].startswith("constraints[") and not _holds(match["rest"]):
+                continue
             name = bpy.utils.unescape_identifier(match["name"])
             if name in bones or _reaches(ob, name, match["rest"], bones):
                 yield path
@@ -142,11 +149,16 @@ def _of_data(data: bpy.types.ID, bones: Collection[str]) -> Iterator[str]:
 
 
 def goal_paths(ob: bpy.types.Object) -> Iterator[str]:
-    """Yield all paths except transforms that affect where a goal is: an object, or one of its bones."""
+    """Yield all paths except transforms that affect how a goal is placed: an object, or one of its bones."""
     for path in animated_paths(ob):
         match = BONE_PATH.fullmatch(path)
-        if _places(path) if match is None else match["rest"].startswith(("constraints[", "rotation_mode")):
+        if _places(path) if match is None else _holds(match["rest"]):
             yield path
+
+
+def _holds(rest: str) -> bool:
+    """Whether a path below a bone decides what places it; how much each target of a constraint does is no structure."""
+    return rest == "rotation_mode" or (rest.startswith("constraints[") and not rest.endswith(".weight"))
 
 
 def _places(path: str) -> bool:

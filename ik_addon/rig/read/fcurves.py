@@ -7,6 +7,7 @@ and Blender has to evaluate the frames.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import bpy
@@ -22,6 +23,8 @@ from ...solve.problem import Bools, Ints
 from ..plan.inputs import MATRIX, Inputs, Numbers
 from ..plan.watch import BONE_BYSTANDERS, BYSTANDERS, NUMBERS, OBJECT_FIELDS
 
+WORTH = 10
+"""Reading a key takes as long as evaluating an F-curve on so many frames."""
 NOISE = 1e-5
 """Matrices in single precision differ by less than this fraction of their largest number."""
 
@@ -200,7 +203,7 @@ def evaluated(unanimated: Any, curves: Iterable[bpy.types.FCurve], frames: Seque
         return row
     rows = np.repeat(row, len(frames), axis=0)
     for curve in curves:
-        level = _level_of(curve) if len(curve.keyframe_points) < len(frames) else None
+        level = _level_of(curve) if WORTH * len(curve.keyframe_points) < len(frames) else None
         rows[:, curve.array_index] = list(map(curve.evaluate, frames)) if level is None else level
     return rows
 
@@ -230,11 +233,17 @@ def _by_bone(paths: Iterable[tuple[str, Any]]) -> dict[str, dict[str, Any]]:
     """Group values by bone, then by the part of their data path below the bone."""
     found: dict[str, dict[str, Any]] = {}
     for path, value in paths:
-        match = BONE_PATH.fullmatch(path)
-        if match:
-            name = bpy.utils.unescape_identifier(match["name"])
-            found.setdefault(name, {})[match["rest"]] = value
+        name, rest = _below_bone(path)
+        if name:
+            found.setdefault(name, {})[rest] = value
     return found
+
+
+@lru_cache(maxsize=2**16)
+def _below_bone(path: str) -> tuple[str, str]:
+    """Return the bone to which a data path leads, and the part of the path below it; empty if it leads to none."""
+    match = BONE_PATH.fullmatch(path)
+    return ("", "") if match is None else (bpy.utils.unescape_identifier(match["name"]), match["rest"])
 
 
 def decide_alone(scene: bpy.types.Scene) -> bool:

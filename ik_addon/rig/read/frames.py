@@ -41,10 +41,12 @@ class Frames:
         else:
             self._basis = transforms.basis(self.rows, inputs.modes, inputs.connected)
             self._poses = np.empty((max(len(self.rows), len(given)), *self._basis.shape[1:]))
-            self._own = dict(zip(np.concatenate(inputs.opaque).tolist(), self._given.swapaxes(0, 1), strict=True))
-            self._poses[:, [*self._own]] = self._given
+            self._own = dict(zip(inputs.all_opaque, given.swapaxes(0, 1), strict=True))
+            if self._own:
+                self._poses[:, inputs.all_opaque] = given
+            local = times(inputs.offsets[None], self._basis) if inputs.levels else self._basis
             for bones in inputs.levels:
-                self._pose(bones, self._basis[:, bones])
+                self._pose(bones, local[:, bones])
         self.settings = (
             numbers[:, inputs.settings].reshape(len(numbers), len(inputs.tips), len(NUMBERS)).astype(np.float64)
         )
@@ -90,17 +92,16 @@ class Frames:
         """Return basis matrices (F, 4, 4) of an object or its bone, from its own channels."""
         return self._locals[spot.item] if spot.bone < 0 else self._basis[:, spot.bone]
 
-    def _pose(self, bones: Ints, basis: Floats) -> None:
-        """Pose bones of the same depth from their basis matrices (F, m, 4, 4)."""
+    def _pose(self, bones: Ints, local: Floats) -> None:
+        """Pose bones of the same depth from their matrices (F, m, 4, 4) relative to their parents."""
         above = self.inputs.parents[bones]
-        local = times(self.inputs.offsets[bones][None], basis)
         self._poses[:, bones] = local if above[0] < 0 else times(self._poses[:, above], local)
-        for place, bone in enumerate(bones.tolist()):
+        for place, bone in enumerate(bones.tolist() if self.inputs.has_special else ()):
             if bone in self.inputs.riding:
                 self._poses[:, bone] = times(self._poses[:, above[place]], self._own[bone])
             elif not self.inputs.plain[bone]:
                 parent = None if above[place] < 0 else self._poses[:, above[place]]
-                self._poses[:, bone] = self.inputs.to_pose(bone, basis[:, place], parent)
+                self._poses[:, bone] = self.inputs.to_pose(bone, self._basis[:, bone], parent)
 
 
 def _once(numbers: Numbers) -> Numbers:

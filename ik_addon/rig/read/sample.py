@@ -62,6 +62,13 @@ class Goals:
         """Return the goals on the chosen frames, or of the chosen members (B,) of a batch."""
         return Goals(**{name: value[chosen] for name, value in vars(self).items()})
 
+    def differs(self, other: Goals) -> Bools:
+        """Return which members (B,) differ from those of other goals (B, E)."""
+        pairs = [(value, vars(other)[name]) for name, value in vars(self).items()]
+        return np.asarray(
+            np.array([(one != two).any(axis=tuple(range(1, one.ndim))) for one, two in pairs]).any(axis=0)
+        )
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -79,6 +86,12 @@ class Sample:
     """(F, s, 4, 4) basis matrices of `Plan.sampled`."""
     goals: Goals
     """(F, C) goals of `Plan.chains`."""
+
+    @property
+    def stands(self) -> bool:
+        """Whether all frames are known to have the same FK pose: it is stored once."""
+        parts = (self.channels, self.basis, self.poses, self.sampled_basis)
+        return not any(part.strides[0] for part in parts if part.size)
 
     def frames(self, chosen: slice | Bools | Ints) -> Sample:
         """Return the sample of some of the frames."""
@@ -134,19 +147,16 @@ def own_transforms(plan: Plan, depsgraph: bpy.types.Depsgraph | None = None) -> 
     Those of the evaluated copies, or of the originals if there is no depsgraph.
     """
     found: list[float] = []
-    references = {placed.reference.uid: placed.reference for placed in plan.numbers.objects}
-    references |= {uid: reference for uid, (reference, _facts) in plan.facts.items()}
-    bones = {plan.numbers.objects[own.item].reference.uid: own for own in plan.numbers.armatures}
-    for uid, reference in references.items():
+    for reference, bones, count in plan.placing:
         original = reference.find()
         seen = original if original is None or depsgraph is None else original.evaluated_get(depsgraph)
         if seen is None:
             continue
-        found += [number for row in range(4) for number in seen.matrix_basis[row][:]]
-        if uid in bones and seen.pose is not None and len(seen.pose.bones) == len(bones[uid].skeleton.names):
-            own = bones[uid].indices
-            own = np.setdiff1d(own, plan.live) if bones[uid].item == plan.numbers.own else own
-            found += channels.read(seen, own).ravel().tolist()
+        matrix = seen.matrix_basis
+        for row in range(4):
+            found += matrix[row][:]
+        if len(bones) and seen.pose is not None and len(seen.pose.bones) == count:
+            found += channels.read(seen, bones, count).ravel().tolist()
     return (np.array(found, dtype=np.float32) + 0.0).tobytes()
 
 

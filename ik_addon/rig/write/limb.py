@@ -24,6 +24,9 @@ from .skew import Skew
 
 WRITTEN_TOLERANCE = 1e-6
 """A written pose that misses its solution by more than this, in chain lengths, is solved again."""
+SINGLE_STEPS = 6.0
+"""A target within this many steps of single precision of the FK tip counts as on it: Blender's channels, F-curves and
+matrices can say no more, and a limb that is nearly straight would turn such a step into a visible bend."""
 UNIFORM = 1e-6
 """Scale factors that differ by less than this fraction count as equal."""
 STRAIGHT = 5e-5
@@ -58,12 +61,16 @@ class Limbs:
     """(B, n, 4, 4) basis matrices of these channels."""
     reach: Floats
     """(B, E, 3) the end effector of each chain, in the axes of its tip."""
+    still: Limbs | None = None
+    """One member for each group, if all frames are in the same FK pose; None: they are not, or there is only one."""
     remembered: dict[str | bytes, Any] = field(init=False, default_factory=dict, compare=False)
     """Results of the methods that compute something once."""
 
     @cached_property
     def poses(self) -> Floats:
         """(B, n, 4, 4) pose matrices in armature space."""
+        if self.still is not None:
+            return np.asarray(self.still.poses[self.group])
         found, parents = np.empty_like(self.basis), self.wave.shape.parents
         if self.wave.shape.plain:
             # Without BLAS, whose rounding depends on the memory layout, and so on the number of frames.
@@ -192,6 +199,25 @@ class Limbs:
         found: Limbs = self.remembered[key]
         return found
 
+    def on_frames(self, group: Ints) -> Limbs:
+        """Return limbs of one frame, one member for each group, as members (B,) of many frames, by their groups."""
+        parts = {name: getattr(self, name)[group] for name in ("root", "rows", "basis", "reach")}
+        return replace(self, group=group, still=self, **parts)
+
+    def differs(self, other: Limbs) -> Bools:
+        """Return which members (B,) have another FK pose than those of other limbs."""
+        pairs = [(getattr(self, name), getattr(other, name)) for name in ("root", "rows", "basis", "reach")]
+        return np.asarray(
+            np.array([(one != two).any(axis=tuple(range(1, one.ndim))) for one, two in pairs]).any(axis=0)
+        )
+
+    def with_members(self, chosen: Bools, other: Limbs) -> Limbs:
+        """Return the limbs with the chosen members (B,) replaced by those of other limbs."""
+        found = replace(self, **{name: getattr(self, name).copy() for name in ("root", "rows", "basis", "reach")})
+        for name in ("root", "rows", "basis", "reach"):
+            getattr(found, name)[chosen] = getattr(other, name)
+        return found
+
     def put(self, chosen: Bools, other: Limbs) -> None:
         """Replace the chosen members (B,) by those of other limbs."""
         self.rows[chosen], self.basis[chosen] = other.rows, other.basis
@@ -215,7 +241,7 @@ class Limbs:
         still = (influence == 0.0) | (self.rows == fk.rows).all(axis=2)
         for chosen, own in ((influence == 1.0, self), (still, fk)):
             rows[chosen], basis[chosen] = own.rows[chosen], own.basis[chosen]
-        return replace(self, rows=rows, basis=basis)
+        return replace(self, rows=rows, basis=basis, still=None)
 
     def solved(self, frames: Floats, solution: Solution) -> Limbs:
         """Return the limbs with a solution, its orthonormal frames (B, n, 3, 3) and joints, written to their channels.
@@ -233,7 +259,7 @@ class Limbs:
             rows[:, :, FIELDS["scale"]] *= scale[:, :, None].astype(np.float32)
         if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
             rows[:, 0, FIELDS["location"]] = basis[:, 0, :3, 3]
-        posed = replace(self, rows=rows, basis=basis)
+        posed = replace(self, rows=rows, basis=basis, still=None)
         if poses is not None:
             vars(posed)["poses"] = poses
         keep = np.asarray(solution.status == Status.INVALID)

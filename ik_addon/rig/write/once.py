@@ -1,18 +1,33 @@
-"""Methods that compute their result once."""
+"""Methods that compute their result once, and only for one frame where all frames are in the same FK pose."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
+from ...solve import Limits
+from ...solve.problem import Ints
+from .skew import Skew
+
 
 class Remembering(Protocol):
-    """An object with such methods."""
+    """An object with such methods, of B members."""
 
     @property
     def remembered(self) -> dict[str | bytes, Any]:
         """Results by name; cleared when they become outdated."""
+
+    @property
+    def still(self) -> Any:
+        """An object with one member in place of all that are the same; None if they differ."""
+
+    @property
+    def group(self) -> Ints:
+        """(B,) the member of `still` that stands for each."""
 
 
 Owner = TypeVar("Owner", bound=Remembering)
@@ -26,8 +41,19 @@ def once(method: Callable[[Owner], Found]) -> Callable[[Owner], Found]:
     def found(self: Owner) -> Found:
         known = self.remembered
         if method.__name__ not in known:
-            known[method.__name__] = method(self)
+            known[method.__name__] = method(self) if self.still is None else _of(found(self.still), self.group)
         result: Found = known[method.__name__]
         return result
 
     return found
+
+
+def _of(value: Any, group: Ints) -> Any:
+    """Return a result for the members of groups (B,)."""
+    if isinstance(value, np.ndarray):
+        return value[group]
+    if isinstance(value, tuple):
+        return tuple(_of(part, group) for part in value)
+    if isinstance(value, Skew):
+        return replace(value, heads=value.heads[group], off=None if value.off is None else value.off[group])
+    return value.of(group) if isinstance(value, Limits) else value

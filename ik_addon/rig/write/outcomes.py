@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from ...solve.problem import Bools, Floats, Ints
 from ..plan.groups import Wave
 from ..plan.plan import Plan
 from ..read.sample import Goals
+from .alone import Output
 from .limb import Limbs
 
 
@@ -47,9 +47,11 @@ OUTCOMES = _Arrays._fields
 class Outcomes:
     """How the solves of all chains of a plan ended, on F frames."""
 
-    def __init__(self, plan: Plan, frames: int, later: Callable[[Outcomes], None] | None = None) -> None:
-        """Begin with nothing solved; `later`, if given, sets the outcomes when they are first read."""
-        self._plan, self._frames, self._later = plan, frames, later
+    def __init__(self, plan: Plan, frames: int) -> None:
+        """Begin with nothing solved."""
+        self._plan, self._frames = plan, frames
+        self._alone: list[tuple[Ints, int, Output]] = []
+        """Solutions of single chains, which are put into arrays only if they are asked for."""
 
     @cached_property
     def _arrays(self) -> _Arrays:
@@ -62,10 +64,12 @@ class Outcomes:
         )
 
     def _asked(self) -> _Arrays:
-        later, self._later = self._later, None
-        if later is not None:
-            later(self)
-        return self._arrays
+        arrays, alone = self._arrays, self._alone
+        self._alone = []
+        for rows, chain, found in alone:
+            arrays.status[0, chain], arrays.error[0, chain] = found.status, found.error
+            arrays.iterations[0, chain], arrays.at_limit[0, rows] = found.iterations, found.at_limit
+        return arrays
 
     @property
     def status(self) -> NDArray[np.int8]:
@@ -102,14 +106,19 @@ class Outcomes:
         self.iterations[:, wave.chains] = wave.as_frames(solution.iterations[:, None])
         self.at_limit[:, wave.rows] = wave.as_frames(solution.at_limit)
 
+    def put_alone(self, rows: Ints, chain: int, found: Output) -> None:
+        """Set the outcome of one chain on the only frame, by its index; `rows` (n,) are those of its bones."""
+        self._alone.append((rows, chain, found))
+
     def put_end(self, wave: Wave, at_limit: Bools) -> None:
         """Set which end bones (B,) of a wave of end bones are at a limit."""
         self.at_limit[:, wave.rows] = wave.as_frames(at_limit[:, None])
 
-    def put_frames(self, chosen: Bools, other: Outcomes) -> None:
-        """Replace the outcomes on the chosen frames (F,) by others of the same chains."""
+    def keep(self, wave: Wave, before: Outcomes) -> None:
+        """Set the outcomes of a wave's groups to earlier ones."""
         for name in OUTCOMES:
-            getattr(self, name)[chosen] = getattr(other, name)
+            chosen = wave.rows if name == "at_limit" else wave.chains
+            getattr(self, name)[:, chosen] = getattr(before, name)[:, chosen]
 
     def frames(self, chosen: slice) -> Outcomes:
         """Return the outcomes on only some of the frames."""

@@ -16,7 +16,7 @@ from ...solve.smooth import smoothed
 from ..plan.groups import paths
 from ..read.sample import Goals
 from .ends import turned_ends
-from .limb import WRITTEN_TOLERANCE, Limbs
+from .limb import SINGLE_STEPS, WRITTEN_TOLERANCE, Limbs
 from .once import once
 from .outcomes import Outcomes
 
@@ -24,9 +24,6 @@ REFINEMENTS = 4
 """Maximum number of times a chain is solved again if inherited scale makes the written pose miss the solved one."""
 CLEARLY_NEARER = 0.1
 """Solving again has helped if it leaves no more than this fraction of the first miss."""
-SINGLE_STEPS = 6.0
-"""A target within this many steps of single precision of the FK tip counts as on it: Blender's channels, F-curves and
-matrices can say no more, and a limb that is nearly straight would turn such a step into a visible bend."""
 
 
 def solve_limbs(

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import repeat
+from typing import NamedTuple
 
 import bpy
 import numpy as np
 
-from ...core.channels import FIELDS, Row
+from ...core.channels import Row
 from ...core.skeleton import flat_inverse, inverse
+from ...solve.limb.limb import Aim, frame_of_rows
 from ...solve.maths.products import applied, lengths_of, times
-from ...solve.maths.rotations import matrices
-from ...solve.problem import Floats, Ints
+from ...solve.problem import Bools, Floats, Ints
 from ..plan.chain_plan import ChainPlan
 from ..plan.groups import Wave
 from ..plan.plan import Plan
 from ..read.orientation import displaced as displaced_rotations
 from ..read.sample import Goals, Sample
-from .changes import Changes
+from .alone import Input, LoneWave
 from .limb import Limbs
-from .outcomes import OUTCOMES, Outcomes
+from .outcomes import Outcomes
 from .solving import solve_limbs
 
 
@@ -35,8 +37,6 @@ class Posed:
     """For each of `Plan.chains`."""
     poses_on: Callable[[slice | Ints], Floats]
     """Returns the pose matrices (f, k, 4, 4) of `Plan.live` in armature space, on some of the frames."""
-    fk: Mapping[int, Limbs] = field(default_factory=dict)
-    """The FK pose of whole waves, by their index in the plan, as far as known; empty if F is not 1."""
 
     @cached_property
     def poses(self) -> Floats:
@@ -44,11 +44,30 @@ class Posed:
         return self.poses_on(slice(None))
 
 
+@dataclass
+class Last:
+    """What the waves of a plan were solved from last on a single frame, and the solution: only changes are solved."""
+
+    alone: dict[int, LoneWave | None] = field(default_factory=dict)
+    """The waves whose chains are solved one by one, by their index in the plan; None for the others."""
+    together: dict[tuple[int, bytes], _LastWave] = field(default_factory=dict)
+    """The groups that are solved together, by their wave and which ones they are."""
+
+
+class _LastWave(NamedTuple):
+    """The groups of one wave that were solved together."""
+
+    fk: Limbs
+    goals: Goals
+    posed: Limbs
+    outcomes: Outcomes
+
+
 def pose(
     ob: bpy.types.Object,
     plan: Plan,
     sample: Sample,
-    before: tuple[Sample, Posed] | None = None,
+    last: Last | None = None,
     *,
     hurried: bool = False,
     smooth: Collection[str] = (),
@@ -59,57 +78,27 @@ def pose(
         ob: the armature object.
         plan: what is solved, in which order.
         sample: the frames.
-        before: another frame and its solution by the same plan. If F is 1, chains for which nothing has changed since
-            are not solved again.
-        hurried: see `solve_limbs`; do not pass the result on as `before`.
+        last: if F is 1, the last solution by the same plan, which is replaced by this one.
+        hurried: see `solve_limbs`.
         smooth: see `solve_limbs`.
     """
     current = _Poses(ob, plan, sample)
-    changes = None if before is None else Changes(plan, sample, before[0])
-    may_move = plan.goals_are_moved
     outcomes = Outcomes(plan, len(sample.world))
-    fk: dict[int, Limbs] = {}
-    for w, whole in enumerate(plan.waves):
-        wave, limbs = whole, None
-        if before is not None and changes is not None:
-            again, posed_anew = changes.concern(whole)
-            if not again.all():
-                current.keep(whole.some(~again), before[1], outcomes)
-                wave = whole.some(again)
-            if w in before[1].fk and not posed_anew.any():
-                fk[w] = before[1].fk[w]
-                limbs = fk[w].groups(again)
-            if not again.any():
-                continue
-        goals = sample.goals[wave.chains]
-        if may_move:
-            for g, e in np.ndindex(wave.chains.shape):
-                chain = plan.chains[wave.chains[g, e]]
-                under_target, under_pole = plan.rides[wave.chains[g, e]]
-                if under_target >= 0 and plan.moves(under_target):
-                    moved = current.displacement(under_target)
-                    goals.target[:, g, e] = _moved(moved, goals.target[:, g, e])
-                    if chain.takes_rotation:
-                        goals.rotation[:, g, e] = displaced_rotations(moved[:, :3, :3], goals.rotation[:, g, e])
-                if under_pole >= 0 and plan.moves(under_pole):
-                    goals.pole[:, g, e] = _moved(current.displacement(under_pole), goals.pole[:, g, e])
-        if limbs is None:
-            limbs = current.limbs(wave)
-            if wave is whole and len(sample.world) == 1:
-                fk[w] = limbs
-        current.put(solve_limbs(limbs, members_of(wave, goals), outcomes, hurried=hurried, smooth=smooth))
+    if len(sample.world) > 1 or smooth:
+        for wave in plan.waves:
+            goals = members_of(wave, current.goals(wave))
+            current.put(solve_limbs(current.limbs(wave), goals, outcomes, hurried=hurried, smooth=smooth))
+    else:
+        last = Last() if last is None else last
+        for w, wave in enumerate(plan.waves):
+            if w not in last.alone:
+                last.alone[w] = LoneWave.of(plan, wave)
+            goals = current.goals(wave)
+            left = current.solve_alone(last.alone[w], goals, outcomes, hurried=hurried)
+            if left.any():
+                current.solve_together(last, (w, left.tobytes()), wave.some(left), goals[left], outcomes, hurried)
     current.put_fk()
-    return Posed(current.rows, outcomes, lambda chosen: current.poses[chosen], fk)
-
-
-def with_ends_turned(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row, outcomes: Outcomes) -> Row:
-    """Return channels (F, k, 17) with unit quaternions, after turning end bones to their chains' targets."""
-    current = _posed(ob, plan, sample, rows)
-    for wave in plan.waves:
-        limbs = current.limbs(wave)
-        turns = wave.shape.is_end
-        current.put(solve_limbs(limbs, members_of(wave, sample.goals[wave.chains]), outcomes) if turns else limbs)
-    return current.rows
+    return Posed(current.rows, outcomes, lambda chosen: current.poses[chosen])
 
 
 def misses(ob: bpy.types.Object, plan: Plan, sample: Sample) -> Floats:
@@ -124,28 +113,6 @@ def misses(ob: bpy.types.Object, plan: Plan, sample: Sample) -> Floats:
             gaps = lengths_of(joints[:, wave.bones.shape[1] :] - members_of(wave, sample.goals[wave.chains]).target)
             found[:, wave.chains] = wave.as_frames(gaps / limbs.lengths(joints))
     return found
-
-
-def fk_limbs(ob: bpy.types.Object, plan: Plan, sample: Sample, wave: Wave) -> Limbs:
-    """Return the FK pose of a wave that depends on no other."""
-    return _Poses(ob, plan, sample).limbs(wave)
-
-
-def posed_by(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row) -> Floats:
-    """Return the pose matrices (F, k, 4, 4) of `Plan.live` for channels (F, k, 17) with unit quaternions."""
-    current = _posed(ob, plan, sample, rows)
-    for wave in plan.waves:
-        current.put(current.limbs(wave))
-    current.put_fk()
-    return current.poses
-
-
-def _posed(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row) -> _Poses:
-    """Return the pose given by channels (F, k, 17) with unit quaternions, with no wave posed yet."""
-    basis = sample.basis.copy()
-    turns = rows[..., FIELDS["rotation_quaternion"]].astype(np.float64)
-    basis[..., :3, :3] = matrices(turns.T).transpose(3, 2, 0, 1) * rows[..., None, FIELDS["scale"]]
-    return _Poses(ob, plan, replace(sample, channels=rows, basis=basis))
 
 
 def _displaced(before: Floats, after: Floats) -> Floats:
@@ -169,29 +136,35 @@ class _Poses:
         self.rows = sample.channels.copy()
         """(F, k, 17) channels of `Plan.live`."""
         self._poses = np.empty_like(sample.basis)
-        self._put: list[Limbs] = []
-        """Solved waves whose pose matrices are computed on demand."""
+        self._put: list[tuple[Ints, Callable[[], Floats]]] = []
+        """Rows of solved bones, and what returns their pose matrices (F, ..., 4, 4)."""
         self._ob = ob
         self._plan = plan
-        self._basis = sample.basis
+        self._basis, self._goals = sample.basis, sample.goals
         self._sampled = {int(bone): sample.poses[:, i] for i, bone in enumerate(plan.sampled)}
         self._own = {int(bone): sample.sampled_basis[:, i] for i, bone in enumerate(plan.sampled)}
         self._known: dict[int, Floats] = {}
+        self._still: _Poses | None = None
+        """The FK pose of one frame, if it is that of all frames."""
+        if len(self.rows) > 1 and sample.stands:
+            self._still = _Poses(ob, plan, sample.frames(slice(0, 1)))
 
     @property
     def poses(self) -> Floats:
         """(F, k, 4, 4) the pose matrices of `Plan.live`, as far as they are solved."""
-        for limbs in self._put:
-            self._poses[:, limbs.wave.rows] = limbs.wave.as_frames(limbs.poses)
+        for rows, poses in self._put:
+            self._poses[:, rows] = poses()
         self._put.clear()
         return self._poses
 
     def limbs(self, wave: Wave) -> Limbs:
         """Return the FK pose of a wave's groups, whose parents are already solved."""
         frames = len(self.rows)
+        group = np.repeat(np.arange(len(wave.rows)), frames)
+        if self._still is not None and not any(map(self._plan.moves, self._plan.skeleton.parents[wave.bones[:, 0]])):
+            return self._still.limbs(wave).on_frames(group)
         parents = self._plan.skeleton.parents[wave.bones[:, 0]].tolist()
         root = [np.broadcast_to(np.eye(4), (frames, 4, 4)) if p < 0 else self(p) for p in parents]
-        group = np.repeat(np.arange(len(root)), frames)
         rows, basis = (wave.as_members(array[:, wave.rows]) for array in (self.rows, self._basis))
         reach = wave.reaches[group]
         for g, e in np.argwhere(wave.loose).tolist():
@@ -211,20 +184,86 @@ class _Poses:
         found = _moved(inverse(self._sampled[tip]), head)
         return np.where(np.isfinite(found), found, chain.reach)
 
+    def goals(self, wave: Wave) -> Goals:
+        """Return the goals (F, G, E) of a wave, where solved bones have moved them."""
+        plan, goals = self._plan, self._goals[wave.chains]
+        for g, e in np.ndindex(wave.chains.shape) if plan.goals_are_moved else ():
+            chain = plan.chains[wave.chains[g, e]]
+            under_target, under_pole = plan.rides[wave.chains[g, e]]
+            if under_target >= 0 and plan.moves(under_target):
+                moved = self.displacement(under_target)
+                goals.target[:, g, e] = _moved(moved, goals.target[:, g, e])
+                if chain.takes_rotation:
+                    goals.rotation[:, g, e] = displaced_rotations(moved[:, :3, :3], goals.rotation[:, g, e])
+            if under_pole >= 0 and plan.moves(under_pole):
+                goals.pole[:, g, e] = _moved(self.displacement(under_pole), goals.pole[:, g, e])
+        return goals
+
+    def solve_alone(self, alone: LoneWave | None, goals: Goals, outcomes: Outcomes, *, hurried: bool) -> Bools:
+        """Solve the chains of a wave one by one on the only frame; return which groups (G,) are left."""
+        left = np.ones(goals.target.shape[1], dtype=bool)
+        if alone is None:
+            return left
+        wave, own = alone.wave, goals.members((0, slice(None), 0))
+        channels, basis = self.rows[0, wave.rows].tolist(), self._basis[0, wave.rows].tolist()
+        targets, settings = own.target.tolist(), own.settings.tolist()
+        poles = own.pole.tolist() if wave.shape.poles[0] else repeat(None)
+        rotations = map(frame_of_rows, own.rotation.tolist()) if wave.shape.turns[0] else repeat(None)
+        parents = self._plan.skeleton.parents[wave.bones[:, 0]].tolist()
+        for g, (target, pole, rotation, (angle, softness, push, tolerance, influence)) in enumerate(
+            zip(targets, poles, rotations, settings, strict=False)
+        ):
+            if influence < 1.0:
+                continue
+            chain = int(wave.chains[g, 0])
+            reach = self._reach(self._plan.chains[chain])[0] if wave.loose[g, 0] else wave.reaches[g, 0]
+            root = None if parents[g] < 0 else self(parents[g])[0].tolist()
+            given = Input(root, channels[g], basis[g], reach.tolist())
+            found = alone.solve(
+                g, given, Aim(target, pole, angle, rotation, softness, push, tolerance), hurried=hurried
+            )
+            if found is None:
+                continue
+            left[g], (posed, solved) = False, found
+            self.rows[0, wave.rows[g]] = solved.channels
+            self._put.append((wave.rows[g], partial(posed.poses, solved)))
+            outcomes.put_alone(wave.rows[g], chain, solved)
+        return left
+
+    def solve_together(
+        self,
+        last: Last,
+        key: tuple[int, bytes],
+        wave: Wave,
+        goals: Goals,
+        outcomes: Outcomes,
+        hurried: bool,
+    ) -> None:
+        """Solve groups of a wave for goals (1, G, E), except those that were solved from the same before."""
+        limbs, goals, before = self.limbs(wave), members_of(wave, goals), last.together.get(key)
+        again = np.ones(len(wave.rows), dtype=bool)
+        if before is not None:
+            moved = limbs.differs(before.fk)
+            if not moved.any():
+                limbs = before.fk  # what was computed of it is remembered
+            again = moved | goals.differs(before.goals)
+            outcomes.keep(wave.some(~again), before.outcomes)
+        posed = limbs if before is None else before.posed
+        if again.any():
+            anew = solve_limbs(limbs.groups(again), goals.members(again), outcomes, hurried=hurried)
+            posed = anew if again.all() else posed.with_members(again, anew)
+        self.put(posed)
+        if not hurried:
+            last.together[key] = _LastWave(limbs, goals, posed, outcomes)
+
     def put(self, limbs: Limbs) -> None:
         """Set the pose of a wave's chains."""
-        self.rows[:, limbs.wave.rows] = limbs.wave.as_frames(limbs.rows)
-        if limbs.wave.shape.plain:
-            self._put.append(limbs)
+        wave = limbs.wave
+        self.rows[:, wave.rows] = wave.as_frames(limbs.rows)
+        if wave.shape.plain:
+            self._put.append((wave.rows, lambda: wave.as_frames(limbs.poses)))
         else:  # Blender poses these; the armature may be gone later
-            self._poses[:, limbs.wave.rows] = limbs.wave.as_frames(limbs.poses)
-
-    def keep(self, wave: Wave, posed: Posed, outcomes: Outcomes) -> None:
-        """Set the pose and the outcomes of a wave's chains to those of an earlier solution."""
-        self.rows[:, wave.rows], self.poses[:, wave.rows] = posed.channels[:, wave.rows], posed.poses[:, wave.rows]
-        for name in OUTCOMES:
-            chosen = wave.rows if name == "at_limit" else wave.chains
-            getattr(outcomes, name)[:, chosen] = getattr(posed.outcomes, name)[:, chosen]
+            self._poses[:, wave.rows] = wave.as_frames(limbs.poses)
 
     def put_fk(self) -> None:
         """Set the pose of the live bones that no chain poses, once all chains are solved."""

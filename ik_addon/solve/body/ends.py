@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..problem import Bools, Floats, Ints
-from .problem import Body, Grab, Pin
+from .problem import STRENGTH, Body, Grab, Pin
 
 YIELD = 1e-7
-"""How far a hard pin gives way to a unit force; keeps redundant equations solvable."""
+"""How far an end gives way to a unit force; keeps redundant equations solvable."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Ends:
     """Ends with a place to keep or reach."""
     orientations: Ints
     """Ends with an orientation to keep or reach."""
-    yields: Floats
-    """(places + orientations,) how far each gives way to a unit force."""
+    strengths: Floats
+    """(places + orientations,) the largest force that holds each; infinite for pins that never give way."""
     placed_grabs: list[int]
     """Grabs with a target position."""
     turned_grabs: list[int]
@@ -51,7 +51,7 @@ class Ends:
         holding = [pin for pin in pins if pin.bone in movable]
         wanted = [(pin.bone, pin.point) for pin in holding] + [(grab.bone, grab.point) for grab in grabs]
         points = [(bone, heads[bone] if point is None else np.asarray(point, np.float64)) for bone, point in wanted]
-        soft = [YIELD + 1.0 / pin.weight for pin in holding] + [YIELD] * len(grabs)
+        strengths = [pin.strength for pin in holding] + [STRENGTH] * len(grabs)
         placed = [i for i, grab in enumerate(grabs) if grab.target is not None]
         turned = [i for i, grab in enumerate(grabs) if grab.rotation is not None]
         held = len(holding)
@@ -62,7 +62,7 @@ class Ends:
             held,
             np.array(places, np.int64),
             np.array(orientations, np.int64),
-            np.array([soft[e] for e in (*places, *orientations)]),
+            np.array([strengths[e] for e in (*places, *orientations)], np.float64),
             placed,
             turned,
         )
@@ -73,11 +73,15 @@ class Ends:
         return np.concatenate([self.places, self.orientations]) >= self.pinned
 
     @property
+    def hard(self) -> Bools:
+        """(places + orientations,) which of them never give way."""
+        return np.isinf(self.strengths)
+
+    @property
     def held(self) -> tuple[Ints, Ints]:
         """Hard-pinned ends: those with a place to keep, and those with an orientation to keep."""
-        holds = ~self.dragged & (self.yields <= YIELD)
         places = len(self.places)
-        return self.places[holds[:places]], self.orientations[holds[places:]]
+        return self.places[self.hard[:places]], self.orientations[self.hard[places:]]
 
 
 def movable_bones(body: Body) -> set[int]:

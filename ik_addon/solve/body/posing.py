@@ -22,13 +22,14 @@ from ..maths.rotations import (
     multiply,
     norm,
     quaternions,
+    rotate,
     vectors_of,
 )
 from ..maths.sweep import Swept
 from ..problem import Bools, Floats, Ints
 from .ends import YIELD, Ends, joints_between
 from .limits import Bounds, JointLimits, Opening, coordinate_changes, opening_of
-from .problem import Body, Grab, Pin, PosedBody, check_shape
+from .problem import STRENGTH, Body, Grab, Pin, PosedBody, check_shape
 from .pull import Pull, pull_of
 from .step import Cost, Equations, Wanted, pressure_of, released, resistance
 from .tree import Posed, Tree
@@ -53,12 +54,23 @@ LEAST, MOST = 0.2, 1.0
 """Smallest and largest share of a step to take."""
 NEAR = 0.1
 """A pass that turns no joint by more is near the end of the search."""
+MISSES = 1e-3
+"""A dragged point farther from its target than this, in body sizes, is held back."""
+HOLDS_BACK = 0.1 * STRENGTH
+"""The least force of a pin that holds a dragged point back."""
 ROUNDS = 3
 """Maximum number of times that a pass chooses which limits hold."""
 ROOT_TURNS = 6.0
 """Weight of turning the root, compared with a joint that carries nothing."""
 ROOT_MOVES = 8.0
 """Weight of moving the root by the body's size."""
+LIMB = 40.0
+"""A dragged limb follows this much more readily than by its size where it reaches its target alone."""
+HIPS = 4.0
+"""The root follows this much less readily then."""
+REACHES = 0.85, 1.0
+"""Distances from a limb's first joint, in its lengths: up to the first one a limb follows alone, from the second one on
+the whole body follows."""
 CARRIED = 4.0
 """Weight added to a joint that carries the whole body; others get their share."""
 
@@ -98,13 +110,17 @@ class Poser:
         self._still = self._begin.ends, self._begin.frames[:, carriers]
         self._is_carried = carriers >= 0
         self.size = tree.size(self._begin)
-        self._units, self._slides = (1.0 / np.sqrt(costs) for costs in self._costs())
+        self._costs = self._costs_of()
+        self._limbs = [self._limb(grab) for grab in grabs if grab.target is not None]
         self._back = inverse(tree.turns)
+        self._bends = np.zeros((3, len(joints)))
+        if body.bends is not None:
+            self._bends = rotate(inverse(self._begin.rest_frames), np.asarray(body.bends, np.float64)[joints].T)
         hardening = np.zeros(len(body.parents)) if body.hardening is None else np.asarray(body.hardening, np.float64)
         self._hardening = hardening[tree.bones]
         self._hardening[: int(tree.has_root)] = 0.0
 
-    def _costs(self) -> tuple[Floats, Floats]:
+    def _costs_of(self) -> tuple[Floats, Floats]:
         """Return the weights of turning each joint about its axes (3, m), and of moving the root (3,).
 
         The root moves in units of the body's size.
@@ -120,6 +136,32 @@ class Poser:
             axes[:, 0] = ROOT_TURNS / give[body.root]
             moves = float(ROOT_MOVES / give[body.root])
         return axes, np.full(3, moves)
+
+    def _limb(self, grab: Grab) -> tuple[list[int], Floats, float]:
+        """Return the joints between a dragged point and the top of its limb, where that is (3,), and their length."""
+        parents, heads = np.asarray(self.body.parents).tolist(), np.asarray(self.body.heads, np.float64)
+        points, bones, bone = [heads[grab.bone] if grab.point is None else grab.point], [], grab.bone
+        while bone >= 0 and grab.limb is not None and grab.limb not in bones:
+            bones.append(bone)
+            points.append(heads[bone])
+            bone = parents[bone]
+        length = float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
+        is_whole = grab.limb in bones and self.body.root not in bones
+        return [i for i, own in enumerate(self.tree.bones) if is_whole and own in bones], points[-1], length
+
+    def _weights(self, places: Floats) -> tuple[Floats, Floats]:
+        """Return the units of joints (3, m) and of the root's move (3,) in a search for dragged points at places."""
+        (turning, moving), most = self._costs, 0.0
+        turning = turning.copy()
+        for place, (own, start, length) in zip(places, self._limbs, strict=True):
+            if own and length > 0.0:
+                far = (float(np.linalg.norm(place - start)) / length - REACHES[0]) / (REACHES[1] - REACHES[0])
+                alone = 1.0 - min(1.0, max(0.0, far)) ** 2 * (3.0 - 2.0 * min(1.0, max(0.0, far)))
+                turning[:, own] /= LIMB**alone
+                most = max(most, alone)
+        if self.tree.has_root:
+            turning[:, 0], moving = turning[:, 0] * HIPS**most, moving * HIPS**most
+        return 1.0 / np.sqrt(turning), 1.0 / np.sqrt(moving)
 
     def pose(self, targets: Sequence[Floats], rotations: Sequence[Floats] = ()) -> PosedBody:
         """Return the body with its dragged points at their targets, or as near as possible.
@@ -145,7 +187,8 @@ class Poser:
             spins[:, ends.orientations == end] = vectors_of(turn)[:, None]
         far = max(float(norm(ways).max(initial=0.0)) / self.size, float(norm(spins).max(initial=0.0)) / np.pi)
         steps = min(max(1, int(np.ceil(far / LARGEST_WAY))), PASSES // 2)
-        state = self._at_rest(self.tree.turns, np.zeros(3))
+        weights = self._weights(wanted)
+        state = self._at_rest(self._bent(min(1.0, far / LARGEST_WAY)), np.zeros(3), weights)
         passes, largest = 0, np.inf
         while passes < PASSES and len(self.tree.parents):
             passes += 1
@@ -157,27 +200,35 @@ class Poser:
                 state = replace(state, step=np.zeros_like(state.step), share=1.0, near=False)
             elif _rest(largest, before) < SETTLED:
                 break
-        bounds = state.bounds
+        bounds, forces = state.bounds, state.forces
         posed = self.tree.posed(state.turns, state.offset)
         for _ in range(FINISH):
             if self._are_pins_held(posed):
                 break
             passes += 1
-            state, _ = self._pass(self._at_rest(state.turns, state.offset), *self._still, pins_alone=True)
+            state, _ = self._pass(self._at_rest(state.turns, state.offset, weights), *self._still, pins_alone=True)
             posed = self.tree.posed(state.turns, state.offset)
-        return self._posed(posed, bounds, begin.ends + ways, passes)
+        return self._posed(posed, bounds, begin.ends + ways, passes, forces)
 
-    def _at_rest(self, turns: Floats, offset: Floats) -> _State:
+    def _bent(self, share: float) -> Floats:
+        """Return the rotations (4, m) with which a search begins: those of the initial pose, straight joints bent."""
+        turns = multiply(about_vectors(share * self._bends), self.tree.turns)
+        own = self.limits.joints
+        turns[:, own] = self.limits.rotation(self.limits.allowed(self.limits.coordinates(turns[:, own])))
+        return turns if self._bends.any() else self.tree.turns
+
+    def _at_rest(self, turns: Floats, offset: Floats, weights: tuple[Floats, Floats]) -> _State:
         """Return the state in which a search begins: no forces, no limits held, no last step."""
-        ends, k = len(self.ends.yields), len(self.limits.joints)
+        ends, k = len(self.ends.strengths), len(self.limits.joints)
         bounds, step = self.limits.locks(), np.zeros((len(self.tree.parents) + 1, 3))
         coordinates = self.limits.coordinates(turns[:, self.limits.joints])
-        return _State(turns, coordinates, offset, np.zeros((3, ends)), bounds, np.zeros(k), step, 1.0, 0, False)
+        return _State(
+            turns, coordinates, offset, np.zeros((3, ends)), bounds, np.zeros(k), step, 1.0, 0, False, *weights
+        )
 
     def _are_pins_held(self, posed: Posed) -> bool:
         gaps = self._gaps(posed, *self._still)
-        pins = ~self.ends.dragged & (self.ends.yields <= YIELD)
-        return float(norm(gaps[:, pins]).max(initial=0.0)) < HELD
+        return float(norm(gaps[:, self.ends.hard]).max(initial=0.0)) < HELD
 
     def _gaps(self, posed: Posed, goals: Floats, frames: Floats) -> Floats:
         """Return what ends lack (3, places + orientations): vectors to places, in body sizes, and rotation vectors."""
@@ -199,21 +250,21 @@ class Poser:
         tree, limits, ends = self.tree, self.limits, self.ends
         posed = tree.posed(state.turns, state.offset)
         gaps = self._gaps(posed, goals, frames)
-        pull = pull_of(gaps, state.forces, ends.dragged, ends.yields, near=state.near)
+        pull = pull_of(gaps, state.forces, ends.strengths, np.full(len(ends.strengths), YIELD), near=state.near)
         resisting, second = resistance(vectors_of(multiply(state.turns, self._back)), self._hardening)
-        slope, offset = resisting / self._units, state.offset / self.size / self._slides
+        slope, offset = resisting / state.units, state.offset / self.size / state.slides
         if pins_alone:
-            gaps, pull = np.where(ends.dragged, 0.0, gaps), Pull(np.where(ends.dragged, LOOSE, ends.yields), {})
+            gaps, pull = np.where(ends.hard, gaps, 0.0), Pull(np.where(ends.hard, YIELD, LOOSE), {})
             slope, offset = 0.0 * slope, 0.0 * offset
         now = state.coordinates
-        changes = coordinate_changes(now) * self._units[:, limits.joints]
+        changes = coordinate_changes(now) * state.units[:, limits.joints]
         pressed = np.flatnonzero(state.pressure)
         if len(pressed):
             curved, along = limits.curvatures(now, state.bounds, pressed)
             row = along[0] * changes[0, :, pressed].T + along[1] * changes[1, :, pressed].T
             second[limits.joints[pressed]] += (state.pressure[pressed] * curved * row[:, None] * row).transpose(2, 0, 1)
         cost, wanted = Cost(slope, second, offset), Wanted(gaps, pull, state.forces)
-        equations = Equations.of(tree, posed, (self._units, self._slides, self.size), cost, wanted)
+        equations = Equations.of(tree, posed, (state.units, state.slides, self.size), cost, wanted)
         bounds, stiffer = limits.locks(), max(0, state.stiffer - 1)
         opening: Opening | None = None
         swept: Mapping[int, Swept] = {}
@@ -223,7 +274,7 @@ class Poser:
             stiffer, swept = step.stiffer, step.swept
             whole = np.concatenate([step.turns, step.offset[None]])
             share = _share(whole, state)
-            turning, moving = share * step.turns.T * self._units, share * step.offset * self._slides
+            turning, moving = share * step.turns.T * state.units, share * step.offset * state.slides
             largest = max(float(np.abs(turning).max()), float(np.abs(moving).max()))
             if largest > FARTHEST:
                 turning, moving, largest = turning * (FARTHEST / largest), moving * (FARTHEST / largest), FARTHEST
@@ -244,7 +295,8 @@ class Poser:
         pressure = pressure_of(changes, before, pushed)
         offset = state.offset + moving * self.size
         near = largest < NEAR and not stiffer
-        state = _State(new, allowed, offset, step.forces, before, pressure, whole, share, stiffer, near)
+        weights = state.units, state.slides
+        state = _State(new, allowed, offset, step.forces, before, pressure, whole, share, stiffer, near, *weights)
         return state, largest
 
     def _goals(self, ways: Floats, spins: Floats) -> tuple[Floats, Floats]:
@@ -260,7 +312,7 @@ class Poser:
         now = posed.frames[:, self.tree.carriers[self.ends.orientations]]
         return vectors_of(multiply(frames, inverse(now))) * self._is_carried
 
-    def _posed(self, posed: Posed, bounds: Bounds, goals: Floats, passes: int) -> PosedBody:
+    def _posed(self, posed: Posed, bounds: Bounds, goals: Floats, passes: int, forces: Floats) -> PosedBody:
         tree, body, ends = self.tree, self.body, self.ends
         heads, frames = tree.carried(body, self._begin, posed)
         gaps = norm(goals - posed.ends)
@@ -270,14 +322,17 @@ class Poser:
         left[ends.orientations] = norm(self._left(posed, self._still[1]))
         at_limit = np.zeros(len(heads), dtype=bool)
         at_limit[tree.bones[self.limits.joints]] = bounds.held.any(axis=0)
+        error, pulls = float(gaps[dragged].max(initial=0.0)), norm(forces) * ends.hard
+        strong = np.flatnonzero(pulls > max(0.5 * pulls.max(initial=0.0), HOLDS_BACK)).tolist()
         return PosedBody(
             heads,
             frames,
-            float(gaps[dragged].max(initial=0.0)),
+            error,
             float(gaps[hard_places].max(initial=0.0)),
             float(left[hard_turns].max(initial=0.0)),
             passes,
             at_limit,
+            tuple({ends.points[tree.wanted[i]][0]: None for i in strong}) if error > MISSES * self.size else (),
         )
 
 
@@ -305,6 +360,10 @@ class _State:
     """Index in `STIFFER` that the last step used. The next one starts one below it, so few are tried in vain."""
     near: bool
     """Whether the last step was short, so that the search is near its end."""
+    units: Floats
+    """(3, m) the rotation of each joint about its axes that costs one."""
+    slides: Floats
+    """(3,) the move of the root that costs one."""
 
 
 def _rest(way: float, before: float) -> float:

@@ -8,6 +8,9 @@ import numpy as np
 
 from ..problem import Bools, Floats, Ints
 
+STRENGTH = 100.0
+"""Maximum force on a dragged end. With a lever arm as long as the body, it turns a joint by this many radians."""
+
 
 @dataclass(frozen=True)
 class Body:
@@ -34,6 +37,9 @@ class Body:
     """(n,) how much stiffer a joint becomes when turned by a radian; None: not at all. The root does not harden."""
     give: Floats | None = None
     """(n,) how readily each bone follows, compared with what its size suggests; 0: not at all. None: 1."""
+    bends: Floats | None = None
+    """(n, 3) rotations in radians by which straight joints begin to bend, which have no side of their own; they stay
+    straight where that is nearer to the initial pose. None: none."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +51,9 @@ class Pin:
     """The head of the bone, or `point`, stays where it is."""
     rotation: bool = True
     """The bone keeps its orientation."""
-    weight: float = np.inf
-    """Strength of the spring that holds the bone; infinite: the pin does not give way."""
+    strength: float = np.inf
+    """The largest force with which it holds: it gives way where more is needed; infinite: never. A dragged bone is
+    pulled with `STRENGTH`."""
     point: Floats | None = None
     """(3,) the point of the bone that stays, instead of its head."""
 
@@ -62,6 +69,9 @@ class Grab:
     """(3,) where the dragged point is in the body; None: the head of the bone."""
     rotation: Floats | None = None
     """(3, 3) orientation that the bone should have; None: any."""
+    limb: int | None = None
+    """The first bone of the limb that the bone is part of: where the limb alone reaches, the body hardly follows.
+    None: all joints follow by their size."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +85,15 @@ class PosedBody:
     error: float
     """Largest distance from a dragged point to its target."""
     pin_error: float
-    """Largest distance from a pinned point to its place, pins that give way left out."""
+    """Largest distance from a pinned point to its place, pins of limited strength left out."""
     pin_turn: float
-    """Largest angle between a pinned bone and its orientation, in radians, pins that give way left out."""
+    """Largest angle between a pinned bone and its orientation, in radians, pins of limited strength left out."""
     iterations: int
     """Number of passes used."""
     at_limit: Bools = field(repr=False)
     """(n,) bones that a limit held back in the last pass."""
+    held_by: tuple[int, ...] = ()
+    """Bones of the pins that hold the body back, if a dragged point is not at its target: those that never give way."""
 
 
 def check_shape(body: Body) -> None:
@@ -90,6 +102,7 @@ def check_shape(body: Body) -> None:
     shapes = [("heads", body.heads, (n, 3)), ("frames", body.frames, (n, 3, 3)), ("rest", body.rest, (n, 3, 3))]
     shapes += [("cones", body.cones, (n, 4)), ("twist", body.twist, (n, 2))]
     shapes += [("stiffness", body.stiffness, (n, 3)), ("hardening", body.hardening, (n,)), ("give", body.give, (n,))]
+    shapes.append(("bends", body.bends, (n, 3)))
     for name, array, shape in shapes:
         if array is not None and np.shape(array) != shape:
             raise ValueError(f"{name} must have the shape {shape} to go with the parents, not {np.shape(array)}")

@@ -14,7 +14,7 @@ from ..maths.rotations import cross, dot, matrices, norm
 from ..maths.sweep import Column, Joint, Six, Swept, eliminated, pushed, substituted
 from ..problem import Floats, Ints
 from .limits import Bounds, Opening
-from .pull import STRENGTH, Pull
+from .pull import Pull
 from .tree import Posed, Tree
 
 STIFFER = ((0.0, 0.05), (0.03, 0.2), (0.1, 0.3), (0.3, 1.0), (1.0, 0.2))
@@ -189,9 +189,9 @@ class Equations:
                 done[:, end] = x, y, z
         gaps, (yields, thrusts), _ = self.wanted
         forces = (gaps - done) / yields
-        for end, direction in thrusts.items():
+        for end, (direction, most) in thrusts.items():
             along = np.array(direction)
-            forces[:, end] += (STRENGTH - dot(along, forces[:, end])) * along
+            forces[:, end] += (most - dot(along, forces[:, end])) * along
         return np.asarray(forces)
 
     def _sums(self, axes: Floats) -> Floats:
@@ -250,7 +250,8 @@ def _forms(tree: Tree, points: Floats, wanted: Wanted) -> list[Form | None]:
         else:
             add_place(form, place, gap, strength)
         if i in wanted.pull.thrusts:
-            add_thrust(form, place, gap, wanted.pull.thrusts[i], strength, STRENGTH)
+            direction, most = wanted.pull.thrusts[i]
+            add_thrust(form, place, gap, direction, strength, most)
     return found
 
 

@@ -34,7 +34,7 @@ def pass_once(
     do: Numbers, directions: Sequence[Vector], lengths: Sequence[Number], target: Vector
 ) -> tuple[list[Vector], Vector]:
     """Return the directions and the tip after one pass, backward from the target and forward from the root."""
-    joints = _joints(directions, lengths)
+    joints = joints_of(directions, lengths)
     joint = target
     for i in range(len(lengths) - 1, -1, -1):
         x, y, z = directions[i]
@@ -71,7 +71,7 @@ def reach(
         Directions, number of passes, and whether the tip is still farther off than the tolerance.
     """
     found = list(directions)
-    tip, used = _joints(found, lengths)[-1], 0 * tolerance
+    tip, used = joints_of(found, lengths)[-1], 0 * tolerance
     for done in range(passes + 1):
         left = size_of(do, minus(target, tip)) > tolerance
         if done == passes or not do.any(left):
@@ -101,12 +101,13 @@ def folding(do: Numbers, lean: Number, back: Number, aside: Number) -> Number:
     return share * share * do.most(1.0 - do.most(lean, 0.0) / LIMP, 0.0)
 
 
-def _joints(directions: Sequence[Vector], lengths: Sequence[Number]) -> list[Vector]:
-    joint: Vector = (0.0, 0.0, 0.0)
-    joints = [joint]
-    for direction, length in zip(directions, lengths, strict=True):
-        joint = plus(joint, times(direction, length))
-        joints.append(joint)
+def joints_of(directions: Sequence[Vector], lengths: Sequence[Number]) -> list[Vector]:
+    """Return the joints of a chain that starts at 0."""
+    x = y = z = 0.0
+    joints: list[Vector] = [(x, y, z)]
+    for (u, v, w), length in zip(directions, lengths, strict=True):
+        x, y, z = x + u * length, y + v * length, z + w * length
+        joints.append((x, y, z))
     return joints
 
 

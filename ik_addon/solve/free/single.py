@@ -10,11 +10,12 @@ Vectors and quaternions are those of `vectors`; everything is relative to the ro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from math import cos, isfinite, sin, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,7 +42,7 @@ from .bend_side import side_bend
 from .even_bend import NO_CHORD
 from .folds import folded, side_axes
 from .reach import reachable_for_one
-from .single_bend import Axes, centroid, chain_axes, first_guess, flattened, hinge, joints_of, solve_directions, tip_of
+from .single_bend import Axes, centroid, chain_axes, first_guess, flattened, hinge, solve_directions, tip_of
 from .two_bone import triangle
 
 NO_LENGTH = 1e-6
@@ -51,24 +52,67 @@ NO_DISTANCE = 1e-12
 SAME = 1e-12
 """A chain whose distance from root to tip should change by no more than this, in chain lengths, keeps its shape."""
 
+Rows = Sequence[Sequence[float]]
+"""A matrix (3, 3), row by row."""
+
 _IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
 _ORIGIN: Vector = (0.0, 0.0, 0.0)
 
 
 def solve_single(problem: Problem, solution: Solution, index: int) -> bool:
     """Solve one member and write the result into the solution; return False if it is left to the arrays, untouched."""
-    chain = _Chain.of(problem, index)
-    return chain is not None and chain.solve(problem, solution, index)
+    goal, by_tip = problem.goal, problem.solver is Solver.FABRIK
+    joints = _member(problem.joints, index)
+    chain = Chain.of(
+        joints,
+        _member(problem.frames, index),
+        _member(goal.target, index),
+        pole=None if goal.pole is None else _member(goal.pole, index),
+        side=None if problem.bend_side is None else _member(problem.bend_side, index),
+        folds=None if by_tip or problem.folds is None else _member(problem.folds, index),
+        pole_angle=0.0 if goal.pole_angle is None else _number(goal.pole_angle, index),
+        softness=_number(problem.softness, index),
+        push_limit=_number(problem.push_limit, index),
+        tolerance=_number(problem.tolerance, index),
+    )
+    found = None if chain is None else chain.solved(problem)
+    if chain is None or found is None:
+        return False
+    joints = [plus(times(found.root, chain.scale), joints[0])]
+    for turn, rest, length in zip(found.turns, chain.directions, found.lengths, strict=True):
+        joints.append(plus(joints[-1], times(times(rotate(turn, rest), length), chain.scale)))
+    solution.joints[index] = joints
+    solution.rotations[index] = [_matrix(turn) for turn in found.turns]
+    solution.stretch[index] = found.stretch
+    solution.error[index] = found.error
+    solution.iterations[index] = found.iterations
+    solution.status[index] = found.status
+    return True
+
+
+class Bent(NamedTuple):
+    """The solution of one chain; see `Solution`."""
+
+    turns: list[Quaternion]
+    """How the frames turn from FK."""
+    root: Vector
+    """How far the root is pushed, in chain lengths."""
+    lengths: list[float]
+    """The lengths of the stretched bones, in chain lengths."""
+    stretch: list[float]
+    error: float
+    status: Status
+    iterations: int
 
 
 @dataclass
-class _Chain:
+class Chain:
     """One member; see `chains.Chains`."""
 
     scale: float
     directions: list[Vector]
     lengths: list[float]
-    frames: list[list[list[float]]]
+    frames: Sequence[Rows]
     target: Vector
     pole: Vector | None
     side: Vector | None
@@ -80,54 +124,60 @@ class _Chain:
     tolerance: float
 
     @classmethod
-    def of(cls, problem: Problem, index: int) -> _Chain | None:
-        """Read a member with valid shapes; return None if it is not valid."""
-        joints = _member(problem.joints, index)
-        frames = _member(problem.frames, index)
+    def of(
+        cls,
+        joints: Sequence[Sequence[float]],
+        frames: Sequence[Rows],
+        target: Sequence[float],
+        *,
+        pole: Sequence[float] | None,
+        side: Sequence[float] | None,
+        folds: Sequence[Sequence[float]] | None,
+        pole_angle: float,
+        softness: float,
+        push_limit: float,
+        tolerance: float,
+    ) -> Chain | None:
+        """Read a member, with frames as three rows each, see `Problem`; return None if it is not valid."""
         root = joints[0]
         segments = [minus(b, a) for a, b in pairwise(joints)]
         sizes = [norm(segment) for segment in segments]
         scale = sum(sizes)
         if not (isfinite(scale) and scale > 1e-100):
             return None
-        goal = problem.goal
-        target = over(minus(_member(goal.target, index), root), scale)
-        pole = None if goal.pole is None else over(minus(_member(goal.pole, index), root), scale)
-        by_tip = problem.solver is Solver.FABRIK
-        side = None if problem.bend_side is None else tuple(_member(problem.bend_side, index))
-        folds = None if by_tip or problem.folds is None else list(map(tuple, _member(problem.folds, index)))
         chain = cls(
             scale=scale,
             directions=[over(segment, max(size, 1e-200)) for segment, size in zip(segments, sizes, strict=True)],
             lengths=[size / scale for size in sizes],
             frames=frames,
-            target=target,
-            pole=pole,
-            side=side,
-            folds=folds if folds is not None and any(map(any, folds)) else None,
-            pole_angle=0.0 if goal.pole_angle is None else _number(goal.pole_angle, index),
-            softness=_number(problem.softness, index),
-            push_limit=_number(problem.push_limit, index),
-            tolerance=_number(problem.tolerance, index),
+            target=over(minus(target, root), scale),
+            pole=None if pole is None else over(minus(pole, root), scale),
+            side=None if side is None else (side[0], side[1], side[2]),
+            folds=[(x, y, z) for x, y, z in folds] if folds is not None and any(map(any, folds)) else None,
+            pole_angle=pole_angle,
+            softness=softness,
+            push_limit=push_limit,
+            tolerance=tolerance,
         )
-        finite = all(vector is None or isfinite(norm(vector)) for vector in (target, pole, side, *(folds or ())))
-        settings = isfinite(chain.pole_angle + chain.softness) and chain.push_limit + chain.tolerance >= 0.0
+        places = (chain.target, chain.pole, chain.side, *(chain.folds or ()))
+        finite = all(vector is None or isfinite(norm(vector)) for vector in places)
+        settings = isfinite(pole_angle + softness) and push_limit + tolerance >= 0.0
         return chain if finite and settings and all(map(_is_frame, frames)) else None
 
-    def solve(self, problem: Problem, solution: Solution, index: int) -> bool:
-        """Solve the chain as `chains.solve_chains` does."""
+    def solved(self, problem: Problem) -> Bent | None:
+        """Solve the chain as `chains.solve_chains` does, with the settings of a problem; None: left to the arrays."""
         carried = [length <= NO_LENGTH for length in self.lengths]
         two_bone = problem.solver not in {Solver.FABRIK, Solver.EVEN_BEND} and carried.count(False) == 2
         by_tip = problem.solver is Solver.FABRIK
         if problem.solver is Solver.TWO_BONE and not two_bone:
-            return False
+            return None
         is_shared = problem.bend_lead != 0.0 or problem.stiffness is not None
         if is_shared and not (two_bone or by_tip):
-            return False
+            return None
         folds = None if two_bone else self.folds
         axes = chain_axes(self.directions, self.lengths, self.frames[0], self.side if by_tip else None)
         if axes is None:
-            return False
+            return None
         if folds is not None and self.side is not None:
             axes = side_axes(ONE, axes[0], axes[2], self.side, self.directions[carried.index(False)])
         distance, push, stretch, shortfall = reachable_for_one(
@@ -159,45 +209,28 @@ class _Chain:
                     start = flattened(lengths, line, distance) or [rotate(turn, direction) for direction in start]
                 found = solve_directions(start, lengths, line, normal, distance, self.tolerance, problem.iterations)
             if found is None:
-                return False
+                return None
             directions, passes = found
             if self.pole is not None and folds is None:
-                tip = tip_of(directions, lengths)
-                straight = unit(tip) if norm(tip) > NO_CHORD else line
-                side = reject(centroid(joints_of(directions, lengths), lengths), straight)
-                if norm(side) > STRAIGHT:
-                    roll = between(ONE, unit(side), unit(reject(bend, straight)), straight)
-                    directions = [rotate(roll, direction) for direction in directions]
-                    chain_turn = multiply(roll, chain_turn)
+                directions, roll = _rolled(directions, lengths, line, bend)
+                chain_turn = multiply(roll, chain_turn)
         chord = norm(tip_of(self.directions, self.lengths))
         if bends_as_fk and not by_tip and abs(distance - chord) <= SAME and all(factor == 1.0 for factor in stretch):
             directions = [rotate(chain_turn, direction) for direction in self.directions]
         inherits = None if problem.inherits is None else np.asarray(problem.inherits).tolist()
         turns = self._bone_rotations(chain_turn, directions, carried, inherits)
         root = times(line, push)
-        segments = [
-            times(rotate(turn, rest), length)
-            for turn, rest, length in zip(turns, self.directions, lengths, strict=True)
-        ]
-        joints = [plus(times(root, self.scale), tuple(solution.joints[index, 0].tolist()))]
-        end = None
-        for segment in segments:
-            end = segment if end is None else plus(end, segment)
-            joints.append(plus(joints[-1], times(segment, self.scale)))
-        assert end is not None
+        end = _ORIGIN
+        for turn, rest, length in zip(turns, self.directions, lengths, strict=True):
+            end = plus(end, times(rotate(turn, rest), length))
         error = norm(minus(minus(self.target, root), end))
-        solution.joints[index] = joints
-        solution.rotations[index] = [_matrix(turn) for turn in turns]
-        solution.stretch[index] = stretch
-        solution.error[index] = error * self.scale
-        solution.iterations[index] = passes
         if error <= self.tolerance:
-            solution.status[index] = Status.REACHED
+            status = Status.REACHED
         elif shortfall > self.tolerance:
-            solution.status[index] = Status.TOO_FAR
+            status = Status.TOO_FAR
         else:
-            solution.status[index] = Status.TOO_NEAR if shortfall < -self.tolerance else Status.NOT_CONVERGED
-        return True
+            status = Status.TOO_NEAR if shortfall < -self.tolerance else Status.NOT_CONVERGED
+        return Bent(turns, root, lengths, stretch, error * self.scale, status, passes)
 
     def _led_by_tip(
         self, lengths: list[float], own: Axes, line: Vector, normal: Vector, distance: float, iterations: int
@@ -275,11 +308,11 @@ def _about(axis: Vector, cosine: float, sine: float) -> Quaternion:
     return cosine, sine * axis[0], sine * axis[1], sine * axis[2]
 
 
-def _turned_hinge(turn: Quaternion, frame: list[list[float]], direction: Vector) -> Vector:
+def _turned_hinge(turn: Quaternion, frame: Rows, direction: Vector) -> Vector:
     return rotate(turn, hinge(frame, direction))
 
 
-def _is_frame(frame: list[list[float]]) -> bool:
+def _is_frame(frame: Rows) -> bool:
     (xx, yx, zx), (xy, yy, zy), (xz, yz, zz) = frame
     sizes = norm((xx, xy, xz)), norm((zx, zy, zz))
     return isfinite(yx + yy + yz) and min(sizes) > 0.5 and isfinite(sizes[0] + sizes[1])
@@ -304,7 +337,7 @@ def _number(value: Any, index: int) -> float:
     return float(value[index] if np.ndim(value) else value)
 
 
-# ---- two bones
+# ---- directions
 
 
 def _two_bone(lengths: list[float], carried: list[bool], distance: float, line: Vector, bend: Vector) -> list[Vector]:
@@ -312,3 +345,16 @@ def _two_bone(lengths: list[float], carried: list[bool], distance: float, line: 
     directions = [_ORIGIN] * len(lengths)
     directions[upper], directions[lower] = triangle(ONE, lengths[upper], lengths[lower], distance, line, bend)
     return directions
+
+
+def _rolled(
+    directions: list[Vector], lengths: list[float], line: Vector, bend: Vector
+) -> tuple[list[Vector], Quaternion]:
+    """See `chains._rolled`."""
+    tip = tip_of(directions, lengths)
+    straight = unit(tip) if norm(tip) > NO_CHORD else line
+    side = reject(centroid(fabrik.joints_of(directions, lengths), lengths), straight)
+    if norm(side) <= STRAIGHT:
+        return directions, _IDENTITY
+    roll = between(ONE, unit(side), unit(reject(bend, straight)), straight)
+    return [rotate(roll, direction) for direction in directions], roll

@@ -5,6 +5,7 @@ Every operation is that of `axes`, `even_bend` and `arc`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import cos, inf, sin, sqrt
 
 from ..maths.numbers import ONE, between
@@ -21,19 +22,10 @@ from ..maths.vectors import (
 )
 from . import arc, even_bend, fabrik
 from .axes import ALONG, STRAIGHT
+from .fabrik import joints_of
 
 Axes = tuple[Vector, Vector, Vector]
 """Line, bend and normal of a chain, see `axes.Axes`."""
-
-
-def joints_of(directions: list[Vector], lengths: list[float]) -> list[Vector]:
-    """Return the joints of a chain that starts at 0."""
-    x = y = z = 0.0
-    joints = [(0.0, 0.0, 0.0)]
-    for (dx, dy, dz), length in zip(directions, lengths, strict=True):
-        x, y, z = x + dx * length, y + dy * length, z + dz * length
-        joints.append((x, y, z))
-    return joints
 
 
 def centroid(joints: list[Vector], lengths: list[float]) -> Vector:
@@ -46,7 +38,7 @@ def centroid(joints: list[Vector], lengths: list[float]) -> Vector:
 
 
 def chain_axes(
-    directions: list[Vector], lengths: list[float], root_frame: list[list[float]], side: Vector | None = None
+    directions: list[Vector], lengths: list[float], root_frame: Sequence[Sequence[float]], side: Vector | None = None
 ) -> Axes | None:
     """See `axes.chain_axes`: line, bend and normal; None for a closed chain."""
     joints = joints_of(directions, lengths)
@@ -62,7 +54,7 @@ def chain_axes(
     return line, bend, cross(bend, line)
 
 
-def hinge(frame: list[list[float]], direction: Vector) -> Vector:
+def hinge(frame: Sequence[Sequence[float]], direction: Vector) -> Vector:
     """See `rotations.hinge`."""
     (xx, _, zx), (xy, _, zy), (xz, _, zz) = frame
     across = reject((xx, xy, xz), direction)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, repeat
 from typing import Any, NamedTuple
@@ -45,11 +45,12 @@ def solve_limbs(problem: Problem, limbs: KnownLimbs | None, solution: Solution, 
     if limbs is None or len(limbs.ranges) != bones or problem.goal.segment not in (None, bones - 1):
         return index
     limbs.read(problem, index)
-    solved = {}
+    solved: dict[int, tuple[Member, Solved]] = {}
     for i, aim in zip(index.tolist(), Aim.each(problem, index), strict=True):
-        found = solved_limb(problem, limbs, i, aim)
-        if found is not None:
-            solved[i] = found
+        member = limbs.member(i)
+        found = None if member is None else solved_limb(problem, limbs, member, aim)
+        if member is not None and found is not None:
+            solved[i] = member, found
     if not solved:
         return index
     _write(solution, solved)
@@ -57,7 +58,7 @@ def solve_limbs(problem: Problem, limbs: KnownLimbs | None, solution: Solution, 
 
 
 @dataclass(eq=False)
-class _Member:
+class Member:
     """The part of a member that does not depend on its goal."""
 
     root: Vector
@@ -111,7 +112,7 @@ class KnownLimbs:
     """Which bones have a limit, but are not locked altogether."""
     hangs: bool
     """Whether the root bone inherits the rotation of its parent."""
-    _members: dict[int, _Member | None] = field(default_factory=dict)
+    _members: dict[int, Member | None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, problem: Problem) -> KnownLimbs | None:
@@ -138,10 +139,8 @@ class KnownLimbs:
             return None
         return cls(ranges, (np.isfinite(every).any(axis=1) & ~locked).tolist(), inherits[0])
 
-    def member(self, problem: Problem, i: int) -> _Member | None:
-        """Return member i, which is read only once; None if one of its two bones has no length."""
-        if i not in self._members:
-            self.read(problem, np.array([i]))
+    def member(self, i: int) -> Member | None:
+        """Return member i, which was read before; None if one of its two bones has no length."""
         return self._members[i]
 
     def read(self, problem: Problem, index: Ints) -> None:
@@ -158,32 +157,41 @@ class KnownLimbs:
         sides = [None] * len(new) if problem.bend_side is None else _rows(problem.bend_side, new)
         parts = zip(_rows(problem.joints, new), _rows(problem.frames, new), rests, roots, sides, strict=True)
         for i, (joints, frames, rest, root, side) in zip(new, parts, strict=True):
-            segments = [minus(b, a) for a, b in pairwise(joints)]
-            lengths = list(map(norm, segments))
-            if min(lengths[:2]) <= _NO_LENGTH * sum(lengths):
-                self._members[i] = None
-                continue
-            fk = list(map(_frame, frames))
-            self._members[i] = _Member(
-                tuple(joints[0]),
-                fk,
-                list(map(seen, fk, segments)),
-                lengths,
-                self._rest_frames(fk, rest, root),
+            self._members[i] = self.read_one(
+                joints,
+                list(map(frame_of_rows, frames)),
+                None if rest is None else list(map(frame_of_rows, rest)),
+                None if root is None else frame_of_rows(root),
                 None if side is None else tuple(side),
-                self.ranges,
             )
 
-    def _rest_frames(self, fk: list[Frame], rest: list[Any] | None, root: list[Any] | None) -> list[Frame]:
+    def read_one(
+        self,
+        joints: Sequence[Sequence[float]],
+        fk: list[Frame],
+        rest: list[Frame] | None,
+        root: Frame | None,
+        side: Vector | None,
+    ) -> Member | None:
+        """Return a member from its joints, its frames in FK and its bend side, and from the frames of its limits."""
+        segments = [minus(b, a) for a, b in pairwise(joints)]
+        lengths = list(map(norm, segments))
+        if min(lengths[:2]) <= _NO_LENGTH * sum(lengths):
+            return None
+        x, y, z = joints[0]
+        rests = self._rest_frames(fk, rest, root)
+        return Member((x, y, z), fk, list(map(seen, fk, segments)), lengths, rests, side, self.ranges)
+
+    def _rest_frames(self, fk: list[Frame], rest: list[Frame] | None, root: Frame | None) -> list[Frame]:
         """Return the frames at rest of a member, from those of its limits and of its root's parent."""
         found = [fk[0], *(back_product(above, frame) for above, frame in pairwise(fk))]
         if rest is None or root is None:
             return found
         for bone, limited in enumerate(self.limited):
             if limited:
-                found[bone] = _frame(rest[bone])
+                found[bone] = rest[bone]
                 if bone == 0 and self.hangs:
-                    found[0] = product(_frame(root), found[0])
+                    found[0] = product(root, found[0])
         return found
 
 
@@ -207,7 +215,7 @@ class Aim(NamedTuple):
             _rows(goal.target, index),
             none if goal.pole is None else _rows(goal.pole, index),
             repeat(0.0) if goal.pole_angle is None else _numbers(goal.pole_angle, index),
-            none if goal.rotation is None else map(_frame, _rows(goal.rotation, index)),
+            none if goal.rotation is None else map(frame_of_rows, _rows(goal.rotation, index)),
             _numbers(problem.softness, index),
             _numbers(problem.push_limit, index),
             _numbers(problem.tolerance, index),
@@ -217,7 +225,7 @@ class Aim(NamedTuple):
 class Solved(NamedTuple):
     """The solution of one limb; see `Solution`."""
 
-    rotations: list[Matrix]
+    frames: list[Frame]
     joints: list[Vector]
     stretch: list[float]
     error: float
@@ -226,11 +234,11 @@ class Solved(NamedTuple):
     iterations: int = 0
 
 
-def _write(solution: Solution, solved: dict[int, Solved]) -> None:
+def _write(solution: Solution, solved: dict[int, tuple[Member, Solved]]) -> None:
     """Write members, by their indices, into a solution."""
-    index, found = list(solved), solved.values()
+    index, found = list(solved), [each for _, each in solved.values()]
     solution.joints[index] = [each.joints for each in found]
-    solution.rotations[index] = [each.rotations for each in found]
+    solution.rotations[index] = [list(map(_turned, each.frames, member.fk)) for member, each in solved.values()]
     solution.stretch[index] = [each.stretch for each in found]
     solution.error[index] = [each.error for each in found]
     solution.iterations[index] = [each.iterations for each in found]
@@ -238,11 +246,8 @@ def _write(solution: Solution, solved: dict[int, Solved]) -> None:
     solution.status[index] = [each.status for each in found]
 
 
-def solved_limb(problem: Problem, limbs: KnownLimbs, i: int, aim: Aim) -> Solved | None:
-    """Solve member i for a finite goal; None: it is left to the search."""
-    member = limbs.member(problem, i)
-    if member is None:
-        return None
+def solved_limb(problem: Problem, limbs: KnownLimbs, member: Member, aim: Aim) -> Solved | None:
+    """Solve a member for a finite goal, with the settings of a problem; None: it is left to the search."""
     root, lengths, length, bend_side = member.root, member.lengths, member.length, member.bend_side
     offset = minus(aim.target, root)
     away = norm(offset) / length
@@ -290,7 +295,7 @@ def solved_limb(problem: Problem, limbs: KnownLimbs, i: int, aim: Aim) -> Solved
     else:
         status = Status.TOO_NEAR if beyond < -aim.tolerance else Status.LIMITED
     return Solved(
-        [_turned(frame, was) for frame, was in zip(frames, member.fk, strict=True)],
+        frames,
         [plus(times(plus(end, push), scale), root) for end in ends],
         stretch,
         error,
@@ -314,7 +319,8 @@ def _numbers(value: float | Floats, index: Ints) -> Iterable[float]:
     return each[index].tolist() if each.ndim else repeat(each.item())
 
 
-def _frame(rows: list[list[float]]) -> Frame:
+def frame_of_rows(rows: Sequence[Sequence[float]]) -> Frame:
+    """Return a frame given as three rows."""
     (ax, bx, cx), (ay, by, cy), (az, bz, cz) = rows
     return (ax, ay, az), (bx, by, bz), (cx, cy, cz)
 

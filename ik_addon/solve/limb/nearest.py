@@ -19,6 +19,8 @@ from .two_bones import Foot, Limb
 
 EQUAL = 1e-12
 """Cosines and merits that differ by less are the same: then the order decides, and not rounding."""
+_ROUNDED = 1e-7
+"""A lower bound on a distance is this much less, in lengths of the limb, as the bends of its knee are rounded."""
 _UP: Vector = (0.0, 1.0, 0.0)
 
 
@@ -102,7 +104,7 @@ class EdgeSearch:
         for cosine, sine, sign in self.bends:
             if sign * (along * sine - across * cosine) > 0.0:
                 along, across = along - self.second * cosine, across - self.second * sine
-                return sqrt(along * along + across * across)
+                return sqrt(along * along + across * across) - _ROUNDED
         return abs(sqrt(along * along + across * across) - self.second)
 
     def lower_bone(self, point: EdgePoint) -> tuple[Frame, float, Vector]:

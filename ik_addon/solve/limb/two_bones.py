@@ -15,8 +15,8 @@ from .hinge import Hinge
 
 STRAIGHT = 1e-5
 """A limb whose bend is less than this fraction of its length counts as straight."""
-_DIGITS = 12
-"""Decimals of a direction that decide how far a knee can bend."""
+_DIGITS = 7
+"""Decimals of a direction that decide how far a knee can bend; rest matrices in single precision know no more."""
 _SKEW = 1e-5
 """Maximum radians between a bone's direction and its Y axis: more than the rounding of single precision."""
 
@@ -94,7 +94,7 @@ class Limb:
     @property
     def hinge(self) -> Hinge | None:
         """The knee as a hinge; None if it is none."""
-        return _hinge_of(self.upper, self.rest, self.knee)
+        return _hinge_of(_rounded(unit(self.upper)), self.rest, self.knee)
 
     @property
     def turning_points(self) -> tuple[Vector, ...]:
@@ -108,9 +108,13 @@ class Limb:
 
     @cached_property
     def _bending(self) -> _Bending:
-        # Rounded, the direction is the same in all FK poses; adding zero leaves no negative zero.
-        x, y, z = (round(value, _DIGITS) + 0.0 for value in seen(self.rest, unit(self.upper)))
-        return _bending((x, y, z), self.knee)
+        return _bending(_rounded(seen(self.rest, unit(self.upper))), self.knee)
+
+
+def _rounded(direction: Vector) -> Vector:
+    """Return a direction that is the same in all FK poses; adding zero leaves no negative zero."""
+    x, y, z = direction
+    return round(x, _DIGITS) + 0.0, round(y, _DIGITS) + 0.0, round(z, _DIGITS) + 0.0
 
 
 class _Bending(NamedTuple):

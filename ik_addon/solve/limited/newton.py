@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any, NamedTuple
 
 from ..maths.numbers import ONE, turn_of
@@ -19,10 +20,14 @@ STILL = 1e-6
 ROUNDING = 1e-6
 """Radians: so does a step that does not improve and is shorter than this."""
 UPHILL = 3
-"""With an anchor, number of consecutive steps that may be worse than the best one; then the method goes back to it."""
+"""With an anchor and several objectives, number of consecutive steps that may be worse than the best one; then the
+method goes back to it."""
 LITTLE, HARDLY = 1e-6, 1e-4
 """Without an anchor, a step that gains less than this fraction of the cost shows that there is nothing left to gain;
 the second is used if it is enough to know roughly how near such a pose comes."""
+HOPELESS = 0.05
+"""So does one that gains less than this fraction of what is missing to a pose that is known. With 0.4 poses end farther
+from targets that limits keep out of reach."""
 SHORT, ROUNDED = 1e-3, 1e-13
 """A step shorter than the first, in radians, may raise the cost by the second, as a fraction of the cost."""
 LONGEST = 0.5
@@ -30,10 +35,12 @@ LONGEST = 0.5
 DAMPING, SOFTEST, HARDEST = 1e-1, 1e-9, 1e3
 EASED, SOFTENED = 0.1, 0.3
 """Factors of the damping after a better step: without an anchor, and with one, which makes the valley narrow."""
+HARDENED, ALONE = 4.0, 8.0
+"""Factors of the damping after a worse step: with several objectives, and with one."""
 
 
 def polished(
-    system: System, angles: Angles, most: int, still: float = STILL, anchor: Anchor | None = None
+    system: System, angles: Angles, most: int, still: float = STILL, anchor: Anchor | None = None, known: float = inf
 ) -> tuple[State, int]:
     """Return the pose that is a local minimum of the cost inside the limits, and the number of steps to it.
 
@@ -43,18 +50,21 @@ def polished(
         most: maximum number of steps.
         still: radians; a shorter step shows that little is left to gain, in a body that is not nearly there.
         anchor: the pose to stay near where nothing else decides.
+        known: the error of another pose; the run ends if it is unlikely to come as near.
     """
     chart = Chart.at(system.skeleton, angles)
     if chart is None:
-        return _polished(system, angles, most, still, anchor)
+        return _polished(system, angles, most, still, anchor, known)
     if anchor is not None:
         anchor = anchor._replace(angles=chart.enter(anchor.angles))
-    there, steps = _polished(system._replace(skeleton=chart.skeleton), chart.enter(angles), most, still, anchor)
+    there, steps = _polished(system._replace(skeleton=chart.skeleton), chart.enter(angles), most, still, anchor, known)
     return State.of(system, chart.leave(there.angles)), steps
 
 
-def _polished(system: System, angles: Angles, most: int, still: float, anchor: Anchor | None) -> tuple[State, int]:
-    run, done, is_ended = begun(system, State.of(system, angles), anchor), 0, False
+def _polished(
+    system: System, angles: Angles, most: int, still: float, anchor: Anchor | None, known: float
+) -> tuple[State, int]:
+    run, done, is_ended = begun(State.of(system, angles), anchor, known), 0, False
     while not is_ended and done < most:
         run, is_ended = advanced(system, run, still)
         done += 1
@@ -76,19 +86,21 @@ class Run(NamedTuple):
     uphill: Number
     """Number of steps since the best state."""
     anchor: Anchor | None
+    known: Number
+    """See `polished`."""
 
 
-def begun(system: System, state: State, anchor: Anchor | None) -> Run:
+def begun(state: State, anchor: Anchor | None, known: Number) -> Run:
     """Return a run of one body, or of many, that begins at a state."""
     least = _cost(state, anchor)
     # If places are settled already, the rest of the cost is small.
     damping = 0.0 * least + DAMPING * (1.0 if anchor is None else anchor.share)
-    return Run(state, state.residual, state, state.residual, least, damping, 0.0 * least, anchor)
+    return Run(state, state.residual, state, state.residual, least, damping, 0.0 * least, anchor, known)
 
 
 def advanced(system: System, run: Run, still: float) -> tuple[Run, Any]:
     """Return a run after one step, and whether it has come to its end; `still` see `polished`."""
-    do, (now, kept, best, best_kept, least, damping, uphill, anchor) = system.skeleton.do, run
+    do, (now, kept, best, best_kept, least, damping, uphill, anchor, known) = system.skeleton.do, run
     move, fall = newton_step(system, now, kept, damping, anchor)
     size = longest(do, move)
     share = do.least(1.0, LONGEST / do.most(size, 1e-30))
@@ -99,7 +111,8 @@ def advanced(system: System, run: Run, still: float) -> tuple[Run, Any]:
     ]
     there = State.of(system, tried)
     cost, there_kept = _cost(there, anchor), there.residual
-    if anchor is not None:
+    is_alone = len(system.objectives) == 1
+    if anchor is not None and not is_alone:
         gone = list(map(away_from, tried, now.angles))
         there_kept = system.left(now.pose, now.residual, twists_of(system.skeleton, now.pose, gone))
     # Rounding may hide the gain of a short step, so accept it.
@@ -108,26 +121,26 @@ def advanced(system: System, run: Run, still: float) -> tuple[Run, Any]:
     little = better & (gain < (LITTLE if still == STILL else HARDLY) * least) & (least > SAME**2)
     # An anchor makes the valley narrow and curved: the next step regains what it costs to leave it.
     # ">" between booleans: the first and not the second.
-    going = ((uphill < (0 if anchor is None else UPHILL)) & (size < LONGEST)) > better
+    going = ((uphill < (0 if anchor is None or is_alone else UPHILL)) & (size < LONGEST)) > better
     least = do.where(better, cost, least)
     best, best_kept = do.choose(better, (there, there_kept), (best, best_kept))
     now, kept = do.choose(going, (there, there_kept), (best, best_kept))
     uphill = do.where(going, uphill + 1.0, 0.0)
     # Too long a step is scaled down; it mostly goes where the cost hardly changes.
     softened = do.where(size > LONGEST, 1.0, EASED if anchor is None else SOFTENED)
-    if len(system.objectives) == 1:
+    if is_alone:
         # A step that gains less than predicted went too far (H. Nielsen, "Damping parameter in Marquardt's method",
         # IMM-REP-1999-05, Technical University of Denmark). Several objectives settle better without.
         foretold = share * (fall - half * (fall - damping * sum(map(dot, move, move))))
         off = do.most(gain / do.most(foretold, 1e-30) - 1.0, -1.0)
         softened = do.least(do.most(1.0 - off * off * off, 0.1), 1.0)
-    grown = do.where(better, softened, do.where(going, 1.0, 4.0))
+    grown = do.where(better, softened, do.where(going, 1.0, ALONE if is_alone else HARDENED))
     damping = do.least(do.most(damping * grown, SOFTEST), HARDEST)
     short = do.where(better, do.where(least > SAME**2, still, STILL), do.where(going, 0.0, ROUNDING))
     ended = (size < short) | (damping >= HARDEST)
     if anchor is None:
-        ended = ended | little
-    return Run(now, kept, best, best_kept, least, damping, uphill, anchor), ended
+        ended = ended | little | (better & (gain < HOPELESS * (least - known * known)))
+    return Run(now, kept, best, best_kept, least, damping, uphill, anchor, known), ended
 
 
 def _cost(state: State, anchor: Anchor | None) -> Number:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import acos, cos, inf
+from math import inf
 
 import numpy as np
 
-from ..maths.rotations import dot, stacked
-from ..maths.vectors import Vector, minus, unit
-from ..maths.vectors import dot as product
+from ..maths.numbers import MANY
+from ..maths.rotations import stacked
+from ..maths.vectors import Vector, minus, norm
 from ..problem import Floats
 from .body import Body, allowed_angles
 from .newton import SAME
-from .skeleton import Angles, rows_of
+from .skeleton import Angles, pose_of, rows_of
 
 _CURL, _ROUND = 0.8, 1.5 * np.pi
 """Fraction of their limits that the joints of a curled chain use, and the radians that it may turn in total."""
 _WIDEST = np.pi / 2.0
 """Maximum radians by which the poses of the table turn joints without limits."""
+SIZE = 64
+"""Number of poses among which chains choose where to start again."""
 
 
 def table(body: Body, first: int, count: int) -> list[Angles]:
@@ -33,6 +35,22 @@ def table(body: Body, first: int, count: int) -> list[Angles]:
         poses = _table(body, first, count)
         known.update({first + i: rows_of(poses[..., i]) for i in range(count)})
     return [known[number] for number in range(first, first + count)]
+
+
+def nearest(body: Body, member: int, target: Vector) -> list[Angles]:
+    """Return the first poses of the table for a chain, those before the others that end nearest to its target.
+
+    Of the nearest 16 every fourth comes first: poses that end at nearly the same place often lead to the same pose.
+    """
+    poses = table(body, 0, SIZE)
+    if ("ends", member) not in body.kept:
+        every: Floats = np.array(poses).transpose(2, 1, 0)
+        (end,) = pose_of(body.skeleton(member)._replace(do=MANY), rows_of(every)).ends
+        body.kept["ends", member] = list(zip(*(part.tolist() for part in end), strict=True))
+    # Poses that mirror each other are equally near; rounding must not choose between them.
+    away = [round(norm(minus(end, target)), 6) for end in body.kept["ends", member]]
+    order = sorted(range(SIZE), key=away.__getitem__)
+    return [poses[i] for i in sorted(order[:16], key=lambda i: order.index(i) % 4 > 0) + order[16:]]
 
 
 def _table(body: Body, first: int, count: int) -> Floats:
@@ -107,43 +125,3 @@ def _away(angles: Angles, fk: Angles) -> float:
     for (x, z, twist), (old_x, old_z, old) in zip(angles, fk, strict=True):
         found += 4.0 * ((x - old_x) ** 2 + (z - old_z) ** 2) + (twist - old) ** 2
     return found
-
-
-def may_be_missed(body: Body, member: int, target: Vector, end: Vector) -> float:
-    """Return an upper bound on how much nearer to its target another pose can bring a body than one that ends at `end`.
-
-    A joint turns its bone away from the one before by at most its largest swing, whatever other joints do. So no bone
-    points more towards the target than all swings up to its own together allow. The bound is tight for a straight chain
-    that is bent as far as possible, loose for other chains, and infinite for trees.
-    """
-    if len(body.segments) != 1:
-        return inf
-    if ("room", member) not in body.kept:
-        body.kept["room", member] = [part[:, member].tolist() for part in _room(body)]
-    towards = unit(minus(target, end))
-    first: Vector = tuple(body.rest[:, 1, body.path(0)[0], member].tolist())
-    apart, farthest = -acos(min(max(product(first, towards), -1.0), 1.0)), 0.0
-    for length, swing, off in zip(*body.kept["room", member], strict=True):
-        apart += swing
-        farthest += length * cos(min(apart + off, 0.0))
-    nearest: float = farthest - product(end, towards)
-    return nearest
-
-
-def _room(body: Body) -> tuple[Floats, Floats, Floats]:
-    """Return how far the limits let each bone of a chain turn away from the bone before.
-
-    Returns:
-        lengths: (k, B)
-        swings: (k, B) radians by which a bone may turn away from the one before, the first one from rest.
-        off: (k, B) radians between a bone's axis and the line to the next one.
-    """
-    path = list(body.path(0))
-    segments = np.concatenate([body.heads[:, path[1:]], body.ends], axis=1)
-    lengths = np.sqrt(dot(segments, segments))
-    # Add the angle between the bones at rest.
-    swings = np.arccos(np.clip(body.rest[1, 1, path], -1.0, 1.0))
-    swings[0] = 0.0
-    swings += 2.0 * np.arcsin(np.minimum(np.maximum(body.cone.low, body.cone.high).max(axis=0)[path], 1.0))
-    swings[[i for i, bone in enumerate(path) if i and body.free[bone]]] = np.inf
-    return lengths, swings, np.arccos(np.clip(segments[1] / np.maximum(lengths, 1e-200), -1.0, 1.0))

@@ -17,18 +17,20 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import Any, NamedTuple
 
 from ..maths.numbers import Numbers
 from ..maths.vectors import Vector
 from .body import Body
+from .bounds import is_nearest
 from .descent import EXACT, PULL, State, descended
 from .fabrik import Passes
 from .goals import System
 from .newton import SAME, STILL, polished
 from .newton_step import Anchor
-from .objectives import Orientation, Place, Pole
-from .restarts import ARRIVED, may_be_missed, nearest_to_fk, table
+from .objectives import Orientation, Place
+from .restarts import ARRIVED, nearest, nearest_to_fk, table
 from .skeleton import Angles, Skeleton, pose_of
 
 STEPS = 30
@@ -39,17 +41,23 @@ AWAY = 8
 """The same if targets are farther away than chains are long: stretching towards them takes no more."""
 _POLISH = 40
 """Maximum Newton steps to come as near as possible."""
-_BRIEF, _PULL = 8, 1.0
-"""Maximum steps of the other descents, and their pull (see `descended`): they need not stay near any pose."""
+_BRIEF, _LONGER, _PULL = 3, 8, 1.0
+"""Maximum steps of other descents, of chains and of trees, and their pull, see `descended`: they need not stay near any
+pose."""
 _STILL = 1e-3
 """Radians: once Newton's steps are this short, it is clear how near such a descent can come."""
-_ROUNDS = (0, 4, 4, 20), (4, 28, 8, 20), (4, 28, 28, _POLISH)
-"""First pose of the table to start from, number of poses, how many of them are polished, and maximum Newton steps. The
-last round is for targets missed by very little: straight chains hide solutions next to where they get stuck."""
-_BRANCHED = (0, 8, 6, 12), (8, 24, 6, 12)
-"""The same for bodies that are not serial chains: their joints get in each other's way, so restarts find more."""
+_ROUNDS = (0, 4, 4, 20), (4, 16, 6, 20), (4, 32, 28, _POLISH)
+"""First start and the one after the last, how many of them are polished, and maximum Newton steps; see `nearest`. The
+last round is for targets missed by very little: straight chains hide solutions next to where they get stuck. Of 1,260
+targets for chains of three to six bones, 5 end more than 1e-3 farther away than from another FK pose; as many did with
+28 descents in the second round, which took two thirds more steps in all."""
 _CLEAR = 1e-2
-"""The same as `_STILL`, for bodies that are not serial chains."""
+"""The same as `_STILL`, for bodies that are not serial chains: their joints get in each other's way."""
+_EARLY, _LATE = ((0, 1), (1, 1), (2, 2), (4, 4)), (8, 24)
+"""First pose of the table and number of poses from which trees descend: before Newton's method, one part after the
+other, and after it."""
+_KEPT, _FEWER = 6, 12
+"""How many of the early ones and of the late ones are polished, and maximum Newton steps."""
 _ENOUGH = 3
 """Trees: once this many poses are among the best, none will be better."""
 _PASSES = 3
@@ -57,8 +65,9 @@ _PASSES = 3
 _STAGES = (1e-2, 1e-3), (1e-3, 1e-4), (1e-4, 1e-9)
 """Weights of poles, orientations and being a radian away from the FK pose, as fractions of the error: so small that
 they only decide where a target out of reach leaves joints a choice, like the twist of a straight branch. And the
-length, in radians, of Newton's last step. Places need only the last stage: 3 to 12 steps, instead of 9 to 25 in three
-stages. Orientations need two, without which a free chain settles only to 5e-4 radians, and poles all three."""
+length, in radians, of Newton's last step. A chain that only stretches needs only the last stage: 3 to 12 steps, instead
+of 9 to 25 in three stages. One that is held back by limits needs 20 in three, 45 in one. Orientations need two, without
+which a free chain settles only to 5e-4 radians."""
 _LAST = 3e-3
 """Weight of being a radian away from the FK pose, relative to poles and orientations."""
 _SETTLE = 200
@@ -68,8 +77,6 @@ _LIGHT = 0.1
 _CERTAIN = 1e-9
 """How much farther than a straight chain's a pose may end that is proven to be the nearest, in chain lengths."""
 
-_EARLY = (0, 1), (1, 1), (2, 2), (4, 4)
-"""First pose and number of poses: before Newton's method, trees do their first round in these parts."""
 HAIR = 1e-5
 """Offsets from a bone's axis below this fraction of its length are rounding of single precision."""
 
@@ -96,6 +103,8 @@ class Ask(NamedTuple):
     """Whether poles and orientations count too."""
     light: float = 1.0
     """Weight of their squares."""
+    known: float = inf
+    """See `polished`."""
     is_straight: bool = False
     """Whether points on the axis of a bone, but for rounding, are taken to be on it."""
 
@@ -135,7 +144,7 @@ class Search:
         if ask.pull is not None:
             state, steps = descended(system, ask.angles, ask.most, ask.pull)
             return state.angles, state.error, steps
-        state, steps = polished(system, ask.angles, ask.most, ask.still, ask.anchor)
+        state, steps = polished(system, ask.angles, ask.most, ask.still, ask.anchor, ask.known)
         return state.angles, system.distance(state.residual), steps
 
     def system_for(self, ask: Ask) -> System:
@@ -193,7 +202,7 @@ class Search:
                 steps += more
                 angles = found if there <= ARRIVED else angles
         if error > ARRIVED:
-            angles, more = yield from self._settled(angles, error, _STAGES[self._first_stage :])
+            angles, more = yield from self._settled(angles, error, self._stages)
             steps += more
         return angles, steps
 
@@ -225,7 +234,7 @@ class Search:
             angles, error, steps = yield from _one(Ask(angles, _POLISH, is_whole=False))
             if not self._is_best(angles, error):
                 return None
-        angles, more = yield from self._settled(angles, error, _STAGES[1 if is_turned else 2 :])
+        angles, more = yield from self._settled(angles, error, _STAGES[-2 if is_turned else -1 :])
         return angles, steps + more
 
     def _missed(self, angles: Angles) -> float:
@@ -262,41 +271,58 @@ class Search:
 
     def _restarted(self, angles: Angles, error: float) -> Searching:
         """Look for a better pose; return it, its residual, the steps taken, and whether it is another one."""
-        steps = 0
-        early: list[Found] = []
-        is_serial = self.body.is_serial
-        if not is_serial:
-            if not self.is_far:
-                angles, error, steps, early = yield from self._early(angles, error)
-                if error <= ARRIVED:
-                    return angles, error, steps, True
-            angles, error, more = yield from _one(Ask(angles, _POLISH, is_whole=False))
-            steps += more
-            if self.is_far or error <= ARRIVED:
-                return angles, error, steps, False
+        if not self.body.is_serial:
+            return (yield from self._branched(angles, error))
         if self._is_best(angles, error):
-            return angles, error, steps, False
-        tried, errors, taken = [angles], [error], 0
-        still = _STILL if is_serial else _CLEAR
-        for k, (number, count, kept, most) in enumerate(_ROUNDS if is_serial else _BRANCHED):
-            found = early if early and k == 0 else (yield from self._from_table(number, count))
-            best = [found[i] for i in sorted(sorted(range(count), key=lambda i: found[i][1])[:kept])]
-            asks = [Ask(pose, most, still=still, is_whole=False) for pose, there, _ in best if there > ARRIVED]
-            more = iter((yield asks))
-            best = [_further(each, next(more)) if each[1] > ARRIVED else each for each in best]
-            tried, errors = [*tried, *(pose for pose, _, _ in best)], [*errors, *(there for _, there, _ in best)]
-            steps += max(used for _, _, used in best)
-            taken = nearest_to_fk(tried, errors, self.fk)
-            least = min(errors)
-            alike = [other <= least + SAME for other in errors]
-            if is_serial:
-                agree = alike[0] and sum(alike) >= kept
-                is_open = least > ARRIVED and (least < SAME or (not agree and k == 0))
-            else:
-                is_open = least > ARRIVED and sum(alike) < _ENOUGH
-            if not is_open:
+            return angles, error, 0, False
+        place, steps = self.system.objectives[0], 0
+        assert isinstance(place, Place)
+        starts, tried = nearest(self.body, self.member, place.target), [(angles, error, 0)]
+        for first, last, kept, most in _ROUNDS:
+            found = yield [self._ask(start, _BRIEF, _PULL, is_whole=False) for start in starts[first:last]]
+            found, more = yield from self._polished(found, kept, most, _STILL, error)
+            tried, steps = tried + found, steps + more
+            least = min(there for _, there, _ in tried)
+            alike = [there <= least + SAME for _, there, _ in tried]
+            if least <= ARRIVED or (least > SAME and (first or (alike[0] and sum(alike) >= kept))):
                 break
-        return tried[taken], errors[taken], steps, taken > 0
+        return self._taken(tried, steps)
+
+    def _branched(self, angles: Angles, error: float) -> Searching:
+        """Do the same for a body that is not a serial chain."""
+        steps, found = 0, []
+        if not self.is_far:
+            for number, count in _EARLY:
+                found += yield from self._from_table(number, count)
+                early, there, steps, _ = self._taken(found, steps + max(used for _, _, used in found[-count:]))
+                if there <= ARRIVED:
+                    return early, there, steps, True
+        angles, error, more = yield from _one(Ask(angles, _POLISH, is_whole=False))
+        steps += more
+        if self.is_far or error <= ARRIVED or self._is_best(angles, error):
+            return angles, error, steps, False
+        tried = [(angles, error, 0)]
+        for is_late in (False, True):
+            if is_late:
+                found = yield from self._from_table(*_LATE)
+            found, more = yield from self._polished(found, _KEPT, _FEWER, _CLEAR)
+            tried, steps = tried + found, steps + more
+            least = min(there for _, there, _ in tried)
+            if least <= ARRIVED or sum(there <= least + SAME for _, there, _ in tried) >= _ENOUGH:
+                break
+        return self._taken(tried, steps)
+
+    def _polished(self, found: list[Found], kept: int, most: int, still: float, known: float = inf) -> Searching:
+        """Polish the best poses by Newton's method; return them, and the steps taken."""
+        best = [found[i] for i in sorted(sorted(range(len(found)), key=lambda i: found[i][1])[:kept])]
+        asks = [Ask(pose, most, still=still, is_whole=False, known=known) for pose, error, _ in best if error > ARRIVED]
+        more = iter((yield asks))
+        best = [_further(each, next(more)) if each[1] > ARRIVED else each for each in best]
+        return best, max(used for _, _, used in best)
+
+    def _taken(self, tried: list[Found], steps: int) -> tuple[Angles, float, int, bool]:
+        taken = nearest_to_fk([angles for angles, _, _ in tried], [error for _, error, _ in tried], self.fk)
+        return tried[taken][0], tried[taken][1], steps, taken > 0
 
     def _is_best(self, angles: Angles, error: float) -> bool:
         """Whether the limits alone prove that no pose of a chain comes nearer to its target."""
@@ -304,31 +330,16 @@ class Search:
         assert isinstance(place, Place)
         end = pose_of(self.system.skeleton, angles).ends[0]
         # A pose that arrives is better than one that nearly does.
-        return may_be_missed(self.body, self.member, place.target, end) <= (SAME if error > SAME else ARRIVED)
-
-    def _early(self, angles: Angles, error: float) -> Searching:
-        """Descend from a few poses of the table until one arrives; return it, or all descents from them."""
-        steps = 0
-        found: list[Found] = []
-        for number, count in _EARLY:
-            new = yield from self._from_table(number, count)
-            found += new
-            steps += max(used for _, _, used in new)
-            taken = nearest_to_fk([each[0] for each in found], [each[1] for each in found], self.fk)
-            if found[taken][1] <= ARRIVED:
-                return found[taken][0], found[taken][1], steps, []
-        return angles, error, steps, found
+        return is_nearest(self.body, self.member, place.target, end, SAME if error > SAME else ARRIVED)
 
     def _from_table(self, number: int, count: int) -> Searching:
         """Return where brief descents to places from poses of the table end."""
         poses = table(self.body, number, count)
-        return (yield [self._ask(angles, _BRIEF, _PULL, is_whole=False) for angles in poses])
+        return (yield [self._ask(angles, _LONGER, _PULL, is_whole=False) for angles in poses])
 
     @property
-    def _first_stage(self) -> int:
-        if self.only_places:
-            return 2
-        return 0 if isinstance(self.system.objectives[-1], Pole) else 1
+    def _stages(self) -> Sequence[tuple[float, float]]:
+        return _STAGES[1:] if isinstance(self.system.objectives[-1], Orientation) else _STAGES
 
     def _settled(self, angles: Angles, error: float, stages: Sequence[tuple[float, float]]) -> Searching:
         """Decide what places out of reach leave open, by poles and orientations, then by the FK pose."""

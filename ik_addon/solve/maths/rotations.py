@@ -168,11 +168,11 @@ def _between(a: Floats, b: Floats) -> Floats:
 def matrices(q: Floats) -> Floats:
     """Return the rotation matrices (3, 3, ...) of unit quaternions (4, ...)."""
     w, x, y, z = q
-    rows = (
-        *(1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        *(2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-        *(2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-    )
+    twice_x, twice_y, twice_z = x + x, y + y, z + z
+    xx, xy, xz, wx = x * twice_x, x * twice_y, x * twice_z, w * twice_x
+    yy, yz, zz = y * twice_y, y * twice_z, z * twice_z
+    wy, wz = w * twice_y, w * twice_z
+    rows = (1 - (yy + zz), xy - wz, xz + wy, xy + wz, 1 - (xx + zz), yz - wx, xz - wy, yz + wx, 1 - (xx + yy))
     return stacked(*rows).reshape(3, 3, *w.shape)
 
 

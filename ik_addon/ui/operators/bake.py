@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import suppress
 from typing import Any
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ...bake import BakeReport, bake_report, chosen_tips, frames_between, steps
-from ...core import preferences
 from ...core.translation.sentences import marked
 from ...feet import floor
 from .active import ArmatureOperator, ChainedOperator, active_chain, armature
@@ -117,22 +115,8 @@ class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
 
     def finish(self, result: BakeReport) -> set[str]:
         """Report the bake in one line, and in full in the sidebar."""
-        if self.was_in_window:
-            reveal(bpy.context)
         self.report({"INFO"} if result.plays_alike else {"WARNING"}, result.summary)
         return {"FINISHED"}
-
-
-def reveal(context: bpy.types.Context) -> None:
-    """Show the report on the last bake in the sidebar of the viewport where the bake started."""
-    area: Any = context.area
-    if area is None or area.type != "VIEW_3D":
-        return
-    area.spaces.active.show_region_ui = True
-    for region in area.regions:
-        if region.type == "UI":
-            with suppress(AttributeError, TypeError):  # a sidebar that was never drawn has no tabs yet
-                region.active_panel_category = preferences.tab()
 
 
 class IK_ADDON_OT_report_close(ArmatureOperator):

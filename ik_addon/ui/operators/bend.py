@@ -8,7 +8,7 @@ import numpy as np
 from ...chains import bend_side, new_chain
 from ...core.settings import chain_of, stored_folds
 from ...core.translation.sentences import say
-from ...rig.plan.chain import bending_bones, chain_bones
+from ...rig.plan.chain import bending_bones, bending_end, chain_bones
 from .active import ChainOperator, active_chain, armature
 
 
@@ -24,7 +24,7 @@ class IK_ADDON_OT_flip_bend(ChainOperator):
         ob, tip = armature(context), active_chain(context)
         side = np.array(chain_of(tip).bend_side)
         if not side.any():
-            found = bend_side.find(ob, bending_bones(tip), context.evaluated_depsgraph_get())
+            found = bend_side.find(ob, bending_bones(tip), bending_end(tip), context.evaluated_depsgraph_get())
             side, chain_of(tip).bends_both_ways = found.side, found.both_ways
         remarks = new_chain.set_bend_side(context, tip, -side)
         return self.done(say("Flipped the bend of the chain on '{tip}'", tip=tip.name), remarks)
@@ -43,7 +43,7 @@ class IK_ADDON_OT_find_bend_side(ChainOperator):
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Find and store the bend side."""
         ob, tip = armature(context), active_chain(context)
-        found = bend_side.find(ob, bending_bones(tip), context.evaluated_depsgraph_get())
+        found = bend_side.find(ob, bending_bones(tip), bending_end(tip), context.evaluated_depsgraph_get())
         chain_of(tip).bends_both_ways = found.both_ways
         # A tip that takes an orientation gets no fold.
         chain_of(tip).folds = stored_folds((*found.folds, *(0.0,) * (len(chain_bones(tip)) - len(found.folds))))

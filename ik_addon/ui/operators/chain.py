@@ -18,9 +18,9 @@ from ...core.constraints import steered_bones
 from ...core.preferences import CONTROLS, preferences
 from ...core.settings import chain_of, object_of
 from ...core.steps import finished
-from ...core.translation.sentences import UserError, count, quoted, say
+from ...core.translation.sentences import UserError, count, marked, quoted, say
 from ...live import registry
-from ...rig.plan.chain import chain_bones, chain_with, end_of, reach_of, tips
+from ...rig.plan.chain import chain_bones, chain_with, end_of, reach_of, tips, turning_end
 from ...targets import snap
 from ...targets.movable import why_lacking
 from .active import ArmatureOperator, ChainOperator, active_bone, active_chain, armature, is_picked
@@ -175,6 +175,68 @@ class IK_ADDON_OT_chain_remove(ChainOperator):
         return self.done(message)
 
 
+def turn_end(context: bpy.types.Context, frames: list[int] | None = None) -> tuple[str, list[str]]:
+    """Make the hand or foot of the active chain turn with the target; return a message and remarks.
+
+    `frames` are those on which the target is snapped to its animation; None: none.
+    """
+    ob, tip = armature(context), active_chain(context)
+    chain, reach, remarks = chain_of(tip), reach_of(tip), []
+    with ExitStack() as undo:
+        undo.callback(context.view_layer.update)
+        for name in ("end_bone", "end_offset", "use_end_rotation", "use_rotation"):
+            undo.callback(setattr, chain, name, copy(getattr(chain, name)))
+        with registry.paused(ob):
+            chain.use_rotation = False
+            end = end_bone.turn(context, tip)
+            if reach_of(tip) != reach and frames is None:
+                # The head of an unconnected end bone is not where the tip bone's tail was.
+                remarks = snap.snap_here(context, ob, [tip], shown=True)
+        ob.update_tag()
+        context.view_layer.update()
+        if frames is not None:
+            remarks = finished(snap.steps(context, ob, [tip], frames))
+        undo.pop_all()
+    return say("'{end}' turns with the target of the chain on '{tip}'", end=end.name, tip=tip.name), remarks
+
+
+FOLLOWING = (
+    ("NONE", "None", "The target gives a place alone; the bones turn as they have to"),
+    ("TIP", "Tip", "The last bone of the chain takes the orientation of the target"),
+    ("END", "Hand or Foot", "The bone below the chain turns with the target from its current orientation"),
+)
+
+
+def following(tip: bpy.types.PoseBone) -> str:
+    """Return which bone of a chain turns with its target, as in `FOLLOWING`."""
+    if chain_of(tip).use_rotation:
+        return "TIP"
+    return "END" if turning_end(tip) is not None else "NONE"
+
+
+class IK_ADDON_OT_follow_rotation(ChainOperator):
+    """Choose which bone of a chain turns with its target."""
+
+    bl_idname = "ik_addon.follow_rotation"
+    bl_label = "Follow Rotation"
+    bl_description = "Choose which bone turns with the target of the active chain"
+
+    to: EnumProperty(name="Bone", description="The bone that turns with the target", items=FOLLOWING)
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Set it."""
+        tip = active_chain(context)
+        if self.to == "END":
+            return self.done(*turn_end(context))
+        chain_of(tip).use_rotation, chain_of(tip).use_end_rotation = self.to == "TIP", False
+        context.view_layer.update()
+        named = {
+            "NONE": marked("No bone turns with the target of '{tip}'"),
+            "TIP": marked("'{tip}' turns with its target"),
+        }
+        return self.done(say(named[self.to], tip=tip.name))
+
+
 class IK_ADDON_OT_end_fit(FrameRange, ChainOperator):
     """Make a hand or foot turn with the target."""
 
@@ -203,24 +265,7 @@ class IK_ADDON_OT_end_fit(FrameRange, ChainOperator):
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Make the end bone turn with the target."""
-        ob, tip = armature(context), active_chain(context)
-        chain, reach, remarks = chain_of(tip), reach_of(tip), []
-        with ExitStack() as undo:
-            undo.callback(context.view_layer.update)
-            for name in ("end_bone", "end_offset", "use_end_rotation"):
-                undo.callback(setattr, chain, name, copy(getattr(chain, name)))
-            with registry.paused(ob):
-                end = end_bone.turn(context, tip)
-                if reach_of(tip) != reach and not self.snap:
-                    # The head of an unconnected end bone is not where the tip bone's tail was.
-                    remarks = snap.snap_here(context, ob, [tip], shown=True)
-            ob.update_tag()
-            context.view_layer.update()
-            if self.snap:
-                remarks = finished(snap.steps(context, ob, [tip], self.frames(context)))
-            undo.pop_all()
-        message = say("'{end}' turns with the target of the chain on '{tip}'", end=end.name, tip=tip.name)
-        return self.done(message, remarks)
+        return self.done(*turn_end(context, self.frames(context) if self.snap else None))
 
     def draw(self, _context: bpy.types.Context) -> None:
         """Draw the options; the frames only if they are used."""
@@ -304,6 +349,7 @@ CLASSES = (
     IK_ADDON_OT_chain_add,
     IK_ADDON_OT_chain_remove,
     IK_ADDON_OT_end_fit,
+    IK_ADDON_OT_follow_rotation,
     IK_ADDON_OT_chain_select,
     IK_ADDON_OT_setting_key,
 )

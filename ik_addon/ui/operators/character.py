@@ -8,7 +8,7 @@ from bpy.props import BoolProperty, EnumProperty
 from ...anatomy.members import Region
 from ...chains import character, mirror
 from ...chains.make_controls import Controls
-from ...core.preferences import CONTROLS
+from ...core.preferences import CONTROLS, preferences
 from ...core.translation.sentences import say
 from .active import ArmatureOperator, ChainOperator, active_chain, armature
 
@@ -51,10 +51,18 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
     )
     controls: EnumProperty(
         name="Controls",
-        description="Type of object or bone used for targets and poles",
+        description="Type of object or bone used for targets and poles; an armature that can't be edited gets empties",
         items=CONTROLS,
-        default=Controls.EMPTIES.name,
+        default=Controls.BONES.name,
         options={"SKIP_SAVE"},
+    )
+    arms: EnumProperty(
+        name="Arms Follow",
+        description="What the hands follow at first; Attached To changes it at any time",
+        items=(
+            ("WORLD", "World", "Hands stay in place while the body moves, as feet do"),
+            ("CHEST", "Chest", "Hands go along with the chest"),
+        ),
     )
     live: BoolProperty(
         name="Live",
@@ -71,17 +79,21 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Add the chains."""
         ob = armature(context)
-        self.prefer(with_poles="with_pole", controls="controls")
+        self.prefer(with_poles="with_pole")
+        if preferences().is_property_set("controls"):
+            self.prefer(controls="controls")
         wishes = character.Wishes(
             regions=frozenset(Region[name] for name in self.regions),
             with_poles=self.with_poles,
             with_presets=self.with_presets,
             live=self.live,
             controls=Controls[self.controls],
+            arms_with_chest=self.arms == "CHEST",
         )
         outcome = character.set_up(context, ob, wishes)
-        remarks = outcome.remarks[:NAMED]
-        if len(outcome.remarks) > NAMED:
+        remarks = outcome.remarks
+        if self.options.is_invoke and len(remarks) > NAMED:  # the panel shows them, but scripts don't see it
+            remarks = remarks[:NAMED]
             remarks += (say("More remarks in the panel: {count}", count=len(outcome.remarks) - NAMED),)
         if not outcome.made:
             # Nothing changed, so don't add an undo step.
@@ -97,6 +109,7 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
         layout.prop(self, "with_poles")
         layout.prop(self, "with_presets")
         layout.prop(self, "controls")
+        layout.prop(self, "arms")
         layout.prop(self, "live")
 
 

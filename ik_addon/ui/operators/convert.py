@@ -2,13 +2,53 @@
 
 from __future__ import annotations
 
-import bpy
+from collections.abc import Iterator, Mapping, Sequence
 
+import bpy
+import numpy as np
+
+from ...bake.restore import SceneSnapshot
+from ...bake.sampling import at_frame
 from ...chains import convert
 from ...chains.conversion_records import converted_bones
+from ...chains.current_pose import read_poses
 from ...chains.ik_constraints import sources
-from ...core.translation.sentences import quoted, say
+from ...core.translation.sentences import marked, quoted, say
+from ...live.reports import percent
+from ...rig.plan.chain import chain_bones
+from ...solve.problem import Floats
 from .active import ArmatureOperator, armature
+
+ON_FRAME = marked("On frame {frame}, joints of the chain on '{tip}' are elsewhere, by up to {distance} of its length")
+ELSEWHERE = 0.01
+"""A joint that is farther than this from where a constraint had it, in lengths of the chain, is reported."""
+FRAMES = 12
+"""Number of frames of the scene's range on which chains are compared with the constraints that they replace."""
+
+
+def _heads(context: bpy.types.Context, ob: bpy.types.Object) -> dict[int, Floats]:
+    """Return where (n, 3) the heads of all bones are in object space, on frames of the scene's range."""
+    scene, found = context.scene, {}
+    before = SceneSnapshot(context.view_layer, ob)
+    for frame in np.unique(np.linspace(scene.frame_start, scene.frame_end, FRAMES).round()).astype(int).tolist():
+        found[frame] = read_poses(ob, at_frame(context.view_layer, frame))[:, :3, 3]
+    before.restore()
+    return found
+
+
+def _differences(
+    ob: bpy.types.Object, tips: Sequence[str], before: Mapping[int, Floats], after: Mapping[int, Floats]
+) -> Iterator[str]:
+    """Yield sentences about chains that pose their joints elsewhere than before on some frames."""
+    for name in tips:
+        row = chain_bones(ob.pose.bones[name])
+        own = [ob.pose.bones.find(bone.name) for bone in row]
+        length = sum(bone.bone.length for bone in row)
+        moved = {frame: np.linalg.norm((after[frame] - heads)[own], axis=1).max() for frame, heads in before.items()}
+        frame = max(moved, key=lambda frame: float(moved[frame]))
+        if moved[frame] > ELSEWHERE * length:
+            share = percent(float(moved[frame]) / length)
+            yield say(ON_FRAME, frame=frame, tip=name, distance=share)
 
 
 class IK_ADDON_OT_convert_constraints(ArmatureOperator):
@@ -28,8 +68,11 @@ class IK_ADDON_OT_convert_constraints(ArmatureOperator):
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Convert the constraints."""
-        done = convert.convert(context, armature(context))
-        self.report({"WARNING"} if done.warnings else {"INFO"}, done.message)
+        ob = armature(context)
+        before = _heads(context, ob)
+        done = convert.convert(context, ob)
+        remarks = list(_differences(ob, done.tips, before, _heads(context, ob)))
+        self.report({"WARNING"} if done.warnings or remarks else {"INFO"}, ". ".join([done.message, *remarks]))
         return {"FINISHED"}
 
 

@@ -14,7 +14,7 @@ from ...chains.new_chain import why_unusable
 from ...core.translation.sentences import UserError, say
 from .active import ChainOperator, active_chain
 
-MENU = "VIEW3D_PT_ik_addon_presets"
+MENU = "IK_ADDON_MT_presets"
 
 
 class IK_ADDON_OT_preset_apply(ChainOperator):

@@ -144,8 +144,6 @@ class StepsOperator(ArmatureOperator):
 
     _run: Run | None = None
     _in_window = False
-    was_in_window = False
-    """Whether the work ran step by step in a window."""
 
     def steps(self, context: bpy.types.Context) -> Generator[float, None, Any]:
         """Return the generator that does the work."""
@@ -160,7 +158,7 @@ class StepsOperator(ArmatureOperator):
         todo = self.steps(context)
         if not self._in_window:
             return self.finish(finished(todo))
-        self._in_window, self.was_in_window = False, True
+        self._in_window = False
         try:
             self._run = Run(context, todo, say(self.doing))
         except StopIteration as done:

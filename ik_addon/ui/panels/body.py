@@ -13,7 +13,8 @@ from ...core.translation.sentences import say
 from ...posing.pins import Extremities, stored_pins
 from ..active_row import ActiveRow, BoneList
 from ..operators.active import active_bone, armature
-from ..panel import ArmaturePanel
+from ..operators.body.tool import is_in_hand
+from ..panel import ArmaturePanel, is_chained
 from ..text import MARGIN, VALUE, draw_button, fit, is_narrow
 
 ROWS = 4
@@ -64,10 +65,19 @@ class VIEW3D_PT_ik_addon_body(ArmaturePanel):
     bl_label = "Whole Body"
     bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        """Show the panel once there are chains or pins, or while the tool is in use."""
+        return super().poll(context) and (
+            is_chained(context) or is_in_hand(context) or bool(stored_pins(armature(context)))
+        )
+
     def draw(self, context: bpy.types.Context) -> None:
-        """Draw the list, the buttons that pin and release, and the give of the active bone."""
+        """Draw the tool, the list, the buttons that pin and release, and the give of the active bone."""
         layout, ob = self.layout, armature(context)
-        ROW.draw(layout, context, IK_ADDON_UL_pins, ROWS)
+        if ob.mode == "POSE":
+            layout.operator("ik_addon.body_tool", icon="MOD_ARMATURE", depress=is_in_hand(context))
+        ROW.draw(layout, context, IK_ADDON_UL_pins, ROWS, ROWS)
         column = layout.column(align=True)
         draw_button(column, context, "ik_addon.pin", "PINNED", "Pin")
         both = column if is_narrow(context) else column.row(align=True)
@@ -78,7 +88,7 @@ class VIEW3D_PT_ik_addon_body(ArmaturePanel):
         if bone is None:
             layout.label(text="No active bone")
         else:
-            text = fit(context, [say("Give of {bone}", bone=bone.name), say("Give")], MARGIN + VALUE)
+            text = fit(context, [say("{bone} Follows Easily", bone=bone.name), say("Follows Easily")], MARGIN + VALUE)
             layout.prop(chain_of(bone), "give", text=text, translate=False)
 
 

@@ -1,4 +1,4 @@
-"""The sub-panel "Active Chain": the chain's settings, and its errors in full."""
+"""The sub-panel "Active Chain": what everybody needs, errors in full, and folded the other settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 
 from ...chains import bend_side, end_bone
-from ...core.chain_settings import FOLDS, IKAddonChain
+from ...core.chain_settings import FOLDS
 from ...core.settings import chain_of, goal_of
 from ...core.translation.sentences import say
 from ...live import reports
@@ -17,12 +17,13 @@ from ...rig.plan import chain as chains
 from ...rig.plan.chain_plan import is_limited
 from ...solve import Solver
 from ...targets.ik_fk import is_ik
+from ..operators.chain import FOLLOWING, following
 from ..operators.fixes.chains import fix_of
 from ..overlay import draw as overlay
 from ..panel import ArmaturePanel
 from ..playing import is_playing, kept, shown_chain
-from ..presets import VIEW3D_PT_ik_addon_presets
 from ..text import BARE, BESIDE, draw_button, draw_fix, draw_message, draw_search, draw_setting, fit, is_narrow, named
+from .chain_list import space_words
 
 
 class ChainPanel(ArmaturePanel):
@@ -58,49 +59,58 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         if tip is not None:
             self.layout.prop(chain_of(tip), "enabled", text="")
 
-    def draw_header_preset(self, context: bpy.types.Context) -> None:
-        """Draw the presets button if there is room."""
-        if not is_narrow(context):
-            VIEW3D_PT_ik_addon_presets.draw_panel_header(self.layout)
-
     def draw_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
-        """Draw the settings."""
+        """Draw what everybody needs; the rest is folded."""
         chain, layout = chain_of(tip), self.layout
         draw_faults(layout, context, tip)
         draw_switch(layout, tip)
-        if is_narrow(context):
-            layout.popover(VIEW3D_PT_ik_addon_presets.bl_idname, text=say("Presets"), translate=False, icon="PRESET")
-        layout = layout.column()
-        layout.active = chain.enabled
+        column = layout.column()
+        column.active = chain.enabled
+        draw_goal(column, context, tip, "target")
+        draw_goal(column, context, tip, "pole")
+        draw_keyed(column, context, tip, "influence")
+        draw_choice(column, context, say("Follow Rotation"), follow_words(tip), "ik_addon.follow_rotation", "to")
+        draw_choice(column, context, say("Attached To"), space_words(context, tip), "ik_addon.switch_space", "space")
+        draw_waiting(column, context, tip)
 
+
+class FoldedPanel(ChainPanel):
+    """Base of the panels folded under the active chain."""
+
+    bl_parent_id = "VIEW3D_PT_ik_addon_chain"
+    bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
+
+
+class VIEW3D_PT_ik_addon_bend(FoldedPanel):
+    """Where the chain bends to, and how."""
+
+    bl_idname = "VIEW3D_PT_ik_addon_bend"
+    bl_label = "Bend"
+
+    def draw_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+        """Draw the settings."""
+        chain, column = chain_of(tip), self.layout.column()
+        column.active = chain.enabled
         bones = chains.chain_bones(tip)
-        column = layout.column()
-        draw_setting(column, context, chain, "solver")
-        if kept(context, tip.id_data, ("even", tip.name), lambda: is_even_bend(tip, bones)):
-            column.prop(chain, "bend_lead", slider=True)
-        column.prop(chain, "chain_length")
-        row = column.row()
-        row.alignment = "RIGHT"
-        row.active = False
-        first = [f"{bones[0].name} … {tip.name}"] if len(bones) > 1 else []
-        row.label(text=fit(context, [*first, tip.name], BARE), translate=False)
-
-        column = layout.column()
-        draw_goal(column, context, chain, "target")
-        column.operator("ik_addon.drag_target", icon="VIEW_PAN")
-        column.prop(chain, "use_rotation")
-        draw_end(column, context, tip)
-        column = layout.column()
-        draw_goal(column, context, chain, "pole")
+        draw_bend_side(column, context, tip, chains.bending_bones(tip))
         if chain.pole is not None:
             draw_keyed(column, context, tip, "use_pole")
             draw_keyed(column, context, tip, "pole_angle")
-        draw_bend_side(column, context, tip, chains.bending_bones(tip))
-
-        column = layout.column()
-        draw_keyed(column, context, tip, "influence")
-        column.prop(chain, "use_limits")
+        if kept(context, tip.id_data, ("even", tip.name), lambda: is_even_bend(tip, bones)):
+            column.prop(chain, "bend_lead", slider=True)
         column.prop(chain, "planar")
+
+
+class VIEW3D_PT_ik_addon_reach(FoldedPanel):
+    """What happens where the target is out of reach."""
+
+    bl_idname = "VIEW3D_PT_ik_addon_reach"
+    bl_label = "Reach"
+
+    def draw_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+        """Draw the settings."""
+        chain, column = chain_of(tip), self.layout.column()
+        column.active = chain.enabled
         if kept(context, tip.id_data, ("shares", tip.name), lambda: shares_bones(tip)):
             column.prop(chain, "weight")
             return  # a tree has no reach of its own
@@ -108,6 +118,50 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         if chain.out_of_reach == "PUSH_ROOT":
             draw_keyed(column, context, tip, "push_limit")
         draw_keyed(column, context, tip, "softness")
+
+
+class VIEW3D_PT_ik_addon_solver(FoldedPanel):
+    """Which bones are solved, and by what."""
+
+    bl_idname = "VIEW3D_PT_ik_addon_solver"
+    bl_label = "Solver"
+
+    def draw_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+        """Draw the settings."""
+        chain, column = chain_of(tip), self.layout.column()
+        column.active = chain.enabled
+        column.prop(chain, "chain_length")
+        bones = chains.chain_bones(tip)
+        row = column.row()
+        row.alignment = "RIGHT"
+        row.active = False
+        first = [f"{bones[0].name} … {tip.name}"] if len(bones) > 1 else []
+        row.label(text=fit(context, [*first, tip.name], BARE), translate=False)
+        draw_search(column, context, chain, "end_bone", tip.id_data.data)
+        draw_setting(column, context, chain, "solver")
+        draw_setting(column, context, chain, "iterations")
+        draw_setting(column, context, chain, "tolerance")
+
+
+def draw_choice(
+    layout: bpy.types.UILayout, context: bpy.types.Context, label: str, now: str, operator: str, choices: str
+) -> None:
+    """Draw a name, and a menu with the choices of an operator that shows what holds now."""
+    if is_narrow(context):
+        layout.label(text=label, translate=False)
+        row = layout.row()
+    else:
+        split = layout.split(factor=0.4)
+        name = split.row()
+        name.alignment = "RIGHT"
+        name.label(text=label, translate=False)
+        row = split.row()
+    row.operator_menu_enum(operator, choices, text=now, translate=False)
+
+
+def follow_words(tip: bpy.types.PoseBone) -> str:
+    """Return which bone of a chain turns with its target, as the operator names it."""
+    return say(next(name for identifier, name, _about in FOLLOWING if identifier == following(tip)))
 
 
 def draw_keyed(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone, setting: str) -> None:
@@ -150,7 +204,7 @@ def draw_bend_side(
     if has_one_side and not is_playing(context):
         frame = context.scene.frame_current_final
         away = kept(
-            context, ob, ("away", frame, *known), lambda: bend_side.hyperextension(ob, bones, side, frame), always=True
+            context, ob, ("away", frame, *known), lambda: bend_side.hyperextension(tip, side, frame), always=True
         )
         if away > bend_side.BENT:
             degrees = f"{math.degrees(away):.0f}"
@@ -161,9 +215,7 @@ def draw_bend_side(
         for joint, bone in zip(range(FOLDS), bones[:0:-1], strict=False):
             text = say("Fold {bone}", bone=bone.name)
             column.prop(chain_of(tip), "folds", index=joint, text=text, slider=True, translate=False)
-    if bool(side.any()) and kept(
-        context, ob, ("roll", *known), lambda: bend_side.is_from_roll(ob, bones, side), always=True
-    ):
+    if bool(side.any()) and kept(context, ob, ("roll", *known), lambda: bend_side.is_from_roll(tip, side), always=True):
         text = say("Bend side taken from the roll of '{bone}'; nothing else indicates one", bone=bones[0].name)
         draw_message(layout, context, text, icon="INFO")
 
@@ -225,46 +277,30 @@ def draw_faults(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy
         draw_fix(box, context, "ik_addon.chain_fix", found.fix).tip = tip.name
 
 
-def draw_goal(layout: bpy.types.UILayout, context: bpy.types.Context, chain: IKAddonChain, role: str) -> None:
-    """Draw the field for a target or pole, and the field for its bone if it is an armature."""
+def draw_goal(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone, role: str) -> None:
+    """Draw the field for a target or pole; of a control bone of the same armature only the field for the bone."""
+    chain = chain_of(tip)
+    goal, bone = goal_of(chain, role)
+    if goal == tip.id_data and bone:
+        draw_search(layout, context, chain, f"{role}_bone", goal.data, say(role.title()))
+        return
     draw_setting(layout, context, chain, role)
-    goal, _bone = goal_of(chain, role)
     if goal is not None and goal.type == "ARMATURE":
         draw_search(layout, context, chain, f"{role}_bone", goal.data)
 
 
-def draw_end(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
-    """Draw the field for a chain's end bone, and the settings and buttons that make the bone turn with the target."""
-    chain = chain_of(tip)
-    draw_search(layout, context, chain, "end_bone", tip.id_data.data)
+def draw_waiting(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+    """Say if the hand or foot of a chain can turn with the target only once its animation is snapped."""
     waiting = end_bone.waiting(tip)
     if waiting is not None:
         text = say("'{bone}' is animated. Snap a range to turn it with the target", bone=waiting.name)
         draw_message(layout, context, text, "INFO")
         layout.operator("ik_addon.end_fit", text="Snap Range", icon="SNAP_ON").snap = True
-        return
-    row = layout.row(align=True)
-    if chain.end_bone:
-        row.prop(chain, "use_end_rotation")
-        row.operator("ik_addon.end_fit", text="", icon="ORIENTATION_LOCAL")
-    else:
-        draw_button(row, context, "ik_addon.end_fit", "ORIENTATION_LOCAL", "Turn")
 
 
-class VIEW3D_PT_ik_addon_accuracy(ChainPanel):
-    """The solver's iterations and tolerance."""
-
-    bl_idname = "VIEW3D_PT_ik_addon_accuracy"
-    bl_label = "Accuracy"
-    bl_parent_id = "VIEW3D_PT_ik_addon_chain"
-    bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
-
-    def draw_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
-        """Draw the settings."""
-        chain, layout = chain_of(tip), self.layout
-        layout.active = chain.enabled
-        draw_setting(layout, context, chain, "iterations")
-        draw_setting(layout, context, chain, "tolerance")
-
-
-CLASSES = (VIEW3D_PT_ik_addon_chain, VIEW3D_PT_ik_addon_accuracy)
+CLASSES = (
+    VIEW3D_PT_ik_addon_chain,
+    VIEW3D_PT_ik_addon_bend,
+    VIEW3D_PT_ik_addon_reach,
+    VIEW3D_PT_ik_addon_solver,
+)

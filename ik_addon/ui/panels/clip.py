@@ -11,9 +11,10 @@ from ...core.contact_settings import CONTACTS
 from ...core.settings import chain_of
 from ...core.translation.sentences import CONTEXT, say
 from ...feet import contact_keys
-from ...rig.plan.chain import end_of
-from ..operators.active import active_chain
-from ..panel import ArmaturePanel
+from ...rig.plan.chain import end_of, tips
+from ...rig.plan.followers import goals_of
+from ..operators.active import active_chain, armature
+from ..panel import ArmaturePanel, is_chained
 from ..text import draw_button, draw_setting, is_narrow
 
 
@@ -24,6 +25,11 @@ class VIEW3D_PT_ik_addon_clip(ArmaturePanel):
     bl_label = "Clip"
     bl_translation_context = CONTEXT  # French Blender trims with this word
     bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        """Show the panel once there are chains and animation."""
+        return super().poll(context) and is_chained(context) and has_animation(context)
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the buttons in the order of use, and the contact of the active chain."""
@@ -49,6 +55,13 @@ class VIEW3D_PT_ik_addon_clip(ArmaturePanel):
             draw_setting(column, context, chain, "heel_pivot")
             draw_setting(column, context, chain, "toe_pivot")
             column.operator("ik_addon.find_pivots", icon="ORIENTATION_LOCAL")
+
+
+def has_animation(context: bpy.types.Context) -> bool:
+    """Whether an action or a strip moves the active armature, or what a chain of it follows."""
+    ob = armature(context)
+    movers = {ob, *(goal for tip in tips(ob) for goal, _bone in goals_of(tip))}
+    return any((data := mover.animation_data) and (data.action or data.nla_tracks) for mover in movers)
 
 
 def _when(scene: bpy.types.Scene, tip: bpy.types.PoseBone) -> str:

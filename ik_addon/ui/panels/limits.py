@@ -1,4 +1,4 @@
-"""The sub-panel "Joint Limits": Blender's own IK limits of the active bone, named by what each direction does."""
+"""The sub-panel "Limits": presets, and Blender's own IK limits of a bone, named by what each direction does."""
 
 from __future__ import annotations
 
@@ -11,23 +11,28 @@ from ...core.joints import angles_of
 from ...core.settings import chain_of
 from ...core.translation.sentences import say
 from ...rig.plan.chain import chain_with
+from ...rig.plan.limits import is_free
+from .. import presets
 from ..operators.active import active_bone, armature
 from ..operators.limits import SIDES, selected
-from ..panel import ArmaturePanel
-from ..text import draw_button, draw_message, fit, is_narrow
+from ..panel import ArmaturePanel, is_chained
+from ..text import draw_button, fit, is_narrow
 
 
 class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
     """The joint limits of the active bone."""
 
     bl_idname = "VIEW3D_PT_ik_addon_limits"
-    bl_label = "Joint Limits"
+    bl_label = "Limits"
     bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        """Show the panel only if a bone is active."""
-        return super().poll(context) and active_bone(armature(context)) is not None
+        """Show the panel if a bone is active, once there are chains or the bone has limits."""
+        if not super().poll(context):
+            return False
+        bone = active_bone(armature(context))
+        return bone is not None and (is_chained(context) or not is_free(bone))
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the limits of each axis, and the operators that set them."""
@@ -37,10 +42,9 @@ class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
         row = layout.row()
         row.label(text=bone.name, icon="BONE_DATA", translate=False)
         tip = chain_with(bone)
-        if tip is None:
-            draw_message(layout, context, "This bone is not part of a chain", icon="INFO")
-        elif not chain_of(tip).use_limits:
-            draw_message(layout, context, "Limits are turned off in this bone's chain", icon="INFO")
+        if tip is not None:
+            presets.draw(layout)
+            layout.prop(chain_of(tip), "use_limits")
         evaluated = ob.evaluated_get(context.view_layer.depsgraph)
         angles = dict(zip("xyz", angles_of(evaluated.pose.bones[bone.name]), strict=True))
         names = names_of(bone)

@@ -180,12 +180,12 @@ def test_pins_hold_a_place_an_orientation_or_both() -> None:
         assert (bool(stays), bool(turn)) == (pin.location, pin.rotation)
 
 
-def test_a_soft_pin_yields_to_a_hard_one() -> None:
+def test_a_pin_of_limited_strength_yields_to_a_hard_one() -> None:
     body = figure()
     head = BONE["head"]
     turned_by = []
-    for weight in (0.01, 1.0, 100.0):
-        posed = drag(body, "hand.L", (0.0, -0.7, 0.0), (*FEET, Pin(head, location=False, weight=weight)))
+    for strength in (0.01, 1.0, 100.0):
+        posed = drag(body, "hand.L", (0.0, -0.7, 0.0), (*FEET, Pin(head, location=False, strength=strength)))
         assert posed.pin_error < 1e-4 * HEIGHT
         turned_by.append(float(np.abs(posed.frames[head] - body.frames[head]).max()))
     assert turned_by[0] > turned_by[1] > turned_by[2]

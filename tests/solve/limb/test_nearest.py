@@ -25,9 +25,12 @@ def searches() -> list[EdgeSearch]:
         assert limbs is not None
         if not edge_of(limbs.ranges[0])[0]:  # a hip that turns freely
             continue
+        limbs.read(problem, np.arange(12))
         for i, place in enumerate((unit(rng.normal(size=(12, 3))) * rng.uniform(0.0, 1.6, (12, 1))).tolist()):
             target: Vector = tuple(place)
-            found.append(EdgeSearch(limbs.member(problem, i).unstretched.limb, target))
+            member = limbs.member(i)
+            assert member is not None
+            found.append(EdgeSearch(member.unstretched.limb, target))
     return found
 
 

@@ -15,14 +15,17 @@ from bpy.props import (
 )
 from mathutils import Vector
 
-from ....core.translation.sentences import UserError, marked, say
+from ....core.translation.sentences import UserError, say
 from ....live.reports import percent
 from ....posing.drag import MISSED, Ask, BodyDrag
 from ....posing.figure import Free
 from ....posing.pins import FLAGS
+from ....solve import PosedBody
 from ..active import ArmatureOperator, active_bone, armature
 from ..gesture import finish
 
+NAMED = 3
+"""Maximum number of joints at a limit that a message names."""
 WITHOUT_PINS = (
     (Free.FEET.name, "Feet Stay", "The feet stay in place, and the hips follow"),
     (Free.ROOT.name, "Root Stays", "The root stays, and the bones from there to the moved one turn"),
@@ -119,10 +122,21 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
         posed = drag.move(context, Vector(self.location) - drag.start if is_placed else Vector(self.offset))
         remarks = []
         if posed.error > MISSED * drag.size:
-            short = percent(posed.error / drag.size)
-            sentence = marked("'{bone}' stopped short by {short} of the body's size (pins, limits or reach)")
-            remarks.append(say(sentence, bone=name, short=short))
+            remarks.append(_why_short(drag, posed))
         return finish(self, context, drag, remarks)
+
+
+def _why_short(drag: BodyDrag, posed: PosedBody) -> str:
+    """Say by how much a dragged joint fell short of its place, and what held it back."""
+    short = percent(posed.error / drag.size)
+    parts = drag.holding(posed)
+    limited = [bone for bone, index in drag.stand.index.items() if posed.at_limit[index]]
+    texts = [say("'{bone}' stopped short by {short} of the body's size", bone=drag.bone, short=short)]
+    if parts:
+        texts.append(say("Held by: {parts}", parts=", ".join(parts)))
+    if limited:
+        texts.append(say("At a limit: {joints}", joints=", ".join(limited[:NAMED])))
+    return ". ".join(texts if len(texts) > 1 else [*texts, say("It is out of reach")])
 
 
 def name_of_active(ob: bpy.types.Object) -> str:

@@ -140,6 +140,27 @@ class IK_ADDON_OT_body_grab(ArmatureOperator):
                 yield macro.macros[0].properties
 
 
+class IK_ADDON_OT_body_tool(ArmatureOperator):
+    """Take the tool Pose Body, or put it away."""
+
+    bl_idname = "ik_addon.body_tool"
+    bl_label = "Pose Body"
+    bl_description = "Take the tool that drags any bone while the rest of the body follows, or put it away"
+    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Switch the tool."""
+        operators: Any = bpy.ops
+        operators.wm.tool_set_by_id(name="builtin.select_box" if is_in_hand(context) else TOOL)
+        return {"FINISHED"}
+
+
+def is_in_hand(context: bpy.types.Context) -> bool:
+    """Whether the tool Pose Body is in use."""
+    tool = context.workspace.tools.from_space_view3d_mode("POSE")
+    return tool is not None and tool.idname == TOOL
+
+
 def draw_status(header: Any, _context: bpy.types.Context) -> None:
     """Draw the status bar during a drag: what the wheel does, then Blender's keys."""
     header.layout.label(text=say("More or Fewer Bones Follow"), icon=compat.WHEEL_ICON, translate=False)
@@ -171,6 +192,6 @@ def _selected(context: bpy.types.Context, place: Vector) -> Picked | None:
     return None if bone is None else Picked.nearest(context, bone, place)
 
 
-CLASSES = (IK_ADDON_OT_body_hold, IK_ADDON_OT_body_move, IK_ADDON_OT_body_grab)
+CLASSES = (IK_ADDON_OT_body_hold, IK_ADDON_OT_body_move, IK_ADDON_OT_body_grab, IK_ADDON_OT_body_tool)
 MACROS = ((IK_ADDON_OT_body_move, IK_ADDON_OT_body_hold, cursor.MOVE),)
 """Macros with their parts, as arguments of `gesture.compose`."""

@@ -93,7 +93,12 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
         found, frames = result
         on_frames = bake_report.count_of_frames(frames)
         if not found:
-            self.report({"WARNING"}, say("No contacts found on {frames}. Raise Sensitivity", frames=on_frames))
+            why = say(
+                "No contacts found on {frames}: the feet never stand still. Is this clip in place? "
+                "If not, raise Sensitivity",
+                frames=on_frames,
+            )
+            self.report({"WARNING"}, why)
             return {"FINISHED"}
         done = count(found, "Found 1 contact", "Found {count} contacts")
         return self.done(say("{done} on {frames}", done=done, frames=on_frames))

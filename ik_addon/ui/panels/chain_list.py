@@ -1,7 +1,4 @@
-"""The sub-panel "Chains": a list of fixed height, a status line for the active chain, and buttons that add chains.
-
-Nothing here moves when a chain is added, solved or fails, so whatever is under the mouse stays there.
-"""
+"""The list of chains, by limb, and the line that says how the active chain stands."""
 
 from __future__ import annotations
 
@@ -10,24 +7,24 @@ from typing import Any, Literal
 
 import bpy
 
-from ...chains.ik_constraints import sources
+from ...chains.limb_names import names_by_tip, trunk_names
 from ...core.settings import chain_of
 from ...core.translation.sentences import say
 from ...live import reports
 from ...live.reports import Report, percent
 from ...rig.plan import chain as chains
 from ...solve import Status
+from ...targets.ik_fk import is_ik
+from ...targets.spaces import space_name
 from ..active_row import ActiveRow, BoneList
-from ..menus import IK_ADDON_MT_pose
 from ..operators.active import armature
 from ..operators.fixes.chains import fix_of
-from ..panel import ArmaturePanel
 from ..playing import is_playing, kept, shown_chain
-from ..text import draw_button, draw_message, fit, is_narrow
+from ..text import fit, is_narrow
 
 Icon = Literal["CHECKBOX_DEHLT", "RADIOBUT_OFF", "ERROR", "CHECKMARK", "TRACKER", "INFO"]
-ROWS = 5
-"""Height of the list, in rows."""
+ROWS = 3, 6
+"""Smallest and largest height of the list, in rows: the limbs of a figure, with its spine and head, fit."""
 LINE_MARGIN = 100.0
 """Width that tabs, margins, an icon and a button take from the status line, in pixels at a resolution scale of 1."""
 SHORT = {
@@ -40,7 +37,7 @@ SHORT = {
 
 
 class IK_ADDON_UL_chains(BoneList):
-    """One row per chain: its toggle, the icon of its state, and its name."""
+    """One row per chain: its toggle, the icon of its state, its name, and what it follows."""
 
     def draw_item(
         self,
@@ -61,12 +58,35 @@ class IK_ADDON_UL_chains(BoneList):
         row.active = is_bright(context, tip)
         row.alignment = "LEFT"
         icon = state_of(tip, report)[0]
-        select = row.operator("ik_addon.chain_select", text=tip.name, icon=icon, emboss=False, translate=False)
+        name = names_of(context, tip.id_data).get(tip.name, tip.name)
+        select = row.operator("ik_addon.chain_select", text=name, icon=icon, emboss=False, translate=False)
         select.tip = tip.name
+        if not is_narrow(context):
+            now = both.row()
+            now.alignment = "RIGHT"
+            now.active = False
+            now.label(text=standing(context, tip), translate=False)
 
     def listed(self, ob: bpy.types.Object) -> Iterable[str]:
         """Return the tip bones of the chains."""
         return (tip.name for tip in chains.tips(ob))
+
+
+def names_of(context: bpy.types.Context, ob: bpy.types.Object) -> dict[str, str]:
+    """Return the names of limbs by the tip bones of their chains."""
+    return kept(context, ob, "limbs", lambda: names_by_tip(ob), always=True)
+
+
+def standing(context: bpy.types.Context, tip: bpy.types.PoseBone) -> str:
+    """Return what the target of a chain follows, or that the chain is in FK."""
+    return space_words(context, tip) if is_ik(tip) else "FK"
+
+
+def space_words(context: bpy.types.Context, tip: bpy.types.PoseBone) -> str:
+    """Return what the target of a chain follows: a part of the body, another bone or object, or the world."""
+    ob = tip.id_data
+    name = kept(context, ob, ("space", tip.name), lambda: space_name(tip))
+    return kept(context, ob, "trunk", lambda: trunk_names(ob), always=True).get(name, name)
 
 
 def is_bright(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bool:
@@ -80,43 +100,6 @@ def _select(_context: bpy.types.Context, bone: bpy.types.PoseBone) -> None:
 
 
 ROW = ActiveRow("ik_addon_chain", "Active Chain", "The chain of the active bone", shown_chain, _select)
-
-
-class VIEW3D_PT_ik_addon_chains(ArmaturePanel):
-    """The chains of the armature and their states."""
-
-    bl_idname = "VIEW3D_PT_ik_addon_chains"
-    bl_label = "Chains"
-
-    def draw(self, context: bpy.types.Context) -> None:
-        """Draw the list, and the buttons that add and remove chains."""
-        layout, ob = self.layout, armature(context)
-        narrow = is_narrow(context)
-        row = layout.column() if narrow else layout.row()
-        ROW.draw(row, context, IK_ADDON_UL_chains, ROWS)
-        beside = row.row(align=True) if narrow else row.column(align=True)
-        beside.menu(IK_ADDON_MT_pose.bl_idname, text="", icon="DOWNARROW_HLT")
-        beside.separator()
-        beside.operator("ik_addon.chain_remove", text="", icon="REMOVE")
-        draw_line(layout, context)
-        column = layout.column(align=True)
-        column.operator("ik_addon.chain_add", icon="ADD")
-        column.operator("ik_addon.character_setup", icon="OUTLINER_OB_ARMATURE")
-        if not kept(context, ob, "chained", lambda: bool(chains.tips(ob))):
-            draw_start(layout, context)
-
-
-def draw_start(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
-    """Draw instructions for adding the first chain."""
-    ob = armature(context)
-    if ob.mode != "POSE":
-        layout.operator("object.mode_set", text="Pose Mode", icon="POSE_HLT").mode = "POSE"
-        text = "Set up the whole character, or go to Pose Mode, click a bone of a limb, and press Add Chain"
-    else:
-        text = "Set up the whole character, or click a bone of an arm, leg, finger, spine or tail and press Add Chain"
-    draw_message(layout, context, text, icon="INFO")
-    if any(sources(ob)):
-        draw_button(layout, context, "ik_addon.convert_constraints", "CON_KINEMATIC", "Convert IK")
 
 
 def draw_line(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
@@ -174,8 +157,7 @@ def texts_of(tip: bpy.types.PoseBone, report: Report | None) -> list[str]:
     return [where, *(say("{state}, at a limit", state=own) for own in short), *short]
 
 
-CLASSES = (IK_ADDON_UL_chains, VIEW3D_PT_ik_addon_chains)
-
+CLASSES = (IK_ADDON_UL_chains,)
 
 register = ROW.register
 unregister = ROW.unregister

@@ -1,0 +1,448 @@
+"""Chains on one frame, each alone, in plain floats: from FK channels to solved channels.
+
+numpy takes a microsecond for each call, however little there is to compute, so arrays pay for many frames only. What is
+rare on a frame is left to them: trees, end bones, stretch, special inheritance flags, uneven scale, partial influence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain, pairwise
+from math import frexp, isfinite, ldexp
+from typing import NamedTuple
+
+import numpy as np
+from mathutils import Euler, Matrix
+
+from ...core.channels import FIELDS, rotation_field
+from ...core.skeleton import ROUNDING
+from ...solve import Goal, Limits, OutOfReach, Problem, Solver, Status
+from ...solve.alone import Known, SolvedAlone, solved_alone
+from ...solve.free.single import Bent, Chain
+from ...solve.limb.folds import can_fold
+from ...solve.limb.frames import Frame, applied, back_product, product
+from ...solve.limb.limb import Aim, KnownLimbs, Member, Solved, frame_of_rows, solved_limb
+from ...solve.maths.lines import is_straight
+from ...solve.maths.rotations import quaternion_of
+from ...solve.maths.vectors import Vector, cross, dot, minus, norm, over, plus, reject, rotate, times, unit
+from ...solve.problem import Floats
+from ...solve.side_start import begin_on_side
+from ..plan.groups import Shape, Wave
+from ..plan.plan import Plan
+from .limb import SINGLE_STEPS, STRAIGHT, UNIFORM, WRITTEN_TOLERANCE
+
+_FARTHEST = 1e50
+"""A target farther away than this, in chain lengths, counts as invalid, see `bodies.valid_members`."""
+_LEAST = 1e-100
+"""A chain shorter than this has no length."""
+_TINY, _DIGITS = float(np.finfo(np.float32).tiny), 24
+"""The least number in single precision, and how many binary digits it has."""
+_NOWHERE: Vector = (0.0, 0.0, 0.0)
+_AXES: Frame = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+_SCALE = FIELDS["scale"]
+
+Affine = tuple[Vector, Vector, Vector, Vector]
+"""The axes X, Y and Z of a bone, and its head."""
+Rows = list[list[float]]
+
+
+class Input(NamedTuple):
+    """What a chain is solved from, besides its goal."""
+
+    root: Rows | None
+    """(4, 4) pose of the root's parent; None if there is none."""
+    channels: Rows
+    """(n, 17) in FK."""
+    basis: list[Rows]
+    """(n, 4, 4) basis matrices of these channels."""
+    reach: Vector
+    """The end effector in the axes of the tip."""
+
+
+class Output(NamedTuple):
+    """A solved chain."""
+
+    channels: Rows
+    """(n, 17)"""
+    turns: list[Frame]
+    """The rotations of these channels."""
+    status: int
+    error: float
+    """In chain lengths."""
+    iterations: int
+    at_limit: list[bool]
+
+
+class Lone(NamedTuple):
+    """What stays the same for one chain of a plan."""
+
+    offsets: list[Affine]
+    """The bones at rest, relative to their parents."""
+    modes: list[str]
+    skew: Frame | None
+    """As in `Skeleton.skews`, of the root bone; None: no skew."""
+    rests: list[Frame]
+    """As in `Skeleton.joint_rests`."""
+    bend_side: Vector | None
+    """In the rest axes of the root bone."""
+    is_soft: bool
+    """See `ChainPlan.bends_both_ways`."""
+    folds: list[Vector] | None
+
+
+@dataclass
+class LoneWave:
+    """The chains of one wave, each with its last solution: mostly only one of several targets moves."""
+
+    wave: Wave
+    settings: Problem
+    """A problem with the settings of the chains, and no joints."""
+    limbs: KnownLimbs | None
+    """Solves two bones within limits, and those with a foot; None: not that kind."""
+    lone: list[Lone]
+    last: dict[int, _Last] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, plan: Plan, wave: Wave) -> LoneWave | None:
+        """Lay out the chains of a wave; return None if they are left to arrays."""
+        shape, skeleton = wave.shape, plan.skeleton
+        if not _suits(shape) or "AXIS_ANGLE" in set(wave.modes.ravel().tolist()):
+            return None
+        lone = []
+        for bones, modes, index in zip(
+            wave.bones.tolist(), wave.modes.tolist(), wave.chains[:, 0].tolist(), strict=True
+        ):
+            own, skew = plan.chains[index], skeleton.skews[bones[0]]
+            lone.append(
+                Lone(
+                    [affine_of(offset) for offset in skeleton.offsets[bones].tolist()],
+                    modes,
+                    frame_of_rows(skew.tolist()) if skew.any() else None,
+                    [frame_of_rows(rest) for rest in skeleton.joint_rests[bones].tolist()],
+                    own.bend_side if any(own.bend_side) else None,
+                    own.bends_both_ways,
+                    list(own.folds) if any(map(any, own.folds)) else None,
+                )
+            )
+        settings = _settings(shape, np.zeros((len(lone), len(shape.parents) + 1, 3)))
+        limbs = None
+        if shape.is_bound:
+            limbs = KnownLimbs.of(settings) if shape.is_limb else None
+            is_searched = shape.solver is not Solver.FABRIK and len(shape.parents) > 1 and not shape.turns[0]
+            is_searched &= shape.out_of_reach is OutOfReach.EXTEND
+            if limbs is None and not is_searched:
+                return None
+        return cls(wave, settings, limbs, lone)
+
+    def solve(self, g: int, given: Input, aim: Aim, *, hurried: bool = False) -> tuple[LoneInFK, Output] | None:
+        """Solve the chain g for a goal; None: it is left to arrays. `hurried` as in `solve_limbs`."""
+        last = self.last.get(g)
+        if last is None or last.given != given:
+            last = self.last[g] = _Last(given, LoneInFK.of(self, self.lone[g], given))
+        if last.posed is None:
+            return None
+        if last.aim == aim:
+            found = last.found
+        else:
+            found = last.posed.solved(aim, hurried=hurried)
+            if not (hurried and self.is_searched):
+                last.aim, last.found = aim, found
+        return None if found is None else (last.posed, found)
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether the chains are found by a search, of which a first attempt can be had."""
+        return self.settings.limits is not None and self.limbs is None
+
+
+@dataclass
+class _Last:
+    """The last FK pose and goal of one chain, and its solution."""
+
+    given: Input
+    posed: LoneInFK | None
+    aim: Aim | None = None
+    found: Output | None = None
+
+
+@dataclass
+class LoneInFK:
+    """A chain in one FK pose, which is nearly rigid."""
+
+    whole: LoneWave
+    lone: Lone
+    given: Input
+    joints: list[Vector]
+    """Without skew, like the frames."""
+    frames: list[Frame]
+    kept: list[Frame]
+    """See `Limbs.kept`."""
+    root: Frame
+    """Frame of the root's parent."""
+    skew: Frame | None
+    near: float
+    """How near the tip a target counts as on it, see `solving.tips_of`."""
+    lengths: list[float]
+    """Of the bones, from head to head."""
+    bend_side: Vector | None
+    folds: list[Vector] | None
+
+    @classmethod
+    def of(cls, whole: LoneWave, lone: Lone, given: Input) -> LoneInFK | None:
+        """Pose a chain in FK; None if it is not rigid, or not finite."""
+        sizes = [channels[_SCALE] for channels in given.channels]
+        if not all(map(_is_uniform, sizes)):
+            return None
+        above = None if given.root is None else affine_of(given.root)
+        root = _AXES if above is None else rigid_frame(above, UNIFORM)
+        if root is None:
+            return None
+        skew = None if lone.skew is None else _times_back(product(root, lone.skew), root)
+        poses: list[Affine] = []
+        frames: list[Frame] = []
+        kept: list[Frame] = []
+        for i, offset in enumerate(lone.offsets):
+            basis = affine_of(given.basis[i])
+            local = below(offset, basis)
+            above = local if above is None else below(above, local)
+            poses.append(above)
+            frame = rigid_frame(above if skew is None else _without(skew, above), WRITTEN_TOLERANCE / 2.0)
+            if frame is None:
+                return None
+            own = _times_back((unit(basis[0]), unit(basis[1]), unit(basis[2])), frame)
+            kept.append(own if i == 0 else product(own, frames[-1]))
+            frames.append(frame)
+        x, y, z, place = poses[-1]
+        joints = [*(pose[3] for pose in poses), plus(applied((x, y, z), given.reach), place)]
+        lengths = [norm(minus(b, a)) for a, b in pairwise(joints)]
+        if skew is not None:
+            joints = [_straightened(skew, joints[0], joint) for joint in joints]
+        farthest = max(map(abs, chain.from_iterable(joints)))
+        if not (isfinite(farthest) and sum(lengths) > _LEAST):
+            return None
+        side = None
+        if lone.bend_side is not None:
+            keeps_bend = lone.is_soft and not is_straight(np.array([joints]), STRAIGHT)[0]
+            side = _NOWHERE if keeps_bend else applied(frames[0], lone.bend_side)
+        folds = None
+        if lone.folds is not None:
+            folds = [applied(frames[max(i - 1, 0)], fold) for i, fold in enumerate(lone.folds)]
+        near = SINGLE_STEPS * ldexp(1.0, frexp(max(farthest, _TINY))[1] - _DIGITS)
+        return cls(whole, lone, given, joints, frames, kept, root, skew, near, lengths, side, folds)
+
+    def solved(self, aim: Aim, *, hurried: bool = False) -> Output | None:
+        """Return the solution for a goal; None: it is left to arrays."""
+        root, farthest = self.joints[0], _FARTHEST * sum(self.lengths)
+        for place in (aim.target, aim.pole):
+            if place is not None and not _is_near(place, root, farthest):
+                return None
+        if not (isfinite(aim.softness + aim.pole_angle) and aim.push_limit + aim.tolerance >= 0.0):
+            return None
+        target = aim.target if self.skew is None else _straightened(self.skew, root, aim.target)
+        if _is_near(target, self.joints[-1], self.near):
+            target = self.joints[-1]
+        aim = aim._replace(target=target)
+        if self.whole.limbs is not None:
+            limb = (
+                None if self._member is None else solved_limb(self.whole.settings, self.whole.limbs, self._member, aim)
+            )
+            return None if limb is None else self._output(aim, limb.frames, limb, limb.at_limit)
+        if self.whole.is_searched:
+            if self._problem is None:
+                return None
+            found = solved_alone(self._problem, self._known, 0, aim, is_first_attempt=hurried)
+            turns = map(frame_of_rows, found.rotations.tolist())
+            return self._output(aim, list(map(product, turns, self.frames)), found, found.at_limit)
+        free = Chain.of(
+            self.joints,
+            [tuple(zip(*frame, strict=True)) for frame in self.frames],
+            target,
+            pole=aim.pole,
+            side=self.bend_side,
+            folds=self.folds,
+            pole_angle=aim.pole_angle,
+            softness=aim.softness,
+            push_limit=aim.push_limit,
+            tolerance=aim.tolerance,
+        )
+        bent = None if free is None else free.solved(self.whole.settings)
+        if bent is None:
+            return None
+        frames = [
+            (rotate(turn, x), rotate(turn, y), rotate(turn, z))
+            for turn, (x, y, z) in zip(bent.turns, self.frames, strict=True)
+        ]
+        return self._output(aim, frames, bent, [False] * len(frames))
+
+    @cached_property
+    def _member(self) -> Member | None:
+        """The chain as a limb."""
+        assert self.whole.limbs is not None
+        return self.whole.limbs.read_one(self.joints, self.frames, self.lone.rests, self.root, self.bend_side)
+
+    @cached_property
+    def _problem(self) -> Problem | None:
+        """The chain as a problem with a single member that is searched for; None if it begins on a side."""
+        frames: Floats = np.array(self.frames).swapaxes(1, 2)
+        limits = self.whole.settings.limits
+        assert limits is not None
+        problem = replace(
+            self.whole.settings,
+            joints=np.array([self.joints]),
+            frames=frames[None],
+            limits=replace(
+                limits,
+                rest=np.array(self.lone.rests).swapaxes(1, 2),
+                root=np.array(self.root).T[None],
+            ),
+            bend_side=None if self.bend_side is None else np.array([self.bend_side]),
+            folds=None if self.folds is None else np.array([self.folds]),
+        )
+        return None if can_fold(problem).any() or begin_on_side(problem).any() else problem
+
+    @cached_property
+    def _known(self) -> Known:
+        return {}
+
+    def _output(
+        self, aim: Aim, frames: list[Frame], ended: Solved | SolvedAlone | Bent, at_limit: list[bool]
+    ) -> Output:
+        """Turn solved frames into channels, each nearest to FK."""
+        turns = [product(self.kept[0], frames[0])]
+        for kept, (above, frame) in zip(self.kept[1:], pairwise(frames), strict=True):
+            turns.append(product(kept, back_product(above, frame)))
+        rows, lengths = [channels.copy() for channels in self.given.channels], self.lengths
+        if not isinstance(ended, SolvedAlone) and set(ended.stretch) != {1.0}:
+            for row, (before, stretch) in zip(rows, pairwise([1.0, *ended.stretch]), strict=True):
+                row[_SCALE] = [size * (stretch / before) for size in row[_SCALE]]
+            lengths = [size * stretch for size, stretch in zip(lengths, ended.stretch, strict=True)]
+        for row, turn, mode in zip(rows, turns, self.lone.modes, strict=True):
+            columns = FIELDS[rotation_field(mode)]
+            row[columns] = _rotation(turn, mode, row[columns])
+        error = ended.error / sum(lengths)
+        status = Status.REACHED if error <= aim.tolerance else ended.status
+        return Output(rows, turns, status, error, ended.iterations, at_limit)
+
+    def poses(self, solved: Output) -> Floats:
+        """Return the solved poses (n, 4, 4) of the bones."""
+        poses: list[Affine] = []
+        above = None if self.given.root is None else affine_of(self.given.root)
+        parts = zip(self.lone.offsets, solved.turns, solved.channels, self.given.basis, strict=True)
+        for offset, (x, y, z), channels, basis in parts:
+            a, b, c = channels[_SCALE]
+            local = below(offset, (times(x, a), times(y, b), times(z, c), affine_of(basis)[3]))
+            above = local if above is None else below(above, local)
+            poses.append(above)
+        found = np.zeros((len(poses), 4, 4))
+        found[:, :3], found[:, 3, 3] = np.array(poses).swapaxes(1, 2), 1.0
+        return found
+
+
+def _suits(shape: Shape) -> bool:
+    """Whether groups of a shape are chains of the usual kind."""
+    is_usual = shape.is_chain and shape.plain and not (shape.is_end or shape.planar)
+    return is_usual and shape.out_of_reach is not OutOfReach.PUSH_ROOT
+
+
+def _settings(shape: Shape, joints: Floats) -> Problem:
+    """Return a problem with the settings of a shape."""
+    count, bones = len(joints), len(shape.parents)
+    limits = None
+    if shape.limits is not None:
+        angles = np.array(shape.limits)
+        limits = Limits(
+            np.tile(np.eye(3), (bones, 1, 1)), np.tile(np.eye(3), (count, 1, 1)), angles[:, :4], angles[:, 4:]
+        )
+    return Problem(
+        joints=joints,
+        frames=np.tile(np.eye(3), (count, bones, 1, 1)),
+        goal=Goal(joints[:, -1]),
+        inherits=np.array(shape.inherits),
+        solver=shape.solver,
+        out_of_reach=shape.out_of_reach,
+        stretch_weights=np.array(shape.stretch_weights),
+        iterations=shape.iterations,
+        limits=limits,
+        stiffness=None if shape.stiffness is None else np.array(shape.stiffness),
+        bend_lead=shape.bend_lead,
+    )
+
+
+def _rotation(turn: Frame, mode: str, old: Sequence[float]) -> Sequence[float]:
+    """Return a rotation channel, nearest to the old one."""
+    (xx, yx, zx), (xy, yy, zy), (xz, yz, zz) = turn
+    if mode != "QUATERNION":
+        return Matrix(((xx, xy, xz), (yx, yy, yz), (zx, zy, zz))).to_euler(mode, Euler(old, mode))[:]
+    w, x, y, z = quaternion_of((xx, xy, xz, yx, yy, yz, zx, zy, zz))
+    near = w * old[0] + x * old[1] + y * old[2] + z * old[3]
+    return (-w, -x, -y, -z) if near < 0.0 or (near == 0.0 and w < 0.0) else (w, x, y, z)
+
+
+def affine_of(matrix: Rows) -> Affine:
+    """Return an affine matrix (4, 4), given row by row."""
+    (ax, bx, cx, x), (ay, by, cy, y), (az, bz, cz, z), _ = matrix
+    return (ax, ay, az), (bx, by, bz), (cx, cy, cz), (x, y, z)
+
+
+def below(above: Affine, local: Affine) -> Affine:
+    """Return a pose given relative to another."""
+    (ax, ay, az), (bx, by, bz), (cx, cy, cz), (px, py, pz) = above
+    (ux, uy, uz), (vx, vy, vz), (wx, wy, wz), (x, y, z) = local
+    return (
+        (ax * ux + bx * uy + cx * uz, ay * ux + by * uy + cy * uz, az * ux + bz * uy + cz * uz),
+        (ax * vx + bx * vy + cx * vz, ay * vx + by * vy + cy * vz, az * vx + bz * vy + cz * vz),
+        (ax * wx + bx * wy + cx * wz, ay * wx + by * wy + cy * wz, az * wx + bz * wy + cz * wz),
+        (ax * x + bx * y + cx * z + px, ay * x + by * y + cy * z + py, az * x + bz * y + cz * z + pz),
+    )
+
+
+def rigid_frame(pose: Affine, most: float) -> Frame | None:
+    """Return the orthonormal frame of a pose as `skeleton.orthonormal` does; None if that strains it by more."""
+    (x, y, z, _), size = pose, norm(pose[1])
+    width = norm(x)
+    if not size > 0.0:
+        return None
+    y = over(y, size)
+    along, x = dot(x, y), reject(x, y)
+    left = norm(x)
+    if not left > ROUNDING * width:
+        return None
+    x = over(x, left)
+    across = cross(x, y)
+    seen = dot(x, z), dot(y, z), dot(across, z)
+    scale = (left + size + seen[2]) / 3.0
+    if not scale > 0.0:
+        return None
+    strain = (left - scale) ** 2 + (size - scale) ** 2 + (seen[2] - scale) ** 2
+    strain += along * along + seen[0] * seen[0] + seen[1] * seen[1]
+    return (x, y, across) if strain <= (most * scale) ** 2 else None
+
+
+def _is_near(a: Vector, b: Vector, most: float) -> bool:
+    """Whether the coordinates of two points differ by no more."""
+    return abs(a[0] - b[0]) <= most and abs(a[1] - b[1]) <= most and abs(a[2] - b[2]) <= most
+
+
+def _is_uniform(size: Sequence[float]) -> bool:
+    """Whether a bone is scaled alike along its axes, and not mirrored or flat."""
+    x, y, z = size
+    return x == y == z > 0.0 or (min(size) > 0.0 and max(size) - min(size) <= UNIFORM * x)
+
+
+def _times_back(a: Frame, b: Frame) -> Frame:
+    """Return a matrix times the transpose of another."""
+    x, y, z = zip(*b, strict=True)
+    return applied(a, x), applied(a, y), applied(a, z)
+
+
+def _without(skew: Frame, pose: Affine) -> Affine:
+    """Return a pose with the skew of its axes removed."""
+    x, y, z, place = pose
+    return minus(x, applied(skew, x)), minus(y, applied(skew, y)), minus(z, applied(skew, z)), place
+
+
+def _straightened(skew: Frame, head: Vector, point: Vector) -> Vector:
+    """Return a point with the skew about a head removed."""
+    return minus(point, applied(skew, minus(point, head)))
