@@ -81,6 +81,12 @@ def addon(package: Path) -> Iterator[Addon]:
 
 
 @pytest.fixture
+def bake(addon: Addon) -> Any:
+    """Return the room `bake` of the installed extension."""
+    return addon.module("bake")
+
+
+@pytest.fixture
 def clean_scene(addon: Addon) -> bpy.types.Scene:
     """Open an empty file with factory settings and the extension enabled; return its scene."""
     import bpy

@@ -7,9 +7,8 @@ from typing import Any
 import bpy
 
 from tests import rigs
-from tests.live.bodies import LAST, Edit, curves, driver, remove_curves
-
-HAS_SLOTS = bpy.app.version >= (4, 4, 0)
+from tests.live.bodies import LAST, Edit, driver
+from tests.rigs import HAS_SLOTS, curves, remove_curves
 
 
 def strip(ob: bpy.types.Object) -> None:
@@ -42,7 +41,7 @@ def constrained(ob: bpy.types.Object) -> None:
 
 
 def child_of(ob: bpy.types.Object) -> None:
-    constraint: Any = bpy.data.objects[f"{ob.name} hand"].constraints.new("CHILD_OF")
+    constraint: Any = hand_of(ob).constraints.new("CHILD_OF")
     constraint.target, constraint.subtarget = ob, "spine1"
     constraint.inverse_matrix = ob.data.bones["spine1"].matrix_local.inverted()
 
@@ -66,11 +65,26 @@ def keys_moved(ob: bpy.types.Object) -> None:
         curve.update()
 
 
-def target_keys_moved(ob: bpy.types.Object) -> None:
-    for curve in curves(bpy.data.objects[f"{ob.name} hand"]):
-        for point in curve.keyframe_points:
-            point.co[1] += 0.05
-        curve.update()
+def hand_of(ob: bpy.types.Object) -> bpy.types.Object:
+    """Return the target of the arm."""
+    return bpy.data.objects[f"{ob.name} hand"]
+
+
+def on_collar(ob: bpy.types.Object) -> None:
+    """Parent the target to a bone."""
+    target = hand_of(ob)
+    target.parent, target.parent_type, target.parent_bone = ob, "BONE", "collar"
+
+
+def between(ob: bpy.types.Object) -> None:
+    """Insert a parent of the target, which moves it, and constrain something else to it."""
+    holder = rigs.empty(f"{ob.name} holder", (0.05, 0.1, 0.0))
+    hand_of(ob).parent = holder
+    rigs.empty(f"{ob.name} onlooker").constraints.new("COPY_LOCATION").target = hand_of(ob)
+
+
+def inverse_changed(ob: bpy.types.Object) -> None:
+    hand_of(ob).matrix_parent_inverse[2][3] = 0.1
 
 
 def muted(part: str) -> Edit:
@@ -101,15 +115,6 @@ def limited(ob: bpy.types.Object) -> None:
     bone = ob.pose.bones["lower"]
     bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, -0.2, 0.3
     bone.ik_addon.use_limits = True
-
-
-def constraint_added(ob: bpy.types.Object) -> None:
-    constrained(ob)
-
-
-def parented(ob: bpy.types.Object) -> None:
-    holder = rigs.empty(f"{ob.name} holder", (0.05, 0.1, 0.0))
-    bpy.data.objects[f"{ob.name} hand"].parent = holder
 
 
 def strip_of(ob: bpy.types.Object) -> Any:
@@ -152,8 +157,14 @@ def track_added(ob: bpy.types.Object) -> None:
 
 STRUCTURE: dict[str, Edit] = {
     "a limit": limited,
-    "a constraint on the collar": constraint_added,
-    "the target's parent": parented,
+    "a constraint on the collar": constrained,
+    "a constraint on the target": child_of,
+    "the target's parent": between,
+    "the target's parent is a bone": on_collar,
+    "the target's parent inverse": inverse_changed,
+    "the target is deleted": lambda ob: bpy.data.objects.remove(hand_of(ob)),
+    "a bone is scaled": lambda ob: setattr(ob.pose.bones["upper"], "scale", (0.9, 0.9, 0.9)),
+    "a bone is renamed": lambda ob: setattr(ob.data.bones["upper"], "name", "thigh"),
     "the chain's length": lambda ob: setattr(ob.pose.bones["lower"].ik_addon, "chain_length", 1),
     "influence": lambda ob: setattr(ob.pose.bones["lower"].ik_addon, "influence", 0.5),
     "the chain is off": lambda ob: setattr(ob.pose.bones["lower"].ik_addon, "enabled", False),
@@ -166,7 +177,7 @@ STRUCTURE: dict[str, Edit] = {
 }
 ANIMATION: dict[str, Edit] = {
     "keys are moved": keys_moved,
-    "the target's keys are moved": target_keys_moved,
+    "the target's keys are moved": lambda ob: keys_moved(hand_of(ob)),
     "F-curves of live bones are muted": muted('"upper"'),
     "F-curves of a carrier are muted": muted('"collar"'),
     "all F-curves are muted": muted(""),

@@ -159,6 +159,10 @@ LOOPS: dict[str, Carry] = {
         own.target, "COPY_LOCATION", own.arm, "lower", use_offset=True
     ),
     "influence driven by its bone": _driven_influence,
+    **{
+        f"{kind} by its tip": lambda own, kind=kind: constraint(own.target, kind, own.arm, "lower")
+        for kind in ("LIMIT_DISTANCE", "ARMATURE", "FLOOR", "PIVOT", "TRANSFORM")
+    },
 }
 
 
