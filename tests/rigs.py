@@ -251,6 +251,11 @@ def on_frames(frames: Iterable[float], read: Callable[[], T]) -> dict[float, T]:
     return found
 
 
+def missed(ob: bpy.types.Object, frames: Iterable[float], near: float = 1e-5) -> dict[float, float]:
+    """Return the frames on which the tip of an arm is farther from its target, and how far."""
+    return {frame: off for frame, off in on_frames(frames, lambda: miss(ob)).items() if not off < near}
+
+
 def poses_at(ob: bpy.types.Object, frames: Iterable[float]) -> Poses:
     """Return the poses on frames or sub-frames, played in this order."""
     return on_frames(frames, lambda: pose(ob))
@@ -303,7 +308,7 @@ def key(ob: bpy.types.Object, path: str, values: dict[int, object]) -> None:
         ob.keyframe_insert(path, frame=frame)
 
 
-def curves(ob: bpy.types.Object, part: str = "") -> list[Any]:
+def fcurves(ob: bpy.types.Object, part: str = "") -> list[Any]:
     """Return the F-curves of an object's action, or those with this in their data path."""
     owner = curve_owner(ob)
     return [curve for curve in owner.fcurves if part in curve.data_path] if owner else []
@@ -319,7 +324,7 @@ def curve_owner(ob: bpy.types.Object) -> Any:
 
 def remove_curves(ob: bpy.types.Object, part: str = "") -> None:
     """Remove the F-curves with this in their data path."""
-    for curve in curves(ob, part):
+    for curve in fcurves(ob, part):
         curve_owner(ob).fcurves.remove(curve)
 
 
