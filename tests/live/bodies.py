@@ -16,8 +16,6 @@ from tests import rigs
 
 LAST = 40
 KEYED = (1, 14, 27, LAST)
-LIVE = ("spine1", "spine2", "upper", "lower")
-"""The bones of chains."""
 RIG, TWIN = "Rig", "Twin"
 
 Edit = Callable[[bpy.types.Object], object]
@@ -127,7 +125,7 @@ def driver(ob: bpy.types.Object, bone: str = "collar", path: str = "rotation_qua
     if source is None:
         source = rigs.empty(f"{ob.name} source")
         rigs.key(source, "location", {1: (0.0, 0.0, -0.2), LAST: (0.0, 0.0, 0.4)})
-    for curve in rigs.curves(ob, f'"{bone}"].{path}'):
+    for curve in rigs.fcurves(ob, f'"{bone}"].{path}'):
         if curve.array_index == index:
             rigs.curve_owner(ob).fcurves.remove(curve)
     made: Any = ob.pose.bones[bone].driver_add(path, index)

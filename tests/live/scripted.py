@@ -8,7 +8,7 @@ import bpy
 
 from tests import rigs
 from tests.live.bodies import LAST, Edit, driver
-from tests.rigs import HAS_SLOTS, curves, remove_curves
+from tests.rigs import HAS_SLOTS, fcurves, remove_curves
 
 
 def strip(ob: bpy.types.Object) -> None:
@@ -25,9 +25,7 @@ def muted_track(ob: bpy.types.Object) -> None:
 def over_strip(ob: bpy.types.Object) -> None:
     """Animate on top of an NLA strip."""
     rigs.into_strip(ob)
-    for frame, turn in ((1, 0.1), (LAST, 0.5)):
-        ob.pose.bones["collar"].rotation_quaternion = (1.0, turn, 0.0, 0.0)
-        ob.pose.bones["collar"].keyframe_insert("rotation_quaternion", frame=frame)
+    rigs.key(ob.pose.bones["collar"], "rotation_quaternion", {1: (1.0, 0.1, 0.0, 0.0), LAST: (1.0, 0.5, 0.0, 0.0)})
 
 
 def drivers(ob: bpy.types.Object) -> None:
@@ -59,7 +57,7 @@ def prop_in_hand(ob: bpy.types.Object) -> None:
 
 
 def keys_moved(ob: bpy.types.Object) -> None:
-    for curve in curves(ob):
+    for curve in fcurves(ob):
         for point in curve.keyframe_points:
             point.co[1] += 0.05
         curve.update()
@@ -89,7 +87,7 @@ def inverse_changed(ob: bpy.types.Object) -> None:
 
 def muted(part: str) -> Edit:
     def edit(ob: bpy.types.Object) -> None:
-        for curve in curves(ob, part)[::2]:
+        for curve in fcurves(ob, part)[::2]:
             curve.mute = True
 
     return edit
@@ -101,7 +99,7 @@ def other_action(ob: bpy.types.Object) -> None:
     data.action = action
     if HAS_SLOTS:
         data.action_slot = action.slots[0]
-    for curve in curves(ob, "upper"):
+    for curve in fcurves(ob, "upper"):
         curve.keyframe_points[0].co[1] += 0.2
         curve.update()
 
@@ -119,6 +117,18 @@ def limited(ob: bpy.types.Object) -> None:
 
 def strip_of(ob: bpy.types.Object) -> Any:
     return ob.animation_data.nla_tracks[0].strips[0]
+
+
+def soloed(ob: bpy.types.Object) -> None:
+    """Solo another track, which is empty."""
+    track: Any = ob.animation_data.nla_tracks.new()
+    track.is_solo = True
+
+
+def group_muted(ob: bpy.types.Object) -> None:
+    for curve in fcurves(ob, "collar"):
+        if curve.group is not None:
+            curve.group.mute = True
 
 
 def strip_ends(ob: bpy.types.Object) -> None:
@@ -181,6 +191,7 @@ ANIMATION: dict[str, Edit] = {
     "F-curves of live bones are muted": muted('"upper"'),
     "F-curves of a carrier are muted": muted('"collar"'),
     "all F-curves are muted": muted(""),
+    "a group is muted": group_muted,
     "keys of a live bone are removed": lambda ob: remove_curves(ob, '"upper"'),
     "keys of a carrier are removed": lambda ob: remove_curves(ob, '"collar"'),
     "the action is unassigned": lambda ob: setattr(ob.animation_data, "action", None),
@@ -196,6 +207,8 @@ NLA: dict[str, Edit] = {
     "the strip is muted": lambda ob: setattr(strip_of(ob), "mute", True),
     "the strip is moved": lambda ob: setattr(strip_of(ob), "frame_start_ui", 3.0),
     "the strip ends": strip_ends,
+    "another track is soloed": soloed,
+    "the NLA is off": lambda ob: setattr(ob.animation_data, "use_nla", False),
     "the track is removed": lambda ob: ob.animation_data.nla_tracks.remove(ob.animation_data.nla_tracks[0]),
 }
 DRIVERS: dict[str, Edit] = {

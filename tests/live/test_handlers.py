@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
 import pytest
 
 from tests import rigs
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
+from tests.conftest import Addon
 
 
 def test_follows_a_targets_parent_and_driver() -> None:
@@ -70,51 +68,14 @@ def test_does_nothing_on_frames_where_nothing_moves(addon: Addon, monkeypatch: p
     assert written == [1, *range(11, 21)]
 
 
-def test_a_pole_bends_only_its_own_chain() -> None:
-    ob = rigs.armature()
-    for x, name in ((0.0, "a"), (1.0, "b")):
-        rigs.add_bones(ob, [(x, 0, 0), (x, -0.2, 1), (x, 0, 2)], [f"{name}0", f"{name}1"])
-        rigs.chain(ob, f"{name}1", rigs.empty(f"Target {name}", (x, 0, 1.5)), 2)
-    ob.pose.bones["a1"].ik_addon.pole = rigs.empty("Pole", (5, 0, 1))
-    rigs.go_live(ob)
-    assert rigs.tail(ob, "a0")[0] > 0.5
-    assert abs(rigs.tail(ob, "a0")[1]) < 1e-6
-    assert rigs.tail(ob, "b0")[0] == pytest.approx(1.0)
-    assert rigs.tail(ob, "b0")[1] < -0.5
-
-
 def report(addon: Addon, ob: bpy.types.Object, tip: str = "lower") -> Any:
     """The report of a chain, as the panel shows it."""
-    return addon.module("live.reports").get(ob, tip)
-
-
-@pytest.mark.expects_traceback
-def test_an_unexpected_error_is_logged_once_and_shown_in_the_panel(
-    addon: Addon, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    ob, target = rigs.arm()
-    rigs.go_live(ob)
-
-    def broken(*_args: object, **_named: object) -> None:
-        raise ZeroDivisionError("broken on purpose")
-
-    monkeypatch.setattr(addon.module("live.rig"), "pose", broken)
-    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 9: (0.3, 0.5, 1.0)})
-    for frame in range(2, 9):
-        bpy.context.scene.frame_set(frame)
-    assert report(addon, ob).failed
-    assert "broken on purpose" in report(addon, ob).message
-    assert len(caplog.records) == 1
-    monkeypatch.undo()
-    ob.pose.bones["lower"].ik_addon.softness = 0.0
-    ob.pose.bones["lower"].ik_addon.enabled = True
-    bpy.context.view_layer.update()
-    assert report(addon, ob).reached
+    return addon.report(ob, tip)
 
 
 def test_a_target_disabled_in_renders_gets_a_remark(addon: Addon) -> None:
     ob, target = rigs.arm()
     target.hide_render = True
     rigs.go_live(ob)
-    assert report(addon, ob).reached
-    assert "disabled in renders" in report(addon, ob).remarks[0]
+    assert addon.report(ob).reached
+    assert "disabled in renders" in addon.report(ob).remarks[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -12,10 +12,8 @@ import pytest
 from mathutils import Vector
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.rigs import miss
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 
 def at_bone(name: str, ob: bpy.types.Object, bone: str, location: rigs.Point) -> bpy.types.Object:
@@ -168,13 +166,9 @@ def other_armature_with_joints() -> tuple[bpy.types.Object, bpy.types.Object]:
 @pytest.mark.parametrize("first", [1, 20])
 def test_follows_a_target_below_a_bone_with_a_keyed_rotation_mode(first: int) -> None:
     follower, other = other_armature_with_joints()
-    for frame, mode in ((1, "YXZ"), (11, "ZXY")):
-        other.pose.bones["a"].rotation_mode = mode
-        other.pose.bones["a"].keyframe_insert("rotation_mode", frame=frame)
+    rigs.key(other.pose.bones["a"], "rotation_mode", {1: "YXZ", 11: "ZXY"})
     bpy.context.scene.frame_set(first)
-    for frame in (20, 1, 2, 10, 11, 12, 3):
-        bpy.context.scene.frame_set(frame)
-        assert miss(follower) < 1e-5
+    assert not rigs.missed(follower, (20, 1, 2, 10, 11, 12, 3), 1e-5)
 
 
 def test_a_chain_without_a_target_follows_the_chain_above_it(addon: Addon) -> None:
@@ -190,7 +184,7 @@ def test_a_chain_without_a_target_follows_the_chain_above_it(addon: Addon) -> No
     before = rigs.evaluated(ob).pose.bones["lower"].matrix.inverted() @ rigs.evaluated(ob).pose.bones["palm"].matrix
     for frame in (2, 3, 4, 12, 20, 7):
         bpy.context.scene.frame_set(frame)
-        assert "Internal" not in addon.module("live.reports").get(ob, "lower").message
+        assert "Internal" not in addon.report(ob).message
         assert miss(ob, "lower") < 1e-5
         bones = rigs.evaluated(ob).pose.bones
         assert np.allclose(bones["lower"].matrix.inverted() @ bones["palm"].matrix, before, atol=1e-5)
@@ -225,9 +219,7 @@ def test_a_dependency_loop_of_armatures_is_reported_and_neither_moves(addon: Add
     one, _ = rigs.arm()
     two, _ = rigs.arm()
     if keyed:
-        for frame, turn in ((1, 0.1), (20, 0.7)):
-            one.pose.bones["lower"].rotation_quaternion = (0.9, turn, 0.2, 0.1)
-            one.pose.bones["lower"].keyframe_insert("rotation_quaternion", frame=frame)
+        rigs.key(one.pose.bones["lower"], "rotation_quaternion", {1: (0.9, 0.1, 0.2, 0.1), 20: (0.9, 0.7, 0.2, 0.1)})
     bpy.context.scene.frame_set(9)
     before = rigs.channels(one), rigs.channels(two)
     rigs.chain(one, "lower", at_bone("On two", two, "lower", (0.5, 0.5, 1)), 2)
@@ -235,7 +227,7 @@ def test_a_dependency_loop_of_armatures_is_reported_and_neither_moves(addon: Add
     rigs.chain(two, "lower", at_bone("On one", one, "lower", (0.5, 0.5, 1)), 2)
     bpy.context.view_layer.update()
     for ob in (one, two):
-        report = addon.module("live.reports").get(ob, "lower")
+        report = addon.report(ob)
         assert report.failed
         assert f"'{one.name}'" in report.message
         assert f"'{two.name}'" in report.message
@@ -363,11 +355,10 @@ def test_a_dependency_loop_in_any_graph_is_reported_and_none_of_its_chains_moves
     before = {ob.name: rigs.channels(ob) for ob, _ in chains}
     for ob in {ob for ob, _ in chains}:
         ob.ik_addon.live = True
-    reports = addon.module("live.reports")
     for frame in (4, 9):
         bpy.context.scene.frame_set(frame)
         for ob, tip in circle:
-            report = reports.get(ob, tip)
+            report = addon.report(ob, tip)
             assert report.failed
             others = {other.name for other, _ in circle}
             named = others if len(others) > 1 else {other for _, other in circle} - {tip}

@@ -11,7 +11,7 @@ import pytest
 
 from tests import rigs
 from tests.live.test_simulations import cloth, mesh, skin, vertices
-from tests.reliability.test_neighbors import handlers
+from tests.reliability.test_neighbors import Add, handlers
 
 __all__ = ["handlers"]
 LAST = 20
@@ -78,9 +78,7 @@ def expected(kind: str) -> dict[float, Any]:
 
 @pytest.mark.parametrize("neighbor", [False, True], ids=["alone", "beside a neighbor's handler"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_simulation_sees_the_solved_pose_where_no_keys_overwrite_it(
-    handlers: Callable[[str, Callable[..., None], bool], None], kind: str, neighbor: bool
-) -> None:
+def test_a_simulation_sees_the_solved_pose_where_no_keys_overwrite_it(handlers: Add, kind: str, neighbor: bool) -> None:
     wanted = expected(kind)
     ob, body = build(kind)
     if neighbor:

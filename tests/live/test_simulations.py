@@ -5,17 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
 import pytest
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.renders import Recorder, recorder, render, set_up
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 __all__ = ["recorder"]
 Make = Callable[[bpy.types.Object], object]
