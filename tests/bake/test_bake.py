@@ -356,7 +356,8 @@ def test_unkeyed_poses_of_another_live_armature_stay(bake: Any) -> None:
 @pytest.mark.parametrize("blend", ["REPLACE", "ADD"])
 def test_keys_play_above_nla_strips(bake: Any, blend: str) -> None:
     ob = animated_arm()
-    rigs.into_strip(ob).blend_type = blend
+    strip: Any = rigs.into_strip(ob)
+    strip.blend_type = blend
     live = poses(ob)
     assert bake.bake(bpy.context, ob, ["lower"], FRAMES).plays_alike
     assert np.abs(poses(ob) - live).max() < CLOSE

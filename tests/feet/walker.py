@@ -104,7 +104,8 @@ def limbs(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
 def pivots(ob: bpy.types.Object, poses: NDArray[np.float64], tip: str) -> NDArray[np.float64]:
     """Return the positions (2, F, 3) of a chain's heel and toe."""
     chain: Any = ob.pose.bones[tip].ik_addon
-    own = poses[:, ob.pose.bones.find(chain.end_bone)]
+    end: int = ob.pose.bones.find(chain.end_bone)
+    own = poses[:, end]
     return np.array([own[:, :3, :3] @ np.array(pivot) + own[:, :3, 3] for pivot in (chain.heel_pivot, chain.toe_pivot)])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any
 
 import bpy
@@ -147,6 +148,10 @@ def _driven_influence(own: Carried) -> None:
     source.transform_space, curve.driver.expression = "LOCAL_SPACE", "0.5 + abs(turn)"
 
 
+def _on_tip(kind: str, own: Carried) -> object:
+    return constraint(own.target, kind, own.arm, "lower")
+
+
 LOOPS: dict[str, Carry] = {
     "vertex of its skin": _on_own_skin("VERTEX"),
     "vertex group of its skin": _on_own_skin("COPY_LOCATION"),
@@ -158,7 +163,7 @@ LOOPS: dict[str, Carry] = {
     ),
     "influence driven by its bone": _driven_influence,
     **{
-        f"{kind} by its tip": lambda own, kind=kind: constraint(own.target, kind, own.arm, "lower")
+        f"{kind} by its tip": partial(_on_tip, kind)
         for kind in ("LIMIT_DISTANCE", "ARMATURE", "FLOOR", "PIVOT", "TRANSFORM")
     },
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import bpy
@@ -71,6 +72,10 @@ def hidden_hand(ob: bpy.types.Object) -> None:
     ob.pose.bones["forearm.L"].ik_addon.end_bone = ""
 
 
+def fault(name: str, ob: bpy.types.Object) -> object:
+    return FAULTS[name].make(Limb(ob.pose.bones["forearm.L"]))
+
+
 def no_bones(ob: bpy.types.Object) -> None:
     bpy.ops.object.mode_set(mode="OBJECT")
     ob.data.bones.active = None
@@ -83,7 +88,7 @@ def sampled(ob: bpy.types.Object) -> None:
 
 SETUPS: dict[str, Callable[[bpy.types.Object], object]] = {
     **{
-        name: lambda ob, name=name: FAULTS[name].make(Limb(ob.pose.bones["forearm.L"]))
+        name: partial(fault, name)
         for name in (
             *("no target", "flat armature", "target nowhere", "rest position"),
             *("two constraints", "driver", "wrong end bone"),
