@@ -80,12 +80,6 @@ def miss(rig: bpy.types.Object) -> float:
     return max(found)
 
 
-def reach(rig: bpy.types.Object) -> float:
-    """Return the distance from the arm's root to the target, in chain lengths."""
-    distance = np.linalg.norm(rigs.head(rig, "upper_arm") - rigs.position(bpy.data.objects["Target"]))
-    return float(distance) / rigs.length(rig, "forearm", 2)
-
-
 @pytest.mark.parametrize("name", BONES)
 def test_sample_is_small_live_and_complete(name: str) -> None:
     assert (FOLDER / f"{name}.blend").stat().st_size < 500_000

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import bpy
 import numpy as np
 import pytest
@@ -66,11 +64,6 @@ def test_does_nothing_on_frames_where_nothing_moves(addon: Addon, monkeypatch: p
     assert not rigs.apart(rigs.poses_at(ob, range(1, 21)), expected)
     # The target does not move up to frame 10, nor after the last key.
     assert written == [1, *range(11, 21)]
-
-
-def report(addon: Addon, ob: bpy.types.Object, tip: str = "lower") -> Any:
-    """The report of a chain, as the panel shows it."""
-    return addon.report(ob, tip)
 
 
 def test_a_target_disabled_in_renders_gets_a_remark(addon: Addon) -> None:

@@ -200,33 +200,3 @@ def test_motion_that_curves_do_not_determine_is_detected(curves: Any, addon: Add
     else:
         with pytest.raises(curves.NotDetermined):
             curves.numbers_at(plan.numbers, base, FRAMES)
-
-
-def mute(data: Any, curves: list[bpy.types.FCurve], what: str) -> None:
-    """Mute some of what animates an object: the action, or the track or strip beside it."""
-    groups = {curve.group.name: curve.group for curve in curves}.values()
-    if what == "group":
-        for group in groups:
-            group.mute = True
-    elif what == "curves":
-        for curve in curves:
-            curve.mute = True
-    elif what != "nothing":
-        track = data.nla_tracks.new()
-        strip = track.strips.new("strip", 1, data.action)
-        if not what.endswith("beside the action"):
-            data.action = None
-        if "track muted" in what:
-            track.mute = True
-        elif what == "strip muted":
-            strip.mute = True
-        elif what == "NLA off":
-            data.use_nla = False
-        elif "solo" in what:
-            other = data.nla_tracks.new()
-            if "empty" not in what:
-                other.strips.new("other", 1, bpy.data.actions.new("Other"))
-            other.is_solo = True
-        elif what == "group in a strip":
-            for group in groups:
-                group.mute = True
