@@ -21,6 +21,18 @@ BEGIN, TURN = 1, 11
 """Frames of the two keys: the first value holds before `TURN`, the second from `TURN` on."""
 
 
+NEVER = {
+    "*/is_runtime_data": "what Blender makes while it runs is not saved with the file",
+    "objects/*/parent_type": "Blender builds its relations from it, and only where it is set by hand",
+    "*.use_tail": "Blender builds the order in which bones are evaluated from it, and only where it is set by hand",
+    "*_space=CUSTOM": "Blender looks for the object of the space where it is set by hand, and not when it is animated",
+    "*.set_inverse_pending": "a button: Blender changes the constraint once and sets it back",
+    "*/animation_data.action_slot_handle": "it chooses what animates everything else, so it is another animation",
+    "*.matrix[*": "Blender writes it through to the channels, which are keyed by themselves",
+}
+"""Patterns of properties that depend on the previous frame even with Live off, and why."""
+
+
 @dataclass(frozen=True)
 class Animatable:
     """A property, or one component of it. Contains only names, so it outlives the file it was found in."""

@@ -9,12 +9,13 @@ each starts with an empty scene. They import `bpy` at the top as usual, and the 
 `addon`, so that they test the installed extension:
 
     import bpy
+    from tests.conftest import Addon
 
     def test_solves(addon: Addon) -> None:
         live = addon.module("live.handlers")             # ik_addon/live/handlers.py of the installed extension
         bpy.ops.ik_addon.solve()
 
-`Addon` is only for annotations: `from tests.conftest import Addon` under `if TYPE_CHECKING:`. Fixtures:
+`Addon` is for annotations. Fixtures:
 
 - `addon`: the installed extension, see `Addon`.
 - `package`: the path of the built zip; does not need the extension to be enabled.
@@ -65,6 +66,17 @@ class Addon:
         """Return the installed `ik_addon.NAME`, for example `module("rig.read.sample")`."""
         return importlib.import_module(f"{self.package}.ik_addon.{name}")
 
+    def report(self, ob: bpy.types.Object, tip: str = "lower") -> Any:
+        """Return what the panel says of a chain; None if nothing."""
+        return self.module("live.reports").get(ob, tip)
+
+    def fix(self, tip: bpy.types.PoseBone) -> Any:
+        """Return the help that the panel offers beside a chain."""
+        import bpy
+
+        report = self.report(tip.id_data, tip.name)
+        return self.module("ui.operators.fixes.chains").fix_of(tip, report, bpy.context.view_layer)
+
 
 @pytest.fixture(scope="session")
 def package(pytestconfig: pytest.Config) -> Path:
@@ -78,6 +90,12 @@ def addon(package: Path) -> Iterator[Addon]:
     blender.install(package)
     yield Addon(blender.PACKAGE, package)
     blender.disable()
+
+
+@pytest.fixture
+def bake(addon: Addon) -> Any:
+    """Return the room `bake` of the installed extension."""
+    return addon.module("bake")
 
 
 @pytest.fixture

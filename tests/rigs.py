@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import bpy
 import numpy as np
 from mathutils import Vector
 from numpy.typing import NDArray
 
+T = TypeVar("T")
 Point = Sequence[float]
 Poses = dict[float, NDArray[np.float32]]
 """Pose matrices of an armature, as `pose` returns them, by frame or sub-frame."""
+HAS_SLOTS = bpy.app.version >= (4, 4, 0)
 SAME = 1e-6
 """Poses that differ by no more than this are the same; limbs are one to two units long."""
 
@@ -129,6 +131,45 @@ def animated_arm() -> tuple[bpy.types.Object, bpy.types.Object]:
     return ob, target
 
 
+def add_arm(ob: bpy.types.Object, x: float, bones: Sequence[str], target: str, **settings: object) -> bpy.types.Object:
+    """Add an arm of two bones with a chain to an armature, at an x; return its target, named as told."""
+    add_bones(ob, [(x, 0, 0), (x, -0.2, 1), (x, 0, 2)], bones)
+    goal = empty(target, (x + 0.6, 0.5, 1.0))
+    chain(ob, bones[1], goal, 2, **settings)
+    return goal
+
+
+def mesh(name: str, points: Sequence[Point], faces: Sequence[Sequence[int]]) -> bpy.types.Object:
+    """Add a mesh to the scene."""
+    data = bpy.data.meshes.new(name)
+    data.from_pydata([tuple(point) for point in points], [], [tuple(face) for face in faces])
+    ob = bpy.data.objects.new(name, data)
+    bpy.context.scene.collection.objects.link(ob)
+    return ob
+
+
+def deform(ob: bpy.types.Object, rig: bpy.types.Object, bones: Mapping[str, Iterable[int]]) -> bpy.types.Object:
+    """Let bones deform vertices of a mesh; return the mesh."""
+    for bone, vertices in bones.items():
+        ob.vertex_groups.new(name=bone).add(list(vertices), 1.0, "REPLACE")
+    modifier: Any = ob.modifiers.new("Armature", "ARMATURE")
+    modifier.object = rig
+    return ob
+
+
+def select_bones(ob: bpy.types.Object, *names: str) -> None:
+    """Select bones of an armature, and no others."""
+    for bone in ob.pose.bones:
+        holder: Any = bone if bpy.app.version >= (5, 0, 0) else bone.bone
+        holder.select = bone.name in names
+
+
+def select_edit_bones(bones: Any, side: str) -> None:
+    """Select the edit bones whose names end like this, and no others."""
+    for bone in bones:
+        bone.select = bone.select_head = bone.select_tail = bone.name.endswith(side)
+
+
 def in_collection(name: str, *objects: bpy.types.Object) -> bpy.types.Collection:
     """Move objects of the scene's collection into a new collection of the scene."""
     scene, collection = bpy.context.scene, bpy.data.collections.new(name)
@@ -157,6 +198,12 @@ def from_library(path: Path, kind: str, *names: str, link: bool = True) -> list[
     with libraries.load(str(path), link=link) as (_found, wanted):
         setattr(wanted, kind, list(names))
     return list(getattr(wanted, kind))
+
+
+def bake(ob: bpy.types.Object, first: int, last: int, **options: Any) -> None:
+    """Bake a range of frames, as the button does."""
+    bpy.context.view_layer.objects.active = ob
+    assert bpy.ops.ik_addon.bake(frame_range="CUSTOM", frame_start=first, frame_end=last, **options) == {"FINISHED"}
 
 
 def go_live(*obs: bpy.types.Object) -> None:
@@ -195,13 +242,23 @@ def miss(ob: bpy.types.Object, tip: str = "lower") -> float:
     return float(np.linalg.norm(tail(ob, tip) - goal))
 
 
-def poses_at(ob: bpy.types.Object, frames: Iterable[float]) -> Poses:
-    """Return the poses on frames or sub-frames, played in this order."""
+def on_frames(frames: Iterable[float], read: Callable[[], T]) -> dict[float, T]:
+    """Go to frames or sub-frames in this order; return what is read on each."""
     found = {}
     for frame in frames:
         bpy.context.scene.frame_set(math.floor(frame), subframe=frame - math.floor(frame))
-        found[frame] = pose(ob)
+        found[frame] = read()
     return found
+
+
+def missed(ob: bpy.types.Object, frames: Iterable[float], near: float = 1e-5) -> dict[float, float]:
+    """Return the frames on which the tip of an arm is farther from its target, and how far."""
+    return {frame: off for frame, off in on_frames(frames, lambda: miss(ob)).items() if not off < near}
+
+
+def poses_at(ob: bpy.types.Object, frames: Iterable[float]) -> Poses:
+    """Return the poses on frames or sub-frames, played in this order."""
+    return on_frames(frames, lambda: pose(ob))
 
 
 def apart(found: Poses, expected: Poses) -> dict[float, float]:
@@ -251,15 +308,24 @@ def key(ob: bpy.types.Object, path: str, values: dict[int, object]) -> None:
         ob.keyframe_insert(path, frame=frame)
 
 
-def fcurves(ob: bpy.types.Object) -> list[Any]:
-    """Return the F-curves of an object's own action, in versions of Blender with and without slots."""
+def fcurves(ob: bpy.types.Object, part: str = "") -> list[Any]:
+    """Return the F-curves of an object's action, or those with this in their data path."""
+    owner = curve_owner(ob)
+    return [curve for curve in owner.fcurves if part in curve.data_path] if owner else []
+
+
+def curve_owner(ob: bpy.types.Object) -> Any:
+    """Return what holds the F-curves of an object: its action, or since 4.4 the bag of its slot, or None."""
     data: Any = ob.animation_data
     if data is None or data.action is None:
-        return []
-    if not hasattr(data.action, "layers"):
-        return list(data.action.fcurves)
-    bags = [strip.channelbag(data.action_slot) for layer in data.action.layers for strip in layer.strips]
-    return [curve for bag in bags if bag is not None for curve in bag.fcurves]
+        return None
+    return data.action.layers[0].strips[0].channelbag(data.action_slot) if HAS_SLOTS else data.action
+
+
+def remove_curves(ob: bpy.types.Object, part: str = "") -> None:
+    """Remove the F-curves with this in their data path."""
+    for curve in fcurves(ob, part):
+        curve_owner(ob).fcurves.remove(curve)
 
 
 def into_strip(ob: bpy.types.Object, *, meta: bool = False) -> bpy.types.NlaStrip:

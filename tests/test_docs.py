@@ -9,14 +9,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import bpy
 
+from tests.conftest import Addon
 from tests.documents import DOCS, examples
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 ROOT = DOCS.parent
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
 import pytest
 
 from tests import rigs
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
+from tests.conftest import Addon
 
 OPERATORS: Any = bpy.ops.ik_addon
 NEAR = 1e-4

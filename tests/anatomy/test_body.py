@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests import rigs, rigs_named
+from tests.conftest import Addon
 from tests.rigs_named import RIGS
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 
 def figure_of(addon: Addon, ob: Any) -> Any:

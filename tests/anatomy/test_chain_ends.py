@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import pytest
 from mathutils import Vector
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.reliability.states import activate, refused
 from tests.rigs_generated import armature_of, rigify
 from tools import blender
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 __all__ = ["rigify"]
 Tree = dict[str, Any]

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import bpy
 import pytest
 
 from tests import rigs_named
 from tests.anatomy.test_chain_ends import meant
+from tests.conftest import Addon
 from tests.reliability.states import activate
 from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import RIGS
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 __all__ = ["rigify"]
 PUBLISHED = {**RIGS, **rigs_named.GAMES}

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import bpy
 import pytest
 
 from tests import rigs_named
 from tests.anatomy.test_chain_ends import Tree, build, row
 from tests.anatomy.test_chain_ends_named import PUBLISHED
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
+from tests.conftest import Addon
 
 
 def found(addon: Addon, ob: bpy.types.Object, chain: list[str]) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import bpy
 import numpy as np
@@ -12,12 +11,10 @@ import pytest
 from mathutils import Matrix, Vector
 
 from tests import rigs, rigs_named
+from tests.conftest import Addon
 from tests.reliability.states import activate
 from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import ANIMALS
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 __all__ = ["rigify"]
 

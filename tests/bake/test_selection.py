@@ -1,19 +1,12 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import pytest
 
+from tests import rigs
 from tests.bake.test_bake import animated_arm, spine_and_arm
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
-
-
-@pytest.fixture
-def bake(addon: Addon) -> Any:
-    return addon.module("bake")
 
 
 def test_chain_selections(bake: Any) -> None:
@@ -22,9 +15,7 @@ def test_chain_selections(bake: Any) -> None:
     assert bake.chosen_tips(ob, "ACTIVE", ob.pose.bones["spine4"]) == ["spine4"]
     with pytest.raises(bake.BakeError, match="not part of an IK chain"):
         bake.chosen_tips(ob, "ACTIVE")
-    for bone in ob.pose.bones:
-        holder = bone if bpy.app.version >= (5, 0, 0) else bone.bone
-        holder.select = bone.name == "arm1"
+    rigs.select_bones(ob, "arm1")
     assert bake.chosen_tips(ob, "SELECTED") == ["arm2"]
     ob.pose.bones["spine4"].ik_addon.enabled = False
     assert bake.chosen_tips(ob, "ALL") == ["arm2"]

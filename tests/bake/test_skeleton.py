@@ -5,19 +5,17 @@ from __future__ import annotations
 import importlib
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
 import pytest
-from mathutils import Matrix
+from mathutils import Matrix, Vector
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.feet import walker
 from tests.reliability.states import activate, refused, snapshot
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 CLOSE = 1e-5
 FRAMES = (1, 7, 20, 40)
@@ -38,20 +36,14 @@ def character(*, moved: bool = True) -> bpy.types.Object:
     rigs.key(hips, "rotation_euler", {1: (0, 0, 0), 40: (0.1, 1.4, 0.2)})
     low = hips.location.y
     rigs.key(hips, "location", {1: (0, low, 0), 40: (0.05, low - 0.1, 0.1)})
-    mesh = bpy.data.meshes.new("Skin")
-    points = [tuple(bone.head_local) for bone in ob.data.bones]
-    mesh.from_pydata(
-        [(x + dx, y, z + dz) for x, y, z in points for dx, dz in ((0, 0), (0.05, 0), (0, 0.05))],
-        [],
-        [(3 * i, 3 * i + 1, 3 * i + 2) for i in range(len(points))],
-    )
-    skin = bpy.data.objects.new("Skin", mesh)
-    bpy.context.collection.objects.link(skin)
-    for i, bone in enumerate(ob.data.bones):
-        skin.vertex_groups.new(name=bone.name).add([3 * i, 3 * i + 1, 3 * i + 2], 1.0, "REPLACE")
+    points = [
+        tuple(bone.head_local + Vector(step))
+        for bone in ob.data.bones
+        for step in ((0, 0, 0), (0.05, 0, 0), (0, 0, 0.05))
+    ]
+    triangles = {bone.name: (3 * i, 3 * i + 1, 3 * i + 2) for i, bone in enumerate(ob.data.bones)}
+    skin = rigs.deform(rigs.mesh("Skin", points, list(triangles.values())), ob, triangles)
     skin.parent = ob
-    modifier: Any = skin.modifiers.new("Armature", "ARMATURE")
-    modifier.object = ob
     if moved:
         ob.matrix_world = Matrix.Translation((1.0, 2.0, 0.3)) @ Matrix.Rotation(0.7, 4, "Z") @ Matrix.Scale(1.5, 4)
     bpy.context.view_layer.update()
@@ -59,24 +51,24 @@ def character(*, moved: bool = True) -> bpy.types.Object:
     return ob
 
 
-def heads(ob: bpy.types.Object, names: list[str]) -> Any:
-    """Return the world positions (frames, bones, 3) of joints."""
-    found = []
-    for frame in FRAMES:
-        bpy.context.scene.frame_set(frame)
+def heads(ob: bpy.types.Object, names: list[str], first: float = FRAMES[0]) -> Any:
+    """Return the world positions (frames, bones, 3) of joints; `first` is the first frame of an imported skeleton."""
+
+    def now() -> Any:
         seen = rigs.evaluated(ob)
-        found.append([tuple(seen.matrix_world @ seen.pose.bones[name].head) for name in names])
-    return np.array(found)
+        return [tuple(seen.matrix_world @ seen.pose.bones[name].head) for name in names]
+
+    return np.array(list(rigs.on_frames([frame - FRAMES[0] + first for frame in FRAMES], now).values()))
 
 
 def points(name: str) -> Any:
     """Return the world positions (frames, vertices, 3) of a mesh."""
-    found = []
-    for frame in FRAMES:
-        bpy.context.scene.frame_set(frame)
-        seen: Any = bpy.data.objects[name].evaluated_get(bpy.context.evaluated_depsgraph_get())
-        found.append([tuple(seen.matrix_world @ vertex.co) for vertex in seen.data.vertices])
-    return np.array(found)
+
+    def now() -> Any:
+        seen: Any = rigs.evaluated(bpy.data.objects[name])
+        return [tuple(seen.matrix_world @ vertex.co) for vertex in seen.data.vertices]
+
+    return np.array(list(rigs.on_frames(FRAMES, now).values()))
 
 
 def bake(**options: Any) -> bpy.types.Object:
@@ -88,7 +80,7 @@ def bake(**options: Any) -> bpy.types.Object:
 DEFORM = ["hips", "chest", "thigh.L", "shin.L", "foot.L", "toes.L", "thigh.R", "shin.R", "foot.R", "toes.R", "pouch"]
 
 
-def test_the_deform_bones_alone_play_what_the_armature_plays(addon: Addon) -> None:
+def test_the_deform_bones_alone_play_what_the_armature_plays() -> None:
     ob = character()
     before, skin = heads(ob, DEFORM), points("Skin")
     made = bake()
@@ -104,7 +96,7 @@ def test_the_deform_bones_alone_play_what_the_armature_plays(addon: Addon) -> No
     assert np.abs(heads(ob, DEFORM) - before).max() < 1e-9, "the armature is as it was"
 
 
-def test_all_bones_and_no_meshes_on_request(addon: Addon) -> None:
+def test_all_bones_and_no_meshes_on_request() -> None:
     character()
     made = bake(only_deform=False, meshes=False)
     assert "helper" in made.data.bones
@@ -113,7 +105,7 @@ def test_all_bones_and_no_meshes_on_request(addon: Addon) -> None:
     assert "Skin Skeleton" not in bpy.data.objects
 
 
-def test_the_root_follows_the_hips(addon: Addon) -> None:
+def test_the_root_follows_the_hips() -> None:
     ob = character()
     before = heads(ob, DEFORM)
     (hips,) = np.diff(before[[0, -1], 0], axis=0)
@@ -138,7 +130,7 @@ def test_the_root_follows_the_hips(addon: Addon) -> None:
             assert np.abs(way[:2] - hips[:2]).max() < CLOSE
 
 
-def test_an_existing_bone_can_be_the_root(addon: Addon) -> None:
+def test_an_existing_bone_can_be_the_root() -> None:
     ob = character()
     before = heads(ob, DEFORM)
     made = bake(use_root=True, root="hips")
@@ -152,7 +144,7 @@ def test_an_existing_bone_can_be_the_root(addon: Addon) -> None:
         bpy.ops.ik_addon.bake_skeleton(use_root=True, root="shin.L")
 
 
-def test_deform_bones_are_parented_to_those_that_stand_in_for_controls(addon: Addon) -> None:
+def test_deform_bones_are_parented_to_those_that_stand_in_for_controls() -> None:
     """As in generated rigs: each deform bone is below a control bone, which another deform bone follows."""
     ob = rigs.armature("Rig")
     rigs.add_bones(ob, [(0, 0, 1), (0, 0, 1.5), (0, 0, 2)], ["spine", "neck"])
@@ -170,7 +162,7 @@ def test_deform_bones_are_parented_to_those_that_stand_in_for_controls(addon: Ad
     }
 
 
-def test_omissions_are_reported(addon: Addon, capfd: pytest.CaptureFixture[str]) -> None:
+def test_omissions_are_reported(capfd: pytest.CaptureFixture[str]) -> None:
     ob = character()
     rigs.key(ob.pose.bones["chest"], "scale", {1: (1, 1, 1), 40: (1, 1.5, 1)})
     ob.data.bones["pouch"].bbone_segments = 4
@@ -235,7 +227,7 @@ def test_a_hidden_bone_is_named() -> None:
         bpy.ops.ik_addon.bake_skeleton()
 
 
-def test_one_undo_removes_everything(addon: Addon) -> None:
+def test_one_undo_removes_everything() -> None:
     character()
     bpy.ops.ed.undo_push(message="before")
     names = {kind: sorted(getattr(bpy.data, kind).keys()) for kind in ("objects", "armatures", "actions", "meshes")}
@@ -253,7 +245,7 @@ def enable(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["glb", "fbx"])
-def test_a_round_trip_keeps_the_joints(addon: Addon, tmp_path: Path, kind: str) -> None:
+def test_a_round_trip_keeps_the_joints(tmp_path: Path, kind: str) -> None:
     ob = character()
     before = heads(ob, DEFORM)
     bake(use_root=True, root_turn=True)
@@ -277,16 +269,5 @@ def test_a_round_trip_keeps_the_joints(addon: Addon, tmp_path: Path, kind: str) 
         bpy.ops.import_scene.fbx(filepath=str(file), use_anim=True, anim_offset=0.0)
     (found,) = (other for other in bpy.data.objects if other.type == "ARMATURE")
     first = found.animation_data.action.frame_range[0]
-    assert np.abs(_heads_from(found, first) - before).max() < CLOSE
+    assert np.abs(heads(found, DEFORM, first) - before).max() < CLOSE
     assert found.pose.bones["hips"].parent.name == "root"
-
-
-def _heads_from(ob: bpy.types.Object, first: float) -> Any:
-    """Return the joints of an imported skeleton, whose first frame differs."""
-    found = []
-    for frame in FRAMES:
-        at = frame - FRAMES[0] + first
-        bpy.context.scene.frame_set(int(at), subframe=at - int(at))
-        seen = rigs.evaluated(ob)
-        found.append([tuple(seen.matrix_world @ seen.pose.bones[name].head) for name in DEFORM])
-    return np.array(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -13,11 +13,9 @@ import pytest
 from mathutils import Euler, Matrix
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.reliability.states import activate, joints, refused, said, settings, snapshot, turns
 from tests.rigs_generated import armature_of, rigify
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 __all__ = ["rigify"]
 IDENTITY = Matrix.Identity(4)
@@ -302,11 +300,10 @@ def test_refuses_if_the_target_would_not_move() -> None:
 @pytest.mark.parametrize("operator", ["chain_add", "chain_remove", "solve", "restore_pose"])
 def test_refuses_linked_data(operator: str, tmp_path: Path) -> None:
     rigs.arm()
-    library = str(tmp_path / "library.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=library)
+    library = tmp_path / "library.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(library))
     rigs.new_file()
-    rigs.from_library(library, "objects", "Rig")
-    ob = bpy.data.objects["Rig"]
+    (ob,) = rigs.from_library(library, "objects", "Rig")
     bpy.context.scene.collection.objects.link(ob)
     bpy.context.view_layer.objects.active = ob
     with refused("'Rig' is linked from another file and can't be posed. Make a library override of it"):
@@ -445,9 +442,8 @@ def test_remove_clears_only_this_chains_report(addon: Addon) -> None:
         bpy.ops.ik_addon.chain_add(chain_length=2)
     bpy.ops.ik_addon.solve()
     bpy.ops.ik_addon.chain_remove()
-    reports = addon.module("live.reports")
-    assert reports.get(ob, "b") is None
-    assert reports.get(ob, "d").reached
+    assert addon.report(ob, "b") is None
+    assert addon.report(ob, "d").reached
 
 
 def test_keys_a_setting_of_a_chain(capfd: pytest.CaptureFixture[str]) -> None:

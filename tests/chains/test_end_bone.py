@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -11,12 +11,10 @@ import pytest
 from mathutils import Euler, Matrix, Quaternion, Vector
 
 from tests import rigs, rigs_named
+from tests.conftest import Addon
 from tests.reliability.states import activate, joints, refused, said, turns
 from tests.rig.test_ends import PLACE, TURN, poses, turn_between, world
 from tests.rigs_named import RIGS
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 FEET = ("foot.L", "foot.R")
 
@@ -91,7 +89,7 @@ def test_hands_and_feet_stay_when_hips_sink_and_turn(addon: Addon, name: str) ->
         for tip, end, length, was in ends:
             now = world(ob, end)
             assert turn_between(now, was) < TURN, end
-            if addon.module("live.reports").get(ob, tip).reached:  # stretched arms can't follow
+            if addon.report(ob, tip).reached:  # stretched arms can't follow
                 assert (now.translation - was.translation).length < PLACE * length, end
                 steady += 1
     assert steady >= 8, "both feet, each time"
@@ -464,11 +462,10 @@ def test_a_foot_kept_from_turning_by_limits_gets_a_remark(by: str, matrix: Matri
     bone.ik_min_x, bone.ik_max_x = -0.2, 0.2
     ob.pose.bones["shin.L"].lock_ik_y = ob.pose.bones["shin.L"].lock_ik_z = True
     bpy.context.view_layer.update()
-    reports = addon.module("live.reports")
-    assert reports.get(ob, tip.name).message == "Reached"
+    assert addon.report(ob, tip.name).message == "Reached"
     tip.ik_addon.target.rotation_euler.rotate_axis("Z", 0.8)
     bpy.context.view_layer.update()
-    report = reports.get(ob, tip.name)
+    report = addon.report(ob, tip.name)
     assert report.reached
     assert report.message.startswith("Reached, but turned ")
     assert int(report.message.split("turned ")[1].split("°")[0]) in range(2, 60)

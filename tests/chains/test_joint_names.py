@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -10,10 +10,8 @@ import pytest
 from mathutils import Quaternion
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.reliability.states import activate
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 Points = list[tuple[float, float, float]]
 LEG = [(0.1, 0.0, 1.0), (0.1, -0.03, 0.5), (0.1, 0.0, 0.05), (0.1, -0.15, 0.0)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import bpy
 import numpy as np
@@ -11,10 +10,8 @@ import pytest
 from mathutils import Matrix, Quaternion
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.reliability.states import activate, refused, said
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 ENDS = [
     ("UP", "X", 40.0, "ik_max_x"),

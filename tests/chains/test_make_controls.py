@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import pytest
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.reliability.states import activate
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 
 def collection(name: str, *objects: bpy.types.Object, parent: bpy.types.Collection | None = None) -> Any:
@@ -62,13 +60,11 @@ def link(path: Path, name: str) -> bpy.types.Object:
     """Link a collection into an empty file, as an editable override; return its armature."""
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
     rigs.new_file()
-    libraries: Any = bpy.data.libraries
-    with libraries.load(str(path), link=True) as (_, chosen):
-        chosen.collections = [name]
+    (linked,) = rigs.from_library(path, "collections", name)
     scene = bpy.context.scene
-    scene.collection.children.link(chosen.collections[0])
-    chosen.collections[0].override_hierarchy_create(scene, bpy.context.view_layer, do_fully_editable=True)
-    scene.collection.children.unlink(chosen.collections[0])
+    scene.collection.children.link(linked)
+    linked.override_hierarchy_create(scene, bpy.context.view_layer, do_fully_editable=True)
+    scene.collection.children.unlink(linked)
     bpy.context.view_layer.update()
     (ob,) = (ob for ob in scene.objects if ob.type == "ARMATURE")
     return ob
@@ -95,7 +91,6 @@ def test_a_chain_added_to_an_override_has_its_target_in_the_scene(tmp_path: Path
 
 @pytest.mark.parametrize("role", ["target", "pole"])
 def test_a_goal_that_was_left_in_the_library_is_named(addon: Addon, tmp_path: Path, role: str) -> None:
-    reports = addon.module("live.reports")
     ob = limb()
     target, pole = rigs.empty("Target", (1.0, 0.5, 1.0)), rigs.empty("Pole", (0.0, 3.0, 0.0))
     rigs.chain(ob, "b", target, 2, pole=pole)
@@ -104,9 +99,9 @@ def test_a_goal_that_was_left_in_the_library_is_named(addon: Addon, tmp_path: Pa
     ob = link(tmp_path / "hero.blend", "Hero")
     bpy.context.scene.frame_set(2)
     bpy.context.view_layer.update()
-    message = reports.get(ob, "b").message
+    message = addon.report(ob, "b").message
     assert message.startswith(f"The {role} '{role.title()}' was not linked with the character. In 'hero.blend', move")
     activate(ob, "b")
     assert bpy.ops.ik_addon.chain_fix(tip="b") == {"FINISHED"}
     bpy.context.view_layer.update()
-    assert not reports.get(ob, "b").failed
+    assert not addon.report(ob, "b").failed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -12,10 +12,8 @@ import pytest
 from mathutils import Quaternion
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.reliability.states import activate, said, turns
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 SHIPPED = ("Human_Elbow", "Human_Finger", "Human_Knee", "Human_Spine", "No_Limits", "Tail", "Tentacle")
 Limits = dict[str, tuple[float, float] | str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -10,11 +10,9 @@ import pytest
 
 from tests import rigs
 from tests.chains.test_convert import PLACES, constraint, degrees_between, limb, matrices, state
+from tests.conftest import Addon
 from tests.reliability.states import refused, said
 from tests.rigs_generated import Generated, generated, kept, rigify
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 __all__ = ["generated", "kept", "rigify"]
 SWITCH = "switch"
@@ -276,5 +274,4 @@ def test_a_rigify_character_is_set_up_by_conversion(
         bpy.ops.ik_addon.character_setup()
     bpy.ops.ik_addon.convert_constraints()
     assert "These parts already have chains: left leg" in said(capfd, bpy.ops.ik_addon.character_setup)
-    reports = addon.module("live.reports")
-    assert all(reports.get(rig, tip).reached for tip in LIMBS)
+    assert all(addon.report(rig, tip).reached for tip in LIMBS)

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.conftest import Addon
+from tests.conftest import Addon
 
-Command = Callable[..., int]
+
+@dataclass(frozen=True)
+class Command:
+    """The command, which takes its arguments one by one."""
+
+    main: Callable[[list[str]], int]
+    capfd: pytest.CaptureFixture[str]
+
+    def __call__(self, *arguments: object) -> int:
+        """Return the exit code."""
+        return self.main([str(argument) for argument in arguments])
+
+    def errors(self, code: int, *arguments: object) -> str:
+        """Return what the command writes to stderr; assert that it ends with this exit code."""
+        self.capfd.readouterr()
+        assert self(*arguments) == code, arguments
+        return self.capfd.readouterr().err
 
 
 @pytest.fixture
-def ik_bake(addon: Addon) -> Command:
-    """Return the command, which takes its arguments one by one."""
-    main = addon.module("cli.command").main
-    return lambda *arguments: main([str(argument) for argument in arguments])
+def ik_bake(addon: Addon, capfd: pytest.CaptureFixture[str]) -> Command:
+    """Return the command."""
+    return Command(addon.module("cli.command").main, capfd)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import bpy
 import pytest
 
 from tests import rigs
+from tests.cli.conftest import Command
 from tests.live.carried import FRAMES, KINDS, build
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Command
 
 
 @pytest.mark.parametrize("kind", ["bone parent", "vertex of a skin", "driver"])

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.conftest import Addon
 from tools.environments import ROOT
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 SCRIPT = ROOT / "docs" / "flamenco" / "ik_bake.js"
 MANAGER = """

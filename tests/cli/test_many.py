@@ -6,21 +6,18 @@ import json
 import os
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import bpy
 import pytest
 
+from tests import rigs
+from tests.cli.conftest import Command
 from tests.cli.test_command import keyed, moving_arm
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Command
-    from tests.conftest import Addon
 
 
 def shot(path: Path, far: float = 0.0, *, constrained: bool = False) -> Path:
     """Save a file with an arm."""
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    rigs.new_file()
     ob = moving_arm(far=far)
     if constrained:
         ob.pose.bones["upper"].constraints.new("COPY_ROTATION")
@@ -36,15 +33,15 @@ def folder(tmp_path: Path) -> Path:
     return found
 
 
-def is_baked(addon: Addon, path: Path) -> bool:
+def is_baked(path: Path) -> bool:
     bpy.ops.wm.open_mainfile(filepath=str(path))
-    return len(keyed(addon, bpy.data.objects["Rig"]).get("lower", [])) == 10
+    return len(keyed(bpy.data.objects["Rig"]).get("lower", [])) == 10
 
 
-def test_bakes_each_file_into_a_folder(addon: Addon, ik_bake: Command, tmp_path: Path, folder: Path) -> None:
+def test_bakes_each_file_into_a_folder(ik_bake: Command, tmp_path: Path, folder: Path) -> None:
     files = [shot(tmp_path / f"{name}.blend") for name in "abc"]
     contents = [file.read_bytes() for file in files]
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    rigs.new_file()
     assert ik_bake(*files, "--output", folder, "--report", folder / "report.json") == 0
     assert [file.read_bytes() for file in files] == contents
     report = json.loads((folder / "report.json").read_text())
@@ -54,18 +51,16 @@ def test_bakes_each_file_into_a_folder(addon: Addon, ik_bake: Command, tmp_path:
     assert [Path(one["saved"]) for one in report["files"]] == [folder / file.name for file in files]
     assert all(one["exit_code"] == 0 and one["armatures"][0]["frames"] == 10 for one in report["files"])
     assert sorted(path.name for path in folder.iterdir()) == ["a.blend", "b.blend", "c.blend", "report.json"]
-    assert all(is_baked(addon, folder / file.name) for file in files)
+    assert all(is_baked(folder / file.name) for file in files)
 
 
-def test_overwrites_each_file_in_place(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
+def test_overwrites_each_file_in_place(ik_bake: Command, tmp_path: Path) -> None:
     files = [shot(tmp_path / f"{name}.blend") for name in "ab"]
     assert ik_bake(*files, "--overwrite") == 0
-    assert all(is_baked(addon, file) for file in files)
+    assert all(is_baked(file) for file in files)
 
 
-def test_a_file_keeps_its_interface_and_is_baked_in_its_own_view_layer(
-    addon: Addon, ik_bake: Command, tmp_path: Path
-) -> None:
+def test_a_file_keeps_its_interface_and_is_baked_in_its_own_view_layer(ik_bake: Command, tmp_path: Path) -> None:
     """The target is missing in the first view layer, which is not the active one."""
     file = shot(tmp_path / "shot.blend")
     scene, target = bpy.context.scene, bpy.data.objects["lower target"]
@@ -78,16 +73,16 @@ def test_a_file_keeps_its_interface_and_is_baked_in_its_own_view_layer(
     bpy.context.window.view_layer = layer
     bpy.context.workspace.name = "Animation Desk"
     bpy.ops.wm.save_as_mainfile(filepath=str(file))
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    rigs.new_file()
     assert ik_bake(file, "--overwrite") == 0
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    assert is_baked(addon, file)
+    rigs.new_file()
+    assert is_baked(file)
     assert bpy.context.view_layer.name == "Animation Layer"
     assert bpy.context.workspace.name == "Animation Desk"
 
 
 def test_a_bad_file_does_not_end_the_others(
-    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
+    ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
 ) -> None:
     good, late = shot(tmp_path / "good.blend"), shot(tmp_path / "late.blend")
     stuck = shot(tmp_path / "stuck.blend", constrained=True)
@@ -106,7 +101,7 @@ def test_a_bad_file_does_not_end_the_others(
     assert "ik_bake: 3 of 5 files were not baked" in said.err
     assert "Baked 2 of 5 files" in said.out
     assert sorted(path.name for path in folder.iterdir()) == ["good.blend", "late.blend"]
-    assert is_baked(addon, folder / "late.blend")
+    assert is_baked(folder / "late.blend")
 
 
 @pytest.mark.parametrize(("kinds", "code"), [("gg", 0), ("gm", 1), ("mb", 3), ("bb", 2)])
@@ -126,7 +121,7 @@ def test_the_exit_code_covers_all_files(ik_bake: Command, tmp_path: Path, kinds:
 
 
 def test_ctrl_c_keeps_the_files_already_baked(
-    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
+    ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
 ) -> None:
     files = [shot(tmp_path / f"{name}.blend") for name in "abc"]
     bpy.app.handlers.persistent(_press_in_b)
@@ -145,14 +140,12 @@ def _press_in_b(*_arguments: object) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_invalid_paths_are_refused_before_any_file_is_opened(
-    ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
-) -> None:
+def test_invalid_paths_are_refused_before_any_file_is_opened(ik_bake: Command, tmp_path: Path, folder: Path) -> None:
     one = shot(tmp_path / "a.blend")
     (tmp_path / "more").mkdir()
     other = shot(tmp_path / "more" / "a.blend")
     content = one.read_bytes()
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    rigs.new_file()
     for arguments, sentence in (
         ([one, "--output", tmp_path / "new.blend"], "--output must be an existing folder"),
         ([one, "--output", tmp_path], "--output would replace"),
@@ -160,7 +153,6 @@ def test_invalid_paths_are_refused_before_any_file_is_opened(
         ([one, "--output", folder, "--report", tmp_path / "a.blend"], "--report would replace one of the files"),
         ([one, "--output", folder, "--report", tmp_path / "a.txt"], "--report must end in '.json'"),
     ):
-        assert ik_bake(*arguments) == 2
-        assert sentence in capfd.readouterr().err
+        assert sentence in ik_bake.errors(2, *arguments)
     assert not bpy.data.filepath
     assert one.read_bytes() == content

@@ -6,18 +6,16 @@ import importlib
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import pytest
 
 from tests import motions, rigs
+from tests.cli.conftest import Command
+from tests.conftest import Addon
 from tests.feet import walker
 from tests.reliability.states import activate
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Command
-    from tests.conftest import Addon
 
 SLIDE = 1e-4
 """In lengths of the leg."""
@@ -95,23 +93,19 @@ def test_contacts_marked_by_hand_stay(addon: Addon, ik_bake: Command, tmp_path: 
     assert not ob.pose.bones["shin.L"].ik_addon.enabled
 
 
-def test_without_contacts_it_bakes_and_reports_that_nothing_was_planted(
-    ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_without_contacts_it_bakes_and_reports_that_nothing_was_planted(ik_bake: Command, tmp_path: Path) -> None:
     ob = walker.figure("run")
     report = tmp_path / "report.json"
-    assert ik_bake("--plant", "--range", *FLIGHT, "--report", report) == 3
-    assert "ik_bake: 'Figure': No contacts found, so nothing was planted" in capfd.readouterr().err
+    assert "ik_bake: 'Figure': No contacts found, so nothing was planted" in ik_bake.errors(
+        3, "--plant", "--range", *FLIGHT, "--report", report
+    )
     assert report_of(report)["plant"]["contacts"] == 0
     assert not ob.pose.bones["shin.L"].ik_addon.enabled
 
 
 def test_chains_without_feet_are_only_baked(ik_bake: Command, tmp_path: Path) -> None:
     ob = rigs.armature("Crane")
-    rigs.add_bones(ob, [(0, 0, 0), (0, -0.2, 1), (0, 0, 2)], ["boom", "jib"])
-    target = rigs.empty("Hook")
-    rigs.key(target, "location", {1: (0.5, 0.4, 1.0), 10: (-0.4, 0.6, 1.3)})
-    rigs.chain(ob, "jib", target, 2)
+    rigs.key(rigs.add_arm(ob, 0.0, ["boom", "jib"], "Hook"), "location", {1: (0.5, 0.4, 1.0), 10: (-0.4, 0.6, 1.3)})
     assert ik_bake("--plant", "--range", 1, 10, "--report", tmp_path / "report.json") == 0
     assert "plant" not in report_of(tmp_path / "report.json")
 
@@ -124,18 +118,16 @@ def test_new_action_leaves_the_old_one_without_contacts_and_hips(addon: Addon, i
     assert len(walker.keys(addon, ob, "L")) > 3
     ob.animation_data.action = old
     assert not walker.keys(addon, ob, "L")
-    owner = addon.module("core.compat").curve_owner(ob)
-    assert {len(curve.keyframe_points) for curve in owner.fcurves} == {1}
+    assert {len(curve.keyframe_points) for curve in rigs.fcurves(ob)} == {1}
 
 
-def test_nothing_is_written_if_planting_fails(
-    ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_nothing_is_written_if_planting_fails(ik_bake: Command, tmp_path: Path) -> None:
     ob = walker.figure("turn", frames=30)
     target = ob.pose.bones["shin.L"].ik_addon.target
     target.driver_add("location", 2).driver.expression = "0.1"
-    assert ik_bake("--plant", "--output", tmp_path / "baked.blend", "--report", tmp_path / "report.json") == 2
-    assert "A driver sets" in capfd.readouterr().err
+    assert "A driver sets" in ik_bake.errors(
+        2, "--plant", "--output", tmp_path / "baked.blend", "--report", tmp_path / "report.json"
+    )
     assert not list(tmp_path.iterdir())
 
 

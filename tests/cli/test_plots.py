@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree import ElementTree
 
 import bpy
 import numpy as np
 
+from tests.cli.conftest import Command
 from tests.cli.test_command import moving_arm
 from tests.feet import walker
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Command
-    from tests.conftest import Addon
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -81,16 +77,3 @@ def test_each_of_many_files_has_its_own_plots(ik_bake: Command, tmp_path: Path) 
     assert ik_bake(*files, "--plots", "--range", 1, 20, "--report", tmp_path / "out" / "all.json") == 0
     found = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert found == ["all-a-Figure.svg", "all-b-Figure.svg", "all.json"]
-
-
-def test_labels_are_round_and_span_the_values(addon: Addon) -> None:
-    for low, high in ((0.0, 1.73), (-0.31, 0.02), (880.0, 1204.0), (2.0, 2.0), (0.0, 0.0), (0.0, 1e-5)):
-        labels = addon.module("cli.plots").ticks(low, high)
-        assert 2 <= len(labels) <= 8
-        assert labels[0] <= low + 1e-12
-        assert labels[-1] >= high - 1e-12
-        assert all(re.fullmatch(r"-?[\d.]{1,8}(e-\d+)?", f"{label:g}") for label in labels)
-
-
-def test_armature_names_become_safe_file_names(addon: Addon) -> None:
-    assert addon.module("cli.plots").file_name("report", "Rig/../x [lib.blend]") == "report-Rig_.._x__lib.blend_.svg"

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.conftest import Addon
 from tools.texts import PRODUCT
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 
 @pytest.fixture

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests import rigs
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
+from tests.conftest import Addon
 
 VALUES = np.sin(np.arange(41) / 6.0) + 0.1 * np.cos(np.arange(41))
 KEYS = [0, 7, 8, 19, 30, 40]

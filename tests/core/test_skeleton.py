@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from tests.conftest import Addon
+from tests.conftest import Addon
 
 
 def test_frames_below_a_bone_scaled_to_a_line_are_valid_or_none(addon: Addon) -> None:

@@ -1,4 +1,4 @@
-"""Steps are run at once, run as a part of larger work, or cancelled."""
+"""Steps of work are cancelled, and clean up, as soon as somebody interrupts them."""
 
 from __future__ import annotations
 
@@ -8,54 +8,40 @@ import pytest
 
 from tests.conftest import Addon
 
-
-class Work:
-    """A task of three steps that records how it ended."""
-
-    ended = ""
-
-    def steps(self) -> Generator[float, None, str]:
-        try:
-            yield from (0.0, 0.5, 1.0)
-            self.ended = "done"
-        finally:
-            self.ended = self.ended or "cancelled"
-        return "result"
+ended: list[str] = []
 
 
-def test_finished_runs_all_steps(addon: Addon) -> None:
-    work = Work()
-    asked: list[int] = []
-    assert addon.module("core.steps").finished(work.steps(), lambda: asked.append(1)) == "result"
-    assert (work.ended, len(asked)) == ("done", 4)
+def work() -> Generator[float, None, str]:
+    """Note how a task of three steps ended."""
+    ended.append("cancelled")
+    try:
+        yield from (0.0, 0.5, 1.0)
+        ended.clear()
+    finally:
+        ended.append("over")
+    return "result"
 
 
 def test_an_interrupt_cancels_the_steps(addon: Addon) -> None:
-    work = Work()
-    asked: list[int] = []
+    ended.clear()
+    asked = iter(range(2))
 
     def go_on() -> None:
-        asked.append(1)
-        if len(asked) == 3:
+        if next(asked, None) is None:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        addon.module("core.steps").finished(work.steps(), go_on)
-    assert work.ended == "cancelled"
+    with pytest.raises(KeyboardInterrupt) as interrupt:
+        addon.module("core.steps").finished(work(), go_on)
+    assert ended == ["cancelled", "over"], interrupt
 
 
-def test_a_part_yields_progress_of_the_whole(addon: Addon) -> None:
-    work = Work()
-    steps = addon.module("core.steps").part(work.steps(), 0.2, 0.6)
-    assert [next(steps) for _ in range(3)] == pytest.approx([0.2, 0.4, 0.6])
-    with pytest.raises(StopIteration) as done:
-        next(steps)
-    assert (done.value.value, work.ended) == ("result", "done")
-
-
-def test_a_part_is_cancelled_with_the_whole(addon: Addon) -> None:
-    work = Work()
-    steps = addon.module("core.steps").part(work.steps(), 0.0, 1.0)
+def test_a_part_yields_progress_of_the_whole_and_is_cancelled_with_it(addon: Addon) -> None:
+    ended.clear()
+    part = addon.module("core.steps").part
+    assert list(part(work(), 0.2, 0.6)) == pytest.approx([0.2, 0.4, 0.6])
+    assert ended == ["over"]
+    ended.clear()
+    steps = part(work(), 0.0, 1.0)
     next(steps)
     steps.close()
-    assert work.ended == "cancelled"
+    assert ended == ["cancelled", "over"]

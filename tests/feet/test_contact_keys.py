@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import bpy
 import numpy as np
 import pytest
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.feet import walker
 from tests.reliability.states import activate
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 
 def test_found_contacts_are_constant_keys_at_changes(addon: Addon) -> None:
@@ -70,8 +66,8 @@ def test_a_foot_held_above_the_ground_touches_nothing(addon: Addon, moves: bool)
     if moves:
         rigs.key(floor, "location", {1: (0.0, 0.0, 0.0), 100: (0.1, 0.0, 0.0)})
     target = ob.pose.bones["shin.L"].ik_addon.target
-    for curve in addon.module("core.compat").curve_owner(target).fcurves:
-        if (curve.data_path, curve.array_index) == ("location", 2):
+    for curve in rigs.fcurves(target, "location"):
+        if curve.array_index == 2:
             for key in curve.keyframe_points:
                 key.co.y += 0.3
             curve.update()
@@ -181,19 +177,3 @@ def test_a_locked_curve_is_refused_without_changes(addon: Addon) -> None:
         with pytest.raises(RuntimeError, match="locked"):
             operator()
     assert walker.keys(addon, ob, "L") == before
-
-
-def test_contact_keys_do_not_count_as_animation_of_the_rig(addon: Addon) -> None:
-    """No plan watches them, and an armature with no other keys still uses lookup."""
-    ob, target = rigs.arm()
-    rigs.key(target, "location", {frame: (0.6, 0.02 * frame, 1.0) for frame in range(1, 20)})
-    activate(ob, "lower")
-    bpy.context.scene.frame_end = 19
-    bpy.ops.ik_addon.find_contacts(chains="ACTIVE", sensitivity=10.0)
-    bpy.ops.ik_addon.mark_contact(contact="HEEL")
-    ob.ik_addon.live = True
-    for frame in range(1, 15):
-        bpy.context.scene.frame_set(frame)
-    rig = addon.module("live.registry").snapshot(ob)
-    assert not rig.plan.watch
-    assert rig.view.memory.expected(16.0) is not None

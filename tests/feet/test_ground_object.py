@@ -4,37 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
 import pytest
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.feet import clips, walker
 from tests.feet.test_plant import SLIDE, TURN
 from tests.reliability.states import activate
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 ABOVE = 1e-4
 """Maximum height of contacts above the ground, in meters."""
 
 
-def mesh(name: str, corners: Sequence[Sequence[float]], faces: Sequence[Sequence[int]]) -> bpy.types.Object:
-    """Add a mesh to the scene."""
-    data = bpy.data.meshes.new(name)
-    data.from_pydata([tuple(corner) for corner in corners], [], [tuple(face) for face in faces])
-    ob = bpy.data.objects.new(name, data)
-    bpy.context.scene.collection.objects.link(ob)
-    bpy.context.view_layer.update()
-    return ob
-
-
 def plane(name: str = "Ground", size: float = 50.0) -> bpy.types.Object:
-    return mesh(name, [(-size, -size, 0), (size, -size, 0), (size, size, 0), (-size, size, 0)], [(0, 1, 2, 3)])
+    return rigs.mesh(name, [(-size, -size, 0), (size, -size, 0), (size, size, 0), (-size, size, 0)], [(0, 1, 2, 3)])
 
 
 BOX = [(0, 3, 2, 1), (4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (3, 0, 4, 7)]
@@ -49,15 +36,7 @@ def boxes(name: str, extents: Sequence[tuple[Sequence[float], Sequence[float]]])
         for z in (low[2], high[2]):
             corners += [(low[0], low[1], z), (high[0], low[1], z), (high[0], high[1], z), (low[0], high[1], z)]
         faces += [[first + corner for corner in face] for face in BOX]
-    return mesh(name, corners, faces)
-
-
-def points(ob: bpy.types.Object, poses: Any, tip: str) -> Any:
-    """Return the positions (2, F, 3) of a chain's heel and toe."""
-    chain: Any = ob.pose.bones[tip].ik_addon
-    end = ob.pose.bones.find(chain.end_bone)
-    pivots = (chain.heel_pivot, chain.toe_pivot)
-    return np.array([poses[:, end, :3, :3] @ np.array(pivot) + poses[:, end, :3, 3] for pivot in pivots])
+    return rigs.mesh(name, corners, faces)
 
 
 def gaps(addon: Addon, ob: bpy.types.Object, poses: Any, height: Callable[[Any], Any]) -> tuple[float, float]:
@@ -65,7 +44,7 @@ def gaps(addon: Addon, ob: bpy.types.Object, poses: Any, height: Callable[[Any],
     lowest, farthest = np.inf, -np.inf
     frames = np.arange(1.0, len(poses) + 1.0)
     for end in "LR":
-        own = points(ob, poses, f"shin.{end}")
+        own = walker.pivots(ob, poses, f"shin.{end}")
         above = np.array([side[:, 2] - height(side) for side in own])
         contacts = addon.module("feet.contact_keys").read(ob.pose.bones[f"shin.{end}"], frames)
         lowest, farthest = min(lowest, above.min()), max(farthest, above[:, contacts.all(axis=0)].max())
@@ -181,7 +160,7 @@ def test_a_level_walk_goes_up_and_down_stairs(addon: Addon, rise: float) -> None
 
 
 @pytest.mark.parametrize("moving", ["place", "turn"])
-def test_feet_hold_still_on_a_moving_ground(addon: Addon, moving: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_feet_hold_still_on_a_moving_ground(addon: Addon, moving: str) -> None:
     ob = walker.figure("turn")
     ground = plane()
     if moving == "place":
@@ -189,21 +168,8 @@ def test_feet_hold_still_on_a_moving_ground(addon: Addon, moving: str, monkeypat
     else:
         rigs.key(ground, "rotation_euler", {1: (0, 0, 0), 190: (0.08, 0.05, 0.2)})
     bpy.ops.ik_addon.find_contacts()
-    sampling, visited = addon.module("targets.limb_frames"), []
-    at_frame = sampling.at_frame
-
-    def visit(view_layer: bpy.types.ViewLayer, frame: int) -> Any:
-        visited.append(frame)
-        return at_frame(view_layer, frame)
-
-    monkeypatch.setattr(sampling, "at_frame", visit)
     assert bpy.ops.ik_addon.plant(ground="Ground") == {"FINISHED"}
-    assert len(visited) < 10, "F-curves tell where the ground is"
-    poses, worlds = walker.play(ob), []
-    for frame in range(1, bpy.context.scene.frame_end + 1):
-        bpy.context.scene.frame_set(frame)
-        worlds.append(np.linalg.inv(np.array(rigs.evaluated(ground).matrix_world)))
-    riding = np.array(worlds)[:, None] @ poses
+    riding = np.linalg.inv(walker.world_of(ground))[:, None] @ walker.play(ob)
     lowest, farthest = gaps(addon, ob, riding, flat(0.0))
     assert lowest >= 0.0
     assert farthest < ABOVE
@@ -217,18 +183,12 @@ def test_feet_stay_out_of_a_deforming_ground(addon: Addon) -> None:
     risen = ground.shape_key_add(name="Risen")
     for corner in risen.data:
         corner.co.z = 0.1
-    risen.value = 0.0
-    risen.keyframe_insert("value", frame=1)
-    risen.value = 1.0
-    risen.keyframe_insert("value", frame=190)
+    rigs.key(risen, "value", {1: 0.0, 190: 1.0})
     bpy.ops.ik_addon.find_contacts()
     bpy.ops.ik_addon.plant(ground="Ground")
-    poses, levels = walker.play(ob), []
-    for frame in range(1, bpy.context.scene.frame_end + 1):
-        bpy.context.scene.frame_set(frame)
-        levels.append(0.1 * risen.value)
-    assert max(levels) > 0.09
-    assert gaps(addon, ob, poses, lambda _own: np.array(levels))[0] >= -1e-6
+    levels = rigs.on_frames(range(1, bpy.context.scene.frame_end + 1), lambda: 0.1 * risen.value)
+    assert max(levels.values()) > 0.09
+    assert gaps(addon, ob, walker.play(ob), lambda _own: np.array(list(levels.values())))[0] >= -1e-6
 
 
 def arm(z: float) -> bpy.types.Object:
@@ -254,7 +214,7 @@ def arm(z: float) -> bpy.types.Object:
 
 
 @pytest.mark.parametrize("has_contact", [True, False])
-def test_a_hand_rests_on_a_table(addon: Addon, has_contact: bool) -> None:
+def test_a_hand_rests_on_a_table(has_contact: bool) -> None:
     ob = arm(0.96)
     boxes("Table", [((0.2, -1.0, 0.95), (1.2, 0.5, 1.0)), ((0.3, -0.9, 0.0), (0.4, -0.8, 0.97))])
     if has_contact:
@@ -264,25 +224,25 @@ def test_a_hand_rests_on_a_table(addon: Addon, has_contact: bool) -> None:
     chain: Any = ob.pose.bones["forearm.L"].ik_addon
     if not any(chain.toe_pivot):
         bpy.ops.ik_addon.find_pivots()
-    own = points(ob, poses, "forearm.L")
+    own = walker.pivots(ob, poses, "forearm.L")
     over = (own[..., 0] > 0.2) & (own[..., 1] < 0.5) & (own[..., 1] > -1.0)
     assert (own[..., 2] - 1.0)[over].min() >= 0.0
     assert np.abs(own[:, 25:35, 2] - 1.0).max() < (ABOVE if has_contact else 0.02)
 
 
-def test_a_hand_below_a_table_stays_there(addon: Addon) -> None:
+def test_a_hand_below_a_table_stays_there() -> None:
     ob = arm(0.96)
     rigs.key(bpy.data.objects["Target"], "location", dict.fromkeys((1, 20, 40, 60), (0.5, 0.0, 1.0)))
     boxes("Table", [((0.2, -1.0, 1.02), (1.2, 0.5, 1.06))])
     bpy.ops.ik_addon.find_contacts(chains="ALL")
     bpy.ops.ik_addon.plant(chains="ALL", ground="Table")
-    assert points(ob, walker.play(ob), "forearm.L")[0, :, 2] == pytest.approx(1.0, abs=1e-4)
+    assert walker.pivots(ob, walker.play(ob), "forearm.L")[0, :, 2] == pytest.approx(1.0, abs=1e-4)
 
 
 def test_a_roof_is_not_the_ground(addon: Addon) -> None:
     ob = walker.figure("turn")
     corners = [(x, y, z) for z in (0.0, 2.6) for x, y in ((-50, -50), (50, -50), (50, 50), (-50, 50))]
-    mesh("Ground", corners, [(0, 1, 2, 3), (4, 5, 6, 7)])
+    rigs.mesh("Ground", corners, [(0, 1, 2, 3), (4, 5, 6, 7)])
     bpy.ops.ik_addon.find_contacts()
     bpy.ops.ik_addon.plant(ground="Ground")
     lowest, farthest = gaps(addon, ob, walker.play(ob), flat(0.0))
@@ -290,52 +250,7 @@ def test_a_roof_is_not_the_ground(addon: Addon) -> None:
     assert farthest < ABOVE
 
 
-def test_a_point_inside_several_parts_of_a_mesh_comes_out_of_all(addon: Addon) -> None:
-    low = np.array([(x, y, z) for z in (0.0, 1.0) for x, y in ((0, 0), (1, 0), (1, 1), (0, 1))])
-    halves = [[face[i] for i in half] for face in BOX for half in ((0, 1, 2), (0, 2, 3))]
-    triangles = np.concatenate([halves, np.array(halves) + len(low)])
-    both = np.concatenate([low, low * (1.0, 1.0, 2.0)])
-    surface = addon.module("feet.ground_object").Mesh.of(both, triangles, np.array([0.0, 0.0, 1.0]), 1.0)
-    gaps, normals = surface.look(np.array([[0.4, 0.6, 0.3]]), np.array([[0.0, 0.0, 1.0]]), only_inside=False)
-    assert gaps[0] == pytest.approx(1.7, abs=1e-5)
-    assert normals[0] == pytest.approx([0.0, 0.0, 1.0])
-
-
-def test_triangles_far_from_the_feet_are_left_out(addon: Addon) -> None:
-    near = np.array([(-1.0, -1.0, 0.0), (1.0, -1.0, 0.0), (0.0, 1.0, 0.0)])
-    both = np.concatenate([near, near + np.array([50.0, 0.0, 1.0])])
-    points, up = np.array([[0.0, 0.0, 0.5], [50.0, 0.0, 0.5]]), np.array([[0.0, 0.0, 1.0]])
-    mesh = addon.module("feet.ground_object").Mesh
-    for way, far in ((points, 0.5), (points[:1], np.nan)):
-        surface = mesh.of(both, np.arange(6).reshape(2, 3), up[0], 1.0, (way, up))
-        gaps, _normals = surface.look(points, np.repeat(up, 2, axis=0), only_inside=False)
-        assert gaps == pytest.approx([-0.5, far], abs=1e-5, nan_ok=True)
-
-
-def test_a_point_comes_out_of_a_pile_of_boxes(addon: Addon) -> None:
-    pile = boxes("Pile", [((-1.0, -1.0, 0.0), (1.0, 1.0, 0.1 * k)) for k in range(1, 21)])
-    corners, triangles = addon.module("feet.ground_object")._triangles(rigs.evaluated(pile))
-    surface = addon.module("feet.ground_object").Mesh.of(corners, triangles, np.array([0.0, 0.0, 1.0]), 1.0)
-    gaps, _normals = surface.look(np.array([[0.2, 0.3, 0.05]]), np.array([[0.0, 0.0, 1.0]]), only_inside=False)
-    assert gaps[0] == pytest.approx(1.95, abs=1e-5)
-
-
-def test_a_cancelled_plant_leaves_no_trace(addon: Addon) -> None:
-    ob = walker.figure("turn")
-    ground = plane()
-    rigs.key(ground, "location", {1: (0, 0, 0.05), 190: (0, 0, 0.1)})
-    bpy.ops.ik_addon.find_contacts()
-    before = walker.play(ob)
-    plant = addon.module("feet.plant")
-    tips = [ob.pose.bones[f"shin.{end}"] for end in "LR"]
-    options = plant.Options(ground=ground)
-    with closing(plant.steps(bpy.context, ob, tips, range(1, 110), options)) as todo:
-        while next(todo) < 0.8:
-            pass
-    assert np.array_equal(walker.play(ob), before)
-
-
-def test_a_chain_without_a_target_is_left_out(addon: Addon) -> None:
+def test_a_chain_without_a_target_is_left_out() -> None:
     ob = walker.figure("turn")
     plane()
     activate(ob, "shin.R")
@@ -344,7 +259,7 @@ def test_a_chain_without_a_target_is_left_out(addon: Addon) -> None:
     assert bpy.ops.ik_addon.plant(ground="Ground") == {"FINISHED"}
 
 
-def test_an_empty_object_is_no_ground(addon: Addon) -> None:
+def test_an_empty_object_is_no_ground() -> None:
     walker.figure("turn", frames=30)
     bpy.ops.ik_addon.find_contacts()
     for kind in ("CURVE", "FONT", "SURFACE", "META"):

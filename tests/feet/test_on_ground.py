@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.conftest import Addon
 from tests.feet import clips
 from tests.feet.test_standing import BLEND, foot_of, turns
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 MARGIN = 1e-5
 SUDDEN = 0.02
@@ -63,19 +61,6 @@ def standing(addon: Addon, count: int = 60, contacts: slice = slice(0, 60)) -> A
     return foot
 
 
-@pytest.mark.parametrize("height", [tilted(0.0), tilted(0.25), tilted(-0.3, 0.15)])
-def test_contacts_rest_on_slopes_and_nothing_goes_through(addon: Addon, height: Height) -> None:
-    for foot in (foot_of(addon, own) for name in clips.MADE for own in clips.make(name).feet.values()):
-        planted = planted_on(addon, foot, height, pull=5.0)
-        below = depths(planted, height)
-        assert below.max() <= 0.0
-        assert below[foot.contacts].min() > -2.0 * MARGIN
-        assert planted.slide() < 1e-9
-        axes = turns(addon, planted)
-        for start, end in addon.module("feet.filling").runs(foot.contacts.all(axis=0)):
-            assert np.abs(axes[start:end] - axes[start]).max() < 1e-9
-
-
 def test_feet_follow_slopes_up_to_a_maximum_angle(addon: Addon) -> None:
     foot = standing(addon)
     for slope, limit in ((0.2, 0.7), (0.2, 0.1), (1.0, 0.5)):
@@ -85,13 +70,6 @@ def test_feet_follow_slopes_up_to_a_maximum_angle(addon: Addon) -> None:
         assert np.arcsin(forward[2]) == pytest.approx(min(np.arctan(slope), limit), abs=1e-3)
         assert depths(planted, height).max() <= 0.0
         assert depths(planted, height).max(axis=0)[30] > -2.0 * MARGIN, "it stands on what is higher"
-
-
-def test_heel_and_toe_both_rest_on_the_ground(addon: Addon) -> None:
-    clip = clips.Foot(np.repeat(np.eye(4)[None], 60, axis=0), {"heel": [(1, 60)], "toe": [(1, 60)]})
-    clip.frames[:, 1:3, 1:3] = [[np.cos(0.1), -np.sin(0.1)], [np.sin(0.1), np.cos(0.1)]]
-    planted = planted_on(addon, foot_of(addon, clip), tilted(0.0))
-    assert np.abs(depths(planted, tilted(0.0)) + MARGIN).max() < 1e-9
 
 
 def test_a_foot_over_an_edge_stays_level(addon: Addon) -> None:
@@ -149,29 +127,6 @@ def test_a_foot_in_front_of_an_edge_rises_before_it_moves_forward(addon: Addon, 
     assert faster.max() < 0.05
     moved = planted.places - foot.places
     assert np.linalg.norm(np.diff(moved, axis=0), axis=1).max() < 0.033
-
-
-def test_a_foot_that_stands_on_something_else_stays_there(addon: Addon) -> None:
-    foot = standing(addon)
-    foot.places[:, 2] += 0.6
-    assert planted_on(addon, foot, tilted(0.0)).places[30, 2] == pytest.approx(0.68)
-
-
-def test_a_ground_can_fall_away_step_by_step(addon: Addon) -> None:
-    foot = foot_of(addon, clips.make("run").feet["Left"])
-    way = np.ptp(foot.places[:, 1])
-    height = tilted(-1.5 / way)
-    planted = planted_on(addon, foot, height)
-    assert depths(planted, height)[foot.contacts].min() > -2.0 * MARGIN
-    assert planted.places[:, 2].min() < -1.0
-
-
-def test_nothing_changes_where_there_is_no_ground(addon: Addon) -> None:
-    foot = foot_of(addon, clips.make("turn").feet["Left"])
-    without = addon.module("feet.standing").plant(foot, BLEND)
-    planted = planted_on(addon, foot, lambda points: np.full(len(points), np.nan))
-    touching = foot.touches
-    assert np.abs(planted.places - without.places)[touching].max() < 1e-12
 
 
 def test_a_foot_in_the_air_returns_to_its_own_orientation(addon: Addon) -> None:

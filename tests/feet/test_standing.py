@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.conftest import Addon
 from tests.feet import clips
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 BLEND = 6
 
@@ -61,16 +59,6 @@ def test_contacts_hold_their_place_and_nothing_moves_farther(addon: Addon, feet:
         assert np.abs(again.places - planted.places).max() < 1e-12, name
 
 
-def test_feet_stand_flat_and_keep_their_roll(addon: Addon, feet: dict[str, tuple[Any, Any]]) -> None:
-    for name, (source, planted) in feet.items():
-        before, after = turns(addon, source), turns(addon, planted)
-        assert np.abs(before - after).max() < np.radians(1.0), f"{name}: the clips tilt no foot that stands flat"
-        spans = addon.module("feet.filling").runs(planted.contacts.all(axis=0))
-        assert spans
-        for start, end in spans:
-            assert np.abs(after[start:end] - after[start]).max() < 1e-12, name
-
-
 def test_a_tilted_foot_is_eased_to_its_contacts_orientation_and_back(addon: Addon) -> None:
     clip = clips.make("turn", is_recorded=False).feet["Left"]
     wobble = 0.2 * np.sin(np.arange(len(clip.frames)) / 5.0)
@@ -114,33 +102,3 @@ def test_feet_whose_heels_rise_and_fall_pivot_about_the_toe(addon: Addon) -> Non
     planted = module.plant(foot, BLEND)
     assert planted.slide() < 1e-12
     assert np.ptp(planted.points(1), axis=0).max() < 1e-12, "one contact of the toe from beginning to end"
-
-
-def test_a_foot_without_contacts_is_returned_unchanged(addon: Addon) -> None:
-    clip = clips.make("run").feet["Left"]
-    clip.marks = {"heel": [], "toe": []}
-    source = foot_of(addon, clip)
-    assert addon.module("feet.standing").plant(source, BLEND) is source
-
-
-def test_easing_never_overshoots(addon: Addon) -> None:
-    known = np.zeros(50, dtype=bool)
-    known[10:15] = known[30:34] = True
-    values = np.where(known, 1.0, 7.0)[:, None]
-    values[30:34] = -2.0
-    for length in (0, 1, 4, 12, 100):
-        found = addon.module("feet.filling").eased(values, known, length)[:, 0]
-        assert (found[known] == values[known, 0]).all()
-        assert found.max() <= 1.0
-        assert found.min() >= -2.0
-        assert (
-            (np.diff(found[15:30]) <= 1e-12).all() if length >= 15 else (found[15 + length : 30 - length] == 0.0).all()
-        )
-        assert (np.diff(found[:10]) >= 0.0).all()
-
-
-def test_easing_continues_beyond_the_ends_of_a_clip(addon: Addon) -> None:
-    known = np.zeros(20, dtype=bool)
-    known[3:18] = True
-    found = addon.module("feet.filling").eased(np.ones((20, 1)), known, 12)[:, 0]
-    assert found[[0, -1]].min() > 0.8

@@ -81,13 +81,32 @@ def climber() -> bpy.types.Object:
 
 def play(ob: bpy.types.Object, step: int = 1) -> NDArray[np.float64]:
     """Return the world matrices (frames, bones, 4, 4) that Blender shows."""
-    found = []
-    for frame in range(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1, step):
-        bpy.context.scene.frame_set(frame)
-        seen = rigs.evaluated(ob)
-        world = np.array(seen.matrix_world)
-        found.append(world @ rigs.pose(ob).reshape(-1, 4, 4).transpose(0, 2, 1).astype(np.float64))
-    return np.array(found)
+    scene = bpy.context.scene
+
+    def world() -> NDArray[np.float64]:
+        own = np.array(rigs.evaluated(ob).matrix_world)
+        return own @ rigs.pose(ob).reshape(-1, 4, 4).transpose(0, 2, 1).astype(np.float64)
+
+    return np.array(list(rigs.on_frames(range(scene.frame_start, scene.frame_end + 1, step), world).values()))
+
+
+def world_of(ob: bpy.types.Object) -> NDArray[np.float64]:
+    """Return the world matrices (frames, 4, 4) of an object."""
+    frames = range(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1)
+    return np.array(list(rigs.on_frames(frames, lambda: np.array(rigs.evaluated(ob).matrix_world)).values()))
+
+
+def limbs(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
+    """Return the tips of all chains."""
+    return [bone for bone in ob.pose.bones if bone.ik_addon.is_chain]
+
+
+def pivots(ob: bpy.types.Object, poses: NDArray[np.float64], tip: str) -> NDArray[np.float64]:
+    """Return the positions (2, F, 3) of a chain's heel and toe."""
+    chain: Any = ob.pose.bones[tip].ik_addon
+    end: int = ob.pose.bones.find(chain.end_bone)
+    own = poses[:, end]
+    return np.array([own[:, :3, :3] @ np.array(pivot) + own[:, :3, 3] for pivot in (chain.heel_pivot, chain.toe_pivot)])
 
 
 def keys(addon: Any, ob: bpy.types.Object, end: str) -> list[tuple[int, int]]:
@@ -100,11 +119,9 @@ def slides(addon: Any, ob: bpy.types.Object, poses: NDArray[np.float64]) -> dict
     """Return how far heel and toe slide in their contacts, in lengths of the leg, by foot name."""
     frames = np.arange(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1, dtype=np.float64)
     found: dict[str, float] = {}
-    for tip in (bone for bone in ob.pose.bones if bone.ik_addon.is_chain):
-        chain, end = tip.ik_addon, ob.pose.bones.find(tip.ik_addon.end_bone)
+    for tip in limbs(ob):
         contacts = addon.module("feet.contact_keys").read(tip, frames)
-        for own, pivot in zip(contacts, (chain.heel_pivot, chain.toe_pivot), strict=True):
-            points = poses[:, end, :3, :3] @ np.array(pivot) + poses[:, end, :3, 3]
+        for own, points in zip(contacts, pivots(ob, poses, tip.name), strict=True):
             for start, stop in addon.module("feet.filling").runs(own):
                 gap = float(np.linalg.norm(points[start:stop] - points[start], axis=1).max())
                 found[tip.name] = max(found.get(tip.name, 0.0), gap / rigs.length(ob, tip.name, 2))
@@ -115,7 +132,7 @@ def turned(addon: Any, ob: bpy.types.Object, poses: NDArray[np.float64]) -> floa
     """Return by how many degrees a foot that stands flat turns."""
     frames = np.arange(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1, dtype=np.float64)
     most = 0.0
-    for tip in (bone for bone in ob.pose.bones if bone.ik_addon.is_chain):
+    for tip in limbs(ob):
         end = ob.pose.bones.find(tip.ik_addon.end_bone)
         contacts = addon.module("feet.contact_keys").read(tip, frames)
         for start, stop in addon.module("feet.filling").runs(contacts.all(axis=0)):

@@ -7,7 +7,7 @@ import importlib
 import io
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import bpy
 import numpy as np
 from numpy.random import Generator
 
+from tests.rigs import curve_owner
 from tools import blender
 
 from . import rigs
@@ -29,19 +30,16 @@ STEPS = 14
 class Case:
     """One scene, from building it to the last check."""
 
-    def __init__(self, rng: Generator, folder: Path, said: io.StringIO) -> None:
-        self.rng = rng
-        self.folder = folder
-        self.said = said
-        self.log: list[str] = []
+    def __init__(self, rng: Generator, folder: Path, log: list[str]) -> None:
+        self.rng, self.folder, self.log = rng, folder, log
         self.known = Known(())
         self.steps: list[Known] = []
         """What was known at each step of undo."""
         self.at = -1
         package: Any = blender.PACKAGE
-        self.compat, self.reports, self.chain, self.base = (
+        self.reports, self.chain, self.base = (
             importlib.import_module(f"{package}.ik_addon.{name}")
-            for name in ("core.compat", "live.reports", "rig.plan.chain", "core.fk_store")
+            for name in ("live.reports", "rig.plan.chain", "core.fk_store")
         )
 
     def run(self, edits: list[Callable[[Case], None]]) -> None:
@@ -77,33 +75,14 @@ class Case:
 
     def animated(self, ob: bpy.types.Object) -> dict[tuple[str, str, int], float]:
         """Values of an armature's F-curves on the current frame, by bone, channel and index."""
-        data: Any = ob.animation_data
-        if data is None:
-            return {}
-        now = bpy.context.scene.frame_current_final
-        strips = [strip for track in data.nla_tracks if not track.mute for strip in track.strips]
-        # Strips begin and end with their actions, and hold the first and last values outside.
-        sources = [(strip, min(max(now, strip.frame_start), strip.frame_end)) for strip in strips]
-        owners = [(self.compat.curve_owner_of(user), frame) for user, frame in (*sources, (data, now))]
-        return animated(ob, [(owner, frame) for owner, frame in owners if owner is not None])
+        owner = curve_owner(ob)
+        return animated(ob, owner, bpy.context.scene.frame_current_final) if owner else {}
 
     def take_animated(self) -> None:
         """Set the known values of keyed channels to those of their F-curves on the current frame."""
         for ob in armatures():
             for (bone, field, index), value in self.animated(ob).items():
                 self.known.put_number(ob.name, bone, field, index, value)
-
-    def is_as_animated(self) -> bool:
-        """Whether the known values of all keyed channels are those of their F-curves on the current frame."""
-        return all(
-            self.known.rows[ob.name, bone][field][index] == np.float32(value)
-            for ob in armatures()
-            for (bone, field, index), value in self.animated(ob).items()
-        )
-
-    def is_keyed(self, ob: bpy.types.Object, bone: bpy.types.PoseBone, field: str) -> bool:
-        """Whether F-curves animate a channel."""
-        return any((name, path) == (bone.name, field) for name, path, _ in self.animated(ob))
 
     def solved(self, ob: bpy.types.Object) -> set[str]:
         """Names of the bones that may hold a solution."""
@@ -132,7 +111,6 @@ class Case:
 
     def check(self, step: str) -> None:
         """Assert what must always hold."""
-        assert "Traceback" not in self.said.getvalue(), f"{step}: an exception was printed"
         for ob in armatures():
             for tip in self.chain.tips(ob):
                 report = self.reports.get(ob, tip.name)
@@ -197,17 +175,28 @@ class Case:
         return ob, (choose(self.rng, bones) if bones and ob.mode != "EDIT" else None)
 
 
-def check(seed: int, edits: list[Callable[[Case], None]]) -> None:
-    """Build the scene of a seed, edit it, and raise AssertionError if anything is wrong."""
+@contextlib.contextmanager
+def watched(log: list[str]) -> Iterator[Path]:
+    """Yield a folder for files, in an empty file; an exception that Blender prints and any warning are errors.
+
+    An error says what the log has.
+    """
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     if not blender.is_enabled():
         blender.enable()
     said = io.StringIO()
     with contextlib.redirect_stderr(said), warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("error", RuntimeWarning)
-        case = Case(np.random.default_rng([30, seed]), Path(folder), said)
         try:
-            case.run(edits)
+            yield Path(folder)
+            assert "Traceback" not in said.getvalue(), "an exception was printed"
         except Exception as error:
-            error.add_note("After: " + "; ".join(case.log) + "\n" + said.getvalue()[-3000:])
+            error.add_note("After: " + "; ".join(log) + "\n" + said.getvalue()[-3000:])
             raise
+
+
+def check(seed: int, edits: list[Callable[[Case], None]]) -> None:
+    """Build the scene of a seed, edit it, and raise AssertionError if anything is wrong."""
+    log: list[str] = []
+    with watched(log) as folder:
+        Case(np.random.default_rng([30, seed]), folder, log).run(edits)

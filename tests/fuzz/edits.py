@@ -10,13 +10,10 @@ import numpy as np
 
 from tests import rigs as measure
 
-from . import animation, operators, rigs
+from . import operators, rigs
 from .case import SAME_POSE, Case, check
-from .known import FIELDS, channels, driven_fields, rotation_field
+from .known import channels
 from .rigs import armatures, choose, numbers
-
-TAKING_ALONG = {"CHILD_OF", "COPY_LOCATION", "COPY_TRANSFORMS"}
-"""Constraints that attach an object to another object or to a bone."""
 
 
 def frame(case: Case) -> None:
@@ -44,11 +41,6 @@ def frames_in_another_order(case: Case) -> None:
 def solve_again(case: Case) -> None:
     """Go to a frame and solve it again: assert that chains that reach their targets did so before."""
     frame(case)
-    for ob in bpy.data.objects:
-        driven = ob.animation_data is not None and len(ob.animation_data.drivers)
-        led = (c.influence < 1.0 or c.type not in TAKING_ALONG for c in ob.constraints if c.influence > 0.0)
-        if driven or any(led):
-            return  # what depends on a chain without being attached to it is a step behind on a frame change
     before = ends(case)
     for ob in armatures():
         ob.update_tag()
@@ -96,7 +88,7 @@ def move_bone(case: Case) -> None:
     if field == "location":
         bone.location = numbers(case.rng, 0.3)
     case.known.put(ob.name, bone.name, field, channels(bone)[field])
-    if case.rng.random() < 0.3 or case.is_keyed(ob, bone, field):
+    if case.rng.random() < 0.4:  # else only the next frame change reverts the pose of a keyed bone
         bone.keyframe_insert(field, frame=bpy.context.scene.frame_current_final)
         ob.update_tag()
 
@@ -243,25 +235,6 @@ def enter_mode(case: Case) -> None:
     bpy.ops.object.mode_set(mode=choose(case.rng, ["POSE", "EDIT", "OBJECT"]))
 
 
-def change_rotation_mode(case: Case) -> None:
-    """Change the rotation mode of a bone; Blender converts the channels."""
-    ob, bone = case.some_bone()
-    if bone is None or any(case.is_keyed(ob, bone, field) for field in FIELDS):
-        return
-    if any(field.startswith("rotation") for name, field in driven_fields(ob) if name == bone.name):
-        return
-    held, old = ob.pose.bones.find(bone.name) in case.base.stored_bones(ob), bone.rotation_mode
-    mode = choose(case.rng, rigs.MODES)
-    if held and case.known.converted.get((ob.name, bone.name)) and rotation_field(old) == rotation_field(mode):
-        return  # angles known only up to full turns give an unknown rotation in another order
-    bone.rotation_mode = mode
-    if held:
-        case.known.convert(ob.name, bone.name, old, bone.rotation_mode)
-    else:
-        for field in FIELDS[1:4]:
-            case.known.put(ob.name, bone.name, field, channels(bone)[field])
-
-
 def undo(case: Case) -> None:
     """Undo some steps, and perhaps redo some."""
     case.leave_edit_mode()
@@ -312,10 +285,8 @@ EDITS: list[Callable[[Case], None]] = [
     reparent_bone,
     move_joint,
     enter_mode,
-    change_rotation_mode,
     *[undo] * 2,
     save_and_load,
-    *animation.EDITS,
     *operators.EDITS,
 ]
 

@@ -10,7 +10,7 @@ import contextlib
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -122,117 +122,94 @@ class Session:
         """Select all bones in Pose Mode, or some."""
         bpy.ops.pose.select_all(action="SELECT")
         if self.rng.random() < 0.5:
-            for bone in ob.pose.bones:
-                holder: Any = bone if bpy.app.version >= (5, 0, 0) else bone.bone
-                holder.select = self.rng.random() < 0.6
+            rigs.select_bones(ob, *(bone.name for bone in ob.pose.bones if self.rng.random() < 0.6))
 
-    # ---- edits: each returns what is wanted, or None if it was not possible
+    # ---- edits: each is given what there is and changes it to what is wanted; False: it was not possible
 
-    def copy(self) -> Wires | None:
+    def copy(self, _wanted: Wires) -> None:
         """Copy a pose."""
-        before = wires()
         self.select_bones(self.choose(mode="POSE"))
         with contextlib.suppress(RuntimeError):  # nothing selected
             bpy.ops.pose.copy()
             self.copied = True
-        return before
 
-    def paste(self) -> Wires | None:
+    def paste(self, _wanted: Wires) -> bool:
         """Paste a pose, as it is or flipped; the undo step is made before the update that follows."""
         if not self.copied:
-            return None
-        before = wires()
+            return False
         self.select_bones(self.choose(mode="POSE"))
         flipped, only = self.rng.random() < 0.5, self.rng.random() < 0.3
         try:
             bpy.ops.pose.paste("EXEC_DEFAULT", True, flipped=flipped, selected_mask=only)
         except RuntimeError:  # no bone of this name
-            return None
-        return before
+            return False
+        return True
 
-    def rename_bone(self) -> Wires | None:
+    def rename_bone(self, wanted: Wires) -> None:
         """Rename a bone."""
         ob = self.rng.choice(armatures())
-        wanted = wires()
         bone = self.rng.choice(list(ob.data.bones))
         old, bone.name = bone.name, self.rng.choice(["forearm.L", "forearm.R", "shin.L", "x", "Arm"])
         own = wanted[ob.name]
         if old in own:
             own[bone.name] = own.pop(old)
-        return wanted
 
-    def swap_sides(self) -> Wires | None:
+    def swap_sides(self, wanted: Wires) -> None:
         """Swap the names of two bones."""
         ob = self.rng.choice(armatures())
-        wanted = wires()
         one, two = self.rng.sample(list(ob.data.bones), 2)
         first, second = one.name, two.name
-        one.name = "aside"
-        two.name = first
-        one.name = second
+        one.name, two.name, one.name = "aside", first, second
         own = wanted[ob.name]
         had = {name: own.pop(name, None) for name in (first, second)}
         own.update({new: had[old] for old, new in ((first, second), (second, first)) if had[old] is not None})
-        return wanted
 
-    def rename_object(self) -> Wires | None:
+    def rename_object(self, wanted: Wires) -> None:
         """Rename an armature or a goal."""
         ob = self.rng.choice(list(bpy.data.objects))
-        before = wires()
         old, ob.name = ob.name, self.rng.choice(["Hero", "Villain", "Thing"])
-        return {
-            (ob.name if name == old else name): {
-                bone: (wire[0], *(ob.name if goal == old else goal for goal in wire[1:3]), *wire[3:])
-                for bone, wire in own.items()
-            }
-            for name, own in before.items()
-        }
+        if old in wanted:
+            wanted[ob.name] = wanted.pop(old)
+        for own in wanted.values():
+            own.update(_with_goals(own, {old: ob.name}))
 
-    def duplicate(self) -> Wires | None:
+    def duplicate(self, wanted: Wires) -> bool:
         """Duplicate an armature, with its goals or without."""
         if len(armatures()) > 4:
-            return None
+            return False
         ob = self.choose(mode="OBJECT")
-        before = wires()
         for other in bpy.data.objects:
             other["origin"] = other.name
         if self.rng.random() < 0.6:
-            for bone in ob.pose.bones:
-                if bone.is_property_set("ik_addon"):
-                    for goal in (bone.ik_addon.target, bone.ik_addon.pole):
-                        if goal is not None and goal.name in bpy.context.view_layer.objects:
-                            goal.select_set(True)
+            chains = [bone.ik_addon for bone in ob.pose.bones if bone.is_property_set("ik_addon")]
+            for goal in [goal for chain in chains for goal in (chain.target, chain.pole) if goal is not None]:
+                if goal.name in bpy.context.view_layer.objects:
+                    goal.select_set(True)
         known = {other.name for other in bpy.data.objects}
         bpy.ops.object.duplicate()
         copies = {other["origin"]: other.name for other in bpy.data.objects if other.name not in known}
-        own = before[ob.name if ob.name in before else ob["origin"]]
-        before[copies[ob["origin"]]] = {
-            bone: (wire[0], *(copies.get(goal, goal) for goal in wire[1:3]), *wire[3:]) for bone, wire in own.items()
-        }
-        return before
+        own = wanted[ob.name if ob.name in wanted else ob["origin"]]
+        wanted[copies[ob["origin"]]] = _with_goals(own, copies)
+        return True
 
-    def join(self) -> Wires | None:
+    def join(self, wanted: Wires) -> bool:
         """Join two armatures. Bones get new names where both have one of a name."""
         if len(armatures()) < 3:
-            return None
+            return False
         into, other = self.rng.sample(armatures(), 2)
         self.activate(into)
         other.select_set(True)
-        before = wires()
-        names = [bone.name for bone in other.pose.bones]
-        count = len(into.pose.bones)
-        gone = other.name
+        count, gone = len(into.pose.bones), other.name
         bpy.ops.object.join()
         bpy.context.view_layer.update()
         joined = [bone.name for bone in into.pose.bones][count:]
-        moved = before.pop(gone)
-        wanted = Counter(moved.values())
-        found = wires()[into.name]
-        assert Counter(wire for bone, wire in found.items() if bone in joined) == wanted, (moved, names, found)
-        before[into.name].update({bone: wire for bone, wire in found.items() if bone in joined})
-        return before
+        moved, found = wanted.pop(gone), wires()[into.name]
+        new = {bone: wire for bone, wire in found.items() if bone in joined}
+        assert Counter(new.values()) == Counter(moved.values()), (moved, found)
+        wanted[into.name].update(new)
+        return True
 
-    def symmetrize(self) -> Wires | None:
+    def symmetrize(self, wanted: Wires) -> bool:
         """Copy one side of an armature to the other."""
         ob = self.choose(mode="OBJECT")
         ends = (".L", ".R")
@@ -241,45 +218,37 @@ class Session:
             if bone.name.endswith(ends) and (
                 bone.parent is None or bone.parent.name[-2:] in {*ends} - {bone.name[-2:]}
             ):
-                return None
-        before = wires()
-        bpy.ops.object.mode_set(mode="EDIT")
+                return False
         side = self.rng.choice(SIDES)
-        for bone in ob.data.edit_bones:
-            bone.select = bone.select_head = bone.select_tail = bone.name.endswith(f".{side}")
-        with contextlib.suppress(RuntimeError):
+        with rigs.edit_mode(ob) as bones, contextlib.suppress(RuntimeError):
+            rigs.select_edit_bones(bones, f".{side}")
             bpy.ops.armature.symmetrize()
-        bpy.ops.object.mode_set(mode="OBJECT")
         bpy.context.view_layer.update()
-        own, after = before[ob.name], wires()[ob.name]
+        own, after = wanted[ob.name], wires()[ob.name]
         for bone in own.keys() | after.keys():
             if own.get(bone) != after.get(bone):
                 source = bpy.utils.flip_name(bone)
                 assert source.endswith(f".{side}"), (bone, own, after)
                 assert after.get(bone) == own.get(source), (bone, own, after)
-        before[ob.name] = after
-        return before
+        wanted[ob.name] = after
+        return True
 
-    def bones_edited(self) -> Wires | None:
+    def bones_edited(self, wanted: Wires) -> None:
         """Duplicate a bone in Edit Mode: the copy has the same settings."""
         ob = self.choose(mode="OBJECT")
-        before = wires()
         names = [bone.name for bone in ob.pose.bones]
         name = self.rng.choice(names)
-        bpy.ops.object.mode_set(mode="EDIT")
-        for bone in ob.data.edit_bones:
-            bone.select = bone.select_head = bone.select_tail = bone.name == name
-        bpy.ops.armature.duplicate()
-        bpy.ops.object.mode_set(mode="OBJECT")
+        with rigs.edit_mode(ob) as bones:
+            for bone in bones:
+                bone.select = bone.select_head = bone.select_tail = bone.name == name
+            bpy.ops.armature.duplicate()
         bpy.context.view_layer.update()
-        own = before[ob.name]
-        for copy in {bone.name for bone in ob.pose.bones}.difference(names if name in own else ob.pose.bones.keys()):
-            own[copy] = own[name]
-        return before
+        own = wanted[ob.name]
+        if name in own:
+            own.update({bone.name: own[name] for bone in ob.pose.bones if bone.name not in names})
 
-    def key(self) -> Wires | None:
+    def key(self, _wanted: Wires) -> None:
         """Key a bone, or the influence of a chain."""
-        before = wires()
         ob = self.choose(mode="POSE")
         bone = self.rng.choice(list(ob.pose.bones))
         frame = self.rng.randint(1, 20)
@@ -287,64 +256,51 @@ class Session:
         bone.keyframe_insert("rotation_quaternion", frame=frame)
         if bone.is_property_set("ik_addon") and bone.ik_addon.is_chain:
             ob.keyframe_insert(f"{bone.path_from_id()}.ik_addon.influence", frame=frame)
-        return before
 
-    def frame(self) -> Wires | None:
+    def frame(self, _wanted: Wires) -> None:
         """Go to another frame."""
-        before = wires()
         bpy.context.scene.frame_set(self.rng.randint(1, 20))
-        return before
 
-    def live(self) -> Wires | None:
+    def live(self, _wanted: Wires) -> None:
         """Switch Live."""
-        before = wires()
         ob = self.rng.choice(armatures())
         ob.ik_addon.live = not ob.ik_addon.live
-        return before
 
-    def setting(self) -> Wires | None:
+    def setting(self, wanted: Wires) -> bool:
         """Set settings of a chain."""
-        wanted = wires()
-        found = [(ob, bone) for ob in armatures() for bone in ob.pose.bones if (_wire(bone) or [False])[0]]
+        found = [bone for ob in armatures() for bone in ob.pose.bones if (_wire(bone) or [False])[0]]
         if not found:
-            return None
-        ob, bone = self.rng.choice(found)
+            return False
+        bone = self.rng.choice(found)
         bone.ik_addon.softness = self.rng.random()
         if self.rng.random() < 0.2:
             bone.ik_addon.target = self.rng.choice([None, *(each for each in bpy.data.objects if each.type == "EMPTY")])
-        wire = _wire(bone)
-        assert wire is not None
-        wanted[ob.name][bone.name] = wire
-        return wanted
+        self.take(wanted, bone)
+        return True
 
-    def pin(self) -> Wires | None:
+    def pin(self, wanted: Wires) -> None:
         """Pin a bone or release it."""
-        wanted = wires()
-        ob = self.rng.choice(armatures())
-        bone = self.rng.choice(list(ob.pose.bones))
+        bone = self.rng.choice(list(self.rng.choice(armatures()).pose.bones))
         bone.ik_addon.pin = {"ROTATION"} if bone.ik_addon.pin else {"LOCATION"}
+        self.take(wanted, bone)
+
+    def take(self, wanted: Wires, bone: bpy.types.PoseBone) -> None:
+        """Want what a bone has now."""
         wire = _wire(bone)
-        assert wire is not None
-        wanted[ob.name][bone.name] = wire
-        return wanted
+        own = wanted[bone.id_data.name]
+        own.pop(bone.name, None)
+        if wire is not None:
+            own[bone.name] = wire
 
-    def delete_goal(self) -> Wires | None:
+    def delete_goal(self, wanted: Wires) -> None:
         """Delete a target or pole."""
-        before = wires()
         ob = self.rng.choice([ob for ob in bpy.data.objects if ob.type == "EMPTY"])
-        name = ob.name
+        for own in wanted.values():
+            own.update(_with_goals(own, {ob.name: None}))
         bpy.data.objects.remove(ob)
-        return {
-            of: {
-                bone: (wire[0], *(None if goal == name else goal for goal in wire[1:3]), *wire[3:])
-                for bone, wire in own.items()
-            }
-            for of, own in before.items()
-        }
 
-    def add_or_remove(self) -> Wires | None:
+    def add_or_remove(self, wanted: Wires) -> None:
         """Add a chain to a bone or remove it."""
-        wanted = wires()
         ob = self.choose(mode="POSE")
         bone = self.rng.choice(list(ob.pose.bones))
         name, had = bone.name, (_wire(bone) or [False])[0]
@@ -355,23 +311,16 @@ class Session:
                 operators.chain_remove() if had else operators.chain_add(chain_length=2, live=self.rng.random() < 0.5)
             )
         except RuntimeError:
-            return wanted
-        if done != {"FINISHED"}:
-            return wanted
-        wire = _wire(ob.pose.bones[name])
-        assert (wire or [False])[0] is not had
-        wanted[ob.name].pop(name, None)
-        if wire is not None:
-            wanted[ob.name][name] = wire
-        return wanted
+            return
+        if done == {"FINISHED"}:
+            assert (_wire(ob.pose.bones[name]) or [False])[0] is not had
+            self.take(wanted, ob.pose.bones[name])
 
-    def solve(self) -> Wires | None:
+    def solve(self, _wanted: Wires) -> None:
         """Press Solve IK."""
-        before = wires()
         self.choose(mode="POSE")
         with contextlib.suppress(RuntimeError):
             bpy.ops.ik_addon.solve()
-        return before
 
     # ---- all of it
 
@@ -387,14 +336,13 @@ class Session:
             bpy.ops.ed.redo()
             self.check("redo", self.states[self.at])
         elif chance < 0.3:
-            bpy.ops.wm.save_as_mainfile(filepath=str(self.file))
-            bpy.ops.wm.open_mainfile(filepath=str(self.file))
+            rigs.save_and_open(self.file)
             self.check("save and open", self.states[self.at])
             self.begin()
         else:
             edit = self.rng.choice(EDITS)
-            wanted = edit(self)
-            if wanted is None:
+            wanted = wires()
+            if edit(self, wanted) is False:
                 return
             if edit is not Session.paste:
                 bpy.context.view_layer.update()
@@ -417,6 +365,11 @@ class Session:
         raise WiresError(self.done, wanted, found)
 
 
+def _with_goals(own: Mapping[str, Wire], names: Mapping[str, str | None]) -> dict[str, Wire]:
+    """Return the wires of an armature with other goals in place of some."""
+    return {bone: (wire[0], *(names.get(goal, goal) for goal in wire[1:3]), *wire[3:]) for bone, wire in own.items()}
+
+
 def _without_goals(found: Wires) -> Any:
     """Return the wires with no more than whether there are goals."""
     return {
@@ -425,7 +378,7 @@ def _without_goals(found: Wires) -> Any:
     }
 
 
-EDITS: list[Callable[[Session], Wires | None]] = [
+EDITS: list[Callable[[Session, Wires], bool | None]] = [
     *[Session.copy] * 3,
     *[Session.paste] * 8,
     Session.rename_bone,

@@ -22,7 +22,7 @@ class Case:
 
     problem: Problem
     spoiled: Bools
-    """Mask (B,) of members that contain values that are not finite, or have no length."""
+    """Mask (B,) of members that have no length."""
     refused: str
     """Pattern of the ValueError that the problem must raise; empty if it must not raise."""
 
@@ -38,14 +38,9 @@ def random_case(seed: int) -> Case:
     problem = _with_settings(rng, problem, kind)
     if kind in {"body", "tree"}:
         problem = _with_joints(rng, problem)
-    spoiled = np.zeros(members, dtype=bool)
-    if rng.random() < 0.1:
-        problem, spoiled = _spoiled(rng, problem)
-    spoiled = spoiled | ~_have_length(problem)
+    spoiled = ~_have_length(problem)
     refused = ""
-    if rng.random() < 0.02:
-        problem, refused = _misshapen(rng, problem)
-    elif problem.solver is Solver.TWO_BONE and problem.parents is None and (_segments(problem) != 2)[~spoiled].any():
+    if problem.solver is Solver.TWO_BONE and problem.parents is None and (_segments(problem) != 2)[~spoiled].any():
         refused = "two-bone solver needs exactly two segments"
     return Case(problem, spoiled, refused)
 
@@ -276,98 +271,6 @@ def _range(rng: Generator) -> tuple[float, float]:
         (-np.pi, 0.0),
     ]
     return ranges[int(rng.integers(len(ranges)))]
-
-
-BAD = (np.nan, np.inf, -np.inf, 1e300)
-
-
-def _spoiled(rng: Generator, problem: Problem) -> tuple[Problem, Bools]:
-    """The problem with unsolvable values in some members, and the mask (B,) of these."""
-    members = len(problem.joints)
-    spoiled = rng.random(members) < 0.5
-    places = ["root", "joints", "frames", "target", "length"]
-    places += ["pole"] * (problem.goal.pole is not None) + ["angle"] * (problem.goal.pole_angle is not None)
-    places += ["rotation"] * (problem.goal.rotation is not None) + ["plane"] * (problem.plane is not None)
-    places += ["others"] * bool(problem.others) + ["tolerance", "push", "softness"]
-    place, value = str(rng.choice(places)), float(rng.choice(BAD))
-
-    def bad(array: Any, *at: Any) -> Any:
-        out = np.array(array if np.ndim(array) else np.full(members, float(array)))
-        out[(spoiled, *at)] = value
-        return out
-
-    goal = problem.goal
-    if place == "length":
-        if problem.parents is not None:
-            return problem, np.zeros(members, dtype=bool)
-        joints = problem.joints.copy()
-        joints[spoiled] = joints[spoiled, :1]
-        return replace(problem, joints=joints), spoiled
-    if place == "root":
-        return replace(problem, joints=bad(problem.joints, 0, int(rng.integers(3)))), spoiled
-    if place == "joints":
-        return replace(problem, joints=bad(problem.joints, -1, int(rng.integers(3)))), spoiled
-    if place == "frames":
-        at = int(rng.integers(problem.frames.shape[1])), int(rng.integers(3)), int(rng.choice([0, 2]))
-        value = np.nan if value == 1e300 else value
-        return replace(problem, frames=bad(problem.frames, *at)), spoiled
-    if place == "target":
-        # The distance from a plane along the axes is projected out exactly, even if it is 1e300.
-        value = np.nan if value == 1e300 and problem.plane is not None else value
-        return replace(problem, goal=replace(goal, target=bad(goal.target, 1))), spoiled
-    if place == "pole":
-        # In a plane only the side of the pole counts, not its distance.
-        value = np.nan if value == 1e300 and problem.plane is not None else value
-        return replace(problem, goal=replace(goal, pole=bad(goal.pole, 2))), spoiled
-    if place == "angle":
-        value = np.nan if value == 1e300 else value
-        return replace(problem, goal=replace(goal, pole_angle=bad(goal.pole_angle))), spoiled
-    if place == "rotation":
-        value = np.nan
-        return replace(problem, goal=replace(goal, rotation=bad(goal.rotation, 1, 1))), spoiled
-    if place == "plane":
-        value = float(rng.choice([np.nan, 0.0]))
-        plane = bad(problem.plane, 0)
-        plane[spoiled] = value
-        return replace(problem, plane=plane), spoiled
-    if place == "others":
-        other = problem.others[-1]
-        return replace(problem, others=(*problem.others[:-1], replace(other, target=bad(other.target, 0)))), spoiled
-    value = np.nan
-    if place == "tolerance":
-        return replace(problem, tolerance=bad(problem.tolerance)), spoiled
-    if place == "push":
-        return replace(problem, push_limit=bad(problem.push_limit)), spoiled
-    return replace(problem, softness=bad(problem.softness)), spoiled
-
-
-def _misshapen(rng: Generator, problem: Problem) -> tuple[Problem, str]:
-    """The problem with one value that the documentation excludes, and a pattern of the error it must raise."""
-    members, bones = problem.frames.shape[:2]
-    changes: list[tuple[dict[str, Any], str]] = [
-        ({"joints": problem.joints[:, :1]}, "joints must have the shape"),
-        ({"joints": problem.joints[..., :2]}, "joints must have the shape"),
-        ({"frames": problem.frames[:, :, :2]}, "frames must have the shape"),
-        ({"goal": replace(problem.goal, target=np.zeros((members + 1, 3)))}, "target must have the shape"),
-        ({"goal": replace(problem.goal, segment=bones)}, "segment must be the index"),
-        ({"goal": replace(problem.goal, weight=0.0)}, "weight must be greater than 0"),
-        ({"softness": 1.5}, "softness must be between"),
-        ({"softness": -0.1}, "softness must be between"),
-        ({"tolerance": -1e-9}, "must not be negative"),
-        ({"push_limit": -1.0}, "must not be negative"),
-        ({"iterations": -1}, "iterations must not be negative"),
-        ({"inherits": np.ones(bones + 1, dtype=bool)}, "inherits must have the shape"),
-        ({"stretch_weights": np.full(bones, np.nan)}, "stretch_weights must be finite"),
-        ({"stiffness": np.ones((bones, 3))}, "stiffness must be at least 0"),
-        ({"parents": np.arange(bones)}, "parents must name an earlier bone"),
-        ({"plane": np.zeros(3)}, "plane must have the shape"),
-    ]
-    if problem.limits is not None:
-        cones = problem.limits.cones.copy()
-        cones[0, :2] = rng.choice([0.1, 0.2, np.nan], 2)
-        changes.append(({"limits": replace(problem.limits, cones=cones)}, "joint 0"))
-    change, words = changes[int(rng.integers(len(changes)))]
-    return replace(problem, **change), words
 
 
 def is_body(problem: Problem) -> bool:

@@ -16,8 +16,6 @@ from tests import rigs
 
 LAST = 40
 KEYED = (1, 14, 27, LAST)
-LIVE = ("spine1", "spine2", "upper", "lower")
-"""The bones of chains."""
 RIG, TWIN = "Rig", "Twin"
 
 Edit = Callable[[bpy.types.Object], object]
@@ -121,43 +119,18 @@ def apart_from_twin(frames: Sequence[int]) -> dict[float, float]:
     return rigs.apart(found, expected)
 
 
-def curves(ob: bpy.types.Object, part: str = "") -> list[Any]:
-    """Return the F-curves of an object's action, or those with this in their data path."""
-    data: Any = ob.animation_data
-    if data is None or data.action is None:
-        return []
-    if bpy.app.version < (4, 4, 0):
-        found = data.action.fcurves
-    else:
-        found = data.action.layers[0].strips[0].channelbag(data.action_slot).fcurves
-    return [curve for curve in found if part in curve.data_path]
-
-
 def driver(ob: bpy.types.Object, bone: str = "collar", path: str = "rotation_quaternion", index: int = 2) -> Any:
     """Let the height of an empty of its own drive a channel of a bone; return the driver's curve."""
     source = bpy.data.objects.get(f"{ob.name} source")
     if source is None:
         source = rigs.empty(f"{ob.name} source")
         rigs.key(source, "location", {1: (0.0, 0.0, -0.2), LAST: (0.0, 0.0, 0.4)})
-    for curve in curves(ob, f'"{bone}"].{path}'):
+    for curve in rigs.fcurves(ob, f'"{bone}"].{path}'):
         if curve.array_index == index:
-            _owner(ob).remove(curve)
+            rigs.curve_owner(ob).fcurves.remove(curve)
     made: Any = ob.pose.bones[bone].driver_add(path, index)
     variable = made.driver.variables.new()
     variable.name, variable.type = "height", "TRANSFORMS"
     variable.targets[0].id, variable.targets[0].transform_type = source, "LOC_Z"
     made.driver.expression = "height"
     return made
-
-
-def _owner(ob: bpy.types.Object) -> Any:
-    data: Any = ob.animation_data
-    if bpy.app.version < (4, 4, 0):
-        return data.action.fcurves
-    return data.action.layers[0].strips[0].channelbag(data.action_slot).fcurves
-
-
-def remove_curves(ob: bpy.types.Object, part: str = "") -> None:
-    """Remove the F-curves with this in their data path."""
-    for curve in curves(ob, part):
-        _owner(ob).remove(curve)

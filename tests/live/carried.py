@@ -122,14 +122,8 @@ def _bone_of_props(own: Carried) -> None:
 
 def add_skin(rig: bpy.types.Object, bone: str = "spine2") -> bpy.types.Object:
     """Return a triangle that one bone deforms."""
-    mesh = bpy.data.meshes.new("Skin")
-    mesh.from_pydata([PLACE, (-0.3, -0.2, 0.6), (0.0, -0.2, 0.9)], [], [(0, 1, 2)])
-    skin = bpy.data.objects.new("Skin", mesh)
-    bpy.context.scene.collection.objects.link(skin)
-    skin.vertex_groups.new(name=bone).add(range(3), 1.0, "REPLACE")
-    deform: Any = skin.modifiers.new("armature", "ARMATURE")
-    deform.object = rig
-    return skin
+    skin = rigs.mesh("Skin", [PLACE, (-0.3, -0.2, 0.6), (0.0, -0.2, 0.9)], [(0, 1, 2)])
+    return rigs.deform(skin, rig, {bone: range(3)})
 
 
 def on_vertex(target: bpy.types.Object, skin: bpy.types.Object) -> None:

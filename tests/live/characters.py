@@ -178,25 +178,7 @@ def with_keys_of_another_rotation_mode() -> bpy.types.Object:
     """Return a character with keys on channels that its rotation modes do not use."""
     ob = all_keyed()
     for name in ("body.chest", "limb.upper.L", "limb.lower.R"):
-        for frame, angle in ((1, 0.2), (LAST, 1.4)):
-            ob.pose.bones[name].rotation_axis_angle = (angle, 1.0, 0.0, 0.0)
-            ob.pose.bones[name].keyframe_insert("rotation_axis_angle", frame=frame)
-    return ob
-
-
-def below_a_chain() -> bpy.types.Object:
-    """Return a character whose body is also a chain, which moves the roots of the limbs."""
-    ob = character()
-    rigs.chain(ob, "body.chest", rigs.empty("target.body", (0.1, 0.1, 1.6)), 2)
-    return ob
-
-
-def in_limits() -> bpy.types.Object:
-    """Return a character whose limbs have limits."""
-    ob = all_keyed()
-    for side in ("L", "R"):
-        ob.pose.bones[f"limb.lower.{side}"].ik_addon.use_limits = True
-        _limit(ob, (-0.6, 0.9, -0.5, 0.4), f"limb.upper.{side}", f"limb.lower.{side}")
+        rigs.key(ob.pose.bones[name], "rotation_axis_angle", {1: (0.2, 1.0, 0.0, 0.0), LAST: (1.4, 1.0, 0.0, 0.0)})
     return ob
 
 

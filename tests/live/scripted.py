@@ -7,9 +7,8 @@ from typing import Any
 import bpy
 
 from tests import rigs
-from tests.live.bodies import LAST, Edit, curves, driver, remove_curves
-
-HAS_SLOTS = bpy.app.version >= (4, 4, 0)
+from tests.live.bodies import LAST, Edit, driver
+from tests.rigs import HAS_SLOTS, fcurves, remove_curves
 
 
 def strip(ob: bpy.types.Object) -> None:
@@ -26,9 +25,7 @@ def muted_track(ob: bpy.types.Object) -> None:
 def over_strip(ob: bpy.types.Object) -> None:
     """Animate on top of an NLA strip."""
     rigs.into_strip(ob)
-    for frame, turn in ((1, 0.1), (LAST, 0.5)):
-        ob.pose.bones["collar"].rotation_quaternion = (1.0, turn, 0.0, 0.0)
-        ob.pose.bones["collar"].keyframe_insert("rotation_quaternion", frame=frame)
+    rigs.key(ob.pose.bones["collar"], "rotation_quaternion", {1: (1.0, 0.1, 0.0, 0.0), LAST: (1.0, 0.5, 0.0, 0.0)})
 
 
 def drivers(ob: bpy.types.Object) -> None:
@@ -42,7 +39,7 @@ def constrained(ob: bpy.types.Object) -> None:
 
 
 def child_of(ob: bpy.types.Object) -> None:
-    constraint: Any = bpy.data.objects[f"{ob.name} hand"].constraints.new("CHILD_OF")
+    constraint: Any = hand_of(ob).constraints.new("CHILD_OF")
     constraint.target, constraint.subtarget = ob, "spine1"
     constraint.inverse_matrix = ob.data.bones["spine1"].matrix_local.inverted()
 
@@ -60,22 +57,37 @@ def prop_in_hand(ob: bpy.types.Object) -> None:
 
 
 def keys_moved(ob: bpy.types.Object) -> None:
-    for curve in curves(ob):
+    for curve in fcurves(ob):
         for point in curve.keyframe_points:
             point.co[1] += 0.05
         curve.update()
 
 
-def target_keys_moved(ob: bpy.types.Object) -> None:
-    for curve in curves(bpy.data.objects[f"{ob.name} hand"]):
-        for point in curve.keyframe_points:
-            point.co[1] += 0.05
-        curve.update()
+def hand_of(ob: bpy.types.Object) -> bpy.types.Object:
+    """Return the target of the arm."""
+    return bpy.data.objects[f"{ob.name} hand"]
+
+
+def on_collar(ob: bpy.types.Object) -> None:
+    """Parent the target to a bone."""
+    target = hand_of(ob)
+    target.parent, target.parent_type, target.parent_bone = ob, "BONE", "collar"
+
+
+def between(ob: bpy.types.Object) -> None:
+    """Insert a parent of the target, which moves it, and constrain something else to it."""
+    holder = rigs.empty(f"{ob.name} holder", (0.05, 0.1, 0.0))
+    hand_of(ob).parent = holder
+    rigs.empty(f"{ob.name} onlooker").constraints.new("COPY_LOCATION").target = hand_of(ob)
+
+
+def inverse_changed(ob: bpy.types.Object) -> None:
+    hand_of(ob).matrix_parent_inverse[2][3] = 0.1
 
 
 def muted(part: str) -> Edit:
     def edit(ob: bpy.types.Object) -> None:
-        for curve in curves(ob, part)[::2]:
+        for curve in fcurves(ob, part)[::2]:
             curve.mute = True
 
     return edit
@@ -87,7 +99,7 @@ def other_action(ob: bpy.types.Object) -> None:
     data.action = action
     if HAS_SLOTS:
         data.action_slot = action.slots[0]
-    for curve in curves(ob, "upper"):
+    for curve in fcurves(ob, "upper"):
         curve.keyframe_points[0].co[1] += 0.2
         curve.update()
 
@@ -103,17 +115,20 @@ def limited(ob: bpy.types.Object) -> None:
     bone.ik_addon.use_limits = True
 
 
-def constraint_added(ob: bpy.types.Object) -> None:
-    constrained(ob)
-
-
-def parented(ob: bpy.types.Object) -> None:
-    holder = rigs.empty(f"{ob.name} holder", (0.05, 0.1, 0.0))
-    bpy.data.objects[f"{ob.name} hand"].parent = holder
-
-
 def strip_of(ob: bpy.types.Object) -> Any:
     return ob.animation_data.nla_tracks[0].strips[0]
+
+
+def soloed(ob: bpy.types.Object) -> None:
+    """Solo another track, which is empty."""
+    track: Any = ob.animation_data.nla_tracks.new()
+    track.is_solo = True
+
+
+def group_muted(ob: bpy.types.Object) -> None:
+    for curve in fcurves(ob, "collar"):
+        if curve.group is not None:
+            curve.group.mute = True
 
 
 def strip_ends(ob: bpy.types.Object) -> None:
@@ -152,8 +167,14 @@ def track_added(ob: bpy.types.Object) -> None:
 
 STRUCTURE: dict[str, Edit] = {
     "a limit": limited,
-    "a constraint on the collar": constraint_added,
-    "the target's parent": parented,
+    "a constraint on the collar": constrained,
+    "a constraint on the target": child_of,
+    "the target's parent": between,
+    "the target's parent is a bone": on_collar,
+    "the target's parent inverse": inverse_changed,
+    "the target is deleted": lambda ob: bpy.data.objects.remove(hand_of(ob)),
+    "a bone is scaled": lambda ob: setattr(ob.pose.bones["upper"], "scale", (0.9, 0.9, 0.9)),
+    "a bone is renamed": lambda ob: setattr(ob.data.bones["upper"], "name", "thigh"),
     "the chain's length": lambda ob: setattr(ob.pose.bones["lower"].ik_addon, "chain_length", 1),
     "influence": lambda ob: setattr(ob.pose.bones["lower"].ik_addon, "influence", 0.5),
     "the chain is off": lambda ob: setattr(ob.pose.bones["lower"].ik_addon, "enabled", False),
@@ -166,10 +187,11 @@ STRUCTURE: dict[str, Edit] = {
 }
 ANIMATION: dict[str, Edit] = {
     "keys are moved": keys_moved,
-    "the target's keys are moved": target_keys_moved,
+    "the target's keys are moved": lambda ob: keys_moved(hand_of(ob)),
     "F-curves of live bones are muted": muted('"upper"'),
     "F-curves of a carrier are muted": muted('"collar"'),
     "all F-curves are muted": muted(""),
+    "a group is muted": group_muted,
     "keys of a live bone are removed": lambda ob: remove_curves(ob, '"upper"'),
     "keys of a carrier are removed": lambda ob: remove_curves(ob, '"collar"'),
     "the action is unassigned": lambda ob: setattr(ob.animation_data, "action", None),
@@ -185,6 +207,8 @@ NLA: dict[str, Edit] = {
     "the strip is muted": lambda ob: setattr(strip_of(ob), "mute", True),
     "the strip is moved": lambda ob: setattr(strip_of(ob), "frame_start_ui", 3.0),
     "the strip ends": strip_ends,
+    "another track is soloed": soloed,
+    "the NLA is off": lambda ob: setattr(ob.animation_data, "use_nla", False),
     "the track is removed": lambda ob: ob.animation_data.nla_tracks.remove(ob.animation_data.nla_tracks[0]),
 }
 DRIVERS: dict[str, Edit] = {

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import bpy
 import pytest
 from mathutils import Vector
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.live.carried import FRAMES, KINDS, Carried, Carry, add_skin, build, constraint, drive, on_vertex, to_bone
 from tests.rigs import apart, miss, poses_at
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 NEAR = 1e-5
 EACH = [
@@ -34,7 +33,7 @@ def live(kind: str, shared: bool) -> Carried:
 def assert_there(addon: Addon, own: Carried, when: str) -> None:
     """Assert that the arm reaches its target as Blender shows it, and that the panel says so."""
     assert miss(own.arm) < NEAR, when
-    assert addon.module("live.reports").get(own.arm, "lower").reached, when
+    assert addon.report(own.arm, "lower").reached, when
 
 
 @pytest.mark.parametrize(("kind", "shared"), EACH)
@@ -149,6 +148,10 @@ def _driven_influence(own: Carried) -> None:
     source.transform_space, curve.driver.expression = "LOCAL_SPACE", "0.5 + abs(turn)"
 
 
+def _on_tip(kind: str, own: Carried) -> object:
+    return constraint(own.target, kind, own.arm, "lower")
+
+
 LOOPS: dict[str, Carry] = {
     "vertex of its skin": _on_own_skin("VERTEX"),
     "vertex group of its skin": _on_own_skin("COPY_LOCATION"),
@@ -159,6 +162,10 @@ LOOPS: dict[str, Carry] = {
         own.target, "COPY_LOCATION", own.arm, "lower", use_offset=True
     ),
     "influence driven by its bone": _driven_influence,
+    **{
+        f"{kind} by its tip": partial(_on_tip, kind)
+        for kind in ("LIMIT_DISTANCE", "ARMATURE", "FLOOR", "PIVOT", "TRANSFORM")
+    },
 }
 
 
@@ -168,7 +175,7 @@ def test_a_chain_whose_target_follows_the_chain_itself_says_so(addon: Addon, kin
     rigs.go_live(own.arm)
     for frame in (1, 9, 20):
         bpy.context.scene.frame_set(frame)
-        report = addon.module("live.reports").get(own.arm, "lower")
+        report = addon.report(own.arm, "lower")
         assert report.failed, f"frame {frame}"
         assert "chain" in report.message, "what is wrong"
 
@@ -189,5 +196,5 @@ def test_a_target_on_a_body_that_the_chain_deforms_is_reached_or_refused(addon: 
     rigs.go_live(own.spine)
     for frame in FRAMES:
         bpy.context.scene.frame_set(frame)
-        report = addon.module("live.reports").get(own.arm, "lower")
+        report = addon.report(own.arm, "lower")
         assert (report.failed and "chain" in report.message) or (miss(own.arm) < NEAR and report.reached), frame

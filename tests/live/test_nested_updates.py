@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import bpy
 import pytest
 
@@ -11,13 +9,13 @@ from tests import rigs
 from tests.live.bodies import apart_from_twin, both, pair, rig
 from tests.live.scripted import STRUCTURE
 from tests.live.test_pure import AFTER, BEFORE, BODIES, EDITS
-from tests.reliability.test_neighbors import handlers
+from tests.reliability.test_neighbors import Add, handlers
 
 __all__ = ["handlers"]
 NESTED = [(where, first) for where in ("frame_change_pre", "frame_change_post") for first in (True, False)]
 
 
-def update_in(where: str, first: bool, handlers: Callable[[str, Callable[..., None], bool], None]) -> None:
+def update_in(where: str, first: bool, handlers: Add) -> None:
     """Let another add-on update the view layer in its frame handler."""
     busy: list[bool] = []
 
@@ -33,7 +31,7 @@ def update_in(where: str, first: bool, handlers: Callable[[str, Callable[..., No
 @pytest.mark.parametrize(("where", "first"), NESTED)
 @pytest.mark.parametrize("name", ["F-curves", "no keys", "pushed root", "NLA strip", "drivers", "prop in a hand"])
 def test_a_frame_looks_the_same_beside_a_handler_that_updates(
-    name: str, where: str, first: bool, handlers: Callable[[str, Callable[..., None], bool], None]
+    name: str, where: str, first: bool, handlers: Add
 ) -> None:
     pair(BODIES[name])
     expected = rigs.poses_at(rig(), (17, 3, 30, 9))
@@ -58,7 +56,7 @@ def test_a_frame_looks_the_same_beside_a_handler_that_updates(
     ],
 )
 def test_an_edit_by_a_script_counts_beside_a_handler_that_updates(
-    name: str, edit: str, where: str, first: bool, handlers: Callable[[str, Callable[..., None], bool], None]
+    name: str, edit: str, where: str, first: bool, handlers: Add
 ) -> None:
     pair(BODIES[name])
     update_in(where, first, handlers)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +46,6 @@ def pose_mode(ob: bpy.types.Object, *, select: bool = True) -> None:
     bpy.ops.pose.select_all(action="SELECT" if select else "DESELECT")
 
 
-def select_bone(ob: bpy.types.Object, name: str) -> None:
-    bone = ob.pose.bones[name]
-    holder: Any = bone if bpy.app.version >= (5, 0, 0) else bone.bone
-    holder.select = True
-
-
 def known(ob: bpy.types.Object) -> dict[str, Any]:
     """Return all settings of all bones, without making Blender create any, and the FK store where Live is off.
 
@@ -87,9 +82,17 @@ def assert_lasts(wanted: dict[str, Any], folder: Path) -> None:
     for step in (bpy.ops.ed.undo, bpy.ops.ed.undo, bpy.ops.ed.redo, bpy.ops.ed.redo):
         step()
         assert all_known() == wanted, step
-    bpy.ops.wm.save_as_mainfile(filepath=str(folder / "pasted.blend"))
-    bpy.ops.wm.open_mainfile(filepath=str(folder / "pasted.blend"))
+    rigs.save_and_open(folder / "pasted.blend")
     assert all_known() == wanted
+
+
+@contextmanager
+def no_change(folder: Path, begin: str = "begin") -> Iterator[None]:
+    """Assert that what is done inside changes no setting, for good."""
+    before = all_known()
+    push(begin)
+    yield
+    assert_lasts(before, folder)
 
 
 def paste(*, flipped: bool = False) -> None:
@@ -115,11 +118,9 @@ def rig(request: pytest.FixtureRequest) -> bpy.types.Object:
 
 @pytest.mark.parametrize("flipped", [False, True])
 def test_a_pasted_pose_changes_no_setting(rig: bpy.types.Object, flipped: bool, tmp_path: Path) -> None:
-    before = all_known()
-    push("begin")
-    bpy.ops.pose.copy()
-    paste(flipped=flipped)
-    assert_lasts(before, tmp_path)
+    with no_change(tmp_path):
+        bpy.ops.pose.copy()
+        paste(flipped=flipped)
 
 
 def test_settings_of_another_time_are_not_pasted(rig: bpy.types.Object, tmp_path: Path) -> None:
@@ -129,10 +130,8 @@ def test_settings_of_another_time_are_not_pasted(rig: bpy.types.Object, tmp_path
     rig.pose.bones["hand.R"].ik_addon.pin = {"ROTATION"}
     rig.pose.bones["upper.R"].ik_addon.give = 0.3
     bpy.context.view_layer.update()
-    before = all_known()
-    push("begin")
-    paste()
-    assert_lasts(before, tmp_path)
+    with no_change(tmp_path):
+        paste()
 
 
 def test_a_removed_chain_does_not_come_back(tmp_path: Path) -> None:
@@ -141,10 +140,8 @@ def test_a_removed_chain_does_not_come_back(tmp_path: Path) -> None:
     bone = bpy.data.objects["Rig"].pose.bones["lower.L"]
     bpy.context.object.data.bones.active = bone.bone
     assert bpy.ops.ik_addon.chain_remove(remove_targets=False) == {"FINISHED"}
-    before = all_known()
-    push("begin")
-    paste()
-    assert_lasts(before, tmp_path)
+    with no_change(tmp_path):
+        paste()
 
 
 @pytest.mark.parametrize("live", [True, False])
@@ -171,13 +168,11 @@ def test_a_character_without_chains_gets_none(flipped: bool, tmp_path: Path) -> 
     rig = body()
     rig.ik_addon.live = True
     bpy.context.view_layer.update()
-    before = all_known()
     pose_mode(rig)
     bpy.ops.pose.copy()
     pose_mode(other)
-    push("begin")
-    paste(flipped=flipped)
-    assert_lasts(before, tmp_path)
+    with no_change(tmp_path):
+        paste(flipped=flipped)
 
 
 def test_a_duplicate_keeps_its_own(tmp_path: Path) -> None:
@@ -187,19 +182,17 @@ def test_a_duplicate_keeps_its_own(tmp_path: Path) -> None:
     bpy.ops.object.duplicate()
     copy = next(ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob != rig)
     assert copy.pose.bones["lower.L"].ik_addon.target not in {None, rig.pose.bones["lower.L"].ik_addon.target}
-    before = all_known()
     pose_mode(rig)
     bpy.ops.pose.copy()
     pose_mode(copy)
-    push("begin")
-    paste()
-    assert_lasts(before, tmp_path)
+    with no_change(tmp_path):
+        paste()
 
 
 def test_a_pose_of_another_file_brings_no_chain(tmp_path: Path) -> None:
     pose_mode(body())
     bpy.ops.pose.copy()
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    rigs.new_file()
     other = body()
     other.pose.bones["lower.L"].ik_addon.softness = 0.7
     pose_mode(other)
@@ -239,11 +232,9 @@ def test_a_setting_stays_where_its_keys_left_it(rig: bpy.types.Object, tmp_path:
     rig.animation_data_clear()
     bpy.context.view_layer.update()
     assert chain.influence == 0.25
-    before = all_known()
-    push("begin")
-    bpy.ops.pose.copy()
-    paste()
-    assert_lasts(before, tmp_path)
+    with no_change(tmp_path):
+        bpy.ops.pose.copy()
+        paste()
 
 
 def test_a_deleted_target_stays_deleted(rig: bpy.types.Object, tmp_path: Path) -> None:
@@ -252,10 +243,8 @@ def test_a_deleted_target_stays_deleted(rig: bpy.types.Object, tmp_path: Path) -
     bpy.data.objects.remove(bpy.data.objects["Target Rig"])
     bpy.context.view_layer.update()
     assert rig.pose.bones["lower.L"].ik_addon.target is None
-    before = all_known()
-    push("deleted")
-    paste()
-    assert_lasts(before, tmp_path)
+    with no_change(tmp_path, "deleted"):
+        paste()
 
 
 def test_a_cleared_target_stays_cleared(rig: bpy.types.Object, tmp_path: Path) -> None:
@@ -263,10 +252,8 @@ def test_a_cleared_target_stays_cleared(rig: bpy.types.Object, tmp_path: Path) -
     rig.pose.bones["lower.L"].ik_addon.target = None
     push("cleared")
     bpy.context.view_layer.update()
-    before = all_known()
-    push("begin")
-    paste()
-    assert_lasts(before, tmp_path)
+    with no_change(tmp_path):
+        paste()
 
 
 def test_a_paste_is_undone_after_the_extension_was_off(tmp_path: Path) -> None:
@@ -289,12 +276,10 @@ def test_a_setting_that_this_version_does_not_know_costs_no_target(tmp_path: Pat
     stored(ob.pose.bones["lower.L"])["solver"] = 99
     ob.pose.bones["lower.L"].ik_addon.softness = 0.3
     bpy.context.view_layer.update()
-    before = all_known()
     pose_mode(ob)
-    push("begin")
-    bpy.ops.pose.copy()
-    paste()
-    assert_lasts(before, tmp_path)
+    with no_change(tmp_path):
+        bpy.ops.pose.copy()
+        paste()
 
 
 def test_settings_stay_known_after_a_bone_without_any_was_pasted(tmp_path: Path) -> None:
@@ -307,14 +292,12 @@ def test_settings_stay_known_after_a_bone_without_any_was_pasted(tmp_path: Path)
     assert not empty.stamp
     for ob, edit in ((plain, bpy.ops.pose.copy), (rig, paste), (rig, bpy.ops.pose.copy)):
         pose_mode(ob, select=False)
-        select_bone(ob, "hand.R")
+        rigs.select_bones(ob, "hand.R")
         edit()
     rig.pose.bones["hand.R"].ik_addon.pin = {"ROTATION"}
     bpy.context.view_layer.update()
-    before = all_known()
-    push("begin")
-    paste()
-    assert_lasts(before, tmp_path)
+    with no_change(tmp_path):
+        paste()
 
 
 # ---- pose assets
@@ -332,15 +315,13 @@ def pose_asset() -> bpy.types.Action:
 
 
 def test_a_pose_asset_is_created_without_a_change(rig: bpy.types.Object, tmp_path: Path) -> None:
-    before = all_known()
-    push("begin")
-    action = pose_asset()
-    bags = [action] if hasattr(action, "fcurves") else action.layers[0].strips[0].channelbags
-    paths = {curve.data_path for bag in bags for curve in bag.fcurves}
-    assert paths
-    assert not [path for path in paths if "ik_addon" in path]
-    push("created")
-    assert_lasts(before, tmp_path)
+    with no_change(tmp_path):
+        action = pose_asset()
+        bags = [action] if hasattr(action, "fcurves") else action.layers[0].strips[0].channelbags
+        paths = {curve.data_path for bag in bags for curve in bag.fcurves}
+        assert paths
+        assert not [path for path in paths if "ik_addon" in path]
+        push("created")
 
 
 @pytest.mark.parametrize("factor", [0.4, 1.0])
@@ -349,13 +330,11 @@ def test_a_pose_asset_changes_no_setting(rig: bpy.types.Object, factor: float, t
     other = body("Other", 1.0)
     other.pose.bones["lower.L"].ik_addon.softness = 0.7
     bpy.context.view_layer.update()
-    before = all_known()
-    push("begin")
-    for ob in (rig, other):
-        ob.pose.blend_pose_from_action(action, blend_factor=factor)
-    push("blended")
-    bpy.context.view_layer.update()
-    assert_lasts(before, tmp_path)
+    with no_change(tmp_path):
+        for ob in (rig, other):
+            ob.pose.blend_pose_from_action(action, blend_factor=factor)
+        push("blended")
+        bpy.context.view_layer.update()
 
 
 # ---- what is no paste
@@ -363,10 +342,8 @@ def test_a_pose_asset_changes_no_setting(rig: bpy.types.Object, factor: float, t
 
 def edited(ob: bpy.types.Object, edit: Callable[[Any], object]) -> None:
     bpy.ops.object.mode_set(mode="OBJECT")
-    bpy.context.view_layer.objects.active = ob
-    bpy.ops.object.mode_set(mode="EDIT")
-    edit(ob.data.edit_bones)
-    bpy.ops.object.mode_set(mode="OBJECT")
+    with rigs.edit_mode(ob) as bones:
+        edit(bones)
     bpy.context.view_layer.update()
 
 
@@ -392,8 +369,7 @@ def assert_chains_last(wanted: dict[str, dict[str, str | None]], folder: Path) -
     assert chains() == wanted
     bpy.ops.ed.redo()
     assert chains() == wanted
-    bpy.ops.wm.save_as_mainfile(filepath=str(folder / "edited.blend"))
-    bpy.ops.wm.open_mainfile(filepath=str(folder / "edited.blend"))
+    rigs.save_and_open(folder / "edited.blend")
     assert chains() == wanted
     ob = next(each for each in bpy.data.objects if each.type == "ARMATURE")
     pose_mode(ob)
@@ -421,8 +397,7 @@ def test_a_renamed_bone_keeps_its_chain(rig: bpy.types.Object, tmp_path: Path) -
 
 def test_duplicated_bones_have_a_chain(rig: bpy.types.Object, tmp_path: Path) -> None:
     def duplicate(bones: Any) -> None:
-        for bone in bones:
-            bone.select = bone.select_head = bone.select_tail = bone.name.endswith(".L")
+        rigs.select_edit_bones(bones, ".L")
         bpy.ops.armature.duplicate()
 
     edited(rig, duplicate)
@@ -435,8 +410,7 @@ def test_symmetrized_bones_have_a_chain(rig: bpy.types.Object, is_there: bool, t
         if not is_there:
             for name in BONES:
                 bones.remove(bones[f"{name}.R"])
-        for bone in bones:
-            bone.select = bone.select_head = bone.select_tail = bone.name.endswith(".L")
+        rigs.select_edit_bones(bones, ".L")
         bpy.ops.armature.symmetrize()
 
     edited(rig, symmetrize)
@@ -469,8 +443,7 @@ def test_joined_armatures_keep_their_chains(rig: bpy.types.Object, into_plain: b
 
 def test_separated_bones_keep_their_chain(rig: bpy.types.Object, tmp_path: Path) -> None:
     def separate(bones: Any) -> None:
-        for bone in bones:
-            bone.select = bone.select_head = bone.select_tail = bone.name.endswith(".L")
+        rigs.select_edit_bones(bones, ".L")
         bpy.ops.armature.separate()
 
     edited(rig, separate)
@@ -484,12 +457,10 @@ def test_other_data_keeps_chains(rig: bpy.types.Object, tmp_path: Path) -> None:
 
 
 def test_an_appended_rig_keeps_chains(rig: bpy.types.Object, tmp_path: Path) -> None:
+    names = [ob.name for ob in bpy.data.objects]
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "library.blend"))
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    libraries: Any = bpy.data.libraries
-    with libraries.load(str(tmp_path / "library.blend")) as (there, here):
-        here.objects = there.objects
-    for ob in here.objects:
+    rigs.new_file()
+    for ob in rigs.from_library(tmp_path / "library.blend", "objects", *names, link=False):
         bpy.context.scene.collection.objects.link(ob)
     bpy.context.view_layer.update()
     assert_chains_last({"Rig": {"lower.L": "Target Rig"}}, tmp_path)
@@ -500,31 +471,24 @@ def test_a_file_that_knows_nothing_is_right(rig: bpy.types.Object, tmp_path: Pat
         bone.ik_addon.property_unset("stamp")
     for name in ("known", "goals"):
         rig.ik_addon.property_unset(name)
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "old.blend"))
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "old.blend"))
+    rigs.save_and_open(tmp_path / "old.blend")
     assert_chains_last({"Rig": {"lower.L": "Target Rig"}}, tmp_path)
 
 
 def overridden(folder: Path) -> bpy.types.Object:
     """Return an override of a rig in a library that knows its chain."""
     body()
-    collection = bpy.data.collections.new("Character")
-    for each in bpy.data.objects:
-        bpy.context.scene.collection.objects.unlink(each)
-        collection.objects.link(each)
-    bpy.context.scene.collection.children.link(collection)
+    rigs.in_collection("Character", *bpy.data.objects)
     bpy.context.view_layer.update()
     bpy.ops.wm.save_as_mainfile(filepath=str(folder / "library.blend"))
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    libraries: Any = bpy.data.libraries
-    with libraries.load(str(folder / "library.blend"), link=True) as (_there, here):
-        here.collections = ["Character"]
+    rigs.new_file()
+    (linked,) = rigs.from_library(folder / "library.blend", "collections", "Character")
     scene = bpy.context.scene
-    made = here.collections[0].override_hierarchy_create(scene, bpy.context.view_layer, do_fully_editable=True)
+    made = linked.override_hierarchy_create(scene, bpy.context.view_layer, do_fully_editable=True)
     if made.name not in scene.collection.children:
         scene.collection.children.link(made)
     bpy.context.view_layer.update()
-    return next(ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob.override_library)
+    return own_rig()
 
 
 def own_rig() -> bpy.types.Object:

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from tests import rigs
-from tests.live.test_simulations import cloth, mesh, soft
-from tests.reliability.test_neighbors import handlers
+from tests.live.test_simulations import cloth, mesh, skin, vertices
+from tests.reliability.test_neighbors import Add, handlers
 
 __all__ = ["handlers"]
 LAST = 20
-Shapes = list[np.ndarray[Any, Any]]
 
 
 def pushed_ball(rig: bpy.types.Object) -> bpy.types.Object:
@@ -37,8 +36,8 @@ def pushed_ball(rig: bpy.types.Object) -> bpy.types.Object:
 
 
 def belly(rig: bpy.types.Object) -> bpy.types.Object:
-    soft(rig)
-    body = bpy.data.objects["Belly"]
+    body = skin("Belly", rig)
+    body.modifiers.new("Softbody", "SOFT_BODY")
     body.soft_body.goal_default = 0.8
     return body
 
@@ -61,46 +60,29 @@ def build(kind: str) -> tuple[bpy.types.Object, bpy.types.Object]:
     return ob, KINDS[kind](ob)
 
 
-def played(body: bpy.types.Object) -> Shapes:
+def played(body: bpy.types.Object) -> dict[float, Any]:
     """Return the shape or place of what is simulated, on each frame of a first play."""
-    found: Shapes = []
-    for frame in range(1, LAST + 1):
-        bpy.context.scene.frame_set(frame)
-        done: Any = rigs.evaluated(body)
-        values = np.empty(3 * len(done.data.vertices), dtype=np.float32)
-        done.data.vertices.foreach_get("co", values)
-        points = values.reshape(-1, 3).astype(np.float64)
-        world = np.array(done.matrix_world)
-        found.append(points @ world[:3, :3].T + world[:3, 3])
-    return found
+    return rigs.on_frames(range(1, LAST + 1), lambda: vertices(body))
 
 
-def expected(kind: str) -> Shapes:
+def expected(kind: str) -> dict[float, Any]:
     """Return the same for an arm whose solved pose is keyed."""
     ob, _body = build(kind)
-    bones = list(ob.pose.bones)
     rigs.go_live(ob)
-    turns = {}
-    for frame in range(1, LAST + 1):
-        bpy.context.scene.frame_set(frame)
-        turns[frame] = [bone.rotation_quaternion[:] for bone in bones]
+    turns = rigs.on_frames(range(1, LAST + 1), lambda: {b.name: b.rotation_quaternion[:] for b in ob.pose.bones})
     ob, body = build(kind)
-    for frame, rows in turns.items():
-        for bone, row in zip(ob.pose.bones, rows, strict=True):
-            bone.rotation_quaternion = row
-            bone.keyframe_insert("rotation_quaternion", frame=frame)
+    for bone in ob.pose.bones:
+        rigs.key(bone, "rotation_quaternion", {int(frame): row[bone.name] for frame, row in turns.items()})
     return played(body)
 
 
 @pytest.mark.parametrize("neighbor", [False, True], ids=["alone", "beside a neighbor's handler"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_simulation_sees_the_solved_pose_where_no_keys_overwrite_it(
-    handlers: Callable[[str, Callable[..., None], bool], None], kind: str, neighbor: bool
-) -> None:
+def test_a_simulation_sees_the_solved_pose_where_no_keys_overwrite_it(handlers: Add, kind: str, neighbor: bool) -> None:
     wanted = expected(kind)
     ob, body = build(kind)
     if neighbor:
         handlers("frame_change_post", lambda *_: None, False)
     rigs.go_live(ob)
-    off = [float(np.abs(shape - other).max()) for shape, other in zip(played(body), wanted, strict=True)]
+    off = [float(np.abs(shape - wanted[frame]).max()) for frame, shape in played(body).items()]
     assert max(off) < 1e-4, off

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import bpy
 import pytest
 
 from tests import rigs
 from tests.chains.test_end_bone import body
+from tests.conftest import Addon
 from tests.reliability.states import activate
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 
 def symmetrize(ob: bpy.types.Object) -> None:
@@ -27,7 +23,7 @@ def symmetrize(ob: bpy.types.Object) -> None:
 @pytest.mark.parametrize("live", [True, False])
 @pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
 def test_a_symmetrized_leg_ends_in_its_own_foot_and_can_be_mirrored(addon: Addon, controls: str, live: bool) -> None:
-    chains, reports = addon.module("rig.plan.chain"), addon.module("live.reports")
+    chains = addon.module("rig.plan.chain")
     ob = body()
     assert bpy.ops.ik_addon.chain_add(controls=controls, live=live) == {"FINISHED"}
     symmetrize(ob)
@@ -37,13 +33,13 @@ def test_a_symmetrized_leg_ends_in_its_own_foot_and_can_be_mirrored(addon: Addon
     assert not live or right.ik_addon.end_bone == "foot.R", "the panel shows this name"
     activate(ob, "shin.R")
     bpy.ops.ik_addon.solve()
-    report = reports.get(ob, "shin.R")
+    report = addon.report(ob, "shin.R")
     assert not report.failed
     assert report.remarks == ("The target belongs to the other side. Mirror the chain on 'shin.L'",)
-    assert not reports.get(ob, "shin.L").remarks
+    assert not addon.report(ob, "shin.L").remarks
     assert bpy.ops.ik_addon.chain_fix(tip="shin.R") == {"FINISHED"}
     bpy.ops.ik_addon.solve()
-    report = reports.get(ob, "shin.R")
+    report = addon.report(ob, "shin.R")
     assert (report.reached, report.remarks) == (True, ())
     goal = ob.pose.bones["shin.R"].ik_addon
     assert (goal.target_bone or goal.target.name) == "IK Target shin.R"
@@ -55,13 +51,12 @@ def test_both_sides_may_follow_a_target_of_neither(addon: Addon) -> None:
     for side in "LR":
         rigs.chain(ob, f"shin.{side}", sword, 2)
     bpy.ops.ik_addon.solve()
-    reports = addon.module("live.reports")
-    assert not any(reports.get(ob, f"shin.{side}").remarks for side in "LR")
+    assert not any(addon.report(ob, f"shin.{side}").remarks for side in "LR")
 
 
 @pytest.mark.parametrize("live", [True, False])
 def test_joined_armatures_keep_their_end_bones(addon: Addon, live: bool) -> None:
-    chains, reports = addon.module("rig.plan.chain"), addon.module("live.reports")
+    chains = addon.module("rig.plan.chain")
     first = body()
     bpy.ops.ik_addon.chain_add(live=live)
     second = body()
@@ -76,7 +71,7 @@ def test_joined_armatures_keep_their_end_bones(addon: Addon, live: bool) -> None
     assert chains.end_of(tip).name == "foot.L.001"
     assert chains.end_of(first.pose.bones["shin.L"]).name == "foot.L"
     bpy.ops.ik_addon.solve()
-    assert reports.get(first, tip.name).reached
+    assert addon.report(first, tip.name).reached
 
 
 def test_a_child_of_another_name_is_no_end_bone(addon: Addon) -> None:

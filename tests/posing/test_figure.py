@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import bpy
 import numpy as np
 import pytest
@@ -11,11 +9,9 @@ import pytest
 from ik_addon.anatomy.members import LIMBS, find_members
 from ik_addon.anatomy.parts import side_of
 from tests import rigs, rigs_named
+from tests.conftest import Addon
 from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import RIGS
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 __all__ = ["rigify"]
 

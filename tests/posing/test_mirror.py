@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import bpy
 import numpy as np
 import pytest
 from mathutils import Quaternion, Vector
 
+from tests.conftest import Addon
 from tests.posing.test_drag import angle, head, human, pose, turn
 from tests.rigs_generated import rigify
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 __all__ = ["human", "rigify"]
 SIGNS = Vector((-1.0, 1.0, 1.0))

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
 import pytest
 from mathutils import Matrix, Vector
 
+from tests.conftest import Addon
 from tests.posing.test_drag import human
 from tests.rigs_generated import rigify
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 __all__ = ["human", "rigify"]
 NEAR = 10.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -10,12 +10,10 @@ import pytest
 from mathutils import Matrix
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.posing.test_drag import human
 from tests.reliability.states import activate, refused
 from tests.rigs_generated import armature_of, rigify
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 __all__ = ["human", "rigify"]
 BOTH = {"LOCATION", "ROTATION"}

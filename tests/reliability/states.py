@@ -44,6 +44,69 @@ def snapshot() -> dict[str, Any]:
     return found
 
 
+KINDS = ("objects", "armatures", "actions", "collections", "meshes", "texts")
+VOLATILE = {"rna_type", "bl_rna", "depsgraph", "view_layers", "is_evaluated", "tag", "runtime_data", "session_uid"}
+VOLATILE |= {"co_ui", "is_valid", "original", "preview", "is_updated", "is_updated_data", "display_settings"}
+VOLATILE |= {"view_settings", "render", "last_slot_identifier"}
+
+
+def whole_file() -> dict[str, Any]:
+    """Return what Blender stores, by path, and the modes and selection."""
+    found: dict[str, Any] = {}
+    seen: set[tuple[type, int]] = set()
+    for kind in KINDS:
+        for own in getattr(bpy.data, kind):
+            _walk(own, f"{kind}[{own.name_full}]", found, seen)
+    scene = bpy.context.scene
+    for name in ("cursor", "ik_addon"):  # not all of it: reading some of a scene crashes 4.2 without a window
+        _walk(getattr(scene, name), f"scene.{name}", found, seen)
+    found["frame"] = (scene.frame_current, scene.frame_subframe, scene.frame_start, scene.frame_end)
+    found["scenes"] = [own.name for own in bpy.data.scenes]
+    found["in scene"] = scene.objects.keys()
+    objects = bpy.context.view_layer.objects
+    found["modes"] = [(ob.name, ob.mode, ob.select_get()) for ob in objects]
+    found["active"] = objects.active
+    return found
+
+
+def _walk(struct: Any, path: str, found: dict[str, Any], seen: set[tuple[type, int]]) -> None:
+    key = type(struct), struct.as_pointer()
+    if key in seen:
+        return
+    seen.add(key)
+    if isinstance(struct, (bpy.types.ID, bpy.types.Bone)):
+        holder: Any = struct
+        found[f"{path}.custom"] = sorted(name for name in holder.keys() if "ik_addon_" in name)  # noqa: SIM118
+    for prop in struct.bl_rna.properties:
+        name = prop.identifier
+        if name in VOLATILE or (name in HIDDEN and "ik_addon" in path):
+            continue
+        try:
+            value = getattr(struct, name)
+        except (AttributeError, UnicodeDecodeError):
+            continue
+        if prop.type == "COLLECTION":
+            items = list(value)
+            found[f"{path}.{name}"] = len(items)
+            for i, item in enumerate(items):
+                _visit(item, f"{path}.{name}[{i}]", found, seen)
+        elif prop.type == "POINTER":
+            _visit(value, f"{path}.{name}", found, seen)
+        elif getattr(prop, "is_array", False):
+            found[f"{path}.{name}"] = np.array(value).tobytes()
+        else:
+            found[f"{path}.{name}"] = repr(value)
+
+
+def _visit(value: Any, path: str, found: dict[str, Any], seen: set[tuple[type, int]]) -> None:
+    if isinstance(value, bpy.types.ID):
+        found[path] = value.name_full
+    elif isinstance(value, bpy.types.bpy_struct):
+        _walk(value, path, found, seen)
+    else:
+        found[path] = repr(value)
+
+
 @contextmanager
 def refused(message: str) -> Iterator[None]:
     """Assert that the code inside raises `message`, a pattern, and changes nothing."""
@@ -67,11 +130,9 @@ def activate(ob: bpy.types.Object, bone: str | None) -> None:
     ob.data.bones.active = None if bone is None else ob.data.bones[bone]
 
 
-def keyed(compat: Any, ob: bpy.types.Object) -> dict[tuple[str, int], list[float]]:
+def keyed(ob: bpy.types.Object) -> dict[tuple[str, int], list[float]]:
     """Return the frames of an object's keys, by path and index."""
-    owner = compat.curve_owner(ob)
-    curves = () if owner is None else owner.fcurves
-    return {(c.data_path, c.array_index): [point.co[0] for point in c.keyframe_points] for c in curves}
+    return {(c.data_path, c.array_index): [point.co[0] for point in c.keyframe_points] for c in rigs.fcurves(ob)}
 
 
 def add(ob: bpy.types.Object, bone: str, **options: Any) -> None:

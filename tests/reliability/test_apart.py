@@ -7,16 +7,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import pytest
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.rigs import miss
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 NEAR = 1e-5
 FAULTS = 40
@@ -69,11 +67,8 @@ def two_arms() -> list[tuple[bpy.types.Object, bpy.types.Object]]:
     found = []
     for name, x in (("A sick rig", 0.0), ("B healthy rig", 3.0)):
         ob = rigs.armature(name)
-        rigs.add_bones(ob, [(0, 0, 0), (0, -0.2, 1), (0, 0, 2)], ["upper", "lower"])
-        ob.location.x = x
-        target = rigs.empty(f"target of {name}", (x + 0.6, 0.5, 1.0))
+        target = rigs.add_arm(ob, x, ["upper", "lower"], f"target of {name}")
         rigs.key(target, "location", {1: (x + 0.6, 0.5, 1.0), 20: (x - 0.5, 0.9, 0.8)})
-        rigs.chain(ob, "lower", target, 2)
         found.append((ob, target))
     bpy.context.scene.frame_set(1)
     rigs.go_live(*(ob for ob, _target in found))

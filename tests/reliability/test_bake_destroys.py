@@ -8,26 +8,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
 import pytest
 
 from tests import rigs
+from tests.conftest import Addon
+from tests.rigs import HAS_SLOTS as SLOTS
 
-if TYPE_CHECKING:
-    from tests.conftest import Addon
-
-SLOTS = bpy.app.version >= (4, 4, 0)
 FRAMES = list(range(5, 15))
 FAULTS = 8
 """Number of places in a bake where an error is raised."""
-
-
-@pytest.fixture
-def bake(addon: Addon) -> Any:
-    return addon.module("bake")
 
 
 def values(thing: Any, without: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -98,13 +91,13 @@ def busy_arm() -> bpy.types.Object:
             bone.rotation_quaternion = rng.normal(size=4)
             bone.keyframe_insert("rotation_quaternion", frame=frame, group=bone.name)
     ob.keyframe_insert("location", frame=3)
-    for i, curve in enumerate(curves_of(ob)):
+    for i, curve in enumerate(rigs.fcurves(ob)):
         for j, key in enumerate(curve.keyframe_points):
             key.interpolation = ("BEZIER", "LINEAR", "CONSTANT", "BOUNCE")[(i + j) % 4]
             key.handle_left_type = key.handle_right_type = ("AUTO_CLAMPED", "FREE", "ALIGNED", "AUTO")[(i + j) % 4]
             key.easing, key.type = "EASE_IN", "BREAKDOWN"
         curve.update()
-    others = {curve.data_path: curve for curve in curves_of(ob)}
+    others = {curve.data_path: curve for curve in rigs.fcurves(ob)}
     others['pose.bones["other"].rotation_quaternion'].modifiers.new("NOISE").strength = 0.3
     locked = others['pose.bones["locked"].rotation_quaternion']
     locked.lock = True
@@ -114,11 +107,6 @@ def busy_arm() -> bpy.types.Object:
     ob.pose.bones["other"].driver_add("scale", 1).driver.expression = "1.25"
     bpy.context.scene.frame_set(12)
     return ob
-
-
-def curves_of(ob: bpy.types.Object) -> Any:
-    data: Any = ob.animation_data
-    return (data.action.layers[0].strips[0].channelbag(data.action_slot) if SLOTS else data.action).fcurves
 
 
 def must_be_stepped(ob: bpy.types.Object) -> None:

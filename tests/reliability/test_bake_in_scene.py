@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -12,17 +12,9 @@ from numpy.typing import NDArray
 
 from tests import rigs
 
-if TYPE_CHECKING:
-    from tests.conftest import Addon
-
 FRAMES = list(range(1, 21))
 CLOSE = 1e-5
 """In chain lengths."""
-
-
-@pytest.fixture
-def bake(addon: Addon) -> Any:
-    return addon.module("bake")
 
 
 def crowded_arm() -> tuple[bpy.types.Object, bpy.types.Object]:
@@ -149,14 +141,13 @@ def _namespace() -> Iterator[None]:
 
 def played(ob: bpy.types.Object) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Joints of the arm (F, 3, 3) and distances of its tip from the target (F,) on all frames, in chain lengths."""
-    scene, target = bpy.context.scene, ob.pose.bones["lower"].ik_addon.target
-    length, joints, goals = rigs.length(ob, "lower", 2), [], []
-    for frame in FRAMES:
-        scene.frame_set(frame)
-        joints.append([rigs.head(ob, "upper"), rigs.head(ob, "lower"), rigs.tail(ob, "lower")])
-        goals.append(rigs.position(target))
-    found = np.array(joints) / length
-    return found, np.linalg.norm(found[:, 2] - np.array(goals) / length, axis=-1)
+    target, length = ob.pose.bones["lower"].ik_addon.target, rigs.length(ob, "lower", 2)
+    rows = rigs.on_frames(
+        FRAMES,
+        lambda: (rigs.head(ob, "upper"), rigs.head(ob, "lower"), rigs.tail(ob, "lower"), rigs.position(target)),
+    )
+    found = np.array(list(rows.values())) / length
+    return found[:, :3], np.linalg.norm(found[:, 2] - found[:, 3], axis=-1)
 
 
 def bakes_as_live(bake: Any, ob: bpy.types.Object) -> None:
@@ -183,10 +174,7 @@ def test_baked_keys_play_like_live_solving(bake: Any, read: str) -> None:
 
 def on_cloth(target: bpy.types.Object) -> None:
     """Parent the target to a vertex of a cloth that wind moves."""
-    mesh = bpy.data.meshes.new("Sheet")
-    mesh.from_pydata([(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)], [], [(0, 1, 2, 3)])
-    sheet = bpy.data.objects.new("Sheet", mesh)
-    bpy.context.scene.collection.objects.link(sheet)
+    sheet: Any = rigs.mesh("Sheet", [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)], [(0, 1, 2, 3)])
     cloth = sheet.modifiers.new("Cloth", "CLOTH")
     cloth.settings.effector_weights.gravity = 0.1
     wind = rigs.empty("Wind")
@@ -226,12 +214,8 @@ def test_unrelated_cloth_is_not_disturbed(bake: Any, read: str) -> None:
         bpy.context.view_layer.update()
         return ob
 
-    def fallen() -> list[list[float]]:
-        found = []
-        for frame in FRAMES:
-            bpy.context.scene.frame_set(frame)
-            found.append(rigs.position(bpy.data.objects["Leaf"]).tolist())
-        return found
+    def fallen() -> dict[float, list[float]]:
+        return rigs.on_frames(FRAMES, lambda: rigs.position(bpy.data.objects["Leaf"]).tolist())
 
     fresh()
     expected = fallen()
@@ -243,11 +227,7 @@ def test_bakes_where_the_first_view_layer_lacks_the_rig(bake: Any) -> None:
     ob, target = crowded_arm()
     by_frame(ob, target)
     scene = bpy.context.scene
-    character = bpy.data.collections.new("Character")
-    scene.collection.children.link(character)
-    for own in (ob, target):
-        scene.collection.objects.unlink(own)
-        character.objects.link(own)
+    rigs.in_collection("Character", ob, target)
     second = scene.view_layers.new("Second")
     scene.view_layers[0].layer_collection.children["Character"].exclude = True
     bpy.context.window.view_layer = second
@@ -262,17 +242,6 @@ def test_the_range_of_the_action_is_in_scene_frames(bake: Any) -> None:
     render = bpy.context.scene.render
     render.frame_map_old, render.frame_map_new = 100, 200
     assert bake.frame_range(bpy.context.scene, ob, "ACTION") == (2, 40)
-
-
-@pytest.mark.usefixtures("_namespace")
-def test_frames_that_are_not_as_foretold_are_stepped_through(
-    bake: Any, addon: Addon, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With other handlers overlooked, the comparison with playback alone detects that one moves the target."""
-    monkeypatch.setattr(addon.module("rig.read.fcurves"), "decide_alone", lambda _scene: True)
-    ob, target = crowded_arm()
-    by_handler(ob, target)
-    bakes_as_live(bake, ob)
 
 
 @pytest.mark.usefixtures("_namespace")

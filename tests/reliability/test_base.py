@@ -5,20 +5,15 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
 import pytest
 
 from tests import rigs
+from tests.conftest import Addon
 
-if TYPE_CHECKING:
-    from tests.conftest import Addon
-
-# The type stubs of bpy do not know what the extension adds to Blender.
-OPERATORS: Any = bpy.ops
 POSE = (0.9, 0.3, 0.2, 0.1)
 
 
@@ -29,10 +24,6 @@ def limb(*names: str) -> bpy.types.Object:
     rigs.chain(ob, names[-1], rigs.empty("Target", (0.5, 0.4, 1.5)), 2)
     bpy.context.view_layer.update()
     return ob
-
-
-def switch_on(ob: bpy.types.Object) -> None:
-    rigs.go_live(ob)
 
 
 def edit_bones(ob: bpy.types.Object, change: Callable[[Any], object]) -> None:
@@ -53,7 +44,7 @@ def test_a_bone_above_one_that_was_deleted_keeps_its_pose() -> None:
     ob = limb("shoulder", "upper", "lower")
     ob.pose.bones["shoulder"].rotation_quaternion = POSE
     posed = rotation(ob, "shoulder")
-    switch_on(ob)
+    rigs.go_live(ob)
     edit_bones(ob, lambda bones: bones.remove(bones["upper"]))
     assert rotation(ob, "shoulder") != posed, "it is a bone of the chain now"
     ob.ik_addon.live = False
@@ -67,7 +58,7 @@ def test_the_rest_of_a_chain_whose_tip_was_deleted_returns_to_its_fk_pose(posed:
     if posed:
         ob.pose.bones["upper"].rotation_quaternion = POSE
     fk = rotation(ob, "upper")
-    switch_on(ob)
+    rigs.go_live(ob)
     assert rotation(ob, "upper") != fk
     edit_bones(ob, lambda bones: bones.remove(bones["lower"]))
     assert rotation(ob, "upper") == fk
@@ -79,7 +70,7 @@ def test_reparenting_a_limb_keeps_the_fk_pose_of_all_bones(at_once: bool) -> Non
     rigs.add_bones(ob, [(2, 0, 0), (2, 0, 1)], ["other"])
     ob.pose.bones["other"].rotation_quaternion = POSE
     posed = rotation(ob, "other")
-    switch_on(ob)
+    rigs.go_live(ob)
 
     def hang(bones: Any) -> None:
         bones["lower"].use_connect = False
@@ -108,18 +99,18 @@ def test_changing_the_rotation_mode_of_a_solved_bone_keeps_the_fk_pose(posed: bo
     bpy.context.view_layer.update()
     before = np.array(bone.matrix_basis)
     if through == "live":
-        switch_on(ob)
+        rigs.go_live(ob)
     else:
         bpy.context.view_layer.objects.active = ob
-        assert OPERATORS.ik_addon.solve() == {"FINISHED"}
+        assert bpy.ops.ik_addon.solve() == {"FINISHED"}
     assert np.abs(np.array(bone.matrix_basis) - before).max() > 0.1
     bone.rotation_mode = mode
     bpy.context.view_layer.update()
     if through == "live":
         ob.ik_addon.live = False
     else:
-        OPERATORS.ik_addon.solve()
-        OPERATORS.ik_addon.restore_pose()
+        bpy.ops.ik_addon.solve()
+        bpy.ops.ik_addon.restore_pose()
     bpy.context.view_layer.update()
     assert np.abs(np.array(bone.matrix_basis) - before).max() < 1e-6
 
@@ -132,9 +123,9 @@ def test_changing_the_euler_order_of_a_solved_bone_keeps_the_fk_angles(through: 
     bpy.context.view_layer.update()
     if through == "operator":
         bpy.context.view_layer.objects.active = ob
-        assert OPERATORS.ik_addon.solve() == {"FINISHED"}
+        assert bpy.ops.ik_addon.solve() == {"FINISHED"}
     else:
-        switch_on(ob)
+        rigs.go_live(ob)
     assert np.abs(np.array(bone.rotation_euler) - angles).max() > 0.1
     if through == "driver":
         curve: Any = bone.driver_add("rotation_mode")
@@ -145,8 +136,8 @@ def test_changing_the_euler_order_of_a_solved_bone_keeps_the_fk_angles(through: 
         bone.rotation_mode = "ZYX"
         bpy.context.view_layer.update()
     if through == "operator":
-        OPERATORS.ik_addon.solve()
-        OPERATORS.ik_addon.restore_pose()
+        bpy.ops.ik_addon.solve()
+        bpy.ops.ik_addon.restore_pose()
     else:
         ob.ik_addon.live = False
     bpy.context.view_layer.update()
@@ -156,7 +147,7 @@ def test_changing_the_euler_order_of_a_solved_bone_keeps_the_fk_angles(through: 
 
 def test_a_rotation_set_together_with_its_mode_becomes_the_fk_pose() -> None:
     ob = limb("upper", "lower")
-    switch_on(ob)
+    rigs.go_live(ob)
     bone = ob.pose.bones["lower"]
     bone.rotation_mode = "XYZ"
     bone.rotation_euler = (0.1, 0.2, 0.3)
@@ -173,18 +164,9 @@ def keyed() -> bpy.types.Object:
     ob = limb("upper", "lower")
     rigs.key(ob.pose.bones["upper"], "rotation_quaternion", {1: (1, 0, 0, 0), 20: POSE})
     bpy.context.scene.frame_set(1)
-    switch_on(ob)
+    rigs.go_live(ob)
     bpy.context.scene.frame_set(12)
     return ob
-
-
-def curves(addon: Addon, ob: bpy.types.Object) -> Any:
-    return addon.module("core.compat").curve_owner(ob).fcurves
-
-
-def remove_curves(addon: Addon, ob: bpy.types.Object) -> None:
-    for curve in list(curves(addon, ob)):
-        curves(addon, ob).remove(curve)
 
 
 def remove_curves_of_a_strip(addon: Addon, ob: bpy.types.Object, meta: bool = False) -> None:
@@ -195,9 +177,9 @@ def remove_curves_of_a_strip(addon: Addon, ob: bpy.types.Object, meta: bool = Fa
         found.remove(curve)
 
 
-def mute(addon: Addon, ob: bpy.types.Object, *numbers: int) -> None:
+def mute(ob: bpy.types.Object, *numbers: int) -> None:
     for number in numbers:
-        curves(addon, ob)[number].mute = True
+        rigs.fcurves(ob)[number].mute = True
         bpy.context.view_layer.update()
         bpy.context.scene.frame_set(12)
 
@@ -211,12 +193,12 @@ def rename_in_a_copy(_addon: Addon, ob: bpy.types.Object) -> None:
 
 
 ENDS: dict[str, Callable[[Addon, bpy.types.Object], object]] = {
-    "F-curves are removed": remove_curves,
+    "F-curves are removed": lambda _addon, ob: rigs.remove_curves(ob),
     "F-curves of a strip are removed": remove_curves_of_a_strip,
     "F-curves of a meta strip are removed": lambda addon, ob: remove_curves_of_a_strip(addon, ob, meta=True),
-    "F-curves are muted": lambda addon, ob: mute(addon, ob, 0, 1, 2, 3),
-    "one number is muted": lambda addon, ob: mute(addon, ob, 1),
-    "two numbers are muted": lambda addon, ob: mute(addon, ob, 1, 2),
+    "F-curves are muted": lambda _addon, ob: mute(ob, 0, 1, 2, 3),
+    "one number is muted": lambda _addon, ob: mute(ob, 1),
+    "two numbers are muted": lambda _addon, ob: mute(ob, 1, 2),
     "the action is unlinked": lambda _addon, ob: setattr(ob.animation_data, "action", None),
     "the animation is cleared": lambda _addon, ob: ob.animation_data_clear(),
     "a bone of a copy is renamed": rename_in_a_copy,
@@ -251,7 +233,7 @@ def undo_something_else() -> None:
     bpy.ops.ed.undo()
 
 
-def test_a_bone_whose_animation_is_removed_after_undo_keeps_its_last_fk_pose(addon: Addon) -> None:
+def test_a_bone_whose_animation_is_removed_after_undo_keeps_its_last_fk_pose() -> None:
     ob = keyed()
     ob.ik_addon.live = False
     fk = rotation(ob, "upper")
@@ -259,38 +241,10 @@ def test_a_bone_whose_animation_is_removed_after_undo_keeps_its_last_fk_pose(add
     undo_something_else()
     bpy.context.view_layer.update()
     ob = bpy.data.objects["Rig"]
-    remove_curves(addon, ob)
+    rigs.remove_curves(ob)
     bpy.context.view_layer.update()
     ob.ik_addon.live = False
     assert rotation(ob, "upper") == pytest.approx(fk, abs=1e-6)
-
-
-def test_the_fk_pose_of_a_bone_whose_animation_was_removed_is_saved(tmp_path: Path) -> None:
-    ob = keyed()
-    ob.ik_addon.live = False
-    fk = rotation(ob, "upper")
-    rigs.go_live(ob)
-    ob.animation_data_clear()
-    bpy.context.view_layer.update()
-    rigs.save_and_open(tmp_path / "file.blend")
-    ob = next(ob for ob in bpy.data.objects if ob.type == "ARMATURE")
-    ob.ik_addon.live = False
-    assert rotation(ob, "upper") == fk
-
-
-def test_a_refused_bake_keeps_unkeyed_values_of_another_armature() -> None:
-    ob = keyed()
-    other = limb("upper", "lower")
-    other.pose.bones["lower"].ik_addon.target = None
-    ob.pose.bones["upper"].rotation_quaternion = POSE[::-1]
-    posed = rotation(ob, "upper")
-    bpy.context.view_layer.update()
-    assert rotation(ob, "upper") != posed
-    bpy.context.view_layer.objects.active = other
-    with pytest.raises(RuntimeError, match="target"):
-        OPERATORS.ik_addon.bake()
-    ob.ik_addon.live = False
-    assert rotation(ob, "upper") == posed
 
 
 @pytest.mark.parametrize("end", ["disable", "delete target"])
@@ -342,9 +296,9 @@ def test_a_degenerate_bone_raises_no_error_or_warning(addon: Addon, spoil: str) 
     before = [rotation(ob, name) for name in ("upper", "lower")]
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        switch_on(ob)
+        rigs.go_live(ob)
         bpy.context.scene.frame_set(3)
-    assert "Internal error" not in addon.module("live.reports").get(ob, "lower").message
+    assert "Internal error" not in addon.report(ob).message
     assert np.isfinite([rotation(ob, name) for name in ("upper", "lower")]).all()
     ob.ik_addon.live = False
     assert [rotation(ob, name) for name in ("upper", "lower")] == before
@@ -363,10 +317,7 @@ def test_a_chain_turned_off_on_another_frame_than_it_was_solved_on_shows_that_fr
         lower.keyframe_insert("rotation_quaternion", index=1, frame=at)
     if by != "action":
         rigs.into_strip(ob, meta=by == "meta strip")
-    expected = {}
-    for at in (4, 9):
-        bpy.context.scene.frame_set(at)
-        expected[at] = rigs.channels(ob).tobytes()
+    expected = rigs.on_frames((4, 9), lambda: rigs.channels(ob).tobytes())
     bpy.context.scene.frame_set(4)
     assert bpy.ops.ik_addon.solve() == {"FINISHED"}
     assert rigs.channels(ob).tobytes() != expected[4]
@@ -378,7 +329,7 @@ def test_a_chain_turned_off_on_another_frame_than_it_was_solved_on_shows_that_fr
 @pytest.mark.parametrize("end", ["live", "enabled", "bake"])
 def test_a_bone_moved_after_solving_stays_there_when_the_chain_is_turned_off(addon: Addon, end: str) -> None:
     ob, _target = rigs.arm()
-    assert OPERATORS.ik_addon.solve() == {"FINISHED"}
+    assert bpy.ops.ik_addon.solve() == {"FINISHED"}
     upper, lower = ob.pose.bones["upper"], ob.pose.bones["lower"]
     lower.location, upper.rotation_quaternion = (-0.1, 0.3, 0.2), POSE
     bpy.context.view_layer.update()
@@ -400,35 +351,9 @@ def test_a_chain_that_could_not_be_solved_stores_no_fk_pose(addon: Addon) -> Non
     ob.pose.bones["upper"].scale = (0.0, 0.0, 0.0)
     bpy.context.view_layer.update()
     with pytest.raises(RuntimeError, match="no length"):
-        OPERATORS.ik_addon.solve()
+        bpy.ops.ik_addon.solve()
     assert addon.module("core.fk_store").stored_bones(ob) == []
     ob.pose.bones["upper"].scale = (1.0, 1.0, 1.0)
     bpy.context.view_layer.update()
-    assert OPERATORS.ik_addon.solve() == {"FINISHED"}
+    assert bpy.ops.ik_addon.solve() == {"FINISHED"}
     assert len(addon.module("core.fk_store").stored_bones(ob)) == 2
-
-
-def test_channels_whose_curves_are_deleted_from_a_strip_keep_their_last_value() -> None:
-    """Also if the frame changes only after an undo."""
-    ob, target = rigs.arm()
-    name, bone = ob.name, ob.pose.bones["lower"]
-    rigs.key(bone, "location", {1: (0.0, 0.0, 0.0), 20: (0.4, 0.3, 0.2)})
-    bpy.context.scene.frame_set(1)
-    switch_on(ob)
-    bpy.context.scene.frame_set(20)
-    strip = rigs.into_strip(ob)
-    bpy.context.view_layer.update()
-    bpy.ops.ed.undo_push(message="strip")
-    owner = strip.action.layers[0].strips[0].channelbags[0] if hasattr(strip.action, "layers") else strip.action
-    for curve in [curve for curve in owner.fcurves if curve.data_path == 'pose.bones["lower"].location']:
-        owner.fcurves.remove(curve)
-    bpy.context.view_layer.update()
-    bpy.ops.ed.undo_push(message="deleted")
-    target.location.x += 0.1
-    bpy.context.view_layer.update()
-    bpy.ops.ed.undo_push(message="moved")
-    bpy.ops.ed.undo()
-    bpy.context.scene.frame_set(4)
-    ob = bpy.data.objects[name]
-    ob.ik_addon.live = False
-    assert ob.pose.bones["lower"].location[:] == pytest.approx((0.4, 0.3, 0.2))

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import pytest
 
 from tests import rigs
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
+from tests.conftest import Addon
 
 AFTER = (8, 9, 3)
 """The frames shown after an edit on frame 7."""

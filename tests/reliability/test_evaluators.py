@@ -20,21 +20,16 @@ FRAMES = list(range(1, 13))
 CLOSE = 1e-5
 """In scene units; the characters are two to four units high."""
 
-Points = dict[int, NDArray[np.float64]]
+Points = dict[float, NDArray[np.float64]]
 """World positions (n, 3) by frame."""
 
 
 def character() -> tuple[bpy.types.Object, bpy.types.Object]:
     """A live armature with keyed hips, chest and limbs, chains on the limbs, and a skinned mesh."""
     ob = all_keyed()
-    mesh = bpy.data.meshes.new("Skin")
-    ends = [point for bone in ob.data.bones for point in (bone.head_local[:], bone.tail_local[:])]
-    mesh.from_pydata(ends, [], [(i, i + 1, i + 2) for i in range(len(ends) - 2)])
-    skin = bpy.data.objects.new("Skin", mesh)
-    bpy.context.scene.collection.objects.link(skin)
-    for i, bone in enumerate(ob.data.bones):
-        skin.vertex_groups.new(name=bone.name).add([2 * i, 2 * i + 1], 1.0, "REPLACE")
-    skin.modifiers.new("Armature", "ARMATURE").object = ob
+    ends = [point for bone in ob.data.bones for point in (bone.head_local, bone.tail_local)]
+    skin = rigs.mesh("Skin", ends, [(i, i + 1, i + 2) for i in range(len(ends) - 2)])
+    rigs.deform(skin, ob, {bone.name: (2 * i, 2 * i + 1) for i, bone in enumerate(ob.data.bones)})
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = FRAMES[0], FRAMES[-1]
     bpy.context.scene.frame_set(1)
     return ob, skin
@@ -47,11 +42,7 @@ def vertices(skin: bpy.types.Object) -> NDArray[np.float64]:
 
 
 def on_all_frames(skin: bpy.types.Object) -> Points:
-    found = {}
-    for frame in FRAMES:
-        bpy.context.scene.frame_set(frame)
-        found[frame] = vertices(skin)
-    return found
+    return rigs.on_frames(FRAMES, lambda: vertices(skin))
 
 
 def alembic(file: Path, evaluation: Any) -> None:
@@ -105,11 +96,7 @@ def seen_in(ob: bpy.types.Object, scene: bpy.types.Scene) -> NDArray[np.float64]
 
 def tips(ob: bpy.types.Object, frames: list[int]) -> Points:
     """Return the world positions of elbow and tip in the current scene, by frame."""
-    found = {}
-    for frame in frames:
-        bpy.context.scene.frame_set(frame)
-        found[frame] = joints(ob, bpy.context.evaluated_depsgraph_get())
-    return found
+    return rigs.on_frames(frames, lambda: joints(ob, bpy.context.evaluated_depsgraph_get()))
 
 
 def test_a_rig_in_a_background_scene_has_the_solved_pose() -> None:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import pytest
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.rigs import save_and_open
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
-
-# The type stubs of bpy do not know what the extension adds to Blender.
-OPERATORS: Any = bpy.ops
 
 FRAME = 9
 """The frame on which FK poses are compared."""
@@ -114,7 +109,7 @@ def _by_operator(collection: bpy.types.Collection, _editable: bool) -> None:
     instance.instance_type, instance.instance_collection = "COLLECTION", collection
     bpy.context.view_layer.objects.active = instance
     instance.select_set(True)
-    OPERATORS.object.make_override_library(collection=collection.session_uid)
+    bpy.ops.object.make_override_library(collection=collection.session_uid)
 
 
 Override = Callable[[bpy.types.Collection, bool], None]
@@ -141,7 +136,7 @@ def fk_of(ob: bpy.types.Object) -> Channels:
 
 def message(addon: Addon, ob: bpy.types.Object) -> str:
     """The message that the panel shows for the chain."""
-    told: str = addon.module("live.reports").get(ob, "lower").message
+    told: str = addon.report(ob).message
     return told
 
 
@@ -229,7 +224,7 @@ def test_the_fk_pose_is_restored_after_make_local(shown: bool, saves: int, broug
     bpy.context.view_layer.update()
     bpy.context.scene.frame_set(12)
     save_and_open(tmp_path / "shot.blend", saves)
-    OPERATORS.object.make_local(type="ALL")
+    bpy.ops.object.make_local(type="ALL")
     bpy.context.view_layer.update()
     bpy.context.scene.frame_set(5)
     ob = own_rig()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -16,11 +16,9 @@ import pytest
 from mathutils import Matrix
 
 from tests import motions, rigs
+from tests.conftest import Addon
 from tests.reliability.test_walks import PARTS, check, limbs_of
 from tests.targets.walking import played
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 FRAMES = range(1, motions.FRAMES + 1)
 VARIANTS = {

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
 import pytest
 
 from tests import rigs
-from tests.reliability.test_neighbors import handlers
+from tests.conftest import Addon
+from tests.reliability.test_neighbors import Add, handlers
 from tests.renders import Recorder, recorder, render, set_up
 from tests.rigs import apart, miss, poses_at
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 __all__ = ["handlers", "recorder"]
 NEAR = 1e-5
 FRAMES = (5, 9, 20, 5)
-Add = Callable[[str, Callable[..., None], bool], None]
 
 
 def circling(target: bpy.types.Object) -> Callable[..., None]:
@@ -65,41 +62,40 @@ def test_a_target_moved_after_the_frame_is_followed(addon: Addon, handlers: Add,
     for frame in FRAMES:
         bpy.context.scene.frame_set(frame)
         assert miss(ob) < NEAR, f"frame {frame}"
-        assert addon.module("live.reports").get(ob, "lower").reached
+        assert addon.report(ob).reached
         assert not apart({frame: rigs.pose(ob)}, {frame: found.setdefault(frame, rigs.pose(ob))})
 
 
-@pytest.mark.parametrize("first", [True, False])
-def test_a_bone_above_a_chain_that_is_turned_after_the_frame_is_followed(handlers: Add, first: bool) -> None:
+def _bone_above(handlers: Add, first: bool) -> bpy.types.Object:
     ob, _target = arm_on_hips()
     ob.pose.bones["lower"].ik_addon.out_of_reach = "STRETCH"
     handlers("frame_change_post", bending(ob, "hips"), first)
-    rigs.go_live(ob)
-    for frame in FRAMES:
-        bpy.context.scene.frame_set(frame)
-        assert miss(ob) < NEAR, f"frame {frame}"
+    return ob
 
 
-@pytest.mark.parametrize("first", [True, False])
-def test_a_keyed_target_that_is_moved_again_after_the_frame_is_followed(handlers: Add, first: bool) -> None:
+def _keyed_target(handlers: Add, first: bool) -> bpy.types.Object:
     """A jiggle on top of keys: Blender shows the target where the handler left it."""
     ob, target = rigs.animated_arm()
     handlers("frame_change_post", circling(target), first)
-    for frame in FRAMES:
-        bpy.context.scene.frame_set(frame)
-        assert miss(ob) < NEAR, f"frame {frame}"
+    return ob
+
+
+def _parent(handlers: Add, first: bool) -> bpy.types.Object:
+    ob, target = rigs.arm()
+    target.parent, target.location = rigs.empty("Prop"), (0.0, 0.0, 0.1)
+    handlers("frame_change_post", circling(target.parent), first)
+    return ob
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_parent_of_a_target_that_is_moved_after_the_frame_is_followed(handlers: Add, first: bool) -> None:
-    ob, target = rigs.arm()
-    prop = rigs.empty("Prop")
-    target.parent, target.location = prop, (0.0, 0.0, 0.1)
-    handlers("frame_change_post", circling(prop), first)
+@pytest.mark.parametrize("moved", [_bone_above, _keyed_target, _parent])
+def test_what_is_moved_after_the_frame_is_followed(
+    moved: Callable[[Add, bool], bpy.types.Object], handlers: Add, first: bool
+) -> None:
+    ob = moved(handlers, first)
     rigs.go_live(ob)
-    for frame in FRAMES:
-        bpy.context.scene.frame_set(frame)
-        assert miss(ob) < NEAR, f"frame {frame}"
+    for frame, off in rigs.on_frames(FRAMES, lambda: miss(ob)).items():
+        assert off < NEAR, f"frame {frame}"
 
 
 @pytest.mark.parametrize("first", [True, False])

@@ -7,7 +7,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -15,14 +15,12 @@ import pytest
 from mathutils import Quaternion
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.panels import drawn, sidebar
 from tests.reliability.states import activate
 from tests.renders import Recorder, recorder, render, set_up
 from tests.rigs import animated_arm, apart, miss, poses_at
 from tools import blender
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 __all__ = ["recorder", "sidebar"]
 SOLVED = 1e-5
@@ -30,8 +28,12 @@ FRAMES = (1, 9, 20, 35)
 LISTS = ("frame_change_pre", "frame_change_post", "depsgraph_update_post")
 
 
+Add = Callable[[str, Callable[..., None], bool], None]
+"""Adds a handler to a list, before all others or after them."""
+
+
 @pytest.fixture
-def handlers() -> Iterator[Callable[[str, Callable[..., None], bool], None]]:
+def handlers() -> Iterator[Add]:
     """Return a function that adds a handler before or after all others; they are removed at the end."""
     added: list[tuple[list[Any], Callable[..., None]]] = []
 
@@ -151,25 +153,9 @@ def test_nothing_is_left_to_do_where_the_extension_is_disabled_after_handlers_we
         blender.enable()
 
 
-def test_an_add_on_whose_name_begins_alike_is_another_one(
-    addon: Addon, handlers: Callable[[str, Callable[..., None], bool], None]
-) -> None:
-    neighbors = addon.module("core.neighbors")
-    assert not neighbors.others_handle_frames()
-
-    def other(*_arguments: object) -> None:
-        pass
-
-    other.__module__ = f"{neighbors.__name__.removesuffix('.core.neighbors')}_tools.handlers"
-    handlers("frame_change_post", other, False)
-    assert neighbors.others_handle_frames()
-
-
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("moved", ["target", "other bone"])
-def test_follows_what_other_handlers_move(
-    handlers: Callable[[str, Callable[..., None], bool], None], first: bool, moved: str
-) -> None:
+def test_follows_what_other_handlers_move(handlers: Add, first: bool, moved: str) -> None:
     """Another add-on moves a target, or a bone above the chain, before Blender evaluates the frame."""
     ob, target = rigs.arm()
     rigs.add_bones(ob, [(0, 0, -1), (0, 0, -0.5)], ["hips"])
@@ -196,9 +182,7 @@ def test_follows_what_other_handlers_move(
     assert {bone.name: bone.rotation_quaternion[:] for bone in ob.pose.bones} == before
 
 
-def test_a_handler_that_writes_chain_bones_before_the_frame_sets_their_fk_pose(
-    handlers: Callable[[str, Callable[..., None], bool], None],
-) -> None:
+def test_a_handler_that_writes_chain_bones_before_the_frame_sets_their_fk_pose(handlers: Add) -> None:
     ob, _target = rigs.arm()
 
     def pose(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | None) -> None:
@@ -218,7 +202,7 @@ def test_a_handler_that_writes_chain_bones_before_the_frame_sets_their_fk_pose(
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("first", [True, False])
 def test_handlers_that_change_chain_bones_after_the_frame_do_not_accumulate(
-    handlers: Callable[[str, Callable[..., None], bool], None], first: bool, keyed: bool
+    handlers: Add, first: bool, keyed: bool
 ) -> None:
     """Wiggle add-ons do this. Where their handlers run last, their pose is shown, but nothing accumulates."""
     ob, _target = animated_arm() if keyed else rigs.arm()
@@ -253,9 +237,7 @@ def test_handlers_that_change_chain_bones_after_the_frame_do_not_accumulate(
 @pytest.mark.expects_traceback
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("name", LISTS)
-def test_an_error_in_another_add_on_changes_nothing(
-    handlers: Callable[[str, Callable[..., None], bool], None], name: str, first: bool
-) -> None:
+def test_an_error_in_another_add_on_changes_nothing(handlers: Add, name: str, first: bool) -> None:
     ob, target = animated_arm()
     expected = poses_at(ob, FRAMES)
 
@@ -270,35 +252,9 @@ def test_an_error_in_another_add_on_changes_nothing(
     assert miss(ob) < SOLVED
 
 
-def test_an_update_within_a_handler_of_another_add_on_changes_nothing(
-    handlers: Callable[[str, Callable[..., None], bool], None],
-) -> None:
-    ob, target = animated_arm()
-    expected = poses_at(ob, FRAMES)
-    depth = 0
-
-    def nested(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-        nonlocal depth
-        if depth == 0:
-            depth += 1
-            depsgraph.view_layer.update()
-            depth -= 1
-
-    for name in LISTS[1:]:
-        for first in (True, False):
-            handlers(name, nested, first)
-    assert not apart(poses_at(ob, FRAMES), expected)
-    target.animation_data_clear()
-    target.location = (0.1, 0.8, 1.1)
-    bpy.context.view_layer.update()
-    assert miss(ob) < SOLVED
-
-
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("gone", ["Rig", "Target"])
-def test_another_add_on_may_delete_the_rig_or_its_target(
-    handlers: Callable[[str, Callable[..., None], bool], None], gone: str, first: bool
-) -> None:
+def test_another_add_on_may_delete_the_rig_or_its_target(handlers: Add, gone: str, first: bool) -> None:
     animated_arm()
 
     def delete(_scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | None) -> None:
@@ -341,7 +297,7 @@ def test_disabling_and_enabling_while_live_keeps_the_poses(frames: tuple[int, ..
     assert np.array_equal(rigs.channels(ob), fk)
 
 
-def test_reloading_scripts_keeps_the_poses_and_handlers(addon: Addon) -> None:
+def test_reloading_scripts_keeps_the_poses_and_handlers() -> None:
     ob, _target = animated_arm()
     expected = poses_at(ob, FRAMES)
     before = {name: len(getattr(bpy.app.handlers, name)) for name in LISTS}

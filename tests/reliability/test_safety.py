@@ -8,22 +8,15 @@ import itertools
 import math
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
 import pytest
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.faults import stored
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
-
-SOLVED = 1e-5
-
-# The type stubs of bpy do not know what the extension adds to Blender.
-OPERATORS: Any = bpy.ops
 
 # ---- the code
 
@@ -100,7 +93,7 @@ def test_presets_are_read_and_not_executed(tmp_path: Path) -> None:
         path.write_text(EVIL[kind].format(trace=str(trace)), encoding="utf-8")
         try:
             with pytest.raises(RuntimeError, match=r"is not a chain preset|'Evil' can't be read"):
-                OPERATORS.ik_addon.preset_apply(filepath=str(path))
+                bpy.ops.ik_addon.preset_apply(filepath=str(path))
         finally:
             path.unlink()
     assert not trace.exists()
@@ -140,14 +133,9 @@ SETTINGS = (
 def arms(*names: str) -> bpy.types.Object:
     """An armature with an arm of each name and a chain on each arm."""
     ob = rigs.armature()
-    with rigs.edit_mode(ob) as bones:
-        for i, name in enumerate(names):
-            upper, lower = (bones.new(f"{part} {name}") for part in ("upper", "lower"))
-            upper.head, upper.tail, lower.tail = (3 * i, 0, 0), (3 * i, -0.2, 1), (3 * i, 0, 2)
-            lower.parent, lower.use_connect = upper, True
     for i, name in enumerate(names):
+        rigs.add_arm(ob, 3.0 * i, [f"upper {name}", f"lower {name}"], f"Target {name}")
         ob.pose.bones[f"upper {name}"].rotation_quaternion = (0.98, 0.0, 0.17, 0.1)
-        rigs.chain(ob, f"lower {name}", rigs.empty(f"Target {name}", (3 * i + 0.6, 0.5, 1.0)), 2)
     bpy.context.view_layer.update()
     return ob
 
@@ -159,11 +147,10 @@ def two_arms() -> bpy.types.Object:
 
 def assert_others_go_on(addon: Addon, ob: bpy.types.Object, other: str = "b") -> None:
     """Assert that tampered chains are solved or refused with a message, and that the other chain is solved."""
-    reports = addon.module("live.reports")
     for bone in ob.pose.bones:
-        report = reports.get(ob, bone.name)
+        report = addon.report(ob, bone.name)
         assert report is None or "Internal error" not in report.message
-    assert reports.get(ob, f"lower {other}").reached
+    assert addon.report(ob, f"lower {other}").reached
     assert np.isfinite(rigs.channels(ob)).all()
 
 
@@ -189,12 +176,12 @@ def test_hostile_settings_are_refused_with_a_message(addon: Addon, kind: str, tm
     assert_others_go_on(addon, ob)
     ob.ik_addon.live = False
     bpy.context.view_layer.objects.active = ob
-    assert OPERATORS.ik_addon.solve() == {"FINISHED"}
+    assert bpy.ops.ik_addon.solve() == {"FINISHED"}
     assert_others_go_on(addon, ob)
-    verdicts = [addon.module("live.reports").get(ob, bone.name) for bone in ob.pose.bones]
+    verdicts = [addon.report(ob, bone.name) for bone in ob.pose.bones]
     if any(verdict is not None and verdict.failed for verdict in verdicts):
         with pytest.raises(RuntimeError, match="has a value that is not allowed"):
-            OPERATORS.ik_addon.bake(frame_start=1, frame_end=3)
+            bpy.ops.ik_addon.bake(frame_start=1, frame_end=3)
 
 
 @pytest.mark.parametrize("kind", ["not a number", "negative count", "text", "half a character", "nothing", "mesh"])
@@ -234,7 +221,7 @@ def test_hostile_settings_disturb_no_other_chain_in_the_interface(
             ("mirror_chain", {}),
         ):
             with contextlib.suppress(RuntimeError):  # a traceback, if any, is printed and fails the test
-                getattr(OPERATORS.ik_addon, operator)(**options)
+                getattr(bpy.ops.ik_addon, operator)(**options)
     assert panel.state_of(ob.pose.bones["lower b"], reports.get(ob, "lower b")) == ("CHECKMARK", "Reached")
     capfd.readouterr()
     if addon.module("cli.command").main(["--range", "1", "2"]):
@@ -263,16 +250,16 @@ def test_the_row_names_the_setting_and_the_button_resets_it(
     ob = two_arms()
     stored(ob.pose.bones["lower a"])[setting] = value
     rigs.go_live(ob)
-    report = addon.module("live.reports").get(ob, "lower a")
+    report = addon.report(ob, "lower a")
     assert report.failed
     assert report.message == f"'{label}' has a value that is not allowed. Reset this setting"
     bpy.context.view_layer.objects.active = ob
-    fix = addon.module("ui.operators.fixes.chains").fix_of(ob.pose.bones["lower a"], report, bpy.context.view_layer)
+    fix = addon.fix(ob.pose.bones["lower a"])
     assert fix.label == f"Reset {label}"
-    OPERATORS.ik_addon.chain_fix(tip="lower a")
+    bpy.ops.ik_addon.chain_fix(tip="lower a")
     chain = ob.pose.bones["lower a"].ik_addon
     assert getattr(chain, setting) == chain.bl_rna.properties[setting].default
-    assert not addon.module("live.reports").get(ob, "lower a").failed
+    assert not addon.report(ob, "lower a").failed
 
 
 @pytest.mark.parametrize(
@@ -287,6 +274,6 @@ def test_giant_counts_and_distances_take_no_time(addon: Addon, place: tuple[floa
     rigs.chain(ob, "f", rigs.empty("Target", place), 10**9, iterations=2**31 - 1, tolerance=1e-9, out_of_reach=policy)
     ob.ik_addon.live = True
     bpy.context.view_layer.update()  # running all iterations would take hours
-    report = addon.module("live.reports").get(ob, "f")
+    report = addon.report(ob, "f")
     assert "only 6 bones are available" in " ".join(report.remarks)
     assert np.isfinite(rigs.channels(ob)).all()

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import bpy
 import numpy as np
 import pytest
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.rigs import apart, poses_at
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
-
-# The type stubs of bpy do not know what the extension adds to Blender.
-OPERATORS: Any = bpy.ops
 
 NAMES = ("Rig", "Target", "Pole", "Controls")
 FRAMES = (1, 7, 14, 20, 3)
@@ -77,8 +71,7 @@ def own(name: str) -> bpy.types.Object:
 
 def messages(addon: Addon, ob: bpy.types.Object) -> list[str]:
     """The messages that the panel shows for the chains."""
-    reports = addon.module("live.reports")
-    return [reports.get(ob, tip).message for tip in ("lower", "shin")]
+    return [addon.report(ob, tip).message for tip in ("lower", "shin")]
 
 
 @first_or_last
@@ -108,7 +101,7 @@ def test_frames_play_and_goals_are_followed_and_baked_as_without_the_linked_obje
         assert rigs.head(ob, "lower")[1] < 0.3, "the elbow follows the pole"
         solved = poses_at(ob, (3, 7))
         bpy.context.view_layer.objects.active = ob
-        assert OPERATORS.ik_addon.bake(frame_range="CUSTOM", frame_start=1, frame_end=20) == {"FINISHED"}
+        assert bpy.ops.ik_addon.bake(frame_range="CUSTOM", frame_start=1, frame_end=20) == {"FINISHED"}
         ob.ik_addon.live = False
         for frame, pose in poses_at(ob, (3, 7)).items():
             assert np.abs(pose - solved[frame]).max() < 1e-5, names
@@ -144,32 +137,15 @@ def test_a_problem_of_a_local_object_is_not_hidden_by_a_linked_one(
     else:
         bpy.context.view_layer.layer_collection.children[f"In {goal}"].exclude = True
     bpy.context.view_layer.update()
-    told = addon.module("live.reports").get(ob, tip)
+    told = addon.report(ob, tip)
     assert told.failed
     assert how in told.message
     bone = ob.pose.bones[tip]
-    fix = addon.module("ui.operators.fixes.chains").fix_of(bone, told, bpy.context.view_layer)
+    fix = addon.fix(bone)
     assert fix.label == (f"Enable {role} in Viewports" if how == "disabled" else f"Include 'In {goal}'")
     fix.apply()
     bpy.context.view_layer.update()
     assert messages(addon, ob) == ["Reached", "Reached"]
-
-
-@first_or_last
-def test_each_rig_has_its_own_report_and_problems(addon: Addon, first: bool, tmp_path: Path) -> None:
-    path = library(tmp_path)
-    ob = make(0.0)
-    expected = poses_at(ob, FRAMES)
-    linked = link(path, NAMES, first)
-    for hidden in (False, True):
-        for other in linked:
-            other.hide_viewport = hidden
-        bpy.context.view_layer.update()
-        assert not apart(poses_at(ob, FRAMES), expected)
-        assert messages(addon, ob) == ["Reached", "Reached"]
-        if not hidden:
-            rig = next(other for other in linked if other.name == "Rig")
-            assert all("override" in told for told in messages(addon, rig))
 
 
 @first_or_last
@@ -180,7 +156,7 @@ def test_the_rig_of_an_active_target_is_the_local_one(addon: Addon, first: bool,
     tip = ob.pose.bones["lower"]
     tip.ik_addon.is_chain = False
     ob.data.bones.active = ob.data.bones["lower"]
-    OPERATORS.ik_addon.chain_add(chain_length=2)
+    bpy.ops.ik_addon.chain_add(chain_length=2)
     link(path, NAMES, first)
     bpy.context.view_layer.objects.active = tip.ik_addon.target
     assert addon.module("ui.operators.active").armature(bpy.context) == ob
@@ -192,11 +168,11 @@ def test_a_mirrored_chain_gets_a_local_target(tmp_path: Path) -> None:
         for side, x in ((".L", 0.5), (".R", -0.5)):
             rigs.add_bones(ob, [(x, 0.0, 2.0), (x, -0.2, 1.0), (x, 0.0, 0.0)], [f"upper{side}", f"lower{side}"])
         ob.data.bones.active = ob.data.bones["lower.L"]
-        OPERATORS.ik_addon.chain_add(chain_length=2)
+        bpy.ops.ik_addon.chain_add(chain_length=2)
         return ob
 
     limbs()
-    OPERATORS.ik_addon.mirror_chain()
+    bpy.ops.ik_addon.mirror_chain()
     name = next(ob.name for ob in bpy.data.objects if "Target" in ob.name and ob.name.endswith(".R"))
     path = tmp_path / "library.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
@@ -205,27 +181,8 @@ def test_a_mirrored_chain_gets_a_local_target(tmp_path: Path) -> None:
     (linked,) = link(path, (name,), first=True)
     place = linked.matrix_world.copy()
     bpy.context.view_layer.objects.active = ob
-    OPERATORS.ik_addon.mirror_chain()
+    bpy.ops.ik_addon.mirror_chain()
     target = ob.pose.bones["lower.R"].ik_addon.target
     assert target is not None
     assert target.library is None
     assert linked.matrix_world == place
-
-
-def test_a_reference_finds_its_object_until_it_is_deleted(addon: Addon) -> None:
-    ob = rigs.empty("Target")
-    bpy.ops.ed.undo_push(message="Add")
-    reference = addon.module("rig.plan.presence").Reference.of(ob)
-    assert reference.find() == ob
-    ob.name = "Renamed"
-    rigs.empty("Target")
-    assert reference.find() == ob
-    bpy.ops.ed.undo_push(message="Rename")
-    bpy.data.objects.remove(ob)
-    rigs.empty("Renamed")
-    assert reference.find() is None
-    bpy.ops.ed.undo_push(message="Remove")
-    bpy.ops.ed.undo()
-    assert reference.find() == bpy.data.objects["Renamed"]
-    bpy.ops.ed.undo()
-    assert reference.find() == bpy.data.objects["Target"]

@@ -5,22 +5,17 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
 import pytest
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.rigs import animated_arm, apart, poses_at
 
-if TYPE_CHECKING:
-    from tests.conftest import Addon
-
 SOLVED = 1e-5
-
-# The type stubs of bpy do not know what the extension adds to Blender.
-OPERATORS: Any = bpy.ops
 
 
 def column(count: int, x: float = 0.0, length: float = 1.0) -> list[rigs.Point]:
@@ -78,8 +73,7 @@ def test_hundreds_of_chains_in_one_armature_are_solved(addon: Addon) -> None:
     ob, chains = comb()
     before = rigs.channels(ob)
     bpy.context.view_layer.update()
-    reports = addon.module("live.reports")
-    assert all(reports.get(ob, tip).reached for tip, _target in chains)
+    assert all(addon.report(ob, tip).reached for tip, _target in chains)
     for _tip, target in random.Random(1).sample(chains, 20):
         target.location.z += 0.1
     bpy.context.view_layer.update()
@@ -91,27 +85,12 @@ def test_hundreds_of_chains_in_one_armature_are_solved(addon: Addon) -> None:
     assert np.array_equal(rigs.channels(ob), before)
 
 
-def test_one_chain_among_a_thousand_bones_moves_no_others() -> None:
-    ob = rigs.armature()
-    names = [f"b{i}" for i in range(1000)]
-    rigs.add_bones(ob, column(1000), names)
-    target = rigs.empty("Target", (0.0, 0.05, 0.5))
-    rigs.chain(ob, "b499", target, 5, out_of_reach="EXTEND")
-    before = rigs.channels(ob).copy()
-    rigs.go_live(ob)
-    after = [bone.rotation_quaternion[:] for bone in ob.pose.bones]
-    moved = {ob.pose.bones[i].name for i, turn in enumerate(after) if turn != (1.0, 0.0, 0.0, 0.0)}
-    assert moved == {f"b{i}" for i in range(495, 500)}
-    ob.ik_addon.live = False
-    assert np.array_equal(rigs.channels(ob), before)
-
-
 def test_ten_thousand_frames_are_baked() -> None:
     ob, target = rigs.arm()
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 5000: (-0.5, 0.9, 0.8), 10000: (0.2, -0.7, 1.4)})
     bpy.context.scene.frame_set(1)
     bpy.context.view_layer.objects.active = ob
-    assert OPERATORS.ik_addon.bake(frame_start=1, frame_end=10000) == {"FINISHED"}
+    assert bpy.ops.ik_addon.bake(frame_start=1, frame_end=10000) == {"FINISHED"}
     for frame in (1, 2, 3333, 5000, 7777, 10000):
         bpy.context.scene.frame_set(frame)
         assert reached(ob)
@@ -137,20 +116,8 @@ def test_live_and_baked_at_the_first_and_last_frames_that_blender_allows(first: 
             assert scene.frame_current == frame
             assert reached(ob)
         if live:
-            assert OPERATORS.ik_addon.bake(frame_start=frames[0], frame_end=frames[-1]) == {"FINISHED"}
+            assert bpy.ops.ik_addon.bake(frame_start=frames[0], frame_end=frames[-1]) == {"FINISHED"}
             ob.ik_addon.live = False
-
-
-def test_sub_frames_have_the_same_pose_in_any_order_at_any_frame_rate() -> None:
-    ob, _target = animated_arm()
-    frames = [5 + i / 16 for i in range(16)]
-    expected = poses_at(ob, frames)
-    assert np.abs(expected[5] - expected[5.9375]).max() > 0.001
-    for fps, base in ((24, 1.0), (30, 1.001), (7, 0.37)):
-        bpy.context.scene.render.fps, bpy.context.scene.render.fps_base = fps, base
-        assert not apart(poses_at(ob, random.Random(2).sample(frames, 16)), expected)
-    bpy.context.scene.frame_set(5, subframe=0.9999)
-    assert reached(ob)
 
 
 def test_follows_time_remapping() -> None:
@@ -214,7 +181,7 @@ def test_works_with_names_of_every_kind(kind: str, tmp_path: Any) -> None:
     ob.ik_addon.live = False
     assert rigs.channels(ob).tobytes() == fk
     bpy.context.view_layer.objects.active = ob
-    assert OPERATORS.ik_addon.bake(frame_start=5, frame_end=9) == {"FINISHED"}
+    assert bpy.ops.ik_addon.bake(frame_start=5, frame_end=9) == {"FINISHED"}
     for frame in (5, 9):
         bpy.context.scene.frame_set(frame)
         assert reached(ob, lower)

@@ -6,17 +6,15 @@ import contextlib
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
 from mathutils import Vector
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.reliability.states import activate, settings
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 STEPS = 500
 KEPT = 60
@@ -35,9 +33,7 @@ def scene() -> None:
     constraint = ob.pose.bones["lower.R"].constraints.new("IK")
     constraint.target, constraint.chain_count = rigs.empty("Old goal", (-1.2, 0.4, 1.4)), 2
     for bone in ("body", "upper.L"):
-        for frame, turn in ((1, 0.0), (20, 0.4)):
-            ob.pose.bones[bone].rotation_quaternion = (0.9, turn, 0.2, 0.1)
-            ob.pose.bones[bone].keyframe_insert("rotation_quaternion", frame=frame)
+        rigs.key(ob.pose.bones[bone], "rotation_quaternion", {1: (0.9, 0.0, 0.2, 0.1), 20: (0.9, 0.4, 0.2, 0.1)})
     bpy.context.scene.frame_end = 6
     bpy.context.scene.frame_set(1)
     bpy.context.preferences.edit.undo_steps = KEPT + 2
@@ -45,9 +41,9 @@ def scene() -> None:
     bpy.ops.object.mode_set(mode="POSE")
 
 
-def state(addon: Addon) -> dict[str, Any]:
+def state() -> dict[str, Any]:
     """Return everything that the operators can change, as numbers and names."""
-    compat, base = addon.module("core.compat"), ("stored", "noted", "rotation_mode", "channels", "written")
+    base = ("stored", "noted", "rotation_mode", "channels", "written")
     bpy.context.view_layer.update()
     found: dict[str, dict[str, Any]] = {
         "frame": {"frame": bpy.context.scene.frame_current},
@@ -55,7 +51,6 @@ def state(addon: Addon) -> dict[str, Any]:
         "actions": {"names": sorted(action.name for action in bpy.data.actions)},
     }
     for ob in bpy.data.objects:
-        owner = compat.curve_owner(ob)
         found[ob.name] = {
             "place": np.array(rigs.evaluated(ob).matrix_world).ravel().tolist(),
             "channels": (ob.location[:], ob.rotation_euler[:], ob.scale[:]),
@@ -63,8 +58,7 @@ def state(addon: Addon) -> dict[str, Any]:
             "live": ob.ik_addon.live,
             "action": ob.animation_data and ob.animation_data.action and ob.animation_data.action.name,
             "keys": sorted(
-                (c.data_path, c.array_index, tuple(k.co[:] for k in c.keyframe_points))
-                for c in (owner.fcurves if owner else ())
+                (c.data_path, c.array_index, tuple(k.co[:] for k in c.keyframe_points)) for c in rigs.fcurves(ob)
             ),
         }
         if ob.type == "ARMATURE":
@@ -117,7 +111,7 @@ def in_any_order(addon: Addon, seed: int) -> set[str]:
     ob = bpy.data.objects["Rig"]
     activate(ob, "lower.L")
     bpy.ops.ed.undo_push(message="begin")
-    names, states, at = ["begin"], [state(addon)], 0
+    names, states, at = ["begin"], [state()], 0
     done: set[str] = set()
     last = "begin"
     for step in range(STEPS):
@@ -127,7 +121,7 @@ def in_any_order(addon: Addon, seed: int) -> set[str]:
             last = edit.__name__
             if edit(rng, addon):
                 at += 1
-                states[at:], names[at:] = [state(addon)], [edit.__name__]
+                states[at:], names[at:] = [state()], [edit.__name__]
                 done.add(edit.__name__)
                 if at > KEPT - 2:
                     states, names, at = states[1:], names[1:], at - 1
@@ -137,7 +131,7 @@ def in_any_order(addon: Addon, seed: int) -> set[str]:
         elif chance >= 0.72 and at < len(states) - 1:
             bpy.ops.ed.redo()
             at, last = at + 1, "redo"
-        now = state(addon)
+        now = state()
         where = f"step {step}, {last}: at {at}, {names[at]}, of {names}"
         assert now.keys() == states[at].keys(), where
         different = {
@@ -250,11 +244,10 @@ def preset_apply(rng: random.Random, addon: Any) -> bool:
     return pressed("preset_apply", filepath=str(rng.choice(sorted(folder.glob("*.py")))))
 
 
-def limits_copy(rng: random.Random, addon: Any) -> bool:
+def limits_copy(rng: random.Random, _addon: Any) -> bool:
     name = some_chain(rng)
-    for bone in bpy.data.objects["Rig"].pose.bones:
-        holder = bone if addon.module("core.compat").SELECTS_POSE_BONES else bone.bone
-        holder.select = bone.name == name or rng.random() < 0.5
+    rig = bpy.data.objects["Rig"]
+    rigs.select_bones(rig, name, *(bone.name for bone in rig.pose.bones if rng.random() < 0.5))
     return pressed("limits_copy")
 
 
@@ -283,9 +276,9 @@ def move_target(rng: random.Random, _addon: Any) -> bool:
     return True
 
 
-def move_bone(rng: random.Random, addon: Any) -> bool:
+def move_bone(rng: random.Random, _addon: Any) -> bool:
     bone = bpy.data.objects["Rig"].pose.bones[some_chain(rng)]
-    if is_keyed(bone, addon):
+    if is_keyed(bone):
         return False
     bone.rotation_quaternion = [rng.uniform(-1.0, 1.0) for _ in range(4)]
     bpy.context.view_layer.update()
@@ -293,16 +286,15 @@ def move_bone(rng: random.Random, addon: Any) -> bool:
     return True
 
 
-def is_keyed(bone: bpy.types.PoseBone, addon: Any) -> bool:
+def is_keyed(bone: bpy.types.PoseBone) -> bool:
     """Return whether F-curves pose a bone, so that the next frame discards unkeyed edits of it."""
-    curves = addon.module("core.compat").curve_owner(bone.id_data).fcurves
-    return any(curve.data_path.startswith(bone.path_from_id()) for curve in curves)
+    return bool(rigs.fcurves(bone.id_data, bone.path_from_id()))
 
 
 def apply_pose(rng: random.Random, addon: Any) -> bool:
     some_chain(rng)
     tip = addon.module("ui.operators.active").active_chain(bpy.context)
-    if tip is None or any(is_keyed(bone, addon) for bone in addon.module("rig.plan.chain").chain_bones(tip)):
+    if tip is None or any(is_keyed(bone) for bone in addon.module("rig.plan.chain").chain_bones(tip)):
         return False
     return pressed("apply_pose")
 

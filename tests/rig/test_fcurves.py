@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import bpy
 import numpy as np
@@ -11,9 +11,7 @@ import pytest
 from numpy.random import Generator
 
 from tests import rigs
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
+from tests.conftest import Addon
 
 FRAMES = [-7.0, 1.0, 2.0, 3.5, 10.25, 24.0, 31.0, 60.0]
 MODES = ("QUATERNION", "XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX", "AXIS_ANGLE")
@@ -117,12 +115,9 @@ def sample(addon: Addon, plan: Any, numbers: Any) -> Any:
 
 
 def stepped(addon: Addon, plan: Any, frames: list[float]) -> Any:
-    read, scene, found = addon.module("rig.read.sample"), bpy.context.scene, []
-    for frame in frames:
-        whole = math.floor(frame)
-        scene.frame_set(whole, subframe=frame - whole)
-        found.append(read.numbers_now(plan.numbers, bpy.context.view_layer.depsgraph))
-    return sample(addon, plan, np.concatenate(found))
+    read = addon.module("rig.read.sample").numbers_now
+    found = rigs.on_frames(frames, lambda: read(plan.numbers, bpy.context.view_layer.depsgraph))
+    return sample(addon, plan, np.concatenate(list(found.values())))
 
 
 def plan_of(addon: Addon, ob: bpy.types.Object) -> tuple[Any, Any]:
@@ -145,91 +140,63 @@ def test_sampled_curves_match_blenders_evaluation(curves: Any, addon: Addon, see
         np.testing.assert_allclose(value, getattr(real.goals, name), atol=1e-4, rtol=1e-4, err_msg=name)
 
 
-def wave(ob: bpy.types.Object) -> None:
-    """Animate an object's location."""
-    rigs.key(ob, "location", {1: (0.5, 0.2, 1.0), 30: (0.2, 0.6, 1.3)})
+def _strip(_ob: Any, target: Any, _other: Any) -> None:
+    rigs.into_strip(target).frame_start = 5
 
 
-def more_than_curves(thing: str, ob: bpy.types.Object, target: bpy.types.Object) -> None:
-    """Let something other than the rig's own F-curves affect its motion."""
-    other = rigs.empty("Other")
-    if thing == "target's constraint":
-        target.constraints.new("COPY_LOCATION").target = other
-    elif thing == "target's driver":
-        target.driver_add("scale", 0)
-    elif thing == "target's parent's constraint":
-        target.parent = other
-        other.constraints.new("LIMIT_LOCATION")
-    elif thing == "child of a vertex":
-        mesh = bpy.data.objects.new("Mesh", bpy.data.meshes.new("Mesh"))
-        mesh.data.from_pydata([(0, 0, 0)], [], [])
-        bpy.context.scene.collection.objects.link(mesh)
-        target.parent, target.parent_type = mesh, "VERTEX"
-    elif thing == "child of a path":
-        path = bpy.data.objects.new("Path", bpy.data.curves.new("Path", "CURVE"))
-        bpy.context.scene.collection.objects.link(path)
-        target.parent = path
-    elif thing == "strips":
-        data = target.animation_data
-        strip = data.nla_tracks.new().strips.new("strip", 1, data.action)
-        strip.frame_start = 5
-    elif thing == "armature's constraint":
-        ob.constraints.new("COPY_ROTATION").target = other
-    elif thing == "parent bone's constraint":
-        ob.pose.bones["root"].constraints.new("LIMIT_ROTATION")
-    elif thing == "constraint that is switched":
-        constraint = ob.pose.bones["root"].constraints.new("COPY_LOCATION")
-        constraint.mute = True
-        for frame, muted in ((1, True), (9, False)):
-            constraint.mute = muted
-            constraint.keyframe_insert("mute", frame=frame)
-        constraint.mute = True
-    elif thing == "chain that moves a parent bone":
-        ob.pose.bones["hips"].constraints.new("IK").target = other
-    elif thing == "parent bone's driver":
-        ob.pose.bones["root"].driver_add("location", 1)
-    elif thing == "chain's driver":
-        ob.driver_add('pose.bones["lower"].ik_addon.influence')
-    elif thing == "bones at rest":
-        ob.data.keyframe_insert("pose_position", frame=3)
-    elif thing == "rotation mode":
-        ob.pose.bones["root"].keyframe_insert("rotation_mode", frame=3)
+def _on_parent(_ob: Any, target: Any, other: Any) -> None:
+    target.parent = other
+    other.constraints.new("LIMIT_LOCATION")
 
 
-THINGS = (
-    *("target's constraint", "target's driver", "target's parent's constraint", "child of a vertex", "child of a path"),
-    *("strips", "armature's constraint", "parent bone's constraint", "constraint that is switched"),
-    *("chain that moves a parent bone", "parent bone's driver", "chain's driver", "bones at rest", "rotation mode"),
-)
+def _on_vertex(_ob: Any, target: Any, _other: Any) -> None:
+    target.parent, target.parent_type = rigs.mesh("Mesh", [(0, 0, 0)], []), "VERTEX"
 
 
-@pytest.mark.parametrize("thing", ["nothing", *THINGS])
+def _on_path(_ob: Any, target: Any, _other: Any) -> None:
+    target.parent = bpy.data.objects.new("Path", bpy.data.curves.new("Path", "CURVE"))
+    bpy.context.scene.collection.objects.link(target.parent)
+
+
+def _switched(ob: Any, _target: Any, _other: Any) -> None:
+    constraint = ob.pose.bones["root"].constraints.new("COPY_LOCATION")
+    rigs.key(constraint, "mute", {1: True, 9: False})
+    constraint.mute = True
+
+
+THINGS: dict[str, Callable[[Any, Any, Any], object]] = {
+    "nothing": lambda _ob, _target, _other: None,
+    "target's constraint": lambda _ob, target, other: setattr(target.constraints.new("COPY_LOCATION"), "target", other),
+    "target's driver": lambda _ob, target, _other: target.driver_add("scale", 0),
+    "target's parent's constraint": _on_parent,
+    "child of a vertex": _on_vertex,
+    "child of a path": _on_path,
+    "strips": _strip,
+    "armature's constraint": lambda ob, _target, other: setattr(ob.constraints.new("COPY_ROTATION"), "target", other),
+    "parent bone's constraint": lambda ob, *_: ob.pose.bones["root"].constraints.new("LIMIT_ROTATION"),
+    "constraint that is switched": _switched,
+    "chain that moves a parent bone": lambda ob, _target, other: setattr(
+        ob.pose.bones["hips"].constraints.new("IK"), "target", other
+    ),
+    "parent bone's driver": lambda ob, *_: ob.pose.bones["root"].driver_add("location", 1),
+    "chain's driver": lambda ob, *_: ob.driver_add('pose.bones["lower"].ik_addon.influence'),
+    "bones at rest": lambda ob, *_: ob.data.keyframe_insert("pose_position", frame=3),
+    "rotation mode": lambda ob, *_: ob.pose.bones["root"].keyframe_insert("rotation_mode", frame=3),
+}
+
+
+@pytest.mark.parametrize("thing", THINGS)
 def test_motion_that_curves_do_not_determine_is_detected(curves: Any, addon: Addon, thing: str) -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.straight(2), ["root", "hips"])
     rigs.add_bones(ob, [(0, 0, 2), (1, -0.2, 2), (2, 0, 2)], ["upper", "lower"], parent="hips")
     target = rigs.empty("Target")
-    wave(target)
+    rigs.key(target, "location", {1: (0.5, 0.2, 1.0), 30: (0.2, 0.6, 1.3)})
     rigs.chain(ob, "lower", target, 2)
-    more_than_curves(thing, ob, target)
+    THINGS[thing](ob, target, rigs.empty("Other"))
     plan, base = plan_of(addon, ob)
     if thing == "nothing":
         curves.numbers_at(plan.numbers, base, FRAMES)
     else:
         with pytest.raises(curves.NotDetermined):
             curves.numbers_at(plan.numbers, base, FRAMES)
-
-
-def test_frame_handlers_of_others_make_motion_undetermined(curves: Any) -> None:
-    def moves_something(*_arguments: object) -> None:
-        pass
-
-    scene = bpy.context.scene
-    assert curves.decide_alone(scene)
-    bpy.app.handlers.frame_change_pre.append(moves_something)
-    try:
-        assert not curves.decide_alone(scene)
-    finally:
-        bpy.app.handlers.frame_change_pre.remove(moves_something)
-    scene.render.frame_map_new = 50
-    assert not curves.decide_alone(scene)

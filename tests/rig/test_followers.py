@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
 import pytest
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.reliability.states import activate
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 
 def two_arms(name: str = "metarig") -> bpy.types.Object:
@@ -124,8 +122,7 @@ def test_the_duplicate_of_a_character_with_its_controls_stands_on_its_own() -> N
 @pytest.mark.parametrize("live", [True, False])
 @pytest.mark.parametrize("first", ["metarig", "A copy"])
 def test_a_copy_without_controls_says_so_and_makes_its_own(addon: Addon, live: bool, first: str) -> None:
-    checks, fixes = addon.module("rig.plan.chain"), addon.module("ui.operators.fixes.chains")
-    reports = addon.module("live.reports")
+    checks = addon.module("rig.plan.chain")
     ob = with_chains()
     ob.ik_addon.live = live
     ob.pose.bones["forearm.R"].ik_addon.target.keyframe_insert("location", frame=1)
@@ -142,9 +139,9 @@ def test_a_copy_without_controls_says_so_and_makes_its_own(addon: Addon, live: b
 
     assert remarks(copy)
     assert not remarks(ob)
-    report = reports.get(copy, tip.name)
+    report = addon.report(copy, tip.name)
     assert (report is not None) is live
-    assert fixes.fix_of(tip, report, bpy.context.view_layer).label == "Make Own Targets"
+    assert addon.fix(tip).label == "Make Own Targets"
     activate(copy, tip.name)
     before = len(bpy.data.objects)
     assert bpy.ops.ik_addon.chain_fix(tip=tip.name) == {"FINISHED"}
@@ -276,7 +273,6 @@ def test_mirroring_takes_a_target_that_was_left() -> None:
 @pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
 @pytest.mark.parametrize("name", ["forearm.L", "elbow.L", "forearm.L.001"])
 def test_a_chain_without_a_target_is_offered_the_one_it_had(addon: Addon, controls: str, name: str) -> None:
-    fixes, reports = addon.module("ui.operators.fixes.chains"), addon.module("live.reports")
     ob = with_chains(controls)
     tip = ob.pose.bones["forearm.L"]
     tip.name = name
@@ -284,7 +280,7 @@ def test_a_chain_without_a_target_is_offered_the_one_it_had(addon: Addon, contro
     had = tip.ik_addon.target, tip.ik_addon.target_bone
     tip.ik_addon.target, tip.ik_addon.target_bone = None, ""
     bpy.context.view_layer.update()
-    assert fixes.fix_of(tip, reports.get(ob, tip.name), bpy.context.view_layer).label == "Use 'IK Target forearm.L'"
+    assert addon.fix(tip).label == "Use 'IK Target forearm.L'"
     activate(ob, "forearm.R")
     before = names()
     assert bpy.ops.ik_addon.chain_fix(tip=tip.name) == {"FINISHED"}
@@ -294,7 +290,6 @@ def test_a_chain_without_a_target_is_offered_the_one_it_had(addon: Addon, contro
 
 @pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
 def test_renamed_chains_without_targets_are_offered_the_nearest_that_they_had(addon: Addon, controls: str) -> None:
-    fixes, reports = addon.module("ui.operators.fixes.chains"), addon.module("live.reports")
     ob = with_chains(controls)
     for side, name in (("L", "elbow"), ("R", "ellbogen")):
         tip = ob.pose.bones[f"forearm.{side}"]
@@ -302,12 +297,11 @@ def test_renamed_chains_without_targets_are_offered_the_nearest_that_they_had(ad
         tip.ik_addon.target, tip.ik_addon.target_bone = None, ""
     bpy.context.view_layer.update()
     for side, name in (("L", "elbow"), ("R", "ellbogen")):
-        label = fixes.fix_of(ob.pose.bones[name], reports.get(ob, name), bpy.context.view_layer).label
+        label = addon.fix(ob.pose.bones[name]).label
         assert label == f"Use 'IK Target forearm.{side}'"
 
 
 def test_a_chain_on_a_numbered_bone_is_offered_the_target_it_had(addon: Addon) -> None:
-    fixes, reports = addon.module("ui.operators.fixes.chains"), addon.module("live.reports")
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(3), ["tail", "tail.001", "tail.002"])
     activate(ob, "tail.002")
@@ -315,12 +309,11 @@ def test_a_chain_on_a_numbered_bone_is_offered_the_target_it_had(addon: Addon) -
     tip = ob.pose.bones["tail.002"]
     tip.ik_addon.target = None
     bpy.context.view_layer.update()
-    label = fixes.fix_of(tip, reports.get(ob, tip.name), bpy.context.view_layer).label
+    label = addon.fix(tip).label
     assert label == "Use 'IK Target tail.002'"
 
 
 def test_the_target_of_another_armature_is_not_offered(addon: Addon) -> None:
-    fixes, reports = addon.module("ui.operators.fixes.chains"), addon.module("live.reports")
     other = two_arms("Other")
     activate(other, "forearm.L")
     assert bpy.ops.ik_addon.chain_add() == {"FINISHED"}
@@ -331,7 +324,7 @@ def test_the_target_of_another_armature_is_not_offered(addon: Addon) -> None:
     ob.pose.bones["front.L"].ik_addon.target = None
     bpy.context.view_layer.update()
     tip = ob.pose.bones["front.L"]
-    label = fixes.fix_of(tip, reports.get(ob, tip.name), bpy.context.view_layer).label
+    label = addon.fix(tip).label
     assert label == "Use 'IK Target forearm.L.001'"
 
 
@@ -343,10 +336,7 @@ def test_a_character_overridden_with_its_armature_alone_keeps_the_targets_of_its
     path = str(tmp_path / "library.blend")
     bpy.data.libraries.write(path, {ob, *goals(ob)})
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    libraries: Any = bpy.data.libraries
-    with libraries.load(path, link=True) as (_found, wanted):
-        wanted.objects = ["metarig"]
-    linked = wanted.objects[0]
+    (linked,) = rigs.from_library(tmp_path / "library.blend", "objects", "metarig")
     own: Any = linked.override_create(remap_local_usages=True)
     for each in (own, *goals(own)):
         bpy.context.scene.collection.objects.link(each)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import bpy
 import numpy as np
@@ -11,9 +10,7 @@ import pytest
 from mathutils import Euler, Vector
 
 from tests import rigs
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
+from tests.conftest import Addon
 
 
 def flat_arm(bones: int) -> tuple[bpy.types.Object, bpy.types.Object]:
@@ -70,4 +67,4 @@ def test_report_says_that_planar_has_no_effect_with_limits(addon: Addon) -> None
     ob, _target = flat_arm(2)
     ob.pose.bones["b1"].lock_ik_y = True
     rigs.go_live(ob)
-    assert any("Planar" in remark for remark in addon.module("live.reports").get(ob, "b1").remarks)
+    assert any("Planar" in remark for remark in addon.report(ob, "b1").remarks)

@@ -11,8 +11,6 @@ import pytest
 from tests import rigs
 from tests.reliability.states import activate
 
-# bpy's type stubs do not know what the extension adds to Blender.
-OPERATORS: Any = bpy.ops
 BONES = 6
 FRAMES = (1, 13, 4, 20, 9, 13, 1)
 CASES: dict[str, dict[str, Any]] = {
@@ -54,41 +52,27 @@ def tail(name: str, *, keyed: bool) -> tuple[bpy.types.Object, bpy.types.Object]
     return ob, target
 
 
-def played(ob: bpy.types.Object, frames: tuple[int, ...]) -> list[bytes]:
-    found = []
-    for frame in frames:
-        bpy.context.scene.frame_set(frame)
-        found.append(rigs.pose(ob).tobytes())
-    return found
-
-
-def miss(ob: bpy.types.Object, target: bpy.types.Object) -> float:
-    return float(np.linalg.norm(rigs.tail(ob, f"t{BONES - 1}") - rigs.position(target)))
-
-
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("name", CASES)
 def test_a_frame_has_the_same_pose_by_jump_and_by_playback(name: str, keyed: bool) -> None:
-    ob, target = tail(name, keyed=keyed)
+    ob, _target = tail(name, keyed=keyed)
     ob.ik_addon.live = True
-    by_jumps = dict(zip(FRAMES, played(ob, FRAMES), strict=True))
-    in_order = dict(zip(range(1, 21), played(ob, tuple(range(1, 21))), strict=True))
-    assert all(in_order[frame] == pose for frame, pose in by_jumps.items())
+    by_jumps, in_order = rigs.poses_at(ob, FRAMES), rigs.poses_at(ob, range(1, 21))
+    assert not rigs.apart(by_jumps, {frame: in_order[frame] for frame in by_jumps})
     if "planar" not in name:
         for frame in (1, 7, 20):
             bpy.context.scene.frame_set(frame)
-            assert miss(ob, target) < 1e-4 * BONES
+            assert rigs.miss(ob, f"t{BONES - 1}") < 1e-4 * BONES
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_bake_matches_live(name: str) -> None:
     ob, _target = tail(name, keyed=True)
     ob.ik_addon.live = True
-    live = [np.frombuffer(pose, np.float32) for pose in played(ob, tuple(range(1, 21)))]
-    activate(ob, f"t{BONES - 1}")
-    assert OPERATORS.ik_addon.bake(chains="ALL", frame_start=1, frame_end=20) == {"FINISHED"}
-    baked = [np.frombuffer(pose, np.float32) for pose in played(ob, tuple(range(1, 21)))]
-    np.testing.assert_allclose(baked, live, atol=2e-4)
+    live = rigs.poses_at(ob, range(1, 21))
+    rigs.bake(ob, 1, 20)
+    for frame, pose in rigs.poses_at(ob, live).items():
+        np.testing.assert_allclose(pose, live[frame], atol=2e-4)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -98,7 +82,7 @@ def test_drag_matches_a_fresh_solve(name: str) -> None:
     target.location = (0.4, 0.3, 0.6 * BONES)
     rigs.go_live(ob)
     activate(ob, f"t{BONES - 1}")
-    assert OPERATORS.ik_addon.drag_target(offset=(0.3, -0.5, -0.4)) == {"FINISHED"}
+    assert bpy.ops.ik_addon.drag_target(offset=(0.3, -0.5, -0.4)) == {"FINISHED"}
     dragged = rigs.pose(ob)
     bpy.context.scene.frame_set(2)
     bpy.context.scene.frame_set(1)

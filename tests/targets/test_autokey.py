@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import pytest
 from mathutils import Quaternion
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.reliability.states import activate, keyed, said
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
-
-PREFERENCES = ("use_keyframe_insert_available", "use_auto_keyframe_insert_needed", "use_visual_keying")
 
 
 @pytest.fixture(autouse=True)
-def preferences() -> Iterator[Any]:
-    """Turn auto keying on, on frame 7, with all of the user's preferences for it off."""
-    edit = bpy.context.preferences.edit
-    before = {name: getattr(edit, name) for name in PREFERENCES}
-    for name in PREFERENCES:
-        setattr(edit, name, False)
-    bpy.context.scene.tool_settings.use_keyframe_insert_auto = True
+def preferences(auto_keying: Any) -> Any:
+    """Return the preferences for auto keying, which is on, on frame 7."""
     bpy.context.scene.frame_set(7)
-    yield edit
-    for name, value in before.items():
-        setattr(edit, name, value)
+    return auto_keying
 
 
 @pytest.fixture
@@ -49,21 +37,17 @@ def use_set(name: str) -> Any:
     return scene.keying_sets_all.active
 
 
-def curves(addon: Addon, ob: bpy.types.Object) -> dict[tuple[str, int], list[float]]:
-    return keyed(addon.module("core.compat"), ob)
-
-
-def paths(addon: Addon, ob: bpy.types.Object) -> set[str]:
-    return {path for path, _ in curves(addon, ob)}
+def paths(ob: bpy.types.Object) -> set[str]:
+    return {path for path, _ in keyed(ob)}
 
 
 def drag() -> None:
     assert bpy.ops.ik_addon.drag_target(offset=(0.1, 0.0, -0.1)) == {"FINISHED"}
 
 
-def test_drag_keys_the_location(addon: Addon, arm: Any) -> None:
+def test_drag_keys_the_location(arm: Any) -> None:
     drag()
-    assert curves(addon, arm[1]) == {("location", i): [7.0] for i in range(3)}
+    assert keyed(arm[1]) == {("location", i): [7.0] for i in range(3)}
 
 
 @pytest.mark.parametrize("available", [False, True])
@@ -80,58 +64,58 @@ def test_a_line_says_that_preferences_prevent_a_first_key(
     assert "Press Key Controls" not in said(capfd, bpy.ops.ik_addon.snap_target)
 
 
-def test_only_available_keys_existing_curves(addon: Addon, arm: Any, preferences: Any) -> None:
+def test_only_available_keys_existing_curves(arm: Any, preferences: Any) -> None:
     preferences.use_keyframe_insert_available = True
     drag()
-    assert not curves(addon, arm[1])
+    assert not keyed(arm[1])
     arm[1].keyframe_insert("location", index=0, frame=1)
     drag()
-    assert curves(addon, arm[1]) == {("location", 0): [1.0, 7.0]}
+    assert keyed(arm[1]) == {("location", 0): [1.0, 7.0]}
 
 
-def test_only_needed_skips_unchanged_channels(addon: Addon, arm: Any, preferences: Any) -> None:
+def test_only_needed_skips_unchanged_channels(arm: Any, preferences: Any) -> None:
     preferences.use_auto_keyframe_insert_needed = True
     arm[1].keyframe_insert("location", frame=1)
     drag()
-    found = curves(addon, arm[1])
+    found = keyed(arm[1])
     assert found["location", 0] == [1.0, 7.0]
     assert found["location", 1] == [1.0], "it did not move along Y"
 
 
 @pytest.mark.parametrize("name", ["Location", "LocRotScale", "Rotation"])
-def test_a_keying_set_decides_what_is_keyed(addon: Addon, arm: Any, name: str) -> None:
+def test_a_keying_set_decides_what_is_keyed(arm: Any, name: str) -> None:
     use_set(name)
     drag()
     wanted = {"Location": {"location"}, "Rotation": {"rotation_euler"}}
-    assert paths(addon, arm[1]) == wanted.get(name, {"location", "rotation_euler", "scale"})
-    assert not curves(addon, arm[0]), "only what was moved, whatever is selected"
+    assert paths(arm[1]) == wanted.get(name, {"location", "rotation_euler", "scale"})
+    assert not keyed(arm[0]), "only what was moved, whatever is selected"
 
 
-def test_the_available_set_keys_existing_curves(addon: Addon, arm: Any) -> None:
+def test_the_available_set_keys_existing_curves(arm: Any) -> None:
     use_set("Available")
     arm[1].keyframe_insert("location", index=2, frame=1)
     drag()
-    assert curves(addon, arm[1]) == {("location", 2): [1.0, 7.0]}
+    assert keyed(arm[1]) == {("location", 2): [1.0, 7.0]}
 
 
-def test_a_set_of_absolute_paths_is_keyed_unchanged(addon: Addon, arm: Any) -> None:
+def test_a_set_of_absolute_paths_is_keyed_unchanged(arm: Any) -> None:
     other = rigs.empty("Other")
     own = bpy.context.scene.keying_sets.new(idname="mine", name="Mine")
     own.paths.add(arm[1], "location", index=0)
     own.paths.add(other, "scale", index=-1)
     use_set("mine")
     drag()
-    assert curves(addon, arm[1]) == {("location", 0): [7.0]}
-    assert paths(addon, other) == {"scale"}
+    assert keyed(arm[1]) == {("location", 0): [7.0]}
+    assert paths(other) == {"scale"}
 
 
-def test_a_set_for_other_channels_keys_nothing(addon: Addon, arm: Any) -> None:
+def test_a_set_for_other_channels_keys_nothing(arm: Any) -> None:
     use_set("WholeCharacter")
     drag()
-    assert not curves(addon, arm[1])
+    assert not keyed(arm[1])
 
 
-def test_a_set_has_its_own_only_needed(addon: Addon, arm: Any) -> None:
+def test_a_set_has_its_own_only_needed(arm: Any) -> None:
     keying = use_set("Location")
     keying.use_insertkey_override_needed = keying.use_insertkey_needed = True
     try:
@@ -139,22 +123,22 @@ def test_a_set_has_its_own_only_needed(addon: Addon, arm: Any) -> None:
         drag()
     finally:
         keying.use_insertkey_override_needed = keying.use_insertkey_needed = False
-    assert curves(addon, arm[1])["location", 1] == [1.0]
+    assert keyed(arm[1])["location", 1] == [1.0]
 
 
-def test_snap_keys_target_and_pole_according_to_the_set(addon: Addon, arm: Any) -> None:
+def test_snap_keys_target_and_pole_according_to_the_set(arm: Any) -> None:
     ob, target = arm
     pole = ob.pose.bones["lower"].ik_addon.pole = rigs.empty("Pole", (0.3, -2.0, 1.0))
     use_set("BUILTIN_KSI_LocRot")
     bpy.ops.ik_addon.snap_target()
-    assert paths(addon, target) == paths(addon, pole) == {"location", "rotation_euler"}
+    assert paths(target) == paths(pole) == {"location", "rotation_euler"}
 
 
-def test_apply_keys_bones_according_to_the_set(addon: Addon, arm: Any) -> None:
+def test_apply_keys_bones_according_to_the_set(arm: Any) -> None:
     ob, _target = arm
     use_set("Rotation")
     bpy.ops.ik_addon.apply_pose()
-    assert paths(addon, ob) == {f'pose.bones["{name}"].rotation_quaternion' for name in ("upper", "lower")}
+    assert paths(ob) == {f'pose.bones["{name}"].rotation_quaternion' for name in ("upper", "lower")}
 
 
 def test_a_set_that_omits_moved_channels_gets_a_remark(capfd: pytest.CaptureFixture[str], arm: Any) -> None:
@@ -165,11 +149,10 @@ def test_a_set_that_omits_moved_channels_gets_a_remark(capfd: pytest.CaptureFixt
     assert "'lower' is animated and reverts" in said(capfd, bpy.ops.ik_addon.apply_pose)
 
 
-def test_keys_have_the_keyframe_type_that_the_user_chose(addon: Addon, arm: Any) -> None:
+def test_keys_have_the_keyframe_type_that_the_user_chose(arm: Any) -> None:
     bpy.context.scene.tool_settings.keyframe_type = "BREAKDOWN"
     drag()
-    owner = addon.module("core.compat").curve_owner(arm[1])
-    assert {point.type for curve in owner.fcurves for point in curve.keyframe_points} == {"BREAKDOWN"}
+    assert {point.type for curve in rigs.fcurves(arm[1]) for point in curve.keyframe_points} == {"BREAKDOWN"}
 
 
 def test_a_bone_is_compared_with_its_keys_as_quickly_among_many_curves_as_among_few(addon: Addon) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -11,13 +12,8 @@ import pytest
 from mathutils import Matrix, Quaternion, Vector
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.reliability.states import activate, snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.conftest import Addon
-
 
 ROTATE: Any = bpy.ops.transform.rotate
 AT = (0.125, 0.25, 0.5, 0.5, 0.25, 0.125)
@@ -119,8 +115,7 @@ def test_saving_or_disabling_the_extension_cancels_the_drag(
     bpy.context.view_layer.update()
     assert not np.allclose(rigs.position(target), before[0])
     if how == "saved":
-        bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "dragged.blend"))
-        bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "dragged.blend"))
+        rigs.save_and_open(tmp_path / "dragged.blend")
         ob, target, cursor = bpy.data.objects["Rig"], bpy.data.objects["Target"], bpy.context.scene.cursor
     else:
         addon.module("registration").unregister()
@@ -216,33 +211,6 @@ def test_the_macros_steps_make_a_drag(arm: Any, cursor: Any) -> None:
     assert np.allclose(rigs.tail(ob, "lower"), rigs.position(target), atol=1e-5)
     with pytest.raises(RuntimeError, match="has no pole"):
         bpy.ops.ik_addon.goal_hold(role="POLE")
-
-
-def test_blenders_rotate_turns_only_the_cursor_if_told_to(cursor: Any) -> None:
-    ob, _target = rigs.arm()
-    bpy.context.view_layer.objects.active = ob
-    ob.select_set(True)
-    for turns_cursor in (True, False):
-        before = [cursor.matrix.to_quaternion(), ob.matrix_world.to_quaternion()]
-        ROTATE(value=0.5, orient_axis="Z", cursor_transform=turns_cursor)
-        bpy.context.view_layer.update()
-        now = [cursor.matrix.to_quaternion(), ob.matrix_world.to_quaternion()]
-        turned = [a.rotation_difference(b).angle > 0.4 for a, b in zip(before, now, strict=True)]
-        assert turned == [turns_cursor, not turns_cursor]
-        assert tuple(cursor.location) == AT[:3]
-
-
-@pytest.mark.parametrize("name", ["rotate", "trackball", "resize"])
-def test_operators_that_a_move_switches_to_act_on_the_cursor(cursor: Any, name: str) -> None:
-    ob, _target = rigs.arm()
-    bpy.context.view_layer.objects.active = ob
-    ob.select_set(True)
-    before = ob.matrix_world.copy()
-    operator: Any = getattr(bpy.ops.transform, name)
-    value = {"rotate": 0.5, "trackball": (0.5, 0.3), "resize": (2.0, 2.0, 2.0)}[name]
-    operator(value=value, cursor_transform=True)
-    bpy.context.view_layer.update()
-    assert ob.matrix_world == before
 
 
 def test_blenders_transforms_are_restored_when_the_extension_is_disabled(addon: Addon) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -10,10 +10,8 @@ import pytest
 from mathutils import Matrix, Vector
 
 from tests import rigs
-from tests.reliability.states import activate, refused, said, snapshot
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
+from tests.conftest import Addon
+from tests.reliability.states import activate, refused, snapshot
 
 
 @pytest.fixture(params=[True, False], ids=["live", "not live"])
@@ -58,14 +56,6 @@ def test_only_the_targets_location_changes(arm: Any) -> None:
     assert (tuple(target.rotation_euler), tuple(target.scale)) == (turned, size)
 
 
-def test_locked_channels_do_not_change(arm: Any) -> None:
-    _ob, target = arm
-    target.lock_location[2] = True
-    before = rigs.position(target)
-    bpy.ops.ik_addon.drag_target(offset=(0.1, 0.1, 0.1))
-    assert np.allclose(rigs.position(target) - before, (0.1, 0.1, 0.0), atol=1e-6)
-
-
 def test_a_target_bone_is_moved_by_its_head() -> None:
     ob, _target = rigs.arm()
     other = rigs.armature("Controls")
@@ -84,18 +74,18 @@ def test_a_target_bone_is_moved_by_its_head() -> None:
 
 
 def test_cancelling_restores_everything_exactly(addon: Addon, arm: Any) -> None:
-    drag, reports = addon.module("targets.drag"), addon.module("live.reports")
+    drag = addon.module("targets.drag")
     ob, target = arm
-    before, posed, report = everything(ob), rigs.pose(ob), reports.get(ob, "lower")
+    before, posed, report = everything(ob), rigs.pose(ob), addon.report(ob)
     gesture = drag.Drag(bpy.context, ob.pose.bones["lower"])
     for step in range(1, 6):
         gesture.move(bpy.context, Vector((0.05, -0.03, 0.1)) * step)
-        assert reached(ob, target) == reports.get(ob, "lower").reached
+        assert reached(ob, target) == addon.report(ob).reached
     assert everything(ob) != before
     gesture.cancel(bpy.context)
     assert everything(ob) == before
     assert np.array_equal(rigs.pose(ob), posed)
-    assert reports.get(ob, "lower") == report
+    assert addon.report(ob) == report
     if not ob.ik_addon.live:
         bpy.ops.ik_addon.restore_pose()
         assert ob.pose.bones["upper"].rotation_quaternion[:] == pytest.approx((0.9, 0.1, 0.3, -0.2))
@@ -110,7 +100,7 @@ def test_cancelling_before_any_solve_leaves_no_fk_store(addon: Addon) -> None:
     gesture.move(bpy.context, Vector((0.0, 0.1, 0.0)))
     gesture.cancel(bpy.context)
     assert everything(ob) == before
-    assert addon.module("live.reports").get(ob, "lower") is None
+    assert addon.report(ob) is None
 
 
 def everything(ob: bpy.types.Object) -> dict[str, Any]:
@@ -118,25 +108,6 @@ def everything(ob: bpy.types.Object) -> dict[str, Any]:
     stores = [bone.ik_addon.base for bone in ob.pose.bones]
     bases = [(s.stored, s.noted, s.rotation_mode, tuple(s.channels), tuple(s.written)) for s in stores]
     return {**snapshot(), "bases": bases}
-
-
-@pytest.mark.parametrize("lost", ["far", "near"])
-def test_the_result_is_reported(arm: Any, capfd: pytest.CaptureFixture[str], lost: str) -> None:
-    offset = (9.0, 0.0, 0.0) if lost == "far" else (-0.1, 0.0, 0.0)
-    words = said(capfd, bpy.ops.ik_addon.drag_target, offset=offset)
-    assert ("Too far" if lost == "far" else "Reached") in words
-
-
-def test_auto_keying_keys_the_target(arm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    _ob, target = arm
-    monkeypatch.setattr(bpy.context.preferences.edit, "use_keyframe_insert_available", False)
-    bpy.context.scene.tool_settings.use_keyframe_insert_auto = True
-    bpy.context.scene.frame_set(7)
-    bpy.ops.ik_addon.drag_target(offset=(0.1, 0.0, 0.0))
-    moved = rigs.position(target)
-    bpy.context.scene.frame_set(30)
-    assert np.allclose(rigs.position(target), moved)
-    assert target.animation_data.action is not None
 
 
 def test_undraggable_goals_are_refused() -> None:
@@ -155,47 +126,6 @@ def test_undraggable_goals_are_refused() -> None:
     chain.target = target
     ob.pose.bones["upper"].constraints.new("COPY_ROTATION")
     with refused("Mute it"):
-        bpy.ops.ik_addon.drag_target(offset=(0.1, 0.0, 0.0))
-
-
-def test_a_connected_target_bone_is_refused() -> None:
-    ob, _target = rigs.arm()
-    other = rigs.armature("Controls")
-    rigs.add_bones(other, [(0, 1, 0), (0, 1, 1), (0, 1, 2)], ["base", "hand"])
-    chain = ob.pose.bones["lower"].ik_addon
-    chain.target, chain.target_bone = other, "hand"
-    activate(ob, "lower")
-    with refused("connected to its parent"):
-        bpy.ops.ik_addon.drag_target(offset=(0.1, 0.0, 0.0))
-
-
-def test_a_drag_is_one_undo_step(arm: Any) -> None:
-    ob, target = arm
-    bpy.ops.ed.undo_push(message="before")
-    name, goal, before, place = ob.name, target.name, rigs.channels(ob), rigs.position(target)
-    bpy.ops.ik_addon.drag_target(offset=(-0.1, 0.1, 0.1))
-    bpy.ops.ed.undo_push(message="after")
-    bpy.ops.ed.undo()
-    assert np.array_equal(rigs.channels(bpy.data.objects[name]), before)
-    assert np.array_equal(rigs.position(bpy.data.objects[goal]), place)
-
-
-def test_a_planar_chain_follows_in_its_plane() -> None:
-    ob, target = rigs.arm()
-    ob.pose.bones["lower"].ik_addon.planar = True
-    activate(ob, "lower")
-    bpy.context.view_layer.update()
-    bpy.ops.ik_addon.solve()
-    bpy.ops.ik_addon.drag_target(offset=(0.0, -0.2, 0.3))
-    lower, goal = rigs.tail(ob, "lower"), rigs.position(target)
-    assert np.allclose(lower[1:], goal[1:], atol=1e-5)
-    assert lower[0] == pytest.approx(0.0, abs=1e-6)
-
-
-def test_a_locked_target_is_refused(arm: Any) -> None:
-    _ob, target = arm
-    target.lock_location = (True, True, True)
-    with refused("The location of 'Target' is locked"):
         bpy.ops.ik_addon.drag_target(offset=(0.1, 0.0, 0.0))
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -11,9 +10,7 @@ import pytest
 from mathutils import Quaternion, Vector
 
 from tests import rigs
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
+from tests.conftest import Addon
 
 FK = (0.9, 0.1, 0.3, 0.1)
 
@@ -35,15 +32,9 @@ def start(ob: bpy.types.Object, *selected: str) -> None:
     bpy.context.view_layer.objects.active = ob
     ob.select_set(True)
     bpy.ops.object.mode_set(mode="POSE")
-    select(ob, *selected)
+    rigs.select_bones(ob, *selected)
     bpy.context.view_layer.update()
     bpy.ops.ed.undo_push(message="Posed")
-
-
-def select(ob: bpy.types.Object, *names: str) -> None:
-    for bone in ob.pose.bones:
-        holder: Any = bone if bpy.app.version >= (5, 0, 0) else bone.bone
-        holder.select = bone.name in names
 
 
 def rig() -> bpy.types.Object:
@@ -67,8 +58,7 @@ def redo() -> None:
 
 def keyed(bone: str = "upper", field: str = "rotation_quaternion") -> list[tuple[float, ...]]:
     """Return the values of the keys of a bone, by frame."""
-    path = rig().pose.bones[bone].path_from_id(field)
-    curves = [curve for curve in rigs.fcurves(rig()) if curve.data_path == path]
+    curves = rigs.fcurves(rig(), rig().pose.bones[bone].path_from_id(field))
     return list(zip(*([key.co.y for key in curve.keyframe_points] for curve in curves), strict=True))
 
 
@@ -170,6 +160,25 @@ def assert_same(pose: Any, tolerance: float = 1e-5) -> None:
     assert np.abs(rigs.pose(rig()) - pose).max() < tolerance
 
 
+def keys_of_target() -> list[list[tuple[float, float]]]:
+    return [[tuple(key.co) for key in curve.keyframe_points] for curve in rigs.fcurves(target())]
+
+
+def seen() -> tuple[Any, ...]:
+    """Return what an edit may change: the target's place, the keys of the target and of the tip, and the pose."""
+    bpy.context.view_layer.update()
+    return tuple(target().location), keys_of_target(), keyed("lower"), rigs.pose(rig())
+
+
+def assert_steps(*states: tuple[Any, ...]) -> None:
+    """Assert that undo leads back through states, which are given in order, and redo forward again; twice."""
+    for _ in range(2):
+        for step, wanted in [*((undo, each) for each in states[-2::-1]), *((redo, each) for each in states[1:])]:
+            step()
+            assert seen()[:-1] == wanted[:-1]
+            assert_same(wanted[-1])
+
+
 def leg(*selected: str, limb: int = 2) -> bpy.types.Object:
     """Return a live leg with a foot that takes its target's orientation, and a pole."""
     ob = rigs.armature()
@@ -236,30 +245,16 @@ def test_an_edit_by_a_script_after_one_by_hand_is_fk() -> None:
 
 
 def test_an_edit_by_hand_is_one_undo_step() -> None:
-    ob = posed("lower")
-    before, first = target().location.copy(), rigs.pose(ob)
+    posed("lower")
+    first = seen()
     turn()
-    turned, second = target().location.copy(), rigs.pose(ob)
-    for _ in range(2):
-        undo()
-        assert target().location == before
-        assert_same(first)
-        redo()
-        assert target().location == turned
-        assert_same(second)
+    second = seen()
+    assert second[0] != first[0]
+    assert_steps(first, second)
     bpy.context.scene.cursor.location.x = 1.0
     bpy.ops.ed.undo_push(message="Something else")
     turn(0.2)
-    third, last = rigs.pose(rig()), target().location.copy()
-    for _ in range(2):
-        for place, shown in ((turned, second), (turned, second), (before, first)):
-            undo()
-            assert target().location == place
-            assert_same(shown)
-        for place, shown in ((turned, second), (turned, second), (last, third)):
-            redo()
-            assert target().location == place
-            assert_same(shown)
+    assert_steps(first, second, second, seen())
 
 
 @pytest.mark.parametrize("limb", [2, 3])
@@ -367,19 +362,13 @@ def test_other_bones_are_fk() -> None:
 @pytest.mark.parametrize("influence", [0.1, 0.5, 0.9])
 def test_a_tip_between_fk_and_ik_is_shown_where_the_hand_puts_it(influence: float) -> None:
     ob = posed("lower", influence=influence)
-    before, fk, first = target().location.copy(), Quaternion(FK).normalized(), rigs.pose(ob)
+    fk, first = Quaternion(FK).normalized(), seen()
     root, reach = Vector(rigs.head(ob, "lower")), Vector(rigs.tail(ob, "lower")) - Vector(rigs.head(ob, "lower"))
     ways = [root + Quaternion((0, 1, 0), angle) @ reach for angle in (0.3, -0.3)]  # Blender 4 turns the other way
     turn()
     (wanted,) = (way for way in ways if (Vector(rigs.tail(rig(), "lower")) - way).length < 1e-5)
     assert target().location[:] == pytest.approx(wanted[:], abs=1e-5)
-    second = rigs.pose(rig())
-    for _ in range(2):
-        undo()
-        assert target().location == before
-        assert_same(first)
-        redo()
-        assert_same(second)
+    assert_steps(first, seen())
     undo()
     assert fk_of()[:] == pytest.approx(fk[:], abs=1e-6)
     redo()
@@ -456,7 +445,7 @@ def test_the_status_line_says_what_became_fk(addon: Addon) -> None:
     turn()
     assert "'b'" in note_on(ob.pose.bones["d"], 1.0)
     assert not note_on(ob.pose.bones["d"], 2.0)
-    select(ob, "d")
+    rigs.select_bones(ob, "d")
     turn()
     assert not note_on(ob.pose.bones["d"], 1.0)
 
@@ -476,46 +465,25 @@ def test_another_rotation_mode_over_a_solution_keeps_fk() -> None:
 # ---- auto keying
 
 
-@pytest.fixture
-def auto_keying() -> Iterator[None]:
-    """Auto Keying, also of channels that have no keys yet."""
-    edit, settings = bpy.context.preferences.edit, bpy.context.scene.tool_settings
-    available, edit.use_keyframe_insert_available = edit.use_keyframe_insert_available, False
-    settings.use_keyframe_insert_auto = True
-    yield
-    settings.use_keyframe_insert_auto = False
-    edit.use_keyframe_insert_available = available
-
-
-def keys_of_target() -> list[list[tuple[float, float]]]:
-    return [[tuple(key.co) for key in curve.keyframe_points] for curve in rigs.fcurves(target())]
-
-
-def test_auto_keying_keys_fk_and_the_target(auto_keying: None) -> None:
-    ob = posed("lower")
+@pytest.mark.usefixtures("auto_keying")
+def test_auto_keying_keys_fk_and_the_target() -> None:
+    posed("lower")
     fk = (1.0, 0.0, 0.0, 0.0)
-    first = rigs.pose(ob)
+    first = seen()
+    assert first[1:3] == ([], [])
     turn()
-    shown, place = rigs.pose(ob), target().location.copy()
-    keys = keys_of_target()
+    place, keys, of_tip, shown = second = seen()
     assert keys == [[(1.0, pytest.approx(value, abs=1e-6))] for value in place]
-    assert keyed("lower") == [pytest.approx(fk, abs=1e-6)]
-    for _ in range(2):
-        undo()
-        assert_same(first)
-        assert not keys_of_target()
-        assert not keyed("lower")
-        redo()
-        assert_same(shown)
-        assert keys_of_target() == keys
-        assert keyed("lower") == [pytest.approx(fk, abs=1e-6)]
+    assert of_tip == [pytest.approx(fk, abs=1e-6)]
+    assert_steps(first, second)
     for frame in (2, 1):
         bpy.context.scene.frame_set(frame)
     assert_same(shown)
 
 
 @pytest.mark.parametrize("start", [1.0, 21.0])
-def test_auto_keying_in_an_nla_strip_is_one_step(auto_keying: None, start: float) -> None:
+@pytest.mark.usefixtures("auto_keying")
+def test_auto_keying_in_an_nla_strip_is_one_step(start: float) -> None:
     posed("lower")
     target().keyframe_insert("location", frame=1)
     rigs.into_strip(target()).frame_start_ui = start
@@ -526,17 +494,11 @@ def test_auto_keying_in_an_nla_strip_is_one_step(auto_keying: None, start: float
     assert data.use_tweak_mode
     bpy.context.scene.frame_set(31)
     bpy.ops.ed.undo_push(message="Strip")
-    before, first = keys_of_target(), rigs.pose(rig())
+    first = seen()
     turn()
-    shown, keys = rigs.pose(rig()), keys_of_target()
-    assert [len(keys[i]) for i in (0, 2)] == [2, 2]
-    for _ in range(2):
-        undo()
-        assert keys_of_target() == before
-        assert_same(first)
-        redo()
-        assert keys_of_target() == keys
-        assert_same(shown)
+    second = seen()
+    assert [len(second[1][i]) for i in (0, 2)] == [2, 2]
+    assert_steps(first, second)
 
 
 def actions() -> dict[str, str]:
@@ -558,7 +520,7 @@ def with_made_pole() -> str:
     chain.is_chain = False
     ob.data.bones.active = ob.data.bones["shin"]
     assert bpy.ops.ik_addon.chain_add("EXEC_DEFAULT", True) == {"FINISHED"}
-    select(ob, "shin")
+    rigs.select_bones(ob, "shin")
     slide(0.0)
     name: str = chain.pole.name
     return name
@@ -598,7 +560,7 @@ def test_undo_puts_back_a_pole_that_the_turned_bone_does_not_show(request: pytes
     shin.ik_addon.use_limits = shin.lock_ik_y = shin.lock_ik_z = shin.use_ik_limit_x = True
     shin.ik_min_x, shin.ik_max_x = 0.3, 1.0
     target().location.z = 0.3
-    select(ob, "shin")
+    rigs.select_bones(ob, "shin")
     bpy.context.view_layer.update()
     bpy.ops.ed.undo_push(message="Stretched")
     before, shown = bpy.data.objects["Pole"].location.copy(), rigs.pose(ob)

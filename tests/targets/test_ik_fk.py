@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -14,19 +14,12 @@ from tests import rigs
 from tests.reliability.states import activate, joints, refused, said, turns
 from tests.targets.test_snap import PLACED, animate, assert_same_pose, limb, size
 
-if TYPE_CHECKING:
-    from tests.conftest import Addon
-
 Pose = tuple[Any, Any]
 
 
 def played(ob: bpy.types.Object, frames: Any) -> dict[float, Pose]:
     """Return the poses that Blender evaluates on frames."""
-    found = {}
-    for frame in frames:
-        bpy.context.scene.frame_set(int(frame), subframe=frame % 1.0)
-        found[frame] = joints(ob), turns(ob)
-    return found
+    return rigs.on_frames(frames, lambda: (joints(ob), turns(ob)))
 
 
 def assert_plays(ob: bpy.types.Object, before: dict[float, Pose], bones: int = 3) -> None:
@@ -38,9 +31,8 @@ def assert_plays(ob: bpy.types.Object, before: dict[float, Pose], bones: int = 3
         assert max(min(angle, 2.0 * math.pi - angle) for angle in angles[:bones]) < 1e-3, frame
 
 
-def influence_keys(addon: Addon, ob: bpy.types.Object, tip: str = "b") -> list[tuple[float, float, str]]:
-    curves = addon.module("core.compat").curve_owner(ob).fcurves
-    (own,) = (curve for curve in curves if curve.data_path == f'pose.bones["{tip}"].ik_addon.influence')
+def influence_keys(ob: bpy.types.Object, tip: str = "b") -> list[tuple[float, float, str]]:
+    (own,) = rigs.fcurves(ob, f'pose.bones["{tip}"].ik_addon.influence')
     return [(*point.co, point.interpolation) for point in own.keyframe_points]
 
 
@@ -61,7 +53,7 @@ FRAMES = (1, 2.5, 4, 4.5, 5)
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_switching_from_ik_to_fk(addon: Addon, count: int) -> None:
+def test_switching_from_ik_to_fk(count: int) -> None:
     ob = shot(count)
     before = played(ob, (*FRAMES, 6))
     assert bpy.ops.ik_addon.switch_ik_fk() == {"FINISHED"}
@@ -69,7 +61,7 @@ def test_switching_from_ik_to_fk(addon: Addon, count: int) -> None:
     assert tip.ik_addon.influence == 0.0
     assert_same_pose(ob, *before[6])
     assert_plays(ob, before)
-    assert influence_keys(addon, ob, tip.name) == [(5.0, 1.0, "CONSTANT"), (6.0, 0.0, "CONSTANT")]
+    assert influence_keys(ob, tip.name) == [(5.0, 1.0, "CONSTANT"), (6.0, 0.0, "CONSTANT")]
     bpy.context.scene.frame_set(9)
     tip.ik_addon.target.location.x += 1.0
     held = played(ob, [9])[9]
@@ -78,7 +70,7 @@ def test_switching_from_ik_to_fk(addon: Addon, count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_switching_from_fk_to_ik(addon: Addon, count: int) -> None:
+def test_switching_from_fk_to_ik(count: int) -> None:
     ob = shot(count)
     tip: Any = ob.pose.bones["abc"[count - 1]]
     target: Any = tip.ik_addon.target
@@ -92,7 +84,7 @@ def test_switching_from_fk_to_ik(addon: Addon, count: int) -> None:
     assert tip.ik_addon.influence == 1.0
     assert_same_pose(ob, *before[6])
     assert_plays(ob, before)
-    assert influence_keys(addon, ob, tip.name) == [(5.0, 0.0, "CONSTANT"), (6.0, 1.0, "CONSTANT")]
+    assert influence_keys(ob, tip.name) == [(5.0, 0.0, "CONSTANT"), (6.0, 1.0, "CONSTANT")]
     bpy.context.scene.frame_set(6)
     assert distance() < 1e-3
     target.location -= 0.1 * (Vector(rigs.tail(ob, tip.name).tolist()) - Vector(rigs.head(ob, "a").tolist()))
@@ -100,7 +92,7 @@ def test_switching_from_fk_to_ik(addon: Addon, count: int) -> None:
     assert distance() < 1e-3, "it follows"
 
 
-def test_switching_there_and_back_again(addon: Addon) -> None:
+def test_switching_there_and_back_again() -> None:
     ob = shot()
     start = played(ob, FRAMES)
     for frame in (6, 8, 10):
@@ -108,13 +100,13 @@ def test_switching_there_and_back_again(addon: Addon) -> None:
         here = joints(ob), turns(ob)
         bpy.ops.ik_addon.switch_ik_fk()
         assert_same_pose(ob, *here)
-    assert [value for _frame, value, _held in influence_keys(addon, ob)] == [1.0, 0.0, 0.0, 1.0, 1.0, 0.0]
+    assert [value for _frame, value, _held in influence_keys(ob)] == [1.0, 0.0, 0.0, 1.0, 1.0, 0.0]
     assert_plays(ob, start)
     # On the same frame again, the switch is removed.
     bpy.context.scene.frame_set(10)
     bpy.ops.ik_addon.switch_ik_fk()
     assert_same_pose(ob, *here)
-    assert [value for _frame, value, _held in influence_keys(addon, ob)] == [1.0, 0.0, 0.0, 1.0, 1.0, 1.0]
+    assert [value for _frame, value, _held in influence_keys(ob)] == [1.0, 0.0, 0.0, 1.0, 1.0, 1.0]
 
 
 def test_switching_bones_without_keys() -> None:
@@ -197,7 +189,7 @@ def test_a_switch_without_live_gives_a_remark(capfd: pytest.CaptureFixture[str])
     assert_same_pose(ob, *here)
 
 
-def test_a_switch_changes_nothing_when_keys_cannot_be_written(addon: Addon) -> None:
+def test_a_switch_changes_nothing_when_keys_cannot_be_written() -> None:
     ob = limb()
     ob.ik_addon.live = True
     ob.driver_add('pose.bones["b"].ik_addon.influence')
@@ -206,8 +198,7 @@ def test_a_switch_changes_nothing_when_keys_cannot_be_written(addon: Addon) -> N
         bpy.ops.ik_addon.switch_ik_fk(to="FK")
     ob.driver_remove('pose.bones["b"].ik_addon.influence')
     ob.pose.bones["a"].keyframe_insert("rotation_quaternion", frame=1)
-    curve = addon.module("core.compat").curve_owner(ob).fcurves[2]
-    curve.lock = True
+    rigs.fcurves(ob)[2].lock = True
     with refused("is locked"):
         bpy.ops.ik_addon.switch_ik_fk(to="FK")
     ob.animation_data_clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -11,12 +11,10 @@ import pytest
 from mathutils import Euler, Vector
 
 from tests import rigs, rigs_named
+from tests.conftest import Addon
 from tests.reliability.states import activate, refused, snapshot
 from tests.rigs_named import RIGS
 from tests.targets.walking import FRAMES, off_the_line, paths, played, walker
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 RANGE = {"frame_range": "CUSTOM", "frame_start": FRAMES[0], "frame_end": FRAMES[-1]}
 
@@ -25,11 +23,11 @@ def snap(**options: Any) -> None:
     assert bpy.ops.ik_addon.snap_target(**RANGE, **options) == {"FINISHED"}
 
 
-def keys_of(addon: Addon, ob: bpy.types.Object) -> dict[tuple[str, int], list[float]]:
+def keys_of(ob: bpy.types.Object) -> dict[tuple[str, int], list[float]]:
     """Return all keys of an object, by path and index."""
-    owner = addon.module("core.compat").curve_owner(ob)
-    curves = [] if owner is None else owner.fcurves
-    return {(c.data_path, c.array_index): [v for point in c.keyframe_points for v in point.co] for c in curves}
+    return {
+        (c.data_path, c.array_index): [v for point in c.keyframe_points for v in point.co] for c in rigs.fcurves(ob)
+    }
 
 
 def goals_of(ob: bpy.types.Object) -> tuple[bpy.types.Object, bpy.types.Object]:
@@ -72,10 +70,9 @@ def test_a_whole_characters_pose_stays_and_no_frame_is_played(addon: Addon) -> N
     assert sum(1 for _share in todo) < len(FRAMES)
     after = played(ob)
     assert np.abs(after - before).max() < 5e-5
-    reports = addon.module("live.reports")
     for frame in FRAMES[::6]:
         bpy.context.scene.frame_set(frame)
-        assert all(reports.get(ob, tip.name).reached for tip in tips), frame
+        assert all(addon.report(ob, tip.name).reached for tip in tips), frame
 
 
 def test_the_pole_keeps_its_distance_from_the_limb() -> None:
@@ -89,12 +86,12 @@ def test_the_pole_keeps_its_distance_from_the_limb() -> None:
     assert steps.max() < 0.5, "half a leg a frame, where the leg is straight as well"
 
 
-def test_poles_may_be_left_alone(addon: Addon) -> None:
+def test_poles_may_be_left_alone() -> None:
     ob = walker()
     target, pole = goals_of(ob)
     snap(poles="KEEP")
-    assert keys_of(addon, target)
-    assert not keys_of(addon, pole)
+    assert keys_of(target)
+    assert not keys_of(pole)
     before = played(ob)
     ob.ik_addon.live = True
     tip = ob.data.bones.find("foot.L")
@@ -126,27 +123,25 @@ def test_a_pole_follows_the_foot_however_steep_it_is(pitch: float) -> None:
         assert off @ front > 0.5
 
 
-def with_noise(ob: bpy.types.Object, addon: Addon) -> None:
+def with_noise(ob: bpy.types.Object) -> None:
     """Let the knee wobble sideways, as recorded knees do."""
     rng = np.random.default_rng(6)
-    for curve in addon.module("core.compat").curve_owner(ob).fcurves:
-        if "shin.L" in curve.data_path and curve.array_index:
+    for curve in rigs.fcurves(ob, "shin.L"):
+        if curve.array_index:
             for point in curve.keyframe_points:
                 point.co[1] += np.radians(rng.normal(scale=3.0))
 
 
 @pytest.mark.parametrize("poles", ["MATCH", "TWIST"])
-def test_thighs_keep_their_twist_when_bones_are_reset_to_rest(addon: Addon, poles: str) -> None:
+def test_thighs_keep_their_twist_when_bones_are_reset_to_rest(poles: str) -> None:
     ob = walker()
     if poles == "TWIST":
-        with_noise(ob, addon)
+        with_noise(ob)
     before = played(ob)
     snap(poles=poles)
     for name in ("thigh.L", "shin.L"):
         bone = ob.pose.bones[name]
-        for curve in list(addon.module("core.compat").curve_owner(ob).fcurves):
-            if curve.data_path.startswith(bone.path_from_id()):
-                addon.module("core.compat").curve_owner(ob).fcurves.remove(curve)
+        rigs.remove_curves(ob, bone.path_from_id())
         bone.rotation_euler = (0.0, 0.0, 0.0)
     ob.ik_addon.live = True
     after = played(ob)
@@ -220,7 +215,7 @@ def test_a_cancelled_snap_changes_nothing(addon: Addon, live: bool, share: float
     target.location.x += 0.25  # not keyed
     ob.pose.bones["thigh.L"].rotation_euler = Euler((0.3, 0.1, 0.0))
     bpy.context.view_layer.update()
-    before, keys = snapshot(), [keys_of(addon, goal) for goal in (target, pole)]
+    before, keys = snapshot(), [keys_of(goal) for goal in (target, pole)]
     todo = addon.module("targets.snap").steps(bpy.context, ob, [ob.pose.bones["shin.L"]], list(FRAMES))
     for done in todo:
         if done >= share:
@@ -229,7 +224,7 @@ def test_a_cancelled_snap_changes_nothing(addon: Addon, live: bool, share: float
         pytest.fail("it was done before it was cancelled")
     todo.close()
     assert snapshot() == before
-    assert [keys_of(addon, goal) for goal in (target, pole)] == keys
+    assert [keys_of(goal) for goal in (target, pole)] == keys
     assert bpy.context.scene.frame_current == 12
 
 
@@ -243,7 +238,7 @@ def test_a_cancelled_snap_does_not_turn_end_rotation_on(addon: Addon) -> None:
     assert ob.pose.bones["shin.L"].ik_addon.use_end_rotation
 
 
-def test_unkeyed_edits_of_other_objects_stay(addon: Addon) -> None:
+def test_unkeyed_edits_of_other_objects_stay() -> None:
     ob = walker()
     other = rigs.empty("Other")
     rigs.key(other, "location", {1: (0, 0, 0), 30: (1, 0, 0)})

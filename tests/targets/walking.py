@@ -45,29 +45,21 @@ def walker(controls: str = "EMPTIES") -> bpy.types.Object:
 
 def played(ob: bpy.types.Object, frames: range = FRAMES) -> NDArray[Any]:
     """Return the evaluated pose matrices (frames, bones, 4, 4)."""
-    found = []
-    for frame in frames:
-        bpy.context.scene.frame_set(frame)
-        found.append(rigs.pose(ob).reshape(-1, 4, 4))
-    return np.array(found)
+    return np.array([pose.reshape(-1, 4, 4) for pose in rigs.poses_at(ob, frames).values()])
 
 
 def paths(goal: bpy.types.Object, frames: range = FRAMES) -> NDArray[Any]:
     """Return the world positions (frames, 3) of an object."""
-    found = []
-    for frame in frames:
-        bpy.context.scene.frame_set(frame)
-        found.append(rigs.position(goal))
-    return np.array(found)
+    return np.array(list(rigs.on_frames(frames, lambda: rigs.position(goal)).values()))
 
 
 def off_the_line(ob: bpy.types.Object, pole: bpy.types.Object, frames: range = FRAMES) -> NDArray[Any]:
     """Return a pole's distance (frames,) from the line from hip to ankle."""
-    found = []
-    for frame in frames:
-        bpy.context.scene.frame_set(frame)
+
+    def off() -> float:
         line = rigs.tail(ob, "shin.L") - rigs.head(ob, "thigh.L")
         line /= np.linalg.norm(line)
         seen = rigs.position(pole) - rigs.head(ob, "thigh.L")
-        found.append(np.linalg.norm(seen - (seen @ line) * line))
-    return np.array(found)
+        return float(np.linalg.norm(seen - (seen @ line) * line))
+
+    return np.array(list(rigs.on_frames(frames, off).values()))

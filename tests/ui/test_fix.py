@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import pytest
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.faults import FAULTS, Limb
 from tests.reliability.states import activate, refused
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
-
-
-def fix_of(addon: Addon, ob: bpy.types.Object, tip: str = "lower") -> Any:
-    """Return the fix whose button the panel shows for a chain, or None."""
-    report = addon.module("live.reports").get(ob, tip)
-    return addon.module("ui.operators.fixes.chains").fix_of(ob.pose.bones[tip], report, bpy.context.view_layer)
 
 
 @pytest.mark.parametrize("live", [True, False], ids=["live", "not live"])
 @pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.message or fault.label])
 def test_each_fault_is_named_and_fixed_by_its_button(addon: Addon, name: str, live: bool) -> None:
-    fault, reports = FAULTS[name], addon.module("live.reports")
+    fault = FAULTS[name]
     ob, _target = rigs.arm()
     fk = [bone.rotation_quaternion[:] for bone in ob.pose.bones]
     activate(ob, "lower")
@@ -41,18 +33,18 @@ def test_each_fault_is_named_and_fixed_by_its_button(addon: Addon, name: str, li
     else:
         with refused("Nothing was solved"):
             bpy.ops.ik_addon.solve()
-    report = reports.get(ob, "lower")
+    report = addon.report(ob)
     assert report.failed
     assert fault.message in report.message
     assert name == "driver" or [bone.rotation_quaternion[:] for bone in ob.pose.bones[:2]] == fk
     if not fault.label:
         return
-    assert fix_of(addon, ob).label == fault.label
+    assert addon.fix(ob.pose.bones["lower"]).label == fault.label
     bpy.ops.ik_addon.chain_fix(tip="lower")
     if not live:
-        assert reports.get(ob, "lower") is None
+        assert addon.report(ob) is None
         bpy.ops.ik_addon.solve()
-    assert not reports.get(ob, "lower").failed
+    assert not addon.report(ob).failed
     with refused("Nothing to fix"):
         bpy.ops.ik_addon.chain_fix(tip="lower")
 
@@ -78,8 +70,8 @@ def test_the_bone_above_a_chain_is_named_where_it_is_the_cause(
     bpy.context.view_layer.update()
     with refused(message):
         bpy.ops.ik_addon.solve()
-    assert addon.module("live.reports").get(ob, "lower").message == message
-    assert fix_of(addon, ob).label == "Reset 'spine'"
+    assert addon.report(ob).message == message
+    assert addon.fix(ob.pose.bones["lower"]).label == "Reset 'spine'"
     assert bpy.ops.ik_addon.chain_remove() == {"FINISHED"}
     activate(ob, "lower")
     with refused(message):
@@ -136,34 +128,30 @@ def hang(goal: bpy.types.Object, ob: bpy.types.Object, bone: str) -> None:
 
 @pytest.mark.parametrize("tip", ["lower", "lower 2"])
 def test_a_dependency_loop_is_broken_with_a_new_target(addon: Addon, tip: str) -> None:
-    reports = addon.module("live.reports")
     ob = two_arms()
     for own, other in (("lower", "lower 2"), ("lower 2", "lower")):
         hang(ob.pose.bones[own].ik_addon.target, ob, other)
     rigs.go_live(ob)
-    assert reports.get(ob, tip).message.startswith("Dependency loop with")
-    assert fix_of(addon, ob, tip).label == "Make Own Target"
+    assert addon.report(ob, tip).message.startswith("Dependency loop with")
+    assert addon.fix(ob.pose.bones[tip]).label == "Make Own Target"
     bpy.ops.ik_addon.chain_fix(tip=tip)
-    assert not any(reports.get(ob, own).failed for own in ("lower", "lower 2"))
+    assert not any(addon.report(ob, own).failed for own in ("lower", "lower 2"))
 
 
 def test_a_loop_through_a_root_is_broken_at_an_attached_target(addon: Addon) -> None:
-    reports = addon.module("live.reports")
     ob = two_arms()
     rigs.add_bones(ob, [(0, 0, 2), (0, 0.2, 3), (0, 0, 4)], ["above", "top"], parent="lower")
     rigs.chain(ob, "top", rigs.empty("Free", (0.5, 0.4, 3.0)), 2)
     hang(ob.pose.bones["lower"].ik_addon.target, ob, "lower 2")
     hang(ob.pose.bones["lower 2"].ik_addon.target, ob, "top")
     rigs.go_live(ob)
-    assert reports.get(ob, "top").message.startswith("Dependency loop with")
-    label = fix_of(addon, ob, "top").label
-    assert label == "Make Own Target for 'lower'"
+    assert addon.report(ob, "top").message.startswith("Dependency loop with")
+    assert addon.fix(ob.pose.bones["top"]).label == "Make Own Target for 'lower'"
     bpy.ops.ik_addon.chain_fix(tip="top")
-    assert not any(reports.get(ob, tip).failed for tip in ("lower", "lower 2", "top"))
+    assert not any(addon.report(ob, tip).failed for tip in ("lower", "lower 2", "top"))
 
 
 def test_a_hand_posed_by_two_chains_is_left_to_one(addon: Addon) -> None:
-    reports = addon.module("live.reports")
     ob, _target = rigs.arm()
     rigs.add_bones(ob, [(0, 0, 2), (0, 0, 2.4)], ["hand"], parent="lower")
     chain = ob.pose.bones["lower"].ik_addon
@@ -171,10 +159,9 @@ def test_a_hand_posed_by_two_chains_is_left_to_one(addon: Addon) -> None:
     rigs.chain(ob, "hand", rigs.empty("Other", (0.3, 0.2, 1.5)), 1)
     activate(ob, "lower")
     rigs.go_live(ob)
-    label = fix_of(addon, ob).label
-    assert label == "Turn Off End Rotation"
+    assert addon.fix(ob.pose.bones["lower"]).label == "Turn Off End Rotation"
     bpy.ops.ik_addon.chain_fix(tip="lower")
-    assert not any(reports.get(ob, tip).failed for tip in ("lower", "hand"))
+    assert not any(addon.report(ob, tip).failed for tip in ("lower", "hand"))
 
 
 def test_remarks_have_buttons_that_end_them(addon: Addon) -> None:
@@ -184,7 +171,7 @@ def test_remarks_have_buttons_that_end_them(addon: Addon) -> None:
 
     def label() -> str | None:
         bpy.ops.ik_addon.solve()
-        found = fix_of(addon, ob)
+        found = addon.fix(ob.pose.bones["lower"])
         return None if found is None else found.label
 
     chain.chain_length = 5
@@ -243,11 +230,11 @@ def test_the_button_overrides_a_linked_armature(addon: Addon, tmp_path: Path, in
     collection = bpy.data.collections.new("Character")
     for own in (ob, target):
         collection.objects.link(own)
-    library = str(tmp_path / "library.blend")
-    bpy.data.libraries.write(library, {collection})
+    library = tmp_path / "library.blend"
+    bpy.data.libraries.write(str(library), {collection})
     rigs.new_file()
-    rigs.from_library(library, "collections", "Character")
-    linked, scene = bpy.data.collections["Character"], bpy.context.scene
+    (linked,) = rigs.from_library(library, "collections", "Character")
+    scene = bpy.context.scene
     if instanced:
         empty = rigs.empty("Character")
         empty.instance_type, empty.instance_collection = "COLLECTION", linked
@@ -268,35 +255,33 @@ def test_the_button_overrides_a_linked_armature(addon: Addon, tmp_path: Path, in
 
 
 def test_more_iterations_are_offered_when_they_ran_out(addon: Addon) -> None:
-    reports = addon.module("live.reports")
     ob = rigs.armature()
     rigs.add_bones(ob, [(0.0, 0.0, 0.0), (2.9, -1.5, -0.5), (6.4, -0.4, 0.6), (5.8, -2.5, 0.9)], list("abc"))
     tip = rigs.chain(ob, "c", rigs.empty("Target", (-0.1, -0.9, -0.1)), 3, iterations=1)
     activate(ob, "c")
     bpy.ops.ik_addon.solve()
-    before = reports.get(ob, "c")
+    before = addon.report(ob, "c")
     assert before.message == "Missed by 4.6% of its length. Increase Iterations"
-    assert fix_of(addon, ob, tip.name).label == "Increase Iterations to 2"
+    assert addon.fix(tip).label == "Increase Iterations to 2"
     bpy.ops.ik_addon.chain_fix(tip="c")
     assert tip.ik_addon.iterations == 2
     bpy.ops.ik_addon.solve()
-    assert reports.get(ob, "c").error < 0.1 * before.error
+    assert addon.report(ob, "c").error < 0.1 * before.error
 
 
 def test_more_iterations_are_not_offered_when_they_change_nothing(addon: Addon) -> None:
-    reports = addon.module("live.reports")
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(3), list("abc"))
     ob.pose.bones["a"].scale = (1.8, 0.6, 2.2)
     tip = rigs.chain(ob, "c", rigs.empty("Target", (-0.3, -0.5, 1.2)), 3)
     activate(ob, "c")
     bpy.ops.ik_addon.solve()
-    report = reports.get(ob, "c")
+    report = addon.report(ob, "c")
     assert report.message == "Missed by 49% of its length. Use uniform bone scale"
-    assert fix_of(addon, ob, tip.name) is None
+    assert addon.fix(tip) is None
     tip.ik_addon.iterations = 1000
     bpy.ops.ik_addon.solve()
-    assert reports.get(ob, "c").error == report.error
+    assert addon.report(ob, "c").error == report.error
 
 
 def test_out_of_reach_has_no_button(addon: Addon) -> None:
@@ -305,11 +290,10 @@ def test_out_of_reach_has_no_button(addon: Addon) -> None:
     target.location = (9.0, 0.0, 0.0)
     bpy.context.view_layer.update()
     bpy.ops.ik_addon.solve()
-    assert fix_of(addon, ob) is None
+    assert addon.fix(ob.pose.bones["lower"]) is None
 
 
 def test_a_chain_of_locked_bones_can_be_unlocked(addon: Addon) -> None:
-    reports = addon.module("live.reports")
     ob, _target = rigs.arm()
     activate(ob, "lower")
     tip = ob.pose.bones["lower"]
@@ -317,12 +301,12 @@ def test_a_chain_of_locked_bones_can_be_unlocked(addon: Addon) -> None:
         setattr(ob.pose.bones["upper"], f"lock_ik_{axis}", True)
     ob.pose.bones["lower"].lock_ik_y = True
     bpy.ops.ik_addon.solve()
-    assert fix_of(addon, ob, tip.name).label == "Unlock 'upper'"
+    assert addon.fix(tip).label == "Unlock 'upper'"
     bpy.ops.ik_addon.chain_fix(tip="lower")
     assert not ob.pose.bones["upper"].lock_ik_x
     assert ob.pose.bones["lower"].lock_ik_y, "a hinge is meant"
     bpy.ops.ik_addon.solve()
-    assert reports.get(ob, "lower").reached
+    assert addon.report(ob).reached
 
 
 @pytest.mark.parametrize("where", ["object", "collection"])
@@ -333,11 +317,11 @@ def test_a_target_disabled_in_renders_can_be_enabled(addon: Addon, where: str) -
     activate(ob, "lower")
     bpy.ops.ik_addon.solve()
     tip = ob.pose.bones["lower"]
-    assert fix_of(addon, ob, tip.name).label == "Enable Target in Renders"
+    assert addon.fix(tip).label == "Enable Target in Renders"
     bpy.ops.ik_addon.chain_fix(tip="lower")
     assert not off.hide_render
     bpy.ops.ik_addon.solve()
-    assert fix_of(addon, ob, tip.name) is None
+    assert addon.fix(tip) is None
 
 
 def test_lock_interface_is_offered_if_renders_need_it(addon: Addon) -> None:

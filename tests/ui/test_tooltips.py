@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import pytest
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.reliability.states import activate
 from tools.texts import UNSEEN
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 ANYWHERE = {"ik_addon.lock_interface", "ik_addon.rig_fix"}
 """Operators that need no armature."""

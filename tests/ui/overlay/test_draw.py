@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -14,10 +15,8 @@ import pytest
 from mathutils import Matrix, Vector
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.reliability.states import activate
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 OFFSCREEN = pytest.mark.skipif(bpy.app.version < (5, 2, 0), reason="no drawing without a window before 5.2")
 
@@ -60,37 +59,44 @@ def drawn(addon: Addon, seen: Seen) -> Any:
     return addon.module("ui.overlay.geometry").drawing(seen.chains, seen.actives, colors)
 
 
+@contextmanager
+def viewport() -> Iterator[None]:
+    """Be in a 3D viewport for a while."""
+    area = next(area for area in bpy.context.window.screen.areas if area.type == "VIEW_3D")
+    with bpy.context.temp_override(area=area, region=area.regions[-1]):
+        yield
+
+
 def limit(bone: bpy.types.PoseBone, axis: str, low: float, high: float) -> None:
     setattr(bone, f"use_ik_limit_{axis}", True)
     setattr(bone, f"ik_min_{axis}", math.radians(low))
     setattr(bone, f"ik_max_{axis}", math.radians(high))
 
 
-def test_joints_targets_and_states_are_read(addon: Addon) -> None:
-    state = addon.module("ui.overlay.shown").State
+def test_joints_targets_and_states_are_read(addon: Addon, shown: Any) -> None:
     ob, target = rigs.arm()
     ob.matrix_world = Matrix.Translation((1, 2, 3)) @ Matrix.Rotation(0.7, 4, "X") @ Matrix.Diagonal((2, 1, -1, 1))
     target.location = (1.2, 2.4, 3.5)
     (rig,) = read(addon)[1]
-    assert rig.chains.states.tolist() == [state.UNKNOWN]
+    assert rig.chains.states.tolist() == [shown.State.UNKNOWN]
     bpy.ops.ik_addon.solve()
     (rig,) = read(addon)[1]
-    assert rig.chains.states.tolist() == [state.REACHED]
+    assert rig.chains.states.tolist() == [shown.State.REACHED]
     expected = [rigs.head(ob, "upper"), rigs.head(ob, "lower"), rigs.tail(ob, "lower")]
     assert np.allclose(rig.chains.joints, expected, atol=1e-5)
     assert np.allclose(rig.chains.targets, [rigs.position(target)])
     assert np.isnan(rig.chains.poles).all()
     target.location = (9.0, 9.0, 9.0)
     (rig,) = read(addon)[1]
-    assert rig.chains.states.tolist() == [state.UNKNOWN], "nobody has solved for this target yet"
+    assert rig.chains.states.tolist() == [shown.State.UNKNOWN], "nobody has solved for this target yet"
     bpy.ops.ik_addon.solve()
     (rig,) = read(addon)[1]
-    assert rig.chains.states.tolist() == [state.OUT_OF_REACH]
+    assert rig.chains.states.tolist() == [shown.State.OUT_OF_REACH]
     ob.pose.bones["lower"].ik_addon.target = None
     with pytest.raises(RuntimeError):
         bpy.ops.ik_addon.solve()
     (rig,) = read(addon)[1]
-    assert rig.chains.states.tolist() == [state.FAILED]
+    assert rig.chains.states.tolist() == [shown.State.FAILED]
 
 
 def test_limits_and_reach_are_those_of_the_active_chain(addon: Addon) -> None:
@@ -153,8 +159,7 @@ def test_limits_are_measured_from_rest_in_the_posed_parent(addon: Addon) -> None
     assert np.allclose(joint.frame, done["lower"].matrix.to_3x3(), atol=1e-5)
 
 
-def test_a_joint_at_its_limit_is_named(addon: Addon) -> None:
-    state = addon.module("ui.overlay.shown").State
+def test_a_joint_at_its_limit_is_named(addon: Addon, shown: Any) -> None:
     ob, target = rigs.arm()
     tip = ob.pose.bones["lower"]
     limit(tip, "x", -5.0, 5.0)
@@ -162,10 +167,9 @@ def test_a_joint_at_its_limit_is_named(addon: Addon) -> None:
     target.location = (0.3, 0.3, 0.3)
     bpy.context.view_layer.update()
     bpy.ops.ik_addon.solve()
-    report = addon.module("live.reports").get(ob, "lower")
-    assert report.at_limit == ("lower",)
+    assert addon.report(ob).at_limit == ("lower",)
     (rig,) = read(addon, tip)[1]
-    assert rig.chains.states.tolist() == [state.HELD]
+    assert rig.chains.states.tolist() == [shown.State.HELD]
     assert rig.chains.at_limit.tolist() == [False, True, False]
     assert rig.limits[0].at_limit
 
@@ -314,7 +318,7 @@ def test_a_broken_limit_is_left_out(addon: Addon) -> None:
     assert len(read(addon, tip)[1]) == 1
 
 
-def test_several_armatures_are_drawn_as_one(addon: Addon) -> None:
+def test_several_armatures_are_drawn_as_one(addon: Addon, shown: Any) -> None:
     first, target = rigs.arm()
     second, other = rigs.arm()
     rigs.add_bones(second, [(2, 0, 0), (2, 0, 1), (2, 0, 2), (2, 0, 3)], ["x", "y", "z"])
@@ -334,8 +338,7 @@ def test_several_armatures_are_drawn_as_one(addon: Addon) -> None:
     assert np.allclose(seen.chains.joints, expected, atol=1e-5)
     assert seen.chains.ends.tolist() == [2, 5, 9]
     assert np.allclose(seen.chains.targets, [rigs.position(target), rigs.position(other), rigs.position(target)])
-    state = addon.module("ui.overlay.shown").State
-    assert seen.chains.states.tolist()[:2] == [state.REACHED, state.HELD]
+    assert seen.chains.states.tolist()[:2] == [shown.State.REACHED, shown.State.HELD]
     assert np.flatnonzero(seen.chains.at_limit).tolist() == [4]
     (active,) = seen.actives
     assert np.allclose(active.world, second.matrix_world)
@@ -359,9 +362,8 @@ def test_an_error_is_reported_once_and_ends_when_switched_on_again(
 ) -> None:
     draw = addon.module("ui.overlay.draw")
     rigs.arm()
-    area = next(area for area in bpy.context.window.screen.areas if area.type == "VIEW_3D")
     draw.state.reader = None
-    with bpy.context.temp_override(area=area, region=area.regions[-1]):
+    with viewport():
         for _ in range(3):
             draw.draw_viewport()
     assert caplog.text.count("overlay is off") == 1
@@ -377,13 +379,12 @@ def test_renaming_any_bone_of_a_chain_leaves_it_shown(
     draw = addon.module("ui.overlay.draw")
     ob, _ = rigs.arm()
     activate(ob, "lower")
-    area = next(area for area in bpy.context.window.screen.areas if area.type == "VIEW_3D")
     signatures = []
     for name in (bone, "renamed"):
         ob.data.bones[bone if name == "renamed" else name].name = name
         bpy.context.view_layer.update()
         signatures.append(read(addon, ob.pose.bones[-1], is_dragging=True)[0])
-        with bpy.context.temp_override(area=area, region=area.regions[-1]):
+        with viewport():
             draw.state.reader.read(
                 bpy.context.view_layer,
                 draw.state.reader.rigs(bpy.context.view_layer, None),
@@ -409,10 +410,9 @@ def test_a_fault_hides_its_chain_alone(
         return place(chain, role, depsgraph)
 
     monkeypatch.setattr(reading, "_place", fail)
-    area = next(area for area in bpy.context.window.screen.areas if area.type == "VIEW_3D")
     monkeypatch.setattr(draw, "batches", lambda shown: shown)
     monkeypatch.setattr(draw, "draw", lambda *_drawn: None)
-    with bpy.context.temp_override(area=area, region=area.regions[-1]):
+    with viewport():
         for _ in range(3):
             draw.draw_viewport()
     assert caplog.text.count("hides the chain on 'lower'") == 1
@@ -428,14 +428,13 @@ def test_a_fault_hides_its_chain_alone(
 def test_nothing_is_read_while_the_overlay_is_off(addon: Addon, caplog: pytest.LogCaptureFixture) -> None:
     draw = addon.module("ui.overlay.draw")
     rigs.arm()
-    area = next(area for area in bpy.context.window.screen.areas if area.type == "VIEW_3D")
     bpy.context.scene.ik_addon.show_overlay = False
     draw.state.reader = None
-    with bpy.context.temp_override(area=area, region=area.regions[-1]):
+    with viewport():
         draw.draw_viewport()
         bpy.context.scene.ik_addon.show_overlay = True
         draw.state.reader = None
-        area.spaces.active.overlay.show_overlays = False
+        bpy.context.space_data.overlay.show_overlays = False
         draw.draw_viewport()
     draw.switched()
     assert caplog.text == ""
@@ -477,8 +476,7 @@ def test_a_chain_is_drawn_in_its_color(addon: Addon) -> None:
     assert gpu.state.blend_get() == "NONE"
 
 
-def test_the_hand_at_the_end_of_a_chain_is_drawn(addon: Addon) -> None:
-    state = addon.module("ui.overlay.shown").State
+def test_the_hand_at_the_end_of_a_chain_is_drawn(addon: Addon, shown: Any) -> None:
     ob, target = rigs.arm()
     rigs.add_bones(ob, [(0.05, 0.0, 2.1), (0.05, 0.0, 2.3)], ["hand"], parent="lower")
     bpy.context.view_layer.update()
@@ -490,7 +488,7 @@ def test_the_hand_at_the_end_of_a_chain_is_drawn(addon: Addon) -> None:
     target.rotation_euler = (2.0, 0.0, 0.0)
     rigs.go_live(ob)
     (rig,) = read(addon, hand)[1]
-    assert rig.chains.states.tolist() == [state.REACHED]
+    assert rig.chains.states.tolist() == [shown.State.REACHED]
     assert np.allclose(rig.chains.joints[-1], rigs.head(ob, "hand"), atol=1e-6)
     assert rig.chains.at_limit.tolist() == [False, False, True]
     assert [joint.at_limit for joint in rig.limits] == [True]

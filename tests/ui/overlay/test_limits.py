@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.conftest import Addon
 from tests.ui.overlay.examples import FREE, joint, radians
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 
 @pytest.mark.parametrize(
