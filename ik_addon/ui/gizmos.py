@@ -124,6 +124,7 @@ class IK_ADDON_GGT_rings(GoalGizmos):
         ring.draw_style = "RING_2D"
         ring.draw_options = {"ALIGN_VIEW", "FILL_SELECT"}
         ring.color_highlight, ring.alpha_highlight = (1.0, 1.0, 1.0), CLEAR
+        ring.use_tooltip = False  # after a drag the mouse rests on the ring, and a tooltip would cover the character
         take_hold(ring, goal.role, goal.tip)
         self.rings[goal.tip, goal.role] = ring
         return ring

@@ -330,4 +330,3 @@ def test_the_dialog_says_what_a_target_will_do(addon: Addon) -> None:
     assert outlook(space("WORLD")) == "Stays in place"
     assert outlook(space("OBJECT", target)) == f"Follows '{target.name}'"
     assert outlook(space("PARENT", ob, "upper")) == "Follows 'upper'"
-    assert outlook(None) == "Not found"

@@ -13,7 +13,7 @@ from ...core.translation.sentences import say
 from .active import ArmatureOperator, ChainOperator, active_chain, armature
 
 NAMED = 2
-"""Number of remarks in the report; the panel shows all."""
+"""Number of remarks in the report after a click; the panel shows all."""
 
 
 class IK_ADDON_OT_character_setup(ArmatureOperator):
@@ -71,9 +71,13 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
         options={"SKIP_SAVE"},
     )
 
+    _named: int | None = None
+    """How many remarks the report names; None: all, for scripts."""
+
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Run from a button: take Live from the preferences."""
         self.prefer(live="live")
+        self._named = NAMED
         return self.execute(context)
 
     def perform(self, context: bpy.types.Context) -> set[str]:
@@ -91,14 +95,15 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
             arms_with_chest=self.arms == "CHEST",
         )
         outcome = character.set_up(context, ob, wishes)
-        remarks = outcome.remarks[:NAMED]
-        if len(outcome.remarks) > NAMED:
-            remarks += (say("More remarks in the panel: {count}", count=len(outcome.remarks) - NAMED),)
+        remarks = outcome.remarks[: self._named]
+        if len(remarks) < len(outcome.remarks):
+            remarks += (say("More remarks in the panel: {count}", count=len(outcome.remarks) - len(remarks)),)
         if not outcome.made:
             # Nothing changed, so don't add an undo step.
             self.report({"INFO"} if outcome.tips else {"ERROR"}, ". ".join([outcome.summary, *remarks]))
             return {"CANCELLED"}
-        return self.done(outcome.summary, remarks)
+        next_step = () if ob.mode == "POSE" else (say("To pose it, go to Pose Mode"),)
+        return self.done(". ".join([outcome.summary, *next_step]), remarks)
 
     def draw(self, _context: bpy.types.Context) -> None:
         """Draw the options."""
