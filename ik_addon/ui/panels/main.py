@@ -92,7 +92,7 @@ def draw_live(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.ty
     if not settings.live:
         row = column.column(align=True) if is_narrow(context) else column.row(align=True)
         row.operator("ik_addon.solve")
-        draw_button(row, context, "ik_addon.restore_pose", "NONE", "Restore")
+        draw_button(row, context, "ik_addon.restore_pose", "NONE", "FK Pose")
     column.operator("ik_addon.bake", icon="KEYFRAME_HLT")
 
 

@@ -17,7 +17,7 @@ from ..active import ChainOperator, active_chain, armature
 
 SPACES = (
     ("WORLD", "World", "Stay in place, whatever the body does"),
-    ("PARENT", "Parent of the Limb", "Follow the bone that carries the limb, such as the hips or the chest"),
+    ("PARENT", "Parent Bone", "Follow the bone that carries the limb, such as the hips or the chest"),
     ("CHEST", "Chest", "Follow the chest"),
     ("HEAD", "Head", "Follow the head"),
     ("OBJECT", "Object", "Follow the object named below, or the other selected object if none is named"),
@@ -28,13 +28,13 @@ class IK_ADDON_OT_switch_space(ChainOperator):
     """Switch a target or pole of the active chain to another space on the current frame."""
 
     bl_idname = "ik_addon.switch_space"
-    bl_label = "Switch Space"
+    bl_label = "Attach To"
     bl_description = (
         "Make the target or pole follow the world, a part of the body or an object from the current frame "
         "on; it stays where it is, and the switch is keyed"
     )
 
-    role: EnumProperty(name="Goal", description="The goal to switch", items=ROLES, default="TARGET")
+    role: EnumProperty(name="Target or Pole", description="What is attached", items=ROLES, default="TARGET")
     space: EnumProperty(name="Space", description="What the target or pole follows", items=SPACES)
     object: StringProperty(
         name="Object",
@@ -61,7 +61,7 @@ class IK_ADDON_OT_switch_space(ChainOperator):
         if not self.object and self._other(context) is None:
             self.object, self.bone = self.last
         manager: Any = context.window_manager
-        return manager.invoke_props_dialog(self, confirm_text="Switch")
+        return manager.invoke_props_dialog(self, confirm_text="Attach")
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the options; the object only if it is followed, and its bone only for an armature."""
