@@ -40,7 +40,9 @@ BEYOND = math.radians(3.0)
 MOVED = 1e-4
 """A chain whose bones move by more than this, in its lengths, does not keep its pose."""
 
-ANIMATED = marked("These parts are animated. Snap a range to transfer their animation to the targets: {parts}")
+ANIMATED = marked(
+    "These parts are animated. Press Targets to Pose (Range) to transfer their animation to the targets: {parts}"
+)
 WITH_CONSTRAINTS = marked("These parts have IK constraints. Convert IK Constraints turns them into chains: {parts}")
 """Remarks for which the panel has buttons."""
 

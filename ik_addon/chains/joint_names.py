@@ -23,7 +23,7 @@ WAYS = (
 )
 """Directions along and against each axis of an armature, for a character that faces Blender's front view."""
 OUTWARD = (marked("Outward"), marked("Inward"))
-BEND = (marked("Bend"), marked("Extend"))
+BEND = (marked("Bend"), marked("Straighten"))
 CENTERED = 0.01
 """A bone closer to the middle of its armature than this, in its own lengths, is on neither side."""
 

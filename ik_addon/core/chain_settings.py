@@ -158,7 +158,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
         **STRUCTURE,
     )
     bends_both_ways: BoolProperty(
-        name="Both Ways",
+        name="Bends Both Ways",
         description="Bend like the FK pose, and to the bend side only where the FK pose is straight, for spines and "
         "tails",
         **STRUCTURE,
@@ -250,7 +250,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
         **STRUCTURE,
     )
     planar: BoolProperty(
-        name="Planar",
+        name="Stay in Plane",
         description="Keep the chain in the plane of its rest pose, for flat characters and mechanisms",
         **STRUCTURE,
     )
@@ -263,7 +263,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
         **STRUCTURE,
     )
     bend_lead: FloatProperty(
-        name="Bend Lead",
+        name="Bend Near Root or Tip",
         description="Which joints of an even bend turn most: those near the root (-1) or near the tip (1)",
         subtype="FACTOR",
         default=0.0,
@@ -290,7 +290,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
         update=_pin_changed,
     )
     give: FloatProperty(
-        name="Give",
+        name="Follows Easily",
         description="How readily this bone follows when other bones are dragged; 0 keeps it as it is",
         default=1.0,
         min=0.0,

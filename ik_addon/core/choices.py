@@ -1,10 +1,10 @@
 """The choices of enumerations in chain and bone settings, as Blender expects them: identifiers, names, tooltips."""
 
 SOLVERS = (
-    ("AUTO", "Automatic", "Two-bone for chains of two bones, an even bend for all others"),
+    ("AUTO", "Automatic", "Two-Bone for chains of two bones, Arc for all others"),
     ("TWO_BONE", "Two-Bone", "Exact solution for a limb: upper and lower bone"),
-    ("FABRIK", "FABRIK", "The tip leads: small moves only turn the joints near it"),
-    ("EVEN_BEND", "Even Bend", "The chain turns to the target as a whole, and all joints share the bend"),
+    ("FABRIK", "Tip Leads (FABRIK)", "The tip leads: small moves only turn the joints near it"),
+    ("EVEN_BEND", "Arc (Even Bend)", "The chain turns to the target as a whole, and all joints share the bend"),
 )
 OUT_OF_REACH = (
     ("EXTEND", "Extend", "The chain points straight at a target that it can't reach"),

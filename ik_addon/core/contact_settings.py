@@ -35,7 +35,7 @@ class ContactSettings:
 
     contact: EnumProperty(
         name="Contact",
-        description="What touches the ground or an object on the current frame. Plant holds it still",
+        description="What touches the ground or an object on the current frame. Lock Feet holds it still",
         items=CONTACTS,
         default=set(),
         options={"ENUM_FLAG", "ANIMATABLE"},

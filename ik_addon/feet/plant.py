@@ -118,7 +118,7 @@ def steps(
         goals, chains = feet.snap.goals, feet.snap.chains
         for goal in goals:
             if not goal.is_keyed:
-                raise UserError("Target '{name}' has no keys. Snap a range to the pose first", name=goal.name)
+                raise UserError("Target '{name}' has no keys. Press Targets to Pose on a range first", name=goal.name)
             keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
         grounds = yield from part(_grounds(view_layer, feet, frames, options, rate), 0.5, 0.55)
         moves = yield from part(recorded(view_layer, feet, frames), 0.55, 0.65)

@@ -52,7 +52,7 @@ class Planted:
         said = [
             say(
                 "{contacts} on {frames}: slide {before} before, {after} now",
-                contacts=count(self.contacts, "Planted 1 contact", "Planted {count} contacts"),
+                contacts=count(self.contacts, "Locked 1 contact", "Locked {count} contacts"),
                 frames=count_of_frames(self.frames),
                 before=slide[0],
                 after=slide[1],

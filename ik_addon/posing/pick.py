@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
 from mathutils import Vector
 
+from ..core.settings import chain_of, goal_of
 from ..core.skeleton import matrix_array
+from ..rig.plan.chain import posed_bones, tips
 from ..solve.problem import Floats
 
 NEAR = 10.0
@@ -36,13 +38,29 @@ class Picked(NamedTuple):
 
 
 def picked(context: bpy.types.Context, place: Vector) -> Picked | None:
-    """Return the bone nearest to a place in the region, of all armatures in Pose Mode; if several, the frontmost."""
-    bones = [bone for bone in context.visible_pose_bones or () if not bone.bone.hide_select]
+    """Return the bone nearest to a place in the region, of all armatures in Pose Mode; if several, the frontmost.
+
+    Targets are left out: the joint that follows one is under it, and takes it along.
+    """
+    visible = context.visible_pose_bones or ()
+    targets = target_bones({bone.id_data for bone in visible})
+    bones = [bone for bone in visible if not bone.bone.hide_select and bone not in targets]
     if not bones:
         return None
     ends = on_screen(context, bones)
     index = nearest(ends, np.array(place), NEAR * context.preferences.system.ui_scale)
     return None if index is None else Picked.nearest(context, bones[index], place)
+
+
+def target_bones(obs: Iterable[bpy.types.Object]) -> dict[bpy.types.PoseBone, bpy.types.PoseBone]:
+    """Return the target bones of the chains of some armatures, with the bone at the end of each chain."""
+    found = {}
+    for ob in obs:
+        for tip in tips(ob):
+            target, name = goal_of(chain_of(tip), "target")
+            if name and target is not None and target.type == "ARMATURE" and name in target.pose.bones:
+                found[target.pose.bones[name]] = posed_bones(tip)[-1]
+    return found
 
 
 def on_screen(context: bpy.types.Context, bones: Sequence[bpy.types.PoseBone]) -> Floats:

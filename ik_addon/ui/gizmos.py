@@ -16,6 +16,7 @@ from ..core.settings import chain_of, goal_of, overlay_of
 from ..rig.plan.chain import takes_orientation, tips
 from ..targets import cursor
 from .operators.active import active_chain, armature, obstacle
+from .operators.body.tool import is_in_hand
 
 ROLES = ("target", "pole")
 AXES = "xyz"
@@ -88,7 +89,7 @@ class GoalGizmos(bpy.types.GizmoGroup):
 
 
 class IK_ADDON_GGT_rings(GoalGizmos):
-    """A ring around each target and pole of the armature, which can be dragged with any tool."""
+    """A ring to drag each target and pole of the armature by, with any tool; with Pose Body only poles have one."""
 
     bl_idname = "IK_ADDON_GGT_rings"
     bl_label = "IK Targets and Poles"
@@ -105,7 +106,8 @@ class IK_ADDON_GGT_rings(GoalGizmos):
 
     def draw_prepare(self, context: bpy.types.Context) -> None:
         """Add, remove and place the rings to match the goals."""
-        shown = {(goal.tip, goal.role): goal for goal in goals(context)}
+        # With Pose Body the joint under a target is dragged, which takes the target along.
+        shown = {(own.tip, own.role): own for own in goals(context) if own.role == "pole" or not is_in_hand(context)}
         for key in self.rings.keys() - shown.keys():
             self.gizmos.remove(self.rings.pop(key))
         theme = context.preferences.themes[0].user_interface
@@ -124,6 +126,7 @@ class IK_ADDON_GGT_rings(GoalGizmos):
         ring.draw_style = "RING_2D"
         ring.draw_options = {"ALIGN_VIEW", "FILL_SELECT"}
         ring.color_highlight, ring.alpha_highlight = (1.0, 1.0, 1.0), CLEAR
+        ring.use_tooltip = False  # after a drag the mouse rests on the ring, and a tooltip would cover the character
         take_hold(ring, goal.role, goal.tip)
         self.rings[goal.tip, goal.role] = ring
         return ring

@@ -6,8 +6,8 @@ from typing import Any
 
 import bpy
 
-from ..chains.profile import FOLDER, SUBDIR
-from .operators.presets import MENU
+from ..chains.profile import FOLDER, SHIPPED, SUBDIR
+from .operators.presets import MENU, label_of
 
 utils: Any = bpy.utils  # the stubs lack the functions for presets
 
@@ -33,7 +33,13 @@ def draw(layout: bpy.types.UILayout) -> None:
     row = layout.row(align=True)
     row.menu(MENU, text=IK_ADDON_MT_presets.bl_label)
     row.operator("ik_addon.preset_add", text="", icon="ADD")
-    row.operator("ik_addon.preset_add", text="", icon="REMOVE").remove_active = True
+    if is_own(IK_ADDON_MT_presets.bl_label):
+        row.operator("ik_addon.preset_add", text="", icon="REMOVE").remove_active = True
+
+
+def is_own(name: str) -> bool:
+    """Whether the menu shows a preset of the user, which can be removed; none that came with the extension can."""
+    return name != "Presets" and name not in {label_of(path.name) for path in SHIPPED.glob("*.py")}
 
 
 def register() -> None:

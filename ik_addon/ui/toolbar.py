@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import bpy
@@ -51,7 +52,7 @@ class IKAddonPoseTool(bpy.types.WorkSpaceTool):
         "Drag any bone by its nearest joint; the rest of the body follows, pinned bones and feet stay.\n"
         "The wheel sets how many bones follow, P pins the selected bones, drag elsewhere to select"
     )
-    bl_icon = "ops.pose.push"
+    bl_icon = str(Path(__file__).with_name("pose_body"))  # Blender adds .dat to the path, which may be a whole one
     bl_keymap = (
         ("ik_addon.body_grab", {"type": "LEFTMOUSE", "value": "CLICK_DRAG"}, None),
         ("ik_addon.pin", {"type": "P", "value": "PRESS"}, None),

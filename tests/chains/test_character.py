@@ -214,6 +214,25 @@ def test_a_pose_outside_human_limits_is_kept(capfd: pytest.CaptureFixture[str], 
     assert remarks == addon.module("ui.panels.character").remarks_on(ob)
 
 
+def test_scripts_get_all_remarks(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = build_without(RIGS["Mixamo"], "mixamorig:Neck")
+    ob.pose.bones["mixamorig:LeftForeArm"].rotation_quaternion = Euler((1.6, 0.0, 0.0)).to_quaternion()
+    ob.pose.bones["mixamorig:LeftLeg"].rotation_quaternion = Euler((0.0, 0.0, 0.7)).to_quaternion()
+    bpy.context.view_layer.update()
+    text = said(capfd, bpy.ops.ik_addon.character_setup)
+    for remark in ("outside human limits", "bent the wrong way", "Use Add Chain instead: head"):
+        assert remark in text
+
+
+def test_a_character_set_up_in_object_mode_is_posed_in_pose_mode(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    activate(ob, None)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    assert "To pose it, go to Pose Mode" in said(capfd, bpy.ops.ik_addon.character_setup, regions={"ARM"})
+    bpy.ops.object.mode_set(mode="POSE")
+    assert "go to Pose Mode" not in said(capfd, bpy.ops.ik_addon.character_setup, regions={"LEG"})
+
+
 def test_warns_about_a_pose_bent_to_the_wrong_side(addon: Addon) -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
     ob.pose.bones["mixamorig:LeftForeArm"].rotation_quaternion = Euler((1.6, 0.0, 0.0)).to_quaternion()

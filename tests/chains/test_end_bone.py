@@ -95,21 +95,21 @@ def test_hands_and_feet_stay_when_hips_sink_and_turn(addon: Addon, name: str) ->
     assert steady >= 8, "both feet, each time"
 
 
-@pytest.mark.parametrize("button", ["Snap Range", "Snap Target to Pose"])
+@pytest.mark.parametrize("button", ["Target to Pose (Range)", "Targets to Pose"])
 def test_an_animated_hand_or_foot_waits_for_a_snapped_range(
     button: str, addon: Addon, capfd: pytest.CaptureFixture[str]
 ) -> None:
     ob = body()
     key_walk(ob)
     text = said(capfd, bpy.ops.ik_addon.chain_add)
-    assert "'foot.L' is animated. Snap a range to turn it with the target" in text
+    assert "'foot.L' is animated. Bring the target to the pose on a range to turn it with the target" in text
     chain = ob.pose.bones["shin.L"].ik_addon
     assert (chain.end_bone, chain.use_end_rotation) == ("foot.L", False)
     fk = {}
     for frame in range(1, 21):
         bpy.context.scene.frame_set(frame)
         fk[frame] = poses(ob)
-    if button == "Snap Range":
+    if button == "Target to Pose (Range)":
         assert bpy.ops.ik_addon.end_fit(snap=True, frame_range="SCENE") == {"FINISHED"}
     else:
         assert bpy.ops.ik_addon.snap_target(frame_range="SCENE") == {"FINISHED"}

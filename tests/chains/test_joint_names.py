@@ -60,7 +60,7 @@ def test_hinges_and_roots_move_in_the_named_direction(
     side = "R" if mirrored else "L"
     hinge, root = ob.pose.bones[f"{bones[1]}.{side}"], ob.pose.bones[f"{bones[0]}.{side}"]
     found = names(addon, hinge)
-    assert {"Bend", "Extend"} <= set(found.values())
+    assert {"Bend", "Straighten"} <= set(found.values())
     bend = next(key for key, word in found.items() if word == "Bend")
     axis, sign = bends_to
     assert moved(addon, hinge, bend)[axis] * sign > 0.05, "a knee goes back, an elbow forward"
@@ -70,7 +70,7 @@ def test_hinges_and_roots_move_in_the_named_direction(
         "Outward": (0, outward), "Inward": (0, -outward),
     }  # fmt: skip
     found = names(addon, root)
-    assert not {"Bend", "Extend"} & set(found.values())
+    assert not {"Bend", "Straighten"} & set(found.values())
     for key in ("UP", "DOWN", "LEFT", "RIGHT"):
         axis, sign = where[found[key]]
         assert moved(addon, root, key)[axis] * sign > 0.02, (key, found[key])

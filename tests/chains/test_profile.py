@@ -227,7 +227,7 @@ def test_live_follows_a_preset_at_once() -> None:
 # ---- the user's own presets
 
 
-def test_a_users_preset_is_saved_applied_to_the_other_side_and_removed() -> None:
+def test_a_users_preset_is_saved_applied_to_the_other_side_and_removed(addon: Addon) -> None:
     ob = rigs.armature()
     for side, x in (("L", 1.0), ("R", -1.0)):
         points = [(0.5 * x, 0, 1), (1.5 * x, 0.2, 1), (2.4 * x, 0, 1.1)]
@@ -242,7 +242,11 @@ def test_a_users_preset_is_saved_applied_to_the_other_side_and_removed() -> None
     assert bpy.ops.ik_addon.preset_add(name="My Arm") == {"FINISHED"}
     wanted = [limits(ob.pose.bones[f"{name}.L"]) for name in ("upper_arm", "forearm")]
 
+    menu = addon.module("ui.presets")
+    assert menu.is_own(menu.IK_ADDON_MT_presets.bl_label)
     apply("No_Limits")
+    assert menu.IK_ADDON_MT_presets.bl_label == "No Limits"
+    assert not menu.is_own("No Limits"), "the panel offers to remove what the user made, nothing else"
     apply("My_Arm")
     assert [limits(ob.pose.bones[f"{name}.L"]) for name in ("upper_arm", "forearm")] == wanted
     bpy.ops.ik_addon.mirror_chain()
@@ -259,6 +263,7 @@ def test_a_users_preset_is_saved_applied_to_the_other_side_and_removed() -> None
     assert path.exists()
     assert bpy.ops.ik_addon.preset_add(name="My Arm", remove_name=True) == {"FINISHED"}
     assert not path.exists()
+    assert not menu.is_own(menu.IK_ADDON_MT_presets.bl_label)
 
 
 def test_shipped_presets_cannot_be_removed(addon: Addon) -> None:

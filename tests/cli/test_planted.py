@@ -45,7 +45,7 @@ def test_feet_hold_still_in_the_bake_and_in_the_report(
     assert plant["contacts"] > 4
     assert plant["slide"] < SLIDE < 0.004 < plant["slide_before"]
     assert 0.01 < plant["hips"] < 0.06, "legs are too short without them"
-    assert plant["message"].startswith(f"Planted {plant['contacts']} contacts on ")
+    assert plant["message"].startswith(f"Locked {plant['contacts']} contacts on ")
     assert "The hips moved by up to" in plant["message"]
 
 

@@ -82,3 +82,15 @@ def test_bones_of_an_armature_are_found_in_a_view(addon: Addon, human: bpy.types
     human.data.bones["forearm.L"].hide_select = True
     found = module.picked(seen, pixel)
     assert found is None or found.bone.name != "forearm.L"
+
+
+def test_under_a_target_the_joint_that_follows_it_is_found(addon: Addon, human: bpy.types.Object, seen: Any) -> None:
+    module = addon.module("posing.pick")
+    assert bpy.ops.ik_addon.character_setup(regions={"ARM"}, controls="BONES") == {"FINISHED"}
+    target = human.pose.bones["forearm.L"].ik_addon.target_bone
+    assert module.target_bones([human])[human.pose.bones[target]].name == "hand.L"
+    view = SimpleNamespace(**{**vars(seen), "visible_pose_bones": list(human.pose.bones)})
+    place = module.on_screen(view, [human.pose.bones[target]])[0, 0, :2]
+    found = module.picked(view, Vector(place))
+    assert found is not None
+    assert found.bone.name in {"forearm.L", "hand.L"}

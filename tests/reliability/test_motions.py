@@ -62,7 +62,7 @@ def test_a_snapped_character_keeps_its_hands_and_feet_and_no_limb_turns_too_fast
     before = played(ob, FRAMES)
     assert bpy.ops.ik_addon.character_setup(live=False) == {"FINISHED"}
     remarks = " ".join(addon.module("chains.character").last(ob).remarks)
-    assert "Snap a range to transfer their animation to the targets" in remarks
+    assert "Press Targets to Pose (Range) to transfer their animation to the targets" in remarks
     assert bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="SCENE", poles=poles) == {"FINISHED"}
     bones = ob.data.bones
     tips = [bone for bone in ob.pose.bones if bone.ik_addon.end_bone]

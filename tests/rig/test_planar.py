@@ -67,4 +67,4 @@ def test_report_says_that_planar_has_no_effect_with_limits(addon: Addon) -> None
     ob, _target = flat_arm(2)
     ob.pose.bones["b1"].lock_ik_y = True
     rigs.go_live(ob)
-    assert any("Planar" in remark for remark in addon.report(ob, "b1").remarks)
+    assert any("Stay in Plane" in remark for remark in addon.report(ob, "b1").remarks)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import bpy
 import pytest
 
-from tests import rigs_named
+from tests import rigs, rigs_named
 from tests.reliability.states import activate
 from tests.rigs_named import RIGS
 
@@ -130,3 +130,13 @@ def test_with_an_arm_the_tab_shows_what_everybody_needs(figure: bpy.types.Object
     assert rows <= 22
     assert controls <= 20
     assert size(every_fold=True)[0] <= 60
+
+
+def test_the_tab_names_its_armature_where_several_are_posed(figure: bpy.types.Object) -> None:
+    alone = size(every_fold=False)
+    other, _target = rigs.arm()
+    bpy.context.view_layer.objects.active = other
+    bpy.ops.object.mode_set(mode="POSE")
+    bpy.context.view_layer.objects.active = figure
+    assert other.mode == figure.mode == "POSE"
+    assert size(every_fold=False) == (alone[0] + 1, alone[1])

@@ -1,4 +1,4 @@
-"""Find Contacts and Plant from their buttons: the dialogs, cancelling with Esc, undo."""
+"""Find Foot Contacts and Lock Feet from their buttons: the dialogs, cancelling with Esc, undo."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_contacts_are_found_and_planted_in_one_step_each(figure: Window) -> None
     assert {path for path in found["keys"] if "ik_addon.contact" in path}
     do(figure, "ik_addon.plant")
     planted = figure.state("planted")
-    assert "Planted" in figure.printed()
+    assert "Locked" in figure.printed()
     figure.key("ctrl+z")
     assert not differences(figure.state("planted-undone"), found)
     figure.key("ctrl+z")

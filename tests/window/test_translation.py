@@ -40,7 +40,7 @@ def test_buttons_messages_and_reports_are_german(german: Window) -> None:
 
 
 def test_words_that_blender_translates_in_another_sense(german: Window) -> None:
-    assert [german.inside.said(word, {}) for word in ("Bend", "Extend")] == ["Beugen", "Strecken"]
+    assert [german.inside.said(word, {}) for word in ("Bend", "Straighten")] == ["Beugen", "Strecken"]
     names = german.inside.names_of_setting("out_of_reach")
     assert names == ["Unerreichbar", "Strecken", "Wurzel schieben", "Dehnen"]
     assert german.inside.names_of_setting("iterations") == ["Iterationen"], "Blender's word is cut off in the sidebar"
@@ -49,7 +49,7 @@ def test_words_that_blender_translates_in_another_sense(german: Window) -> None:
 def test_the_panel_clip_is_no_command_in_french(window: Window) -> None:
     if not window.inside.speak("fr"):
         pytest.skip("this Blender knows English alone")
-    assert window.inside.title("clip", "VIEW3D_PT_ik_addon_clip") == "Clip"
+    assert window.inside.title("clip", "VIEW3D_PT_ik_addon_clip") == "Motion Clip"
     window.inside.speak_english()
 
 

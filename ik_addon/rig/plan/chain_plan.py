@@ -79,7 +79,7 @@ def checked(
     for bone in (*bones, *([] if last is None else [last])):
         check_numbers(bone, limits=settings.use_limits)
     if settings.planar and not has_plane(bones):
-        remarks.append(say("Planar has no effect with limits or rotation. Lock axes instead"))
+        remarks.append(say("Stay in Plane has no effect with limits or rotation. Lock axes instead"))
     use_pole = settings.pole is not None and chain_of(bones[-1]).use_pole  # Use Pole may be animated or driven
     above = bones[0].parent
     goals = [Part(settings.target, settings.target_bone)]

@@ -123,7 +123,12 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
             return self.done(message, [short])
         said = [say("Added a chain from '{root}' to '{tip}'", root=root, tip=tip.name)]
         if (waiting := end_bone.waiting(tip)) is not None:
-            said.append(say("'{bone}' is animated. Snap a range to turn it with the target", bone=waiting.name))
+            said.append(
+                say(
+                    "'{bone}' is animated. Bring the target to the pose on a range to turn it with the target",
+                    bone=waiting.name,
+                )
+            )
         return self.done(". ".join(said))
 
     def _find(self, ob: bpy.types.Object) -> None:
@@ -244,11 +249,11 @@ class IK_ADDON_OT_end_fit(FrameRange, ChainOperator):
     bl_label = "Turn Hand or Foot"
     bl_description = (
         "Make the hand or foot at the end of the active chain turn with the target from their current "
-        "orientations; if it is animated, choose a range of frames to snap the target to it"
+        "orientations; if it is animated, choose a range of frames on which the target is brought to it"
     )
 
     snap: BoolProperty(
-        name="Snap Range",
+        name="Target to Pose (Range)",
         description="Key the target on a range of frames so that it follows the animation of the hand or foot",
         default=False,
         options={"SKIP_SAVE"},

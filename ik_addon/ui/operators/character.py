@@ -13,7 +13,7 @@ from ...core.translation.sentences import say
 from .active import ArmatureOperator, ChainOperator, active_chain, armature
 
 NAMED = 2
-"""Number of remarks in the report; the panel shows all."""
+"""Number of remarks in the report after a click; the panel shows all."""
 
 
 class IK_ADDON_OT_character_setup(ArmatureOperator):
@@ -99,7 +99,8 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
             # Nothing changed, so don't add an undo step.
             self.report({"INFO"} if outcome.tips else {"ERROR"}, ". ".join([outcome.summary, *remarks]))
             return {"CANCELLED"}
-        return self.done(outcome.summary, remarks)
+        next_step = () if ob.mode == "POSE" else (say("To pose it, go to Pose Mode"),)
+        return self.done(". ".join([outcome.summary, *next_step]), remarks)
 
     def draw(self, _context: bpy.types.Context) -> None:
         """Draw the options."""

@@ -17,6 +17,11 @@ from .active import ChainOperator, active_chain
 MENU = "IK_ADDON_MT_presets"
 
 
+def label_of(file: str) -> str:
+    """Return the name that menus show for the file of a preset."""
+    return bpy.path.display_name(file, title_case=False)
+
+
 class IK_ADDON_OT_preset_apply(ChainOperator):
     """Apply a preset; unlike Blender's own operator, this one can be undone."""
 
@@ -48,7 +53,8 @@ class IK_ADDON_OT_preset_apply(ChainOperator):
             ) from None
         remarks = profile.apply(found, tip)
         context.view_layer.update()  # solves if Live is on
-        message = say("Applied preset {name}", name=bpy.path.display_name(path.name, title_case=False))
+        getattr(bpy.types, MENU).bl_label = label_of(path.name)
+        message = say("Applied preset {name}", name=label_of(path.name))
         return self.done(message, remarks)
 
 

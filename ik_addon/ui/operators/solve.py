@@ -105,7 +105,7 @@ class IK_ADDON_OT_restore_pose(ChainsOperator):
     """Restore the FK pose."""
 
     bl_idname = "ik_addon.restore_pose"
-    bl_label = "Restore Pose"
+    bl_label = "Back to FK Pose"
     bl_description = "Return the bones of the chains to the FK pose they had before solving, and turn Live off"
 
     def perform(self, context: bpy.types.Context) -> set[str]:

@@ -293,9 +293,12 @@ def draw_waiting(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bp
     """Say if the hand or foot of a chain can turn with the target only once its animation is snapped."""
     waiting = end_bone.waiting(tip)
     if waiting is not None:
-        text = say("'{bone}' is animated. Snap a range to turn it with the target", bone=waiting.name)
+        text = say(
+            "'{bone}' is animated. Bring the target to the pose on a range to turn it with the target",
+            bone=waiting.name,
+        )
         draw_message(layout, context, text, "INFO")
-        layout.operator("ik_addon.end_fit", text="Snap Range", icon="SNAP_ON").snap = True
+        layout.operator("ik_addon.end_fit", text="Target to Pose (Range)", icon="SNAP_ON").snap = True
 
 
 CLASSES = (

@@ -52,8 +52,7 @@ class IK_ADDON_UL_chains(BoneList):
         """Draw a row."""
         report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled and not is_playing(context) else None
         both = layout.row(align=True)
-        if not is_narrow(context):  # the header of Active Chain has the toggle as well
-            both.prop(chain_of(tip), "enabled", text="")
+        both.prop(chain_of(tip), "enabled", text="")
         row = both.row()
         row.active = is_bright(context, tip)
         row.alignment = "LEFT"

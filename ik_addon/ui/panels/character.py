@@ -33,7 +33,12 @@ class VIEW3D_PT_ik_addon_character(ArmaturePanel):
                 draw_button(column, context, "ik_addon.convert_constraints", "CON_KINEMATIC", "Convert IK")
             elif is_one_of(remark, character.ANIMATED):
                 snap = draw_button(
-                    column, context, "ik_addon.snap_target", "PREVIEW_RANGE", "Snap Range", text="Snap Range to Pose"
+                    column,
+                    context,
+                    "ik_addon.snap_target",
+                    "PREVIEW_RANGE",
+                    "To Pose (Range)",
+                    text="Targets to Pose (Range)",
                 )
                 snap.frame_range, snap.chains = "SCENE", "ALL"
 

@@ -1,4 +1,4 @@
-"""The sub-panel "Clip": operators for a range of frames."""
+"""The sub-panel "Motion Clip": operators for a range of frames."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class VIEW3D_PT_ik_addon_clip(ArmaturePanel):
     """Contacts, and the operators that use them."""
 
     bl_idname = "VIEW3D_PT_ik_addon_clip"
-    bl_label = "Clip"
+    bl_label = "Motion Clip"
     bl_translation_context = CONTEXT  # French Blender trims with this word
     bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
@@ -36,7 +36,7 @@ class VIEW3D_PT_ik_addon_clip(ArmaturePanel):
         layout = self.layout
         column = layout.column(align=True)
         draw_button(column, context, "ik_addon.find_contacts", "VIEWZOOM", "Find Contacts")
-        draw_button(column, context, "ik_addon.plant", "SNAP_FACE", "Plant")
+        draw_button(column, context, "ik_addon.plant", "SNAP_FACE", "Lock Feet")
         draw_button(layout, context, "ik_addon.bake_skeleton", "ARMATURE_DATA", "Bake to Skeleton")
         tip = active_chain(context)
         if tip is None:

@@ -16,7 +16,7 @@ from .. import presets
 from ..operators.active import active_bone, armature
 from ..operators.limits import SIDES, selected
 from ..panel import ArmaturePanel, is_chained
-from ..text import draw_button, fit, is_narrow
+from ..text import BESIDE, VALUE, draw_button, fit, is_narrow
 
 
 class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
@@ -52,7 +52,7 @@ class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
             own = [names[name] for name, (of, _end) in SIDES.items() if of == axis]
             about = say("About {axis}", axis=axis.upper())
             title = say("Twist") if axis == "y" else fit(context, [" / ".join(own), about])
-            draw_axis(layout, bone, axis, title, names, None if is_narrow(context) else angles[axis])
+            draw_axis(layout, context, bone, axis, title, names, None if is_narrow(context) else angles[axis])
         column = layout.column(align=True)
         operator = column.operator("ik_addon.limit_from_pose", icon="POSE_HLT")
         operator.all_selected = len(selected(ob)) > 1
@@ -61,6 +61,7 @@ class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
 
 def draw_axis(
     layout: bpy.types.UILayout,
+    context: bpy.types.Context,
     bone: bpy.types.PoseBone,
     axis: str,
     title: str,
@@ -71,6 +72,7 @@ def draw_axis(
 
     Args:
         layout: where to draw.
+        context: gives the width of the sidebar.
         bone: the bone.
         axis: "x", "y" or "z".
         title: label for both directions together.
@@ -96,7 +98,8 @@ def draw_axis(
     if getattr(bone, f"use_ik_limit_{axis}"):
         for name, end in own.items():
             row = column.row(align=True)
-            row.prop(bone, f"ik_{end}_{axis}", text=names[name], translate=False)
+            text = fit(context, [say("{direction} To", direction=names[name]), names[name]], BESIDE + VALUE)
+            row.prop(bone, f"ik_{end}_{axis}", text=text, translate=False)
             if angle is not None:
                 row.operator("ik_addon.limit_from_pose", text="", icon="POSE_HLT").direction = name
     column.prop(bone, f"ik_stiffness_{axis}", text="Stiffness", slider=True)

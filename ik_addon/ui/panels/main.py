@@ -44,6 +44,8 @@ class VIEW3D_PT_ik_addon(IKPanel):
         """Draw Live and the chains; or how to begin; or the reason why there is nothing to draw."""
         hooks.put_back()
         layout, reason = self.layout, obstacle(context)
+        if sum(own.mode == "POSE" for own in context.objects_in_mode) > 1:
+            layout.label(text=armature(context).name, icon="ARMATURE_DATA", translate=False)
         if reason:
             draw_message(layout, context, reason, icon="INFO")
             fix = rig_fix_of(context)
@@ -90,7 +92,7 @@ def draw_live(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.ty
     if not settings.live:
         row = column.column(align=True) if is_narrow(context) else column.row(align=True)
         row.operator("ik_addon.solve")
-        draw_button(row, context, "ik_addon.restore_pose", "NONE", "Restore")
+        draw_button(row, context, "ik_addon.restore_pose", "NONE", "FK Pose")
     column.operator("ik_addon.bake", icon="KEYFRAME_HLT")
 
 

@@ -13,7 +13,7 @@ from ....core import compat
 from ....core.translation.sentences import say
 from ....posing.drag import Ask, BodyDrag
 from ....posing.figure import Free
-from ....posing.pick import Picked, picked
+from ....posing.pick import Picked, picked, target_bones
 from ....targets import cursor
 from ..active import ArmatureOperator, active_bone, armature
 from ..gesture import start
@@ -183,13 +183,18 @@ def held_body() -> BodyDrag | None:
 
 
 def _selected(context: bpy.types.Context, place: Vector) -> Picked | None:
-    """Return the bone that Blender selects at a position in the region; custom shapes may be far from their bones."""
+    """Return the bone that Blender selects at a position in the region; custom shapes may be far from their bones.
+
+    Of a target it is the bone that follows it.
+    """
     operators: Any = bpy.ops
     if "FINISHED" not in operators.view3d.select(location=(int(place.x), int(place.y))):
         return None
     ob = armature(context)
     bone = None if ob is None else active_bone(ob)
-    return None if bone is None else Picked.nearest(context, bone, place)
+    if bone is None:
+        return None
+    return Picked.nearest(context, target_bones([ob]).get(bone, bone), place)
 
 
 CLASSES = (IK_ADDON_OT_body_hold, IK_ADDON_OT_body_move, IK_ADDON_OT_body_grab, IK_ADDON_OT_body_tool)

@@ -32,7 +32,7 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
     """Find contacts on a range of frames and key them."""
 
     bl_idname = "ik_addon.find_contacts"
-    bl_label = "Find Contacts"
+    bl_label = "Find Foot Contacts"
     bl_description = (
         "Find where heels, toes and hands touch on a range of frames, and key these contacts on the "
         "chains. Uses the targets if they have keys, otherwise the FK pose"

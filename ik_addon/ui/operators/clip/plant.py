@@ -20,7 +20,7 @@ class IK_ADDON_OT_plant(ClipOperator):
     """Key targets and hips so that contacts hold still."""
 
     bl_idname = "ik_addon.plant"
-    bl_label = "Plant"
+    bl_label = "Lock Feet"
     bl_description = (
         "Key the targets so that feet and hands stay still while they touch, roll about heel and toe, and "
         "move as before in between; the hips move so that the legs reach"
@@ -76,9 +76,9 @@ class IK_ADDON_OT_plant(ClipOperator):
     )
 
     own = ("ground", "slope", "blend", "hips", "cap", "smooth")
-    confirm = marked("Plant")
-    doing = marked("Planting")
-    cancelled = marked("Planting cancelled. Nothing was changed")
+    confirm = marked("Lock Feet")
+    doing = marked("Locking feet")
+    cancelled = marked("Locking cancelled. Nothing was changed")
 
     def steps(self, context: bpy.types.Context) -> Generator[float, None, Planted]:
         """Plant the feet; yields progress (0 to 1)."""

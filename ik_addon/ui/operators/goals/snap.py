@@ -68,13 +68,13 @@ class IK_ADDON_OT_snap_target(FramesOperator):
     """Move targets and poles to match the pose."""
 
     bl_idname = "ik_addon.snap_target"
-    bl_label = "Snap Target to Pose"
+    bl_label = "Targets to Pose"
     bl_description = "Move the target and the pole to match the visible pose, so that solving changes nothing"
 
     pose: EnumProperty(name="Pose", description="The pose to match", items=POSES, default="AUTO")
     poles: EnumProperty(name="Poles", description="What to do with poles", items=POLES, default="MATCH")
 
-    title = marked("Snap Range to Pose")
+    title = marked("Targets to Pose (Range)")
     confirm = marked("Snap")
     doing = marked("Snapping targets")
     cancelled = marked("Snapping cancelled. Nothing was changed")
@@ -118,7 +118,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
     """Make the solved pose the FK pose."""
 
     bl_idname = "ik_addon.apply_pose"
-    bl_label = "Apply Solved Pose"
+    bl_label = "Solved Pose to FK"
     bl_description = "Make the solved pose the FK pose, so that it stays when the chain is disabled"
 
     confirm = marked("Apply")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import bpy
 from bpy.props import EnumProperty, StringProperty
@@ -17,7 +17,7 @@ from ..active import ChainOperator, active_chain, armature
 
 SPACES = (
     ("WORLD", "World", "Stay in place, whatever the body does"),
-    ("PARENT", "Parent of the Limb", "Follow the bone that carries the limb, such as the hips or the chest"),
+    ("PARENT", "Parent Bone", "Follow the bone that carries the limb, such as the hips or the chest"),
     ("CHEST", "Chest", "Follow the chest"),
     ("HEAD", "Head", "Follow the head"),
     ("OBJECT", "Object", "Follow the object named below, or the other selected object if none is named"),
@@ -28,13 +28,13 @@ class IK_ADDON_OT_switch_space(ChainOperator):
     """Switch a target or pole of the active chain to another space on the current frame."""
 
     bl_idname = "ik_addon.switch_space"
-    bl_label = "Switch Space"
+    bl_label = "Attach To"
     bl_description = (
         "Make the target or pole follow the world, a part of the body or an object from the current frame "
         "on; it stays where it is, and the switch is keyed"
     )
 
-    role: EnumProperty(name="Goal", description="The goal to switch", items=ROLES, default="TARGET")
+    role: EnumProperty(name="Target or Pole", description="What is attached", items=ROLES, default="TARGET")
     space: EnumProperty(name="Space", description="What the target or pole follows", items=SPACES)
     object: StringProperty(
         name="Object",
@@ -45,13 +45,23 @@ class IK_ADDON_OT_switch_space(ChainOperator):
         name="Bone", description="The bone of that object to follow; if empty, the object itself", options={"SKIP_SAVE"}
     )
 
+    last: ClassVar = ("", "")
+    """The object and the bone that were named last: a hand that puts a thing down often takes it again."""
+
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        """Open the dialog, with the pole preselected if it is active."""
+        """Switch to a space that was picked in the panel; open the dialog for an object to pick, or for any choice."""
         ob, tip = armature(context), active_chain(context)
+        is_picked = self.properties.is_property_set("space")
+        if is_picked and (self.space != "OBJECT" or self._space(context) is not None):
+            if not self.properties.is_property_set("role"):
+                self.role = "TARGET"  # not the one of the last time
+            return self.execute(context)
         if ob != context.active_object and context.active_object == chain_of(tip).pole:
             self.role = "POLE"
+        if not self.object and self._other(context) is None:
+            self.object, self.bone = self.last
         manager: Any = context.window_manager
-        return manager.invoke_props_dialog(self, confirm_text="Switch")
+        return manager.invoke_props_dialog(self, confirm_text="Attach")
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the options; the object only if it is followed, and its bone only for an armature."""
@@ -65,7 +75,8 @@ class IK_ADDON_OT_switch_space(ChainOperator):
             layout.prop_search(self, "object", context.scene, "objects")
             if other is not None and other.type == "ARMATURE":
                 layout.prop_search(self, "bone", other.data, "bones")
-        layout.label(text=outlook(self._space(context)), translate=False)
+        space = self._space(context)
+        layout.label(text=self._lack(context) if space is None else outlook(space), translate=False)
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Switch the space."""
@@ -74,15 +85,11 @@ class IK_ADDON_OT_switch_space(ChainOperator):
         if reason := why_lacking(tip, self.role.lower()):
             raise UserError(reason)
         if space is None:
-            missing = {
-                "OBJECT": "Pick an object to follow",
-                "PARENT": "The chain on '{tip}' has no parent bone. Pick an object",
-                "CHEST": "No chest found in '{object}'. Pick an object",
-                "HEAD": "No head found in '{object}'. Pick an object",
-            }
-            raise UserError(missing[self.space], tip=tip.name, object=ob.name)
+            return self.refuse(self._lack(context))
         movable = MovableGoal(*goal_of(chain_of(tip), self.role.lower()))
         later = switch(context, ob, tip, movable, space)
+        if space.identifier == "OBJECT":
+            type(self).last = space.ob.name, space.bone
         frame = f"{context.scene.frame_current_final:g}"
         message = say(
             "'{movable}' follows {space} from frame {frame} on", movable=movable.name, space=space.name, frame=frame
@@ -93,19 +100,30 @@ class IK_ADDON_OT_switch_space(ChainOperator):
 
     def _space(self, context: bpy.types.Context) -> Space | None:
         """Return the chosen space; None if the active chain has no such space."""
+        spaces = spaces_of(armature(context), active_chain(context), self._other(context), self.bone)
+        return next((space for space in spaces if space.identifier == self.space), None)
+
+    def _other(self, context: bpy.types.Context) -> bpy.types.Object | None:
+        """Return the named object; if there is none, the other selected object."""
         ob, tip = armature(context), active_chain(context)
         goals = (chain_of(tip).target, chain_of(tip).pole)
         objects: Any = context.scene.objects
-        other = objects.get(self.object)
-        if other is None:
-            other = next((found for found in context.selected_objects if found != ob and found not in goals), None)
-        return next((space for space in spaces_of(ob, tip, other, self.bone) if space.identifier == self.space), None)
+        others = (found for found in context.selected_objects if found != ob and found not in goals)
+        return objects.get(self.object) or next(others, None)
+
+    def _lack(self, context: bpy.types.Context) -> str:
+        """Return why the active chain has no such space, and what to do."""
+        lacks = {
+            "OBJECT": "Pick an object to follow",
+            "PARENT": "The chain on '{tip}' has no parent bone. Pick an object",
+            "CHEST": "No chest found in '{object}'. Pick an object",
+            "HEAD": "No head found in '{object}'. Pick an object",
+        }
+        return say(lacks[self.space], tip=active_chain(context).name, object=armature(context).name)
 
 
-def outlook(space: Space | None) -> str:
-    """Return what a target or pole will do in a space; None: there is no such space."""
-    if space is None:
-        return say("Not found")
+def outlook(space: Space) -> str:
+    """Return what a target or pole will do in a space."""
     return say("Stays in place") if space.ob is None else say("Follows {space}", space=space.name)
 
 
