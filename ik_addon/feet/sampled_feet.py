@@ -16,6 +16,7 @@ from ..bake.selection import time_scale
 from ..chains.current_pose import Limb
 from ..core.settings import chain_of
 from ..core.skeleton import inverse, moved, size_of
+from ..core.translation.sentences import UserError
 from ..live import registry
 from ..rig.plan.chain import tips as tips_of
 from ..rig.plan.chain import turning_end
@@ -181,7 +182,11 @@ def sample(
         )
         snap = replace(whole, sampler=sampler, chains=whole.chains[chains], goals=whole.goals[:count])
         beside = found.goals[:, len(whole.goals) : len(whole.goals) + len(others)]
-        return Feet(snap, own, support, beside, hips, standing)
+        made = Feet(snap, own, support, beside, hips, standing)
+        for chain in snap.chains:
+            if not made.length(chain) > 0.0:
+                raise UserError("The limb of '{tip}' is scaled to zero. Reset its scale", tip=chain.tip)
+        return made
 
     return feet(slice(len(tips)), feet(slice(len(tips), None), None) if rest else None)
 

@@ -383,3 +383,13 @@ def _turns(poses: Any) -> Any:
     axes = poses[..., :3, :3] / np.linalg.norm(poses[..., :3, :3], axis=-2, keepdims=True)
     chords = np.linalg.norm(np.diff(axes, axis=0), axis=(2, 3)) / np.sqrt(8.0)
     return np.degrees(2.0 * np.arcsin(np.minimum(chords, 1.0)))
+
+
+@pytest.mark.parametrize("operator", ["find_contacts", "plant"])
+def test_a_limb_scaled_to_zero_is_refused_with_a_reason(operator: str) -> None:
+    ob = walker.figure("turn")
+    bpy.ops.ik_addon.find_contacts()
+    ob.pose.bones["thigh.L"].scale = (0.0, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    with pytest.raises(RuntimeError, match="scaled to zero"):
+        getattr(bpy.ops.ik_addon, operator)()

@@ -111,7 +111,8 @@ def misses(ob: bpy.types.Object, plan: Plan, sample: Sample) -> Floats:
         if not wave.shape.is_end:
             joints = limbs.joints()
             gaps = lengths_of(joints[:, wave.bones.shape[1] :] - members_of(wave, sample.goals[wave.chains]).target)
-            found[:, wave.chains] = wave.as_frames(gaps / limbs.lengths(joints))
+            lengths = limbs.lengths(joints)  # of a chain without length nothing is known
+            found[:, wave.chains] = wave.as_frames(gaps / np.where(lengths > 0.0, lengths, np.nan))
     return found
 
 
