@@ -14,7 +14,7 @@ import bpy
 import numpy as np
 from bpy.app.handlers import persistent
 from bpy_extras import view3d_utils
-from mathutils import Quaternion
+from mathutils import Quaternion, Vector
 
 from tools.inside import (
     PACKAGE,
@@ -58,6 +58,7 @@ def draw_quickly(sidebar_over_viewport: bool = False) -> None:
     for name, value in wanted.items():
         if getattr(system, name) != value:  # setting it redraws everything
             setattr(system, name, value)
+    bpy.context.preferences.view.smooth_view = 0
 
 
 # ---- files
@@ -396,6 +397,29 @@ def place_of_bone(name: str) -> list[int]:
     """Position of a bone's middle on the screen, in pixels from the top left."""
     bone = rig().pose.bones[name]
     return _on_screen(rig().matrix_world @ ((bone.head + bone.tail) / 2.0))
+
+
+def place_on_bone(name: str, share: float) -> list[int]:
+    """Position on the screen of a place along a bone, from its head (0) to its tail (1)."""
+    bone = rig().pose.bones[name]
+    return _on_screen(rig().matrix_world @ bone.head.lerp(bone.tail, share))
+
+
+def looks_along(x: float, y: float, z: float) -> bool:
+    """Whether the viewport shows the scene along a direction, and has been redrawn so."""
+    view: Any = viewport()["area"].spaces.active
+    seen = view.region_3d.view_matrix.to_3x3().row[2]  # of the last redraw, as places on the screen are
+    return bool(view.region_3d.view_perspective == "ORTHO" and (seen + Vector((x, y, z))).length < 1e-4)
+
+
+def place_of_frame(frame: int) -> list[int]:
+    """Position on the screen of a frame in the ruler of the timeline."""
+    (window,) = bpy.context.window_manager.windows
+    area = next(area for area in window.screen.areas if area.type == "DOPESHEET_EDITOR")
+    region: Any = next(region for region in area.regions if region.type == "WINDOW")
+    x, _y = region.view2d.view_to_region(frame, 0.0, clip=False)
+    scale = bpy.context.preferences.system.ui_scale
+    return [round(region.x + x), round(window.height - region.y - region.height + 10.0 * scale)]
 
 
 def _on_screen(point: Any) -> list[int]:
