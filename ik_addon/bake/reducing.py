@@ -38,7 +38,8 @@ ROUNDING = 1e-6
 SUNK = 0.5
 """The bound of a point that is deeper in the ground than before nevertheless is multiplied by this."""
 LEVER = 0.05
-"""Bones without children turn by no more than if they were this long, in sizes of the figure."""
+"""Bones without children turn by no more than if they were this long, in sizes of the figure; or as long as their
+parent if that is shorter, but not below half of this."""
 ATTEMPTS = 6
 """How often keys are added if playback is farther off than computed."""
 
@@ -263,7 +264,9 @@ def _points_of(ob: bpy.types.Object, skeleton: Skeleton, keyed: Sequence[int]) -
             points += [(skeleton.names.index(end.name), pivot[:]) for pivot in (chain.heel_pivot, chain.toe_pivot)]
     size = LEVER * float(np.ptp(skeleton.rest[:, :3, 3], axis=0).max())
     for index in sorted(set(range(len(skeleton.names))) - set(skeleton.parents.tolist())):
-        lever = max(float(skeleton.lengths[index]), size)
+        above = skeleton.parents[index]
+        least = size if above < 0 else min(size, max(0.5 * size, float(skeleton.lengths[above])))
+        lever = max(float(skeleton.lengths[index]), least)
         points += [(index, (0.0, lever, 0.0)), (index, (lever, 0.0, 0.0))]
     owners = []
     for index, _local in points:
