@@ -38,8 +38,7 @@ ROUNDING = 1e-6
 SUNK = 0.5
 """The bound of a point that is deeper in the ground than before nevertheless is multiplied by this."""
 LEVER = 0.05
-"""Bones without children turn by no more than if they were this long, in sizes of the figure; or as long as their
-parent if that is shorter, but not below half of this."""
+"""A keyed bone turns by no more than if it were this long and half as wide, in sizes of the figure."""
 ATTEMPTS = 6
 """How often keys are added if playback is farther off than computed."""
 
@@ -248,7 +247,7 @@ class KeyReducer:
 def _points_of(ob: bpy.types.Object, skeleton: Skeleton, keyed: Sequence[int]) -> tuple[Ints, Ints, Floats]:
     """Return the points that should keep their places: heads and tails of all bones, and pivots of hands and feet.
 
-    Nothing below a bone without children shows how it turns, so it gets a point along it and one beside it.
+    Bones that carry too little to show how they turn get a point along them, and one beside them.
 
     Returns:
         owners: (m,) index of the keyed bone that moves each point; -1: none.
@@ -262,12 +261,7 @@ def _points_of(ob: bpy.types.Object, skeleton: Skeleton, keyed: Sequence[int]) -
         end, chain = end_of(tip), chain_of(tip)
         if end is not None:
             points += [(skeleton.names.index(end.name), pivot[:]) for pivot in (chain.heel_pivot, chain.toe_pivot)]
-    size = LEVER * float(np.ptp(skeleton.rest[:, :3, 3], axis=0).max())
-    for index in sorted(set(range(len(skeleton.names))) - set(skeleton.parents.tolist())):
-        above = skeleton.parents[index]
-        least = size if above < 0 else min(size, max(0.5 * size, float(skeleton.lengths[above])))
-        lever = max(float(skeleton.lengths[index]), least)
-        points += [(index, (0.0, lever, 0.0)), (index, (lever, 0.0, 0.0))]
+    points += _levers(skeleton, keyed)
     owners = []
     for index, _local in points:
         carriers = [bone for bone in (index, *skeleton.ancestors(index)) if bone in keyed]
@@ -294,3 +288,21 @@ def _displacement(parents: Floats, basis: Callable[[Floats], Floats], own: Float
         values: (F, c) values of its keyed channels.
     """
     return times(times(parents, basis(values)), own)
+
+
+def _levers(skeleton: Skeleton, keyed: Sequence[int]) -> list[tuple[int, Sequence[float]]]:
+    """Return points, as bones and places in their axes, for keyed bones that carry too little to show how they turn."""
+    heads, found = skeleton.rest[:, :3, 3], list[tuple[int, Sequence[float]]]()
+    tails = heads + skeleton.rest[:, :3, 1] * skeleton.lengths[:, None]
+    size = LEVER * float(np.ptp(heads, axis=0).max())
+    above = {bone: {bone, *skeleton.ancestors(bone)} for bone in range(len(heads))}
+    for index in keyed:
+        carried = [bone for bone, own in above.items() if index in own]
+        if any(bone in keyed for bone in carried if bone != index):
+            continue
+        places = (np.concatenate([heads[carried], tails[carried]]) - heads[index]) @ skeleton.rest[index, :3, :3]
+        if np.linalg.norm(places, axis=1).max() < size:
+            found.append((index, (0.0, size, 0.0)))
+        if np.linalg.norm(places[:, [0, 2]], axis=1).max() < 0.5 * size:
+            found.append((index, (0.5 * size, 0.0, 0.0)))
+    return found

@@ -63,7 +63,7 @@ def test_the_first_chain_does_not_go_live_if_that_is_turned_off(fresh: Window) -
     fresh.press("ik_addon.chain_add")
     added = fresh.state("added")
     assert not added["live"]
-    assert added["chains"]["forearm.L"]["target"] == "metarig"
+    assert added["chains"]["forearm.L"]["target"] == "IK Target forearm.L"
 
 
 def test_a_shortcut_assigned_by_the_user_works(fresh: Window) -> None:
