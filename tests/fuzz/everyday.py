@@ -224,7 +224,9 @@ class Session:
             rigs.select_edit_bones(bones, f".{side}")
             bpy.ops.armature.symmetrize()
         bpy.context.view_layer.update()
-        own, after = wanted[ob.name], wires()[ob.name]
+        # Blender before 5 moves a connected bone to its parent's new tail, and drops it where no length is left.
+        own = {bone: wire for bone, wire in wanted[ob.name].items() if bone in ob.pose.bones}
+        after = wires()[ob.name]
         for bone in own.keys() | after.keys():
             if own.get(bone) != after.get(bone):
                 source = bpy.utils.flip_name(bone)
