@@ -1,4 +1,4 @@
-"""The controls of a figure: the targets and poles of its chains, and its hips and root."""
+"""The controls of a figure: the targets and poles of its chains, and its shoulders, hips and root."""
 
 from __future__ import annotations
 
@@ -9,16 +9,23 @@ import bpy
 
 from ..chains import control_bones
 from ..core import channels, compat
+from ..rig.plan.chain import posed_bones, tips
 from .movable import MovableGoal, goals_of
 
 
 def controls_of(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], *, with_trunk: bool) -> list[MovableGoal]:
-    """Return the controls that can be moved: targets and poles of chains, and with the trunk the hips and the root."""
-    found = [goal for tip in tips for goal in goals_of(tip)]
-    if with_trunk:
+    """Return what can be moved: targets and poles of chains, and with the trunk shoulders, hips and root."""
+    found = [goal for tip in tips for goal in goals_of(tip) if not goal.why_fixed]
+    if with_trunk and ob.is_editable:
         found += [MovableGoal(ob, name) for name in control_bones.dressed(ob)]
-    own = {(goal.ob, goal.bone): goal for goal in found}
-    return [goal for goal in own.values() if not goal.why_fixed]
+    return list({(goal.ob, goal.bone): goal for goal in found}.values())
+
+
+def not_copied(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
+    """Return the selected empties among the controls, which Copy Pose leaves out; not where it takes the whole limb."""
+    selected = context.selected_objects
+    chains = [tip for tip in tips(ob) if not all(map(compat.is_selected, posed_bones(tip)))]
+    return [goal.name for tip in chains for goal in goals_of(tip) if not goal.is_bone and goal.ob in selected]
 
 
 def select(context: bpy.types.Context, goals: Sequence[MovableGoal]) -> int:
