@@ -126,6 +126,16 @@ def test_an_edit_by_a_script_counts_on_the_next_frame(name: str, edit: str, upda
     assert not apart_from_twin(AFTER)
 
 
+def test_what_an_nla_track_set_stays_once_it_is_gone() -> None:
+    """It also sets the elements of a quaternion that no F-curve animates."""
+    pair(BODIES["half the components keyed"])
+    rigs.poses_at(rig(), BEFORE)
+    both(scripted.soloed)
+    rigs.poses_at(rig(), AFTER)
+    both(NLA["the track is removed"])
+    assert not apart_from_twin(AFTER)
+
+
 @pytest.mark.parametrize(
     ("name", "edit"), [(name, edit) for name in ("F-curves", "NLA strip", "drivers") for edit in EDITS[name]]
 )
