@@ -136,6 +136,15 @@ def test_what_an_nla_track_set_stays_once_it_is_gone() -> None:
     assert not apart_from_twin(AFTER)
 
 
+def test_what_muted_curves_set_stays_after_loading(tmp_path: Path) -> None:
+    pair(BODIES["F-curves"])
+    rigs.poses_at(rig(), BEFORE)
+    both(ANIMATION["F-curves of live bones are muted"])
+    rigs.poses_at(rig(), AFTER)
+    rigs.save_and_open(tmp_path / "saved.blend")
+    assert not apart_from_twin(AFTER)
+
+
 @pytest.mark.parametrize(
     ("name", "edit"), [(name, edit) for name in ("F-curves", "NLA strip", "drivers") for edit in EDITS[name]]
 )
