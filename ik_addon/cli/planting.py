@@ -78,7 +78,7 @@ def is_loose(tip: bpy.types.PoseBone) -> bool:
     return target is not None and not target.is_keyed
 
 
-def steps(
+def plant_stepwise(
     context: bpy.types.Context,
     ob: bpy.types.Object,
     tips: Sequence[str],

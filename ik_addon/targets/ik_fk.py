@@ -248,7 +248,7 @@ def apply_range(
         UserError: the poses can't be keyed; nothing has changed.
     """
     names = [tip.name for tip in tips]
-    report = yield from bake.steps(context, ob, names, frames)
+    report = yield from bake.bake_stepwise(context, ob, names, frames)
     for name in names:
         chain_of(ob.pose.bones[name]).enabled = True
     context.view_layer.update()

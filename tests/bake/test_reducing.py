@@ -197,7 +197,7 @@ def test_cancelling_at_any_time_restores_everything(bake: Any) -> None:
     ob = animated_arm()
     before = state(ob)
     for share in (0.3, 0.45, 0.55, 0.8, 0.99):
-        todo = bake.steps(bpy.context, ob, ["lower"], FRAMES, smooth=True, reduce=0.001)
+        todo = bake.bake_stepwise(bpy.context, ob, ["lower"], FRAMES, smooth=True, reduce=0.001)
         while next(todo) < share:
             pass
         todo.close()

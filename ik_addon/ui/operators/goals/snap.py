@@ -140,7 +140,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
         if frames is not None:
             report = yield from ik_fk.apply_range(context, ob, found, frames)
             done = say("{done} on {frames}", done=done, frames=bake_report.count_of_frames(report.frames))
-            return done, [] if report.plays_alike and not report.missed else [report.outcome]
+            return done, [] if report.plays_alike and not report.missed else [report.message]
         return done, ik_fk.apply_pose(context, ob, found)
 
     def finish(self, result: tuple[str, list[str]]) -> set[str]:
