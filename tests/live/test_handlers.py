@@ -75,7 +75,7 @@ def test_a_target_disabled_in_renders_gets_a_remark(addon: Addon) -> None:
 
 
 def test_a_bone_moved_while_a_setting_changes_leaves_the_keyed_fk_pose_unchanged() -> None:
-    ob, target = rigs.animated_arm()
+    ob, _target = rigs.animated_arm()
     ob.ik_addon.live = False
     bpy.context.view_layer.update()
     before = ob.pose.bones["upper"].rotation_quaternion.copy()
