@@ -149,9 +149,9 @@ def sentences(report: BakeReport) -> Iterator[tuple[str, bool]]:
     """Yield the sentences of a report, and whether each needs attention."""
     yield (
         say(
-            "{frames} of {chains} in '{action}'",
-            frames=count_of_frames(report.frames),
+            "Baked {chains} on {frames} into '{action}'",
             chains=count_of_chains(len(report.chains)),
+            frames=count_of_frames(report.frames),
             action=report.action,
         ),
         False,

@@ -569,7 +569,7 @@ def test_the_report_has_misses_limits_and_speed(bake: Any, addon: Addon) -> None
     assert report.ends[0] <= before == after - 1 < report.ends[1]
     assert report.turn == pytest.approx(turns[fastest], abs=0.01)
     told = [text for text, _ in addon.module("bake.bake_report").sentences(report)]
-    for words in ("10 frames of 1 chain", "'lower' missed its target on 5 frames", "'lower' was at a limit on 5"):
+    for words in ("Baked 1 chain on 10 frames", "'lower' missed its target on 5 frames", "'lower' was at a limit on 5"):
         assert any(text.startswith(words) for text in told), told
     assert f"Fastest joint: '{fastest[1]}', {report.turn:.3g}° per frame from frame {before} to {after}" in told
     assert [is_remarkable for _, is_remarkable in addon.module("bake.bake_report").sentences(report)].count(True) == 1
