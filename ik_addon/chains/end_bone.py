@@ -21,11 +21,12 @@ from ..rig.plan.chain import (
     check_bones,
     end_of,
     posed_bones,
+    set_end_axes,
     tips,
     turning_end,
 )
 from ..rig.read import fcurves
-from ..rig.read.orientation import offset_between
+from ..rig.read.orientation import axes_between
 from .current_pose import world_of
 
 
@@ -62,10 +63,11 @@ def fit(tip: bpy.types.PoseBone, depsgraph: bpy.types.Depsgraph) -> bool:
     ob, chain, end = tip.id_data, chain_of(tip), end_of(tip)
     seen = ob.evaluated_get(depsgraph)
     target = world_of(chain.target, chain.target_bone, depsgraph)
-    offset = offset_between(seen.matrix_world, target, pose_of(seen.pose.bones[end.name]))
-    if offset is not None:
-        chain.end_offset = offset
-    return offset is not None
+    axes = axes_between(seen.matrix_world, target, pose_of(seen.pose.bones[end.name]))
+    is_fit = bool(np.isfinite(axes).all())
+    if is_fit:
+        set_end_axes(tip, axes)
+    return is_fit
 
 
 def turn(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bpy.types.PoseBone:

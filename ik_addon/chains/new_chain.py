@@ -7,7 +7,7 @@ from itertools import filterfalse
 
 import bpy
 import numpy as np
-from mathutils import Matrix, Quaternion, Vector
+from mathutils import Matrix, Vector
 
 from ..anatomy import limbs
 from ..anatomy.figure import Figure
@@ -106,7 +106,7 @@ def add_chain(
     make_controls.check(context, ob, controls)
 
     last = tip if end is None else end
-    turn = target_rotation(world, end_bone.pose_of(ob.evaluated_get(depsgraph).pose.bones[last.name]), Quaternion())
+    turn = target_rotation(world, end_bone.pose_of(ob.evaluated_get(depsgraph).pose.bones[last.name]), np.eye(3))
     size = size_of(tip, world)
     parent_bone = parent_bone_of(ob, bones)
     place = Matrix.LocRotScale(target_place, turn, None)

@@ -6,11 +6,11 @@ from contextlib import ExitStack
 from typing import Any
 
 import bpy
-from mathutils import Matrix, Quaternion, Vector
+from mathutils import Matrix, Vector
 
 from ..core import compat
 from ..core.settings import chain_of, goal_of
-from ..rig.plan.chain import NUMBER, end_of, reach_of, tips, turning_end
+from ..rig.plan.chain import NUMBER, end_axes, end_of, reach_of, tips, turning_end
 from ..rig.plan.followers import ROLES, Goal, borrowed, followers, is_made, mark
 from ..rig.plan.presence import is_in
 from ..rig.read.orientation import target_rotation
@@ -26,7 +26,7 @@ def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
     Raises:
         ChainError: if the target can't be made; nothing is changed then.
     """
-    ob, chain = tip.id_data, chain_of(tip)
+    ob = tip.id_data
     seen = ob.evaluated_get(context.evaluated_depsgraph_get())
     world = seen.matrix_world.copy()
     check_world(ob, world)
@@ -34,12 +34,11 @@ def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
     pose = seen.pose.bones
     last = turning_end(tip)
     turned = tip if last is None else last
-    offset = Quaternion() if last is None else chain.end_offset.normalized()
     place = world @ pose[tip.name].matrix @ reach_of(tip)
     end = end_of(tip)
     if end is not None:
         place = world @ pose[end.name].head
-    turn = target_rotation(world, end_bone.pose_of(pose[turned.name]), offset)
+    turn = target_rotation(world, end_bone.pose_of(pose[turned.name]), end_axes(tip))
     size = size_of(tip, world)
     wanted = Control(f"{PREFIX}{tip.name}", Matrix.LocRotScale(place, turn, None), "CUBE", 0.15 * size)
     take(tip, *make_controls.make(context, ob, Controls.EMPTIES, [wanted]))

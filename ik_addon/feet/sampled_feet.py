@@ -14,12 +14,11 @@ from ..anatomy.body import root_of
 from ..anatomy.figure import Figure
 from ..bake.selection import time_scale
 from ..chains.current_pose import Limb
-from ..core.settings import chain_of
 from ..core.skeleton import inverse, moved, size_of
 from ..core.translation.sentences import UserError
 from ..live import registry
+from ..rig.plan.chain import end_axes
 from ..rig.plan.chain import tips as tips_of
-from ..rig.plan.chain import turning_end
 from ..rig.read.orientation import orientation
 from ..solve.maths.products import applied, back_applied
 from ..solve.maths.products import times as product
@@ -82,12 +81,10 @@ class Feet:
         """Return the hand or foot, seen from what it stands on: as its target has it, or in FK if that has no keys."""
         goal, tip = self.snap.goals[chain.target], self.tip(chain)
         world, target = self.sampled.world[:, :3, :3], self.sampled.goals[:, chain.target]
-        end = turning_end(tip)
         if goal.is_keyed and goal.turns:
             where = target
             seen = orientation(product(inverse(self.sampled.world[:1]), target[:1]))
-            offset = chain_of(tip).end_offset.normalized().to_matrix() if end is not None else np.eye(3)
-            bone = product(world[:1], product(seen, np.array(offset, dtype=np.float64)[None]))
+            bone = product(world[:1], product(seen, end_axes(tip)[None]))
         else:
             poses = self.sampled.poses[:, self.snap.sampler.rows([chain.turning])[0]]
             where = product(self.sampled.world, poses)

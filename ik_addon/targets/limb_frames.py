@@ -18,6 +18,7 @@ from ..core.skeleton import Skeleton, inverse, matrix_array
 from ..rig.plan.chain import posed_bones, tips
 from ..rig.plan.inputs import Inputs, Numbers
 from ..rig.plan.plan import Plan
+from ..rig.plan.watch import Settings
 from ..rig.read import fcurves
 from ..rig.read.fcurves import NOISE
 from ..rig.read.frames import Frames
@@ -198,7 +199,7 @@ class Sampler:
         return Sampled(
             world=of_all(posed.world(posed.inputs.own)),
             poses=of_all(posed.poses),
-            angles=of_all(posed.settings[:, :, 0]),
+            angles=of_all(Settings.of(posed.settings).pole_angle),
             goals=np.stack(goals, axis=1),
             spaces=np.stack(spaces, axis=1),
             parents=np.broadcast_to(parents, (count, len(goals))),

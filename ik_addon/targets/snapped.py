@@ -8,7 +8,6 @@ from enum import Enum
 
 import bpy
 import numpy as np
-from mathutils import Quaternion
 
 from ..anatomy import sides
 from ..anatomy.figure import Figure
@@ -21,7 +20,7 @@ from ..core.channels import Row
 from ..core.settings import chain_of
 from ..core.skeleton import Skeleton, inverse, moved
 from ..core.translation.sentences import UserError
-from ..rig.plan.chain import bending_bones, chain_bones, end_of, turning_end
+from ..rig.plan.chain import bending_bones, chain_bones, end_axes, end_of, turning_end
 from ..rig.plan.limits import hinge_of
 from ..rig.plan.presence import Presence
 from ..rig.plan.unfit import why_absent
@@ -170,10 +169,9 @@ class Snap:
             wanted[:, chain.target] = moved(sampled.world, limb_target(limbs))
             limbs = self.knee(sampled, chain)
             if self.goals[chain.target].turns:
-                settings = chain_of(self.ob.pose.bones[chain.tip])
-                offset = Quaternion() if chain.turning in chain.bones else settings.end_offset.normalized()
+                tip = self.ob.pose.bones[chain.tip]
                 turning = sampled.poses[:, self.sampler.rows([chain.turning])[0]]
-                turns[chain.target] = target_rotations(sampled.world, turning, offset)
+                turns[chain.target] = target_rotations(sampled.world, turning, end_axes(tip))
             if chain.pole is not None:
                 settings = chain_of(self.ob.pose.bones[chain.tip])
                 side, folds = np.array(settings.bend_side), any(settings.folds)

@@ -455,7 +455,7 @@ def test_a_foot_kept_from_turning_by_limits_gets_a_remark(by: str, matrix: Matri
     if by == "Rotation":  # the target already has the foot's axes
         foot = rigs.evaluated(ob).pose.bones["foot.L"].matrix
         tip.ik_addon.target.rotation_euler = (
-            addon.module("rig.read.orientation").target_rotation(ob.matrix_world, foot, Quaternion()).to_euler()
+            addon.module("rig.read.orientation").target_rotation(ob.matrix_world, foot, np.eye(3)).to_euler()
         )
     bone = ob.pose.bones["foot.L"]
     bone.use_ik_limit_x = bone.lock_ik_y = bone.lock_ik_z = True

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import bpy
-from mathutils import Vector
+import numpy as np
+from mathutils import Matrix, Vector
 
 from ...anatomy.parts import side_of
 from ...core.chain_settings import IKAddonChain
 from ...core.constraints import SCALING, driven_channels, drivers_on, fighting_constraints
 from ...core.settings import chain_of, end_name, goal_of, is_newer, is_tip, unusable
 from ...core.translation.sentences import UserError, say
+from ...solve.problem import Floats
 from .followers import borrowed
 from .presence import Presence, why_closed
 from .sources import uid_of
@@ -89,6 +91,22 @@ def turning_end(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
 def takes_orientation(tip: bpy.types.PoseBone) -> bool:
     """Whether the tip bone or end bone of the chain on `tip` takes the target's orientation."""
     return chain_of(tip).use_rotation or turning_end(tip) is not None
+
+
+def end_axes(tip: bpy.types.PoseBone) -> Floats:
+    """Return the axes (3, 3) of the bone that turns with the target of the chain on `tip`, in those of the target.
+
+    This relation is the same wherever a target turns a bone, or a target is brought to a bone. The tip has the axes of
+    the target.
+    """
+    offset = chain_of(tip).end_offset
+    is_turned = turning_end(tip) is not None and offset.magnitude > 0.0  # a file made by hand may hold 0
+    return np.array(offset.normalized().to_matrix() if is_turned else Matrix.Identity(3), dtype=np.float64)
+
+
+def set_end_axes(tip: bpy.types.PoseBone, axes: Floats) -> None:
+    """Set the end offset of the chain on `tip` so that these are the axes (3, 3) of its end bone, see `end_axes`."""
+    chain_of(tip).end_offset = Matrix(axes.tolist()).to_quaternion()
 
 
 def posed_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:

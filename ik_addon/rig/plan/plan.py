@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.settings import chain_of, goal_of
 from ...core.skeleton import Skeleton
-from ...solve.problem import Bools, Ints
+from ...solve.problem import Bools, Floats, Ints
 from . import chain as chains
 from .chain import ChainError
 from .chain_plan import ChainPlan, checked
@@ -98,6 +98,11 @@ class Plan:
     def goals_are_moved(self) -> bool:
         """Whether chains move a bone of this armature from which a goal hangs."""
         return any(bone >= 0 and self.moves(bone) for pair in self.rides for bone in pair)
+
+    @cached_property
+    def end_axes(self) -> Floats:
+        """(C, 3, 3) the axes of the bones that turn with the targets of chains, see `chain.end_axes`."""
+        return np.array([chain.end_axes for chain in self.chains], dtype=np.float64).reshape(-1, 3, 3)
 
     @cached_property
     def is_searched(self) -> bool:
