@@ -11,7 +11,7 @@ import numpy as np
 from mathutils import Matrix, Quaternion
 
 from ..core.chain_settings import IKAddonChain
-from ..core.settings import OF_BONES, chain_of, goal_of
+from ..core.settings import OF_BONES, chain_of, goal_of, mirrored
 from ..core.translation.sentences import UserError, say
 from ..rig.plan.chain import below, chain_bones, end_of
 from ..rig.plan.followers import Goal, followers, is_bone, is_made, mark, owner_of
@@ -27,11 +27,6 @@ ACROSS_X = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
 ALIGNED = np.cos(np.radians(1.0))
 """Axes are the same if the cosine between their directions is at least this."""
 AXES = "xyz"
-OWN = frozenset(
-    {"rna_type", "name", "base", "resting", "is_chain", "target", "target_bone", "pole", "pole_bone", "pole_angle"}
-    | {"stamp", "bend_side", "end_bone", "end_offset", "contact", "heel_pivot", "toe_pivot"}
-)
-"""The settings of a chain that are not copied to the other side as they are."""
 
 
 @dataclass(frozen=True)
@@ -89,12 +84,11 @@ def mirror_chain(
         for name in OF_BONES:
             setattr(chain_of(of_other), name, getattr(chain_of(bone), name))
     image = chain_of(other)
-    for name in chain.bl_rna.properties.keys():  # noqa: SIM118 - a collection, not a dict
-        if name not in OWN | OF_BONES:
-            setattr(image, name, getattr(chain, name))
+    for name, sign in mirrored().items():
+        value = getattr(chain, name)
+        setattr(image, name, value if sign > 0.0 else -value)
     image.target, image.target_bone = _placed(context, ob, target, remarks), target.bone
     image.pole, image.pole_bone = _placed(context, ob, pole, remarks), pole.bone
-    image.pole_angle = -chain.pole_angle
     image.bend_side = mirrored_side(
         chain.bend_side, *(np.array(pairs[0][k].bone.matrix_local.to_3x3()) for k in (0, 1))
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from copy import copy
-from typing import Any
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
@@ -318,17 +317,7 @@ class IK_ADDON_OT_setting_key(ArmatureOperator):
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     tip: StringProperty(name="Tip", description="The bone that carries the chain", options={"HIDDEN", "SKIP_SAVE"})
-    setting: EnumProperty(
-        name="Setting",
-        description="The setting to key",
-        items=(
-            ("influence", "Influence", "Blend between the FK pose and the solved pose"),
-            ("use_pole", "Use Pole", "Whether the chain bends towards its pole"),
-            ("pole_angle", "Pole Angle", "Rotation of the bend about the line from the root to the target"),
-            ("softness", "Softness", "How early the chain eases into extension"),
-            ("push_limit", "Push Limit", "How far the root may be pushed"),
-        ),
-    )
+    setting: StringProperty(name="Setting", description="The setting to key", default="influence")
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Insert the key."""
@@ -338,12 +327,11 @@ class IK_ADDON_OT_setting_key(ArmatureOperator):
             raise UserError("'{object}' has no chain on bone '{tip}'", object=ob.name, tip=self.tip)
         try:
             ob.keyframe_insert(f"{bone.path_from_id()}.ik_addon.{self.setting}", group=bone.name)
-        except RuntimeError as error:
+        except (RuntimeError, TypeError) as error:  # the second: it can't be animated, or there is none of that name
             raise UserError("Can't key '{object}': {error}", object=ob.name, error=error) from None
-        choices: Any = self.properties.bl_rna.properties["setting"]
         message = say(
             "Keyed {setting} of the chain on '{bone}' on frame {frame}",
-            setting=say(choices.enum_items[self.setting].name),
+            setting=say(chain_of(bone).bl_rna.properties[self.setting].name),
             bone=bone.name,
             frame=context.scene.frame_current,
         )
