@@ -10,8 +10,8 @@ import bpy
 from ..core import compat, key_curve
 from ..core.settings import chain_of
 from ..core.skeleton import Skeleton
-from ..core.translation.sentences import say
-from ..rig.plan.chain import ChainError, chain_bones, holding_constraints
+from ..core.translation.sentences import UserError, say
+from ..rig.plan.chain import chain_bones, holding_constraints
 from ..rig.plan.limits import is_free, knee_hinge
 from ..solve import pole_angle
 from ..solve.problem import Floats
@@ -101,7 +101,7 @@ def take_end_rotation(ob: bpy.types.Object, source: Source, depsgraph: bpy.types
     chain.end_bone = end.name
     try:
         end_bone.fit(tip, depsgraph)
-    except ChainError:
+    except UserError:
         chain.end_bone = ""
         return {}
     chain.use_end_rotation = copy.mute = True

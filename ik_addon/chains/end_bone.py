@@ -14,8 +14,8 @@ from ..core.channels import rotation_field, turned
 from ..core.constraints import steered_bones
 from ..core.joints import rest_of
 from ..core.settings import chain_of
+from ..core.translation.sentences import UserError
 from ..rig.plan.chain import (
-    ChainError,
     chain_bones,
     check_between,
     check_bones,
@@ -40,7 +40,7 @@ def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> bpy.types
     try:
         check_bones(ob, [end])
         check_between(ob, bones[-1], end)
-    except ChainError:
+    except UserError:
         return None
     is_taken = any(end in posed_bones(tip) for tip in tips(ob) if tip != bones[-1])
     return None if is_taken else end
@@ -74,17 +74,17 @@ def turn(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bpy.types.PoseB
     """Make the end bone of a chain turn with the target from their current orientations; return the end bone.
 
     Raises:
-        ChainError: if there is no end bone, or it can't be turned; nothing is changed then.
+        UserError: if there is no end bone, or it can't be turned; nothing is changed then.
     """
     ob, chain = tip.id_data, chain_of(tip)
     end = end_of(tip) or find(ob, chain_bones(tip))
     if end is None:
-        raise ChainError("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
+        raise UserError("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
     before = chain.end_bone
     chain.end_bone = end.name
     if not fit(tip, context.evaluated_depsgraph_get()):
         chain.end_bone = before
-        raise ChainError("'{end}' or its target is scaled to zero. Reset the scale", end=end.name)
+        raise UserError("'{end}' or its target is scaled to zero. Reset the scale", end=end.name)
     chain.use_end_rotation = True
     context.view_layer.update()
     return end

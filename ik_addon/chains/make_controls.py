@@ -11,7 +11,8 @@ from mathutils import Matrix, Vector
 
 from ..anatomy import body
 from ..anatomy.figure import Figure
-from ..rig.plan.chain import ChainError, chain_bones, tips
+from ..core.translation.sentences import UserError
+from ..rig.plan.chain import chain_bones, tips
 from ..rig.plan.followers import MADE, Goal, followers, goals_of, is_bone, mark, owner_of
 from ..rig.plan.presence import all_layers, is_in
 from . import control_bones as control_bones
@@ -27,11 +28,11 @@ class Controls(Enum):
 
 
 def check(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls) -> None:
-    """Raise `ChainError` if `make` can't make anything that would move."""
+    """Raise `UserError` if `make` can't make anything that would move."""
     if control_bones.can_be_made(context, ob) and controls is Controls.BONES:
         return
     if not context.scene.is_editable:
-        raise ChainError(
+        raise UserError(
             "The scene '{scene}' is linked from another file and can't hold a target", scene=context.scene.name
         )
     collection = made_collection(ob)
@@ -39,7 +40,7 @@ def check(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls) 
         return
     layer = _layer_of(context, collection)
     if collection.hide_viewport or (layer is not None and layer.exclude):
-        raise ChainError(
+        raise UserError(
             "The collection '{collection}' is disabled or excluded from this view layer, "
             "so a target in it would not move. Enable it",
             collection=collection.name,

@@ -16,9 +16,8 @@ from ..core.chain_settings import IKAddonChain
 from ..core.channels import is_finite
 from ..core.settings import chain_of, reset, stored_folds, unusable
 from ..core.skeleton import is_flat, is_usable, matrix_array, orthonormal
-from ..core.translation.sentences import say
+from ..core.translation.sentences import UserError, say
 from ..rig.plan import chain as chains
-from ..rig.plan.chain import ChainError
 from ..rig.plan.followers import is_made
 from ..rig.plan.limits import hinge_of, knee_hinge
 from ..rig.read.orientation import target_rotation
@@ -83,11 +82,11 @@ def add_chain(
         with_body: attach the target, like the pole, to the bone that carries the chain.
 
     Raises:
-        ChainError: if the chain can't be added; nothing is made then.
+        UserError: if the chain can't be added; nothing is made then.
     """
     bones = [tip, *tip.parent_recursive][: length or None][::-1]
     if chain_of(tip).is_chain:
-        raise ChainError("Bone '{tip}' already has a chain. Change its settings, or remove it first", tip=tip.name)
+        raise UserError("Bone '{tip}' already has a chain. Change its settings, or remove it first", tip=tip.name)
     chains.check_bones(ob, bones)
     depsgraph = context.evaluated_depsgraph_get()
     world = ob.evaluated_get(depsgraph).matrix_world.copy()
@@ -140,7 +139,7 @@ def set_bend_side(context: bpy.types.Context, tip: bpy.types.PoseBone, side: Flo
     """Store the side (3,) to which the chain on `tip` bends and move its pole there; return remarks on what opposes it.
 
     Raises:
-        ChainError: if the armature has no usable pose; nothing is changed then.
+        UserError: if the armature has no usable pose; nothing is changed then.
     """
     remarks = _turn_to(tip, side, tip.id_data.evaluated_get(context.evaluated_depsgraph_get()))
     context.view_layer.update()
@@ -191,16 +190,16 @@ def _rotation_switched(chain: IKAddonChain) -> None:
 
 
 def check_world(ob: bpy.types.Object, world: Matrix) -> None:
-    """Raise ChainError if positions can't be converted to the space of an object with this world matrix."""
+    """Raise UserError if positions can't be converted to the space of an object with this world matrix."""
     matrix = matrix_array(world)
     if not np.isfinite(matrix).all():
-        raise ChainError(
+        raise UserError(
             "The transform of '{object}' is not a finite number. Reset its location, rotation and scale", object=ob.name
         )
     if is_flat(matrix):
-        raise ChainError("'{object}' is scaled to zero. Reset its scale", object=ob.name)
+        raise UserError("'{object}' is scaled to zero. Reset its scale", object=ob.name)
     if not is_usable(matrix):
-        raise ChainError("The armature is too far from the world's origin, or scaled too much, to place a target")
+        raise UserError("The armature is too far from the world's origin, or scaled too much, to place a target")
 
 
 def size_of(tip: bpy.types.PoseBone, world: Matrix) -> float:
@@ -219,15 +218,15 @@ def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone], end: bpy.types.
     for bone, head, tail in zip(posed, joints, joints[1:], strict=False):
         if not (np.isfinite(head).all() and np.isfinite(tail).all()):
             cause = next(filterfalse(is_finite, (bone, *bone.parent_recursive)), bone)
-            raise ChainError("The transform of bone '{bone}' is not a finite number. Reset it", bone=cause.name)
+            raise UserError("The transform of bone '{bone}' is not a finite number. Reset it", bone=cause.name)
     # As the solver sees it: a mirrored bone keeps its rotation.
     frames = [np.array(bone.matrix.to_3x3()) * np.where(np.array(bone.scale) < 0.0, -1.0, 1.0) for bone in posed]
     limb = Limb(joints, orthonormal(np.array(frames, dtype=np.float64)))
     if not limb.length > 0.0:
         for bone in posed[0].parent_recursive:
             if not all(bone.scale[:]):
-                raise ChainError("'{object}' is scaled to zero. Reset its scale", object=bone.name)
-        raise ChainError(
+                raise UserError("'{object}' is scaled to zero. Reset its scale", object=bone.name)
+        raise UserError(
             "The chain that ends in '{bone}' has no length in this pose. Reset its bones", bone=bones[-1].name
         )
     return limb
@@ -283,7 +282,7 @@ def _pole_angle(
         hinge: its knee, see `solve.pole_angle`.
 
     Raises:
-        ChainError: if world space is too coarse to place a target there.
+        UserError: if world space is too coarse to place a target there.
     """
     to_object = np.linalg.inv(matrix_array(world))
     with np.errstate(all="ignore"):
@@ -292,7 +291,7 @@ def _pole_angle(
             for place in (target, target if pole is None else pole)
         ]
     if not np.linalg.norm(points[0] - limb.joints[-1]) < 0.1 * limb.length:
-        raise ChainError("The armature is too far from the world's origin, or scaled too much, to place a target")
+        raise UserError("The armature is too far from the world's origin, or scaled too much, to place a target")
     if pole is None:
         return 0.0
     own = limb.frames[0].dot(side)[None]

@@ -24,7 +24,7 @@ def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
     """Give the chain on `tip` an empty as its target, where the tip is now and oriented so that no bone turns.
 
     Raises:
-        ChainError: if the target can't be made; nothing is changed then.
+        UserError: if the target can't be made; nothing is changed then.
     """
     ob = tip.id_data
     seen = ob.evaluated_get(context.evaluated_depsgraph_get())
@@ -50,7 +50,7 @@ def make_own(context: bpy.types.Context, ob: bpy.types.Object) -> None:
     A copy that is not animated is where the other one is as seen from the other armature.
 
     Raises:
-        ChainError: if nothing can be made; nothing is changed then.
+        UserError: if nothing can be made; nothing is changed then.
     """
     make_controls.check(context, ob, Controls.EMPTIES)
     shared = {goal: other for tip in tips(ob) for goal, other in borrowed(tip).items()}

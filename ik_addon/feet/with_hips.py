@@ -11,8 +11,8 @@ import numpy as np
 
 from ..anatomy.figure import Figure
 from ..core import keyframes
-from ..core.keyframes import KeysError
 from ..core.settings import chain_of
+from ..core.translation.sentences import UserError
 from ..live import registry
 from ..rig.plan.chain import tips
 from ..solve.problem import Floats
@@ -58,7 +58,7 @@ def _is_free(goal: MovableGoal, carrying: set[Spot]) -> bool:
         return False
     try:
         keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
-    except KeysError:
+    except UserError:
         return False
     return True
 

@@ -67,7 +67,7 @@ def test_turning_alone_needs_no_unlocked_location(handle: Any, addon: Addon) -> 
     goal.lock_location = (True, True, True)
     bpy.context.view_layer.update()
     handle(goal, "", turns=True)
-    refused = addon.module("rig.plan.chain").ChainError
+    refused = addon.module("core.translation.sentences").UserError
     with pytest.raises(refused, match="location of 'Goal' is locked"):
         handle(goal, "")
     goal.lock_location, goal.lock_rotation = (False, False, False), (True, True, True)

@@ -21,11 +21,6 @@ from .presence import Presence, why_closed
 from .sources import uid_of
 from .unfit import why_unfit
 
-
-class ChainError(UserError):
-    """A chain cannot be solved; the message says what is wrong, where, and what to do."""
-
-
 NUMBER = re.compile(r"\.\d+$")
 """What Blender adds to a name that is taken."""
 
@@ -146,7 +141,7 @@ def chain_with(bone: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
 
 
 def check(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> list[str]:
-    """Raise `ChainError` if the chain on `tip` can't be solved; return remarks on settings that will be ignored.
+    """Raise `UserError` if the chain on `tip` can't be solved; return remarks on settings that will be ignored.
 
     Args:
         ob: the armature object.
@@ -177,27 +172,27 @@ def check_seen(
     """
     obstacle = why_closed(ob)
     if obstacle:
-        raise ChainError(obstacle)
+        raise UserError(obstacle)
     if presence.seen(ob).data.pose_position == "REST":
-        raise ChainError("'{object}' is in Rest Position. Switch it to Pose Position", object=ob.name)
+        raise UserError("'{object}' is in Rest Position. Switch it to Pose Position", object=ob.name)
     chain = chain_of(tip)
     for _, label in unusable(chain):
-        raise ChainError("'{label}' has a value that is not allowed. Reset this setting", label=say(label))
+        raise UserError("'{label}' has a value that is not allowed. Reset this setting", label=say(label))
     posed = [*bones, *([] if end is None else [end])]
     for role in ("target", "pole"):
         goal, goal_bone = getattr(chain, role), getattr(chain, f"{role}_bone")
         if goal is None and role == "target":
-            raise ChainError("No target. Pick an object for the tip to follow")
+            raise UserError("No target. Pick an object for the tip to follow")
         obstacle = "" if goal is None else why_unfit(ob, posed, goal, goal_bone, role, presence)
         if obstacle:
-            raise ChainError(obstacle)
+            raise UserError(obstacle)
     own = own_driver(tip, posed, presence)
     if own is not None:
-        raise ChainError(
+        raise UserError(
             "A driver of this chain reads '{own}', part of the chain. Let it read something else", own=own.name
         )
     if chain.end_bone and end_of(tip) is None:
-        raise ChainError(
+        raise UserError(
             "The end bone '{end_bone}' is not below '{tip}'. Choose another end bone",
             end_bone=chain.end_bone,
             tip=tip.name,
@@ -207,9 +202,9 @@ def check_seen(
         check_between(ob, bones[-1], end)
     segments, movable = _segments(bones, reach_of(tip).length)
     if not segments + movable:
-        raise ChainError("All bones of the chain start at the same point, so it has no length to solve")
+        raise UserError("All bones of the chain start at the same point, so it has no length to solve")
     if chain.solver == "TWO_BONE" and not segments <= 2 <= segments + movable:
-        raise ChainError(
+        raise UserError(
             "Two-Bone needs exactly two bones with length, and this chain has {segments}. "
             "Change Chain Length, or use another solver",
             segments=segments,
@@ -247,15 +242,15 @@ def check_bones(
     bones: list[bpy.types.PoseBone],
     constrained: Sequence[bpy.types.PoseBone] | None = None,
 ) -> None:
-    """Raise `ChainError` if anything but the solver moves these bones; `constrained` as in `check_seen`."""
+    """Raise `UserError` if anything but the solver moves these bones; `constrained` as in `check_seen`."""
     for owner, constraint in fighting_constraints(ob, bones, constrained):
-        raise ChainError(
+        raise UserError(
             "The constraint '{constraint}' on bone '{owner}' also moves bones of this chain. Mute it",
             constraint=constraint.name,
             owner=owner.name,
         )
     for name, path in driven_channels(ob, bones):
-        raise ChainError(
+        raise UserError(
             "The {path} of bone '{bone}' is driven, which overwrites the solution. Remove the driver",
             path=path,
             bone=name,
@@ -263,9 +258,9 @@ def check_bones(
 
 
 def check_between(ob: bpy.types.Object, tip: bpy.types.PoseBone, end: bpy.types.PoseBone) -> None:
-    """Raise `ChainError` if a bone between a tip and its end bone doesn't move along with the tip."""
+    """Raise `UserError` if a bone between a tip and its end bone doesn't move along with the tip."""
     for owner, constraint in holding_constraints(ob, tip, end):
-        raise ChainError(
+        raise UserError(
             "The constraint '{constraint}' on bone '{owner}' keeps the end bone '{end}' from following the chain. "
             "Mute it, or choose another end bone",
             constraint=constraint.name,
@@ -274,7 +269,7 @@ def check_between(ob: bpy.types.Object, tip: bpy.types.PoseBone, end: bpy.types.
         )
     upright = upright_between(tip, end)
     if upright:
-        raise ChainError(
+        raise UserError(
             "Bone '{owner}' doesn't inherit rotation, which keeps the end bone '{end}' from following the chain. "
             "Turn on Inherit Rotation, or choose another end bone",
             owner=upright[0].name,

@@ -71,7 +71,7 @@ def checked(
     presence: Presence,
     skeleton: Skeleton,
 ) -> ChainPlan:
-    """Plan the chain on a tip bone from its evaluated bones; raise `ChainError` if it can't be solved."""
+    """Plan the chain on a tip bone from its evaluated bones; raise `UserError` if it can't be solved."""
     settings = chain_of(tip)
     last = None if end is None else presence.seen(ob).pose.bones[end]
     remarks = check_seen(ob, tip, bones, last, constrained, presence)

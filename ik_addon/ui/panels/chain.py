@@ -11,7 +11,7 @@ import numpy as np
 from ...chains import bend_side, end_bone
 from ...core.chain_settings import FOLDS
 from ...core.settings import chain_of, goal_of
-from ...core.translation.sentences import say
+from ...core.translation.sentences import UserError, say
 from ...live import reports
 from ...rig.plan import chain as chains
 from ...rig.plan.chain_plan import is_limited
@@ -252,7 +252,7 @@ def findings(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Findings:
     remarks: list[str] = []
     try:
         remarks = chains.check(tip.id_data, tip, context.view_layer)
-    except chains.ChainError as error:
+    except UserError as error:
         fault = str(error)
     hidden = overlay.state.reader.why_hidden(tip)
     if hidden:
