@@ -298,7 +298,7 @@ def draw_waiting(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bp
             bone=waiting.name,
         )
         draw_message(layout, context, text, "INFO")
-        layout.operator("ik_addon.end_fit", text="Target to Pose (Range)", icon="SNAP_ON").snap = True
+        layout.operator("ik_addon.follow_rotation", text="Target to Pose (Range)", icon="SNAP_ON").snap = True
 
 
 CLASSES = (
