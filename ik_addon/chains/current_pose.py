@@ -8,7 +8,7 @@ from typing import Any
 
 import bpy
 import numpy as np
-from mathutils import Matrix, Vector
+from mathutils import Vector
 
 from ..core import channels
 from ..core.skeleton import Skeleton, matrix_array, orthonormal
@@ -104,13 +104,6 @@ def read_poses(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Floats:
     """Return the evaluated pose matrices (m, 4, 4) of all bones of an armature object."""
     evaluated = ob.evaluated_get(depsgraph)
     return channels.read_pose(evaluated, np.arange(len(evaluated.pose.bones)))
-
-
-def world_of(goal: bpy.types.Object, bone: str, depsgraph: bpy.types.Depsgraph) -> Matrix:
-    """Return the evaluated world matrix of a target or pole: of the object, or of its bone."""
-    evaluated = goal.evaluated_get(depsgraph)
-    found = evaluated.pose.bones.get(bone) if bone and evaluated.type == "ARMATURE" else None
-    return evaluated.matrix_world.copy() if found is None else evaluated.matrix_world @ found.matrix
 
 
 def seen_from(ob: bpy.types.Object, place: Vector, depsgraph: bpy.types.Depsgraph) -> Floats:

@@ -12,6 +12,7 @@ from ..anatomy.end_bones import end_below
 from ..anatomy.figure import Figure
 from ..core.channels import rotation_field, turned
 from ..core.constraints import steered_bones
+from ..core.goals import Goal
 from ..core.joints import rest_of
 from ..core.settings import chain_of
 from ..core.translation.sentences import UserError
@@ -27,7 +28,6 @@ from ..rig.plan.chain import (
 )
 from ..rig.read import fcurves
 from ..rig.read.orientation import axes_between
-from .current_pose import world_of
 
 
 def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> bpy.types.PoseBone | None:
@@ -62,7 +62,7 @@ def fit(tip: bpy.types.PoseBone, depsgraph: bpy.types.Depsgraph) -> bool:
     """
     ob, chain, end = tip.id_data, chain_of(tip), end_of(tip)
     seen = ob.evaluated_get(depsgraph)
-    target = world_of(chain.target, chain.target_bone, depsgraph)
+    target = Goal(chain.target, chain.target_bone).world(depsgraph)
     axes = axes_between(seen.matrix_world, target, pose_of(seen.pose.bones[end.name]))
     is_fit = bool(np.isfinite(axes).all())
     if is_fit:

@@ -11,15 +11,15 @@ import numpy as np
 from mathutils import Matrix, Quaternion
 
 from ..core.chain_settings import IKAddonChain
+from ..core.goals import Goal
 from ..core.settings import OF_BONES, chain_of, goal_of, mirrored
 from ..core.translation.sentences import UserError, say
 from ..rig.plan.chain import below, chain_bones, end_of
-from ..rig.plan.followers import Goal, followers, is_bone, is_made, mark, owner_of
+from ..rig.plan.followers import followers, mark, owner_of
 from ..rig.plan.presence import Presence
 from ..rig.plan.unfit import why_absent
 from ..solve.problem import Floats
 from . import control_bones as control_bones
-from .current_pose import world_of
 from .make_controls import is_free
 from .new_chain import why_unusable
 
@@ -30,7 +30,7 @@ AXES = "xyz"
 
 
 @dataclass(frozen=True)
-class _Goal:
+class _Image:
     """A target or pole of the mirrored chain."""
 
     source: bpy.types.Object | None
@@ -196,7 +196,7 @@ def _is_to_be_made(ob: bpy.types.Object, tip: bpy.types.PoseBone, role: str) -> 
     """Return whether the target or pole of a chain is a control bone that Add Chain made and that has no image yet."""
     goal, bone = goal_of(chain_of(tip), role)
     flipped = bpy.utils.flip_name(bone)
-    return goal == ob and is_made((goal, bone)) and flipped != bone and flipped not in ob.pose.bones
+    return goal == ob and Goal(ob, bone).is_made and flipped != bone and flipped not in ob.pose.bones
 
 
 def _mirror_limits(bone: bpy.types.PoseBone, image: bpy.types.PoseBone) -> str:
@@ -245,11 +245,11 @@ def _goal(
     tip: bpy.types.PoseBone,
     other: bpy.types.PoseBone,
     role: str,
-) -> _Goal:
+) -> _Image:
     """Return what the mirrored chain follows in place of a target or pole."""
     source, bone = goal_of(chain_of(tip), role)
     if source is None:
-        return _Goal(None, "", "", None)
+        return _Image(None, "", "", None)
     if reason := why_absent(source, role, Presence(context.view_layer)):
         raise UserError(reason)
     if source.type == "ARMATURE" and bone:
@@ -264,35 +264,35 @@ def _goal(
                 source=source.name,
                 flipped=flipped,
             )
-        if (chosen := _chosen(context, other, role, {(source, bone), (source, flipped)})) is not None:
+        if (chosen := _chosen(context, other, role, {Goal(source, bone), Goal(source, flipped)})) is not None:
             return chosen
         own = ob.pose.bones.get(flipped) if source == ob and flipped != bone else None
-        if own is None or not is_made((ob, flipped)):
-            return _Goal(source, flipped, "", None)
+        if own is None or not Goal(ob, flipped).is_made:
+            return _Image(source, flipped, "", None)
         posed = ob.pose.bones[bone]
         mirrored = ACROSS_X @ posed.matrix @ _across(posed.bone, own.bone).to_4x4()
         mirrored.translation = ACROSS_X @ posed.matrix.translation
-        return _Goal(source, flipped, "", ob.matrix_world @ mirrored, source)
-    if (chosen := _chosen(context, other, role, {(source, "")})) is not None:
+        return _Image(source, flipped, "", ob.matrix_world @ mirrored, source)
+    if (chosen := _chosen(context, other, role, {Goal(source)})) is not None:
         return chosen
     depsgraph = context.view_layer.depsgraph
     plane = ob.evaluated_get(depsgraph).matrix_world
-    world = plane @ ACROSS_X @ plane.inverted_safe() @ world_of(source, "", depsgraph) @ ACROSS_X
+    world = plane @ ACROSS_X @ plane.inverted_safe() @ Goal(source).world(depsgraph) @ ACROSS_X
     name = _flipped_name(source.name, tip.name, other.name, role)
-    return _Goal(source, "", name, world, _already_there(context, ob, other, role, source, name))
+    return _Image(source, "", name, world, _already_there(context, ob, other, role, source, name))
 
 
 def _chosen(
     context: bpy.types.Context, other: bpy.types.PoseBone, role: str, replaced: Collection[Goal]
-) -> _Goal | None:
+) -> _Image | None:
     """Return the target or pole that a user chose for the other side; None if it has none, or one to be replaced."""
     goal, name = goal_of(chain_of(other), role)
     if goal is None or why_absent(goal, role, Presence(context.view_layer)):
         return None
-    bone = name if is_bone((goal, name)) else ""
-    if (goal, bone) in replaced or is_made((goal, bone)):
+    own = Goal(goal, name if Goal(goal, name).is_bone else "")
+    if own in replaced or own.is_made:
         return None
-    return _Goal(goal, bone, "", Matrix(), goal)
+    return _Image(goal, own.bone, "", Matrix(), goal)
 
 
 def _already_there(
@@ -307,9 +307,9 @@ def _already_there(
     goal, bone = goal_of(chain_of(other), role)
     objects: Any = bpy.data.objects
     left = objects.get((name, None))  # not a linked one of that name
-    if goal is not None and not bone and is_made((goal, "")) and owner_of(goal) in (ob, None):
+    if goal is not None and not bone and Goal(goal).is_made and owner_of(goal) in (ob, None):
         found = goal
-    elif left is not None and is_made((left, "")) and not followers(left):
+    elif left is not None and Goal(left).is_made and not followers(left):
         found = left
     else:
         return None
@@ -324,15 +324,15 @@ def _flipped_name(name: str, tip: str, other: str, role: str) -> str:
 
 
 def _placed(
-    context: bpy.types.Context, ob: bpy.types.Object, goal: _Goal, remarks: list[str]
+    context: bpy.types.Context, ob: bpy.types.Object, goal: _Image, remarks: list[str]
 ) -> bpy.types.Object | None:
     """Return the object of a goal and place it, unless it is the user's or animated; a remark then says so."""
     if goal.world is None:
         return goal.source
     if goal.own is not None:
-        own = (goal.own, goal.bone)
-        if not (is_made(own) and is_free(own, ob)):
-            remarks.append(say("'{goal}' stays where it is", goal=goal.bone or goal.own.name))
+        own = Goal(goal.own, goal.bone)
+        if not (own.is_made and is_free(own, ob)):
+            remarks.append(say("'{goal}' stays where it is", goal=own.name))
             return goal.own
     if goal.bone:
         context.view_layer.update()
@@ -344,7 +344,7 @@ def _placed(
     return found
 
 
-def _copy(ob: bpy.types.Object, goal: _Goal) -> bpy.types.Object:
+def _copy(ob: bpy.types.Object, goal: _Image) -> bpy.types.Object:
     """Copy a target of an armature without its animation and constraints, attached to the bone of the other side."""
     copy = goal.source.copy()
     copy.name = goal.name

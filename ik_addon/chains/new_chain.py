@@ -14,11 +14,11 @@ from ..anatomy.figure import Figure
 from ..core import chain_settings
 from ..core.chain_settings import IKAddonChain
 from ..core.channels import is_finite
+from ..core.goals import Goal
 from ..core.settings import chain_of, reset, stored_folds, unusable
 from ..core.skeleton import is_flat, is_usable, matrix_array, orthonormal
 from ..core.translation.sentences import UserError, say
 from ..rig.plan import chain as chains
-from ..rig.plan.followers import is_made
 from ..rig.plan.limits import hinge_of, knee_hinge
 from ..rig.read.orientation import target_rotation
 from ..solve import pole_angle
@@ -120,9 +120,9 @@ def add_chain(
     reset(chain)
     chain.chain_length = min(length, len(bones))
     chain.bend_side, chain.bends_both_ways, chain.folds = side, found.both_ways, stored_folds(folds)
-    chain.target, chain.target_bone = goals[0]
+    chain.target, chain.target_bone = goals[0].ob, goals[0].bone
     if pole_place is not None:
-        chain.pole, chain.pole_bone = goals[1]
+        chain.pole, chain.pole_bone = goals[1].ob, goals[1].bone
         chain.pole_angle = angle
     context.view_layer.update()
     if end is not None:
@@ -156,8 +156,8 @@ def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object)
     middle = limb.middle or _elbow(ob, bones)
     pole = chain.pole
     if pole is not None and middle is not None:
-        goal = (pole, chain.pole_bone)
-        if is_made(goal) and make_controls.is_free(goal, ob) and math.isfinite(chain.pole_angle):
+        goal = Goal(pole, chain.pole_bone)
+        if goal.is_made and make_controls.is_free(goal, ob) and math.isfinite(chain.pole_angle):
             line, hinge = Vector((limb.joints[-1] - limb.joints[0]).tolist()), hinge_of(tip)
             rolls = [0.0] if hinge is None else unfollowed_by(limb.joints[None], limb.frames[None], hinge)
             bend = Matrix.Rotation(-chain.pole_angle - float(np.nan_to_num(rolls[0])), 3, line) @ Vector(
@@ -181,7 +181,7 @@ def _rotation_switched(chain: IKAddonChain) -> None:
     both = (bones[:-1], tip), (bones, chains.end_of(tip))
     was, found = (bend_side.find(ob, *own, depsgraph) for own in (both[::-1] if chain.use_rotation else both))
     if not (was.both_ways or found.both_ways):
-        if chain.pole is not None and is_made((chain.pole, chain.pole_bone)):
+        if chain.pole is not None and Goal(chain.pole, chain.pole_bone).is_made:
             chain.pole_angle = 0.0  # measured for other bones; the pole moves to where none is needed
         _turn_to(tip, found.side if side.dot(was.side) >= 0.0 else -found.side, ob.evaluated_get(depsgraph))
 

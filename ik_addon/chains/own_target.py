@@ -9,9 +9,10 @@ import bpy
 from mathutils import Matrix, Vector
 
 from ..core import compat
+from ..core.goals import Goal
 from ..core.settings import chain_of, goal_of
 from ..rig.plan.chain import NUMBER, end_axes, end_of, reach_of, tips, turning_end
-from ..rig.plan.followers import ROLES, Goal, borrowed, followers, is_made, mark
+from ..rig.plan.followers import ROLES, borrowed, followers, mark
 from ..rig.plan.presence import is_in
 from ..rig.read.orientation import target_rotation
 from . import end_bone, make_controls
@@ -94,18 +95,18 @@ def left_for(tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Goal |
     no bone of today.
     """
     ob, home = tip.id_data, make_controls.made_collection(tip.id_data)
-    goals: list[Goal] = [(ob, bone) for bone in ob.data.bones.keys()]  # noqa: SIM118
-    goals += [(own, "") for own in view_layer.objects if own.type == "EMPTY"]
+    goals = [Goal(ob, bone) for bone in ob.data.bones.keys()]  # noqa: SIM118
+    goals += [Goal(own) for own in view_layer.objects if own.type == "EMPTY"]
     stray = []
     for goal in goals:
-        name = goal[1] or goal[0].name
-        if not (name.startswith(PREFIX) and is_made(goal)) or followers(*goal):
+        name = goal.name
+        if not (name.startswith(PREFIX) and goal.is_made) or followers(goal.ob, goal.bone):
             continue
         named = name.removeprefix(PREFIX)
         named = named if named in ob.pose.bones else NUMBER.sub("", named)
         if named == tip.name:
             return goal
-        is_own = goal[0] == ob or (home is not None and is_in(home.objects, goal[0]))
+        is_own = goal.ob == ob or (home is not None and is_in(home.objects, goal.ob))
         if is_own and named not in ob.pose.bones:
             stray.append(goal)
     place = ob.matrix_world @ tip.tail
@@ -114,11 +115,11 @@ def left_for(tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Goal |
 
 def _place(goal: Goal) -> Vector:
     """Return where a target is in world space."""
-    ob, bone = goal
-    return ob.matrix_world @ ob.pose.bones[bone].head if bone else ob.matrix_world.translation
+    world = goal.ob.matrix_world
+    return world @ goal.holder.head if goal.is_bone else world.translation
 
 
 def take(tip: bpy.types.PoseBone, goal: Goal) -> None:
     """Have the chain on `tip` follow an object or bone."""
     chain = chain_of(tip)
-    chain.target, chain.target_bone = goal
+    chain.target, chain.target_bone = goal.ob, goal.bone

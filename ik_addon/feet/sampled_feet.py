@@ -14,6 +14,7 @@ from ..anatomy.body import root_of
 from ..anatomy.figure import Figure
 from ..bake.selection import time_scale
 from ..chains.current_pose import Limb
+from ..core.goals import Goal
 from ..core.skeleton import inverse, moved, size_of
 from ..core.translation.sentences import UserError
 from ..live import registry
@@ -25,7 +26,7 @@ from ..solve.maths.products import times as product
 from ..solve.maths.rotations import quaternions
 from ..solve.problem import Floats
 from ..targets.limb_frames import Sampled
-from ..targets.movable import MovableGoal, target_of
+from ..targets.movable import target_of
 from ..targets.snap import in_fk
 from ..targets.snapped import Chain, Poles, Snap
 from . import contact_keys, original_keys, pivots
@@ -149,17 +150,17 @@ def sample(
     carrying = {root_of(figure, bone) for bone in first}
     hips = ob.pose.bones.find(figure.names[carrying.pop()]) if len(carrying) == 1 else None
     more = [] if hips is None else [bone for bone in (hips, whole.skeleton.parents[hips]) if bone >= 0]
-    extra = [MovableGoal(other, "") for other in (*others, *([] if on is None else [on]))]
+    extra = [Goal(other, "") for other in (*others, *([] if on is None else [on]))]
     sampler = replace(
         whole.sampler,
         bones=np.union1d(whole.sampler.bones, np.array(more, dtype=np.int64)),
         goals=[*whole.goals, *extra],
     )
-    body: list[MovableGoal] = []
+    body: list[Goal] = []
     if hips is not None and not rest:  # feet planted earlier need the hips where they are
         moved = ob.pose.bones[hips]
         along = [goal for follower in followers(ob, tips, moved) for goal in follower.goals]
-        body = [MovableGoal(ob, moved.name), *along]
+        body = [Goal(ob, moved.name), *along]
     original_keys.put_back([*whole.goals[: len(tips)], *body], times, undo)
     is_solved = sampler.is_solved
     with (

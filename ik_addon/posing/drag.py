@@ -20,6 +20,7 @@ from ..chains.new_chain import check_world
 from ..core import channels
 from ..core.channels import FIELDS, Row
 from ..core.constraints import steered_bones
+from ..core.goals import Goal
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import UserError, say
 from ..live import registry
@@ -278,7 +279,7 @@ class BodyDrag:
         where they would keep the dragged joint from its place.
         """
         stand, ob, found = self.stand, self.ob, []
-        body = {(ob, name) for name, bone in stand.index.items() if bone in movable_bones(self._body)}
+        body = {Goal(ob, name) for name, bone in stand.index.items() if bone in movable_bones(self._body)}
         feet = {self._figure.names[foot] for foot in feet_of(self._figure)}
         for tip in _solved_chains(ob):
             own, end, goal = posed_bones(tip), end_of(tip), target_of(tip)

@@ -13,13 +13,14 @@ from mathutils import Euler, Matrix, Quaternion, Vector
 
 from ..bake.restore import PoseSnapshot
 from ..core.channels import rotation_field, turned
+from ..core.goals import Goal
 from ..core.settings import chain_of, goal_of, is_tip, object_of
 from ..core.skeleton import orthonormal
 from ..core.translation.sentences import UserError, say
 from ..live import registry, reports, solving
 from ..rig.plan.chain import check
 from .autokey import auto_key, left_out
-from .movable import MovableGoal, why_lacking
+from .movable import why_lacking
 
 
 class Drag:
@@ -48,7 +49,7 @@ class Drag:
         goal, bone = goal_of(chain_of(tip), role)
         if goal is None:
             raise UserError(why_lacking(tip, role))
-        self.handle = Handle(MovableGoal(goal, bone, turns))
+        self.handle = Handle(Goal(goal, bone, turns))
         self._mirrored = _Mirrored.of(tip, role, self.handle, turns=turns)
         self._tips = [self.tip] if self._mirrored is None else [self.tip, self._mirrored.tip]
         self._before, self._reports = PoseSnapshot(self.ob), {tip: reports.get(self.ob, tip) for tip in self._tips}
@@ -143,7 +144,7 @@ class _Mirrored:
         if goal is None or (goal, bone) == goal_of(chain_of(tip), role):
             return None
         with suppress(UserError):
-            handle = Handle(MovableGoal(goal, bone, turns))
+            handle = Handle(Goal(goal, bone, turns))
             return cls(other.name, handle, image, ob.matrix_world.copy(), turns or ob.pose.use_mirror_relative)
         return None
 
@@ -164,14 +165,13 @@ class _Mirrored:
 class Handle:
     """The object or pose bone behind a goal, with its state at the start of a drag."""
 
-    def __init__(self, goal: MovableGoal) -> None:
+    def __init__(self, goal: Goal) -> None:
         """Take hold of a target or pole in an updated view layer, to turn it if it `turns`, else to move it.
 
         Raises:
             UserError: the goal can't be moved, or turned.
         """
-        if reason := goal.why_fixed:
-            raise UserError(reason)
+        goal.check_movable()
         self.owner: Any = goal.holder
         if all(self.owner.lock_rotation if goal.turns else self.owner.lock_location):
             locked = {

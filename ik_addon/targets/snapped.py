@@ -17,6 +17,7 @@ from ..chains.current_pose import Limb, straight
 from ..chains.current_pose import target_of as limb_target
 from ..core import channels
 from ..core.channels import Row
+from ..core.goals import Goal
 from ..core.settings import chain_of
 from ..core.skeleton import Skeleton, inverse, moved
 from ..core.translation.sentences import UserError
@@ -29,7 +30,7 @@ from ..solve.maths.products import applied, determinants, times
 from ..solve.problem import Floats
 from . import places
 from .limb_frames import Sampled, Sampler
-from .movable import MovableGoal, pole_of, target_of, why_lacking
+from .movable import pole_of, target_of, why_lacking
 
 PLACED = 1e-4
 """A goal farther from its place than this, in chain lengths, is held back by something else."""
@@ -70,7 +71,7 @@ class Snap:
     ob: bpy.types.Object
     tips: Sequence[bpy.types.PoseBone]
     chains: Sequence[Chain]
-    goals: Sequence[MovableGoal]
+    goals: Sequence[Goal]
     sampler: Sampler
     skeleton: Skeleton
     shown: bool
@@ -102,7 +103,7 @@ class Snap:
                     raise UserError(reason)
         new_chain.check_world(ob, ob.evaluated_get(view_layer.depsgraph).matrix_world)
         skeleton, figure = skeleton or Skeleton.of(ob), Figure.of(ob) if poles is Poles.FOOT else None
-        goals: list[MovableGoal] = []
+        goals: list[Goal] = []
         chains = []
         for tip in tips:
             found = _goals(tip, poles)
@@ -209,7 +210,7 @@ class Snap:
         return applied(turned, np.broadcast_to(axis, (len(turned), 3)))
 
 
-def rows_of(goals: Sequence[MovableGoal], sampled: Sampled, wanted: Floats, turns: Mapping[int, Floats]) -> Row:
+def rows_of(goals: Sequence[Goal], sampled: Sampled, wanted: Floats, turns: Mapping[int, Floats]) -> Row:
     """Return channels (F, g, 17) that move goals to positions (F, g, 3) and rotations (F, 3, 3) in world space.
 
     `turns` has the rotations by index of goal; goals that follow others move with these.
@@ -266,7 +267,7 @@ def _foot(skeleton: Skeleton, figure: Figure, bones: list[int]) -> tuple[int, Fl
     return index, np.asarray(skeleton.rest[index, :3, :3].T.dot(hinge))
 
 
-def _goals(tip: bpy.types.PoseBone, poles: Poles) -> list[MovableGoal]:
+def _goals(tip: bpy.types.PoseBone, poles: Poles) -> list[Goal]:
     """Return the goals of a chain to snap: its target, then its pole unless poles are kept.
 
     Raises:
@@ -277,6 +278,5 @@ def _goals(tip: bpy.types.PoseBone, poles: Poles) -> list[MovableGoal]:
         raise UserError(why_lacking(tip))
     found = [target] if pole is None else [target, pole]
     for goal in found:
-        if reason := goal.why_fixed:
-            raise UserError(reason)
+        goal.check_movable()
     return found

@@ -18,7 +18,7 @@ TURN = Quaternion((0.4, 1.0, -0.3), 0.6)
 @pytest.fixture
 def handle(addon: Addon) -> Any:
     def taken(ob: bpy.types.Object, bone: str, *, turns: bool = False) -> Any:
-        return addon.module("targets.drag").Handle(addon.module("targets.movable").MovableGoal(ob, bone, turns))
+        return addon.module("targets.drag").Handle(addon.module("core.goals").Goal(ob, bone, turns))
 
     return taken
 
