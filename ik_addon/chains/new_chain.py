@@ -17,6 +17,7 @@ from ..core.channels import is_finite
 from ..core.goals import Goal
 from ..core.settings import chain_of, reset, stored_folds, unusable
 from ..core.skeleton import is_flat, is_usable, matrix_array, orthonormal
+from ..core.skeleton import size_of as scale_of
 from ..core.translation.sentences import UserError, say
 from ..rig.plan import chain as chains
 from ..rig.plan.limits import hinge_of, knee_hinge
@@ -26,11 +27,8 @@ from ..solve.limb.hinge import Hinge, unfollowed_by
 from ..solve.problem import Floats
 from . import bend_side, end_bone, make_controls
 from .control_bones import Control
-from .current_pose import Limb, target_of
+from .current_pose import STRAIGHT, Limb, target_of
 from .make_controls import Controls, parent_bone_of
-
-STRAIGHT = 1e-5
-"""A joint that is off the line from root to tip by less than this fraction of the length shows no bend."""
 
 PREFIX = "IK Target "
 """What the name of a target begins with; the name of the tip follows."""
@@ -95,24 +93,21 @@ def add_chain(
     limb = _limb(ob.evaluated_get(depsgraph), bones, end)
     found = bend_side.find(ob, bones, end, depsgraph)
     side, folds = found.side, found.folds
-    target_place = world @ Vector(target_of(Limb(limb.joints[None], limb.frames[None]))[0].tolist())
+    last = tip if end is None else end
+    target = target_control(ob.evaluated_get(depsgraph), tip, limb, last, np.eye(3))
     pole_place = None
     middle = limb.middle or _elbow(ob, bones)
     if with_pole and middle is not None and not found.both_ways:
         pole_place = world @ Vector((limb.joints[middle] + limb.length * _bend(limb, middle, side)).tolist())
     knee = knee_hinge(bones)
-    angle = _pole_angle(limb, world, target_place, pole_place, side, folds=bool(folds), hinge=knee)
+    angle = _pole_angle(limb, world, target.world.translation, pole_place, side, folds=bool(folds), hinge=knee)
     make_controls.check(context, ob, controls)
 
-    last = tip if end is None else end
-    turn = target_rotation(world, end_bone.pose_of(ob.evaluated_get(depsgraph).pose.bones[last.name]), np.eye(3))
-    size = size_of(tip, world)
     parent_bone = parent_bone_of(ob, bones)
-    place = Matrix.LocRotScale(target_place, turn, None)
-    wanted = [Control(f"{PREFIX}{tip.name}", place, "CUBE", 0.15 * size, parent_bone if with_body else "")]
+    wanted = [target._replace(parent_bone=parent_bone) if with_body else target]
     if pole_place is not None:
         place = Matrix.Translation(pole_place)
-        wanted.append(Control(f"IK Pole {tip.name}", place, "SPHERE", 0.1 * size, parent_bone))
+        wanted.append(Control(f"IK Pole {tip.name}", place, "SPHERE", 0.1 * size_of(tip, world), parent_bone))
     names, last_name = [bone.name for bone in bones], last.name
     goals = make_controls.make(context, ob, controls, wanted)
     bones = [ob.pose.bones[name] for name in names]
@@ -133,6 +128,24 @@ def add_chain(
     # Live solves now, so that everything is one undo step.
     context.view_layer.update()
     return bones
+
+
+def target_control(
+    seen: bpy.types.Object, tip: bpy.types.PoseBone, limb: Limb, turned: bpy.types.PoseBone, axes: Floats
+) -> Control:
+    """Return the target to make for a chain on `tip`, so that solving moves nothing.
+
+    Args:
+        seen: the evaluated armature object.
+        tip: the tip bone.
+        limb: the bones of the chain in their current pose.
+        turned: the tip or end bone, which turns with the target.
+        axes: (3, 3) its axes in those of the target.
+    """
+    world = seen.matrix_world.copy()
+    place = world @ Vector(target_of(Limb(limb.joints[None], limb.frames[None]))[0].tolist())
+    turn = target_rotation(world, end_bone.pose_of(seen.pose.bones[turned.name]), axes)
+    return Control(f"{PREFIX}{tip.name}", Matrix.LocRotScale(place, turn, None), "CUBE", 0.15 * size_of(tip, world))
 
 
 def set_bend_side(context: bpy.types.Context, tip: bpy.types.PoseBone, side: Floats) -> list[str]:
@@ -204,7 +217,7 @@ def check_world(ob: bpy.types.Object, world: Matrix) -> None:
 
 def size_of(tip: bpy.types.PoseBone, world: Matrix) -> float:
     """Return the length of a tip bone at rest in world space, so that controls of a hidden bone can be seen."""
-    return float(tip.bone.length * np.cbrt(abs(np.linalg.det(matrix_array(world)[:3, :3]))))
+    return float(tip.bone.length * scale_of(matrix_array(world)))
 
 
 # ---- the limb, its target and its pole

@@ -6,19 +6,19 @@ from contextlib import ExitStack
 from typing import Any
 
 import bpy
-from mathutils import Matrix, Vector
+from mathutils import Vector
 
 from ..core import compat
 from ..core.goals import Goal
 from ..core.settings import chain_of, goal_of
-from ..rig.plan.chain import NUMBER, end_axes, end_of, reach_of, tips, turning_end
+from ..core.skeleton import Skeleton
+from ..rig.plan.chain import NUMBER, end_axes, tips, turning_end
 from ..rig.plan.followers import ROLES, borrowed, followers, mark
 from ..rig.plan.presence import is_in
-from ..rig.read.orientation import target_rotation
-from . import end_bone, make_controls
-from .control_bones import Control
+from . import make_controls
+from .current_pose import Limb, read_poses
 from .make_controls import Controls
-from .new_chain import PREFIX, check_world, size_of
+from .new_chain import PREFIX, check_world, target_control
 
 
 def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
@@ -27,21 +27,12 @@ def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
     Raises:
         UserError: if the target can't be made; nothing is changed then.
     """
-    ob = tip.id_data
-    seen = ob.evaluated_get(context.evaluated_depsgraph_get())
-    world = seen.matrix_world.copy()
-    check_world(ob, world)
+    ob, depsgraph = tip.id_data, context.evaluated_depsgraph_get()
+    seen = ob.evaluated_get(depsgraph)
+    check_world(ob, seen.matrix_world)
     make_controls.check(context, ob, Controls.EMPTIES)
-    pose = seen.pose.bones
-    last = turning_end(tip)
-    turned = tip if last is None else last
-    place = world @ pose[tip.name].matrix @ reach_of(tip)
-    end = end_of(tip)
-    if end is not None:
-        place = world @ pose[end.name].head
-    turn = target_rotation(world, end_bone.pose_of(pose[turned.name]), end_axes(tip))
-    size = size_of(tip, world)
-    wanted = Control(f"{PREFIX}{tip.name}", Matrix.LocRotScale(place, turn, None), "CUBE", 0.15 * size)
+    limb = Limb.on(tip, Skeleton.of(ob), read_poses(ob, depsgraph))
+    wanted = target_control(seen, tip, limb, turning_end(tip) or tip, end_axes(tip))
     take(tip, *make_controls.make(context, ob, Controls.EMPTIES, [wanted]))
 
 

@@ -18,7 +18,6 @@ from ..core.goals import Goal
 from ..core.skeleton import inverse, moved, size_of
 from ..core.translation.sentences import UserError
 from ..live import registry
-from ..rig.plan.chain import end_axes
 from ..rig.plan.chain import tips as tips_of
 from ..rig.read.orientation import orientation
 from ..solve.maths.products import applied, back_applied
@@ -80,12 +79,12 @@ class Feet:
 
     def foot(self, chain: Chain) -> Foot:
         """Return the hand or foot, seen from what it stands on: as its target has it, or in FK if that has no keys."""
-        goal, tip = self.snap.goals[chain.target], self.tip(chain)
+        goal = self.snap.goals[chain.target]
         world, target = self.sampled.world[:, :3, :3], self.sampled.goals[:, chain.target]
         if goal.is_keyed and goal.turns:
             where = target
             seen = orientation(product(inverse(self.sampled.world[:1]), target[:1]))
-            bone = product(world[:1], product(seen, end_axes(tip)[None]))
+            bone = product(world[:1], product(seen, self.sampled.end_axes[:1, self.snap.chains.index(chain)]))
         else:
             poses = self.sampled.poses[:, self.snap.sampler.rows([chain.turning])[0]]
             where = product(self.sampled.world, poses)

@@ -15,7 +15,7 @@ from ..core.channels import Row
 from ..core.goals import Goal
 from ..core.settings import chain_of, object_of
 from ..core.skeleton import Skeleton, inverse, matrix_array
-from ..rig.plan.chain import posed_bones, tips
+from ..rig.plan.chain import end_axes, posed_bones, tips
 from ..rig.plan.inputs import Inputs, Numbers
 from ..rig.plan.plan import Plan
 from ..rig.plan.watch import Settings
@@ -47,6 +47,8 @@ class Sampled:
     """(F, k, 4, 4) pose matrices in armature space."""
     angles: Floats
     """(F, C) pole angles in radians."""
+    end_axes: Floats
+    """(F, C, 3, 3) axes of the bones that turn with targets, in those of these, see `chain.end_axes`."""
     goals: Floats
     """(F, g, 4, 4) world matrices."""
     spaces: Floats
@@ -110,10 +112,12 @@ class Sampler:
         held = [goal.ob.evaluated_get(depsgraph) for goal in self.goals]
         holders = [own.pose.bones[g.bone] if g.is_bone else own for own, g in zip(held, self.goals, strict=True)]
         own = np.array([matrix_array(holder.matrix_basis) for holder in holders])
+        ends = [seen.pose.bones[tip] for tip in self.tips]
         return Sampled(
             world=matrix_array(seen.matrix_world)[None],
             poses=channels.read_pose(seen, self.bones)[None],
-            angles=np.array([[chain_of(seen.pose.bones[tip]).pole_angle for tip in self.tips]]),
+            angles=np.array([[chain_of(tip).pole_angle for tip in ends]]),
+            end_axes=np.array([[end_axes(tip) for tip in ends]]).reshape(1, -1, 3, 3),
             goals=goals[None],
             spaces=times(goals, inverse(own))[None],
             parents=self._parents(held)[None],
@@ -200,6 +204,7 @@ class Sampler:
             world=of_all(posed.world(posed.inputs.own)),
             poses=of_all(posed.poses),
             angles=of_all(Settings.of(posed.settings).pole_angle),
+            end_axes=of_all(np.array([[end_axes(self.ob.pose.bones[tip]) for tip in self.tips]]).reshape(1, -1, 3, 3)),
             goals=np.stack(goals, axis=1),
             spaces=np.stack(spaces, axis=1),
             parents=np.broadcast_to(parents, (count, len(goals))),

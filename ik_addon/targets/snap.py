@@ -111,7 +111,7 @@ def snap_here(
     return sorted(set(remarks))
 
 
-def steps(
+def key_range(
     context: bpy.types.Context,
     ob: bpy.types.Object,
     tips: Sequence[bpy.types.PoseBone],

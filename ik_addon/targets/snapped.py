@@ -21,7 +21,7 @@ from ..core.goals import Goal
 from ..core.settings import chain_of
 from ..core.skeleton import Skeleton, inverse, moved
 from ..core.translation.sentences import UserError
-from ..rig.plan.chain import bending_bones, chain_bones, end_axes, end_of, turning_end
+from ..rig.plan.chain import bending_bones, chain_bones, end_of, turning_end
 from ..rig.plan.limits import hinge_of
 from ..rig.plan.presence import Presence
 from ..rig.plan.unfit import why_absent
@@ -170,9 +170,8 @@ class Snap:
             wanted[:, chain.target] = moved(sampled.world, limb_target(limbs))
             limbs = self.knee(sampled, chain)
             if self.goals[chain.target].turns:
-                tip = self.ob.pose.bones[chain.tip]
                 turning = sampled.poses[:, self.sampler.rows([chain.turning])[0]]
-                turns[chain.target] = target_rotations(sampled.world, turning, end_axes(tip))
+                turns[chain.target] = target_rotations(sampled.world, turning, sampled.end_axes[:, c])
             if chain.pole is not None:
                 settings = chain_of(self.ob.pose.bones[chain.tip])
                 side, folds = np.array(settings.bend_side), any(settings.folds)

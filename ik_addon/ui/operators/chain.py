@@ -199,7 +199,7 @@ def turn_end(context: bpy.types.Context, frames: list[int] | None = None) -> tup
         ob.update_tag()
         context.view_layer.update()
         if frames is not None:
-            remarks = finished(snap.steps(context, ob, [tip], frames))
+            remarks = finished(snap.key_range(context, ob, [tip], frames))
         undo.pop_all()
     return say("'{end}' turns with the target of the chain on '{tip}'", end=end.name, tip=tip.name), remarks
 
