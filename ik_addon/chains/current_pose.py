@@ -106,6 +106,15 @@ def read_poses(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Floats:
     return channels.read_pose(evaluated, np.arange(len(evaluated.pose.bones)))
 
 
+def shifts(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], before: Floats, after: Floats) -> dict[str, float]:
+    """Return how far joints of chains are apart at most between two poses (m, 4, 4), in chain lengths, by tip bone."""
+    skeleton, found = Skeleton.of(ob), {}
+    for tip in tips:
+        old, new = (Limb.on(tip, skeleton, poses) for poses in (before, after))
+        found[tip.name] = float(np.linalg.norm(old.joints - new.joints, axis=1).max()) / max(old.length, 1e-30)
+    return found
+
+
 def seen_from(ob: bpy.types.Object, place: Vector, depsgraph: bpy.types.Depsgraph) -> Floats:
     """Convert a position from world space to the space (3,) of an object, in double precision."""
     to_object = np.linalg.inv(matrix_array(ob.evaluated_get(depsgraph).matrix_world))
