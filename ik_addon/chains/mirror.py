@@ -12,18 +12,17 @@ from mathutils import Matrix, Quaternion
 
 from ..core.chain_settings import IKAddonChain
 from ..core.goals import Goal
+from ..core.mirror import ACROSS, across_bones, mirrored_matrix
 from ..core.settings import OF_BONES, chain_of, goal_of, mirrored
 from ..core.translation.sentences import UserError, say
 from ..rig.plan.chain import below, chain_bones, end_of
 from ..rig.plan.followers import followers, mark, owner_of
 from ..rig.plan.presence import Presence
 from ..rig.plan.unfit import why_absent
-from ..solve.problem import Floats
 from . import control_bones as control_bones
 from .make_controls import is_free
 from .new_chain import why_unusable
 
-ACROSS_X = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
 ALIGNED = np.cos(np.radians(1.0))
 """Axes are the same if the cosine between their directions is at least this."""
 AXES = "xyz"
@@ -89,9 +88,7 @@ def mirror_chain(
         setattr(image, name, value if sign > 0.0 else -value)
     image.target, image.target_bone = _placed(context, ob, target, remarks), target.bone
     image.pole, image.pole_bone = _placed(context, ob, pole, remarks), pole.bone
-    image.bend_side = mirrored_side(
-        chain.bend_side, *(np.array(pairs[0][k].bone.matrix_local.to_3x3()) for k in (0, 1))
-    )
+    image.bend_side = across_bones(pairs[0][0].bone, pairs[0][1].bone) @ chain.bend_side
     image.end_bone = "" if end is None else end[1].name
     is_image = not target.bone or target.source == chain.target
     if end is not None and is_image and target.bone == bpy.utils.flip_name(chain.target_bone):
@@ -158,17 +155,12 @@ def _end_pair(
 
 def _mirrored_offset(chain: IKAddonChain, end: bpy.types.PoseBone, image: bpy.types.PoseBone) -> Quaternion:
     """Return the end offset of the mirrored chain, relative to its target, a mirrored object or bone."""
-    of_target = ACROSS_X.to_3x3()
+    of_target = np.diag(ACROSS)
     if chain.target is not None and chain.target.type == "ARMATURE" and chain.target_bone:
         bones = chain.target.data.bones
-        of_target = _across(bones[chain.target_bone], bones[bpy.utils.flip_name(chain.target_bone)])
-    offset = chain.end_offset.normalized().to_matrix()
-    return (of_target.transposed() @ offset @ _across(end.bone, image.bone)).to_quaternion()
-
-
-def _across(bone: bpy.types.Bone, image: bpy.types.Bone) -> Matrix:
-    """Return the reflection from the axes of a bone at rest to those of its mirror image."""
-    return bone.matrix_local.to_3x3().transposed() @ ACROSS_X.to_3x3() @ image.matrix_local.to_3x3()
+        of_target = across_bones(bones[chain.target_bone], bones[bpy.utils.flip_name(chain.target_bone)])
+    offset = np.array(chain.end_offset.normalized().to_matrix())
+    return Matrix((of_target @ offset @ across_bones(end.bone, image.bone).T).tolist()).to_quaternion()
 
 
 def _with_control_bones(
@@ -184,7 +176,7 @@ def _with_control_bones(
         bone = getattr(chain_of(tip), f"{role}_bone")
         if _is_to_be_made(ob, tip, role):
             control = ob.pose.bones[bone]
-            mirrored = ob.matrix_world @ ACROSS_X @ control.matrix @ ACROSS_X
+            mirrored = mirrored_matrix(ob.matrix_world @ control.matrix, ob.matrix_world)
             wanted.append(control_bones.image_of(ob, bone, mirrored))
     names = tip.name, other.name
     if wanted:
@@ -201,7 +193,7 @@ def _is_to_be_made(ob: bpy.types.Object, tip: bpy.types.PoseBone, role: str) -> 
 
 def _mirror_limits(bone: bpy.types.PoseBone, image: bpy.types.PoseBone) -> str:
     """Copy the mirrored IK limits, locks and stiffness of a bone to its image; return what is only approximate."""
-    axes = mirrored_axes(*(np.array(b.bone.matrix_local.to_3x3()) for b in (bone, image)))
+    axes = -across_bones(bone.bone, image.bone)
     found = np.argmax(np.abs(axes), axis=1)
     for axis, source in zip(AXES, found.tolist(), strict=True):
         old, sign = AXES[source], axes[AXES.index(axis), source]
@@ -219,21 +211,6 @@ def _mirror_limits(bone: bpy.types.PoseBone, image: bpy.types.PoseBone) -> str:
             bone=bone.name,
         )
     return ""
-
-
-def mirrored_axes(bone: Floats, image: Floats) -> Floats:
-    """Return the matrix (3, 3) from a rotation vector in a bone's axes to its mirror image in the axes of the image.
-
-    A rotation mirrored across X turns about X as before, and in the opposite direction about the other axes. For bones
-    whose rest orientations (3, 3) are mirror images, as Blender's Symmetrize makes them, the same is true in their own
-    axes: the result is diag(1, -1, -1). A bone with a different roll also has its axes swapped or reversed.
-    """
-    return np.asarray(image.T @ np.diag([1.0, -1.0, -1.0]) @ bone)
-
-
-def mirrored_side(side: Sequence[float], bone: Floats, image: Floats) -> Floats:
-    """Mirror a direction (3,) in the axes (3, 3) of a bone at rest across X, into the axes of its image."""
-    return np.asarray(image.T.dot(bone.dot(np.array(side)) * (-1.0, 1.0, 1.0)))
 
 
 # ---- targets and poles
@@ -270,14 +247,14 @@ def _goal(
         if own is None or not Goal(ob, flipped).is_made:
             return _Image(source, flipped, "", None)
         posed = ob.pose.bones[bone]
-        mirrored = ACROSS_X @ posed.matrix @ _across(posed.bone, own.bone).to_4x4()
-        mirrored.translation = ACROSS_X @ posed.matrix.translation
-        return _Image(source, flipped, "", ob.matrix_world @ mirrored, source)
+        mirrored = mirrored_matrix(ob.matrix_world @ posed.matrix, ob.matrix_world)
+        turned = Matrix((np.diag(ACROSS) @ across_bones(posed.bone, own.bone).T).tolist()).to_4x4()
+        return _Image(source, flipped, "", mirrored @ turned, source)
     if (chosen := _chosen(context, other, role, {Goal(source)})) is not None:
         return chosen
     depsgraph = context.view_layer.depsgraph
     plane = ob.evaluated_get(depsgraph).matrix_world
-    world = plane @ ACROSS_X @ plane.inverted_safe() @ Goal(source).world(depsgraph) @ ACROSS_X
+    world = mirrored_matrix(Goal(source).world(depsgraph), plane)
     name = _flipped_name(source.name, tip.name, other.name, role)
     return _Image(source, "", name, world, _already_there(context, ob, other, role, source, name))
 
