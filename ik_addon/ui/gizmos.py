@@ -29,7 +29,7 @@ FAINT, CLEAR = 0.5, 0.9
 Z = Vector((0.0, 0.0, 1.0))
 
 
-class Grip(NamedTuple):
+class Goal(NamedTuple):
     """A target or pole that is an object. Bones need none of these gizmos: Blender's own transform moves them."""
 
     tip: str
@@ -37,20 +37,20 @@ class Grip(NamedTuple):
     ob: bpy.types.Object
 
 
-def goals(context: bpy.types.Context) -> Iterator[Grip]:
+def goals(context: bpy.types.Context) -> Iterator[Goal]:
     """Yield the visible goals of the armature's enabled chains."""
     for tip in tips(armature(context)):
         if chain_of(tip).enabled:
             yield from goals_of(context, tip)
 
 
-def goals_of(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Iterator[Grip]:
+def goals_of(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Iterator[Goal]:
     """Yield the visible goals of a chain."""
     space: Any = context.space_data
     for role in ROLES:
         ob, bone = goal_of(chain_of(tip), role)
         if ob is not None and not (bone and ob.type == "ARMATURE") and ob.visible_get(viewport=space):
-            yield Grip(tip.name, role, ob)
+            yield Goal(tip.name, role, ob)
 
 
 def take_hold(gizmo: Any, role: str, tip: str = "", axis: int | None = None, *, turns: bool = False) -> None:
@@ -121,7 +121,7 @@ class IK_ADDON_GGT_rings(GoalGizmos):
             ring.scale_basis = size * (RING_OF_ACTIVE if is_active else RING)
             ring.matrix_basis = Matrix.Translation(goal.ob.matrix_world.translation)
 
-    def _new(self, goal: Grip) -> Any:
+    def _new(self, goal: Goal) -> Any:
         ring: Any = self.gizmos.new("GIZMO_GT_move_3d")
         ring.draw_style = "RING_2D"
         ring.draw_options = {"ALIGN_VIEW", "FILL_SELECT"}
