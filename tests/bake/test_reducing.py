@@ -215,7 +215,7 @@ def test_motion_that_does_not_repeat_is_not_reduced(bake: Any) -> None:
 
     bpy.app.handlers.frame_change_pre.append(disturb)
     try:
-        with pytest.raises(bake.BakeError, match="can't be reduced"):
+        with pytest.raises(bake.UserError, match="can't be reduced"):
             bake.bake(bpy.context, ob, ["lower"], FRAMES, reduce=0.001)
     finally:
         bpy.app.handlers.frame_change_pre.remove(disturb)

@@ -323,7 +323,7 @@ def drag(rng: random.Random, addon: Any) -> bool:
     tip = addon.module("ui.operators.active").active_chain(bpy.context)
     try:
         gesture = addon.module("targets.drag").Drag(bpy.context, tip)
-    except addon.module("rig.plan.chain").ChainError:
+    except addon.module("core.translation.sentences").UserError:
         return False
     for _ in range(3):
         gesture.move(bpy.context, Vector([rng.uniform(-0.3, 0.3) for _ in range(3)]))

@@ -29,7 +29,7 @@ from ...core.skeleton import Skeleton, matrix_array
 from ...solve.problem import Bools, Floats, Ints
 from .presence import Reference
 from .sources import Carrier, Part, Sources, uid_of
-from .watch import NUMBERS, OBJECT_FIELDS, READ
+from .watch import OBJECT_FIELDS, READ, Settings
 
 Numbers = NDArray[np.float32]
 """(F, w) the numbers of F frames, in the order of `Inputs`; frames with the same bits are the same frame."""
@@ -165,8 +165,8 @@ class Inputs:
 
     @cached_property
     def settings(self) -> slice:
-        """The slice of the numbers with the `NUMBERS` (C, 5) of chains."""
-        return slice(self.given.stop, self.given.stop + len(NUMBERS) * len(self.tips))
+        """The slice of the numbers with the `Settings` (C, S) of chains."""
+        return slice(self.given.stop, self.given.stop + len(Settings._fields) * len(self.tips))
 
     def own_opaque(self, *, riding: bool) -> frozenset[int]:
         """Return indices in `pose.bones` of the opaque bones of the chains' armature: those riding, or the others."""
