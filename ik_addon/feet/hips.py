@@ -35,9 +35,9 @@ ROUNDS = 6
 """Maximum number of rounds in which the hips move further because joint limits keep a leg from its foot."""
 LEFT = 0.3
 """Each round leaves this fraction of the remaining progress to later rounds."""
-FLIP = np.radians(300.0)
-"""A leg bone that turns faster than recorded by more than this, in radians per second, flipped to another side of its
-limits, or the leg snapped straight."""
+FLIP = np.radians(240.0)
+"""A leg bone or knee that turns faster than recorded by more than this, in radians per second, flipped to another side
+of its limits, or the leg snapped straight."""
 STRAIGHT = 0.95
 """A leg stretched beyond this fraction of its reach turns a lot when its foot moves a little."""
 CALMER = 0.9
@@ -214,7 +214,8 @@ class _Search:
     along: Floats
     """(F, 3) how the ground moves the hips."""
     recorded: Sequence[Floats]
-    """For each leg, the angles (F - 1, n) in radians by which its bones turned per frame before planting."""
+    """For each leg, the angles (F - 1, 2n - 1) in radians by which its bones and joints turned per frame, before
+    planting."""
     flip: float
     """The flip limit per frame, in radians."""
     carry: Callable[[Floats], None]
@@ -309,8 +310,12 @@ def _beside(flags: Bools) -> Bools:
 
 
 def _steps(poses: Floats) -> Floats:
-    """Return the angles (F - 1, n), in radians, by which bones with poses (F, n, 4, 4) turn from frame to frame."""
+    """Return the angles (F - 1, 2n - 1), in radians, by which bones with poses (F, n, 4, 4) turn from frame to frame.
+
+    Those of the n bones are followed by those by which each but the first turns in the one before it.
+    """
     turns = quaternions(np.moveaxis(orientation(poses), (0, 1), (-2, -1)))
+    turns = np.concatenate([turns, multiply(opposite(turns[..., :-1]), turns[..., 1:])], axis=-1)
     away = vectors_of(multiply(turns[:, 1:], opposite(turns[:, :-1])))
     return np.asarray(np.sqrt((away * away).sum(axis=0)))
 
