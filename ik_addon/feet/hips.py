@@ -137,7 +137,7 @@ def steps(
     assert feet.hips is not None, "there are some"
     goal = MovableGoal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
     old = original_keys.before(goal, at)
-    turns = list(map(_steps, recorded))
+    turns = list(map(turns_of, recorded))
     search = _Search(view_layer, feet, frames, at, goal, legs, standing, along, turns, FLIP / rate, carry, undo)
     asked, found = np.zeros(len(frames), dtype=bool), None
     for turn in range(ROUNDS):
@@ -279,7 +279,7 @@ class _Search:
             missed, towards = leg.ends - places, leg.ends - leg.roots - own.offsets
             far, chords = lengths_of(missed), lengths_of(towards) / leg.reach
             is_short = leg.held & (far > CLOSE * leg.reach) & (short == 0.0)
-            turns = (_steps(own.reached.bones[i]) - recorded).max(axis=1)
+            turns = (turns_of(own.reached.bones[i]) - recorded).max(axis=1)
             straight = may_bend & (chords > STRAIGHT)
             fast = (turns > self.flip) & (straight[1:] | straight[:-1])
             misses += far[is_short].tolist()
@@ -309,7 +309,7 @@ def _beside(flags: Bools) -> Bools:
     return found
 
 
-def _steps(poses: Floats) -> Floats:
+def turns_of(poses: Floats) -> Floats:
     """Return the angles (F - 1, 2n - 1), in radians, by which bones with poses (F, n, 4, 4) turn from frame to frame.
 
     Those of the n bones are followed by those by which each but the first turns in the one before it.

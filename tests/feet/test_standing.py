@@ -88,6 +88,18 @@ def test_a_foot_that_turns_while_it_stands_flat_points_to_the_middle_of_that(add
         assert np.abs(turns(addon, planted)[start:end] - turn).max() < 1e-6
 
 
+def test_a_foot_turns_about_its_toe_where_that_slides_as_the_heel_rises(addon: Addon) -> None:
+    clip = clips.make("run", is_recorded=False)
+    source = foot_of(addon, clip.feet["Left"])
+    (start, end), *_ = addon.module("feet.filling").runs(source.contacts[1] & ~source.contacts[0])
+    arm = (source.places - source.points(1))[end - 1]
+    way = np.cross([1.0, 0.0, 0.0], arm) / np.linalg.norm(arm)
+    source.places[start:end] += 0.02 * np.linspace(0.0, 1.0, end - start)[:, None] * way
+    planted = addon.module("feet.standing").plant(source, 1)
+    assert planted.slide() < 1e-12
+    assert np.linalg.norm(planted.places - source.places, axis=1)[end - 1] < 0.004
+
+
 def test_feet_whose_heels_rise_and_fall_pivot_about_the_toe(addon: Addon) -> None:
     """Heels rise twice while the toes stay: contacts that overlap are held as one."""
     count = 60
