@@ -17,6 +17,7 @@ from ...rig.plan import chain as chains
 from ...rig.plan.chain_plan import is_limited
 from ...solve import Solver
 from ...targets.ik_fk import is_ik
+from ...targets.snap import goes_beyond_limits
 from ..operators.chain import FOLLOWING, following
 from ..operators.fixes.chains import fix_of
 from ..overlay import draw as overlay
@@ -254,6 +255,8 @@ def findings(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Findings:
         remarks = chains.check(tip.id_data, tip, context.view_layer)
     except chains.ChainError as error:
         fault = str(error)
+    if goes_beyond_limits(tip):
+        remarks.append(say("The animation turns joints of this chain beyond their limits, so it leaves the record"))
     hidden = overlay.state.reader.why_hidden(tip)
     if hidden:
         remarks.append(
