@@ -251,7 +251,7 @@ def _apply_presets(
         profile.clear(settings)
         preset_file.read_file(profile.SHIPPED / PRESETS[member.region], settings)
         held = list(_settings(tip))
-        if profile.apply(settings, tip):
+        if profile.apply(settings, chain_bones(tip)):
             _put_back(held)
             slanted.append(member)
         else:
