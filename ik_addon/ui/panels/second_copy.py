@@ -13,7 +13,7 @@ from ..text import draw_message
 class VIEW3D_PT_ik_addon_second_copy(IKPanel):
     """Says which copy does nothing."""
 
-    bl_label = "IK Chains, Second Copy"
+    bl_label = "IK Chains"
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw what to do."""
