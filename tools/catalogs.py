@@ -37,7 +37,7 @@ def write(source: Path = FOLDER, target: Path = FOLDER) -> None:
 
 def main(source: Path, target: Path) -> None:
     """Write all catalogs, with this Python."""
-    import polib
+    import polib  # type: ignore[import-untyped]
 
     for path in sorted(source.glob("*.po")):
         try:
