@@ -9,16 +9,17 @@ import bpy
 
 from ..chains import control_bones
 from ..core import channels, compat
+from ..core.goals import Goal
 from ..rig.plan.chain import posed_bones, tips
-from .movable import MovableGoal, goals_of
+from .movable import goals_of
 
 
-def controls_of(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], *, with_trunk: bool) -> list[MovableGoal]:
+def controls_of(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], *, with_trunk: bool) -> list[Goal]:
     """Return what can be moved: targets and poles of chains, and with the trunk shoulders, hips and root."""
     found = [goal for tip in tips for goal in goals_of(tip) if not goal.why_fixed]
     if with_trunk and ob.is_editable:
-        found += [MovableGoal(ob, name) for name in control_bones.dressed(ob)]
-    return list({(goal.ob, goal.bone): goal for goal in found}.values())
+        found += [Goal(ob, name) for name in control_bones.dressed(ob)]
+    return list(dict.fromkeys(found))
 
 
 def not_copied(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
@@ -28,11 +29,12 @@ def not_copied(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
     return [goal.name for tip in chains for goal in goals_of(tip) if not goal.is_bone and goal.ob in selected]
 
 
-def select(context: bpy.types.Context, goals: Sequence[MovableGoal]) -> int:
+def select(context: bpy.types.Context, goals: Sequence[Goal]) -> int:
     """Select these controls and nothing else; return how many there are in the view layer."""
     layer: Any = context.view_layer.objects
     rigs = {goal.ob for goal in goals if goal.is_bone}
-    for bone in (bone for rig in rigs for bone in rig.pose.bones):
+    posed = {own for own in context.view_layer.objects if own.mode == "POSE"}
+    for bone in (bone for rig in rigs | posed for bone in rig.pose.bones):
         compat.set_selected(bone, to=False)
     for own in [own for own in context.selected_objects if own not in rigs and own != context.active_object]:
         own.select_set(False)
@@ -45,7 +47,7 @@ def select(context: bpy.types.Context, goals: Sequence[MovableGoal]) -> int:
     return len(found)
 
 
-def key(context: bpy.types.Context, goals: Sequence[MovableGoal]) -> None:
+def key(context: bpy.types.Context, goals: Sequence[Goal]) -> None:
     """Key location and rotation of these controls on the current frame, whether or not they have keys already."""
     keytype: Any = context.scene.tool_settings.keyframe_type
     for goal in goals:
