@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from .free.bend_shares import mobility_of
-from .free.chains import Chains, aimed, at_poles, write
-from .free.even_bend import apart
+from .free.bend_shares import folds_by, mobility_of
+from .free.chains import Chain, aimed, at_pole, bent, write
 from .free.folds import Legs
-from .free.single import NO_LENGTH
 from .limb.folds import folded_within
-from .maths.numbers import MANY
+from .maths.numbers import MANY, members
+from .maths.rotations import stacked
 from .problem import Ints, Problem, Solution
 from .side_start import search_from
 
@@ -21,16 +20,19 @@ def fold_within(problem: Problem, solution: Solution, index: Ints) -> None:
     """Solve the legs `index` by folding them within their limits; where that misses, search on from the folded pose."""
     chosen = np.zeros(len(problem.joints), dtype=bool)
     chosen[index] = True
-    chains = Chains.of(problem).members(chosen)
-    carried = chains.lengths <= NO_LENGTH
-    reach = chains.reach(problem)
-    own, axes, chain_turn, _ = at_poles(chains, *aimed(chains, reach.distance, None))
-    shares = chains.shares(mobility_of(chains.lengths, ~carried, problem.stiffness, problem.bend_lead))
-    lengths = list(chains.lengths * reach.stretch)
-    legs = Legs.of(MANY, apart(chains.directions), lengths, list(carried), apart(shares))
+    chains = members(Chain.read(problem), chosen)
     assert problem.limits is not None
-    within = folded_within(problem.limits.of(chosen), chains.frames, legs, reach.distance, own, chain_turn)
-    write(chains, reach, axes.line, within.turns, np.zeros(len(index), dtype=np.int64), solution, index)
+    assert chains.folds is not None
+    carried, reach = chains.carried, chains.reach(problem)
+    own, axes, chain_turn, _ = at_pole(chains, *aimed(chains, reach.distance, None))
+    mobility = mobility_of(MANY, chains.lengths, carried, problem.stiffness, problem.bend_lead)
+    shares = chains.folds if mobility is None else folds_by(MANY, chains.folds, chains.frames, mobility)
+    lengths = [length * factor for length, factor in zip(chains.lengths, reach.stretch, strict=True)]
+    legs = Legs.of(MANY, chains.directions, lengths, carried, shares)
+    frames = np.asarray(problem.frames, dtype=np.float64)[index].transpose(2, 3, 1, 0)
+    within = folded_within(problem.limits.of(chosen), frames, legs, reach.distance, own, stacked(*chain_turn))
+    turns = [tuple(turn) for turn in within.turns.swapaxes(0, 1)]
+    write(chains, bent(chains, reach, axes.line, turns, 0), solution, index)
     solution.at_limit[index] = within.at_limit
     shortfall = np.abs(reach.shortfall) + chains.tolerance
     left = ~(within.holds & (solution.error[index] <= shortfall * chains.scale))

@@ -19,7 +19,7 @@ from ..maths.cones import Cone, at_limit, clamp, cone_of, swing_twist, violation
 from ..maths.numbers import MANY
 from ..maths.products import determinants, times
 from ..maths.rotations import between, identity, multiply, norm, quaternions, rotate, stacked, unit
-from ..problem import Bools, Floats, Limits, Problem
+from ..problem import Bools, Floats, Limits, Problem, Solver
 
 WITHIN = 1e-9
 """Radians by which rounding may put a root joint outside its limits."""
@@ -39,7 +39,7 @@ class Within(NamedTuple):
 def can_fold(problem: Problem) -> Bools:
     """Return which members (B,) are chains within limits whose joints fold by shares of their own."""
     is_leg = problem.limits is not None and problem.parents is None and problem.goal.rotation is None
-    is_leg = is_leg and not problem.others and problem.goal.segment is None
+    is_leg = is_leg and problem.solver is not Solver.FABRIK and not problem.others and problem.goal.segment is None
     if problem.folds is None or not (is_leg and (problem.inherits is None or np.all(problem.inherits))):
         return np.zeros(len(problem.joints), dtype=bool)
     folds = np.asarray(problem.folds, dtype=np.float64)
@@ -70,7 +70,7 @@ def folded_within(
         return np.asarray(norm(tip_at(joints.turns(legs, place))) - distance)
 
     turns = joints.turns(legs, place_of(MANY, gap_at))
-    root = multiply(chain_turn, between(unit(tip_at(turns)), own.line, own.normal))
+    root = multiply(chain_turn, between(unit(tip_at(turns)), stacked(*own.line), stacked(*own.normal)))
     # The root joint is clamped only at the end: its rotation depends on those of the others.
     cone, holds = joints.cones[0], np.ones(len(distance), dtype=bool)
     if cone is not None:
