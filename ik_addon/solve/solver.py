@@ -12,8 +12,7 @@ from .bodies import Checked, checked_fk, solve_bodies, valid_members, wants_body
 from .checks import checked_shape
 from .free.axes import pole_bend, signed_angle
 from .free.chains import NO_LENGTH, Chain, aimed, check_two_bone, solved, write
-from .legs import fold_within
-from .limb.folds import can_fold
+from .legs import can_fold, fold_within
 from .limb.hinge import Hinge, unfollowed_by
 from .maths.numbers import MANY, members, size_of
 from .maths.rotations import norm

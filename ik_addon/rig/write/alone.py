@@ -21,7 +21,7 @@ from ...core.skeleton import ROUNDING
 from ...solve import Goal, Limits, OutOfReach, Problem, Solver, Status
 from ...solve.alone import Known, SolvedAlone, solved_alone
 from ...solve.free.chains import Bent, Chain
-from ...solve.limb.folds import can_fold
+from ...solve.legs import can_fold
 from ...solve.limb.frames import Frame, applied, back_product, product
 from ...solve.limb.limb import Aim, KnownLimbs, Member, Solved, frame_of_rows, solved_limb
 from ...solve.maths.lines import is_straight
