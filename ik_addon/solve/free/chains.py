@@ -40,7 +40,7 @@ from .bend_shares import folds_by, mobility_of, shared_guess
 from .bend_side import side_bend
 from .even_bend import NO_CHORD, first_guess, flattened, solve_directions, together
 from .folds import folded, side_axes
-from .reach import Reach, reachable
+from .reach import Reach, reachable, status_of
 from .two_bone import triangle
 
 NO_LENGTH = 1e-6
@@ -333,20 +333,6 @@ def bent(chain: Chain, reach: Reach, line: Vector, turns: list[Quaternion], pass
     error = size_of(do, minus(chain.target, joints[-1]))
     status = status_of(do, error <= chain.tolerance, reach.shortfall, chain.tolerance, Status.NOT_CONVERGED)
     return Bent(turns, joints, reach.stretch, error * chain.scale, status, passes)
-
-
-def status_of(do: Numbers, reached: Number, beyond: Number, tolerance: Number, otherwise: Status) -> Number:
-    """Return the status of chains: too far or too near is only what the policy leaves unreached.
-
-    Args:
-        do: for one chain or for many.
-        reached: whether the tip is at its target.
-        beyond: how far the target is beyond the reach; negative: inside the inner reach.
-        tolerance: the error that counts as reached.
-        otherwise: the status of chains that miss a target within reach.
-    """
-    missed = do.where(beyond < -tolerance, Status.TOO_NEAR, otherwise)
-    return do.where(reached, Status.REACHED, do.where(beyond > tolerance, Status.TOO_FAR, missed))
 
 
 def write(chain: Chain, found: Bent, solution: Solution, index: int | Ints | slice) -> None:

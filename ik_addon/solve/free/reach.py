@@ -13,7 +13,7 @@ import numpy as np
 
 from ..maths.numbers import ONE, Numbers
 from ..maths.vectors import Number
-from ..problem import OutOfReach, Problem
+from ..problem import OutOfReach, Problem, Status
 
 ROUNDING = 1e-15
 """A shortfall below this fraction of the distance is rounding."""
@@ -105,3 +105,17 @@ def reachable(
         longer = longer / do.where(weighed, total, 1.0)
         stretch = [1.0 + do.where(weighed, share, 1.0) * longer for share in shares]
     return Reach(goal, push, stretch, lack)
+
+
+def status_of(do: Numbers, reached: Number, beyond: Number, tolerance: Number, otherwise: Status) -> Number:
+    """Return the status of chains: too far or too near is only what the policy leaves unreached.
+
+    Args:
+        do: for one chain or for many.
+        reached: whether the tip is at its target.
+        beyond: how far the target is beyond the reach; negative: inside the inner reach.
+        tolerance: the error that counts as reached.
+        otherwise: the status of chains that miss a target within reach.
+    """
+    missed = do.where(beyond < -tolerance, Status.TOO_NEAR, otherwise)
+    return do.where(reached, Status.REACHED, do.where(beyond > tolerance, Status.TOO_FAR, missed))

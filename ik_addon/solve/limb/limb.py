@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..free.reach import reachable
+from ..free.reach import reachable, status_of
 from ..maths.cones import cone_of
 from ..maths.numbers import ONE
 from ..maths.vectors import Matrix, Vector, minus, norm, over, plus, times
@@ -289,12 +289,7 @@ def solved_limb(problem: Problem, limbs: KnownLimbs, member: Member, aim: Aim) -
         push = times(missed, min(1.0, aim.push_limit * length / scale / max(norm(missed), 1e-200)))
         missed = minus(missed, push)
     error = norm(missed) * scale
-    if error <= aim.tolerance * length:
-        status = Status.REACHED
-    elif beyond > aim.tolerance:
-        status = Status.TOO_FAR
-    else:
-        status = Status.TOO_NEAR if beyond < -aim.tolerance else Status.LIMITED
+    status = status_of(ONE, error <= aim.tolerance * length, beyond, aim.tolerance, Status.LIMITED)
     return Solved(
         frames,
         [plus(times(plus(end, push), scale), root) for end in ends],

@@ -12,7 +12,7 @@ Swings are (2, ...), about X and about Z; twists (...) are radians; quaternions 
 
 from __future__ import annotations
 
-from math import isinf, pi, sqrt
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -135,14 +135,6 @@ def nearest_twist(twist: Floats, cone: Cone) -> Floats:
     return np.where(over <= 0.0, twist, np.where(past_low < past_high, cone.twist_low, cone.twist_high))
 
 
-def nearest_twist_of_one(twist: float, low: float, high: float) -> float:
-    """Return the allowed twist that is nearest to one; see `nearest_twist`."""
-    if low <= twist <= high:
-        return twist
-    past_low, past_high = (twist - (0.0 if isinf(end) else end) for end in (low, high))
-    return low if _arc_of_one(past_low) < _arc_of_one(past_high) else high
-
-
 def clamp(q: Floats, cone: Cone) -> Floats:
     """Return the allowed joint rotations (4, ...) nearest to unit quaternions (4, ...), swing and twist each."""
     swing, twist = swing_twist(q)
@@ -204,10 +196,6 @@ def _nearest_of_ellipse(point: Floats, axes: Floats) -> Floats:
 def _arc(angle: Floats) -> Floats:
     """Return the lengths (...) of the shorter arcs of angles (...)."""
     return np.asarray(np.abs(angle - 2.0 * np.pi * np.round(angle / (2.0 * np.pi))))
-
-
-def _arc_of_one(angle: float) -> float:
-    return abs(angle - 2.0 * pi * round(angle / (2.0 * pi)))
 
 
 def _direction(swing: Floats) -> Floats:
