@@ -26,6 +26,9 @@ STEPS = 6
 """Maximum number of Newton steps to the nearest point of an ellipse."""
 RIM = 1.0 - 1e-7
 """The largest swing: just short of half a turn, where swing and twist cannot be told apart."""
+TIE = 1e-9
+"""Limits whose distances differ by no more than this, in radians or as cosines, are equally near: half a turn away,
+where a joint may be exactly, rounding would choose between them."""
 _AT = 1e-6
 """A joint is at a limit if it is within about this fraction of it."""
 
@@ -122,7 +125,7 @@ def nearest_direction(swing: Floats, cone: Cone) -> Floats:
     """
     near, behind = nearest_swing(swing, cone), nearest_swing(-swing, cone)
     there = _direction(swing)
-    return np.where(dot(there, _direction(behind)) > dot(there, _direction(near)), behind, near)
+    return np.where(dot(there, _direction(behind)) > dot(there, _direction(near)) + TIE, behind, near)
 
 
 def nearest_twist(twist: Floats, cone: Cone) -> Floats:
@@ -132,7 +135,7 @@ def nearest_twist(twist: Floats, cone: Cone) -> Floats:
         return twist
     past_low = _arc(twist - np.where(np.isinf(cone.twist_low), 0.0, cone.twist_low))
     past_high = _arc(twist - np.where(np.isinf(cone.twist_high), 0.0, cone.twist_high))
-    return np.where(over <= 0.0, twist, np.where(past_low < past_high, cone.twist_low, cone.twist_high))
+    return np.where(over <= 0.0, twist, np.where(past_low < past_high - TIE, cone.twist_low, cone.twist_high))
 
 
 def clamp(q: Floats, cone: Cone) -> Floats:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .cones import Cone, nearest_swing, nearest_swing_of_one
+from .cones import TIE, Cone, nearest_swing, nearest_swing_of_one
 from .rotations import NEARLY_OPPOSITE, OPPOSITE, stacked
 from .vectors import Number, Quaternion, Vector, cross, dot, multiply, over, plus, reject, times
 
@@ -223,7 +223,7 @@ def nearest_direction(do: Numbers, swing: Pair, low: Pair, high: Pair) -> Pair:
         return near
     behind = do.nearest_swing(-x, -z, low, high)
     there, forward, back = (_direction(do, *each) for each in (swing, near, behind))
-    nearest: Pair = either(do, outside & (dot(there, back) > dot(there, forward)), behind, near)
+    nearest: Pair = either(do, outside & (dot(there, back) > dot(there, forward) + TIE), behind, near)
     return nearest
 
 
@@ -241,4 +241,4 @@ def nearest_twist(do: Numbers, twist: Number, low: Number, high: Number) -> Numb
         return twist
     # Infinite limits are never exceeded, but would cause warnings.
     to_low, to_high = do.cos(twist - do.most(low, -_TURN)), do.cos(twist - do.least(high, _TURN))
-    return do.where(outside, do.where(to_low > to_high, low, high), twist)
+    return do.where(outside, do.where(to_low > to_high + TIE, low, high), twist)

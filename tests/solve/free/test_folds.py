@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from ik_addon.solve import Goal, Limits, OutOfReach, Problem, Solution, solve
+from ik_addon.solve.free.folds import place_of
+from ik_addon.solve.maths.numbers import ONE
 from ik_addon.solve.problem import Floats
 from tests.solve.chains import assert_alike, for_each, turn_about
 
@@ -272,3 +274,13 @@ def test_a_locked_joint_keeps_its_fk_rotation() -> None:
     solution = solve(asked)
     assert solution.reached.any()
     assert np.abs(solution.rotations[:, 2] - solution.rotations[:, 1]).max() < 1e-7
+
+
+def test_rounding_does_not_choose_the_side_of_a_jump() -> None:
+    for way in (1.0, -1.0):
+        for jump in (0.4 + 1e-13 * np.arange(-9.0, 9.0)).tolist():
+
+            def gap_at(place: float, way: float = way, jump: float = jump) -> float:
+                return way * (0.3 if way * (place - 1.0) < jump else -0.2)
+
+            assert way * (place_of(ONE, gap_at) - 1.0) < jump
