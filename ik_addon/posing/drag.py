@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -28,11 +29,13 @@ from ..solve import Grab, Pin, PosedBody, Poser
 from ..solve.body.ends import movable_bones
 from ..solve.maths.products import times
 from ..solve.problem import Floats
-from ..targets.autokey import auto_key, goes_back
-from ..targets.movable import parents_of, target_of
+from ..targets.autokey import auto_key, goes_back, left_out
+from ..targets.edit_range import HERE, EditRange
+from ..targets.movable import goals_of, parents_of, target_of
 from ..targets.snap import in_fk, snap_here
 from .figure import Extent, Free
 from .mirror import Mirror
+from .over_range import BodyRange, Moved
 from .pins import FLAGS, image_of, stored_pins
 from .read import Stand
 
@@ -55,6 +58,8 @@ class Ask:
     without_pins: Free = Free.FEET
     length: int = 0
     """How many bones turn, counted up from the dragged joint; 0: the whole body follows."""
+    reach: EditRange = HERE
+    """How many frames around the current one the drag reaches."""
 
 
 class _Held(NamedTuple):
@@ -196,13 +201,27 @@ class BodyDrag:
         remarks = []
         if self._ask.without_pins is Free.FEET and not (self._pinned or self._tips or self._ask.length):
             remarks.append(say("No feet were found, so nothing holds the body. Pin the bones that should stay"))
+        reach = self._ask.reach
         tips_ = _touched([self.ob.pose.bones[name] for name in self._tips], self.moved)
+        goals = [goal for tip in tips_ for goal in goals_of(tip)]
+        spreads = reach.spreads(context.scene, goals)
+        body = BodyRange(context, self.ob, self._what_moved(), self._before, reach) if reach.frames else None
         if tips_:
             own = np.array(sorted(_bones_of(tips_).union(self.moved)), dtype=np.int64)
             with in_fk(context, self.ob, tips_):
                 channels.write(self.ob, own, self._rows[own])
                 context.view_layer.update()
-            remarks += snap_here(context, self.ob, tips_)
+            remarks += snap_here(context, self.ob, tips_, keyed=body is None)
+        if body is not None:
+            with ExitStack() as undo:
+                for spread in spreads:
+                    if spread.is_changed:
+                        spread.add(undo)
+                remarks += body.spread(self._rows, undo)
+                undo.pop_all()
+            for goal in goals:
+                auto_key(context, goal.holder, goal.fields)
+            remarks += left_out(context, [goal.holder for goal in goals])
         now = channels.read(self.ob, np.arange(len(self._before)))
         for i in self.moved:
             bone = self.ob.pose.bones[i]
@@ -218,6 +237,13 @@ class BodyDrag:
         with registry.paused(self.ob):
             channels.write(self.ob, np.arange(len(self._before)), self._before)
             context.view_layer.update()
+
+    def _what_moved(self) -> Moved:
+        """Return what the drag moved, with the pins of bones that no live chain poses."""
+        stand, posed = self.stand, _bones_of([self.ob.pose.bones[name] for name in self._tips])
+        pins = [pin for pin in stand.pins(self._pinned, self._loose) if stand.order[pin.bone] not in posed]
+        bones = np.flatnonzero(np.isin(stand.order, self.moved))
+        return Moved(stand, self._body, bones, pins, self.size)
 
     def _extent(self, length: int) -> Extent:
         grabbed = [self._figure.names.index(name) for name in self._names]
@@ -266,10 +292,16 @@ class BodyDrag:
 
         The toes of a dragged foot or paw go with it.
         """
-        held, figure = {held.bone for held in self._held}, self._figure
+        held = {held.bone for held in self._held}
+        return [*self.stand.pins(self._pinned, self._loose), *self._end_pins(held)]
+
+    @property
+    def _loose(self) -> set[int]:
+        """The bones whose pins keep no place: what is dragged, and the toes of a dragged foot."""
+        figure = self._figure
         feet = [bone for bone in map(figure.names.index, self._names) if part_of(figure, bone) in EXTREMITIES]
         toes = {self.stand.index[figure.names[toe]] for foot in feet for toe in figure.below(foot)}
-        return [*self.stand.pins(self._pinned, held | toes), *self._end_pins(held)]
+        return {held.bone for held in self._held} | toes
 
     def _end_pins(self, grabbed: Collection[int]) -> list[Pin]:
         """Return pins for the ends of chains, which targets hold, except for chains with a grabbed bone.

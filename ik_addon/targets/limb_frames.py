@@ -128,7 +128,7 @@ class Sampler:
                 held.put_back()
             return self.here(at_frame(view_layer, frame))
 
-        foretell, found = self._foretelling(view_layer, stored), []
+        foretell, found = self.foretelling(view_layer, stored), []
         chosen = [frames[i] for i in proofs(len(frames))]
         foretold = foretell(chosen) if may_be_foretold(view_layer.id_data) else None
         if foretold is not None and foretold.is_same(Sampled.stacked([*map(step, chosen)])):
@@ -155,7 +155,7 @@ class Sampler:
         others = (tip for tip in tips(self.ob) if chain_of(tip).enabled and (self.shown or tip.name not in self.tips))
         return any(not needed.isdisjoint(posed_bones(tip)) for tip in others)
 
-    def _foretelling(self, view_layer: bpy.types.ViewLayer, stored: Row) -> Callable[[Sequence[int]], Sampled | None]:
+    def foretelling(self, view_layer: bpy.types.ViewLayer, stored: Row) -> Callable[[Sequence[int]], Sampled | None]:
         """Return what samples frames from F-curves, or returns None if anything else affects the motion."""
         depsgraph, own = view_layer.depsgraph, [(goal.ob, goal.bone) for goal in self.goals]
         inputs = Inputs.of(self.ob, depsgraph, Skeleton.of(self.ob), self.bones, self.bones, self.tips, own)
@@ -199,8 +199,8 @@ class Sampler:
             world=of_all(posed.world(posed.inputs.own)),
             poses=of_all(posed.poses),
             angles=of_all(posed.settings[:, :, 0]),
-            goals=np.stack(goals, axis=1),
-            spaces=np.stack(spaces, axis=1),
+            goals=np.stack(goals, axis=1) if goals else np.empty((count, 0, 4, 4)),
+            spaces=np.stack(spaces, axis=1) if spaces else np.empty((count, 0, 4, 4)),
             parents=np.broadcast_to(parents, (count, len(goals))),
         )
 

@@ -11,14 +11,16 @@ from mathutils import Vector
 
 from ...core import compat
 from ...core.choices import ROLES
+from ...core.edit_settings import falloff_setting, range_setting
 from ...core.settings import chain_of, object_of
 from ...core.translation.sentences import say
 from ...rig.plan import chain
 from ...targets import cursor
 from ...targets.drag import Drag
+from ...targets.edit_range import EditRange
 from ...targets.movable import why_lacking
 from .active import NONE_ACTIVE, ArmatureOperator, ChainOperator, active_chain, armature
-from .gesture import finish, start
+from .gesture import finish, start, take_range
 
 
 def why_not_draggable(tip: bpy.types.PoseBone | None) -> str:
@@ -46,6 +48,14 @@ class IK_ADDON_OT_goal_hold(ArmatureOperator):
         name="Rotate", description="It is rotated, and need not be free to move", default=False, options={"HIDDEN"}
     )
 
+    range: range_setting()
+    falloff: falloff_setting()
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """Take hold of the goal for a mouse drag."""
+        take_range(self, context.scene)
+        return self.execute(context)
+
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Take hold of the goal, and make its chain the active one."""
         ob = armature(context)
@@ -53,7 +63,7 @@ class IK_ADDON_OT_goal_hold(ArmatureOperator):
         reason = why_not_draggable(tip)
         if reason:
             return self.refuse(reason)
-        drag = Drag(context, tip, self.role.lower(), turns=self.turns)
+        drag = Drag(context, tip, self.role.lower(), turns=self.turns, reach=EditRange.of(self))
         if self.tip and tip != active_chain(context):
             compat.select_bone(ob, tip)
         cursor.CursorDrag(context, drag)
@@ -88,6 +98,8 @@ class IK_ADDON_OT_drag_target(ChainOperator):
     offset: FloatVectorProperty(
         name="Move", description="How far the target moves, in world space", subtype="TRANSLATION", size=3
     )
+    range: range_setting()
+    falloff: falloff_setting()
 
     @classmethod
     def why_unfit(cls, _ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:
@@ -96,7 +108,7 @@ class IK_ADDON_OT_drag_target(ChainOperator):
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Move the target by `offset` and solve."""
-        drag = Drag(context, active_chain(context))
+        drag = Drag(context, active_chain(context), reach=EditRange.of(self))
         drag.move(context, Vector(self.offset))
         return finish(self, context, drag)
 

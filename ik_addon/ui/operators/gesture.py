@@ -7,6 +7,7 @@ from typing import Any
 
 import bpy
 
+from ...core.settings import overlay_of
 from ...core.translation.sentences import UserError
 from ...targets import cursor
 from .active import ReportingOperator
@@ -55,6 +56,11 @@ def finish(
         raise
     operator.report({"WARNING"} if said else {"INFO"}, ". ".join(said) or drag.done)
     return {"FINISHED"}
+
+
+def take_range(hold: Any, scene: bpy.types.Scene) -> None:
+    """Let a mouse drag, given by its first part, reach as far as the scene says."""
+    hold.range, hold.falloff = overlay_of(scene).edit_range, overlay_of(scene).edit_falloff
 
 
 def start(operator: ReportingOperator, macro: Callable[..., Any], **parts: dict[str, Any]) -> set[str]:

@@ -10,13 +10,15 @@ from bpy.props import BoolProperty, StringProperty
 from mathutils import Vector
 
 from ....core import compat
+from ....core.edit_settings import every_frame_setting, falloff_setting, range_setting
 from ....core.translation.sentences import say
 from ....posing.drag import Ask, BodyDrag
 from ....posing.figure import Free
 from ....posing.pick import Picked, picked, target_bones
 from ....targets import cursor
+from ....targets.edit_range import EditRange
 from ..active import ArmatureOperator, active_bone, armature
-from ..gesture import start
+from ..gesture import start, take_range
 from .pose import length_setting, name_of_active, without_pins_setting
 
 MORE, LESS = frozenset({"WHEELDOWNMOUSE", "PAGE_UP"}), frozenset({"WHEELUPMOUSE", "PAGE_DOWN"})
@@ -40,9 +42,13 @@ class IK_ADDON_OT_body_hold(ArmatureOperator):
     )
     without_pins: without_pins_setting()
     length: length_setting()
+    range: range_setting()
+    falloff: falloff_setting()
+    every_frame: every_frame_setting()
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Take hold of the joint for a mouse drag."""
+        take_range(self, context.scene)
         return self.attempt(self._hold, context)
 
     def perform(self, context: bpy.types.Context) -> set[str]:
@@ -55,7 +61,9 @@ class IK_ADDON_OT_body_hold(ArmatureOperator):
     def _hold(self, context: bpy.types.Context) -> set[str]:
         ob = armature(context)
         name = self.bone or name_of_active(ob)
-        ask = Ask(name, self.use_tail, without_pins=Free[self.without_pins], length=self.length)
+        ask = Ask(
+            name, self.use_tail, without_pins=Free[self.without_pins], length=self.length, reach=EditRange.of(self)
+        )
         drag = BodyDrag(context, ob, ask)
         cursor.CursorDrag(context, drag)
         return {"FINISHED"}
