@@ -19,7 +19,7 @@ from ..core.falloff import changed, weights
 from ..core.fk_keys import is_same
 from ..core.key_curve import SAME_FRAME, read_keys, write_keys
 from ..core.key_range import put_values
-from ..core.settings import chain_of, goal_of
+from ..core.settings import chain_of, goal_of, overlay_of
 from ..rig.plan.followers import followers
 from ..solve.problem import Floats
 from .autokey import path_of
@@ -41,6 +41,11 @@ class EditRange:
     def of(cls, settings: Any) -> EditRange:
         """Return how far the edit of an operator reaches."""
         return cls(settings.range, settings.falloff, getattr(settings, "every_frame", False))
+
+    @classmethod
+    def of_scene(cls, scene: bpy.types.Scene) -> EditRange:
+        """Return how far edits by hand reach."""
+        return cls(overlay_of(scene).edit_range, overlay_of(scene).edit_falloff)
 
     def spreads(self, scene: bpy.types.Scene, goals: Iterable[MovableGoal]) -> list[Spread]:
         """Return what has keys of objects and bones that are edited on the current frame; none if nothing is reached.
