@@ -25,7 +25,8 @@ def select(context: bpy.types.Context, goals: Sequence[MovableGoal]) -> int:
     """Select these controls and nothing else; return how many there are in the view layer."""
     layer: Any = context.view_layer.objects
     rigs = {goal.ob for goal in goals if goal.is_bone}
-    for bone in (bone for rig in rigs for bone in rig.pose.bones):
+    posed = {own for own in context.view_layer.objects if own.mode == "POSE"}
+    for bone in (bone for rig in rigs | posed for bone in rig.pose.bones):
         compat.set_selected(bone, to=False)
     for own in [own for own in context.selected_objects if own not in rigs and own != context.active_object]:
         own.select_set(False)

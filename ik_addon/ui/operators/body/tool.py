@@ -156,6 +156,11 @@ class IK_ADDON_OT_body_tool(ArmatureOperator):
     bl_description = "Take the tool that drags any bone while the rest of the body follows, or put it away"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
+    @classmethod
+    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+        """Return that only a 3D View has the tool."""
+        return "" if isinstance(context.space_data, bpy.types.SpaceView3D) else say("Use this in a 3D Viewport")
+
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Switch the tool."""
         operators: Any = bpy.ops
