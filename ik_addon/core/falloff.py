@@ -48,17 +48,17 @@ def changed(rows: Row, before: Row, after: Row, shares: Floats, mode: str | None
 
     Args:
         rows: (F, 17) the channels.
-        before: (17,) the channels from which the change was made.
-        after: (17,) the channels that it led to.
+        before: (F or 1, 17) the channels from which the change was made.
+        after: (F or 1, 17) the channels that it led to.
         shares: (F,) how much of the change is made.
         mode: the rotation mode; None: rotations stay.
     """
     found, place = rows.copy(), FIELDS["location"]
-    found[:, place] += shares[:, None] * (after[place].astype(np.float64) - before[place])
+    found[:, place] += shares[:, None] * (after[:, place].astype(np.float64) - before[:, place])
     if mode is None:
         return found
     turn = FIELDS[rotation_field(mode)]
-    start, end = (rotations(row[turn], mode)[None] for row in (before, after))
-    turns = slerp(np.broadcast_to(np.eye(3), (len(rows), 3, 3)), times_back(end, start).repeat(len(rows), 0), shares)
+    whole = times_back(*(rotations(row[:, turn], mode) for row in (after, before)))
+    turns = slerp(np.eye(3)[None], whole, shares)
     turned = with_rotation(found, times(turns, rotations(rows[:, turn], mode)), np.full(len(rows), mode))
     return np.where(shares[:, None] > 0.0, turned, rows)

@@ -31,7 +31,7 @@ from ..solve.maths.products import times
 from ..solve.problem import Floats
 from ..targets.autokey import auto_key, goes_back, left_out
 from ..targets.edit_range import HERE, EditRange
-from ..targets.movable import goals_of, parents_of, target_of
+from ..targets.movable import MovableGoal, goals_of, parents_of, target_of
 from ..targets.snap import in_fk, snap_here
 from .figure import Extent, Free
 from .mirror import Mirror
@@ -197,6 +197,9 @@ class BodyDrag:
 
         Returns:
             Messages about changes that will not stay.
+
+        Raises:
+            KeysError: the keys in the range can't be written.
         """
         remarks = []
         if self._ask.without_pins is Free.FEET and not (self._pinned or self._tips or self._ask.length):
@@ -204,8 +207,8 @@ class BodyDrag:
         reach = self._ask.reach
         tips_ = _touched([self.ob.pose.bones[name] for name in self._tips], self.moved)
         goals = [goal for tip in tips_ for goal in goals_of(tip)]
-        spreads = reach.spreads(context.scene, goals)
-        body = BodyRange(context, self.ob, self._what_moved(), self._before, reach) if reach.frames else None
+        body = BodyRange(context, self.ob, self._what_moved(), self._before, tips_, reach) if reach.frames else None
+        places = [(goal, goal.row()) for goal in goals]
         if tips_:
             own = np.array(sorted(_bones_of(tips_).union(self.moved)), dtype=np.int64)
             with in_fk(context, self.ob, tips_):
@@ -214,9 +217,8 @@ class BodyDrag:
             remarks += snap_here(context, self.ob, tips_, keyed=body is None)
         if body is not None:
             with ExitStack() as undo:
-                for spread in spreads:
-                    if spread.is_changed:
-                        spread.add(undo)
+                for place in places:
+                    undo.callback(MovableGoal.set_row, *place)
                 remarks += body.spread(self._rows, undo)
                 undo.pop_all()
             for goal in goals:
@@ -239,11 +241,11 @@ class BodyDrag:
             context.view_layer.update()
 
     def _what_moved(self) -> Moved:
-        """Return what the drag moved, with the pins of bones that no live chain poses."""
-        stand, posed = self.stand, _bones_of([self.ob.pose.bones[name] for name in self._tips])
-        pins = [pin for pin in stand.pins(self._pinned, self._loose) if stand.order[pin.bone] not in posed]
-        bones = np.flatnonzero(np.isin(stand.order, self.moved))
-        return Moved(stand, self._body, bones, pins, self.size)
+        """Return what the drag moved, and the pins that never give way."""
+        order, pins = self.stand.order, [pin for pin in self._pins if np.isinf(pin.strength)]
+        posed = list(_bones_of([self.ob.pose.bones[name] for name in self._tips]))
+        moved, solved = (np.flatnonzero(np.isin(order, own)) for own in (self.moved, posed))
+        return Moved(self.stand, self._body, moved, pins, self.size, frozenset(solved.tolist()))
 
     def _extent(self, length: int) -> Extent:
         grabbed = [self._figure.names.index(name) for name in self._names]

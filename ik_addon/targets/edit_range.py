@@ -90,12 +90,12 @@ class Spread:
         fields = [(field, FIELDS[field]) for field in self.goal.fields]
         return [(c, field, c - own.start) for field, own in fields for c in range(own.start, own.stop)]
 
-    def add(self, undo: ExitStack, after: Row | None = None) -> None:
-        """Add what has changed on the current frame to the keys in the range.
+    def begin(self, undo: ExitStack, after: Row | None = None) -> None:
+        """Prepare to write keys.
 
         Args:
-            undo: takes the keys back.
-            after: (17,) the channels on the current frame; None: those that it has.
+            undo: takes them back.
+            after: (17,) the channels on the current frame after the edit; None: those that it has.
 
         Raises:
             KeysError: keys can't be written.
@@ -103,11 +103,15 @@ class Spread:
         self.after = self.goal.row() if after is None else after
         keyframes.check(self.goal.ob, self._channels)
         undo.callback(self._put_back)
+
+    def add(self, undo: ExitStack, after: Row | None = None) -> None:
+        """Add what has changed on the current frame to the keys in the range; see `begin`."""
+        self.begin(undo, after)
         unkeyed = [column for column in range(WIDTH) if column not in self.curves]
         before = self._before.copy()
         before[unkeyed] = self.after[unkeyed]
-        mode = self.goal.holder.rotation_mode if self.goal.turns else None
-        self.put(self.frames, changed(self.keyed(self.frames), before, self.after, self._shares(self.frames), mode))
+        mode, shares = self.goal.holder.rotation_mode if self.goal.turns else None, self.shares(self.frames)
+        self.put(self.frames, changed(self.keyed(self.frames), before[None], self.after[None], shares, mode))
 
     @property
     def is_changed(self) -> bool:
@@ -152,7 +156,7 @@ class Spread:
             still |= contact_keys.read(tip, frames * scale).any(axis=0)
         return frames, weights(frames, self._now, self._reach.falloff, still)
 
-    def _shares(self, frames: Floats) -> Floats:
+    def shares(self, frames: Floats) -> Floats:
         """Return how much (F,) of the edit frames (F,) take."""
         return np.interp(frames, *self._span)
 

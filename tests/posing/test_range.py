@@ -121,3 +121,34 @@ def test_between_sparse_keys_the_slip_is_reported(
         assert slips.max() < 1e-4
     else:
         assert slips.max() > 1e-3
+
+
+@pytest.mark.parametrize("bone", ["Hips", "LeftHand"])
+def test_what_live_chains_hold_stays(run: bpy.types.Object, bone: str) -> None:
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, motions.FRAMES
+    bpy.ops.ik_addon.character_setup(live=False, with_presets=False)
+    bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="SCENE")
+    run.ik_addon.live = True
+    names, leg, frames = [own.name for own in run.pose.bones], leg_of(run), range(6, 55)
+    activate(run, bone)
+    bpy.context.scene.frame_set(30)
+    before = poses(run, frames)
+    size = {"Hips": 0.05, "LeftHand": 0.25}[bone]
+    bpy.ops.ik_addon.pose_body(bone=bone, offset=(0.6 * size * leg, 0.0, -0.8 * size * leg), range=REACH)
+    bpy.context.view_layer.update()
+    dragged = np.array([np.array(own.matrix) for own in rigs.evaluated(run).pose.bones])
+    after = poses(run, frames)
+    moved = np.linalg.norm((after - before)[:, :, :3, 3], axis=-1) / leg
+    feet, own = [names.index(foot) for foot in FEET], names.index(bone)
+    assert moved[:, feet].max() < 1e-4
+    assert np.abs(after[24] - dragged).max() < 1e-6 * leg
+    assert moved[[4, 44], own].max() < 1e-5
+    assert moved[24, own] > 0.04
+    assert moved[14, own] == pytest.approx(0.5 * moved[24, own], rel=0.2)
+    faster = angles(after[1:], after[:-1]) - angles(before[1:], before[:-1])
+    print(
+        "faster",
+        np.degrees(faster.max()),
+        np.degrees(1.5 / REACH * angles(dragged, before[24]).max()),
+        names[int(np.argmax(faster.max(axis=0)))],
+    )
