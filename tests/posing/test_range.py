@@ -145,10 +145,3 @@ def test_what_live_chains_hold_stays(run: bpy.types.Object, bone: str) -> None:
     assert moved[[4, 44], own].max() < 1e-5
     assert moved[24, own] > 0.04
     assert moved[14, own] == pytest.approx(0.5 * moved[24, own], rel=0.2)
-    faster = angles(after[1:], after[:-1]) - angles(before[1:], before[:-1])
-    print(
-        "faster",
-        np.degrees(faster.max()),
-        np.degrees(1.5 / REACH * angles(dragged, before[24]).max()),
-        names[int(np.argmax(faster.max(axis=0)))],
-    )
