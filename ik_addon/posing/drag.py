@@ -97,6 +97,7 @@ class BodyDrag:
                 "A constraint or driver moves '{bone}'. Mute it, or drag what the bone follows", bone=ask.bone
             )
         self.ob, self.bone, self._ask = ob, ask.bone, ask
+        self.reach = ask.reach
         self._tips = [tip.name for tip in _solved_chains(ob)]
         self._figure = Figure.of(ob, steered)
         image = image_of(ob, ask.bone)
@@ -204,7 +205,7 @@ class BodyDrag:
         remarks = []
         if self._ask.without_pins is Free.FEET and not (self._pinned or self._tips or self._ask.length):
             remarks.append(say("No feet were found, so nothing holds the body. Pin the bones that should stay"))
-        reach = self._ask.reach
+        reach = self.reach
         tips_ = _touched([self.ob.pose.bones[name] for name in self._tips], self.moved)
         goals = [goal for tip in tips_ for goal in goals_of(tip)]
         body = BodyRange(context, self.ob, self._what_moved(), self._before, tips_, reach) if reach.frames else None

@@ -15,6 +15,7 @@ from bpy.props import BoolProperty
 from mathutils import Matrix, Quaternion, Vector
 
 from ..core import interruption
+from .edit_range import EditRange
 from .edits import last_operator
 
 WATCH = 0.02
@@ -36,6 +37,8 @@ class Held(Protocol):
 
     turns_in_place: bool
     """If a key changes the move to a rotation, turn at the current place instead of the initial one."""
+    reach: EditRange
+    """How many frames around the current one the drag reaches when it ends."""
 
     @property
     def world(self) -> Matrix:

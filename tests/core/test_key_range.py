@@ -35,7 +35,8 @@ def played(curve: Any) -> Any:
 def test_the_curve_outside_the_range_stays(addon: Addon, interpolation: str) -> None:
     curve = curve_of(addon, interpolation)
     before, frames = played(curve), np.array([12.0, 17.0, 20.0, 25.0, 28.0])
-    values = [*np.array([curve.evaluate(frame) for frame in frames]), 0.0, 0.5, 1.0, 0.4, 0.0]
+    values = np.array([curve.evaluate(frame) for frame in frames])
+    values += np.array([0.0, 0.5, 1.0, 0.4, 0.0])
     addon.module("core.key_range").put_values(curve, frames, values)
     outside = (FINE <= 12.0) | (FINE >= 28.0)
     assert np.allclose(played(curve)[outside], before[outside], atol=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import bpy
@@ -54,6 +55,7 @@ class IK_ADDON_OT_goal_hold(ArmatureOperator):
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Take hold of the goal for a mouse drag."""
         take_range(self, context.scene)
+        bpy.app.timers.register(partial(_handle_wheel, context.window))  # once Blender's transform runs, and before it
         return self.execute(context)
 
     def perform(self, context: bpy.types.Context) -> set[str]:
@@ -68,6 +70,13 @@ class IK_ADDON_OT_goal_hold(ArmatureOperator):
             compat.select_bone(ob, tip)
         cursor.CursorDrag(context, drag)
         return {"FINISHED"}
+
+
+def _handle_wheel(window: bpy.types.Window) -> None:
+    operators: Any = bpy.ops
+    with bpy.context.temp_override(window=window):
+        if cursor.is_moving(window):
+            operators.ik_addon.drag_range("INVOKE_DEFAULT")
 
 
 class IK_ADDON_OT_goal_move(bpy.types.Macro):

@@ -11,6 +11,7 @@ from mathutils import Vector
 
 from ....core import compat
 from ....core.edit_settings import every_frame_setting, falloff_setting, range_setting
+from ....core.settings import overlay_of
 from ....core.translation.sentences import say
 from ....posing.drag import Ask, BodyDrag
 from ....posing.figure import Free
@@ -18,11 +19,9 @@ from ....posing.pick import Picked, picked, target_bones
 from ....targets import cursor
 from ....targets.edit_range import EditRange
 from ..active import ArmatureOperator, active_bone, armature
-from ..gesture import start, take_range
+from ..gesture import LESS, MORE, start, take_range, turn_range
 from .pose import length_setting, name_of_active, without_pins_setting
 
-MORE, LESS = frozenset({"WHEELDOWNMOUSE", "PAGE_UP"}), frozenset({"WHEELUPMOUSE", "PAGE_DOWN"})
-"""Events that change how many bones follow, in the directions of Blender's Auto IK."""
 TOOL = "ik_addon.body"
 
 
@@ -125,6 +124,8 @@ class IK_ADDON_OT_body_grab(ArmatureOperator):
         if drag is None:
             self.cancel(context)
             return {"FINISHED", "PASS_THROUGH"}
+        if turn_range(context, event):
+            return {"RUNNING_MODAL"}
         if event.value != "PRESS" or event.type not in MORE | LESS or event.alt:  # with Alt Blender zooms
             return {"PASS_THROUGH"}
         drag.extend(context, 1 if event.type in MORE else -1)
@@ -174,9 +175,11 @@ def is_in_hand(context: bpy.types.Context) -> bool:
     return tool is not None and tool.idname == TOOL
 
 
-def draw_status(header: Any, _context: bpy.types.Context) -> None:
+def draw_status(header: Any, context: bpy.types.Context) -> None:
     """Draw the status bar during a drag: what the wheel does, then Blender's keys."""
     header.layout.label(text=say("More or Fewer Bones Follow"), icon=compat.WHEEL_ICON, translate=False)
+    reach = say("Shift: Range, {frames} Frames", frames=overlay_of(context.scene).edit_range)
+    header.layout.label(text=reach, icon=compat.WHEEL_ICON, translate=False)
     header.layout.template_input_status()
 
 
