@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core.channels import Row
 from ..core.falloff import changed
+from ..core.goals import Goal
 from ..core.skeleton import inverse, orthonormal
 from ..core.transforms import basis
 from ..core.translation.sentences import say
@@ -22,7 +23,7 @@ from ..solve.maths.products import applied, lengths_of, times, times_back
 from ..solve.problem import Floats, Ints
 from ..targets.edit_range import EditRange
 from ..targets.limb_frames import Sampler
-from ..targets.movable import MovableGoal, target_of
+from ..targets.movable import target_of
 from .pole_range import PoleRange
 from .read import Stand
 
@@ -75,7 +76,7 @@ class BodyRange:
         self._spreads = {
             bone: spread
             for bone in moved.bones.tolist()
-            for spread in reach.spreads(context.scene, [MovableGoal(ob, names[moved.stand.order[bone]], turns=True)])
+            for spread in reach.spreads(context.scene, [Goal(ob, names[moved.stand.order[bone]], turns=True)])
         }
         self._keyed = np.unique(np.concatenate([self._poles.frames, *(own.frames for own in self._spreads.values())]))
         """(K,) the frames on which the body is posed."""

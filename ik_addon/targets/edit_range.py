@@ -17,13 +17,13 @@ from ..core import compat, contact_keys, keyframes
 from ..core.channels import FIELDS, WIDTH, Row
 from ..core.falloff import changed, weights
 from ..core.fk_keys import is_same
+from ..core.goals import Goal, path_of
 from ..core.key_curve import SAME_FRAME, read_keys, write_keys
 from ..core.key_range import put_values
 from ..core.settings import chain_of, goal_of, overlay_of
 from ..rig.plan.followers import followers
 from ..solve.problem import Floats
-from .autokey import path_of
-from .movable import MovableGoal, channels_of
+from .movable import channels_of
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class EditRange:
         """Return how far edits by hand reach."""
         return cls(overlay_of(scene).edit_range, overlay_of(scene).edit_falloff)
 
-    def spreads(self, scene: bpy.types.Scene, goals: Iterable[MovableGoal]) -> list[Spread]:
+    def spreads(self, scene: bpy.types.Scene, goals: Iterable[Goal]) -> list[Spread]:
         """Return what has keys of objects and bones that are edited on the current frame; none if nothing is reached.
 
         Their keys have to be as before the edit.
@@ -63,7 +63,7 @@ HERE = EditRange()
 class Spread:
     """The keys of one object or bone around an edit on the current frame."""
 
-    def __init__(self, scene: bpy.types.Scene, goal: MovableGoal, reach: EditRange) -> None:
+    def __init__(self, scene: bpy.types.Scene, goal: Goal, reach: EditRange) -> None:
         """Find the keys that an edit reaches.
 
         Args:
