@@ -80,6 +80,7 @@ class Spread:
             if curve is not None and len(curve.keyframe_points):
                 self.curves[column] = curve
         self._old = {column: read_keys(curve) for column, curve in self.curves.items()}
+        self._is_begun = False
         self._before = self.keyed(np.array([self._now]))[0]
         self.after: Row = self._before
         """(17,) the channels on the current frame after the edit."""
@@ -102,6 +103,9 @@ class Spread:
         """
         self.after = self.goal.row() if after is None else after
         keyframes.check(self.goal.ob, self._channels)
+        if self._is_begun:  # an edit that goes on begins anew
+            self._put_back()
+        self._is_begun = True
         undo.callback(self._put_back)
 
     def add(self, undo: ExitStack, after: Row | None = None) -> None:

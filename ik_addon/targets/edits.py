@@ -227,7 +227,7 @@ def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[
     followed = {row for follower in followers for row in follower.rows} | gesture.blended
     left = sorted(set(gesture.edited) - followed)
     notes = _notes(ob, rig.plan, left)
-    if followers and not operator.is_running:
+    if followers:
         notes |= _spread(gesture, followers[0].tip)
     reports.note(ob, notes, depsgraph.scene.frame_current_final)
     if not operator.is_running:
