@@ -99,7 +99,7 @@ class BodyRange:
         if sampled is None:
             return None
         poses = np.repeat(stand.pose[None], len(self._frames), axis=0)
-        poses[:, self._needed] = sampled.poses[:, sampler.rows(own)]
+        poses[:, self._needed] = sampled.poses[:, sampler.rows(own.tolist())]
         return poses
 
     @cached_property
@@ -167,8 +167,8 @@ class BodyRange:
         moved, stand, ob = self._moved, self._moved.stand, self._ob
         found = np.repeat(self._before[None], len(frames), axis=0)
         for bone, spread in self._spreads.items():
-            own = list(spread.curves)
-            found[:, stand.order[bone], own] = spread.keyed(frames)[:, own]
+            columns = list(spread.curves)
+            found[:, stand.order[bone], columns] = spread.keyed(frames)[:, columns]
         fk = found
         found = stand.rows(ob, found, poses, np.array(sorted(moved.solved), dtype=np.int64), None)
         begin, own = found.copy(), stand.order[moved.bones]
