@@ -126,6 +126,11 @@ class BodyDrag:
         return self._poser.size
 
     @property
+    def goal(self) -> Goal:
+        """The bone in hand."""
+        return Goal(self.ob, self.bone)
+
+    @property
     def world(self) -> Matrix:
         """World matrix at the start of the dragged joint, with the orientation of its bone."""
         turn = (self.ob.matrix_world @ self.ob.pose.bones[self.bone].matrix).to_quaternion()

@@ -63,6 +63,11 @@ class Drag:
         self._before, self._reports = PoseSnapshot(self.ob), {tip: reports.get(self.ob, tip) for tip in self._tips}
 
     @property
+    def goal(self) -> Goal:
+        """What is in hand."""
+        return self.handle.goal
+
+    @property
     def world(self) -> Matrix:
         """The world matrix of the goal at the start of the drag."""
         return self.handle.world
