@@ -16,7 +16,7 @@ from ..bake.reducing import HELD
 from ..bake.restore import SceneSnapshot
 from ..bake.sampling import at_frame, proofs
 from ..bake.selection import check_armature, time_scale
-from ..core import keyframes
+from ..core import contact_keys, keyframes
 from ..core.continuity import continuous
 from ..core.goals import Goal
 from ..core.steps import part
@@ -32,7 +32,7 @@ from ..solve.problem import Floats
 from ..targets.movable import channels_of, goals_of, key_goals, target_of
 from ..targets.snap import remarks_on
 from ..targets.snapped import PLACED, Chain, rows_of
-from . import contact_keys, floor, ground_object, hips, original_keys, pivots
+from . import floor, ground_object, hips, original_keys, pivots
 from .filling import bridged, eased
 from .foot_track import Foot
 from .ground_object import UP
