@@ -256,7 +256,7 @@ def _goal(
     source, bone = goal_of(chain_of(tip), role)
     if source is None:
         return _Goal(None, "", "", None)
-    if reason := why_absent(source, role, Presence(context.view_layer)):
+    if reason := why_absent(source, Presence(context.view_layer)):
         raise UserError(reason)
     if source.type == "ARMATURE" and bone:
         flipped = bpy.utils.flip_name(bone)
@@ -293,7 +293,7 @@ def _chosen(
 ) -> _Goal | None:
     """Return the target or pole that a user chose for the other side; None if it has none, or one to be replaced."""
     goal, name = goal_of(chain_of(other), role)
-    if goal is None or why_absent(goal, role, Presence(context.view_layer)):
+    if goal is None or why_absent(goal, Presence(context.view_layer)):
         return None
     bone = name if is_bone((goal, name)) else ""
     if (goal, bone) in replaced or is_made((goal, bone)):
@@ -319,7 +319,7 @@ def _already_there(
         found = left
     else:
         return None
-    return None if found == source or why_absent(found, role, Presence(context.view_layer)) else found
+    return None if found == source or why_absent(found, Presence(context.view_layer)) else found
 
 
 def _flipped_name(name: str, tip: str, other: str, role: str) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .presence import Presence
 
 
-def why_absent(goal: bpy.types.Object, role: str, presence: Presence) -> str:
+def why_absent(goal: bpy.types.Object, presence: Presence) -> str:
     """Return why a target or pole is not in the view layer, and what to do; empty if it is.
 
     A chain still holds an object that was deleted.
@@ -23,63 +23,34 @@ def why_absent(goal: bpy.types.Object, role: str, presence: Presence) -> str:
         return ""
     if goal.library is not None and not goal.users_scene:  # linked only because the chain points to it
         return say(
-            {
-                "target": "The target '{goal}' was not linked with the character. "
-                "In '{library}', move its collection into the character's, or choose another target",
-                "pole": "The pole '{goal}' was not linked with the character. "
-                "In '{library}', move its collection into the character's, or choose another pole",
-            }[role],
+            "'{goal}' was not linked with the character. In '{library}', move its collection into the character's, "
+            "or choose another object",
             goal=goal.name,
             library=goal.library.name,
         )
     return say(
-        {
-            "target": "The target '{goal}' was deleted or is excluded from this view layer. Choose another target",
-            "pole": "The pole '{goal}' was deleted or is excluded from this view layer. Choose another pole",
-        }[role],
+        "'{goal}' was deleted or is excluded from this view layer. Choose another object",
         goal=goal.name,
     )
 
 
 def why_unfit(
-    ob: bpy.types.Object,
-    bones: Sequence[bpy.types.PoseBone],
-    goal: bpy.types.Object,
-    goal_bone: str,
-    role: str,
-    presence: Presence,
+    ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], goal: bpy.types.Object, bone: str, presence: Presence
 ) -> str:
     """Return why the bones of a chain can't follow a target or pole, and what to do; empty if they can."""
-    if absent := why_absent(goal, role, presence):
+    if absent := why_absent(goal, presence):
         return absent
     if not presence.evaluates(goal):
         return say(
-            {
-                "target": "The target '{goal}' or its collection is disabled in viewports. "
-                "Enable it, and hide it with the eye icon if needed",
-                "pole": "The pole '{goal}' or its collection is disabled in viewports. "
-                "Enable it, and hide it with the eye icon if needed",
-            }[role],
+            "'{goal}' or its collection is disabled in viewports. Enable it, and hide it with the eye icon if needed",
             goal=goal.name,
         )
-    if goal_bone and goal.type == "ARMATURE" and goal_bone not in goal.pose.bones:
-        return say(
-            {
-                "target": "The target armature '{goal}' has no bone '{goal_bone}'. Choose another bone",
-                "pole": "The pole armature '{goal}' has no bone '{goal_bone}'. Choose another bone",
-            }[role],
-            goal=goal.name,
-            goal_bone=goal_bone,
-        )
-    moving = presence.sources.carriers([Part(goal, goal_bone)])
-    own = next((bone.name for bone in reversed(bones) if (uid_of(ob), bone.name) in moving), None)
+    if bone and goal.type == "ARMATURE" and bone not in goal.pose.bones:
+        return say("'{goal}' has no bone '{bone}'. Choose another bone", goal=goal.name, bone=bone)
+    moving = presence.sources.carriers([Part(goal, bone)])
+    own = next((own.name for own in reversed(bones) if (uid_of(ob), own.name) in moving), None)
     if own is None:
         return ""
     return say(
-        {
-            "target": "The target '{goal}' is attached to '{own}', part of this chain. Attach it to something else",
-            "pole": "The pole '{goal}' is attached to '{own}', part of this chain. Attach it to something else",
-        }[role],
-        goal=goal.name,
-        own=own,
+        "'{goal}' is attached to '{own}', part of this chain. Attach it to something else", goal=goal.name, own=own
     )
