@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import bpy
 import numpy as np
-from mathutils import Quaternion, Vector
+from mathutils import Quaternion
 
 from ...core.chain_settings import IKAddonChain
 from ...core.settings import chain_of, folds_of
@@ -106,8 +106,7 @@ def checked(
 def _axes(offset: Quaternion) -> tuple[tuple[float, float, float], ...]:
     """Return the matrix (3, 3) of a stored rotation, which may not be normalized, or even all 0."""
     turned = offset.normalized() if offset.magnitude > 0.0 else Quaternion()
-    columns = [turned @ Vector(axis) for axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))]
-    return tuple(zip(*((column.x, column.y, column.z) for column in columns), strict=True))
+    return tuple((row.x, row.y, row.z) for row in turned.to_matrix())
 
 
 def _folds(settings: IKAddonChain, path: tuple[int, ...], skeleton: Skeleton) -> tuple[tuple[float, float, float], ...]:
