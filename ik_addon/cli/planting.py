@@ -62,6 +62,7 @@ class PlantReport:
             found |= {"contacts": done.contacts, "slide_before": done.slide[0], "slide": done.slide[1]}
             if done.has_ground:
                 found |= {"depth_before": done.depth[0], "depth": done.depth[1]}
+            found |= {"knees_before": done.knees[0], "knees": done.knees[1]}
             found |= {name: getattr(done, name) for name in ("hips", "short", "short_frames", "remarks")}
         return {**found, "message": self.message}
 
@@ -120,7 +121,7 @@ def plant_stepwise(
         if new_action:
             use_new_action(ob, undo)
         if loose:  # first: with keyed targets, feet that turn with them are sampled as a whole
-            yield from part(snap.steps(context, ob, loose, frames), 0.0, 0.3)
+            yield from part(snap.key_range(context, ob, loose, frames), 0.0, 0.3)
         if bare:
             yield from part(
                 find_contacts.steps(context, ob, bare, frames, on=options.support, floor=options.ground), 0.3, 0.5

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core import keyframes
 from ..core.channels import Row
+from ..core.goals import Goal
 from ..core.settings import chain_of
 from ..core.skeleton import inverse, moved
 from ..core.steps import part
@@ -21,7 +22,7 @@ from ..solve.maths.products import applied, lengths_of
 from ..solve.maths.rotations import inverse as opposite
 from ..solve.maths.rotations import multiply, quaternions, vectors_of
 from ..solve.problem import Bools, Floats
-from ..targets.movable import MovableGoal, channels_of, key_goals, parents_of
+from ..targets.movable import channels_of, key_goals, parents_of
 from . import contact_keys, original_keys
 from .filling import smoothed
 from .foot_track import Foot
@@ -35,9 +36,9 @@ ROUNDS = 6
 """Maximum number of rounds in which the hips move further because joint limits keep a leg from its foot."""
 LEFT = 0.3
 """Each round leaves this fraction of the remaining progress to later rounds."""
-FLIP = np.radians(300.0)
-"""A leg bone that turns faster than recorded by more than this, in radians per second, flipped to another side of its
-limits, or the leg snapped straight."""
+FLIP = np.radians(240.0)
+"""A leg bone or knee that turns faster than recorded by more than this, in radians per second, flipped to another side
+of its limits, or the leg snapped straight."""
 STRAIGHT = 0.95
 """A leg stretched beyond this fraction of its reach turns a lot when its foot moves a little."""
 CALMER = 0.9
@@ -60,7 +61,7 @@ class Helped:
     moved: Floats
     """(F, 3) how far the hips were moved, in world space."""
     reached: Reached
-    goals: list[MovableGoal]
+    goals: list[Goal]
     """The goals that were keyed."""
     remarks: list[str]
     """Sentences about why the hips were left alone."""
@@ -82,10 +83,10 @@ def why_fixed(feet: Feet) -> str:
     return ""
 
 
-def is_carried(goal: MovableGoal, hips: bpy.types.PoseBone) -> bool:
+def is_carried(goal: Goal, hips: bpy.types.PoseBone) -> bool:
     """Return whether a target is attached to the hips or to a bone below them."""
     ob, below = hips.id_data, {hips.name, *(bone.name for bone in hips.children_recursive)}
-    return any(above == ob and bone in below for above, bone in parents_of(goal.ob, goal.bone))
+    return any(above.ob == ob and above.bone in below for above in parents_of(goal.ob, goal.bone))
 
 
 def rise_of(heights: Sequence[Floats], smooth: int) -> Floats:
@@ -135,9 +136,9 @@ def steps(
         is_short = any(leg.short(moved).any() for leg in legs)
         return Helped(moved, reached, [], [reason] if reason and is_short else [])
     assert feet.hips is not None, "there are some"
-    goal = MovableGoal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
+    goal = Goal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
     old = original_keys.before(goal, at)
-    turns = list(map(_steps, recorded))
+    turns = list(map(turns_of, recorded))
     search = _Search(view_layer, feet, frames, at, goal, legs, standing, along, turns, FLIP / rate, carry, undo)
     asked, found = np.zeros(len(frames), dtype=bool), None
     for turn in range(ROUNDS):
@@ -206,7 +207,7 @@ class _Search:
     frames: Sequence[int]
     at: Floats
     """(F,) times of the frames in the action."""
-    goal: MovableGoal
+    goal: Goal
     """The hips."""
     legs: Sequence[Leg]
     standing: Sequence[Leg]
@@ -214,12 +215,13 @@ class _Search:
     along: Floats
     """(F, 3) how the ground moves the hips."""
     recorded: Sequence[Floats]
-    """For each leg, the angles (F - 1, n) in radians by which its bones turned per frame before planting."""
+    """For each leg, the angles (F - 1, 2n - 1) in radians by which its bones and joints turned per frame, before
+    planting."""
     flip: float
     """The flip limit per frame, in radians."""
     carry: Callable[[Floats], None]
     undo: ExitStack
-    goals: list[MovableGoal] = field(default_factory=list)
+    goals: list[Goal] = field(default_factory=list)
     """The hips, once they are keyed."""
     tries: list[_Try] = field(default_factory=list)
     shown: Floats | None = None
@@ -278,7 +280,7 @@ class _Search:
             missed, towards = leg.ends - places, leg.ends - leg.roots - own.offsets
             far, chords = lengths_of(missed), lengths_of(towards) / leg.reach
             is_short = leg.held & (far > CLOSE * leg.reach) & (short == 0.0)
-            turns = (_steps(own.reached.bones[i]) - recorded).max(axis=1)
+            turns = (turns_of(own.reached.bones[i]) - recorded).max(axis=1)
             straight = may_bend & (chords > STRAIGHT)
             fast = (turns > self.flip) & (straight[1:] | straight[:-1])
             misses += far[is_short].tolist()
@@ -308,14 +310,18 @@ def _beside(flags: Bools) -> Bools:
     return found
 
 
-def _steps(poses: Floats) -> Floats:
-    """Return the angles (F - 1, n), in radians, by which bones with poses (F, n, 4, 4) turn from frame to frame."""
+def turns_of(poses: Floats) -> Floats:
+    """Return the angles (F - 1, 2n - 1), in radians, by which bones with poses (F, n, 4, 4) turn from frame to frame.
+
+    Those of the n bones are followed by those by which each but the first turns in the one before it.
+    """
     turns = quaternions(np.moveaxis(orientation(poses), (0, 1), (-2, -1)))
+    turns = np.concatenate([turns, multiply(opposite(turns[..., :-1]), turns[..., 1:])], axis=-1)
     away = vectors_of(multiply(turns[:, 1:], opposite(turns[:, :-1])))
     return np.asarray(np.sqrt((away * away).sum(axis=0)))
 
 
-def _key(feet: Feet, goal: MovableGoal, moved: Floats, at: Floats, undo: ExitStack) -> None:
+def _key(feet: Feet, goal: Goal, moved: Floats, at: Floats, undo: ExitStack) -> None:
     """Key the hips, moved by (F, 3) in world space, at times (F,) of the action."""
     ob, sampler, skeleton = feet.snap.ob, feet.snap.sampler, feet.snap.skeleton
     assert feet.hips is not None, "there are some"

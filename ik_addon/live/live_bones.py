@@ -125,7 +125,7 @@ class LiveBones:
         fk_store.release(ob, set(fk_store.stored_bones(ob)).difference(plan.live.tolist()))
         if not matches:
             return after  # a renamed bone may now have another bone's old name
-        after._before_edit, after._keys = self._before_edit, self._keys
+        after._before_edit, after._keys, after.are_edited = self._before_edit, self._keys, self.are_edited
         row_of = {self._skeleton.names[bone]: row for bone, row in self._rows.items()}
         kept = [
             (new, row_of[name])

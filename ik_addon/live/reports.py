@@ -305,7 +305,7 @@ def _turned_away(plan: Plan, frame: Sample, posed: Posed, index: int) -> float:
     pose = posed.poses_on(slice(0, 1))[0, row, :3, :3]
     if np.linalg.det(pose) <= 0.0 or (posed.channels[0, row, FIELDS["scale"]] < 0.0).any():
         return 0.0
-    chord = float(np.linalg.norm(orthonormal(pose) - frame.goals.rotation[0, index]))
+    chord = float(np.linalg.norm(orthonormal(pose) - frame.goals.turned[0, index]))
     return 2.0 * math.asin(min(chord / math.sqrt(8.0), 1.0)) if math.isfinite(chord) else 0.0
 
 

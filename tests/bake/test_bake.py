@@ -321,7 +321,7 @@ def test_a_loop_that_exists_only_on_another_frame_is_not_baked(bake: Any) -> Non
     rigs.key(constraint, "influence", {1: 0.0, 20: 0.0, 21: 1.0})
     bpy.context.scene.frame_set(7)
     before, pose = state(follower)[:3], rigs.pose(follower)
-    with pytest.raises(bake.BakeError, match="Dependency loop between 'Follower' and 'Leader'"):
+    with pytest.raises(bake.UserError, match="Dependency loop between 'Follower' and 'Leader'"):
         bake.bake(bpy.context, follower, ["lower"], FRAMES)
     assert state(follower)[:3] == before
     assert np.abs(rigs.pose(follower) - pose).max() < 1e-6
@@ -484,7 +484,7 @@ def test_smooth_refuses_animated_chain_settings(bake: Any) -> None:
     ob = animated_arm()
     rigs.key(ob.pose.bones["lower"], "ik_stiffness_x", {1: 0.0, 10: 0.5})
     before = state(ob)
-    with pytest.raises(bake.BakeError, match="without Smooth"):
+    with pytest.raises(bake.UserError, match="without Smooth"):
         bake.bake(bpy.context, ob, ["lower"], FRAMES, smooth=True)
     assert state(ob) == before
 

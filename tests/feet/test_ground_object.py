@@ -127,7 +127,7 @@ def test_feet_follow_a_slope(addon: Addon) -> None:
 
 def test_feet_climb_stairs_of_overlapping_boxes(addon: Addon) -> None:
     """The stairs are 3 cm higher than those of the clip, so feet begin inside them."""
-    ob = walker.climber()
+    ob = walker.walking("stairs")
     noted = clips.read("stairs")
     places = [place for side in ("Left", "Right") for place in noted[side]["places"]]
     steps = [((-2.0, y - 0.15, -1.0), (2.0, 50.0, z + 0.03)) for _x, y, z, _yaw in places]
@@ -205,7 +205,7 @@ def arm(z: float) -> bpy.types.Object:
     rigs.add_bones(ob, [(0.75, -0.02, 1.1), (0.75, -0.2, 1.1)], ["hand.L"], parent="forearm.L")
     rigs.chain(ob, "forearm.L", rigs.empty("Target", (0.75, -0.02, 1.1)), 2).ik_addon.end_bone = "hand.L"
     activate(ob, "forearm.L")
-    bpy.ops.ik_addon.end_fit()
+    bpy.ops.ik_addon.follow_rotation()
     target = bpy.data.objects["Target"]
     rigs.key(target, "location", {1: (0.6, -0.1, 1.3), 20: (0.6, -0.2, z), 40: (0.6, -0.2, z), 60: (0.5, 0.1, 1.4)})
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 60

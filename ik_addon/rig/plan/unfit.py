@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import bpy
 
+from ...core.goals import Goal
 from ...core.translation.sentences import say
 from .sources import Part, uid_of
 
@@ -34,23 +35,20 @@ def why_absent(goal: bpy.types.Object, presence: Presence) -> str:
     )
 
 
-def why_unfit(
-    ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], goal: bpy.types.Object, bone: str, presence: Presence
-) -> str:
+def why_unfit(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], goal: Goal, presence: Presence) -> str:
     """Return why the bones of a chain can't follow a target or pole, and what to do; empty if they can."""
-    if absent := why_absent(goal, presence):
+    name, bone = goal.ob.name, goal.bone
+    if absent := why_absent(goal.ob, presence):
         return absent
-    if not presence.evaluates(goal):
+    if not presence.evaluates(goal.ob):
         return say(
             "'{goal}' or its collection is disabled in viewports. Enable it, and hide it with the eye icon if needed",
-            goal=goal.name,
+            goal=name,
         )
-    if bone and goal.type == "ARMATURE" and bone not in goal.pose.bones:
-        return say("'{goal}' has no bone '{bone}'. Choose another bone", goal=goal.name, bone=bone)
-    moving = presence.sources.carriers([Part(goal, bone)])
+    if bone and goal.ob.type == "ARMATURE" and bone not in goal.ob.pose.bones:
+        return say("'{goal}' has no bone '{bone}'. Choose another bone", goal=name, bone=bone)
+    moving = presence.sources.carriers([Part(goal.ob, bone)])
     own = next((own.name for own in reversed(bones) if (uid_of(ob), own.name) in moving), None)
     if own is None:
         return ""
-    return say(
-        "'{goal}' is attached to '{own}', part of this chain. Attach it to something else", goal=goal.name, own=own
-    )
+    return say("'{goal}' is attached to '{own}', part of this chain. Attach it to something else", goal=name, own=own)

@@ -21,7 +21,7 @@ from ...core.neighbors import others_handle_frames
 from ...core.settings import chain_of
 from ...solve.problem import Bools, Ints
 from ..plan.inputs import MATRIX, Inputs, Numbers
-from ..plan.watch import BONE_BYSTANDERS, BYSTANDERS, NUMBERS, OBJECT_FIELDS
+from ..plan.watch import BONE_BYSTANDERS, BYSTANDERS, OBJECT_FIELDS, Settings
 
 NOISE = 1e-5
 """Matrices in single precision differ by less than this fraction of their largest number."""
@@ -63,7 +63,7 @@ def numbers_at(inputs: Inputs, stored: Row, frames: Sequence[float], fields: Col
         rows[:, start : start + count] = channels.read(originals[bones.item], bones.indices, fields=fields)
         start += count
     rows[:, inputs.live] = stored
-    settings = numbers[:, inputs.settings].reshape(len(frames), len(inputs.tips), len(NUMBERS))
+    settings = numbers[:, inputs.settings].reshape(len(frames), len(inputs.tips), len(Settings._fields))
     start = 0
     for bones in inputs.armatures:
         ob = originals[bones.item]
@@ -84,10 +84,10 @@ def numbers_at(inputs: Inputs, stored: Row, frames: Sequence[float], fields: Col
 
 
 def _settings(tip: bpy.types.PoseBone, curves: Curves, driven: Collection[str], frames: Sequence[float]) -> Numbers:
-    """Return the values (F, 5), or (1, 5), of `NUMBERS` for the chain on a tip bone."""
+    """Return the values (F, S), or (1, S), of `Settings` for the chain on a tip bone."""
     settings: Any = chain_of(tip)
     columns = []
-    for name in NUMBERS:
+    for name in Settings._fields:
         path = f"ik_addon.{name}"
         if path in driven:
             raise NotDetermined(f"'{name}' of the chain on '{tip.name}' is driven")

@@ -19,6 +19,7 @@ from ...solve.problem import Bools, Floats, Ints
 from ..plan.chain_plan import ChainPlan
 from ..plan.groups import Wave
 from ..plan.plan import Plan
+from ..plan.watch import Settings
 from ..read.orientation import displaced as displaced_rotations
 from ..read.sample import Goals, Sample
 from .alone import Input, LoneWave
@@ -211,18 +212,19 @@ class _Poses:
         poles = own.pole.tolist() if wave.shape.poles[0] else repeat(None)
         rotations = map(frame_of_rows, own.rotation.tolist()) if wave.shape.turns[0] else repeat(None)
         parents = self._plan.skeleton.parents[wave.bones[:, 0]].tolist()
-        for g, (target, pole, rotation, (angle, softness, push, tolerance, influence)) in enumerate(
-            zip(targets, poles, rotations, settings, strict=False)
+        for g, (target, pole, rotation, numbers) in enumerate(
+            zip(targets, poles, rotations, map(Settings._make, settings), strict=False)
         ):
-            if influence < 1.0:
+            if numbers.influence < 1.0:
                 continue
             chain = int(wave.chains[g, 0])
             reach = self._reach(self._plan.chains[chain])[0] if wave.loose[g, 0] else wave.reaches[g, 0]
             root = None if parents[g] < 0 else self(parents[g])[0].tolist()
             given = Input(root, channels[g], basis[g], reach.tolist())
-            found = alone.solve(
-                g, given, Aim(target, pole, angle, rotation, softness, push, tolerance), hurried=hurried
+            aim = Aim(
+                target, pole, numbers.pole_angle, rotation, numbers.softness, numbers.push_limit, numbers.tolerance
             )
+            found = alone.solve(g, given, aim, hurried=hurried)
             if found is None:
                 continue
             left[g], (posed, solved) = False, found

@@ -95,7 +95,7 @@ class IK_ADDON_OT_snap_target(FramesOperator):
             raise UserError(NONE_ACTIVE)
         ob, frames, poles = armature(context), self.frames(context), Poles[self.poles]
         if frames is not None:
-            remarks = yield from snap.steps(context, ob, found, frames, shown=self.pose == "SHOWN", poles=poles)
+            remarks = yield from snap.key_range(context, ob, found, frames, shown=self.pose == "SHOWN", poles=poles)
             return len(found), len(frames), remarks
         remarks = []
         for shown in (True, False):
