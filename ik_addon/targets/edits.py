@@ -390,7 +390,7 @@ def _is_in_step(operator: int) -> bool:
 def _after_update(_scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph) -> None:
     """Note which operators have ended, and what the edit that was just taken has led to."""
     global _ended, _keying, _latest
-    if registry.pauses:
+    if registry.is_paused:
         return  # another handler is at work, which evaluates in between
     _ended = last_operator()
     if _keying not in {0, _ended} and not any(_running()):
