@@ -130,9 +130,7 @@ class Stand:
         return rows
 
 
-def _joints(
-    bones: Sequence[bpy.types.PoseBone], folds: Mapping[str, Fold], offsets: Floats
-) -> tuple[Floats, Floats]:
+def _joints(bones: Sequence[bpy.types.PoseBone], folds: Mapping[str, Fold], offsets: Floats) -> tuple[Floats, Floats]:
     """Return the axes (n, 3, 3) of bones at rest, in those of the parent, and their stiffness about these (n, 3).
 
     Stiffness is as set, and higher across the axis about which a joint folds. A joint without limits turns about the
