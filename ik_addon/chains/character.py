@@ -16,8 +16,8 @@ from ..anatomy.members import LIMBS, Member, Region
 from ..anatomy.sides import up_of
 from ..core.constraints import steered_bones
 from ..core.settings import chain_of, object_of
-from ..core.translation.sentences import count, marked, say
-from ..rig.plan.chain import ChainError, chain_bones, end_of, tips
+from ..core.translation.sentences import UserError, count, marked, say
+from ..rig.plan.chain import chain_bones, end_of, tips
 from ..rig.plan.limits import SETTINGS, is_free
 from ..solve.problem import Floats
 from . import control_bones, end_bone, preset_file, profile
@@ -141,7 +141,7 @@ def _add_chains(
                 with_body=not is_limb or (part.region is Region.ARM and wishes.arms_with_chest),
             )
             made[part] = name
-        except ChainError as error:
+        except UserError as error:
             remarks.append(say("The {part} got no chain. {error}", part=_words(part), error=error))
     # Adding control bones makes Blender recreate all pose bones.
     return {part: ob.pose.bones[name] for part, name in made.items()}
@@ -251,7 +251,7 @@ def _apply_presets(
         profile.clear(settings)
         preset_file.read_file(profile.SHIPPED / PRESETS[member.region], settings)
         held = list(_settings(tip))
-        if profile.apply(settings, tip):
+        if profile.apply(settings, chain_bones(tip)):
             _put_back(held)
             slanted.append(member)
         else:

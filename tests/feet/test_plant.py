@@ -355,7 +355,7 @@ def test_a_foot_rolls_about_the_users_own_pivot(addon: Addon) -> None:
 
 
 def test_the_recorded_walk_is_planted_within_the_published_figures(addon: Addon) -> None:
-    """Sliding, orientation, depth, and added speed compared with the recording are as docs/quality.md says."""
+    """Sliding, orientation, depth, and added speed compared with the recording are as docs/lab/quality.md says."""
     ob = recorded.walk()
     scene = bpy.context.scene
     scene.render.fps, scene.frame_start = 120, 2

@@ -14,8 +14,9 @@ from ...core.chain_settings import IKAddonChain
 from ...core.joints import frame_of, rest_of
 from ...core.settings import chain_of, goal_of, object_of
 from ...core.skeleton import matrix_array
+from ...core.translation.sentences import UserError
 from ...live import reports
-from ...rig.plan.chain import ChainError, end_of, tips, turning_end
+from ...rig.plan.chain import end_of, tips, turning_end
 from ...rig.plan.chain_plan import has_plane
 from ...rig.plan.limits import FREE, ranges_of
 from ...solve import Status
@@ -336,7 +337,7 @@ def _limits(
     for bone in bones:
         try:
             x, z, y = ranges_of(bone)
-        except ChainError:
+        except UserError:
             continue  # the chain's row in the panel shows the error
         if (x, z, y) == (FREE,) * 3 or (x, z, y) == ((0.0, 0.0),) * 3:
             continue

@@ -11,7 +11,7 @@ import numpy as np
 from ...chains import bend_side, end_bone
 from ...core.chain_settings import FOLDS
 from ...core.settings import chain_of, goal_of
-from ...core.translation.sentences import say
+from ...core.translation.sentences import UserError, say
 from ...live import reports
 from ...rig.plan import chain as chains
 from ...rig.plan.chain_plan import is_limited
@@ -253,7 +253,7 @@ def findings(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Findings:
     remarks: list[str] = []
     try:
         remarks = chains.check(tip.id_data, tip, context.view_layer)
-    except chains.ChainError as error:
+    except UserError as error:
         fault = str(error)
     if goes_beyond_limits(tip):
         remarks.append(say("The animation turns joints of this chain beyond their limits, so it leaves the record"))
@@ -301,7 +301,7 @@ def draw_waiting(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bp
             bone=waiting.name,
         )
         draw_message(layout, context, text, "INFO")
-        layout.operator("ik_addon.end_fit", text="Target to Pose (Range)", icon="SNAP_ON").snap = True
+        layout.operator("ik_addon.follow_rotation", text="Target to Pose (Range)", icon="SNAP_ON").snap = True
 
 
 CLASSES = (

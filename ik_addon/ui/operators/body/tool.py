@@ -13,7 +13,7 @@ from ....core import compat
 from ....core.translation.sentences import say
 from ....posing.drag import Ask, BodyDrag
 from ....posing.figure import Free
-from ....posing.pick import Picked, picked, target_bones
+from ....posing.pick import Picked, joint_of, picked, target_bones
 from ....targets import cursor
 from ..active import ArmatureOperator, active_bone, armature
 from ..gesture import start
@@ -148,6 +148,11 @@ class IK_ADDON_OT_body_tool(ArmatureOperator):
     bl_description = "Take the tool that drags any bone while the rest of the body follows, or put it away"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
+    @classmethod
+    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+        """Return that only a 3D View has the tool."""
+        return "" if isinstance(context.space_data, bpy.types.SpaceView3D) else say("Use this in a 3D Viewport")
+
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Switch the tool."""
         operators: Any = bpy.ops
@@ -194,7 +199,8 @@ def _selected(context: bpy.types.Context, place: Vector) -> Picked | None:
     bone = None if ob is None else active_bone(ob)
     if bone is None:
         return None
-    return Picked.nearest(context, target_bones([ob]).get(bone, bone), place)
+    tip = target_bones([ob]).get(bone)
+    return Picked.nearest(context, bone, place) if tip is None else Picked.of(context, *joint_of(tip))
 
 
 CLASSES = (IK_ADDON_OT_body_hold, IK_ADDON_OT_body_move, IK_ADDON_OT_body_grab, IK_ADDON_OT_body_tool)
