@@ -101,7 +101,7 @@ class Poser:
         self.ends = Ends.of(body, pins, grabs)
         limited, cones, locked = _limits_of(body)
         joints = joints_between(body, self.ends, np.logical_and.reduce(locked))
-        self.tree = tree = Tree.of(body, joints, self.ends, limited)
+        self.tree = tree = Tree.of(body, joints, self.ends)
         own = [i for i, bone in enumerate(joints) if bone in limited and not (i == 0 and tree.has_root)]
         chosen = tree.bones[own]
         cone = Cone(*(part[..., chosen] for part in cones))
