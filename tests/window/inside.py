@@ -422,6 +422,33 @@ def place_of(name: str) -> list[int]:
     return _on_screen(bpy.data.objects[name].matrix_world.translation)
 
 
+def add_rig_beside(offset: float) -> list[str]:
+    """Copy the armature and its targets along X and pose both; return the names of the armature and one target."""
+    context, ob = bpy.context, rig()
+    other: Any = ob.copy()
+    other.data = ob.data.copy()
+    copies = {}
+    for goal in {goal for bone in ob.pose.bones for goal, _bone in _goals(bone.ik_addon).values() if goal is not None}:
+        copies[goal] = goal.copy()
+    for made in (other, *copies.values()):
+        context.scene.collection.objects.link(made)
+        made.location.x += offset
+    for bone in other.pose.bones:
+        for role in ("target", "pole"):
+            setattr(bone.ik_addon, role, copies.get(getattr(bone.ik_addon, role)))
+    with context.temp_override(window=context.window_manager.windows[0]):
+        OPERATORS.object.mode_set(mode="OBJECT")
+        other.select_set(True)
+        ob.select_set(True)
+        OPERATORS.object.mode_set(mode="POSE")
+    return [other.name, next(made.name for goal, made in copies.items() if goal.name == "Target")]
+
+
+def active_object() -> str:
+    """The name of the active object."""
+    return bpy.context.view_layer.objects.active.name
+
+
 def place_of_bone(name: str) -> list[int]:
     """Position of a bone's middle on the screen, in pixels from the top left."""
     bone = rig().pose.bones[name]
