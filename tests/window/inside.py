@@ -332,6 +332,35 @@ def key_targets(tips: list[str], last: int) -> None:
         bpy.ops.ed.undo_push(message="Key Targets")
 
 
+def set_range(frames: int) -> None:
+    """Set how many frames edits reach."""
+    bpy.context.scene.ik_addon.edit_range = frames
+
+
+def key_pose(last: int) -> None:
+    """Key all bones of the armature, as they are, on frames 1 to `last`; go to the middle."""
+    for frame in range(1, last + 1):
+        for bone in rig().pose.bones:
+            bone.keyframe_insert("location", frame=frame)
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+    set_frames(1, last)
+    go_to(last // 2)
+    with bpy.context.temp_override(**viewport()):
+        bpy.ops.ed.undo_push(message="Key Pose")
+
+
+def keys_of_rig() -> dict[str, list[list[float]]]:
+    """Keyframes of the armature, by data path and index."""
+    return keys(rig())
+
+
+def adjust_range(frames: int) -> None:
+    """Repeat the last drag with another range, as Adjust Last Operation does."""
+    bpy.context.window_manager.operators[-1].macros[0].properties.range = frames
+    with bpy.context.temp_override(**viewport()):
+        bpy.ops.ed.undo_redo()
+
+
 def open_panel(name: str) -> None:
     """Open a panel: register it again under a new name, for which Blender uses the class's default state."""
     panel = getattr(bpy.types, name)
