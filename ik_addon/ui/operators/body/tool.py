@@ -107,9 +107,12 @@ class IK_ADDON_OT_body_grab(ArmatureOperator):
         dragging = {"cursor_transform": True, "release_confirm": True}
         tip = follower_in(bone.id_data, bone.id_data, bone.name)
         if tip is not None:  # a pole moves alone; targets were passed over for the joints that follow them
-            hold = {"rig": bone.id_data.name, "tip": tip.name, "role": "POLE"}
-            options = {"IK_ADDON_OT_goal_hold": hold, "TRANSFORM_OT_translate": dragging}
-            return start(self, operators.ik_addon.goal_move, **options)
+            return start(
+                self,
+                operators.ik_addon.goal_move,
+                IK_ADDON_OT_goal_hold={"rig": bone.id_data.name, "tip": tip.name, "role": "POLE"},
+                TRANSFORM_OT_translate=dragging,
+            )
         options = {"bone": bone.name, "use_tail": grabbed.use_tail}
         started = start(
             self,
