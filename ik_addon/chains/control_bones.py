@@ -15,7 +15,6 @@ from ..anatomy.parts import side_of
 from ..core.goals import MADE
 from ..core.skeleton import inverse_of_one, matrix_array, size_of
 from ..rig.plan.presence import Presence, is_in
-from ..rig.plan.watch import animated_paths
 from ..rig.read.orientation import orientation
 from ..solve.problem import Floats
 
@@ -165,24 +164,6 @@ def _forget(shapes: Iterable[bpy.types.Object | None]) -> None:
             mesh: Any = shape.data
             bpy.data.objects.remove(shape)
             bpy.data.meshes.remove(mesh)
-
-
-def is_animated(ob: bpy.types.Object, name: str) -> bool:
-    """Return whether keys or drivers move a control bone."""
-    path = f"{ob.pose.bones[name].path_from_id()}."
-    return any(found.startswith(path) for found in animated_paths(ob))
-
-
-def is_needed(ob: bpy.types.Object, name: str) -> bool:
-    """Return whether a control bone is animated, has children or constraints, or is the target of a constraint."""
-    bone = ob.pose.bones[name]
-    if is_animated(ob, name):
-        return True
-    if bone.children or bone.constraints or any(o.parent == ob and o.parent_bone == name for o in bpy.data.objects):
-        return True
-    holders: list[Any] = [*bpy.data.objects, *(b for o in bpy.data.objects if o.pose is not None for b in o.pose.bones)]
-    constraints = (constraint for holder in holders for constraint in holder.constraints)
-    return any(getattr(c, "target", None) == ob and getattr(c, "subtarget", "") == name for c in constraints)
 
 
 @contextmanager
