@@ -272,7 +272,7 @@ def ratio(ob: bpy.types.Object, offsets: Floats) -> dict[str, object]:
 
 
 def table(rows: Sequence[dict[str, object]]) -> str:
-    """Return the rows in the form that docs/quality.md has."""
+    """Return the rows in the form that docs/lab/quality.md has."""
     lines = []
     for row in rows:
         cells = [

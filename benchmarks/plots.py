@@ -1,4 +1,4 @@
-"""Put the results of `benchmarks.quality` into `docs/quality.md`: small SVGs, and the tables.
+"""Put the results of `benchmarks.quality` into `docs/lab/quality.md`: small SVGs, and the tables.
 
     python -m benchmarks.plots
 
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from .quality import OUTPUT, PATHS
 
 FOLDER = Path("docs/images")
-PAGE = Path("docs/quality.md")
+PAGE = Path("docs/lab/quality.md")
 BEGIN, END = "<!-- table -->\n", "<!-- end of table -->\n"
 """The page's tables are between these lines."""
 CASES = ("limits-30", "limits-45", "limits-90", "limits-asym", "limits-tight", "hinges", "limits-random")

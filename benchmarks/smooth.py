@@ -3,7 +3,7 @@
     python -m benchmarks.smooth
 
 with an interpreter that has bpy, from the project's folder. The paths are those of `benchmarks.quality`. Prints the
-table in docs/quality.md; its last column is the time of solving and smoothing relative to solving alone.
+table in docs/lab/quality.md; its last column is the time of solving and smoothing relative to solving alone.
 """
 
 from __future__ import annotations

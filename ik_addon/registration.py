@@ -13,7 +13,6 @@ from .core import interruption, overrides, preferences, settings, stamps
 from .core.translation import catalogs
 from .live import handlers, simulations
 from .rig.plan import followers
-from .solve.memory import keep_freed_memory
 from .targets import cursor, edits
 from .ui import bake_report, gizmos, graph, menus, playing, toolbar
 from .ui import presets as presets_menu
@@ -27,6 +26,7 @@ from .ui.panels import body, chain_list, clip, main
 from .ui.panels import chain as chain_panel
 from .ui.panels import character as character_panel
 from .ui.panels import limits as limits_panel
+from .ui.panels.second_copy import VIEW3D_PT_ik_addon_second_copy
 from .ui.preferences import drawing, keymap, tab
 
 MODULES: Final[tuple[Any, ...]] = (
@@ -95,19 +95,18 @@ _registered: ExitStack | None = None
 def register() -> None:
     """Add classes, settings and handlers; a second call does nothing.
 
-    Raises:
-        RuntimeError: another copy of the extension is enabled. Both would solve, and disabling one would remove the
-            settings of the other.
+    Beside another copy of the extension, only a panel that says so is added: both would solve, and disabling one would
+    remove the settings of the other.
     """
     global _registered
     if _registered is not None:
         return
-    other = settings.registered_by()
-    if other is not None and other != __package__:
-        enabled = other.rpartition(".")[0] or other
-        raise RuntimeError(f"IK Chains is enabled already, as '{enabled}'; disable that add-on first")
-    keep_freed_memory()
     with ExitStack() as undo:  # after an error, nothing stays registered
+        if settings.registered_by() not in (None, __package__):
+            bpy.utils.register_class(VIEW3D_PT_ik_addon_second_copy)
+            undo.callback(bpy.utils.unregister_class, VIEW3D_PT_ik_addon_second_copy)
+            _registered = undo.pop_all()
+            return
         catalogs.register()
         undo.callback(catalogs.unregister)
         for cls in CLASSES:

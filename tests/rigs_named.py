@@ -124,6 +124,14 @@ def both(rig: NamedRig) -> Sequence[tuple[list[str], list[str]]]:
     return found
 
 
+def place(rig: NamedRig, ob: bpy.types.Object, bone: str) -> str:
+    """Return the place nearest to where a bone of a rig begins."""
+    head = ob.data.bones[bone].head_local
+    at = Vector((abs(head.x), head.y, head.z))
+    places = {**PLACES, **rig.places}
+    return min(places, key=lambda name: (Vector(places[name]) - at).length)
+
+
 def limbs(rig: NamedRig, ob: bpy.types.Object) -> list[list[str]]:
     """Return the chains of a rig that are arms and legs, judged by where they begin."""
     starts = [Vector(PLACES[place]) for place in ("hip", "shoulder")]

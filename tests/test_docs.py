@@ -90,7 +90,7 @@ def links(page: Path, text: str) -> Iterator[str]:
     for link in re.findall(r'(?:\]\(|\bsrc=")([^)"]+)', text):
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
-        if link.startswith("http"):
+        if link.startswith(("http", "../../releases")):  # a page of the forge
             continue
         if not target.exists():
             yield link

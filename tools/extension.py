@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools import blender, version
+from tools import blender, catalogs, version
 from tools.environments import ROOT, ToolError
 from tools.processes import run
 
@@ -18,6 +18,7 @@ OLDEST_TIME = (1980, 1, 1, 0, 0, 0)
 
 def build(folder: Path) -> Path:
     """Build the extension's zip in `folder`; a test compares it with Blender's own build."""
+    catalogs.write()
     folder.mkdir(parents=True, exist_ok=True)
     package = folder / f"ik_addon-{version.current()}.zip"
     with zipfile.ZipFile(package, "w") as archive:
@@ -47,5 +48,5 @@ def _sources() -> Iterator[Path]:
     """Yield the files that the zip contains."""
     yield from (ROOT / name for name in TOP_LEVEL)
     for path in (ROOT / "ik_addon").rglob("*"):
-        if path.is_file() and "__pycache__" not in path.parts:
+        if path.is_file() and path.suffix != ".po" and "__pycache__" not in path.parts:
             yield path

@@ -22,10 +22,11 @@ def main(languages: list[str]) -> None:
     """Count these entries of each catalog, and list those of `languages`."""
     blender.enable()
     shown = texts.everything()
-    for path in sorted((texts.PRODUCT / "core" / "translation" / "catalogs").glob("*.po")):
-        known = texts.installed("core.translation.catalogs").read(path).keys()
+    reader = texts.installed("core.translation.catalogs")
+    for path in sorted(reader.FOLDER.glob("*.json")):
+        known = {english for _context, english in reader.read(path)} - {"Plural-Forms"}
         missing, unused = sorted(shown - known), sorted(known - shown)
-        print(f"{path.name} lacks {len(missing)} of {len(shown)} entries, and has {len(unused)} that nothing shows.")
+        print(f"{path.stem}.po lacks {len(missing)} of {len(shown)} entries, and has {len(unused)} that nothing shows.")
         if path.stem in languages:
             print("\nLacking:", *map(entry, missing), "\nIn vain:", *map(entry, unused), sep="\n")
 

@@ -37,11 +37,11 @@ def bake(
     smooth: bool = False,
     reduce: float = 0.0,
 ) -> BakeReport:
-    """Run all of `steps` at once."""
-    return finished(steps(context, ob, tips, frames, new_action=new_action, smooth=smooth, reduce=reduce))
+    """Run all of `bake_stepwise` at once."""
+    return finished(bake_stepwise(context, ob, tips, frames, new_action=new_action, smooth=smooth, reduce=reduce))
 
 
-def steps(
+def bake_stepwise(
     context: bpy.types.Context,
     ob: bpy.types.Object,
     tips: Collection[str],
@@ -151,7 +151,7 @@ class _Bake:
             report = solved.report(frames.numbers, frames.ob.animation_data.action.name, *found)
             if self.reduce and len(frames.numbers) > 1:
                 reducer = KeyReducer(frames.view_layer, frames.ob, keyed, frames.numbers)
-                reduced = yield from part(reducer.steps(self.reduce, self.floor), whole, 1.0)
+                reduced = yield from part(reducer.reduce(self.reduce, self.floor), whole, 1.0)
                 report = replace(report, keys=reduced)
             done.callback(undo.pop_all().close)
         return report

@@ -56,7 +56,7 @@ class Made:
     """Sentences about what the new armature doesn't have."""
 
 
-def steps(
+def make_stepwise(
     context: bpy.types.Context, ob: bpy.types.Object, frames: Sequence[int], options: Options
 ) -> Generator[float, None, Made]:
     """Make and key the skeleton; yields progress (0 to 1). Closing the generator undoes everything.

@@ -22,12 +22,15 @@ from .limb.hinge import Hinge, unfollowed_by
 from .maths.rotations import (
     norm,
 )
+from .memory import keep_freed_memory
 from .planar import laid_flat, lifted
 from .problem import Floats, Goal, Problem, Solution, Solver, Status
 from .side_start import begin_on_side, free_pose, search_from
 
 FEW = 8
 """Up to this many chains are solved one by one in plain floats."""
+MANY = 256
+"""From this many chains on, arrays are so large that it matters where their memory comes from."""
 
 
 class Known(NamedTuple):
@@ -72,6 +75,8 @@ def solve(problem: Problem, known: Known | None = None) -> Solution:
     """
     if known is None:
         checked_shape(problem)
+    if len(problem.joints) >= MANY:
+        keep_freed_memory()
     if wants_body(problem):
         return _solved_body(problem, _known(problem) if known is None else known)
     if problem.plane is not None:

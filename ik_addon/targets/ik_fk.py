@@ -7,13 +7,15 @@ frame before the switch changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 import bpy
 import numpy as np
 
+from .. import bake
+from ..bake import BakeReport
 from ..bake.restore import Edits
 from ..bake.selection import time_scale
 from ..core import channels, compat, fk_keys, keyframes
@@ -228,8 +230,26 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
         if goes_back(context, bone, fields):
             remarks.append(
                 say(
-                    "'{bone}' is animated and reverts on the next frame change. Key it, or bake",
+                    "'{bone}' is animated and reverts on the next frame change. Key it, or apply a range of frames",
                     bone=bone.name,
                 )
             )
     return remarks
+
+
+def apply_range(
+    context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], frames: Sequence[int]
+) -> Generator[float, None, BakeReport]:
+    """Key the solved poses of chains on frames as their FK pose, and keep the chains enabled; yields progress (0 to 1).
+
+    Closing the generator undoes everything.
+
+    Raises:
+        UserError: the poses can't be keyed; nothing has changed.
+    """
+    names = [tip.name for tip in tips]
+    report = yield from bake.bake_stepwise(context, ob, names, frames)
+    for name in names:
+        chain_of(ob.pose.bones[name]).enabled = True
+    context.view_layer.update()
+    return report

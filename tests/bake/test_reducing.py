@@ -197,7 +197,7 @@ def test_cancelling_at_any_time_restores_everything(bake: Any) -> None:
     ob = animated_arm()
     before = state(ob)
     for share in (0.3, 0.45, 0.55, 0.8, 0.99):
-        todo = bake.steps(bpy.context, ob, ["lower"], FRAMES, smooth=True, reduce=0.001)
+        todo = bake.bake_stepwise(bpy.context, ob, ["lower"], FRAMES, smooth=True, reduce=0.001)
         while next(todo) < share:
             pass
         todo.close()
@@ -227,7 +227,7 @@ def test_motion_that_does_not_repeat_is_not_reduced(bake: Any) -> None:
 
 
 def test_the_recorded_walk_keeps_few_keys(addon: Addon, bake: Any) -> None:
-    """As in docs/quality.md: four limbs, one millimeter in the recording's units, inches by 0.45."""
+    """As in docs/lab/quality.md: four limbs, one millimeter in the recording's units, inches by 0.45."""
     ob = recorded.walk()
     scene = bpy.context.scene
     scene.render.fps, scene.frame_start, scene.frame_end = 120, 2, 300

@@ -95,3 +95,19 @@ def test_texts_can_be_translated() -> None:
         if name not in IN_PIECES:
             wrong += [f"{name}:{line}" for line in texts.untranslatable(tree)]
     assert wrong == []
+
+
+def test_a_setting_touches_the_places_that_contributing_lists() -> None:
+    """`bend_lead` is the model there; presets hold it as well."""
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    steps = re.findall(r"^\d\. `(\S+)`:", guide.split("### A setting of a chain")[1].split("###")[0], re.MULTILINE)
+    assert len(steps) <= 6
+    mentions = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("ik_addon", "docs")
+        for path in (ROOT / folder).rglob("*.*")
+        if path.suffix in {".py", ".md"} and "bend_lead" in path.read_text(encoding="utf-8")
+    } - {"ik_addon/chains/profile.py"}
+    assert {step for step in steps if not step.endswith(".po")} == {
+        next((step for step in steps if path.startswith(step)), path) for path in mentions if "/lab/" not in path
+    }

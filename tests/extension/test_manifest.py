@@ -37,10 +37,12 @@ def test_minimum_blender_version_is_the_oldest_tested() -> None:
     assert "blender_version_max" not in MANIFEST, "a newer Blender must not lock its users out"
 
 
-def test_has_no_unknown_key_and_asks_for_no_permission() -> None:
-    """Blender brings numpy, and there is nothing to read, load or ask for."""
+def test_has_no_unknown_key_and_asks_for_files_alone() -> None:
+    """Blender brings numpy, and there is nothing to load."""
     known = {
         *("schema_version", "id", "version", "name", "tagline", "maintainer", "type", "license", "tags", "build"),
-        *("blender_version_min", "website", "copyright"),
+        *("blender_version_min", "website", "copyright", "permissions"),
     }
     assert set(MANIFEST) <= known
+    assert list(MANIFEST["permissions"]) == ["files"]
+    assert re.fullmatch(r".{1,63}[0-9A-Za-z)]", MANIFEST["permissions"]["files"])

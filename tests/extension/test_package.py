@@ -40,7 +40,7 @@ def test_is_valid_for_blender(package: Path) -> None:
 
 
 def test_contains_only_what_runs(package: Path) -> None:
-    files = (path for kind in ("*.py", "*.po", "*.dat") for path in (ROOT / "ik_addon").rglob(kind))
+    files = (path for kind in ("*.py", "*.json", "*.dat") for path in (ROOT / "ik_addon").rglob(kind))
     code = {path.relative_to(ROOT).as_posix() for path in files}
     assert set(contents(package)) == {"LICENSE", "__init__.py", "blender_manifest.toml"} | code
 

@@ -115,6 +115,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "setting_key": ({"tip": "forearm.L", "setting": "influence"}, {"tip": "nothing", "setting": "influence"}),
     "follow_rotation": ({}, {"snap": True}, {"to": "TIP"}),
     "snap_target": ({}, {"frame_range": "SCENE"}),
+    "apply_pose": ({}, {"frame_range": "SCENE"}),
     "switch_ik_fk": ({"to": "FK"}, {"to": "IK"}, {}),
     "bake": ({}, {"smooth": True}, {"reduce_keys": True, "new_action": True}, {"frame_range": "SCENE"}),
 }

@@ -103,7 +103,7 @@ def assert_undone_and_redone(change: Callable[[], object]) -> None:
         (live_arm, "restore_pose", {}),
         (live_arm, "snap_target", {}),
         (live_arm, "snap_target", RANGE),
-        (live_arm, "apply_pose", {}),
+        (live_arm, "apply_pose", RANGE),
         (live_arm, "mirror_chain", {}),
         (constrained, "convert_constraints", {}),
         (converted, "restore_constraints", {}),

@@ -62,11 +62,19 @@ def state() -> dict[str, Any]:
             ),
         }
         if ob.type == "ARMATURE":
+            # What is stored of an animated bone is brought up to date when it is needed: `channels` say what holds.
+            keyed = {
+                bone.name for bone in ob.pose.bones for path, *_ in found[ob.name]["keys"] if f'"{bone.name}"' in path
+            }
             for bone, matrix in zip(ob.pose.bones, rigs.pose(ob).reshape(-1, 16).tolist(), strict=True):
                 found[f"{ob.name}: {bone.name}"] = {
                     "pose": matrix,
                     "channels": [tuple(getattr(bone, field)) for field in FIELDS],
-                    "base": [plain(getattr(bone.ik_addon.base, name)) for name in base if bone.ik_addon.base.stored],
+                    "base": [
+                        plain(getattr(bone.ik_addon.base, name))
+                        for name in base
+                        if bone.ik_addon.base.stored and bone.name not in keyed
+                    ],
                     "chain": settings(bone),
                     "limits": [getattr(bone, f"{what}_{axis}") for axis in "xyz" for what in LIMITS],
                     "constraints": [(c.name, c.mute, c.influence) for c in bone.constraints],

@@ -21,7 +21,7 @@ NEARLY = 1e-4
 
 
 def path(bones: int, limits: str, seed: tuple[int, int], frames: slice) -> tuple[Any, Problem]:
-    """Return frames of a path of docs/quality.md, and its rig."""
+    """Return frames of a path of docs/lab/quality.md, and its rig."""
     rig = chain(bones, CHAINS[limits])
     joints, _frames = rig.pose(smooth_turns(np.random.default_rng(seed), rig, 1000)[frames])
     count = len(joints)

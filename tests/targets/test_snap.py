@@ -292,6 +292,23 @@ def test_warns_that_an_applied_pose_of_keyed_bones_goes_back(capfd: pytest.Captu
     assert_same_pose(ob, before, turned)
 
 
+@pytest.mark.parametrize("live", [False, True])
+def test_applies_a_range_and_leaves_the_chain_on(capfd: pytest.CaptureFixture[str], live: bool) -> None:
+    ob = limb()
+    chain = ob.pose.bones["b"].ik_addon
+    rigs.key(chain.target, "location", {1: (0.7, 0.5, 1.1), 6: (0.2, 0.9, 0.9)})
+    ob.ik_addon.live = live
+    capfd.readouterr()
+    bpy.ops.ik_addon.apply_pose(frame_range="CUSTOM", frame_start=1, frame_end=6)
+    assert "Info: Applied the solved pose to 'b' on 6 frames\n" in capfd.readouterr().out
+    assert chain.enabled
+    assert keyed(ob)['pose.bones["a"].rotation_quaternion'] == list(range(1, 7))
+    ob.ik_addon.live = False
+    for frame in (1, 3, 6):
+        bpy.context.scene.frame_set(frame)
+        assert np.linalg.norm(rigs.tail(ob, "b") - rigs.position(chain.target)) < 1e-4
+
+
 # ---- refusals
 
 
@@ -301,7 +318,7 @@ def test_needs_a_chain_a_target_and_frames() -> None:
     with refused("The frame range is empty"):
         bpy.ops.ik_addon.snap_target(frame_range="CUSTOM", frame_start=5, frame_end=1)
     with refused("has no preview range"):
-        bpy.ops.ik_addon.snap_target(frame_range="PREVIEW")
+        bpy.ops.ik_addon.apply_pose(frame_range="PREVIEW")
     chain.enabled = False
     with refused("None of these chains is enabled"):
         bpy.ops.ik_addon.apply_pose()

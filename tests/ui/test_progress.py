@@ -52,7 +52,7 @@ def half_baked(addon: Addon) -> Any:
     target.constraints.new("COPY_LOCATION")  # so that Blender evaluates each frame
     ob.ik_addon.live = True
     bpy.context.scene.frame_set(7)
-    steps = addon.module("bake").steps(bpy.context, ob, ["lower"], list(range(1, 401)))
+    steps = addon.module("bake").bake_stepwise(bpy.context, ob, ["lower"], list(range(1, 401)))
     run = addon.module("ui.operators.progress").Run(bpy.context, steps, "Baking IK")
     for _ in range(30):
         next(steps)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.window.driving import Window, differences
 
+APPLY = "IK_ADDON_OT_apply_pose"
 SNAP = "IK_ADDON_OT_snap_target"
 
 
@@ -60,3 +61,20 @@ def test_snapping_cancelled_by_escape_changes_nothing(spider: Window) -> None:
     assert not differences(spider.inside.pose(), pose)
     spider.inside.go_to(50)
     assert spider.is_reached(), "live goes on"
+
+
+def test_applying_a_range_cancelled_by_escape_changes_nothing(spider: Window) -> None:
+    spider.inside.set_frames(1, 20_000)
+    before, pose = spider.state("before"), spider.inside.pose()
+    spider.move(*spider.middle())
+    spider.inside.start("ik_addon.apply_pose", {"chains": "ALL", "frame_range": "SCENE"})
+    spider.rest()
+    spider.tap("Return")
+    spider.wait(lambda: "left" in str(spider.inside.status_text()))
+    spider.rest()
+    spider.shot("progress")
+    assert spider.inside.status_text().startswith("Applying the solved pose: ")
+    spider.tap("Escape")
+    spider.wait(lambda: APPLY not in spider.inside.running())
+    assert not differences(spider.state("cancelled"), before)
+    assert not differences(spider.inside.pose(), pose)

@@ -7,12 +7,17 @@ Code writes each sentence where it is used, whole and in English, with named fie
 from __future__ import annotations
 
 from collections.abc import Iterable
+from gettext import c2py
 from typing import Any
 
 from bpy.app.translations import pgettext_rpt
 
 CONTEXT = "IK Chains"
 """Translation context for words that Blender itself translates in another sense, such as Extend."""
+
+
+PLURALS = "Plural-Forms"
+"""Stands for gettext's rule for plurals in a catalog; form N of a plural has the context "IK Chains N"."""
 
 
 class Said(str):
@@ -25,18 +30,32 @@ class Said(str):
 
 def say(sentence: str, /, **fields: object) -> str:
     """Return a sentence in the language of the interface, with its fields filled in; see also `is_one_of`."""
-    translate: Any = pgettext_rpt  # the stubs declare no return value
-    translated: str = translate(sentence, CONTEXT)
+    translated = _translated(sentence, CONTEXT)
     if translated == sentence:
-        translated = translate(sentence)
-    said = Said(translated.format(**fields) if fields else translated)
-    said.source = sentence
-    return said
+        translated = _translated(sentence)
+    return _said(sentence, translated, fields)
 
 
 def count(number: int, one: str, more: str) -> str:
-    """Return the sentence for one thing or for `{count}` things, depending on the number."""
+    """Return the sentence for one thing or for `{count}` things, by the plural rule of the interface's language."""
+    rule = _translated(PLURALS, CONTEXT)
+    if rule != PLURALS:
+        translated = _translated(more, f"{CONTEXT} {c2py(rule)(number)}")
+        if translated != more:
+            return _said(one if number == 1 else more, translated, {"count": number})
     return say(one if number == 1 else more, count=number)
+
+
+def _translated(text: str, context: str = "*") -> str:
+    translate: Any = pgettext_rpt  # the stubs declare no return value
+    translated: str = translate(text, context)
+    return translated
+
+
+def _said(sentence: str, translated: str, fields: dict[str, object]) -> Said:
+    said = Said(translated.format(**fields) if fields else translated)
+    said.source = sentence
+    return said
 
 
 def quoted(names: Iterable[str]) -> str:

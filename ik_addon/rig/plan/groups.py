@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from ...core.settings import chain_of
 from ...core.skeleton import Skeleton
 from ...core.translation.sentences import marked, say
 from ...solve import OutOfReach, Solver
-from ...solve.problem import Bools, Floats, Ints
+from ...solve.problem import Bools, Floats, Ints, Problem
 from .chain import is_connected, out_of_reach_paths
 from .chain_plan import ChainPlan
 from .limits import FREE, ranges_of, stiffness_of
@@ -59,6 +59,11 @@ class Shape(NamedTuple):
     is_end: bool = False
     """Whether each group is the end bone of a chain, which takes the target's orientation."""
 
+    def given(self) -> dict[str, Any]:
+        """Return what a `Problem` takes as it is, by names that both have."""
+        shared = ((name, getattr(self, name)) for name in SHARED)
+        return {name: np.array(value) if isinstance(value, tuple) else value for name, value in shared}
+
     @property
     def is_chain(self) -> bool:
         """Whether the bones are a single chain and not a tree."""
@@ -73,6 +78,10 @@ class Shape(NamedTuple):
     def is_limb(self) -> bool:
         """Whether it is a chain of two bones, or of three if the last one takes an orientation."""
         return self.is_chain and len(self.parents) == 2 + self.turns[0]
+
+
+SHARED = [each.name for each in fields(Problem) if each.name in {*Shape._fields} - {"parents", "limits"}]
+"""Names of settings in `Shape` and in `Problem`."""
 
 
 @lru_cache(maxsize=1024)

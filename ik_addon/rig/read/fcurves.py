@@ -167,11 +167,15 @@ def animated(ob: bpy.types.Object, bones: Ints) -> Bools:
     """Return which channels (k, 17) of bones are set by an action, NLA strips or drivers."""
     found = np.zeros((len(bones), WIDTH), dtype=bool)
     rows = {ob.pose.bones[bone].name: row for row, bone in enumerate(bones.tolist())}
+    data = ob.animation_data
+    is_mixed = data is not None and bool(compat.evaluated_tracks(data))
     for curve in compat.animating(ob):
         name, field = channels.channel_of(curve.data_path) or ("", "")
         if field and name in rows:
             columns = range(WIDTH)[FIELDS[field]]
-            if curve.array_index < len(columns):
+            if is_mixed and field == "rotation_quaternion" and curve.driver is None:
+                found[rows[name], columns] = True  # the NLA sets all of a quaternion
+            elif curve.array_index < len(columns):
                 found[rows[name], columns[curve.array_index]] = True
     return found
 

@@ -64,12 +64,9 @@ class Goals:
         """Return the goals on the chosen frames, or of the chosen members (B,) of a batch."""
         return Goals(**{name: value[chosen] for name, value in vars(self).items()})
 
-    def differs(self, other: Goals) -> Bools:
-        """Return which members (B,) differ from those of other goals (B, E)."""
-        pairs = [(value, vars(other)[name]) for name, value in vars(self).items()]
-        return np.asarray(
-            np.array([(one != two).any(axis=tuple(range(1, one.ndim))) for one, two in pairs]).any(axis=0)
-        )
+    def equals(self, other: Goals) -> bool:
+        """Whether other goals are the same."""
+        return all(np.array_equal(value, vars(other)[name]) for name, value in vars(self).items())
 
 
 @dataclass(frozen=True)

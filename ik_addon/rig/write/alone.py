@@ -359,14 +359,8 @@ def _settings(shape: Shape, joints: Floats) -> Problem:
         joints=joints,
         frames=np.tile(np.eye(3), (count, bones, 1, 1)),
         goal=Goal(joints[:, -1]),
-        inherits=np.array(shape.inherits),
-        solver=shape.solver,
-        out_of_reach=shape.out_of_reach,
-        stretch_weights=np.array(shape.stretch_weights),
-        iterations=shape.iterations,
         limits=limits,
-        stiffness=None if shape.stiffness is None else np.array(shape.stiffness),
-        bend_lead=shape.bend_lead,
+        **shape.given(),
     )
 
 

@@ -142,17 +142,11 @@ def fixed(limbs: Limbs, first: Goal, *others: Goal) -> Fixed:
             goal=first,
             others=others,
             parents=None if shape.is_chain else np.array(shape.parents),
-            inherits=np.array(shape.inherits),
-            solver=shape.solver,
-            out_of_reach=shape.out_of_reach,
-            stretch_weights=np.array(shape.stretch_weights),
-            iterations=shape.iterations,
             limits=limbs.limits(),
             bend_side=limbs.bend_side(),
             folds=limbs.folds(),
             plane=limbs.plane(),
-            stiffness=None if shape.stiffness is None else np.array(shape.stiffness),
-            bend_lead=shape.bend_lead,
+            **shape.given(),
         )
         limbs.remembered["fixed"] = Fixed(problem, check(problem))
     found: Fixed = limbs.remembered["fixed"]

@@ -242,19 +242,15 @@ class _Poses:
         outcomes: Outcomes,
         hurried: bool,
     ) -> None:
-        """Solve groups of a wave for goals (1, G, E), except those that were solved from the same before."""
+        """Solve groups of a wave for goals (1, G, E), unless they were solved from the same before."""
         limbs, goals, before = self.limbs(wave), members_of(wave, goals), last.together.get(key)
-        again = np.ones(len(wave.rows), dtype=bool)
-        if before is not None:
-            moved = limbs.differs(before.fk)
-            if not moved.any():
-                limbs = before.fk  # what was computed of it is remembered
-            again = moved | goals.differs(before.goals)
-            outcomes.keep(wave.some(~again), before.outcomes)
-        posed = limbs if before is None else before.posed
-        if again.any():
-            anew = solve_limbs(limbs.groups(again), goals.members(again), outcomes, hurried=hurried)
-            posed = anew if again.all() else posed.with_members(again, anew)
+        if before is not None and before.fk.equals(limbs):
+            limbs = before.fk  # what was computed of it is remembered
+            if before.goals.equals(goals):
+                outcomes.keep(wave, before.outcomes)
+                self.put(before.posed)
+                return
+        posed = solve_limbs(limbs, goals, outcomes, hurried=hurried)
         self.put(posed)
         if not hurried:
             last.together[key] = _LastWave(limbs, goals, posed, outcomes)

@@ -114,22 +114,39 @@ class IK_ADDON_OT_snap_target(FramesOperator):
         return self.done(done, remarks)
 
 
-class IK_ADDON_OT_apply_pose(ChainsOperator):
+class IK_ADDON_OT_apply_pose(FramesOperator):
     """Make the solved pose the FK pose."""
 
     bl_idname = "ik_addon.apply_pose"
     bl_label = "Solved Pose to FK"
     bl_description = "Make the solved pose the FK pose, so that it stays when the chain is disabled"
 
-    chains: EnumProperty(name="Chains", description="The chains to work on", items=CHAINS, default="ACTIVE")
+    confirm = marked("Apply")
+    doing = marked("Applying the solved pose")
+    cancelled = marked("Applying cancelled. Nothing was changed")
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
-        """Apply the solved pose."""
+    def steps(self, context: bpy.types.Context) -> Generator[float, None, tuple[str, list[str]]]:
+        """Apply the solved pose; yields progress (0 to 1).
+
+        Returns:
+            A sentence that says what was done, and remarks.
+        """
+        ob = armature(context)
         found = [tip for tip in self.chosen(context) if chain_of(tip).enabled]
         if not found:
             raise UserError("None of these chains is enabled. Select a bone of an enabled chain")
-        remarks = ik_fk.apply_pose(context, armature(context), found)
-        return self.done(say("Applied the solved pose to {names}", names=quoted(tip.name for tip in found)), remarks)
+        done = say("Applied the solved pose to {names}", names=quoted(tip.name for tip in found))
+        frames = self.frames(context)
+        if frames is not None:
+            report = yield from ik_fk.apply_range(context, ob, found, frames)
+            done = say("{done} on {frames}", done=done, frames=bake_report.count_of_frames(report.frames))
+            return done, [] if report.plays_alike and not report.missed else [report.message]
+        return done, ik_fk.apply_pose(context, ob, found)
+
+    def finish(self, result: tuple[str, list[str]]) -> set[str]:
+        """Report the result of `steps`."""
+        message, remarks = result
+        return self.done(message, remarks)
 
 
 CLASSES = (IK_ADDON_OT_snap_target, IK_ADDON_OT_apply_pose)
