@@ -123,12 +123,11 @@ def plant_stepwise(
         if loose:  # first: with keyed targets, feet that turn with them are sampled as a whole
             yield from part(snap.key_range(context, ob, loose, frames), 0.0, 0.3)
         if bare:
-            yield from part(
-                find_contacts.steps(context, ob, bare, frames, on=options.support, floor=options.ground), 0.3, 0.5
-            )
+            found = find_contacts.find_stepwise(context, ob, bare, frames, on=options.support, floor=options.ground)
+            yield from part(found, 0.3, 0.5)
         if not any(contact_keys.read(tip, times).any() for tip in legs):
             undo.pop_all()
             return report(planted=None)
-        done = yield from part(plant.steps(context, ob, legs, frames, options), 0.5, 1.0)
+        done = yield from part(plant.plant_stepwise(context, ob, legs, frames, options), 0.5, 1.0)
         undo.pop_all()
     return report(planted=done)

@@ -26,7 +26,7 @@ from .ground_object import UP
 from .sampled_feet import Feet, sample
 
 
-def steps(
+def find_stepwise(
     context: bpy.types.Context,
     ob: bpy.types.Object,
     tips: Sequence[bpy.types.PoseBone],
@@ -88,7 +88,7 @@ def steps(
             longest = max(feet.length(chain) for chain in chains)
             worlds = feet.others[:, 0] if moving else None
             with registry.paused(ob):
-                looking = ground_object.steps(view_layer, floor, frames, worlds, feet.support, way, longest)
+                looking = ground_object.sample_surface(view_layer, floor, frames, worlds, feet.support, way, longest)
                 surface = yield from part(looking, 0.8, 0.95)
         rests = [_rests(feet, chains[i], seen[i], found[i], surface) for i in legs]
         for i, contacts in zip(legs, without_held(rests), strict=True):

@@ -94,7 +94,7 @@ def rise_of(heights: Sequence[Floats], smooth: int) -> Floats:
     return smoothed(np.min(heights, axis=0), 2 * smooth)
 
 
-def steps(
+def move_stepwise(
     view_layer: bpy.types.ViewLayer,
     feet: Feet,
     frames: Sequence[int],

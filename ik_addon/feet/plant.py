@@ -42,8 +42,7 @@ from .plant_report import Planted
 from .reach import recorded
 from .sampled_feet import Feet, sample
 from .standing import plant
-from .with_hips import followers
-from .with_hips import steps as follow
+from .with_hips import follow_hips, followers
 
 MARGIN = 1.25 * HELD
 """Height of feet above a ground, in lengths of the leg, so that neither rounding nor fewer keys take them below it."""
@@ -79,7 +78,7 @@ class Options:
         return self.on or (None if self.ground is None or ground_object.is_still(self.ground) else self.ground)
 
 
-def steps(
+def plant_stepwise(
     context: bpy.types.Context,
     ob: bpy.types.Object,
     tips: Sequence[bpy.types.PoseBone],
@@ -147,7 +146,7 @@ def steps(
                 wanted = _key(feet, source, planted, at, undo, hands)
 
         helped = yield from part(
-            hips.steps(
+            hips.move_stepwise(
                 view_layer,
                 feet,
                 frames,
@@ -170,7 +169,7 @@ def steps(
         followed: list[Goal] = []
         if feet.hips is not None:
             going = followers(ob, touching, ob.pose.bones[feet.hips])
-            todo = follow(view_layer, ob, going, frames, at, helped.moved, blend, undo)
+            todo = follow_hips(view_layer, ob, going, frames, at, helped.moved, blend, undo)
             followed = yield from part(todo, 0.98, 1.0)
         held = set()
         with nullcontext() if feet.snap.sampler.is_solved else registry.paused(ob):
@@ -265,7 +264,7 @@ def _grounds(
     worlds = feet.others[:, 0] if feet.others.shape[1] else None
     way = np.stack([feet.foot(chain).places for chain in feet.snap.chains], axis=1)
     with registry.paused(feet.snap.ob):
-        surface = yield from ground_object.steps(
+        surface = yield from ground_object.sample_surface(
             view_layer, options.ground, frames, worlds, feet.support, way, _longest(feet)
         )
     found = []

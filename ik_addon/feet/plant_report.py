@@ -113,7 +113,7 @@ def as_saved(
         depth = 0.0
         if floor is not None:
             flat = points.reshape(len(frames), -1, 3)
-            looking = floor.steps(frames, flat, max(lengths))
+            looking = floor.sample(frames, flat, max(lengths))
             heights = (yield from part(looking, 0.8, 1.0))(flat).reshape(points.shape[:3])
             depth = float(np.nanmax(np.append(-heights / np.array(lengths)[:, None], 0.0)))
     return replace(planted, slide=(planted.slide[0], max(slides)), depth=(planted.depth[0], depth))

@@ -64,7 +64,7 @@ def _is_free(goal: Goal, carrying: set[Goal]) -> bool:
     return True
 
 
-def steps(
+def follow_hips(
     view_layer: bpy.types.ViewLayer,
     ob: bpy.types.Object,
     going: Sequence[Follower],

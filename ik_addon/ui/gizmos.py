@@ -30,7 +30,7 @@ FAINT, CLEAR = 0.5, 0.9
 Z = Vector((0.0, 0.0, 1.0))
 
 
-class Goal(NamedTuple):
+class Grip(NamedTuple):
     """A target or pole that is an object. Bones need none of these gizmos: Blender's own transform moves them."""
 
     rig: str
@@ -40,7 +40,7 @@ class Goal(NamedTuple):
     ob: bpy.types.Object
 
 
-def goals(context: bpy.types.Context) -> Iterator[Goal]:
+def goals(context: bpy.types.Context) -> Iterator[Grip]:
     """Yield the visible goals of the enabled chains of all armatures in Pose Mode."""
     for rig in context.objects_in_mode:
         for tip in tips(rig) if not why_closed(rig) else ():
@@ -48,13 +48,13 @@ def goals(context: bpy.types.Context) -> Iterator[Goal]:
                 yield from goals_of(context, tip)
 
 
-def goals_of(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Iterator[Goal]:
+def goals_of(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Iterator[Grip]:
     """Yield the visible goals of a chain."""
     space: Any = context.space_data
     for role in ROLES:
         ob, bone = goal_of(chain_of(tip), role)
         if ob is not None and not (bone and ob.type == "ARMATURE") and ob.visible_get(viewport=space):
-            yield Goal(tip.id_data.name, tip.name, role, ob)
+            yield Grip(tip.id_data.name, tip.name, role, ob)
 
 
 def take_hold(
@@ -130,7 +130,7 @@ class IK_ADDON_GGT_rings(GoalGizmos):
             ring.scale_basis = size * (RING_OF_ACTIVE if is_active else RING)
             ring.matrix_basis = Matrix.Translation(goal.ob.matrix_world.translation)
 
-    def _new(self, goal: Goal) -> Any:
+    def _new(self, goal: Grip) -> Any:
         ring: Any = self.gizmos.new("GIZMO_GT_move_3d")
         ring.draw_style = "RING_2D"
         ring.draw_options = {"ALIGN_VIEW", "FILL_SELECT"}

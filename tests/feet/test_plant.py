@@ -333,7 +333,7 @@ def test_a_cancelled_plant_changes_nothing(addon: Addon) -> None:
     plant = addon.module("feet.plant")
     tips = [ob.pose.bones[f"shin.{end}"] for end in "LR"]
     for share in (0.0, 0.3, 0.6, 0.75):
-        with closing(plant.steps(bpy.context, ob, tips, range(1, 110), plant.Options())) as todo:
+        with closing(plant.plant_stepwise(bpy.context, ob, tips, range(1, 110), plant.Options())) as todo:
             while next(todo) < share:
                 pass
         assert bpy.context.scene.frame_current == 30

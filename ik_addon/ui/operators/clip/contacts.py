@@ -76,7 +76,7 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
         """
         chosen, frames = self.chosen(context), self.frames(context)
         assert frames is not None, "there is no current frame to choose"
-        found = yield from find_contacts.steps(
+        found = yield from find_contacts.find_stepwise(
             context,
             armature(context),
             chosen,
