@@ -40,15 +40,15 @@ class Grip(NamedTuple):
     ob: bpy.types.Object
 
 
-def goals(context: bpy.types.Context) -> Iterator[Grip]:
+def grips(context: bpy.types.Context) -> Iterator[Grip]:
     """Yield the visible goals of the enabled chains of all armatures in Pose Mode."""
     for rig in context.objects_in_mode:
         for tip in tips(rig) if not why_closed(rig) else ():
             if chain_of(tip).enabled:
-                yield from goals_of(context, tip)
+                yield from grips_of(context, tip)
 
 
-def goals_of(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Iterator[Grip]:
+def grips_of(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Iterator[Grip]:
     """Yield the visible goals of a chain."""
     space: Any = context.space_data
     for role in ROLES:
@@ -114,7 +114,7 @@ class IK_ADDON_GGT_rings(GoalGizmos):
     def draw_prepare(self, context: bpy.types.Context) -> None:
         """Add, remove and place the rings to match the goals."""
         # With Pose Body the joint under a target is dragged, which takes the target along.
-        wanted = [own for own in goals(context) if own.role == "pole" or not is_in_hand(context)]
+        wanted = [own for own in grips(context) if own.role == "pole" or not is_in_hand(context)]
         shown = {(own.rig, own.tip, own.role): own for own in wanted}
         for key in self.rings.keys() - shown.keys():
             self.gizmos.remove(self.rings.pop(key))
@@ -183,7 +183,7 @@ class IK_ADDON_GGT_tool(GoalGizmos):
         """Move arrows and dials to the goals of the active chain."""
         tip = active_chain(context)
         usable = tip is not None and chain_of(tip).enabled
-        shown = {goal.role: goal.ob for goal in goals_of(context, tip)} if usable else {}
+        shown = {goal.role: goal.ob for goal in grips_of(context, tip)} if usable else {}
         for role, arrows in self.arrows.items():
             place_along_axes(arrows, shown.get(role))
         place_along_axes(self.dials, shown.get("target") if usable and takes_orientation(tip) else None)
