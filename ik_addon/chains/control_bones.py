@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import bpy
@@ -227,14 +228,6 @@ def _box() -> Wire:
     return points, [(i, i | bit) for i in range(8) for bit in (1, 2, 4) if not i & bit]
 
 
-def _circle() -> Wire:
-    return _circles((1,))
-
-
-def _sphere() -> Wire:
-    return _circles((0, 1, 2))
-
-
 def _circles(axes: Iterable[int]) -> Wire:
     """Return circles across these axes."""
     points: list[tuple[float, float, float]] = []
@@ -249,4 +242,4 @@ def _circles(axes: Iterable[int]) -> Wire:
     return points, edges
 
 
-WIRES = {"CUBE": _box, "SPHERE": _sphere, "CIRCLE": _circle}
+WIRES = {"CUBE": _box, "SPHERE": partial(_circles, (0, 1, 2)), "CIRCLE": partial(_circles, (1,))}
