@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import bpy
 
 from ...core.goals import Goal
@@ -86,7 +88,8 @@ class IK_ADDON_OT_copy_pose(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """Require what Blender's operator does."""
-        return "" if bpy.ops.pose.copy.poll() else say("Switch to Pose Mode")
+        operators: Any = bpy.ops
+        return "" if operators.pose.copy.poll() else say("Switch to Pose Mode")
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Leave the key to Blender where nothing is left out."""
