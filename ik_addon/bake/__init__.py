@@ -1,7 +1,8 @@
 """Bake chains to keyframes. Scripts use the names exported here."""
 
+from ..core.translation.sentences import UserError
 from .bake_report import BakeReport
-from .baking import bake, steps
-from .selection import BakeError, chosen_tips, frame_range, frames_between
+from .baking import bake, bake_stepwise
+from .selection import chosen_tips, frame_range, frames_between
 
-__all__ = ["BakeError", "BakeReport", "bake", "chosen_tips", "frame_range", "frames_between", "steps"]
+__all__ = ["BakeReport", "UserError", "bake", "bake_stepwise", "chosen_tips", "frame_range", "frames_between"]

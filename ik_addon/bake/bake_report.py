@@ -107,25 +107,7 @@ class BakeReport:
     @property
     def message(self) -> str:
         """The whole report in sentences."""
-        done = say(
-            "Baked {chains} on {frames} into '{action}'",
-            chains=count_of_chains(len(self.chains)),
-            frames=count_of_frames(self.frames),
-            action=self.action,
-        )
-        return f"{done}. {self.outcome}"
-
-    @property
-    def outcome(self) -> str:
-        """Whether all targets were reached, and how playback matches, in sentences."""
-        reached = say("All targets were reached")
-        if self.missed:
-            reached = say(
-                "Targets missed on {frames}, by up to {error} of the chain's length",
-                frames=count_of_frames(self.missed),
-                error=percent(self.error),
-            )
-        return f"{reached}. {self.playback}"
+        return ". ".join(text for text, _is_remarkable in sentences(self))
 
     @property
     def playback(self) -> str:
@@ -167,9 +149,9 @@ def sentences(report: BakeReport) -> Iterator[tuple[str, bool]]:
     """Yield the sentences of a report, and whether each needs attention."""
     yield (
         say(
-            "{frames} of {chains} in '{action}'",
-            frames=count_of_frames(report.frames),
+            "Baked {chains} on {frames} into '{action}'",
             chains=count_of_chains(len(report.chains)),
+            frames=count_of_frames(report.frames),
             action=report.action,
         ),
         False,

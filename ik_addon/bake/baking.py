@@ -15,6 +15,7 @@ import numpy as np
 from ..core import channels, fk_store, keyframes
 from ..core.settings import chain_of, object_of
 from ..core.steps import finished, part
+from ..core.translation.sentences import UserError
 from ..live import registry, switches
 from ..rig.plan.plan import Plan
 from . import bake_report
@@ -22,7 +23,7 @@ from .bake_report import BakeReport
 from .reducing import Floor, KeyReducer
 from .restore import SceneSnapshot
 from .sampling import Frames, proofs
-from .selection import BakeError, baked_tips, changes_order, check_armature, check_order, other_plans, time_scale
+from .selection import baked_tips, changes_order, check_armature, check_order, other_plans, time_scale
 from .solved import Solved, rotations_of
 
 
@@ -36,11 +37,11 @@ def bake(
     smooth: bool = False,
     reduce: float = 0.0,
 ) -> BakeReport:
-    """Run all of `steps` at once."""
-    return finished(steps(context, ob, tips, frames, new_action=new_action, smooth=smooth, reduce=reduce))
+    """Run all of `bake_stepwise` at once."""
+    return finished(bake_stepwise(context, ob, tips, frames, new_action=new_action, smooth=smooth, reduce=reduce))
 
 
-def steps(
+def bake_stepwise(
     context: bpy.types.Context,
     ob: bpy.types.Object,
     tips: Collection[str],
@@ -65,13 +66,13 @@ def steps(
         floor: the ground that hands and feet must not pass through when keys are reduced.
 
     Raises:
-        BakeError, KeysError: the chains can't be baked; nothing was changed.
+        UserError: the chains can't be baked; nothing was changed.
     """
     view_layer = context.view_layer
     view_layer.update()  # only then is a target that was just added in the view layer
     check_armature(ob, view_layer)
     if not frames:
-        raise BakeError("There are no frames to bake")
+        raise UserError("There are no frames to bake")
     with ExitStack() as undo:
         before = SceneSnapshot(view_layer, ob)
         with registry.paused(ob):
@@ -92,7 +93,7 @@ def steps(
                 baked if smooth else (),  # other chains keep playing as live solves them
             )
             if smooth and sequence.is_watched:
-                raise BakeError(
+                raise UserError(
                     "Animated settings change the chains of '{object}' between frames. Bake without Smooth",
                     object=ob.name,
                 )
@@ -150,16 +151,16 @@ class _Bake:
             report = solved.report(frames.numbers, frames.ob.animation_data.action.name, *found)
             if self.reduce and len(frames.numbers) > 1:
                 reducer = KeyReducer(frames.view_layer, frames.ob, keyed, frames.numbers)
-                reduced = yield from part(reducer.steps(self.reduce, self.floor), whole, 1.0)
+                reduced = yield from part(reducer.reduce(self.reduce, self.floor), whole, 1.0)
                 report = replace(report, keys=reduced)
             done.callback(undo.pop_all().close)
         return report
 
     def _check_solved(self, solved: Solved) -> None:
-        """Raise `BakeError` if a chain could not be solved on any frame."""
+        """Raise `UserError` if a chain could not be solved on any frame."""
         for tip, fault in self.frames.plan.faults.items():
             if solved.is_never_solved(tip):
-                raise BakeError("The chain on '{tip}' can't be baked. {fault}", tip=tip, fault=fault)
+                raise UserError("The chain on '{tip}' can't be baked. {fault}", tip=tip, fault=fault)
 
     def _disable_chains(self) -> None:
         """Disable the baked chains and leave their bones to the keys."""

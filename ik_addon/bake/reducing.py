@@ -18,13 +18,14 @@ from ..core.keyframes import Channel, curves_of
 from ..core.settings import chain_of
 from ..core.skeleton import Skeleton, inverse, matrix_array, moved, size_of
 from ..core.steps import part
+from ..core.translation.sentences import UserError
 from ..rig.plan.chain import chain_bones, end_of, tips
 from ..solve.maths.products import applied, lengths_of, times
 from ..solve.problem import Bools, Floats, Ints
 from .bake_report import KeyReport
 from .reduction import Part, Reduction
 from .sampling import at_frame
-from .selection import BakeError, time_scale
+from .selection import time_scale
 from .spline import Curve
 
 ROOM = 0.98
@@ -130,13 +131,13 @@ class KeyReducer:
         self._pivots = 2 * len(ob.pose.bones) + np.arange(2 * len(self._tips))
         self._joints = slice(0, 2 * (len(ob.pose.bones) + len(self._tips)))
 
-    def steps(self, bound: float, floor: Floor | None = None) -> Generator[float, None, KeyReport]:
+    def reduce(self, bound: float, floor: Floor | None = None) -> Generator[float, None, KeyReport]:
         """Keep as few keys as hold all joints within a distance, in Blender units; yields progress (0 to 1).
 
         Heels and toes that are above a floor stay above it.
 
         Raises:
-            BakeError: no keys keep to the distance.
+            UserError: no keys keep to the distance.
         """
         before = yield from self._played(0.0, 0.4)
         above = (yield from self._heights(floor, before)) if floor is not None and len(self._pivots) else None
@@ -173,7 +174,7 @@ class KeyReducer:
                 bounds *= 0.5
             if attempt == ATTEMPTS - 2:
                 bounds[:] = 0.0  # all keys: only what moves differently each time is still off
-        raise BakeError(
+        raise UserError(
             "The keys of '{object}' can't be reduced, because it moves differently each time it plays. Bake all keys",
             object=self._ob.name,
         )
@@ -239,7 +240,7 @@ class KeyReducer:
             for channel, own in zip(keyed, found, strict=True):
                 curve = curves.get((channel.data_path, channel.index))
                 if curve is None:
-                    raise BakeError("The action of '{object}' is gone. Bake again", object=self._ob.name)
+                    raise UserError("The action of '{object}' is gone. Bake again", object=self._ob.name)
                 write_curve(curve, self._times[own.keys], own.values, own.slopes / pace, own.lines)
         self._ob.update_tag()
 

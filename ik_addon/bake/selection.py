@@ -24,10 +24,6 @@ FIRST, LAST = -1_048_574, 1_048_574
 """Blender's range of frames."""
 
 
-class BakeError(UserError):
-    """Nothing can be baked; the message says what is wrong, where, and what to do."""
-
-
 def chosen_tips(ob: bpy.types.Object, which: str, active: bpy.types.PoseBone | None = None) -> list[str]:
     """Return the tip bones of the enabled chains to bake: the ACTIVE one, those of SELECTED bones, or ALL.
 
@@ -37,12 +33,12 @@ def chosen_tips(ob: bpy.types.Object, which: str, active: bpy.types.PoseBone | N
         active: tip of the active chain.
 
     Raises:
-        BakeError: there are none.
+        UserError: there are none.
     """
     tips = chain.tips(ob)
     if which == "ACTIVE":
         if active is None:
-            raise BakeError(
+            raise UserError(
                 "The active bone of '{object}' is not part of an IK chain. Make a bone of a chain active",
                 object=ob.name,
             )
@@ -50,14 +46,14 @@ def chosen_tips(ob: bpy.types.Object, which: str, active: bpy.types.PoseBone | N
     elif which == "SELECTED":
         tips = [tip for tip in tips if any(compat.is_selected(bone) for bone in chain.posed_bones(tip))]
         if not tips:
-            raise BakeError(
+            raise UserError(
                 "No selected bone of '{object}' is part of an IK chain. Select a bone of a chain", object=ob.name
             )
     enabled = [tip.name for tip in tips if chain_of(tip).enabled]
     if not enabled and tips:
-        raise BakeError("The chain on '{tip}' is disabled. Enable it to bake it", tip=tips[0].name)
+        raise UserError("The chain on '{tip}' is disabled. Enable it to bake it", tip=tips[0].name)
     if not enabled:
-        raise BakeError("'{object}' has no IK chain. Add one first", object=ob.name)
+        raise UserError("'{object}' has no IK chain. Add one first", object=ob.name)
     return enabled
 
 
@@ -65,15 +61,15 @@ def frame_range(scene: bpy.types.Scene, ob: bpy.types.Object, which: str) -> tup
     """Return the first and last frame of the SCENE, its PREVIEW range, or the ACTION of an armature object.
 
     Raises:
-        BakeError: there is no such range.
+        UserError: there is no such range.
     """
     if which == "PREVIEW":
         if not scene.use_preview_range:
-            raise BakeError("The scene has no preview range. Set one, or bake another frame range")
+            raise UserError("The scene has no preview range. Set one, or bake another frame range")
         return scene.frame_preview_start, scene.frame_preview_end
     if which == "ACTION":
         if not len(compat.curves_of(ob)):
-            raise BakeError("'{object}' has no keys in an action. Bake another frame range", object=ob.name)
+            raise UserError("'{object}' has no keys in an action. Bake another frame range", object=ob.name)
         span = np.array(ob.animation_data.action.frame_range) / time_scale(scene)
         return math.floor(span[0]), math.ceil(span[1])
     return scene.frame_start, scene.frame_end
@@ -83,17 +79,17 @@ def frames_between(first: int, last: int, step: int = 1) -> list[int]:
     """Return every `step`-th frame, and always the last one, because keys are replaced up to the end of the range.
 
     Raises:
-        BakeError: there are none, or Blender doesn't have them.
+        UserError: there are none, or Blender doesn't have them.
     """
     if step < 1:
-        raise BakeError("The step is {step}, but must be 1 frame or more", step=step)
+        raise UserError("The step is {step}, but must be 1 frame or more", step=step)
     for frame in (first, last):
         if not FIRST <= frame <= LAST:
-            raise BakeError(
+            raise UserError(
                 "There is no frame {frame}. Choose frames from {first} to {last}", frame=frame, first=FIRST, last=LAST
             )
     if last < first:
-        raise BakeError("The frame range is empty: it starts at {first} and ends at {last}", first=first, last=last)
+        raise UserError("The frame range is empty: it starts at {first} and ends at {last}", first=first, last=last)
     frames = list(range(first, last + 1, step))
     return frames if frames[-1] == last else [*frames, last]
 
@@ -104,19 +100,19 @@ def time_scale(scene: bpy.types.Scene) -> float:
 
 
 def check_armature(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> None:
-    """Raise `BakeError` if an armature object shows no pose that could be baked."""
+    """Raise `UserError` if an armature object shows no pose that could be baked."""
     if ob.mode == "EDIT":
-        raise BakeError("'{object}' is in Edit Mode. Exit Edit Mode to bake", object=ob.name)
+        raise UserError("'{object}' is in Edit Mode. Exit Edit Mode to bake", object=ob.name)
     if not Presence(view_layer).evaluates(ob):
-        raise BakeError(
+        raise UserError(
             "'{object}' is excluded from this view layer or disabled in viewports. Enable it to bake", object=ob.name
         )
     if ob.data.pose_position == "REST":
-        raise BakeError("'{object}' is in Rest Position. Switch it to Pose Position", object=ob.name)
+        raise UserError("'{object}' is in Rest Position. Switch it to Pose Position", object=ob.name)
 
 
 def check_order(ob: bpy.types.Object, plan: Plan, tips: Collection[str], others: Mapping[int, Plan]) -> None:
-    """Raise `BakeError` if other armatures would have to be solved between the chains that are baked, or elsewhere.
+    """Raise `UserError` if other armatures would have to be solved between the chains that are baked, or elsewhere.
 
     Args:
         ob: the armature object.
@@ -130,7 +126,7 @@ def check_order(ob: bpy.types.Object, plan: Plan, tips: Collection[str], others:
     names = {other.session_uid: other.name for other in bpy.data.objects if other.session_uid in plans}
     for uid in _followed(ob.session_uid, plans):
         if plans[uid].is_elsewhere:
-            raise BakeError(
+            raise UserError(
                 "'{object}' follows '{other}', whose targets are missing in this view layer. "
                 "Bake in a view layer that has them",
                 object=ob.name,
@@ -138,10 +134,10 @@ def check_order(ob: bpy.types.Object, plan: Plan, tips: Collection[str], others:
             )
     circle = in_loops(plans)
     if ob.session_uid in circle:
-        raise BakeError(LOOP_OF_ARMATURES, names=" and ".join(f"'{names[uid]}'" for uid in names if uid in circle))
+        raise UserError(LOOP_OF_ARMATURES, names=" and ".join(f"'{names[uid]}'" for uid in names if uid in circle))
     for uid, tip in between(plans, ob.session_uid, tips):
         first = say("the chain on '{tip}' of '{other}'", tip=tip, other=names[uid])
-        raise BakeError(
+        raise UserError(
             "'{object}' depends on {first}, which depends on another chain of '{object}'. Bake {first} first",
             object=ob.name,
             first=first,
@@ -175,11 +171,11 @@ def baked_tips(ob: bpy.types.Object, plan: Plan, tips: Collection[str]) -> list[
     A chain that depends on animated settings may be solvable on other frames, even if it isn't on the current one.
 
     Raises:
-        BakeError: a chain is not in the plan or can never be solved, or its bones cannot be keyed.
+        UserError: a chain is not in the plan or can never be solved, or its bones cannot be keyed.
     """
     for tip in tips:
         if tip in plan.faults and not plan.watch:
-            raise BakeError("The chain on '{tip}' can't be baked. {fault}", tip=tip, fault=plan.faults[tip])
+            raise UserError("The chain on '{tip}' can't be baked. {fault}", tip=tip, fault=plan.faults[tip])
     baked = [tip for tip in plan.paths if tip in tips]
     names = {plan.skeleton.names[bone] for tip in baked for bone in plan.paths[tip]}
     for path in animated_paths(ob):
@@ -187,12 +183,12 @@ def baked_tips(ob: bpy.types.Object, plan: Plan, tips: Collection[str]) -> list[
         if match and match["rest"] == "rotation_mode" and bpy.utils.unescape_identifier(match["name"]) in names:
             # Since 4.4 Blender applies F-curves in any order, and setting the mode converts rotations.
             name = bpy.utils.unescape_identifier(match["name"])
-            raise BakeError(
+            raise UserError(
                 "The rotation mode of bone '{name}' is animated, "
                 "which makes Blender play rotation keys unreliably. Delete the animation of the mode to bake",
                 name=name,
             )
     unknown = set(tips).difference(baked)
     if unknown or not baked:
-        raise BakeError("There is no enabled IK chain on '{bone}'. Add or enable one", bone=min(unknown, default=""))
+        raise UserError("There is no enabled IK chain on '{bone}'. Add or enable one", bone=min(unknown, default=""))
     return baked

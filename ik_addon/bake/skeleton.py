@@ -16,12 +16,12 @@ from ..core import keyframes
 from ..core.continuity import nearest
 from ..core.skeleton import inverse, matrix_array
 from ..core.steps import part
-from ..core.translation.sentences import say
+from ..core.translation.sentences import UserError, say
 from ..solve.maths.products import determinants, times
 from ..solve.problem import Floats
 from .restore import SceneSnapshot
 from .sampling import played
-from .selection import BakeError, check_armature, time_scale
+from .selection import check_armature, time_scale
 from .skeleton_bones import Bones
 from .skeleton_motion import RootMotion, local, rigid
 
@@ -56,7 +56,7 @@ class Made:
     """Sentences about what the new armature doesn't have."""
 
 
-def steps(
+def make_stepwise(
     context: bpy.types.Context, ob: bpy.types.Object, frames: Sequence[int], options: Options
 ) -> Generator[float, None, Made]:
     """Make and key the skeleton; yields progress (0 to 1). Closing the generator undoes everything.
@@ -70,7 +70,7 @@ def steps(
         options: what to make.
 
     Raises:
-        BakeError, KeysError: the skeleton can't be made; nothing was changed.
+        UserError: the skeleton can't be made; nothing was changed.
     """
     view_layer = context.view_layer
     view_layer.update()
@@ -78,7 +78,7 @@ def steps(
     bones = Bones.of(ob, options.only_deform)
     root = _root_place(bones, options.root)
     if not frames:
-        raise BakeError("There are no frames to bake")
+        raise UserError("There are no frames to bake")
     with ExitStack() as undo:
         before = SceneSnapshot(view_layer, ob)
         undo.callback(before.restore)
@@ -86,7 +86,7 @@ def steps(
         shown, worlds = yield from part(played(view_layer, ob, bones.read, frames, (ob, *deformed)), 0.0, 0.9)
         world = worlds[0, 0]
         if determinants(world[None, :3, :3])[0] <= 0.0:
-            raise BakeError("'{object}' is mirrored by its scale. Apply the scale first", object=ob.name)
+            raise UserError("'{object}' is mirrored by its scale. Apply the scale first", object=ob.name)
         rest = np.array([matrix_array(ob.data.bones[b].matrix_local) for b in bones.read.tolist()])
         rest = rigid(times(np.repeat(world[None], len(rest), axis=0), rest))
         before.restore()
@@ -94,7 +94,7 @@ def steps(
         lost = np.argwhere(~np.isfinite(moving).all(axis=(2, 3)))
         if len(lost):
             frame, bone = lost[0].tolist()
-            raise BakeError(
+            raise UserError(
                 "Bone '{bone}' has no rotation on frame {frame}: it, or a bone above it, is scaled to zero. "
                 "Reset the scale",
                 bone=ob.data.bones[bones.read[bone]].name,
@@ -128,13 +128,13 @@ def _root_place(bones: Bones, root: RootMotion | None) -> int:
     """Return which taken bone gets the motion of the body; -1 for a new bone, or none.
 
     Raises:
-        BakeError: this bone is below another one.
+        UserError: this bone is below another one.
     """
     if root is None or root.name not in bones.names:
         return -1
     place = bones.names.index(root.name)
     if bones.parents[place] >= 0:
-        raise BakeError(
+        raise UserError(
             "'{bone}' can't be the root: it is below '{parent}'. Choose a bone without a parent, or a new name",
             bone=root.name,
             parent=bones.names[bones.parents[place]],

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..anatomy.body import feet_of, root_of
 from ..anatomy.figure import Figure
+from ..core.translation.sentences import UserError
 from ..solve.problem import Ints
-from .selection import BakeError
 
 SAME_PLACE = 1e-3
 """Bones whose ends at rest are closer than this, in bone lengths, stand in for each other."""
@@ -34,12 +34,12 @@ class Bones:
         """Take the deform bones of an armature object, or all of its bones.
 
         Raises:
-            BakeError: it has no deform bones.
+            UserError: it has no deform bones.
         """
         figure = Figure.of(ob)
         taken = [b for b, name in enumerate(figure.names) if not only_deform or ob.data.bones[name].use_deform]
         if not taken:
-            raise BakeError(
+            raise UserError(
                 "'{object}' has no deform bone. Turn on Deform for the bones that deform its meshes", object=ob.name
             )
         found: dict[int, int] = {}

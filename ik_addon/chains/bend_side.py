@@ -20,9 +20,9 @@ from ..anatomy.figure import Figure
 from ..core import channels, fk_store, transforms
 from ..core.settings import chain_of
 from ..core.skeleton import Skeleton, inverse, moved
-from ..core.translation.sentences import marked
+from ..core.translation.sentences import UserError, marked
 from ..rig.plan import limits
-from ..rig.plan.chain import ChainError, bending_bones, bending_end
+from ..rig.plan.chain import bending_bones, bending_end
 from ..rig.read import fcurves
 from ..solve.maths.rotations import hinge
 from ..solve.problem import Floats, Ints
@@ -343,7 +343,7 @@ class _Chain:
                 continue
             try:
                 ranges = limits.ranges_of(bone)
-            except ChainError:
+            except UserError:
                 continue
             for axis, (low, high) in zip((0, 2), ranges[:2], strict=True):
                 if math.isfinite(low + high) and abs(low + high) > ONE_SIDED:

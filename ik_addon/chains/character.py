@@ -18,8 +18,8 @@ from ..anatomy.sides import up_of
 from ..core.constraints import steered_bones
 from ..core.settings import chain_of, object_of
 from ..core.skeleton import orthonormal
-from ..core.translation.sentences import count, marked, say
-from ..rig.plan.chain import ChainError, chain_bones, end_of, tips
+from ..core.translation.sentences import UserError, count, marked, say
+from ..rig.plan.chain import chain_bones, end_of, tips
 from ..rig.plan.limits import SETTINGS, is_free, ranges_of
 from ..solve.maths.cones import cone_of, violation
 from ..solve.maths.rotations import quaternions
@@ -147,7 +147,7 @@ def _add_chains(
                 with_body=not is_limb or (part.region is Region.ARM and wishes.arms_with_chest),
             )
             made[part] = name
-        except ChainError as error:
+        except UserError as error:
             remarks.append(say("The {part} got no chain. {error}", part=_words(part), error=error))
     # Adding control bones makes Blender recreate all pose bones.
     return {part: ob.pose.bones[name] for part, name in made.items()}

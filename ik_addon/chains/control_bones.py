@@ -12,8 +12,8 @@ import numpy as np
 from mathutils import Matrix, Vector
 
 from ..anatomy.parts import side_of
+from ..core.goals import MADE
 from ..core.skeleton import inverse_of_one, matrix_array, size_of
-from ..rig.plan.followers import MADE
 from ..rig.plan.presence import Presence, is_in
 from ..rig.plan.watch import animated_paths
 from ..rig.read.orientation import orientation

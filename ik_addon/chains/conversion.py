@@ -8,15 +8,16 @@ from typing import Any
 import bpy
 
 from ..core import compat, key_curve
+from ..core.goals import Goal
 from ..core.settings import chain_of
 from ..core.skeleton import Skeleton
-from ..core.translation.sentences import say
-from ..rig.plan.chain import ChainError, chain_bones, holding_constraints
+from ..core.translation.sentences import UserError, say
+from ..rig.plan.chain import chain_bones, holding_constraints
 from ..rig.plan.limits import is_free, knee_hinge
 from ..solve import pole_angle
 from ..solve.problem import Floats
 from . import end_bone
-from .current_pose import Limb, seen_from, world_of
+from .current_pose import Limb, seen_from
 from .ik_constraints import Source, can_be_inverted, invert, mute_driver, silence
 
 BESIDE = 1e-5
@@ -101,7 +102,7 @@ def take_end_rotation(ob: bpy.types.Object, source: Source, depsgraph: bpy.types
     chain.end_bone = end.name
     try:
         end_bone.fit(tip, depsgraph)
-    except ChainError:
+    except UserError:
         chain.end_bone = ""
         return {}
     chain.use_end_rotation = copy.mute = True
@@ -174,7 +175,7 @@ def pole_angle_of(
         return 0.0
     limb = Limb.of(skeleton, [skeleton.names.index(bone.name) for bone in source.bones], poses)
     target, pole = (
-        seen_from(ob, world_of(goal, bone, depsgraph).translation, depsgraph)
+        seen_from(ob, Goal(goal, bone).world(depsgraph).translation, depsgraph)
         for goal, bone in (
             (constraint.target, constraint.subtarget),
             (constraint.pole_target, constraint.pole_subtarget),

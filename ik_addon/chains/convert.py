@@ -10,6 +10,7 @@ import bpy
 import numpy as np
 
 from ..core import channels, compat
+from ..core.goals import Goal
 from ..core.settings import chain_of, object_of
 from ..core.skeleton import Skeleton, orthonormal
 from ..core.translation.sentences import UserError, count, say
@@ -28,7 +29,7 @@ from .conversion import (
     take_end_rotation,
 )
 from .conversion_records import CONVERTED, FK_BEFORE, converted_bones, put_fk_back, remembered, replaced
-from .current_pose import Limb, largest_turn, read_poses, seen_from, world_of
+from .current_pose import Limb, largest_turn, read_poses, seen_from
 from .ik_constraints import Source, give_back, mute_driver, silence, sources
 
 MOVED = 1e-4
@@ -246,7 +247,7 @@ def _move(
     chain = chain_of(ob.pose.bones[tip])
     old, new = (Limb.on(ob.pose.bones[tip], skeleton, poses) for poses in (before, after))
     depsgraph = view_layer.depsgraph
-    target = seen_from(ob, world_of(chain.target, chain.target_bone, depsgraph).translation, depsgraph)
+    target = seen_from(ob, Goal(chain.target, chain.target_bone).world(depsgraph).translation, depsgraph)
     missed, misses, distance = (
         float(np.linalg.norm(a - b)) / max(old.length, 1e-30)
         for a, b in ((old.tip, target), (new.tip, target), (old.tip, new.tip))

@@ -8,7 +8,7 @@ from typing import Any
 
 import bpy
 import numpy as np
-from mathutils import Matrix, Vector
+from mathutils import Vector
 
 from ..core import channels
 from ..core.skeleton import Skeleton, matrix_array, orthonormal
@@ -106,11 +106,13 @@ def read_poses(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Floats:
     return channels.read_pose(evaluated, np.arange(len(evaluated.pose.bones)))
 
 
-def world_of(goal: bpy.types.Object, bone: str, depsgraph: bpy.types.Depsgraph) -> Matrix:
-    """Return the evaluated world matrix of a target or pole: of the object, or of its bone."""
-    evaluated = goal.evaluated_get(depsgraph)
-    found = evaluated.pose.bones.get(bone) if bone and evaluated.type == "ARMATURE" else None
-    return evaluated.matrix_world.copy() if found is None else evaluated.matrix_world @ found.matrix
+def shifts(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], before: Floats, after: Floats) -> dict[str, float]:
+    """Return how far joints of chains are apart at most between two poses (m, 4, 4), in chain lengths, by tip bone."""
+    skeleton, found = Skeleton.of(ob), {}
+    for tip in tips:
+        old, new = (Limb.on(tip, skeleton, poses) for poses in (before, after))
+        found[tip.name] = float(np.linalg.norm(old.joints - new.joints, axis=1).max()) / max(old.length, 1e-30)
+    return found
 
 
 def seen_from(ob: bpy.types.Object, place: Vector, depsgraph: bpy.types.Depsgraph) -> Floats:

@@ -12,21 +12,22 @@ from ..anatomy.end_bones import end_below
 from ..anatomy.figure import Figure
 from ..core.channels import rotation_field, turned
 from ..core.constraints import steered_bones
+from ..core.goals import Goal
 from ..core.joints import rest_of
 from ..core.settings import chain_of
+from ..core.translation.sentences import UserError
 from ..rig.plan.chain import (
-    ChainError,
     chain_bones,
     check_between,
     check_bones,
     end_of,
     posed_bones,
+    set_end_axes,
     tips,
     turning_end,
 )
 from ..rig.read import fcurves
-from ..rig.read.orientation import offset_between
-from .current_pose import world_of
+from ..rig.read.orientation import axes_between
 
 
 def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> bpy.types.PoseBone | None:
@@ -39,7 +40,7 @@ def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> bpy.types
     try:
         check_bones(ob, [end])
         check_between(ob, bones[-1], end)
-    except ChainError:
+    except UserError:
         return None
     is_taken = any(end in posed_bones(tip) for tip in tips(ob) if tip != bones[-1])
     return None if is_taken else end
@@ -61,28 +62,29 @@ def fit(tip: bpy.types.PoseBone, depsgraph: bpy.types.Depsgraph) -> bool:
     """
     ob, chain, end = tip.id_data, chain_of(tip), end_of(tip)
     seen = ob.evaluated_get(depsgraph)
-    target = world_of(chain.target, chain.target_bone, depsgraph)
-    offset = offset_between(seen.matrix_world, target, pose_of(seen.pose.bones[end.name]))
-    if offset is not None:
-        chain.end_offset = offset
-    return offset is not None
+    target = Goal(chain.target, chain.target_bone).world(depsgraph)
+    axes = axes_between(seen.matrix_world, target, pose_of(seen.pose.bones[end.name]))
+    is_fit = bool(np.isfinite(axes).all())
+    if is_fit:
+        set_end_axes(tip, axes)
+    return is_fit
 
 
 def turn(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bpy.types.PoseBone:
     """Make the end bone of a chain turn with the target from their current orientations; return the end bone.
 
     Raises:
-        ChainError: if there is no end bone, or it can't be turned; nothing is changed then.
+        UserError: if there is no end bone, or it can't be turned; nothing is changed then.
     """
     ob, chain = tip.id_data, chain_of(tip)
     end = end_of(tip) or find(ob, chain_bones(tip))
     if end is None:
-        raise ChainError("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
+        raise UserError("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
     before = chain.end_bone
     chain.end_bone = end.name
     if not fit(tip, context.evaluated_depsgraph_get()):
         chain.end_bone = before
-        raise ChainError("'{end}' or its target is scaled to zero. Reset the scale", end=end.name)
+        raise UserError("'{end}' or its target is scaled to zero. Reset the scale", end=end.name)
     chain.use_end_rotation = True
     context.view_layer.update()
     return end

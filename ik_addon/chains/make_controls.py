@@ -11,8 +11,10 @@ from mathutils import Matrix, Vector
 
 from ..anatomy import body
 from ..anatomy.figure import Figure
-from ..rig.plan.chain import ChainError, chain_bones, tips
-from ..rig.plan.followers import MADE, Goal, followers, goals_of, is_bone, mark, owner_of
+from ..core.goals import MADE, Goal
+from ..core.translation.sentences import UserError
+from ..rig.plan.chain import chain_bones, tips
+from ..rig.plan.followers import followers, goals_of, mark, owner_of
 from ..rig.plan.presence import all_layers, is_in
 from . import control_bones as control_bones
 from .control_bones import Control
@@ -27,11 +29,11 @@ class Controls(Enum):
 
 
 def check(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls) -> None:
-    """Raise `ChainError` if `make` can't make anything that would move."""
+    """Raise `UserError` if `make` can't make anything that would move."""
     if control_bones.can_be_made(context, ob) and controls is Controls.BONES:
         return
     if not context.scene.is_editable:
-        raise ChainError(
+        raise UserError(
             "The scene '{scene}' is linked from another file and can't hold a target", scene=context.scene.name
         )
     collection = made_collection(ob)
@@ -39,7 +41,7 @@ def check(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls) 
         return
     layer = _layer_of(context, collection)
     if collection.hide_viewport or (layer is not None and layer.exclude):
-        raise ChainError(
+        raise UserError(
             "The collection '{collection}' is disabled or excluded from this view layer, "
             "so a target in it would not move. Enable it",
             collection=collection.name,
@@ -52,24 +54,23 @@ def make(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls, w
     Making bones takes the armature through Edit Mode, so pose bones have to be looked up again.
     """
     if controls is Controls.BONES and control_bones.can_be_made(context, ob):
-        return [(ob, name) for name in control_bones.add(context, ob, wanted)]
+        return [Goal(ob, name) for name in control_bones.add(context, ob, wanted)]
     collection = collection_of(context, ob)
     empties = [_empty(context, ob, own, collection) for own in wanted]
     for own, empty in zip(wanted, empties, strict=True):
         if own.parent_bone:
             attach(ob, own.parent_bone, empty)
-    return [(empty, "") for empty in empties]
+    return [Goal(empty) for empty in empties]
 
 
 def is_needed(goal: Goal) -> bool:
     """Return whether a target or pole holds a user's work, or something else refers to it."""
-    ob, bone = goal
-    if is_bone(goal):
-        return control_bones.is_needed(ob, bone) or bool(followers(ob, bone))
-    if is_animated(ob):
+    if goal.is_bone:
+        return control_bones.is_needed(goal.ob, goal.bone) or bool(followers(goal.ob, goal.bone))
+    if is_animated(goal.ob):
         return True
     blend: Any = bpy.data  # the stubs take user_map's options for required
-    users = blend.user_map(subset=[ob])[ob]
+    users = blend.user_map(subset=[goal.ob])[goal.ob]
     places = (bpy.types.Collection, bpy.types.Scene, bpy.types.Screen, bpy.types.WorkSpace, bpy.types.WindowManager)
     return any(not isinstance(user, places) for user in users)
 
@@ -82,19 +83,17 @@ def is_animated(ob: bpy.types.Object) -> bool:
 
 def is_free(goal: Goal, rig: bpy.types.Object) -> bool:
     """Return whether only the user, and the body of the armature, move a target or pole that was made."""
-    ob, bone = goal
-    if is_bone(goal):
-        return not ob.pose.bones[bone].constraints and not control_bones.is_animated(ob, bone)
-    return ob.parent in (None, rig) and not is_animated(ob)
+    if goal.is_bone:
+        return not goal.holder.constraints and not control_bones.is_animated(goal.ob, goal.bone)
+    return goal.ob.parent in (None, rig) and not is_animated(goal.ob)
 
 
 def place(goal: Goal, world: Vector) -> None:
     """Move a target or pole to a place in world space; `is_free` must hold."""
-    ob, bone = goal
-    if not is_bone(goal):
+    ob, own = goal.ob, goal.holder
+    if not goal.is_bone:
         ob.matrix_world = Matrix.Translation(world - ob.matrix_world.translation) @ ob.matrix_world
         return
-    own = ob.pose.bones[bone]
     moved = own.matrix.copy()
     moved.translation = ob.matrix_world.inverted_safe() @ world
     own.matrix = moved
@@ -103,9 +102,10 @@ def place(goal: Goal, world: Vector) -> None:
 def delete(context: bpy.types.Context, goals: Iterable[Goal]) -> None:
     """Delete targets and poles, and the collection made for them if it ends up empty."""
     bones: dict[bpy.types.Object, list[str]] = {}
-    for ob, bone in goals:
-        if is_bone((ob, bone)):
-            bones.setdefault(ob, []).append(bone)
+    for goal in goals:
+        ob = goal.ob
+        if goal.is_bone:
+            bones.setdefault(ob, []).append(goal.bone)
             continue
         collections: list[Any] = list(ob.users_collection)
         bpy.data.objects.remove(ob)
@@ -121,7 +121,7 @@ def delete(context: bpy.types.Context, goals: Iterable[Goal]) -> None:
 
 def made_collection(ob: bpy.types.Object) -> bpy.types.Collection | None:
     """Return the collection made for the targets and poles of an armature: the one that holds some of its own."""
-    goals = (goal for tip in tips(ob) for goal, bone in goals_of(tip) if owner_of(goal, bone) == ob)
+    goals = (goal.ob for tip in tips(ob) for goal in goals_of(tip) if owner_of(goal.ob, goal.bone) == ob)
     found: Iterator[Any] = (collection for goal in goals for collection in goal.users_collection)
     return next((collection for collection in found if MADE in collection and collection.is_editable), None)
 

@@ -11,31 +11,25 @@ import numpy as np
 from mathutils import Matrix, Quaternion
 
 from ..core.chain_settings import IKAddonChain
-from ..core.settings import OF_BONES, chain_of, goal_of
+from ..core.goals import Goal
+from ..core.mirror import ACROSS, across_bones, mirrored_matrix
+from ..core.settings import OF_BONES, chain_of, goal_of, mirrored
 from ..core.translation.sentences import UserError, say
 from ..rig.plan.chain import below, chain_bones, end_of
-from ..rig.plan.followers import Goal, followers, is_bone, is_made, mark, owner_of
+from ..rig.plan.followers import followers, mark, owner_of
 from ..rig.plan.presence import Presence
 from ..rig.plan.unfit import why_absent
-from ..solve.problem import Floats
 from . import control_bones as control_bones
-from .current_pose import world_of
 from .make_controls import is_free
 from .new_chain import why_unusable
 
-ACROSS_X = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
 ALIGNED = np.cos(np.radians(1.0))
 """Axes are the same if the cosine between their directions is at least this."""
 AXES = "xyz"
-OWN = frozenset(
-    {"rna_type", "name", "base", "resting", "is_chain", "target", "target_bone", "pole", "pole_bone", "pole_angle"}
-    | {"stamp", "bend_side", "end_bone", "end_offset", "contact", "heel_pivot", "toe_pivot"}
-)
-"""The settings of a chain that are not copied to the other side as they are."""
 
 
 @dataclass(frozen=True)
-class _Goal:
+class _Image:
     """A target or pole of the mirrored chain."""
 
     source: bpy.types.Object | None
@@ -89,15 +83,12 @@ def mirror_chain(
         for name in OF_BONES:
             setattr(chain_of(of_other), name, getattr(chain_of(bone), name))
     image = chain_of(other)
-    for name in chain.bl_rna.properties.keys():  # noqa: SIM118 - a collection, not a dict
-        if name not in OWN | OF_BONES:
-            setattr(image, name, getattr(chain, name))
+    for name, sign in mirrored().items():
+        value = getattr(chain, name)
+        setattr(image, name, value if sign > 0.0 else -value)
     image.target, image.target_bone = _placed(context, ob, target, remarks), target.bone
     image.pole, image.pole_bone = _placed(context, ob, pole, remarks), pole.bone
-    image.pole_angle = -chain.pole_angle
-    image.bend_side = mirrored_side(
-        chain.bend_side, *(np.array(pairs[0][k].bone.matrix_local.to_3x3()) for k in (0, 1))
-    )
+    image.bend_side = across_bones(pairs[0][0].bone, pairs[0][1].bone) @ chain.bend_side
     image.end_bone = "" if end is None else end[1].name
     is_image = not target.bone or target.source == chain.target
     if end is not None and is_image and target.bone == bpy.utils.flip_name(chain.target_bone):
@@ -164,17 +155,12 @@ def _end_pair(
 
 def _mirrored_offset(chain: IKAddonChain, end: bpy.types.PoseBone, image: bpy.types.PoseBone) -> Quaternion:
     """Return the end offset of the mirrored chain, relative to its target, a mirrored object or bone."""
-    of_target = ACROSS_X.to_3x3()
+    of_target = np.diag(ACROSS)
     if chain.target is not None and chain.target.type == "ARMATURE" and chain.target_bone:
         bones = chain.target.data.bones
-        of_target = _across(bones[chain.target_bone], bones[bpy.utils.flip_name(chain.target_bone)])
-    offset = chain.end_offset.normalized().to_matrix()
-    return (of_target.transposed() @ offset @ _across(end.bone, image.bone)).to_quaternion()
-
-
-def _across(bone: bpy.types.Bone, image: bpy.types.Bone) -> Matrix:
-    """Return the reflection from the axes of a bone at rest to those of its mirror image."""
-    return bone.matrix_local.to_3x3().transposed() @ ACROSS_X.to_3x3() @ image.matrix_local.to_3x3()
+        of_target = across_bones(bones[chain.target_bone], bones[bpy.utils.flip_name(chain.target_bone)])
+    offset = np.array(chain.end_offset.normalized().to_matrix())
+    return Matrix((of_target @ offset @ across_bones(end.bone, image.bone).T).tolist()).to_quaternion()
 
 
 def _with_control_bones(
@@ -190,7 +176,7 @@ def _with_control_bones(
         bone = getattr(chain_of(tip), f"{role}_bone")
         if _is_to_be_made(ob, tip, role):
             control = ob.pose.bones[bone]
-            mirrored = ob.matrix_world @ ACROSS_X @ control.matrix @ ACROSS_X
+            mirrored = mirrored_matrix(ob.matrix_world @ control.matrix, ob.matrix_world)
             wanted.append(control_bones.image_of(ob, bone, mirrored))
     names = tip.name, other.name
     if wanted:
@@ -202,12 +188,12 @@ def _is_to_be_made(ob: bpy.types.Object, tip: bpy.types.PoseBone, role: str) -> 
     """Return whether the target or pole of a chain is a control bone that Add Chain made and that has no image yet."""
     goal, bone = goal_of(chain_of(tip), role)
     flipped = bpy.utils.flip_name(bone)
-    return goal == ob and is_made((goal, bone)) and flipped != bone and flipped not in ob.pose.bones
+    return goal == ob and Goal(ob, bone).is_made and flipped != bone and flipped not in ob.pose.bones
 
 
 def _mirror_limits(bone: bpy.types.PoseBone, image: bpy.types.PoseBone) -> str:
     """Copy the mirrored IK limits, locks and stiffness of a bone to its image; return what is only approximate."""
-    axes = mirrored_axes(*(np.array(b.bone.matrix_local.to_3x3()) for b in (bone, image)))
+    axes = -across_bones(bone.bone, image.bone)
     found = np.argmax(np.abs(axes), axis=1)
     for axis, source in zip(AXES, found.tolist(), strict=True):
         old, sign = AXES[source], axes[AXES.index(axis), source]
@@ -227,21 +213,6 @@ def _mirror_limits(bone: bpy.types.PoseBone, image: bpy.types.PoseBone) -> str:
     return ""
 
 
-def mirrored_axes(bone: Floats, image: Floats) -> Floats:
-    """Return the matrix (3, 3) from a rotation vector in a bone's axes to its mirror image in the axes of the image.
-
-    A rotation mirrored across X turns about X as before, and in the opposite direction about the other axes. For bones
-    whose rest orientations (3, 3) are mirror images, as Blender's Symmetrize makes them, the same is true in their own
-    axes: the result is diag(1, -1, -1). A bone with a different roll also has its axes swapped or reversed.
-    """
-    return np.asarray(image.T @ np.diag([1.0, -1.0, -1.0]) @ bone)
-
-
-def mirrored_side(side: Sequence[float], bone: Floats, image: Floats) -> Floats:
-    """Mirror a direction (3,) in the axes (3, 3) of a bone at rest across X, into the axes of its image."""
-    return np.asarray(image.T.dot(bone.dot(np.array(side)) * (-1.0, 1.0, 1.0)))
-
-
 # ---- targets and poles
 
 
@@ -251,11 +222,11 @@ def _goal(
     tip: bpy.types.PoseBone,
     other: bpy.types.PoseBone,
     role: str,
-) -> _Goal:
+) -> _Image:
     """Return what the mirrored chain follows in place of a target or pole."""
     source, bone = goal_of(chain_of(tip), role)
     if source is None:
-        return _Goal(None, "", "", None)
+        return _Image(None, "", "", None)
     if reason := why_absent(source, role, Presence(context.view_layer)):
         raise UserError(reason)
     if source.type == "ARMATURE" and bone:
@@ -270,35 +241,35 @@ def _goal(
                 source=source.name,
                 flipped=flipped,
             )
-        if (chosen := _chosen(context, other, role, {(source, bone), (source, flipped)})) is not None:
+        if (chosen := _chosen(context, other, role, {Goal(source, bone), Goal(source, flipped)})) is not None:
             return chosen
         own = ob.pose.bones.get(flipped) if source == ob and flipped != bone else None
-        if own is None or not is_made((ob, flipped)):
-            return _Goal(source, flipped, "", None)
+        if own is None or not Goal(ob, flipped).is_made:
+            return _Image(source, flipped, "", None)
         posed = ob.pose.bones[bone]
-        mirrored = ACROSS_X @ posed.matrix @ _across(posed.bone, own.bone).to_4x4()
-        mirrored.translation = ACROSS_X @ posed.matrix.translation
-        return _Goal(source, flipped, "", ob.matrix_world @ mirrored, source)
-    if (chosen := _chosen(context, other, role, {(source, "")})) is not None:
+        mirrored = mirrored_matrix(ob.matrix_world @ posed.matrix, ob.matrix_world)
+        turned = Matrix((np.diag(ACROSS) @ across_bones(posed.bone, own.bone).T).tolist()).to_4x4()
+        return _Image(source, flipped, "", mirrored @ turned, source)
+    if (chosen := _chosen(context, other, role, {Goal(source)})) is not None:
         return chosen
     depsgraph = context.view_layer.depsgraph
     plane = ob.evaluated_get(depsgraph).matrix_world
-    world = plane @ ACROSS_X @ plane.inverted_safe() @ world_of(source, "", depsgraph) @ ACROSS_X
+    world = mirrored_matrix(Goal(source).world(depsgraph), plane)
     name = _flipped_name(source.name, tip.name, other.name, role)
-    return _Goal(source, "", name, world, _already_there(context, ob, other, role, source, name))
+    return _Image(source, "", name, world, _already_there(context, ob, other, role, source, name))
 
 
 def _chosen(
     context: bpy.types.Context, other: bpy.types.PoseBone, role: str, replaced: Collection[Goal]
-) -> _Goal | None:
+) -> _Image | None:
     """Return the target or pole that a user chose for the other side; None if it has none, or one to be replaced."""
     goal, name = goal_of(chain_of(other), role)
     if goal is None or why_absent(goal, role, Presence(context.view_layer)):
         return None
-    bone = name if is_bone((goal, name)) else ""
-    if (goal, bone) in replaced or is_made((goal, bone)):
+    own = Goal(goal, name if Goal(goal, name).is_bone else "")
+    if own in replaced or own.is_made:
         return None
-    return _Goal(goal, bone, "", Matrix(), goal)
+    return _Image(goal, own.bone, "", Matrix(), goal)
 
 
 def _already_there(
@@ -313,9 +284,9 @@ def _already_there(
     goal, bone = goal_of(chain_of(other), role)
     objects: Any = bpy.data.objects
     left = objects.get((name, None))  # not a linked one of that name
-    if goal is not None and not bone and is_made((goal, "")) and owner_of(goal) in (ob, None):
+    if goal is not None and not bone and Goal(goal).is_made and owner_of(goal) in (ob, None):
         found = goal
-    elif left is not None and is_made((left, "")) and not followers(left):
+    elif left is not None and Goal(left).is_made and not followers(left):
         found = left
     else:
         return None
@@ -330,15 +301,15 @@ def _flipped_name(name: str, tip: str, other: str, role: str) -> str:
 
 
 def _placed(
-    context: bpy.types.Context, ob: bpy.types.Object, goal: _Goal, remarks: list[str]
+    context: bpy.types.Context, ob: bpy.types.Object, goal: _Image, remarks: list[str]
 ) -> bpy.types.Object | None:
     """Return the object of a goal and place it, unless it is the user's or animated; a remark then says so."""
     if goal.world is None:
         return goal.source
     if goal.own is not None:
-        own = (goal.own, goal.bone)
-        if not (is_made(own) and is_free(own, ob)):
-            remarks.append(say("'{goal}' stays where it is", goal=goal.bone or goal.own.name))
+        own = Goal(goal.own, goal.bone)
+        if not (own.is_made and is_free(own, ob)):
+            remarks.append(say("'{goal}' stays where it is", goal=own.name))
             return goal.own
     if goal.bone:
         context.view_layer.update()
@@ -350,7 +321,7 @@ def _placed(
     return found
 
 
-def _copy(ob: bpy.types.Object, goal: _Goal) -> bpy.types.Object:
+def _copy(ob: bpy.types.Object, goal: _Image) -> bpy.types.Object:
     """Copy a target of an armature without its animation and constraints, attached to the bone of the other side."""
     copy = goal.source.copy()
     copy.name = goal.name

@@ -7,19 +7,19 @@ from itertools import filterfalse
 
 import bpy
 import numpy as np
-from mathutils import Matrix, Quaternion, Vector
+from mathutils import Matrix, Vector
 
 from ..anatomy import limbs
 from ..anatomy.figure import Figure
 from ..core import chain_settings
 from ..core.chain_settings import IKAddonChain
 from ..core.channels import is_finite
+from ..core.goals import Goal
 from ..core.settings import chain_of, reset, stored_folds, unusable
 from ..core.skeleton import is_flat, is_usable, matrix_array, orthonormal
-from ..core.translation.sentences import say
+from ..core.skeleton import size_of as scale_of
+from ..core.translation.sentences import UserError, say
 from ..rig.plan import chain as chains
-from ..rig.plan.chain import ChainError
-from ..rig.plan.followers import is_made
 from ..rig.plan.limits import hinge_of, knee_hinge
 from ..rig.read.orientation import target_rotation
 from ..solve import pole_angle
@@ -27,11 +27,8 @@ from ..solve.limb.hinge import Hinge, unfollowed_by
 from ..solve.problem import Floats
 from . import bend_side, end_bone, make_controls
 from .control_bones import Control
-from .current_pose import Limb, target_of
+from .current_pose import STRAIGHT, Limb, target_of
 from .make_controls import Controls, parent_bone_of
-
-STRAIGHT = 1e-5
-"""A joint that is off the line from root to tip by less than this fraction of the length shows no bend."""
 
 PREFIX = "IK Target "
 """What the name of a target begins with; the name of the tip follows."""
@@ -83,11 +80,11 @@ def add_chain(
         with_body: attach the target, like the pole, to the bone that carries the chain.
 
     Raises:
-        ChainError: if the chain can't be added; nothing is made then.
+        UserError: if the chain can't be added; nothing is made then.
     """
     bones = [tip, *tip.parent_recursive][: length or None][::-1]
     if chain_of(tip).is_chain:
-        raise ChainError("Bone '{tip}' already has a chain. Change its settings, or remove it first", tip=tip.name)
+        raise UserError("Bone '{tip}' already has a chain. Change its settings, or remove it first", tip=tip.name)
     chains.check_bones(ob, bones)
     depsgraph = context.evaluated_depsgraph_get()
     world = ob.evaluated_get(depsgraph).matrix_world.copy()
@@ -96,24 +93,21 @@ def add_chain(
     limb = _limb(ob.evaluated_get(depsgraph), bones, end)
     found = bend_side.find(ob, bones, end, depsgraph)
     side, folds = found.side, found.folds
-    target_place = world @ Vector(target_of(Limb(limb.joints[None], limb.frames[None]))[0].tolist())
+    last = tip if end is None else end
+    target = target_control(ob.evaluated_get(depsgraph), tip, limb, last, np.eye(3))
     pole_place = None
     middle = limb.middle or _elbow(ob, bones)
     if with_pole and middle is not None and not found.both_ways:
         pole_place = world @ Vector((limb.joints[middle] + limb.length * _bend(limb, middle, side)).tolist())
     knee = knee_hinge(bones)
-    angle = _pole_angle(limb, world, target_place, pole_place, side, folds=bool(folds), hinge=knee)
+    angle = _pole_angle(limb, world, target.world.translation, pole_place, side, folds=bool(folds), hinge=knee)
     make_controls.check(context, ob, controls)
 
-    last = tip if end is None else end
-    turn = target_rotation(world, end_bone.pose_of(ob.evaluated_get(depsgraph).pose.bones[last.name]), Quaternion())
-    size = size_of(tip, world)
     parent_bone = parent_bone_of(ob, bones)
-    place = Matrix.LocRotScale(target_place, turn, None)
-    wanted = [Control(f"{PREFIX}{tip.name}", place, "CUBE", 0.15 * size, parent_bone if with_body else "")]
+    wanted = [target._replace(parent_bone=parent_bone) if with_body else target]
     if pole_place is not None:
         place = Matrix.Translation(pole_place)
-        wanted.append(Control(f"IK Pole {tip.name}", place, "SPHERE", 0.1 * size, parent_bone))
+        wanted.append(Control(f"IK Pole {tip.name}", place, "SPHERE", 0.1 * size_of(tip, world), parent_bone))
     names, last_name = [bone.name for bone in bones], last.name
     goals = make_controls.make(context, ob, controls, wanted)
     bones = [ob.pose.bones[name] for name in names]
@@ -121,9 +115,9 @@ def add_chain(
     reset(chain)
     chain.chain_length = min(length, len(bones))
     chain.bend_side, chain.bends_both_ways, chain.folds = side, found.both_ways, stored_folds(folds)
-    chain.target, chain.target_bone = goals[0]
+    chain.target, chain.target_bone = goals[0].ob, goals[0].bone
     if pole_place is not None:
-        chain.pole, chain.pole_bone = goals[1]
+        chain.pole, chain.pole_bone = goals[1].ob, goals[1].bone
         chain.pole_angle = angle
     context.view_layer.update()
     if end is not None:
@@ -136,11 +130,29 @@ def add_chain(
     return bones
 
 
+def target_control(
+    seen: bpy.types.Object, tip: bpy.types.PoseBone, limb: Limb, turned: bpy.types.PoseBone, axes: Floats
+) -> Control:
+    """Return the target to make for a chain on `tip`, so that solving moves nothing.
+
+    Args:
+        seen: the evaluated armature object.
+        tip: the tip bone.
+        limb: the bones of the chain in their current pose.
+        turned: the tip or end bone, which turns with the target.
+        axes: (3, 3) its axes in those of the target.
+    """
+    world = seen.matrix_world.copy()
+    place = world @ Vector(target_of(Limb(limb.joints[None], limb.frames[None]))[0].tolist())
+    turn = target_rotation(world, end_bone.pose_of(seen.pose.bones[turned.name]), axes)
+    return Control(f"{PREFIX}{tip.name}", Matrix.LocRotScale(place, turn, None), "CUBE", 0.15 * size_of(tip, world))
+
+
 def set_bend_side(context: bpy.types.Context, tip: bpy.types.PoseBone, side: Floats) -> list[str]:
     """Store the side (3,) to which the chain on `tip` bends and move its pole there; return remarks on what opposes it.
 
     Raises:
-        ChainError: if the armature has no usable pose; nothing is changed then.
+        UserError: if the armature has no usable pose; nothing is changed then.
     """
     remarks = _turn_to(tip, side, tip.id_data.evaluated_get(context.evaluated_depsgraph_get()))
     context.view_layer.update()
@@ -157,8 +169,8 @@ def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object)
     middle = limb.middle or _elbow(ob, bones)
     pole = chain.pole
     if pole is not None and middle is not None:
-        goal = (pole, chain.pole_bone)
-        if is_made(goal) and make_controls.is_free(goal, ob) and math.isfinite(chain.pole_angle):
+        goal = Goal(pole, chain.pole_bone)
+        if goal.is_made and make_controls.is_free(goal, ob) and math.isfinite(chain.pole_angle):
             line, hinge = Vector((limb.joints[-1] - limb.joints[0]).tolist()), hinge_of(tip)
             rolls = [0.0] if hinge is None else unfollowed_by(limb.joints[None], limb.frames[None], hinge)
             bend = Matrix.Rotation(-chain.pole_angle - float(np.nan_to_num(rolls[0])), 3, line) @ Vector(
@@ -168,7 +180,7 @@ def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object)
         else:
             remarks.append(say("The pole '{pole}' stays where it is, and the chain bends towards it", pole=pole.name))
     if bend_side.opposed_by_limits(tip, side):
-        remarks.append(say("Its limits only let it bend the other way. Change them, or apply its preset again"))
+        remarks.append(say("Its limits only allow the other bend direction. Change them, or apply its preset again"))
     return remarks
 
 
@@ -182,7 +194,7 @@ def _rotation_switched(chain: IKAddonChain) -> None:
     both = (bones[:-1], tip), (bones, chains.end_of(tip))
     was, found = (bend_side.find(ob, *own, depsgraph) for own in (both[::-1] if chain.use_rotation else both))
     if not (was.both_ways or found.both_ways):
-        if chain.pole is not None and is_made((chain.pole, chain.pole_bone)):
+        if chain.pole is not None and Goal(chain.pole, chain.pole_bone).is_made:
             chain.pole_angle = 0.0  # measured for other bones; the pole moves to where none is needed
         _turn_to(tip, found.side if side.dot(was.side) >= 0.0 else -found.side, ob.evaluated_get(depsgraph))
 
@@ -191,21 +203,21 @@ def _rotation_switched(chain: IKAddonChain) -> None:
 
 
 def check_world(ob: bpy.types.Object, world: Matrix) -> None:
-    """Raise ChainError if positions can't be converted to the space of an object with this world matrix."""
+    """Raise UserError if positions can't be converted to the space of an object with this world matrix."""
     matrix = matrix_array(world)
     if not np.isfinite(matrix).all():
-        raise ChainError(
+        raise UserError(
             "The transform of '{object}' is not a finite number. Reset its location, rotation and scale", object=ob.name
         )
     if is_flat(matrix):
-        raise ChainError("'{object}' is scaled to zero. Reset its scale", object=ob.name)
+        raise UserError("'{object}' is scaled to zero. Reset its scale", object=ob.name)
     if not is_usable(matrix):
-        raise ChainError("The armature is too far from the world's origin, or scaled too much, to place a target")
+        raise UserError("The armature is too far from the world's origin, or scaled too much, to place a target")
 
 
 def size_of(tip: bpy.types.PoseBone, world: Matrix) -> float:
     """Return the length of a tip bone at rest in world space, so that controls of a hidden bone can be seen."""
-    return float(tip.bone.length * np.cbrt(abs(np.linalg.det(matrix_array(world)[:3, :3]))))
+    return float(tip.bone.length * scale_of(matrix_array(world)))
 
 
 # ---- the limb, its target and its pole
@@ -219,15 +231,15 @@ def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone], end: bpy.types.
     for bone, head, tail in zip(posed, joints, joints[1:], strict=False):
         if not (np.isfinite(head).all() and np.isfinite(tail).all()):
             cause = next(filterfalse(is_finite, (bone, *bone.parent_recursive)), bone)
-            raise ChainError("The transform of bone '{bone}' is not a finite number. Reset it", bone=cause.name)
+            raise UserError("The transform of bone '{bone}' is not a finite number. Reset it", bone=cause.name)
     # As the solver sees it: a mirrored bone keeps its rotation.
     frames = [np.array(bone.matrix.to_3x3()) * np.where(np.array(bone.scale) < 0.0, -1.0, 1.0) for bone in posed]
     limb = Limb(joints, orthonormal(np.array(frames, dtype=np.float64)))
     if not limb.length > 0.0:
         for bone in posed[0].parent_recursive:
             if not all(bone.scale[:]):
-                raise ChainError("'{object}' is scaled to zero. Reset its scale", object=bone.name)
-        raise ChainError(
+                raise UserError("'{object}' is scaled to zero. Reset its scale", object=bone.name)
+        raise UserError(
             "The chain that ends in '{bone}' has no length in this pose. Reset its bones", bone=bones[-1].name
         )
     return limb
@@ -283,7 +295,7 @@ def _pole_angle(
         hinge: its knee, see `solve.pole_angle`.
 
     Raises:
-        ChainError: if world space is too coarse to place a target there.
+        UserError: if world space is too coarse to place a target there.
     """
     to_object = np.linalg.inv(matrix_array(world))
     with np.errstate(all="ignore"):
@@ -292,7 +304,7 @@ def _pole_angle(
             for place in (target, target if pole is None else pole)
         ]
     if not np.linalg.norm(points[0] - limb.joints[-1]) < 0.1 * limb.length:
-        raise ChainError("The armature is too far from the world's origin, or scaled too much, to place a target")
+        raise UserError("The armature is too far from the world's origin, or scaled too much, to place a target")
     if pole is None:
         return 0.0
     own = limb.frames[0].dot(side)[None]

@@ -6,42 +6,33 @@ from contextlib import ExitStack
 from typing import Any
 
 import bpy
-from mathutils import Matrix, Quaternion, Vector
+from mathutils import Vector
 
 from ..core import compat
+from ..core.goals import Goal
 from ..core.settings import chain_of, goal_of
-from ..rig.plan.chain import NUMBER, end_of, reach_of, tips, turning_end
-from ..rig.plan.followers import ROLES, Goal, borrowed, followers, is_made, mark
+from ..core.skeleton import Skeleton
+from ..rig.plan.chain import NUMBER, end_axes, tips, turning_end
+from ..rig.plan.followers import ROLES, borrowed, followers, mark
 from ..rig.plan.presence import is_in
-from ..rig.read.orientation import target_rotation
-from . import end_bone, make_controls
-from .control_bones import Control
+from . import make_controls
+from .current_pose import Limb, read_poses
 from .make_controls import Controls
-from .new_chain import PREFIX, check_world, size_of
+from .new_chain import PREFIX, check_world, target_control
 
 
 def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
     """Give the chain on `tip` an empty as its target, where the tip is now and oriented so that no bone turns.
 
     Raises:
-        ChainError: if the target can't be made; nothing is changed then.
+        UserError: if the target can't be made; nothing is changed then.
     """
-    ob, chain = tip.id_data, chain_of(tip)
-    seen = ob.evaluated_get(context.evaluated_depsgraph_get())
-    world = seen.matrix_world.copy()
-    check_world(ob, world)
+    ob, depsgraph = tip.id_data, context.evaluated_depsgraph_get()
+    seen = ob.evaluated_get(depsgraph)
+    check_world(ob, seen.matrix_world)
     make_controls.check(context, ob, Controls.EMPTIES)
-    pose = seen.pose.bones
-    last = turning_end(tip)
-    turned = tip if last is None else last
-    offset = Quaternion() if last is None else chain.end_offset.normalized()
-    place = world @ pose[tip.name].matrix @ reach_of(tip)
-    end = end_of(tip)
-    if end is not None:
-        place = world @ pose[end.name].head
-    turn = target_rotation(world, end_bone.pose_of(pose[turned.name]), offset)
-    size = size_of(tip, world)
-    wanted = Control(f"{PREFIX}{tip.name}", Matrix.LocRotScale(place, turn, None), "CUBE", 0.15 * size)
+    limb = Limb.on(tip, Skeleton.of(ob), read_poses(ob, depsgraph))
+    wanted = target_control(seen, tip, limb, turning_end(tip) or tip, end_axes(tip))
     take(tip, *make_controls.make(context, ob, Controls.EMPTIES, [wanted]))
 
 
@@ -51,7 +42,7 @@ def make_own(context: bpy.types.Context, ob: bpy.types.Object) -> None:
     A copy that is not animated is where the other one is as seen from the other armature.
 
     Raises:
-        ChainError: if nothing can be made; nothing is changed then.
+        UserError: if nothing can be made; nothing is changed then.
     """
     make_controls.check(context, ob, Controls.EMPTIES)
     shared = {goal: other for tip in tips(ob) for goal, other in borrowed(tip).items()}
@@ -95,18 +86,18 @@ def left_for(tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Goal |
     no bone of today.
     """
     ob, home = tip.id_data, make_controls.made_collection(tip.id_data)
-    goals: list[Goal] = [(ob, bone) for bone in ob.data.bones.keys()]  # noqa: SIM118
-    goals += [(own, "") for own in view_layer.objects if own.type == "EMPTY"]
+    goals = [Goal(ob, bone) for bone in ob.data.bones.keys()]  # noqa: SIM118
+    goals += [Goal(own) for own in view_layer.objects if own.type == "EMPTY"]
     stray = []
     for goal in goals:
-        name = goal[1] or goal[0].name
-        if not (name.startswith(PREFIX) and is_made(goal)) or followers(*goal):
+        name = goal.name
+        if not (name.startswith(PREFIX) and goal.is_made) or followers(goal.ob, goal.bone):
             continue
         named = name.removeprefix(PREFIX)
         named = named if named in ob.pose.bones else NUMBER.sub("", named)
         if named == tip.name:
             return goal
-        is_own = goal[0] == ob or (home is not None and is_in(home.objects, goal[0]))
+        is_own = goal.ob == ob or (home is not None and is_in(home.objects, goal.ob))
         if is_own and named not in ob.pose.bones:
             stray.append(goal)
     place = ob.matrix_world @ tip.tail
@@ -115,11 +106,11 @@ def left_for(tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Goal |
 
 def _place(goal: Goal) -> Vector:
     """Return where a target is in world space."""
-    ob, bone = goal
-    return ob.matrix_world @ ob.pose.bones[bone].head if bone else ob.matrix_world.translation
+    world = goal.ob.matrix_world
+    return world @ goal.holder.head if goal.is_bone else world.translation
 
 
 def take(tip: bpy.types.PoseBone, goal: Goal) -> None:
     """Have the chain on `tip` follow an object or bone."""
     chain = chain_of(tip)
-    chain.target, chain.target_bone = goal
+    chain.target, chain.target_bone = goal.ob, goal.bone

@@ -24,24 +24,20 @@ WRONG = (ValueError, TypeError, AttributeError, OverflowError, RecursionError, M
 """Exceptions raised for invalid values; the last two come from values that are nested too deeply."""
 
 
-class PresetError(UserError):
-    """A file is not a preset; the message says what is wrong, and where."""
-
-
 def read_file(path: Path, profile: IKAddonProfile) -> None:
     """Set a profile from a preset file.
 
     Raises:
-        PresetError: if the file can't be read.
+        UserError: if the file can't be read.
     """
     try:
         if path.stat().st_size > LARGEST:
-            raise PresetError("it is larger than {size} MB", size=LARGEST // 1_000_000)
+            raise UserError("it is larger than {size} MB", size=LARGEST // 1_000_000)
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise PresetError("it is not text") from None
+        raise UserError("it is not text") from None
     except OSError as error:
-        raise PresetError(str(error.strerror)) from None
+        raise UserError(str(error.strerror)) from None
     read(text, profile)
 
 
@@ -49,14 +45,14 @@ def read(text: str, profile: IKAddonProfile) -> None:
     """Set a profile from the text of a preset.
 
     Raises:
-        PresetError: if the text holds anything but settings, or a value is invalid.
+        UserError: if the text holds anything but settings, or a value is invalid.
     """
     try:
         lines = ast.parse(text).body
     except SyntaxError as error:
-        raise PresetError("line {line} is not a setting of a preset", line=error.lineno or 1) from None
+        raise UserError("line {line} is not a setting of a preset", line=error.lineno or 1) from None
     except WRONG:
-        raise PresetError("it is nested too deeply") from None
+        raise UserError("it is nested too deeply") from None
     owners: dict[str, Any] = {NAME: profile}
     for line in lines:
         match line:
@@ -76,11 +72,11 @@ def read(text: str, profile: IKAddonProfile) -> None:
                 except WRONG:
                     source = (ast.get_source_segment(text, value) or "").partition("\n")[0]
                     shown = source if len(source) <= SHOWN else f"{source[:SHOWN]}…"
-                    raise PresetError(
+                    raise UserError(
                         "line {line}: '{setting}' can't be {value}", line=line.lineno, setting=setting, value=shown
                     ) from None
             case _:
-                raise PresetError("line {line} is not a setting of a preset", line=line.lineno)
+                raise UserError("line {line} is not a setting of a preset", line=line.lineno)
 
 
 def _is_call(call: ast.Call, method: str) -> bool:

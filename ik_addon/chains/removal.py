@@ -11,7 +11,7 @@ from ..core import channels, fk_store
 from ..core.settings import chain_of, object_of, reset
 from ..live import registry, reports
 from ..rig.plan.chain import posed_bones, tips
-from ..rig.plan.followers import is_made
+from ..rig.plan.followers import goals_of
 from ..rig.plan.watch import is_animated
 from ..rig.read import fcurves
 from . import control_bones, make_controls
@@ -33,8 +33,7 @@ def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goa
     """
     ob = tip.id_data
     chain = chain_of(tip)
-    own = {(chain.target, chain.target_bone), (chain.pole, chain.pole_bone)}
-    goals = [goal for goal in own if goal[0] is not None and is_made(goal)]
+    goals = [goal for goal in dict.fromkeys(goals_of(tip)) if goal.is_made]
     solved = fk_store.stored_bones(ob)
     chain.is_chain = False
     reset(chain)
@@ -49,7 +48,7 @@ def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goa
         return []
     kept = [goal for goal in goals if make_controls.is_needed(goal)]
     make_controls.delete(context, [goal for goal in goals if goal not in kept])
-    return sorted(bone or goal.name for goal, bone in kept)
+    return sorted(goal.name for goal in kept)
 
 
 def restore_pose(

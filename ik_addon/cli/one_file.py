@@ -101,7 +101,7 @@ def _done(job: Job, options: argparse.Namespace, go_on: GoOn) -> Done:
     before = _recorded(job, legs, options, go_on) if legs and options.plots else None
     if legs and options.plant:
         frames = _frames(job, options, step=1)
-        work = planting.steps(bpy.context, job.ob, job.tips, frames, _planting(options), new_action=new_action)
+        work = planting.plant_stepwise(bpy.context, job.ob, job.tips, frames, _planting(options), new_action=new_action)
         plant = finished(work, go_on)
         new_action = False  # planting made a copy already
     bake = _baked(job, _frames(job, options), options, go_on, new_action=new_action)
@@ -142,7 +142,7 @@ def _plots(done: Sequence[Done], pictures: Path | None) -> list[Further]:
 def _skeleton(job: Job, options: argparse.Namespace, go_on: GoOn) -> skeleton.Made:
     root = RootMotion(options.root, options.root_height, options.root_turn) if options.root else None
     frames = _frames(job, options, step=1)
-    made = finished(skeleton.steps(bpy.context, job.ob, frames, skeleton.Options(root=root)), go_on)
+    made = finished(skeleton.make_stepwise(bpy.context, job.ob, frames, skeleton.Options(root=root)), go_on)
     print(". ".join([f"{job.ob.name_full}: Baked {len(frames)} frames to '{made.ob.name}'", *made.remarks]), flush=True)
     return made
 
@@ -172,7 +172,7 @@ def _baked(
     *,
     new_action: bool,
 ) -> BakeReport:
-    work = baking.steps(
+    work = baking.bake_stepwise(
         bpy.context,
         job.ob,
         job.tips,

@@ -78,7 +78,7 @@ def is_loose(tip: bpy.types.PoseBone) -> bool:
     return target is not None and not target.is_keyed
 
 
-def steps(
+def plant_stepwise(
     context: bpy.types.Context,
     ob: bpy.types.Object,
     tips: Sequence[str],
@@ -120,7 +120,7 @@ def steps(
         if new_action:
             use_new_action(ob, undo)
         if loose:  # first: with keyed targets, feet that turn with them are sampled as a whole
-            yield from part(snap.steps(context, ob, loose, frames), 0.0, 0.3)
+            yield from part(snap.key_range(context, ob, loose, frames), 0.0, 0.3)
         if bare:
             yield from part(
                 find_contacts.steps(context, ob, bare, frames, on=options.support, floor=options.ground), 0.3, 0.5

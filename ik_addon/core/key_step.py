@@ -31,7 +31,7 @@ def key_step(
         held: also hold the second key until the next one.
 
     Raises:
-        KeysError: if the channels can't be keyed; nothing is changed then.
+        UserError: if the channels can't be keyed; nothing is changed then.
     """
     found = curves_of(ob)
     places = [(channel.data_path, channel.index) for channel in channels]

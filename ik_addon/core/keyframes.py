@@ -25,10 +25,6 @@ AT_ONCE = 1_000_000
 """Number of keys that are written before `writing` yields."""
 
 
-class KeysError(UserError):
-    """Keys can't be written; the message says what is wrong, where, and what to do."""
-
-
 @dataclass(slots=True)
 class Channel:
     """One number of a bone's channels over the frames of a bake."""
@@ -93,7 +89,7 @@ def writing(
             # Looked up again each time: anything may have happened between two steps.
             owner = compat.curve_owner(ob) if start else compat.ensure_curve_owner(ob, undo)
             if owner is None:
-                raise KeysError("The action of '{object}' is gone. Bake again", object=ob.name)
+                raise UserError("The action of '{object}' is gone. Bake again", object=ob.name)
             _write(ob, owner, channels[start : start + some], keys, undo)
             yield min(1.0, (start + some) / len(channels))
         return undo.pop_all().close
@@ -111,9 +107,9 @@ def use_new_action(ob: bpy.types.Object, undo: ExitStack) -> None:
 
 
 def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool = False) -> None:
-    """Raise `KeysError` if `write_channels` can't key these channels, or the keys would not play back as written."""
+    """Raise `UserError` if `write_channels` can't key these channels, or the keys would not play back as written."""
     if not ob.is_editable:
-        raise KeysError(
+        raise UserError(
             "'{object}' is linked from another file and can't be keyed. Make a library override of it", object=ob.name
         )
     data = ob.animation_data
@@ -128,43 +124,43 @@ def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool
         what = channel.name_in(ob)
         place = channel.data_path, channel.index
         if place in driven:
-            raise KeysError("A driver sets {what}, so keys would have no effect. Remove the driver", what=what)
+            raise UserError("A driver sets {what}, so keys would have no effect. Remove the driver", what=what)
         curve = curves.get(place)
         group = curve.group if curve is not None else groups.get(channel.bone)
         parts = [part for part in (curve, group) if part is not None]
         if any(part.lock for part in parts):
-            raise KeysError("The F-curve of {what} is locked. Unlock it in the Graph Editor", what=what)
+            raise UserError("The F-curve of {what} is locked. Unlock it in the Graph Editor", what=what)
         if compat.is_muted(data, curve, group):
-            raise KeysError(
+            raise UserError(
                 "The F-curve of {what} is muted, so keys would have no effect. Unmute or delete it", what=what
             )
         if curve is None:
             continue
         if len(curve.sampled_points):
-            raise KeysError(
+            raise UserError(
                 "The F-curve of {what} is made of samples. Convert it to keyframes in the Graph Editor", what=what
             )
         for modifier in curve.modifiers:
             if not modifier.mute:
                 changed = "The F-curve modifier '{type}' on {what} would change the keys. Mute it, or bake it first"
-                raise KeysError(changed, type=modifier.type.title(), what=what)
+                raise UserError(changed, type=modifier.type.title(), what=what)
 
 
 def _check_action(ob: bpy.types.Object, new_action: bool) -> None:
-    """Raise `KeysError` if the action can't take keys, or other objects use it too."""
+    """Raise `UserError` if the action can't take keys, or other objects use it too."""
     data = ob.animation_data
     if data.use_tweak_mode:
-        raise KeysError("A strip of '{object}' is being edited in the NLA Editor. Exit tweak mode", object=ob.name)
+        raise UserError("A strip of '{object}' is being edited in the NLA Editor. Exit tweak mode", object=ob.name)
     tracks = compat.evaluated_tracks(data)
     if tracks and (data.action_blend_type != "REPLACE" or data.action_influence < 1.0):
-        raise KeysError(
+        raise UserError(
             "The action of '{object}' is blended with its NLA tracks, so keys would play differently. "
             "Set it to Replace with influence 1 in the NLA Editor",
             object=ob.name,
         )
     solo = next((track for track in tracks if track.is_solo), None)
     if solo is not None:
-        raise KeysError(
+        raise UserError(
             "The NLA track '{track}' of '{object}' is soloed, so keys would have no effect. "
             "Turn Solo off in the NLA Editor",
             track=solo.name,
@@ -173,13 +169,13 @@ def _check_action(ob: bpy.types.Object, new_action: bool) -> None:
     if data.action is None or new_action:
         return
     if not data.action.is_editable:
-        raise KeysError(
+        raise UserError(
             "The action '{action}' is linked from another file. Bake into a new action", action=data.action.name
         )
     others = compat.other_animated(ob)
     if others:
         shared = "The action '{action}' also animates '{other}', which would change too. Bake into a new action"
-        raise KeysError(shared, action=data.action.name, other=others[0].name)
+        raise UserError(shared, action=data.action.name, other=others[0].name)
 
 
 def _keys_at(frames: Floats) -> Keys:
@@ -191,12 +187,12 @@ def _keys_at(frames: Floats) -> Keys:
 
 
 def _check_values(ob: bpy.types.Object, keys: Keys, channels: Sequence[Channel]) -> None:
-    """Raise `KeysError` if a value is not a finite number."""
+    """Raise `UserError` if a value is not a finite number."""
     finite = np.isfinite(np.array([channel.values for channel in channels], dtype=np.float32))
     if not finite.all():
         c, t = np.argwhere(~finite)[0].tolist()
         wrong = "{what} is not a finite number on frame {frame}. Check for a faulty F-curve or driver"
-        raise KeysError(wrong, what=channels[c].name_in(ob), frame=f"{keys['co'][t, 0]:g}")
+        raise UserError(wrong, what=channels[c].name_in(ob), frame=f"{keys['co'][t, 0]:g}")
 
 
 def _write(

@@ -114,6 +114,8 @@ def unregister() -> None:
 
 OF_BONES = frozenset({"pin", "give"})
 """The settings of `IKAddonChain` that any bone may have, with or without a chain."""
+WITH_AXES = frozenset({"XYZ", "XYZ_LENGTH", "QUATERNION"})
+"""Subtypes of settings that are in the axes of a bone."""
 
 
 def has_settings(bone: bpy.types.PoseBone) -> bool:
@@ -135,6 +137,17 @@ def folds_of(chain: IKAddonChain, length: int) -> tuple[float, ...]:
     """Return the folds of a chain of `length` bones, root first; 0 for the root bone, which has none."""
     own = tuple(chain.folds)[: max(length - 1, 0)]
     return (0.0,) * (length - len(own)) + own[::-1]
+
+
+def mirrored() -> dict[str, float]:
+    """Return the settings that the mirror image of a chain has as well, each with its sign there: angles change it.
+
+    What is in the axes of a bone, or is an object or a name, takes more than a sign.
+    """
+    apart = OF_BONES | {"contact"}
+    own = [each for each in IKAddonChain.bl_rna.properties if each.identifier not in apart and not each.is_hidden]
+    plain = [each for each in own if each.type not in {"POINTER", "STRING"} and each.subtype not in WITH_AXES]
+    return {each.identifier: -1.0 if each.subtype == "ANGLE" else 1.0 for each in plain}
 
 
 def stored_folds(folds: Sequence[float]) -> tuple[float, ...]:

@@ -92,7 +92,7 @@ def mark(
         on: whether the contacts touch.
 
     Raises:
-        KeysError: the contacts can't be keyed; nothing was changed.
+        UserError: the contacts can't be keyed; nothing was changed.
     """
     keyframes.check(tip.id_data, [channel(tip, np.zeros(1))])
     start, end = span

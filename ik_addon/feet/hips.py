@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core import keyframes
 from ..core.channels import Row
+from ..core.goals import Goal
 from ..core.settings import chain_of
 from ..core.skeleton import inverse, moved
 from ..core.steps import part
@@ -21,7 +22,7 @@ from ..solve.maths.products import applied, lengths_of
 from ..solve.maths.rotations import inverse as opposite
 from ..solve.maths.rotations import multiply, quaternions, vectors_of
 from ..solve.problem import Bools, Floats
-from ..targets.movable import MovableGoal, channels_of, key_goals, parents_of
+from ..targets.movable import channels_of, key_goals, parents_of
 from . import contact_keys, original_keys
 from .filling import smoothed
 from .foot_track import Foot
@@ -60,7 +61,7 @@ class Helped:
     moved: Floats
     """(F, 3) how far the hips were moved, in world space."""
     reached: Reached
-    goals: list[MovableGoal]
+    goals: list[Goal]
     """The goals that were keyed."""
     remarks: list[str]
     """Sentences about why the hips were left alone."""
@@ -82,10 +83,10 @@ def why_fixed(feet: Feet) -> str:
     return ""
 
 
-def is_carried(goal: MovableGoal, hips: bpy.types.PoseBone) -> bool:
+def is_carried(goal: Goal, hips: bpy.types.PoseBone) -> bool:
     """Return whether a target is attached to the hips or to a bone below them."""
     ob, below = hips.id_data, {hips.name, *(bone.name for bone in hips.children_recursive)}
-    return any(above == ob and bone in below for above, bone in parents_of(goal.ob, goal.bone))
+    return any(above.ob == ob and above.bone in below for above in parents_of(goal.ob, goal.bone))
 
 
 def rise_of(heights: Sequence[Floats], smooth: int) -> Floats:
@@ -135,7 +136,7 @@ def steps(
         is_short = any(leg.short(moved).any() for leg in legs)
         return Helped(moved, reached, [], [reason] if reason and is_short else [])
     assert feet.hips is not None, "there are some"
-    goal = MovableGoal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
+    goal = Goal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
     old = original_keys.before(goal, at)
     turns = list(map(_steps, recorded))
     search = _Search(view_layer, feet, frames, at, goal, legs, standing, along, turns, FLIP / rate, carry, undo)
@@ -206,7 +207,7 @@ class _Search:
     frames: Sequence[int]
     at: Floats
     """(F,) times of the frames in the action."""
-    goal: MovableGoal
+    goal: Goal
     """The hips."""
     legs: Sequence[Leg]
     standing: Sequence[Leg]
@@ -219,7 +220,7 @@ class _Search:
     """The flip limit per frame, in radians."""
     carry: Callable[[Floats], None]
     undo: ExitStack
-    goals: list[MovableGoal] = field(default_factory=list)
+    goals: list[Goal] = field(default_factory=list)
     """The hips, once they are keyed."""
     tries: list[_Try] = field(default_factory=list)
     shown: Floats | None = None
@@ -315,7 +316,7 @@ def _steps(poses: Floats) -> Floats:
     return np.asarray(np.sqrt((away * away).sum(axis=0)))
 
 
-def _key(feet: Feet, goal: MovableGoal, moved: Floats, at: Floats, undo: ExitStack) -> None:
+def _key(feet: Feet, goal: Goal, moved: Floats, at: Floats, undo: ExitStack) -> None:
     """Key the hips, moved by (F, 3) in world space, at times (F,) of the action."""
     ob, sampler, skeleton = feet.snap.ob, feet.snap.sampler, feet.snap.skeleton
     assert feet.hips is not None, "there are some"

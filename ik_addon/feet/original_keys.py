@@ -16,10 +16,10 @@ import numpy as np
 
 from ..core import compat
 from ..core.channels import WIDTH, Row
+from ..core.goals import Goal, path_of
 from ..core.key_curve import SAME_FRAME
 from ..solve.problem import Bools, Floats, Ints
-from ..targets.autokey import path_of
-from ..targets.movable import MovableGoal, key_goals
+from ..targets.movable import key_goals
 
 PROPERTY = "ik_addon_planted"
 SAME = 1e-6
@@ -44,7 +44,7 @@ class _Kept:
         return _Kept(*(values[chosen] for values in vars(self).values()))
 
 
-def before(goal: MovableGoal, times: Floats) -> Row:
+def before(goal: Goal, times: Floats) -> Row:
     """Return the channels (F, 17) of a goal at ascending times (F,), as they were before any planting."""
     return _before(goal.keyed(times), _read(goal), times)
 
@@ -59,13 +59,13 @@ def _before(rows: Row, kept: _Kept, times: Floats) -> Row:
     return np.where(same[:, None], kept.before[at], rows)
 
 
-def is_planted(goal: MovableGoal, times: Floats) -> bool:
+def is_planted(goal: Goal, times: Floats) -> bool:
     """Return whether planting keyed a goal on some of these frames, not just along with the hips, unedited since."""
     kept = _read(goal)
     return _planted_before(goal, kept.some(kept.along == 0.0), times) is not None
 
 
-def _planted_before(goal: MovableGoal, kept: _Kept, times: Floats) -> Row | None:
+def _planted_before(goal: Goal, kept: _Kept, times: Floats) -> Row | None:
     """Return the channels (F, 17) of a goal as they were before planting, or None if it was not planted."""
     if not len(kept.times):
         return None
@@ -74,7 +74,7 @@ def _planted_before(goal: MovableGoal, kept: _Kept, times: Floats) -> Row | None
     return None if np.array_equal(found, rows) else found
 
 
-def put_back(goals: Sequence[MovableGoal], times: Floats, undo: ExitStack) -> None:
+def put_back(goals: Sequence[Goal], times: Floats, undo: ExitStack) -> None:
     """Key goals at ascending times (F,) as they were before planting; `undo` takes that back."""
     for goal in goals:
         rows = _planted_before(goal, _read(goal), times)
@@ -83,7 +83,7 @@ def put_back(goals: Sequence[MovableGoal], times: Floats, undo: ExitStack) -> No
             key_goals([goal], rows[:, None], times, undo)
 
 
-def keep(goal: MovableGoal, rows: Row, times: Floats, undo: ExitStack, *, along: bool = False) -> None:
+def keep(goal: Goal, rows: Row, times: Floats, undo: ExitStack, *, along: bool = False) -> None:
     """Store channels (F, 17) as those before planting, and the current keys as planted, at ascending times (F,).
 
     With `along`, planting only moved the goal along with the hips.
@@ -100,7 +100,7 @@ def keep(goal: MovableGoal, rows: Row, times: Floats, undo: ExitStack, *, along:
     _write(goal, joined.some(np.argsort(joined.times)))
 
 
-def _read(goal: MovableGoal) -> _Kept:
+def _read(goal: Goal) -> _Kept:
     """Return what is stored about a goal; no frames if nothing is."""
     data: Any = goal.ob.animation_data
     has_keys = data is not None and data.action is not None
@@ -112,7 +112,7 @@ def _read(goal: MovableGoal) -> _Kept:
     return _Kept(at, before, planted, along)
 
 
-def _write(goal: MovableGoal, kept: _Kept) -> None:
+def _write(goal: Goal, kept: _Kept) -> None:
     content = {name: values.ravel().tolist() for name, values in vars(kept).items()}
     note(goal.ob.animation_data.action, _key(goal), content if len(kept.times) else None)
 
@@ -125,7 +125,7 @@ def note(action: Any, name: str, content: Any) -> None:
         del action[PROPERTY]
 
 
-def _key(goal: MovableGoal) -> str:
+def _key(goal: Goal) -> str:
     """Return the name under which a goal is stored: a hash, as its path may be too long for the name of a property."""
     data: Any = goal.ob.animation_data
     slot = data.action_slot_handle if compat.HAS_SLOTS else 0

@@ -17,6 +17,7 @@ from ..bake.sampling import at_frame, proofs
 from ..bake.selection import check_armature, time_scale
 from ..core import keyframes
 from ..core.continuity import continuous
+from ..core.goals import Goal
 from ..core.steps import part
 from ..core.translation.sentences import UserError, say
 from ..live import registry
@@ -26,7 +27,7 @@ from ..solve.maths.rotations import inverse as opposite
 from ..solve.maths.rotations import matrices, multiply
 from ..solve.maths.runs import runs
 from ..solve.problem import Floats
-from ..targets.movable import MovableGoal, channels_of, goals_of, key_goals, target_of
+from ..targets.movable import channels_of, goals_of, key_goals, target_of
 from ..targets.snap import remarks_on
 from ..targets.snapped import PLACED, Chain, rows_of
 from . import contact_keys, floor, ground_object, hips, original_keys, pivots
@@ -164,7 +165,7 @@ def steps(
         )
         for goal, keys in zip(goals, old, strict=True):
             original_keys.keep(goal, keys, at, undo)
-        followed: list[MovableGoal] = []
+        followed: list[Goal] = []
         if feet.hips is not None:
             going = followers(ob, touching, ob.pose.bones[feet.hips])
             todo = follow(view_layer, ob, going, frames, at, helped.moved, blend, undo)

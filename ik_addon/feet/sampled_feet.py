@@ -14,19 +14,18 @@ from ..anatomy.body import root_of
 from ..anatomy.figure import Figure
 from ..bake.selection import time_scale
 from ..chains.current_pose import Limb
-from ..core.settings import chain_of
+from ..core.goals import Goal
 from ..core.skeleton import inverse, moved, size_of
 from ..core.translation.sentences import UserError
 from ..live import registry
 from ..rig.plan.chain import tips as tips_of
-from ..rig.plan.chain import turning_end
 from ..rig.read.orientation import orientation
 from ..solve.maths.products import applied, back_applied
 from ..solve.maths.products import times as product
 from ..solve.maths.rotations import quaternions
 from ..solve.problem import Floats
 from ..targets.limb_frames import Sampled
-from ..targets.movable import MovableGoal, target_of
+from ..targets.movable import target_of
 from ..targets.snap import in_fk
 from ..targets.snapped import Chain, Poles, Snap
 from . import contact_keys, original_keys, pivots
@@ -80,14 +79,12 @@ class Feet:
 
     def foot(self, chain: Chain) -> Foot:
         """Return the hand or foot, seen from what it stands on: as its target has it, or in FK if that has no keys."""
-        goal, tip = self.snap.goals[chain.target], self.tip(chain)
+        goal = self.snap.goals[chain.target]
         world, target = self.sampled.world[:, :3, :3], self.sampled.goals[:, chain.target]
-        end = turning_end(tip)
         if goal.is_keyed and goal.turns:
             where = target
             seen = orientation(product(inverse(self.sampled.world[:1]), target[:1]))
-            offset = chain_of(tip).end_offset.normalized().to_matrix() if end is not None else np.eye(3)
-            bone = product(world[:1], product(seen, np.array(offset, dtype=np.float64)[None]))
+            bone = product(world[:1], product(seen, self.sampled.end_axes[:1, self.snap.chains.index(chain)]))
         else:
             poses = self.sampled.poses[:, self.snap.sampler.rows([chain.turning])[0]]
             where = product(self.sampled.world, poses)
@@ -152,17 +149,17 @@ def sample(
     carrying = {root_of(figure, bone) for bone in first}
     hips = ob.pose.bones.find(figure.names[carrying.pop()]) if len(carrying) == 1 else None
     more = [] if hips is None else [bone for bone in (hips, whole.skeleton.parents[hips]) if bone >= 0]
-    extra = [MovableGoal(other, "") for other in (*others, *([] if on is None else [on]))]
+    extra = [Goal(other, "") for other in (*others, *([] if on is None else [on]))]
     sampler = replace(
         whole.sampler,
         bones=np.union1d(whole.sampler.bones, np.array(more, dtype=np.int64)),
         goals=[*whole.goals, *extra],
     )
-    body: list[MovableGoal] = []
+    body: list[Goal] = []
     if hips is not None and not rest:  # feet planted earlier need the hips where they are
         moved = ob.pose.bones[hips]
         along = [goal for follower in followers(ob, tips, moved) for goal in follower.goals]
-        body = [MovableGoal(ob, moved.name), *along]
+        body = [Goal(ob, moved.name), *along]
     original_keys.put_back([*whole.goals[: len(tips)], *body], times, undo)
     is_solved = sampler.is_solved
     with (

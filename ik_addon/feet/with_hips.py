@@ -11,13 +11,14 @@ import numpy as np
 
 from ..anatomy.figure import Figure
 from ..core import keyframes
-from ..core.keyframes import KeysError
+from ..core.goals import Goal
 from ..core.settings import chain_of
+from ..core.translation.sentences import UserError
 from ..live import registry
 from ..rig.plan.chain import tips
 from ..solve.problem import Floats
 from ..targets.limb_frames import Sampler
-from ..targets.movable import MovableGoal, Spot, channels_of, key_goals, parents_of, pole_of, target_of
+from ..targets.movable import channels_of, key_goals, parents_of, pole_of, target_of
 from ..targets.snapped import rows_of
 from . import contact_keys, original_keys
 from .filling import eased
@@ -29,7 +30,7 @@ class Follower:
     """The goals of a chain that follow the hips: its target, its pole, or both."""
 
     tip: bpy.types.PoseBone
-    goals: list[MovableGoal]
+    goals: list[Goal]
 
 
 def followers(
@@ -41,7 +42,7 @@ def followers(
     another object holds, stay where they are. Goals attached to the body follow it by themselves.
     """
     figure, found = Figure.of(ob), []
-    carrying = {*parents_of(ob, ""), (ob, ""), *((ob, bone.name) for bone in hips.parent_recursive)}
+    carrying = {*parents_of(ob, ""), Goal(ob), *(Goal(ob, bone.name) for bone in hips.parent_recursive)}
     for tip in tips(ob):
         target, pole = target_of(tip), pole_of(tip)
         if chain_of(tip).enabled and target is not None and not is_of_leg(figure, tip):
@@ -51,14 +52,14 @@ def followers(
     return found
 
 
-def _is_free(goal: MovableGoal, carrying: set[Spot]) -> bool:
+def _is_free(goal: Goal, carrying: set[Goal]) -> bool:
     """Return whether only keys move a target or pole, apart from parents that move the hips as well."""
     is_attached = not carrying.issuperset(parents_of(goal.ob, goal.bone))
     if not goal.is_keyed or is_attached or any(not own.mute for own in goal.holder.constraints):
         return False
     try:
         keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
-    except KeysError:
+    except UserError:
         return False
     return True
 
@@ -72,7 +73,7 @@ def steps(
     moved: Floats,
     blend: int,
     undo: ExitStack,
-) -> Generator[float, None, list[MovableGoal]]:
+) -> Generator[float, None, list[Goal]]:
     """Key the goals that follow the hips; yields progress (0 to 1).
 
     Args:

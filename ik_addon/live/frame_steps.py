@@ -33,10 +33,10 @@ def before_frame(ob: bpy.types.Object, scene: bpy.types.Scene) -> None:
         return
     if not is_played():  # a script may have edited something, and no update handler hears of it
         own.is_stale |= not rig.plan.frame_facts.hold(ob)
-    shown = channels.read(ob, rig.plan.live) if rig.is_still else None
+    shown = rig.bones.written
     if not rig.bones.are_as_written(ob):
         rig.absorb_edits(ob, [layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None])
-    if shown is not None:  # a script may have keyed a bone without an update in between
+    if rig.is_still:  # a script may have keyed the solution without an update in between
         rig.key_fk(ob, shown)
     rig.is_still = rig.is_read = False
     rig.originals = own_transforms(rig.plan) if others_follow_frames() else None

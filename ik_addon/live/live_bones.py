@@ -112,8 +112,10 @@ class LiveBones:
         matches = self._skeleton.matches(ob)
         if not matches:
             self._store_what_was_noted(ob)
-        if matches and seen is not None:
-            self.fk = self.fk_beneath(ob, channels.read(seen, self.indices), is_same_frame=False)
+        else:
+            self.take_animation(ob)
+            if seen is not None:
+                self.fk = self.fk_beneath(channels.read(seen, self.indices), is_same_frame=False)
         after = LiveBones(ob, plan)
         names = {plan.skeleton.names[bone] for bone in plan.live}
         if matches:
@@ -123,7 +125,7 @@ class LiveBones:
         fk_store.release(ob, set(fk_store.stored_bones(ob)).difference(plan.live.tolist()))
         if not matches:
             return after  # a renamed bone may now have another bone's old name
-        after._before_edit, after._keys = self._before_edit, self._keys
+        after._before_edit, after._keys, after.are_edited = self._before_edit, self._keys, self.are_edited
         row_of = {self._skeleton.names[bone]: row for bone, row in self._rows.items()}
         kept = [
             (new, row_of[name])
@@ -134,15 +136,9 @@ class LiveBones:
             new_rows, old_rows = (list(rows) for rows in zip(*kept, strict=True))
             after.written[new_rows] = self.written[old_rows]
             last = self._last_fk
-            if last is not None:
-                # Channels that are no longer animated keep their last value, as in Blender.
-                ceased = self.animated[old_rows] & ~after.animated[new_rows]
-                rows = after.stored.copy()
-                rows[new_rows] = np.where(ceased, last[old_rows], rows[new_rows])
-                after._store(ob, rows)
-                if self.fk is None:
-                    after._sampled = after.stored.copy()
-                    after._sampled[new_rows] = last[old_rows]
+            if last is not None and self.fk is None:
+                after._sampled = after.stored.copy()
+                after._sampled[new_rows] = last[old_rows]
         if self.fk is not None and after.fk is None:
             known = set(new_rows if kept else []) | after._never_solved
             if len(known) == len(plan.live):
@@ -249,28 +245,26 @@ class LiveBones:
         fk_store.store(ob, self.indices[changed].tolist(), rows[changed])
         self.stored = rows
 
-    def fk_beneath(self, ob: bpy.types.Object, shown: Row, *, is_same_frame: bool) -> Row:
+    def take_animation(self, ob: bpy.types.Object) -> None:
+        """Find out anew what is animated; channels that are not any more keep their last value, as in Blender."""
+        animated, last = fcurves.animated(ob, self.indices), self._last_fk
+        if last is not None:
+            self._store(ob, np.where(self.animated & ~animated, last, self.stored))
+        self._animated = animated
+        self._are_other()
+
+    def fk_beneath(self, shown: Row, *, is_same_frame: bool) -> Row:
         """Return the FK channels (k, 17) of a frame whose evaluated copy shows `shown` (k, 17).
 
-        Animation has overwritten what was written last. Where it shows that still, animation did not reach it: the
-        stored value holds, or on the same frame the known one.
+        Animation has overwritten what was written last. Where nothing has, the stored value holds, or on the same frame
+        the known one.
         """
         if self.fk is None:
             return np.where(self.animated, shown, self.stored)
         same = shown == self.written
         if is_same_frame:
             return np.where(same, self.fk, shown)
-        doubtful = same & self.animated & (self.fk != self.written)
-        if doubtful.any():
-            # An F-curve may have the same value by chance, or it was muted, or lost its keys.
-            animated = fcurves.animated(ob, self.indices)
-            ceased = self.animated & ~animated
-            if ceased.any():  # channels that are no longer animated keep their last value, as in Blender
-                self._store(ob, np.where(ceased, self.fk, self.stored))
-            self._animated = animated
-            self._are_other()
-            same &= ~(doubtful & animated)
-        return np.where(same, np.where(self.animated, self.fk, self.stored), shown)
+        return np.where(same & ~self.animated, self.stored, shown)
 
     def take_driven(self, shown: Row) -> None:
         """Take new values of animated channels on a still frame, where the evaluated copy shows `shown` (k, 17)."""

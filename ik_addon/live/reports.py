@@ -220,13 +220,13 @@ def update(ob: bpy.types.Object, plan: Plan, source: Source) -> None:
 def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, index: int) -> Report:
     """Return the report on the chain with this index in the plan, on the first frame of a solve."""
     chain = plan.chains[index]
-    outcome = posed.outcomes[index]
-    status = Status(int(outcome.status[0]))
+    outcomes = posed.outcomes
+    status = Status(int(outcomes.status[0, index]))
     if status is Status.INVALID:
         return Report(reached=False, failed=True, message=_why_invalid(ob, plan, frame, index), remarks=chain.remarks)
-    error = float(outcome.error[0])
+    error = float(outcomes.error[0, index])
     reached = bool(has_reached(status, error))
-    used = int(outcome.iterations[0])
+    used = int(outcomes.iterations[0, index])
     missed = say("Missed by {error} of its length. Increase Iterations", error=percent(error))
     if used < next(wave.shape.iterations for wave in plan.waves if index in wave.chains):
         # The solver converged, so it is uneven scale that shears the bones away from the solution.
@@ -254,7 +254,7 @@ def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, inde
         iterations=used,
         remarks=chain.remarks,
         status=status,
-        at_limit=tuple(plan.skeleton.names[chain.posed[i]] for i in np.flatnonzero(outcome.at_limit[0])),
+        at_limit=tuple(plan.skeleton.names[bone] for bone in chain.posed if outcomes.at_limit[0, plan.rows[bone]]),
     )
 
 
@@ -305,7 +305,7 @@ def _turned_away(plan: Plan, frame: Sample, posed: Posed, index: int) -> float:
     pose = posed.poses_on(slice(0, 1))[0, row, :3, :3]
     if np.linalg.det(pose) <= 0.0 or (posed.channels[0, row, FIELDS["scale"]] < 0.0).any():
         return 0.0
-    chord = float(np.linalg.norm(orthonormal(pose) - frame.goals.rotation[0, index]))
+    chord = float(np.linalg.norm(orthonormal(pose) - frame.goals.turned[0, index]))
     return 2.0 * math.asin(min(chord / math.sqrt(8.0), 1.0)) if math.isfinite(chord) else 0.0
 
 

@@ -145,8 +145,9 @@ class Rig:
         now = moment_of(depsgraph)
         is_known = self.bones.fk is not None and self.state is State.SOLVED
         if is_known and self.at is not None and self.at != now and self.at[0] == now[0]:
+            self.bones.take_animation(ob)
             shown = channels.read(ob.evaluated_get(depsgraph), self.plan.live)
-            self.bones.fk, self.at = self.bones.fk_beneath(ob, shown, is_same_frame=False), now
+            self.bones.fk, self.at = self.bones.fk_beneath(shown, is_same_frame=False), now
             self.bones.forget_edits()
 
     def read(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[Numbers, Row]:
@@ -161,7 +162,7 @@ class Rig:
         numbers, shown = self._shown(ob, depsgraph)
         now = moment_of(depsgraph)
         is_same = self.is_read and self.at == now and self.state is State.SOLVED
-        fk = self.bones.fk_beneath(ob, shown, is_same_frame=is_same)
+        fk = self.bones.fk_beneath(shown, is_same_frame=is_same)
         self.is_read = True
         self._put_fk(numbers, fk)
         if self.at != now:

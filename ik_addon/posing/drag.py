@@ -20,10 +20,11 @@ from ..chains.new_chain import check_world
 from ..core import channels
 from ..core.channels import FIELDS, Row
 from ..core.constraints import steered_bones
+from ..core.goals import Goal
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import UserError, say
 from ..live import registry
-from ..rig.plan.chain import ChainError, end_of, posed_bones, reach_of, tips, turning_end
+from ..rig.plan.chain import end_of, posed_bones, reach_of, tips, turning_end
 from ..solve import Grab, Pin, PosedBody, Poser
 from ..solve.body.ends import movable_bones
 from ..solve.maths.products import times
@@ -80,15 +81,15 @@ class BodyDrag:
         """Take hold of the bone.
 
         Raises:
-            ChainError: the bone can't be dragged.
+            UserError: the bone can't be dragged.
         """
         context.view_layer.update()
         if ob.pose.bones.get(ask.bone) is None:
-            raise ChainError("'{rig}' has no bone '{bone}'. Choose one of its bones", rig=ob.name, bone=ask.bone)
+            raise UserError("'{rig}' has no bone '{bone}'. Choose one of its bones", rig=ob.name, bone=ask.bone)
         check_world(ob, ob.matrix_world)
         steered = steered_bones(ob)
         if ask.bone in steered:
-            raise ChainError(
+            raise UserError(
                 "A constraint or driver moves '{bone}'. Mute it, or drag what the bone follows", bone=ask.bone
             )
         self.ob, self.bone, self._ask = ob, ask.bone, ask
@@ -278,7 +279,7 @@ class BodyDrag:
         where they would keep the dragged joint from its place.
         """
         stand, ob, found = self.stand, self.ob, []
-        body = {(ob, name) for name, bone in stand.index.items() if bone in movable_bones(self._body)}
+        body = {Goal(ob, name) for name, bone in stand.index.items() if bone in movable_bones(self._body)}
         feet = {self._figure.names[foot] for foot in feet_of(self._figure)}
         for tip in _solved_chains(ob):
             own, end, goal = posed_bones(tip), end_of(tip), target_of(tip)

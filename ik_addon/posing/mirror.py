@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import bpy
 import numpy as np
 
+from ..core.mirror import ACROSS, mirrored_rotation
 from ..core.skeleton import orthonormal
 from ..solve.maths.products import times, times_back
 from ..solve.problem import Floats
-
-SIGNS = np.array([-1.0, 1.0, 1.0])
-"""Signs of the components of a vector that is mirrored across X."""
 
 
 @dataclass(frozen=True)
@@ -36,15 +34,11 @@ class Mirror:
     def place(self, target: Floats, image: Floats, own: Floats) -> Floats:
         """Return the target (3,) of a joint, given that of its image, and the starts of the image and of the joint."""
         if self.is_relative:
-            return np.asarray(own + SIGNS * (target - image))
-        return np.asarray(SIGNS * target)
+            return np.asarray(own + ACROSS * (target - image))
+        return np.asarray(ACROSS * target)
 
     def orientation(self, target: Floats, image: Floats, own: Floats) -> Floats:
         """Return the orientation (3, 3) of a bone, from the same three orientations."""
         if self.is_relative:
-            return times(_mirrored(times_back(target, image)), own)
-        return times(_mirrored(times_back(target, self.of_image)), self.rest)
-
-
-def _mirrored(rotation: Floats) -> Floats:
-    return np.asarray(rotation * SIGNS * SIGNS[:, None])
+            return times(mirrored_rotation(times_back(target, image)), own)
+        return times(mirrored_rotation(times_back(target, self.of_image)), self.rest)

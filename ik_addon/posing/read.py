@@ -17,7 +17,7 @@ from ..core.channels import FIELDS, Row
 from ..core.constraints import steered_bones
 from ..core.settings import chain_of
 from ..core.skeleton import Skeleton, inverse, orthonormal
-from ..rig.plan.chain import ChainError
+from ..core.translation.sentences import UserError
 from ..rig.plan.limits import ranges_of, stiffness_of
 from ..solve import Body, Pin, PosedBody
 from ..solve.maths.products import back_applied, determinants, times, times_back
@@ -55,7 +55,7 @@ class Stand:
             root: name of the bone that moves freely; empty: none.
 
         Raises:
-            ChainError: its bones can't be posed.
+            UserError: its bones can't be posed.
         """
         skeleton = Skeleton.of(ob)
         order = np.argsort(skeleton.depths, kind="stable")
@@ -68,7 +68,7 @@ class Stand:
         usable = np.isfinite(frames).all(axis=(1, 2)) & (determinants(frames) > 0.0)
         if not usable.all():
             name = bones[int(np.argmin(usable))].name
-            raise ChainError("Bone '{name}' has a negative or zero scale. Change its scale to pose the body", name=name)
+            raise UserError("Bone '{name}' has a negative or zero scale. Change its scale to pose the body", name=name)
         ranges = np.array([ranges_of(bone) for bone in bones]).reshape(len(bones), 6)
         steered = steered_bones(ob)
         figure = Figure.of(ob)

@@ -10,12 +10,9 @@ from collections.abc import Collection, Iterable, Iterator
 
 import bpy
 
-from ..core import compat
 from ..core.channels import FIELDS
+from ..core.goals import Holder, curves_on, keyed_indices
 from ..core.translation.sentences import quoted, say
-
-Holder = bpy.types.Object | bpy.types.PoseBone
-"""The owner of channels: an object or a pose bone."""
 
 
 def auto_key(context: bpy.types.Context, holder: Holder, fields: Collection[str]) -> None:
@@ -60,32 +57,10 @@ def goes_back(context: bpy.types.Context, holder: Holder, fields: Collection[str
     frame = context.scene.frame_current_final
     for field in fields:
         values = getattr(holder, field)
-        for index, curve in _curves(holder, field):
+        for index, curve in curves_on(holder, field):
             if abs(values[index] - curve.evaluate(frame)) > 1e-5 * max(1.0, abs(values[index])):
                 return True
     return False
-
-
-def keyed_indices(holder: Holder, field: str) -> set[int]:
-    """Return the indices of a property that have an F-curve."""
-    return {index for index, _curve in _curves(holder, field)}
-
-
-def _curves(holder: Holder, field: str) -> Iterator[tuple[int, bpy.types.FCurve]]:
-    """Yield the indices of a property that have an F-curve, each with its curve.
-
-    Blender looks each one up in a list: much faster than comparing the paths of all curves of a character here.
-    """
-    curves, path = compat.curves_of(holder.id_data), path_of(holder, field)
-    for index in range(len(getattr(holder, field)) if curves else 0):
-        curve = curves.find(path, index=index)
-        if curve is not None:
-            yield index, curve
-
-
-def path_of(holder: Holder, field: str) -> str:
-    """Return the data path of a property, relative to the object."""
-    return field if isinstance(holder, bpy.types.Object) else f"{holder.path_from_id()}.{field}"
 
 
 def _options(context: bpy.types.Context, *, visual: bool, needed: bool) -> set[str]:

@@ -9,19 +9,19 @@ import bpy
 
 from ..chains import control_bones
 from ..core import channels, compat
-from .movable import MovableGoal, goals_of
+from ..core.goals import Goal
+from .movable import goals_of
 
 
-def controls_of(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], *, with_trunk: bool) -> list[MovableGoal]:
+def controls_of(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], *, with_trunk: bool) -> list[Goal]:
     """Return the controls that can be moved: targets and poles of chains, and with the trunk the hips and the root."""
     found = [goal for tip in tips for goal in goals_of(tip)]
     if with_trunk:
-        found += [MovableGoal(ob, name) for name in control_bones.dressed(ob)]
-    own = {(goal.ob, goal.bone): goal for goal in found}
-    return [goal for goal in own.values() if not goal.why_fixed]
+        found += [Goal(ob, name) for name in control_bones.dressed(ob)]
+    return [goal for goal in dict.fromkeys(found) if not goal.why_fixed]
 
 
-def select(context: bpy.types.Context, goals: Sequence[MovableGoal]) -> int:
+def select(context: bpy.types.Context, goals: Sequence[Goal]) -> int:
     """Select these controls and nothing else; return how many there are in the view layer."""
     layer: Any = context.view_layer.objects
     rigs = {goal.ob for goal in goals if goal.is_bone}
@@ -39,7 +39,7 @@ def select(context: bpy.types.Context, goals: Sequence[MovableGoal]) -> int:
     return len(found)
 
 
-def key(context: bpy.types.Context, goals: Sequence[MovableGoal]) -> None:
+def key(context: bpy.types.Context, goals: Sequence[Goal]) -> None:
     """Key location and rotation of these controls on the current frame, whether or not they have keys already."""
     keytype: Any = context.scene.tool_settings.keyframe_type
     for goal in goals:

@@ -13,13 +13,14 @@ from mathutils import Euler, Matrix, Quaternion, Vector
 
 from ..bake.restore import PoseSnapshot
 from ..core.channels import rotation_field, turned
+from ..core.goals import Goal
 from ..core.settings import chain_of, goal_of, is_tip, object_of
 from ..core.skeleton import orthonormal
-from ..core.translation.sentences import say
+from ..core.translation.sentences import UserError, say
 from ..live import registry, reports, solving
-from ..rig.plan.chain import ChainError, check
+from ..rig.plan.chain import check
 from .autokey import auto_key, left_out
-from .movable import MovableGoal, why_lacking
+from .movable import why_lacking
 
 
 class Drag:
@@ -39,7 +40,7 @@ class Drag:
             turns: the goal will only be turned.
 
         Raises:
-            ChainError: the chain can't be solved, or its goal is missing or can't be moved.
+            UserError: the chain can't be solved, or its goal is missing or can't be moved.
         """
         self.ob: bpy.types.Object = tip.id_data
         self.tip = tip.name
@@ -47,8 +48,8 @@ class Drag:
         check(self.ob, tip, context.view_layer)
         goal, bone = goal_of(chain_of(tip), role)
         if goal is None:
-            raise ChainError(why_lacking(tip, role))
-        self.handle = Handle(MovableGoal(goal, bone, turns))
+            raise UserError(why_lacking(tip, role))
+        self.handle = Handle(Goal(goal, bone, turns))
         self._mirrored = _Mirrored.of(tip, role, self.handle, turns=turns)
         self._tips = [self.tip] if self._mirrored is None else [self.tip, self._mirrored.tip]
         self._before, self._reports = PoseSnapshot(self.ob), {tip: reports.get(self.ob, tip) for tip in self._tips}
@@ -142,8 +143,8 @@ class _Mirrored:
         goal, bone = goal_of(chain_of(other), role)
         if goal is None or (goal, bone) == goal_of(chain_of(tip), role):
             return None
-        with suppress(ChainError):
-            handle = Handle(MovableGoal(goal, bone, turns))
+        with suppress(UserError):
+            handle = Handle(Goal(goal, bone, turns))
             return cls(other.name, handle, image, ob.matrix_world.copy(), turns or ob.pose.use_mirror_relative)
         return None
 
@@ -164,21 +165,20 @@ class _Mirrored:
 class Handle:
     """The object or pose bone behind a goal, with its state at the start of a drag."""
 
-    def __init__(self, goal: MovableGoal) -> None:
+    def __init__(self, goal: Goal) -> None:
         """Take hold of a target or pole in an updated view layer, to turn it if it `turns`, else to move it.
 
         Raises:
-            ChainError: the goal can't be moved, or turned.
+            UserError: the goal can't be moved, or turned.
         """
-        if reason := goal.why_fixed:
-            raise ChainError(reason)
+        goal.check_movable()
         self.owner: Any = goal.holder
         if all(self.owner.lock_rotation if goal.turns else self.owner.lock_location):
             locked = {
                 True: "The rotation of '{owner}' is locked. Unlock it in its Transform panel",
                 False: "The location of '{owner}' is locked. Unlock it in its Transform panel",
             }
-            raise ChainError(locked[goal.turns], owner=goal.name)
+            raise UserError(locked[goal.turns], owner=goal.name)
         self.rotation_field = rotation_field(self.owner.rotation_mode)
         self._location: Any = self.owner.location.copy()
         self._rotation = tuple(getattr(self.owner, self.rotation_field))
@@ -190,7 +190,7 @@ class Handle:
             self.world = goal.ob.matrix_world @ self.owner.matrix
             linear = goal.ob.matrix_world.to_3x3() @ _linear_of_bone(self.owner)
         if abs(linear.determinant()) < 1e-30:
-            raise ChainError(
+            raise UserError(
                 "'{goal}' is attached to something that is scaled to zero. Reset its scale", goal=goal.ob.name
             )
         self._to_channel = linear.inverted()

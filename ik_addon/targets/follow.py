@@ -11,15 +11,15 @@ import numpy as np
 from ..core import compat
 from ..core.channels import FIELDS, Row
 from ..core.fk_keys import time_of
+from ..core.goals import Goal, path_of
 from ..core.key_curve import SAME_FRAME
 from ..core.skeleton import Skeleton, inverse, moved
 from ..core.translation.sentences import UserError
 from ..rig.plan.presence import Reference
 from ..solve.maths.products import applied
 from ..solve.problem import Floats
-from .autokey import auto_key, path_of
+from .autokey import auto_key
 from .limb_frames import Sampled
-from .movable import MovableGoal
 from .places import bend_turn, on_one_side, turned_about
 from .snapped import Poles, Snap, rows_of
 
@@ -80,7 +80,7 @@ class Follower:
         return self._pole and not self._matches and self._start is None
 
     @property
-    def goals(self) -> list[MovableGoal]:
+    def goals(self) -> list[Goal]:
         """The goals that follow."""
         return [goal for goal, follows in zip(self._snap.goals, (self._target, self._pole), strict=False) if follows]
 
@@ -121,7 +121,7 @@ class Follower:
         return any(goal.name in held and not any(goal.holder.lock_location) for goal in self.goals)
 
 
-def _locked(goal: MovableGoal, row: Row) -> Row:
+def _locked(goal: Goal, row: Row) -> Row:
     """Return channels (17,) with the current values where the goal is locked, as Blender's transforms leave them."""
     now, row = goal.row(), row.copy()
     for name, locks in (("location", goal.holder.lock_location), ("rotation_euler", goal.holder.lock_rotation)):
@@ -149,7 +149,7 @@ class Control:
     """`session_uid` of the action of its object; None if it has none."""
 
     @classmethod
-    def of(cls, goal: MovableGoal) -> Control:
+    def of(cls, goal: Goal) -> Control:
         """Return the current state of a goal."""
         frame, action = bpy.context.scene.frame_current_final, _action(goal)
         uid = None if action is None else action.session_uid
@@ -160,10 +160,10 @@ class Control:
         """What it is the state of."""
         return self.ob.uid, self.goal
 
-    def _found(self) -> MovableGoal | None:
+    def _found(self) -> Goal | None:
         ob = self.ob.find()
-        goal = None if ob is None else MovableGoal(ob, self.goal, self.turns)
-        return None if goal is None or (goal.is_bone and self.goal not in goal.ob.pose.bones) else goal
+        goal = None if ob is None else Goal(ob, self.goal, self.turns)
+        return None if goal is None or goal.is_bone != bool(self.goal) else goal
 
     def is_there(self) -> bool:
         """Whether the goal has these channels now."""
@@ -197,12 +197,12 @@ class Control:
         return replace(self, action=None if action is None else action.session_uid)
 
 
-def _action(goal: MovableGoal) -> bpy.types.Action | None:
+def _action(goal: Goal) -> bpy.types.Action | None:
     data = goal.ob.animation_data
     return None if data is None else data.action
 
 
-def _keys(goal: MovableGoal, frame: float) -> dict[tuple[str, int], float]:
+def _keys(goal: Goal, frame: float) -> dict[tuple[str, int], float]:
     """Return the values of the keys of a goal on a frame, by field and index."""
     owner, time, found = compat.curve_owner(goal.ob), time_of(goal.ob, frame), {}
     for field in goal.fields if owner is not None else ():

@@ -25,7 +25,7 @@ from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import UserError, say
 from ..live import reports, solving
 from ..live.registry import live_armatures
-from ..rig.plan.chain import ChainError, check, posed_bones
+from ..rig.plan.chain import check, posed_bones
 from ..rig.plan.chain import tips as tips_of
 from .autokey import auto_key, goes_back
 from .movable import channels_of, goals_of
@@ -190,7 +190,7 @@ def apply_here(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
     for tip in tips:
         try:
             check(ob, tip, context.view_layer)
-        except ChainError as error:
+        except UserError as error:
             raise UserError("The chain on '{tip}' can't be solved. {error}", tip=tip.name, error=error) from None
     if not object_of(ob).live:
         solving.solve_now(ob, context.evaluated_depsgraph_get(), names)
@@ -248,7 +248,7 @@ def apply_range(
         UserError: the poses can't be keyed; nothing has changed.
     """
     names = [tip.name for tip in tips]
-    report = yield from bake.steps(context, ob, names, frames)
+    report = yield from bake.bake_stepwise(context, ob, names, frames)
     for name in names:
         chain_of(ob.pose.bones[name]).enabled = True
     context.view_layer.update()

@@ -10,14 +10,15 @@ import bpy
 import numpy as np
 
 from ..bake.sampling import Held, at_frame, follow_live, may_be_foretold, proofs
-from ..chains.current_pose import world_of
 from ..core import channels, fk_store
 from ..core.channels import Row
+from ..core.goals import Goal
 from ..core.settings import chain_of, object_of
 from ..core.skeleton import Skeleton, inverse, matrix_array
-from ..rig.plan.chain import posed_bones, tips
+from ..rig.plan.chain import end_axes, posed_bones, tips
 from ..rig.plan.inputs import Inputs, Numbers
 from ..rig.plan.plan import Plan
+from ..rig.plan.watch import Settings
 from ..rig.read import fcurves
 from ..rig.read.fcurves import NOISE
 from ..rig.read.frames import Frames
@@ -25,7 +26,7 @@ from ..rig.read.sample import sample_of
 from ..rig.write.waves import pose
 from ..solve.maths.products import times
 from ..solve.problem import Floats, Ints
-from .movable import MovableGoal, parents_of
+from .movable import parents_of
 
 BATCH = 1000
 """Frames per batch: enough for speed, few enough that a user can cancel."""
@@ -46,6 +47,8 @@ class Sampled:
     """(F, k, 4, 4) pose matrices in armature space."""
     angles: Floats
     """(F, C) pole angles in radians."""
+    end_axes: Floats
+    """(F, C, 3, 3) axes of the bones that turn with targets, in those of these, see `chain.end_axes`."""
     goals: Floats
     """(F, g, 4, 4) world matrices."""
     spaces: Floats
@@ -79,7 +82,7 @@ class Sampler:
     ob: bpy.types.Object
     tips: Sequence[str]
     """Tip bones of C chains."""
-    goals: Sequence[MovableGoal]
+    goals: Sequence[Goal]
     bones: Ints
     """(k,) ascending indices of all bones of the chains, and of any extra bones requested."""
     shown: bool
@@ -90,7 +93,7 @@ class Sampler:
         cls,
         ob: bpy.types.Object,
         tips: Sequence[bpy.types.PoseBone],
-        goals: Sequence[MovableGoal],
+        goals: Sequence[Goal],
         shown: bool,
         more: Collection[int] = (),
     ) -> Sampler:
@@ -105,14 +108,16 @@ class Sampler:
     def here(self, depsgraph: bpy.types.Depsgraph) -> Sampled:
         """Sample the frame at which a depsgraph is evaluated (F = 1)."""
         seen = self.ob.evaluated_get(depsgraph)
-        goals = np.array([matrix_array(world_of(goal.ob, goal.bone, depsgraph)) for goal in self.goals])
+        goals = np.array([matrix_array(goal.world(depsgraph)) for goal in self.goals])
         held = [goal.ob.evaluated_get(depsgraph) for goal in self.goals]
         holders = [own.pose.bones[g.bone] if g.is_bone else own for own, g in zip(held, self.goals, strict=True)]
         own = np.array([matrix_array(holder.matrix_basis) for holder in holders])
+        ends = [seen.pose.bones[tip] for tip in self.tips]
         return Sampled(
             world=matrix_array(seen.matrix_world)[None],
             poses=channels.read_pose(seen, self.bones)[None],
-            angles=np.array([[chain_of(seen.pose.bones[tip]).pole_angle for tip in self.tips]]),
+            angles=np.array([[chain_of(tip).pole_angle for tip in ends]]),
+            end_axes=np.array([[end_axes(tip) for tip in ends]]).reshape(1, -1, 3, 3),
             goals=goals[None],
             spaces=times(goals, inverse(own))[None],
             parents=self._parents(held)[None],
@@ -149,8 +154,8 @@ class Sampler:
         if not object_of(self.ob).live:
             return False
         needed = {self.ob.pose.bones[bone] for bone in self.bones.tolist()}
-        spots = [spot for goal in self.goals for spot in ((goal.ob, goal.bone), *parents_of(goal.ob, goal.bone))]
-        needed |= {ob.pose.bones[bone] for ob, bone in spots if ob == self.ob and bone in ob.pose.bones}
+        spots = (spot for goal in self.goals for spot in (goal, *parents_of(goal.ob, goal.bone)))
+        needed |= {spot.holder for spot in spots if spot.ob == self.ob and spot.is_bone}
         needed |= {above for bone in needed for above in bone.parent_recursive}
         others = (tip for tip in tips(self.ob) if chain_of(tip).enabled and (self.shown or tip.name not in self.tips))
         return any(not needed.isdisjoint(posed_bones(tip)) for tip in others)
@@ -198,7 +203,8 @@ class Sampler:
         return Sampled(
             world=of_all(posed.world(posed.inputs.own)),
             poses=of_all(posed.poses),
-            angles=of_all(posed.settings[:, :, 0]),
+            angles=of_all(Settings.of(posed.settings).pole_angle),
+            end_axes=of_all(np.array([[end_axes(self.ob.pose.bones[tip]) for tip in self.tips]]).reshape(1, -1, 3, 3)),
             goals=np.stack(goals, axis=1),
             spaces=np.stack(spaces, axis=1),
             parents=np.broadcast_to(parents, (count, len(goals))),
@@ -209,6 +215,6 @@ class Sampler:
         places = {(goal.ob.name_full, goal.bone): g for g, goal in enumerate(self.goals)}
         found = np.full(len(self.goals), -1, dtype=np.int64)
         for g, (goal, ob) in enumerate(zip(self.goals, seen, strict=True)):
-            own = (places.get((above.name_full, bone), -1) for above, bone in parents_of(ob, goal.bone))
+            own = (places.get((above.ob.name_full, above.bone), -1) for above in parents_of(ob, goal.bone))
             found[g] = next((place for place in own if place >= 0 and place != g), -1)
         return found

@@ -12,17 +12,15 @@ from ..bake.restore import SceneSnapshot
 from ..bake.sampling import at_frame, proofs
 from ..bake.selection import check_armature, time_scale
 from ..chains import removal
-from ..chains.current_pose import Limb, read_poses
+from ..chains.current_pose import read_poses, shifts
 from ..chains.end_bone import waiting
 from ..core import channels, fk_store, keyframes
 from ..core.continuity import continuous
 from ..core.settings import chain_of, object_of
-from ..core.skeleton import Skeleton
 from ..core.steps import part
 from ..core.translation.sentences import say
 from ..live import registry, reports, solving
 from ..rig.plan.chain import posed_bones
-from ..solve.problem import Floats
 from .autokey import auto_key, goes_back, left_out
 from .limb_frames import batches
 from .movable import channels_of, key_goals, target_of
@@ -87,7 +85,7 @@ def snap_here(
         undo.pop_all()
     view_layer.update()
     if snap.shown and object_of(ob).live:
-        moved = _moved(ob, snap.tips, poses, read_poses(ob, view_layer.depsgraph))
+        moved = shifts(ob, snap.tips, poses, read_poses(ob, view_layer.depsgraph))
     remarks = remarks_on(held)
     remarks += [
         say(
@@ -111,7 +109,7 @@ def snap_here(
     return sorted(set(remarks))
 
 
-def steps(
+def key_range(
     context: bpy.types.Context,
     ob: bpy.types.Object,
     tips: Sequence[bpy.types.PoseBone],
@@ -253,13 +251,4 @@ def _moved_by_solving(
         removal.restore_pose(ob, view_layer, list(tips))
         channels.write(ob, everything, rows)  # animated bones may have been posed without a key
     view_layer.update()
-    return _moved(ob, tips, before, after)
-
-
-def _moved(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], before: Floats, after: Floats) -> dict[str, float]:
-    """Return how far joints of chains are apart at most between two poses (b, 4, 4), in chain lengths, by tip bone."""
-    skeleton, moved = Skeleton.of(ob), {}
-    for tip in tips:
-        old, new = (Limb.on(tip, skeleton, poses) for poses in (before, after))
-        moved[tip.name] = float(np.linalg.norm(old.joints - new.joints, axis=1).max()) / max(old.length, 1e-30)
-    return moved
+    return shifts(ob, tips, before, after)

@@ -8,7 +8,6 @@ from enum import Enum
 
 import bpy
 import numpy as np
-from mathutils import Quaternion
 
 from ..anatomy import sides
 from ..anatomy.figure import Figure
@@ -18,6 +17,7 @@ from ..chains.current_pose import Limb, straight
 from ..chains.current_pose import target_of as limb_target
 from ..core import channels
 from ..core.channels import Row
+from ..core.goals import Goal
 from ..core.settings import chain_of
 from ..core.skeleton import Skeleton, inverse, moved
 from ..core.translation.sentences import UserError
@@ -30,7 +30,7 @@ from ..solve.maths.products import applied, determinants, times
 from ..solve.problem import Floats
 from . import places
 from .limb_frames import Sampled, Sampler
-from .movable import MovableGoal, pole_of, target_of, why_lacking
+from .movable import pole_of, target_of, why_lacking
 
 PLACED = 1e-4
 """A goal farther from its place than this, in chain lengths, is held back by something else."""
@@ -71,7 +71,7 @@ class Snap:
     ob: bpy.types.Object
     tips: Sequence[bpy.types.PoseBone]
     chains: Sequence[Chain]
-    goals: Sequence[MovableGoal]
+    goals: Sequence[Goal]
     sampler: Sampler
     skeleton: Skeleton
     shown: bool
@@ -103,7 +103,7 @@ class Snap:
                     raise UserError(reason)
         new_chain.check_world(ob, ob.evaluated_get(view_layer.depsgraph).matrix_world)
         skeleton, figure = skeleton or Skeleton.of(ob), Figure.of(ob) if poles is Poles.FOOT else None
-        goals: list[MovableGoal] = []
+        goals: list[Goal] = []
         chains = []
         for tip in tips:
             found = _goals(tip, poles)
@@ -170,10 +170,8 @@ class Snap:
             wanted[:, chain.target] = moved(sampled.world, limb_target(limbs))
             limbs = self.knee(sampled, chain)
             if self.goals[chain.target].turns:
-                settings = chain_of(self.ob.pose.bones[chain.tip])
-                offset = Quaternion() if chain.turning in chain.bones else settings.end_offset.normalized()
                 turning = sampled.poses[:, self.sampler.rows([chain.turning])[0]]
-                turns[chain.target] = target_rotations(sampled.world, turning, offset)
+                turns[chain.target] = target_rotations(sampled.world, turning, sampled.end_axes[:, c])
             if chain.pole is not None:
                 settings = chain_of(self.ob.pose.bones[chain.tip])
                 side, folds = np.array(settings.bend_side), any(settings.folds)
@@ -211,7 +209,7 @@ class Snap:
         return applied(turned, np.broadcast_to(axis, (len(turned), 3)))
 
 
-def rows_of(goals: Sequence[MovableGoal], sampled: Sampled, wanted: Floats, turns: Mapping[int, Floats]) -> Row:
+def rows_of(goals: Sequence[Goal], sampled: Sampled, wanted: Floats, turns: Mapping[int, Floats]) -> Row:
     """Return channels (F, g, 17) that move goals to positions (F, g, 3) and rotations (F, 3, 3) in world space.
 
     `turns` has the rotations by index of goal; goals that follow others move with these.
@@ -268,7 +266,7 @@ def _foot(skeleton: Skeleton, figure: Figure, bones: list[int]) -> tuple[int, Fl
     return index, np.asarray(skeleton.rest[index, :3, :3].T.dot(hinge))
 
 
-def _goals(tip: bpy.types.PoseBone, poles: Poles) -> list[MovableGoal]:
+def _goals(tip: bpy.types.PoseBone, poles: Poles) -> list[Goal]:
     """Return the goals of a chain to snap: its target, then its pole unless poles are kept.
 
     Raises:
@@ -279,6 +277,5 @@ def _goals(tip: bpy.types.PoseBone, poles: Poles) -> list[MovableGoal]:
         raise UserError(why_lacking(tip))
     found = [target] if pole is None else [target, pole]
     for goal in found:
-        if reason := goal.why_fixed:
-            raise UserError(reason)
+        goal.check_movable()
     return found

@@ -24,8 +24,8 @@ from ..bake.restore import SceneSnapshot
 from ..bake.sampling import at_frame
 from ..bake.selection import time_scale
 from ..chains.control_bones import can_be_made, editing
-from ..chains.current_pose import world_of
 from ..core import compat, keyframes
+from ..core.goals import Goal
 from ..core.key_curve import SAME_FRAME
 from ..core.key_step import key_step
 from ..core.skeleton import inverse, matrix_array
@@ -34,7 +34,6 @@ from ..rig.plan.chain import check
 from ..rig.plan.inputs import RIDDEN as INHERITED
 from ..solve.maths.products import times
 from ..solve.problem import Floats
-from .movable import MovableGoal, Spot
 from .spaces import Space, follows, world_empty
 
 PREFIX = "IK Space"
@@ -74,7 +73,7 @@ class _Visit:
         self.constraint.inverse_matrix = Matrix(found.tolist())
 
     def _target(self, depsgraph: bpy.types.Depsgraph) -> Floats:
-        return matrix_array(world_of(self.constraint.target, self.constraint.subtarget, depsgraph))
+        return matrix_array(Goal(self.constraint.target, self.constraint.subtarget).world(depsgraph))
 
     def _owner(self, depsgraph: bpy.types.Depsgraph) -> Floats:
         """Return the world matrix (4, 4) of the space in which the constraint evaluates its owner.
@@ -84,12 +83,10 @@ class _Visit:
         if self.constraint.owner_space == "WORLD":
             return np.eye(4)
         owner: Any = self.constraint.id_data
-        return matrix_array(world_of(owner, "", depsgraph))
+        return matrix_array(Goal(owner).world(depsgraph))
 
 
-def switch(
-    context: bpy.types.Context, ob: bpy.types.Object, tip: bpy.types.PoseBone, goal: MovableGoal, space: Space
-) -> int:
+def switch(context: bpy.types.Context, ob: bpy.types.Object, tip: bpy.types.PoseBone, goal: Goal, space: Space) -> int:
     """Switch a goal of the chain on `tip` to a space from the current frame on, without moving it.
 
     Replaces a switch on the same frame. Later switches stay and start from where the goal is by then. Clearing the
@@ -106,7 +103,7 @@ def switch(
     view_layer.update()
     scale = time_scale(scene)
     now = scene.frame_current_final * scale
-    where = matrix_array(world_of(goal.ob, goal.bone, view_layer.depsgraph))
+    where = matrix_array(goal.world(view_layer.depsgraph))
     with ExitStack() as undo:
         undo.callback(view_layer.update)
         if goal.holder.parent is not None:
@@ -143,27 +140,24 @@ def switch(
     return len(later)
 
 
-def _check(goal: MovableGoal, space: Space) -> None:
+def _check(goal: Goal, space: Space) -> None:
     """Raise `UserError` if a goal can't be switched to a space."""
-    if not goal.ob.is_editable:
-        raise UserError("'{ob}' is linked from another file and can't be changed", ob=goal.ob.name)
-    if goal.is_bone and goal.bone not in goal.ob.pose.bones:
-        raise UserError("'{ob}' has no bone '{bone}'", ob=goal.ob.name, bone=goal.bone)
+    goal.check_movable()
     if follows(space, goal):
         raise UserError("{space} itself follows '{goal}'. Pick another space", space=space.name, goal=goal.name)
 
 
-def _turn_parent(context: bpy.types.Context, goal: MovableGoal, before: float, undo: ExitStack) -> None:
+def _turn_parent(context: bpy.types.Context, goal: Goal, before: float, undo: ExitStack) -> None:
     """Replace the parent of an object or bone by a constraint that is active up to a frame of the action."""
     parent, inside = _cleared_bone(context, goal, undo) if goal.is_bone else _cleared_object(goal.ob, undo)
-    made = _constraint(goal, *parent, undo)
+    made = _constraint(goal, parent.ob, parent.bone, undo)
     made.inverse_matrix = inside
     goal.holder.constraints.move(len(goal.holder.constraints) - 1, 0)  # before all other constraints, as the parent was
     _step(goal, _Visit(made, before), (before - 1.0, before), (1.0, 1.0), undo)
     made.influence = 1.0
 
 
-def _cleared_object(ob: bpy.types.Object, undo: ExitStack) -> tuple[Spot, Matrix]:
+def _cleared_object(ob: bpy.types.Object, undo: ExitStack) -> tuple[Goal, Matrix]:
     """Clear the parent of an object; return the parent and the Child Of inverse that has the same effect."""
     if ob.parent_type not in INHERITED:
         raise UserError(
@@ -173,7 +167,7 @@ def _cleared_object(ob: bpy.types.Object, undo: ExitStack) -> tuple[Spot, Matrix
     inside = ob.matrix_parent_inverse.copy()
     if bone is not None:  # children of a bone are placed at its tail
         inside = Matrix.Translation((0.0, bone.bone.length, 0.0)) @ inside
-    parent = ob.parent, "" if bone is None else bone.name
+    parent = Goal(ob.parent, "" if bone is None else bone.name)
     for name in ("matrix_parent_inverse", "parent_bone", "parent_type", "parent"):  # the last is put back first
         value = getattr(ob, name)
         undo.callback(setattr, ob, name, value.copy() if name == "matrix_parent_inverse" else value)
@@ -181,29 +175,29 @@ def _cleared_object(ob: bpy.types.Object, undo: ExitStack) -> tuple[Spot, Matrix
     return parent, inside
 
 
-def _cleared_bone(context: bpy.types.Context, goal: MovableGoal, undo: ExitStack) -> tuple[Spot, Matrix]:
+def _cleared_bone(context: bpy.types.Context, goal: Goal, undo: ExitStack) -> tuple[Goal, Matrix]:
     """Clear the parent of a bone in Edit Mode; return the parent and the Child Of inverse that has the same effect."""
     ob, bone = goal.ob, goal.ob.data.bones[goal.bone]
     above = bone.parent
     is_plain = bone.use_inherit_rotation and bone.inherit_scale == "FULL" and bone.use_local_location
     if not (is_plain and can_be_made(context, ob) and ob.data.users == 1):
         raise UserError(
-            "Bone '{bone}' follows its parent '{above}' in any space. Clear its parent",
+            "Bone '{bone}' can't be released from its parent '{above}'. Clear its parent",
             bone=bone.name,
             above=above.name,
         )
-    parent, inside = (ob, above.name), above.matrix_local.inverted_safe()
+    parent, inside = Goal(ob, above.name), above.matrix_local.inverted_safe()
     undo.callback(_set_parent, context, goal, above.name)
     _set_parent(context, goal, "")
     return parent, inside
 
 
-def _set_parent(context: bpy.types.Context, goal: MovableGoal, parent: str) -> None:
+def _set_parent(context: bpy.types.Context, goal: Goal, parent: str) -> None:
     with editing(context, goal.ob) as bones:
         bones[goal.bone].parent = bones[parent] if parent else None
 
 
-def _constraint(goal: MovableGoal, target: bpy.types.Object, bone: str, undo: ExitStack) -> Any:
+def _constraint(goal: Goal, target: bpy.types.Object, bone: str, undo: ExitStack) -> Any:
     """Add a constraint with influence 0 after the goal's others, and return it."""
     constraints = goal.holder.constraints
     made = constraints.new("CHILD_OF")
@@ -215,7 +209,7 @@ def _constraint(goal: MovableGoal, target: bpy.types.Object, bone: str, undo: Ex
     return made
 
 
-def _visits(goal: MovableGoal) -> list[_Visit]:
+def _visits(goal: Goal) -> list[_Visit]:
     """Return the spaces that a goal is switched to, ordered by frame."""
     found = []
     for constraint in goal.holder.constraints:
@@ -228,7 +222,7 @@ def _visits(goal: MovableGoal) -> list[_Visit]:
     return sorted(found, key=lambda visit: visit.start)
 
 
-def _curve(goal: MovableGoal, constraint: Any) -> bpy.types.FCurve | None:
+def _curve(goal: Goal, constraint: Any) -> bpy.types.FCurve | None:
     return compat.find_curve(goal.ob, constraint.path_from_id("influence"))
 
 
@@ -247,22 +241,22 @@ def _unconstrained(active: Sequence[_Visit], where: Floats, depsgraph: bpy.types
 
 
 def _place_later(
-    view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, goal: MovableGoal, visits: Sequence[_Visit], scale: float
+    view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, goal: Goal, visits: Sequence[_Visit], scale: float
 ) -> None:
     """Make each visit but the first start where the visit before it leaves the goal."""
     before = SceneSnapshot(view_layer, ob)
     try:
         for last, visit in pairwise(visits):
             depsgraph = at_frame(view_layer, visit.start / scale)
-            where = matrix_array(world_of(goal.ob, goal.bone, depsgraph))
+            where = matrix_array(goal.world(depsgraph))
             unplaced = _unconstrained([visit], where, depsgraph)
             visit.place(times(last.to_world(depsgraph), unplaced), unplaced, depsgraph)
     finally:
         before.restore()
 
 
-def _check_kept(goal: MovableGoal, where: Floats, depsgraph: bpy.types.Depsgraph) -> None:
-    moved = matrix_array(world_of(goal.ob, goal.bone, depsgraph)) - where
+def _check_kept(goal: Goal, where: Floats, depsgraph: bpy.types.Depsgraph) -> None:
+    moved = matrix_array(goal.world(depsgraph)) - where
     if not np.abs(moved).max() < KEPT * max(1.0, float(np.abs(where).max())):
         raise UserError(
             "Another constraint or a driver holds '{goal}'. Mute it, or switch its target instead", goal=goal.name
@@ -272,16 +266,14 @@ def _check_kept(goal: MovableGoal, where: Floats, depsgraph: bpy.types.Depsgraph
 # ---- keys
 
 
-def _step(
-    goal: MovableGoal, visit: _Visit, frames: tuple[float, float], values: tuple[float, float], undo: ExitStack
-) -> None:
+def _step(goal: Goal, visit: _Visit, frames: tuple[float, float], values: tuple[float, float], undo: ExitStack) -> None:
     """Key a step of the influence of a visit on two frames of the action."""
     influence = visit.constraint.path_from_id("influence")
     channel = keyframes.ObjectChannel(goal.name, influence, 0, np.array(values))
     key_step(goal.ob, [channel], frames, undo, held=True)
 
 
-def _remove(goal: MovableGoal, visit: _Visit) -> None:
+def _remove(goal: Goal, visit: _Visit) -> None:
     """Remove a visit and its keys."""
     compat.remove_curve(goal.ob, visit.constraint.path_from_id("influence"))
     goal.holder.constraints.remove(visit.constraint)

@@ -11,9 +11,10 @@ import bpy
 
 from ..anatomy.body import chest_of, head_of, parent_bone_of
 from ..anatomy.figure import Figure
+from ..core.goals import Goal
 from ..core.translation.sentences import say
 from ..rig.plan.chain import chain_bones
-from .movable import MovableGoal, parents_of, target_of
+from .movable import parents_of, target_of
 
 WORLD = "IK World"
 """Name of the empty that stands for the world, since a Child Of constraint needs a target."""
@@ -54,15 +55,15 @@ def spaces_of(
         yield Space("OBJECT", other, bone if other.type == "ARMATURE" and bone in other.pose.bones else "")
 
 
-def follows(space: Space, goal: MovableGoal) -> bool:
+def follows(space: Space, goal: Goal) -> bool:
     """Whether a space follows the goal itself, which would be a dependency loop."""
     if space.ob is None:
         return False
-    own = (goal.ob, goal.bone if goal.is_bone else "")
-    return own in [(space.ob, space.bone), *parents_of(space.ob, space.bone)]
+    own = Goal(goal.ob, goal.bone if goal.is_bone else "")
+    return own in [Goal(space.ob, space.bone), *parents_of(space.ob, space.bone)]
 
 
-def world_empty(context: bpy.types.Context, goal: MovableGoal, undo: ExitStack) -> bpy.types.Object:
+def world_empty(context: bpy.types.Context, goal: Goal, undo: ExitStack) -> bpy.types.Object:
     """Return the empty that stands for the world.
 
     If the view layer has none, make one in a collection of the goal; `undo` removes it.
@@ -91,8 +92,8 @@ def space_name(tip: bpy.types.PoseBone) -> str:
     target = target_of(tip)
     if target is None:
         return ""
-    found: tuple[Any, str] = next(parents_of(target.ob, target.bone if target.is_bone else ""), (None, ""))
-    ob, bone = found
-    if ob is None or WORLD_MARK in ob or (ob == target.ob and not bone):
+    found = next(parents_of(target.ob, target.bone if target.is_bone else ""), None)
+    holder: Any = None if found is None else found.ob
+    if found is None or WORLD_MARK in holder or (found.ob == target.ob and not found.bone):
         return say("World")
-    return bone or ob.name
+    return found.name

@@ -11,7 +11,7 @@ from ..core.settings import chain_of
 from ..core.translation.sentences import say
 from . import graph
 from .operators.active import armature
-from .operators.steps import draw_keys, running
+from .operators.progress import draw_keys, running
 from .panel import ArmaturePanel
 from .text import draw_message
 

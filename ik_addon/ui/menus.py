@@ -74,7 +74,6 @@ ENTRIES: tuple[tuple[Entry, ...], ...] = (
         ("ik_addon.flip_bend", "ARROW_LEFTRIGHT"),
         ("ik_addon.find_bend_side", "VIEWZOOM"),
         ("ik_addon.follow_rotation", "CON_ROTLIKE"),
-        ("ik_addon.end_fit", "ORIENTATION_LOCAL"),
     ),
     (("ik_addon.pose_body", "ARMATURE_DATA"), ("ik_addon.pin", "PINNED"), ("ik_addon.pin_release", "UNPINNED")),
     (

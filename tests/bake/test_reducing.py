@@ -197,7 +197,7 @@ def test_cancelling_at_any_time_restores_everything(bake: Any) -> None:
     ob = animated_arm()
     before = state(ob)
     for share in (0.3, 0.45, 0.55, 0.8, 0.99):
-        todo = bake.steps(bpy.context, ob, ["lower"], FRAMES, smooth=True, reduce=0.001)
+        todo = bake.bake_stepwise(bpy.context, ob, ["lower"], FRAMES, smooth=True, reduce=0.001)
         while next(todo) < share:
             pass
         todo.close()
@@ -215,7 +215,7 @@ def test_motion_that_does_not_repeat_is_not_reduced(bake: Any) -> None:
 
     bpy.app.handlers.frame_change_pre.append(disturb)
     try:
-        with pytest.raises(bake.BakeError, match="can't be reduced"):
+        with pytest.raises(bake.UserError, match="can't be reduced"):
             bake.bake(bpy.context, ob, ["lower"], FRAMES, reduce=0.001)
     finally:
         bpy.app.handlers.frame_change_pre.remove(disturb)

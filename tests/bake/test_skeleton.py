@@ -186,7 +186,7 @@ def test_nothing_changes_on_failure_or_cancelling(addon: Addon) -> None:
     before = snapshot()
     module = addon.module("bake.skeleton")
     for most in (0.0, 0.5, 0.9):
-        with closing(module.steps(bpy.context, ob, range(1, 41), module.Options())) as todo:
+        with closing(module.make_stepwise(bpy.context, ob, range(1, 41), module.Options())) as todo:
             for share in todo:
                 if share > most:
                     break

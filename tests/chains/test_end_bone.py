@@ -110,7 +110,7 @@ def test_an_animated_hand_or_foot_waits_for_a_snapped_range(
         bpy.context.scene.frame_set(frame)
         fk[frame] = poses(ob)
     if button == "Target to Pose (Range)":
-        assert bpy.ops.ik_addon.end_fit(snap=True, frame_range="SCENE") == {"FINISHED"}
+        assert bpy.ops.ik_addon.follow_rotation(snap=True, frame_range="SCENE") == {"FINISHED"}
     else:
         assert bpy.ops.ik_addon.snap_target(frame_range="SCENE") == {"FINISHED"}
     assert chain.use_end_rotation
@@ -145,11 +145,12 @@ def test_a_foot_that_was_not_found_can_be_chosen() -> None:
     chain.use_end_rotation, chain.end_bone = False, ""
     with rigs.edit_mode(ob) as bones:
         bones["foot.L"].name = "club"
-    assert not bpy.ops.ik_addon.end_fit.poll()
+    with refused("There is no hand or foot below 'shin.L'. Choose an End Bone"):
+        bpy.ops.ik_addon.follow_rotation()
     chain.end_bone = "club"
     chain.target.rotation_euler = (1, 2, 3)
     bpy.context.view_layer.update()
-    assert bpy.ops.ik_addon.end_fit() == {"FINISHED"}
+    assert bpy.ops.ik_addon.follow_rotation() == {"FINISHED"}
     before = poses(ob)
     rigs.go_live(ob)
     assert np.abs(poses(ob) - before).max() < 2e-6
@@ -166,7 +167,7 @@ def test_turning_a_foot_with_a_target_that_cannot_be_moved_is_refused(snap: bool
     chain.end_bone = ""
     chain.target, chain.target_bone = ob, "connected"
     with refused("Bone 'connected' is connected to its parent"):
-        bpy.ops.ik_addon.end_fit(snap=snap)
+        bpy.ops.ik_addon.follow_rotation(snap=snap)
     assert (chain.end_bone, chain.use_end_rotation) == ("", True)
 
 
@@ -181,7 +182,7 @@ def test_a_foot_detached_from_its_shin_is_added_without_a_jump(live: bool) -> No
     bpy.context.view_layer.update()
     bpy.ops.ik_addon.solve()
     before, knee = world(ob, "foot.L"), rigs.head(ob, "shin.L")
-    assert bpy.ops.ik_addon.end_fit() == {"FINISHED"}
+    assert bpy.ops.ik_addon.follow_rotation() == {"FINISHED"}
     solved = world(ob, "foot.L")
     rigs.go_live(ob)
     for foot in (solved, world(ob, "foot.L")):
@@ -309,7 +310,7 @@ def test_the_mirrored_foot_is_the_mirror_image(target: str) -> None:
     chain = ob.pose.bones["shin.L"].ik_addon
     if target == "bone":
         chain.target, chain.target_bone = ob, "control.L"
-        bpy.ops.ik_addon.end_fit()
+        bpy.ops.ik_addon.follow_rotation()
     ob.data.bones["toe.R"].use_inherit_rotation = True
     assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
     image = ob.pose.bones["shin.R"].ik_addon
@@ -455,7 +456,7 @@ def test_a_foot_kept_from_turning_by_limits_gets_a_remark(by: str, matrix: Matri
     if by == "Rotation":  # the target already has the foot's axes
         foot = rigs.evaluated(ob).pose.bones["foot.L"].matrix
         tip.ik_addon.target.rotation_euler = (
-            addon.module("rig.read.orientation").target_rotation(ob.matrix_world, foot, Quaternion()).to_euler()
+            addon.module("rig.read.orientation").target_rotation(ob.matrix_world, foot, np.eye(3)).to_euler()
         )
     bone = ob.pose.bones["foot.L"]
     bone.use_ik_limit_x = bone.lock_ik_y = bone.lock_ik_z = True

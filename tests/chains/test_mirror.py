@@ -287,10 +287,27 @@ def test_copies_all_other_settings() -> None:
     bpy.ops.ik_addon.chain_add()
     chain = ob.pose.bones["bone1.L"].ik_addon
     chain.influence, chain.iterations, chain.out_of_reach, chain.use_limits = 0.3, 17, "STRETCH", False
+    chain.tolerance, chain.solver, chain.weight, chain.bend_lead, chain.planar = 1e-4, "FABRIK", 3.0, 0.5, True
     bpy.ops.ik_addon.mirror_chain()
     own = {"target", "pole", "pole_angle", "bend_side"}
     left, right = (settings(ob.pose.bones[name]) for name in ("bone1.L", "bone1.R"))
     assert {k: v for k, v in left.items() if k not in own} == {k: v for k, v in right.items() if k not in own}
+
+
+def test_angles_change_their_sign_and_every_kind_of_setting_is_known() -> None:
+    ob = symmetrical(1)
+    bpy.ops.ik_addon.chain_add()
+    left = ob.pose.bones["bone1.L"].ik_addon
+    known = [setting for setting in left.bl_rna.properties if setting.type == "FLOAT" and not setting.is_hidden]
+    assert {setting.subtype for setting in known} == {"NONE", "FACTOR", "ANGLE", "XYZ", "XYZ_LENGTH", "QUATERNION"}, (
+        "decide in `settings.mirrored` what a new kind is on the other side"
+    )
+    angles = [setting.identifier for setting in known if setting.subtype == "ANGLE"]
+    for i, name in enumerate(angles):
+        setattr(left, name, 0.3 + i)
+    bpy.ops.ik_addon.mirror_chain()
+    right = ob.pose.bones["bone1.R"].ik_addon
+    assert [getattr(right, name) for name in angles] == [-getattr(left, name) for name in angles]
 
 
 # ---- refusals

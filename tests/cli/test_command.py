@@ -148,7 +148,7 @@ def test_writes_a_report(ik_bake: Command, tmp_path: Path) -> None:
     assert by_name["Far"]["missed"] > 0
     assert by_name["Far"]["error"] > 1.0
     assert by_name["Far"]["action"] == bpy.data.objects["Far"].animation_data.action.name
-    assert "Targets missed on" in by_name["Far"]["message"]
+    assert "missed its target on" in by_name["Far"]["message"]
 
 
 def test_a_report_replaces_only_reports(ik_bake: Command, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_nan_and_infinite_values_are_refused(keys: Any, rig: bpy.types.Object) -
     animate(rig, ["upper"])
     before = whole_file()
     values = np.where(FRAMES == 13, np.nan, 1.0)
-    with pytest.raises(keys.KeysError, match="'location' of bone 'upper' in 'Rig' is not a finite number on frame 13"):
+    with pytest.raises(keys.UserError, match="'location' of bone 'upper' in 'Rig' is not a finite number on frame 13"):
         keys.write_channels(rig, [keys.Channel("upper", "location", 0, values)], FRAMES)
     assert whole_file() == before
 
@@ -148,7 +148,7 @@ def test_an_action_shared_by_two_objects_is_refused(keys: Any, rig: bpy.types.Ob
     if SLOTS:
         data.action_slot = rig.animation_data.action_slot
     before = whole_file()
-    with pytest.raises(keys.KeysError, match=r"also animates 'Second'.*new action"):
+    with pytest.raises(keys.UserError, match=r"also animates 'Second'.*new action"):
         keys.write_channels(rig, quaternion(keys, "upper"), FRAMES)
     assert whole_file() == before
     keys.write_channels(rig, quaternion(keys, "upper"), FRAMES, new_action=True)
@@ -193,7 +193,7 @@ def test_obstacles_are_named(keys: Any, rig: bpy.types.Object, fault: str) -> No
     spoil, named = OBSTACLES[fault]
     spoil(rig)
     before = whole_file()
-    with pytest.raises(keys.KeysError, match=named):
+    with pytest.raises(keys.UserError, match=named):
         keys.write_channels(rig, quaternion(keys, "upper"), FRAMES)
     assert whole_file() == before
 
@@ -215,7 +215,7 @@ def test_a_linked_action_is_refused(keys: Any, rig: bpy.types.Object, tmp_path: 
     (data.action,) = rigs.from_library(library, "actions", "RigAction")
     if SLOTS:
         data.action_slot = next(slot for slot in data.action.slots if slot.handle == handle)
-    with pytest.raises(keys.KeysError, match=r"linked from another file. Bake into a new action"):
+    with pytest.raises(keys.UserError, match=r"linked from another file. Bake into a new action"):
         keys.write_channels(rig, quaternion(keys, "upper"), FRAMES)
     keys.write_channels(rig, quaternion(keys, "upper"), FRAMES, new_action=True)
     assert data.action.library is None
@@ -234,8 +234,8 @@ def test_a_refused_channel_of_an_object_is_not_called_a_bones(addon: Addon, grou
     ob = rigs.empty("Target")
     keyframes = addon.module("core.keyframes")
     channel = keyframes.ObjectChannel(group, "location", 0, np.full(2, np.nan))
-    with pytest.raises(keyframes.KeysError, match=r"^'location' of 'Target' is not a finite number on frame 1"):
+    with pytest.raises(keyframes.UserError, match=r"^'location' of 'Target' is not a finite number on frame 1"):
         keyframes.write_channels(ob, [channel], np.array([1.0, 2.0]))
     ob.driver_add("location", 0)
-    with pytest.raises(keyframes.KeysError, match=r"^A driver sets 'location' of 'Target', so"):
+    with pytest.raises(keyframes.UserError, match=r"^A driver sets 'location' of 'Target', so"):
         keyframes.check(ob, [channel])

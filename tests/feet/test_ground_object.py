@@ -205,7 +205,7 @@ def arm(z: float) -> bpy.types.Object:
     rigs.add_bones(ob, [(0.75, -0.02, 1.1), (0.75, -0.2, 1.1)], ["hand.L"], parent="forearm.L")
     rigs.chain(ob, "forearm.L", rigs.empty("Target", (0.75, -0.02, 1.1)), 2).ik_addon.end_bone = "hand.L"
     activate(ob, "forearm.L")
-    bpy.ops.ik_addon.end_fit()
+    bpy.ops.ik_addon.follow_rotation()
     target = bpy.data.objects["Target"]
     rigs.key(target, "location", {1: (0.6, -0.1, 1.3), 20: (0.6, -0.2, z), 40: (0.6, -0.2, z), 60: (0.5, 0.1, 1.4)})
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 60

@@ -41,7 +41,7 @@ def figure(name: str = "turn", excess: float = -0.02, frames: int = 110) -> bpy.
         tip = rigs.chain(ob, f"shin.{end}", rigs.empty(f"Target {end}", ob.pose.bones[f"foot.{end}"].head), 2)
         tip.ik_addon.end_bone = f"foot.{end}"
         activate(ob, tip.name)
-        bpy.ops.ik_addon.end_fit()
+        bpy.ops.ik_addon.follow_rotation()
     clip = clips.make(name)
     scene = bpy.context.scene
     scene.render.fps = int(clip.rate)

@@ -16,7 +16,8 @@ from tests.renders import registered
 def _cases() -> tuple[Character, list[tuple[Animatable, bool]], Path]:
     """The character, its properties (each keyed and driven) in random order, and a folder for files."""
     folder = Path(tempfile.mkdtemp(prefix="animated-"))
-    character = in_file(folder)
+    with registered():
+        character = in_file(folder)
     cases = [(prop, driven) for driven in (False, True) for prop in character.compared(driven)]
     random.Random(0).shuffle(cases)
     return character, cases, folder

@@ -126,7 +126,7 @@ def soloed(ob: bpy.types.Object) -> None:
 
 
 def group_muted(ob: bpy.types.Object) -> None:
-    for curve in fcurves(ob, "collar"):
+    for curve in [*fcurves(ob, "collar"), *fcurves(ob, "upper")]:
         if curve.group is not None:
             curve.group.mute = True
 

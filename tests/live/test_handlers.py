@@ -74,6 +74,20 @@ def test_a_target_disabled_in_renders_gets_a_remark(addon: Addon) -> None:
     assert "disabled in renders" in addon.report(ob).remarks[0]
 
 
+def test_a_bone_moved_while_a_setting_changes_leaves_the_keyed_fk_pose_unchanged() -> None:
+    ob, _target = rigs.animated_arm()
+    ob.ik_addon.live = False
+    bpy.context.view_layer.update()
+    before = ob.pose.bones["upper"].rotation_quaternion.copy()
+    rigs.go_live(ob)
+    ob.pose.bones["lower"].location = (0.0, 0.1, 0.0)
+    ob.pose.bones["lower"].ik_addon.chain_length = 1
+    ob.pose.bones["lower"].ik_addon.chain_length = 2
+    bpy.context.view_layer.update()
+    ob.ik_addon.live = False
+    assert np.array_equal(ob.pose.bones["upper"].rotation_quaternion, before)
+
+
 @pytest.mark.parametrize("field", ["location", "scale"])
 @pytest.mark.parametrize("update", [False, True])
 def test_keys_of_a_solved_bone_play_when_their_frame_is_set_again(field: str, update: bool) -> None:

@@ -6,7 +6,7 @@ import bpy
 import pytest
 
 from tests import rigs
-from tests.live.bodies import apart_from_twin, both, pair, rig
+from tests.live.bodies import KEYED, apart_from_twin, both, pair, rig
 from tests.live.scripted import STRUCTURE
 from tests.live.test_pure import AFTER, BEFORE, BODIES, EDITS
 from tests.reliability.test_neighbors import Add, handlers
@@ -63,3 +63,12 @@ def test_an_edit_by_a_script_counts_beside_a_handler_that_updates(
     rigs.poses_at(rig(), BEFORE)
     both(EDITS[name][edit])
     assert not apart_from_twin(AFTER)
+
+
+def test_a_bone_posed_on_a_key_leaves_the_key_alone(handlers: Add) -> None:
+    pair(BODIES["F-curves"])
+    update_in("frame_change_pre", True, handlers)
+    bpy.context.scene.frame_set(KEYED[1])
+    both(STRUCTURE["a live bone is posed"])
+    bpy.context.view_layer.update()
+    assert not apart_from_twin((13, 11))

@@ -254,7 +254,7 @@ def test_a_bake_that_depends_on_another_armature_asks_to_bake_that_one_first(add
     poses = rigs.on_frames(range(1, 9), lambda: (miss(one, "lower.B"), rigs.pose(one), rigs.pose(two)))
     assert max(off for off, *_poses in poses.values()) < 1e-5
     bake = addon.module("bake")
-    with pytest.raises(bake.BakeError, match=f"Bake the chain on 'lower' of '{two.name}' first"):
+    with pytest.raises(bake.UserError, match=f"Bake the chain on 'lower' of '{two.name}' first"):
         bake.bake(bpy.context, one, ["lower.A", "lower.B"], range(1, 9))
     if way == "command":
         bpy.context.scene.frame_end = 8

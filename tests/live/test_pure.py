@@ -126,6 +126,26 @@ def test_an_edit_by_a_script_counts_on_the_next_frame(name: str, edit: str, upda
     assert not apart_from_twin(AFTER)
 
 
+def test_what_an_nla_track_set_stays_once_it_is_gone() -> None:
+    """It also sets the elements of a quaternion that no F-curve animates."""
+    pair(BODIES["half the components keyed"])
+    rigs.poses_at(rig(), BEFORE)
+    both(scripted.soloed)
+    rigs.poses_at(rig(), AFTER)
+    both(NLA["the track is removed"])
+    assert not apart_from_twin(AFTER)
+
+
+def test_what_muted_curves_set_stays_after_loading(tmp_path: Path) -> None:
+    pair(BODIES["F-curves"])
+    for edit in (scripted.soloed, ANIMATION["F-curves of live bones are muted"]):
+        rigs.poses_at(rig(), BEFORE)
+        both(edit)
+    rigs.poses_at(rig(), AFTER)
+    rigs.save_and_open(tmp_path / "saved.blend")
+    assert not apart_from_twin(AFTER)
+
+
 @pytest.mark.parametrize(
     ("name", "edit"), [(name, edit) for name in ("F-curves", "NLA strip", "drivers") for edit in EDITS[name]]
 )

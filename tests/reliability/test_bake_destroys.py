@@ -296,7 +296,7 @@ def test_a_chain_that_stays_live_keeps_its_fk_pose_when_another_is_baked_twice(
     bpy.context.scene.frame_set(1)
     before = [ob.pose.bones[name].rotation_quaternion[:] for name in ("thigh", "shin")]
     rigs.go_live(ob)
-    todo = bake.steps(bpy.context, ob, ["lower"], FRAMES)
+    todo = bake.bake_stepwise(bpy.context, ob, ["lower"], FRAMES)
     assert len(list(todo)) > len(FRAMES)
     assert not ob.pose.bones["lower"].ik_addon.enabled
     ob.ik_addon.live = False

@@ -113,7 +113,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "chain_fix": ({"tip": "forearm.L"}, {"tip": "forearm.R"}, {"tip": "nothing"}),
     "chain_select": ({"tip": "nothing"},),
     "setting_key": ({"tip": "forearm.L", "setting": "influence"}, {"tip": "nothing", "setting": "influence"}),
-    "end_fit": ({}, {"snap": True}),
+    "follow_rotation": ({}, {"snap": True}, {"to": "TIP"}),
     "snap_target": ({}, {"frame_range": "SCENE"}),
     "apply_pose": ({}, {"frame_range": "SCENE"}),
     "switch_ik_fk": ({"to": "FK"}, {"to": "IK"}, {}),

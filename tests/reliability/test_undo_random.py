@@ -62,11 +62,19 @@ def state() -> dict[str, Any]:
             ),
         }
         if ob.type == "ARMATURE":
+            # What is stored of an animated bone is brought up to date when it is needed: `channels` say what holds.
+            keyed = {
+                bone.name for bone in ob.pose.bones for path, *_ in found[ob.name]["keys"] if f'"{bone.name}"' in path
+            }
             for bone, matrix in zip(ob.pose.bones, rigs.pose(ob).reshape(-1, 16).tolist(), strict=True):
                 found[f"{ob.name}: {bone.name}"] = {
                     "pose": matrix,
                     "channels": [tuple(getattr(bone, field)) for field in FIELDS],
-                    "base": [plain(getattr(bone.ik_addon.base, name)) for name in base if bone.ik_addon.base.stored],
+                    "base": [
+                        plain(getattr(bone.ik_addon.base, name))
+                        for name in base
+                        if bone.ik_addon.base.stored and bone.name not in keyed
+                    ],
                     "chain": settings(bone),
                     "limits": [getattr(bone, f"{what}_{axis}") for axis in "xyz" for what in LIMITS],
                     "constraints": [(c.name, c.mute, c.influence) for c in bone.constraints],
@@ -315,7 +323,7 @@ def drag(rng: random.Random, addon: Any) -> bool:
     tip = addon.module("ui.operators.active").active_chain(bpy.context)
     try:
         gesture = addon.module("targets.drag").Drag(bpy.context, tip)
-    except addon.module("rig.plan.chain").ChainError:
+    except addon.module("core.translation.sentences").UserError:
         return False
     for _ in range(3):
         gesture.move(bpy.context, Vector([rng.uniform(-0.3, 0.3) for _ in range(3)]))

@@ -214,6 +214,13 @@ def test_turning_the_target_turns_the_foot_and_toes_follow(addon: Addon) -> None
             assert (world(ob, name).translation - wanted.translation).length < PLACE
 
 
+def test_a_foot_in_the_orientation_of_its_target_is_reported_as_reached(addon: Addon) -> None:
+    ob, _target = leg()
+    fit(addon, ob)
+    bpy.ops.ik_addon.solve()
+    assert addon.report(ob, "shin").message == "Reached"
+
+
 def test_the_foots_own_limits_hold(addon: Addon) -> None:
     ob, target = leg()
     fit(addon, ob)

@@ -18,7 +18,7 @@ TURN = Quaternion((0.4, 1.0, -0.3), 0.6)
 @pytest.fixture
 def handle(addon: Addon) -> Any:
     def taken(ob: bpy.types.Object, bone: str, *, turns: bool = False) -> Any:
-        return addon.module("targets.drag").Handle(addon.module("targets.movable").MovableGoal(ob, bone, turns))
+        return addon.module("targets.drag").Handle(addon.module("core.goals").Goal(ob, bone, turns))
 
     return taken
 
@@ -67,7 +67,7 @@ def test_turning_alone_needs_no_unlocked_location(handle: Any, addon: Addon) -> 
     goal.lock_location = (True, True, True)
     bpy.context.view_layer.update()
     handle(goal, "", turns=True)
-    refused = addon.module("rig.plan.chain").ChainError
+    refused = addon.module("core.translation.sentences").UserError
     with pytest.raises(refused, match="location of 'Goal' is locked"):
         handle(goal, "")
     goal.lock_location, goal.lock_rotation = (False, False, False), (True, True, True)

@@ -19,8 +19,8 @@ def test_scaled_and_mirrored_matrices_give_the_rotation_blender_shows(addon: Add
         size = rng.uniform(0.2, 3.0, 3) * rng.choice([-1.0, 1.0], 3)
         own[:3, :3] = np.linalg.qr(rng.normal(size=(3, 3)))[0] * size
         own[:3, 3] = rng.normal(size=3)
-    movable = addon.module("targets.movable")
-    rows = movable.MovableGoal(target, "", turns=True).rows(basis)
+    movable = addon.module("core.goals")
+    rows = movable.Goal(target, "", turns=True).rows(basis)
     turned = rows[:, addon.module("core.channels").FIELDS["rotation_quaternion"]]
     expected = []
     for own in basis:

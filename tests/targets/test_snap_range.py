@@ -66,7 +66,7 @@ def test_a_whole_characters_pose_stays_and_no_frame_is_played(addon: Addon) -> N
         off = Vector((0.05 * (-1) ** i, -0.1, 0.06 - 0.02 * i))
         rigs.key(tip.ik_addon.target, "location", {1: place, 12: place + off, 30: place - 0.5 * off})
     before = played(ob)
-    todo = addon.module("targets.snap").steps(bpy.context, ob, tips, list(FRAMES), shown=True)
+    todo = addon.module("targets.snap").key_range(bpy.context, ob, tips, list(FRAMES), shown=True)
     assert sum(1 for _share in todo) < len(FRAMES)
     after = played(ob)
     assert np.abs(after - before).max() < 5e-5
@@ -216,7 +216,7 @@ def test_a_cancelled_snap_changes_nothing(addon: Addon, live: bool, share: float
     ob.pose.bones["thigh.L"].rotation_euler = Euler((0.3, 0.1, 0.0))
     bpy.context.view_layer.update()
     before, keys = snapshot(), [keys_of(goal) for goal in (target, pole)]
-    todo = addon.module("targets.snap").steps(bpy.context, ob, [ob.pose.bones["shin.L"]], list(FRAMES))
+    todo = addon.module("targets.snap").key_range(bpy.context, ob, [ob.pose.bones["shin.L"]], list(FRAMES))
     for done in todo:
         if done >= share:
             break
@@ -230,7 +230,7 @@ def test_a_cancelled_snap_changes_nothing(addon: Addon, live: bool, share: float
 
 def test_a_cancelled_snap_does_not_turn_end_rotation_on(addon: Addon) -> None:
     ob = walker()
-    todo = addon.module("targets.snap").steps(bpy.context, ob, [ob.pose.bones["shin.L"]], list(FRAMES))
+    todo = addon.module("targets.snap").key_range(bpy.context, ob, [ob.pose.bones["shin.L"]], list(FRAMES))
     next(todo)
     todo.close()
     assert not ob.pose.bones["shin.L"].ik_addon.use_end_rotation

@@ -816,7 +816,7 @@ def has_all_keys() -> bool:
 
 def status_text() -> str | None:
     """The extension's text in the status bar; None if Blender draws its own status bar."""
-    steps = importlib.import_module(f"{PACKAGE}.ik_addon.ui.operators.steps")
+    steps = importlib.import_module(f"{PACKAGE}.ik_addon.ui.operators.progress")
     progress = steps.running()
     drawn = importlib.import_module("bl_ui.space_statusbar").STATUSBAR_HT_header.draw
     assert (progress is not None) == (drawn is steps.draw_status)

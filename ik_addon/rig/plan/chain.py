@@ -7,22 +7,19 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import bpy
-from mathutils import Vector
+import numpy as np
+from mathutils import Matrix, Vector
 
 from ...anatomy.parts import side_of
 from ...core.chain_settings import IKAddonChain
 from ...core.constraints import SCALING, driven_channels, drivers_on, fighting_constraints
 from ...core.settings import chain_of, end_name, goal_of, is_newer, is_tip, unusable
 from ...core.translation.sentences import UserError, say
+from ...solve.problem import Floats
 from .followers import borrowed
 from .presence import Presence, why_closed
 from .sources import uid_of
 from .unfit import why_unfit
-
-
-class ChainError(UserError):
-    """A chain cannot be solved; the message says what is wrong, where, and what to do."""
-
 
 NUMBER = re.compile(r"\.\d+$")
 """What Blender adds to a name that is taken."""
@@ -91,6 +88,22 @@ def takes_orientation(tip: bpy.types.PoseBone) -> bool:
     return chain_of(tip).use_rotation or turning_end(tip) is not None
 
 
+def end_axes(tip: bpy.types.PoseBone) -> Floats:
+    """Return the axes (3, 3) of the bone that turns with the target of the chain on `tip`, in those of the target.
+
+    This relation is the same wherever a target turns a bone, or a target is brought to a bone. The tip has the axes of
+    the target.
+    """
+    offset = chain_of(tip).end_offset
+    is_turned = turning_end(tip) is not None and offset.magnitude > 0.0  # a file made by hand may hold 0
+    return np.array(offset.normalized().to_matrix() if is_turned else Matrix.Identity(3), dtype=np.float64)
+
+
+def set_end_axes(tip: bpy.types.PoseBone, axes: Floats) -> None:
+    """Set the end offset of the chain on `tip` so that these are the axes (3, 3) of its end bone, see `end_axes`."""
+    chain_of(tip).end_offset = Matrix(axes.tolist()).to_quaternion()
+
+
 def posed_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
     """Return the bones that the chain on `tip` poses, root first, with an end bone that takes an orientation last."""
     end = turning_end(tip)
@@ -128,7 +141,7 @@ def chain_with(bone: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
 
 
 def check(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> list[str]:
-    """Raise `ChainError` if the chain on `tip` can't be solved; return remarks on settings that will be ignored.
+    """Raise `UserError` if the chain on `tip` can't be solved; return remarks on settings that will be ignored.
 
     Args:
         ob: the armature object.
@@ -159,27 +172,27 @@ def check_seen(
     """
     obstacle = why_closed(ob)
     if obstacle:
-        raise ChainError(obstacle)
+        raise UserError(obstacle)
     if presence.seen(ob).data.pose_position == "REST":
-        raise ChainError("'{object}' is in Rest Position. Switch it to Pose Position", object=ob.name)
+        raise UserError("'{object}' is in Rest Position. Switch it to Pose Position", object=ob.name)
     chain = chain_of(tip)
     for _, label in unusable(chain):
-        raise ChainError("'{label}' has a value that is not allowed. Reset this setting", label=say(label))
+        raise UserError("'{label}' has a value that is not allowed. Reset this setting", label=say(label))
     posed = [*bones, *([] if end is None else [end])]
     for role in ("target", "pole"):
         goal, goal_bone = getattr(chain, role), getattr(chain, f"{role}_bone")
         if goal is None and role == "target":
-            raise ChainError("No target. Pick an object for the tip to follow")
+            raise UserError("No target. Pick an object for the tip to follow")
         obstacle = "" if goal is None else why_unfit(ob, posed, goal, goal_bone, role, presence)
         if obstacle:
-            raise ChainError(obstacle)
+            raise UserError(obstacle)
     own = own_driver(tip, posed, presence)
     if own is not None:
-        raise ChainError(
+        raise UserError(
             "A driver of this chain reads '{own}', part of the chain. Let it read something else", own=own.name
         )
     if chain.end_bone and end_of(tip) is None:
-        raise ChainError(
+        raise UserError(
             "The end bone '{end_bone}' is not below '{tip}'. Choose another end bone",
             end_bone=chain.end_bone,
             tip=tip.name,
@@ -189,9 +202,9 @@ def check_seen(
         check_between(ob, bones[-1], end)
     segments, movable = _segments(bones, reach_of(tip).length)
     if not segments + movable:
-        raise ChainError("All bones of the chain start at the same point, so it has no length to solve")
+        raise UserError("All bones of the chain start at the same point, so it has no length to solve")
     if chain.solver == "TWO_BONE" and not segments <= 2 <= segments + movable:
-        raise ChainError(
+        raise UserError(
             "Two-Bone needs exactly two bones with length, and this chain has {segments}. "
             "Change Chain Length, or use another solver",
             segments=segments,
@@ -229,15 +242,15 @@ def check_bones(
     bones: list[bpy.types.PoseBone],
     constrained: Sequence[bpy.types.PoseBone] | None = None,
 ) -> None:
-    """Raise `ChainError` if anything but the solver moves these bones; `constrained` as in `check_seen`."""
+    """Raise `UserError` if anything but the solver moves these bones; `constrained` as in `check_seen`."""
     for owner, constraint in fighting_constraints(ob, bones, constrained):
-        raise ChainError(
+        raise UserError(
             "The constraint '{constraint}' on bone '{owner}' also moves bones of this chain. Mute it",
             constraint=constraint.name,
             owner=owner.name,
         )
     for name, path in driven_channels(ob, bones):
-        raise ChainError(
+        raise UserError(
             "The {path} of bone '{bone}' is driven, which overwrites the solution. Remove the driver",
             path=path,
             bone=name,
@@ -245,9 +258,9 @@ def check_bones(
 
 
 def check_between(ob: bpy.types.Object, tip: bpy.types.PoseBone, end: bpy.types.PoseBone) -> None:
-    """Raise `ChainError` if a bone between a tip and its end bone doesn't move along with the tip."""
+    """Raise `UserError` if a bone between a tip and its end bone doesn't move along with the tip."""
     for owner, constraint in holding_constraints(ob, tip, end):
-        raise ChainError(
+        raise UserError(
             "The constraint '{constraint}' on bone '{owner}' keeps the end bone '{end}' from following the chain. "
             "Mute it, or choose another end bone",
             constraint=constraint.name,
@@ -256,7 +269,7 @@ def check_between(ob: bpy.types.Object, tip: bpy.types.PoseBone, end: bpy.types.
         )
     upright = upright_between(tip, end)
     if upright:
-        raise ChainError(
+        raise UserError(
             "Bone '{owner}' doesn't inherit rotation, which keeps the end bone '{end}' from following the chain. "
             "Turn on Inherit Rotation, or choose another end bone",
             owner=upright[0].name,

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import bpy
 import numpy as np
-from mathutils import Quaternion, Vector
 
 from ...core.chain_settings import IKAddonChain
 from ...core.settings import chain_of, folds_of
 from ...core.skeleton import Skeleton
 from ...core.translation.sentences import say
-from .chain import check_seen, reach_of
+from .chain import check_seen, end_axes, reach_of
 from .limits import check_numbers, is_free
 from .presence import Presence
 from .sources import Carrier, Part
@@ -29,8 +28,8 @@ class ChainPlan:
     """Indices in `pose.bones`, root first."""
     end: int | None
     """Index of the end bone, if it takes the target's orientation."""
-    end_offset: tuple[tuple[float, float, float], ...]
-    """(3, 3) rotation from the target's axes to those of the end bone."""
+    end_axes: tuple[tuple[float, float, float], ...]
+    """(3, 3) see `chain.end_axes`."""
     reach: tuple[float, float, float]
     """The end effector in the rest axes of the tip: the tail of the tip, or the head of the end bone."""
     is_loose: bool
@@ -72,7 +71,7 @@ def checked(
     presence: Presence,
     skeleton: Skeleton,
 ) -> ChainPlan:
-    """Plan the chain on a tip bone from its evaluated bones; raise `ChainError` if it can't be solved."""
+    """Plan the chain on a tip bone from its evaluated bones; raise `UserError` if it can't be solved."""
     settings = chain_of(tip)
     last = None if end is None else presence.seen(ob).pose.bones[end]
     remarks = check_seen(ob, tip, bones, last, constrained, presence)
@@ -89,7 +88,7 @@ def checked(
         tip=tip.name,
         bones=path,
         end=end,
-        end_offset=_axes(settings.end_offset),
+        end_axes=tuple((x, y, z) for x, y, z in end_axes(tip).tolist()),
         reach=reach_of(tip).to_tuple(),
         is_loose=last is not None and not (last.bone.use_connect and last.parent == bones[-1]),
         remarks=tuple(remarks),
@@ -101,13 +100,6 @@ def checked(
         bends_both_ways=settings.bends_both_ways,
         folds=_folds(settings, path, skeleton),
     )
-
-
-def _axes(offset: Quaternion) -> tuple[tuple[float, float, float], ...]:
-    """Return the matrix (3, 3) of a stored rotation, which may not be normalized, or even all 0."""
-    turned = offset.normalized() if offset.magnitude > 0.0 else Quaternion()
-    columns = [turned @ Vector(axis) for axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))]
-    return tuple(zip(*((column.x, column.y, column.z) for column in columns), strict=True))
 
 
 def _folds(settings: IKAddonChain, path: tuple[int, ...], skeleton: Skeleton) -> tuple[tuple[float, float, float], ...]:

@@ -128,14 +128,16 @@ def _animation(owner: Any) -> Facts:
 
 
 def _curves(user: Any) -> Facts:
-    """Return which action animation data or an NLA strip uses, and which of its F-curves are muted."""
+    """Return which action animation data or an NLA strip uses, and which of its F-curves and groups are muted."""
     if user.action is None:
         return (None,)
     curves = compat.curve_owner_of(user)
-    muted = np.zeros(0 if curves is None else len(curves.fcurves), dtype=bool)
-    if curves is not None:
-        curves.fcurves.foreach_get("mute", muted)
-    return user.action.session_uid, muted.tobytes()
+    found = [user.action.session_uid]
+    for own in () if curves is None else (curves.fcurves, curves.groups):
+        muted = np.zeros(len(own), dtype=bool)
+        own.foreach_get("mute", muted)
+        found.append(muted.tobytes())
+    return tuple(found)
 
 
 def _placing(ob: bpy.types.Object) -> Facts:
@@ -183,7 +185,7 @@ def _unparented(ob: bpy.types.Object) -> Facts:
 class FrameFacts:
     """The facts that an edit may change without tagging relations or bones, read on each frame that is played.
 
-    These are rotation modes, limits and locks, parent inverse matrices, and which constraints are off.
+    These are rotation modes, limits and locks, parent inverse matrices, which constraints are off, and what animates.
     """
 
     def __init__(
@@ -223,6 +225,7 @@ class FrameFacts:
             list(map(_limits_of, limited)),
             [None if (other := own.find()) is None else _unparented(other) for own in self._attached],
             [fact for own, found in self._constrained for fact in _switches(own.find(), found)],
+            _animation(ob),
         )
 
 

@@ -14,16 +14,11 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ...core import chain_settings, hooks
+from ...core.goals import MADE, Goal
 from ...core.settings import chain_of, goal_of, is_tip, object_of
 from .presence import Reference, are_related_anew
 from .sources import uid_of
 
-MADE = "ik_addon_made"
-"""Custom property of everything Add Chain made. Nothing else is ever deleted. Of an empty it is the identity of its
-armature."""
-
-Goal = tuple[bpy.types.Object, str]
-"""A target or pole as stored in a chain: an object, and the name of its bone (empty for the object itself)."""
 ROLES = ("target", "pole")
 
 
@@ -77,25 +72,12 @@ def owner_of(goal: bpy.types.Object, bone: str = "") -> bpy.types.Object | None:
     return next((tip.id_data for tip in followers(goal, bone)), None)
 
 
-def is_made(goal: Goal) -> bool:
-    """Return whether Add Chain made a target or pole."""
-    ob, bone = goal
-    holder: Any = ob.data.bones[bone] if is_bone(goal) else ob
-    return MADE in holder
-
-
-def is_bone(goal: Goal) -> bool:
-    """Return whether a target or pole is a bone; on objects other than armatures the bone name is ignored."""
-    ob, bone = goal
-    return ob.type == "ARMATURE" and bool(bone) and bone in ob.pose.bones
-
-
 def borrowed(tip: bpy.types.PoseBone) -> dict[bpy.types.Object, bpy.types.Object]:
     """Return the empties made for another armature that a chain follows, as after copying its own, each with the other.
 
     Control bones are copied with their armature.
     """
-    goals = (goal for goal, bone in goals_of(tip) if is_made((goal, bone)) and not is_bone((goal, bone)))
+    goals = (goal.ob for goal in goals_of(tip) if goal.is_made and not goal.is_bone)
     owners = ((goal, owner_of(goal)) for goal in goals)
     return {goal: owner for goal, owner in owners if owner is not None and owner != tip.id_data}
 
@@ -105,7 +87,7 @@ def goals_of(tip: bpy.types.PoseBone) -> Iterator[Goal]:
     for role in ROLES:
         goal, bone = goal_of(chain_of(tip), role)
         if goal is not None:
-            yield goal, bone
+            yield Goal(goal, bone)
 
 
 def mark(empty: bpy.types.Object, rig: bpy.types.Object) -> None:
@@ -132,7 +114,7 @@ def _rank(tip: bpy.types.PoseBone, made_for: int | None) -> tuple[bool, bool, bo
 
 def _carries(tip: bpy.types.PoseBone) -> bool:
     """Whether a goal of the chain on `tip` is a bone of its armature, or parented to the armature."""
-    return any(tip.id_data in (goal, goal.parent) for goal, _bone in goals_of(tip))
+    return any(tip.id_data in (goal.ob, goal.ob.parent) for goal in goals_of(tip))
 
 
 def _key(goal: bpy.types.Object, bone: str) -> tuple[int, str]:
@@ -140,7 +122,7 @@ def _key(goal: bpy.types.Object, bone: str) -> tuple[int, str]:
 
 
 def _keys(tip: bpy.types.PoseBone) -> list[tuple[int, str]]:
-    return [_key(*goal) for goal in goals_of(tip)]
+    return [_key(goal.ob, goal.bone) for goal in goals_of(tip)]
 
 
 def _make() -> None:
@@ -177,7 +159,7 @@ def _tell_followers_apart(goal: bpy.types.Object) -> None:
     alike = [rig for rig in rigs if rig.library is None and object_of(rig).identity == made_for]
     for copy in alike[1:]:
         _new_identity(copy)
-        for own, _bone in (own for tip in filter(is_tip, copy.pose.bones) for own in goals_of(tip)):
+        for own in (own.ob for tip in filter(is_tip, copy.pose.bones) for own in goals_of(tip)):
             if _made_for(own) == made_for and owner_of(own) == copy and own.is_editable:  # it was copied along
                 mark(own, copy)
 

@@ -29,7 +29,7 @@ from ...core.skeleton import Skeleton, matrix_array
 from ...solve.problem import Bools, Floats, Ints
 from .presence import Reference
 from .sources import Carrier, Part, Sources, uid_of
-from .watch import NUMBERS, OBJECT_FIELDS, READ
+from .watch import OBJECT_FIELDS, READ, Settings
 
 Numbers = NDArray[np.float32]
 """(F, w) the numbers of F frames, in the order of `Inputs`; frames with the same bits are the same frame."""
@@ -165,8 +165,8 @@ class Inputs:
 
     @cached_property
     def settings(self) -> slice:
-        """The slice of the numbers with the `NUMBERS` (C, 5) of chains."""
-        return slice(self.given.stop, self.given.stop + len(NUMBERS) * len(self.tips))
+        """The slice of the numbers with the `Settings` (C, S) of chains."""
+        return slice(self.given.stop, self.given.stop + len(Settings._fields) * len(self.tips))
 
     def own_opaque(self, *, riding: bool) -> frozenset[int]:
         """Return indices in `pose.bones` of the opaque bones of the chains' armature: those riding, or the others."""
@@ -201,13 +201,18 @@ class Inputs:
         return found if all(len(found[b.item].pose.bones) == len(b.skeleton.names) for b in self.armatures) else None
 
     def to_pose(self, bone: int, basis: Floats, parent: Floats | None) -> Floats:
-        """Return pose matrices (F, 4, 4) of a bone with special inheritance flags; see `Skeleton.to_pose`."""
+        """Return pose matrices (F, 4, 4) of a bone with special inheritance flags; see `Skeleton.to_pose`.
+
+        A report on an earlier frame may ask for a bone that is gone by now.
+        """
         for bones in self.armatures:
             if bone < len(bones.indices):
                 break
             bone -= len(bones.indices)
-        ob = self.objects[bones.item].reference.find()
-        return basis if ob is None else bones.skeleton.to_pose(ob, int(bones.indices[bone]), basis, parent)
+        ob, own = self.objects[bones.item].reference.find(), int(bones.indices[bone])
+        if ob is None or bones.skeleton.names[own] not in ob.data.bones:
+            return basis
+        return bones.skeleton.to_pose(ob, own, basis, parent)
 
     def fk(self, numbers: Numbers) -> Row:
         """Return the FK channels (F, k, 17) of the live bones from the numbers of F frames."""

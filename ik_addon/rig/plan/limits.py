@@ -10,9 +10,10 @@ import numpy as np
 
 from ...core.settings import chain_of
 from ...core.skeleton import matrix_array, orthonormal
+from ...core.translation.sentences import UserError
 from ...solve.limb.hinge import Hinge
 from ...solve.problem import Solver
-from .chain import ChainError, bending_bones
+from .chain import bending_bones
 
 Range = tuple[float, float]
 FREE: Range = (-math.inf, math.inf)
@@ -26,7 +27,7 @@ def ranges_of(bone: bpy.types.PoseBone) -> tuple[Range, Range, Range]:
     """Return a bone's minimum and maximum angle about X, Z and Y, in radians from rest; infinite where not limited.
 
     Raises:
-        ChainError: a limit is not a range around the rest pose.
+        UserError: a limit is not a range around the rest pose.
     """
     x, z, y = (_range(bone, axis) for axis in "xzy")
     return x, z, y
@@ -44,7 +45,7 @@ def _range(bone: bpy.types.PoseBone, axis: str) -> Range:
         return FREE
     low, high = getattr(bone, f"ik_min_{axis}"), getattr(bone, f"ik_max_{axis}")
     if not (math.isfinite(low) and math.isfinite(high) and low <= 0.0 <= high):
-        raise ChainError(
+        raise UserError(
             "The IK limit of bone '{bone}' about {axis} goes from {low}° to {high}°. "
             "Set the minimum to 0° or less and the maximum to 0° or more",
             bone=bone.name,
@@ -56,13 +57,13 @@ def _range(bone: bpy.types.PoseBone, axis: str) -> Range:
 
 
 def check_numbers(bone: bpy.types.PoseBone, *, limits: bool) -> None:
-    """Raise `ChainError` if an IK setting of a bone is not a number; limits and stiffness count only if `limits`."""
+    """Raise `UserError` if an IK setting of a bone is not a number; limits and stiffness count only if `limits`."""
     if limits:
         ranges_of(bone)
         if not all(map(math.isfinite, stiffness_of(bone))):
-            raise ChainError("The IK stiffness of bone '{bone}' is not a number. Set it again", bone=bone.name)
+            raise UserError("The IK stiffness of bone '{bone}' is not a number. Set it again", bone=bone.name)
     if not math.isfinite(bone.ik_stretch):
-        raise ChainError("The IK stretch of bone '{bone}' is not a number. Set it again", bone=bone.name)
+        raise UserError("The IK stretch of bone '{bone}' is not a number. Set it again", bone=bone.name)
 
 
 def stiffness_of(bone: bpy.types.PoseBone) -> tuple[float, float, float]:
@@ -88,7 +89,7 @@ def knee_hinge(bones: Sequence[bpy.types.PoseBone]) -> Hinge | None:
     root, knee = bones
     try:
         about_x, about_z, _ = ranges_of(knee)
-    except ChainError:  # the chain itself reports it, see `check_numbers`
+    except UserError:  # the chain itself reports it, see `check_numbers`
         return None
     frames = orthonormal(np.array([matrix_array(bone.bone.matrix_local)[:3, :3] for bone in (root, knee)]))
     x, y, z = (frames[0].T @ frames[1]).T.tolist()

@@ -16,9 +16,9 @@ import numpy as np
 
 from ...core.settings import chain_of, goal_of
 from ...core.skeleton import Skeleton
-from ...solve.problem import Bools, Ints
+from ...core.translation.sentences import UserError
+from ...solve.problem import Bools, Floats, Ints
 from . import chain as chains
-from .chain import ChainError
 from .chain_plan import ChainPlan, checked
 from .facts import Facts, FrameFacts, facts_of, own_facts
 from .groups import Group, Shape, Wave, in_waves, shape_of, without_loops, without_shared_ends
@@ -98,6 +98,11 @@ class Plan:
     def goals_are_moved(self) -> bool:
         """Whether chains move a bone of this armature from which a goal hangs."""
         return any(bone >= 0 and self.moves(bone) for pair in self.rides for bone in pair)
+
+    @cached_property
+    def end_axes(self) -> Floats:
+        """(C, 3, 3) the axes of the bones that turn with the targets of chains, see `chain.end_axes`."""
+        return np.array([chain.end_axes for chain in self.chains], dtype=np.float64).reshape(-1, 3, 3)
 
     @cached_property
     def is_searched(self) -> bool:
@@ -299,10 +304,10 @@ class _Enabled:
             found.ends.update(ends)
             try:
                 if tip.name in aside:
-                    raise ChainError(aside[tip.name])
+                    raise UserError(aside[tip.name])
                 posed = [seen.pose.bones[bone] for bone in path]
                 found.planned.append(checked(ob, tip, posed, path, end, constrained, presence, skeleton))
-            except ChainError as error:
+            except UserError as error:
                 found.faults[tip.name] = str(error)
             goals = (goal_of(settings, "target"), goal_of(settings, "pole"))
             found.goals += [(goal, bone) for goal, bone in goals if goal is not None]

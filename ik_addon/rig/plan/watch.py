@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import bpy
+import numpy as np
 
 from ...core import compat
 from ...core.channels import FIELDS
@@ -18,8 +19,27 @@ from ...core.constraints import CHAIN_CONSTRAINTS
 from ...core.data_paths import BONE_PATH, value_at
 from .presence import Reference
 
-NUMBERS = ("pole_angle", "softness", "push_limit", "tolerance", "influence")
-"""The settings of a chain that are read on each frame, in the order of `Goals.settings`."""
+
+class Settings(NamedTuple):
+    """The settings of a chain that are read on each frame: single numbers, or arrays over frames and chains."""
+
+    pole_angle: Any
+    """In radians."""
+    softness: Any
+    """As a fraction of the chain's length, like the two below."""
+    push_limit: Any
+    """How far the root may be pushed."""
+    tolerance: Any
+    """The error that counts as reached."""
+    influence: Any
+    """From 0, the FK pose, to 1."""
+
+    @classmethod
+    def of(cls, columns: Any) -> Settings:
+        """Return the settings in the columns of an array (..., S)."""
+        return cls(*np.moveaxis(columns, -1, 0))
+
+
 OBJECT_FIELDS = {
     "location": 3,
     "rotation_quaternion": 4,
@@ -41,7 +61,7 @@ BONE_BYSTANDERS = (
     *(f"ik_addon.{name}" for name in sorted(MARKS)),
 )
 """The same for paths below a pose bone, or a bone of an armature."""
-READ = frozenset((*FIELDS, *(f"ik_addon.{name}" for name in NUMBERS)))
+READ = frozenset((*FIELDS, *(f"ik_addon.{name}" for name in Settings._fields)))
 """The properties of a pose bone that are read on each frame."""
 
 Value = tuple[object, ...]

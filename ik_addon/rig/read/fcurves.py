@@ -21,7 +21,7 @@ from ...core.neighbors import others_handle_frames
 from ...core.settings import chain_of
 from ...solve.problem import Bools, Ints
 from ..plan.inputs import MATRIX, Inputs, Numbers
-from ..plan.watch import BONE_BYSTANDERS, BYSTANDERS, NUMBERS, OBJECT_FIELDS
+from ..plan.watch import BONE_BYSTANDERS, BYSTANDERS, OBJECT_FIELDS, Settings
 
 WORTH = 10
 """Reading a key takes as long as evaluating an F-curve on so many frames."""
@@ -65,7 +65,7 @@ def numbers_at(inputs: Inputs, stored: Row, frames: Sequence[float], fields: Col
         rows[:, start : start + count] = channels.read(originals[bones.item], bones.indices, fields=fields)
         start += count
     rows[:, inputs.live] = stored
-    settings = numbers[:, inputs.settings].reshape(len(frames), len(inputs.tips), len(NUMBERS))
+    settings = numbers[:, inputs.settings].reshape(len(frames), len(inputs.tips), len(Settings._fields))
     start = 0
     for bones in inputs.armatures:
         ob = originals[bones.item]
@@ -86,10 +86,10 @@ def numbers_at(inputs: Inputs, stored: Row, frames: Sequence[float], fields: Col
 
 
 def _settings(tip: bpy.types.PoseBone, curves: Curves, driven: Collection[str], frames: Sequence[float]) -> Numbers:
-    """Return the values (F, 5), or (1, 5), of `NUMBERS` for the chain on a tip bone."""
+    """Return the values (F, S), or (1, S), of `Settings` for the chain on a tip bone."""
     settings: Any = chain_of(tip)
     columns = []
-    for name in NUMBERS:
+    for name in Settings._fields:
         path = f"ik_addon.{name}"
         if path in driven:
             raise NotDetermined(f"'{name}' of the chain on '{tip.name}' is driven")
@@ -167,11 +167,15 @@ def animated(ob: bpy.types.Object, bones: Ints) -> Bools:
     """Return which channels (k, 17) of bones are set by an action, NLA strips or drivers."""
     found = np.zeros((len(bones), WIDTH), dtype=bool)
     rows = {ob.pose.bones[bone].name: row for row, bone in enumerate(bones.tolist())}
+    data = ob.animation_data
+    is_mixed = data is not None and bool(compat.evaluated_tracks(data))
     for curve in compat.animating(ob):
         name, field = channels.channel_of(curve.data_path) or ("", "")
         if field and name in rows:
             columns = range(WIDTH)[FIELDS[field]]
-            if curve.array_index < len(columns):
+            if is_mixed and field == "rotation_quaternion" and curve.driver is None:
+                found[rows[name], columns] = True  # the NLA sets all of a quaternion
+            elif curve.array_index < len(columns):
                 found[rows[name], columns[curve.array_index]] = True
     return found
 

@@ -9,7 +9,7 @@ from ...core.channels import WIDTH, Row
 from ...solve.maths.products import times
 from ...solve.problem import Floats, Ints
 from ..plan.inputs import Inputs, Numbers, Spot
-from ..plan.watch import NUMBERS
+from ..plan.watch import Settings
 
 
 class Frames:
@@ -47,10 +47,9 @@ class Frames:
             local = times(inputs.offsets[None], self._basis) if inputs.levels else self._basis
             for bones in inputs.levels:
                 self._pose(bones, local[:, bones])
-        self.settings = (
-            numbers[:, inputs.settings].reshape(len(numbers), len(inputs.tips), len(NUMBERS)).astype(np.float64)
-        )
-        """(F, C, 5) `NUMBERS` of the chains."""
+        settings = numbers[:, inputs.settings].astype(np.float64)
+        self.settings = settings.reshape(len(numbers), len(inputs.tips), len(Settings._fields))
+        """(F, C, S) `Settings` of the chains."""
 
     @property
     def channels(self) -> Row:

@@ -31,8 +31,8 @@ def displaced(moves: Floats, rotations: Floats) -> Floats:
     return orthonormal(frames)
 
 
-def offset_between(world: Matrix, target: Matrix, bone: Matrix) -> Quaternion | None:
-    """Return the rotation from a target's axes to those of a bone that keeps the bone in its pose; None if undefined.
+def axes_between(world: Matrix, target: Matrix, bone: Matrix) -> Floats:
+    """Return the axes (3, 3) of a bone in its pose, in those of a target; NaN if undefined. See `chain.end_axes`.
 
     Args:
         world: world matrix of the armature object.
@@ -40,26 +40,25 @@ def offset_between(world: Matrix, target: Matrix, bone: Matrix) -> Quaternion | 
         bone: pose of the bone in the armature's object space.
     """
     seen = orientation(inverse_of_one(matrix_array(world)) @ matrix_array(target))
-    turn = seen.T.dot(orientation(matrix_array(bone)))
-    return Matrix(turn.tolist()).to_quaternion() if np.isfinite(turn).all() else None
+    return seen.T.dot(orientation(matrix_array(bone)))
 
 
-def target_rotations(world: Floats, bones: Floats, offset: Quaternion) -> Floats:
-    """Return world rotations (F, 3, 3) of a target that keep a bone in its pose; inverts `offset_between`.
+def target_rotations(world: Floats, bones: Floats, axes: Floats) -> Floats:
+    """Return world rotations (F, 3, 3) of a target that keep a bone in its pose; inverts `axes_between`.
 
     Args:
         world: (F, 4, 4) world matrices of the armature object.
         bones: (F, 4, 4) poses of the bone in the armature's object space.
-        offset: rotation from the target's axes to the bone's.
+        axes: (..., 3, 3) axes of the bone in those of the target.
     """
-    seen = times(orientation(bones), np.array(offset.to_matrix(), dtype=np.float64).T[None])
+    seen = times(orientation(bones), np.swapaxes(axes, -1, -2))
     linear = world[:, :3, :3]
     seen[:, :, 0] *= np.where(np.linalg.det(linear) < 0.0, -1.0, 1.0)[:, None]
     turns = orthonormal(times(linear, seen))
     return np.where(np.isfinite(turns).all(axis=(1, 2), keepdims=True), turns, np.eye(3))
 
 
-def target_rotation(world: Matrix, bone: Matrix, offset: Quaternion) -> Quaternion:
+def target_rotation(world: Matrix, bone: Matrix, axes: Floats) -> Quaternion:
     """Return the rotation of `target_rotations` for a single pose."""
-    turn = target_rotations(matrix_array(world)[None], matrix_array(bone)[None], offset)[0]
+    turn = target_rotations(matrix_array(world)[None], matrix_array(bone)[None], axes)[0]
     return Matrix(turn.tolist()).to_quaternion()

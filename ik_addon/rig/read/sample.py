@@ -19,14 +19,14 @@ from ...solve.maths.products import times
 from ...solve.problem import Bools, Floats, Ints
 from ..plan.inputs import MATRIX, Bones, Inputs, Numbers
 from ..plan.plan import Plan
-from ..plan.watch import NUMBERS
+from ..plan.watch import Settings
 from .frames import Frames
 from .orientation import orientation
 
 
 def _number(name: str) -> Any:
-    """Return a property of `Goals` for one of `NUMBERS`."""
-    return property(lambda goals: goals.settings[..., NUMBERS.index(name)])
+    """Return a property of `Goals` for one of `Settings`."""
+    return property(lambda goals: goals.settings[..., Settings._fields.index(name)])
 
 
 @dataclass(frozen=True)
@@ -38,21 +38,23 @@ class Goals:
     rotation: Floats
     """(F, C, 3, 3) orientation of the target in the armature's object space, if the tip or the end bone takes it;
     otherwise the identity."""
+    end_axes: Floats
+    """(F, C, 3, 3) axes of the bone that turns with the target, in those of the target."""
     pole: Floats
     """(F, C, 3) in the armature's object space; zero if the chain has no pole."""
     settings: Floats
-    """(F, C, 5) `NUMBERS`, see the properties."""
+    """(F, C, S) `Settings`; the properties below are (F, C)."""
 
     pole_angle = _number("pole_angle")
-    """(F, C) in radians."""
     softness = _number("softness")
-    """(F, C) as a fraction of chain length, like the two below."""
     push_limit = _number("push_limit")
-    """(F, C) the maximum distance by which the root may be pushed."""
     tolerance = _number("tolerance")
-    """(F, C) the error that counts as reached."""
     influence = _number("influence")
-    """(F, C) from 0, the FK pose, to 1."""
+
+    @property
+    def turned(self) -> Floats:
+        """(F, C, 3, 3) the orientation that the tip or the end bone should take, as `rotation`."""
+        return times(self.rotation, self.end_axes)
 
     def __getitem__(self, chosen: Any) -> Goals:
         """Return the goals of the chosen chains: an index, or an array of indices of any shape (...), for (F, ...)."""
@@ -62,12 +64,9 @@ class Goals:
         """Return the goals on the chosen frames, or of the chosen members (B,) of a batch."""
         return Goals(**{name: value[chosen] for name, value in vars(self).items()})
 
-    def differs(self, other: Goals) -> Bools:
-        """Return which members (B,) differ from those of other goals (B, E)."""
-        pairs = [(value, vars(other)[name]) for name, value in vars(self).items()]
-        return np.asarray(
-            np.array([(one != two).any(axis=tuple(range(1, one.ndim))) for one, two in pairs]).any(axis=0)
-        )
+    def equals(self, other: Goals) -> bool:
+        """Whether other goals are the same."""
+        return all(np.array_equal(value, vars(other)[name]) for name, value in vars(self).items())
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ def numbers_now(
     shown = seen[inputs.own]
     if shown is not None and shown.pose is not None:
         settings = [chain_of(shown.pose.bones[tip]) for tip in inputs.tips]
-        numbers[0, inputs.settings] = [getattr(chain, name) for chain in settings for name in NUMBERS]
+        numbers[0, inputs.settings] = [getattr(chain, name) for chain in settings for name in Settings._fields]
     return numbers
 
 
@@ -225,7 +224,7 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
         basis=of_all(frames.basis),
         poses=of_all(frames.poses),
         sampled_basis=of_all(frames.sampled_basis),
-        goals=Goals(target, rotation, pole, frames.settings),
+        goals=Goals(target, rotation, of_all(plan.end_axes[None]), pole, frames.settings),
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...solve import Solution, Status
 from ...solve.limb.end_rotation import turned
-from ...solve.maths.products import times, times_back
+from ...solve.maths.products import times_back
 from ..read.sample import Goals
 from .limb import Limbs
 from .outcomes import Outcomes
@@ -23,8 +23,7 @@ def turned_ends(limbs: Limbs, goals: Goals, outcomes: Outcomes) -> Limbs:
     limits = limbs.limits()
     if limits is not None and not wave.shape.inherits[0]:
         limits = replace(limits, root=np.broadcast_to(np.eye(3), limits.root.shape))
-    offsets = np.array([limbs.plan.chains[chain].end_offset for chain in wave.chains[:, 0].tolist()])
-    wanted = times(goals.rotation[:, 0], offsets[limbs.group])
+    wanted = goals.turned[:, 0]
     usable = np.isfinite(wanted).all(axis=(1, 2)) & np.isfinite(frames).all(axis=(1, 2))
     usable &= wave.as_members(outcomes.status[:, wave.chains])[:, 0] != Status.INVALID
     if limits is not None:  # below a bone that is scaled flat the limits have no axes

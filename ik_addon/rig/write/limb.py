@@ -32,6 +32,9 @@ UNIFORM = 1e-6
 STRAIGHT = 5e-5
 """A pose counts as straight if its joints are off its line by less than this, in chain lengths: too little to see."""
 
+OWN = ("root", "rows", "basis", "reach")
+"""The arrays of `Limbs` that differ from member to member."""
+
 
 class _Placed(NamedTuple):
     """Solved bones, before they are written to channels."""
@@ -185,38 +188,15 @@ class Limbs:
 
     def members(self, chosen: Bools) -> Limbs:
         """Return only the chosen members (B,)."""
-        parts = ("group", "root", "rows", "basis", "reach")
-        return replace(self, **{name: getattr(self, name)[chosen] for name in parts})
-
-    def groups(self, chosen: Bools) -> Limbs:
-        """Return only the chosen groups (G,) of a wave, on one frame."""
-        if chosen.all():
-            return self
-        key = chosen.tobytes()
-        if key not in self.remembered:
-            some = replace(self.members(chosen), wave=self.wave.some(chosen))
-            self.remembered[key] = replace(some, group=np.arange(len(some.group)))
-        found: Limbs = self.remembered[key]
-        return found
+        return replace(self, **{name: getattr(self, name)[chosen] for name in ("group", *OWN)})
 
     def on_frames(self, group: Ints) -> Limbs:
         """Return limbs of one frame, one member for each group, as members (B,) of many frames, by their groups."""
-        parts = {name: getattr(self, name)[group] for name in ("root", "rows", "basis", "reach")}
-        return replace(self, group=group, still=self, **parts)
+        return replace(self, group=group, still=self, **{name: getattr(self, name)[group] for name in OWN})
 
-    def differs(self, other: Limbs) -> Bools:
-        """Return which members (B,) have another FK pose than those of other limbs."""
-        pairs = [(getattr(self, name), getattr(other, name)) for name in ("root", "rows", "basis", "reach")]
-        return np.asarray(
-            np.array([(one != two).any(axis=tuple(range(1, one.ndim))) for one, two in pairs]).any(axis=0)
-        )
-
-    def with_members(self, chosen: Bools, other: Limbs) -> Limbs:
-        """Return the limbs with the chosen members (B,) replaced by those of other limbs."""
-        found = replace(self, **{name: getattr(self, name).copy() for name in ("root", "rows", "basis", "reach")})
-        for name in ("root", "rows", "basis", "reach"):
-            getattr(found, name)[chosen] = getattr(other, name)
-        return found
+    def equals(self, other: Limbs) -> bool:
+        """Whether the members of other limbs are in the same FK pose."""
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in OWN)
 
     def put(self, chosen: Bools, other: Limbs) -> None:
         """Replace the chosen members (B,) by those of other limbs."""

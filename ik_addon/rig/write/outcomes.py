@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,78 +16,20 @@ from .alone import Output
 from .limb import Limbs
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How the solves of one chain ended, on F frames."""
-
-    status: NDArray[np.int8]
-    """(F,) values of `Status`."""
-    error: Floats
-    """(F,) distance from effector to target, in chain lengths; NaN where INVALID."""
-    iterations: Ints
-    """(F,)"""
-    at_limit: Bools
-    """(F, n) which bones that the chain poses, root first, are at a limit."""
-
-
-class _Arrays(NamedTuple):
-    """See `Outcomes`."""
-
-    status: NDArray[np.int8]
-    error: Floats
-    iterations: Ints
-    at_limit: Bools
-
-
-OUTCOMES = _Arrays._fields
-
-
 class Outcomes:
     """How the solves of all chains of a plan ended, on F frames."""
 
     def __init__(self, plan: Plan, frames: int) -> None:
         """Begin with nothing solved."""
-        self._plan, self._frames = plan, frames
-        self._alone: list[tuple[Ints, int, Output]] = []
-        """Solutions of single chains, which are put into arrays only if they are asked for."""
-
-    @cached_property
-    def _arrays(self) -> _Arrays:
-        shape = self._frames, len(self._plan.chains)
-        return _Arrays(
-            np.full(shape, Status.INVALID, dtype=np.int8),
-            np.full(shape, np.nan),
-            np.zeros(shape, dtype=np.int64),
-            np.zeros((self._frames, len(self._plan.live)), dtype=bool),
-        )
-
-    def _asked(self) -> _Arrays:
-        arrays, alone = self._arrays, self._alone
-        self._alone = []
-        for rows, chain, found in alone:
-            arrays.status[0, chain], arrays.error[0, chain] = found.status, found.error
-            arrays.iterations[0, chain], arrays.at_limit[0, rows] = found.iterations, found.at_limit
-        return arrays
-
-    @property
-    def status(self) -> NDArray[np.int8]:
+        shape = frames, len(plan.chains)
+        self.status: NDArray[np.int8] = np.full(shape, Status.INVALID, dtype=np.int8)
         """(F, C) values of `Status`."""
-        return self._asked().status
-
-    @property
-    def error(self) -> Floats:
-        """(F, C) see `Outcome`."""
-        return self._asked().error
-
-    @property
-    def iterations(self) -> Ints:
+        self.error: Floats = np.full(shape, np.nan)
+        """(F, C) distance from effector to target, in chain lengths; NaN where INVALID."""
+        self.iterations: Ints = np.zeros(shape, dtype=np.int64)
         """(F, C) number of solver steps."""
-        return self._asked().iterations
-
-    @property
-    def at_limit(self) -> Bools:
+        self.at_limit: Bools = np.zeros((frames, len(plan.live)), dtype=bool)
         """(F, k) which bones of `Plan.live` are at a limit."""
-        return self._asked().at_limit
 
     def put(self, limbs: Limbs, solution: Solution, goals: Goals) -> None:
         """Set the outcomes of a wave, whose goals are (B, E)."""
@@ -108,7 +48,8 @@ class Outcomes:
 
     def put_alone(self, rows: Ints, chain: int, found: Output) -> None:
         """Set the outcome of one chain on the only frame, by its index; `rows` (n,) are those of its bones."""
-        self._alone.append((rows, chain, found))
+        self.status[0, chain], self.error[0, chain] = found.status, found.error
+        self.iterations[0, chain], self.at_limit[0, rows] = found.iterations, found.at_limit
 
     def put_end(self, wave: Wave, at_limit: Bools) -> None:
         """Set which end bones (B,) of a wave of end bones are at a limit."""
@@ -116,21 +57,15 @@ class Outcomes:
 
     def keep(self, wave: Wave, before: Outcomes) -> None:
         """Set the outcomes of a wave's groups to earlier ones."""
-        for name in OUTCOMES:
+        for name, own in vars(self).items():
             chosen = wave.rows if name == "at_limit" else wave.chains
-            getattr(self, name)[:, chosen] = getattr(before, name)[:, chosen]
+            own[:, chosen] = getattr(before, name)[:, chosen]
 
     def frames(self, chosen: slice) -> Outcomes:
         """Return the outcomes on only some of the frames."""
-        some = Outcomes(self._plan, 0)
-        status, error, iterations, at_limit = self._asked()
-        some._arrays = _Arrays(status[chosen], error[chosen], iterations[chosen], at_limit[chosen])
+        some = copy(self)
+        vars(some).update({name: own[chosen] for name, own in vars(self).items()})
         return some
-
-    def __getitem__(self, chain: int) -> Outcome:
-        """Return the outcome of one chain, by its index in the plan."""
-        rows = [self._plan.rows[bone] for bone in self._plan.chains[chain].posed]
-        return Outcome(self.status[:, chain], self.error[:, chain], self.iterations[:, chain], self.at_limit[:, rows])
 
 
 def _lengths(limbs: Limbs, solution: Solution) -> Floats:

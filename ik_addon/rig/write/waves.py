@@ -19,6 +19,7 @@ from ...solve.problem import Bools, Floats, Ints
 from ..plan.chain_plan import ChainPlan
 from ..plan.groups import Wave
 from ..plan.plan import Plan
+from ..plan.watch import Settings
 from ..read.orientation import displaced as displaced_rotations
 from ..read.sample import Goals, Sample
 from .alone import Input, LoneWave
@@ -211,18 +212,19 @@ class _Poses:
         poles = own.pole.tolist() if wave.shape.poles[0] else repeat(None)
         rotations = map(frame_of_rows, own.rotation.tolist()) if wave.shape.turns[0] else repeat(None)
         parents = self._plan.skeleton.parents[wave.bones[:, 0]].tolist()
-        for g, (target, pole, rotation, (angle, softness, push, tolerance, influence)) in enumerate(
-            zip(targets, poles, rotations, settings, strict=False)
+        for g, (target, pole, rotation, numbers) in enumerate(
+            zip(targets, poles, rotations, map(Settings._make, settings), strict=False)
         ):
-            if influence < 1.0:
+            if numbers.influence < 1.0:
                 continue
             chain = int(wave.chains[g, 0])
             reach = self._reach(self._plan.chains[chain])[0] if wave.loose[g, 0] else wave.reaches[g, 0]
             root = None if parents[g] < 0 else self(parents[g])[0].tolist()
             given = Input(root, channels[g], basis[g], reach.tolist())
-            found = alone.solve(
-                g, given, Aim(target, pole, angle, rotation, softness, push, tolerance), hurried=hurried
+            aim = Aim(
+                target, pole, numbers.pole_angle, rotation, numbers.softness, numbers.push_limit, numbers.tolerance
             )
+            found = alone.solve(g, given, aim, hurried=hurried)
             if found is None:
                 continue
             left[g], (posed, solved) = False, found
@@ -240,19 +242,15 @@ class _Poses:
         outcomes: Outcomes,
         hurried: bool,
     ) -> None:
-        """Solve groups of a wave for goals (1, G, E), except those that were solved from the same before."""
+        """Solve groups of a wave for goals (1, G, E), unless they were solved from the same before."""
         limbs, goals, before = self.limbs(wave), members_of(wave, goals), last.together.get(key)
-        again = np.ones(len(wave.rows), dtype=bool)
-        if before is not None:
-            moved = limbs.differs(before.fk)
-            if not moved.any():
-                limbs = before.fk  # what was computed of it is remembered
-            again = moved | goals.differs(before.goals)
-            outcomes.keep(wave.some(~again), before.outcomes)
-        posed = limbs if before is None else before.posed
-        if again.any():
-            anew = solve_limbs(limbs.groups(again), goals.members(again), outcomes, hurried=hurried)
-            posed = anew if again.all() else posed.with_members(again, anew)
+        if before is not None and before.fk.equals(limbs):
+            limbs = before.fk  # what was computed of it is remembered
+            if before.goals.equals(goals):
+                outcomes.keep(wave, before.outcomes)
+                self.put(before.posed)
+                return
+        posed = solve_limbs(limbs, goals, outcomes, hurried=hurried)
         self.put(posed)
         if not hurried:
             last.together[key] = _LastWave(limbs, goals, posed, outcomes)

@@ -8,7 +8,7 @@ from typing import Any
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
-from ...bake import BakeReport, bake_report, chosen_tips, frames_between, steps
+from ...bake import BakeReport, bake_report, bake_stepwise, chosen_tips, frames_between
 from ...core.translation.sentences import marked
 from ...feet import floor
 from .active import ArmatureOperator, ChainedOperator, active_chain, armature
@@ -102,7 +102,7 @@ class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
         chosen = chosen_tips(ob, self.chains, active_chain(context))
         frames = frames_between(*self.ends(context), self.step)
         distance = self.max_distance if self.reduce_keys else 0.0
-        return steps(
+        return bake_stepwise(
             context,
             ob,
             chosen,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from copy import copy
-from typing import Any
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
@@ -20,7 +19,7 @@ from ...core.settings import chain_of, object_of
 from ...core.steps import finished
 from ...core.translation.sentences import UserError, count, marked, quoted, say
 from ...live import registry
-from ...rig.plan.chain import chain_bones, chain_with, end_of, reach_of, tips, turning_end
+from ...rig.plan.chain import chain_with, reach_of, tips, turning_end
 from ...targets import snap
 from ...targets.movable import why_lacking
 from .active import ArmatureOperator, ChainOperator, active_bone, active_chain, armature, is_picked
@@ -200,7 +199,7 @@ def turn_end(context: bpy.types.Context, frames: list[int] | None = None) -> tup
         ob.update_tag()
         context.view_layer.update()
         if frames is not None:
-            remarks = finished(snap.steps(context, ob, [tip], frames))
+            remarks = finished(snap.key_range(context, ob, [tip], frames))
         undo.pop_all()
     return say("'{end}' turns with the target of the chain on '{tip}'", end=end.name, tip=tip.name), remarks
 
@@ -219,20 +218,37 @@ def following(tip: bpy.types.PoseBone) -> str:
     return "END" if turning_end(tip) is not None else "NONE"
 
 
-class IK_ADDON_OT_follow_rotation(ChainOperator):
+class IK_ADDON_OT_follow_rotation(FrameRange, ChainOperator):
     """Choose which bone of a chain turns with its target."""
 
     bl_idname = "ik_addon.follow_rotation"
     bl_label = "Follow Rotation"
-    bl_description = "Choose which bone turns with the target of the active chain"
+    bl_description = (
+        "Choose which bone turns with the target of the active chain; to an animated hand or foot, "
+        "bring the target on a range of frames"
+    )
 
-    to: EnumProperty(name="Bone", description="The bone that turns with the target", items=FOLLOWING)
+    to: EnumProperty(
+        name="Bone",
+        description="The bone that turns with the target",
+        items=FOLLOWING,
+        default="END",
+        options={"SKIP_SAVE"},
+    )
+    snap: BoolProperty(
+        name="Target to Pose (Range)",
+        description="Key the target on a range of frames so that it follows the animation of the hand or foot",
+        default=False,
+        options={"SKIP_SAVE"},
+    )
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Set it."""
         tip = active_chain(context)
         if self.to == "END":
-            return self.done(*turn_end(context))
+            if reason := why_lacking(tip):
+                raise UserError(reason)
+            return self.done(*turn_end(context, self.frames(context) if self.snap else None))
         chain_of(tip).use_rotation, chain_of(tip).use_end_rotation = self.to == "TIP", False
         context.view_layer.update()
         named = {
@@ -241,44 +257,15 @@ class IK_ADDON_OT_follow_rotation(ChainOperator):
         }
         return self.done(say(named[self.to], tip=tip.name))
 
-
-class IK_ADDON_OT_end_fit(FrameRange, ChainOperator):
-    """Make a hand or foot turn with the target."""
-
-    bl_idname = "ik_addon.end_fit"
-    bl_label = "Turn Hand or Foot"
-    bl_description = (
-        "Make the hand or foot at the end of the active chain turn with the target from their current "
-        "orientations; if it is animated, choose a range of frames on which the target is brought to it"
-    )
-
-    snap: BoolProperty(
-        name="Target to Pose (Range)",
-        description="Key the target on a range of frames so that it follows the animation of the hand or foot",
-        default=False,
-        options={"SKIP_SAVE"},
-    )
-
-    @classmethod
-    def why_unfit(cls, ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:
-        """Require a target, and an end bone that is set or can be found."""
-        if reason := why_lacking(tip):
-            return reason
-        if end_of(tip) is None and end_bone.find(ob, chain_bones(tip)) is None:
-            return say("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
-        return ""
-
-    def perform(self, context: bpy.types.Context) -> set[str]:
-        """Make the end bone turn with the target."""
-        return self.done(*turn_end(context, self.frames(context) if self.snap else None))
-
     def draw(self, _context: bpy.types.Context) -> None:
         """Draw the options; the frames only if they are used."""
         layout = self.layout
         layout.use_property_split = True
-        layout.prop(self, "snap")
-        if self.snap:
-            self.draw_frames(layout)
+        layout.prop(self, "to")
+        if self.to == "END":
+            layout.prop(self, "snap")
+            if self.snap:
+                self.draw_frames(layout)
 
 
 class IK_ADDON_OT_chain_select(ArmatureOperator):
@@ -318,17 +305,7 @@ class IK_ADDON_OT_setting_key(ArmatureOperator):
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     tip: StringProperty(name="Tip", description="The bone that carries the chain", options={"HIDDEN", "SKIP_SAVE"})
-    setting: EnumProperty(
-        name="Setting",
-        description="The setting to key",
-        items=(
-            ("influence", "Influence", "Blend between the FK pose and the solved pose"),
-            ("use_pole", "Use Pole", "Whether the chain bends towards its pole"),
-            ("pole_angle", "Pole Angle", "Rotation of the bend about the line from the root to the target"),
-            ("softness", "Softness", "How early the chain eases into extension"),
-            ("push_limit", "Push Limit", "How far the root may be pushed"),
-        ),
-    )
+    setting: StringProperty(name="Setting", description="The setting to key", default="influence")
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Insert the key."""
@@ -338,12 +315,11 @@ class IK_ADDON_OT_setting_key(ArmatureOperator):
             raise UserError("'{object}' has no chain on bone '{tip}'", object=ob.name, tip=self.tip)
         try:
             ob.keyframe_insert(f"{bone.path_from_id()}.ik_addon.{self.setting}", group=bone.name)
-        except RuntimeError as error:
+        except (RuntimeError, TypeError) as error:  # the second: it can't be animated, or there is none of that name
             raise UserError("Can't key '{object}': {error}", object=ob.name, error=error) from None
-        choices: Any = self.properties.bl_rna.properties["setting"]
         message = say(
             "Keyed {setting} of the chain on '{bone}' on frame {frame}",
-            setting=say(choices.enum_items[self.setting].name),
+            setting=say(chain_of(bone).bl_rna.properties[self.setting].name),
             bone=bone.name,
             frame=context.scene.frame_current,
         )
@@ -353,7 +329,6 @@ class IK_ADDON_OT_setting_key(ArmatureOperator):
 CLASSES = (
     IK_ADDON_OT_chain_add,
     IK_ADDON_OT_chain_remove,
-    IK_ADDON_OT_end_fit,
     IK_ADDON_OT_follow_rotation,
     IK_ADDON_OT_chain_select,
     IK_ADDON_OT_setting_key,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import bpy
 
+from ...core.goals import Goal
 from ...core.translation.sentences import UserError, count, say
 from ...targets import controls
-from ...targets.movable import MovableGoal
 from .active import armature
 from .solve import ChainsOperator
 
@@ -14,7 +14,7 @@ from .solve import ChainsOperator
 class ControlsOperator(ChainsOperator):
     """Base of operators on controls."""
 
-    def controls(self, context: bpy.types.Context) -> list[MovableGoal]:
+    def controls(self, context: bpy.types.Context) -> list[Goal]:
         """Return the controls of the chosen chains, and of the trunk if all are chosen.
 
         Raises:

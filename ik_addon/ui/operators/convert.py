@@ -11,11 +11,10 @@ from ...bake.restore import SceneSnapshot
 from ...bake.sampling import at_frame
 from ...chains import convert
 from ...chains.conversion_records import converted_bones
-from ...chains.current_pose import read_poses
+from ...chains.current_pose import read_poses, shifts
 from ...chains.ik_constraints import sources
 from ...core.translation.sentences import marked, quoted, say
 from ...live.reports import percent
-from ...rig.plan.chain import chain_bones
 from ...solve.problem import Floats
 from .active import ArmatureOperator, armature
 
@@ -26,12 +25,12 @@ FRAMES = 12
 """Number of frames of the scene's range on which chains are compared with the constraints that they replace."""
 
 
-def _heads(context: bpy.types.Context, ob: bpy.types.Object) -> dict[int, Floats]:
-    """Return where (n, 3) the heads of all bones are in object space, on frames of the scene's range."""
+def _poses(context: bpy.types.Context, ob: bpy.types.Object) -> dict[int, Floats]:
+    """Return the poses (m, 4, 4) of all bones on frames of the scene's range."""
     scene, found = context.scene, {}
     before = SceneSnapshot(context.view_layer, ob)
     for frame in np.unique(np.linspace(scene.frame_start, scene.frame_end, FRAMES).round()).astype(int).tolist():
-        found[frame] = read_poses(ob, at_frame(context.view_layer, frame))[:, :3, 3]
+        found[frame] = read_poses(ob, at_frame(context.view_layer, frame))
     before.restore()
     return found
 
@@ -40,15 +39,11 @@ def _differences(
     ob: bpy.types.Object, tips: Sequence[str], before: Mapping[int, Floats], after: Mapping[int, Floats]
 ) -> Iterator[str]:
     """Yield sentences about chains that pose their joints elsewhere than before on some frames."""
-    for name in tips:
-        row = chain_bones(ob.pose.bones[name])
-        own = [ob.pose.bones.find(bone.name) for bone in row]
-        length = sum(bone.bone.length for bone in row)
-        moved = {frame: np.linalg.norm((after[frame] - heads)[own], axis=1).max() for frame, heads in before.items()}
-        frame = max(moved, key=lambda frame: float(moved[frame]))
-        if moved[frame] > ELSEWHERE * length:
-            share = percent(float(moved[frame]) / length)
-            yield say(ON_FRAME, frame=frame, tip=name, distance=share)
+    moved = {frame: shifts(ob, [ob.pose.bones[tip] for tip in tips], before[frame], after[frame]) for frame in before}
+    for tip in tips:
+        frame = max(moved, key=lambda frame: moved[frame][tip])
+        if moved[frame][tip] > ELSEWHERE:
+            yield say(ON_FRAME, frame=frame, tip=tip, distance=percent(moved[frame][tip]))
 
 
 class IK_ADDON_OT_convert_constraints(ArmatureOperator):
@@ -69,9 +64,9 @@ class IK_ADDON_OT_convert_constraints(ArmatureOperator):
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Convert the constraints."""
         ob = armature(context)
-        before = _heads(context, ob)
+        before = _poses(context, ob)
         done = convert.convert(context, ob)
-        remarks = list(_differences(ob, done.tips, before, _heads(context, ob)))
+        remarks = list(_differences(ob, done.tips, before, _poses(context, ob)))
         self.report({"WARNING"} if done.warnings or remarks else {"INFO"}, ". ".join([done.message, *remarks]))
         return {"FINISHED"}
 

@@ -44,7 +44,7 @@ class IK_ADDON_OT_preset_apply(ChainOperator):
         profile.clear(found)
         try:
             preset_file.read_file(path, found)
-        except preset_file.PresetError as error:
+        except UserError as error:
             raise UserError(
                 "The preset '{preset}' can't be read: {error}. Fix or remove '{path}'",
                 preset=path.stem,

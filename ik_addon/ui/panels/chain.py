@@ -11,7 +11,7 @@ import numpy as np
 from ...chains import bend_side, end_bone
 from ...core.chain_settings import FOLDS
 from ...core.settings import chain_of, goal_of
-from ...core.translation.sentences import say
+from ...core.translation.sentences import UserError, say
 from ...live import reports
 from ...rig.plan import chain as chains
 from ...rig.plan.chain_plan import is_limited
@@ -19,7 +19,6 @@ from ...solve import Solver
 from ...targets.ik_fk import is_ik
 from ..operators.chain import FOLLOWING, following
 from ..operators.fixes.chains import fix_of
-from ..overlay import draw as overlay
 from ..panel import ArmaturePanel
 from ..playing import is_playing, kept, shown_chain
 from ..text import BARE, BESIDE, draw_button, draw_fix, draw_message, draw_search, draw_setting, fit, is_narrow, named
@@ -252,13 +251,8 @@ def findings(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Findings:
     remarks: list[str] = []
     try:
         remarks = chains.check(tip.id_data, tip, context.view_layer)
-    except chains.ChainError as error:
+    except UserError as error:
         fault = str(error)
-    hidden = overlay.state.reader.why_hidden(tip)
-    if hidden:
-        remarks.append(
-            say("The overlay hides this chain because of an error: {error}. Turn it off and on", error=hidden)
-        )
     fix = fix_of(tip, report, context.view_layer) if fault or remarks else None
     return Findings(fault, tuple(remarks), "" if fix is None else fix.label)
 
@@ -298,7 +292,7 @@ def draw_waiting(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bp
             bone=waiting.name,
         )
         draw_message(layout, context, text, "INFO")
-        layout.operator("ik_addon.end_fit", text="Target to Pose (Range)", icon="SNAP_ON").snap = True
+        layout.operator("ik_addon.follow_rotation", text="Target to Pose (Range)", icon="SNAP_ON").snap = True
 
 
 CLASSES = (

@@ -60,7 +60,7 @@ class VIEW3D_PT_ik_addon_clip(ArmaturePanel):
 def has_animation(context: bpy.types.Context) -> bool:
     """Whether an action or a strip moves the active armature, or what a chain of it follows."""
     ob = armature(context)
-    movers = {ob, *(goal for tip in tips(ob) for goal, _bone in goals_of(tip))}
+    movers = {ob, *(goal.ob for tip in tips(ob) for goal in goals_of(tip))}
     return any((data := mover.animation_data) and (data.action or data.nla_tracks) for mover in movers)
 
 

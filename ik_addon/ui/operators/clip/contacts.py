@@ -115,7 +115,7 @@ def mark(
     """Mark or unmark contacts from the first of two frames up to, but not including, the second.
 
     Raises:
-        KeysError: the contacts can't be keyed; the message says why.
+        UserError: the contacts can't be keyed; the message says why.
     """
     scale = time_scale(context.scene)
     with ExitStack() as undo:

@@ -9,7 +9,7 @@ from bpy.props import EnumProperty, IntProperty
 
 from ....bake import frame_range, frames_between
 from ..active import armature
-from ..steps import StepsOperator
+from ..progress import StepsOperator
 
 FRAME_RANGES = (
     ("SCENE", "Scene", "The frame range of the scene"),

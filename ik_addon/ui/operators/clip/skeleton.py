@@ -69,7 +69,7 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
         """Make and key the skeleton; yields progress (0 to 1)."""
         root = RootMotion(self.root or "root", self.root_height, self.root_turn) if self.use_root else None
         options = skeleton.Options(self.only_deform, root, self.meshes)
-        return skeleton.steps(context, armature(context), self.frames(context), options)
+        return skeleton.make_stepwise(context, armature(context), self.frames(context), options)
 
     def finish(self, result: skeleton.Made) -> set[str]:
         """Select the new armature and its meshes for export, and report them."""

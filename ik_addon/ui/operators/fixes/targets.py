@@ -36,7 +36,7 @@ def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.View
         if role == "target":
             left = left_for(tip, view_layer)
             if left is not None:
-                yield Fix(say("Use '{target}'", target=left[1] or left[0].name), partial(take, tip, left))
+                yield Fix(say("Use '{target}'", target=left.name), partial(take, tip, left))
             yield Fix(say("Make Target"), partial(make_target, bpy.context, tip))
         return
     layer = view_layer.layer_collection

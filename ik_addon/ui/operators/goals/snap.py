@@ -95,7 +95,7 @@ class IK_ADDON_OT_snap_target(FramesOperator):
             raise UserError(NONE_ACTIVE)
         ob, frames, poles = armature(context), self.frames(context), Poles[self.poles]
         if frames is not None:
-            remarks = yield from snap.steps(context, ob, found, frames, shown=self.pose == "SHOWN", poles=poles)
+            remarks = yield from snap.key_range(context, ob, found, frames, shown=self.pose == "SHOWN", poles=poles)
             return len(found), len(frames), remarks
         remarks = []
         for shown in (True, False):
@@ -140,7 +140,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
         if frames is not None:
             report = yield from ik_fk.apply_range(context, ob, found, frames)
             done = say("{done} on {frames}", done=done, frames=bake_report.count_of_frames(report.frames))
-            return done, [] if report.plays_alike and not report.missed else [report.outcome]
+            return done, [] if report.plays_alike and not report.missed else [report.message]
         return done, ik_fk.apply_pose(context, ob, found)
 
     def finish(self, result: tuple[str, list[str]]) -> set[str]:

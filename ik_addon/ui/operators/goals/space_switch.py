@@ -8,9 +8,10 @@ import bpy
 from bpy.props import EnumProperty, StringProperty
 
 from ....core.choices import ROLES
+from ....core.goals import Goal
 from ....core.settings import chain_of, goal_of
 from ....core.translation.sentences import UserError, say
-from ....targets.movable import MovableGoal, why_lacking
+from ....targets.movable import why_lacking
 from ....targets.space_switch import switch
 from ....targets.spaces import Space, spaces_of
 from ..active import ChainOperator, active_chain, armature
@@ -86,7 +87,7 @@ class IK_ADDON_OT_switch_space(ChainOperator):
             raise UserError(reason)
         if space is None:
             return self.refuse(self._lack(context))
-        movable = MovableGoal(*goal_of(chain_of(tip), self.role.lower()))
+        movable = Goal(*goal_of(chain_of(tip), self.role.lower()))
         later = switch(context, ob, tip, movable, space)
         if space.identifier == "OBJECT":
             type(self).last = space.ob.name, space.bone

@@ -14,7 +14,7 @@ from tests.conftest import Addon
 
 
 def test_the_time_left_is_estimated_from_the_progress(addon: Addon) -> None:
-    progress = addon.module("ui.operators.steps").Progress("Baking IK", 100.0)
+    progress = addon.module("ui.operators.progress").Progress("Baking IK", 100.0)
     assert progress.text == "Baking IK: 0%"
     progress.reach(0.1, 100.5)
     assert progress.text == "Baking IK: 10%", "half a second is too short to tell"
@@ -28,7 +28,7 @@ def test_the_time_left_is_estimated_from_the_progress(addon: Addon) -> None:
 
 def test_work_that_restarts_is_measured_again(addon: Addon) -> None:
     """A bake falls back to a slower way if a faster one turns out not to be possible."""
-    progress = addon.module("ui.operators.steps").Progress("Baking IK", 0.0)
+    progress = addon.module("ui.operators.progress").Progress("Baking IK", 0.0)
     progress.reach(0.8, 2.0)
     progress.reach(0.0, 10.0)
     assert progress.left is None
@@ -38,7 +38,7 @@ def test_work_that_restarts_is_measured_again(addon: Addon) -> None:
 
 
 def test_no_work_is_running_in_a_script(addon: Addon) -> None:
-    assert addon.module("ui.operators.steps").running() is None
+    assert addon.module("ui.operators.progress").running() is None
 
 
 # ---- somebody saves, opens a file, disables the extension or deletes the armature while a bake runs
@@ -52,8 +52,8 @@ def half_baked(addon: Addon) -> Any:
     target.constraints.new("COPY_LOCATION")  # so that Blender evaluates each frame
     ob.ik_addon.live = True
     bpy.context.scene.frame_set(7)
-    steps = addon.module("bake").steps(bpy.context, ob, ["lower"], list(range(1, 401)))
-    run = addon.module("ui.operators.steps").Run(bpy.context, steps, "Baking IK")
+    steps = addon.module("bake").bake_stepwise(bpy.context, ob, ["lower"], list(range(1, 401)))
+    run = addon.module("ui.operators.progress").Run(bpy.context, steps, "Baking IK")
     for _ in range(30):
         next(steps)
     assert bpy.context.scene.frame_current != 7
@@ -78,7 +78,7 @@ def test_a_file_saved_meanwhile_holds_what_was_there_before(addon: Addon, half_b
     path = str(tmp_path / "meanwhile.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
     assert half_baked.is_interrupted
-    assert addon.module("ui.operators.steps").running() is None
+    assert addon.module("ui.operators.progress").running() is None
     before = state()
     assert_untouched(before)
     bpy.ops.wm.open_mainfile(filepath=path)
@@ -100,7 +100,7 @@ def test_disabling_the_extension_ends_a_bake(addon: Addon, half_baked: Any) -> N
 def test_opening_a_file_ends_a_bake(addon: Addon, half_baked: Any) -> None:
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     assert half_baked.is_interrupted
-    assert addon.module("ui.operators.steps").running() is None
+    assert addon.module("ui.operators.progress").running() is None
 
 
 def test_deleting_the_armature_ends_the_bake(addon: Addon, half_baked: Any) -> None:
@@ -109,5 +109,5 @@ def test_deleting_the_armature_ends_the_bake(addon: Addon, half_baked: Any) -> N
     with pytest.raises(error, match="was deleted, so the work was cancelled"):
         half_baked.go_on(bpy.context)
     half_baked.stop()
-    assert addon.module("ui.operators.steps").running() is None
+    assert addon.module("ui.operators.progress").running() is None
     assert bpy.context.scene.frame_current == 7
