@@ -15,10 +15,12 @@ from dataclasses import dataclass
 
 import bpy
 import numpy as np
+from mathutils import Vector
 
 from ik_addon.anatomy.body import feet_of, root_of
 from ik_addon.anatomy.figure import Figure
 from ik_addon.anatomy.limbs import limb_of
+from ik_addon.posing.drag import Ask, BodyDrag
 from ik_addon.posing.read import Stand
 from ik_addon.registration import register
 from ik_addon.solve import Body, Grab, Pin, PosedBody, Poser
@@ -189,6 +191,36 @@ def measure(drag: Drag, repeats: int) -> dict[str, object]:
     }
 
 
+def measure_character(steps: int) -> dict[str, object]:
+    """Return the figures of a drag of the hips of a human with chains on all parts: solving, and posing the armature.
+
+    Places that the legs can't reach are left out of how far off the hips are.
+    """
+    ob = _figure("human")
+    bpy.ops.object.mode_set(mode="POSE")
+    bpy.ops.ik_addon.character_setup()
+    drag, bones = BodyDrag(bpy.context, ob, Ask("spine")), ob.pose.bones
+    start = {name: bones[name].head.copy() for name in ("spine", "foot.L", "foot.R")}
+    leg = (bones["thigh.L"].head - bones["foot.L"].head).length
+    took, off, slid = [], [], []
+    for place in box(np.array([0.0, 0.0, -0.25 * leg]), 0.5 * leg, steps):
+        begin = time.process_time()
+        posed = drag.move(bpy.context, Vector(place.tolist()))
+        took.append(time.process_time() - begin)
+        slid.append(max((bones[foot].head - start[foot]).length for foot in ("foot.L", "foot.R")) / leg)
+        if not posed.held_by:
+            off.append((bones["spine"].head - start["spine"] - Vector(place.tolist())).length)
+    return {
+        "drag": "set-up human, hips in a box",
+        "steps": len(took),
+        "reached": len(off),
+        "off_mm": 1e3 * max(off),
+        "feet_slid": max(slid),
+        "cpu_ms": [1e3 * float(np.median(took)), 1e3 * max(took)],
+        "cpu_ms_99": 1e3 * float(np.quantile(took, 0.99)),
+    }
+
+
 def _local(body: Body, frames: Floats) -> Floats:
     parents = np.asarray(body.parents)
     above = np.where((parents >= 0)[:, None, None], frames[parents], np.eye(3))
@@ -222,6 +254,9 @@ def main() -> None:
     arguments = parser.parse_args()
     register()
     rows = []
+    if arguments.drag is None or "set-up human".startswith(arguments.drag):
+        rows.append(measure_character(arguments.steps))
+        print(json.dumps(rows[-1]), flush=True)
     for drag in drags(arguments.steps):
         if arguments.drag is None or drag.name.startswith(arguments.drag):
             rows.append(measure(drag, arguments.repeats))

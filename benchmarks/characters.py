@@ -14,6 +14,7 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ik_addon.chains import preset_file, profile
 from ik_addon.core.settings import chain_of
+from ik_addon.rig.plan.chain import chain_bones
 from ik_addon.solve.problem import Floats
 from tests import rigs
 
@@ -253,7 +254,7 @@ def apply_preset(name: str, tip: bpy.types.PoseBone) -> None:
     found = profile.profile_of(bpy.context)
     profile.clear(found)
     preset_file.read_file(profile.SHIPPED / f"{name}.py", found)
-    profile.apply(found, tip)
+    profile.apply(found, chain_bones(tip))
 
 
 def _add_controls(goals: Sequence[_Goals]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,16 +16,13 @@ from ..anatomy.members import LIMBS, Member, Region
 from ..anatomy.sides import up_of
 from ..core.constraints import steered_bones
 from ..core.settings import chain_of, object_of
-from ..core.skeleton import orthonormal
 from ..core.translation.sentences import UserError, count, marked, say
 from ..rig.plan.chain import chain_bones, end_of, tips
-from ..rig.plan.limits import SETTINGS, is_free, ranges_of
-from ..solve.maths.cones import cone_of, violation
-from ..solve.maths.rotations import quaternions
+from ..rig.plan.limits import SETTINGS, is_free
 from ..solve.problem import Floats
 from . import control_bones, end_bone, preset_file, profile
-from .bend_side import animated_bases
 from .current_pose import read_poses
+from .exceeded import exceeded, free
 from .ik_constraints import sources
 from .make_controls import Controls
 from .new_chain import add_chain
@@ -35,8 +31,6 @@ PRESETS = {Region.ARM: "Human_Elbow.py", Region.LEG: "Human_Knee.py", Region.SPI
 """The shipped preset files for the chains of a human."""
 AROUND_HIPS, AROUND_ROOT = 1.0, 1.5
 """Diameters of the circles around the hips and the root bone, in lengths of the leg down to its last bone."""
-BEYOND = math.radians(3.0)
-"""A joint that its animation turns beyond human limits by more than this gets no limits."""
 MOVED = 1e-4
 """A chain whose bones move by more than this, in its lengths, does not keep its pose."""
 
@@ -257,12 +251,14 @@ def _apply_presets(
         profile.clear(settings)
         preset_file.read_file(profile.SHIPPED / PRESETS[member.region], settings)
         held = list(_settings(tip))
-        if profile.apply(settings, tip):
+        if profile.apply(settings, chain_bones(tip)):
             _put_back(held)
             slanted.append(member)
         else:
             applied[member] = held
-    beyond = [member for member in applied if _leave_out(made[member])]
+    beyond = {member: bones for member in applied if (bones := exceeded(made[member]))}
+    for bones in beyond.values():
+        free(bones)
     context.view_layer.update()
     for member, held in applied.items():
         if _moved(context, made[member], before) > MOVED:
@@ -281,22 +277,6 @@ def _apply_presets(
             marked("The bone axes of these parts don't match how they bend, so no limits were added: {parts}"),
         ),
     ]
-
-
-def _leave_out(tip: bpy.types.PoseBone) -> bool:
-    """Remove the limits of the joints of a chain that its animation goes beyond; return whether there are any."""
-    ob, bones = tip.id_data, chain_bones(tip)
-    bases = animated_bases(ob, [ob.pose.bones.find(bone.name) for bone in bones])
-    found = False
-    for bone, basis in zip(bones, () if bases is None else bases.swapaxes(0, 1), strict=False):
-        ranges = np.tile(np.array(ranges_of(bone)).reshape(1, 6), (len(basis), 1))
-        turns = quaternions(orthonormal(basis[:, :3, :3]).transpose(1, 2, 0))
-        if violation(turns, cone_of(ranges[:, :4], ranges[:, 4:])).max() > BEYOND:
-            found = True
-            for axis in "xyz":
-                setattr(bone, f"use_ik_limit_{axis}", False)
-                setattr(bone, f"lock_ik_{axis}", False)
-    return found
 
 
 def _moved(context: bpy.types.Context, tip: bpy.types.PoseBone, before: Mapping[str, Floats]) -> float:

@@ -142,11 +142,15 @@ class _Axes:
     """Angle in radians between the bone and its segment; 0 if that has no length."""
 
 
-def apply(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> list[str]:
-    """Apply the limits and settings of a profile to the chain on `tip`; return sentences about what does not fit."""
-    chain, bones = chain_of(tip), chain_bones(tip)
+def apply(profile: IKAddonProfile, bones: Sequence[bpy.types.PoseBone]) -> list[str]:
+    """Apply the limits of a profile to bones, root first, and its settings if they are a chain.
+
+    Returns:
+        Sentences about what does not fit.
+    """
+    chain = chain_of(bones[-1])
     for name in SETTINGS:
-        if profile.is_property_set(name):
+        if chain.is_chain and profile.is_property_set(name):
             setattr(chain, name, getattr(profile, name))
     if not len(profile.joints):
         return []
@@ -161,7 +165,7 @@ def apply(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> list[str]:
             aside.append(bone.name)
         elif axes.slant > SLANTED and "side" in joint.locked:
             slanted[bone.name] = math.degrees(axes.slant)
-    tip.id_data.update_tag()
+    bones[0].id_data.update_tag()
     if aside:
         return [
             say(

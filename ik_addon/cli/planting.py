@@ -62,6 +62,7 @@ class PlantReport:
             found |= {"contacts": done.contacts, "slide_before": done.slide[0], "slide": done.slide[1]}
             if done.has_ground:
                 found |= {"depth_before": done.depth[0], "depth": done.depth[1]}
+            found |= {"knees_before": done.knees[0], "knees": done.knees[1]}
             found |= {name: getattr(done, name) for name in ("hips", "short", "short_frames", "remarks")}
         return {**found, "message": self.message}
 

@@ -125,4 +125,4 @@ def _defaults() -> SimpleNamespace:
         named: Any = setting
         default = "default_array" if getattr(named, "is_array", False) else "default"
         found[named.identifier] = getattr(named, default, None)
-    return SimpleNamespace(**found)
+    return SimpleNamespace(is_property_set=lambda _name: False, **found)

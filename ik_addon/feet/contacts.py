@@ -47,7 +47,9 @@ class Criteria:
     slow: float = 0.13
     """A contact begins where the point is slower than this fraction of its top speed."""
     fast: float = 0.24
-    """A contact ends where the point is faster than this fraction of its top speed."""
+    """A contact ends before the point gets faster than this fraction of its top speed."""
+    leaving: float = 0.1
+    """A contact ends with the last frame before that on which the point is no faster than this fraction."""
     still: float = 0.03
     """Speeds below this, per second, count as slow however little the point moves in the clip."""
     high: float = 0.015
@@ -124,7 +126,8 @@ def find_contacts(path: Path, criteria: Criteria = HEEL) -> Bools:
     top = min(_top(path, reach), FASTEST)
     path = _calmed(path, CALM * max(criteria.slow * top, criteria.still), reach, WIDEST * pace)
     speeds, heights = path.speeds(reach), path.heights
-    slow, fast = (speeds <= max(part * top, criteria.still) for part in (criteria.slow, criteria.fast))
+    parts = (criteria.slow, criteria.fast, criteria.leaving)
+    slow, fast, stays = (speeds <= max(part * top, criteria.still) for part in parts)
     found = []
     for start, end in runs(fast):
         rests = slow[start:end]
@@ -136,7 +139,9 @@ def find_contacts(path: Path, criteria: Criteria = HEEL) -> Bools:
             down = rests & (heights[start:end] <= level + criteria.low)
             begun = np.flatnonzero((down if down[first:last].any() else rests)[first:last])
             if len(begun):
-                found.append((start + first + int(begun[0]), start + last))
+                begin = start + first + int(begun[0])
+                calm = np.flatnonzero(stays[begin : start + last])
+                found.append((begin, begin + 1 + int(calm[-1]) if len(calm) else start + last))
     contacts = np.zeros(len(speeds), dtype=bool)
     least = criteria.shortest * path.rate
     for start, end in _standing(found, heights, criteria, least):

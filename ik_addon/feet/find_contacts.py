@@ -116,5 +116,7 @@ def _rests(feet: Feet, chain: Chain, foot: Foot, contacts: Bools, surface: groun
 
 
 def _as_wanted(criteria: Criteria, sensitivity: float, shortest: float) -> Criteria:
-    wider = {name: sensitivity * getattr(criteria, name) for name in ("slow", "fast", "still", "high", "low")}
+    wider = {
+        name: sensitivity * getattr(criteria, name) for name in ("slow", "fast", "leaving", "still", "high", "low")
+    }
     return replace(criteria, shortest=shortest, **wider)

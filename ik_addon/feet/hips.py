@@ -36,9 +36,9 @@ ROUNDS = 6
 """Maximum number of rounds in which the hips move further because joint limits keep a leg from its foot."""
 LEFT = 0.3
 """Each round leaves this fraction of the remaining progress to later rounds."""
-FLIP = np.radians(300.0)
-"""A leg bone that turns faster than recorded by more than this, in radians per second, flipped to another side of its
-limits, or the leg snapped straight."""
+FLIP = np.radians(240.0)
+"""A leg bone or knee that turns faster than recorded by more than this, in radians per second, flipped to another side
+of its limits, or the leg snapped straight."""
 STRAIGHT = 0.95
 """A leg stretched beyond this fraction of its reach turns a lot when its foot moves a little."""
 CALMER = 0.9
@@ -138,7 +138,7 @@ def steps(
     assert feet.hips is not None, "there are some"
     goal = Goal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
     old = original_keys.before(goal, at)
-    turns = list(map(_steps, recorded))
+    turns = list(map(turns_of, recorded))
     search = _Search(view_layer, feet, frames, at, goal, legs, standing, along, turns, FLIP / rate, carry, undo)
     asked, found = np.zeros(len(frames), dtype=bool), None
     for turn in range(ROUNDS):
@@ -215,7 +215,8 @@ class _Search:
     along: Floats
     """(F, 3) how the ground moves the hips."""
     recorded: Sequence[Floats]
-    """For each leg, the angles (F - 1, n) in radians by which its bones turned per frame before planting."""
+    """For each leg, the angles (F - 1, 2n - 1) in radians by which its bones and joints turned per frame, before
+    planting."""
     flip: float
     """The flip limit per frame, in radians."""
     carry: Callable[[Floats], None]
@@ -279,7 +280,7 @@ class _Search:
             missed, towards = leg.ends - places, leg.ends - leg.roots - own.offsets
             far, chords = lengths_of(missed), lengths_of(towards) / leg.reach
             is_short = leg.held & (far > CLOSE * leg.reach) & (short == 0.0)
-            turns = (_steps(own.reached.bones[i]) - recorded).max(axis=1)
+            turns = (turns_of(own.reached.bones[i]) - recorded).max(axis=1)
             straight = may_bend & (chords > STRAIGHT)
             fast = (turns > self.flip) & (straight[1:] | straight[:-1])
             misses += far[is_short].tolist()
@@ -309,9 +310,13 @@ def _beside(flags: Bools) -> Bools:
     return found
 
 
-def _steps(poses: Floats) -> Floats:
-    """Return the angles (F - 1, n), in radians, by which bones with poses (F, n, 4, 4) turn from frame to frame."""
+def turns_of(poses: Floats) -> Floats:
+    """Return the angles (F - 1, 2n - 1), in radians, by which bones with poses (F, n, 4, 4) turn from frame to frame.
+
+    Those of the n bones are followed by those by which each but the first turns in the one before it.
+    """
     turns = quaternions(np.moveaxis(orientation(poses), (0, 1), (-2, -1)))
+    turns = np.concatenate([turns, multiply(opposite(turns[..., :-1]), turns[..., 1:])], axis=-1)
     away = vectors_of(multiply(turns[:, 1:], opposite(turns[:, :-1])))
     return np.asarray(np.sqrt((away * away).sum(axis=0)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from ..core.goals import Goal
 from ..core.steps import part
 from ..core.translation.sentences import UserError, say
 from ..live import registry
+from ..live.reports import NEAR
 from ..rig.plan.chain import chain_bones, end_of
 from ..solve.maths.products import applied, back_applied, lengths_of, times
 from ..solve.maths.rotations import inverse as opposite
@@ -196,8 +198,7 @@ def steps(
         undo.pop_all()
     view_layer.update()
     lengths = [feet.length(chain) for chain in chains]
-    touches = np.stack([foot.touches for foot in planted], axis=1)
-    missed = np.where(touches & np.isfinite(helped.reached.errors), helped.reached.errors, 0.0)
+    missed = np.nan_to_num(helped.reached.errors)
     shown = [_marked(feet, chain, foot, at) for chain, foot in zip(chains, helped.reached.feet(feet), strict=True)]
     return Planted(
         frames=len(frames),
@@ -206,8 +207,9 @@ def steps(
         slide=(_largest(source, lengths), _largest(shown, lengths)),
         depth=(_deepest(grounds, source, lengths), _deepest(grounds, shown, lengths)),
         hips=float(lengths_of(helped.moved).max()) / max(lengths),
+        knees=(_fastest_knee(feet, moves), _fastest_knee(feet, helped.reached.bones)),
         short=float(missed.max()),
-        short_frames=int((missed > PLACED).any(axis=1).sum()),
+        short_frames=int((missed > NEAR).any(axis=1).sum()),
         remarks=remarks,
     )
 
@@ -222,6 +224,16 @@ def _goes_along(tip: bpy.types.PoseBone) -> bool:
     figure = Figure.of(tip.id_data)
     body = root_of(figure, figure.names.index(chain_bones(tip)[0].name))
     return hips.is_carried(goals_of(tip)[0], tip.id_data.pose.bones[figure.names[body]])
+
+
+def _fastest_knee(feet: Feet, poses: Sequence[Floats]) -> float:
+    """Return the largest turn, in degrees, of a joint of a leg from frame to frame; 0 if no chain is a leg."""
+    turns = [
+        np.nan_to_num(hips.turns_of(own)[:, own.shape[1] :]).max(initial=0.0)
+        for chain, own in zip(feet.snap.chains, poses, strict=True)
+        if is_of_leg(feet.figure, feet.tip(chain))
+    ]
+    return math.degrees(max(turns, default=0.0))
 
 
 def _largest(feet: Sequence[Foot], lengths: Sequence[float]) -> float:

@@ -38,10 +38,12 @@ class Planted:
     """The largest depth of a point in the ground: before, and now."""
     hips: float
     """The largest movement of the hips."""
+    knees: tuple[float, float]
+    """The largest turn of a knee from frame to frame, in degrees: before, and now."""
     short: float
-    """The largest distance by which a limb misses its contact."""
+    """The largest distance by which a limb misses its target, in contact or not."""
     short_frames: int
-    """The number of frames on which a limb misses its contact."""
+    """The number of frames on which a limb misses its target; a bake of these frames reports as many."""
     remarks: list[str]
     """Sentences about what was left alone."""
 
@@ -62,10 +64,13 @@ class Planted:
             said.append(say("Depth in the ground {before} before, {after} now", before=depth[0], after=depth[1]))
         if self.hips:
             said.append(say("The hips moved by up to {distance} of the leg's length", distance=percent(self.hips)))
+        if self.knees[1]:
+            before, now = (f"{turn:.0f}" for turn in self.knees)
+            said.append(say("Knees turn by up to {now}° a frame, {before}° before", now=now, before=before))
         if self.short_frames:
             said.append(
                 say(
-                    "A limb misses its contact by up to {distance} of its length on {frames}: check its limits, or "
+                    "A limb misses its target by up to {distance} of its length on {frames}: check its limits, or "
                     "raise Hips Limit",
                     distance=percent(self.short),
                     frames=count_of_frames(self.short_frames),

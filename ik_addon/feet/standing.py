@@ -11,12 +11,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..solve.maths.products import lengths_of
 from ..solve.maths.rotations import about_vectors, inverse, multiply, rotate, vectors_of
 from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats
-from .filling import bridged, eased, numbered
+from .filling import bridged, eased, faded, numbered
 from .foot_track import HEEL, TOE, Foot
 from .on_ground import Ground
+
+LEAN = np.radians(10.0)
+"""The largest angle by which a foot turns about its toe to spare the leg."""
 
 Contact = tuple[int, int]
 """Heel or toe, and the index among its contacts."""
@@ -60,17 +64,20 @@ def _standing(foot: Foot, length: int, ground: Ground | None) -> Foot:
     spans = {
         (pivot, run): numbers[pivot] == run for pivot in (HEEL, TOE) for run in range(int(numbers[pivot].max()) + 1)
     }
-    held = np.zeros_like(foot.places)
+    held, level = np.zeros_like(foot.places), np.zeros_like(foot.places)
     places: dict[Contact, Floats] = {}
     for group in _tied(list(spans), flats):
         own = [flat for flat in flats if flat.contacts[0] in group]
         found = _placed(group, own, spans, foot)
+        for contact in sorted(found):
+            level[spans[contact]] = found[contact]
         if ground is not None and (under & spans[group[0]]).any():
             found = _laid(found, own, spans, foot, ground)
         places |= found
     for contact in sorted(places):  # where both touch, the toe wins
         held[spans[contact]] = places[contact]
-    turned = replace(foot, turns=_flat_turns(tilted, flats, length))
+    turns = multiply(about_vectors(_lean(foot, level, length).T), _flat_turns(tilted, flats, length))
+    turned = replace(foot, turns=turns)
     there = foot.places + foot.turned(foot.rolling)
     moved = held - there
     if ground is None:
@@ -90,6 +97,20 @@ def _flat_turns(foot: Foot, flats: Sequence[_Flat], length: int) -> Floats:
     turns = vectors_of(multiply(wanted, inverse(foot.turns)))
     eased_turns = multiply(about_vectors(eased(turns.T, known, length).T), foot.turns)
     return np.asarray(np.where(known, wanted, eased_turns))
+
+
+def _lean(foot: Foot, held: Floats, length: int) -> Floats:
+    """Return turns (F, 3) about a toe held at places (F, 3) that bring the ankle to where it is in the clip.
+
+    Where the toe of a clip slides as the heel rises, the ankle would otherwise go back with it, and the leg stretch.
+    """
+    arms, wanted = -foot.turned(foot.rolling), foot.places - held
+    across = np.cross(arms, wanted)
+    angles = np.arctan2(lengths_of(across), (arms * wanted).sum(axis=1))
+    away = across * (np.minimum(angles, LEAN) / np.maximum(lengths_of(across), 1e-300))[:, None]
+    rolls = foot.contacts[TOE] & ~foot.contacts[HEEL]
+    away *= (rolls * (1.0 - faded(foot.contacts.all(axis=0), length)))[:, None]
+    return eased(away, foot.touches, length)
 
 
 def _mean(turns: Floats) -> Floats:

@@ -9,9 +9,9 @@ import bpy
 import numpy as np
 from mathutils import Vector
 
-from ..core.settings import chain_of, goal_of
+from ..core.settings import chain_of, goal_of, is_tip
 from ..core.skeleton import matrix_array
-from ..rig.plan.chain import posed_bones, tips
+from ..rig.plan.chain import end_of, tips
 from ..solve.problem import Floats
 
 NEAR = 10.0
@@ -31,10 +31,32 @@ class Picked(NamedTuple):
 
     @classmethod
     def nearest(cls, context: bpy.types.Context, bone: bpy.types.PoseBone, place: Vector) -> Picked:
-        """Return a bone with whichever of its ends is nearer to a place."""
+        """Return a bone with whichever of its ends is nearer to a place.
+
+        At the end of a chain, where its target is, that is the joint which follows the target: the head of the hand.
+        """
         ends = on_screen(context, [bone])[0, :, :2]
         far = np.hypot(*(ends - np.array(place)).T)
+        if far[1] < min(far[0], max(near_of(context), FAT * np.hypot(*(ends[1] - ends[0])))) and is_tip(bone):
+            return cls.of(context, *joint_of(bone))
         return cls(bone, bool(far[1] < far[0]), ends)
+
+    @classmethod
+    def of(cls, context: bpy.types.Context, bone: bpy.types.PoseBone, use_tail: bool) -> Picked:
+        """Return a bone with one of its ends."""
+        return cls(bone, use_tail, on_screen(context, [bone])[0, :, :2])
+
+
+def joint_of(tip: bpy.types.PoseBone) -> tuple[bpy.types.PoseBone, bool]:
+    """Return the joint that follows the target of a chain: the head of the hand or foot, or else the tip's tail."""
+    end = end_of(tip)
+    return (tip, True) if end is None else (end, False)
+
+
+def near_of(context: bpy.types.Context) -> float:
+    """Return how many pixels from the mouse a bone may be."""
+    scale: float = context.preferences.system.ui_scale
+    return NEAR * scale
 
 
 def picked(context: bpy.types.Context, place: Vector) -> Picked | None:
@@ -48,18 +70,18 @@ def picked(context: bpy.types.Context, place: Vector) -> Picked | None:
     if not bones:
         return None
     ends = on_screen(context, bones)
-    index = nearest(ends, np.array(place), NEAR * context.preferences.system.ui_scale)
+    index = nearest(ends, np.array(place), near_of(context))
     return None if index is None else Picked.nearest(context, bones[index], place)
 
 
 def target_bones(obs: Iterable[bpy.types.Object]) -> dict[bpy.types.PoseBone, bpy.types.PoseBone]:
-    """Return the target bones of the chains of some armatures, with the bone at the end of each chain."""
+    """Return the target bones of the chains of some armatures, with the tip of each chain."""
     found = {}
     for ob in obs:
         for tip in tips(ob):
             target, name = goal_of(chain_of(tip), "target")
             if name and target is not None and target.type == "ARMATURE" and name in target.pose.bones:
-                found[target.pose.bones[name]] = posed_bones(tip)[-1]
+                found[target.pose.bones[name]] = tip
     return found
 
 

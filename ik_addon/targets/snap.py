@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 
 import bpy
 import numpy as np
@@ -14,13 +15,16 @@ from ..bake.selection import check_armature, time_scale
 from ..chains import removal
 from ..chains.current_pose import read_poses, shifts
 from ..chains.end_bone import waiting
+from ..chains.exceeded import exceeded
 from ..core import channels, fk_store, keyframes
 from ..core.continuity import continuous
 from ..core.settings import chain_of, object_of
 from ..core.steps import part
 from ..core.translation.sentences import say
 from ..live import registry, reports, solving
-from ..rig.plan.chain import posed_bones
+from ..rig.plan.chain import chain_bones, posed_bones
+from ..rig.plan.limits import is_free
+from ..solve.problem import Floats
 from .autokey import auto_key, goes_back, left_out
 from .limb_frames import batches
 from .movable import channels_of, key_goals, target_of
@@ -28,6 +32,9 @@ from .snapped import PLACED, Poles, Snap
 
 AWAY = 0.02
 """A joint that is farther than this from the record, in lengths of its chain, is reported."""
+
+_beyond: set[tuple[int, str]] = set()
+"""Chains that `goes_beyond_limits` names: `session_uid` of the armature object, and tip bone."""
 
 
 def is_solved(tip: bpy.types.PoseBone) -> bool:
@@ -170,15 +177,16 @@ def key_range(
             for i in proofs(len(frames)):
                 found = snap.sampler.here(at_frame(view_layer, frames[i]))
                 held |= snap.held(found, wanted[i : i + 1])
-        away: dict[str, tuple[float, int]] = {}
-        for i in proofs(len(frames)) if object_of(ob).live else ():
-            found = snap.sampler.here(at_frame(view_layer, frames[i]))
-            for name, distance in snap.distances_from(sampled.frames([i]), found).items():
-                away[name] = max(away.get(name, (0.0, 0)), (distance, frames[i]))
+        away: dict[str, Floats] = {}
+        if object_of(ob).live:
+            found = yield from part(replace(snap.sampler, shown=True).sample(view_layer, frames), 0.96, 1.0)
+            away = {tip: own for tip, own in snap.distances_from(sampled, found).items() if own.max() > AWAY}
         before.restore()
         for goal in snap.goals:
             goal.show_keys(scale * scene.frame_current_final)
         undo.pop_all()
+    _beyond.difference_update(map(_key_of, tips))
+    _beyond.update(_key_of(tip) for tip in tips if tip.name in away and exceeded(tip))
     if not (shown or object_of(ob).live):
         removal.restore_pose(ob, view_layer, list(tips))
     view_layer.update()
@@ -186,13 +194,21 @@ def key_range(
         say(
             "On frame {frame}, the chain on '{tip}' is {distance} of its length away from the record, because of its "
             "limits, softness or pole",
-            frame=frame,
+            frame=frames[int(own.argmax())],
             tip=tip,
-            distance=reports.percent(distance),
+            distance=reports.percent(float(own.max())),
         )
-        for tip, (distance, frame) in away.items()
-        if distance > AWAY
+        for tip, own in away.items()
     ]
+
+
+def goes_beyond_limits(tip: bpy.types.PoseBone) -> bool:
+    """Whether snapping a range found a chain away from its record, which its limits forbid."""
+    return _key_of(tip) in _beyond and chain_of(tip).use_limits and not all(map(is_free, chain_bones(tip)))
+
+
+def _key_of(tip: bpy.types.PoseBone) -> tuple[int, str]:
+    return tip.id_data.session_uid, tip.name
 
 
 def _take_end(tip: bpy.types.PoseBone, undo: ExitStack) -> None:

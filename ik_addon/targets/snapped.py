@@ -154,11 +154,11 @@ class Snap:
             found.append(off if off > places.NEAR * length else length)
         return found
 
-    def distances_from(self, sampled: Sampled, found: Sampled) -> dict[str, float]:
-        """Return by tip how far joints of chains are from where they were sampled on one frame, in chain lengths."""
+    def distances_from(self, sampled: Sampled, found: Sampled) -> dict[str, Floats]:
+        """Return by tip how far (F,) joints of chains are from where they were sampled, in chain lengths."""
         pairs = ((chain.tip, self.limbs(sampled, chain), self.limbs(found, chain)) for chain in self.chains)
         return {
-            tip: float(np.linalg.norm(new.joints - old.joints, axis=-1).max()) / max(float(old.length[0]), 1e-30)
+            tip: np.linalg.norm(new.joints - old.joints, axis=-1).max(axis=-1) / np.maximum(old.length, 1e-30)
             for tip, old, new in pairs
         }
 

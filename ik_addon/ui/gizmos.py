@@ -14,8 +14,9 @@ from mathutils import Matrix, Vector
 from ..core.preferences import preferences
 from ..core.settings import chain_of, goal_of, overlay_of
 from ..rig.plan.chain import takes_orientation, tips
+from ..rig.plan.presence import why_closed
 from ..targets import cursor
-from .operators.active import active_chain, armature, obstacle
+from .operators.active import active_chain, obstacle
 from .operators.body.tool import is_in_hand
 
 ROLES = ("target", "pole")
@@ -32,16 +33,19 @@ Z = Vector((0.0, 0.0, 1.0))
 class Goal(NamedTuple):
     """A target or pole that is an object. Bones need none of these gizmos: Blender's own transform moves them."""
 
+    rig: str
+    """Name of the armature object."""
     tip: str
     role: str
     ob: bpy.types.Object
 
 
 def goals(context: bpy.types.Context) -> Iterator[Goal]:
-    """Yield the visible goals of the armature's enabled chains."""
-    for tip in tips(armature(context)):
-        if chain_of(tip).enabled:
-            yield from goals_of(context, tip)
+    """Yield the visible goals of the enabled chains of all armatures in Pose Mode."""
+    for rig in context.objects_in_mode:
+        for tip in tips(rig) if not why_closed(rig) else ():
+            if chain_of(tip).enabled:
+                yield from goals_of(context, tip)
 
 
 def goals_of(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Iterator[Goal]:
@@ -50,22 +54,25 @@ def goals_of(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Iterator[Go
     for role in ROLES:
         ob, bone = goal_of(chain_of(tip), role)
         if ob is not None and not (bone and ob.type == "ARMATURE") and ob.visible_get(viewport=space):
-            yield Goal(tip.name, role, ob)
+            yield Goal(tip.id_data.name, tip.name, role, ob)
 
 
-def take_hold(gizmo: Any, role: str, tip: str = "", axis: int | None = None, *, turns: bool = False) -> None:
+def take_hold(
+    gizmo: Any, role: str, rig: str = "", tip: str = "", axis: int | None = None, *, turns: bool = False
+) -> None:
     """Make a gizmo drag a goal until the mouse is released.
 
     Args:
         gizmo: the gizmo.
         role: "target" or "pole".
-        tip: name of the chain's tip bone; empty: the chain that is active when the drag starts.
+        rig: name of the armature object.
+        tip: name of the chain's tip bone; empty, like `rig`: the chain that is active when the drag starts.
         axis: index of the axis to move along or turn about; None: move in the plane of the view.
         turns: turn the goal instead of moving it.
     """
     options = gizmo.target_set_operator("ik_addon.goal_turn" if turns else "ik_addon.goal_move")
     hold = options.IK_ADDON_OT_goal_hold
-    hold.tip, hold.role, hold.turns = tip, role.upper(), turns
+    hold.rig, hold.tip, hold.role, hold.turns = rig, tip, role.upper(), turns
     transform = getattr(options, cursor.TURN if turns else cursor.MOVE)
     transform.cursor_transform = True
     transform.release_confirm = True
@@ -89,7 +96,7 @@ class GoalGizmos(bpy.types.GizmoGroup):
 
 
 class IK_ADDON_GGT_rings(GoalGizmos):
-    """A ring to drag each target and pole of the armature by, with any tool; with Pose Body only poles have one."""
+    """A ring to drag each target and pole by, with any tool; with Pose Body only poles have one."""
 
     bl_idname = "IK_ADDON_GGT_rings"
     bl_label = "IK Targets and Poles"
@@ -102,12 +109,12 @@ class IK_ADDON_GGT_rings(GoalGizmos):
 
     def setup(self, _context: bpy.types.Context) -> None:
         """Start without rings."""
-        self.rings: dict[tuple[str, str], Any] = {}
+        self.rings: dict[tuple[str, str, str], Any] = {}
 
     def draw_prepare(self, context: bpy.types.Context) -> None:
         """Add, remove and place the rings to match the goals."""
         # With Pose Body the joint under a target is dragged, which takes the target along.
-        shown = {(own.tip, own.role): own for own in goals(context) if own.role == "pole" or not is_in_hand(context)}
+        shown = {(own.rig, own.tip, own.role): own for own in goals(context) if own.role == "pole" or not is_in_hand(context)}
         for key in self.rings.keys() - shown.keys():
             self.gizmos.remove(self.rings.pop(key))
         theme = context.preferences.themes[0].user_interface
@@ -115,7 +122,7 @@ class IK_ADDON_GGT_rings(GoalGizmos):
         active = active_chain(context)
         for key, goal in shown.items():
             ring = self.rings.get(key) or self._new(goal)
-            is_active = active is not None and goal.tip == active.name
+            is_active = active is not None and (goal.rig, goal.tip) == (active.id_data.name, active.name)
             ring.color = theme.gizmo_primary if is_active else theme.gizmo_secondary
             ring.alpha = CLEAR if is_active else FAINT
             ring.scale_basis = size * (RING_OF_ACTIVE if is_active else RING)
@@ -127,8 +134,8 @@ class IK_ADDON_GGT_rings(GoalGizmos):
         ring.draw_options = {"ALIGN_VIEW", "FILL_SELECT"}
         ring.color_highlight, ring.alpha_highlight = (1.0, 1.0, 1.0), CLEAR
         ring.use_tooltip = False  # after a drag the mouse rests on the ring, and a tooltip would cover the character
-        take_hold(ring, goal.role, goal.tip)
-        self.rings[goal.tip, goal.role] = ring
+        take_hold(ring, goal.role, goal.rig, goal.tip)
+        self.rings[goal.rig, goal.tip, goal.role] = ring
         return ring
 
 

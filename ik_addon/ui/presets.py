@@ -28,10 +28,12 @@ class IK_ADDON_MT_presets(bpy.types.Menu):
 CLASSES = (IK_ADDON_MT_presets,)
 
 
-def draw(layout: bpy.types.UILayout) -> None:
-    """Draw the menu, with buttons to add and remove a preset."""
+def draw(layout: bpy.types.UILayout, *, with_chain: bool) -> None:
+    """Draw the menu; with a chain, also buttons to add and remove a preset."""
     row = layout.row(align=True)
     row.menu(MENU, text=IK_ADDON_MT_presets.bl_label)
+    if not with_chain:
+        return
     row.operator("ik_addon.preset_add", text="", icon="ADD")
     if is_own(IK_ADDON_MT_presets.bl_label):
         row.operator("ik_addon.preset_add", text="", icon="REMOVE").remove_active = True

@@ -213,6 +213,25 @@ def test_following_the_message_about_a_slanted_hinge_mends_it(capfd: pytest.Capt
     assert said(capfd, bpy.ops.ik_addon.preset_apply, filepath=preset) == "Info: Applied preset Human Elbow"
 
 
+def test_bones_without_a_chain_get_the_limits_that_a_chain_would(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = limb(30.0)
+    upper, lower = (ob.pose.bones[name] for name in ("upper_arm", "forearm"))
+    apply("Human_Elbow")
+    wanted = limits(upper), limits(lower)
+    apply("No_Limits")
+    bpy.ops.ik_addon.chain_remove()
+    assert limits(lower) != wanted[1]
+    bpy.ops.object.mode_set(mode="POSE")
+    for bone in ("forearm", "upper_arm"):
+        activate(ob, bone)
+        capfd.readouterr()
+        apply("Human_Elbow")
+        assert "Applied preset Human Elbow to 'upper_arm', 'forearm'" in capfd.readouterr().out
+        assert (limits(upper), limits(lower)) == wanted
+        assert not lower.ik_addon.is_chain
+        apply("No_Limits")
+
+
 def test_live_follows_a_preset_at_once() -> None:
     ob = limb(30.0)
     ob.ik_addon.live = True

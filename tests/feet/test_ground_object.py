@@ -127,7 +127,7 @@ def test_feet_follow_a_slope(addon: Addon) -> None:
 
 def test_feet_climb_stairs_of_overlapping_boxes(addon: Addon) -> None:
     """The stairs are 3 cm higher than those of the clip, so feet begin inside them."""
-    ob = walker.climber()
+    ob = walker.walking("stairs")
     noted = clips.read("stairs")
     places = [place for side in ("Left", "Right") for place in noted[side]["places"]]
     steps = [((-2.0, y - 0.15, -1.0), (2.0, 50.0, z + 0.03)) for _x, y, z, _yaw in places]

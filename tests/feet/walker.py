@@ -63,20 +63,33 @@ def figure(name: str = "turn", excess: float = -0.02, frames: int = 110) -> bpy.
     return ob
 
 
-def climber() -> bpy.types.Object:
-    """Return a figure climbing the stairs, with hips that rise with the feet."""
-    ob = figure("stairs")
+def walking(name: str, bend: float = 3.0) -> bpy.types.Object:
+    """Return a figure whose hips go along with the feet of a clip, as high as knees bent by some degrees allow."""
+    ob = figure(name)
     ob.ik_addon.live = False
-    hips = ob.pose.bones["hips"]
-    up, ahead = hips.location.y, bpy.context.scene.frame_end
-    for frame in range(1, ahead + 1):
-        bpy.context.scene.frame_set(frame)
-        targets = [ob.pose.bones[f"shin.{end}"].ik_addon.target.matrix_world.translation for end in "LR"]
-        low, middle = min(t.z for t in targets) - ANKLE, 0.5 * (targets[0].y + targets[1].y)
-        hips.location = (0.0, up + low - 0.1, -middle)
+    hips, top = ob.pose.bones["hips"], np.array(ob.data.bones["hips"].head_local)
+    targets: list[Any] = [ob.pose.bones[f"shin.{end}"].ik_addon.target for end in SIDES.values()]
+    frames = range(1, bpy.context.scene.frame_end + 1)
+    seen = rigs.on_frames(frames, lambda: [np.array(target.matrix_world.translation) for target in targets])
+    ankles = np.array(list(seen.values()))
+    middle = _smoothed(ankles.mean(axis=1))
+    reach = rigs.length(ob, "shin.L", 2) * np.cos(np.radians(0.5 * bend))
+    away = ankles[..., :2] - middle[:, None, :2] - np.array([[0.1, 0.0], [-0.1, 0.0]])
+    heights = ankles[..., 2] + np.sqrt(np.maximum(reach**2 - (away * away).sum(axis=-1), 0.05))
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(heights.min(axis=1), 4, mode="edge"), 9)
+    middle[:, 2] = _smoothed(around.min(axis=1)[:, None])[:, 0]
+    for frame, (x, y, z) in zip(frames, (middle - top).tolist(), strict=True):
+        hips.location = (x, z, -y)
         hips.keyframe_insert("location", frame=frame)
+    bpy.context.scene.frame_set(1)
     ob.ik_addon.live = True
     return ob
+
+
+def _smoothed(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return values (F, k), smoothed over nine frames."""
+    weights = np.hanning(11)[1:-1] / np.hanning(11).sum()
+    return np.stack([np.convolve(np.pad(own, 4, mode="edge"), weights, mode="valid") for own in values.T], axis=1)
 
 
 def play(ob: bpy.types.Object, step: int = 1) -> NDArray[np.float64]:

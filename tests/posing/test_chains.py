@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import bpy
@@ -152,3 +153,16 @@ def test_a_message_names_what_holds_a_joint_back(whole: bpy.types.Object, capfd:
     bpy.ops.ik_addon.pose_body(bone="spine", offset=(0.0, 0.0, 0.5))
     told = capfd.readouterr().out
     assert "Held by: left leg, right leg" in told, told
+
+
+def test_the_body_follows_evenly_where_the_legs_hold_the_hips_back(whole: bpy.types.Object, addon: Addon) -> None:
+    module = addon.module("posing.drag")
+    drag, before, jumps = module.BodyDrag(bpy.context, whole, module.Ask("spine")), None, []
+    for angle in range(180, 264, 6):  # a circle beyond the reach of the legs
+        way = 0.35 * Vector((math.cos(math.radians(angle)), math.sin(math.radians(angle)), 0.0))
+        posed = drag.move(bpy.context, way)
+        assert posed.held_by
+        if before is not None:
+            jumps.append(float(abs(posed.heads - before).max()))
+        before = posed.heads
+    assert max(jumps) < 0.25, jumps

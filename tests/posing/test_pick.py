@@ -88,9 +88,14 @@ def test_under_a_target_the_joint_that_follows_it_is_found(addon: Addon, human: 
     module = addon.module("posing.pick")
     assert bpy.ops.ik_addon.character_setup(regions={"ARM"}, controls="BONES") == {"FINISHED"}
     target = human.pose.bones["forearm.L"].ik_addon.target_bone
-    assert module.target_bones([human])[human.pose.bones[target]].name == "hand.L"
+    assert module.target_bones([human])[human.pose.bones[target]].name == "forearm.L"
     view = SimpleNamespace(**{**vars(seen), "visible_pose_bones": list(human.pose.bones)})
-    place = module.on_screen(view, [human.pose.bones[target]])[0, 0, :2]
-    found = module.picked(view, Vector(place))
+    place, *ends = module.on_screen(view, [human.pose.bones[name] for name in (target, "forearm.L")])[:, :, :2]
+    wrist, elbow = Vector(place[0]), Vector(ends[0][0])
+    for share in (0.0, 8.0 / (elbow - wrist).length):  # at the wrist, and a few pixels up the arm
+        found = module.picked(view, wrist.lerp(elbow, share))
+        assert found is not None
+        assert (found.bone.name, found.use_tail) == ("hand.L", False)
+    found = module.picked(view, wrist.lerp(elbow, 0.3))
     assert found is not None
-    assert found.bone.name in {"forearm.L", "hand.L"}
+    assert (found.bone.name, found.use_tail) == ("forearm.L", True)

@@ -11,6 +11,7 @@ from tests.reliability.states import activate
 
 def shown(addon: Addon) -> list[tuple[str, str, str]]:
     """Return tip, role and object of everything that has a gizmo."""
+    bpy.ops.object.mode_set(mode="POSE")
     return [(goal.tip, goal.role, goal.ob.name) for goal in addon.module("ui.gizmos").goals(bpy.context)]
 
 
@@ -30,6 +31,17 @@ def test_targets_and_poles_of_enabled_chains_have_gizmos(addon: Addon) -> None:
     assert shown(addon) == both[:1]
     chain.enabled = False
     assert shown(addon) == []
+
+
+def test_every_armature_in_pose_mode_has_its_gizmos(addon: Addon) -> None:
+    obs = [rigs.arm()[0] for _ in range(2)]
+    for ob in obs:
+        bpy.context.view_layer.objects.active = ob
+        bpy.ops.object.mode_set(mode="POSE")
+    bpy.context.view_layer.update()
+    found = {(goal.rig, goal.ob.name) for goal in addon.module("ui.gizmos").goals(bpy.context)}
+    assert found == {(ob.name, ob.pose.bones["lower"].ik_addon.target.name) for ob in obs}
+    assert len(found) == 2
 
 
 def test_target_bones_have_blenders_own_gizmo(addon: Addon) -> None:

@@ -295,6 +295,13 @@ class Poser:
         pressure = pressure_of(changes, before, pushed)
         offset = state.offset + moving * self.size
         near = largest < NEAR and not stiffer
+        excess = norm(step.forces) / ends.strengths
+        excess[list(pull.thrusts)] = 0.0
+        if state.near and not near and excess.max() > 1.0:
+            # An end that was expected to reach its target does not: the next pass pulls it, from the same pose.
+            forces, end = state.forces.copy(), int(excess.argmax())
+            forces[:, end] *= ends.strengths[end] / max(float(norm(forces[:, end])), 1e-200)
+            return replace(state, forces=forces), largest
         weights = state.units, state.slides
         state = _State(new, allowed, offset, step.forces, before, pressure, whole, share, stiffer, near, *weights)
         return state, largest

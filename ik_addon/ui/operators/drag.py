@@ -38,6 +38,9 @@ class IK_ADDON_OT_goal_hold(ArmatureOperator):
     bl_description = "Grab the target or the pole of a chain"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
+    rig: StringProperty(
+        name="Armature", description="The armature with the chain; empty: the active armature", options={"HIDDEN"}
+    )
     tip: StringProperty(
         name="Tip", description="The bone that carries the chain; empty: the active chain", options={"HIDDEN"}
     )
@@ -48,13 +51,14 @@ class IK_ADDON_OT_goal_hold(ArmatureOperator):
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Take hold of the goal, and make its chain the active one."""
-        ob = armature(context)
+        ob = context.view_layer.objects.get(self.rig, armature(context))
         tip = ob.pose.bones.get(self.tip) if self.tip else active_chain(context)
         reason = why_not_draggable(tip)
         if reason:
             return self.refuse(reason)
         drag = Drag(context, tip, self.role.lower(), turns=self.turns)
         if self.tip and tip != active_chain(context):
+            context.view_layer.objects.active = ob
             compat.select_bone(ob, tip)
         cursor.CursorDrag(context, drag)
         return {"FINISHED"}

@@ -9,10 +9,13 @@ import bpy
 from bl_operators.presets import AddPresetBase
 from bpy.props import StringProperty
 
+from ...anatomy import chain_ends
+from ...anatomy.figure import Figure
 from ...chains import preset_file, profile
 from ...chains.new_chain import why_unusable
-from ...core.translation.sentences import UserError, say
-from .active import ChainOperator, active_chain
+from ...core.translation.sentences import UserError, quoted, say
+from ...rig.plan.chain import chain_bones
+from .active import ArmatureOperator, ChainOperator, active_bone, active_chain, armature
 
 MENU = "IK_ADDON_MT_presets"
 
@@ -22,21 +25,30 @@ def label_of(file: str) -> str:
     return bpy.path.display_name(file, title_case=False)
 
 
-class IK_ADDON_OT_preset_apply(ChainOperator):
+class IK_ADDON_OT_preset_apply(ArmatureOperator):
     """Apply a preset; unlike Blender's own operator, this one can be undone."""
 
     bl_idname = "ik_addon.preset_apply"
     bl_label = "Apply Chain Preset"
-    bl_description = "Apply the limits, locks and stiffness of this preset to the bones of the active chain"
+    bl_description = (
+        "Apply the limits, locks and stiffness of this preset to the bones of the active chain, or to the limb of the "
+        "active bone"
+    )
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     filepath: StringProperty(
         name="File", description="The preset's file", subtype="FILE_PATH", options={"HIDDEN", "SKIP_SAVE"}
     )
 
+    @classmethod
+    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """Require an active bone."""
+        is_met = active_bone(ob) is not None or active_chain(context) is not None
+        return "" if is_met else say("'{object}' has no active bone. Select one", object=ob.name)
+
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Read the file into a profile and apply the profile."""
-        tip = active_chain(context)
+        ob, tip = armature(context), active_chain(context)
         path = Path(self.filepath)
         if not any(path.parent == Path(folder) for folder in bpy.utils.preset_paths(profile.SUBDIR)):
             raise UserError("'{filepath}' is not a chain preset", filepath=self.filepath)
@@ -51,11 +63,23 @@ class IK_ADDON_OT_preset_apply(ChainOperator):
                 error=error,
                 path=path,
             ) from None
-        remarks = profile.apply(found, tip)
+        bones = _limb_of(active_bone(ob)) if tip is None else chain_bones(tip)
+        remarks = profile.apply(found, bones)
         context.view_layer.update()  # solves if Live is on
-        getattr(bpy.types, MENU).bl_label = label_of(path.name)
-        message = say("Applied preset {name}", name=label_of(path.name))
+        name = getattr(bpy.types, MENU).bl_label = label_of(path.name)
+        message = say("Applied preset {name}", name=name)
+        if tip is None:
+            names = quoted([bone.name for bone in bones])
+            message = say("Applied preset {name} to {bones}", name=name, bones=names)
         return self.done(message, remarks)
+
+
+def _limb_of(bone: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
+    """Return the bones, root first, that Add Chain would take for a bone."""
+    figure = Figure.of(bone.id_data)
+    ends = chain_ends.find(figure, figure.names.index(bone.name))
+    tip = bone.id_data.pose.bones[figure.names[ends.tip]]
+    return [tip, *tip.parent_recursive][: ends.length][::-1]
 
 
 class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):

@@ -105,7 +105,8 @@ _HANDLERS = (("undo_post", _data_changed), ("redo_post", _data_changed), ("load_
 def draw_viewport() -> None:
     """Draw into the viewport of the context.
 
-    After an error, log it and stop until the overlay is turned on again.
+    After an error, log it and hide the chain that raised it, or stop if it was no chain, until the overlay is turned on
+    again.
     """
     hooks.put_back()
     if state.broken:
@@ -114,10 +115,25 @@ def draw_viewport() -> None:
     try:
         _draw(context)
     except Exception as error:  # log it once, not on every redraw
-        state.broken = f"{type(error).__name__}: {error}"
-        log.exception("The IK overlay is off until it is switched on again")
+        if not _hide_faulty(context):
+            state.broken = f"{type(error).__name__}: {error}"
+            log.exception("The IK overlay is off until it is switched on again")
         if context.area is not None:
             context.area.tag_redraw()
+
+
+def _hide_faulty(context: bpy.types.Context) -> bool:
+    """After an error, hide the chains that raise one; return whether there are any."""
+    colors = palette(context.preferences.themes[0], preferences.preferences())
+    try:
+        found = state.reader.hide_faulty(
+            context.view_layer, _wanted(context), lambda shown: drawing(shown.chains, shown.actives, colors)
+        )
+    except Exception:  # it was no chain; the caller reports the first error
+        return False
+    for name, error in found.items():
+        log.error("The IK overlay hides the chain on '%s' until it is switched on again", name, exc_info=error)
+    return bool(found)
 
 
 def _wanted(context: bpy.types.Context) -> Wanted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import bpy
@@ -39,10 +39,10 @@ class Layout:
     """Flags of pinned bones (`LOCATION`, `ROTATION`), by name."""
 
     @classmethod
-    def of(cls, ob: bpy.types.Object) -> Layout:
-        """Read the layout of an armature object."""
+    def of(cls, ob: bpy.types.Object, without: Collection[str] = ()) -> Layout:
+        """Read the layout of an armature object, without the chains on some tip bones."""
         index = {bone.name: i for i, bone in enumerate(ob.pose.bones)}
-        tips = [bone for bone in chains.tips(ob) if chain_of(bone).enabled]
+        tips = [bone for bone in chains.tips(ob) if chain_of(bone).enabled and bone.name not in without]
         paths = [[bone.name for bone in chains.chain_bones(tip)] for tip in tips]
         lasts = [chains.end_of(tip) for tip in tips]
         at_ends = [tip if end is None else end for tip, end in zip(tips, lasts, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from ...core.settings import chain_of, goal_of, object_of
 from ...core.skeleton import matrix_array
 from ...core.translation.sentences import UserError
 from ...live import reports
-from ...rig.plan.chain import end_of, turning_end
+from ...rig.plan.chain import end_of, tips, turning_end
 from ...rig.plan.chain_plan import has_plane
 from ...rig.plan.limits import FREE, ranges_of
 from ...solve import Status
@@ -55,13 +55,49 @@ class Wanted:
 class Reader:
     """Reads what the overlay shows; caches layouts until `forget` is called."""
 
+    faults: dict[int, dict[str, Exception]] = field(default_factory=dict)
+    """Errors of chains that are not shown because of them, by `session_uid` of the armature object and tip bone."""
     _layouts: dict[int, Layout] = field(default_factory=dict)
     _whole: Layouts | None = None
 
     def forget(self) -> None:
-        """Discard layouts after chains change, or after undo or loading a file changes all data."""
+        """Discard layouts and faults after chains change, or after undo or loading a file changes all data."""
         self._layouts.clear()
+        self.faults.clear()
         self._whole = None
+
+    def hide_faulty(
+        self, view_layer: bpy.types.ViewLayer, wanted: Wanted, attempt: Callable[[Shown], object]
+    ) -> dict[str, Exception]:
+        """After an error, try each chain alone, and hide those that raise one.
+
+        Args:
+            view_layer: the viewport's view layer, evaluated.
+            wanted: what to read of the active chain.
+            attempt: does with what is read whatever may have raised the error.
+
+        Returns:
+            The errors of chains that are hidden from now on, by the names of their tips; none if it was no chain.
+        """
+        found = {}
+        for ob in view_layer.objects:
+            known = self.faults.get(ob.session_uid, {})
+            names = [tip.name for tip in tips(ob) if tip.name not in known] if ob.type == "ARMATURE" else []
+            for name in names:
+                try:
+                    alone = Layout.of(ob, {other.name for other in tips(ob)} - {name})
+                    if alone.tips:
+                        with np.errstate(all="ignore"):
+                            attempt(_shown([ob], Layouts.of([alone]), view_layer, wanted))
+                except Exception as error:  # whatever it is, the others are to be shown
+                    found[name] = self.faults.setdefault(ob.session_uid, {})[name] = error
+                    self._layouts.pop(ob.session_uid, None)
+        return found
+
+    def why_hidden(self, tip: bpy.types.PoseBone) -> str:
+        """Return the error because of which the chain on `tip` is not shown; empty if it is shown."""
+        error = self.faults.get(tip.id_data.session_uid, {}).get(tip.name)
+        return "" if error is None else f"{type(error).__name__}: {error}"
 
     def rigs(
         self, view_layer: bpy.types.ViewLayer, space: bpy.types.SpaceView3D | None
@@ -102,7 +138,7 @@ class Reader:
     def _layout(self, ob: bpy.types.Object) -> Layout:
         known = self._layouts.get(ob.session_uid)
         if known is None or not known.fits(ob):
-            known = self._layouts[ob.session_uid] = Layout.of(ob)
+            known = self._layouts[ob.session_uid] = Layout.of(ob, self.faults.get(ob.session_uid, {}))
         return known
 
 

@@ -17,8 +17,10 @@ from ...rig.plan import chain as chains
 from ...rig.plan.chain_plan import is_limited
 from ...solve import Solver
 from ...targets.ik_fk import is_ik
+from ...targets.snap import goes_beyond_limits
 from ..operators.chain import FOLLOWING, following
 from ..operators.fixes.chains import fix_of
+from ..overlay import draw as overlay
 from ..panel import ArmaturePanel
 from ..playing import is_playing, kept, shown_chain
 from ..text import BARE, BESIDE, draw_button, draw_fix, draw_message, draw_search, draw_setting, fit, is_narrow, named
@@ -253,6 +255,13 @@ def findings(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Findings:
         remarks = chains.check(tip.id_data, tip, context.view_layer)
     except UserError as error:
         fault = str(error)
+    if goes_beyond_limits(tip):
+        remarks.append(say("The animation turns joints of this chain beyond their limits, so it leaves the record"))
+    hidden = overlay.state.reader.why_hidden(tip)
+    if hidden:
+        remarks.append(
+            say("The overlay hides this chain because of an error: {error}. Turn it off and on", error=hidden)
+        )
     fix = fix_of(tip, report, context.view_layer) if fault or remarks else None
     return Findings(fault, tuple(remarks), "" if fix is None else fix.label)
 

@@ -11,11 +11,10 @@ from ...core.joints import angles_of
 from ...core.settings import chain_of
 from ...core.translation.sentences import say
 from ...rig.plan.chain import chain_with
-from ...rig.plan.limits import is_free
 from .. import presets
 from ..operators.active import active_bone, armature
 from ..operators.limits import SIDES, selected
-from ..panel import ArmaturePanel, is_chained
+from ..panel import ArmaturePanel
 from ..text import BESIDE, VALUE, draw_button, fit, is_narrow
 
 
@@ -28,11 +27,8 @@ class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        """Show the panel if a bone is active, once there are chains or the bone has limits."""
-        if not super().poll(context):
-            return False
-        bone = active_bone(armature(context))
-        return bone is not None and (is_chained(context) or not is_free(bone))
+        """Show the panel if a bone is active."""
+        return super().poll(context) and active_bone(armature(context)) is not None
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the limits of each axis, and the operators that set them."""
@@ -42,8 +38,8 @@ class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
         row = layout.row()
         row.label(text=bone.name, icon="BONE_DATA", translate=False)
         tip = chain_with(bone)
+        presets.draw(layout, with_chain=tip is not None)
         if tip is not None:
-            presets.draw(layout)
             layout.prop(chain_of(tip), "use_limits")
         evaluated = ob.evaluated_get(context.view_layer.depsgraph)
         angles = dict(zip("xyz", angles_of(evaluated.pose.bones[bone.name]), strict=True))

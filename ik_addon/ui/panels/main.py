@@ -67,7 +67,7 @@ def draw_start(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.t
     is_posing = ob.mode == "POSE"
     hint = "Set up the whole character, or go to Pose Mode and add a chain to a limb"
     if is_posing:
-        hint = "Set up the whole character, or click a bone of a limb and add a chain"
+        hint = "Set up the character, or add a chain"
     draw_message(layout, context, hint, icon="INFO")
     column = layout.column(align=True)
     column.operator("ik_addon.character_setup", icon="OUTLINER_OB_ARMATURE")

@@ -394,6 +394,37 @@ def test_renaming_any_bone_of_a_chain_leaves_it_shown(
     assert caplog.text == ""
 
 
+def test_a_fault_hides_its_chain_alone(
+    addon: Addon, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw, reading = addon.module("ui.overlay.draw"), addon.module("ui.overlay.read")
+    ob, target = rigs.arm()
+    rigs.add_bones(ob, [(2, 0, 0), (2, 0, 1)], ["other"])
+    rigs.chain(ob, "other", target)
+    activate(ob, "other")
+    place = reading._place
+
+    def fail(chain: Any, role: str, depsgraph: Any) -> Any:
+        if chain == ob.pose.bones["lower"].ik_addon:
+            raise ZeroDivisionError("nothing to see")
+        return place(chain, role, depsgraph)
+
+    monkeypatch.setattr(reading, "_place", fail)
+    monkeypatch.setattr(draw, "batches", lambda shown: shown)
+    monkeypatch.setattr(draw, "draw", lambda *_drawn: None)
+    with viewport():
+        for _ in range(3):
+            draw.draw_viewport()
+    assert caplog.text.count("hides the chain on 'lower'") == 1
+    assert not draw.state.broken
+    assert read(addon, ob.pose.bones["other"])[1][0].chains.ends.tolist() == [1]
+    assert draw.state.reader.why_hidden(ob.pose.bones["lower"]) == "ZeroDivisionError: nothing to see"
+    assert draw.state.reader.why_hidden(ob.pose.bones["other"]) == ""
+    monkeypatch.setattr(reading, "_place", place)
+    bpy.context.scene.ik_addon.show_overlay = True
+    assert read(addon, ob.pose.bones["other"])[1][0].chains.ends.tolist() == [2, 4]
+
+
 def test_nothing_is_read_while_the_overlay_is_off(addon: Addon, caplog: pytest.LogCaptureFixture) -> None:
     draw = addon.module("ui.overlay.draw")
     rigs.arm()

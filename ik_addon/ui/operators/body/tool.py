@@ -13,7 +13,7 @@ from ....core import compat
 from ....core.translation.sentences import say
 from ....posing.drag import Ask, BodyDrag
 from ....posing.figure import Free
-from ....posing.pick import Picked, picked, target_bones
+from ....posing.pick import Picked, joint_of, picked, target_bones
 from ....targets import cursor
 from ..active import ArmatureOperator, active_bone, armature
 from ..gesture import start
@@ -199,7 +199,8 @@ def _selected(context: bpy.types.Context, place: Vector) -> Picked | None:
     bone = None if ob is None else active_bone(ob)
     if bone is None:
         return None
-    return Picked.nearest(context, target_bones([ob]).get(bone, bone), place)
+    tip = target_bones([ob]).get(bone)
+    return Picked.nearest(context, bone, place) if tip is None else Picked.of(context, *joint_of(tip))
 
 
 CLASSES = (IK_ADDON_OT_body_hold, IK_ADDON_OT_body_move, IK_ADDON_OT_body_grab, IK_ADDON_OT_body_tool)

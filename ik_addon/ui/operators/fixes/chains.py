@@ -11,6 +11,7 @@ import bpy
 from bpy.props import StringProperty
 
 from ....chains.control_bones import can_be_made, editing
+from ....chains.exceeded import exceeded, free
 from ....chains.mirror import mirror_chain
 from ....chains.own_target import make_own
 from ....core.channels import rotation_field
@@ -22,6 +23,7 @@ from ....rig.plan import chain as chains
 from ....rig.plan.followers import borrowed
 from ....rig.plan.groups import LOOP, LOOP_OF_ARMATURES
 from ....solve import Status
+from ....targets.snap import goes_beyond_limits
 from ..active import ArmatureOperator, armature
 from .fix import Fix, mute_label, set_all
 from .targets import fixes_in_renders, fixes_of_goal, fixes_of_loop, fixes_of_transforms
@@ -106,6 +108,8 @@ def _fixes_of_remarks(tip: bpy.types.PoseBone) -> Iterator[Fix]:
     if other is not None:
         label = say("Mirror '{other}'", other=other.name)
         yield Fix(label, partial(mirror_chain, bpy.context, tip.id_data, other))
+    if goes_beyond_limits(tip):
+        yield Fix(say("Leave Out These Limits"), lambda: free(exceeded(tip)))
     if chain.chain_length > len(bones):
         count = len(bones)
         label = say("Set Chain Length to {count}", count=count)
