@@ -109,7 +109,7 @@ def _lean(foot: Foot, held: Floats, length: int) -> Floats:
     angles = np.arctan2(lengths_of(across), (arms * wanted).sum(axis=1))
     away = across * (np.minimum(angles, LEAN) / np.maximum(lengths_of(across), 1e-300))[:, None]
     rolls = foot.contacts[TOE] & ~foot.contacts[HEEL]
-    away *= (rolls * (1.0 - faded(foot.contacts.all(axis=0), length)))[:, None]
+    away *= (rolls * (1.0 - faded(foot.contacts[TOE] & foot.contacts[HEEL], length)))[:, None]
     return eased(away, foot.touches, length)
 
 
