@@ -88,10 +88,11 @@ class BodyDrag:
             raise UserError("'{rig}' has no bone '{bone}'. Choose one of its bones", rig=ob.name, bone=ask.bone)
         check_world(ob, ob.matrix_world)
         steered = steered_bones(ob)
-        if ask.bone in steered:
-            raise UserError(
-                "A constraint or driver moves '{bone}'. Mute it, or drag what the bone follows", bone=ask.bone
-            )
+        above = [bone.name for bone in ob.pose.bones[ask.bone].parent_recursive]
+        is_stuck = bool(above) and not ask.use_tail and steered.keys() >= {*above}
+        held = ask.bone if ask.bone in steered else above[0] if is_stuck else None
+        if held is not None:
+            raise UserError("A constraint or driver moves '{bone}'. Mute it, or drag what the bone follows", bone=held)
         self.ob, self.bone, self._ask = ob, ask.bone, ask
         self._tips = [tip.name for tip in _solved_chains(ob)]
         self._figure = Figure.of(ob, steered)
