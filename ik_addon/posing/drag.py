@@ -58,6 +58,10 @@ class Ask:
     """How many bones turn, counted up from the dragged joint; 0: the whole body follows."""
 
 
+def _steered(bone: str) -> UserError:
+    return UserError("A constraint or driver moves '{bone}'. Mute it, or drag what the bone follows", bone=bone)
+
+
 class _Held(NamedTuple):
     """A joint that is dragged, or its mirror image."""
 
@@ -88,11 +92,8 @@ class BodyDrag:
             raise UserError("'{rig}' has no bone '{bone}'. Choose one of its bones", rig=ob.name, bone=ask.bone)
         check_world(ob, ob.matrix_world)
         steered = steered_bones(ob)
-        above = [bone.name for bone in ob.pose.bones[ask.bone].parent_recursive]
-        is_stuck = bool(above) and not ask.use_tail and steered.keys() >= {*above}
-        held = ask.bone if ask.bone in steered else above[0] if is_stuck else None
-        if held is not None:
-            raise UserError("A constraint or driver moves '{bone}'. Mute it, or drag what the bone follows", bone=held)
+        if ask.bone in steered:
+            raise _steered(ask.bone)
         self.ob, self.bone, self._ask = ob, ask.bone, ask
         self._tips = [tip.name for tip in _solved_chains(ob)]
         self._figure = Figure.of(ob, steered)
@@ -100,6 +101,9 @@ class BodyDrag:
         self._names = [ask.bone, *([image] if image and image not in steered else [])]
         self._pinned = _pins_of(ob, ask, self._figure)
         self.extent = self._extent(ask.length)
+        above = [bone.name for bone in ob.pose.bones[ask.bone].parent_recursive]
+        if self.extent.root in above and not ask.use_tail and steered.keys() >= {*above}:
+            raise _steered(above[0])
         self.stand = Stand.of(context.evaluated_depsgraph_get(), ob, self.extent.root)
         self._held = [self._hold(name) for name in self._names]
         self._turning: Poser | None = None
