@@ -19,6 +19,7 @@ from ..anatomy.sides import up_of
 from ..core.constraints import steered_bones
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import UserError, count, marked, say
+from ..live.reports import NEAR
 from ..rig.plan.chain import chain_bones, end_of, tips
 from ..rig.plan.limits import SETTINGS, is_free
 from ..solve.problem import Floats
@@ -35,8 +36,6 @@ AROUND_HIPS, AROUND_ROOT = 1.0, 1.5
 """Diameters of the circles around the hips and the root bone, in lengths of the leg down to its last bone."""
 AROUND_SHOULDER = 0.8
 """Diameter of the circle around a shoulder, in its own length."""
-MOVED = 1e-4
-"""A chain whose bones move by more than this, in its lengths, does not keep its pose."""
 
 ANIMATED = marked(
     "These parts are animated. Press Targets to Pose (Range) to transfer their animation to the targets: {parts}"
@@ -108,7 +107,7 @@ def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> 
         if wishes.with_presets and members.is_human(figure, found):
             remarks += _apply_presets(context, made, before)
         remarks += _about(
-            [part for part, tip in made.items() if _moved(context, tip, before) > MOVED],
+            [part for part, tip in made.items() if _moved(context, tip, before) > NEAR],
             marked("These parts were bent the wrong way, so their pose changed: {parts}"),
         )
         if not (wishes.live or was_live):
@@ -274,7 +273,7 @@ def _apply_presets(
         free(bones)
     context.view_layer.update()
     for member, held in applied.items():
-        if _moved(context, made[member], before) > MOVED:
+        if _moved(context, made[member], before) > NEAR:
             _put_back(held)
             context.view_layer.update()
             outside.append(member)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import bpy
@@ -15,7 +16,6 @@ from ..anatomy.parts import side_of
 from ..core.goals import MADE
 from ..core.skeleton import inverse_of_one, matrix_array, size_of
 from ..rig.plan.presence import Presence, is_in
-from ..rig.plan.watch import animated_paths
 from ..rig.read.orientation import orientation
 from ..solve.problem import Floats
 
@@ -170,24 +170,6 @@ def _forget(shapes: Iterable[bpy.types.Object | None]) -> None:
             bpy.data.meshes.remove(mesh)
 
 
-def is_animated(ob: bpy.types.Object, name: str) -> bool:
-    """Return whether keys or drivers move a control bone."""
-    path = f"{ob.pose.bones[name].path_from_id()}."
-    return any(found.startswith(path) for found in animated_paths(ob))
-
-
-def is_needed(ob: bpy.types.Object, name: str) -> bool:
-    """Return whether a control bone is animated, has children or constraints, or is the target of a constraint."""
-    bone = ob.pose.bones[name]
-    if is_animated(ob, name):
-        return True
-    if bone.children or bone.constraints or any(o.parent == ob and o.parent_bone == name for o in bpy.data.objects):
-        return True
-    holders: list[Any] = [*bpy.data.objects, *(b for o in bpy.data.objects if o.pose is not None for b in o.pose.bones)]
-    constraints = (constraint for holder in holders for constraint in holder.constraints)
-    return any(getattr(c, "target", None) == ob and getattr(c, "subtarget", "") == name for c in constraints)
-
-
 @contextmanager
 def editing(context: bpy.types.Context, ob: bpy.types.Object) -> Iterator[bpy.types.ArmatureEditBones]:
     """Yield the edit bones of an armature object; everything selected keeps its mode, and the active object stays."""
@@ -249,14 +231,6 @@ def _box() -> Wire:
     return points, [(i, i | bit) for i in range(8) for bit in (1, 2, 4) if not i & bit]
 
 
-def _circle() -> Wire:
-    return _circles((1,))
-
-
-def _sphere() -> Wire:
-    return _circles((0, 1, 2))
-
-
 def _circles(axes: Iterable[int]) -> Wire:
     """Return circles across these axes."""
     points: list[tuple[float, float, float]] = []
@@ -271,4 +245,9 @@ def _circles(axes: Iterable[int]) -> Wire:
     return points, edges
 
 
-WIRES = {"CUBE": _box, "SPHERE": _sphere, "CIRCLE": _circle}
+WIRES: dict[str, Callable[[], Wire]] = {
+    "CUBE": _box,
+    "SPHERE": partial(_circles, (0, 1, 2)),
+    "CIRCLE": partial(_circles, (1,)),
+}
+"""The wires of each kind of control."""

@@ -31,7 +31,7 @@ from ..solve.maths.runs import runs
 from ..solve.problem import Floats
 from ..targets.movable import channels_of, goals_of, key_goals, target_of
 from ..targets.snap import remarks_on
-from ..targets.snapped import PLACED, Chain, rows_of
+from ..targets.snapped import Chain, rows_of
 from . import floor, ground_object, hips, original_keys, pivots
 from .filling import bridged, eased
 from .foot_track import Foot
@@ -176,7 +176,7 @@ def plant_feet(
             for i in proofs(len(frames)):
                 found = feet.snap.sampler.here(at_frame(view_layer, frames[i]))
                 gaps = np.linalg.norm(found.goals[0, : len(goals), :3, 3] - wanted[i], axis=1)
-                held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > PLACED * _longest(feet)}
+                held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > NEAR * _longest(feet)}
         remarks = helped.remarks + [
             say("'{end}' doesn't turn with its target, so only its joint is held. Turn on End Rotation", end=end.name)
             for chain in chains

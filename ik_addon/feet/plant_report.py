@@ -1,4 +1,4 @@
-"""The result of planting feet, and how it looks once saved: measured as Blender plays the remaining keys."""
+"""What planting feet achieved, measured on the saved keys as Blender plays them."""
 
 from __future__ import annotations
 

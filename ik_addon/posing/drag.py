@@ -63,6 +63,10 @@ class Ask:
     """How many frames around the current one the drag reaches."""
 
 
+def _steered(bone: str) -> UserError:
+    return UserError("A constraint or driver moves '{bone}'. Mute it, or drag what the bone follows", bone=bone)
+
+
 class _Held(NamedTuple):
     """A joint that is dragged, or its mirror image."""
 
@@ -94,9 +98,7 @@ class BodyDrag:
         check_world(ob, ob.matrix_world)
         steered = steered_bones(ob)
         if ask.bone in steered:
-            raise UserError(
-                "A constraint or driver moves '{bone}'. Mute it, or drag what the bone follows", bone=ask.bone
-            )
+            raise _steered(ask.bone)
         self.ob, self.bone, self._ask = ob, ask.bone, ask
         self.reach = ask.reach
         self._tips = [tip.name for tip in _solved_chains(ob)]
@@ -105,6 +107,9 @@ class BodyDrag:
         self._names = [ask.bone, *([image] if image and image not in steered else [])]
         self._pinned = _pins_of(ob, ask, self._figure)
         self.extent = self._extent(ask.length)
+        above = [bone.name for bone in ob.pose.bones[ask.bone].parent_recursive]
+        if self.extent.root in above and not ask.use_tail and steered.keys() >= {*above}:
+            raise _steered(above[0])
         self.stand = Stand.of(context.evaluated_depsgraph_get(), ob, self.extent.root)
         self._held = [self._hold(name) for name in self._names]
         self._turning: Poser | None = None

@@ -378,7 +378,8 @@ def _rolled(
     line = either(do, size_of(do, tip) > NO_CHORD, unit_of(do, tip), axes.line)
     side = reject(centroid(joints_of(directions, lengths), lengths), line)
     turn = between(do, unit_of(do, side), unit_of(do, reject(axes.bend, line)), line)
-    roll = do.choose(size_of(do, side) > STRAIGHT, turn, roll)
+    # Far beyond its length, a stretched chain is straight to within the rounding of its joints.
+    roll = do.choose(size_of(do, side) > STRAIGHT * do.most(size_of(do, tip), 1.0), turn, roll)
     return turned(roll, directions), roll
 
 
