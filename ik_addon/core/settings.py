@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from typing import Any
 
 import bpy
@@ -161,7 +160,8 @@ def stored_folds(folds: Sequence[float]) -> tuple[float, ...]:
 
 def unusable(chain: IKAddonChain) -> Iterator[tuple[str, str]]:
     """Yield identifier and label of settings whose values can't be set in Blender: a file may be made by hand."""
-    for setting in _settings():
+    settings: Any = IKAddonChain.bl_rna.properties  # looked up each time: Blender frees them with other classes
+    for setting in settings:
         try:
             usable = _accepts(setting, getattr(chain, setting.identifier))
         except UnicodeDecodeError:
@@ -199,11 +199,6 @@ def end_name(chain: IKAddonChain) -> str:
         return chain.end_bone
     except UnicodeDecodeError:
         return ""
-
-
-@cache
-def _settings() -> list[Any]:
-    return list(IKAddonChain.bl_rna.properties)
 
 
 def _accepts(setting: Any, value: Any) -> bool:
