@@ -80,7 +80,7 @@ class _Played:
 class Floor(Protocol):
     """A ground that knows its height."""
 
-    def steps(
+    def read_heights(
         self, frames: Sequence[int], points: Floats, reach: float
     ) -> Generator[float, None, Callable[[Floats], Floats]]:
         """Sample the ground on frames; yields progress (0 to 1).
