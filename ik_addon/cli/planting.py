@@ -13,9 +13,10 @@ import numpy as np
 
 from ..anatomy.figure import Figure
 from ..bake.selection import time_scale
+from ..core import contact_keys
 from ..core.keyframes import use_new_action
 from ..core.steps import part
-from ..feet import contact_keys, find_contacts, floor, plant
+from ..feet import find_contacts, floor, plant
 from ..feet.pivots import is_of_leg
 from ..feet.plant_report import Planted, as_saved
 from ..targets import snap

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..bake.restore import SceneSnapshot
 from ..bake.selection import check_armature, time_scale
-from ..core import keyframes
+from ..core import contact_keys, keyframes
 from ..core.steps import part
 from ..live import registry
 from ..rig.plan.chain import end_of
@@ -19,7 +19,7 @@ from ..solve.maths.products import lengths_of
 from ..solve.maths.runs import runs
 from ..solve.problem import Bools
 from ..targets.snapped import Chain
-from . import contact_keys, ground_object, pivots
+from . import ground_object, pivots
 from .contacts import HEEL, TOE, Criteria, Path, Rests, find_contacts, without_held
 from .foot_track import Foot
 from .ground_object import UP

@@ -16,7 +16,7 @@ from ..bake.reducing import HELD
 from ..bake.restore import SceneSnapshot
 from ..bake.sampling import at_frame, proofs
 from ..bake.selection import check_armature, time_scale
-from ..core import keyframes
+from ..core import contact_keys, keyframes
 from ..core.continuity import continuous
 from ..core.goals import Goal
 from ..core.steps import part
@@ -31,8 +31,8 @@ from ..solve.maths.runs import runs
 from ..solve.problem import Floats
 from ..targets.movable import channels_of, goals_of, key_goals, target_of
 from ..targets.snap import remarks_on
-from ..targets.snapped import PLACED, Chain, rows_of
-from . import contact_keys, floor, ground_object, hips, original_keys, pivots
+from ..targets.snapped import Chain, rows_of
+from . import floor, ground_object, hips, original_keys, pivots
 from .filling import bridged, eased
 from .foot_track import Foot
 from .ground_object import UP
@@ -176,7 +176,7 @@ def plant_feet(
             for i in proofs(len(frames)):
                 found = feet.snap.sampler.here(at_frame(view_layer, frames[i]))
                 gaps = np.linalg.norm(found.goals[0, : len(goals), :3, 3] - wanted[i], axis=1)
-                held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > PLACED * _longest(feet)}
+                held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > NEAR * _longest(feet)}
         remarks = helped.remarks + [
             say("'{end}' doesn't turn with its target, so only its joint is held. Turn on End Rotation", end=end.name)
             for chain in chains

@@ -1,4 +1,4 @@
-"""The result of planting feet, and how it looks once saved: measured as Blender plays the remaining keys."""
+"""What planting feet achieved, measured on the saved keys as Blender plays them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..anatomy.figure import Figure
 from ..bake.bake_report import count_of_frames
 from ..bake.sampling import played, same_frame
 from ..bake.selection import time_scale
+from ..core import contact_keys
 from ..core.settings import chain_of
 from ..core.skeleton import inverse, moved, size_of
 from ..core.steps import part
@@ -19,7 +20,7 @@ from ..core.translation.sentences import count, say
 from ..live.reports import percent
 from ..rig.plan.chain import chain_bones, end_of
 from ..solve.problem import Floats
-from . import contact_keys, pivots
+from . import pivots
 from .floor import Floor
 from .foot_track import slide_of
 from .ground_object import still, unscaled

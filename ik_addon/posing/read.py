@@ -107,26 +107,29 @@ class Stand:
         return pose
 
     def rows(self, ob: bpy.types.Object, rows: Row, pose: Floats, bones: Ints, root: int | None) -> Row:
-        """Return the channels of all pose bones after posing some of them.
+        """Return the channels of all m pose bones after posing some of them.
 
         Args:
             ob: the armature object.
-            rows: (len(ob.pose.bones), 17) the channels before posing.
-            pose: (n, 4, 4) pose matrices.
+            rows: (..., m, 17) the channels before posing.
+            pose: (..., n, 4, 4) pose matrices.
             bones: the bones that turned or moved.
             root: the bone that moved; None: there is none.
         """
         rows, own, above = rows.copy(), self.order[bones], np.asarray(self.body.parents)[bones]
-        rest = self.skeleton.offsets[own]
-        rest[above >= 0] = times(pose[above[above >= 0]], rest[above >= 0])
-        basis = times(inverse(rest), pose[bones])
+        rest = np.broadcast_to(self.skeleton.offsets[own], (*pose.shape[:-3], len(own), 4, 4)).copy()
+        rest[..., above >= 0, :, :] = times(pose[..., above[above >= 0], :, :], rest[..., above >= 0, :, :])
+        basis = times(inverse(rest), pose[..., bones, :, :])
         for i in np.flatnonzero(~self.skeleton.plain[own]).tolist():
-            parent = None if above[i] < 0 else pose[above[i]][None]
-            basis[i] = self.skeleton.to_basis(ob, int(own[i]), pose[bones[i]][None], parent)[0]
+            parent = None if above[i] < 0 else pose[..., above[i], :, :].reshape(-1, 4, 4)
+            posed = pose[..., bones[i], :, :].reshape(-1, 4, 4)
+            found = self.skeleton.to_basis(ob, int(own[i]), posed, parent)
+            basis[..., i, :, :] = found.reshape(basis[..., i, :, :].shape)
         modes = np.array([ob.pose.bones[i].rotation_mode for i in own.tolist()], dtype=np.str_)
-        rows[own] = channels.with_rotation(rows[own], channels.basis_rotation(basis, rows[own]), modes)
-        if root is not None:
-            rows[own[bones == root], FIELDS["location"]] = basis[bones == root, :3, 3]
+        turned, before = channels.basis_rotation(basis, rows[..., own, :]), rows[..., own, :]
+        rows[..., own, :] = channels.with_rotation(before, turned, np.broadcast_to(modes, before.shape[:-1]))
+        for i in np.flatnonzero(bones == root).tolist():
+            rows[..., own[i], FIELDS["location"]] = basis[..., i, :3, 3]
         return rows
 
 

@@ -13,9 +13,10 @@ from bpy.props import EnumProperty, FloatProperty, IntProperty, StringProperty
 from ....anatomy.figure import Figure
 from ....bake import bake_report
 from ....bake.selection import time_scale
+from ....core import contact_keys
 from ....core.contact_settings import CONTACTS
 from ....core.translation.sentences import UserError, count, marked, say
-from ....feet import contact_keys, find_contacts, pivots
+from ....feet import find_contacts, pivots
 from ....feet.contacts import HEEL
 from ....rig.plan.chain import end_of
 from ..active import ChainOperator, active_chain, armature
