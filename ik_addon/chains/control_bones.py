@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import bpy
@@ -15,7 +16,6 @@ from ..anatomy.parts import side_of
 from ..core.goals import MADE
 from ..core.skeleton import inverse_of_one, matrix_array, size_of
 from ..rig.plan.presence import Presence, is_in
-from ..rig.plan.watch import animated_paths
 from ..rig.read.orientation import orientation
 from ..solve.problem import Floats
 
@@ -101,8 +101,8 @@ def image_of(ob: bpy.types.Object, name: str, world: Matrix) -> Control:
     return Control(bpy.utils.flip_name(name), world, "CUBE" if is_box else "SPHERE", size, parent_bone)
 
 
-def dress(bone: bpy.types.PoseBone, up: Floats, size: float) -> bool:
-    """Make a bone easy to see and to click as it is: a circle around its head, and a color. Return whether it did.
+def dress(bone: bpy.types.PoseBone, up: Floats, size: float, along: float = 0.0) -> bool:
+    """Make a bone easy to see and to click as it is: a circle around it, and a color. Return whether it did.
 
     A bone that has a shape already keeps it.
 
@@ -110,12 +110,14 @@ def dress(bone: bpy.types.PoseBone, up: Floats, size: float) -> bool:
         bone: the bone; it gets no constraint, and none is added below it.
         up: (3,) the direction across the circle at rest, in the armature's object space.
         size: diameter of the circle, in the armature's unit.
+        along: how far along the bone, from its head, the circle is, in the same unit.
     """
     if bone.custom_shape is not None:
         return False
     bone.custom_shape = _shape("CIRCLE")
     bone.use_custom_shape_bone_size = False
     bone.custom_shape_scale_xyz = (size, size, size)
+    bone.custom_shape_translation = (0.0, along, 0.0)
     across = bone.bone.matrix_local.to_3x3().inverted_safe() @ Vector(up.tolist())
     bone.custom_shape_rotation_euler = Vector((0.0, 1.0, 0.0)).rotation_difference(across).to_euler()
     bone.color.palette = COLORS[side_of(bone.name)]
@@ -135,6 +137,7 @@ def undress(ob: bpy.types.Object) -> None:
         bone = ob.pose.bones[name]
         bone.custom_shape, bone.use_custom_shape_bone_size = None, True
         bone.custom_shape_scale_xyz, bone.custom_shape_rotation_euler = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
+        bone.custom_shape_translation = (0.0, 0.0, 0.0)
         bone.color.palette, bone.bone.show_wire = "DEFAULT", False
     _forget([_circle_shape()])
 
@@ -165,24 +168,6 @@ def _forget(shapes: Iterable[bpy.types.Object | None]) -> None:
             mesh: Any = shape.data
             bpy.data.objects.remove(shape)
             bpy.data.meshes.remove(mesh)
-
-
-def is_animated(ob: bpy.types.Object, name: str) -> bool:
-    """Return whether keys or drivers move a control bone."""
-    path = f"{ob.pose.bones[name].path_from_id()}."
-    return any(found.startswith(path) for found in animated_paths(ob))
-
-
-def is_needed(ob: bpy.types.Object, name: str) -> bool:
-    """Return whether a control bone is animated, has children or constraints, or is the target of a constraint."""
-    bone = ob.pose.bones[name]
-    if is_animated(ob, name):
-        return True
-    if bone.children or bone.constraints or any(o.parent == ob and o.parent_bone == name for o in bpy.data.objects):
-        return True
-    holders: list[Any] = [*bpy.data.objects, *(b for o in bpy.data.objects if o.pose is not None for b in o.pose.bones)]
-    constraints = (constraint for holder in holders for constraint in holder.constraints)
-    return any(getattr(c, "target", None) == ob and getattr(c, "subtarget", "") == name for c in constraints)
 
 
 @contextmanager
@@ -246,14 +231,6 @@ def _box() -> Wire:
     return points, [(i, i | bit) for i in range(8) for bit in (1, 2, 4) if not i & bit]
 
 
-def _circle() -> Wire:
-    return _circles((1,))
-
-
-def _sphere() -> Wire:
-    return _circles((0, 1, 2))
-
-
 def _circles(axes: Iterable[int]) -> Wire:
     """Return circles across these axes."""
     points: list[tuple[float, float, float]] = []
@@ -268,4 +245,9 @@ def _circles(axes: Iterable[int]) -> Wire:
     return points, edges
 
 
-WIRES = {"CUBE": _box, "SPHERE": _sphere, "CIRCLE": _circle}
+WIRES: dict[str, Callable[[], Wire]] = {
+    "CUBE": _box,
+    "SPHERE": partial(_circles, (0, 1, 2)),
+    "CIRCLE": partial(_circles, (1,)),
+}
+"""The wires of each kind of control."""

@@ -32,8 +32,6 @@ from .conversion_records import CONVERTED, FK_BEFORE, converted_bones, put_fk_ba
 from .current_pose import Limb, largest_turn, read_poses, seen_from
 from .ik_constraints import Source, give_back, mute_driver, silence, sources
 
-MOVED = 1e-4
-"""A tip that moved by more than this, in chain lengths, is reported."""
 TURNED = math.radians(0.1)
 """A bone that turned by more than this is reported."""
 
@@ -139,7 +137,9 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
     kept = _keep_pose(ob, view_layer, skeleton, before, list(made))
     after = read_poses(ob, view_layer.depsgraph)
     moves = {tip: _move(ob, view_layer, skeleton, tip, before, after) for tip in made}
-    warnings += [move.message(tip) for tip, move in moves.items() if move.distance > MOVED or move.angle > TURNED]
+    warnings += [
+        move.message(tip) for tip, move in moves.items() if move.distance > reports.NEAR or move.angle > TURNED
+    ]
     return Conversion(
         tips=tuple(made),
         distance=max(move.distance for move in moves.values()),

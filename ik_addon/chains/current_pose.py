@@ -11,14 +11,10 @@ import numpy as np
 from mathutils import Vector
 
 from ..core import channels
-from ..core.skeleton import Skeleton, matrix_array, orthonormal
+from ..core.skeleton import STRAIGHT, Skeleton, matrix_array, orthonormal
 from ..rig.plan.chain import chain_bones, end_of
 from ..solve.maths.lines import is_straight
 from ..solve.problem import Bools, Floats
-
-STRAIGHT = 1e-4
-"""A limb whose joints leave the line from root to tip by less than this fraction of its length shows no bend."""
-
 
 BEYOND = 2e-6
 """How far the target of a straight chain is placed beyond its tip, as a fraction of its length: far less than

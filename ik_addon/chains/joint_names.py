@@ -11,7 +11,7 @@ from ..core.translation.sentences import marked, say
 from ..rig.plan.chain import chain_bones, chain_with
 from ..solve.maths.rotations import cross
 from ..solve.problem import Floats
-from .profile import SLANTED, axes_of_chain
+from .profile import CENTERED, SLANTED, axes_of_chain
 
 DIRECTIONS = {"UP": ("x", 1.0), "DOWN": ("x", -1.0), "LEFT": ("z", 1.0), "RIGHT": ("z", -1.0)}
 """Axis and sign of the rotations that change where a bone points, by the names that scripts use."""
@@ -24,8 +24,6 @@ WAYS = (
 """Directions along and against each axis of an armature, for a character that faces Blender's front view."""
 OUTWARD = (marked("Outward"), marked("Inward"))
 BEND = (marked("Bend"), marked("Straighten"))
-CENTERED = 0.01
-"""A bone closer to the middle of its armature than this, in its own lengths, is on neither side."""
 
 
 def names_of(bone: bpy.types.PoseBone) -> dict[str, str]:

@@ -11,11 +11,13 @@ from mathutils import Matrix, Vector
 
 from ..anatomy import body
 from ..anatomy.figure import Figure
+from ..core.constraints import targets_of
 from ..core.goals import MADE, Goal
 from ..core.translation.sentences import UserError
 from ..rig.plan.chain import chain_bones, tips
 from ..rig.plan.followers import followers, goals_of, mark, owner_of
 from ..rig.plan.presence import all_layers, is_in
+from ..rig.plan.watch import animated_paths
 from . import control_bones as control_bones
 from .control_bones import Control
 
@@ -65,27 +67,34 @@ def make(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls, w
 
 def is_needed(goal: Goal) -> bool:
     """Return whether a target or pole holds a user's work, or something else refers to it."""
-    if goal.is_bone:
-        return control_bones.is_needed(goal.ob, goal.bone) or bool(followers(goal.ob, goal.bone))
-    if is_animated(goal.ob):
+    if is_moved(goal) or followers(goal.ob, goal.bone):
         return True
     blend: Any = bpy.data  # the stubs take user_map's options for required
-    users = blend.user_map(subset=[goal.ob])[goal.ob]
-    places = (bpy.types.Collection, bpy.types.Scene, bpy.types.Screen, bpy.types.WorkSpace, bpy.types.WindowManager)
-    return any(not isinstance(user, places) for user in users)
+    if not goal.is_bone:
+        users = blend.user_map(subset=[goal.ob])[goal.ob]
+        places = (bpy.types.Collection, bpy.types.Scene, bpy.types.Screen, bpy.types.WorkSpace, bpy.types.WindowManager)
+        return any(not isinstance(user, places) for user in users)
+    if goal.holder.children or any(o.parent == goal.ob and o.parent_bone == goal.bone for o in blend.objects):
+        return True
+    holders = [*blend.objects, *(bone for o in blend.objects if o.pose is not None for bone in o.pose.bones)]
+    targets = (target for holder in holders for constraint in holder.constraints for target in targets_of(constraint))
+    return (goal.ob, goal.bone) in targets
 
 
-def is_animated(ob: bpy.types.Object) -> bool:
-    """Return whether a user animated or constrained an empty."""
-    data = ob.animation_data
-    return bool(ob.constraints) or (data is not None and bool(data.action or data.nla_tracks or data.drivers))
+def is_moved(goal: Goal) -> bool:
+    """Return whether a user animated or constrained a target or pole that was made."""
+    if goal.holder.constraints:
+        return True
+    if goal.is_bone:
+        path = f"{goal.holder.path_from_id()}."
+        return any(found.startswith(path) for found in animated_paths(goal.ob))
+    data = goal.ob.animation_data
+    return data is not None and bool(data.action or data.nla_tracks or data.drivers)
 
 
 def is_free(goal: Goal, rig: bpy.types.Object) -> bool:
     """Return whether only the user, and the body of the armature, move a target or pole that was made."""
-    if goal.is_bone:
-        return not goal.holder.constraints and not control_bones.is_animated(goal.ob, goal.bone)
-    return goal.ob.parent in (None, rig) and not is_animated(goal.ob)
+    return not is_moved(goal) and (goal.is_bone or goal.ob.parent in (None, rig))
 
 
 def place(goal: Goal, world: Vector) -> None:

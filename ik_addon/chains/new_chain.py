@@ -16,7 +16,7 @@ from ..core.chain_settings import IKAddonChain
 from ..core.channels import is_finite
 from ..core.goals import Goal
 from ..core.settings import chain_of, reset, stored_folds, unusable
-from ..core.skeleton import is_flat, is_usable, matrix_array, orthonormal
+from ..core.skeleton import STRAIGHT, is_flat, is_usable, matrix_array, orthonormal
 from ..core.skeleton import size_of as scale_of
 from ..core.translation.sentences import UserError, say
 from ..rig.plan import chain as chains
@@ -27,7 +27,7 @@ from ..solve.limb.hinge import Hinge, unfollowed_by
 from ..solve.problem import Floats
 from . import bend_side, end_bone, make_controls
 from .control_bones import Control
-from .current_pose import STRAIGHT, Limb, target_of
+from .current_pose import Limb, target_of
 from .make_controls import Controls, parent_bone_of
 
 PREFIX = "IK Target "
@@ -180,7 +180,7 @@ def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object)
         else:
             remarks.append(say("The pole '{pole}' stays where it is, and the chain bends towards it", pole=pole.name))
     if bend_side.opposed_by_limits(tip, side):
-        remarks.append(say("Its limits only let it bend the other way. Change them, or apply its preset again"))
+        remarks.append(say("Its limits only allow the other bend direction. Change them, or apply its preset again"))
     return remarks
 
 

@@ -74,7 +74,7 @@ def _copy(
         if getattr(constraint, "target", None) == other:
             constraint.target = ob
     collection.objects.link(copy)
-    if copy.parent is None and not make_controls.is_animated(copy):
+    if copy.parent is None and not make_controls.is_moved(Goal(copy)):
         copy.matrix_world = ob.matrix_world @ other.matrix_world.inverted_safe() @ source.matrix_world
     return copy
 

@@ -47,7 +47,7 @@ STRAIGHT = math.radians(0.5)
 SLANTED = math.radians(20.0)
 """If the bend axis is farther than this from an axis of the bone, the user is told."""
 CENTERED = 0.01
-"""A chain closer to the middle of the armature than this, in its own lengths, is on neither side."""
+"""A chain or bone closer to the middle of the armature than this, in its own lengths, is on neither side."""
 
 
 def _range() -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import bpy
@@ -11,6 +11,7 @@ from bpy.props import BoolProperty, CollectionProperty, IntProperty, PointerProp
 
 from .chain_settings import FOLDS, IKAddonChain, IKAddonFKStore
 from .contact_settings import OVERRIDABLE
+from .edit_settings import falloff_setting, range_setting
 from .notices import is_set
 
 LAYOUT = 2
@@ -85,6 +86,8 @@ class IKAddonScene(bpy.types.PropertyGroup):
         "Show how far the active chain reaches, as the outline of a sphere around its root, while something is dragged "
         "and when the target is missed",
     )
+    edit_range: range_setting()
+    edit_falloff: falloff_setting()
 
 
 CLASSES = (IKAddonFKStore, IKAddonChain, IKAddonGoals, IKAddonObject, IKAddonScene)
@@ -158,13 +161,13 @@ def stored_folds(folds: Sequence[float]) -> tuple[float, ...]:
 
 def unusable(chain: IKAddonChain) -> Iterator[tuple[str, str]]:
     """Yield identifier and label of settings whose values can't be set in Blender: a file may be made by hand."""
-    for name, label, accepts in _acceptable():
+    for setting in _settings():
         try:
-            usable = accepts(getattr(chain, name))
+            usable = _accepts(setting, getattr(chain, setting.identifier))
         except UnicodeDecodeError:
             usable = False
         if not usable:
-            yield name, label
+            yield setting.identifier, setting.name
 
 
 def reset(chain: IKAddonChain) -> None:
@@ -199,36 +202,17 @@ def end_name(chain: IKAddonChain) -> str:
 
 
 @cache
-def _acceptable() -> list[tuple[str, str, Callable[[Any], bool]]]:
-    """Identifier and label of each setting of a chain, and a function that says whether a value is valid."""
-    found: list[tuple[str, str, Callable[[Any], bool]]] = []
-    for setting in IKAddonChain.bl_rna.properties:
-        accepts: Callable[[Any], bool]
-        if isinstance(setting, bpy.types.IntProperty | bpy.types.FloatProperty):
-            accepts = partial(_is_between, setting.hard_min, setting.hard_max)
-            if setting.is_array:
-                accepts = partial(_is_each, accepts)
-        elif isinstance(setting, bpy.types.EnumProperty):
-            accepts = _is_set if setting.is_enum_flag else bool
-        else:
-            accepts = _is_object
-        found.append((setting.identifier, setting.name, accepts))
-    return found
+def _settings() -> list[Any]:
+    return list(IKAddonChain.bl_rna.properties)
 
 
-def _is_between(least: float, most: float, value: float) -> bool:
-    return least <= value <= most  # neither holds for NaN
-
-
-def _is_set(value: object) -> bool:
-    return isinstance(value, set)
-
-
-def _is_each(accepts: Callable[[Any], bool], values: Any) -> bool:
-    return all(map(accepts, values))
-
-
-def _is_object(value: object) -> bool:
+def _accepts(setting: Any, value: Any) -> bool:
+    """Return whether a value is valid for a setting of a chain."""
+    if setting.type in {"INT", "FLOAT"}:
+        low, high = setting.hard_min, setting.hard_max
+        return all(low <= number <= high for number in (value if setting.is_array else (value,)))  # not true of NaN
+    if setting.type == "ENUM":
+        return isinstance(value, set) if setting.is_enum_flag else bool(value)
     return not isinstance(value, bpy.types.ID) or isinstance(value, bpy.types.Object)
 
 

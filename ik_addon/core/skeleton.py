@@ -117,7 +117,7 @@ NO_SEGMENT = 1e-6
 SKEWED = 3e-7
 """A matrix that is this close to a rotation is one in single precision."""
 STRAIGHT = 1e-4
-"""A chain thinner than this, relative to its length, has no plane of its own."""
+"""A chain whose joints leave their line by less than this fraction of its length shows no bend, and has no plane."""
 
 
 @dataclass(frozen=True)

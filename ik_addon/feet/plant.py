@@ -16,7 +16,7 @@ from ..bake.reducing import HELD
 from ..bake.restore import SceneSnapshot
 from ..bake.sampling import at_frame, proofs
 from ..bake.selection import check_armature, time_scale
-from ..core import keyframes
+from ..core import contact_keys, keyframes
 from ..core.continuity import continuous
 from ..core.goals import Goal
 from ..core.steps import part
@@ -31,8 +31,8 @@ from ..solve.maths.runs import runs
 from ..solve.problem import Floats
 from ..targets.movable import channels_of, goals_of, key_goals, target_of
 from ..targets.snap import remarks_on
-from ..targets.snapped import PLACED, Chain, rows_of
-from . import contact_keys, floor, ground_object, hips, original_keys, pivots
+from ..targets.snapped import Chain, rows_of
+from . import floor, ground_object, hips, original_keys, pivots
 from .filling import bridged, eased
 from .foot_track import Foot
 from .ground_object import UP
@@ -42,8 +42,7 @@ from .plant_report import Planted
 from .reach import recorded
 from .sampled_feet import Feet, sample
 from .standing import plant
-from .with_hips import followers
-from .with_hips import steps as follow
+from .with_hips import follow, followers
 
 MARGIN = 1.25 * HELD
 """Height of feet above a ground, in lengths of the leg, so that neither rounding nor fewer keys take them below it."""
@@ -79,7 +78,7 @@ class Options:
         return self.on or (None if self.ground is None or ground_object.is_still(self.ground) else self.ground)
 
 
-def steps(
+def plant_feet(
     context: bpy.types.Context,
     ob: bpy.types.Object,
     tips: Sequence[bpy.types.PoseBone],
@@ -147,7 +146,7 @@ def steps(
                 wanted = _key(feet, source, planted, at, undo, hands)
 
         helped = yield from part(
-            hips.steps(
+            hips.move_hips(
                 view_layer,
                 feet,
                 frames,
@@ -177,7 +176,7 @@ def steps(
             for i in proofs(len(frames)):
                 found = feet.snap.sampler.here(at_frame(view_layer, frames[i]))
                 gaps = np.linalg.norm(found.goals[0, : len(goals), :3, 3] - wanted[i], axis=1)
-                held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > PLACED * _longest(feet)}
+                held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > NEAR * _longest(feet)}
         remarks = helped.remarks + [
             say("'{end}' doesn't turn with its target, so only its joint is held. Turn on End Rotation", end=end.name)
             for chain in chains
@@ -265,7 +264,7 @@ def _grounds(
     worlds = feet.others[:, 0] if feet.others.shape[1] else None
     way = np.stack([feet.foot(chain).places for chain in feet.snap.chains], axis=1)
     with registry.paused(feet.snap.ob):
-        surface = yield from ground_object.steps(
+        surface = yield from ground_object.read_ground(
             view_layer, options.ground, frames, worlds, feet.support, way, _longest(feet)
         )
     found = []

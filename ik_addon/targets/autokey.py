@@ -55,12 +55,16 @@ def left_out(context: bpy.types.Context, holders: Iterable[Holder]) -> list[str]
 def goes_back(context: bpy.types.Context, holder: Holder, fields: Collection[str]) -> bool:
     """Whether a channel that was set returns to its keyed value when the current frame is evaluated again."""
     frame = context.scene.frame_current_final
-    for field in fields:
-        values = getattr(holder, field)
-        for index, curve in curves_on(holder, field):
-            if abs(values[index] - curve.evaluate(frame)) > 1e-5 * max(1.0, abs(values[index])):
-                return True
-    return False
+    return any(
+        differs(getattr(holder, field)[index], curve, frame)
+        for field in fields
+        for index, curve in curves_on(holder, field)
+    )
+
+
+def differs(value: float, curve: bpy.types.FCurve, time: float) -> bool:
+    """Whether a value differs from that of an F-curve by more than rounding."""
+    return abs(value - curve.evaluate(time)) > 1e-5 * max(1.0, abs(value))
 
 
 def _options(context: bpy.types.Context, *, visual: bool, needed: bool) -> set[str]:

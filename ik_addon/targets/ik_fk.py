@@ -27,12 +27,10 @@ from ..live import reports, solving
 from ..live.registry import live_armatures
 from ..rig.plan.chain import check, posed_bones
 from ..rig.plan.chain import tips as tips_of
-from .autokey import auto_key, goes_back
+from .autokey import auto_key, differs, goes_back
 from .movable import channels_of, goals_of
 from .snap import in_fk, is_solved, snap_here
 
-SAME = 1e-5
-"""Values that differ by less, relative to their size, are the same."""
 EVEN = 0.5
 """A chain with at least this influence counts as being in IK."""
 SETTING = "ik_addon.influence"
@@ -148,7 +146,7 @@ def _edited(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], time: floa
         if name not in own or compat.is_muted(ob.animation_data, curve, curve.group):
             continue
         value = getattr(ob.pose.bones[name], field)[curve.array_index]
-        if abs(value - curve.evaluate(time)) > SAME * max(1.0, abs(value)):
+        if differs(value, curve, time):
             yield keyframes.Channel(name, field, curve.array_index, np.array([value, value]))
 
 

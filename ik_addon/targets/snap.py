@@ -28,7 +28,7 @@ from ..solve.problem import Floats
 from .autokey import auto_key, goes_back, left_out
 from .limb_frames import batches
 from .movable import channels_of, key_goals, target_of
-from .snapped import PLACED, Poles, Snap
+from .snapped import Poles, Snap
 
 AWAY = 0.02
 """A joint that is farther than this from the record, in lengths of its chain, is reported."""
@@ -102,7 +102,7 @@ def snap_here(
             distance=reports.percent(distance),
         )
         for tip, distance in moved.items()
-        if distance > PLACED and not held
+        if distance > reports.NEAR and not held
     ]
     if not keyed:
         return sorted(set(remarks))

@@ -21,6 +21,7 @@ from ..core.goals import Goal
 from ..core.settings import chain_of
 from ..core.skeleton import Skeleton, inverse, moved
 from ..core.translation.sentences import UserError
+from ..live.reports import NEAR
 from ..rig.plan.chain import bending_bones, chain_bones, end_of, turning_end
 from ..rig.plan.limits import hinge_of
 from ..rig.plan.presence import Presence
@@ -31,9 +32,6 @@ from ..solve.problem import Floats
 from . import places
 from .limb_frames import Sampled, Sampler
 from .movable import pole_of, target_of, why_lacking
-
-PLACED = 1e-4
-"""A goal farther from its place than this, in chain lengths, is held back by something else."""
 
 
 class Poles(Enum):
@@ -196,7 +194,7 @@ class Snap:
         )
         for chain in self.chains:
             for g in (chain.target, chain.pole):
-                if g is not None and np.linalg.norm(gaps[0, g]) > PLACED * self.limbs(sampled, chain).length[0]:
+                if g is not None and np.linalg.norm(gaps[0, g]) > NEAR * self.limbs(sampled, chain).length[0]:
                     found.add(self.goals[g].name)
         return found
 

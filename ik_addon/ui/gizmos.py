@@ -30,7 +30,7 @@ FAINT, CLEAR = 0.5, 0.9
 Z = Vector((0.0, 0.0, 1.0))
 
 
-class Goal(NamedTuple):
+class Grip(NamedTuple):
     """A target or pole that is an object. Bones need none of these gizmos: Blender's own transform moves them."""
 
     rig: str
@@ -40,21 +40,21 @@ class Goal(NamedTuple):
     ob: bpy.types.Object
 
 
-def goals(context: bpy.types.Context) -> Iterator[Goal]:
+def grips(context: bpy.types.Context) -> Iterator[Grip]:
     """Yield the visible goals of the enabled chains of all armatures in Pose Mode."""
     for rig in context.objects_in_mode:
         for tip in tips(rig) if not why_closed(rig) else ():
             if chain_of(tip).enabled:
-                yield from goals_of(context, tip)
+                yield from grips_of(context, tip)
 
 
-def goals_of(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Iterator[Goal]:
+def grips_of(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Iterator[Grip]:
     """Yield the visible goals of a chain."""
     space: Any = context.space_data
     for role in ROLES:
         ob, bone = goal_of(chain_of(tip), role)
         if ob is not None and not (bone and ob.type == "ARMATURE") and ob.visible_get(viewport=space):
-            yield Goal(tip.id_data.name, tip.name, role, ob)
+            yield Grip(tip.id_data.name, tip.name, role, ob)
 
 
 def take_hold(
@@ -114,8 +114,8 @@ class IK_ADDON_GGT_rings(GoalGizmos):
     def draw_prepare(self, context: bpy.types.Context) -> None:
         """Add, remove and place the rings to match the goals."""
         # With Pose Body the joint under a target is dragged, which takes the target along.
-        wanted = [own for own in goals(context) if own.role == "pole" or not is_in_hand(context)]
-        shown = {(own.rig, own.tip, own.role): own for own in wanted}
+        roles = {"pole"} if is_in_hand(context) else ROLES
+        shown = {(own.rig, own.tip, own.role): own for own in grips(context) if own.role in roles}
         for key in self.rings.keys() - shown.keys():
             self.gizmos.remove(self.rings.pop(key))
         theme = context.preferences.themes[0].user_interface
@@ -129,7 +129,7 @@ class IK_ADDON_GGT_rings(GoalGizmos):
             ring.scale_basis = size * (RING_OF_ACTIVE if is_active else RING)
             ring.matrix_basis = Matrix.Translation(goal.ob.matrix_world.translation)
 
-    def _new(self, goal: Goal) -> Any:
+    def _new(self, goal: Grip) -> Any:
         ring: Any = self.gizmos.new("GIZMO_GT_move_3d")
         ring.draw_style = "RING_2D"
         ring.draw_options = {"ALIGN_VIEW", "FILL_SELECT"}
@@ -183,7 +183,7 @@ class IK_ADDON_GGT_tool(GoalGizmos):
         """Move arrows and dials to the goals of the active chain."""
         tip = active_chain(context)
         usable = tip is not None and chain_of(tip).enabled
-        shown = {goal.role: goal.ob for goal in goals_of(context, tip)} if usable else {}
+        shown = {goal.role: goal.ob for goal in grips_of(context, tip)} if usable else {}
         for role, arrows in self.arrows.items():
             place_along_axes(arrows, shown.get(role))
         place_along_axes(self.dials, shown.get("target") if usable and takes_orientation(tip) else None)

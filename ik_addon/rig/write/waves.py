@@ -244,7 +244,8 @@ class _Poses:
     ) -> None:
         """Solve groups of a wave for goals (1, G, E), unless they were solved from the same before."""
         limbs, goals, before = self.limbs(wave), members_of(wave, goals), last.together.get(key)
-        if before is not None and before.fk.equals(limbs):
+        # The evaluated copy that an earlier solution read may be gone by now.
+        if before is not None and before.fk.ob == self._ob and before.fk.equals(limbs):
             limbs = before.fk  # what was computed of it is remembered
             if before.goals.equals(goals):
                 outcomes.keep(wave, before.outcomes)

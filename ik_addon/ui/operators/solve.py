@@ -11,7 +11,7 @@ from bpy.props import EnumProperty
 from ...chains import removal
 from ...core import channels
 from ...core.settings import chain_of, object_of
-from ...core.translation.sentences import UserError, count, marked, say
+from ...core.translation.sentences import UserError, count, say
 from ...live import reports, solving
 from ...rig.plan.chain import tips
 from .active import NONE_ACTIVE, ChainedOperator, active_chain, armature
@@ -34,14 +34,19 @@ class ChainsOperator(ChainedOperator):
     )
 
     def active_only(self, context: bpy.types.Context) -> list[bpy.types.PoseBone] | None:
-        """Return the tip of the active chain as a list, empty if there is none; None: other chains are chosen."""
+        """Return the tip of the active chain as a list; None: other chains are chosen.
+
+        Raises:
+            UserError: no chain is active.
+        """
         if self.chains != "ACTIVE":
             return None
-        tip = active_chain(context)
-        return [] if tip is None else [tip]
+        if (tip := active_chain(context)) is None:
+            raise UserError(NONE_ACTIVE)
+        return [tip]
 
     def chosen(self, context: bpy.types.Context) -> list[bpy.types.PoseBone]:
-        """Return the tips of the chosen chains."""
+        """Return the tips of the chosen chains; raise `UserError` if there is none."""
         only = self.active_only(context)
         return tips(armature(context)) if only is None else only
 
@@ -73,8 +78,7 @@ class IK_ADDON_OT_solve(ChainsOperator):
         chosen = self.active_only(context)
         wanted = [tip.name for tip in self.chosen(context) if chain_of(tip).enabled]
         if not wanted:
-            none_enabled = marked("No chain of '{object}' is enabled. Enable one in the panel")
-            raise UserError(NONE_ACTIVE if chosen == [] else none_enabled, object=ob.name)
+            raise UserError("No chain of '{object}' is enabled. Enable one in the panel", object=ob.name)
         bones = np.arange(len(ob.pose.bones))
         before = channels.read(ob, bones)
         solving.solve_now(ob, context.evaluated_depsgraph_get(), None if chosen is None else wanted)
@@ -112,8 +116,6 @@ class IK_ADDON_OT_restore_pose(ChainsOperator):
         """Restore the pose."""
         ob = armature(context)
         chosen = self.active_only(context)
-        if chosen == []:
-            raise UserError(NONE_ACTIVE)
         was_live = object_of(ob).live
         restored = removal.restore_pose(ob, context.view_layer, chosen)
         said = [say("No chain is solved. The pose is unchanged")]

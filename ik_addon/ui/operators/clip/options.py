@@ -9,7 +9,7 @@ from ....anatomy.figure import Figure
 from ....core.translation.sentences import UserError
 from ....feet.pivots import is_of_leg
 from ....rig.plan.chain import tips
-from ..active import NONE_ACTIVE, armature
+from ..active import armature
 from ..goals.snap import FramesOperator
 from ..solve import CHAINS
 from .frame_range import FRAME_RANGES
@@ -34,18 +34,12 @@ class ClipOperator(FramesOperator):
     """Names of the options that only this operator has."""
 
     def chosen(self, context: bpy.types.Context) -> list[bpy.types.PoseBone]:
-        """Return the tips of the chosen chains.
-
-        Raises:
-            UserError: no chain is active.
-        """
+        """Return the tips of the chosen chains; raise `UserError` if there is none."""
         ob = armature(context)
         found: list[bpy.types.PoseBone] = super().chosen(context)
         if self.chains == "LEGS":
             figure = Figure.of(ob)
             found = [tip for tip in tips(ob) if is_of_leg(figure, tip)] or tips(ob)
-        if not found:
-            raise UserError(NONE_ACTIVE)
         return found
 
     def support(self, context: bpy.types.Context) -> bpy.types.Object | None:

@@ -6,9 +6,9 @@ import bpy
 from bpy.props import EnumProperty
 
 from ....core.settings import object_of
-from ....core.translation.sentences import UserError, marked, say
+from ....core.translation.sentences import marked, say
 from ....targets.ik_fk import is_ik, switch
-from ..active import NONE_ACTIVE, armature
+from ..active import armature
 from ..solve import CHAINS, ChainsOperator
 
 WAYS = (
@@ -44,8 +44,6 @@ class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
         """Switch the chosen chains."""
         ob = armature(context)
         chosen = self.chosen(context)
-        if not chosen:
-            raise UserError(NONE_ACTIVE)
         to_ik = not is_ik(chosen[0]) if self.to == "OTHER" else self.to == "IK"
         way = "IK" if to_ik else "FK"
         others = [tip for tip in chosen if is_ik(tip) != to_ik]

@@ -12,7 +12,7 @@ from ....core.settings import chain_of
 from ....core.translation.sentences import UserError, count, marked, quoted, say
 from ....targets import ik_fk, snap
 from ....targets.snapped import Poles
-from ..active import NONE_ACTIVE, armature
+from ..active import armature
 from ..clip.frame_range import FRAME_RANGES, FrameRangeOperator
 from ..solve import CHAINS, ChainsOperator
 
@@ -91,8 +91,6 @@ class IK_ADDON_OT_snap_target(FramesOperator):
             Numbers of chains and of frames (None: the current frame), and remarks.
         """
         found = self.chosen(context)
-        if not found:
-            raise UserError(NONE_ACTIVE)
         ob, frames, poles = armature(context), self.frames(context), Poles[self.poles]
         if frames is not None:
             remarks = yield from snap.key_range(context, ob, found, frames, shown=self.pose == "SHOWN", poles=poles)
