@@ -145,8 +145,9 @@ def pictures(arguments: Sequence[str]) -> int:
     except ToolError as error:
         print(f"The pictures of the window stay as they are. {error}", flush=True)
         return code
-    of_windows = ROOT / "tools" / "window_pictures.py"
-    return code or subprocess.run([sys.executable, str(of_windows)], check=False).returncode
+    for script in ("window_pictures.py", "store_pictures.py"):
+        code = code or subprocess.run([sys.executable, str(ROOT / "tools" / script)], check=False).returncode
+    return code
 
 
 def main(arguments: Sequence[str]) -> int:

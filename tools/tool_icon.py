@@ -43,11 +43,15 @@ def line(a: Point, b: Point) -> list[Triangle]:
     return [(p, q, r), (q, s, r), *disc(a, 0.5 * WIDTH), *disc(b, 0.5 * WIDTH)]
 
 
+def shape() -> tuple[list[Triangle], list[Triangle]]:
+    """Return the triangles of the figure, and of the hand that pulls it."""
+    bones = (bone for limb in LIMBS for bone in itertools.pairwise(limb))
+    return disc(HEAD, 26.0) + [each for a, b in bones for each in line(a, b)], disc(HAND, 24.0)
+
+
 def main() -> None:
     """Write the icon."""
-    bones = (bone for limb in LIMBS for bone in itertools.pairwise(limb))
-    body = disc(HEAD, 26.0) + [each for a, b in bones for each in line(a, b)]
-    held = disc(HAND, 24.0)
+    body, held = shape()
     corners = bytes(round(value) for triangle in body + held for point in triangle for value in point)
     colors = bytes(LIGHT * 3 * len(body) + ACCENT * 3 * len(held))
     PATH.write_bytes(b"VCO\0" + bytes((255, 255, 0, 0)) + corners + colors)

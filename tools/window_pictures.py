@@ -280,13 +280,13 @@ ALL: tuple[Callable[[Studio], None], ...] = (
 
 
 @contextmanager
-def opened() -> Iterator[Studio]:
-    """Open a Blender with the extension, as a new user has it."""
+def opened(screen: str = SCREEN) -> Iterator[Studio]:
+    """Open a Blender with the extension, as a new user has it, on a screen of a width, height and depth."""
     (ROOT / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="pictures-", dir=ROOT / "build") as name:
         folder = Path(name)
         package = extension.build(folder)
-        with window.program().opened(folder / "user", SCREEN) as session:
+        with window.program().opened(folder / "user", screen) as session:
             studio = Studio(session)
             studio.inside.install(str(package))
             yield studio

@@ -86,6 +86,32 @@ def test_at_the_end_of_a_chain_the_hand_or_foot_is_in_hand(human: Window) -> Non
             human.key("ctrl+z")
 
 
+def test_a_pole_is_dragged_alone(human: Window) -> None:
+    human.press("ik_addon.character_setup")
+    before = heads(human)
+    human.pull(human.inside.place_on_bone("IK Pole forearm.L", 0.0), 30, -40)
+    human.release()
+    after = heads(human)
+    human.shot("after")
+    assert human.inside.active_bone() == "IK Pole forearm.L"
+    assert far(after["IK Pole forearm.L"], before["IK Pole forearm.L"]) > 0.1
+    assert far(after["forearm.L"], before["forearm.L"]) > 1e-3, "the elbow turns to its pole"
+    assert far(after["spine"], before["spine"]) < 1e-5
+    human.key("ctrl+z")
+
+
+def test_copying_controls_that_are_empties_says_what_is_left_out(human: Window) -> None:
+    human.inside.start("ik_addon.character_setup", {"controls": "EMPTIES"})
+    human.press("ik_addon.select_controls")
+    human.printed()
+    human.key("ctrl+c")
+    human.shot("copied")
+    assert "Left out 10 controls" in human.printed()
+    human.key("a")
+    human.key("ctrl+c")
+    assert "Left out" not in human.printed(), "the limbs are copied as a whole"
+
+
 def test_the_status_bar_tells_of_the_wheel_during_a_drag(human: Window) -> None:
     usual = human.inside.status_bar()
     human.pull(human.inside.place_of_bone("forearm.L"), 60, -90)

@@ -7,13 +7,10 @@ from typing import Any
 import bpy
 
 from ...core.goals import Goal
-from ...core.translation.sentences import UserError, count, quoted, say
+from ...core.translation.sentences import UserError, count, say
 from ...targets import controls
 from .active import ArmatureOperator, armature
 from .solve import ChainsOperator
-
-NAMED = 4
-"""Maximum number of controls that a message names."""
 
 
 class ControlsOperator(ChainsOperator):
@@ -98,10 +95,9 @@ class IK_ADDON_OT_copy_pose(ArmatureOperator):
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Copy what can be copied, and say what can't."""
         bpy.ops.pose.copy()
-        left_out = controls.not_copied(context, armature(context))
-        names = quoted(left_out[:NAMED]) + (" …" if len(left_out) > NAMED else "")
-        text = "Copy Pose takes bones. Left out, as they are empties: {names}. To copy a limb, select all its bones"
-        self.report({"WARNING"}, say(text, names=names))
+        left_out = count(len(controls.not_copied(context, armature(context))), "1 control", "{count} controls")
+        text = "Left out {controls}: Copy Pose takes no empties. To copy a limb, select all its bones"
+        self.report({"WARNING"}, say(text, controls=left_out))
         return {"FINISHED"}
 
 
