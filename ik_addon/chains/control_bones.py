@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -242,4 +242,8 @@ def _circles(axes: Iterable[int]) -> Wire:
     return points, edges
 
 
-WIRES = {"CUBE": _box, "SPHERE": partial(_circles, (0, 1, 2)), "CIRCLE": partial(_circles, (1,))}
+WIRES: dict[str, Callable[[], Wire]] = {
+    "CUBE": _box,
+    "SPHERE": partial(_circles, (0, 1, 2)),
+    "CIRCLE": partial(_circles, (1,)),
+}
