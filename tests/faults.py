@@ -147,14 +147,14 @@ FAULTS: Mapping[str, Fault] = {
     "deleted target": Fault(lambda limb: bpy.data.objects.remove(limb.target), "No target", "Make Target"),
     "unlinked target": Fault(
         lambda limb: bpy.context.scene.collection.objects.unlink(limb.target),
-        "The target 'Target' was deleted or is excluded from this view layer",
+        "'Target' was deleted or is excluded from this view layer",
         "Make New Target",
     ),
     "hidden target": Fault(on("target", hide_viewport=True), "disabled in viewports", "Enable Target in Viewports"),
     "hidden collection": Fault(_hide("hide_viewport"), "disabled in viewports", "Enable Target in Viewports"),
     "excluded collection": Fault(_hide("exclude"), "excluded", "Include 'Targets'"),
     "target on its own chain": Fault(
-        _parent(_own, _tip), "The target 'Target' is attached to 'lower', part of this chain", "Clear Parent"
+        _parent(_own, _tip), "'Target' is attached to 'lower', part of this chain", "Clear Parent"
     ),
     "target constrained to its own chain": Fault(_child_of(_own, _tip), "part of this chain", "Mute 'Child Of'"),
     "its own hand as target": Fault(_follow_own_hand, "part of this chain", "Clear Parent"),
@@ -163,12 +163,12 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "its own bone as pole": Fault(
         lambda limb: on("chain", pole=limb.ob, pole_bone=limb.upper.name)(limb),
-        "The pole 'Rig' is attached to 'upper', part of this chain",
+        "'Rig' is attached to 'upper', part of this chain",
     ),
     "target that copies its own chain": Fault(
         lambda limb: setattr(_copying(limb), "subtarget", limb.lower.name), "part of this chain"
     ),
-    "lost pole": Fault(_lose_pole, "pole", "Clear Pole"),
+    "lost pole": Fault(_lose_pole, "was deleted or is excluded", "Clear Pole"),
     "lost target bone": Fault(_lose_bone, "has no bone 'renamed since'", "Clear Target Bone"),
     "wrong end bone": Fault(on("chain", end_bone="upper"), "upper", "Clear End Bone"),
     "wrong solver": Fault(

@@ -97,7 +97,9 @@ def _lines(rig: NamedRig, places: Mapping[str, Vector]) -> list[_Line]:
     above: list[tuple[int, dict[str, int]]] = []  # indentation, and the bone of each side
     for text in rig.bones.strip("\n").splitlines():
         indent = len(text) - len(text.lstrip())
-        above = [entry for entry in above if entry[0] < indent]
+        siblings = [entry for entry in above if entry[0] >= indent]
+        assert not siblings or siblings[0][0] == indent, f"{text!r} is indented like none of the lines above"
+        above = above[: len(above) - len(siblings)]
         for sibling in text.split("|"):
             parents = above[-1][1] if above else {}
             for bone in sibling.split(">"):

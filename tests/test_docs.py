@@ -12,6 +12,7 @@ from pathlib import Path
 
 import bpy
 
+from tests import rigs_named
 from tests.conftest import Addon
 from tests.documents import DOCS, examples
 
@@ -121,6 +122,12 @@ def test_what_pages_name_exists() -> None:
         missing += {*re.findall(r"tools/dev\.py ([a-z][a-z-]*)", text)} - {*tasks}
         wrong += [f"{page.relative_to(ROOT)}: {name}" for name in missing]
     assert wrong == []
+
+
+def test_the_guide_names_the_rigs_whose_names_are_known() -> None:
+    text = " ".join((DOCS / "guide" / "recipes.md").read_text(encoding="utf-8").split())
+    known = {*rigs_named.RIGS, *rigs_named.read("games")} - {"bird", "Second Life Bento"}
+    assert [name for name in known if name not in text] == []
 
 
 def spoken() -> str:

@@ -127,3 +127,13 @@ def test_a_generated_animal_is_not_set_up_on_its_mechanism_bones(generated: Gene
     with refused("No chain was added"):
         bpy.ops.ik_addon.character_setup()
     assert not any(bone.ik_addon.is_chain for bone in ob.pose.bones)
+
+
+def test_controls_of_a_generated_rig_are_dragged_or_refused_with_the_reason(
+    generated: Generated,
+) -> None:
+    generated("basic_human")
+    for bone in ("torso", "hand_fk.L"):
+        assert bpy.ops.ik_addon.pose_body(bone=bone, offset=(0, -0.05, 0.05)) == {"FINISHED"}
+    with refused("A constraint or driver moves 'MCH-hand_ik.parent.L'"):
+        bpy.ops.ik_addon.pose_body(bone="hand_ik.L", offset=(0, -0.05, 0.05))

@@ -27,6 +27,14 @@ GOALS = {
     "forearm.L": (-0.22, -0.16, 0.1),
 }
 """Offsets of the targets, by tip."""
+STRIDE = {
+    "foot.L": (0.0, -0.3, 0.02),
+    "foot.R": (0.0, 0.25, 0.06),
+    "hand.L": (-0.1, 0.15, 0.0),
+    "hand.R": (0.1, -0.25, 0.1),
+    "spine": (0.0, 0.0, -0.05),
+}
+"""Offsets of joints, in the order in which they are dragged."""
 
 _TURNS = itertools.count()
 
@@ -115,6 +123,27 @@ def four_chains() -> None:
             setattr(bone, f"ik_max_{axis}", math.radians(high))
     rig.ik_addon.live = True
     activate("forearm.L", select=False)
+
+
+def set_up() -> None:
+    """Set up the whole metarig; its left arm has a chain already."""
+    with bpy.context.temp_override(**viewport()):
+        OPERATORS.ik_addon.chain_add(controls="BONES")
+        OPERATORS.ik_addon.character_setup()
+
+
+def stride() -> None:
+    """Pose the metarig as in the middle of a step."""
+    for bone, offset in STRIDE.items():
+        with bpy.context.temp_override(**viewport()):
+            OPERATORS.ik_addon.pose_body(bone=bone, offset=offset)
+    activate("spine")
+
+
+def pin_feet() -> None:
+    """Pin the feet of the figure."""
+    with bpy.context.temp_override(**viewport()):
+        OPERATORS.ik_addon.pin(which="FEET")
 
 
 def hinder() -> None:

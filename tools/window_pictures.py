@@ -171,7 +171,7 @@ def tail(studio: Studio) -> None:
 def limits(studio: Studio) -> None:
     """A finger with its limits, and the Joint Limits panel."""
     view = (1.25, 0.0, 0.9), (0.3, 0.55, 0.3), 2.6
-    studio.sample("finger_limits", "finger.1", 40, view, ("Active Chain", "Limits"))
+    studio.sample("finger_limits", "finger.1", 40, view, ("Limits",))
     studio.rest_mouse()
     studio.take("guide-limits", 720)
 
@@ -223,6 +223,43 @@ def fault(studio: Studio) -> None:
     studio.take("guide-fault", 560)
 
 
+def figure(studio: Studio, *panels: str) -> None:
+    """A metarig that was set up, taking a step."""
+    studio.begin(panels)
+    studio.inside.metarig()
+    studio.inside.hide_face()
+    studio.inside.look((1.35, 0.0, 0.9), (0.3, 0.5, 0.85), 3.4)
+    studio.session.idle(1.0)
+    studio.inside.set_up()
+    studio.inside.stride()
+
+
+def character(studio: Studio) -> None:
+    """A character after Set Up Character, with all its controls, and what the panel says about its parts."""
+    figure(studio, "Character Setup")
+    studio.rest_mouse()
+    studio.take("guide-character", 820)
+
+
+def body(studio: Studio) -> None:
+    """The panel Whole Body, with the tool Pose Body in hand."""
+    figure(studio, "Whole Body")
+    studio.inside.choose_tool("ik_addon.body")
+    studio.inside.pin_feet()
+    studio.rest_mouse()
+    studio.take("guide-body", 820)
+    studio.inside.choose_tool("builtin.select_box")
+
+
+def clip(studio: Studio) -> None:
+    """The panel Motion Clip of a figure with a recorded motion."""
+    view = (1.3, 0.0, 0.6), (0.62, 0.0, 0.75), 3.0
+    studio.sample("character", "shin.L", 30, view, ("Motion Clip",))
+    studio.press("ik_addon.mark_contact")
+    studio.rest_mouse()
+    studio.take("guide-clip", 820)
+
+
 ALL: tuple[Callable[[Studio], None], ...] = (
     panel,
     overlay,
@@ -236,6 +273,9 @@ ALL: tuple[Callable[[Studio], None], ...] = (
     bake,
     pie,
     fault,
+    character,
+    body,
+    clip,
 )
 
 

@@ -80,7 +80,7 @@ class _Played:
 class Floor(Protocol):
     """A ground that knows its height."""
 
-    def sample(
+    def read_heights(
         self, frames: Sequence[int], points: Floats, reach: float
     ) -> Generator[float, None, Callable[[Floats], Floats]]:
         """Sample the ground on frames; yields progress (0 to 1).
@@ -184,7 +184,7 @@ class KeyReducer:
         points = played.points[:, self._pivots]
         reach = max(sum(bone.bone.length for bone in chain_bones(tip)) for tip in self._tips)
         reach *= float(size_of(played.world[0]))
-        heights = yield from part(floor.sample(self._frames.tolist(), points, reach), 0.4, 0.4)
+        heights = yield from part(floor.read_heights(self._frames.tolist(), points, reach), 0.4, 0.4)
         return _Above(heights, heights(points), ROUNDING * float(np.abs(points).max()))
 
     def _played(self, first: float, last: float) -> Generator[float, None, _Played]:

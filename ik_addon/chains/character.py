@@ -12,7 +12,9 @@ import numpy as np
 from ..anatomy import members
 from ..anatomy.body import parent_bone_of
 from ..anatomy.figure import Figure
+from ..anatomy.limbs import part_of
 from ..anatomy.members import LIMBS, Member, Region
+from ..anatomy.parts import Part
 from ..anatomy.sides import up_of
 from ..core.constraints import steered_bones
 from ..core.settings import chain_of, object_of
@@ -32,6 +34,8 @@ PRESETS = {Region.ARM: "Human_Elbow.py", Region.LEG: "Human_Knee.py", Region.SPI
 """The shipped preset files for the chains of a human."""
 AROUND_HIPS, AROUND_ROOT = 1.0, 1.5
 """Diameters of the circles around the hips and the root bone, in lengths of the leg down to its last bone."""
+AROUND_SHOULDER = 0.8
+"""Diameter of the circle around a shoulder, in its own length."""
 
 ANIMATED = marked(
     "These parts are animated. Press Targets to Pose (Range) to transfer their animation to the targets: {parts}"
@@ -143,11 +147,20 @@ def _add_chains(
         except UserError as error:
             remarks.append(say("The {part} got no chain. {error}", part=_words(part), error=error))
     # Adding control bones makes Blender recreate all pose bones.
-    return {part: ob.pose.bones[name] for part, name in made.items()}
+    found = {part: ob.pose.bones[name] for part, name in made.items()}
+    for part, tip in found.items():
+        if part.region not in LIMBS:  # chest and head turn with their controls
+            chain_of(tip).use_rotation = True
+    return found
 
 
 def _dress_trunk(ob: bpy.types.Object, figure: Figure, parts: Sequence[Member]) -> None:
-    """Make the hips, and the root bone above them, controls as they are."""
+    """Make the shoulders, the hips, and the root bone above these controls as they are: the body turns them."""
+    for shoulder in {bone for part in parts if part.region in LIMBS for bone in figure.up(part.row[0])}:
+        if part_of(figure, shoulder) is Part.GIRDLE and figure.is_free([shoulder]) and ob.is_editable:
+            length = figure.length(shoulder)
+            along = np.array(ob.data.bones[figure.names[shoulder]].vector)
+            control_bones.dress(ob.pose.bones[figure.names[shoulder]], along, AROUND_SHOULDER * length, 0.5 * length)
     legs = [list(part.row) for part in parts if part.region is Region.LEG and not part.is_fore]
     hips, up = {parent_bone_of(figure, leg) for leg in legs} - {None}, up_of(figure)
     if len(hips) != 1 or up is None or not ob.is_editable:

@@ -101,8 +101,8 @@ def image_of(ob: bpy.types.Object, name: str, world: Matrix) -> Control:
     return Control(bpy.utils.flip_name(name), world, "CUBE" if is_box else "SPHERE", size, parent_bone)
 
 
-def dress(bone: bpy.types.PoseBone, up: Floats, size: float) -> bool:
-    """Make a bone easy to see and to click as it is: a circle around its head, and a color. Return whether it did.
+def dress(bone: bpy.types.PoseBone, up: Floats, size: float, along: float = 0.0) -> bool:
+    """Make a bone easy to see and to click as it is: a circle around it, and a color. Return whether it did.
 
     A bone that has a shape already keeps it.
 
@@ -110,12 +110,14 @@ def dress(bone: bpy.types.PoseBone, up: Floats, size: float) -> bool:
         bone: the bone; it gets no constraint, and none is added below it.
         up: (3,) the direction across the circle at rest, in the armature's object space.
         size: diameter of the circle, in the armature's unit.
+        along: how far along the bone, from its head, the circle is, in the same unit.
     """
     if bone.custom_shape is not None:
         return False
     bone.custom_shape = _shape("CIRCLE")
     bone.use_custom_shape_bone_size = False
     bone.custom_shape_scale_xyz = (size, size, size)
+    bone.custom_shape_translation = (0.0, along, 0.0)
     across = bone.bone.matrix_local.to_3x3().inverted_safe() @ Vector(up.tolist())
     bone.custom_shape_rotation_euler = Vector((0.0, 1.0, 0.0)).rotation_difference(across).to_euler()
     bone.color.palette = COLORS[side_of(bone.name)]
@@ -135,6 +137,7 @@ def undress(ob: bpy.types.Object) -> None:
         bone = ob.pose.bones[name]
         bone.custom_shape, bone.use_custom_shape_bone_size = None, True
         bone.custom_shape_scale_xyz, bone.custom_shape_rotation_euler = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
+        bone.custom_shape_translation = (0.0, 0.0, 0.0)
         bone.color.palette, bone.bone.show_wire = "DEFAULT", False
     _forget([_circle_shape()])
 
@@ -247,3 +250,4 @@ WIRES: dict[str, Callable[[], Wire]] = {
     "SPHERE": partial(_circles, (0, 1, 2)),
     "CIRCLE": partial(_circles, (1,)),
 }
+"""The wires of each kind of control."""

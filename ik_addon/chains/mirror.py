@@ -227,7 +227,7 @@ def _goal(
     source, bone = goal_of(chain_of(tip), role)
     if source is None:
         return _Image(None, "", "", None)
-    if reason := why_absent(source, role, Presence(context.view_layer)):
+    if reason := why_absent(source, Presence(context.view_layer)):
         raise UserError(reason)
     if source.type == "ARMATURE" and bone:
         flipped = bpy.utils.flip_name(bone)
@@ -264,7 +264,7 @@ def _chosen(
 ) -> _Image | None:
     """Return the target or pole that a user chose for the other side; None if it has none, or one to be replaced."""
     goal, name = goal_of(chain_of(other), role)
-    if goal is None or why_absent(goal, role, Presence(context.view_layer)):
+    if goal is None or why_absent(goal, Presence(context.view_layer)):
         return None
     own = Goal(goal, name if Goal(goal, name).is_bone else "")
     if own in replaced or own.is_made:
@@ -290,7 +290,7 @@ def _already_there(
         found = left
     else:
         return None
-    return None if found == source or why_absent(found, role, Presence(context.view_layer)) else found
+    return None if found == source or why_absent(found, Presence(context.view_layer)) else found
 
 
 def _flipped_name(name: str, tip: str, other: str, role: str) -> str:

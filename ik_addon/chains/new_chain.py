@@ -180,7 +180,7 @@ def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object)
         else:
             remarks.append(say("The pole '{pole}' stays where it is, and the chain bends towards it", pole=pole.name))
     if bend_side.opposed_by_limits(tip, side):
-        remarks.append(say("Its limits only let it bend the other way. Change them, or apply its preset again"))
+        remarks.append(say("Its limits only allow the other bend direction. Change them, or apply its preset again"))
     return remarks
 
 

@@ -17,22 +17,8 @@ from .one_file import NAME, bake_shot
 from .outputs import Files
 from .skeletons import KINDS
 
-METERS = {
-    "km": 1e3,
-    "m": 1.0,
-    "dm": 0.1,
-    "cm": 0.01,
-    "mm": 1e-3,
-    "um": 1e-6,
-    "µm": 1e-6,
-    "mi": 1609.344,
-    "yd": 0.9144,
-    "ft": 0.3048,
-    "'": 0.3048,
-    "in": 0.0254,
-    '"': 0.0254,
-}
-"""Meters in each unit of length."""
+UNITS = r"km|m|dm|cm|mm|um|µm|mi|yd|ft|'|in|\""
+"""Units of length, as a regular expression."""
 
 NEEDED = {
     "on": "plant",
@@ -87,10 +73,10 @@ def _distance(text: str) -> float:
 
     Blender's own parser takes any text for Python and prints a traceback if it isn't.
     """
-    found = re.fullmatch(r"(.+?)\s*([a-zµ]+|'|\")", text.strip())
+    found = re.fullmatch(rf"(.+?)\s*({UNITS})", text.strip())
     try:
-        meters = float(found[1]) * METERS[found[2]] if found else 0.0
-    except (ValueError, KeyError):
+        meters = float(found[1]) * bpy.utils.units.to_value("METRIC", "LENGTH", f"1{found[2]}") if found else 0.0
+    except ValueError:
         meters = 0.0
     if not 0.0 < meters < math.inf:
         raise argparse.ArgumentTypeError(f"'{text}' is not a distance. Write a number with its unit, such as 1mm")

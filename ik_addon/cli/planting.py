@@ -13,9 +13,10 @@ import numpy as np
 
 from ..anatomy.figure import Figure
 from ..bake.selection import time_scale
+from ..core import contact_keys
 from ..core.keyframes import use_new_action
 from ..core.steps import part
-from ..feet import contact_keys, find_contacts, floor, plant
+from ..feet import find_contacts, floor, plant
 from ..feet.pivots import is_of_leg
 from ..feet.plant_report import Planted, as_saved
 from ..targets import snap
@@ -123,11 +124,14 @@ def plant_stepwise(
         if loose:  # first: with keyed targets, feet that turn with them are sampled as a whole
             yield from part(snap.key_range(context, ob, loose, frames), 0.0, 0.3)
         if bare:
-            found = find_contacts.find_stepwise(context, ob, bare, frames, on=options.support, floor=options.ground)
-            yield from part(found, 0.3, 0.5)
+            yield from part(
+                find_contacts.key_contacts(context, ob, bare, frames, on=options.support, floor=options.ground),
+                0.3,
+                0.5,
+            )
         if not any(contact_keys.read(tip, times).any() for tip in legs):
             undo.pop_all()
             return report(planted=None)
-        done = yield from part(plant.plant_stepwise(context, ob, legs, frames, options), 0.5, 1.0)
+        done = yield from part(plant.plant_feet(context, ob, legs, frames, options), 0.5, 1.0)
         undo.pop_all()
     return report(planted=done)

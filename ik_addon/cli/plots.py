@@ -14,7 +14,8 @@ from ..anatomy.body import root_of
 from ..anatomy.figure import Figure
 from ..bake.sampling import played, same_frame
 from ..bake.selection import time_scale
-from ..feet import contact_keys, pivots
+from ..core import contact_keys
+from ..feet import pivots
 from ..rig.plan.chain import chain_bones, end_of
 from ..solve.maths.products import applied
 from ..solve.maths.runs import runs

@@ -11,6 +11,7 @@ from bpy.props import BoolProperty, CollectionProperty, IntProperty, PointerProp
 
 from .chain_settings import FOLDS, IKAddonChain, IKAddonFKStore
 from .contact_settings import OVERRIDABLE
+from .edit_settings import falloff_setting, range_setting
 from .notices import is_set
 
 LAYOUT = 2
@@ -85,6 +86,8 @@ class IKAddonScene(bpy.types.PropertyGroup):
         "Show how far the active chain reaches, as the outline of a sphere around its root, while something is dragged "
         "and when the target is missed",
     )
+    edit_range: range_setting()
+    edit_falloff: falloff_setting()
 
 
 CLASSES = (IKAddonFKStore, IKAddonChain, IKAddonGoals, IKAddonObject, IKAddonScene)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..bake.restore import SceneSnapshot
 from ..bake.selection import check_armature, time_scale
-from ..core import keyframes
+from ..core import contact_keys, keyframes
 from ..core.steps import part
 from ..live import registry
 from ..rig.plan.chain import end_of
@@ -19,14 +19,14 @@ from ..solve.maths.products import lengths_of
 from ..solve.maths.runs import runs
 from ..solve.problem import Bools
 from ..targets.snapped import Chain
-from . import contact_keys, ground_object, pivots
+from . import ground_object, pivots
 from .contacts import HEEL, TOE, Criteria, Path, Rests, find_contacts, without_held
 from .foot_track import Foot
 from .ground_object import UP
 from .sampled_feet import Feet, sample
 
 
-def find_stepwise(
+def key_contacts(
     context: bpy.types.Context,
     ob: bpy.types.Object,
     tips: Sequence[bpy.types.PoseBone],
@@ -88,7 +88,7 @@ def find_stepwise(
             longest = max(feet.length(chain) for chain in chains)
             worlds = feet.others[:, 0] if moving else None
             with registry.paused(ob):
-                looking = ground_object.sample_surface(view_layer, floor, frames, worlds, feet.support, way, longest)
+                looking = ground_object.read_ground(view_layer, floor, frames, worlds, feet.support, way, longest)
                 surface = yield from part(looking, 0.8, 0.95)
         rests = [_rests(feet, chains[i], seen[i], found[i], surface) for i in legs]
         for i, contacts in zip(legs, without_held(rests), strict=True):

@@ -28,7 +28,7 @@ class Floor:
     view_layer: bpy.types.ViewLayer
     ob: bpy.types.Object
 
-    def sample(
+    def read_heights(
         self, frames: Sequence[int], points: Floats, reach: float
     ) -> Generator[float, None, Callable[[Floats], Floats]]:
         """Sample the object on frames; yields progress (0 to 1). See `bake.reducing.Floor`."""
@@ -38,7 +38,7 @@ class Floor:
             for i, frame in enumerate(frames):
                 worlds[i] = matrix_array(self.ob.evaluated_get(at_frame(self.view_layer, frame)).matrix_world)
                 yield 0.5 * (i + 1) / len(frames)
-        looking = ground_object.sample_surface(
+        looking = ground_object.read_ground(
             self.view_layer, self.ob, frames, worlds, ground_object.still(len(frames)), points, reach
         )
         surface = yield from part(looking, 0.5, 1.0)

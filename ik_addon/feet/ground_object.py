@@ -180,7 +180,7 @@ def changes_shape(ob: bpy.types.Object) -> bool:
     return is_modified or data.animation_data is not None or getattr(data, "shape_keys", None) is not None
 
 
-def sample_surface(
+def read_ground(
     view_layer: bpy.types.ViewLayer,
     ob: bpy.types.Object,
     frames: Sequence[int],

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import bpy
 import numpy as np
 
-from ..core import keyframes
+from ..core import contact_keys, keyframes
 from ..core.channels import Row
 from ..core.goals import Goal
 from ..core.settings import chain_of
@@ -23,7 +23,7 @@ from ..solve.maths.rotations import inverse as opposite
 from ..solve.maths.rotations import multiply, quaternions, vectors_of
 from ..solve.problem import Bools, Floats
 from ..targets.movable import channels_of, key_goals, parents_of
-from . import contact_keys, original_keys
+from . import original_keys
 from .filling import smoothed
 from .foot_track import Foot
 from .hips_path import Leg, help_reach
@@ -94,7 +94,7 @@ def rise_of(heights: Sequence[Floats], smooth: int) -> Floats:
     return smoothed(np.min(heights, axis=0), 2 * smooth)
 
 
-def move_stepwise(
+def move_hips(
     view_layer: bpy.types.ViewLayer,
     feet: Feet,
     frames: Sequence[int],

@@ -16,7 +16,7 @@ from ..bake.reducing import HELD
 from ..bake.restore import SceneSnapshot
 from ..bake.sampling import at_frame, proofs
 from ..bake.selection import check_armature, time_scale
-from ..core import keyframes
+from ..core import contact_keys, keyframes
 from ..core.continuity import continuous
 from ..core.goals import Goal
 from ..core.steps import part
@@ -32,7 +32,7 @@ from ..solve.problem import Floats
 from ..targets.movable import channels_of, goals_of, key_goals, target_of
 from ..targets.snap import remarks_on
 from ..targets.snapped import Chain, rows_of
-from . import contact_keys, floor, ground_object, hips, original_keys, pivots
+from . import floor, ground_object, hips, original_keys, pivots
 from .filling import bridged, eased
 from .foot_track import Foot
 from .ground_object import UP
@@ -42,7 +42,7 @@ from .plant_report import Planted
 from .reach import recorded
 from .sampled_feet import Feet, sample
 from .standing import plant
-from .with_hips import follow_hips, followers
+from .with_hips import follow, followers
 
 MARGIN = 1.25 * HELD
 """Height of feet above a ground, in lengths of the leg, so that neither rounding nor fewer keys take them below it."""
@@ -78,7 +78,7 @@ class Options:
         return self.on or (None if self.ground is None or ground_object.is_still(self.ground) else self.ground)
 
 
-def plant_stepwise(
+def plant_feet(
     context: bpy.types.Context,
     ob: bpy.types.Object,
     tips: Sequence[bpy.types.PoseBone],
@@ -146,7 +146,7 @@ def plant_stepwise(
                 wanted = _key(feet, source, planted, at, undo, hands)
 
         helped = yield from part(
-            hips.move_stepwise(
+            hips.move_hips(
                 view_layer,
                 feet,
                 frames,
@@ -169,7 +169,7 @@ def plant_stepwise(
         followed: list[Goal] = []
         if feet.hips is not None:
             going = followers(ob, touching, ob.pose.bones[feet.hips])
-            todo = follow_hips(view_layer, ob, going, frames, at, helped.moved, blend, undo)
+            todo = follow(view_layer, ob, going, frames, at, helped.moved, blend, undo)
             followed = yield from part(todo, 0.98, 1.0)
         held = set()
         with nullcontext() if feet.snap.sampler.is_solved else registry.paused(ob):
@@ -264,7 +264,7 @@ def _grounds(
     worlds = feet.others[:, 0] if feet.others.shape[1] else None
     way = np.stack([feet.foot(chain).places for chain in feet.snap.chains], axis=1)
     with registry.paused(feet.snap.ob):
-        surface = yield from ground_object.sample_surface(
+        surface = yield from ground_object.read_ground(
             view_layer, options.ground, frames, worlds, feet.support, way, _longest(feet)
         )
     found = []

@@ -1,4 +1,4 @@
-"""The result of planting feet, and how it looks once saved: measured as Blender plays the remaining keys."""
+"""What planting feet achieved, measured on the saved keys as Blender plays them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..anatomy.figure import Figure
 from ..bake.bake_report import count_of_frames
 from ..bake.sampling import played, same_frame
 from ..bake.selection import time_scale
+from ..core import contact_keys
 from ..core.settings import chain_of
 from ..core.skeleton import inverse, moved, size_of
 from ..core.steps import part
@@ -19,7 +20,7 @@ from ..core.translation.sentences import count, say
 from ..live.reports import percent
 from ..rig.plan.chain import chain_bones, end_of
 from ..solve.problem import Floats
-from . import contact_keys, pivots
+from . import pivots
 from .floor import Floor
 from .foot_track import slide_of
 from .ground_object import still, unscaled
@@ -113,7 +114,7 @@ def as_saved(
         depth = 0.0
         if floor is not None:
             flat = points.reshape(len(frames), -1, 3)
-            looking = floor.sample(frames, flat, max(lengths))
+            looking = floor.read_heights(frames, flat, max(lengths))
             heights = (yield from part(looking, 0.8, 1.0))(flat).reshape(points.shape[:3])
             depth = float(np.nanmax(np.append(-heights / np.array(lengths)[:, None], 0.0)))
     return replace(planted, slide=(planted.slide[0], max(slides)), depth=(planted.depth[0], depth))

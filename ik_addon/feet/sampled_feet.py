@@ -14,6 +14,7 @@ from ..anatomy.body import root_of
 from ..anatomy.figure import Figure
 from ..bake.selection import time_scale
 from ..chains.current_pose import Limb
+from ..core import contact_keys
 from ..core.goals import Goal
 from ..core.skeleton import inverse, moved, size_of
 from ..core.translation.sentences import UserError
@@ -28,7 +29,7 @@ from ..targets.limb_frames import Sampled
 from ..targets.movable import target_of
 from ..targets.snap import in_fk
 from ..targets.snapped import Chain, Poles, Snap
-from . import contact_keys, original_keys, pivots
+from . import original_keys, pivots
 from .foot_track import Foot
 from .ground_object import still, unscaled
 from .with_hips import followers

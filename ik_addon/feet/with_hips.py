@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 
 from ..anatomy.figure import Figure
-from ..core import keyframes
+from ..core import contact_keys, keyframes
 from ..core.goals import Goal
 from ..core.settings import chain_of
 from ..core.translation.sentences import UserError
@@ -20,7 +20,7 @@ from ..solve.problem import Floats
 from ..targets.limb_frames import Sampler
 from ..targets.movable import channels_of, key_goals, parents_of, pole_of, target_of
 from ..targets.snapped import rows_of
-from . import contact_keys, original_keys
+from . import original_keys
 from .filling import eased
 from .pivots import is_of_leg
 
@@ -64,7 +64,7 @@ def _is_free(goal: Goal, carrying: set[Goal]) -> bool:
     return True
 
 
-def follow_hips(
+def follow(
     view_layer: bpy.types.ViewLayer,
     ob: bpy.types.Object,
     going: Sequence[Follower],

@@ -30,7 +30,7 @@ def _frame_change_pre(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | 
     # Blender calls this once for each view layer, without saying for which.
     hooks.put_back()
     hooks.keep_last("frame_change_post")
-    if registry.pauses:
+    if registry.is_paused:
         return
     registry.is_changing = True
     # Armatures appended or copied just now; objects that share an older armature's data are found after the frame.
@@ -59,7 +59,7 @@ def _in_step(depsgraph: bpy.types.Depsgraph) -> Presence | None:
 def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     hooks.put_back()
     registry.is_changing = False
-    if registry.pauses:
+    if registry.is_paused:
         return
     is_related, is_shown = are_related_anew(depsgraph) or registry.is_edited, depsgraph.mode == "VIEWPORT"
     registry.is_edited = False
@@ -118,7 +118,7 @@ def _look_for_goals(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, update
 @persistent
 def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     hooks.put_back()
-    if registry.pauses:
+    if registry.is_paused:
         return
     if registry.is_changing:  # another add-on updates the depsgraph while the frame changes, which takes the tags
         registry.is_edited |= are_related_anew(depsgraph) or depsgraph.id_type_updated("ARMATURE")
@@ -209,12 +209,8 @@ def _after_load(_file: object, _unused: object = None) -> None:
     scene = bpy.context.scene
     if live_armatures(scene):
         depsgraph = bpy.context.evaluated_depsgraph_get()
-        step = partial(_solve_still, depsgraph=depsgraph)
+        step = partial(solve_still, depsgraph=depsgraph)
         in_dependency_order(scene, depsgraph, step, Presence(depsgraph.view_layer))
-
-
-def _solve_still(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> bool:
-    return solve_still(ob, rig, depsgraph)
 
 
 @persistent

@@ -44,12 +44,10 @@ class Registry:
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self.pauses = 0
-        """How many callers currently keep the handlers from solving anything."""
         self.is_hurried = False
         """Whether a first attempt is enough, because the next solve follows soon."""
-        self.paused_rigs: list[int] = []
-        """`session_uid` of the armatures that are not to be solved."""
+        self.paused: list[int | None] = []
+        """`session_uid` of the armatures that are not to be solved, once for each caller; None: all of them."""
         self.forget()
 
     def forget(self) -> None:
@@ -72,6 +70,11 @@ class Registry:
         """All channels of live armatures right after undo, by `session_uid` of the object, until the next update."""
         self.flushed: Moment | None = None
         """The last frame whose evaluation Blender wrote back to the original objects."""
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the handlers solve nothing."""
+        return None in self.paused
 
     def rigs(self) -> Iterator[tuple[int, Rig]]:
         """Yield all planned armatures as (`session_uid`, rig)."""
@@ -121,18 +124,12 @@ def state_of(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> State:
 @contextmanager
 def paused(ob: bpy.types.Object | None = None) -> Iterator[None]:
     """Keep the handlers from solving one armature, or all, while the caller steps through frames or writes poses."""
-    if ob is None:
-        registry.pauses += 1
-    else:
-        registry.paused_rigs.append(ob.session_uid)
     uid = None if ob is None else ob.session_uid
+    registry.paused.append(uid)
     try:
         yield
     finally:
-        if uid is None:
-            registry.pauses -= 1
-        else:
-            registry.paused_rigs.remove(uid)
+        registry.paused.remove(uid)
 
 
 @contextmanager
@@ -212,5 +209,5 @@ def is_solved(scene: bpy.types.Scene) -> bool:
 
 def unpaused(scene: bpy.types.Scene, *, count: bool = True) -> list[bpy.types.Object]:
     """Return the live armatures that may be solved now; `count` as in `live_armatures`."""
-    armatures = () if registry.pauses else live_armatures(scene, count=count)
-    return [ob for ob in armatures if ob.session_uid not in registry.paused_rigs]
+    armatures = () if registry.is_paused else live_armatures(scene, count=count)
+    return [ob for ob in armatures if ob.session_uid not in registry.paused]

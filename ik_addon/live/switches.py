@@ -24,7 +24,7 @@ def settings_changed(ob: bpy.types.Object) -> None:
     own.failed.clear()
     if own.state is State.FAILED:
         own.state = State.UNKNOWN
-    if ob.session_uid in registry.paused_rigs:
+    if ob.session_uid in registry.paused:
         return  # the caller that paused it makes more changes, and calls this afterwards
     if object_of(ob).live:
         ob.update_tag()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -29,11 +30,13 @@ from ..solve import Grab, Pin, PosedBody, Poser
 from ..solve.body.ends import movable_bones
 from ..solve.maths.products import times
 from ..solve.problem import Floats
-from ..targets.autokey import auto_key, goes_back
-from ..targets.movable import parents_of, target_of
+from ..targets.autokey import auto_key, goes_back, left_out
+from ..targets.edit_range import HERE, EditRange
+from ..targets.movable import goals_of, parents_of, target_of
 from ..targets.snap import in_fk, snap_here
 from .figure import Extent, Free
 from .mirror import Mirror
+from .over_range import BodyRange, Moved
 from .pins import FLAGS, image_of, stored_pins
 from .read import Stand
 
@@ -56,6 +59,12 @@ class Ask:
     without_pins: Free = Free.FEET
     length: int = 0
     """How many bones turn, counted up from the dragged joint; 0: the whole body follows."""
+    reach: EditRange = HERE
+    """How many frames around the current one the drag reaches."""
+
+
+def _steered(bone: str) -> UserError:
+    return UserError("A constraint or driver moves '{bone}'. Mute it, or drag what the bone follows", bone=bone)
 
 
 class _Held(NamedTuple):
@@ -89,16 +98,18 @@ class BodyDrag:
         check_world(ob, ob.matrix_world)
         steered = steered_bones(ob)
         if ask.bone in steered:
-            raise UserError(
-                "A constraint or driver moves '{bone}'. Mute it, or drag what the bone follows", bone=ask.bone
-            )
+            raise _steered(ask.bone)
         self.ob, self.bone, self._ask = ob, ask.bone, ask
+        self.reach = ask.reach
         self._tips = [tip.name for tip in _solved_chains(ob)]
         self._figure = Figure.of(ob, steered)
         image = image_of(ob, ask.bone)
         self._names = [ask.bone, *([image] if image and image not in steered else [])]
         self._pinned = _pins_of(ob, ask, self._figure)
         self.extent = self._extent(ask.length)
+        above = [bone.name for bone in ob.pose.bones[ask.bone].parent_recursive]
+        if self.extent.root in above and not ask.use_tail and steered.keys() >= {*above}:
+            raise _steered(above[0])
         self.stand = Stand.of(context.evaluated_depsgraph_get(), ob, self.extent.root)
         self._held = [self._hold(name) for name in self._names]
         self._turning: Poser | None = None
@@ -118,6 +129,11 @@ class BodyDrag:
     def size(self) -> float:
         """Size of the body, in the armature's unit."""
         return self._poser.size
+
+    @property
+    def goal(self) -> Goal:
+        """The bone in hand."""
+        return Goal(self.ob, self.bone)
 
     @property
     def world(self) -> Matrix:
@@ -193,17 +209,33 @@ class BodyDrag:
 
         Returns:
             Messages about changes that will not stay.
+
+        Raises:
+            KeysError: the keys in the range can't be written.
         """
         remarks = []
         if self._ask.without_pins is Free.FEET and not (self._pinned or self._tips or self._ask.length):
             remarks.append(say("No feet were found, so nothing holds the body. Pin the bones that should stay"))
+        reach = self.reach
         tips_ = _touched([self.ob.pose.bones[name] for name in self._tips], self.moved)
+        goals = [goal for tip in tips_ for goal in goals_of(tip)]
+        body = BodyRange(context, self.ob, self._what_moved(), self._before, tips_, reach) if reach.frames else None
+        places = [(goal, goal.row()) for goal in goals]
         if tips_:
             own = np.array(sorted(_bones_of(tips_).union(self.moved)), dtype=np.int64)
             with in_fk(context, self.ob, tips_):
                 channels.write(self.ob, own, self._rows[own])
                 context.view_layer.update()
-            remarks += snap_here(context, self.ob, tips_)
+            remarks += snap_here(context, self.ob, tips_, keyed=body is None)
+        if body is not None:
+            with ExitStack() as undo:
+                for place in places:
+                    undo.callback(Goal.set_row, *place)
+                remarks += body.spread(self._rows, undo)
+                undo.pop_all()
+            for goal in goals:
+                auto_key(context, goal.holder, goal.fields)
+            remarks += left_out(context, [goal.holder for goal in goals])
         now = channels.read(self.ob, np.arange(len(self._before)))
         for i in self.moved:
             bone = self.ob.pose.bones[i]
@@ -219,6 +251,13 @@ class BodyDrag:
         with registry.paused(self.ob):
             channels.write(self.ob, np.arange(len(self._before)), self._before)
             context.view_layer.update()
+
+    def _what_moved(self) -> Moved:
+        """Return what the drag moved, and the pins that never give way."""
+        order, pins = self.stand.order, [pin for pin in self._pins if np.isinf(pin.strength)]
+        posed = list(_bones_of([self.ob.pose.bones[name] for name in self._tips]))
+        moved, solved = (np.flatnonzero(np.isin(order, own)) for own in (self.moved, posed))
+        return Moved(self.stand, self._body, moved, pins, self.size, frozenset(solved.tolist()))
 
     def _extent(self, length: int) -> Extent:
         grabbed = [self._figure.names.index(name) for name in self._names]
@@ -267,10 +306,16 @@ class BodyDrag:
 
         The toes of a dragged foot or paw go with it.
         """
-        held, figure = {held.bone for held in self._held}, self._figure
+        held = {held.bone for held in self._held}
+        return [*self.stand.pins(self._pinned, self._loose), *self._end_pins(held)]
+
+    @property
+    def _loose(self) -> set[int]:
+        """The bones whose pins keep no place: what is dragged, and the toes of a dragged foot."""
+        figure = self._figure
         feet = [bone for bone in map(figure.names.index, self._names) if part_of(figure, bone) in EXTREMITIES]
         toes = {self.stand.index[figure.names[toe]] for foot in feet for toe in figure.below(foot)}
-        return [*self.stand.pins(self._pinned, held | toes), *self._end_pins(held)]
+        return {held.bone for held in self._held} | toes
 
     def _end_pins(self, grabbed: Collection[int]) -> list[Pin]:
         """Return pins for the ends of chains, which targets hold, except for chains with a grabbed bone.

@@ -25,8 +25,9 @@ BENT = np.sin(np.radians(5.0))
 class Fold(NamedTuple):
     """How an elbow, knee or hock folds, or a joint of a spine or neck."""
 
-    axis: Floats
-    """(3,) the unit axis, at rest, about which it folds."""
+    axes: Floats
+    """(3, 3) in its columns, at rest: the unit axis about which it folds, the direction of the segment below, across
+    the first, and the axis across both."""
     twists: bool
     """Whether the bone can twist too, as forearms and spines do."""
     hardens: bool = False
@@ -45,8 +46,8 @@ def folds_of(figure: Figure) -> dict[int, Fold]:
             side = side_of_row(figure, row)
             if side is not None:
                 points = joints_of(figure, row)
-                axis = np.cross(side, points[-1] - points[0])
-                found.update(dict.fromkeys(row, Fold(axis / np.linalg.norm(axis), twists=True, hardens=True)))
+                line = points[-1] - points[0]
+                found.update(dict.fromkeys(row, Fold(_axes(np.cross(side, line), line), twists=True, hardens=True)))
             continue
         points = joints_of(figure, row)
         segments = np.diff(points, axis=0)
@@ -57,8 +58,15 @@ def folds_of(figure: Figure) -> dict[int, Fold]:
             if np.linalg.norm(axis) <= BENT * np.linalg.norm(before) * np.linalg.norm(after):
                 axis = across if lower is not None and bone == row[lower] else np.zeros(3)  # a split bone does not fold
             if axis.any():
-                found[bone] = Fold(axis / np.linalg.norm(axis), limb.region is Region.ARM)
+                found[bone] = Fold(_axes(axis, after), limb.region is Region.ARM)
     return found
+
+
+def _axes(axis: Floats, along: Floats) -> Floats:
+    """Return the axes (3, 3) of a fold about an axis (3,) whose segment points along a direction (3,)."""
+    z = np.cross(axis, along)
+    x, z = axis / np.linalg.norm(axis), z / np.linalg.norm(z)
+    return np.stack([x, np.cross(z, x), z], axis=1)
 
 
 class Free(Enum):

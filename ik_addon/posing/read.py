@@ -18,9 +18,9 @@ from ..core.constraints import steered_bones
 from ..core.settings import chain_of
 from ..core.skeleton import Skeleton, inverse, orthonormal
 from ..core.translation.sentences import UserError
-from ..rig.plan.limits import ranges_of, stiffness_of
+from ..rig.plan.limits import is_free, ranges_of, stiffness_of
 from ..solve import Body, Pin, PosedBody
-from ..solve.maths.products import back_applied, determinants, times, times_back
+from ..solve.maths.products import back_times, determinants, times, times_back
 from ..solve.problem import Floats, Ints
 from .figure import Fold, folds_of
 
@@ -73,14 +73,15 @@ class Stand:
         steered = steered_bones(ob)
         figure = Figure.of(ob)
         folds = {figure.names[bone]: fold for bone, fold in folds_of(figure).items()}
+        rest, stiffness = _joints(bones, folds, skeleton.offsets[order])
         body = Body(
             parents,
             pose[:, :3, 3],
             frames,
-            rest=orthonormal(skeleton.offsets[order][:, :3, :3]),
+            rest=rest,
             cones=ranges[:, :4],
             twist=ranges[:, 4:],
-            stiffness=_stiffness(bones, folds),
+            stiffness=stiffness,
             hardening=np.array([HARDENING * (bone.name in folds and folds[bone.name].hardens) for bone in bones]),
             give=np.array([0.0 if bone.name in steered else chain_of(bone).give for bone in bones]),
             bends=_bends(depsgraph, ob, figure, dict(zip((bone.name for bone in bones), frames, strict=True))),
@@ -106,41 +107,50 @@ class Stand:
         return pose
 
     def rows(self, ob: bpy.types.Object, rows: Row, pose: Floats, bones: Ints, root: int | None) -> Row:
-        """Return the channels of all pose bones after posing some of them.
+        """Return the channels of all m pose bones after posing some of them.
 
         Args:
             ob: the armature object.
-            rows: (len(ob.pose.bones), 17) the channels before posing.
-            pose: (n, 4, 4) pose matrices.
+            rows: (..., m, 17) the channels before posing.
+            pose: (..., n, 4, 4) pose matrices.
             bones: the bones that turned or moved.
             root: the bone that moved; None: there is none.
         """
         rows, own, above = rows.copy(), self.order[bones], np.asarray(self.body.parents)[bones]
-        rest = self.skeleton.offsets[own]
-        rest[above >= 0] = times(pose[above[above >= 0]], rest[above >= 0])
-        basis = times(inverse(rest), pose[bones])
+        rest = np.broadcast_to(self.skeleton.offsets[own], (*pose.shape[:-3], len(own), 4, 4)).copy()
+        rest[..., above >= 0, :, :] = times(pose[..., above[above >= 0], :, :], rest[..., above >= 0, :, :])
+        basis = times(inverse(rest), pose[..., bones, :, :])
         for i in np.flatnonzero(~self.skeleton.plain[own]).tolist():
-            parent = None if above[i] < 0 else pose[above[i]][None]
-            basis[i] = self.skeleton.to_basis(ob, int(own[i]), pose[bones[i]][None], parent)[0]
+            parent = None if above[i] < 0 else pose[..., above[i], :, :].reshape(-1, 4, 4)
+            posed = pose[..., bones[i], :, :].reshape(-1, 4, 4)
+            found = self.skeleton.to_basis(ob, int(own[i]), posed, parent)
+            basis[..., i, :, :] = found.reshape(basis[..., i, :, :].shape)
         modes = np.array([ob.pose.bones[i].rotation_mode for i in own.tolist()], dtype=np.str_)
-        rows[own] = channels.with_rotation(rows[own], channels.basis_rotation(basis, rows[own]), modes)
-        if root is not None:
-            rows[own[bones == root], FIELDS["location"]] = basis[bones == root, :3, 3]
+        turned, before = channels.basis_rotation(basis, rows[..., own, :]), rows[..., own, :]
+        rows[..., own, :] = channels.with_rotation(before, turned, np.broadcast_to(modes, before.shape[:-1]))
+        for i in np.flatnonzero(bones == root).tolist():
+            rows[..., own[i], FIELDS["location"]] = basis[..., i, :3, 3]
         return rows
 
 
-def _stiffness(bones: Sequence[bpy.types.PoseBone], folds: Mapping[str, Fold]) -> Floats:
-    """Return the stiffness of bones (n, 3): as set, and higher across the axis about which a joint folds."""
-    found = np.array([stiffness_of(bone) for bone in bones]).reshape(len(bones), 3)
+def _joints(bones: Sequence[bpy.types.PoseBone], folds: Mapping[str, Fold], offsets: Floats) -> tuple[Floats, Floats]:
+    """Return the axes (n, 3, 3) of bones at rest, in those of the parent, and their stiffness about these (n, 3).
+
+    Stiffness is as set, and higher across the axis about which a joint folds. A joint without limits turns about the
+    axes of its fold, whatever the roll of its bone.
+    """
+    rest, found = orthonormal(offsets[:, :3, :3]), np.array([stiffness_of(bone) for bone in bones]).reshape(-1, 3)
     for i, bone in enumerate(bones):
         fold = folds.get(bone.name)
         if fold is not None:
-            along = back_applied(np.array(bone.bone.matrix_local.to_3x3()), fold.axis)
-            across = 1.0 - along * along
+            along = back_times(np.array(bone.bone.matrix_local.to_3x3(), dtype=np.float64), fold.axes)
+            if is_free(bone) and not found[i].any():
+                rest[i], along = times(rest[i], along), np.eye(3)
+            across = 1.0 - along[:, 0] ** 2
             if fold.twists:
                 across[1] = 0.0
             found[i] = 1.0 - (1.0 - found[i]) * (1.0 - SIDEWAYS * across)
-    return found
+    return rest, found
 
 
 def _bends(

@@ -8,7 +8,7 @@ from math import cos, sin
 
 import numpy as np
 
-from .free.reach import goal_of
+from .free.reach import goal_of, status_of
 from .limb.limb import Aim
 from .limited.descent import State
 from .limited.goals import System, masses_of
@@ -87,13 +87,8 @@ class Alone:
         angles, steps = search.alone(search.first(near) if is_first_attempt else search.best(near))
         state = State.of(system, angles)
         error = norm(minus(target, state.pose.ends[0])) * self.scale
-        if error <= aim.tolerance * self.scale:
-            status = Status.REACHED
-        elif beyond > aim.tolerance:
-            status = Status.TOO_FAR
-        else:
-            status = Status.TOO_NEAR if beyond < -aim.tolerance else Status.LIMITED
-        return SolvedAlone(self, state, error, status, steps)
+        reached = error <= aim.tolerance * self.scale
+        return SolvedAlone(self, state, error, status_of(ONE, reached, beyond, aim.tolerance, Status.LIMITED), steps)
 
     def _system(self, target: Vector, pole: Vector | None, aim: Aim) -> System:
         skeleton, place = self.standing.body.skeleton(0), self._place._replace(target=target)

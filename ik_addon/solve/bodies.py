@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .alone import Known, solve_alone, suits
+from .free.reach import status_of
 from .limb.limb import KnownLimbs, solve_limbs
 from .limited.body import FEW, posed
 from .limited.crowd import search_together
@@ -18,6 +19,7 @@ from .limited.search import Search, Searching
 from .limited.skeleton import Angles, arrays_of, rows_of
 from .limited.task import Standing, Task, lengths_of
 from .maths.cones import at_limit
+from .maths.numbers import MANY
 from .maths.products import determinants, times
 from .maths.rotations import norm
 from .problem import Bools, Floats, Goal, Ints, OutOfReach, Problem, Solution, Solver, Status
@@ -204,9 +206,7 @@ def _solve_upright(
     solution.iterations[index] = steps
     solution.at_limit[index] = at_limit(angles[:2], angles[2], body.cone).T & standing.limited
     reached = (error * standing.scale[:, None] <= task.tolerance[:, None] * standing.lengths).all(axis=1)
-    far, near = task.beyond > task.tolerance, task.beyond < -task.tolerance
-    unreached = np.where(far, Status.TOO_FAR, np.where(near, Status.TOO_NEAR, Status.LIMITED))
-    solution.status[index] = np.where(reached, Status.REACHED, unreached)
+    solution.status[index] = status_of(MANY, reached, task.beyond, task.tolerance, Status.LIMITED)
 
 
 def searched_for(task: Task, problem: Problem) -> tuple[Floats, Ints]:

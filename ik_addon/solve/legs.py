@@ -1,41 +1,114 @@
-"""Legs whose joints fold to alternate sides, within limits."""
+"""Legs whose joints fold to alternate sides, within limits: a joint that reaches its limit stays there.
+
+The limits are part of how a leg folds, see `folds`: each joint is clamped at every step of the fold. If the root joint
+is then within its limits too, this is the pose; if not, the search continues from there.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from .free.bend_shares import mobility_of
-from .free.chains import Chains, aimed, at_poles, write
-from .free.even_bend import apart
-from .free.folds import Legs
-from .free.single import NO_LENGTH
-from .limb.folds import folded_within
-from .maths.numbers import MANY
-from .problem import Ints, Problem, Solution
+from .free.axes import tip_of
+from .free.bend_shares import folds_by, mobility_of
+from .free.chains import Bent, Chain, aimed, at_pole, bent, write
+from .free.folds import Legs, place_of
+from .limited.skeleton import Angles, Joint, arrays_of, nearest_angles
+from .limited.task import Standing
+from .maths.cones import at_limit
+from .maths.numbers import between, either, members, size_of, turn_of, unit_of
+from .maths.products import determinants
+from .maths.rotations import quaternions
+from .maths.vectors import Number, Quaternion, Vector, inverse, multiply, rotate
+from .problem import Bools, Floats, Ints, Problem, Solution, Solver
 from .side_start import search_from
+
+FEW = 8
+"""Up to this many legs are folded one by one in plain floats."""
+WITHIN = 1e-9
+"""Radians by which rounding may put a root joint outside its limits."""
+
+
+def can_fold(problem: Problem) -> Bools:
+    """Return which members (B,) are chains within limits whose joints fold by shares of their own."""
+    is_leg = problem.limits is not None and problem.parents is None and problem.goal.rotation is None
+    is_leg = is_leg and problem.solver is not Solver.FABRIK and not problem.others and problem.goal.segment is None
+    if problem.folds is None or not (is_leg and (problem.inherits is None or np.all(problem.inherits))):
+        return np.zeros(len(problem.joints), dtype=bool)
+    folds = np.asarray(problem.folds, dtype=np.float64)
+    upright = (determinants(np.asarray(problem.frames, dtype=np.float64)) > 0.0).all(axis=1)
+    return np.asarray(upright & (folds != 0.0).any(axis=(1, 2)) & np.isfinite(folds).all(axis=(1, 2)))
 
 
 def fold_within(problem: Problem, solution: Solution, index: Ints) -> None:
-    """Solve the legs `index` by folding them within their limits; where that misses, search on from the folded pose."""
-    chosen = np.zeros(len(problem.joints), dtype=bool)
-    chosen[index] = True
-    chains = Chains.of(problem).members(chosen)
-    carried = chains.lengths <= NO_LENGTH
-    reach = chains.reach(problem)
-    own, axes, chain_turn, _ = at_poles(chains, *aimed(chains, reach.distance, None))
-    shares = chains.shares(mobility_of(chains.lengths, ~carried, problem.stiffness, problem.bend_lead))
-    lengths = list(chains.lengths * reach.stretch)
-    legs = Legs.of(MANY, apart(chains.directions), lengths, list(carried), apart(shares))
-    assert problem.limits is not None
-    within = folded_within(problem.limits.of(chosen), chains.frames, legs, reach.distance, own, chain_turn)
-    write(chains, reach, axes.line, within.turns, np.zeros(len(index), dtype=np.int64), solution, index)
-    solution.at_limit[index] = within.at_limit
-    shortfall = np.abs(reach.shortfall) + chains.tolerance
-    left = ~(within.holds & (solution.error[index] <= shortfall * chains.scale))
-    if not left.any():
-        return
-    # The folded pose stands in for the FK pose; it is rolled to the pole already.
-    without_pole = replace(problem, goal=replace(problem.goal, pole=None, pole_angle=None))
-    search_from(without_pole, solution.rotations.copy(), solution, index[left])
+    """Solve the legs `index` (k,) by folding them within their limits; where that misses, search on from that pose."""
+    standing = Standing.of(problem, index)
+    frames, rests = quaternions(standing.frames.transpose(2, 3, 1, 0)), quaternions(standing.body.rest)
+    angles, misses = np.empty((3, *frames.shape[1:])), np.zeros(len(index), dtype=bool)
+    for i in range(len(index)) if len(index) <= FEW else [None]:
+        some: Any = np.s_[:] if i is None else i
+        chain = members(Chain.read(problem), index) if i is None else Chain.read(problem, int(index[i]))
+        joints = standing.body.skeleton(i).joints
+        found, own, reaches = _folded(chain, problem, joints, _bones(frames, i), _bones(rests, i))
+        write(chain, found, solution, index[some])
+        angles[..., some], misses[some] = arrays_of(own), np.logical_not(reaches)
+    solution.at_limit[index] = at_limit(angles[:2], angles[2], standing.body.cone).T & standing.limited
+    if misses.any():
+        # The folded pose stands in for the FK pose; it is rolled to the pole already.
+        without_pole = replace(problem, goal=replace(problem.goal, pole=None, pole_angle=None))
+        search_from(without_pole, solution.rotations.copy(), solution, index[misses])
+
+
+def _folded(
+    chain: Chain, problem: Problem, joints: list[Joint], frames: list[Quaternion], rests: list[Quaternion]
+) -> tuple[Bent, Angles, Number]:
+    """Return legs folded within their limits, their joint angles, and whether their tips are where they should be.
+
+    Args:
+        chain: the legs.
+        problem: their settings.
+        joints: the limits.
+        frames: the bones' orientations in the FK pose.
+        rests: their orientations at rest relative to the bone above; that of the root in space.
+    """
+    do, carried, reach = chain.do, chain.carried, chain.reach(problem)
+    own, axes, chain_turn, _ = at_pole(chain, *aimed(chain, reach.distance, None))
+    mobility = mobility_of(do, chain.lengths, carried, problem.stiffness, problem.bend_lead)
+    assert chain.folds is not None
+    shares = chain.folds if mobility is None else folds_by(do, chain.folds, chain.frames, mobility)
+    lengths = [length * factor for length, factor in zip(chain.lengths, reach.stretch, strict=True)]
+    legs = Legs.of(do, chain.directions, lengths, carried, shares)
+
+    def clamped(i: int, zero: Quaternion, turn: Quaternion) -> tuple[Quaternion, Vector]:
+        angles = nearest_angles(do, joints[i], multiply(inverse(zero), multiply(turn, frames[i])))
+        return multiply(multiply(zero, turn_of(do, angles)), inverse(frames[i])), angles
+
+    def turned_at(place: Number) -> tuple[list[Quaternion], Angles]:
+        """Return the rotations of the bones at a place, with the root bone not turned, and the joint angles."""
+        none = 0.0 * chain.scale
+        turns, angles = [(none + 1.0, none, none, none)], [(none, none, none)]
+        for i, joint in enumerate(legs.joints[1:], 1):
+            zero = multiply(multiply(turns[-1], frames[i - 1]), rests[i])
+            turn, own = clamped(i, zero, multiply(turns[-1], joint.turn(do, place)))
+            turns.append(turn)
+            angles.append(own)
+        return turns, angles
+
+    def tip_at(turns: list[Quaternion]) -> Vector:
+        return tip_of(list(map(rotate, turns, chain.directions)), lengths)
+
+    place = place_of(do, lambda place: size_of(do, tip_at(turned_at(place)[0])) - reach.distance)
+    turns, angles = turned_at(place)
+    root = multiply(chain_turn, between(do, unit_of(do, tip_at(turns)), own.line, own.normal))
+    # The root joint is clamped only at the end: its rotation depends on those of the others.
+    held, angles[0] = clamped(0, rests[0], root)
+    holds = 2.0 * size_of(do, multiply(inverse(held), root)[1:]) <= WITHIN
+    found = bent(chain, reach, axes.line, [multiply(either(do, holds, root, held), turn) for turn in turns], 0)
+    return found, angles, holds & (found.error <= (abs(reach.shortfall) + chain.tolerance) * chain.scale)
+
+
+def _bones(turns: Floats, member: int | None) -> list[Quaternion]:
+    """Return rotations (4, n, B) bone by bone: of one member in floats; None: of all in arrays."""
+    return list(map(tuple, turns.swapaxes(0, 1) if member is None else turns[..., member].T.tolist()))

@@ -57,13 +57,25 @@ def free_pose(problem: Problem, solve: Callable[[Problem], Solution]) -> Floats:
 
 def search_from(problem: Problem, turns: Floats, solution: Solution, index: Ints) -> None:
     """Solve the members `index` by a search from their FK pose turned by rotations (B, n, 3, 3)."""
-    solve_bodies(_posed(problem, turns), solution, index)
+    solve_bodies(posed(problem, turns), solution, index)
     solution.rotations[index] = times(solution.rotations[index], turns[index])
 
 
-def _posed(problem: Problem, turns: Floats) -> Problem:
-    """Return a problem whose FK pose is turned by rotations (B, n, 3, 3) of its bones."""
-    joints = np.array(problem.joints, dtype=np.float64)
-    steps = np.cumsum(applied(turns, np.diff(joints, axis=1)), axis=1)
-    joints = np.concatenate([joints[:, :1], joints[:, :1] + steps], axis=1)
-    return replace(problem, joints=joints, frames=times(turns, np.asarray(problem.frames, dtype=np.float64)))
+def posed(problem: Problem, rotations: Floats) -> Problem:
+    """Return a problem with its FK pose rotated by rotations (B, n, 3, 3) of its bones."""
+    joints, frames = (np.asarray(array, dtype=np.float64) for array in (problem.joints, problem.frames))
+    bones = frames.shape[1]
+    parents = list(range(-1, bones - 1)) if problem.parents is None else np.asarray(problem.parents).tolist()
+    ends = [bones - 1 if goal.segment is None else goal.segment for goal in problem.goals]
+    turned = joints.copy()
+    for joint, parent in enumerate([*parents, *ends]):
+        if parent >= 0:
+            turned[:, joint] = turned[:, parent] + applied(rotations[:, parent], joints[:, joint] - joints[:, parent])
+    above = rotations[:, [0, *range(bones - 1)]]
+    return replace(
+        problem,
+        joints=turned,
+        frames=times(rotations, frames),
+        bend_side=None if problem.bend_side is None else applied(rotations[:, 0], np.asarray(problem.bend_side)),
+        folds=None if problem.folds is None else applied(above, np.asarray(problem.folds)),
+    )

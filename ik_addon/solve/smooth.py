@@ -16,10 +16,11 @@ import numpy as np
 
 from . import Goal, Problem, Solution, pole_angle, solve
 from .limited.task import lengths_of as lengths_of_chains
-from .maths.products import applied, back_times, determinants, lengths_of, times, times_back
+from .maths.products import back_times, determinants, lengths_of, times, times_back
 from .maths.rotations import about_vectors, inverse, matrices, multiply, quaternions, vectors_of
 from .maths.runs import runs
 from .problem import Bools, Floats, Ints
+from .side_start import posed
 
 ABRUPT = np.radians(5.0)
 """A turn that exceeds those of the frames around it by this angle, in radians, is a jump."""
@@ -184,26 +185,6 @@ def _shortest(orientations: Floats, members: Ints, frames: int) -> Ints:
             around = np.s_[first + max(start - 1, 0) : first + min(end + 1, frames)]
             chosen[around] = shortest([np.array(layer) for layer in layers[around]], cost)
     return chosen
-
-
-def posed(problem: Problem, rotations: Floats) -> Problem:
-    """Return a problem with its FK pose rotated by rotations (B, n, 3, 3) of its bones."""
-    joints, frames = (np.asarray(array, dtype=np.float64) for array in (problem.joints, problem.frames))
-    bones = frames.shape[1]
-    parents = list(range(-1, bones - 1)) if problem.parents is None else np.asarray(problem.parents).tolist()
-    ends = [bones - 1 if goal.segment is None else goal.segment for goal in problem.goals]
-    turned = joints.copy()
-    for joint, parent in enumerate([*parents, *ends]):
-        if parent >= 0:
-            turned[:, joint] = turned[:, parent] + applied(rotations[:, parent], joints[:, joint] - joints[:, parent])
-    above = rotations[:, [0, *range(bones - 1)]]
-    return replace(
-        problem,
-        joints=turned,
-        frames=times(rotations, frames),
-        bend_side=None if problem.bend_side is None else applied(rotations[:, 0], np.asarray(problem.bend_side)),
-        folds=None if problem.folds is None else applied(above, np.asarray(problem.folds)),
-    )
 
 
 def does_as_well(problem: Problem, found: Solution, present: Solution) -> Bools:

@@ -10,18 +10,12 @@ import numpy as np
 from .alone import solve_alone, suits
 from .bodies import Checked, checked_fk, solve_bodies, valid_members, wants_body
 from .checks import checked_shape
-from .free.axes import (
-    pole_bend,
-    signed_angle,
-)
-from .free.chains import Chains, aimed, solve_chains, takes_two_bone
-from .free.single import NO_LENGTH, solve_single
-from .legs import fold_within
-from .limb.folds import can_fold
+from .free.axes import pole_bend, signed_angle
+from .free.chains import NO_LENGTH, Chain, aimed, check_two_bone, solved, write
+from .legs import can_fold, fold_within
 from .limb.hinge import Hinge, unfollowed_by
-from .maths.rotations import (
-    norm,
-)
+from .maths.numbers import MANY, members, size_of
+from .maths.rotations import norm
 from .memory import keep_freed_memory
 from .planar import laid_flat, lifted
 from .problem import Floats, Goal, Problem, Solution, Solver, Status
@@ -29,7 +23,7 @@ from .side_start import begin_on_side, free_pose, search_from
 
 FEW = 8
 """Up to this many chains are solved one by one in plain floats."""
-MANY = 256
+CROWD = 256
 """From this many chains on, arrays are so large that it matters where their memory comes from."""
 
 
@@ -75,29 +69,27 @@ def solve(problem: Problem, known: Known | None = None) -> Solution:
     """
     if known is None:
         checked_shape(problem)
-    if len(problem.joints) >= MANY:
+    if len(problem.joints) >= CROWD:
         keep_freed_memory()
     if wants_body(problem):
         return _solved_body(problem, _known(problem) if known is None else known)
     if problem.plane is not None:
         flat, turns = laid_flat(problem)
         return lifted(problem, flat, turns, solve(flat))
-    solution, members = _unsolved(problem), len(problem.joints)
-    left = np.ones(members, dtype=bool)
-    if members <= FEW:
-        left[:] = [not solve_single(problem, solution, i) for i in range(members)]
-        if not left.any():
-            return solution
-    chains = Chains.of(problem)
-    valid = left & chains.valid()
-    two_bone = takes_two_bone(problem.solver, np.count_nonzero(chains.lengths > NO_LENGTH, axis=0), valid)
-    longer = Solver.FABRIK if problem.solver is Solver.FABRIK else Solver.EVEN_BEND
-    folds = ~two_bone & chains.folding()
-    kinds = (Solver.TWO_BONE, two_bone), (longer, ~two_bone & ~folds), (None, folds)
-    for solver, chosen in ((solver, valid & own) for solver, own in kinds):
-        if chosen.any():
-            own = chains if chosen.all() else chains.members(chosen)
-            solve_chains(problem, solver, own, solution, np.s_[:] if chosen.all() else np.flatnonzero(chosen))
+    solution, count = _unsolved(problem), len(problem.joints)
+    if count <= FEW:
+        for i in range(count):
+            chain = Chain.read(problem, i)
+            found = chain.solved(problem)
+            if found is not None:
+                write(chain, found, solution, i)
+        return solution
+    chains = Chain.read(problem)
+    for solver, takes in chains.kinds(problem.solver):
+        index = np.flatnonzero(takes & chains.is_valid)
+        if len(index):
+            own = members(chains, index) if len(index) < count else chains
+            write(own, solved(own, problem, solver), solution, index if len(index) < count else np.s_[:])
     return solution
 
 
@@ -123,7 +115,7 @@ def _solved_body(problem: Problem, known: Known) -> Solution:
         with np.errstate(all="ignore"):
             lengths = norm(np.diff(problem.joints, axis=1).T)
             segments = np.count_nonzero(lengths / lengths.sum(axis=0) > NO_LENGTH, axis=0)
-        takes_two_bone(problem.solver, segments, valid)
+        check_two_bone(problem.solver, segments, valid)
     index = np.flatnonzero(valid)
     is_leg = can_fold(problem)[index]
     if is_leg.any():
@@ -172,19 +164,20 @@ def pole_angle(
         ValueError: if shapes do not fit together.
     """
     problem = Problem(joints, frames, Goal(target, pole), bend_side=bend_side)
-    _, members = checked_shape(problem)
-    angles = np.zeros(members)
+    _, count = checked_shape(problem)
+    angles = np.zeros(count)
     if hinge is not None:
         # Where a hinge is bent, it decides the direction of the bend.
         rolls = unfollowed_by(np.asarray(joints), np.asarray(frames), hinge)
         if bend_side is not None:
             problem = replace(problem, bend_side=np.where(np.isnan(rolls)[:, None], bend_side, 0.0))
         angles -= np.nan_to_num(rolls)
-    chains = Chains.of(problem)
-    valid = chains.valid()
+    chains = Chain.read(problem)
+    valid = chains.is_valid
     if valid.any():
-        own = chains.members(valid)
-        _, axes, _, _ = aimed(own, np.minimum(norm(own.target), 1.0), None if folds else Solver.EVEN_BEND)
-        towards = np.asarray(pole, dtype=np.float64).T[:, valid] - np.asarray(joints, dtype=np.float64)[valid, 0].T
-        angles[valid] += signed_angle(pole_bend(towards, axes.line, axes.bend), axes.bend, axes.line)
+        own = members(chains, valid)
+        reached = np.minimum(size_of(MANY, own.target), 1.0)
+        _, axes, _, _ = aimed(own, reached, None if folds else Solver.EVEN_BEND)
+        bend = pole_bend(MANY, own.pole, axes.line, axes.bend)
+        angles[valid] += signed_angle(MANY, bend, axes.bend, axes.line)
     return np.where(valid, angles, 0.0)

@@ -1,4 +1,4 @@
-"""The controls of a figure: the targets and poles of its chains, and its hips and root."""
+"""The controls of a figure: the targets and poles of its chains, and its shoulders, hips and root."""
 
 from __future__ import annotations
 
@@ -10,15 +10,23 @@ import bpy
 from ..chains import control_bones
 from ..core import channels, compat
 from ..core.goals import Goal
+from ..rig.plan.chain import posed_bones, tips
 from .movable import goals_of
 
 
 def controls_of(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], *, with_trunk: bool) -> list[Goal]:
-    """Return the controls that can be moved: targets and poles of chains, and with the trunk the hips and the root."""
-    found = [goal for tip in tips for goal in goals_of(tip)]
-    if with_trunk:
+    """Return what can be moved: targets and poles of chains, and with the trunk shoulders, hips and root."""
+    found = [goal for tip in tips for goal in goals_of(tip) if not goal.why_fixed]
+    if with_trunk and ob.is_editable:
         found += [Goal(ob, name) for name in control_bones.dressed(ob)]
-    return [goal for goal in dict.fromkeys(found) if not goal.why_fixed]
+    return list(dict.fromkeys(found))
+
+
+def not_copied(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
+    """Return the selected empties among the controls, which Copy Pose leaves out; not where it takes the whole limb."""
+    selected = context.selected_objects
+    chains = [tip for tip in tips(ob) if not all(map(compat.is_selected, posed_bones(tip)))]
+    return [goal.name for tip in chains for goal in goals_of(tip) if not goal.is_bone and goal.ob in selected]
 
 
 def select(context: bpy.types.Context, goals: Sequence[Goal]) -> int:

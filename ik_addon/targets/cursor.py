@@ -15,6 +15,8 @@ from bpy.props import BoolProperty
 from mathutils import Matrix, Quaternion, Vector
 
 from ..core import interruption
+from ..core.goals import Goal
+from .edit_range import EditRange
 from .edits import last_operator
 
 WATCH = 0.02
@@ -36,6 +38,14 @@ class Held(Protocol):
 
     turns_in_place: bool
     """If a key changes the move to a rotation, turn at the current place instead of the initial one."""
+    ob: bpy.types.Object
+    """The armature object that follows."""
+    reach: EditRange
+    """How many frames around the current one the drag reaches when it ends."""
+
+    @property
+    def goal(self) -> Goal:
+        """What is in hand."""
 
     @property
     def world(self) -> Matrix:
@@ -94,7 +104,7 @@ class CursorDrag:
         location, rotation, _scale = drag.world.decompose()
         self._cursor.matrix = Matrix.LocRotScale(location, rotation, None)
         self._start = self._seen = self._cursor.matrix.copy()
-        self._offset = Vector()
+        self.offset = Vector()
         """The last offset."""
         self._last = last_operator()
         self._unsettled_since: float | None = None
@@ -132,8 +142,8 @@ class CursorDrag:
             turn = now.to_quaternion() @ self._start.to_quaternion().inverted()
         # R moves the cursor back to the start and turns it there.
         if not (self.drag.turns_in_place and self._is_turning()):
-            self._offset = now.translation - self._start.translation
-        self.drag.move(context, self._offset, turn, hurried=True)
+            self.offset = now.translation - self._start.translation
+        self.drag.move(context, self.offset, turn, hurried=True)
         self._unsettled_since = time.monotonic()
 
     def _is_turning(self) -> bool:

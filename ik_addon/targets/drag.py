@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import bpy
@@ -20,6 +20,7 @@ from ..core.translation.sentences import UserError, say
 from ..live import registry, reports, solving
 from ..rig.plan.chain import check
 from .autokey import auto_key, left_out
+from .edit_range import HERE, EditRange
 from .movable import why_lacking
 
 
@@ -29,7 +30,13 @@ class Drag:
     turns_in_place = False
 
     def __init__(
-        self, context: bpy.types.Context, tip: bpy.types.PoseBone, role: str = "target", *, turns: bool = False
+        self,
+        context: bpy.types.Context,
+        tip: bpy.types.PoseBone,
+        role: str = "target",
+        *,
+        turns: bool = False,
+        reach: EditRange = HERE,
     ) -> None:
         """Start the drag.
 
@@ -38,12 +45,13 @@ class Drag:
             tip: the tip bone of the chain.
             role: the goal to move, "target" or "pole".
             turns: the goal will only be turned.
+            reach: how many frames around the current one the drag reaches.
 
         Raises:
             UserError: the chain can't be solved, or its goal is missing or can't be moved.
         """
         self.ob: bpy.types.Object = tip.id_data
-        self.tip = tip.name
+        self.tip, self.reach = tip.name, reach
         context.view_layer.update()
         check(self.ob, tip, context.view_layer)
         goal, bone = goal_of(chain_of(tip), role)
@@ -53,6 +61,11 @@ class Drag:
         self._mirrored = _Mirrored.of(tip, role, self.handle, turns=turns)
         self._tips = [self.tip] if self._mirrored is None else [self.tip, self._mirrored.tip]
         self._before, self._reports = PoseSnapshot(self.ob), {tip: reports.get(self.ob, tip) for tip in self._tips}
+
+    @property
+    def goal(self) -> Goal:
+        """What is in hand."""
+        return self.handle.goal
 
     @property
     def world(self) -> Matrix:
@@ -100,7 +113,15 @@ class Drag:
 
         Returns:
             Sentences about problems with the chain.
+
+        Raises:
+            KeysError: the keys in the range can't be written.
         """
+        with ExitStack() as undo:
+            moved = [replace(handle.goal, turns=handle.rotation_field in handle.moved) for handle in self._handles]
+            for spread in self.reach.spreads(context.scene, moved):
+                spread.add(undo)
+            undo.pop_all()
         for handle in self._handles:
             auto_key(context, handle.owner, handle.moved)
         report = reports.get(self.ob, self.tip)
@@ -172,6 +193,7 @@ class Handle:
             UserError: the goal can't be moved, or turned.
         """
         goal.check_movable()
+        self.goal = goal
         self.owner: Any = goal.holder
         if all(self.owner.lock_rotation if goal.turns else self.owner.lock_location):
             locked = {

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -46,6 +46,7 @@ from ..rig.plan.presence import Reference
 from ..rig.read.sample import sample
 from ..rig.write.waves import pose
 from ..solve.problem import Ints
+from .edit_range import EditRange, Spread
 from .follow import Control, Follower, Meaning
 
 TRANSFORMS = "TRANSFORM_OT_"
@@ -83,6 +84,8 @@ class Gesture:
     """None: the goals can't be moved."""
     before: dict[tuple[int, str], Control] = field(default_factory=dict)
     """The goals before."""
+    spreads: list[Spread] = field(default_factory=list)
+    """The keys of the goals in the range that the edit reaches."""
     blended: set[int] = field(default_factory=set)
     """The bones, by row, whose FK pose followed as well."""
 
@@ -223,7 +226,10 @@ def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[
     _blend(ob, rig, depsgraph, gesture, followers)
     followed = {row for follower in followers for row in follower.rows} | gesture.blended
     left = sorted(set(gesture.edited) - followed)
-    reports.note(ob, _notes(ob, rig.plan, left), depsgraph.scene.frame_current_final)
+    notes = _notes(ob, rig.plan, left)
+    if followers:
+        notes |= _spread(gesture, followers[0].tip)
+    reports.note(ob, notes, depsgraph.scene.frame_current_final)
     if not operator.is_running:
         rows, changed = sorted(gesture.edited), sorted({*left, *gesture.blended})
         after = [Control.of(goal) for follower in followers for goal in follower.goals]
@@ -275,7 +281,9 @@ def _followers(
         if meaning not in gesture.followers:
             gesture.followers[meaning] = None
             with suppress(UserError):
-                gesture.followers[meaning] = Follower(depsgraph, ob, plan.skeleton, meaning, matches=pastes)
+                follower = Follower(depsgraph, ob, plan.skeleton, meaning, matches=pastes)
+                gesture.followers[meaning] = follower
+                gesture.spreads += EditRange.of_scene(depsgraph.scene).spreads(depsgraph.scene, follower.goals)
         follower = gesture.followers[meaning]
         if follower is not None:
             yield follower
@@ -297,6 +305,19 @@ def _follow(
         follower.follow(depsgraph)
     _evaluate(depsgraph)
     return bool(gesture.before) or not any(follower.is_held(depsgraph) for follower in followers)
+
+
+def _spread(gesture: Gesture, tip: str) -> dict[str, str]:
+    """Add what a gesture changed to the keys in its range; return why that is not possible, by the tip of its chain."""
+    with ExitStack() as undo:
+        try:
+            for spread in gesture.spreads:
+                if spread.is_changed:
+                    spread.add(undo)
+        except UserError as error:
+            return {tip: str(error)}
+        undo.pop_all()
+    return {}
 
 
 def _blend(
@@ -369,7 +390,7 @@ def _is_in_step(operator: int) -> bool:
 def _after_update(_scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph) -> None:
     """Note which operators have ended, and what the edit that was just taken has led to."""
     global _ended, _keying, _latest
-    if registry.pauses:
+    if registry.is_paused:
         return  # another handler is at work, which evaluates in between
     _ended = last_operator()
     if _keying not in {0, _ended} and not any(_running()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -12,7 +13,8 @@ from ..core import compat
 from ..core.channels import FIELDS, Row
 from ..core.fk_keys import time_of
 from ..core.goals import Goal, path_of
-from ..core.key_curve import SAME_FRAME
+from ..core.key_curve import SAME_FRAME, Keys, read_keys, write_keys
+from ..core.settings import overlay_of
 from ..core.skeleton import Skeleton, inverse, moved
 from ..core.translation.sentences import UserError
 from ..rig.plan.presence import Reference
@@ -144,6 +146,8 @@ class Control:
     row: Row
     keys: dict[tuple[str, int], float]
     """The values of its keys on the frame, by field and index."""
+    curves: dict[tuple[str, int], Keys]
+    """All its keys, if an edit reaches more frames."""
     frame: float
     action: int | None
     """`session_uid` of the action of its object; None if it has none."""
@@ -153,7 +157,9 @@ class Control:
         """Return the current state of a goal."""
         frame, action = bpy.context.scene.frame_current_final, _action(goal)
         uid = None if action is None else action.session_uid
-        return cls(Reference.of(goal.ob), goal.bone, goal.turns, goal.row(), _keys(goal, frame), frame, uid)
+        reaches = overlay_of(bpy.context.scene).edit_range > 0
+        curves = {place: read_keys(curve) for place, curve in _curves(goal)} if reaches else {}
+        return cls(Reference.of(goal.ob), goal.bone, goal.turns, goal.row(), _keys(goal, frame), curves, frame, uid)
 
     @property
     def key(self) -> tuple[int, str]:
@@ -189,6 +195,9 @@ class Control:
                 setattr(holder, field, [value if i == index else own for i, own in enumerate(kept)])
                 holder.keyframe_insert(field, index=index, frame=self.frame)
                 setattr(holder, field, kept)
+        for place, curve in _curves(goal):
+            if place in self.curves:
+                write_keys(curve, self.curves[place])
         action, owner = _action(goal), compat.curve_owner(goal.ob)
         if action is not None and self.action is None and not (owner is not None and len(owner.fcurves)):
             goal.ob.animation_data_clear()
@@ -204,11 +213,19 @@ def _action(goal: Goal) -> bpy.types.Action | None:
 
 def _keys(goal: Goal, frame: float) -> dict[tuple[str, int], float]:
     """Return the values of the keys of a goal on a frame, by field and index."""
-    owner, time, found = compat.curve_owner(goal.ob), time_of(goal.ob, frame), {}
+    time, found = time_of(goal.ob, frame), {}
+    for place, curve in _curves(goal):
+        for key in curve.keyframe_points:
+            if abs(key.co.x - time) < SAME_FRAME:
+                found[place] = key.co.y
+    return found
+
+
+def _curves(goal: Goal) -> Iterator[tuple[tuple[str, int], bpy.types.FCurve]]:
+    """Yield the F-curves of a goal, each with its field and index."""
+    owner = compat.curve_owner(goal.ob)
     for field in goal.fields if owner is not None else ():
         for index in range(FIELDS[field].stop - FIELDS[field].start):
             curve = owner.fcurves.find(path_of(goal.holder, field), index=index)
-            for key in () if curve is None else curve.keyframe_points:
-                if abs(key.co.x - time) < SAME_FRAME:
-                    found[field, index] = key.co.y
-    return found
+            if curve is not None:
+                yield (field, index), curve

@@ -133,7 +133,7 @@ class Sampler:
                 held.put_back()
             return self.here(at_frame(view_layer, frame))
 
-        foretell, found = self._foretelling(view_layer, stored), []
+        foretell, found = self.foretelling(view_layer, stored), []
         chosen = [frames[i] for i in proofs(len(frames))]
         foretold = foretell(chosen) if may_be_foretold(view_layer.id_data) else None
         if foretold is not None and foretold.is_same(Sampled.stacked([*map(step, chosen)])):
@@ -160,7 +160,7 @@ class Sampler:
         others = (tip for tip in tips(self.ob) if chain_of(tip).enabled and (self.shown or tip.name not in self.tips))
         return any(not needed.isdisjoint(posed_bones(tip)) for tip in others)
 
-    def _foretelling(self, view_layer: bpy.types.ViewLayer, stored: Row) -> Callable[[Sequence[int]], Sampled | None]:
+    def foretelling(self, view_layer: bpy.types.ViewLayer, stored: Row) -> Callable[[Sequence[int]], Sampled | None]:
         """Return what samples frames from F-curves, or returns None if anything else affects the motion."""
         depsgraph, own = view_layer.depsgraph, [(goal.ob, goal.bone) for goal in self.goals]
         inputs = Inputs.of(self.ob, depsgraph, Skeleton.of(self.ob), self.bones, self.bones, self.tips, own)
@@ -205,8 +205,8 @@ class Sampler:
             poses=of_all(posed.poses),
             angles=of_all(Settings.of(posed.settings).pole_angle),
             end_axes=of_all(np.array([[end_axes(self.ob.pose.bones[tip]) for tip in self.tips]]).reshape(1, -1, 3, 3)),
-            goals=np.stack(goals, axis=1),
-            spaces=np.stack(spaces, axis=1),
+            goals=np.stack(goals, axis=1) if goals else np.empty((count, 0, 4, 4)),
+            spaces=np.stack(spaces, axis=1) if spaces else np.empty((count, 0, 4, 4)),
             parents=np.broadcast_to(parents, (count, len(goals))),
         )
 

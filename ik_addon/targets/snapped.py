@@ -97,7 +97,7 @@ class Snap:
         for tip in tips:
             for role in ("target",) if poles is Poles.KEEP else ("target", "pole"):
                 goal = getattr(chain_of(tip), role)
-                if goal is not None and (reason := why_absent(goal, role, presence)):
+                if goal is not None and (reason := why_absent(goal, presence)):
                     raise UserError(reason)
         new_chain.check_world(ob, ob.evaluated_get(view_layer.depsgraph).matrix_world)
         skeleton, figure = skeleton or Skeleton.of(ob), Figure.of(ob) if poles is Poles.FOOT else None

@@ -182,7 +182,7 @@ def _cleared_bone(context: bpy.types.Context, goal: Goal, undo: ExitStack) -> tu
     is_plain = bone.use_inherit_rotation and bone.inherit_scale == "FULL" and bone.use_local_location
     if not (is_plain and can_be_made(context, ob) and ob.data.users == 1):
         raise UserError(
-            "Bone '{bone}' follows its parent '{above}' in any space. Clear its parent",
+            "Bone '{bone}' can't be released from its parent '{above}'. Clear its parent",
             bone=bone.name,
             above=above.name,
         )

@@ -114,8 +114,8 @@ class IK_ADDON_GGT_rings(GoalGizmos):
     def draw_prepare(self, context: bpy.types.Context) -> None:
         """Add, remove and place the rings to match the goals."""
         # With Pose Body the joint under a target is dragged, which takes the target along.
-        wanted = [own for own in grips(context) if own.role == "pole" or not is_in_hand(context)]
-        shown = {(own.rig, own.tip, own.role): own for own in wanted}
+        roles = {"pole"} if is_in_hand(context) else ROLES
+        shown = {(own.rig, own.tip, own.role): own for own in grips(context) if own.role in roles}
         for key in self.rings.keys() - shown.keys():
             self.gizmos.remove(self.rings.pop(key))
         theme = context.preferences.themes[0].user_interface

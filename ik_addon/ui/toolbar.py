@@ -7,7 +7,7 @@ from typing import Any
 
 import bpy
 
-from ..core.settings import chain_of
+from ..core.settings import chain_of, overlay_of
 from . import highlight
 from .gizmos import IK_ADDON_GGT_tool
 from .operators.active import active_chain, obstacle
@@ -39,6 +39,7 @@ class IKAddonTool(bpy.types.WorkSpaceTool):
         layout.label(text=tip.name, icon="CON_KINEMATIC", translate=False)
         layout.prop(chain_of(tip), "influence")
         layout.prop(chain_of(tip), "use_rotation")
+        draw_range(context, layout)
 
 
 class IKAddonPoseTool(bpy.types.WorkSpaceTool):
@@ -59,16 +60,25 @@ class IKAddonPoseTool(bpy.types.WorkSpaceTool):
     )
 
     @staticmethod
-    def draw_settings(_context: bpy.types.Context, layout: bpy.types.UILayout, tool: Any) -> None:
+    def draw_settings(context: bpy.types.Context, layout: bpy.types.UILayout, tool: Any) -> None:
         """Draw into the header what holds the body when nothing is pinned, and how many bones follow."""
         settings = tool.operator_properties(IK_ADDON_OT_body_grab.bl_idname)
         layout.prop(settings, "without_pins")
         layout.prop(settings, "length")
+        draw_range(context, layout)
 
     @staticmethod
     def draw_cursor(context: bpy.types.Context, _tool: Any, place: tuple[int, int]) -> None:
         """Highlight the joint that would be dragged."""
         highlight.draw(context, place)
+
+
+def draw_range(context: bpy.types.Context, layout: bpy.types.UILayout) -> None:
+    """Draw how far an edit reaches over other frames."""
+    scene = overlay_of(context.scene)
+    row = layout.row(align=True)
+    row.prop(scene, "edit_range")
+    row.prop(scene, "edit_falloff", text="", icon_only=True)
 
 
 def register() -> None:

@@ -88,7 +88,7 @@ def test_feet_in_contact_still_hold_still(addon: Addon, touches: bool) -> None:
     bpy.ops.ik_addon.plant()
     if not touches:
         for tip in ("shin.L", "shin.R"):
-            addon.module("feet.contact_keys").curve_of(ob.pose.bones[tip]).mute = True
+            addon.module("core.contact_keys").curve_of(ob.pose.bones[tip]).mute = True
             ob.pose.bones[tip].ik_addon.contact = set()
     assert bpy.ops.ik_addon.bake(reduce_keys=True, max_distance=0.01) == {"FINISHED"}
     keys = addon.module("bake.bake_report").last(ob).keys

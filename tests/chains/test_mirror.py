@@ -376,5 +376,5 @@ def test_refuses_a_deleted_goal(role: str) -> None:
     goal = getattr(ob.pose.bones["bone1.L"].ik_addon, role)
     for collection in goal.users_collection:
         collection.objects.unlink(goal)
-    with refused(f"The {role} 'IK {role.title()} bone1.L' was deleted"):
+    with refused(f"'IK {role.title()} bone1.L' was deleted"):
         bpy.ops.ik_addon.mirror_chain()

@@ -18,7 +18,7 @@ def test_found_contacts_are_constant_keys_at_changes(addon: Addon) -> None:
     keys = walker.keys(addon, ob, "L")
     assert keys[0] == (1, 3)
     assert [value for _frame, value in keys[1:5]] in ([2, 0, 1, 3], [2, 0, 3, 2], [0, 1, 3, 2])
-    curve = addon.module("feet.contact_keys").curve_of(ob.pose.bones["shin.L"])
+    curve = addon.module("core.contact_keys").curve_of(ob.pose.bones["shin.L"])
     assert {key.interpolation for key in curve.keyframe_points} == {"CONSTANT"}
     shown = []
     for frame in (1, keys[2][0]):
@@ -85,7 +85,7 @@ def test_a_foot_held_above_the_ground_touches_nothing(addon: Addon, moves: bool)
 def flags(addon: Addon, ob: bpy.types.Object, end: str = "L") -> np.ndarray:
     """Return whether heel and toe (2, F) of a leg touch, on frames from 0 on."""
     frames = np.arange(0.0, bpy.context.scene.frame_end + 10.0)
-    found: np.ndarray = addon.module("feet.contact_keys").read(ob.pose.bones[f"shin.{end}"], frames)
+    found: np.ndarray = addon.module("core.contact_keys").read(ob.pose.bones[f"shin.{end}"], frames)
     return found
 
 
@@ -172,7 +172,7 @@ def test_a_locked_curve_is_refused_without_changes(addon: Addon) -> None:
     ob = walker.figure()
     bpy.ops.ik_addon.find_contacts()
     before = walker.keys(addon, ob, "L")
-    addon.module("feet.contact_keys").curve_of(ob.pose.bones["shin.L"]).lock = True
+    addon.module("core.contact_keys").curve_of(ob.pose.bones["shin.L"]).lock = True
     for operator in (bpy.ops.ik_addon.find_contacts, bpy.ops.ik_addon.mark_contact):
         with pytest.raises(RuntimeError, match="locked"):
             operator()

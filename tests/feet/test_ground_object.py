@@ -46,7 +46,7 @@ def gaps(addon: Addon, ob: bpy.types.Object, poses: Any, height: Callable[[Any],
     for end in "LR":
         own = walker.pivots(ob, poses, f"shin.{end}")
         above = np.array([side[:, 2] - height(side) for side in own])
-        contacts = addon.module("feet.contact_keys").read(ob.pose.bones[f"shin.{end}"], frames)
+        contacts = addon.module("core.contact_keys").read(ob.pose.bones[f"shin.{end}"], frames)
         lowest, farthest = min(lowest, above.min()), max(farthest, above[:, contacts.all(axis=0)].max())
     return float(lowest), float(farthest)
 

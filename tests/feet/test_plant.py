@@ -54,7 +54,7 @@ def test_knees_hardly_turn_faster_than_in_the_clip(
         if (name, slide) == ("turn", 0.008):
             frames = np.arange(1.0, len(source) + 1)
             for end, own in zip("LR", (planted - source).T, strict=True):
-                stands = addon.module("feet.contact_keys").read(ob.pose.bones[f"shin.{end}"], frames).all(axis=0)
+                stands = addon.module("core.contact_keys").read(ob.pose.bones[f"shin.{end}"], frames).all(axis=0)
                 off.append(np.abs(own[stands]).max())
     assert max(faster) < 8.0
     assert max(off) < 4.0
@@ -180,7 +180,7 @@ def test_softness_keeps_knees_bent(addon: Addon) -> None:
     poses = walker.play(ob)
     assert max(walker.slides(addon, ob, poses).values()) < SLIDE
     thigh, foot = (ob.pose.bones.find(name) for name in ("thigh.L", "foot.L"))
-    contacts = addon.module("feet.contact_keys").read(ob.pose.bones["shin.L"], np.arange(1.0, len(poses) + 1.0))
+    contacts = addon.module("core.contact_keys").read(ob.pose.bones["shin.L"], np.arange(1.0, len(poses) + 1.0))
     reach = np.linalg.norm(poses[:, foot, :3, 3] - poses[:, thigh, :3, 3], axis=1) / rigs.length(ob, "shin.L", 2)
     assert reach[contacts.any(axis=0)].max() < 0.9801
 
@@ -250,7 +250,7 @@ def test_a_foot_that_ignores_its_targets_rotation_is_held_at_its_joint(
     assert "'foot.L' doesn't turn with its target" in capfd.readouterr().out
     poses = walker.play(ob)
     frames = np.arange(1.0, len(poses) + 1.0)
-    touches = addon.module("feet.contact_keys").read(tip, frames).any(axis=0)
+    touches = addon.module("core.contact_keys").read(tip, frames).any(axis=0)
     foot = ob.pose.bones.find("foot.L")
     joint = poses[:, foot, :3, 3]
     for start, end in addon.module("feet.filling").runs(touches):
@@ -333,7 +333,7 @@ def test_a_cancelled_plant_changes_nothing(addon: Addon) -> None:
     plant = addon.module("feet.plant")
     tips = [ob.pose.bones[f"shin.{end}"] for end in "LR"]
     for share in (0.0, 0.3, 0.6, 0.75):
-        with closing(plant.plant_stepwise(bpy.context, ob, tips, range(1, 110), plant.Options())) as todo:
+        with closing(plant.plant_feet(bpy.context, ob, tips, range(1, 110), plant.Options())) as todo:
             while next(todo) < share:
                 pass
         assert bpy.context.scene.frame_current == 30

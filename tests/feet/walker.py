@@ -124,7 +124,7 @@ def pivots(ob: bpy.types.Object, poses: NDArray[np.float64], tip: str) -> NDArra
 
 def keys(addon: Any, ob: bpy.types.Object, end: str) -> list[tuple[int, int]]:
     """Return the frames and values of a leg's contact keys."""
-    curve = addon.module("feet.contact_keys").curve_of(ob.pose.bones[f"shin.{end}"])
+    curve = addon.module("core.contact_keys").curve_of(ob.pose.bones[f"shin.{end}"])
     return [] if curve is None else [(round(k.co[0]), round(k.co[1])) for k in curve.keyframe_points]
 
 
@@ -133,7 +133,7 @@ def slides(addon: Any, ob: bpy.types.Object, poses: NDArray[np.float64]) -> dict
     frames = np.arange(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1, dtype=np.float64)
     found: dict[str, float] = {}
     for tip in limbs(ob):
-        contacts = addon.module("feet.contact_keys").read(tip, frames)
+        contacts = addon.module("core.contact_keys").read(tip, frames)
         for own, points in zip(contacts, pivots(ob, poses, tip.name), strict=True):
             for start, stop in addon.module("feet.filling").runs(own):
                 gap = float(np.linalg.norm(points[start:stop] - points[start], axis=1).max())
@@ -147,7 +147,7 @@ def turned(addon: Any, ob: bpy.types.Object, poses: NDArray[np.float64]) -> floa
     most = 0.0
     for tip in limbs(ob):
         end = ob.pose.bones.find(tip.ik_addon.end_bone)
-        contacts = addon.module("feet.contact_keys").read(tip, frames)
+        contacts = addon.module("core.contact_keys").read(tip, frames)
         for start, stop in addon.module("feet.filling").runs(contacts.all(axis=0)):
             axes = poses[start:stop, end, :3, :3] / np.linalg.norm(poses[start:stop, end, :3, :3], axis=1)[:, None]
             chord = np.linalg.norm(axes - axes[:1], axis=(1, 2)).max() / np.sqrt(8.0)

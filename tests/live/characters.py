@@ -34,9 +34,9 @@ def rig(bones: int = 5, **settings: object) -> bpy.types.Object:
     return ob
 
 
-def with_limits() -> bpy.types.Object:
+def with_limits(**settings: object) -> bpy.types.Object:
     """Return a chain whose bones have limits."""
-    ob = rig(use_limits=True)
+    ob = rig(use_limits=True, **settings)
     _limit(ob, (-0.3, 0.9, -0.5, 0.4), *ob.pose.bones.keys())
     return ob
 
@@ -45,6 +45,14 @@ def _limit(ob: bpy.types.Object, angles: tuple[float, float, float, float], *nam
     for bone in (ob.pose.bones[name] for name in names):
         bone.use_ik_limit_x = bone.use_ik_limit_z = True
         bone.ik_min_x, bone.ik_max_x, bone.ik_min_z, bone.ik_max_z = angles
+
+
+def stiff(**settings: object) -> bpy.types.Object:
+    """Return a chain whose first bones are stiff."""
+    ob = rig(6, solver="EVEN_BEND", use_limits=True, **settings)
+    for name in ("b0", "b1", "b2"):
+        ob.pose.bones[name].ik_stiffness_x, ob.pose.bones[name].ik_stiffness_z = 0.9, 0.5
+    return ob
 
 
 def with_pole() -> bpy.types.Object:
@@ -98,6 +106,14 @@ KINDS: Mapping[str, Build] = {
     "pushed": partial(rig, 2, out_of_reach="PUSH_ROOT", push_limit=0.2),
     "other modes": in_other_modes,
     "planar": partial(rig, 6, planar=True),
+    "planar, led from the tip": partial(rig, 6, solver="EVEN_BEND", bend_lead=1.0, planar=True),
+    "led from the root": partial(rig, 6, solver="EVEN_BEND", bend_lead=-0.7),
+    "fabrik": partial(rig, 6, solver="FABRIK"),
+    "fabrik with its target's rotation": partial(rig, 6, solver="FABRIK", use_rotation=True),
+    "planar fabrik": partial(rig, 6, solver="FABRIK", planar=True),
+    "fabrik with limits": partial(with_limits, solver="FABRIK"),
+    "stiff": stiff,
+    "planar and stiff": partial(stiff, planar=True),
     "half on": partial(rig, 4, influence=0.5),
     "tree": tree,
     "parented": parented,

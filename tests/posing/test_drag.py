@@ -213,6 +213,10 @@ def test_refusals_change_nothing(human: bpy.types.Object) -> None:
     human.pose.bones["hand.L"].constraints.new("COPY_ROTATION").target = human
     with refused("A constraint or driver moves 'hand.L'"):
         bpy.ops.ik_addon.pose_body(offset=(0, 0, 1))
+    for bone in human.pose.bones["shoulder.L"].parent_recursive:
+        bone.constraints.new("COPY_ROTATION").target = human
+    with refused("A constraint or driver moves 'spine.003'"):
+        bpy.ops.ik_addon.pose_body(bone="shoulder.L", offset=(0, 0, 1))
 
 
 def test_a_place_or_a_scale_that_cannot_be_solved_is_refused(human: bpy.types.Object) -> None:

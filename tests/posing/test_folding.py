@@ -101,6 +101,7 @@ def test_straight_legs_bend_their_knees_forward(dragged: str, aim: str, tmp_path
     for row in imports.limbs("Biped")[: 2 if dragged == "Hips" else 1]:
         bend = imports.bends(np.array([rigs.head(ob, name) for name in row]))
         assert bend[1] < -0.1, "forward"
+        assert abs(bend[0]) < 0.01, "not sideways, whatever the roll"
         assert angle(ob, row) > 50.0
 
 

@@ -14,7 +14,7 @@ from tests import rigs
 from tests.conftest import Addon
 from tests.reliability.test_neighbors import Add, handlers
 from tests.renders import Recorder, recorder, render, set_up
-from tests.rigs import apart, miss, poses_at
+from tests.rigs import apart, miss
 
 __all__ = ["handlers", "recorder"]
 NEAR = 1e-5
@@ -116,12 +116,3 @@ def test_a_render_shows_the_tip_at_a_target_that_is_moved_after_the_frame(
     render(3, 6)
     assert [frame for _scene, _layer, frame, _noted in recorder.seen] == [3, 4, 5, 6]
     assert max(noted for *_others, noted in recorder.seen) < 1e-4
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_a_handler_that_moves_nothing_changes_no_pose(handlers: Add, first: bool) -> None:
-    ob, _target = rigs.animated_arm()
-    expected = poses_at(ob, FRAMES)
-    handlers("frame_change_post", lambda *_: None, first)
-    assert not apart(poses_at(ob, FRAMES), expected)
-    assert not apart(poses_at(ob, FRAMES[::-1]), expected)

@@ -182,21 +182,6 @@ def test_a_check_remains_valid_for_other_goals(limited: bool, spot: tuple[str | 
     assert (plain.status == Status.INVALID).tolist() == [what is not None and i == 3 for i in range(5)]
 
 
-@for_each(bones=(2, 3))
-def test_a_check_can_be_reused_for_goals_of_other_kinds(bones: int) -> None:
-    rng = np.random.default_rng(12)
-    problem = aim(make_chains(rng, 5, bones), rng, 0.3, 0.9)
-    ranges = np.tile([-1.0, 1.0], (bones, 2))
-    limits = Limits(np.tile(np.eye(3), (bones, 1, 1)), problem.frames[:, 0], ranges, ranges[:, :2])
-    problem = replace(problem, limits=limits)
-    known = check(problem)
-    for turned in (False, True, False, True):
-        goal = aim(problem, rng, 0.3, 0.9, pole=True).goal
-        moved = replace(problem, goal=replace(goal, rotation=problem.frames[:, -1] if turned else None))
-        plain, again = solve(moved), solve(moved, known)
-        assert_alike(again, plain)
-
-
 @for_each(policy=OutOfReach)
 def test_cached_search_data_remains_valid_for_other_goals(policy: OutOfReach) -> None:
     rng = np.random.default_rng(13)

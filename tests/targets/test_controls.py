@@ -6,10 +6,14 @@ from typing import Any
 
 import bpy
 import pytest
+from mathutils import Vector
 
 from tests import rigs_named
 from tests.reliability.states import activate
+from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import RIGS
+
+__all__ = ["rigify"]
 
 
 @pytest.fixture(params=["BONES", "EMPTIES"])
@@ -58,7 +62,8 @@ def test_controls_of_the_figure_or_the_limb_are_selected_and_keyed(
     tips = {bone.name for bone in figure.pose.bones if bone.ik_addon.is_chain}
     wanted = controls(figure, tips if chains == "ALL" else {"mixamorig:LeftLeg"})
     if chains == "ALL":
-        wanted.add((figure.name, "mixamorig:Hips"))
+        own = ("mixamorig:Hips", "mixamorig:LeftShoulder", "mixamorig:RightShoulder")
+        wanted |= {(figure.name, bone) for bone in own}
     bpy.context.scene.frame_set(7)
     bpy.context.scene.tool_settings.use_keyframe_insert_auto = False
     bpy.context.preferences.edit.use_keyframe_insert_available = True
@@ -70,3 +75,36 @@ def test_controls_of_the_figure_or_the_limb_are_selected_and_keyed(
     assert not keyed(figure, addon, figure.name, "mixamorig:LeftLeg"), "solved bones have no keys"
     assert bpy.ops.ik_addon.select_controls(chains=chains) == {"FINISHED"}
     assert selected(figure, addon) == wanted
+
+
+def test_a_pose_pasted_flipped_is_the_mirror_image_of_arms_stretched_from_their_shoulders(rigify: None) -> None:
+    ob = armature_of("human")
+    bpy.ops.object.mode_set(mode="POSE")
+    assert bpy.ops.ik_addon.character_setup() == {"FINISHED"}
+    bpy.ops.ik_addon.pose_body(bone="hand.L", offset=(0.1, -0.4, 0.5))
+    bpy.context.view_layer.update()
+    before = {side: ob.pose.bones[f"hand.{side}"].head.copy() for side in "LR"}
+    assert ob.pose.bones["shoulder.L"].matrix_basis.to_quaternion().angle > 0.01, "the shoulder gives way"
+    assert bpy.ops.ik_addon.select_controls() == {"FINISHED"}
+    bpy.ops.pose.copy()
+    bpy.ops.pose.paste(flipped=True)
+    bpy.context.view_layer.update()
+    for side, other in ("LR", "RL"):
+        place = before[other]
+        assert (ob.pose.bones[f"hand.{side}"].head - Vector((-place.x, place.y, place.z))).length < 1e-3, side
+
+
+def test_copy_pose_says_which_controls_it_leaves_out(
+    figure: bpy.types.Object, addon: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    left_out, compat = addon.module("targets.controls").not_copied, addon.module("core.compat")
+    is_empty = not figure.pose.bones["mixamorig:LeftLeg"].ik_addon.target_bone
+    bpy.ops.ik_addon.select_controls()
+    assert bool(left_out(bpy.context, figure)) == is_empty
+    if is_empty:
+        capfd.readouterr()
+        bpy.ops.ik_addon.copy_pose()
+        assert "Left out, as they are empties: 'IK Target mixamorig:" in capfd.readouterr().out
+        for bone in figure.pose.bones:
+            compat.set_selected(bone, to=True)
+        assert left_out(bpy.context, figure) == [], "the limbs are copied as a whole"

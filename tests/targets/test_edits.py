@@ -465,6 +465,33 @@ def test_another_rotation_mode_over_a_solution_keeps_fk() -> None:
 # ---- auto keying
 
 
+@pytest.mark.parametrize("auto", [False, True])
+def test_an_edit_by_hand_reaches_over_a_range(request: pytest.FixtureRequest, auto: bool) -> None:
+    if auto:
+        request.getfixturevalue("auto_keying")
+    ob, goal = rigs.arm()
+    for frame in range(1, 41):
+        goal.location.x += 0.01
+        goal.keyframe_insert("location", frame=frame)
+    scene = bpy.context.scene
+    scene.ik_addon.edit_range, scene.ik_addon.edit_falloff = 10, "LINEAR"
+    scene.frame_set(20)
+    start(ob, "lower")
+    first = seen()
+    turn()
+    second = seen()
+    change = np.array(second[0]) - first[0]
+    assert np.abs(change).max() > 0.05
+    shares = np.clip(1.0 - np.abs(np.arange(1, 41) - 20) / 10.0, 0.0, 1.0)
+    for i, (before, after) in enumerate(zip(first[1], second[1], strict=True)):
+        moved = np.array(after)[:, 1] - np.array(before)[:, 1]
+        assert moved == pytest.approx(shares * change[i], abs=1e-5)
+    assert_steps(first, second)
+    for frame in (2, 20):
+        bpy.context.scene.frame_set(frame)
+    assert_same(second[-1])
+
+
 @pytest.mark.usefixtures("auto_keying")
 def test_auto_keying_keys_fk_and_the_target() -> None:
     posed("lower")

@@ -359,7 +359,7 @@ def test_refuses_a_deleted_goal(role: str) -> None:
     for collection in goal.users_collection:
         collection.objects.unlink(goal)  # as deleting does: the chain still holds the object
     for frame_range in ("PRESENT", "SCENE"):
-        with refused(f"The {role} 'IK {role.title()} b' was deleted"):
+        with refused(f"'IK {role.title()} b' was deleted"):
             bpy.ops.ik_addon.snap_target(frame_range=frame_range)
     if role == "pole":
         assert bpy.ops.ik_addon.snap_target(poles="KEEP") == {"FINISHED"}

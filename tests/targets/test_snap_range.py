@@ -61,6 +61,8 @@ def test_a_whole_characters_pose_stays_and_no_frame_is_played(addon: Addon) -> N
     hips = ob.pose.bones["mixamorig:Hips"]
     rigs.key(hips, "location", {1: (0, 0, 0), 15: (0.1, -0.08, 0.1), 30: (0, 0, 0)})
     tips = [bone for bone in ob.pose.bones if bone.ik_addon.is_chain]
+    for tip in tips:  # a spine that can't take an orientation has more than one pose for the one that it takes
+        tip.ik_addon.use_rotation = False
     for i, tip in enumerate(tips):
         place = tip.ik_addon.target.location.copy()
         off = Vector((0.05 * (-1) ** i, -0.1, 0.06 - 0.02 * i))

@@ -252,7 +252,7 @@ def test_refuses_a_bone_whose_parent_cannot_be_cleared() -> None:
     ob = character()
     give_control(ob, "spine_05")
     ob.data.bones["control"].inherit_scale = "ALIGNED"
-    with refused("Bone 'control' follows its parent 'spine_05' in any space. Clear its parent"):
+    with refused("Bone 'control' can't be released from its parent 'spine_05'. Clear its parent"):
         bpy.ops.ik_addon.switch_space(space="WORLD")
 
 

@@ -332,6 +332,35 @@ def key_targets(tips: list[str], last: int) -> None:
         bpy.ops.ed.undo_push(message="Key Targets")
 
 
+def set_range(frames: int) -> None:
+    """Set how many frames edits reach."""
+    bpy.context.scene.ik_addon.edit_range = frames
+
+
+def key_pose(last: int) -> None:
+    """Key all bones of the armature, as they are, on frames 1 to `last`; go to the middle."""
+    for frame in range(1, last + 1):
+        for bone in rig().pose.bones:
+            bone.keyframe_insert("location", frame=frame)
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+    set_frames(1, last)
+    go_to(last // 2)
+    with bpy.context.temp_override(**viewport()):
+        bpy.ops.ed.undo_push(message="Key Pose")
+
+
+def keys_of_rig() -> dict[str, list[list[float]]]:
+    """Keyframes of the armature, by data path and index."""
+    return keys(rig())
+
+
+def adjust_range(frames: int) -> None:
+    """Repeat the last drag with another range, as Adjust Last Operation does."""
+    bpy.context.window_manager.operators[-1].macros[0].properties.range = frames
+    with bpy.context.temp_override(**viewport()):
+        bpy.ops.ed.undo_redo()
+
+
 def open_panel(name: str) -> None:
     """Open a panel: register it again under a new name, for which Blender uses the class's default state."""
     panel = getattr(bpy.types, name)
@@ -391,6 +420,33 @@ def running() -> list[str]:
 def place_of(name: str) -> list[int]:
     """Position of an object's origin on the screen, in pixels from the top left."""
     return _on_screen(bpy.data.objects[name].matrix_world.translation)
+
+
+def add_rig_beside(offset: float) -> list[str]:
+    """Copy the armature and its targets along X and pose both; return the names of the armature and one target."""
+    context, ob = bpy.context, rig()
+    other: Any = ob.copy()
+    other.data = ob.data.copy()
+    copies = {}
+    for goal in {goal for bone in ob.pose.bones for goal, _bone in _goals(bone.ik_addon).values() if goal is not None}:
+        copies[goal] = goal.copy()
+    for made in (other, *copies.values()):
+        context.scene.collection.objects.link(made)
+        made.location.x += offset
+    for bone in other.pose.bones:
+        for role in ("target", "pole"):
+            setattr(bone.ik_addon, role, copies.get(getattr(bone.ik_addon, role)))
+    with context.temp_override(window=context.window_manager.windows[0]):
+        OPERATORS.object.mode_set(mode="OBJECT")
+        other.select_set(True)
+        ob.select_set(True)
+        OPERATORS.object.mode_set(mode="POSE")
+    return [other.name, next(made.name for goal, made in copies.items() if goal.name == "Target")]
+
+
+def active_object() -> str:
+    """The name of the active object."""
+    return bpy.context.view_layer.objects.active.name
 
 
 def place_of_bone(name: str) -> list[int]:

@@ -65,6 +65,17 @@ def test_dragging_a_ring_makes_its_chain_active(window: Window) -> None:
     assert [goal for goal, place in after["goals"].items() if place != before["goals"][goal]] == [name]
 
 
+def test_rings_of_every_armature_in_pose_mode_can_be_dragged(arm: Window) -> None:
+    other, target = arm.inside.add_rig_beside(-0.35)
+    before, place = arm.state("before")["goals"], arm.inside.place_of(target)
+    arm.pull(place, -20, -30)
+    assert MACRO in arm.inside.running()
+    arm.release()
+    assert arm.inside.active_object() == other
+    assert arm.state("after")["goals"] == before, "those of the first armature stay"
+    assert arm.inside.place_of(target) != place
+
+
 def test_arrows_of_the_tool_move_along_an_axis(tool: Window) -> None:
     before = tool.state("before")["goals"]
     tool.rest()

@@ -76,6 +76,16 @@ def test_escape_restores_everything(human: Window) -> None:
     assert all(far(place, before[bone]) < 1e-6 for bone, place in heads(human).items())
 
 
+def test_at_the_end_of_a_chain_the_hand_or_foot_is_in_hand(human: Window) -> None:
+    human.press("ik_addon.character_setup")
+    for bone, end in (("shin.L", "foot.L"), ("forearm.R", "hand.R")):
+        for share in (0.96, 1.0):
+            human.pull(human.inside.place_on_bone(bone, share), 12, -20)
+            human.release()
+            assert human.inside.active_bone() == end, (bone, share)
+            human.key("ctrl+z")
+
+
 def test_the_status_bar_tells_of_the_wheel_during_a_drag(human: Window) -> None:
     usual = human.inside.status_bar()
     human.pull(human.inside.place_of_bone("forearm.L"), 60, -90)

@@ -29,6 +29,7 @@ def test_the_preferences_show_all_shortcuts(fresh: Window) -> None:
     assert fresh.inside.keys_shown() == [
         "wm.call_menu_pie",
         "ik_addon.grab",
+        "ik_addon.copy_pose",
         "ik_addon.chain_add",
         "ik_addon.drag_target",
         "ik_addon.solve",

@@ -10,8 +10,8 @@ from tests.window.driving import Window, differences
 from tools.environments import ROOT
 
 PAGE = ROOT / "docs" / "guide" / "ten_minutes.md"
-FLIPPED = {"foot.L": "foot.R", "foot.R": "foot.L", "spine": "spine"}
-"""Feet and hips, and where they are in a flipped pose."""
+FLIPPED = {"foot.L": "foot.R", "foot.R": "foot.L", "hand.L": "hand.R", "hand.R": "hand.L", "spine": "spine"}
+"""Feet, hands and hips, and where they are in a flipped pose."""
 MOST = 25
 """Steps from a fresh file with a character in Pose Mode to a baked walk."""
 SEEN = 2e-3

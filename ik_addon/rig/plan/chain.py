@@ -16,7 +16,7 @@ from ...core.constraints import SCALING, driven_channels, drivers_on, fighting_c
 from ...core.settings import chain_of, end_name, goal_of, is_newer, is_tip, unusable
 from ...core.translation.sentences import UserError, say
 from ...solve.problem import Floats
-from .followers import borrowed
+from .followers import borrowed, goals_of
 from .presence import Presence, why_closed
 from .sources import uid_of
 from .unfit import why_unfit
@@ -179,11 +179,10 @@ def check_seen(
     for _, label in unusable(chain):
         raise UserError("'{label}' has a value that is not allowed. Reset this setting", label=say(label))
     posed = [*bones, *([] if end is None else [end])]
-    for role in ("target", "pole"):
-        goal, goal_bone = getattr(chain, role), getattr(chain, f"{role}_bone")
-        if goal is None and role == "target":
-            raise UserError("No target. Pick an object for the tip to follow")
-        obstacle = "" if goal is None else why_unfit(ob, posed, goal, goal_bone, role, presence)
+    if chain.target is None:
+        raise UserError("No target. Pick an object for the tip to follow")
+    for goal in goals_of(tip):
+        obstacle = why_unfit(ob, posed, goal, presence)
         if obstacle:
             raise UserError(obstacle)
     own = own_driver(tip, posed, presence)
@@ -305,20 +304,15 @@ def out_of_reach_paths(chain: IKAddonChain, bones: list[bpy.types.PoseBone]) -> 
 def _remarks(
     ob: bpy.types.Object, chain: IKAddonChain, bones: list[bpy.types.PoseBone], presence: Presence
 ) -> list[str]:
-    remarks = []
-    for role, goal in (("target", chain.target), ("pole", chain.pole)):
-        if goal is not None and (presence.seen(goal).hide_render or uid_of(goal) not in presence.in_renders):
-            remarks.append(
-                say(
-                    {
-                        "target": "The target '{goal}' or its collection is disabled in renders, "
-                        "so it doesn't move there. Enable it (empties are never rendered)",
-                        "pole": "The pole '{goal}' or its collection is disabled in renders, "
-                        "so it doesn't move there. Enable it (empties are never rendered)",
-                    }[role],
-                    goal=goal.name,
-                )
-            )
+    remarks = [
+        say(
+            "'{goal}' or its collection is disabled in renders, so it doesn't move there. "
+            "Enable it (empties are never rendered)",
+            goal=goal.name,
+        )
+        for goal in (chain.target, chain.pole)
+        if goal is not None and (presence.seen(goal).hide_render or uid_of(goal) not in presence.in_renders)
+    ]
     if chain.chain_length > len(bones):
         remarks.append(
             say(

@@ -14,7 +14,7 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ...core import channels, compat, key_curve
+from ...core import channels, compat
 from ...core.channels import FIELDS, WIDTH, Row, turned
 from ...core.data_paths import BONE_PATH
 from ...core.neighbors import others_handle_frames
@@ -23,8 +23,6 @@ from ...solve.problem import Bools, Ints
 from ..plan.inputs import MATRIX, Inputs, Numbers
 from ..plan.watch import BONE_BYSTANDERS, BYSTANDERS, OBJECT_FIELDS, Settings
 
-WORTH = 10
-"""Reading a key takes as long as evaluating an F-curve on so many frames."""
 NOISE = 1e-5
 """Matrices in single precision differ by less than this fraction of their largest number."""
 
@@ -207,24 +205,8 @@ def evaluated(unanimated: Any, curves: Iterable[bpy.types.FCurve], frames: Seque
         return row
     rows = np.repeat(row, len(frames), axis=0)
     for curve in curves:
-        level = _level_of(curve) if WORTH * len(curve.keyframe_points) < len(frames) else None
-        rows[:, curve.array_index] = list(map(curve.evaluate, frames)) if level is None else level
+        rows[:, curve.array_index] = list(map(curve.evaluate, frames))
     return rows
-
-
-def _level_of(curve: bpy.types.FCurve) -> float | None:
-    """Return the value of an F-curve that is constant; None if it may vary."""
-    points = curve.keyframe_points
-    if len(points) > 1 and points[0].co[1] != points[1].co[1]:
-        return None  # most F-curves vary; this finds out without reading all keys
-    values = key_curve.read_keys(curve, ("co",))["co"][:, 1]
-    if not len(values) or (values != values[0]).any() or len(curve.modifiers):
-        return None
-    rest = key_curve.read_keys(curve, ("handle_left", "handle_right", "interpolation"))
-    # Other kinds of interpolation can swing even between keys of the same value.
-    straight = (rest["interpolation"] <= key_curve.enum_value("interpolation", "BEZIER")).all()
-    level = straight and all((rest[name][:, 1] == values[0]).all() for name in ("handle_left", "handle_right"))
-    return float(values[0]) if level else None
 
 
 def _driven(ob: bpy.types.Object) -> set[str]:

@@ -20,11 +20,12 @@ from ...core.channels import FIELDS, rotation_field
 from ...core.skeleton import ROUNDING
 from ...solve import Goal, Limits, OutOfReach, Problem, Solver, Status
 from ...solve.alone import Known, SolvedAlone, solved_alone
-from ...solve.free.single import Bent, Chain
-from ...solve.limb.folds import can_fold
+from ...solve.free.chains import Bent, Chain
+from ...solve.legs import can_fold
 from ...solve.limb.frames import Frame, applied, back_product, product
 from ...solve.limb.limb import Aim, KnownLimbs, Member, Solved, frame_of_rows, solved_limb
 from ...solve.maths.lines import is_straight
+from ...solve.maths.numbers import ONE
 from ...solve.maths.rotations import quaternion_of
 from ...solve.maths.vectors import Vector, cross, dot, minus, norm, over, plus, reject, rotate, times, unit
 from ...solve.problem import Floats
@@ -255,7 +256,8 @@ class LoneInFK:
             found = solved_alone(self._problem, self._known, 0, aim, is_first_attempt=hurried)
             turns = map(frame_of_rows, found.rotations.tolist())
             return self._output(aim, list(map(product, turns, self.frames)), found, found.at_limit)
-        free = Chain.of(
+        bent = Chain.of(
+            ONE,
             self.joints,
             [tuple(zip(*frame, strict=True)) for frame in self.frames],
             target,
@@ -266,8 +268,7 @@ class LoneInFK:
             softness=aim.softness,
             push_limit=aim.push_limit,
             tolerance=aim.tolerance,
-        )
-        bent = None if free is None else free.solved(self.whole.settings)
+        ).solved(self.whole.settings)
         if bent is None:
             return None
         frames = [

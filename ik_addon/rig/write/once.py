@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -13,32 +13,17 @@ from ...solve import Limits
 from ...solve.problem import Ints
 from .skew import Skew
 
+if TYPE_CHECKING:
+    from .limb import Limbs
 
-class Remembering(Protocol):
-    """An object with such methods, of B members."""
-
-    @property
-    def remembered(self) -> dict[str | bytes, Any]:
-        """Results by name; cleared when they become outdated."""
-
-    @property
-    def still(self) -> Any:
-        """An object with one member in place of all that are the same; None if they differ."""
-
-    @property
-    def group(self) -> Ints:
-        """(B,) the member of `still` that stands for each."""
-
-
-Owner = TypeVar("Owner", bound=Remembering)
 Found = TypeVar("Found")
 
 
-def once(method: Callable[[Owner], Found]) -> Callable[[Owner], Found]:
+def once(method: Callable[[Limbs], Found]) -> Callable[[Limbs], Found]:
     """Compute a method's result once, and again only after `remembered` is cleared."""
 
     @wraps(method)
-    def found(self: Owner) -> Found:
+    def found(self: Limbs) -> Found:
         known = self.remembered
         if method.__name__ not in known:
             known[method.__name__] = method(self) if self.still is None else _of(found(self.still), self.group)

@@ -17,9 +17,10 @@ from ..maths.cones import (
     nearest_swing,
     nearest_swing_of_one,
     nearest_twist,
-    nearest_twist_of_one,
     swing_twist,
 )
+from ..maths.numbers import ONE
+from ..maths.numbers import nearest_twist as nearest_turn
 from ..maths.rotations import cross, dot, stacked
 from ..problem import Bools, Floats, Ints
 
@@ -221,7 +222,7 @@ class _One(NamedTuple):
         if u or v:
             share = max(0.0, 1.0 - outside / max(sqrt(u * u + v * v), 1e-30))
             x, z = x - u * share, z - v * share
-        beyond = twist - nearest_twist_of_one(twist, *ends)
+        beyond = twist - nearest_turn(ONE, twist, *ends)
         if beyond:
             twist -= beyond * max(0.0, 1.0 - turned / max(abs(beyond), 1e-30))
         x, z, twist = x + from_x, z + from_z, twist + from_twist

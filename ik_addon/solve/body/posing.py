@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..maths.cones import Cone, cone_of
+from ..maths.products import applied, times_back
 from ..maths.rotations import (
     about_vectors,
     inverse,
@@ -100,7 +101,7 @@ class Poser:
         self.ends = Ends.of(body, pins, grabs)
         limited, cones, locked = _limits_of(body)
         joints = joints_between(body, self.ends, np.logical_and.reduce(locked))
-        self.tree = tree = Tree.of(body, joints, self.ends, limited)
+        self.tree = tree = Tree.of(body, joints, self.ends)
         own = [i for i, bone in enumerate(joints) if bone in limited and not (i == 0 and tree.has_root)]
         chosen = tree.bones[own]
         cone = Cone(*(part[..., chosen] for part in cones))
@@ -201,14 +202,26 @@ class Poser:
             elif _rest(largest, before) < SETTLED:
                 break
         bounds, forces = state.bounds, state.forces
-        posed = self.tree.posed(state.turns, state.offset)
-        for _ in range(FINISH):
-            if self._are_pins_held(posed):
-                break
-            passes += 1
-            state, _ = self._pass(self._at_rest(state.turns, state.offset, weights), *self._still, pins_alone=True)
-            posed = self.tree.posed(state.turns, state.offset)
-        return self._posed(posed, bounds, begin.ends + ways, passes, forces)
+        posed, passes = self._finished(state, self._still, passes)
+        return self._posed(posed, passes, bounds, (begin.ends + ways, self._still[1]), forces)
+
+    def hold(self, heads: Floats, frames: Floats) -> PosedBody:
+        """Return the body with its pins where they are in another pose, brought there by the shortest way.
+
+        Args:
+            heads: (n, 3) heads of the bones in that pose.
+            frames: (n, 3, 3) their orientations.
+        """
+        ends, body = self.ends, self.body
+        own = [bone for bone, _ in ends.points]
+        turned = times_back(frames[own], np.asarray(body.frames, np.float64)[own])
+        ways = np.array([point for _, point in ends.points]) - np.asarray(body.heads)[own]
+        spins = quaternions(turned[ends.orientations].transpose(1, 2, 0))
+        goals = (heads[own] + applied(turned, ways)).T, multiply(spins, self._still[1])
+        far = float(norm(self._gaps(self._begin, *goals)).max(initial=0.0))
+        weights = self._weights(np.zeros((0, 3)))
+        state = self._at_rest(self._bent(min(1.0, far / LARGEST_WAY)), np.zeros(3), weights)
+        return self._posed(*self._finished(state, goals, 0), state.bounds, goals, state.forces)
 
     def _bent(self, share: float) -> Floats:
         """Return the rotations (4, m) with which a search begins: those of the initial pose, straight joints bent."""
@@ -226,9 +239,16 @@ class Poser:
             turns, coordinates, offset, np.zeros((3, ends)), bounds, np.zeros(k), step, 1.0, 0, False, *weights
         )
 
-    def _are_pins_held(self, posed: Posed) -> bool:
-        gaps = self._gaps(posed, *self._still)
-        return float(norm(gaps[:, self.ends.hard]).max(initial=0.0)) < HELD
+    def _finished(self, state: _State, goals: tuple[Floats, Floats], passes: int) -> tuple[Posed, int]:
+        """Bring pins to their goals, and count the passes that this takes."""
+        for count in range(FINISH + 1):
+            posed = self.tree.posed(state.turns, state.offset)
+            gaps = self._gaps(posed, *goals)
+            if count == FINISH or float(norm(gaps[:, self.ends.hard]).max(initial=0.0)) < HELD:
+                break
+            begin = self._at_rest(state.turns, state.offset, (state.units, state.slides))
+            state, _ = self._pass(begin, *goals, pins_alone=True)
+        return posed, passes + count
 
     def _gaps(self, posed: Posed, goals: Floats, frames: Floats) -> Floats:
         """Return what ends lack (3, places + orientations): vectors to places, in body sizes, and rotation vectors."""
@@ -319,14 +339,16 @@ class Poser:
         now = posed.frames[:, self.tree.carriers[self.ends.orientations]]
         return vectors_of(multiply(frames, inverse(now))) * self._is_carried
 
-    def _posed(self, posed: Posed, bounds: Bounds, goals: Floats, passes: int, forces: Floats) -> PosedBody:
+    def _posed(
+        self, posed: Posed, passes: int, bounds: Bounds, goals: tuple[Floats, Floats], forces: Floats
+    ) -> PosedBody:
         tree, body, ends = self.tree, self.body, self.ends
         heads, frames = tree.carried(body, self._begin, posed)
-        gaps = norm(goals - posed.ends)
+        gaps = norm(goals[0] - posed.ends)
         dragged = ends.places[ends.places >= ends.pinned]
         hard_places, hard_turns = ends.held
         left = np.zeros(len(ends.points))
-        left[ends.orientations] = norm(self._left(posed, self._still[1]))
+        left[ends.orientations] = norm(self._left(posed, goals[1]))
         at_limit = np.zeros(len(heads), dtype=bool)
         at_limit[tree.bones[self.limits.joints]] = bounds.held.any(axis=0)
         error, pulls = float(gaps[dragged].max(initial=0.0)), norm(forces) * ends.hard

@@ -26,7 +26,8 @@ class Body:
     """The free root: moves and turns whatever its limits; bones that are not below it stay. None: all joints may
     turn, but the body does not move as a whole."""
     rest: Floats | None = None
-    """(n, 3, 3) rest orientation in the parent bone's axes, from which limits are measured; None: no limits."""
+    """(n, 3, 3) rest orientation in the parent bone's axes, from which limits are measured, and about whose axes joints
+    are stiff; None: no limits, and the axes are those of the bones."""
     cones: Floats | None = None
     """(n, 4) minimum and maximum rotation about X, then about Z, in radians, as in `Limits`."""
     twist: Floats | None = None

@@ -50,7 +50,7 @@ class Tree:
     """(m,) joints that move a dragged end."""
 
     @classmethod
-    def of(cls, body: Body, joints: Sequence[int], ends: Ends, limited: Ints) -> Tree:
+    def of(cls, body: Body, joints: Sequence[int], ends: Ends) -> Tree:
         """Return the tree whose joints are the bones `joints`, in this order."""
         index = {bone: i for i, bone in enumerate(joints)}
         parents = np.asarray(body.parents).tolist()
@@ -79,7 +79,7 @@ class Tree:
                 turns[i] = frames[bone]
                 continue
             at_rest = frames[bone]
-            if bone in limited and body.rest is not None:
+            if body.rest is not None:
                 at_rest = np.asarray(body.rest[bone], np.float64)
                 if parent >= 0:
                     at_rest = times(frames[parent], at_rest)

@@ -1,63 +1,75 @@
-"""The axes of a chain, and bone rotations from bone directions."""
+"""The axes of a chain, and bone rotations from bone directions.
+
+Written once for one chain in plain floats and for many in arrays, see `numbers`. Chains start at the origin; bones
+are unit directions, one vector for each, and lengths, in chain lengths.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import NamedTuple
 
-import numpy as np
-
-from ..maths.rotations import between, cross, dot, hinge, identity, multiply, norm, reject, rotate, unit
-from ..problem import Bools, Floats
+from ..maths.numbers import Numbers, between, either, size_of, unit_of
+from ..maths.vectors import Number, Quaternion, Vector, cross, dot, multiply, plus, reject, rotate
 
 STRAIGHT = 1e-5
 """A chain that leaves its line by less than this fraction of its length counts as straight: it could be rounding."""
 ALONG = 1e-3
 """A bend side with less than this across the line of the chain counts as none."""
 
-
-MANY = 64
-"""From this many chains on, running sums are faster joint by joint than along each chain."""
+Frame = Sequence[Sequence[Number]]
+"""The orientation of a bone, row by row."""
 
 
 class Axes(NamedTuple):
-    """A right-handed set of unit vectors (3, B) for B chains, bend = line x normal."""
+    """A right-handed set of unit vectors, bend = line x normal."""
 
-    line: Floats
+    line: Vector
     """From root to tip."""
-    bend: Floats
+    bend: Vector
     """The side on which the chain lies."""
-    normal: Floats
+    normal: Vector
     """The axis about which its joints bend: a positive rotation bends the chain more."""
 
 
-def add_up(steps: Floats) -> None:
-    """Replace steps (3, n, B) by their running sums, in place."""
-    if steps.shape[2] < MANY:
-        np.cumsum(steps, axis=1, out=steps)
-    else:
-        for i in range(1, steps.shape[1]):
-            steps[:, i] += steps[:, i - 1]
-
-
-def joints_of(directions: Floats, lengths: Floats) -> Floats:
-    """Return the joints (3, n+1, B), the root at 0, of bones of unit directions (3, n, B) and lengths (n, B)."""
-    joints = np.zeros((3, len(lengths) + 1, lengths.shape[1]))
-    np.multiply(directions, lengths, out=joints[:, 1:])
-    add_up(joints)
+def joints_of(directions: Sequence[Vector], lengths: Sequence[Number]) -> list[Vector]:
+    """Return the joints of a chain that starts at 0."""
+    x = y = z = 0.0
+    joints: list[Vector] = [(x, y, z)]
+    for (u, v, w), length in zip(directions, lengths, strict=True):
+        x, y, z = x + u * length, y + v * length, z + w * length
+        joints.append((x, y, z))
     return joints
 
 
-def tip_of(directions: Floats, lengths: Floats) -> Floats:
-    """Return the ends (3, B) of chains that start at 0."""
-    return np.asarray((directions * lengths).sum(axis=-2))
+def tip_of(directions: Sequence[Vector], lengths: Sequence[Number]) -> Vector:
+    """Return the end of a chain that starts at 0."""
+    x = y = z = 0.0
+    for (u, v, w), length in zip(directions, lengths, strict=True):
+        x, y, z = x + u * length, y + v * length, z + w * length
+    return x, y, z
 
 
-def centroid(joints: Floats, lengths: Floats) -> Floats:
-    """Return the centroids (3, B) of chains as curves, from joints (3, n+1, B); the lengths (n, B) add up to 1."""
-    return np.asarray(((joints[:, 1:] + joints[:, :-1]) * (lengths / 2.0)).sum(axis=-2))
+def centroid(joints: Sequence[Vector], lengths: Sequence[Number]) -> Vector:
+    """Return the centroid of a chain as a curve; the lengths add up to 1."""
+    x = y = z = 0.0
+    for i, length in enumerate(lengths):
+        (ax, ay, az), (bx, by, bz), half = joints[i], joints[i + 1], length / 2.0
+        x, y, z = x + (bx + ax) * half, y + (by + ay) * half, z + (bz + az) * half
+    return x, y, z
 
 
-def chain_axes(directions: Floats, lengths: Floats, root_frames: Floats, side: Floats | None = None) -> Axes:
+def hinge(do: Numbers, frame: Frame, direction: Vector) -> Vector:
+    """Return the axis about which a straight bone bends, see `rotations.hinge`."""
+    (xx, _, zx), (xy, _, zy), (xz, _, zz) = frame
+    across = reject((xx, xy, xz), direction)
+    return unit_of(do, either(do, size_of(do, across) > 1e-4, across, cross(direction, (zx, zy, zz))))
+
+
+def chain_axes(
+    do: Numbers, directions: Sequence[Vector], lengths: Sequence[Number], root: Frame, side: Vector | None = None
+) -> Axes:
     """Return the axes of chains, with sensible choices for straight and for closed ones.
 
     The bend is the part of the chain's centroid that is perpendicular to its line (for two bones: the direction of the
@@ -65,90 +77,96 @@ def chain_axes(directions: Floats, lengths: Floats, root_frames: Floats, side: F
     bone.
 
     Args:
-        directions: (3, n, B) unit directions of the bones.
-        lengths: (n, B) their lengths, which add up to 1.
-        root_frames: (3, 3, B) orientation of the root bone.
-        side: (3, B) see `Problem.bend_side`; None: none of them has one.
+        do: for one chain or for many.
+        directions: unit directions of the bones.
+        lengths: their lengths, which add up to 1.
+        root: orientation of the root bone.
+        side: see `Problem.bend_side`; None: there is none.
     """
     joints = joints_of(directions, lengths)
-    middle = centroid(joints, lengths)
-    closed = norm(joints[:, -1]) < STRAIGHT
-    line = unit(np.where(closed, 0.0, joints[:, -1]))
-    bend = reject(middle, line)
-    straight = ~closed & (norm(bend) < STRAIGHT)
-    if closed.any():
-        line, bend = _closed_axes(joints, middle, root_frames, closed, line, bend)
-    if straight.any():
-        other = cross(line, hinge(root_frames, line))
+    middle, size = centroid(joints, lengths), size_of(do, joints[-1])
+    line = unit_of(do, joints[-1])
+    bend, closed = reject(middle, line), size < STRAIGHT
+    if do.any(closed):
+        around, out = _closed_axes(do, joints, middle, root)
+        line, bend = either(do, closed, around, line), either(do, closed, out, bend)
+    straight = (size >= STRAIGHT) & (size_of(do, bend) < STRAIGHT)
+    if do.any(straight):
+        other = cross(line, hinge(do, root, line))
         if side is not None:
             across = reject(side, line)
-            other = np.where(norm(across) > ALONG, across, other)
-        bend = np.where(straight, other, bend)
-    bend = unit(bend)
+            other = either(do, size_of(do, across) > ALONG, across, other)
+        bend = either(do, straight, other, bend)
+    bend = unit_of(do, bend)
     return Axes(line, bend, cross(bend, line))
 
 
-def _closed_axes(
-    joints: Floats, middle: Floats, frames: Floats, closed: Bools, line: Floats, bend: Floats
-) -> tuple[Floats, Floats]:
-    """Fill in line and bend of chains whose tip is at their root, by the area that they enclose."""
-    first = np.argmax(norm(joints) > STRAIGHT, axis=0)
-    away = np.take_along_axis(joints, first[None, None], axis=1)[:, 0]
-    side = unit(np.where(norm(middle) > STRAIGHT, middle, away))
-    area = reject(cross(joints[:, :-1], joints[:, 1:]).sum(axis=-2), side)
-    normal = unit(np.where(norm(area) > STRAIGHT, area, hinge(frames, side)))
-    return np.where(closed, cross(normal, side), line), np.where(closed, side, bend)
+def _closed_axes(do: Numbers, joints: Sequence[Vector], middle: Vector, root: Frame) -> tuple[Vector, Vector]:
+    """Return line and bend of chains whose tip is at their root, by the area that they enclose."""
+    away = joints[0]
+    for joint in reversed(joints[1:]):
+        away = either(do, size_of(do, joint) > STRAIGHT, joint, away)
+    side = unit_of(do, either(do, size_of(do, middle) > STRAIGHT, middle, away))
+    area = reject(reduce(plus, map(cross, joints, joints[1:])), side)
+    normal = unit_of(do, either(do, size_of(do, area) > STRAIGHT, area, hinge(do, root, side)))
+    return cross(normal, side), side
 
 
-def pole_bend(pole: Floats, line: Floats, natural: Floats) -> Floats:
-    """Return the unit bend directions (3, B) towards poles (3, B), which are relative to the root.
+def pole_bend(do: Numbers, pole: Vector, line: Vector, natural: Vector) -> Vector:
+    """Return the unit bend direction towards a pole, which is relative to the root.
 
-    A pole on the line (3, B) of the chain gives no direction; the natural one (3, B) then remains.
+    A pole on the line of the chain gives no direction; the natural one then remains.
     """
     across = reject(pole, line)
-    clear = norm(across) > 1e-6 * norm(pole) + 1e-9
-    return np.where(clear, unit(across), natural)
+    clear = size_of(do, across) > 1e-6 * size_of(do, pole) + 1e-9
+    bend: Vector = either(do, clear, unit_of(do, across), natural)
+    return bend
 
 
-def signed_angle(a: Floats, b: Floats, axis: Floats) -> Floats:
-    """Return the angles (B,) that turn a to b about `axis`, all (3, B) and a and b perpendicular to it."""
-    return np.arctan2(dot(cross(a, b), axis), dot(a, b))
+def signed_angle(do: Numbers, a: Vector, b: Vector, axis: Vector) -> Number:
+    """Return the angle that turns a to b about an axis perpendicular to both."""
+    return do.arctan2(dot(cross(a, b), axis), dot(a, b))
 
 
 def bone_rotations(
-    chain_turn: Floats, rest: Floats, solved: Floats, frames: Floats, carried: Bools, inherits: Bools
-) -> Floats:
-    """Return the rotations (4, n, B) of bones, as quaternions to apply to their FK frames.
+    do: Numbers,
+    chain_turn: Quaternion,
+    rest: Sequence[Vector],
+    solved: Sequence[Vector],
+    frames: Sequence[Frame],
+    carried: Sequence[Number],
+    inherits: Sequence[bool] | None,
+) -> list[Quaternion]:
+    """Return the rotations of bones, to apply to their FK frames.
 
     Each bone takes over the rotation of the bone before it, then turns by the smallest rotation to its solved
     direction: no twist is added along the chain.
 
     Args:
-        chain_turn: (4, B) rotation of the chain as a whole, from which the first bone with length starts.
-        rest: (3, n, B) unit FK directions.
-        solved: (3, n, B) unit solved directions.
-        frames: (3, 3, n, B) FK frames.
-        carried: (n, B) bones without length, which follow the bone before them.
-        inherits: (n,) bones that start from the rotation of the bone before them, not from their FK orientation.
+        do: for one chain or for many.
+        chain_turn: rotation of the chain as a whole, from which the first bone with length starts.
+        rest: unit FK directions.
+        solved: unit solved directions.
+        frames: FK frames.
+        carried: bones without length, which follow the bone before them.
+        inherits: bones that start from the rotation of the bone before them, not from their FK orientation; None: all.
     """
-    count = chain_turn.shape[1]
-    still = identity(count)
-    rotations = np.empty((4, len(carried), count))
-    begun = np.zeros(count, dtype=bool)
-    any_carried = np.asarray(carried.any(axis=1))
-    parent = still
-    for i in range(len(carried)):
-        if i > 0 and not inherits[i]:
+    zero = 0.0 * chain_turn[0]
+    still = zero + 1.0, zero, zero, zero
+    found: list[Quaternion] = []
+    parent, begun = still, carried[0] != carried[0]
+    for i, direction in enumerate(rest):
+        if i > 0 and inherits is not None and not inherits[i]:
             parent = start = still
         else:
-            start = parent if begun.all() else np.where(begun, parent, chain_turn)
+            start = do.choose(begun, parent, chain_turn)
 
-        def axis(i: int = i, start: Floats = start) -> Floats:
-            return rotate(start, hinge(frames[:, :, i], rest[:, i]))
+        def axis(i: int = i, start: Quaternion = start) -> Vector:
+            return rotate(start, hinge(do, frames[i], rest[i]))
 
-        turned = multiply(between(unit(rotate(start, rest[:, i])), solved[:, i], axis), start)
-        parent = np.where(carried[i], parent, turned) if any_carried[i] else turned
-        begun = begun | ~carried[i]
-        rotations[:, i] = parent
-    # Normalize only now: rounding of the lengths along the chain does not affect the next bone.
-    return np.asarray(rotations / np.sqrt(rotations[0] * rotations[0] + dot(rotations[1:], rotations[1:])))
+        # A unit vector again: rounding of its length would grow from bone to bone.
+        turn = between(do, unit_of(do, rotate(start, direction)), solved[i], axis)
+        parent = do.choose(carried[i], parent, multiply(turn, start))
+        begun = begun | (carried[i] == False)  # noqa: E712 - of an array as of a single one
+        found.append(parent)
+    return found

@@ -13,13 +13,17 @@ Chains start at the origin; bones are unit directions (3, n, B) and lengths (n, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
+from ..maths.numbers import MANY, ONE, Numbers
 from ..maths.rotations import cross, dot, norm
+from ..maths.vectors import Number, Vector
 from ..problem import Bools, Floats
-from .axes import Axes, chain_axes, tip_of
-from .even_bend import first_guess
-from .reach import inner_radius
+from .axes import Axes, Frame, chain_axes
+from .even_bend import apart, first_guess, together
 
 STEPS = 12
 """Maximum number of steps of the search for that distance."""
@@ -35,55 +39,108 @@ MISSED = 1e-9
 """The difference in distance above which the shares alone are not enough."""
 
 
-def mobility_of(lengths: Floats, real: Bools, stiffness: Floats | None, lead: float) -> Floats | None:
+def mobility_of(
+    do: Numbers, lengths: Sequence[Number], carried: Sequence[Number], stiffness: Floats | None, lead: float
+) -> Floats | None:
     """Return the mobility of joints about their bones' axes, (3, n, B); None if all are equally mobile.
 
     Args:
-        lengths: (n, B) of the bones.
-        real: (n, B) whether they count as bones with length.
+        do: for one chain or for many.
+        lengths: of the bones.
+        carried: whether they count as bones without length.
         stiffness: (n, 3) from 0 to less than 1 about X, Y and Z; None: 0.
         lead: from -1 (the joints next to the root turn most) to 1 (those next to the tip do).
     """
     if lead == 0.0 and (stiffness is None or not np.any(stiffness)):
         return None
-    eager = np.ones((*lengths.shape, 3)) if stiffness is None else 1.0 - np.asarray(stiffness)[:, None]
-    heads = np.cumsum(lengths, axis=0) - lengths
-    members = np.arange(lengths.shape[1])
+    sizes, real = _array(do, lengths), ~_array(do, carried).astype(bool)
+    eager = np.ones((*sizes.shape, 3)) if stiffness is None else 1.0 - np.asarray(stiffness)[:, None]
+    heads = np.cumsum(sizes, axis=0) - sizes
+    members = np.arange(sizes.shape[1])
     first, last = np.argmax(real, axis=0), len(real) - 1 - np.argmax(real[::-1], axis=0)
-    begin, end = heads[first, members] + lengths[first, members], heads[last, members]
+    begin, end = heads[first, members] + sizes[first, members], heads[last, members]
     # From 0 at the first joint that bends to 1 at the last; a single one has none to share with.
     way = end - begin
     place = np.where(way > 0.0, np.clip((heads - begin) / np.where(way > 0.0, way, 1.0), 0.0, 1.0), 0.5)
     share = 1.0 + lead * (2.0 * place - 1.0)
-    return np.asarray(np.moveaxis(np.broadcast_to(eager, (*lengths.shape, 3)), -1, 0) * share)
+    return np.asarray(np.moveaxis(np.broadcast_to(eager, (*sizes.shape, 3)), -1, 0) * share)
+
+
+def folds_by(do: Numbers, folds: Sequence[Vector], frames: Sequence[Frame], mobility: Floats) -> list[Vector]:
+    """Return folds scaled by the mobility (3, n, B) about the bones' axes."""
+    axes, every = _frames(do, frames), _vectors(do, folds)
+    local = np.stack([dot(axes[:, k], every) * mobility[k] for k in range(3)])
+    x, y, z = (axes[:, k] * local[k] for k in range(3))
+    return _apart(do, x + y + z)
 
 
 def shared_guess(
+    do: Numbers,
+    directions: Sequence[Vector],
+    lengths: Sequence[Number],
+    carried: Sequence[Number],
+    own: Axes,
+    distance: Number,
+    frames: Sequence[Frame],
+    mobility: Floats,
+) -> list[Vector]:
+    """Return directions with the tip at a distance from the root, the turns shared out by mobility.
+
+    Args:
+        do: for one chain or for many.
+        directions: unit directions of the bones in the FK pose.
+        lengths: their lengths.
+        carried: whether they count as bones without length, which follow the bone before them.
+        own: the chain's axes.
+        distance: wanted distance from root to tip.
+        frames: FK orientation of the bones.
+        mobility: (3, n, B) see `mobility_of`.
+    """
+    every = _vectors(do, directions), _array(do, lengths), ~_array(do, carried).astype(bool), _array(do, own)
+    return _apart(do, _guess(*every, _array(do, distance), _frames(do, frames), mobility))
+
+
+def _array(do: Numbers, numbers: Any) -> Floats:
+    """Return nested numbers as an array (..., B)."""
+    found = np.array(numbers, dtype=np.float64)
+    return found[..., None] if do is ONE else found
+
+
+def _vectors(do: Numbers, vectors: Sequence[Vector]) -> Floats:
+    return np.ascontiguousarray(_array(do, vectors).swapaxes(0, 1))
+
+
+def _frames(do: Numbers, frames: Sequence[Frame]) -> Floats:
+    """Return frames as an array (3, 3, n, B)."""
+    return np.ascontiguousarray(np.moveaxis(_array(do, frames), 0, 2))
+
+
+def _apart(do: Numbers, vectors: Floats) -> list[Vector]:
+    return list(map(tuple, vectors[..., 0].T.tolist())) if do is ONE else apart(vectors)
+
+
+def _guess(
     directions: Floats,
     lengths: Floats,
     real: Bools,
-    own: Axes,
+    own: Floats,
     distance: Floats,
     frames: Floats,
     mobility: Floats,
 ) -> Floats:
-    """Return directions (3, n, B) with the tip at a distance from the root, the turns shared out by mobility.
-
-    Args:
-        directions: (3, n, B) unit directions of the bones in the FK pose.
-        lengths: (n, B) their lengths.
-        real: (n, B) whether they count as bones that have one; others follow the bone before them.
-        own: the chains' axes.
-        distance: (B,) wanted distance from root to tip.
-        frames: (3, 3, n, B) FK orientation of the bones.
-        mobility: (3, n, B) see `mobility_of`.
-    """
     whole = lengths.sum(axis=-2)
     parts, wanted = lengths / whole, distance / whole
-    # Where no even bend is at the distance, later passes go on from the shares of the nearest one.
-    bendable = np.abs(norm(tip_of(first_guess(directions, parts, own, own, wanted), parts)) - wanted) <= MISSED
+    start, sizes, axes = apart(directions), list(parts), Axes(*map(tuple, own))
 
-    chord, inner = norm(tip_of(directions, parts)), inner_radius(parts)
+    def even(asked: Floats) -> Floats:
+        return together(first_guess(MANY, start, sizes, axes, axes, asked))
+
+    def reach_of(found: Floats) -> Floats:
+        return norm((found * parts).sum(axis=-2))
+
+    # Where no even bend is at the distance, later passes go on from the shares of the nearest one.
+    bendable = np.abs(reach_of(even(wanted)) - wanted) <= MISSED
+    chord, inner = reach_of(directions), np.maximum(0.0, 2.0 * parts.max(axis=0) - 1.0)
     leads = None
     if not real.all():
         index = np.maximum.accumulate(np.where(real, np.arange(len(real))[:, None], 0), axis=0)
@@ -91,14 +148,13 @@ def shared_guess(
 
     def posed(asked: Floats) -> tuple[Floats, Floats]:
         """Return the directions for an even bend at distance `asked`, and by how much their tip is too far away."""
-        even = first_guess(directions, parts, own, own, asked)
-        turns = _turns(directions, even, own.normal)
+        turns = _turns(directions, even(asked), own[2])
         turns = turns if leads is None else np.take_along_axis(turns, leads[None], axis=1)
         longer = np.clip((asked - chord) / np.maximum(1.0 - chord, 1e-12), 0.0, 1.0)
         nearer = np.clip((chord - asked) / np.maximum(chord - inner, 1e-12), 0.0, 1.0)
         equal = longer * longer + nearer**LATE
         shared = _shared(directions, turns, frames, mobility + (1.0 - mobility) * equal)
-        return shared, norm(tip_of(shared, parts)) - wanted
+        return shared, reach_of(shared) - wanted
 
     low, high = inner, np.ones_like(wanted)
     asked = np.clip(wanted, low, high)
@@ -121,8 +177,8 @@ def shared_guess(
         found = np.where(left, pose, found)
     missed = bendable & (np.abs(off) > MISSED)
     if missed.any():
-        now = chain_axes(found, parts, frames[:, :, 0])
-        found = np.where(missed, first_guess(found, parts, now, now, wanted), found)
+        now = chain_axes(MANY, apart(found), sizes, list(map(list, frames[:, :, 0])))
+        found = np.where(missed, together(first_guess(MANY, apart(found), sizes, now, now, wanted)), found)
     return found
 
 

@@ -1,350 +1,415 @@
-"""Solve many free chains at once: aim them at their targets, then bend them with the solver that suits them."""
+"""Solve free chains: aim them at their targets, then bend them with the solver that suits them.
+
+Written once for one chain in plain floats and for many in arrays, see `numbers`; only the kernels of `arc` exist
+twice, and shares of the bend are found in arrays. Everything is relative to the root, in chain lengths.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import reduce
+from itertools import pairwise
+from math import isfinite
+from operator import and_, or_
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..maths.numbers import MANY
-from ..maths.rotations import (
-    about,
-    between,
+from ..maths.numbers import MANY, ONE, Numbers, about, between, either, size_of, unit_of
+from ..maths.rotations import matrices
+from ..maths.vectors import (
+    Number,
+    Quaternion,
+    Vector,
     cross,
     dot,
-    identity,
-    matrices,
+    matrix_of,
+    minus,
     multiply,
-    norm,
+    over,
+    plus,
     reject,
     rotate,
-    stacked,
-    unit,
+    times,
+    turned,
 )
-from ..problem import Bools, Floats, Ints, Problem, Solution, Solver, Status
+from ..problem import Floats, Ints, Problem, Solution, Solver, Status
 from . import fabrik
-from .axes import (
-    STRAIGHT,
-    Axes,
-    add_up,
-    bone_rotations,
-    centroid,
-    chain_axes,
-    joints_of,
-    pole_bend,
-    tip_of,
-)
-from .bend_shares import mobility_of, shared_guess
+from .axes import STRAIGHT, Axes, Frame, bone_rotations, centroid, chain_axes, joints_of, pole_bend, tip_of
+from .bend_shares import folds_by, mobility_of, shared_guess
 from .bend_side import side_bend
-from .even_bend import NO_CHORD, apart, first_guess, flattened, solve_directions, together
+from .even_bend import NO_CHORD, first_guess, flattened, solve_directions, together
 from .folds import folded, side_axes
-from .reach import Reach, reachable
-from .single import NO_DISTANCE, NO_LENGTH, SAME
+from .reach import Reach, reachable, status_of
 from .two_bone import triangle
 
+NO_LENGTH = 1e-6
+"""Segments shorter than this fraction of the chain count as having no length: the segment before carries them."""
+NO_DISTANCE = 1e-12
+"""A point nearer to the root than this fraction of the chain gives no direction."""
+SAME = 1e-12
+"""A chain whose distance from root to tip should change by no more than this, in chain lengths, keeps its shape."""
 
-@dataclass(frozen=True)
-class Chains:
-    """The input as the kernels need it: relative to the root, in chain lengths, components first, members last."""
 
-    scale: Floats
-    """(B,) chain length in the problem's unit."""
-    directions: Floats
-    """(3, n, B) unit; zero where a segment has no length at all."""
-    lengths: Floats
-    """(n, B), adding up to 1 over n."""
-    frames: Floats
-    """(3, 3, n, B)"""
-    target: Floats
-    """(3, B)"""
-    pole: Floats | None
-    """(3, B)"""
-    side: Floats | None
-    """(3, B) see `Problem.bend_side`."""
-    folds: Floats | None
-    """(3, n, B) see `Problem.folds`; None with FABRIK too."""
-    pole_angle: Floats
-    softness: Floats
-    push_limit: Floats
-    tolerance: Floats
+class Bent(NamedTuple):
+    """The solution of chains; see `Solution`."""
+
+    turns: list[Quaternion]
+    """How the frames turn from FK."""
+    joints: list[Vector]
+    """Relative to where the root was, in chain lengths."""
+    stretch: Sequence[Number]
+    error: Number
+    status: Number
+    iterations: Number
+
+
+class Chain(NamedTuple):
+    """One chain or many, as the kernels need them: relative to the root, in chain lengths."""
+
+    do: Numbers
+    is_valid: Number
+    """Whether it can be solved; if not, the rest may hold anything, even NaN."""
+    scale: Number
+    """Chain length in the problem's unit."""
+    directions: list[Vector]
+    """Unit; zero where a segment has no length at all."""
+    lengths: list[Number]
+    """They add up to 1."""
+    tip: Vector
+    """Where its tip is in the FK pose."""
+    frames: Sequence[Frame]
+    target: Vector
+    pole: Vector | None
+    side: Vector | None
+    """See `Problem.bend_side`."""
+    folds: Sequence[Vector] | None
+    """See `Problem.folds`; None with FABRIK too."""
+    pole_angle: Number
+    softness: Number
+    push_limit: Number
+    tolerance: Number
 
     @classmethod
-    def of(cls, problem: Problem) -> Chains:
-        """Read a problem with valid shapes; members that are not valid may hold anything, even NaN."""
-        members = len(problem.joints)
+    def read(cls, problem: Problem, member: int | None = None) -> Chain:
+        """Read a problem with valid shapes: one member in floats; None: all of them in arrays."""
+        goal, members = problem.goal, len(problem.joints)
+
+        def part(array: Any) -> Any:
+            if member is not None:
+                return np.asarray(array[member], dtype=np.float64).tolist()
+            return _nested(np.ascontiguousarray(np.moveaxis(np.asarray(array, dtype=np.float64), 0, -1)))
+
+        def maybe(array: Any) -> Any:
+            return None if array is None else part(array)
+
+        def number(value: Any) -> Any:
+            if member is not None:
+                return float(value[member] if np.ndim(value) else value)
+            return np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), members))
+
         with np.errstate(all="ignore"):
-            joints = np.asarray(problem.joints, dtype=np.float64).transpose(2, 1, 0)
-            root = joints[:, 0]
-            segments = np.ascontiguousarray(joints[:, 1:] - joints[:, :-1])
-            sizes = norm(segments)
-            scale = sizes.sum(axis=-2)
-            target = (np.asarray(problem.goal.target, dtype=np.float64).T - root) / scale
-            pole = problem.goal.pole
-            sides, folds = problem.bend_side, None if problem.solver is Solver.FABRIK else problem.folds
-            return cls(
-                scale=scale,
-                directions=unit(segments),
-                lengths=sizes / scale,
-                frames=np.ascontiguousarray(np.asarray(problem.frames, dtype=np.float64).transpose(2, 3, 1, 0)),
-                target=target,
-                pole=None if pole is None else (np.asarray(pole, dtype=np.float64).T - root) / scale,
-                side=None if sides is None else np.asarray(sides, dtype=np.float64).T,
-                folds=None if folds is None else np.asarray(folds, dtype=np.float64).T,
-                pole_angle=_per_member(0.0 if problem.goal.pole_angle is None else problem.goal.pole_angle, members),
-                softness=_per_member(problem.softness, members),
-                push_limit=_per_member(problem.push_limit, members),
-                tolerance=_per_member(problem.tolerance, members),
+            return cls.of(
+                MANY if member is None else ONE,
+                part(problem.joints),
+                part(problem.frames),
+                part(goal.target),
+                pole=maybe(goal.pole),
+                side=maybe(problem.bend_side),
+                folds=None if problem.solver is Solver.FABRIK else maybe(problem.folds),
+                pole_angle=number(0.0 if goal.pole_angle is None else goal.pole_angle),
+                softness=number(problem.softness),
+                push_limit=number(problem.push_limit),
+                tolerance=number(problem.tolerance),
             )
 
-    def valid(self) -> Bools:
-        """Return which members (B,) can be solved."""
-        with np.errstate(all="ignore"):
-            ok = np.isfinite(self.lengths).all(axis=0) & (self.scale > 1e-100) & np.isfinite(norm(self.target))
-            columns = self.frames[:, ::2]
-            ok &= np.isfinite(self.frames).all(axis=(0, 1, 2)) & (norm(columns) > 0.5).all(axis=(0, 1))
-            ok &= np.isfinite(self.pole_angle) & np.isfinite(self.softness)
-            ok &= ~np.isnan(self.push_limit) & ~np.isnan(self.tolerance)
-            if self.pole is not None:
-                ok &= np.isfinite(norm(self.pole))
-            if self.side is not None:
-                ok &= np.isfinite(norm(self.side))
-            if self.folds is not None:
-                ok &= np.isfinite(norm(self.folds)).all(axis=0)
-        return np.asarray(ok)
-
-    def reach(self, problem: Problem) -> Reach:
-        """Return what the chains can reach, as the out-of-reach policy has it."""
-        weights = problem.stretch_weights
-        weights = np.ones(len(self.lengths)) if weights is None else np.asarray(weights, dtype=np.float64)
-        distance = norm(self.target)
-        return reachable(self.lengths, distance, self.softness, self.push_limit, weights, problem.out_of_reach)
-
-    def folding(self) -> Bools:
-        """Return which members (B,) have joints with fold shares of their own."""
-        if self.folds is None:
-            return np.zeros(len(self.scale), dtype=bool)
-        return np.asarray((self.folds != 0.0).any(axis=(0, 1)))
-
-    def stays_closed(self, solver: Solver | None) -> Bools:
-        """Return which members (B,) are closed, tip at root, and have their tip at the target: they keep their pose.
-
-        Between root and target there is no line then that could aim the chain. Two bones are solved exactly.
-        """
-        if solver is Solver.TWO_BONE:
-            return np.zeros(len(self.scale), dtype=bool)
-        tip = tip_of(self.directions, self.lengths)
-        return np.asarray((norm(tip) < STRAIGHT) & (norm(self.target - tip) <= self.tolerance))
-
-    def shares(self, mobility: Floats | None) -> Floats:
-        """Return the folds (3, n, B) scaled by the mobility (3, n, B) about the bones' axes; None: all alike."""
-        assert self.folds is not None
-        if mobility is None:
-            return self.folds
-        local = np.stack([dot(self.frames[:, k], self.folds) * mobility[k] for k in range(3)])
-        x, y, z = (self.frames[:, k] * local[k] for k in range(3))
-        return np.asarray(x + y + z)
-
-    def members(self, chosen: Bools) -> Chains:
-        """Return the chosen (B,) members alone."""
-        return Chains(
-            *(None if value is None else value[..., chosen] for value in vars(self).values()),  # type: ignore[arg-type]
+    @classmethod
+    def of(
+        cls,
+        do: Numbers,
+        joints: Sequence[Sequence[Number]],
+        frames: Sequence[Frame],
+        target: Sequence[Number],
+        *,
+        pole: Sequence[Number] | None,
+        side: Sequence[Number] | None,
+        folds: Sequence[Sequence[Number]] | None,
+        pole_angle: Number,
+        softness: Number,
+        push_limit: Number,
+        tolerance: Number,
+    ) -> Chain:
+        """Return chains from their joints and goals in the problem's space, with frames as three rows each."""
+        root = joints[0]
+        segments = [minus(b, a) for a, b in pairwise(joints)]
+        sizes = [size_of(do, segment) for segment in segments]
+        scale = sum(sizes)
+        is_valid = do.isfinite(scale) & (scale > 1e-100)
+        scale = do.where(is_valid, scale, 1.0)
+        places = [over(minus(place, root), scale) for place in (joints[-1], target, *([] if pole is None else [pole]))]
+        for vector in (*places[1:], *([] if side is None else [side]), *(folds or ())):
+            is_valid = is_valid & do.isfinite(size_of(do, vector))
+        is_valid = is_valid & _are_frames(do, frames) & do.isfinite(pole_angle + softness)
+        return cls(
+            do,
+            is_valid & (push_limit + tolerance >= 0.0),
+            scale,
+            [over(segment, do.most(size, 1e-200)) for segment, size in zip(segments, sizes, strict=True)],
+            [size / scale for size in sizes],
+            places[0],
+            frames,
+            places[1],
+            None if pole is None else places[2],
+            None if side is None else (side[0], side[1], side[2]),
+            None if folds is None else [(x, y, z) for x, y, z in folds],
+            pole_angle,
+            softness,
+            push_limit,
+            tolerance,
         )
 
+    @property
+    def carried(self) -> list[Number]:
+        """Which bones have no length and follow the bone before them."""
+        return [length <= NO_LENGTH for length in self.lengths]
 
-def _per_member(value: Floats | float, members: int) -> Floats:
-    return np.broadcast_to(np.asarray(value, dtype=np.float64), (members,))
+    def reach(self, problem: Problem) -> Reach:
+        """Return what it can reach, as the out-of-reach policy has it."""
+        distance = size_of(self.do, self.target)
+        return reachable(self.do, self.lengths, distance, self.softness, self.push_limit, problem)
+
+    def kinds(self, asked: Solver) -> list[tuple[Solver | None, Number]]:
+        """Return the solvers, None: by folds, and whether each of them suits.
+
+        Raises:
+            ValueError: if the two-bone solver is requested for a valid chain that it cannot solve.
+        """
+        bones = sum(1 * (length > NO_LENGTH) for length in self.lengths)
+        takes_two = check_two_bone(asked, bones, self.is_valid)
+        folds = bones < 0
+        if self.folds is not None:
+            folds = reduce(or_, [part != 0.0 for fold in self.folds for part in fold]) & (takes_two == False)  # noqa: E712
+        longer = Solver.FABRIK if asked is Solver.FABRIK else Solver.EVEN_BEND
+        return [(Solver.TWO_BONE, takes_two), (longer, (takes_two | folds) == False), (None, folds)]  # noqa: E712
+
+    def solved(self, problem: Problem) -> Bent | None:
+        """Return the solution of one chain with the settings of a problem; None if it is not valid."""
+        if not self.is_valid:
+            return None
+        return solved(self, problem, next(solver for solver, suits in self.kinds(problem.solver) if suits))
 
 
-def takes_two_bone(asked: Solver, counts: Ints, valid: Bools) -> Bools:
-    """Return which members (B,), with `counts` (B,) segments that have length, take the two-bone solver.
+def _nested(array: Floats) -> Any:
+    """Return an array (..., B) as nested lists of arrays (B,)."""
+    return array if array.ndim == 1 else list(map(_nested, array))
+
+
+def _are_frames(do: Numbers, frames: Sequence[Frame]) -> Number:
+    """Return whether the frames of chains are finite and have X and Z axes."""
+    if do is MANY:
+        every: Floats = np.array(frames)
+        return np.isfinite(every).all(axis=(0, 1, 2)) & ((every[:, :, ::2] ** 2).sum(axis=1) > 0.25).all(axis=(0, 1))
+    found = True
+    for (xx, yx, zx), (xy, yy, zy), (xz, yz, zz) in frames:
+        x, z = xx * xx + xy * xy + xz * xz, zx * zx + zy * zy + zz * zz
+        found = found and min(x, z) > 0.25 and isfinite(x + z + (yx + yy + yz))
+    return found
+
+
+def check_two_bone(asked: Solver, bones: Number, valid: Number) -> Number:
+    """Return which chains, with a number of bones that have length, take the two-bone solver.
 
     Raises:
-        ValueError: if the two-bone solver is requested for a valid member that it cannot solve.
+        ValueError: if the two-bone solver is requested for a valid chain that it cannot solve.
     """
-    fit = np.asarray(counts == 2)
-    if asked is Solver.TWO_BONE and (valid & ~fit).any():
-        found = int(counts[valid & ~fit][0])
+    fit = bones == 2
+    if asked is Solver.TWO_BONE and np.any(wrong := valid > fit):
+        found = int(np.atleast_1d(bones)[np.atleast_1d(wrong)][0])
         raise ValueError(f"the two-bone solver needs exactly two segments with length, but the chain has {found}")
-    return fit & (asked not in {Solver.FABRIK, Solver.EVEN_BEND})
+    return fit & (asked is not Solver.FABRIK and asked is not Solver.EVEN_BEND)
 
 
-def aimed(chains: Chains, reached: Floats, solver: Solver | None) -> tuple[Axes, Axes, Floats, Bools]:
+def solved(chain: Chain, problem: Problem, solver: Solver | None) -> Bent:
+    """Return the solution of valid chains by a solver; None: by their folds."""
+    do, carried, reach = chain.do, chain.carried, chain.reach(problem)
+    distance = reach.distance
+    lengths = [length * factor for length, factor in zip(chain.lengths, reach.stretch, strict=True)]
+    own, axes, chain_turn, bends_as_fk = at_pole(chain, *aimed(chain, distance, solver))
+    passes: Number = 0
+    if solver is Solver.TWO_BONE:
+        directions = _two_bone(do, lengths, carried, distance, axes)
+    elif solver is Solver.FABRIK:
+        directions, passes = _led_by_tip(chain, problem, lengths, distance, own, axes)
+        directions, chain_turn = _rolled(chain, directions, lengths, axes)
+    else:
+        mobility = mobility_of(do, chain.lengths, carried, problem.stiffness, problem.bend_lead)
+        if solver is None:
+            assert chain.folds is not None
+            shares = chain.folds if mobility is None else folds_by(do, chain.folds, chain.frames, mobility)
+            start, bends_as_fk = folded(do, chain.directions, lengths, carried, shares, distance)
+            back = between(do, unit_of(do, tip_of(start, lengths)), own.line, own.normal)
+            start = flattened(do, turned(multiply(chain_turn, back), start), lengths, axes.line, distance)
+        elif mobility is None:
+            start = first_guess(do, chain.directions, lengths, own, axes, distance)
+        else:
+            start = shared_guess(do, chain.directions, lengths, carried, own, distance, chain.frames, mobility)
+            start = flattened(do, turned(chain_turn, start), lengths, axes.line, distance)
+        directions, passes = solve_directions(do, start, lengths, axes, distance, chain.tolerance, problem.iterations)
+        if solver is not None:
+            directions, roll = _rolled(chain, directions, lengths, axes)
+            chain_turn = multiply(roll, chain_turn)
+    # Keep the FK shape exactly: nearly straight, rounding of the distance would show as its square root.
+    kept = bends_as_fk & (abs(distance - size_of(do, chain.tip)) <= SAME)
+    kept = reduce(and_, [factor == 1.0 for factor in reach.stretch], kept) | _stays_closed(chain, solver)
+    if solver is not Solver.FABRIK and do.any(kept):
+        directions = do.choose(kept, turned(chain_turn, chain.directions), directions)
+    inherits = None if problem.inherits is None else np.asarray(problem.inherits).tolist()
+    turns = bone_rotations(do, chain_turn, chain.directions, directions, chain.frames, carried, inherits)
+    return bent(chain, reach, axes.line, turns, passes)
+
+
+def aimed(chain: Chain, reached: Number, solver: Solver | None) -> tuple[Axes, Axes, Quaternion, Number]:
     """Return the axes of chains in their FK pose, and aimed at their targets.
 
     Args:
-        chains: the chains to aim.
-        reached: (B,) distance from root to tip in the solved pose, in chain lengths.
+        chain: the chains to aim.
+        reached: distance from root to tip in the solved pose, in chain lengths.
         solver: with FABRIK only straight chains bend to their side; None: by folds, where the joints' own bend does not
             show the side.
 
     Returns:
         The axes in the FK pose; the same turned onto the line to the target, with the bend on the chain's own side; the
-        smallest rotation (4, B) onto that line; and which chains (B,) bend as in the FK pose.
+        smallest rotation onto that line; and which chains bend as in the FK pose.
     """
-    by_tip, folds = solver is Solver.FABRIK, solver is None
-    axes = chain_axes(chains.directions, chains.lengths, chains.frames[:, :, 0], chains.side if by_tip else None)
-    first = np.argmax(chains.lengths > NO_LENGTH, axis=0)
-    begins = chains.directions[:, first, np.arange(len(first))]
-    if folds and chains.side is not None:
-        sided = side_axes(MANY, *map(tuple, (axes.line, axes.normal, chains.side, begins)))
-        axes = Axes(*(stacked(*axis) for axis in sided))
-    distance = norm(chains.target)
-    line = np.where(
-        (distance > NO_DISTANCE) & ~chains.stays_closed(solver),
-        chains.target / np.maximum(distance, NO_DISTANCE),
-        axes.line,
-    )
-    aim = between(axes.line, line, axes.normal)
-    natural, kept = axes.bend, np.ones(len(distance), dtype=bool)
-    if chains.side is not None and not (folds or by_tip):
-        chord = norm(tip_of(chains.directions, chains.lengths))
-        (x, y, z), kept, _ = side_bend(
-            MANY, tuple(axes.line), tuple(axes.bend), tuple(chains.side), tuple(begins), chord, reached
-        )
-        natural = stacked(x, y, z)
-    bend = unit(reject(rotate(aim, natural), line))
-    return axes, Axes(line, bend, cross(bend, line)), aim, kept
+    do, side, by_tip = chain.do, chain.side, solver is Solver.FABRIK
+    own = chain_axes(do, chain.directions, chain.lengths, chain.frames[0], side if by_tip else None)
+    first = chain.directions[-1]
+    for direction, length in zip(chain.directions[-2::-1], chain.lengths[-2::-1], strict=True):
+        first = do.choose(length > NO_LENGTH, direction, first)
+    if solver is None and side is not None:
+        own = Axes(*side_axes(do, own.line, own.normal, side, first))
+    distance = size_of(do, chain.target)
+    goes = (distance > NO_DISTANCE) > _stays_closed(chain, solver)
+    line = either(do, goes, over(chain.target, do.most(distance, NO_DISTANCE)), own.line)
+    aim = between(do, own.line, line, own.normal)
+    natural, kept = own.bend, distance >= 0.0
+    if side is not None and solver is not None and not by_tip:
+        natural, kept, _ = side_bend(do, own.line, own.bend, side, first, size_of(do, chain.tip), reached)
+    bend = unit_of(do, reject(rotate(aim, natural), line))
+    return own, Axes(line, bend, cross(bend, line)), aim, kept
 
 
-def solve_chains(
-    problem: Problem, solver: Solver | None, chains: Chains, solution: Solution, index: Ints | slice
-) -> None:
-    """Solve chains with a solver (None: by their folds) and write the result into members `index` of the solution."""
-    carried = chains.lengths <= NO_LENGTH
-    reach = chains.reach(problem)
-    lengths = chains.lengths * reach.stretch
-    own, axes, chain_turn, bends_as_fk = at_poles(chains, *aimed(chains, reach.distance, solver))
-    if solver is Solver.TWO_BONE:
-        directions = _two_bone(lengths, carried, reach.distance, axes)
-        passes = np.zeros(len(chains.scale), dtype=np.int64)
-    elif solver is Solver.FABRIK:
-        directions, passes = _led_by_tip(problem, chains, lengths, reach.distance, own, axes)
-        directions, chain_turn = _rolled(directions, lengths, chains.pole, axes)
-    else:
-        mobility = mobility_of(chains.lengths, ~carried, problem.stiffness, problem.bend_lead)
-        if solver is None:
-            shares = chains.shares(mobility)
-            found, bends_as_fk = folded(
-                MANY, apart(chains.directions), list(lengths), list(carried), apart(shares), reach.distance
-            )
-            start = together(found)
-            back = between(unit(tip_of(start, lengths)), own.line, own.normal)
-            start = flattened(rotate(multiply(chain_turn, back)[:, None], start), lengths, axes.line, reach.distance)
-        elif mobility is None:
-            start = first_guess(chains.directions, lengths, own, axes, reach.distance)
-        else:
-            start = shared_guess(chains.directions, lengths, ~carried, own, reach.distance, chains.frames, mobility)
-            start = flattened(rotate(chain_turn[:, None], start), lengths, axes.line, reach.distance)
-        directions, passes = solve_directions(
-            start, lengths, axes, reach.distance, chains.tolerance, problem.iterations
-        )
-        if solver is not None:
-            directions, roll = _rolled(directions, lengths, chains.pole, axes)
-            chain_turn = multiply(roll, chain_turn)
-    # Keep the FK shape exactly: nearly straight, rounding of the distance would show as its square root.
-    chord = norm(tip_of(chains.directions, chains.lengths))
-    kept = (np.abs(reach.distance - chord) <= SAME) & (reach.stretch == 1.0).all(axis=0) & bends_as_fk
-    kept |= chains.stays_closed(solver)
-    if kept.any() and solver is not Solver.FABRIK:
-        directions = np.where(kept, rotate(chain_turn[:, None], chains.directions), directions)
-    inherits = np.ones(len(lengths), dtype=bool) if problem.inherits is None else np.asarray(problem.inherits, bool)
-    turns = bone_rotations(chain_turn, chains.directions, directions, chains.frames, carried, inherits)
-    write(chains, reach, axes.line, turns, passes, solution, index)
-
-
-def at_poles(
-    chains: Chains, own: Axes, axes: Axes, chain_turn: Floats, bends_as_fk: Bools
-) -> tuple[Axes, Axes, Floats, Bools]:
+def at_pole(
+    chain: Chain, own: Axes, axes: Axes, chain_turn: Quaternion, bends_as_fk: Number
+) -> tuple[Axes, Axes, Quaternion, Number]:
     """Return the results of `aimed`, with chains that have poles rolled to them."""
-    if chains.pole is None:
+    if chain.pole is None:
         return own, axes, chain_turn, bends_as_fk
-    bend = rotate(about(axes.line, chains.pole_angle), pole_bend(chains.pole, axes.line, axes.bend))
-    bend = unit(reject(bend, axes.line))
-    chain_turn = multiply(between(axes.bend, bend, axes.line), chain_turn)
-    return own, Axes(axes.line, bend, cross(bend, axes.line)), chain_turn, bends_as_fk
+    do, line = chain.do, axes.line
+    bend = rotate(about(do, times(line, chain.pole_angle)), pole_bend(do, chain.pole, line, axes.bend))
+    bend = unit_of(do, reject(bend, line))
+    chain_turn = multiply(between(do, axes.bend, bend, line), chain_turn)
+    return own, Axes(line, bend, cross(bend, line)), chain_turn, bends_as_fk
 
 
-def write(
-    chains: Chains,
-    reach: Reach,
-    line: Floats,
-    turns: Floats,
-    passes: Ints,
-    solution: Solution,
-    index: Ints | slice,
-) -> None:
-    """Write poses, given as bone rotations (4, n, B), into the members `index` of the solution."""
+def _stays_closed(chain: Chain, solver: Solver | None) -> Number:
+    """Return which chains are closed, tip at root, and have their tip at the target: they keep their pose.
+
+    Between root and target there is no line then that could aim the chain. Two bones are solved exactly.
+    """
+    do, tip = chain.do, chain.tip
+    closed = size_of(do, tip) < STRAIGHT
+    if solver is Solver.TWO_BONE or not do.any(closed):
+        return closed != closed
+    return closed & (size_of(do, minus(chain.target, tip)) <= chain.tolerance)
+
+
+def bent(chain: Chain, reach: Reach, line: Vector, turns: list[Quaternion], passes: Number) -> Bent:
+    """Return the solution of chains from the rotations of their bones."""
+    do, joints = chain.do, [times(line, reach.push)]
     # From the rotations, not the directions: bones without length are where the bones before them carry them.
-    segments = rotate(turns, chains.directions) * (chains.lengths * reach.stretch)
-    root = line * reach.push
-    error = norm(chains.target - root - segments.sum(axis=-2))
-    solution.rotations[index] = matrices(turns).transpose(3, 2, 0, 1)
-    solution.stretch[index] = reach.stretch.T
-    steps = np.concatenate([root[:, None], segments], axis=1) * chains.scale
-    steps[:, 0] += solution.joints[index, 0].T
-    add_up(steps)
-    solution.joints[index] = steps.transpose(2, 1, 0)
-    solution.error[index] = error * chains.scale
-    solution.iterations[index] = passes
-    # Too far or too near is only what the policy leaves unreached; any other error is the solver's own.
-    far, near = reach.shortfall > chains.tolerance, reach.shortfall < -chains.tolerance
-    missed = np.where(far, Status.TOO_FAR, np.where(near, Status.TOO_NEAR, Status.NOT_CONVERGED))
-    solution.status[index] = np.where(error <= chains.tolerance, Status.REACHED, missed)
+    for turn, rest, length, factor in zip(turns, chain.directions, chain.lengths, reach.stretch, strict=True):
+        joints.append(plus(joints[-1], times(rotate(turn, rest), length * factor)))
+    error = size_of(do, minus(chain.target, joints[-1]))
+    status = status_of(do, error <= chain.tolerance, reach.shortfall, chain.tolerance, Status.NOT_CONVERGED)
+    return Bent(turns, joints, reach.stretch, error * chain.scale, status, passes)
 
 
-def _two_bone(lengths: Floats, carried: Bools, distance: Floats, axes: Axes) -> Floats:
-    """Return the solved directions (3, n, B) of chains in which two segments have length."""
-    first = np.argmax(~carried, axis=0)
-    last = len(carried) - 1 - np.argmax(~carried[::-1], axis=0)
-    members = np.arange(len(distance))
-    line, bend = tuple(axes.line), tuple(axes.bend)
-    upper, lower = triangle(MANY, lengths[first, members], lengths[last, members], distance, line, bend)
-    directions = np.zeros((3, *lengths.shape))
-    directions[:, first, members] = upper
-    directions[:, last, members] = lower
-    return directions
+def write(chain: Chain, found: Bent, solution: Solution, index: int | Ints | slice) -> None:
+    """Write the solution of chains into the members `index`."""
+    if chain.do is ONE:
+        origin = solution.joints[index, 0].tolist()
+        solution.joints[index] = [plus(times(joint, chain.scale), origin) for joint in found.joints]
+        solution.rotations[index] = list(map(matrix_of, found.turns))
+    else:
+        joints = np.array(found.joints) * chain.scale
+        solution.joints[index] = np.moveaxis(joints, -1, 0) + solution.joints[index, :1]
+        solution.rotations[index] = matrices(together(found.turns)).transpose(3, 2, 0, 1)
+    solution.stretch[index] = np.array(found.stretch).T
+    solution.error[index], solution.status[index] = found.error, found.status
+    solution.iterations[index] = found.iterations
 
 
-def _rolled(directions: Floats, lengths: Floats, pole: Floats | None, axes: Axes) -> tuple[Floats, Floats]:
-    """Return directions (3, n, B) rolled about the line to the target so that they bend to the pole, and the roll."""
-    roll = identity(lengths.shape[1])
-    if pole is None:
+def _two_bone(
+    do: Numbers, lengths: Sequence[Number], carried: Sequence[Number], distance: Number, axes: Axes
+) -> list[Vector]:
+    """Return the solved directions of chains in which two segments have length."""
+    first = second = 0.0 * distance
+    lead = []
+    for length, skipped in zip(lengths, carried, strict=True):
+        lead.append(first == 0.0)
+        first, second = (
+            do.where(skipped, first, do.where(first == 0.0, length, first)),
+            do.where(skipped, second, length),
+        )
+    upper, lower = triangle(do, first, second, distance, axes.line, axes.bend)
+    return [do.choose(is_first, upper, lower) for is_first in lead]
+
+
+def _rolled(
+    chain: Chain, directions: list[Vector], lengths: Sequence[Number], axes: Axes
+) -> tuple[list[Vector], Quaternion]:
+    """Return directions rolled about the line to the target so that they bend to the pole, and the roll."""
+    do, zero = chain.do, 0.0 * chain.scale
+    roll = zero + 1.0, zero, zero, zero
+    if chain.pole is None:
         return directions, roll
     tip = tip_of(directions, lengths)
-    line = np.where(norm(tip) > NO_CHORD, unit(tip), axes.line)
+    line = either(do, size_of(do, tip) > NO_CHORD, unit_of(do, tip), axes.line)
     side = reject(centroid(joints_of(directions, lengths), lengths), line)
-    rolled = between(unit(side), unit(reject(axes.bend, line)), line)
-    roll = np.where(norm(side) > STRAIGHT, rolled, roll)
-    return rotate(roll[:, None], directions), roll
+    turn = between(do, unit_of(do, side), unit_of(do, reject(axes.bend, line)), line)
+    # Far beyond its length, a stretched chain is straight to within the rounding of its joints.
+    roll = do.choose(size_of(do, side) > STRAIGHT * do.most(size_of(do, tip), 1.0), turn, roll)
+    return turned(roll, directions), roll
 
 
 def _led_by_tip(
-    problem: Problem, chains: Chains, lengths: Floats, distance: Floats, own: Axes, axes: Axes
-) -> tuple[Floats, Ints]:
-    """Return the directions (3, n, B) that FABRIK finds for targets at `distance` (B,), and the passes (B,) used."""
-    start, target = chains.directions, axes.line * distance
-    lean = (chains.lengths * (1.0 - dot(start, own.line[:, None]) * dot(start, own.line[:, None]))).sum(axis=-2)
-    tip = tip_of(start, lengths)
-    back, aside = dot(tip - target, own.line), norm(reject(tip - target, own.line))
-    share = np.asarray(fabrik.folding(MANY, lean, back, aside))
-    if share.any():
-        chord = norm(tip)
-        bowed = first_guess(start, lengths, own, own, chord - share * np.maximum(chord - distance, 0.0))
-        start = np.where(share > 0.0, bowed, start)
-    start = flattened(start, lengths, axes.line, distance)
-    tolerance, passes = (
-        np.maximum(chains.tolerance, fabrik.FINEST * lengths.sum(axis=0)),
-        min(fabrik.PASSES, problem.iterations),
+    chain: Chain, problem: Problem, lengths: list[Number], distance: Number, own: Axes, axes: Axes
+) -> tuple[list[Vector], Number]:
+    """Return the directions that FABRIK finds for targets at a distance, and the passes used."""
+    do, start, target = chain.do, chain.directions, times(axes.line, distance)
+    lean = sum(
+        length * (1.0 - dot(direction, own.line) * dot(direction, own.line))
+        for direction, length in zip(start, chain.lengths, strict=True)
     )
-    x, y, z = target
-    led, used, left = fabrik.reach(MANY, apart(start), list(lengths), (x, y, z), tolerance, passes)
-    found, used = together(led), used.astype(np.int64)
-    if passes == problem.iterations or not left.any():
+    tip = tip_of(start, lengths)
+    way = minus(tip, target)
+    share = fabrik.folding(do, lean, dot(way, own.line), size_of(do, reject(way, own.line)))
+    if do.any(share):
+        chord = size_of(do, tip)
+        bowed = first_guess(do, start, lengths, own, own, chord - share * do.most(chord - distance, 0.0))
+        start = do.choose(share > 0.0, bowed, start)
+    start = flattened(do, start, lengths, axes.line, distance)
+    whole, passes = sum(lengths), min(fabrik.PASSES, problem.iterations)
+    tolerance = do.most(chain.tolerance, fabrik.FINEST * whole)
+    found, used, left = fabrik.reach(do, start, lengths, target, tolerance, passes)
+    if passes == problem.iterations or not do.any(left):
         return found, used
-    parts = lengths / lengths.sum(axis=-2)
-    now = chain_axes(found, parts, chains.frames[:, :, 0])
-    pushed = first_guess(found, lengths, now, now, distance, bow=False)
-    off = np.abs(norm(tip_of(pushed, lengths)) - distance) > tolerance
-    start = np.where(off, first_guess(found, lengths, now, now, distance), pushed)
-    finished, more = solve_directions(start, lengths, axes, distance, tolerance, problem.iterations, passes + 1)
-    return np.where(left, finished, found), np.where(left, more, used)
+    now = chain_axes(do, found, [length / whole for length in lengths], chain.frames[0])
+    pushed = first_guess(do, found, lengths, now, now, distance, bow=False)
+    off = abs(size_of(do, tip_of(pushed, lengths)) - distance) > tolerance
+    if do.any(off):
+        pushed = do.choose(off, first_guess(do, found, lengths, now, now, distance), pushed)
+    more = solve_directions(do, pushed, lengths, axes, distance, tolerance, problem.iterations, passes + 1)
+    chosen: tuple[list[Vector], Number] = do.choose(left, more, (found, used))
+    return chosen

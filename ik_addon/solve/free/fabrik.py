@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from ..maths.numbers import Numbers, either, size_of
 from ..maths.vectors import Number, Vector, minus, plus, times
+from .axes import joints_of, tip_of
 
 PASSES = 12
 """Passes after which `even_bend` removes the remaining error."""
@@ -71,7 +72,7 @@ def reach(
         Directions, number of passes, and whether the tip is still farther off than the tolerance.
     """
     found = list(directions)
-    tip, used = joints_of(found, lengths)[-1], 0 * tolerance
+    tip, used = tip_of(found, lengths), 0 * tolerance
     for done in range(passes + 1):
         left = size_of(do, minus(target, tip)) > tolerance
         if done == passes or not do.any(left):
@@ -99,16 +100,6 @@ def folding(do: Numbers, lean: Number, back: Number, aside: Number) -> Number:
     beside = SIDEWAYS * aside
     share = square / do.most(square + beside * beside, 1e-200)
     return share * share * do.most(1.0 - do.most(lean, 0.0) / LIMP, 0.0)
-
-
-def joints_of(directions: Sequence[Vector], lengths: Sequence[Number]) -> list[Vector]:
-    """Return the joints of a chain that starts at 0."""
-    x = y = z = 0.0
-    joints: list[Vector] = [(x, y, z)]
-    for (u, v, w), length in zip(directions, lengths, strict=True):
-        x, y, z = x + u * length, y + v * length, z + w * length
-        joints.append((x, y, z))
-    return joints
 
 
 def _towards(do: Numbers, offset: Vector, otherwise: Vector) -> Vector:

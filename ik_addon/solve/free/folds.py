@@ -33,6 +33,8 @@ STEPS = 60
 """Maximum number of secants; six to ten usually suffice."""
 PRECISE = 1e-13
 """The difference in distance that is not worth another step."""
+JUMP = 1e-6
+"""A difference in distance that remains however near two places are."""
 STILL: Quaternion = (1.0, 0.0, 0.0, 0.0)
 ALONG = 1e-3
 """A hinge with less than this across its bone, or across the line of the chain, counts as none."""
@@ -216,4 +218,6 @@ def place_of(do: Numbers, gap_at: Callable[[Number], Number]) -> Number:
         low, below = do.where(crosses, high, low), do.where(crosses, above, below / 2.0)
         high, above = do.where(left, found, high), do.where(left, gap, above)
         left = left & (abs(gap) > PRECISE) & (abs(high - low) > 1e-16)
-    return found
+    # Within limits a joint may jump from one to another: rounding must not choose the side of the jump.
+    jumps = (abs(above) > JUMP) & (above * below < 0.0)
+    return do.where(jumps, do.where(abs(low - 1.0) < abs(high - 1.0), low, high), found)

@@ -5,38 +5,31 @@ All lengths here are fractions of the chain's length.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.numbers import MANY, ONE, Numbers
+from ..maths.numbers import ONE, Numbers
 from ..maths.vectors import Number
-from ..problem import Floats, OutOfReach, Problem
+from ..problem import OutOfReach, Problem, Status
 
 ROUNDING = 1e-15
 """A shortfall below this fraction of the distance is rounding."""
 
 
-@dataclass(frozen=True)
-class Reach:
-    """What remains to be solved for B chains: a distance that is always within reach of the stretched bones."""
+class Reach(NamedTuple):
+    """What remains to be solved: a distance that is always within reach of the stretched bones."""
 
-    distance: Floats
-    """(B,) from the pushed root to the place for the tip, along the line to the target."""
-    push: Floats
-    """(B,) how far the root moves along that line."""
-    stretch: Floats
-    """(n, B) uniform scale of each bone."""
-    shortfall: Floats
-    """(B,) how far the tip then falls short: positive where the target is too far, negative where it is too near."""
-
-
-def inner_radius(lengths: Floats) -> Floats:
-    """Return the smallest distance (B,) that bones of lengths (n, B) can reach, if the lengths add up to 1.
-
-    It is 0 unless one bone is longer than all others together.
-    """
-    return np.asarray(np.maximum(0.0, 2.0 * lengths.max(axis=0) - 1.0))
+    distance: Number
+    """From the pushed root to the place for the tip, along the line to the target."""
+    push: Number
+    """How far the root moves along that line."""
+    stretch: Sequence[Number]
+    """Uniform scale of each bone."""
+    shortfall: Number
+    """How far the tip then falls short: positive where the target is too far, negative where it is too near."""
 
 
 def soften(do: Numbers, distance: Number, softness: Number) -> Number:
@@ -85,50 +78,44 @@ def goal_of(
 
 
 def reachable(
-    lengths: Floats,
-    distance: Floats,
-    softness: Floats,
-    push_limit: Floats,
-    weights: Floats,
-    policy: OutOfReach,
+    do: Numbers, lengths: Sequence[Number], distance: Number, softness: Number, push_limit: Number, problem: Problem
 ) -> Reach:
-    """Return the goals of chains (bones of lengths (n, B), sum 1) for targets at `distance` (B,).
+    """Return the goal of a chain for a target at a distance, with the policy and the weights of a problem.
 
     Args:
-        lengths: (n, B) bone lengths, which add up to 1 over n.
-        distance: (B,) from root to target.
-        softness: (B,) fraction of the reach that eases into extension.
-        push_limit: (B,) how far the root may be pushed.
-        weights: (n,) share of the lengthening that each bone takes; all zero: equal.
-        policy: what to do about a target out of reach.
+        do: for one chain or for many.
+        lengths: of the bones, which add up to 1.
+        distance: from root to target.
+        softness: fraction of the reach that eases into extension.
+        push_limit: how far the root may be pushed.
+        problem: its policy, and the share of the lengthening that each bone takes; all zero: equal.
     """
-    goal, push, longer, lack = goal_of(MANY, distance, lengths.max(axis=0), softness, push_limit, policy)
-    stretch = np.ones_like(lengths)
-    if policy is OutOfReach.STRETCH:
-        shares = np.broadcast_to(weights[:, None], lengths.shape)
-        total = np.cumsum(shares * lengths, axis=0)[-1]
-        stretch = 1.0 + np.where(total > 0, shares, 1.0) * (longer / np.where(total > 0, total, 1.0))
-    return Reach(goal, push, stretch, lack)
-
-
-def reachable_for_one(
-    lengths: list[float], distance: float, softness: float, push_limit: float, problem: Problem
-) -> tuple[float, float, list[float], float]:
-    """Return the same for one chain, in plain floats: distance, push, stretch of each bone, and shortfall.
-
-    The policy and the weights are those of a problem.
-    """
-    stretch = [1.0] * len(lengths)
+    policy, stretch = problem.out_of_reach, [1.0] * len(lengths)
+    longest = reduce(do.most, lengths)
     # Most targets: the result of `goal_of`, without calls to the kernel, for which limbs took 5 % longer.
-    if softness == 0.0 and problem.out_of_reach is OutOfReach.EXTEND and 2.0 * max(lengths) - 1.0 < distance:
+    if do is ONE and softness == 0.0 and policy is OutOfReach.EXTEND and 2.0 * longest - 1.0 < distance:
         goal = min(distance, 1.0)
-        return goal, 0.0, stretch, 0.0 if distance - goal <= ROUNDING * distance else distance - goal
-    goal, push, longer, lack = goal_of(ONE, distance, max(lengths), softness, push_limit, problem.out_of_reach)
-    if longer > 0.0:
+        return Reach(goal, 0.0, stretch, 0.0 if distance - goal <= ROUNDING * distance else distance - goal)
+    goal, push, longer, lack = goal_of(do, distance, longest, softness, push_limit, policy)
+    if policy is OutOfReach.STRETCH and do.any(longer > 0.0):
         weights = problem.stretch_weights
         shares = stretch if weights is None else np.asarray(weights, dtype=np.float64).tolist()
         total = sum(share * length for share, length in zip(shares, lengths, strict=True))
-        if not total > 0:
-            shares, total = stretch, 1.0
-        stretch = [1.0 + share * (longer / total) for share in shares]
-    return goal, push, stretch, lack
+        weighed = total > 0.0
+        longer = longer / do.where(weighed, total, 1.0)
+        stretch = [1.0 + do.where(weighed, share, 1.0) * longer for share in shares]
+    return Reach(goal, push, stretch, lack)
+
+
+def status_of(do: Numbers, reached: Number, beyond: Number, tolerance: Number, otherwise: Status) -> Number:
+    """Return the status of chains: too far or too near is only what the policy leaves unreached.
+
+    Args:
+        do: for one chain or for many.
+        reached: whether the tip is at its target.
+        beyond: how far the target is beyond the reach; negative: inside the inner reach.
+        tolerance: the error that counts as reached.
+        otherwise: the status of chains that miss a target within reach.
+    """
+    missed = do.where(beyond < -tolerance, Status.TOO_NEAR, otherwise)
+    return do.where(reached, Status.REACHED, do.where(beyond > tolerance, Status.TOO_FAR, missed))

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..free.reach import reachable_for_one
+from ..free.reach import reachable, status_of
 from ..maths.cones import cone_of
+from ..maths.numbers import ONE
 from ..maths.vectors import Matrix, Vector, minus, norm, over, plus, times
 from ..problem import Floats, Ints, OutOfReach, Problem, Solution, Solver, Status
 from .cone_arcs import EDGE, Range, allows, stands_at_limit
@@ -85,7 +86,7 @@ class Member:
         self.shares = [part / self.length for part in self.lengths]
         self.unstretched = self.stretched([1.0] * len(self.lengths))
 
-    def stretched(self, stretch: list[float]) -> _Scaled:
+    def stretched(self, stretch: Sequence[float]) -> _Scaled:
         """Return the member with its segments lengthened by factors."""
         scale = self.lengths[0] * stretch[0] + self.lengths[1] * stretch[1]
         lever_arms = [times(segment, factor / scale) for segment, factor in zip(self.segments, stretch, strict=True)]
@@ -227,7 +228,7 @@ class Solved(NamedTuple):
 
     frames: list[Frame]
     joints: list[Vector]
-    stretch: list[float]
+    stretch: Sequence[float]
     error: float
     status: Status
     at_limit: list[bool]
@@ -251,7 +252,7 @@ def solved_limb(problem: Problem, limbs: KnownLimbs, member: Member, aim: Aim) -
     root, lengths, length, bend_side = member.root, member.lengths, member.length, member.bend_side
     offset = minus(aim.target, root)
     away = norm(offset) / length
-    distance, _, stretch, beyond = reachable_for_one(member.shares, away, aim.softness, aim.push_limit, problem)
+    distance, _, stretch, beyond = reachable(ONE, member.shares, away, aim.softness, aim.push_limit, problem)
     scale, lever_arms, limb = member.unstretched if set(stretch) == {1.0} else member.stretched(stretch)
     if not limb.is_straightforward:
         return None
@@ -288,12 +289,7 @@ def solved_limb(problem: Problem, limbs: KnownLimbs, member: Member, aim: Aim) -
         push = times(missed, min(1.0, aim.push_limit * length / scale / max(norm(missed), 1e-200)))
         missed = minus(missed, push)
     error = norm(missed) * scale
-    if error <= aim.tolerance * length:
-        status = Status.REACHED
-    elif beyond > aim.tolerance:
-        status = Status.TOO_FAR
-    else:
-        status = Status.TOO_NEAR if beyond < -aim.tolerance else Status.LIMITED
+    status = status_of(ONE, error <= aim.tolerance * length, beyond, aim.tolerance, Status.LIMITED)
     return Solved(
         frames,
         [plus(times(plus(end, push), scale), root) for end in ends],

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from math import atan2, cos, sin
 
+from ..free.axes import pole_bend
+from ..maths.numbers import ONE
 from ..maths.vectors import Vector, cross, dot, norm, plus, reject, times, unit
 from .cone_arcs import linear_roots, wrapped
 from .pose import Side, Work
@@ -65,8 +67,7 @@ def towards_with_foot(
 
 def _side_of(pole: Vector, angle: float, line: Vector, natural: Vector) -> Vector:
     """Return the unit vector perpendicular to a line towards a pole, turned by an angle; see `axes.pole_bend`."""
-    across = reject(pole, line)
-    bend = unit(across) if norm(across) > 1e-6 * norm(pole) + 1e-9 else natural
+    bend = pole_bend(ONE, pole, line, natural)
     if angle != 0.0:
         bend = plus(times(bend, cos(angle)), times(cross(line, bend), sin(angle)))
     return unit(reject(bend, line))

@@ -7,6 +7,8 @@ from functools import cached_property, lru_cache
 from math import asin, copysign, pi, sqrt
 from typing import NamedTuple
 
+from ..free.axes import hinge
+from ..maths.numbers import ONE
 from ..maths.vectors import Vector, cross, dot, norm, plus, reject, times, unit
 from .cone_arcs import EDGE, Range, outside
 from .cone_edge import peaks_towards
@@ -67,7 +69,7 @@ class Limb:
         # The centroid of both bones, as a curve: half as far off the line as the knee.
         bend = times(reject(self.elbow, line), sum(self.lengths) / 2.0)
         if norm(bend) < STRAIGHT:
-            bend = cross(line, _roomiest(self, _hinge(self.upper_fk, line), line))
+            bend = cross(line, _roomiest(self, hinge(ONE, list(zip(*self.upper_fk, strict=True)), line), line))
         bend = unit(bend)
         return line, bend, cross(bend, line)
 
@@ -205,12 +207,6 @@ def of_corner(along: float, across: float, distance: float) -> Triangle:
 def _skew(arm: Vector) -> float:
     """Return the sine of the angle between a bone's direction and its Y axis, or pi if it points backwards."""
     return sqrt(arm[0] * arm[0] + arm[2] * arm[2]) / norm(arm) if arm[1] > 0.0 else pi
-
-
-def _hinge(frame: Frame, direction: Vector) -> Vector:
-    """Return the axis across a direction about which a bone bends; see `rotations.hinge`."""
-    across = reject(frame[0], direction)
-    return unit(across if norm(across) > 1e-4 else cross(direction, frame[2]))
 
 
 def _roomiest(limb: Limb, axis: Vector, line: Vector) -> Vector:

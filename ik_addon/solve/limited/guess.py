@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..free.arc import arc_of
-from ..free.axes import STRAIGHT
+from ..free.axes import STRAIGHT, centroid, chain_axes, joints_of
 from ..maths.numbers import (
     MANY,
     ONE,
@@ -54,7 +54,6 @@ _FENCED = 1.2
 _WAVE = 0.41
 """Amplitude of an S, relative to that of a bend, that shortens a chain as much."""
 _IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
-_ORIGIN: Vector = (0.0, 0.0, 0.0)
 _TURN = 2.0 * np.pi
 
 
@@ -117,14 +116,14 @@ class Guess:
             self.frames.append(turn if link.is_free else multiply(self.frames[-1], turn))
         self.rest_frames = self._rest_frames(self.frames)
         self.lengths = [size_of(do, link.segment) for link in self.links]
-        ends = _sums([(length,) for length in self.lengths])
-        self.reach = do.most(ends[-1][0], 1e-200)
+        ends = list(accumulate(self.lengths))
+        self.reach = do.most(ends[-1], 1e-200)
         self.directions = [
             unit_of(do, rotate(frame, link.segment)) for frame, link in zip(self.frames, self.links, strict=True)
         ]
         self._lay_axes()
         self.arc = arc_of(do, self.chord)
-        self.places = [(end - size / 2.0) / self.reach for (end,), size in zip(ends, self.lengths, strict=True)]
+        self.places = [(end - size / 2.0) / self.reach for end, size in zip(ends, self.lengths, strict=True)]
         """Distance along the chain of each bone's middle, as a fraction of its length."""
         self.waves = [do.cos(_TURN * place) for place in self.places]
         self.room = self._room_of_root(self.normal)
@@ -170,28 +169,15 @@ class Guess:
 
         See `axes.chain_axes` and `guess_of`; the distance is a fraction of the chain's length.
         """
-        do = self.do
+        do, root = self.do, self.frames[0]
         sizes = [length / self.reach for length in self.lengths]
-        joints = _sums([times(*pair) for pair in zip(self.directions, sizes, strict=True)])
-        before = [_ORIGIN, *joints[:-1]]
-        middle = _ORIGIN
-        for joint, last, size in zip(joints, before, sizes, strict=True):
-            middle = plus(middle, times(plus(joint, last), size / 2.0))
-        tip = joints[-1]
-        chord = size_of(do, tip)
-        closed = chord < STRAIGHT
-        line = either(do, closed, _ORIGIN, unit_of(do, tip))
-        bend = reject(middle, line)
-        if do.any(closed):
-            around, side = self._closed(joints, before, middle)
-            line, bend = either(do, closed, around, line), either(do, closed, side, bend)
-        straight = size_of(do, bend) < STRAIGHT
-        if do.any(straight):
-            bend = either(do, straight, cross(line, self._hinge(line)), bend)
-        self.line, self.normal, self.chord = line, cross(unit_of(do, bend), line), chord
-        self.straight = size_of(do, reject(middle, line)) < STRAIGHT
+        across, along = rotate(root, (1.0, 0.0, 0.0)), rotate(root, (0.0, 0.0, 1.0))
+        axes = chain_axes(do, self.directions, sizes, list(zip(across, across, along, strict=True)))
+        joints = joints_of(self.directions, sizes)
+        self.line, self.normal, self.chord = axes.line, axes.normal, size_of(do, joints[-1])
+        self.straight = size_of(do, reject(centroid(joints, sizes), self.line)) < STRAIGHT
         if do.any(self.straight):
-            self.away = self._roomiest(line, self.normal)
+            self.away = self._roomiest(self.line, self.normal)
 
     def _normal(self, pole: Vector | None) -> Vector:
         """Return the axis about which joints bend; a straight chain bends towards its pole."""
@@ -204,24 +190,6 @@ class Guess:
             away = either(do, size_of(do, side) > 0.5, side, away)
         bends: Vector = either(do, self.straight, away, self.normal)
         return bends
-
-    def _closed(self, joints: list[Vector], before: list[Vector], middle: Vector) -> tuple[Vector, Vector]:
-        """Return the line and the bend of chains whose tip is at their root, see `axes._closed_axes`."""
-        do = self.do
-        away = joints[-1]
-        for place in reversed(joints):
-            away = either(do, size_of(do, place) > STRAIGHT, place, away)
-        side = unit_of(do, either(do, size_of(do, middle) > STRAIGHT, middle, away))
-        area = reject(reduce(plus, map(cross, before, joints)), side)
-        normal = unit_of(do, either(do, size_of(do, area) > STRAIGHT, area, self._hinge(side)))
-        return cross(normal, side), side
-
-    def _hinge(self, direction: Vector) -> Vector:
-        """See `rotations.hinge`."""
-        do, root = self.do, self.frames[0]
-        x, z = rotate(root, (1.0, 0.0, 0.0)), rotate(root, (0.0, 0.0, 1.0))
-        across = reject(x, direction)
-        return unit_of(do, either(do, size_of(do, across) > 1e-4, across, cross(direction, z)))
 
     def _roomiest(self, line: Vector, normal: Vector) -> Vector:
         """Return the axis about which the joints of a straight chain have the most room to bend.
@@ -286,11 +254,3 @@ class Guess:
             x, z, twist = (b + (a - b) * each for a, b, each in zip(wanted, old, link.joint.mobility, strict=True))
             found.append(inside(do, link.joint, x, z, twist))
         return found
-
-
-def _sums(vectors: list[tuple[Number, ...]]) -> list[tuple[Number, ...]]:
-    """Return the running sums of vectors."""
-    found = vectors[:1]
-    for vector in vectors[1:]:
-        found.append(tuple(a + b for a, b in zip(found[-1], vector, strict=True)))
-    return found

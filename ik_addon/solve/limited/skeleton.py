@@ -102,17 +102,9 @@ def pose_of(skeleton: Skeleton, angles: Angles) -> Pose:
             (j, k, m, n, o, p, q, r, s), (u, v, w), (px, py, pz) = frames[parent], head, points[parent]
             head = px + (j * u + k * v + m * w), py + (n * u + o * v + p * w), pz + (q * u + r * v + s * w)
             if not is_free:
-                a, b, c, d, e, f, g, h, i = (
-                    j * a + k * d + m * g,
-                    j * b + k * e + m * h,
-                    j * c + k * f + m * i,
-                    n * a + o * d + p * g,
-                    n * b + o * e + p * h,
-                    n * c + o * f + p * i,
-                    q * a + r * d + s * g,
-                    q * b + r * e + s * h,
-                    q * c + r * f + s * i,
-                )
+                a, d, g = j * a + k * d + m * g, n * a + o * d + p * g, q * a + r * d + s * g
+                b, e, h = j * b + k * e + m * h, n * b + o * e + p * h, q * b + r * e + s * h
+                c, f, i = j * c + k * f + m * i, n * c + o * f + p * i, q * c + r * f + s * i
         # The turn of the joint, swing times twist. From half the angle: numpy's tangent is faster than its sine.
         half = tan(0.5 * twist)
         square = half * half
@@ -126,33 +118,15 @@ def pose_of(skeleton: Skeleton, angles: Angles) -> Pose:
         j, k, m = left * u - xz * v, -wz, left * v + xz * u
         n, o, p = wz * u + wx * v, right - dz, wz * v - wx * u
         q, r, s = xz * u - right * v, wx, xz * v + right * u
-        j, k, m, n, o, p, q, r, s = (
-            a * j + b * n + c * q,
-            a * k + b * o + c * r,
-            a * m + b * p + c * s,
-            d * j + e * n + f * q,
-            d * k + e * o + f * r,
-            d * m + e * p + f * s,
-            g * j + h * n + i * q,
-            g * k + h * o + i * r,
-            g * m + h * p + i * s,
-        )
+        j, n, q = a * j + b * n + c * q, d * j + e * n + f * q, g * j + h * n + i * q
+        k, o, r = a * k + b * o + c * r, d * k + e * o + f * r, g * k + h * o + i * r
+        m, p, s = a * m + b * p + c * s, d * m + e * p + f * s, g * m + h * p + i * s
         rim = sqrt(most(rim, STEEPEST_SQUARE))
         both = x * z / rim
         xx, zz = xx / rim + rim, zz / rim + rim
-        axes.append(
-            (
-                a * xx + b * z + c * both,
-                a * both - b * x + c * zz,
-                k,
-                d * xx + e * z + f * both,
-                d * both - e * x + f * zz,
-                o,
-                g * xx + h * z + i * both,
-                g * both - h * x + i * zz,
-                r,
-            )
-        )
+        u, v, w = a * xx + b * z + c * both, d * xx + e * z + f * both, g * xx + h * z + i * both
+        a, d, g = a * both - b * x + c * zz, d * both - e * x + f * zz, g * both - h * x + i * zz
+        axes.append((u, a, k, v, d, o, w, g, r))
         frames.append((j, k, m, n, o, p, q, r, s))
         points.append(head)
     ends = []

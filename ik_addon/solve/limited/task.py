@@ -9,6 +9,7 @@ import numpy as np
 
 from ..free.reach import Reach, reachable
 from ..maths.cones import Cone, cone_of
+from ..maths.numbers import MANY
 from ..maths.products import back_applied, back_times, times
 from ..maths.rotations import norm, quaternions, unit
 from ..problem import Bools, Floats, Ints, OutOfReach, Problem
@@ -125,9 +126,9 @@ class Task:
             reach, wanted = _reach(problem, standing, target, push_limit, index)
             beyond = reach.shortfall
             if problem.out_of_reach is OutOfReach.STRETCH:
-                stretch[:, standing.path[:-1]] = reach.stretch.T
+                stretch[:, standing.path[:-1]] = factors = np.array(reach.stretch).T
                 steps = standing.steps
-                grown = np.cumsum(steps * reach.stretch, axis=0)[-1] / np.cumsum(steps, axis=0)[-1]
+                grown = (steps.T * factors).sum(axis=1) / steps.sum(axis=0)
                 standing = standing.lengthened(stretch, grown)
                 target, wanted = (array / grown[:, None, None] for array in (target, wanted))
         weight = np.array([goal.weight for goal in problem.goals], dtype=np.float64)
@@ -197,12 +198,11 @@ def _reach(
     problem: Problem, standing: Standing, target: Floats, push_limit: Floats, index: Ints
 ) -> tuple[Reach, Floats]:
     """Return the reach of chains whose targets (B, 1, 3) may be out of reach, and where to go (B, 1, 3)."""
-    bones = len(standing.body.parents)
-    weights = np.ones(bones) if problem.stretch_weights is None else np.asarray(problem.stretch_weights, np.float64)
     distance = norm(target[:, 0].T)
     softness = per_member(problem.softness, len(problem.joints))[index]
-    path = standing.path[:-1]
-    reach = reachable(standing.steps, distance, softness, push_limit, weights[path], problem.out_of_reach)
+    weights = problem.stretch_weights
+    own = problem if weights is None else replace(problem, stretch_weights=np.asarray(weights)[standing.path[:-1]])
+    reach = reachable(MANY, list(standing.steps), distance, softness, push_limit, own)
     if not softness.any():
         return reach, target
     # Limits may keep a chain from pointing at a target that is too far: then it goes as near as it can. How far the

@@ -12,7 +12,7 @@ Swings are (2, ...), about X and about Z; twists (...) are radians; quaternions 
 
 from __future__ import annotations
 
-from math import isinf, pi, sqrt
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +26,9 @@ STEPS = 6
 """Maximum number of Newton steps to the nearest point of an ellipse."""
 RIM = 1.0 - 1e-7
 """The largest swing: just short of half a turn, where swing and twist cannot be told apart."""
+TIE = 1e-9
+"""Limits whose distances differ by no more than this, in radians or as cosines, are equally near: half a turn away,
+where a joint may be exactly, rounding would choose between them."""
 _AT = 1e-6
 """A joint is at a limit if it is within about this fraction of it."""
 
@@ -122,7 +125,7 @@ def nearest_direction(swing: Floats, cone: Cone) -> Floats:
     """
     near, behind = nearest_swing(swing, cone), nearest_swing(-swing, cone)
     there = _direction(swing)
-    return np.where(dot(there, _direction(behind)) > dot(there, _direction(near)), behind, near)
+    return np.where(dot(there, _direction(behind)) > dot(there, _direction(near)) + TIE, behind, near)
 
 
 def nearest_twist(twist: Floats, cone: Cone) -> Floats:
@@ -132,15 +135,7 @@ def nearest_twist(twist: Floats, cone: Cone) -> Floats:
         return twist
     past_low = _arc(twist - np.where(np.isinf(cone.twist_low), 0.0, cone.twist_low))
     past_high = _arc(twist - np.where(np.isinf(cone.twist_high), 0.0, cone.twist_high))
-    return np.where(over <= 0.0, twist, np.where(past_low < past_high, cone.twist_low, cone.twist_high))
-
-
-def nearest_twist_of_one(twist: float, low: float, high: float) -> float:
-    """Return the allowed twist that is nearest to one; see `nearest_twist`."""
-    if low <= twist <= high:
-        return twist
-    past_low, past_high = (twist - (0.0 if isinf(end) else end) for end in (low, high))
-    return low if _arc_of_one(past_low) < _arc_of_one(past_high) else high
+    return np.where(over <= 0.0, twist, np.where(past_low < past_high - TIE, cone.twist_low, cone.twist_high))
 
 
 def clamp(q: Floats, cone: Cone) -> Floats:
@@ -204,10 +199,6 @@ def _nearest_of_ellipse(point: Floats, axes: Floats) -> Floats:
 def _arc(angle: Floats) -> Floats:
     """Return the lengths (...) of the shorter arcs of angles (...)."""
     return np.asarray(np.abs(angle - 2.0 * np.pi * np.round(angle / (2.0 * np.pi))))
-
-
-def _arc_of_one(angle: float) -> float:
-    return abs(angle - 2.0 * pi * round(angle / (2.0 * pi)))
 
 
 def _direction(swing: Floats) -> Floats:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .cones import Cone, nearest_swing, nearest_swing_of_one
+from .cones import TIE, Cone, nearest_swing, nearest_swing_of_one
 from .rotations import NEARLY_OPPOSITE, OPPOSITE, stacked
 from .vectors import Number, Quaternion, Vector, cross, dot, multiply, over, plus, reject, times
 
@@ -45,6 +45,9 @@ class Numbers(Protocol):
     def expm1(self, number: Number, /) -> Number:
         """Return the exponential minus one."""
 
+    def isfinite(self, number: Number, /) -> Number:
+        """Return whether a number is finite."""
+
     def where(self, chosen: Number, one: Number, other: Number, /) -> Number:
         """Return `one` where `chosen` is true, and `other` elsewhere."""
 
@@ -72,6 +75,7 @@ class _One:
 
     sqrt, sin, cos, tan = (staticmethod(each) for each in (math.sqrt, math.sin, math.cos, math.tan))
     arcsin, arctan2, expm1 = (staticmethod(each) for each in (math.asin, math.atan2, math.expm1))
+    isfinite = staticmethod(math.isfinite)
     any = staticmethod(bool)
     least, most = staticmethod(min), staticmethod(max)
     nearest_swing = staticmethod(nearest_swing_of_one)
@@ -93,6 +97,7 @@ class _Many:
     sqrt, sin, cos, tan = (staticmethod(each) for each in (np.sqrt, np.sin, np.cos, np.tan))
     arcsin, arctan2, expm1 = (staticmethod(each) for each in (np.arcsin, np.arctan2, np.expm1))
     where, least, most = (staticmethod(each) for each in (np.where, np.minimum, np.maximum))
+    isfinite = staticmethod(np.isfinite)
 
     @staticmethod
     def any(number: Number) -> bool:
@@ -179,19 +184,17 @@ def about(do: Numbers, vector: Vector) -> Quaternion:
 
 def between(do: Numbers, a: Vector, b: Vector, axis: Vector | Callable[[], Vector]) -> Quaternion:
     """Return the smallest rotation from one unit vector to another, see `rotations.between`."""
-    size = size_of(do, plus(a, b))
-    turn = _smallest(do, a, b)
+    middle = plus(a, b)
+    size = size_of(do, middle)
+    middle = over(middle, do.most(size, 1e-200))
+    turn: Quaternion = (dot(a, middle), *cross(a, middle))
     nearly = size < NEARLY_OPPOSITE
     if do.any(nearly):
         across: Vector = either(do, size < OPPOSITE, axis() if callable(axis) else axis, unit_of(do, cross(a, b)))
-        half = (0.0, *unit_of(do, reject(across, a)))
-        turn = either(do, nearly, multiply(_smallest(do, times(a, -1.0), b), half), turn)
+        half, back = (0.0, *unit_of(do, reject(across, a))), times(a, -1.0)
+        middle = unit_of(do, plus(back, b))
+        turn = either(do, nearly, multiply((dot(back, middle), *cross(back, middle)), half), turn)
     return turn
-
-
-def _smallest(do: Numbers, a: Vector, b: Vector) -> Quaternion:
-    middle = unit_of(do, plus(a, b))
-    return dot(a, middle), *cross(a, middle)
 
 
 def swing_and_twist(do: Numbers, turn: Quaternion) -> Vector:
@@ -220,7 +223,7 @@ def nearest_direction(do: Numbers, swing: Pair, low: Pair, high: Pair) -> Pair:
         return near
     behind = do.nearest_swing(-x, -z, low, high)
     there, forward, back = (_direction(do, *each) for each in (swing, near, behind))
-    nearest: Pair = either(do, outside & (dot(there, back) > dot(there, forward)), behind, near)
+    nearest: Pair = either(do, outside & (dot(there, back) > dot(there, forward) + TIE), behind, near)
     return nearest
 
 
@@ -238,4 +241,4 @@ def nearest_twist(do: Numbers, twist: Number, low: Number, high: Number) -> Numb
         return twist
     # Infinite limits are never exceeded, but would cause warnings.
     to_low, to_high = do.cos(twist - do.most(low, -_TURN)), do.cos(twist - do.least(high, _TURN))
-    return do.where(outside, do.where(to_low > to_high, low, high), twist)
+    return do.where(outside, do.where(to_low > to_high + TIE, low, high), twist)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..problem import Floats
+from .vectors import matrix_of
 
 OPPOSITE = 1e-6
 """Below this length of the sum of two unit vectors, rounding in the input would choose the axis between them."""
@@ -167,13 +168,7 @@ def _between(a: Floats, b: Floats) -> Floats:
 
 def matrices(q: Floats) -> Floats:
     """Return the rotation matrices (3, 3, ...) of unit quaternions (4, ...)."""
-    w, x, y, z = q
-    twice_x, twice_y, twice_z = x + x, y + y, z + z
-    xx, xy, xz, wx = x * twice_x, x * twice_y, x * twice_z, w * twice_x
-    yy, yz, zz = y * twice_y, y * twice_z, z * twice_z
-    wy, wz = w * twice_y, w * twice_z
-    rows = (1 - (yy + zz), xy - wz, xz + wy, xy + wz, 1 - (xx + zz), yz - wx, xz - wy, yz + wx, 1 - (xx + yy))
-    return stacked(*rows).reshape(3, 3, *w.shape)
+    return np.array(matrix_of((q[0], q[1], q[2], q[3])))
 
 
 def hinge(frames: Floats, direction: Floats) -> Floats:

@@ -99,3 +99,17 @@ def rotate(q: Quaternion, v: Vector) -> Vector:
         vy + 2.0 * (w * hy + (z * hx - x * hz)),
         vz + 2.0 * (w * hz + (x * hy - y * hx)),
     )
+
+
+def matrix_of(q: Quaternion) -> Matrix:
+    """Return the matrix of a rotation."""
+    w, x, y, z = q
+    u, v, t = x + x, y + y, z + z
+    xx, xy, xz, wx, yy, yz, zz, wy, wz = x * u, x * v, x * t, w * u, y * v, y * t, z * t, w * v, w * t
+    return (1.0 - (yy + zz), xy - wz, xz + wy), (xy + wz, 1.0 - (xx + zz), yz - wx), (xz - wy, yz + wx, 1.0 - (xx + yy))
+
+
+def turned(turn: Quaternion, vectors: Sequence[Vector]) -> list[Vector]:
+    """Return several vectors turned by a rotation."""
+    (a, b, c), (d, e, f), (g, h, i) = matrix_of(turn)
+    return [(a * x + b * y + c * z, d * x + e * y + f * z, g * x + h * y + i * z) for x, y, z in vectors]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import bpy
 
 from ...core.goals import Goal
-from ...core.translation.sentences import UserError, count, say
+from ...core.translation.sentences import UserError, count, quoted, say
 from ...targets import controls
-from .active import armature
+from .active import ArmatureOperator, armature
 from .solve import ChainsOperator
+
+NAMED = 4
+"""Maximum number of controls that a message names."""
 
 
 class ControlsOperator(ChainsOperator):
@@ -33,8 +38,8 @@ class IK_ADDON_OT_select_controls(ControlsOperator):
     bl_idname = "ik_addon.select_controls"
     bl_label = "Select Controls"
     bl_description = (
-        "Select the targets and poles of the character, and its hips and root, so that they can be keyed, copied or "
-        "moved together"
+        "Select the targets and poles of the character, and its shoulders, hips and root, so that they can be keyed, "
+        "copied or moved together"
     )
 
     def perform(self, context: bpy.types.Context) -> set[str]:
@@ -49,7 +54,8 @@ class IK_ADDON_OT_key_controls(ControlsOperator):
     bl_idname = "ik_addon.key_controls"
     bl_label = "Key Controls"
     bl_description = (
-        "Insert keyframes for location and rotation of the targets and poles of the character, and of its hips and root"
+        "Insert keyframes for location and rotation of the targets and poles of the character, and of its shoulders, "
+        "hips and root"
     )
 
     def perform(self, context: bpy.types.Context) -> set[str]:
@@ -69,4 +75,34 @@ class IK_ADDON_OT_key_controls(ControlsOperator):
         )
 
 
-CLASSES = (IK_ADDON_OT_select_controls, IK_ADDON_OT_key_controls)
+class IK_ADDON_OT_copy_pose(ArmatureOperator):
+    """Blender's Copy Pose, where selected controls are empties, which it leaves out without a word."""
+
+    bl_idname = "ik_addon.copy_pose"
+    bl_label = "Copy Pose"
+    bl_description = (
+        "Copy the pose of the selected bones, and say which selected targets and poles are empties, which are left out"
+    )
+    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    @classmethod
+    def why_unavailable(cls, _context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+        """Require what Blender's operator does."""
+        operators: Any = bpy.ops
+        return "" if operators.pose.copy.poll() else say("Switch to Pose Mode")
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """Leave the key to Blender where nothing is left out."""
+        return self.execute(context) if controls.not_copied(context, armature(context)) else {"PASS_THROUGH"}
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Copy what can be copied, and say what can't."""
+        bpy.ops.pose.copy()
+        left_out = controls.not_copied(context, armature(context))
+        names = quoted(left_out[:NAMED]) + (" …" if len(left_out) > NAMED else "")
+        text = "Copy Pose takes bones. Left out, as they are empties: {names}. To copy a limb, select all its bones"
+        self.report({"WARNING"}, say(text, names=names))
+        return {"FINISHED"}
+
+
+CLASSES = (IK_ADDON_OT_select_controls, IK_ADDON_OT_key_controls, IK_ADDON_OT_copy_pose)

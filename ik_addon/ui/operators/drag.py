@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import bpy
@@ -11,14 +12,16 @@ from mathutils import Vector
 
 from ...core import compat
 from ...core.choices import ROLES
+from ...core.edit_settings import falloff_setting, range_setting
 from ...core.settings import chain_of, object_of
 from ...core.translation.sentences import say
 from ...rig.plan import chain
 from ...targets import cursor
 from ...targets.drag import Drag
+from ...targets.edit_range import EditRange
 from ...targets.movable import why_lacking
 from .active import NONE_ACTIVE, ArmatureOperator, ChainOperator, active_chain, armature
-from .gesture import finish, start
+from .gesture import finish, start, take_range
 
 
 def why_not_draggable(tip: bpy.types.PoseBone | None) -> str:
@@ -49,6 +52,15 @@ class IK_ADDON_OT_goal_hold(ArmatureOperator):
         name="Rotate", description="It is rotated, and need not be free to move", default=False, options={"HIDDEN"}
     )
 
+    range: range_setting()
+    falloff: falloff_setting()
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """Take hold of the goal for a mouse drag."""
+        take_range(self, context.scene)
+        bpy.app.timers.register(partial(_handle_wheel, context.window))  # once Blender's transform runs, and before it
+        return self.execute(context)
+
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Take hold of the goal, and make its chain the active one."""
         ob = context.view_layer.objects.get(self.rig, armature(context))
@@ -56,12 +68,19 @@ class IK_ADDON_OT_goal_hold(ArmatureOperator):
         reason = why_not_draggable(tip)
         if reason:
             return self.refuse(reason)
-        drag = Drag(context, tip, self.role.lower(), turns=self.turns)
+        drag = Drag(context, tip, self.role.lower(), turns=self.turns, reach=EditRange.of(self))
         if self.tip and tip != active_chain(context):
             context.view_layer.objects.active = ob
             compat.select_bone(ob, tip)
         cursor.CursorDrag(context, drag)
         return {"FINISHED"}
+
+
+def _handle_wheel(window: bpy.types.Window) -> None:
+    operators: Any = bpy.ops
+    with bpy.context.temp_override(window=window):
+        if cursor.is_moving(window):
+            operators.ik_addon.drag_range("INVOKE_DEFAULT")
 
 
 class IK_ADDON_OT_goal_move(bpy.types.Macro):
@@ -92,6 +111,8 @@ class IK_ADDON_OT_drag_target(ChainOperator):
     offset: FloatVectorProperty(
         name="Move", description="How far the target moves, in world space", subtype="TRANSLATION", size=3
     )
+    range: range_setting()
+    falloff: falloff_setting()
 
     @classmethod
     def why_unfit(cls, _ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:
@@ -100,7 +121,7 @@ class IK_ADDON_OT_drag_target(ChainOperator):
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Move the target by `offset` and solve."""
-        drag = Drag(context, active_chain(context))
+        drag = Drag(context, active_chain(context), reach=EditRange.of(self))
         drag.move(context, Vector(self.offset))
         return finish(self, context, drag)
 

@@ -7,9 +7,14 @@ from typing import Any
 
 import bpy
 
+from ...core.settings import overlay_of
 from ...core.translation.sentences import UserError
 from ...targets import cursor
+from ...targets.edit_range import EditRange
 from .active import ReportingOperator
+
+MORE, LESS = frozenset({"WHEELDOWNMOUSE", "PAGE_UP"}), frozenset({"WHEELUPMOUSE", "PAGE_DOWN"})
+"""Events that change how many bones follow, or with Shift how many frames, in the directions of Blender's Auto IK."""
 
 
 class IK_ADDON_OT_release(ReportingOperator):
@@ -57,6 +62,48 @@ def finish(
     return {"FINISHED"}
 
 
+class IK_ADDON_OT_drag_range(bpy.types.Operator):
+    """Handle the mouse wheel during a drag of a target, which Blender's own transform leaves alone."""
+
+    bl_idname = "ik_addon.drag_range"
+    bl_label = "Range"
+    bl_description = "Let the drag reach more or fewer frames"
+    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """Receive every event first from here on."""
+        context.window_manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        """Handle the wheel with Shift and pass every other event to Blender."""
+        if cursor.current is None:
+            return {"FINISHED", "PASS_THROUGH"}
+        return {"RUNNING_MODAL" if turn_range(context, event) else "PASS_THROUGH"}
+
+
+def turn_range(context: bpy.types.Context, event: bpy.types.Event) -> bool:
+    """Let the drag in progress reach farther, or less far, at a turn of the wheel with Shift; return whether it is."""
+    held, scene = cursor.current, overlay_of(context.scene)
+    if held is None or not event.shift or event.value != "PRESS" or event.type not in MORE | LESS:
+        return False
+    step = max(1, scene.edit_range // 5)
+    scene.edit_range += step if event.type in MORE else -step
+    held.drag.reach = EditRange.of_scene(context.scene)
+    running: Any = context.window.modal_operators
+    for macro in running:
+        if macro.bl_idname in cursor.MACROS:
+            take_range(macro.macros[0].properties, context.scene)
+    for area in context.screen.areas:
+        area.tag_redraw()
+    return True
+
+
+def take_range(hold: Any, scene: bpy.types.Scene) -> None:
+    """Let a mouse drag, given by its first part, reach as far as the scene says."""
+    hold.range, hold.falloff = overlay_of(scene).edit_range, overlay_of(scene).edit_falloff
+
+
 def start(operator: ReportingOperator, macro: Callable[..., Any], **parts: dict[str, Any]) -> set[str]:
     """Start a drag from another operator, which reports why the drag can't start.
 
@@ -80,4 +127,4 @@ def compose(macro: type[bpy.types.Macro], hold: type[bpy.types.Operator], transf
     parts.define(IK_ADDON_OT_release.__name__)
 
 
-CLASSES = (IK_ADDON_OT_release,)
+CLASSES = (IK_ADDON_OT_release, IK_ADDON_OT_drag_range)

@@ -16,14 +16,18 @@ from gpu_extras.batch import batch_for_shader
 from ...core import chain_settings, compat, hooks, preferences, settings
 from ...core.settings import overlay_of
 from ...core.skeleton import inverse, matrix_array
-from ...targets.cursor import MACROS
-from .colors import Color, Palette, Sizes, palette
+from ...targets import cursor
+from ...targets.cursor import MACROS, CursorDrag
+from .colors import Color, Palette, Sizes, faded, palette
 from .geometry import Drawing, Painted, drawing, transformed
+from .ghosts import Ghosts
 from .limits import reach
-from .pins import marks, pinned
+from .pins import DIAMOND, DOT, marks, pinned
 from .read import Reader, Wanted
 from .shown import Active
 
+GHOST = 0.4
+"""Opacity of ghosts."""
 log = logging.getLogger(__name__)
 
 
@@ -35,6 +39,8 @@ class State:
     broken: str = ""
     """The unexpected error that drawing raised; it stays off until the overlay is turned on again."""
     reader: Reader = field(default_factory=Reader)
+    ghosts: tuple[Hashable, Ghosts | None] = None, None
+    """What the drag in progress shows of other frames, by the drag and its range."""
     kept: dict[int, tuple[Hashable, _Batches]] = field(default_factory=dict)
     """The last signature and batches, by the address of the viewport."""
 
@@ -153,6 +159,9 @@ def _draw(context: bpy.types.Context) -> None:
     if options.show_pins and any(layout.pins for _, layout in rigs):
         lines = marks(pinned(rigs, context.view_layer.depsgraph), view, context.region.width, scale)
         draw_lines(lines, colors.pin, Sizes.of(own, scale).thin)
+    held = cursor.current
+    if held is not None and held.drag.reach.frames:
+        _draw_ghosts(context, held, colors, Sizes.of(own, scale).thin, scale)
     signature, shown = state.reader.read(context.view_layer, rigs, _wanted(context))
     if shown is None:
         return
@@ -162,6 +171,21 @@ def _draw(context: bpy.types.Context) -> None:
         state.kept[space.as_pointer()] = known
     outlines = [outline(active, view) for active in shown.actives if active.reach is not None]
     draw(known[1], outlines, colors, Sizes.of(own, scale))
+
+
+def _draw_ghosts(context: bpy.types.Context, held: CursorDrag, colors: Palette, width: float, scale: float) -> None:
+    """Draw the frames around a drag: ghosts, and a trail with a dot for each frame and a diamond for each key."""
+    view, drag = context.region_data, held.drag
+    if state.ghosts[0] != (id(held), drag.reach):
+        state.ghosts = (id(held), drag.reach), Ghosts.of(context, drag)
+    ghosts = state.ghosts[1]
+    if ghosts is None:
+        return
+    draw_lines(ghosts.bones.astype(np.float32), faded(colors.pin, GHOST), width)
+    trail = ghosts.moved(np.array(held.offset))
+    dots = marks({DOT: trail, DIAMOND: trail[ghosts.keyed]}, view, context.region.width, scale)
+    path = np.repeat(trail, 2, axis=0)[1:-1].astype(np.float32)
+    draw_lines(np.concatenate([path, dots]), colors.pin, width)
 
 
 def is_transforming(window: bpy.types.Window) -> bool:

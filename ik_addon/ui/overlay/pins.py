@@ -11,9 +11,9 @@ from ...core.skeleton import matrix_array
 from ...solve.problem import Floats
 from .layout import Layout
 
-DIAMOND, RING = 6.0, 9.0
+DOT, DIAMOND, RING = 1.5, 6.0, 9.0
 """Radii of the marks, in pixels at a resolution scale of 1."""
-SIDES = {DIAMOND: 4, RING: 24}
+SIDES = {DOT: 4, DIAMOND: 4, RING: 24}
 
 
 def pinned(rigs: Sequence[tuple[bpy.types.Object, Layout]], depsgraph: bpy.types.Depsgraph) -> dict[float, Floats]:

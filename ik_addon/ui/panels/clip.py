@@ -7,10 +7,10 @@ import math
 import bpy
 
 from ...bake.selection import time_scale
+from ...core import contact_keys
 from ...core.contact_settings import CONTACTS
 from ...core.settings import chain_of
 from ...core.translation.sentences import CONTEXT, say
-from ...feet import contact_keys
 from ...rig.plan.chain import end_of, tips
 from ...rig.plan.followers import goals_of
 from ..operators.active import active_chain, armature

@@ -99,7 +99,7 @@ def draw_live(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.ty
 def live_texts(ob: bpy.types.Object) -> list[str]:
     """Return texts for the Live button, longest first, also for when Live is on but no chain is enabled."""
     if object_of(ob).live and not any(chain_of(tip).enabled for tip in chains.tips(ob)):
-        return [say("Live, but No Enabled Chain"), say("No Enabled Chain")]
+        return [say("Live, but All Chains Are Off"), say("No Enabled Chain")]
     return [say("Live")]
 
 

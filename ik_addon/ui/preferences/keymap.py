@@ -27,7 +27,7 @@ def register() -> None:
     """Set the shortcuts in Pose Mode.
 
     The pie menu opens with Shift+Alt+I, near Blender's Shift+I (Add IK) and Ctrl+Alt+I (Remove IK). G stays Blender's
-    Move, except on hands and feet that it could only turn.
+    Move, except on hands and feet that it could only turn, and Ctrl C its Copy Pose, which says what it leaves out.
     """
     configuration = bpy.context.window_manager.keyconfigs.addon
     if configuration is None:
@@ -37,6 +37,7 @@ def register() -> None:
     pie.properties.name = PIE
     _items.append((keymap, pie))
     _items.append((keymap, keymap.keymap_items.new("ik_addon.grab", "G", "PRESS")))
+    _items.append((keymap, keymap.keymap_items.new("ik_addon.copy_pose", "C", "PRESS", ctrl=True)))
     _items.extend((keymap, keymap.keymap_items.new(operator, "NONE", "PRESS")) for operator in UNASSIGNED)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ik_addon.solve.maths.cones import cone_of, nearest_twist, nearest_twist_of_one
+from ik_addon.solve.maths.cones import cone_of, nearest_twist
+from ik_addon.solve.maths.numbers import ONE
+from ik_addon.solve.maths.numbers import nearest_twist as nearest_turn
 
 
 def test_the_nearest_twist_is_the_same_alone_and_in_a_batch() -> None:
@@ -16,5 +18,5 @@ def test_the_nearest_twist_is_the_same_alone_and_in_a_batch() -> None:
     twists[:4] = cone.twist_low[:4]
     many = nearest_twist(twists, cone)
     rows = zip(twists.tolist(), cone.twist_low.tolist(), cone.twist_high.tolist(), strict=True)
-    np.testing.assert_allclose([nearest_twist_of_one(*row) for row in rows], many, atol=1e-12)
+    np.testing.assert_allclose([nearest_turn(ONE, *row) for row in rows], many, atol=1e-12)
     assert 50 < np.count_nonzero(many != twists) < 250

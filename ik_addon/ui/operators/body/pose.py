@@ -15,12 +15,14 @@ from bpy.props import (
 )
 from mathutils import Vector
 
+from ....core.edit_settings import every_frame_setting, falloff_setting, range_setting
 from ....core.translation.sentences import UserError, say
 from ....live.reports import percent
 from ....posing.drag import MISSED, Ask, BodyDrag
 from ....posing.figure import Free
 from ....posing.pins import FLAGS
 from ....solve import PosedBody
+from ....targets.edit_range import EditRange
 from ..active import ArmatureOperator, active_bone, armature
 from ..gesture import finish
 
@@ -103,6 +105,9 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
     )
     without_pins: without_pins_setting()
     length: length_setting()
+    range: range_setting()
+    falloff: falloff_setting()
+    every_frame: every_frame_setting()
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
@@ -117,7 +122,8 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
         unknown = next((pin for pin in pins if pin not in ob.pose.bones), None)
         if unknown is not None:
             raise UserError("'{rig}' has no bone '{bone}' to pin", rig=ob.name, bone=unknown)
-        drag = BodyDrag(context, ob, Ask(name, self.use_tail, pins or None, Free[self.without_pins], self.length))
+        free = Free[self.without_pins]
+        drag = BodyDrag(context, ob, Ask(name, self.use_tail, pins or None, free, self.length, EditRange.of(self)))
         is_placed = self.properties.is_property_set("location")
         posed = drag.move(context, Vector(self.location) - drag.start if is_placed else Vector(self.offset))
         remarks = []

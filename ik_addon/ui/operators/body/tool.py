@@ -10,17 +10,18 @@ from bpy.props import BoolProperty, StringProperty
 from mathutils import Vector
 
 from ....core import compat
+from ....core.edit_settings import every_frame_setting, falloff_setting, range_setting
+from ....core.settings import overlay_of
 from ....core.translation.sentences import say
 from ....posing.drag import Ask, BodyDrag
 from ....posing.figure import Free
 from ....posing.pick import Picked, joint_of, picked, target_bones
 from ....targets import cursor
+from ....targets.edit_range import EditRange
 from ..active import ArmatureOperator, active_bone, armature
-from ..gesture import start
+from ..gesture import LESS, MORE, start, take_range, turn_range
 from .pose import length_setting, name_of_active, without_pins_setting
 
-MORE, LESS = frozenset({"WHEELDOWNMOUSE", "PAGE_UP"}), frozenset({"WHEELUPMOUSE", "PAGE_DOWN"})
-"""Events that change how many bones follow, in the directions of Blender's Auto IK."""
 TOOL = "ik_addon.body"
 
 
@@ -40,9 +41,13 @@ class IK_ADDON_OT_body_hold(ArmatureOperator):
     )
     without_pins: without_pins_setting()
     length: length_setting()
+    range: range_setting()
+    falloff: falloff_setting()
+    every_frame: every_frame_setting()
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Take hold of the joint for a mouse drag."""
+        take_range(self, context.scene)
         return self.attempt(self._hold, context)
 
     def perform(self, context: bpy.types.Context) -> set[str]:
@@ -55,7 +60,9 @@ class IK_ADDON_OT_body_hold(ArmatureOperator):
     def _hold(self, context: bpy.types.Context) -> set[str]:
         ob = armature(context)
         name = self.bone or name_of_active(ob)
-        ask = Ask(name, self.use_tail, without_pins=Free[self.without_pins], length=self.length)
+        ask = Ask(
+            name, self.use_tail, without_pins=Free[self.without_pins], length=self.length, reach=EditRange.of(self)
+        )
         drag = BodyDrag(context, ob, ask)
         cursor.CursorDrag(context, drag)
         return {"FINISHED"}
@@ -117,6 +124,8 @@ class IK_ADDON_OT_body_grab(ArmatureOperator):
         if drag is None:
             self.cancel(context)
             return {"FINISHED", "PASS_THROUGH"}
+        if turn_range(context, event):
+            return {"RUNNING_MODAL"}
         if event.value != "PRESS" or event.type not in MORE | LESS or event.alt:  # with Alt Blender zooms
             return {"PASS_THROUGH"}
         drag.extend(context, 1 if event.type in MORE else -1)
@@ -166,9 +175,11 @@ def is_in_hand(context: bpy.types.Context) -> bool:
     return tool is not None and tool.idname == TOOL
 
 
-def draw_status(header: Any, _context: bpy.types.Context) -> None:
+def draw_status(header: Any, context: bpy.types.Context) -> None:
     """Draw the status bar during a drag: what the wheel does, then Blender's keys."""
     header.layout.label(text=say("More or Fewer Bones Follow"), icon=compat.WHEEL_ICON, translate=False)
+    reach = say("Shift: Range, {frames} Frames", frames=overlay_of(context.scene).edit_range)
+    header.layout.label(text=reach, icon=compat.WHEEL_ICON, translate=False)
     header.layout.template_input_status()
 
 

@@ -13,9 +13,10 @@ from bpy.props import EnumProperty, FloatProperty, IntProperty, StringProperty
 from ....anatomy.figure import Figure
 from ....bake import bake_report
 from ....bake.selection import time_scale
+from ....core import contact_keys
 from ....core.contact_settings import CONTACTS
 from ....core.translation.sentences import UserError, count, marked, say
-from ....feet import contact_keys, find_contacts, pivots
+from ....feet import find_contacts, pivots
 from ....feet.contacts import HEEL
 from ....rig.plan.chain import end_of
 from ..active import ChainOperator, active_chain, armature
@@ -76,7 +77,7 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
         """
         chosen, frames = self.chosen(context), self.frames(context)
         assert frames is not None, "there is no current frame to choose"
-        found = yield from find_contacts.find_stepwise(
+        found = yield from find_contacts.key_contacts(
             context,
             armature(context),
             chosen,

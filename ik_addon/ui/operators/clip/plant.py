@@ -93,7 +93,7 @@ class IK_ADDON_OT_plant(ClipOperator):
             ground=self.named(context, self.ground),
             slope=self.slope,
         )
-        return plant.plant_stepwise(context, armature(context), self.chosen(context), frames, options)
+        return plant.plant_feet(context, armature(context), self.chosen(context), frames, options)
 
     def finish(self, result: Planted) -> set[str]:
         """Report the outcome."""

@@ -8,13 +8,13 @@ from contextlib import ExitStack
 import bpy
 import numpy as np
 
-from ..core import compat, keyframes
-from ..core.contact_settings import CONTACTS
-from ..core.key_curve import SAME_FRAME, enum_value, read_keys, write_keys
-from ..core.keyframes import Channel, write_channels
-from ..core.settings import chain_of
 from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats, Ints
+from . import compat, keyframes
+from .contact_settings import CONTACTS
+from .key_curve import SAME_FRAME, enum_value, read_keys, write_keys
+from .keyframes import Channel, write_channels
+from .settings import chain_of
 
 SETTING = "ik_addon.contact"
 FLAGS = {name: flag for name, _label, _text, flag in CONTACTS}

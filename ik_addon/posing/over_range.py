@@ -1,0 +1,231 @@
+"""A drag of a body that reaches over a range of frames: pins hold on each of its keyed frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import bpy
+import numpy as np
+
+from ..core.channels import Row
+from ..core.falloff import changed
+from ..core.goals import Goal
+from ..core.skeleton import inverse, orthonormal
+from ..core.transforms import basis
+from ..core.translation.sentences import say
+from ..live.reports import percent
+from ..rig.read import fcurves
+from ..solve import Body, Pin, Poser
+from ..solve.maths.products import applied, lengths_of, times, times_back
+from ..solve.problem import Floats, Ints
+from ..targets.edit_range import EditRange
+from ..targets.limb_frames import Sampler
+from ..targets.movable import target_of
+from .pole_range import PoleRange
+from .read import Stand
+
+HELD = 1e-6
+"""A pin that is off by less than this on a frame, in sizes of the body and in radians, holds there."""
+SLIPS = 1e-3
+"""A pin that slips by more than this between keys, in sizes of the body, is reported."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What a drag moved."""
+
+    stand: Stand
+    body: Body
+    bones: Ints
+    """The bones of the body that moved."""
+    pins: Sequence[Pin]
+    size: float
+    solved: frozenset[int]
+    """The bones that live chains pose."""
+
+
+class BodyRange:
+    """The keys around a drag of a body."""
+
+    def __init__(
+        self,
+        context: bpy.types.Context,
+        ob: bpy.types.Object,
+        moved: Moved,
+        before: Row,
+        tips: Sequence[bpy.types.PoseBone],
+        reach: EditRange,
+    ) -> None:
+        """Note keys and poses of the range before the drag is kept.
+
+        Args:
+            context: gives the scene and the view layer.
+            ob: the armature object.
+            moved: what moved.
+            before: (m, 17) the channels of all pose bones before the drag.
+            tips: the tip bones of the live chains that follow.
+            reach: how far the drag reaches.
+        """
+        self._context, self._ob, self._moved = context, ob, moved
+        self._targets = reach.spreads(context.scene, filter(None, map(target_of, tips)))
+        self._poles = PoleRange(context, ob, tips, reach)
+        names = moved.stand.skeleton.names
+        self._spreads = {
+            bone: spread
+            for bone in moved.bones.tolist()
+            for spread in reach.spreads(context.scene, [Goal(ob, names[moved.stand.order[bone]], turns=True)])
+        }
+        self._keyed = np.unique(np.concatenate([self._poles.frames, *(own.frames for own in self._spreads.values())]))
+        """(K,) the frames on which the body is posed."""
+        whole = np.arange(np.ceil(self._keyed[0]), self._keyed[-1] + 1e-3) if len(self._keyed) else self._keyed
+        self._frames = np.union1d(self._keyed, whole)
+        self._before, self._poses = before, self._foretold(before)
+        self._limbs = None if self._poses is None else self._poles.sampled(before)
+
+    def _foretold(self, stored: Row) -> Floats | None:
+        """Return the pose matrices (F, n, 4, 4) of the range, from unanimated channels (m, 17) and keys.
+
+        None if more than that decides.
+        """
+        if not len(self._frames) or not fcurves.decide_alone(self._context.scene):
+            return None
+        stand = self._moved.stand
+        own = stand.order[self._needed]
+        sampler = Sampler.of(self._ob, [], [], True, own.tolist())
+        sampled = sampler.foretelling(self._context.view_layer, stored[sampler.bones])(self._frames.tolist())
+        if sampled is None:
+            return None
+        poses = np.repeat(stand.pose[None], len(self._frames), axis=0)
+        poses[:, self._needed] = sampled.poses[:, sampler.rows(own.tolist())]
+        return poses
+
+    @cached_property
+    def _needed(self) -> list[int]:
+        """The bones that moved, are pinned or belong to limbs with poles, and those above them, parents first."""
+        found: set[int] = set()
+        limbs = np.flatnonzero(np.isin(self._moved.stand.order, self._poles.bones)).tolist()
+        for bone in (*self._moved.bones.tolist(), *limbs, *(pin.bone for pin in self._moved.pins)):
+            while bone >= 0 and bone not in found:
+                found.add(bone)
+                bone = int(self._moved.body.parents[bone])
+        return sorted(found)
+
+    def spread(self, rows: Row, undo: ExitStack) -> list[str]:
+        """Add what the drag changed to the keys of the range, and hold pins there.
+
+        Args:
+            rows: (m, 17) the channels of all pose bones after the drag.
+            undo: takes the keys back.
+
+        Returns:
+            Sentences about what does not hold.
+
+        Raises:
+            KeysError: keys can't be written.
+        """
+        moved, poses = self._moved, self._poses
+        order, pins = moved.stand.order, moved.pins
+        for spread in self._targets:
+            if spread.is_changed:
+                spread.add(undo)
+        for bone, spread in self._spreads.items():
+            if poses is None:
+                spread.add(undo, rows[order[bone]])
+            else:
+                spread.begin(undo, rows[order[bone]])
+        if not self._spreads:
+            return []
+        if poses is None:
+            return [say("More than keys moves '{rig}', so pins hold on this frame alone", rig=self._ob.name)]
+        held, posed = self._held(rows, self._keyed, poses[np.searchsorted(self._frames, self._keyed)])
+        for bone, spread in self._spreads.items():
+            spread.put(self._keyed, held[:, order[bone]])
+        limbs = self._poles.sampled(rows)
+        if limbs is not None and self._limbs is not None:
+            every = np.empty((len(self._poles.frames), *posed.shape[1:]))
+            every[:, order] = posed[np.searchsorted(self._keyed, self._poles.frames)]
+            self._poles.spread(self._limbs, limbs, every, undo)
+        after = self._foretold(rows)
+        slips = np.zeros(0) if after is None or not pins else self._gaps(after, poses)[0].max(axis=0)
+        if slips.max(initial=0.0) <= SLIPS:
+            return []
+        worst = int(np.argmax(slips))
+        name, slip = moved.stand.skeleton.names[order[pins[worst].bone]], percent(slips[worst])
+        return [say("'{bone}' slips by up to {distance} of the body's size between keys", bone=name, distance=slip)]
+
+    def _held(self, rows: Row, frames: Floats, poses: Floats) -> tuple[Row, Floats]:
+        """Return channels (F, m, 17) and poses (F, n, 4, 4) with a share of the drag, and pins where they were.
+
+        Args:
+            rows: (m, 17) the channels after the drag.
+            frames: (F,) the frames.
+            poses: (F, n, 4, 4) the poses before the drag.
+        """
+        moved, stand, ob = self._moved, self._moved.stand, self._ob
+        found = np.repeat(self._before[None], len(frames), axis=0)
+        for bone, spread in self._spreads.items():
+            columns = list(spread.curves)
+            found[:, stand.order[bone], columns] = spread.keyed(frames)[:, columns]
+        fk = found
+        found = stand.rows(ob, found, poses, np.array(sorted(moved.solved), dtype=np.int64), None)
+        begin, own = found.copy(), stand.order[moved.bones]
+        now = int(np.argmin(np.abs(frames - self._context.scene.frame_current_final)))
+        shares = next(iter(self._spreads.values())).shares(frames)
+        modes = [ob.pose.bones[i].rotation_mode for i in own.tolist()]
+        for i, mode in zip(own.tolist(), modes, strict=True):
+            found[:, i] = changed(found[:, i], begin[now, None, i], rows[None, i], shares, mode)
+        wish = self._posed(poses, basis(found[:, own], modes, np.zeros(len(own), dtype=bool)))
+        solved = []
+        for f, gap in enumerate(np.maximum(*self._gaps(wish, poses)).max(axis=1, initial=0.0).tolist()):
+            if gap < HELD or f == now:
+                continue
+            axes, bends = orthonormal(wish[f, :, :3, :3]), moved.body.bends
+            turned = None if bends is None else applied(times_back(axes, moved.body.frames), bends)
+            body = replace(moved.body, heads=wish[f, :, :3, 3], frames=axes, bends=turned)
+            pins = [replace(pin, point=at) for pin, at in zip(moved.pins, self._points(wish[f]), strict=True)]
+            poser = Poser(body, pins, [])
+            held = poser.hold(poses[f, :, :3, 3], orthonormal(poses[f, :, :3, :3]))
+            wish[f] = replace(stand, pose=wish[f], body=body).posed(held)
+            solved.append(f)
+            bones = poser.tree.bones
+        if solved:
+            found[solved] = stand.rows(ob, found[solved], wish[solved], bones, moved.body.root)
+        for i, mode in zip(own.tolist(), modes, strict=True):
+            if (fk[:, i] != begin[:, i]).any():  # FK beneath a solution changes as the solution does
+                fk[:, i] = changed(fk[:, i], begin[:, i], found[:, i], np.ones(len(frames)), mode)
+                found[:, i] = changed(fk[:, i], fk[now, None, i].copy(), rows[None, i], shares, mode)
+        return found, wish
+
+    def _posed(self, poses: Floats, own: Floats) -> Floats:
+        """Return poses (F, n, 4, 4) with other basis matrices (F, b, 4, 4) of the bones that moved."""
+        stand, found = self._moved.stand, poses.copy()
+        places = {bone: i for i, bone in enumerate(self._moved.bones.tolist())}
+        for bone in self._needed:
+            above = int(self._moved.body.parents[bone])
+            parent = None if above < 0 else found[:, above]
+            if bone in places:
+                found[:, bone] = stand.skeleton.to_pose(self._ob, int(stand.order[bone]), own[:, places[bone]], parent)
+            elif parent is not None:
+                found[:, bone] = times(times(parent, inverse(poses[:, above])), poses[:, bone])
+        return found
+
+    def _points(self, poses: Floats) -> list[Floats]:
+        """Return where the points of pins (..., 3) are in poses (..., n, 4, 4)."""
+        found, start = [], self._moved.stand.pose
+        for pin in self._moved.pins:
+            point = start[pin.bone, :3, 3] if pin.point is None else pin.point
+            found.append(applied(poses[..., pin.bone, :3, :], inverse(start[pin.bone]) @ np.append(point, 1.0)))
+        return found
+
+    def _gaps(self, poses: Floats, others: Floats) -> tuple[Floats, Floats]:
+        """Return how far pins (F, p) are apart in poses (F, n, 4, 4): in sizes of the body, and in radians."""
+        pins = self._moved.pins
+        places, turns = np.zeros((2, len(poses), len(pins)))
+        for p, (pin, one, other) in enumerate(zip(pins, self._points(poses), self._points(others), strict=True)):
+            places[:, p] = lengths_of(one - other) * pin.location / self._moved.size
+            frames = (orthonormal(own[:, pin.bone, :3, :3]) for own in (poses, others))
+            turns[:, p] = np.linalg.norm(times_back(*frames) - np.eye(3), axis=(1, 2)) * pin.rotation
+        return places, turns

@@ -1,0 +1,191 @@
+"""An edit that reaches over a range of frames: what it changes is added to the keys around it, less and less."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ..bake.selection import time_scale
+from ..core import compat, contact_keys, keyframes
+from ..core.channels import FIELDS, WIDTH, Row
+from ..core.falloff import changed, weights
+from ..core.fk_keys import is_same
+from ..core.goals import Goal, path_of
+from ..core.key_curve import SAME_FRAME, read_keys, write_keys
+from ..core.key_range import put_values
+from ..core.settings import chain_of, goal_of, overlay_of
+from ..rig.plan.followers import followers
+from ..solve.problem import Floats
+from .movable import channels_of
+
+
+@dataclass(frozen=True)
+class EditRange:
+    """How far an edit reaches."""
+
+    frames: int = 0
+    """How many frames before and after the edit; 0: it reaches no other frame."""
+    falloff: str = "SMOOTH"
+    """One of `FALLOFFS`."""
+    every_frame: bool = False
+    """Key what is edited on every frame of the range."""
+
+    @classmethod
+    def of(cls, settings: Any) -> EditRange:
+        """Return how far the edit of an operator reaches."""
+        return cls(settings.range, settings.falloff, getattr(settings, "every_frame", False))
+
+    @classmethod
+    def of_scene(cls, scene: bpy.types.Scene) -> EditRange:
+        """Return how far edits by hand reach."""
+        return cls(overlay_of(scene).edit_range, overlay_of(scene).edit_falloff)
+
+    def spreads(self, scene: bpy.types.Scene, goals: Iterable[Goal]) -> list[Spread]:
+        """Return what has keys of objects and bones that are edited on the current frame; none if nothing is reached.
+
+        Their keys have to be as before the edit.
+        """
+        found = [Spread(scene, goal, self) for goal in goals] if self.frames else []
+        return [own for own in found if own.curves]
+
+
+HERE = EditRange()
+"""An edit that reaches no other frame."""
+
+
+class Spread:
+    """The keys of one object or bone around an edit on the current frame."""
+
+    def __init__(self, scene: bpy.types.Scene, goal: Goal, reach: EditRange) -> None:
+        """Find the keys that an edit reaches.
+
+        Args:
+            scene: the scene.
+            goal: what is edited.
+            reach: how far the edit reaches.
+        """
+        self.goal, self._reach = goal, reach
+        self._now, self._scale = scene.frame_current_final, time_scale(scene)
+        self.curves: dict[int, bpy.types.FCurve] = {}
+        """The F-curves of what is edited, by column of the channels."""
+        for column, field, index in self._columns:
+            curve = compat.find_curve(goal.ob, path_of(goal.holder, field), index)
+            if curve is not None and len(curve.keyframe_points):
+                self.curves[column] = curve
+        self._old = {column: read_keys(curve) for column, curve in self.curves.items()}
+        self._is_begun = False
+        self._before = self.keyed(np.array([self._now]))[0]
+        self.after: Row = self._before
+        """(17,) the channels on the current frame after the edit."""
+
+    @property
+    def _columns(self) -> list[tuple[int, str, int]]:
+        """The column, the field and the index of each channel that may be edited."""
+        fields = [(field, FIELDS[field]) for field in self.goal.fields]
+        return [(c, field, c - own.start) for field, own in fields for c in range(own.start, own.stop)]
+
+    def begin(self, undo: ExitStack, after: Row | None = None) -> None:
+        """Prepare to write keys.
+
+        Args:
+            undo: takes them back.
+            after: (17,) the channels on the current frame after the edit; None: those that it has.
+
+        Raises:
+            KeysError: keys can't be written.
+        """
+        self.after = self.goal.row() if after is None else after
+        keyframes.check(self.goal.ob, self._channels)
+        if self._is_begun:  # an edit that goes on begins anew
+            self._put_back()
+        self._is_begun = True
+        undo.callback(self._put_back)
+
+    def add(self, undo: ExitStack, after: Row | None = None) -> None:
+        """Add what has changed on the current frame to the keys in the range; see `begin`."""
+        self.begin(undo, after)
+        unkeyed = [column for column in range(WIDTH) if column not in self.curves]
+        before = self._before.copy()
+        before[unkeyed] = self.after[unkeyed]
+        mode, shares = self.goal.holder.rotation_mode if self.goal.turns else None, self.shares(self.frames)
+        self.put(self.frames, changed(self.keyed(self.frames), before[None], self.after[None], shares, mode))
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether it has other channels now than its keys had on the current frame."""
+        own = list(self.curves)
+        return not is_same(self.goal.row()[own], self._before[own]).all()
+
+    @property
+    def _channels(self) -> list[keyframes.Channel]:
+        """The channels that have keys."""
+        every = zip(channels_of(self.goal, self.after[None]), self._columns, strict=True)
+        return [channel for channel, (column, *_) in every if column in self.curves]
+
+    def _put_back(self) -> None:
+        """Put back the keys from before."""
+        for column, curve in self.curves.items():
+            write_keys(curve, self._old[column])
+
+    def keyed(self, frames: Floats) -> Row:
+        """Return the channels (F, 17) on frames (F,), as keyed."""
+        return self.goal.keyed(frames * self._scale)
+
+    @cached_property
+    def _span(self) -> tuple[Floats, Floats]:
+        """Frames (n,) from the first to the last one that the edit reaches, and how much of it each takes (n,).
+
+        The contacts of a dragged hand or foot move as a whole: time stands still in them, and the range is counted from
+        the ends of the one at the current frame.
+        """
+        goal, scale = self.goal, self._scale
+        own = goal.ob, goal.bone
+        touching = [tip for tip in followers(*own) if goal_of(chain_of(tip), "target") == own]
+        first = last = self._now
+        for start, end in filter(None, (contact_keys.whole(tip, self._now * scale) for tip in touching)):
+            first, last = min(first, start / scale), max(last, end / scale - 1.0)
+        keyed = np.concatenate([keys["co"][:, 0] for keys in self._old.values()]) / scale  # contacts may be endless
+        first = max(first, min(self._now, float(keyed.min()))) - self._reach.frames
+        last = min(last, max(self._now, float(keyed.max()))) + self._reach.frames
+        frames = np.unique([first, *range(math.ceil(first), math.floor(last) + 1), self._now, last])
+        still = np.zeros(len(frames), dtype=bool)
+        for tip in touching:
+            still |= contact_keys.read(tip, frames * scale).any(axis=0)
+        return frames, weights(frames, self._now, self._reach.falloff, still)
+
+    def shares(self, frames: Floats) -> Floats:
+        """Return how much (F,) of the edit frames (F,) take."""
+        return np.interp(frames, *self._span)
+
+    @cached_property
+    def _frames_of(self) -> dict[int, Floats]:
+        """The frames of the keys that each F-curve has in the range then: no new ones but here and at its ends."""
+        every, found = self._span[0], {}
+        for column, keys in self._old.items():
+            own = keys["co"][:, 0].astype(np.float64) / self._scale
+            more = [*(every[:1] if own[0] < every[0] else ()), *(every[-1:] if own[-1] > every[-1] else ())]
+            more = [self._now, *(every if self._reach.every_frame else more)]
+            inside = own[(own >= every[0] - SAME_FRAME) & (own <= every[-1] + SAME_FRAME)]
+            is_new = [np.abs(inside - frame).min(initial=np.inf) > SAME_FRAME for frame in more]
+            found[column] = np.sort(np.append(inside, np.array(more)[is_new]))
+        return found
+
+    @property
+    def frames(self) -> Floats:
+        """All frames (F,) that get keys."""
+        return np.unique(np.concatenate([*self._frames_of.values()]))
+
+    def put(self, frames: Floats, rows: Row) -> None:
+        """Give the keys on frames (F,) their values in channels (F, 17), and those on the current frame `after`."""
+        for column, curve in self.curves.items():
+            own = self._frames_of[column]
+            values = rows[np.searchsorted(frames, own - 1e-6), column].astype(np.float64)
+            values[np.abs(own - self._now) < SAME_FRAME] = self.after[column]
+            put_values(curve, own * self._scale, values)

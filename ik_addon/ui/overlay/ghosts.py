@@ -1,0 +1,71 @@
+"""What a drag over a range of frames shows: ghosts of the skeleton, and the trail of what is in hand; no gpu.
+
+Poses of other frames are foretold from F-curves, with live chains solved; no frame is set. Where more than that
+decides, nothing is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+
+from ...core import channels
+from ...core.falloff import weights
+from ...core.skeleton import inverse, matrix_array, moved
+from ...rig.read import fcurves
+from ...solve.maths.products import times
+from ...solve.problem import Bools, Floats
+from ...targets.cursor import Held
+from ...targets.edit_range import EditRange
+from ...targets.limb_frames import Sampler
+
+SHOWN = (-1.0, -0.5, 0.5, 1.0)
+"""The frames of the ghosts, as parts of the range."""
+
+
+@dataclass(frozen=True)
+class Ghosts:
+    """The frames around a drag, as they are without it; positions in world space."""
+
+    reach: EditRange
+    bones: Floats
+    """(k, 3) lines from heads to tails of all bones on the frames of `SHOWN`."""
+    trail: Floats
+    """(F, 3) where the point in hand is."""
+    shares: Floats
+    """(F,) how much of the drag each frame takes."""
+    keyed: Bools
+    """(F,) which frames have keys."""
+
+    @classmethod
+    def of(cls, context: bpy.types.Context, drag: Held) -> Ghosts | None:
+        """Foretell them; None if F-curves alone don't decide, or the drag reaches no other frame."""
+        ob, goal, reach, scene = drag.ob, drag.goal, drag.reach, context.scene
+        now = scene.frame_current_final
+        frames = np.unique([now, *np.arange(np.ceil(now - reach.frames), now + reach.frames + 1e-3)])
+        if not reach.frames or not fcurves.decide_alone(scene):
+            return None
+        sampler = Sampler.of(ob, [], [goal], True, range(len(ob.pose.bones)))
+        sampled = sampler.foretelling(context.view_layer, channels.read(ob, sampler.bones))(frames.tolist())
+        if sampled is None:
+            return None
+        here = int(np.searchsorted(frames, now))
+        point = inverse(sampled.goals[here, 0]) @ np.append(matrix_array(drag.world)[:3, 3], 1.0)
+        lengths = np.array([bone.bone.length for bone in ob.pose.bones])
+        shown = np.unique([int(np.argmin(np.abs(frames - now - part * reach.frames))) for part in SHOWN])
+        heads = times(sampled.world[shown, None], sampled.poses[shown])
+        tails = heads[..., :3, 3] + heads[..., :3, 1] * lengths[:, None]
+        keyed = np.concatenate([np.zeros(0), *(own.frames for own in reach.spreads(scene, [goal]))])
+        return cls(
+            reach,
+            np.stack([heads[..., :3, 3], tails], axis=-2).reshape(-1, 3),
+            moved(sampled.goals[:, 0], np.broadcast_to(point[:3], (len(frames), 3))),
+            weights(frames, now, reach.falloff),
+            np.isin(frames, keyed),
+        )
+
+    def moved(self, offset: Floats) -> Floats:
+        """Return the trail (F, 3) once what is in hand has moved by an offset (3,)."""
+        return np.asarray(self.trail + self.shares[:, None] * offset)

@@ -1,0 +1,89 @@
+"""Drags that reach over a range of frames, with a real mouse."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.window.driving import Window, differences
+from tests.window.test_drag import DRAG
+from tests.window.test_edits import begin
+from tests.window.test_posing import GRAB, WHEEL_DOWN, WHEEL_UP, human, wheel
+
+__all__ = ["human"]
+LAST = 40
+NOW = LAST // 2
+
+
+def moved(before: dict[str, list[list[float]]], after: dict[str, list[list[float]]]) -> list[int]:
+    """Return the frames of keys that differ."""
+    return sorted({round(key[0]) for name, own in after.items() for key in own if key not in before[name]})
+
+
+def shift_wheel(window: Window, button: int, times: int) -> None:
+    window.session.x("keydown", "shift")
+    wheel(window, button, times)
+    window.session.x("keyup", "shift")
+    window.rest()
+
+
+@pytest.fixture
+def clip(arm: Window) -> Window:
+    """The window with a live arm whose target has keys on frames 1 to 40, on frame 20."""
+    arm.inside.set_range(4)
+    arm.inside.set_live(True)
+    arm.inside.key_targets(["forearm"], LAST)
+    return arm
+
+
+def test_a_dragged_target_takes_its_keys_along(clip: Window) -> None:
+    before, state = clip.inside.keys_of("Target"), clip.state("before")
+    clip.grab(DRAG, -60, -50)
+    clip.tap("Escape")
+    assert clip.inside.keys_of("Target") == before
+    assert not differences(clip.state("cancelled"), state)
+    clip.grab(DRAG, -60, -50)
+    shift_wheel(clip, WHEEL_DOWN, 3)
+    clip.shot("dragging")
+    clip.tap("Return")
+    after = clip.inside.keys_of("Target")
+    assert moved(before, after) == list(range(NOW - 6, NOW + 7)), "the wheel made it 7"
+    clip.key("ctrl+z")
+    assert clip.inside.keys_of("Target") == before
+    clip.key("ctrl+shift+z")
+    assert clip.inside.keys_of("Target") == after
+    clip.grab(DRAG, 30, 40)
+    clip.tap("Return")
+    clip.inside.adjust_range(3)
+    assert moved(after, clip.inside.keys_of("Target")) == list(range(NOW - 2, NOW + 3))
+
+
+@pytest.mark.parametrize("key", ["g", "r"])
+def test_a_solved_tip_moved_by_hand_takes_the_keys_along(clip: Window, key: str) -> None:
+    before = clip.inside.keys_of("Target")
+    begin(clip, "forearm", key)
+    clip.tap("Escape")
+    assert clip.inside.keys_of("Target") == before
+    begin(clip, "forearm", key)
+    clip.tap("Return")
+    after = clip.inside.keys_of("Target")
+    assert moved(before, after) == list(range(NOW - 3, NOW + 4))
+    for _ in range(2):
+        clip.key("ctrl+z")
+        assert clip.inside.keys_of("Target") == before
+        clip.key("ctrl+shift+z")
+        assert clip.inside.keys_of("Target") == after
+
+
+def test_a_dragged_body_takes_its_keys_along(human: Window) -> None:
+    human.inside.set_range(0)
+    human.inside.key_pose(LAST)
+    before = human.inside.keys_of_rig()
+    human.pull(human.inside.place_of_bone("forearm.L"), 60, -90)
+    shift_wheel(human, WHEEL_DOWN, 5)
+    shift_wheel(human, WHEEL_UP, 1)
+    human.shot("dragging")
+    human.release()
+    assert human.inside.tool_setting(GRAB, "length") == 0, "Shift and the wheel leave the number of bones alone"
+    assert moved(before, human.inside.keys_of_rig()) == list(range(NOW - 3, NOW + 4))
+    human.key("ctrl+z")
+    assert human.inside.keys_of_rig() == before
