@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import bpy
@@ -73,33 +73,21 @@ def _simulated(scene: bpy.types.Scene) -> Iterator[tuple[bpy.types.Object, str, 
     """Yield objects of a scene with simulations that are not baked, with the name and the kind of each."""
     for owner in scene.objects:
         for modifier in owner.modifiers:
-            cache = CACHES.get(modifier.type, _none)(modifier)
-            if cache is not None and not cache.is_baked:
+            if any(not cache.is_baked for cache in _caches(modifier)):
                 yield owner, modifier.name, modifier.type
 
 
-def _none(_modifier: Any) -> None:
-    return None
-
-
-def _of_particles(modifier: Any) -> Any:
-    system = modifier.particle_system
-    moves = system.settings.type == "EMITTER" or system.use_hair_dynamics
-    return system.point_cache if moves else None
-
-
-def _of_paint(modifier: Any) -> Any:
-    surfaces = () if modifier.canvas_settings is None else modifier.canvas_settings.canvas_surfaces
-    return next((surface.point_cache for surface in surfaces if not surface.point_cache.is_baked), None)
-
-
-CACHES: dict[str, Callable[[Any], Any]] = {
-    "CLOTH": lambda modifier: modifier.point_cache,
-    "SOFT_BODY": lambda modifier: modifier.point_cache,
-    "PARTICLE_SYSTEM": _of_particles,
-    "DYNAMIC_PAINT": _of_paint,
-}
-"""The point cache of a modifier, by its type; None if it simulates nothing."""
+def _caches(modifier: Any) -> list[Any]:
+    """Return the point caches of a modifier; none if it simulates nothing."""
+    if modifier.type in {"CLOTH", "SOFT_BODY"}:
+        return [modifier.point_cache]
+    if modifier.type == "PARTICLE_SYSTEM":
+        system = modifier.particle_system
+        moves = system.settings.type == "EMITTER" or system.use_hair_dynamics
+        return [system.point_cache] if moves else []
+    if modifier.type == "DYNAMIC_PAINT" and modifier.canvas_settings is not None:
+        return [surface.point_cache for surface in modifier.canvas_settings.canvas_surfaces]
+    return []
 
 
 def _dependent_on(ob: bpy.types.Object) -> set[bpy.types.Object]:
