@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import filterfalse
 
 import bpy
@@ -11,6 +12,7 @@ from mathutils import Matrix, Vector
 
 from ..anatomy import limbs
 from ..anatomy.figure import Figure
+from ..anatomy.parts import side_of
 from ..core import chain_settings
 from ..core.chain_settings import IKAddonChain
 from ..core.channels import is_finite
@@ -31,7 +33,9 @@ from .current_pose import Limb, target_of
 from .make_controls import Controls, parent_bone_of
 
 PREFIX = "IK Target "
-"""What the name of a target begins with; the name of the tip follows."""
+"""What the name of a target begins with; `label_of` the tip follows."""
+SIDE = re.compile(r"left|right|左|右|(?<![a-z])[lr](?![a-z])|(?-i:^[lr](?=[A-Z]))", re.IGNORECASE)
+"""What names the side within the name of a bone."""
 
 NO_ANGLE = 1e-6
 """Radians: a smaller pole angle is rounding and is not shown to the user."""
@@ -42,6 +46,18 @@ def why_unposed(ob: bpy.types.Object) -> str:
     if ob.pose is not None:
         return ""
     return say("'{object}' has no pose until it is shown for the first time. Enable it in viewports", object=ob.name)
+
+
+def label_of(tip: str) -> str:
+    """Return what the controls of a chain are named after: the tip, with its side where Blender's Paste Flipped looks.
+
+    That looks at the ends of a name alone: it would not find the other side of `mixamorig:LeftLeg` or `J_Bip_L_Hand`.
+    """
+    side, bare = side_of(tip), SIDE.sub("", tip, count=1)
+    if side == 0 or bare == tip or bpy.utils.flip_name(PREFIX + tip) != PREFIX + tip:
+        return tip
+    bare = re.sub(r"([ _.:-])\1+", r"\1", bare)
+    return f"{bare}.{'L' if side > 0 else 'R'}"
 
 
 def why_unusable(tip: bpy.types.PoseBone) -> str:
@@ -107,7 +123,7 @@ def add_chain(
     wanted = [target._replace(parent_bone=parent_bone) if with_body else target]
     if pole_place is not None:
         place = Matrix.Translation(pole_place)
-        wanted.append(Control(f"IK Pole {tip.name}", place, "SPHERE", 0.1 * size_of(tip, world), parent_bone))
+        wanted.append(Control(f"IK Pole {label_of(tip.name)}", place, "SPHERE", 0.1 * size_of(tip, world), parent_bone))
     names, last_name = [bone.name for bone in bones], last.name
     goals = make_controls.make(context, ob, controls, wanted)
     bones = [ob.pose.bones[name] for name in names]
@@ -145,7 +161,9 @@ def target_control(
     world = seen.matrix_world.copy()
     place = world @ Vector(target_of(Limb(limb.joints[None], limb.frames[None]))[0].tolist())
     turn = target_rotation(world, end_bone.pose_of(seen.pose.bones[turned.name]), axes)
-    return Control(f"{PREFIX}{tip.name}", Matrix.LocRotScale(place, turn, None), "CUBE", 0.15 * size_of(tip, world))
+    return Control(
+        f"{PREFIX}{label_of(tip.name)}", Matrix.LocRotScale(place, turn, None), "CUBE", 0.15 * size_of(tip, world)
+    )
 
 
 def set_bend_side(context: bpy.types.Context, tip: bpy.types.PoseBone, side: Floats) -> list[str]:

@@ -18,7 +18,7 @@ from ..rig.plan.presence import is_in
 from . import make_controls
 from .current_pose import Limb, read_poses
 from .make_controls import Controls
-from .new_chain import PREFIX, check_world, target_control
+from .new_chain import PREFIX, check_world, label_of, target_control
 
 
 def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
@@ -88,17 +88,18 @@ def left_for(tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Goal |
     ob, home = tip.id_data, make_controls.made_collection(tip.id_data)
     goals = [Goal(ob, bone) for bone in ob.data.bones.keys()]  # noqa: SIM118
     goals += [Goal(own) for own in view_layer.objects if own.type == "EMPTY"]
+    labels = {label_of(name): name for name in ob.pose.bones.keys()}  # noqa: SIM118
     stray = []
     for goal in goals:
         name = goal.name
         if not (name.startswith(PREFIX) and goal.is_made) or followers(goal.ob, goal.bone):
             continue
         named = name.removeprefix(PREFIX)
-        named = named if named in ob.pose.bones else NUMBER.sub("", named)
+        named = labels.get(named) or labels.get(NUMBER.sub("", named), "")
         if named == tip.name:
             return goal
         is_own = goal.ob == ob or (home is not None and is_in(home.objects, goal.ob))
-        if is_own and named not in ob.pose.bones:
+        if is_own and not named:
             stray.append(goal)
     place = ob.matrix_world @ tip.tail
     return min(stray, key=lambda goal: (_place(goal) - place).length, default=None)

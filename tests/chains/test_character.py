@@ -331,6 +331,18 @@ def test_straight_legs_get_human_limits_whichever_way_the_figure_faces(degrees: 
     assert [ob.pose.bones[f"shin.{side}"].use_ik_limit_x for side in "LR"] == [True, True]
 
 
+@pytest.mark.parametrize("rig", ["Mixamo", "VRM", "Daz", "Character Creator", "Second Life", "Manny"])
+def test_flipped_poses_find_the_controls_of_the_other_side(rig: str) -> None:
+    ob = rigs_named.build(RIGS[rig])
+    set_up(ob)
+    sided = [bone for bone in ob.pose.bones if bone.name.startswith("IK ") and abs(bone.head.x) > 0.05]
+    assert len(sided) >= 8
+    for bone in sided:
+        other = ob.pose.bones.get(bpy.utils.flip_name(bone.name))
+        assert other not in {None, bone}, bone.name
+        assert other.head.x == pytest.approx(-bone.head.x, abs=1e-3)
+
+
 def test_the_hips_and_the_root_become_controls_as_they_are_until_the_last_chain_goes() -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
     bpy.context.view_layer.objects.active = ob
@@ -344,8 +356,8 @@ def test_the_hips_and_the_root_become_controls_as_they_are_until_the_last_chain_
         bone.name for bone in ob.pose.bones if bone.name not in named
     }
     assert [len(ob.pose.bones[name].constraints) for name in sorted(named)] == [0] * len(named) == sorted(constraints)
-    colors = {side: ob.pose.bones[f"IK Target mixamorig:{side}Leg"].color.palette for side in ("Left", "Right")}
-    assert colors == {"Left": "THEME04", "Right": "THEME01"}
+    colors = {side: ob.pose.bones[f"IK Target mixamorig:Leg.{side}"].color.palette for side in "LR"}
+    assert colors == {"L": "THEME04", "R": "THEME01"}
     for tip in [bone.name for bone in ob.pose.bones if bone.ik_addon.is_chain]:
         activate(ob, tip)
         bpy.ops.ik_addon.chain_remove()
