@@ -54,7 +54,8 @@ def test_contacts_hold_their_place_and_nothing_moves_farther(addon: Addon, feet:
         near = np.convolve(touching, np.ones(2 * BLEND + 1), mode="same") > 0
         assert moved[~near].max(initial=0.0) < 1e-12, name
         steps = np.linalg.norm(np.diff(planted.places - source.places, axis=0), axis=1)
-        assert steps.max() < 0.3 * clips.SLIDE, f"{name}: without a jump where a contact begins or ends"
+        # Less than half of what the ankle of any of these feet moves where it does not lean.
+        assert steps.max() < 0.27 * clips.SLIDE, f"{name}: without a jump where a contact begins or ends"
         again = addon.module("feet.standing").plant(planted, BLEND)
         assert np.abs(again.places - planted.places).max() < 1e-12, name
 
