@@ -53,16 +53,23 @@ def test_solving_after_snapping_moves_nothing(live: bool, controls: str) -> None
     assert np.abs(played(ob)[:, own] - before).max() < 2e-5
 
 
-def test_a_whole_characters_pose_stays_and_no_frame_is_played(addon: Addon) -> None:
-    """The spine moves the shoulders and the poles of the arms; on some frames the hands are out of reach."""
+@pytest.mark.parametrize("turns", [False, True])
+def test_a_whole_characters_pose_stays_and_no_frame_is_played(addon: Addon, turns: bool) -> None:
+    """The spine moves the shoulders and the poles of the arms; on some frames the hands are out of reach.
+
+    Where chest and head turn with their targets, a spine that can't take an orientation has more than one pose for the
+    one that it takes: then the bones within it may settle otherwise, and all others stay.
+    """
     ob = rigs_named.build(RIGS["Mixamo"])
     bpy.context.view_layer.objects.active = ob
     assert bpy.ops.ik_addon.character_setup(controls="EMPTIES") == {"FINISHED"}
     hips = ob.pose.bones["mixamorig:Hips"]
     rigs.key(hips, "location", {1: (0, 0, 0), 15: (0.1, -0.08, 0.1), 30: (0, 0, 0)})
     tips = [bone for bone in ob.pose.bones if bone.ik_addon.is_chain]
-    for tip in tips:  # a spine that can't take an orientation has more than one pose for the one that it takes
-        tip.ik_addon.use_rotation = False
+    within = {"mixamorig:Spine", "mixamorig:Spine1", "mixamorig:Neck"} if turns else set()
+    if not turns:
+        for tip in tips:
+            tip.ik_addon.use_rotation = False
     for i, tip in enumerate(tips):
         place = tip.ik_addon.target.location.copy()
         off = Vector((0.05 * (-1) ** i, -0.1, 0.06 - 0.02 * i))
@@ -71,7 +78,8 @@ def test_a_whole_characters_pose_stays_and_no_frame_is_played(addon: Addon) -> N
     todo = addon.module("targets.snap").key_range(bpy.context, ob, tips, list(FRAMES), shown=True)
     assert sum(1 for _share in todo) < len(FRAMES)
     after = played(ob)
-    assert np.abs(after - before).max() < 5e-5
+    others = [i for i, bone in enumerate(ob.pose.bones) if bone.name not in within]
+    assert np.abs(after - before)[:, others].max() < (1e-4 if turns else 5e-5)
     for frame in FRAMES[::6]:
         bpy.context.scene.frame_set(frame)
         assert all(addon.report(ob, tip.name).reached for tip in tips), frame
