@@ -143,7 +143,8 @@ class _Bake:
             times = np.array(frames.numbers, dtype=np.float64) * time_scale(frames.scene)
             keyed = solved.channels()
             todo = keyframes.writing(frames.ob, keyed, times, new_action=self.new_action)
-            undo.callback((yield from part(todo, sampled, written)))
+            with registry.paused(frames.ob):  # else live takes these keys for a user's, which are to hold FK
+                undo.callback((yield from part(todo, sampled, written)))
             self._disable_chains()
             found = yield from part(frames.differences(solved, foretold=foretold), written, whole)
             if found is None:
@@ -174,4 +175,7 @@ class _Bake:
         rows = [plan.rows[bone] for bone in bones]
         channels.write(ob, np.array(bones, dtype=np.int64), self.frames.stored[rows])
         fk_store.forget(ob, bones)
+        rig = registry.registry.of(ob).rig
+        if rig is not None:
+            rig.is_still = False
         switches.settings_changed(ob)
