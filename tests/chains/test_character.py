@@ -365,6 +365,18 @@ def test_the_hips_and_the_root_become_controls_as_they_are_until_the_last_chain_
     assert not [shape for shape in bpy.data.objects if shape.name.startswith("IK Shape")]
 
 
+def test_hips_and_chest_that_are_points_get_controls_that_can_be_clicked() -> None:
+    """Such bones come with recorded motions."""
+    ob = rigs_named.build(RIGS["Mixamo"])
+    with rigs.edit_mode(ob) as bones:
+        for name in ("mixamorig:Hips", "mixamorig:Spine2"):
+            bones[name].tail = bones[name].head + Vector((0.0, 0.0, 0.001))
+    set_up(ob)
+    thigh = ob.data.bones["mixamorig:LeftUpLeg"].length
+    assert ob.pose.bones["mixamorig:Hips"].custom_shape_scale_xyz[0] > 0.5 * thigh
+    assert ob.data.bones["IK Target mixamorig:Spine2"].length > 0.05 * thigh
+
+
 def test_a_shape_of_the_users_own_stays() -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
     own = bpy.data.objects.new("Own", None)
@@ -402,3 +414,13 @@ def test_scripts_see_all_remarks(capfd: pytest.CaptureFixture[str]) -> None:
     assert "These parts are animated" in message
     assert "These parts already have chains: left leg" in message
     assert "Not found by name or shape. Use Add Chain instead: head" in message
+
+
+def test_advice_to_transfer_animation_goes_once_it_is_followed(addon: Addon) -> None:
+    panel = addon.module("ui.panels.character")
+    ob = rigs_named.build(RIGS["Mixamo"])
+    rigs.key(ob.pose.bones["mixamorig:RightArm"], "location", {1: (0, 0, 0), 3: (0, 0, 0)})
+    set_up(ob)
+    assert any("These parts are animated" in remark for remark in panel.remarks_on(ob))
+    bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="CUSTOM", frame_start=1, frame_end=3)
+    assert not panel.remarks_on(ob)
