@@ -199,7 +199,9 @@ def test_warns_about_animated_bones_that_go_back(human: bpy.types.Object, capfd:
     assert "'forearm.L' is animated" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(-0.1, -0.4, 0.1))
 
 
-def test_one_sentence_warns_about_all_animated_bones(human: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
+def test_one_sentence_warns_about_all_animated_bones(
+    human: bpy.types.Object, capfd: pytest.CaptureFixture[str]
+) -> None:
     for bone in human.pose.bones:
         rigs.key(bone, "rotation_quaternion", {1: (1, 0, 0, 0), 9: (1, 0, 0, 0)})
     bpy.context.view_layer.update()
