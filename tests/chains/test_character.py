@@ -424,3 +424,16 @@ def test_advice_to_transfer_animation_goes_once_it_is_followed(addon: Addon) -> 
     assert any("These parts are animated" in remark for remark in panel.remarks_on(ob))
     bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="CUSTOM", frame_start=1, frame_end=3)
     assert not panel.remarks_on(ob)
+
+
+def test_a_head_that_cannot_turn_as_far_as_its_control_says_so(addon: Addon) -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    set_up(ob)
+    tip = next(bone for bone in ob.pose.bones if bone.ik_addon.is_chain and "Head" in bone.name)
+    control = ob.pose.bones[tip.ik_addon.target_bone]
+    control.rotation_quaternion = Euler((0.9, 0.0, 0.0)).to_quaternion()
+    bpy.context.view_layer.update()
+    posed = rigs.evaluated(ob).pose.bones
+    turned = posed[tip.name].matrix.to_quaternion().rotation_difference(posed[control.name].matrix.to_quaternion())
+    assert turned.angle > 0.3
+    assert f"turned {math.degrees(turned.angle):.0f}° away" in addon.report(ob, tip.name).message
