@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,14 +17,24 @@ from ..solve.problem import Floats
 from . import channels, compat
 from .channels import FIELDS, Row
 from .transforms import rotations
-from .translation.sentences import UserError, say
+from .translation.sentences import UserError, quoted, say
 
 MADE = "ik_addon_made"
 """Custom property of everything Add Chain made. Nothing else is ever deleted. Of an empty it is the identity of its
 armature."""
 
+NAMED = 6
+"""Number of names in a sentence: the hands and feet of a figure, with its chest and head."""
+
 Holder = bpy.types.Object | bpy.types.PoseBone
 """The owner of channels: an object or a pose bone."""
+
+
+def named(names: Sequence[str]) -> str:
+    """Return the first names in quotes, and how many more there are: a line has no room for all bones of a body."""
+    if len(names) <= NAMED:
+        return quoted(names)
+    return say("{names} and {count} more", names=quoted(names[:NAMED]), count=len(names) - NAMED)
 
 
 def keyed_indices(holder: Holder, field: str) -> set[int]:

@@ -11,11 +11,8 @@ from collections.abc import Collection, Iterable, Iterator
 import bpy
 
 from ..core.channels import FIELDS
-from ..core.goals import Holder, curves_on, keyed_indices
-from ..core.translation.sentences import quoted, say
-
-NAMED = 6
-"""Number of holders that a sentence names: the hands and feet of a figure, with its chest and head."""
+from ..core.goals import Holder, curves_on, keyed_indices, named
+from ..core.translation.sentences import say
 
 
 def auto_key(context: bpy.types.Context, holder: Holder, fields: Collection[str]) -> None:
@@ -52,7 +49,7 @@ def left_out(context: bpy.types.Context, holders: Iterable[Holder]) -> list[str]
         return []
     bare = [holder.name for holder in holders if not any(keyed_indices(holder, field) for field in FIELDS)]
     text = "No key for {names}: Only Insert Available is on in the preferences. Press Key Controls"
-    return [say(text, names=quoted(bare))] if bare else []
+    return [say(text, names=named(bare))] if bare else []
 
 
 def reverting(context: bpy.types.Context, written: Iterable[tuple[Holder, Collection[str]]]) -> list[str]:
@@ -64,10 +61,7 @@ def reverting(context: bpy.types.Context, written: Iterable[tuple[Holder, Collec
     if len(names) < 2:
         text = "'{bone}' is animated and reverts on the next frame change. Key it"
         return [say(text, bone=name) for name in names]
-    which = quoted(names[:NAMED])
-    if len(names) > NAMED:
-        which = say("{names} and {count} more", names=which, count=len(names) - NAMED)
-    return [say("{names} are animated and revert on the next frame change. Key them", names=which)]
+    return [say("{names} are animated and revert on the next frame change. Key them", names=named(names))]
 
 
 def goes_back(context: bpy.types.Context, holder: Holder, fields: Collection[str]) -> bool:

@@ -32,13 +32,15 @@ def test_pins_are_set_and_released(human: bpy.types.Object) -> None:
     assert pinned(human) == {}
 
 
-def test_a_report_names_few_pins_and_counts_many(human: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_report_names_few_pins_and_counts_the_others(
+    human: bpy.types.Object, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert "Pinned 'foot.L', 'foot.R'" in said(capfd, bpy.ops.ik_addon.pin, which="FEET")
     bpy.ops.object.mode_set(mode="POSE")
     bpy.ops.pose.select_all(action="SELECT")
     number = len(human.pose.bones)
-    assert f"Pinned {number} bones" in said(capfd, bpy.ops.ik_addon.pin)
-    assert f"Released {number} bones" in said(capfd, bpy.ops.ik_addon.pin_release)
+    assert f" and {number - 6} more" in said(capfd, bpy.ops.ik_addon.pin)
+    assert f" and {number - 6} more" in said(capfd, bpy.ops.ik_addon.pin_release)
 
 
 def test_feet_and_hands_are_pinned_in_one_click(human: bpy.types.Object) -> None:

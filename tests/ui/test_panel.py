@@ -174,16 +174,6 @@ def test_the_panel_says_when_live_has_no_enabled_chain(addon: Addon) -> None:
     assert live_texts(ob) == ["Live"]
 
 
-def test_live_says_why_it_is_disabled_without_a_chain() -> None:
-    ob, _target = rigs.arm()
-    activate(ob, "lower")
-    bpy.ops.ik_addon.chain_remove()
-    assert not bpy.ops.ik_addon.live_on.poll()
-    with pytest.raises(RuntimeError, match="has no chain"):
-        bpy.ops.ik_addon.live_on()
-    assert not ob.ik_addon.live
-
-
 def test_the_row_of_the_active_chain_is_not_dimmed(addon: Addon) -> None:
     is_bright = addon.module("ui.panels.chain_list").is_bright
     ob, _target = rigs.arm()

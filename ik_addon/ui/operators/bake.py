@@ -63,6 +63,7 @@ class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
         unit="LENGTH",
     )
 
+    first, own = ("chains",), ("step", "new_action", "smooth")
     confirm = marked("Bake")
     doing = marked("Baking IK")
     cancelled = marked("Bake cancelled. Nothing was changed")
@@ -74,16 +75,10 @@ class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
         self.frame_range = self.frame_range  # mark as set: `ends` must use the range that the dialog shows
         return super().invoke(context, event)
 
-    def draw(self, _context: bpy.types.Context) -> None:
+    def draw(self, context: bpy.types.Context) -> None:
         """Draw the options."""
-        layout = self.layout
-        layout.use_property_split = True
-        layout.prop(self, "chains")
-        self.draw_frames(layout)
-        layout.prop(self, "step")
-        layout.prop(self, "new_action")
-        layout.prop(self, "smooth")
-        row = layout.row(heading="Reduce Keys")
+        super().draw(context)
+        row = self.layout.row(heading="Reduce Keys")
         row.prop(self, "reduce_keys", text="")
         distance = row.row()
         distance.active = self.reduce_keys

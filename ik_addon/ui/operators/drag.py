@@ -12,7 +12,6 @@ from mathutils import Vector
 
 from ...core import compat
 from ...core.choices import ROLES
-from ...core.edit_settings import falloff_setting, range_setting
 from ...core.settings import chain_of, object_of
 from ...core.translation.sentences import say
 from ...rig.plan import chain
@@ -21,7 +20,7 @@ from ...targets.drag import Drag
 from ...targets.edit_range import EditRange
 from ...targets.movable import why_lacking
 from .active import NONE_ACTIVE, ArmatureOperator, ChainOperator, active_chain, armature
-from .gesture import finish, start, take_range
+from .gesture import RangeOptions, finish, start, take_range
 
 
 def why_not_draggable(tip: bpy.types.PoseBone | None) -> str:
@@ -33,7 +32,7 @@ def why_not_draggable(tip: bpy.types.PoseBone | None) -> str:
     return ""
 
 
-class IK_ADDON_OT_goal_hold(ArmatureOperator):
+class IK_ADDON_OT_goal_hold(RangeOptions, ArmatureOperator):
     """The first part of a mouse drag: move the 3D cursor to the goal, for Blender's transform to move it on."""
 
     bl_idname = "ik_addon.goal_hold"
@@ -51,9 +50,6 @@ class IK_ADDON_OT_goal_hold(ArmatureOperator):
     turns: BoolProperty(
         name="Rotate", description="It is rotated, and need not be free to move", default=False, options={"HIDDEN"}
     )
-
-    range: range_setting()
-    falloff: falloff_setting()
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Take hold of the goal for a mouse drag."""
@@ -101,7 +97,7 @@ class IK_ADDON_OT_goal_turn(bpy.types.Macro):
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
 
-class IK_ADDON_OT_drag_target(ChainOperator):
+class IK_ADDON_OT_drag_target(RangeOptions, ChainOperator):
     """Drag the target of the active chain."""
 
     bl_idname = "ik_addon.drag_target"
@@ -111,8 +107,6 @@ class IK_ADDON_OT_drag_target(ChainOperator):
     offset: FloatVectorProperty(
         name="Move", description="How far the target moves, in world space", subtype="TRANSLATION", size=3
     )
-    range: range_setting()
-    falloff: falloff_setting()
 
     @classmethod
     def why_unfit(cls, _ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:

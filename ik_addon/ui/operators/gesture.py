@@ -7,6 +7,7 @@ from typing import Any
 
 import bpy
 
+from ...core.edit_settings import falloff_setting, range_setting
 from ...core.settings import overlay_of
 from ...core.translation.sentences import UserError
 from ...targets import cursor
@@ -15,6 +16,13 @@ from .active import ReportingOperator
 
 MORE, LESS = frozenset({"WHEELDOWNMOUSE", "PAGE_UP"}), frozenset({"WHEELUPMOUSE", "PAGE_DOWN"})
 """Events that change how many bones follow, or with Shift how many frames, in the directions of Blender's Auto IK."""
+
+
+class RangeOptions:
+    """How far an edit reaches, as options of an operator."""
+
+    range: range_setting()
+    falloff: falloff_setting()
 
 
 class IK_ADDON_OT_release(ReportingOperator):

@@ -51,20 +51,6 @@ class ChainsOperator(ChainedOperator):
         return tips(armature(context)) if only is None else only
 
 
-class IK_ADDON_OT_live_on(ChainedOperator):
-    """Turn Live on; unlike the setting, its button says why it is disabled."""
-
-    bl_idname = "ik_addon.live_on"
-    bl_label = "Live"
-    bl_description = "Solve on every frame and whenever a target moves"
-    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
-
-    def perform(self, context: bpy.types.Context) -> set[str]:
-        """Turn Live on."""
-        object_of(armature(context)).live = True
-        return {"FINISHED"}
-
-
 class IK_ADDON_OT_solve(ChainsOperator):
     """Solve chains on the current frame."""
 
@@ -127,4 +113,4 @@ class IK_ADDON_OT_restore_pose(ChainsOperator):
         return {"FINISHED"} if restored or was_live else {"CANCELLED"}
 
 
-CLASSES = (IK_ADDON_OT_live_on, IK_ADDON_OT_solve, IK_ADDON_OT_restore_pose)
+CLASSES = (IK_ADDON_OT_solve, IK_ADDON_OT_restore_pose)

@@ -7,12 +7,10 @@ from typing import Any
 import bpy
 from bpy.props import EnumProperty, StringProperty
 
-from ....core.translation.sentences import UserError, count, marked, quoted, say
+from ....core.goals import named
+from ....core.translation.sentences import UserError, marked, say
 from ....posing.pins import FLAGS, Extremities, extremities, set_pins, stored_pins
 from ..active import ArmatureOperator, active_bone, armature
-
-NAMED = 6
-"""Number of bones up to which a report names each: the hands and feet of a figure, with its chest and head."""
 
 
 class IK_ADDON_OT_pin(ArmatureOperator):
@@ -70,12 +68,7 @@ class IK_ADDON_OT_pin(ArmatureOperator):
         stored = stored_pins(ob)
         released = all(stored.get(bone) == wanted for bone in bones)
         set_pins(ob, bones, frozenset() if released else wanted)
-        return self.done(say("Released {bones}" if released else "Pinned {bones}", bones=_named(bones)))
-
-
-def _named(bones: list[str]) -> str:
-    """Return the names of bones for a report, or their number if a line has no room for them."""
-    return quoted(bones) if len(bones) <= NAMED else count(len(bones), "1 bone", "{count} bones")
+        return self.done(say("Released {bones}" if released else "Pinned {bones}", bones=named(bones)))
 
 
 def _chosen(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
@@ -112,7 +105,7 @@ class IK_ADDON_OT_pin_release(ArmatureOperator):
         if not bones:
             raise UserError("'{bone}' is not pinned", bone=self.bone)
         set_pins(ob, bones, ())
-        return self.done(say("Released {bones}", bones=_named(bones)))
+        return self.done(say("Released {bones}", bones=named(bones)))
 
 
 CLASSES = (IK_ADDON_OT_pin, IK_ADDON_OT_pin_release)

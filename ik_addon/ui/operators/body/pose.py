@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import bpy
 from bpy.props import (
     BoolProperty,
@@ -15,7 +13,7 @@ from bpy.props import (
 )
 from mathutils import Vector
 
-from ....core.edit_settings import every_frame_setting, falloff_setting, range_setting
+from ....core.edit_settings import every_frame_setting
 from ....core.translation.sentences import UserError, say
 from ....live.reports import percent
 from ....posing.drag import MISSED, Ask, BodyDrag
@@ -24,7 +22,7 @@ from ....posing.pins import FLAGS
 from ....solve import PosedBody
 from ....targets.edit_range import EditRange
 from ..active import ArmatureOperator, active_bone, armature
-from ..gesture import finish
+from ..gesture import RangeOptions, finish
 
 NAMED = 3
 """Maximum number of joints at a limit that a message names."""
@@ -35,25 +33,28 @@ WITHOUT_PINS = (
 )
 
 
-def without_pins_setting() -> Any:
-    """Return an operator property for what holds a body without pins."""
-    return EnumProperty(
+class BodyOptions:
+    """What holds and what follows, as options of an operator."""
+
+    without_pins: EnumProperty(
         name="Without Pins",
         description="What holds the body if nothing is pinned",
         items=WITHOUT_PINS,
         default=Free.FEET.name,
     )
-
-
-def length_setting() -> Any:
-    """Return an operator property for how many bones follow."""
-    return IntProperty(
+    length: IntProperty(
         name="Bones",
         description="How many bones above the moved joint turn; if 0, the whole body follows",
         default=0,
         min=0,
         soft_max=32,
     )
+
+
+class BodyDragOptions(RangeOptions, BodyOptions):
+    """The same, and how far a drag reaches."""
+
+    every_frame: every_frame_setting()
 
 
 class IKAddonPinArgument(bpy.types.PropertyGroup):
@@ -67,7 +68,7 @@ class IKAddonPinArgument(bpy.types.PropertyGroup):
     )
 
 
-class IK_ADDON_OT_pose_body(ArmatureOperator):
+class IK_ADDON_OT_pose_body(BodyDragOptions, ArmatureOperator):
     """Move a bone to a place; the body follows."""
 
     bl_idname = "ik_addon.pose_body"
@@ -103,11 +104,6 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
         description="Bones that hold; none: those that are pinned",
         options={"SKIP_SAVE", "HIDDEN"},
     )
-    without_pins: without_pins_setting()
-    length: length_setting()
-    range: range_setting()
-    falloff: falloff_setting()
-    every_frame: every_frame_setting()
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:

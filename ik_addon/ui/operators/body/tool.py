@@ -10,7 +10,6 @@ from bpy.props import BoolProperty, StringProperty
 from mathutils import Vector
 
 from ....core import compat
-from ....core.edit_settings import every_frame_setting, falloff_setting, range_setting
 from ....core.settings import overlay_of
 from ....core.translation.sentences import say
 from ....posing.drag import Ask, BodyDrag
@@ -21,12 +20,12 @@ from ....targets import cursor
 from ....targets.edit_range import EditRange
 from ..active import ArmatureOperator, active_bone, armature
 from ..gesture import LESS, MORE, start, take_range, turn_range
-from .pose import length_setting, name_of_active, without_pins_setting
+from .pose import BodyDragOptions, BodyOptions, name_of_active
 
 TOOL = "ik_addon.body"
 
 
-class IK_ADDON_OT_body_hold(ArmatureOperator):
+class IK_ADDON_OT_body_hold(BodyDragOptions, ArmatureOperator):
     """The first part of a mouse drag: move the 3D cursor to the joint, for Blender's transform to move it on."""
 
     bl_idname = "ik_addon.body_hold"
@@ -40,11 +39,6 @@ class IK_ADDON_OT_body_hold(ArmatureOperator):
     use_tail: BoolProperty(
         name="Tail", description="Drag the tail of the bone instead of its head", default=False, options={"HIDDEN"}
     )
-    without_pins: without_pins_setting()
-    length: length_setting()
-    range: range_setting()
-    falloff: falloff_setting()
-    every_frame: every_frame_setting()
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Take hold of the joint for a mouse drag."""
@@ -78,16 +72,13 @@ class IK_ADDON_OT_body_move(bpy.types.Macro):
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
 
-class IK_ADDON_OT_body_grab(ArmatureOperator):
+class IK_ADDON_OT_body_grab(BodyOptions, ArmatureOperator):
     """Drag the bone under the mouse."""
 
     bl_idname = "ik_addon.body_grab"
     bl_label = "Drag Body"
     bl_description = "Drag the bone under the mouse by its nearest joint; the rest of the body follows"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
-
-    without_pins: without_pins_setting()
-    length: length_setting()
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         """Select the bone where the mouse was pressed, let Blender move it, and handle the mouse wheel meanwhile."""

@@ -64,7 +64,7 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
         soft_max=1.0,
     )
 
-    own = ("ground", "sensitivity", "shortest")
+    own = ("on", "ground", "sensitivity", "shortest")
     confirm = marked("Find")
     doing = marked("Finding contacts")
     cancelled = marked("Cancelled. Nothing was changed")

@@ -18,6 +18,9 @@ FRAME_RANGES = (
     ("CUSTOM", "Custom", "From Start to End"),
 )
 
+OBJECTS = {"on", "ground"}
+"""Options that name an object."""
+
 
 class FrameRange:
     """The chosen frames of an operator."""
@@ -52,6 +55,9 @@ class FrameRangeOperator(FrameRange, StepsOperator):
     """Title of the dialog; empty: the operator's label."""
     confirm = ""
     """Label of the dialog's button."""
+    first: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    """Names of the options before and after the frames."""
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Open the dialog with the options; the operator then runs in steps and can be cancelled."""
@@ -60,3 +66,16 @@ class FrameRangeOperator(FrameRange, StepsOperator):
         self._in_window = True
         manager: Any = context.window_manager
         return manager.invoke_props_dialog(self, title=self.title, confirm_text=self.confirm)
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw the options."""
+        layout = self.layout
+        layout.use_property_split = True
+        for name in self.first:
+            layout.prop(self, name)
+        self.draw_frames(layout)
+        for name in self.own:
+            if name in OBJECTS:
+                layout.prop_search(self, name, context.view_layer, "objects")
+            else:
+                layout.prop(self, name)

@@ -16,9 +16,6 @@ from .frame_range import FRAME_RANGES
 
 CLIP_CHAINS = (("LEGS", "Legs", "The chains on legs, or all chains if there are none"), *CHAINS)
 
-OBJECTS = {"on", "ground"}
-"""Options that name an object."""
-
 
 class ClipOperator(FramesOperator):
     """Base of operators on chains over a range of frames."""
@@ -29,9 +26,6 @@ class ClipOperator(FramesOperator):
         name="On",
         description="The object that the feet stand on, if it moves, such as a lift or a horse",
     )
-
-    own: tuple[str, ...] = ()
-    """Names of the options that only this operator has."""
 
     def chosen(self, context: bpy.types.Context) -> list[bpy.types.PoseBone]:
         """Return the tips of the chosen chains; raise `UserError` if there is none."""
@@ -64,12 +58,3 @@ class ClipOperator(FramesOperator):
         if found == armature(context):
             raise UserError("An armature can't stand on itself. Pick another object")
         return found
-
-    def draw(self, context: bpy.types.Context) -> None:
-        """Draw the options."""
-        super().draw(context)
-        for name in ("on", *self.own):
-            if name in OBJECTS:
-                self.layout.prop_search(self, name, context.view_layer, "objects")
-            else:
-                self.layout.prop(self, name)

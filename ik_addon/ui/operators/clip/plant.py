@@ -75,7 +75,7 @@ class IK_ADDON_OT_plant(ClipOperator):
         max=100.0,
     )
 
-    own = ("ground", "slope", "blend", "hips", "cap", "smooth")
+    own = ("on", "ground", "slope", "blend", "hips", "cap", "smooth")
     confirm = marked("Lock Feet")
     doing = marked("Locking feet")
     cancelled = marked("Locking cancelled. Nothing was changed")

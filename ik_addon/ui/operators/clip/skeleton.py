@@ -47,20 +47,16 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
     root_height: BoolProperty(name="Up and Down", description="The root also moves up and down with the hips")
     root_turn: BoolProperty(name="Turn", description="The root also turns about the vertical with the hips")
 
+    own = ("only_deform", "meshes", "use_root")
     confirm = marked("Bake")
     doing = marked("Baking to a skeleton")
     cancelled = marked("Bake cancelled. Nothing was changed")
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the options."""
-        layout = self.layout
-        layout.use_property_split = True
-        self.draw_frames(layout)
-        layout.prop(self, "only_deform")
-        layout.prop(self, "meshes")
-        layout.prop(self, "use_root")
+        super().draw(context)
         if self.use_root:
-            column = layout.column(align=True)
+            column = self.layout.column(align=True)
             column.prop_search(self, "root", armature(context).data, "bones", results_are_suggestions=True)
             column.prop(self, "root_height")
             column.prop(self, "root_turn")

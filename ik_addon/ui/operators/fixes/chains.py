@@ -151,16 +151,12 @@ class IK_ADDON_OT_chain_fix(ArmatureOperator):
     @classmethod
     def description(cls, context: bpy.types.Context, properties: bpy.types.OperatorProperties) -> str:
         """Return the label of the fix as a tooltip, since the button may be too small to show it."""
-        ob, name = armature(context), getattr(properties, "tip", "")
-        tip = None if ob is None or ob.pose is None else ob.pose.bones.get(name)
-        fix = None if tip is None else fix_of(tip, reports.get(ob, name), context.view_layer)
+        fix = _fix_on(context, getattr(properties, "tip", ""))
         return say(cls.bl_description) if fix is None else fix.label
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Apply the fix, and solve the chain again if Live is on."""
-        ob = armature(context)
-        tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
-        fix = None if tip is None else fix_of(tip, reports.get(ob, self.tip), context.view_layer)
+        ob, fix = armature(context), _fix_on(context, self.tip)
         if fix is None:
             raise UserError("Nothing to fix on '{tip}'", tip=self.tip)
         try:
@@ -171,6 +167,12 @@ class IK_ADDON_OT_chain_fix(ArmatureOperator):
         ob.update_tag()
         context.view_layer.update()  # solves if Live is on
         return self.done(f"'{self.tip}': {fix.label}")
+
+
+def _fix_on(context: bpy.types.Context, name: str) -> Fix | None:
+    ob = armature(context)
+    tip = None if ob is None or ob.pose is None else ob.pose.bones.get(name)
+    return None if tip is None else fix_of(tip, reports.get(ob, name), context.view_layer)
 
 
 def needs_lock(context: bpy.types.Context) -> bool:

@@ -44,6 +44,8 @@ class FramesOperator(FrameRangeOperator, ChainsOperator):
         options={"SKIP_SAVE"},
     )
 
+    first: tuple[str, ...] = ("chains",)
+
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         """Run at once for the current frame; open the dialog for a range."""
         return self.execute(context) if self.frame_range == "PRESENT" else super().invoke(context, event)
@@ -51,17 +53,6 @@ class FramesOperator(FrameRangeOperator, ChainsOperator):
     def frames(self, context: bpy.types.Context) -> list[int] | None:
         """Return the chosen frames; None: the current frame."""
         return None if self.frame_range == "PRESENT" else super().frames(context)
-
-    def draw(self, _context: bpy.types.Context) -> None:
-        """Draw the options."""
-        layout = self.layout
-        layout.use_property_split = True
-        layout.prop(self, "chains")
-        self.draw_options(layout)
-        self.draw_frames(layout)
-
-    def draw_options(self, layout: bpy.types.UILayout) -> None:
-        """Draw the options that only this operator has."""
 
 
 class IK_ADDON_OT_snap_target(FramesOperator):
@@ -74,15 +65,11 @@ class IK_ADDON_OT_snap_target(FramesOperator):
     pose: EnumProperty(name="Pose", description="The pose to match", items=POSES, default="AUTO")
     poles: EnumProperty(name="Poles", description="What to do with poles", items=POLES, default="MATCH")
 
+    first = ("chains", "pose", "poles")
     title = marked("Targets to Pose (Range)")
     confirm = marked("Snap")
     doing = marked("Snapping targets")
     cancelled = marked("Snapping cancelled. Nothing was changed")
-
-    def draw_options(self, layout: bpy.types.UILayout) -> None:
-        """Draw what to match, and what happens to poles."""
-        layout.prop(self, "pose")
-        layout.prop(self, "poles")
 
     def steps(self, context: bpy.types.Context) -> Generator[float, None, tuple[int, int | None, list[str]]]:
         """Snap goals; yields progress (0 to 1).
