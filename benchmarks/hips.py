@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -126,4 +125,4 @@ def measure() -> dict[str, tuple[float, float]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
