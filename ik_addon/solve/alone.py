@@ -11,16 +11,14 @@ import numpy as np
 from .free.reach import goal_of, status_of
 from .limb.limb import Aim
 from .limited.descent import State
-from .limited.goals import System, masses_of
 from .limited.guess import guess_of
-from .limited.objectives import SIDE, TURN, Objective, Orientation, Place, Pole
+from .limited.objectives import SIDE, TURN, Objective, Orientation, Place, Pole, System, masses_of
 from .limited.search import Search
 from .limited.skeleton import arrays_of
 from .limited.task import Standing
 from .maths import products
 from .maths.cones import at_limit
-from .maths.numbers import ONE
-from .maths.vectors import Vector, minus, norm, over, plus, times, unit
+from .maths.numbers import ONE, Vector, minus, norm, over, plus, times, unit
 from .problem import Floats, Ints, OutOfReach, Problem, Solution, Status
 
 

@@ -11,12 +11,11 @@ import numpy as np
 from .alone import Known, solve_alone, suits
 from .free.reach import status_of
 from .limb.limb import KnownLimbs, solve_limbs
-from .limited.body import FEW, posed
 from .limited.crowd import search_together
 from .limited.fabrik import led_by_tips
 from .limited.guess import guess_of
 from .limited.search import Search, Searching
-from .limited.skeleton import Angles, arrays_of, rows_of
+from .limited.skeleton import FEW, Angles, arrays_of, posed, rows_of
 from .limited.task import Standing, Task, lengths_of
 from .maths.cones import at_limit
 from .maths.numbers import MANY

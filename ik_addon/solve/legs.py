@@ -18,10 +18,22 @@ from .free.folds import Legs, place_of
 from .limited.skeleton import Angles, Joint, arrays_of, nearest_angles
 from .limited.task import Standing
 from .maths.cones import at_limit
-from .maths.numbers import between, either, members, size_of, turn_of, unit_of
+from .maths.numbers import (
+    Number,
+    Quaternion,
+    Vector,
+    between,
+    either,
+    inverse,
+    members,
+    multiply,
+    rotate,
+    size_of,
+    turn_of,
+    unit_of,
+)
 from .maths.products import determinants
 from .maths.rotations import quaternions
-from .maths.vectors import Number, Quaternion, Vector, inverse, multiply, rotate
 from .problem import Bools, Floats, Ints, Problem, Solution, Solver
 from .side_start import search_from
 

@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from .alone import solve_alone, suits
 from .bodies import Checked, checked_fk, solve_bodies, valid_members, wants_body
-from .checks import checked_shape
 from .free.axes import pole_bend, signed_angle
 from .free.chains import NO_LENGTH, Chain, aimed, check_two_bone, solved, write
 from .legs import can_fold, fold_within
 from .limb.hinge import Hinge, unfollowed_by
 from .maths.numbers import MANY, members, size_of
 from .maths.rotations import norm
-from .memory import keep_freed_memory
 from .planar import laid_flat, lifted
-from .problem import Floats, Goal, Problem, Solution, Solver, Status
+from .problem import Floats, Goal, Problem, Solution, Solver, Status, checked_shape
 from .side_start import begin_on_side, free_pose, search_from
+
+LARGE = 32_000_000
+"""Bytes; a little less than the largest block to which glibc's malloc adapts."""
+
+
+@cache
+def keep_freed_memory() -> None:
+    """Make glibc's malloc keep freed memory for the next arrays, instead of giving it back to the system.
+
+    Does so once a process. The solvers allocate and free arrays of some hundred kilobytes all the time. Memory from the
+    system is mapped page by page, which takes longer than the computation in it. malloc keeps blocks up to the size of
+    the largest one freed so far (mallopt(3), M_MMAP_THRESHOLD), so it is enough to free one large block; nothing is
+    ever written to it.
+    """
+    np.empty(LARGE, dtype=np.uint8)
+
 
 FEW = 8
 """Up to this many chains are solved one by one in plain floats."""

@@ -25,9 +25,8 @@ from ...solve.legs import can_fold
 from ...solve.limb.frames import Frame, applied, back_product, product
 from ...solve.limb.limb import Aim, KnownLimbs, Member, Solved, frame_of_rows, solved_limb
 from ...solve.maths.lines import is_straight
-from ...solve.maths.numbers import ONE
+from ...solve.maths.numbers import ONE, Vector, cross, dot, minus, norm, over, plus, reject, rotate, times, unit
 from ...solve.maths.rotations import quaternion_of
-from ...solve.maths.vectors import Vector, cross, dot, minus, norm, over, plus, reject, rotate, times, unit
 from ...solve.problem import Floats
 from ...solve.side_start import begin_on_side
 from ..plan.groups import Shape, Wave

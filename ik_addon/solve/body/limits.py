@@ -15,7 +15,6 @@ from ..maths.cones import (
     Cone,
     joint_rotation,
     nearest_swing,
-    nearest_swing_of_one,
     nearest_twist,
     swing_twist,
 )
@@ -217,7 +216,7 @@ class _One(NamedTuple):
         (no_x, no_z, no_twist), (from_x, from_z, from_twist), (outside, turned), low, high, *ends = self
         x, z, twist = x - from_x, z - from_z, twist - from_twist
         x, z, twist = 0.0 if no_x else x, 0.0 if no_z else z, 0.0 if no_twist else twist
-        u, v = nearest_swing_of_one(x, z, low, high)
+        u, v = ONE.nearest_swing(x, z, low, high)
         u, v = x - u, z - v
         if u or v:
             share = max(0.0, 1.0 - outside / max(sqrt(u * u + v * v), 1e-30))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.vectors import Vector
+from ..maths.numbers import Vector
 from ..problem import Floats
 
 

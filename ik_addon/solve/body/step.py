@@ -8,10 +8,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.forms import NOTHING, Form, add_orientation, add_place, add_thrust
 from ..maths.products import applied, back_applied, back_times, times, times_back
 from ..maths.rotations import cross, dot, matrices, norm
-from ..maths.sweep import Column, Joint, Six, Swept, eliminated, pushed, substituted
+from ..maths.sweep import (
+    NOTHING,
+    Column,
+    Form,
+    Joint,
+    Six,
+    Swept,
+    add_orientation,
+    add_place,
+    add_thrust,
+    eliminated,
+    pushed,
+    substituted,
+)
 from ..problem import Floats, Ints
 from .limits import Bounds, Opening
 from .pull import Pull

@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
+from ..maths.numbers import Quaternion, Vector, plus, rotate
 from ..maths.products import applied, back_applied, back_times, times
 from ..maths.rotations import inverse, matrices, norm, quaternions
 from ..maths.rotations import multiply as multiply_all
-from ..maths.vectors import Quaternion, Vector, plus, rotate
 from ..problem import Bools, Floats, Ints
 from .ends import Ends
 from .problem import Body

@@ -15,14 +15,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..maths.numbers import MANY, ONE, Numbers, about, between, either, size_of, unit_of
-from ..maths.rotations import matrices
-from ..maths.vectors import (
+from ..maths.numbers import (
+    MANY,
+    ONE,
     Number,
+    Numbers,
     Quaternion,
     Vector,
+    about,
+    between,
     cross,
     dot,
+    either,
     matrix_of,
     minus,
     multiply,
@@ -30,9 +34,12 @@ from ..maths.vectors import (
     plus,
     reject,
     rotate,
+    size_of,
     times,
     turned,
+    unit_of,
 )
+from ..maths.rotations import matrices
 from ..problem import Floats, Ints, Problem, Solution, Solver, Status
 from . import fabrik
 from .axes import STRAIGHT, Axes, Frame, bone_rotations, centroid, chain_axes, joints_of, pole_bend, tip_of

@@ -12,7 +12,81 @@ from operator import add
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from .forms import NOTHING, Form
+Form = list[float]
+"""The cost V P V / 2 - p V of a twist V (rotation, then translation), as 27 numbers, row by row: the upper half of P's
+rotation block (6), all of its mixed block (9), the upper half of its translation block (6), then p (6)."""
+NOTHING: Form = [0.0] * 27
+
+
+def add_place(form: Form, point: Sequence[float], gap: Sequence[float], stiffness: float) -> None:
+    """Add to a form a spring that moves a point by a gap."""
+    x, y, z = point
+    p, q, r = stiffness * x, stiffness * y, stiffness * z
+    u, v, w = gap
+    form[0] += q * y + r * z
+    form[1] -= p * y
+    form[2] -= p * z
+    form[3] += p * x + r * z
+    form[4] -= q * z
+    form[5] += p * x + q * y
+    form[7] -= r
+    form[8] += q
+    form[9] += r
+    form[11] -= p
+    form[12] -= q
+    form[13] += p
+    form[15] += stiffness
+    form[18] += stiffness
+    form[20] += stiffness
+    form[21] += q * w - r * v
+    form[22] += r * u - p * w
+    form[23] += p * v - q * u
+    form[24] += stiffness * u
+    form[25] += stiffness * v
+    form[26] += stiffness * w
+
+
+def add_orientation(form: Form, gap: Sequence[float], stiffness: float) -> None:
+    """Add to a form a spring that turns its joint by a rotation vector."""
+    form[0] += stiffness
+    form[3] += stiffness
+    form[5] += stiffness
+    form[21] += stiffness * gap[0]
+    form[22] += stiffness * gap[1]
+    form[23] += stiffness * gap[2]
+
+
+def add_thrust(
+    form: Form,
+    point: Sequence[float] | None,
+    gap: Sequence[float],
+    direction: Sequence[float],
+    stiffness: float,
+    force: float,
+) -> None:
+    """Replace what a spring does along a direction by a constant force.
+
+    Without a point the spring is that of an orientation, and the force a torque.
+    """
+    a, b, c = direction
+    force -= stiffness * (a * gap[0] + b * gap[1] + c * gap[2])
+    way = (0.0, 0.0, 0.0, a, b, c)
+    if point is None:
+        way = (a, b, c, 0.0, 0.0, 0.0)
+    else:
+        x, y, z = point
+        way = (y * c - z * b, z * a - x * c, x * b - y * a, a, b, c)
+    at = 0
+    for rows, columns in (((0, 1, 2), (0, 1, 2)), ((0, 1, 2), (3, 4, 5)), ((3, 4, 5), (3, 4, 5))):
+        for row in rows:
+            for column in columns:
+                if rows == columns and column < row:
+                    continue
+                form[at] -= stiffness * way[row] * way[column]
+                at += 1
+    for i, part in enumerate(way):
+        form[21 + i] += force * part
+
 
 Six = tuple[float, float, float, float, float, float]
 Column = Sequence[float]
@@ -43,7 +117,7 @@ subtracted: of the second and the third in the first, of the third in the second
 Pivots = tuple[float, float, float]
 TINY = 1e-14
 """Least size of a pivot that may be negative."""
-STILL: Six = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+RESTING: Six = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 class Swept(NamedTuple):
@@ -270,7 +344,7 @@ def _of_one(joint: Joint, form: Form, least: float) -> tuple[Eliminated, Form, P
     if m00 < least:
         return None
     x0, x1, x2, x3, x4, x5 = f0 / m00, f1 / m00, f2 / m00, f3 / m00, f4 / m00, f5 / m00
-    left = (x0, x1, x2, x3, x4, x5), STILL, STILL, (r0 / m00, 0.0, 0.0, 0.0, 0.0, 0.0)
+    left = (x0, x1, x2, x3, x4, x5), RESTING, RESTING, (r0 / m00, 0.0, 0.0, 0.0, 0.0, 0.0)
     above = [
         a00 - x0 * f0,
         a01 - x0 * f1,
@@ -362,7 +436,7 @@ def substituted(
     twists: list[Six] = []
     for i, above in enumerate(parents):
         (columns, _, _, shift, open_), _, (first, second, third, rest), _, _ = swept[i]
-        v0, v1, v2, v3, v4, v5 = STILL if above < 0 else twists[above]
+        v0, v1, v2, v3, v4, v5 = RESTING if above < 0 else twists[above]
         if i in heads:
             x, y, z = heads[i]
             v3, v4, v5 = v3 + v1 * z - v2 * y, v4 + v2 * x - v0 * z, v5 + v0 * y - v1 * x

@@ -9,7 +9,7 @@ import numpy as np
 from ik_addon.solve.limb.cone_edge import best_on_edge, edge_of
 from ik_addon.solve.limb.limb import KnownLimbs
 from ik_addon.solve.limb.nearest import EdgeSearch
-from ik_addon.solve.maths.vectors import Vector
+from ik_addon.solve.maths.numbers import Vector
 
 from ..chains import unit
 from .test_limb import rigs

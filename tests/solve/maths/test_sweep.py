@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from ik_addon.solve.maths.forms import NOTHING, Form, add_orientation, add_place, add_thrust
-from ik_addon.solve.maths.sweep import Joint, Swept, eliminated, pushed, substituted
+from ik_addon.solve.maths.sweep import (
+    NOTHING,
+    Form,
+    Joint,
+    Swept,
+    add_orientation,
+    add_place,
+    add_thrust,
+    eliminated,
+    pushed,
+    substituted,
+)
 from ik_addon.solve.problem import Floats
 from tests.solve.chains import for_each
 
