@@ -285,7 +285,7 @@ class _Chain:
 
     def roll_side(self) -> Floats:
         """The side (3,) to which the chain bends from straight by default: about the X axis of its root bone."""
-        return _side(np.array(hinge(ONE, np.eye(3), tuple(self.first))), self.first)
+        return _side(np.array(hinge(ONE, np.eye(3).tolist(), tuple(self.first))), self.first)
 
     def bend(self, joints: Floats) -> Floats:
         """Return the bend (3,) of the chain, given the bends (n, 3) of its joints."""

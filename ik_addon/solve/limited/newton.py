@@ -66,7 +66,7 @@ def newton_step(
     """
     skeleton, pose, do = system.skeleton, now.pose, system.skeleton.do
     couplings = couplings_of(skeleton, pose, system.pulls(pose, kept))
-    curving = _slopes(pose, couplings)
+    curving = slopes_by(pose, couplings)
     slopes = curving if kept is now.residual else slopes_of(system, pose, now.residual)
     share: Number = 0.0
     away = [STAYS] * len(slopes)
@@ -81,7 +81,7 @@ def newton_step(
         room = room_of(do, joint, angle, (bend[0] + x, bend[1] + z, bend[2] + twist))
         whole.append(slope)
         ways.append(room.along)
-        equations.append(_equation(do, (axes, head, coupling), room, angle, (slope, bend), share))
+        equations.append(equation_of(do, (axes, head, coupling), room, angle, (slope, bend), share))
     found = _solved(system, pose, kept, equations, damping, None if anchor is None else 0.0)
     move: Angles = []
     fall: Number = 0.0
@@ -94,10 +94,11 @@ def newton_step(
 
 def slopes_of(system: System, pose: Pose, residual: list[float]) -> list[Vector]:
     """Return how half the cost grows with the angles of each joint."""
-    return _slopes(pose, couplings_of(system.skeleton, pose, system.pulls(pose, residual)))
+    return slopes_by(pose, couplings_of(system.skeleton, pose, system.pulls(pose, residual)))
 
 
-def _slopes(pose: Pose, couplings: list[Nine]) -> list[Vector]:
+def slopes_by(pose: Pose, couplings: list[Nine]) -> list[Vector]:
+    """Return how half the cost grows with the angles of each joint, from the forces on what it carries."""
     found = []
     for (a, b, c, d, e, f, g, h, i), (_, k, m, n, _, p, q, r, _) in zip(pose.axes, couplings, strict=True):
         x, y, z = p - r, q - m, k - n
@@ -159,7 +160,7 @@ def room_of(do: Numbers, joint: Joint, angle: Vector, slope: Vector) -> Room:
     return Room(along, do.where(rim, bend, 0.0), (room_x | (rim & room_z), room_z > rim, turns))
 
 
-def _equation(
+def equation_of(
     do: Numbers,
     turns: tuple[Nine, Vector, Nine],
     room: Room,

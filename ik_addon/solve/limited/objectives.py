@@ -141,7 +141,7 @@ class Place(NamedTuple):
 
     def left(self, pose: Pose, residual: Sequence[float], twists: Sequence[Six]) -> Vector:
         """Return what remains of a residual after twists of the bones, to first order."""
-        return minus(residual, times(_moved(twists[self.bone], pose.ends[self.effector]), self.factor))
+        return minus(residual, times(moved(twists[self.bone], pose.ends[self.effector]), self.factor))
 
     def stiffen(self, forms: list[Form | None], pose: Pose, _residual: Sequence[float]) -> None:
         """Add how the force changes as the effector moves."""
@@ -288,8 +288,8 @@ class Pole(NamedTuple):
         """Return what remains of a residual after twists of the bones, to first order."""
         lies = self._lying(pose)
         weights = self._weights(pose, lies, lies.along)
-        moved = sum(dot(weight, _moved(twists[bone], point)) for bone, point, weight in weights)
-        return (residual[0] - self.factor * moved,)
+        way = sum(dot(weight, moved(twists[bone], point)) for bone, point, weight in weights)
+        return (residual[0] - self.factor * way,)
 
     def stiffen(self, _forms: list[Form | None], _pose: Pose, _residual: Sequence[float]) -> None:
         """Add nothing: what the centroid feels depends on all joints at once, see `ranks`."""
@@ -354,7 +354,7 @@ class Pole(NamedTuple):
 Objective = Place | Orientation | Pole
 
 
-def _moved(twist: Six, point: Vector) -> Vector:
+def moved(twist: Six, point: Vector) -> Vector:
     """Return how a twist moves a point."""
     u, v, w, p, q, r = twist
     x, y, z = point

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..problem import Bools, Floats
 from . import numbers
-from .numbers import MANY, ellipse_level
+from .numbers import MANY, Pair, ellipse_level
 from .rotations import stacked
 
 _UNLIMITED = 1e8
@@ -40,6 +40,11 @@ class Cone(NamedTuple):
     """(...) smallest twist in radians, at most 0; -inf: free."""
     twist_high: Floats
     """(...) largest twist in radians, at least 0; inf: free."""
+
+    @property
+    def sides(self) -> tuple[Pair, Pair]:
+        """The half-axes for negative and for positive rotations."""
+        return (self.low[0], self.low[1]), (self.high[0], self.high[1])
 
 
 def cone_of(angles: Floats, twist: Floats) -> Cone:
@@ -72,12 +77,12 @@ def joint_rotation(swing: Floats, twist: Floats) -> Floats:
 
 def nearest_swing(swing: Floats, cone: Cone) -> Floats:
     """Return the points (2, ...) of the cones that are nearest to swings (2, ...), in the plane of the swings."""
-    return stacked(*MANY.nearest_swing(swing[0], swing[1], cone.low, cone.high))
+    return stacked(*MANY.nearest_swing(swing[0], swing[1], *cone.sides))
 
 
 def nearest_direction(swing: Floats, cone: Cone) -> Floats:
     """Return the points (2, ...) of the cones nearest in direction to swings (2, ...)."""
-    return stacked(*numbers.nearest_direction(MANY, (swing[0], swing[1]), cone.low, cone.high))
+    return stacked(*numbers.nearest_direction(MANY, (swing[0], swing[1]), *cone.sides))
 
 
 def nearest_twist(twist: Floats, cone: Cone) -> Floats:
@@ -98,7 +103,7 @@ def violation(q: Floats, cone: Cone) -> Floats:
     ways = (numbers.direction_of(MANY, x, z) for x, z in (swing, near))
     over = 2.0 * np.arcsin(np.minimum(numbers.size_of(MANY, numbers.minus(*ways)) / 2.0, 1.0))
     arc = twist - nearest_twist(twist, cone)
-    return np.maximum(over, np.abs(arc - 2.0 * np.pi * np.round(arc / (2.0 * np.pi))))
+    return np.asarray(np.maximum(over, np.abs(arc - 2.0 * np.pi * np.round(arc / (2.0 * np.pi)))))
 
 
 def at_limit(swing: Floats, twist: Floats, cone: Cone) -> Bools:
