@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .bodies import search_from
 from .free.axes import tip_of
 from .free.bend_shares import folds_by, mobility_of
 from .free.chains import Bent, Chain, aimed, at_pole, bent, write
@@ -35,7 +36,6 @@ from .maths.numbers import (
 from .maths.products import determinants
 from .maths.rotations import quaternions
 from .problem import Bools, Floats, Ints, Problem, Solution, Solver
-from .side_start import search_from
 
 FEW = 8
 """Up to this many legs are folded one by one in plain floats."""

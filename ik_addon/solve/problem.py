@@ -163,6 +163,12 @@ class Problem:
         """All goals, in the order of their end effectors."""
         return (self.goal, *self.others)
 
+    @property
+    def is_free(self) -> bool:
+        """Whether these are chains of free joints with a place to reach, and nothing more."""
+        more = self.limits, self.parents, self.goal.rotation, self.goal.segment
+        return not self.others and all(part is None for part in more)
+
     def members(self, chosen: Bools | Ints) -> Problem:
         """Return the problem of the chosen members alone; indices may repeat."""
         own = _some(self, ("joints", "frames", "softness", "push_limit", "tolerance", *_DIRECTIONS), chosen)

@@ -8,8 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .alone import solve_alone, suits
-from .bodies import Checked, checked_fk, solve_bodies, valid_members, wants_body
+from .bodies import (
+    Checked,
+    begin_on_side,
+    checked_fk,
+    free_pose,
+    search_from,
+    solve_alone,
+    solve_bodies,
+    suits,
+    valid_members,
+)
 from .free.axes import pole_bend, signed_angle
 from .free.chains import NO_LENGTH, Chain, aimed, check_two_bone, solved, write
 from .legs import can_fold, fold_within
@@ -18,7 +27,6 @@ from .maths.numbers import MANY, members, size_of
 from .maths.rotations import norm
 from .planar import laid_flat, lifted
 from .problem import Floats, Goal, Problem, Solution, Solver, Status, checked_shape
-from .side_start import begin_on_side, free_pose, search_from
 
 LARGE = 32_000_000
 """Bytes; a little less than the largest block to which glibc's malloc adapts."""
@@ -58,7 +66,7 @@ def check(problem: Problem) -> Known | None:
     Raises:
         ValueError: as `solve` does.
     """
-    if not wants_body(problem):
+    if problem.is_free:
         return None
     checked_shape(problem)
     return _known(problem)
@@ -86,7 +94,7 @@ def solve(problem: Problem, known: Known | None = None) -> Solution:
         checked_shape(problem)
     if len(problem.joints) >= CROWD:
         keep_freed_memory()
-    if wants_body(problem):
+    if not problem.is_free:
         return _solved_body(problem, _known(problem) if known is None else known)
     if problem.plane is not None:
         flat, turns = laid_flat(problem)
@@ -123,7 +131,7 @@ def _unsolved(problem: Problem) -> Solution:
 
 
 def _solved_body(problem: Problem, known: Known) -> Solution:
-    """Return the solution of a problem that is more than chains of free joints, see `wants_body`."""
+    """Return the solution of a problem that is more than chains of free joints."""
     solution = known.unsolved.copy()
     valid = valid_members(problem, known.fk)
     if problem.solver is Solver.TWO_BONE and problem.parents is None:

@@ -19,7 +19,7 @@ from mathutils import Euler, Matrix
 from ...core.channels import FIELDS, rotation_field
 from ...core.skeleton import ROUNDING
 from ...solve import Goal, Limits, OutOfReach, Problem, Solver, Status
-from ...solve.alone import Known, SolvedAlone, solved_alone
+from ...solve.bodies import Known, SolvedAlone, begin_on_side, solved_alone
 from ...solve.free.chains import Bent, Chain
 from ...solve.legs import can_fold
 from ...solve.limb.frames import Frame, applied, back_product, product
@@ -28,7 +28,6 @@ from ...solve.maths.lines import is_straight
 from ...solve.maths.numbers import ONE, Vector, cross, dot, minus, norm, over, plus, reject, rotate, times, unit
 from ...solve.maths.rotations import quaternion_of
 from ...solve.problem import Floats
-from ...solve.side_start import begin_on_side
 from ..plan.groups import Shape, Wave
 from ..plan.plan import Plan
 from .limb import SINGLE_STEPS, STRAIGHT, UNIFORM, WRITTEN_TOLERANCE
