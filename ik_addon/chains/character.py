@@ -163,7 +163,7 @@ def _dress_trunk(ob: bpy.types.Object, figure: Figure, parts: Sequence[Member]) 
             along = np.array(ob.data.bones[figure.names[shoulder]].vector)
             control_bones.dress(ob.pose.bones[figure.names[shoulder]], along, AROUND_SHOULDER * length, 0.5 * length)
     legs = [list(part.row) for part in parts if part.region is Region.LEG and not part.is_fore]
-    hips, up = {parent_bone_of(figure, leg) for leg in legs} - {None}, up_of(figure)
+    hips, up = {bone for leg in legs if (bone := parent_bone_of(figure, leg)) is not None}, up_of(figure)
     if len(hips) != 1 or up is None or not ob.is_editable:
         return
     (bone,) = hips
