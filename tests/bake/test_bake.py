@@ -119,24 +119,6 @@ def test_location_and_scale_are_keyed_only_if_used(bake: Any, policy: str, used:
     assert np.abs(poses(ob) - live).max() < CLOSE
 
 
-def test_bakes_chains_that_are_not_live(bake: Any) -> None:
-    ob = animated_arm()
-    live = poses(ob)
-    ob.ik_addon.live = False
-    bake.bake(bpy.context, ob, ["lower"], FRAMES)
-    assert np.abs(poses(ob) - live).max() < CLOSE
-
-
-def test_animated_switches_apply_on_each_frame(bake: Any) -> None:
-    ob = animated_arm()
-    rigs.key(ob.data.bones["upper"], "use_inherit_rotation", {1: True, 9: False, 17: True})
-    rigs.key(ob.data.bones["lower"], "use_inherit_rotation", {1: False, 10: True, 15: False, 22: True})
-    rigs.key(ob.pose.bones["lower"], "lock_ik_y", {1: False, 12: True})
-    live = poses(ob)
-    bake.bake(bpy.context, ob, ["lower"], FRAMES)
-    assert np.abs(poses(ob) - live).max() < CLOSE
-
-
 def test_bake_with_a_frame_step(bake: Any) -> None:
     ob = animated_arm()
     frames = bake.frames_between(1, 30, 4)
@@ -468,16 +450,6 @@ def test_unbaked_chains_stay_as_live_solves_them(bake: Any) -> None:
     report = bake.bake(bpy.context, ob, ["fingers"], frames, smooth=True)
     assert report.plays_alike
     assert np.abs(tips() - live).max() < CLOSE
-
-
-def test_smooth_does_not_change_motion_without_jumps(bake: Any) -> None:
-    ob, target = rigs.arm()
-    circling(target)
-    ob.ik_addon.live = True
-    live = poses(ob)
-    report = bake.bake(bpy.context, ob, ["lower"], FRAMES, smooth=True)
-    assert report.live_turn == pytest.approx(report.turn)
-    assert np.abs(poses(ob) - live).max() < CLOSE
 
 
 def test_smooth_refuses_animated_chain_settings(bake: Any) -> None:

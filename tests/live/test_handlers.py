@@ -10,26 +10,6 @@ from tests import rigs
 from tests.conftest import Addon
 
 
-def test_follows_a_targets_parent_and_driver() -> None:
-    ob, target = rigs.arm()
-    parent = rigs.empty("Parent")
-    target.parent = parent
-    curve = target.driver_add("location", 1)
-    curve.driver.type = "SUM"
-    variable = curve.driver.variables.new()
-    variable.type = "TRANSFORMS"
-    variable.targets[0].id = rigs.empty("Driver", (0.4, 0, 0))
-    variable.targets[0].transform_type = "LOC_X"
-    rigs.go_live(ob)
-    parent.location = (-0.3, 0.1, 0.2)
-    bpy.context.view_layer.update()
-    assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
-    bpy.data.objects["Driver"].location.x = -0.5
-    bpy.context.view_layer.update()
-    assert abs(rigs.position(target)[1] - (-0.5 + 0.1)) < 1e-5
-    assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
-
-
 def test_a_cancelled_gesture_leaves_the_fk_pose_unchanged() -> None:
     ob, _target = rigs.arm()
     before = rigs.channels(ob)
@@ -64,14 +44,6 @@ def test_does_nothing_on_frames_where_nothing_moves(addon: Addon, monkeypatch: p
     assert not rigs.apart(rigs.poses_at(ob, range(1, 21)), expected)
     # The target does not move up to frame 10, nor after the last key.
     assert written == [1, *range(11, 21)]
-
-
-def test_a_target_disabled_in_renders_gets_a_remark(addon: Addon) -> None:
-    ob, target = rigs.arm()
-    target.hide_render = True
-    rigs.go_live(ob)
-    assert addon.report(ob).reached
-    assert "disabled in renders" in addon.report(ob).remarks[0]
 
 
 def test_a_bone_moved_while_a_setting_changes_leaves_the_keyed_fk_pose_unchanged() -> None:

@@ -135,27 +135,6 @@ def test_has_nothing_to_restore(capfd: pytest.CaptureFixture[str]) -> None:
     assert rigs.channels(ob).tobytes() == before.tobytes()
 
 
-@pytest.mark.parametrize("live", [False, True])
-@pytest.mark.parametrize("operator", ["restore_pose", "chain_remove"])
-def test_restores_the_animated_pose_of_the_frame(operator: str, live: bool) -> None:
-    ob, _target = rigs.arm()
-    scene = bpy.context.scene
-    rigs.key(ob.pose.bones["upper"], "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.8, 0.1, 0.3, 0.0)})
-    poses = {}
-    for frame in (1, 10):
-        scene.frame_set(frame)
-        poses[frame] = rigs.channels(ob)
-    scene.frame_set(1)
-    ob.ik_addon.live = live
-    bpy.ops.ik_addon.solve()
-    scene.frame_set(10)
-    bpy.ops.ik_addon.solve()
-    assert reaches(ob, "lower")
-    activate(ob, "lower")
-    getattr(bpy.ops.ik_addon, operator)()
-    assert rigs.channels(ob).tobytes() == poses[10].tobytes()
-
-
 # ---- with the target active, as after a drag
 
 
