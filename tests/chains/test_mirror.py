@@ -204,18 +204,6 @@ def test_says_which_limits_cannot_be_mirrored_exactly(capfd: pytest.CaptureFixtu
 # ---- targets and poles
 
 
-def test_makes_a_target_and_a_pole_only_once() -> None:
-    ob = symmetrical(1)
-    bpy.ops.ik_addon.chain_add()
-    bpy.ops.ik_addon.mirror_chain()
-    bpy.ops.ik_addon.mirror_chain()
-    chain = ob.pose.bones["bone1.R"].ik_addon
-    assert (chain.target.name, chain.pole.name) == ("IK Target bone1.R", "IK Pole bone1.R")
-    assert len(bpy.data.collections["Rig IK"].objects) == 4
-    place = rigs.position(ob.pose.bones["bone1.L"].ik_addon.target)
-    assert np.allclose(rigs.position(chain.target), place * (-1, 1, 1), atol=1e-6)
-
-
 def test_mirroring_can_be_reversed() -> None:
     ob = symmetrical(1)
     bpy.ops.ik_addon.chain_add()
