@@ -13,7 +13,6 @@ import pytest
 from tests import rigs
 from tests.cli.conftest import Command
 from tests.cli.test_command import keyed, moving_arm
-from tests.live.carried import FRAMES, KINDS, build
 
 
 def shot(path: Path, far: float = 0.0, *, constrained: bool = False) -> Path:
@@ -53,12 +52,6 @@ def test_bakes_each_file_into_a_folder(ik_bake: Command, tmp_path: Path, folder:
     assert all(one["exit_code"] == 0 and one["armatures"][0]["frames"] == 10 for one in report["files"])
     assert sorted(path.name for path in folder.iterdir()) == ["a.blend", "b.blend", "c.blend", "report.json"]
     assert all(is_baked(folder / file.name) for file in files)
-
-
-def test_overwrites_each_file_in_place(ik_bake: Command, tmp_path: Path) -> None:
-    files = [shot(tmp_path / f"{name}.blend") for name in "ab"]
-    assert ik_bake(*files, "--overwrite") == 0
-    assert all(is_baked(file) for file in files)
 
 
 def test_a_file_keeps_its_interface_and_is_baked_in_its_own_view_layer(ik_bake: Command, tmp_path: Path) -> None:
@@ -157,18 +150,3 @@ def test_invalid_paths_are_refused_before_any_file_is_opened(ik_bake: Command, t
         assert sentence in ik_bake.errors(2, *arguments)
     assert not bpy.data.filepath
     assert one.read_bytes() == content
-
-
-@pytest.mark.parametrize("kind", ["bone parent", "vertex of a skin", "driver"])
-def test_the_report_says_reached_where_blender_shows_the_tip_at_its_target(
-    ik_bake: Command, kind: str, tmp_path: Path
-) -> None:
-    own = build(KINDS[kind])
-    scene, path = bpy.context.scene, tmp_path / "report.json"
-    scene.frame_start, scene.frame_end = FRAMES[0], FRAMES[-1]
-    assert ik_bake("--strict", "--report", path) == 0
-    report = json.loads(path.read_text(encoding="utf-8"))
-    assert report["reached"]
-    for frame in FRAMES:
-        scene.frame_set(frame)
-        assert rigs.miss(own.arm) < 1e-4, f"frame {frame}"

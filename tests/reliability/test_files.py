@@ -11,7 +11,9 @@ import bpy
 import pytest
 
 from tests import rigs
+from tests.animatable import walk
 from tests.conftest import Addon
+from tests.reliability.states import settings
 from tests.rigs import animated_arm, apart, edit_mode, from_library, miss, new_file, save_and_open
 from tools import blender
 
@@ -188,36 +190,14 @@ def test_settings_of_an_override_are_kept(tmp_path: Path) -> None:
     path, _expected = in_library(tmp_path)
     ob = overridden(path)
     chain = ob.pose.bones["lower"].ik_addon
-    own = rigs.empty("Own", (0.3, 0.4, 1.5))
-    values = {
-        "solver": "FABRIK",
-        "chain_length": 1,
-        "pole_angle": 0.5,
-        "iterations": 55,
-        "tolerance": 1e-4,
-        "out_of_reach": "STRETCH",
-        "softness": 0.0625,
-        "push_limit": 0.75,
-        "use_limits": False,
-        "use_rotation": True,
-        "planar": True,
-        "weight": 3.0,
-        "influence": 0.875,
-        "target_bone": "some",
-        "pole_bone": "other",
-        "end_bone": "hand",
-    }
-    for name, value in values.items():
-        setattr(chain, name, value)
-    chain.target = chain.pole = own
+    for own in walk(ob, 'pose.bones["lower"].ik_addon'):
+        own.set(own.values[1])
+    chain.target = chain.pole = rigs.empty("Own", (0.3, 0.4, 1.5))
+    chain.target_bone, chain.pole_bone, chain.end_bone = "some", "other", "hand"
+    expected = settings(ob.pose.bones["lower"])
     for i in range(3):
         save_and_open(tmp_path / f"shot{i}.blend")
-        chain = override_in_file().pose.bones["lower"].ik_addon
-        assert {name: getattr(chain, name) for name in values} == {
-            name: pytest.approx(value, abs=1e-7) if isinstance(value, float) else value
-            for name, value in values.items()
-        }
-        assert chain.target == chain.pole == bpy.data.objects["Own"]
+        assert settings(override_in_file().pose.bones["lower"]) == expected
 
 
 def not_live() -> bpy.types.Object:
