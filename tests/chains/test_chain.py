@@ -14,7 +14,7 @@ from mathutils import Euler, Matrix
 
 from tests import rigs
 from tests.conftest import Addon
-from tests.reliability.states import activate, joints, refused, said, snapshot, turns
+from tests.reliability.states import activate, add, joints, refused, said, snapshot, turns
 from tests.rigs_generated import armature_of, rigify
 
 __all__ = ["rigify"]
@@ -58,8 +58,7 @@ def assert_solving_keeps_the_pose(ob: bpy.types.Object) -> None:
 
 def test_makes_target_and_pole_in_their_own_collection() -> None:
     ob = limb(rigs.bent(3))
-    assert bpy.ops.ik_addon.chain_add(chain_length=2) == {"FINISHED"}
-    chain = ob.pose.bones["c"].ik_addon
+    chain = add(ob, "c", chain_length=2)
     assert chain.is_chain
     assert chain.chain_length == 2
     assert (chain.target.name, chain.pole.name) == ("IK Target c", "IK Pole c")
@@ -87,8 +86,7 @@ def test_pole_is_a_chain_length_from_the_elbow_on_its_side() -> None:
 
 def test_sizes_follow_the_bone() -> None:
     ob = limb(rigs.bent(2), SCALED)
-    bpy.ops.ik_addon.chain_add()
-    chain = ob.pose.bones["b"].ik_addon
+    chain = add(ob, "b")
     assert 0.1 < chain.target.empty_display_size / 2.5 < 0.5
     assert 0.05 < chain.pole.empty_display_size / 2.5 < 0.5
 
@@ -289,8 +287,7 @@ def test_remove_leaves_no_trace(live: bool) -> None:
     bend_bones(ob)
     ob.ik_addon.live = live
     before = snapshot()
-    bpy.ops.ik_addon.chain_add()
-    chain = ob.pose.bones["b"].ik_addon
+    chain = add(ob, "b")
     chain.softness, chain.solver, chain.out_of_reach, chain.pole_bone = 0.2, "FABRIK", "STRETCH", "x"
     chain.target.location = (0.5, 0.5, 0.5)
     bpy.context.view_layer.update()
@@ -379,8 +376,7 @@ def test_select_makes_the_tip_active(mode: str) -> None:
 
 def test_keys_a_setting_of_a_chain(capfd: pytest.CaptureFixture[str]) -> None:
     ob = limb(rigs.bent(2))
-    bpy.ops.ik_addon.chain_add()
-    chain = ob.pose.bones["b"].ik_addon
+    chain = add(ob, "b")
     for frame, influence in ((1, 0.0), (11, 1.0)):
         bpy.context.scene.frame_set(frame)
         chain.influence = influence

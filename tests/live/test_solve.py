@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests import rigs
-from tests.reliability.states import activate, refused, said
+from tests.reliability.states import activate, add, refused, said
 
 
 def two_limbs() -> tuple[bpy.types.Object, bpy.types.Object, bpy.types.Object]:
@@ -156,9 +156,7 @@ def test_works_while_the_target_is_active() -> None:
 def test_refuses_a_target_without_a_chain() -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(2), list("ab"))
-    activate(ob, "b")
-    bpy.ops.ik_addon.chain_add()
-    chain = ob.pose.bones["b"].ik_addon
+    chain = add(ob, "b")
     bpy.context.view_layer.objects.active = chain.target
     chain.target = None
     with refused("Select an armature"):

@@ -202,20 +202,6 @@ def test_unrelated_cloth_is_not_disturbed(bake: Any, read: str) -> None:
     assert fallen() == expected
 
 
-def test_bakes_where_the_first_view_layer_lacks_the_rig(bake: Any) -> None:
-    ob, target = crowded_arm()
-    by_frame(ob, target)
-    scene = bpy.context.scene
-    rigs.in_collection("Character", ob, target)
-    second = scene.view_layers.new("Second")
-    scene.view_layers[0].layer_collection.children["Character"].exclude = True
-    bpy.context.window.view_layer = second
-    report = bake.bake(bpy.context, ob, ["lower"], FRAMES)
-    assert report.plays_alike
-    assert report.missed == 0
-    assert played(ob)[1].max() < CLOSE
-
-
 def test_the_range_of_the_action_is_in_scene_frames(bake: Any) -> None:
     ob, _target = crowded_arm()
     render = bpy.context.scene.render
