@@ -50,8 +50,6 @@ class Tree:
     """(ends, 3) initial places of the ends; those that no joint carries stay there."""
     carriers: Ints
     """(ends,) the joint that carries each; -1: none."""
-    dragging: Bools
-    """(m,) joints that move a dragged end."""
 
     @classmethod
     def of(cls, body: Body, joints: Sequence[int], ends: Ends) -> Tree:
@@ -69,30 +67,13 @@ class Tree:
         has_root = bool(joints) and joints[0] == body.root
         carriers = [joint_of(bone) for bone, _ in ends.points]
         places = np.array([point for _, point in ends.points]).reshape(-1, 3)
-        ways = [0.0] * len(joints)
-        for i, parent in enumerate(above):
-            if parent >= 0:
-                ways[i] = ways[parent] + float(norm(heads[joints[i]] - heads[joints[parent]]))
         carried = [(joint, place) for joint, place in zip(carriers, places, strict=True) if joint >= 0]
-        size = max((ways[joint] + float(norm(place - heads[joints[joint]])) for joint, place in carried), default=0.0)
-        size, origin = size if size > 0.0 else 1.0, heads[joints[0]] if joints else np.zeros(3)
+        size, origin = _size_of(heads[joints], above, carried), heads[joints[0]] if joints else np.zeros(3)
         every = ranges_of(body)
         own, locked = every[joints], (every[joints, ::2] == 0.0) & (every[joints, 1::2] == 0.0)
         own[: int(has_root)], locked[: int(has_root)] = [-np.inf, np.inf] * 3, False
         is_limited: Bools = np.isfinite(own).any(axis=1)
-        rests, stiffness = frames[joints], np.tile(np.eye(3), (len(joints), 1, 1))
-        for i, bone in enumerate(joints):
-            rest = frames[bone]
-            if body.rest is not None and not (i == 0 and has_root):
-                rest = np.asarray(body.rest[bone], np.float64)
-                rest = rest if parents[bone] < 0 else times(frames[parents[bone]], rest)
-            if is_limited[i]:
-                rests[i] = rest
-            if body.stiffness is not None and not (i == 0 and has_root):
-                axes = back_times(rest, rests[i])
-                stiffness[i] = back_times(
-                    axes, axes / np.sqrt(1.0 - np.asarray(body.stiffness, np.float64)[bone])[:, None]
-                )
+        rests, stiffness = _rests_of(body, joints, is_limited, has_root=has_root)
         turns = quaternions(back_times(rests, frames[joints]).transpose(1, 2, 0))
         cone, (swing, twist) = cone_of(own[:, :4], own[:, 4:]), swing_twist(turns)
         parts = locked.tolist(), np.array([*swing, twist]).T.tolist(), cone.low.T.tolist(), cone.high.T.tolist()
@@ -117,12 +98,6 @@ class Tree:
             bones,
             [seen(place, joint) for joint, place in carried],
         )
-        dragging = np.zeros(len(joints), dtype=bool)
-        for end in ends.wanted[ends.dragged].tolist():
-            joint = carriers[end]
-            while joint >= 0:
-                dragging[joint] = True
-                joint = above[joint]
         return cls(
             np.array(joints, dtype=np.int64),
             has_root,
@@ -130,13 +105,12 @@ class Tree:
             limits,
             turns,
             is_limited,
-            None if body.stiffness is None else stiffness,
+            stiffness,
             origin,
             size,
             ends,
             places,
             np.array(carriers, np.int64),
-            dragging,
         )
 
     @cached_property
@@ -165,7 +139,10 @@ class Tree:
         Joints that carry only dragged ends come first: these are the ones that turn over, so a sweep that must fail
         fails early.
         """
-        alone = self.dragging.copy()
+        dragged = self.carriers[self.ends.wanted[self.ends.dragged]]
+        alone = np.zeros(len(self.bones), dtype=bool)
+        for joint in dragged.tolist():
+            alone[list(self.skeleton.path(joint))] = True
         for i, parent in reversed(list(enumerate(self.skeleton.parents))):
             if parent >= 0 and not alone[i]:
                 alone[parent] = False
@@ -234,6 +211,33 @@ class Posed:
     """(ends, 3) positions of the ends in the body."""
     frames: Floats
     """(m, 3, 3) orientations of the joints."""
+
+
+def _size_of(heads: Floats, parents: Sequence[int], ends: Sequence[tuple[int, Floats]]) -> float:
+    """Return the greatest length of a path along joints to an end, which has a joint and a place; 1 if there is none."""
+    ways = [0.0] * len(heads)
+    for i, parent in enumerate(parents):
+        if parent >= 0:
+            ways[i] = ways[parent] + float(norm(heads[i] - heads[parent]))
+    size = max((ways[joint] + float(norm(place - heads[joint])) for joint, place in ends), default=0.0)
+    return size if size > 0.0 else 1.0
+
+
+def _rests_of(body: Body, joints: Sequence[int], is_limited: Bools, *, has_root: bool) -> tuple[Floats, Floats | None]:
+    """Return the orientations (m, 3, 3) of joints at rest below bones as they are, and `Tree.stiffness`."""
+    frames, parents = np.asarray(body.frames, np.float64), np.asarray(body.parents).tolist()
+    rests, stiffness = frames[joints], np.tile(np.eye(3), (len(joints), 1, 1))
+    for i, bone in enumerate(joints[int(has_root) :], int(has_root)):
+        rest = frames[bone]
+        if body.rest is not None:
+            rest = np.asarray(body.rest[bone], np.float64)
+            rest = rest if parents[bone] < 0 else times(frames[parents[bone]], rest)
+        if is_limited[i]:
+            rests[i] = rest
+        if body.stiffness is not None:
+            axes, give = back_times(rest, rests[i]), 1.0 - np.asarray(body.stiffness, np.float64)[bone]
+            stiffness[i] = back_times(axes, axes / np.sqrt(give)[:, None])
+    return rests, None if body.stiffness is None else stiffness
 
 
 def ranges_of(body: Body) -> Floats:
