@@ -135,7 +135,7 @@ class SolvedAlone:
         return found
 
 
-Known = dict[tuple[int, int | None], Alone]
+EachAlone = dict[tuple[int, int | None], Alone]
 """Members that were solved alone, by index and the bone of the effector."""
 
 
@@ -145,7 +145,7 @@ def suits(problem: Problem) -> bool:
 
 
 def solved_alone(
-    problem: Problem, known: Known, i: int, aim: Aim, *, is_first_attempt: bool, turns: Floats | None = None
+    problem: Problem, known: EachAlone, i: int, aim: Aim, *, is_first_attempt: bool, turns: Floats | None = None
 ) -> SolvedAlone:
     """Solve the valid member i of a problem that suits; what stays the same with other goals is kept in `known`."""
     key = i, problem.goal.segment
@@ -154,7 +154,9 @@ def solved_alone(
     return known[key].solved(aim, is_first_attempt=is_first_attempt, turns=turns)
 
 
-def solve_alone(problem: Problem, known: Known, solution: Solution, index: Ints, turns: Floats | None = None) -> None:
+def solve_alone(
+    problem: Problem, known: EachAlone, solution: Solution, index: Ints, turns: Floats | None = None
+) -> None:
     """Solve the valid members `index` (k,) of a problem that suits, and write them into the solution.
 
     With `turns` (B, n, 3, 3), rotations of the bones from FK, the pose that they make stands in for the FK pose.
@@ -172,21 +174,8 @@ _FARTHEST = 1e50
 """Points farther away than this, in chain lengths, count as infinite: computing with their squares could overflow."""
 
 
-class Searched(NamedTuple):
-    """Members that were searched for last, in FK."""
-
-    together: dict[tuple[bytes, tuple[int | None, ...]], Standing]
-    """By their indices and the bones of their effectors."""
-    alone: Known
-
-    @classmethod
-    def nothing(cls) -> Searched:
-        """Return no members."""
-        return cls({}, {})
-
-
-class Checked(NamedTuple):
-    """Results of checking the FK pose of members, which stay valid for other goals."""
+class Known(NamedTuple):
+    """What `solver.check` finds in a problem that is more than chains of free joints; it holds for any goals."""
 
     valid: Bools
     """(B,) whether all but the goals is valid: everything is finite, and no chain has zero length."""
@@ -196,10 +185,14 @@ class Checked(NamedTuple):
     """(B,) -1 if frames are left-handed."""
     limbs: KnownLimbs | None
     """Members that may be solved in closed form."""
-    searched: Searched
+    unsolved: Solution
+    """The members in their FK pose."""
+    together: dict[tuple[bytes, tuple[int | None, ...]], Standing]
+    """Members that were searched for last, in FK, by their indices and the bones of their effectors."""
+    alone: EachAlone
 
 
-def checked_fk(problem: Problem) -> Checked:
+def known_of(problem: Problem) -> Known:
     """Check everything but the goals of members."""
     with np.errstate(all="ignore"):
         frames = np.asarray(problem.frames, dtype=np.float64)
@@ -219,10 +212,11 @@ def checked_fk(problem: Problem) -> Checked:
             ok &= sides == np.sign(proper[:, 0])
             # A bone that does not inherit rotation is measured from a rest frame that has no mirror image.
             ok &= (sides > 0.0) | (problem.inherits is None or bool(np.all(problem.inherits)))
-    return Checked(np.asarray(ok), longest, np.sign(proper[:, 0]), KnownLimbs.of(problem), Searched.nothing())
+    unsolved = Solution.unsolved(problem)
+    return Known(np.asarray(ok), longest, np.sign(proper[:, 0]), KnownLimbs.of(problem), unsolved, {}, {})
 
 
-def valid_members(problem: Problem, known: Checked) -> Bools:
+def valid_members(problem: Problem, known: Known) -> Bools:
     """Return which members (B,) can be solved, from their goals and the check of everything else."""
     ok, root = known.valid, np.asarray(problem.joints, dtype=np.float64)[:, 0]
     with np.errstate(all="ignore"):
@@ -239,31 +233,26 @@ def valid_members(problem: Problem, known: Checked) -> Bools:
     return np.asarray(ok)
 
 
-def _sides(problem: Problem) -> Floats:
-    """Return -1 (B,) for members with left-handed frames, 1 for the others."""
-    return np.asarray(np.sign(determinants(np.asarray(problem.frames, dtype=np.float64)[:, 0])))
-
-
-def solve_bodies(problem: Problem, solution: Solution, index: Ints, known: Checked | None = None) -> None:
+def solve_bodies(problem: Problem, solution: Solution, index: Ints, known: Known | None = None) -> None:
     """Solve members and write them into the solution.
 
     Args:
         problem: the problem.
         solution: what the members are written into.
         index: (k,) the members, whose input is already checked.
-        known: the check of this problem, or of one that differs only in its goals; None: what is needed is computed.
+        known: of this problem, or of one that differs only in its goals; None: it is checked.
     """
+    known = known_of(problem) if known is None else known
     side = np.ones(len(problem.joints))
-    side[index] = (_sides(problem) if known is None else known.side)[index]
+    side[index] = known.side[index]
     if (side < 0.0).any():
         mirrored = _reflected(problem, side)
-        _solve_upright(mirrored, solution, index, KnownLimbs.of(mirrored), Searched.nothing())
+        own = known._replace(limbs=KnownLimbs.of(mirrored), together={}, alone={})
+        _solve_upright(mirrored, solution, index, own)
         solution.joints[..., 0] *= side[:, None]
         solution.rotations[:] = _both_sides(solution.rotations, side)
-    elif known is None:
-        _solve_upright(problem, solution, index, KnownLimbs.of(problem), Searched.nothing())
     else:
-        _solve_upright(problem, solution, index, known.limbs, known.searched)
+        _solve_upright(problem, solution, index, known)
 
 
 def _reflected(problem: Problem, side: Floats) -> Problem:
@@ -301,25 +290,19 @@ def _both_sides(matrix: Floats, side: Floats) -> Floats:
     return np.asarray(matrix * across.reshape(len(side), *[1] * (np.ndim(matrix) - 3), 3, 3))
 
 
-def _solve_upright(
-    problem: Problem,
-    solution: Solution,
-    index: Ints,
-    limbs: KnownLimbs | None,
-    searched: Searched,
-) -> None:
+def _solve_upright(problem: Problem, solution: Solution, index: Ints, known: Known) -> None:
     """Solve the members `index` (k,), whose frames are right-handed, and write them into the solution."""
-    index = solve_limbs(problem, limbs, solution, index)
+    index = solve_limbs(problem, known.limbs, solution, index)
     if not len(index):
         return
     if problem.solver is not Solver.FABRIK and len(index) <= FEW and suits(problem):
-        solve_alone(problem, searched.alone, solution, index)
+        solve_alone(problem, known.alone, solution, index)
         return
     key = index.tobytes(), tuple(goal.segment for goal in problem.goals)
-    if key not in searched.together:
-        searched.together.clear()
-        searched.together[key] = Standing.of(problem, index)
-    task = Task.of(problem, index, searched.together[key])
+    if key not in known.together:
+        known.together.clear()
+        known.together[key] = Standing.of(problem, index)
+    task = Task.of(problem, index, known.together[key])
     standing, body = task.standing, task.standing.body
     angles, steps = searched_for(task, problem)
     frames, points = posed(body, angles)

@@ -199,6 +199,20 @@ class Solution:
     at_limit: Bools = field(repr=False)
     """(B, n) whether each bone is at a joint limit."""
 
+    @classmethod
+    def unsolved(cls, problem: Problem) -> Solution:
+        """Return a solution that leaves all members in their FK pose."""
+        members, bones = np.shape(problem.frames)[:2]
+        return cls(
+            joints=np.array(problem.joints, dtype=np.float64),
+            rotations=np.full((members, bones, 3, 3), np.eye(3)),
+            stretch=np.ones((members, bones)),
+            error=np.full((members, len(problem.goals)) if problem.others else members, np.nan),
+            status=np.full(members, Status.INVALID, dtype=np.int8),
+            iterations=np.zeros(members, dtype=np.int64),
+            at_limit=np.zeros((members, bones), dtype=bool),
+        )
+
     @property
     def reached(self) -> Bools:
         """(B,) whether the tip is at its target, within the tolerance."""

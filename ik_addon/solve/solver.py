@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 
 from .bodies import (
-    Checked,
+    Known,
     begin_on_side,
-    checked_fk,
     free_pose,
+    known_of,
     search_from,
     solve_alone,
     solve_bodies,
@@ -26,7 +25,7 @@ from .limb.hinge import Hinge, unfollowed_by
 from .maths.numbers import MANY, members, size_of
 from .maths.rotations import norm
 from .planar import laid_flat, lifted
-from .problem import Floats, Goal, Problem, Solution, Solver, Status, checked_shape
+from .problem import Floats, Goal, Problem, Solution, Solver, checked_shape
 
 LARGE = 32_000_000
 """Bytes; a little less than the largest block to which glibc's malloc adapts."""
@@ -50,14 +49,6 @@ CROWD = 256
 """From this many chains on, arrays are so large that it matters where their memory comes from."""
 
 
-class Known(NamedTuple):
-    """What `check` finds in a problem that is more than chains of free joints; it holds for any goals."""
-
-    fk: Checked
-    unsolved: Solution
-    """The members in their FK pose."""
-
-
 def check(problem: Problem) -> Known | None:
     """Check everything but the goals of a problem once, so that `solve` need not repeat it for each set of goals.
 
@@ -69,11 +60,7 @@ def check(problem: Problem) -> Known | None:
     if problem.is_free:
         return None
     checked_shape(problem)
-    return _known(problem)
-
-
-def _known(problem: Problem) -> Known:
-    return Known(checked_fk(problem), _unsolved(problem))
+    return known_of(problem)
 
 
 def solve(problem: Problem, known: Known | None = None) -> Solution:
@@ -95,11 +82,11 @@ def solve(problem: Problem, known: Known | None = None) -> Solution:
     if len(problem.joints) >= CROWD:
         keep_freed_memory()
     if not problem.is_free:
-        return _solved_body(problem, _known(problem) if known is None else known)
+        return _solved_body(problem, known_of(problem) if known is None else known)
     if problem.plane is not None:
         flat, turns = laid_flat(problem)
         return lifted(problem, flat, turns, solve(flat))
-    solution, count = _unsolved(problem), len(problem.joints)
+    solution, count = Solution.unsolved(problem), len(problem.joints)
     if count <= FEW:
         for i in range(count):
             chain = Chain.read(problem, i)
@@ -116,24 +103,10 @@ def solve(problem: Problem, known: Known | None = None) -> Solution:
     return solution
 
 
-def _unsolved(problem: Problem) -> Solution:
-    """Return a solution that leaves all members in their FK pose."""
-    members, bones = np.shape(problem.frames)[:2]
-    return Solution(
-        joints=np.array(problem.joints, dtype=np.float64),
-        rotations=np.full((members, bones, 3, 3), np.eye(3)),
-        stretch=np.ones((members, bones)),
-        error=np.full((members, len(problem.goals)) if problem.others else members, np.nan),
-        status=np.full(members, Status.INVALID, dtype=np.int8),
-        iterations=np.zeros(members, dtype=np.int64),
-        at_limit=np.zeros((members, bones), dtype=bool),
-    )
-
-
 def _solved_body(problem: Problem, known: Known) -> Solution:
     """Return the solution of a problem that is more than chains of free joints."""
     solution = known.unsolved.copy()
-    valid = valid_members(problem, known.fk)
+    valid = valid_members(problem, known)
     if problem.solver is Solver.TWO_BONE and problem.parents is None:
         with np.errstate(all="ignore"):
             lengths = norm(np.diff(problem.joints, axis=1).T)
@@ -147,13 +120,13 @@ def _solved_body(problem: Problem, known: Known) -> Solution:
     on_side = begin_on_side(problem)[index]
     if on_side.any():
         own, pose = index[on_side], free_pose(problem, solve)
-        if len(own) <= FEW and suits(problem) and (known.fk.side[own] > 0.0).all():
-            solve_alone(problem, known.fk.searched.alone, solution, own, pose)
+        if len(own) <= FEW and suits(problem) and (known.side[own] > 0.0).all():
+            solve_alone(problem, known.alone, solution, own, pose)
         else:
             search_from(problem, pose, solution, own)
         index = index[~on_side]
     if len(index):
-        solve_bodies(problem, solution, index, known.fk)
+        solve_bodies(problem, solution, index, known)
     return solution
 
 

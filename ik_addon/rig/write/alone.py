@@ -19,7 +19,7 @@ from mathutils import Euler, Matrix
 from ...core.channels import FIELDS, rotation_field
 from ...core.skeleton import ROUNDING
 from ...solve import Goal, Limits, OutOfReach, Problem, Solver, Status
-from ...solve.bodies import Known, SolvedAlone, begin_on_side, solved_alone
+from ...solve.bodies import EachAlone, SolvedAlone, begin_on_side, solved_alone
 from ...solve.free.chains import Bent, Chain
 from ...solve.legs import can_fold
 from ...solve.limb.frames import Frame, applied, back_product, product
@@ -302,7 +302,7 @@ class LoneInFK:
         return None if can_fold(problem).any() or begin_on_side(problem).any() else problem
 
     @cached_property
-    def _known(self) -> Known:
+    def _known(self) -> EachAlone:
         return {}
 
     def _output(

@@ -214,7 +214,7 @@ class Posed:
 
 
 def _size_of(heads: Floats, parents: Sequence[int], ends: Sequence[tuple[int, Floats]]) -> float:
-    """Return the greatest length of a path along joints to an end, which has a joint and a place; 1 if there is none."""
+    """Return the greatest length of a path along joints to an end, given its joint and place; 1 if there is none."""
     ways = [0.0] * len(heads)
     for i, parent in enumerate(parents):
         if parent >= 0:
