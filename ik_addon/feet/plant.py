@@ -123,7 +123,7 @@ def plant_feet(
                 raise UserError("Target '{name}' has no keys. Press Targets to Pose on a range first", name=goal.name)
             keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
         grounds = yield from part(_grounds(view_layer, feet, frames, options, rate), 0.5, 0.55)
-        moves = yield from part(recorded(view_layer, feet, frames), 0.55, 0.65)
+        records = yield from part(recorded(view_layer, feet, frames), 0.55, 0.65)
         source = [_marked(feet, chain, feet.foot(chain), at) for chain in chains]
         planted, along = _planted(feet, source, grounds, options, rate)
         yield 0.65
@@ -153,7 +153,7 @@ def plant_feet(
                 at,
                 planted,
                 wanted,
-                moves,
+                records,
                 along if options.hips else None,
                 options.cap * _longest(feet),
                 options.smooth,
@@ -206,7 +206,7 @@ def plant_feet(
         slide=(_largest(source, lengths), _largest(shown, lengths)),
         depth=(_deepest(grounds, source, lengths), _deepest(grounds, shown, lengths)),
         hips=float(lengths_of(helped.moved).max()) / max(lengths),
-        knees=(_fastest_knee(feet, moves), _fastest_knee(feet, helped.reached.bones)),
+        knees=(_fastest_knee(feet, [record.poses for record in records]), _fastest_knee(feet, helped.reached.bones)),
         short=float(missed.max()),
         short_frames=int((missed > NEAR).any(axis=1).sum()),
         remarks=remarks,
