@@ -86,6 +86,12 @@ def test_settings_and_operators_on_the_page_are_those_of_the_extension(addon: Ad
     assert found - fields == set()
 
 
+def test_the_page_has_what_a_report_says_of_planted_feet(addon: Addon) -> None:
+    fields = {field.name for field in dataclasses.fields(addon.module("feet.plant_report").Planted)}
+    found = {name for cell, _text in rows("command_line.md", "Planting feet") for name in names(cell)}
+    assert found == fields | {"message"}
+
+
 def links(page: Path, text: str) -> Iterator[str]:
     """Yield the links to files, pictures and headings that do not exist."""
     for link in re.findall(r'(?:\]\(|\bsrc=")([^)"]+)', text):
