@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -61,7 +60,7 @@ def basis(rows: Row, modes: Sequence[str], connected: Bools) -> Floats:
     turns = np.empty((*rows.shape[:-1], 3, 3))
     found = set(modes)
     for mode in found:
-        own: Any = np.s_[:] if len(found) == 1 else [k for k, other in enumerate(modes) if other == mode]
+        own = np.s_[:] if len(found) == 1 else [k for k, other in enumerate(modes) if other == mode]
         turns[..., own, :, :] = rotations(rows[..., own, FIELDS[rotation_field(mode)]], mode)
     values = rows.astype(np.float64)
     out = matrices(values[..., FIELDS["location"]], turns, values[..., FIELDS["scale"]])
