@@ -21,7 +21,7 @@ from .maths.cones import at_limit
 from .maths.numbers import between, either, members, size_of, turn_of, unit_of
 from .maths.products import determinants
 from .maths.rotations import quaternions
-from .maths.vectors import Number, Quaternion, Vector, inverse, multiply, rotate
+from .maths.vectors import Number, Quaternion, Vector, inverse, matrix_of, multiply, rotate
 from .problem import Bools, Floats, Ints, Problem, Solution, Solver
 from .side_start import search_from
 
@@ -105,7 +105,9 @@ def _folded(
     # The root joint is clamped only at the end: its rotation depends on those of the others.
     held, angles[0] = clamped(0, rests[0], root)
     holds = 2.0 * size_of(do, multiply(inverse(held), root)[1:]) <= WITHIN
-    found = bent(chain, reach, axes.line, [multiply(either(do, holds, root, held), turn) for turn in turns], 0)
+    found = bent(
+        chain, reach, axes.line, [matrix_of(multiply(either(do, holds, root, held), turn)) for turn in turns], 0
+    )
     return found, angles, holds & (found.error <= (abs(reach.shortfall) + chain.tolerance) * chain.scale)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from .cones import TIE, Cone, nearest_swing, nearest_swing_of_one
 from .rotations import NEARLY_OPPOSITE, OPPOSITE, stacked
-from .vectors import Number, Quaternion, Vector, cross, dot, multiply, over, plus, reject, times
+from .vectors import Number, Quaternion, Vector, cross, dot, multiply, plus, reject, times
 
 Pair = tuple[Number, Number]
 _TURN = 2.0 * math.pi
@@ -163,16 +163,21 @@ MANY: Numbers = _Many()
 
 def size_of(do: Numbers, a: Sequence[Number]) -> Number:
     """Return the length of a vector."""
-    return do.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
+    x, y, z = a
+    return do.sqrt(x * x + y * y + z * z)
 
 
 def unit_of(do: Numbers, a: Vector) -> Vector:
     """Return a vector scaled to length 1; a zero vector stays zero."""
-    return over(a, do.most(size_of(do, a), 1e-200))
+    x, y, z = a
+    size = do.most(do.sqrt(x * x + y * y + z * z), 1e-200)
+    return x / size, y / size, z / size
 
 
 def either(do: Numbers, chosen: Any, one: Sequence[Number], other: Sequence[Number]) -> Any:
     """Return the vector `one` where `chosen` is true, and `other` elsewhere."""
+    if do is ONE:
+        return one if chosen else other
     return tuple([do.where(chosen, a, b) for a, b in zip(one, other, strict=True)])
 
 
@@ -184,10 +189,12 @@ def about(do: Numbers, vector: Vector) -> Quaternion:
 
 def between(do: Numbers, a: Vector, b: Vector, axis: Vector | Callable[[], Vector]) -> Quaternion:
     """Return the smallest rotation from one unit vector to another, see `rotations.between`."""
-    middle = plus(a, b)
-    size = size_of(do, middle)
-    middle = over(middle, do.most(size, 1e-200))
-    turn: Quaternion = (dot(a, middle), *cross(a, middle))
+    (ax, ay, az), (bx, by, bz) = a, b
+    x, y, z = ax + bx, ay + by, az + bz
+    size = do.sqrt(x * x + y * y + z * z)
+    room = do.most(size, 1e-200)
+    x, y, z = x / room, y / room, z / room
+    turn: Quaternion = ax * x + ay * y + az * z, ay * z - az * y, az * x - ax * z, ax * y - ay * x
     nearly = size < NEARLY_OPPOSITE
     if do.any(nearly):
         across: Vector = either(do, size < OPPOSITE, axis() if callable(axis) else axis, unit_of(do, cross(a, b)))

@@ -15,7 +15,7 @@ Vector = tuple[Number, Number, Number]
 Quaternion = tuple[Number, Number, Number, Number]
 """w first."""
 Matrix = tuple[Vector, Vector, Vector]
-"""Three rows."""
+"""Three rows, unless something else is said."""
 
 
 def plus(a: Vector, b: Vector) -> Vector:
@@ -107,6 +107,17 @@ def matrix_of(q: Quaternion) -> Matrix:
     u, v, t = x + x, y + y, z + z
     xx, xy, xz, wx, yy, yz, zz, wy, wz = x * u, x * v, x * t, w * u, y * v, y * t, z * t, w * v, w * t
     return (1.0 - (yy + zz), xy - wz, xz + wy), (xy + wz, 1.0 - (xx + zz), yz - wx), (xz - wy, yz + wx, 1.0 - (xx + yy))
+
+
+def product_back(a: Matrix, b: Matrix) -> Matrix:
+    """Return a matrix times the transpose of another, column by column."""
+    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = a
+    (ux, uy, uz), (vx, vy, vz), (wx, wy, wz) = b
+    return (
+        (ax * ux + bx * vx + cx * wx, ay * ux + by * vx + cy * wx, az * ux + bz * vx + cz * wx),
+        (ax * uy + bx * vy + cx * wy, ay * uy + by * vy + cy * wy, az * uy + bz * vy + cz * wy),
+        (ax * uz + bx * vz + cx * wz, ay * uz + by * vz + cy * wz, az * uz + bz * vz + cz * wz),
+    )
 
 
 def turned(turn: Quaternion, vectors: Sequence[Vector]) -> list[Vector]:
