@@ -34,7 +34,7 @@ def before_frame(ob: bpy.types.Object, scene: bpy.types.Scene) -> None:
     if not is_played():  # a script may have edited something, and no update handler hears of it
         own.is_stale |= not rig.plan.frame_facts.hold(ob)
     shown = rig.bones.written
-    if not rig.bones.are_as_written(ob, rig.fields):
+    if not rig.bones.are_as_written(ob):
         rig.absorb_edits(ob, [layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None])
     if rig.is_still:  # a script may have keyed the solution without an update in between
         rig.key_fk(ob, shown)

@@ -227,10 +227,9 @@ class LiveBones:
         self._keys, is_changed = fk_keys.put_fk(ob, self.indices, self._keys, shown, self.fk, frame)
         return is_changed
 
-    def are_as_written(self, ob: bpy.types.Object, fields: Collection[str] = channels.FIELDS) -> bool:
-        """Return whether nobody else has changed the channels of these fields since the last write."""
-        different = channels.read(ob, self.indices, fields=fields) != self.written
-        return not any(different[:, channels.FIELDS[name]].any() for name in fields)
+    def are_as_written(self, ob: bpy.types.Object) -> bool:
+        """Return whether nobody else has changed the channels since the last write."""
+        return np.array_equal(channels.read(ob, self.indices), self.written)
 
     def are_animated_alike(self, ob: bpy.types.Object) -> bool:
         """Return whether the same channels are animated as before."""

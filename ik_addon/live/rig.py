@@ -191,7 +191,7 @@ class Rig:
 
     def _shown(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[Numbers, Row]:
         """Return the numbers (1, w) with the live bones as shown, and these (k, 17)."""
-        inputs, fields = self.plan.numbers, self.fields
+        inputs, fields = self.plan.numbers, self._fields
         numbers = numbers_now(inputs, depsgraph, fields=fields)
         shown = numbers[0, inputs.rows].reshape(-1, WIDTH)[inputs.live]
         for name in FIELDS.keys() - set(fields):
@@ -199,7 +199,7 @@ class Rig:
         return numbers, shown
 
     @property
-    def fields(self) -> Collection[str]:
+    def _fields(self) -> Collection[str]:
         """The channels to read: not those of other rotation modes, which stay as they are, unless they are animated."""
         used = self.plan.numbers.fields
         return used if self.bones.animated_fields.issubset(used) else FIELDS
@@ -267,7 +267,7 @@ class Rig:
             self.bones.written = rows.copy()
         may_be_moved = self.is_still or others_follow_frames()
         if is_written or (in_step and may_be_moved):
-            bones, used = ob.pose.bones, () if in_step and not may_be_moved else self.fields
+            bones, used = ob.pose.bones, () if in_step and not may_be_moved else self._fields
             for name, columns in FIELDS.items():
                 if name in used or any(different[columns]):
                     values = np.empty((len(bones), REST[columns].size), dtype=np.float32)
@@ -322,7 +322,7 @@ class Rig:
         if not frames or not self._can_foretell:
             return
         try:
-            numbers = fcurves.numbers_at(plan.numbers, self.bones.stored, frames, self.fields)
+            numbers = fcurves.numbers_at(plan.numbers, self.bones.stored, frames, self._fields)
         except fcurves.NotDetermined:
             numbers = None
         together = None if plan.is_searched else lambda some: pose(ob, plan, self._sample(some), self.view.last)

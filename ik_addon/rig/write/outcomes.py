@@ -47,12 +47,11 @@ class Outcomes:
         self.iterations[:, wave.chains] = wave.as_frames(solution.iterations[:, None])
         self.at_limit[:, wave.rows] = wave.as_frames(solution.at_limit)
 
-    def put_alone(self, wave: Wave, found: Sequence[Output]) -> None:
-        """Set the outcomes of a wave of single chains on the only frame."""
+    def put_alone(self, rows: Ints, chains: Ints, found: Sequence[Output]) -> None:
+        """Set the outcomes of single chains (G,) on the only frame; `rows` (G, n) are those of their bones."""
         status, error, iterations, at_limit = zip(*(each[2:] for each in found), strict=True)
-        chains = wave.chains[:, 0]
         self.status[0, chains], self.error[0, chains], self.iterations[0, chains] = status, error, iterations
-        self.at_limit[0, wave.rows] = at_limit
+        self.at_limit[0, rows] = at_limit
 
     def put_end(self, wave: Wave, at_limit: Bools) -> None:
         """Set which end bones (B,) of a wave of end bones are at a limit."""

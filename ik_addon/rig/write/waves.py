@@ -227,8 +227,9 @@ class _Poses:
                 solved.append(output)
                 self._put.append((wave.rows[g], partial(posed.poses, output)))
         if solved:
-            self.rows[0, wave.rows[~left]] = [output.channels for output in solved]
-            outcomes.put_alone(wave.some(~left), solved)
+            rows = wave.rows[~left]
+            self.rows[0, rows] = [output.channels for output in solved]
+            outcomes.put_alone(rows, wave.chains[~left, 0], solved)
         return left
 
     def solve_together(
