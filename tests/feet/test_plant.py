@@ -23,18 +23,6 @@ def hips_of(ob: bpy.types.Object, poses: Any) -> Any:
     return poses[:, ob.pose.bones.find("hips"), :3, 3]
 
 
-@pytest.mark.parametrize("name", ["turn", "stairs"])
-def test_planted_feet_hold_still_in_playback(addon: Addon, name: str) -> None:
-    ob = walker.figure("turn") if name == "turn" else walker.walking(name)
-    bpy.ops.ik_addon.find_contacts()
-    before = walker.slides(addon, ob, walker.play(ob))
-    assert min(before.values()) > 0.004
-    assert bpy.ops.ik_addon.plant() == {"FINISHED"}
-    poses = walker.play(ob)
-    assert max(walker.slides(addon, ob, poses).values()) < SLIDE
-    assert walker.turned(addon, ob, poses) < TURN
-
-
 def test_knees_hardly_turn_faster_than_in_the_clip(
     addon: Addon, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
