@@ -10,7 +10,7 @@ from typing import Protocol
 import bpy
 import numpy as np
 
-from ..core import channels, transforms
+from ..core import channels, compat, transforms
 from ..core.channels import FIELDS, rotation_field
 from ..core.contact_settings import HEEL, TOE
 from ..core.key_curve import keyed_within, read_keys, write_curve
@@ -242,7 +242,7 @@ class KeyReducer:
                 if curve is None:
                     raise UserError("The action of '{object}' is gone. Bake again", object=self._ob.name)
                 write_curve(curve, self._times[own.keys], own.values, own.slopes / pace, own.lines)
-        self._ob.update_tag()
+        compat.tag(self._ob)
 
 
 def _points_of(ob: bpy.types.Object, skeleton: Skeleton, keyed: Sequence[int]) -> tuple[Ints, Ints, Floats]:

@@ -16,6 +16,7 @@ from ..anatomy.limbs import part_of
 from ..anatomy.members import LIMBS, Member, Region
 from ..anatomy.parts import Part
 from ..anatomy.sides import up_of
+from ..core import compat
 from ..core.constraints import steered_bones
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import UserError, count, marked, say
@@ -162,7 +163,7 @@ def _dress_trunk(ob: bpy.types.Object, figure: Figure, parts: Sequence[Member]) 
             along = np.array(ob.data.bones[figure.names[shoulder]].vector)
             control_bones.dress(ob.pose.bones[figure.names[shoulder]], along, AROUND_SHOULDER * length, 0.5 * length)
     legs = [list(part.row) for part in parts if part.region is Region.LEG and not part.is_fore]
-    hips, up = {parent_bone_of(figure, leg) for leg in legs} - {None}, up_of(figure)
+    hips, up = {bone for leg in legs if (bone := parent_bone_of(figure, leg)) is not None}, up_of(figure)
     if len(hips) != 1 or up is None or not ob.is_editable:
         return
     (bone,) = hips
@@ -302,7 +303,7 @@ def _moved(context: bpy.types.Context, tip: bpy.types.PoseBone, before: Mapping[
 def _put_back(held: Sequence[tuple[Any, str, object]]) -> None:
     for owner, name, value in held:
         setattr(owner, name, value)
-        owner.id_data.update_tag()
+        compat.tag(owner.id_data)
 
 
 def _settings(tip: bpy.types.PoseBone) -> Iterator[tuple[Any, str, object]]:

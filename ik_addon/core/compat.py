@@ -230,6 +230,13 @@ def other_animated(ob: bpy.types.Object) -> list[bpy.types.ID]:
     return sorted((user for user in users if user != ob), key=lambda user: user.name)
 
 
+def tag(ob: bpy.types.Object) -> None:
+    """Have Blender evaluate an object again, with its data."""
+    # Nothing more: `update_tag()` also concerns its place in the scene's list of objects, which Blender before 5.0
+    # loses where another add-on's handler evaluates a changed scene after a frame change.
+    ob.update_tag(refresh={"OBJECT", "DATA"})
+
+
 def update_in_handler(depsgraph: bpy.types.Depsgraph) -> None:
     """Evaluate what is tagged while a handler runs, which calls the handlers of `depsgraph_update_post` in turn."""
     # Where the scene is concerned, this makes Blender before 5.0 lose its list of objects, and crash on the next

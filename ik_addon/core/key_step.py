@@ -11,6 +11,7 @@ import bpy
 import numpy as np
 
 from ..solve.problem import Floats
+from . import compat
 from .key_curve import FIELDS, SAME_FRAME, Keys, enum_value, new_keys, read_keys, write_keys
 from .keyframes import Channel, curves_of, write_channels
 
@@ -45,7 +46,7 @@ def key_step(
     found = curves_of(ob)
     for channel, place in zip(wanted, places, strict=True):
         write_keys(found[place], _stepped(old.get(place), frames, channel.values, held))
-    ob.update_tag()
+    compat.tag(ob)
 
 
 def _stepped(old: Keys | None, frames: tuple[float, float], values: Floats, held: bool) -> Keys:

@@ -115,7 +115,7 @@ def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool
     data = ob.animation_data
     if data is None:
         return
-    _check_action(ob, new_action)
+    _check_action(ob, data, new_action)
     driven = {(driver.data_path, driver.array_index) for driver in data.drivers}
     owner = compat.curve_owner(ob)
     curves = curves_of(ob)
@@ -146,9 +146,8 @@ def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool
                 raise UserError(changed, type=modifier.type.title(), what=what)
 
 
-def _check_action(ob: bpy.types.Object, new_action: bool) -> None:
+def _check_action(ob: bpy.types.Object, data: bpy.types.AnimData, new_action: bool) -> None:
     """Raise `UserError` if the action can't take keys, or other objects use it too."""
-    data = ob.animation_data
     if data.use_tweak_mode:
         raise UserError("A strip of '{object}' is being edited in the NLA Editor. Exit tweak mode", object=ob.name)
     tracks = compat.evaluated_tracks(data)

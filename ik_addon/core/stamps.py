@@ -189,7 +189,7 @@ def _forget_all(ob: bpy.types.Object) -> None:
 
 def _setting_set(chain: IKAddonChain) -> None:
     forget(chain)
-    chain.id_data.update_tag()  # so that the handlers let it learn before anything is pasted
+    compat.tag(chain.id_data)  # so that the handlers let it learn before anything is pasted
 
 
 # ---- putting back
@@ -246,7 +246,7 @@ def _put_back(ob: bpy.types.Object, bones: Collection[bpy.types.PoseBone], known
             chain.stamp = stamp
     for listener in chain_settings.on_chain_changed:
         listener(ob)
-    ob.update_tag()
+    compat.tag(ob)
 
 
 def _set(group: Any, content: dict[str, Any], path: str, animated: Collection[str]) -> None:

@@ -132,8 +132,9 @@ class Rig:
 
         Blender animates the evaluated copy once more then.
         """
-        is_known = self.at is not None and self.state is not State.UNKNOWN and self.bones.fk is not None
-        return is_known and self.bones.key_fk(ob, self.at[1], shown)
+        if self.at is None or self.state is State.UNKNOWN or self.bones.fk is None:
+            return False
+        return self.bones.key_fk(ob, self.at[1], shown)
 
     # ---- a frame
 

@@ -218,7 +218,7 @@ def _set_failed_aside(ob: bpy.types.Object, own: LiveArmature) -> bool:
     own.failed.update(faulty)
     own.is_stale = True
     reports.fail(ob, [*faulty], say("Internal error; see the console"))
-    ob.update_tag()  # the update that follows solves the other chains
+    compat.tag(ob)  # the update that follows solves the other chains
     return True
 
 

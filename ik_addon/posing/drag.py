@@ -292,7 +292,7 @@ class BodyDrag:
         """Prepare posers for what may move of the body; dragged joints that can't move are dropped."""
         root, turning, body = self.extent.root, self.extent.turning, self.stand.body
         give = body.give
-        if turning is not None:
+        if turning is not None and give is not None:
             give = np.where([name in turning for name in self.stand.index], give, 0.0)
         self._body = replace(body, root=self.stand.index.get(root), give=give)
         movable = movable_bones(self._body)

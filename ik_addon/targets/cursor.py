@@ -98,7 +98,7 @@ class CursorDrag:
         forget()
         current = self
         self.drag = drag
-        self._window = context.window
+        self._window: Any = context.window
         self._cursor = context.scene.cursor
         self._kept = {name: getattr(self._cursor, name)[:] for name in CHANNELS}
         location, rotation, _scale = drag.world.decompose()
