@@ -251,39 +251,6 @@ def test_sample_opens_solved_without_the_addon(name: str) -> None:
     assert miss(rig) < SOLVED
 
 
-@pytest.mark.parametrize("name", BONES)
-def test_saved_sample_opens_in_the_same_pose_without_the_addon(name: str, tmp_path: Path) -> None:
-    rig = open_sample(name)
-    bpy.context.scene.frame_set(77)
-    saved = rigs.pose(rig)
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "saved.blend"), copy=True)
-    blender.disable()
-    rig = open_file(tmp_path / "saved.blend")
-    assert rigs.pose(rig).tobytes() == saved.tobytes()
-
-
-@pytest.mark.parametrize("name", BONES)
-def test_sample_follows_a_dragged_target(name: str) -> None:
-    rig = open_sample(name)
-    (_count, target_name), *_ = CHAINS[rig.name].values()
-    target = bpy.data.objects[target_name]
-    target.animation_data_clear()
-    target.location.z -= 0.03
-    bpy.context.view_layer.update()
-    assert miss(rig) < SOLVED
-
-
-@pytest.mark.parametrize("name", BONES)
-def test_sample_gives_its_rest_pose_back(name: str) -> None:
-    rig = open_sample(name)
-    keyed = {"body", "pelvis", "hips", *(("upper_arm", "forearm", "hand") if name == SWITCHES else ())}
-    rig.ik_addon.live = False
-    bpy.context.view_layer.update()
-    for bone in rigs.evaluated(rig).pose.bones:
-        if bone.name not in keyed:
-            assert np.array(bone.matrix_basis) == pytest.approx(np.eye(4), abs=1e-6), bone.name
-
-
 def test_the_character_is_an_asset_that_brings_all_its_data() -> None:
     rigs.new_file()
     libraries: Any = bpy.data.libraries  # the stubs do not know its result

@@ -11,6 +11,7 @@ from typing import Any
 import bpy
 from mathutils import Euler, Vector
 
+from tests import rigs_named
 from tools.inside import OPERATORS, PACKAGE, activate, choose_tool, install, metarig, new_file, viewport
 
 __all__ = ["activate", "choose_tool", "install", "metarig", "new_file"]
@@ -35,6 +36,9 @@ STRIDE = {
     "spine": (0.0, 0.0, -0.05),
 }
 """Offsets of joints, in the order in which they are dragged."""
+
+SWING = 0.5
+"""How far thighs and upper arms of a keyed walk swing, in radians."""
 
 _TURNS = itertools.count()
 
@@ -89,10 +93,11 @@ def look(turn: Sequence[float], place: Sequence[float], distance: float) -> None
 
 
 def hide_face() -> None:
-    """Hide the bones of the metarig's face."""
+    """Hide the bones of a metarig's or a generated rig's face."""
     data: Any = bpy.context.object.data
     for collection in data.collections_all:
-        collection.is_visible = not collection.name.startswith("Face")
+        if collection.name.startswith("Face"):
+            collection.is_visible = False
 
 
 def select_goal(tip: str) -> None:
@@ -151,3 +156,77 @@ def hinder() -> None:
     bone = bpy.context.object.pose.bones["upper_arm"]
     bone.constraints.new("COPY_ROTATION").target = bpy.data.objects["Pole"]
     bpy.context.view_layer.update()
+
+
+# ---- for the recipes
+
+
+def run(operator: str, **properties: object) -> None:
+    """Run an operator of Blender or of the extension in the viewport, as `room.name`."""
+    room, name = operator.split(".")
+    with bpy.context.temp_override(**viewport()):
+        getattr(getattr(OPERATORS, room), name)(**properties)
+
+
+def generated() -> None:
+    """Replace the metarig by the rig that Rigify generates from it, in Pose Mode."""
+    metarig_object = bpy.context.object
+    OPERATORS.preferences.addon_enable(module="rigify")
+    run("pose.rigify_generate")
+    metarig_object.hide_set(True)
+    if bpy.context.object.mode != "POSE":
+        run("object.mode_set", mode="POSE")
+    hide_face()
+
+
+def named_rig(name: str) -> None:
+    """Build a character with the bone names of a kind of rig, in Pose Mode."""
+    rigs_named.build(rigs_named.RIGS[name])
+    run("object.mode_set", mode="POSE")
+
+
+def walk(thighs: Sequence[str], shins: Sequence[str], arms: Sequence[str], hips: str) -> None:
+    """Key a walk on the spot of 24 frames; left before right."""
+    rig: Any = bpy.context.object
+    for frame in range(1, 26, 4):
+        phase = (frame - 1) / 24.0 * math.tau
+        turns = {hips: (0.0, 0.0, 0.05 * math.sin(phase))}
+        for side, sign in enumerate((1.0, -1.0)):
+            turns[thighs[side]] = (SWING * sign * math.sin(phase), 0.0, 0.0)
+            turns[shins[side]] = (SWING * (1.0 + sign * math.cos(phase)), 0.0, 0.0)
+            turns[arms[side]] = (0.0, 0.0, SWING * math.sin(phase))
+        for name, turn in turns.items():
+            bone = rig.pose.bones[name]
+            bone.rotation_mode = "XYZ"
+            bone.rotation_euler = turn
+            bone.keyframe_insert("rotation_euler", frame=frame)
+    bpy.context.scene.frame_end = 25
+    bpy.context.scene.frame_set(7)
+
+
+def mmd_legs() -> None:
+    """Give the legs IK as mmd_tools imports it, with its constraint on the knee muted."""
+    rig: Any = bpy.context.object
+    run("object.mode_set", mode="EDIT")
+    for side in "左右":
+        rig.data.edit_bones[f"{side}足ＩＫ"].parent = None
+    run("object.mode_set", mode="POSE")
+    for side in "左右":
+        knee = rig.pose.bones[f"{side}ひざ"]
+        override = knee.constraints.new("LIMIT_ROTATION")
+        override.name, override.mute = "mmd_ik_limit_override", True
+        ik = knee.constraints.new("IK")
+        ik.target, ik.subtarget, ik.chain_count = rig, f"{side}足ＩＫ", 2
+
+
+def lower_hands(hands: Sequence[str]) -> None:
+    """Bring the left and the right hand down and forward from a T-pose."""
+    for side, bone in zip((1.0, -1.0), hands, strict=True):
+        run("ik_addon.pose_body", bone=bone, offset=(-0.2 * side, -0.2, -0.35))
+
+
+def move(bone: str, offset: Sequence[float]) -> None:
+    """Move a bone of the active armature, in its parent's axes."""
+    channels: Any = bpy.context.object.pose.bones[bone]
+    channels.location = [a + b for a, b in zip(channels.location, offset, strict=True)]
+    activate(bone)

@@ -123,7 +123,8 @@ def stage(eye: Point, look_at: Point, lens: float = 50.0, ground: float = 0.0) -
     camera.location = eye
     camera.rotation_euler = _aimed(eye, look_at)
     scene.camera = _link(camera)
-    scene.render.engine = "CYCLES"
+    render: Any = scene.render  # the stubs know one engine
+    render.engine = "CYCLES"
     scene.cycles.device = "CPU"
     scene.cycles.use_denoising = False  # not every build of Blender has the denoiser
     scene.cycles.max_bounces = 1

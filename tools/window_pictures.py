@@ -29,6 +29,9 @@ FIRST = ("Active Chain",)
 """The panels that a new user finds open."""
 ARM_VIEW = (1.45, 0.0, 0.35), (0.42, 0.0, 1.32), 1.75
 """Rotation, center and distance of the view of the metarig's left arm."""
+FIGURE_VIEW = (1.35, 0.0, 0.9), (0.3, 0.5, 0.85), 3.4
+RECIPE_VIEW = (1.35, 0.0, 0.9), (0.15, 0.3, 0.72), 2.8
+"""Rotation, center and distance of the views of a whole figure."""
 
 
 class Studio:
@@ -228,7 +231,7 @@ def figure(studio: Studio, *panels: str) -> None:
     studio.begin(panels)
     studio.inside.metarig()
     studio.inside.hide_face()
-    studio.inside.look((1.35, 0.0, 0.9), (0.3, 0.5, 0.85), 3.4)
+    studio.inside.look(*FIGURE_VIEW)
     studio.session.idle(1.0)
     studio.inside.set_up()
     studio.inside.stride()
@@ -260,6 +263,58 @@ def clip(studio: Studio) -> None:
     studio.take("guide-clip", 820)
 
 
+def rigify(studio: Studio) -> None:
+    """A human that Rigify generated, with its IK converted and two of its controls moved."""
+    studio.begin()
+    studio.inside.metarig()
+    studio.inside.generated()
+    studio.inside.look(*RECIPE_VIEW)
+    studio.inside.run("ik_addon.convert_constraints")
+    studio.inside.move("torso", (0.0, 0.0, -0.12))
+    studio.inside.move("hand_ik.R", (0.1, -0.3, 0.2))
+    studio.inside.move("foot_ik.L", (0.0, -0.3, 0.1))
+    studio.rest_mouse()
+    studio.take("recipe-rigify", 720)
+
+
+def mixamo(studio: Studio) -> None:
+    """An animated character from Mixamo after Set Up Character: the panel lists its animated parts."""
+    studio.begin(("Character Setup",))
+    studio.inside.named_rig("Mixamo")
+    both = [[f"mixamorig:{side}{part}" for side in ("Left", "Right")] for part in ("UpLeg", "Leg", "Arm")]
+    studio.inside.walk(*both, "mixamorig:Hips")
+    studio.inside.look(*RECIPE_VIEW)
+    studio.inside.run("ik_addon.character_setup")
+    studio.rest_mouse()
+    studio.take("recipe-mixamo", 720)
+
+
+def vrm(studio: Studio) -> None:
+    """A VRoid character with its hips lowered: the feet stay and the knees bend forward."""
+    studio.begin()
+    studio.inside.named_rig("VRM")
+    studio.inside.look(*RECIPE_VIEW)
+    studio.inside.run("ik_addon.character_setup")
+    studio.inside.lower_hands(["J_Bip_L_Hand", "J_Bip_R_Hand"])
+    studio.inside.move("J_Bip_C_Hips", (0.0, -0.1, 0.0))
+    studio.rest_mouse()
+    studio.take("recipe-vrm", 720)
+
+
+def mmd(studio: Studio) -> None:
+    """A character from MMD whose legs were converted, with its center lowered."""
+    studio.begin()
+    studio.inside.named_rig("MMD")
+    studio.inside.mmd_legs()
+    studio.inside.look(*RECIPE_VIEW)
+    studio.inside.run("ik_addon.convert_constraints")
+    studio.inside.run("ik_addon.character_setup")
+    studio.inside.lower_hands(["左手首", "右手首"])
+    studio.inside.move("センター", (0.0, -0.1, 0.0))
+    studio.rest_mouse()
+    studio.take("recipe-mmd", 720)
+
+
 ALL: tuple[Callable[[Studio], None], ...] = (
     panel,
     overlay,
@@ -276,6 +331,10 @@ ALL: tuple[Callable[[Studio], None], ...] = (
     character,
     body,
     clip,
+    rigify,
+    mixamo,
+    vrm,
+    mmd,
 )
 
 

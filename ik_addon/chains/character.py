@@ -16,6 +16,7 @@ from ..anatomy.limbs import part_of
 from ..anatomy.members import LIMBS, Member, Region
 from ..anatomy.parts import Part
 from ..anatomy.sides import up_of
+from ..core import compat
 from ..core.constraints import steered_bones
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import UserError, count, marked, say
@@ -304,7 +305,7 @@ def _moved(context: bpy.types.Context, tip: bpy.types.PoseBone, before: Mapping[
 def _put_back(held: Sequence[tuple[Any, str, object]]) -> None:
     for owner, name, value in held:
         setattr(owner, name, value)
-        owner.id_data.update_tag()
+        compat.tag(owner.id_data)
 
 
 def _settings(tip: bpy.types.PoseBone) -> Iterator[tuple[Any, str, object]]:

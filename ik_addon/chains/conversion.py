@@ -170,7 +170,7 @@ def pole_angle_of(
     Blender turns the root bone's X axis towards the pole, and the bend turns with it, so the angle between bend and
     pole is the same wherever the target goes. Blender never stretches a limb so far that its bend can't be seen.
     """
-    constraint = source.constraint
+    constraint: Any = source.constraint
     if constraint.pole_target is None:
         return 0.0
     limb = Limb.of(skeleton, [skeleton.names.index(bone.name) for bone in source.bones], poses)
@@ -221,9 +221,10 @@ def _transfer_animation(ob: bpy.types.Object, source: Source) -> list[str]:
                 warnings.append(
                     say("The F-curve modifiers on the influence of {where} were not transferred", where=where)
                 )
-    if source.twin is not None:
-        _copy_driver(ob, mute_driver(ob, source.twin), path_of(tip, "use_pole"))  # the pole is on while the twin is off
-    elif (driver := mute_driver(ob, constraint)) is not None:
+    driver = mute_driver(ob, source.twin or constraint)
+    if driver is not None and source.twin is not None:
+        _copy_driver(ob, driver, path_of(tip, "use_pole"))  # the pole is on while the twin is off
+    elif driver is not None:
         invert(_copy_driver(ob, driver, influence))
     if ob.animation_data is not None and compat.evaluated_tracks(ob.animation_data):
         warnings.append(

@@ -224,7 +224,7 @@ def _posed_when_on(
     for source in switched:
         for constraint in source.constraints:
             give_back(ob, constraint)
-    ob.update_tag()
+    compat.tag(ob)
     view_layer.update()
     return found
 

@@ -26,8 +26,8 @@ class Source:
     """The same constraint without a pole, which drivers enable in its place."""
 
     @property
-    def tip(self) -> bpy.types.PoseBone:
-        """The last bone that the constraint moves; None if there is none."""
+    def tip(self) -> Any:
+        """The last bone that the constraint moves; None if there is none, which `obstacle` refuses."""
         return self.owner if self.constraint.use_tail else self.owner.parent
 
     @property

@@ -27,6 +27,7 @@ from bpy.props import (
 
 from ..anatomy import chain_ends, limbs
 from ..anatomy.figure import Figure
+from ..core import compat
 from ..core.choices import OUT_OF_REACH, SOLVERS
 from ..core.settings import LAYOUT, chain_of
 from ..core.skeleton import Skeleton, matrix_array, orthonormal
@@ -165,7 +166,7 @@ def apply(profile: IKAddonProfile, bones: Sequence[bpy.types.PoseBone]) -> list[
             aside.append(bone.name)
         elif axes.slant > SLANTED and "side" in joint.locked:
             slanted[bone.name] = math.degrees(axes.slant)
-    bones[0].id_data.update_tag()
+    compat.tag(bones[0].id_data)
     if aside:
         return [
             say(

@@ -17,6 +17,7 @@ from bpy.props import (
     StringProperty,
 )
 
+from . import compat
 from .choices import OUT_OF_REACH, PINS, SOLVERS
 from .contact_settings import OVERRIDABLE, ContactSettings
 from .notices import is_set, tell
@@ -60,7 +61,7 @@ def _pin_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) ->
 
 def _number_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
     is_set(group)
-    group.id_data.update_tag()
+    compat.tag(group.id_data)
 
 
 SWITCH: dict[str, Any] = {"override": OVERRIDABLE, "translation_context": CONTEXT, "update": _changed}

@@ -31,19 +31,19 @@ def is_visible(bone: bpy.types.PoseBone) -> bool:
     """Whether a bone is visible in Pose Mode."""
     collections = bone.bone.collections
     shown = not collections or any(collection.is_visible_effectively for collection in collections)
-    holder: Any = bone if SELECTS_POSE_BONES else bone.bone
+    holder = bone if SELECTS_POSE_BONES else bone.bone
     return shown and not holder.hide
 
 
 def is_selected(bone: bpy.types.PoseBone) -> bool:
     """Whether a bone is selected in Pose Mode."""
-    holder: Any = bone if SELECTS_POSE_BONES else bone.bone
+    holder = bone if SELECTS_POSE_BONES else bone.bone
     return holder.select
 
 
 def set_selected(bone: bpy.types.PoseBone, *, to: bool) -> None:
     """Select or deselect a bone in Pose Mode."""
-    holder: Any = bone if SELECTS_POSE_BONES else bone.bone
+    holder = bone if SELECTS_POSE_BONES else bone.bone
     holder.select = to
 
 
@@ -228,6 +228,13 @@ def other_animated(ob: bpy.types.Object) -> list[bpy.types.ID]:
         blend: Any = bpy.data  # the stubs treat user_map's options as required
         users = blend.user_map(subset=[data.action])[data.action]
     return sorted((user for user in users if user != ob), key=lambda user: user.name)
+
+
+def tag(ob: bpy.types.Object) -> None:
+    """Have Blender evaluate an object again, with its data."""
+    # Nothing more: `update_tag()` also concerns its place in the scene's list of objects, which Blender before 5.0
+    # loses where another add-on's handler evaluates a changed scene after a frame change.
+    ob.update_tag(refresh={"OBJECT", "DATA"})
 
 
 def update_in_handler(depsgraph: bpy.types.Depsgraph) -> None:

@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from ..solve.problem import Bools, Floats
 from . import compat
-from .key_curve import FIELDS, SAME_FRAME, Keys, enum_value, new_keys, read_keys, write_keys
+from .key_curve import FIELDS, LEAVING, SAME_FRAME, Keys, enum_value, new_keys, read_keys, write_keys
 from .steps import finished
 from .translation.sentences import UserError, say
 
-LEAVING = ("interpolation", "easing", "back", "amplitude", "period")
-"""Attributes of a keyframe that shape the curve from it to the next one."""
 FRESH = ("interpolation", "select_control_point", "select_left_handle", "select_right_handle", *LEAVING[2:])
 """Attributes, besides positions, whose values in Blender's new keyframes differ from those of a bake."""
 AT_ONCE = 1_000_000
@@ -115,7 +113,7 @@ def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool
     data = ob.animation_data
     if data is None:
         return
-    _check_action(ob, new_action)
+    _check_action(ob, data, new_action)
     driven = {(driver.data_path, driver.array_index) for driver in data.drivers}
     owner = compat.curve_owner(ob)
     curves = curves_of(ob)
@@ -146,9 +144,8 @@ def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool
                 raise UserError(changed, type=modifier.type.title(), what=what)
 
 
-def _check_action(ob: bpy.types.Object, new_action: bool) -> None:
+def _check_action(ob: bpy.types.Object, data: bpy.types.AnimData, new_action: bool) -> None:
     """Raise `UserError` if the action can't take keys, or other objects use it too."""
-    data = ob.animation_data
     if data.use_tweak_mode:
         raise UserError("A strip of '{object}' is being edited in the NLA Editor. Exit tweak mode", object=ob.name)
     tracks = compat.evaluated_tracks(data)

@@ -76,7 +76,8 @@ class Mesh:
             triangles = triangles[_beside(corners, triangles, *way, reach)]
             used, triangles = np.unique(triangles, return_inverse=True)
             corners, triangles = corners[used], triangles.reshape(-1, 3)
-        return cls(BVHTree.FromPolygons(corners.tolist(), triangles.tolist()), bounds, reach)
+        tree: Any = BVHTree.FromPolygons(corners.tolist(), triangles.tolist())
+        return cls(tree, bounds, reach)
 
     def look(self, points: Floats, ups: Floats, only_inside: bool) -> tuple[Floats, Floats]:
         """See `clip.ground.Surface`; everything is in the object's own axes."""

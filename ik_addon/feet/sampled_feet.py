@@ -192,5 +192,6 @@ def sample(
 def _stands(tip: bpy.types.PoseBone, times: Floats) -> bool:
     """Return whether planting keyed the target of a chain on frames on which it touches, at `times` of the action."""
     target = target_of(tip)
-    touches = target is not None and bool(contact_keys.read(tip, times).any())
-    return touches and original_keys.is_planted(target, times)
+    if target is None or not contact_keys.read(tip, times).any():
+        return False
+    return original_keys.is_planted(target, times)

@@ -230,7 +230,7 @@ def _catch_up() -> None:
     """Put back what was pasted over, and solve."""
     stamps.after_undo(None)
     for ob in live_armatures(bpy.context.scene):
-        ob.update_tag()
+        compat.tag(ob)
 
 
 _HANDLERS = (

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import bpy
 import numpy as np
 
-from ..core import chain_settings, channels, fk_store, settings
+from ..core import chain_settings, channels, compat, fk_store, settings
 from ..core.settings import chain_of, note_layout, object_of
 from ..rig.plan import chain
 from ..rig.read import fcurves
@@ -27,7 +27,7 @@ def settings_changed(ob: bpy.types.Object) -> None:
     if ob.session_uid in registry.paused:
         return  # the caller that paused it makes more changes, and calls this afterwards
     if object_of(ob).live:
-        ob.update_tag()
+        compat.tag(ob)
     elif ob.is_editable:
         _release_unused(ob)
 
@@ -38,7 +38,7 @@ def live_switched(ob: bpy.types.Object) -> None:
     rig = registry.of(ob).rig
     registry.armatures.pop(ob.session_uid)
     if object_of(ob).live:
-        ob.update_tag()
+        compat.tag(ob)
     elif ob.is_editable:  # a non-editable override keeps what its library had solved; that is dropped as well
         if rig is not None and rig.plan.skeleton.matches(ob):
             rig.bones.release(ob, rig.plan.live.tolist())

@@ -156,21 +156,17 @@ class BodyDrag:
         names = list(self.stand.index)
         return list(dict.fromkeys(parts.get(names[bone], names[bone]) for bone in posed.held_by))
 
-    def move(
-        self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None, *, hurried: bool = False
-    ) -> PosedBody:
+    def move(self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None) -> PosedBody:
         """Bring the dragged joint to an offset from its start, or as near as possible, and pose the bones.
 
         Args:
             context: a context with the view layer.
             offset: the offset, in world space.
             turn: rotation in world space, applied to the orientation that place alone gives; None: place alone.
-            hurried: has no effect; each pose is always solved completely.
 
         Raises:
             UserError: the offset is not finite.
         """
-        del hurried
         self._asked = offset.copy(), None if turn is None else turn.copy()
         to_world = self.ob.matrix_world
         own = np.array(to_world.inverted() @ (self.start + offset))
@@ -290,7 +286,7 @@ class BodyDrag:
         """Prepare posers for what may move of the body; dragged joints that can't move are dropped."""
         root, turning, body = self.extent.root, self.extent.turning, self.stand.body
         give = body.give
-        if turning is not None:
+        if turning is not None and give is not None:
             give = np.where([name in turning for name in self.stand.index], give, 0.0)
         self._body = replace(body, root=self.stand.index.get(root), give=give)
         movable = movable_bones(self._body)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .bodies import search_from
 from .free.axes import tip_of
 from .free.bend_shares import folds_by, mobility_of
 from .free.chains import Bent, Chain, aimed, at_pole, bent, write
@@ -18,12 +19,24 @@ from .free.folds import Legs, place_of
 from .limited.skeleton import Angles, Joint, arrays_of, nearest_angles
 from .limited.task import Standing
 from .maths.cones import at_limit
-from .maths.numbers import between, either, members, size_of, turn_of, unit_of
+from .maths.numbers import (
+    Number,
+    Quaternion,
+    Vector,
+    between,
+    either,
+    inverse,
+    matrix_of,
+    members,
+    multiply,
+    rotate,
+    size_of,
+    turn_of,
+    unit_of,
+)
 from .maths.products import determinants
 from .maths.rotations import quaternions
-from .maths.vectors import Number, Quaternion, Vector, inverse, multiply, rotate
 from .problem import Bools, Floats, Ints, Problem, Solution, Solver
-from .side_start import search_from
 
 FEW = 8
 """Up to this many legs are folded one by one in plain floats."""
@@ -105,7 +118,9 @@ def _folded(
     # The root joint is clamped only at the end: its rotation depends on those of the others.
     held, angles[0] = clamped(0, rests[0], root)
     holds = 2.0 * size_of(do, multiply(inverse(held), root)[1:]) <= WITHIN
-    found = bent(chain, reach, axes.line, [multiply(either(do, holds, root, held), turn) for turn in turns], 0)
+    found = bent(
+        chain, reach, axes.line, [matrix_of(multiply(either(do, holds, root, held), turn)) for turn in turns], 0
+    )
     return found, angles, holds & (found.error <= (abs(reach.shortfall) + chain.tolerance) * chain.scale)
 
 

@@ -281,9 +281,8 @@ def _followers(
         if meaning not in gesture.followers:
             gesture.followers[meaning] = None
             with suppress(UserError):
-                follower = Follower(depsgraph, ob, plan.skeleton, meaning, matches=pastes)
-                gesture.followers[meaning] = follower
-                gesture.spreads += EditRange.of_scene(depsgraph.scene).spreads(depsgraph.scene, follower.goals)
+                made = gesture.followers[meaning] = Follower(depsgraph, ob, plan.skeleton, meaning, matches=pastes)
+                gesture.spreads += EditRange.of_scene(depsgraph.scene).spreads(depsgraph.scene, made.goals)
         follower = gesture.followers[meaning]
         if follower is not None:
             yield follower
@@ -431,15 +430,15 @@ def _after_undo(_file: object, _unused: object = None) -> None:
         if ob is None or ob.pose is None or len(ob.pose.bones) <= edit.bones.max():
             continue
         now, is_later = channels.read(ob, edit.bones), object_of(ob).edit == edit.mark
-        is_step = not is_later and np.array_equal(now, edit.edited)
-        is_kept = is_later and any(edit is last for last in latest) and np.array_equal(now, edit.solved)
-        if (is_step or is_kept) and all(c.is_there() for c in edit.before):
+        known = edit.solved if any(edit is last for last in latest) else None
+        known = known if is_later else edit.edited
+        if known is not None and np.array_equal(now, known) and all(c.is_there() for c in edit.before):
             edit.after = [control.put_back() for control in edit.after]
             object_of(ob).edit = edit.mark
-            if is_step and edit.fk is not None:
+            if edit.fk is not None and not is_later:
                 fk_store.store(ob, edit.left.tolist(), edit.fk)
             found.add(edit.ob.uid)
-            steps += [edit] if is_step else []
+            steps += [] if is_later else [edit]
     _latest = (steps, last_operator()) if steps else None
 
 

@@ -143,7 +143,8 @@ def _edited(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], time: floa
     own = {bone.name for tip in tips for bone in posed_bones(tip)}
     for curve in compat.curves_of(ob):
         name, field = channels.channel_of(curve.data_path) or ("", "")
-        if name not in own or compat.is_muted(ob.animation_data, curve, curve.group):
+        data = ob.animation_data
+        if name not in own or data is None or compat.is_muted(data, curve, curve.group):
             continue
         value = getattr(ob.pose.bones[name], field)[curve.array_index]
         if differs(value, curve, time):

@@ -10,7 +10,6 @@ import bpy
 import numpy as np
 
 from ..bake.restore import SceneSnapshot
-from ..bake.sampling import at_frame, proofs
 from ..bake.selection import check_armature, time_scale
 from ..chains import removal
 from ..chains.current_pose import read_poses, shifts
@@ -171,8 +170,7 @@ def key_range(
             key_goals(snap.goals, continuous(rows, modes), scale * np.array(frames, dtype=np.float64), undo)
             yield 0.95
             held = set()
-            for i in proofs(len(frames)):
-                found = snap.sampler.here(at_frame(view_layer, frames[i]))
+            for i, found in snap.sampler.proof(view_layer, frames):
                 held |= snap.held(found, wanted[i : i + 1])
         away: dict[str, Floats] = {}
         if object_of(ob).live:

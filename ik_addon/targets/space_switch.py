@@ -73,7 +73,8 @@ class _Visit:
         self.constraint.inverse_matrix = Matrix(found.tolist())
 
     def _target(self, depsgraph: bpy.types.Depsgraph) -> Floats:
-        return matrix_array(Goal(self.constraint.target, self.constraint.subtarget).world(depsgraph))
+        target: Any = self.constraint.target  # `_visits` leaves out constraints without one
+        return matrix_array(Goal(target, self.constraint.subtarget).world(depsgraph))
 
     def _owner(self, depsgraph: bpy.types.Depsgraph) -> Floats:
         """Return the world matrix (4, 4) of the space in which the constraint evaluates its owner.
@@ -82,7 +83,7 @@ class _Visit:
         """
         if self.constraint.owner_space == "WORLD":
             return np.eye(4)
-        owner: Any = self.constraint.id_data
+        owner = self.constraint.id_data
         return matrix_array(Goal(owner).world(depsgraph))
 
 
@@ -157,7 +158,7 @@ def _turn_parent(context: bpy.types.Context, goal: Goal, before: float, undo: Ex
     made.influence = 1.0
 
 
-def _cleared_object(ob: bpy.types.Object, undo: ExitStack) -> tuple[Goal, Matrix]:
+def _cleared_object(ob: Any, undo: ExitStack) -> tuple[Goal, Matrix]:
     """Clear the parent of an object; return the parent and the Child Of inverse that has the same effect."""
     if ob.parent_type not in INHERITED:
         raise UserError(

@@ -132,24 +132,6 @@ def test_location_and_scale_are_keyed_only_if_used(bake: Any, policy: str, used:
     assert np.abs(poses(ob) - live).max() < CLOSE
 
 
-def test_bakes_chains_that_are_not_live(bake: Any) -> None:
-    ob = animated_arm()
-    live = poses(ob)
-    ob.ik_addon.live = False
-    bake.bake(bpy.context, ob, ["lower"], FRAMES)
-    assert np.abs(poses(ob) - live).max() < CLOSE
-
-
-def test_animated_switches_apply_on_each_frame(bake: Any) -> None:
-    ob = animated_arm()
-    rigs.key(ob.data.bones["upper"], "use_inherit_rotation", {1: True, 9: False, 17: True})
-    rigs.key(ob.data.bones["lower"], "use_inherit_rotation", {1: False, 10: True, 15: False, 22: True})
-    rigs.key(ob.pose.bones["lower"], "lock_ik_y", {1: False, 12: True})
-    live = poses(ob)
-    bake.bake(bpy.context, ob, ["lower"], FRAMES)
-    assert np.abs(poses(ob) - live).max() < CLOSE
-
-
 def test_bake_with_a_frame_step(bake: Any) -> None:
     ob = animated_arm()
     frames = bake.frames_between(1, 30, 4)
@@ -249,21 +231,6 @@ def test_the_pose_between_two_frames_is_interpolated(bake: Any, mode: str) -> No
         bpy.context.scene.frame_set(frame, subframe=0.5)
         # A flipped sign or a full turn would swing the arm right through the armature.
         assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 0.03
-
-
-def test_angles_keep_turning_past_a_full_turn(bake: Any) -> None:
-    ob, target = rigs.arm(straight_rest=True)
-    rigs.key(
-        target,
-        "location",
-        {frame: (2.0 * math.sin(0.3 * frame), 0.0, 2.0 * math.cos(0.3 * frame)) for frame in range(1, 101)},
-    )
-    for bone in ob.pose.bones:
-        bone.rotation_mode = "ZXY"
-    bake.bake(bpy.context, ob, ["lower"], list(range(1, 101)))
-    angles = np.array([key[1] for key in keyed(ob)['pose.bones["upper"].rotation_euler', 2]])
-    assert np.abs(np.diff(angles)).max() < 0.4
-    assert abs(angles[-1] - angles[0]) == pytest.approx(0.3 * 99, abs=0.2)
 
 
 def spine_and_arm() -> bpy.types.Object:
@@ -462,7 +429,7 @@ def test_smooth_avoids_a_flip_and_reaches_all_targets(bake: Any, addon: Addon, k
     assert report.turn < 20.0
     assert (report.missed, report.plays_alike) == (0, True)
     assert max(rigs.on_frames(frames, lambda: rigs.miss(ob)).values()) < CLOSE
-    said = [text for text, _ in addon.module("bake.bake_report").sentences(report)]
+    said = [text for text, _ in report.sentences()]
     assert any("without Smooth" in text for text in said)
     assert "Playback matches the smooth solution" in said
 
@@ -481,16 +448,6 @@ def test_unbaked_chains_stay_as_live_solves_them(bake: Any) -> None:
     report = bake.bake(bpy.context, ob, ["fingers"], frames, smooth=True)
     assert report.plays_alike
     assert np.abs(tips() - live).max() < CLOSE
-
-
-def test_smooth_does_not_change_motion_without_jumps(bake: Any) -> None:
-    ob, target = rigs.arm()
-    circling(target)
-    ob.ik_addon.live = True
-    live = poses(ob)
-    report = bake.bake(bpy.context, ob, ["lower"], FRAMES, smooth=True)
-    assert report.live_turn == pytest.approx(report.turn)
-    assert np.abs(poses(ob) - live).max() < CLOSE
 
 
 def test_smooth_refuses_animated_chain_settings(bake: Any) -> None:
@@ -516,31 +473,6 @@ def test_smooth_and_fewer_keys_are_reverted_by_one_undo(addon: Addon) -> None:
     ob = bpy.data.objects["Rig"]
     assert keyed(ob) == before
     assert ob.pose.bones["lower"].ik_addon.enabled
-
-
-def test_what_chains_do_not_depend_on_is_not_evaluated(bake: Any) -> None:
-    ob, _target = rigs.arm()
-    other = rigs.empty("Other")
-    curve = other.driver_add("location", 0)
-    curve.driver.type = "SCRIPTED"
-    curve.driver.expression = "count_evaluations()"
-    evaluated: list[float] = []
-
-    def count() -> float:
-        evaluated.append(bpy.context.scene.frame_current)
-        return 0.0
-
-    bpy.app.driver_namespace["count_evaluations"] = count
-    try:
-        scenes = list(bpy.data.scenes)
-        bpy.context.scene.frame_set(1)
-        before = len(evaluated)
-        bake.bake(bpy.context, ob, ["lower"], FRAMES)
-        assert before > 0
-        assert len(evaluated) - before < 10
-        assert list(bpy.data.scenes) == scenes
-    finally:
-        del bpy.app.driver_namespace["count_evaluations"]
 
 
 def held_arm() -> bpy.types.Object:
@@ -581,11 +513,11 @@ def test_the_report_has_misses_limits_and_speed(bake: Any, addon: Addon) -> None
     assert (after, report.turning_bone) == fastest
     assert report.ends[0] <= before == after - 1 < report.ends[1]
     assert report.turn == pytest.approx(turns[fastest], abs=0.01)
-    told = [text for text, _ in addon.module("bake.bake_report").sentences(report)]
+    told = [text for text, _ in report.sentences()]
     for words in ("Baked 1 chain on 10 frames", "'lower' missed its target on 5 frames", "'lower' was at a limit on 5"):
         assert any(text.startswith(words) for text in told), told
     assert f"Fastest joint: '{fastest[1]}', {report.turn:.3g}° per frame from frame {before} to {after}" in told
-    assert [is_remarkable for _, is_remarkable in addon.module("bake.bake_report").sentences(report)].count(True) == 1
+    assert [is_remarkable for _, is_remarkable in report.sentences()].count(True) == 1
 
 
 def test_the_report_is_shown_until_the_chain_is_solved_again(bake: Any, addon: Addon) -> None:
@@ -624,3 +556,42 @@ def test_the_fastest_joint_is_reported_with_the_keyed_frames_between_which_it_tu
         turned.append(ob.pose.bones[said[1]].rotation_quaternion.copy())
     angle = math.degrees(turned[0].rotation_difference(turned[1]).angle)
     assert angle / (last - 1) == pytest.approx(float(said[2]), rel=0.01)
+
+
+def test_chain_selections(bake: Any) -> None:
+    ob = spine_and_arm()
+    assert set(bake.chosen_tips(ob, "ALL")) == {"spine4", "arm2"}
+    assert bake.chosen_tips(ob, "ACTIVE", ob.pose.bones["spine4"]) == ["spine4"]
+    with pytest.raises(bake.UserError, match="not part of an IK chain"):
+        bake.chosen_tips(ob, "ACTIVE")
+    rigs.select_bones(ob, "arm1")
+    assert bake.chosen_tips(ob, "SELECTED") == ["arm2"]
+    ob.pose.bones["spine4"].ik_addon.enabled = False
+    assert bake.chosen_tips(ob, "ALL") == ["arm2"]
+    with pytest.raises(bake.UserError, match="disabled"):
+        bake.chosen_tips(ob, "ACTIVE", ob.pose.bones["spine4"])
+
+
+def test_frame_ranges(bake: Any) -> None:
+    ob, scene = animated_arm(), bpy.context.scene
+    scene.frame_start, scene.frame_end = 3, 8
+    assert bake.frame_range(scene, ob, "SCENE") == (3, 8)
+    assert bake.frame_range(scene, ob, "ACTION") == (1, 50)
+    with pytest.raises(bake.UserError, match="no preview range"):
+        bake.frame_range(scene, ob, "PREVIEW")
+    scene.use_preview_range = True
+    scene.frame_preview_start, scene.frame_preview_end = 4, 5
+    assert bake.frame_range(scene, ob, "PREVIEW") == (4, 5)
+    ob.animation_data_clear()
+    with pytest.raises(bake.UserError, match="no keys in an action"):
+        bake.frame_range(scene, ob, "ACTION")
+
+
+def test_frames_between(bake: Any) -> None:
+    assert bake.frames_between(1, 10, 3) == [1, 4, 7, 10]
+    assert bake.frames_between(1, 9, 3) == [1, 4, 7, 9]  # the end of the range is always keyed
+    assert bake.frames_between(-3, -3) == [-3]
+    with pytest.raises(bake.UserError, match="starts at 9 and ends at 3"):
+        bake.frames_between(9, 3)
+    with pytest.raises(bake.UserError, match="must be 1 frame or more"):
+        bake.frames_between(1, 9, 0)

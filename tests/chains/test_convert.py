@@ -456,15 +456,6 @@ def test_converts_the_others_if_one_cannot_be_converted(capfd: pytest.CaptureFix
     assert not ob.pose.bones["right"].ik_addon.is_chain
 
 
-def test_conversion_is_one_undo_step() -> None:
-    ob, _target, _made = limb(1, pole=False)
-    bpy.ops.ed.undo_push(message="Before")
-    before = state(ob)
-    bpy.ops.ik_addon.convert_constraints("EXEC_DEFAULT", True)
-    bpy.ops.ed.undo()
-    assert state(bpy.data.objects["Rig"]) == before
-
-
 def test_reports_the_frame_on_which_joints_are_elsewhere(capfd: pytest.CaptureFixture[str]) -> None:
     """Without a pole, Blender's plane of the limb depends on where it began."""
     ob, target, _made = limb(0, pole=False)

@@ -12,7 +12,7 @@ from mathutils import Euler, Matrix, Quaternion, Vector
 
 from tests import rigs, rigs_named
 from tests.conftest import Addon
-from tests.reliability.states import activate, joints, refused, said, turns
+from tests.reliability.states import activate, add, joints, refused, said, turns
 from tests.rig.test_ends import PLACE, TURN, poses, turn_between, world
 from tests.rigs_named import RIGS
 
@@ -128,8 +128,7 @@ def test_an_animated_hand_or_foot_waits_for_a_snapped_range(
 def test_a_foot_that_was_switched_off_stays_off_after_snapping_again() -> None:
     ob = body()
     key_walk(ob)
-    bpy.ops.ik_addon.chain_add()
-    chain = ob.pose.bones["shin.L"].ik_addon
+    chain = add(ob, "shin.L")
     bpy.ops.ik_addon.snap_target(frame_range="PRESENT")
     assert not chain.use_end_rotation, "a single frame would take its animation away"
     bpy.ops.ik_addon.snap_target(frame_range="SCENE")
@@ -140,8 +139,7 @@ def test_a_foot_that_was_switched_off_stays_off_after_snapping_again() -> None:
 
 def test_a_foot_that_was_not_found_can_be_chosen() -> None:
     ob = body()
-    bpy.ops.ik_addon.chain_add()
-    chain = ob.pose.bones["shin.L"].ik_addon
+    chain = add(ob, "shin.L")
     chain.use_end_rotation, chain.end_bone = False, ""
     with rigs.edit_mode(ob) as bones:
         bones["foot.L"].name = "club"
@@ -161,9 +159,7 @@ def test_turning_a_foot_with_a_target_that_cannot_be_moved_is_refused(snap: bool
     ob = body()
     detach_foot(ob)
     rigs.add_bones(ob, [(0.1, 0, 0.4), (0.1, 0.3, 0.4), (0.1, 0.6, 0.4)], ["control", "connected"])
-    activate(ob, "shin.L")
-    bpy.ops.ik_addon.chain_add()
-    chain = ob.pose.bones["shin.L"].ik_addon
+    chain = add(ob, "shin.L")
     chain.end_bone = ""
     chain.target, chain.target_bone = ob, "connected"
     with refused("Bone 'connected' is connected to its parent"):
@@ -175,8 +171,7 @@ def test_turning_a_foot_with_a_target_that_cannot_be_moved_is_refused(snap: bool
 def test_a_foot_detached_from_its_shin_is_added_without_a_jump(live: bool) -> None:
     ob = body()
     detach_foot(ob)
-    bpy.ops.ik_addon.chain_add(live=live)
-    chain = ob.pose.bones["shin.L"].ik_addon
+    chain = add(ob, "shin.L", live=live)
     chain.end_bone = ""
     chain.target.location = rigs.tail(ob, "shin.L") + np.array((0.02, 0.01, 0.05))
     bpy.context.view_layer.update()
@@ -194,27 +189,13 @@ def test_a_foot_detached_from_its_shin_is_added_without_a_jump(live: bool) -> No
     assert np.linalg.norm(rigs.position(chain.target) - rigs.head(ob, "foot.L")) < 1e-5
 
 
-def test_remove_chain_releases_the_foot() -> None:
-    ob = body()
-    before = rigs.channels(ob)
-    bpy.ops.ik_addon.chain_add(live=True)
-    ob.pose.bones["shin.L"].ik_addon.target.rotation_euler.x += 0.5
-    bpy.context.view_layer.update()
-    assert not np.array_equal(rigs.channels(ob), before)
-    bpy.ops.ik_addon.chain_remove()
-    assert np.array_equal(rigs.channels(ob), before)
-    assert ob.pose.bones["shin.L"].ik_addon.end_bone == ""
-
-
 # ---- chains whose tip takes the target's orientation
 
 
 @pytest.mark.parametrize(("pole", "live"), [("none", True), ("made", False), ("own", False)])
 def test_a_three_bone_chain_with_rotation_keeps_its_knee_in_front(pole: str, live: bool) -> None:
     ob = body()
-    activate(ob, "foot.L")
-    bpy.ops.ik_addon.chain_add(tip="foot.L", chain_length=3, with_pole=pole == "made", live=live)
-    chain = ob.pose.bones["foot.L"].ik_addon
+    chain = add(ob, "foot.L", tip="foot.L", chain_length=3, with_pole=pole == "made", live=live)
     before = poses(ob)
     chain.use_rotation = True
     if pole == "own":
@@ -253,9 +234,7 @@ def test_snapping_a_three_bone_chain_with_rotation_moves_nothing(frames: str) ->
 
 def test_toggling_rotation_keeps_a_flipped_side() -> None:
     ob = body()
-    activate(ob, "foot.L")
-    bpy.ops.ik_addon.chain_add(tip="foot.L", chain_length=3, with_pole=False)
-    chain = ob.pose.bones["foot.L"].ik_addon
+    chain = add(ob, "foot.L", tip="foot.L", chain_length=3, with_pole=False)
     whole = list(chain.bend_side)
     chain.use_rotation = True
     limb = list(chain.bend_side)
@@ -282,20 +261,6 @@ def test_snapping_rotates_the_target_to_match_the_foot(scale: tuple[float, float
     assert np.abs(poses(ob) - before).max() < 1e-5
 
 
-def test_apply_pose_makes_the_solved_foot_the_fk_foot() -> None:
-    ob = body()
-    bpy.ops.ik_addon.chain_add(live=True)
-    chain = ob.pose.bones["shin.L"].ik_addon
-    chain.target.rotation_euler.x += 0.5
-    chain.target.location.z += 0.1
-    bpy.context.view_layer.update()
-    solved = poses(ob)
-    assert bpy.ops.ik_addon.apply_pose() == {"FINISHED"}
-    chain.enabled = False
-    bpy.context.view_layer.update()
-    assert np.abs(poses(ob) - solved).max() < 1e-6
-
-
 # ---- the other side
 
 
@@ -306,8 +271,7 @@ def test_the_mirrored_foot_is_the_mirror_image(target: str) -> None:
         for side, x in (("L", 0.1), ("R", -0.1)):
             rigs.add_bones(ob, [(x, 0, 0.1), (x, 0.3, 0.3)], [f"control.{side}"])
         bpy.context.view_layer.update()
-    bpy.ops.ik_addon.chain_add()
-    chain = ob.pose.bones["shin.L"].ik_addon
+    chain = add(ob, "shin.L")
     if target == "bone":
         chain.target, chain.target_bone = ob, "control.L"
         bpy.ops.ik_addon.follow_rotation()

@@ -13,7 +13,7 @@ from mathutils import Euler, Matrix
 from numpy.typing import NDArray
 
 from tests import rigs
-from tests.reliability.states import activate, refused, said, settings
+from tests.reliability.states import activate, add, refused, said, settings
 from tests.rigs_generated import armature_of, rigify
 
 __all__ = ["rigify"]
@@ -204,18 +204,6 @@ def test_says_which_limits_cannot_be_mirrored_exactly(capfd: pytest.CaptureFixtu
 # ---- targets and poles
 
 
-def test_makes_a_target_and_a_pole_only_once() -> None:
-    ob = symmetrical(1)
-    bpy.ops.ik_addon.chain_add()
-    bpy.ops.ik_addon.mirror_chain()
-    bpy.ops.ik_addon.mirror_chain()
-    chain = ob.pose.bones["bone1.R"].ik_addon
-    assert (chain.target.name, chain.pole.name) == ("IK Target bone1.R", "IK Pole bone1.R")
-    assert len(bpy.data.collections["Rig IK"].objects) == 4
-    place = rigs.position(ob.pose.bones["bone1.L"].ik_addon.target)
-    assert np.allclose(rigs.position(chain.target), place * (-1, 1, 1), atol=1e-6)
-
-
 def test_mirroring_can_be_reversed() -> None:
     ob = symmetrical(1)
     bpy.ops.ik_addon.chain_add()
@@ -284,8 +272,7 @@ def test_goal_bones_are_replaced_by_their_counterparts() -> None:
 
 def test_copies_all_other_settings() -> None:
     ob = symmetrical(1)
-    bpy.ops.ik_addon.chain_add()
-    chain = ob.pose.bones["bone1.L"].ik_addon
+    chain = add(ob, "bone1.L")
     chain.influence, chain.iterations, chain.out_of_reach, chain.use_limits = 0.3, 17, "STRETCH", False
     chain.tolerance, chain.solver, chain.weight, chain.bend_lead, chain.planar = 1e-4, "FABRIK", 3.0, 0.5, True
     bpy.ops.ik_addon.mirror_chain()
@@ -296,8 +283,7 @@ def test_copies_all_other_settings() -> None:
 
 def test_angles_change_their_sign_and_every_kind_of_setting_is_known() -> None:
     ob = symmetrical(1)
-    bpy.ops.ik_addon.chain_add()
-    left = ob.pose.bones["bone1.L"].ik_addon
+    left = add(ob, "bone1.L")
     known = [setting for setting in left.bl_rna.properties if setting.type == "FLOAT" and not setting.is_hidden]
     assert {setting.subtype for setting in known} == {"NONE", "FACTOR", "ANGLE", "XYZ", "XYZ_LENGTH", "QUATERNION"}, (
         "decide in `settings.mirrored` what a new kind is on the other side"

@@ -97,15 +97,6 @@ def test_an_armature_that_another_follows_is_baked_first(ik_bake: Command, live:
         assert np.linalg.norm(rigs.tail(first, "lower") - rigs.head(second, "shin")) < 1e-4
 
 
-def test_new_action_leaves_the_old_one(ik_bake: Command) -> None:
-    ob = moving_arm()
-    ob.pose.bones["upper"].keyframe_insert("rotation_quaternion", frame=3)
-    old = ob.animation_data.action
-    assert ik_bake("--new-action") == 0
-    assert ob.animation_data.action != old
-    assert len(keyed(ob)["upper"]) == 10
-
-
 # ---- files
 
 
@@ -410,14 +401,6 @@ def test_a_bake_below_a_soloed_track_is_refused(ik_bake: Command) -> None:
     assert not keyed(ob)
     data.use_nla = False
     assert ik_bake("--strict") == 0
-
-
-def test_help_is_printed(ik_bake: Command, capfd: pytest.CaptureFixture[str]) -> None:
-    assert ik_bake("--help") == 0
-    said = capfd.readouterr().out
-    assert "usage: blender -b FILE --command ik_bake" in said
-    for option in ("--armature", "--chains", "--range", "--step", "--output", "--report", "--strict"):
-        assert option in said
 
 
 WRONG = (

@@ -54,12 +54,6 @@ def test_bakes_each_file_into_a_folder(ik_bake: Command, tmp_path: Path, folder:
     assert all(is_baked(folder / file.name) for file in files)
 
 
-def test_overwrites_each_file_in_place(ik_bake: Command, tmp_path: Path) -> None:
-    files = [shot(tmp_path / f"{name}.blend") for name in "ab"]
-    assert ik_bake(*files, "--overwrite") == 0
-    assert all(is_baked(file) for file in files)
-
-
 def test_a_file_keeps_its_interface_and_is_baked_in_its_own_view_layer(ik_bake: Command, tmp_path: Path) -> None:
     """The target is missing in the first view layer, which is not the active one."""
     file = shot(tmp_path / "shot.blend")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import bpy
@@ -165,6 +166,44 @@ def track_added(ob: bpy.types.Object) -> None:
     strip.influence, strip.use_animated_influence = 1.0, False
 
 
+def passing(owner: Callable[[bpy.types.Object], Any], name: str, value: object) -> Edit:
+    """Return an edit that gives a property another value for one update, and then its own again."""
+
+    def edit(ob: bpy.types.Object) -> None:
+        before = getattr(owner(ob), name)
+        setattr(owner(ob), name, value)
+        bpy.context.view_layer.update()
+        setattr(owner(ob), name, before)
+
+    return edit
+
+
+def unlinked(of: Callable[[bpy.types.Object], bpy.types.Object]) -> Edit:
+    """Return an edit that takes an object out of the scene for one update."""
+
+    def edit(ob: bpy.types.Object) -> None:
+        objects = bpy.context.scene.collection.objects
+        objects.unlink(of(ob))
+        bpy.context.view_layer.update()
+        objects.link(of(ob))
+
+    return edit
+
+
+def excluded(ob: bpy.types.Object) -> None:
+    """Exclude the target's collection for one update, and disable it for another."""
+    collection = rigs.in_collection(f"{ob.name} goals", hand_of(ob))
+    layer = bpy.context.view_layer.layer_collection.children[collection.name]
+    for owner, name in ((layer, "exclude"), (collection, "hide_viewport")):
+        passing(lambda _ob, owner=owner: owner, name, True)(ob)
+        bpy.context.view_layer.update()
+
+
+def longer(ob: bpy.types.Object) -> None:
+    with rigs.edit_mode(ob) as bones:
+        bones["lower"].tail *= 1.1
+
+
 STRUCTURE: dict[str, Edit] = {
     "a limit": limited,
     "a constraint on the collar": constrained,
@@ -172,6 +211,14 @@ STRUCTURE: dict[str, Edit] = {
     "the target's parent": between,
     "the target's parent is a bone": on_collar,
     "the target's parent inverse": inverse_changed,
+    "the target is hidden": lambda ob: setattr(hand_of(ob), "hide_viewport", True),
+    "the target is hidden and shown": passing(hand_of, "hide_viewport", True),
+    "the target is unlinked and linked": unlinked(hand_of),
+    "the target's collection is excluded and disabled for a while": excluded,
+    "the armature is unlinked and linked": unlinked(lambda ob: ob),
+    "the rest position is shown and left": passing(lambda ob: ob.data, "pose_position", "REST"),
+    "an axis is locked": lambda ob: setattr(ob.pose.bones["upper"], "lock_ik_y", True),
+    "a bone is longer": longer,
     "the target is deleted": lambda ob: bpy.data.objects.remove(hand_of(ob)),
     "a bone is scaled": lambda ob: setattr(ob.pose.bones["upper"], "scale", (0.9, 0.9, 0.9)),
     "a bone is renamed": lambda ob: setattr(ob.data.bones["upper"], "name", "thigh"),

@@ -10,26 +10,6 @@ from tests import rigs
 from tests.conftest import Addon
 
 
-def test_follows_a_targets_parent_and_driver() -> None:
-    ob, target = rigs.arm()
-    parent = rigs.empty("Parent")
-    target.parent = parent
-    curve = target.driver_add("location", 1)
-    curve.driver.type = "SUM"
-    variable = curve.driver.variables.new()
-    variable.type = "TRANSFORMS"
-    variable.targets[0].id = rigs.empty("Driver", (0.4, 0, 0))
-    variable.targets[0].transform_type = "LOC_X"
-    rigs.go_live(ob)
-    parent.location = (-0.3, 0.1, 0.2)
-    bpy.context.view_layer.update()
-    assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
-    bpy.data.objects["Driver"].location.x = -0.5
-    bpy.context.view_layer.update()
-    assert abs(rigs.position(target)[1] - (-0.5 + 0.1)) < 1e-5
-    assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
-
-
 def test_a_cancelled_gesture_leaves_the_fk_pose_unchanged() -> None:
     ob, _target = rigs.arm()
     before = rigs.channels(ob)
@@ -43,35 +23,6 @@ def test_a_cancelled_gesture_leaves_the_fk_pose_unchanged() -> None:
     bpy.context.view_layer.update()
     ob.ik_addon.live = False
     assert np.array_equal(rigs.channels(ob), before)
-
-
-def test_does_nothing_on_frames_where_nothing_moves(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
-    ob, target = rigs.arm()
-    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 10: (0.6, 0.5, 1.0), 20: (-0.5, 0.9, 0.8)})
-    ob.ik_addon.live = True
-    expected = rigs.poses_at(ob, range(1, 21))
-    written = []
-    rig = addon.module("live.rig").Rig
-    put = rig.put
-
-    def noted(*arguments: object, **options: object) -> bool:
-        is_written: bool = put(*arguments, **options)
-        if is_written:
-            written.append(bpy.context.scene.frame_current)
-        return is_written
-
-    monkeypatch.setattr(rig, "put", noted)
-    assert not rigs.apart(rigs.poses_at(ob, range(1, 21)), expected)
-    # The target does not move up to frame 10, nor after the last key.
-    assert written == [1, *range(11, 21)]
-
-
-def test_a_target_disabled_in_renders_gets_a_remark(addon: Addon) -> None:
-    ob, target = rigs.arm()
-    target.hide_render = True
-    rigs.go_live(ob)
-    assert addon.report(ob).reached
-    assert "disabled in renders" in addon.report(ob).remarks[0]
 
 
 def test_a_bone_moved_while_a_setting_changes_leaves_the_keyed_fk_pose_unchanged() -> None:
@@ -105,3 +56,26 @@ def test_keys_of_a_solved_bone_play_when_their_frame_is_set_again(field: str, up
     for frame in (20, 1):
         bpy.context.scene.frame_set(frame)
     assert np.abs(rigs.pose(ob) - again).max() < rigs.SAME
+
+
+def now(ob: bpy.types.Object) -> rigs.Poses:
+    bpy.context.view_layer.update()
+    return {0: rigs.pose(ob)}
+
+
+@pytest.mark.parametrize("solver", ["AUTO", "FABRIK"])
+def test_setting_the_iterations_takes_effect_at_once(addon: Addon, solver: str) -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(6), [f"bone.{i}" for i in range(6)])
+    for bone in ob.pose.bones:
+        bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, -0.9, 0.9
+        bone.lock_ik_y = bone.lock_ik_z = True
+    rigs.chain(ob, "bone.5", rigs.empty("Target", (0.0, 2.5, 1.0)), 6, solver=solver, iterations=1)
+    rigs.go_live(ob)
+    before = now(ob)
+    ob.pose.bones["bone.5"].ik_addon.iterations = 100
+    edited = now(ob)
+    assert rigs.apart(edited, before)
+    addon.module("live.registry").clear()
+    bpy.context.scene.frame_set(1)
+    assert not rigs.apart(now(ob), edited)

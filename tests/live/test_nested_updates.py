@@ -72,3 +72,19 @@ def test_a_bone_posed_on_a_key_leaves_the_key_alone(handlers: Add) -> None:
     both(STRUCTURE["a live bone is posed"])
     bpy.context.view_layer.update()
     assert not apart_from_twin((13, 11))
+
+
+@pytest.mark.parametrize("setting", ["enabled", "bend_lead"])
+def test_a_setting_changes_after_a_handler_has_evaluated_a_changed_scene(setting: str, handlers: Add) -> None:
+    # Blender before 5.0 has then lost the list of objects that an unspecific tag looks into.
+    ob, _target = rigs.animated_arm()
+    moved, gone = rigs.empty("Moved"), rigs.empty("Gone")
+    bpy.context.view_layer.update()
+    handlers("frame_change_post", lambda *_arguments: setattr(moved, "location", (1.0, 0.0, 0.0)), False)
+    update_in("frame_change_post", False, handlers)
+    bpy.data.objects.remove(gone)
+    bpy.context.scene.frame_set(9)
+    chain = ob.pose.bones["lower"].ik_addon
+    setattr(chain, setting, getattr(chain, setting))
+    bpy.context.view_layer.update()
+    assert rigs.miss(ob) < 1e-5

@@ -126,6 +126,16 @@ def test_an_edit_by_a_script_counts_on_the_next_frame(name: str, edit: str, upda
     assert not apart_from_twin(AFTER)
 
 
+@pytest.mark.parametrize("edit", STRUCTURE)
+def test_an_edit_by_a_script_takes_effect_at_once(edit: str) -> None:
+    pair(BODIES["no keys"], 7)
+    both(STRUCTURE[edit])
+    bpy.context.view_layer.update()
+    shown = {7: rigs.pose(rig())}
+    assert not rigs.apart(rigs.poses_at(rig(), [7]), shown)
+    assert not apart_from_twin([7])
+
+
 def test_what_an_nla_track_set_stays_once_it_is_gone() -> None:
     """It also sets the elements of a quaternion that no F-curve animates."""
     pair(BODIES["half the components keyed"])

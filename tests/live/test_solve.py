@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests import rigs
-from tests.reliability.states import activate, refused, said
+from tests.reliability.states import activate, add, refused, said
 
 
 def two_limbs() -> tuple[bpy.types.Object, bpy.types.Object, bpy.types.Object]:
@@ -135,27 +135,6 @@ def test_has_nothing_to_restore(capfd: pytest.CaptureFixture[str]) -> None:
     assert rigs.channels(ob).tobytes() == before.tobytes()
 
 
-@pytest.mark.parametrize("live", [False, True])
-@pytest.mark.parametrize("operator", ["restore_pose", "chain_remove"])
-def test_restores_the_animated_pose_of_the_frame(operator: str, live: bool) -> None:
-    ob, _target = rigs.arm()
-    scene = bpy.context.scene
-    rigs.key(ob.pose.bones["upper"], "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.8, 0.1, 0.3, 0.0)})
-    poses = {}
-    for frame in (1, 10):
-        scene.frame_set(frame)
-        poses[frame] = rigs.channels(ob)
-    scene.frame_set(1)
-    ob.ik_addon.live = live
-    bpy.ops.ik_addon.solve()
-    scene.frame_set(10)
-    bpy.ops.ik_addon.solve()
-    assert reaches(ob, "lower")
-    activate(ob, "lower")
-    getattr(bpy.ops.ik_addon, operator)()
-    assert rigs.channels(ob).tobytes() == poses[10].tobytes()
-
-
 # ---- with the target active, as after a drag
 
 
@@ -177,9 +156,7 @@ def test_works_while_the_target_is_active() -> None:
 def test_refuses_a_target_without_a_chain() -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(2), list("ab"))
-    activate(ob, "b")
-    bpy.ops.ik_addon.chain_add()
-    chain = ob.pose.bones["b"].ik_addon
+    chain = add(ob, "b")
     bpy.context.view_layer.objects.active = chain.target
     chain.target = None
     with refused("Select an armature"):

@@ -68,14 +68,6 @@ def test_the_hand_reaches_its_place_and_the_feet_stay(human: bpy.types.Object) -
     assert human.pose.bones["spine"].location.length > 1e-3, "the hips come along"
 
 
-def test_bones_keep_their_lengths_and_stay_connected(human: bpy.types.Object) -> None:
-    pose(bone="hand.L", offset=(-0.3, -0.6, 0.2))
-    for bone in rigs.evaluated(human).pose.bones:
-        assert (bone.tail - bone.head).length == pytest.approx(bone.bone.length, rel=1e-4)
-        if bone.bone.use_connect:
-            assert (bone.head - bone.parent.tail).length < 1e-5
-
-
 def test_the_active_bones_tail_goes_to_a_place_in_world_space(human: bpy.types.Object) -> None:
     human.matrix_world = Matrix.LocRotScale((3.0, -2.0, 0.5), Euler((0.3, -0.2, 2.0)), (0.5, 0.5, 0.5))
     bpy.context.view_layer.update()
@@ -145,14 +137,6 @@ def test_a_bone_with_no_give_stays(human: bpy.types.Object) -> None:
     assert human.pose.bones["spine.003"].rotation_quaternion.angle > 0.01
 
 
-def test_only_bones_on_the_path_are_posed(human: bpy.types.Object) -> None:
-    before = rows(human)
-    pose(bone="hand.L", offset=(-0.1, -0.2, 0.1))
-    moved = {name for name, row in rows(human).items() if row != before[name]}
-    assert {"upper_arm.L", "forearm.L", "spine"} <= moved
-    assert not {"hand.L", "upper_arm.R", "hand.R", "spine.006", "toe.L", "f_index.01.L"} & moved
-
-
 def test_every_rotation_mode_works_and_is_kept(human: bpy.types.Object) -> None:
     human.pose.bones["upper_arm.L"].rotation_mode = "ZYX"
     human.pose.bones["forearm.L"].rotation_mode = "AXIS_ANGLE"
@@ -168,16 +152,6 @@ def test_a_bone_that_does_not_turn_with_its_parent_is_posed_as_well(human: bpy.t
     start = head(human, "hand.L")
     pose(bone="hand.L", offset=(-0.1, -0.4, 0.1))
     assert (head(human, "hand.L") - start - Vector((-0.1, -0.4, 0.1))).length < 1e-4 * HEIGHT
-
-
-def test_the_same_place_gives_the_same_pose(human: bpy.types.Object) -> None:
-    pose(bone="hand.L", offset=(-0.1, -0.4, 0.1))
-    one = rigs.channels(human)
-    for bone in human.pose.bones:
-        bone.matrix_basis = Matrix()
-    bpy.context.view_layer.update()
-    pose(bone="hand.L", offset=(-0.1, -0.4, 0.1))
-    np.testing.assert_array_equal(rigs.channels(human), one)
 
 
 def test_auto_keying_keys_the_bones_that_moved(

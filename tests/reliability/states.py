@@ -135,10 +135,11 @@ def keyed(ob: bpy.types.Object) -> dict[tuple[str, int], list[float]]:
     return {(c.data_path, c.array_index): [point.co[0] for point in c.keyframe_points] for c in rigs.fcurves(ob)}
 
 
-def add(ob: bpy.types.Object, bone: str, **options: Any) -> None:
-    """Add a chain from a bone."""
+def add(ob: bpy.types.Object, bone: str, **options: Any) -> Any:
+    """Add a chain from a bone; return the settings that the bone has then, those of the chain on its tip."""
     activate(ob, bone)
     assert bpy.ops.ik_addon.chain_add(**options) == {"FINISHED"}
+    return ob.pose.bones[bone].ik_addon
 
 
 def joints(ob: bpy.types.Object) -> np.ndarray[Any, np.dtype[np.float64]]:

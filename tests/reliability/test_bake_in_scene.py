@@ -54,31 +54,12 @@ def by_property(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
     drive(target, "location", 0, "0.6 - 1.2 * f", bpy.context.scene, '["control"]')
 
 
-def by_context(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
-    key_control(bpy.context.scene)
-    driver = drive(target, "location", 0, "0.6 - 1.2 * f")
-    variable = driver.variables.new()
-    variable.name, variable.type = "f", "CONTEXT_PROP"
-    variable.targets[0].context_property, variable.targets[0].data_path = "ACTIVE_SCENE", '["control"]'
-
-
 def by_expression(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
     drive(target, "location", 0, "0.6 - 0.06 * frame")
 
 
 def by_python(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
     drive(target, "location", 0, "0.6 - 0.06 * frame_of_the_window()")
-
-
-def by_driven_bone(ob: bpy.types.Object, target: bpy.types.Object) -> None:
-    """The target's parent is a bone, driven by an object that the scene drives."""
-    rigs.add_bones(ob, [(2, 0, 0), (2, 0, 1)], ["control"])
-    dial = rigs.empty("Dial")
-    drive(dial, "location", 2, "0.07 * f", bpy.context.scene, "frame_current")
-    drive(ob.pose.bones["control"], "location", 1, "f", dial, "location[2]")
-    target.parent, target.parent_type, target.parent_bone = ob, "BONE", "control"
-    target.matrix_parent_inverse = ob.data.bones["control"].matrix_local.inverted()
-    target.location.z = 0.0  # a child of a bone starts at the bone's tail
 
 
 def by_driven_constraint(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
@@ -118,10 +99,8 @@ def by_handler(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
 READ: dict[str, Callable[[bpy.types.Object, bpy.types.Object], None]] = {
     "frame of the scene": by_frame,
     "property of the scene": by_property,
-    "property of the active scene": by_context,
     "frame in an expression": by_expression,
     "Python": by_python,
-    "driven bone": by_driven_bone,
     "driven constraint": by_driven_constraint,
     "mapped time": remapped,
     "background scene": by_background,
@@ -221,20 +200,6 @@ def test_unrelated_cloth_is_not_disturbed(bake: Any, read: str) -> None:
     expected = fallen()
     assert bake.bake(bpy.context, fresh(), ["lower"], FRAMES).plays_alike
     assert fallen() == expected
-
-
-def test_bakes_where_the_first_view_layer_lacks_the_rig(bake: Any) -> None:
-    ob, target = crowded_arm()
-    by_frame(ob, target)
-    scene = bpy.context.scene
-    rigs.in_collection("Character", ob, target)
-    second = scene.view_layers.new("Second")
-    scene.view_layers[0].layer_collection.children["Character"].exclude = True
-    bpy.context.window.view_layer = second
-    report = bake.bake(bpy.context, ob, ["lower"], FRAMES)
-    assert report.plays_alike
-    assert report.missed == 0
-    assert played(ob)[1].max() < CLOSE
 
 
 def test_the_range_of_the_action_is_in_scene_frames(bake: Any) -> None:

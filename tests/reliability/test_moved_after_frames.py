@@ -1,4 +1,4 @@
-"""What other add-ons move in `frame_change_post` is followed, wherever their handlers are in the list."""
+"""What other add-ons move before or after a frame is followed, wherever their handlers are in the lists."""
 
 from __future__ import annotations
 
@@ -50,13 +50,48 @@ def arm_on_hips() -> tuple[bpy.types.Object, bpy.types.Object]:
     return ob, target
 
 
-@pytest.mark.parametrize("first", [True, False])
-@pytest.mark.parametrize("late", [True, False], ids=["added while live", "added before"])
-def test_a_target_moved_after_the_frame_is_followed(addon: Addon, handlers: Add, first: bool, late: bool) -> None:
+def _target(handlers: Add, where: str, first: bool) -> bpy.types.Object:
     ob, target = rigs.arm()
-    if late:
-        rigs.go_live(ob)
-    handlers("frame_change_post", circling(target), first)
+    handlers(where, circling(target), first)
+    return ob
+
+
+def _live_already(handlers: Add, where: str, first: bool) -> bpy.types.Object:
+    ob, target = rigs.arm()
+    rigs.go_live(ob)
+    handlers(where, circling(target), first)
+    return ob
+
+
+def _bone_above(handlers: Add, where: str, first: bool) -> bpy.types.Object:
+    ob, _target = arm_on_hips()
+    ob.pose.bones["lower"].ik_addon.out_of_reach = "STRETCH"
+    handlers(where, bending(ob, "hips"), first)
+    return ob
+
+
+def _keyed_target(handlers: Add, where: str, first: bool) -> bpy.types.Object:
+    """A jiggle on top of keys: Blender shows the target where the handler left it."""
+    ob, target = rigs.animated_arm()
+    handlers(where, circling(target), first)
+    return ob
+
+
+def _parent(handlers: Add, where: str, first: bool) -> bpy.types.Object:
+    ob, target = rigs.arm()
+    target.parent, target.location = rigs.empty("Prop"), (0.0, 0.0, 0.1)
+    handlers(where, circling(target.parent), first)
+    return ob
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("where", ["frame_change_pre", "frame_change_post"])
+@pytest.mark.parametrize("moved", [_target, _live_already, _bone_above, _keyed_target, _parent])
+def test_what_is_moved_around_the_frame_is_followed(
+    addon: Addon, moved: Callable[[Add, str, bool], bpy.types.Object], handlers: Add, where: str, first: bool
+) -> None:
+    ob = moved(handlers, where, first)
+    fk = rigs.on_frames(FRAMES, lambda: [ob.pose.bones[name].rotation_quaternion[:] for name in ("upper", "lower")])
     rigs.go_live(ob)
     found: rigs.Poses = {}
     for frame in FRAMES:
@@ -64,38 +99,8 @@ def test_a_target_moved_after_the_frame_is_followed(addon: Addon, handlers: Add,
         assert miss(ob) < NEAR, f"frame {frame}"
         assert addon.report(ob).reached
         assert not apart({frame: rigs.pose(ob)}, {frame: found.setdefault(frame, rigs.pose(ob))})
-
-
-def _bone_above(handlers: Add, first: bool) -> bpy.types.Object:
-    ob, _target = arm_on_hips()
-    ob.pose.bones["lower"].ik_addon.out_of_reach = "STRETCH"
-    handlers("frame_change_post", bending(ob, "hips"), first)
-    return ob
-
-
-def _keyed_target(handlers: Add, first: bool) -> bpy.types.Object:
-    """A jiggle on top of keys: Blender shows the target where the handler left it."""
-    ob, target = rigs.animated_arm()
-    handlers("frame_change_post", circling(target), first)
-    return ob
-
-
-def _parent(handlers: Add, first: bool) -> bpy.types.Object:
-    ob, target = rigs.arm()
-    target.parent, target.location = rigs.empty("Prop"), (0.0, 0.0, 0.1)
-    handlers("frame_change_post", circling(target.parent), first)
-    return ob
-
-
-@pytest.mark.parametrize("first", [True, False])
-@pytest.mark.parametrize("moved", [_bone_above, _keyed_target, _parent])
-def test_what_is_moved_after_the_frame_is_followed(
-    moved: Callable[[Add, bool], bpy.types.Object], handlers: Add, first: bool
-) -> None:
-    ob = moved(handlers, first)
-    rigs.go_live(ob)
-    for frame, off in rigs.on_frames(FRAMES, lambda: miss(ob)).items():
-        assert off < NEAR, f"frame {frame}"
+    ob.ik_addon.live = False
+    assert [ob.pose.bones[name].rotation_quaternion[:] for name in ("upper", "lower")] == fk[FRAMES[-1]]
 
 
 @pytest.mark.parametrize("first", [True, False])

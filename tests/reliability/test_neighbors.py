@@ -153,35 +153,6 @@ def test_nothing_is_left_to_do_where_the_extension_is_disabled_after_handlers_we
         blender.enable()
 
 
-@pytest.mark.parametrize("first", [True, False])
-@pytest.mark.parametrize("moved", ["target", "other bone"])
-def test_follows_what_other_handlers_move(handlers: Add, first: bool, moved: str) -> None:
-    """Another add-on moves a target, or a bone above the chain, before Blender evaluates the frame."""
-    ob, target = rigs.arm()
-    rigs.add_bones(ob, [(0, 0, -1), (0, 0, -0.5)], ["hips"])
-    with rigs.edit_mode(ob) as bones:
-        bones["upper"].parent = bones["hips"]
-    before = {bone.name: bone.rotation_quaternion[:] for bone in ob.pose.bones}
-
-    def move(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | None) -> None:
-        x = 0.02 * scene.frame_current
-        if moved == "target":
-            target.location = (0.6 - x, 0.5, 1.0 + x)
-        else:
-            ob.pose.bones["hips"].location.x = x
-
-    handlers("frame_change_pre", move, first)
-    ob.ik_addon.live = True
-    poses: rigs.Poses = {}
-    for frame in (3, 9, 20):
-        bpy.context.scene.frame_set(frame)
-        assert miss(ob) < SOLVED
-        poses[frame] = rigs.pose(ob)
-    assert not apart(poses_at(ob, (20, 3, 9)), poses)
-    ob.ik_addon.live = False
-    assert {bone.name: bone.rotation_quaternion[:] for bone in ob.pose.bones} == before
-
-
 def test_a_handler_that_writes_chain_bones_before_the_frame_sets_their_fk_pose(handlers: Add) -> None:
     ob, _target = rigs.arm()
 
@@ -295,18 +266,6 @@ def test_disabling_and_enabling_while_live_keeps_the_poses(frames: tuple[int, ..
     bpy.context.scene.frame_set(9)
     ob.ik_addon.live = False
     assert np.array_equal(rigs.channels(ob), fk)
-
-
-def test_reloading_scripts_keeps_the_poses_and_handlers() -> None:
-    ob, _target = animated_arm()
-    expected = poses_at(ob, FRAMES)
-    before = {name: len(getattr(bpy.app.handlers, name)) for name in LISTS}
-    for _ in range(2):
-        bpy.ops.script.reload()
-        assert blender.is_enabled()
-        assert {name: len(getattr(bpy.app.handlers, name)) for name in LISTS} == before
-        assert not apart(poses_at(ob, FRAMES), expected)
-    ob.ik_addon.live = False
 
 
 def test_reimporting_its_modules_keeps_the_poses(addon: Addon) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,6 @@ from numpy.typing import NDArray
 from tests import rigs
 from tests.reliability.states import snapshot
 from tests.renders import Recorder, recorder, render, set_up
-from tools.environments import ROOT
 
 __all__ = ["recorder"]
 PARTS = (0.0, -0.25, 0.25, 0.4)
@@ -132,27 +128,3 @@ def test_pixels_show_the_solved_pose(kind: str, tmp_path: Path) -> None:
     assert not np.array_equal(live[0], live[-1])
     for a, b in zip(live, frozen, strict=True):
         assert np.abs(a - b).max() < 0.01
-
-
-def test_another_process_renders_the_same_poses_in_another_order(package: Path, tmp_path: Path) -> None:
-    ob, _target = rigs.animated_arm()
-    scene = bpy.context.scene
-    set_up(scene, tmp_path, "CYCLES")
-    scene.cycles.samples, scene.cycles.device = 1, "CPU"
-    file = tmp_path / "shot.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(file))
-    frames = [30, 3, 12]
-    script = Path(__file__).with_name("render_frames.py")
-    run = subprocess.run(
-        [sys.executable, str(script), str(package), str(file), str(tmp_path), *map(str, frames)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert run.returncode == 0, run.stdout
-    assert "Traceback" not in run.stdout
-    found: rigs.Poses = {frame: np.fromfile(tmp_path / f"{frame}.pose", dtype=np.float32) for frame in frames}
-    assert not rigs.apart(found, rigs.poses_at(ob, frames))

@@ -197,25 +197,3 @@ def test_the_tip_takes_the_orientation_of_its_target(bones: int) -> None:
     frame = (done.matrix_world @ done.pose.bones[f"b{bones}"].matrix).to_3x3().normalized()
     apart = frame.to_quaternion().rotation_difference(target.matrix_world.to_quaternion()).angle
     assert min(apart, 2 * math.pi - apart) < 1e-3
-
-
-def test_influence_blends_with_the_fk_pose_and_can_be_keyed() -> None:
-    ob, target = rigs.arm()
-    upper = ob.pose.bones["upper"]
-    upper.rotation_quaternion = (0.97, 0.1, 0.2, 0.0)
-    upper.rotation_quaternion.normalize()
-    fk = upper.rotation_quaternion.copy()
-    chain = ob.pose.bones["lower"].ik_addon
-    for frame, influence in ((1, 0.0), (11, 0.5), (21, 1.0)):
-        chain.influence = influence
-        ob.keyframe_insert('pose.bones["lower"].ik_addon.influence', frame=frame)
-    ob.ik_addon.live = True
-    turned = {}
-    for frame in (21, 11, 1):
-        bpy.context.scene.frame_set(frame)
-        turned[frame] = fk.rotation_difference(upper.rotation_quaternion).angle
-    assert turned[1] < 1e-4
-    assert turned[21] > 0.1
-    assert turned[11] == pytest.approx(turned[21] / 2, rel=0.02)
-    bpy.context.scene.frame_set(21)
-    assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5

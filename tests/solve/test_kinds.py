@@ -19,6 +19,8 @@ from .free.test_folds import problem as legs
 
 COUNT = 12
 """More than are solved one by one."""
+HALF = np.arange(COUNT) % 2.0
+"""Every second member."""
 BALL = degrees((-60, 60), (-60, 60), (-60, 60))
 TIGHT = degrees((-1, 6), (-6, 3), (-6, 3))
 KNEE = degrees((0, 150), LOCKED, LOCKED)
@@ -64,6 +66,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "FABRIK": lambda: replace(free(6, pole=True), solver=Solver.FABRIK),
     "stiff": lambda: replace(free(6), stiffness=0.1 * (np.arange(18.0).reshape(6, 3) % 7.0)),
     "on a side, led from the root": lambda: replace(free(6), bend_lead=-0.6, bend_side=directions()),
+    "on a side, half of them": lambda: replace(free(6), bend_side=HALF[:, None] * directions()),
     "limited": lambda: near_and_far(chain(5, CHAINS["limits-30"])),
     "limited, with FABRIK": lambda: replace(near_and_far(chain(5, CHAINS["limits-30"]), 4), solver=Solver.FABRIK),
     "limited, not straight": lambda: near_and_far(chain(9, CHAINS["limits-asym"])),
@@ -80,6 +83,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "limb, with a foot": lambda: near_and_far(chain(3, np.stack([BALL, KNEE, BALL])), pole=True, rotation=True),
     "limb, at half a turn": lambda: near_and_far(chain(2, degrees((-30, 180), FREE, (-20, 30)))),
     "folds": lambda: folding(1),
+    "folds, half of them": lambda: replace(folding(3), folds=HALF[:, None, None] * folding(3).folds),
     "folds, with limits": lambda: limited(folding(2), np.array([(0.0, 0.0), STIFLE, HOCK])),
 }
 
@@ -101,7 +105,7 @@ def test_a_mirrored_problem_has_the_mirrored_solution(name: str) -> None:
     assert_mirrored(PROBLEMS[name](), within)
 
 
-@pytest.mark.parametrize("name", [name for name in PROBLEMS if not name.startswith(("fl", "folds"))])
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if not name.startswith(("fl", "folds", "on a side, half"))])
 def test_a_target_at_the_tip_keeps_the_pose(name: str) -> None:
     problem = PROBLEMS[name]()
     bones = problem.frames.shape[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from benchmarks.cases import CHAINS, FREE, bone_steps, chain, degrees, smooth_tu
 from benchmarks.quality import VIOLATION, violations
 from ik_addon.solve import Problem, Solution, pole_angle, solve
 from ik_addon.solve.maths.rotations import about_vectors, matrices
-from ik_addon.solve.problem import Floats
-from ik_addon.solve.smooth import does_as_well, smoothed
+from ik_addon.solve.problem import Floats, Ints
+from ik_addon.solve.smooth import does_as_well, shortest, smoothed
 
 REACHED = 3e-7
 NEARLY = 1e-4
@@ -149,3 +150,22 @@ def test_a_solution_that_misses_more_does_not_do_as_well() -> None:
         joints = np.einsum("bij,bkj->bki", turned[:, 0], live.joints)
         other = replace(live, rotations=turned @ live.rotations, joints=joints)
         assert not does_as_well(wanted, other, live).all(), "all of it turned about the axis Y"
+
+
+def test_no_other_path_costs_less() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        sizes = rng.integers(1, 5, size=6)
+        layers = [np.arange(size) + 10 * k for k, size in enumerate(sizes.tolist())]
+        places = rng.normal(size=100)
+
+        def cost(before: Ints, after: Ints, places: Floats = places) -> Floats:
+            return np.asarray((places[before][:, None] - places[after]) ** 2)
+
+        found = shortest(layers, cost)
+        assert all(chosen in layer for chosen, layer in zip(found, layers, strict=True))
+        lengths = {
+            path: sum((places[a] - places[b]) ** 2 for a, b in pairwise(path))
+            for path in product(*(layer.tolist() for layer in layers))
+        }
+        assert np.isclose(lengths[tuple(found.tolist())], min(lengths.values()))

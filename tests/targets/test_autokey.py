@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import FrameType
 from typing import Any
 
 import bpy
@@ -11,7 +9,6 @@ import pytest
 from mathutils import Quaternion
 
 from tests import rigs
-from tests.conftest import Addon
 from tests.reliability.states import activate, keyed, said
 
 
@@ -153,30 +150,3 @@ def test_keys_have_the_keyframe_type_that_the_user_chose(arm: Any) -> None:
     bpy.context.scene.tool_settings.keyframe_type = "BREAKDOWN"
     drag()
     assert {point.type for curve in rigs.fcurves(arm[1]) for point in curve.keyframe_points} == {"BREAKDOWN"}
-
-
-def test_a_bone_is_compared_with_its_keys_as_quickly_among_many_curves_as_among_few(addon: Addon) -> None:
-    """Where a character is moved by hand, this happens for each of its bones."""
-    goes_back = addon.module("targets.autokey").goes_back
-    counts = []
-    for bones in (1, 50):
-        rigs.new_file()
-        ob = rigs.armature()
-        rigs.add_bones(ob, rigs.straight(bones), [f"b{i}" for i in range(bones)])
-        for bone in ob.pose.bones:
-            bone.keyframe_insert("location", frame=1)
-            bone.keyframe_insert("rotation_quaternion", frame=1)
-        bone = ob.pose.bones[-1]
-        assert not goes_back(bpy.context, bone, ["location", "rotation_quaternion"])
-        events: list[str] = []
-
-        def note(_frame: FrameType, event: str, _argument: object, events: list[str] = events) -> None:
-            events.append(event)
-
-        sys.setprofile(note)
-        goes_back(bpy.context, bone, ["location", "rotation_quaternion"])
-        sys.setprofile(None)
-        counts.append(len(events))
-        bone.location.x += 0.1
-        assert goes_back(bpy.context, bone, ["location", "rotation_quaternion"])
-    assert counts[0] == counts[1]

@@ -55,21 +55,6 @@ def hold(addon: Addon) -> Iterator[Any]:
     assert not [function for function in bpy.app.handlers.depsgraph_update_post if "cursor" in function.__module__]
 
 
-def test_the_tip_follows_the_cursor_at_each_update(arm: Any, cursor: Any, hold: Any) -> None:
-    ob, target = arm
-    before = rigs.position(target)
-    drag = hold()
-    assert np.allclose(cursor.location, before), "the cursor is on the target"
-    for step in range(1, 4):
-        cursor.location = before + step * np.array((-0.02, 0.03, 0.04))
-        bpy.context.view_layer.update()
-        assert np.allclose(rigs.position(target), cursor.location, atol=1e-6)
-        assert np.allclose(rigs.tail(ob, "lower"), cursor.location, atol=1e-5)
-    drag.end(bpy.context)
-    assert (*cursor.location, *cursor.rotation_euler) == AT
-    assert drag.drag.handle.moved == ["location"]
-
-
 def test_a_target_that_is_only_moved_keeps_its_exact_rotation(arm: Any, cursor: Any, hold: Any) -> None:
     _ob, target = arm
     target.rotation_mode = "QUATERNION"

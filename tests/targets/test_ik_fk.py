@@ -11,7 +11,7 @@ import pytest
 from mathutils import Euler, Vector
 
 from tests import rigs
-from tests.reliability.states import activate, joints, refused, said, turns
+from tests.reliability.states import activate, add, joints, refused, said, turns
 from tests.targets.test_snap import PLACED, animate, assert_same_pose, limb, size
 
 Pose = tuple[Any, Any]
@@ -152,9 +152,7 @@ def test_switching_with_control_bones_and_a_hand_that_turns() -> None:
     rigs.add_bones(
         ob, [(0, 0, 0), (0.1, -0.3, 0.9), (0, 0.2, 1.8), (0.3, 0.2, 1.9)], ["upper_arm.L", "forearm.L", "hand.L"]
     )
-    activate(ob, "forearm.L")
-    bpy.ops.ik_addon.chain_add(controls="BONES", live=True)
-    chain = ob.pose.bones["forearm.L"].ik_addon
+    chain = add(ob, "forearm.L", controls="BONES", live=True)
     assert chain.use_end_rotation
     target = ob.pose.bones[chain.target_bone]
     target.location, target.rotation_quaternion = (0.2, -0.2, -0.3), Euler((0.3, 0.4, 0.1)).to_quaternion()

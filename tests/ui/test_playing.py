@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import bpy
 import pytest
@@ -12,7 +10,6 @@ import pytest
 from tests import rigs
 from tests.panels import drawn, sidebar
 from tests.reliability.states import activate
-from tools import blender
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -39,39 +36,6 @@ def body(bones: int) -> bpy.types.Object:
     rigs.go_live(ob)
     activate(ob, "lower")
     return ob
-
-
-def calls(addon: Addon) -> int:
-    """Return how many functions of the extension are called to draw the panels on the next frame."""
-    bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
-    count = 0
-
-    def note(frame: FrameType, event: str, _argument: Any) -> None:
-        nonlocal count
-        count += event == "call" and str(frame.f_globals.get("__name__", "")).startswith(addon.package)
-
-    sys.setprofile(note)
-    try:
-        drawn()
-    finally:
-        sys.setprofile(None)
-    return count
-
-
-@pytest.mark.usefixtures("sidebar")
-def test_in_playback_a_large_rig_is_drawn_with_as_little_work_as_a_small_one(addon: Addon) -> None:
-    found = []
-    for bones in (2, 400):
-        bpy.context.scene.frame_set(1)
-        body(bones)
-        play(False)
-        still = calls(addon)
-        play(True)
-        calls(addon)  # finds out what is kept from here on
-        found.append(calls(addon))
-        assert found[-1] < still / 2
-    assert found[0] == found[1]
-    play(False)
 
 
 @pytest.mark.usefixtures("sidebar")
@@ -105,42 +69,3 @@ def test_in_playback_a_fault_shows_soon_and_another_chain_at_once(
     activate(ob, "x0")
     assert len(drawn()) < with_chain, "no chain is active"
     play(False)
-
-
-@pytest.mark.usefixtures("sidebar")
-def test_what_takes_long_is_found_once_while_a_target_is_dragged_and_anew_after_that(
-    addon: Addon, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ob, bend_side, playing = body(2), addon.module("chains.bend_side"), addon.module("ui.playing")
-    bpy.ops.ik_addon.find_bend_side()
-    asked: list[str] = []
-
-    def count(name: str) -> None:
-        ask: Any = getattr(bend_side, name)
-
-        def asks(*about: object) -> object:
-            asked.append(name)
-            return ask(*about)
-
-        monkeypatch.setattr(bend_side, name, asks)
-
-    count("hyperextension")
-    count("is_from_roll")
-    monkeypatch.setattr(playing, "_kept", {})
-    for _ in range(3):
-        bpy.data.objects["Target"].location.x += 0.01
-        bpy.context.view_layer.update()
-        drawn()
-    assert sorted(asked) == ["hyperextension", "is_from_roll"]
-    assert bpy.app.timers.is_registered(playing._draw_again), "the sidebar is drawn once more"
-    ob.pose.bones["lower"].ik_addon.bend_side = (0.0, 0.0, 1.0)
-    drawn()
-    assert len(asked) == 4, "another side is looked at at once"
-    monkeypatch.setattr(playing, "PATIENCE", -1.0)
-    drawn()
-    assert len(asked) == 6
-    blender.disable()
-    try:
-        assert not bpy.app.timers.is_registered(playing._draw_again)
-    finally:
-        blender.enable()

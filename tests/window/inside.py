@@ -717,7 +717,8 @@ def choose_recorder() -> None:
     if not Recorder.is_registered:
         bpy.utils.register_class(Recorder)
     _rendered.clear()
-    bpy.context.scene.render.engine = Recorder.bl_idname
+    render: Any = bpy.context.scene.render  # the stubs know one engine
+    render.engine = Recorder.bl_idname
 
 
 def recorded() -> list[tuple[float, dict[str, list[float]], dict[str, list[float]]]]:

@@ -219,7 +219,7 @@ class Plan:
             given=numbers.own_opaque(riding=False) - solved,
             riding=numbers.own_opaque(riding=True) - solved,
             modes=modes,
-            connected=np.array([seen.pose.bones[int(bone)].bone.use_connect for bone in live], dtype=bool),
+            connected=np.array([seen.pose.bones[int(bone)].bone.use_connect for bone in live], dtype=np.bool_),
             sampled=sampled,
             inputs=frozenset(inputs | {placed.reference.uid for placed in numbers.objects} | leaders),
             leaders=leaders,

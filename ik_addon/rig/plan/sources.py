@@ -119,7 +119,7 @@ def related(ob: bpy.types.Object, bone: str = "") -> list[bpy.types.Object]:
     """
     found: dict[int, bpy.types.Object] = {}
     visited: set[tuple[int, str]] = set()
-    waiting = [(ob, bone)]
+    waiting: list[tuple[bpy.types.Object | None, str]] = [(ob, bone)]
     while waiting:
         own, name = waiting.pop()
         if own is None or (uid_of(own), name) in visited:

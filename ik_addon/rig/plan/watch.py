@@ -158,7 +158,7 @@ def _of_armature(ob: bpy.types.Object, bones: Collection[str]) -> Iterator[str]:
                 yield path
 
 
-def _of_data(data: bpy.types.ID, bones: Collection[str]) -> Iterator[str]:
+def _of_data(data: Any, bones: Collection[str]) -> Iterator[str]:
     for path in animated_paths(data):
         match = BONE_PATH.fullmatch(path)
         if match is None:

@@ -152,7 +152,7 @@ def in_force(ob: bpy.types.Object) -> dict[str, list[bpy.types.FCurve]]:
         return {}
     if data.use_tweak_mode or compat.evaluated_tracks(data):
         raise NotDetermined(f"'{ob.name}' is animated by NLA strips")
-    if compat.curve_owner(ob) is not None and compat.is_layered(data.action):
+    if data.action is not None and compat.curve_owner(ob) is not None and compat.is_layered(data.action):
         raise NotDetermined(f"The action '{data.action.name}' has several layers or strips")
     found: dict[str, list[bpy.types.FCurve]] = {}
     for curve in compat.curves_of(ob):

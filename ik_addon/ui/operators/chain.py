@@ -196,7 +196,7 @@ def turn_end(context: bpy.types.Context, frames: list[int] | None = None) -> tup
             if reach_of(tip) != reach and frames is None:
                 # The head of an unconnected end bone is not where the tip bone's tail was.
                 remarks = snap.snap_here(context, ob, [tip], shown=True)
-        ob.update_tag()
+        compat.tag(ob)
         context.view_layer.update()
         if frames is not None:
             remarks = finished(snap.key_range(context, ob, [tip], frames))

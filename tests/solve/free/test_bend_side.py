@@ -8,7 +8,7 @@ import numpy as np
 
 from ik_addon.solve import Goal, Limits, Problem, Solution, Solver, solve
 from ik_addon.solve.problem import Floats
-from tests.solve.chains import assert_alike, for_each, turn_about
+from tests.solve.chains import for_each, turn_about
 
 FRONT = np.array([0.0, -1.0, 0.0])
 MANY = 40
@@ -125,17 +125,6 @@ def test_the_bend_plane_is_that_of_fk_if_fk_bends_clearly() -> None:
     joints = solve(asked).joints[0]
     normal = np.cross(asked.joints[0, 1], asked.joints[0, 2])
     assert abs(normal.dot(joints[1])) < 1e-9
-
-
-def test_members_without_a_side_are_not_affected_by_others() -> None:
-    rng = np.random.default_rng(5)
-    legs = [leg(b, a) for b, a in rng.uniform(-0.4, 0.4, (MANY, 2))]
-    asked = problem(legs, rng.uniform(0.5, 1.05, MANY).tolist())
-    sides = np.where((np.arange(MANY) % 2)[:, None] == 0, FRONT, 0.0)
-    mixed = solve(Problem(asked.joints, asked.frames, asked.goal, bend_side=sides))
-    without = solve(Problem(asked.joints, asked.frames, asked.goal))
-    odd = np.arange(MANY) % 2 == 1
-    assert_alike(mixed.members(odd), without.members(odd))
 
 
 def test_a_side_that_is_not_finite_makes_only_its_own_member_invalid() -> None:

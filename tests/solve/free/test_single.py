@@ -62,24 +62,6 @@ def test_one_chain_is_solved_like_many(bones: int, pose: str, solver: Solver, mo
         assert_same(problem, monkeypatch)
 
 
-@for_each(
-    pose=POSES,
-    factor=(-1.0, -0.5, 0.0, 1e-14, 0.999999, 1.0, 1.5),
-    solver=(Solver.EVEN_BEND, Solver.FABRIK),
-    iterations=(3, 100),
-)
-def test_targets_on_the_line_of_the_chain(
-    pose: str, factor: float, solver: Solver, iterations: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    problem = make_chains(np.random.default_rng(3), COUNT, 4, pose)
-    root, tip = problem.joints[:, 0], problem.joints[:, -1]
-    off = 1e-3 * unit(np.random.default_rng(4).normal(size=tip.shape)) * (np.arange(COUNT) % 2)[:, None]
-    target = root + factor * (tip - root) + off
-    problem = replace(problem, goal=Goal(target, pole=2.0 * tip - root), solver=solver, iterations=iterations)
-    # A chain that closes on its root magnifies rounding.
-    assert_same(problem, monkeypatch, 1e-8)
-
-
 def test_each_member_takes_the_solver_that_suits_it() -> None:
     problem = aim(make_chains(np.random.default_rng(6), 16, 3), np.random.default_rng(6), 0.2, 0.9)
     problem.joints[0, 2] = problem.joints[0, 1]

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from benchmarks.cases import CHAINS, Rig, chain, degrees, random_ranges, tree_y
-from ik_addon.solve import solve
-from ik_addon.solve.limited.body import Body, allowed_angles, posed
 from ik_addon.solve.limited.bounds import bounds
-from ik_addon.solve.limited.crowd import search_together
 from ik_addon.solve.limited.descent import State
-from ik_addon.solve.limited.fabrik import Passes
-from ik_addon.solve.limited.goals import Goals, OrientationGoal, PoleGoal, System, masses_of
-from ik_addon.solve.limited.newton import polished
-from ik_addon.solve.limited.newton_step import Anchor, newton_step, slopes_of, twists_of
-from ik_addon.solve.limited.search import Search
-from ik_addon.solve.limited.skeleton import arrays_of, rows_of
+from ik_addon.solve.limited.newton import Anchor, newton_step, polished, slopes_of, twists_of
+from ik_addon.solve.limited.objectives import Goals, OrientationGoal, PoleGoal, System, masses_of
+from ik_addon.solve.limited.skeleton import Body, allowed_angles, posed, rows_of
 from ik_addon.solve.maths.cones import Cone, cone_of
 from ik_addon.solve.problem import Floats
 
@@ -180,38 +173,6 @@ def upwards(matrix: Floats, wanted: Floats, damping: float) -> Floats:
     return np.asarray(np.linalg.solve(factor @ np.diag(pivots) @ factor.T, wanted[::-1])[::-1], dtype=np.float64)
 
 
-@for_each(name=("limits-45", "limits-asym", "hinges", "one bone", "random"))
-def test_chains_are_searched_for_together_as_each_is_alone(name: str) -> None:
-    count = 80
-    rng = np.random.default_rng(len(name))
-    body = body_of(RIGS[name](rng)[0], count)
-    goals, start = goals_of(body, rng), angles_inside(body, rng, 0.2)
-    searches = []
-    for i in range(count):
-        away = [float(np.linalg.norm(goals.target[:, 0, i]))]
-        fk, lay_out = rows_of(start[..., i]), partial(goals.system, body, i)
-        searches.append(Search(body, i, lay_out, fk, away, 50, only_places=True))
-    together = search_together(body, goals, searches, [search.best(search.fk) for search in searches])
-    for search, (angles, _) in zip(searches, together, strict=True):
-        own, _ = search.alone(search.best(search.fk))
-        np.testing.assert_allclose(angles, own, atol=1e-8)
-
-
-@for_each(name=("limits-30", "limits-asym", "hinges"))
-def test_newtons_method_ends_where_no_small_change_improves(name: str) -> None:
-    rng = np.random.default_rng(3)
-    body = body_of(chain(5, CHAINS[name]), 30)
-    target = (unit(rng.normal(size=(30, 3))) * rng.uniform(0.6, 1.4, (30, 1))).T[:, None]
-    goals = Goals(np.ascontiguousarray(target), np.ones(1))
-    for i in range(30):
-        system = goals.system(body, i)
-        state, _ = polished(system, rows_of(np.zeros((3, 5))), 60)
-        changes = 1e-4 * rng.normal(size=(50, 3, 5, 1)) * body.mobility
-        for change in changes:
-            tried = allowed_angles(body, arrays_of(state.angles)[..., None] + change)
-            assert state.error - np.linalg.norm(residual(system, tried[..., 0])) < 1e-8
-
-
 def random_poses(body: Body, rng: np.random.Generator, count: int) -> Floats:
     """Return the ends (count, 3) of a chain in random poses."""
     angles = allowed_angles(body, rng.uniform(-1.0, 1.0, (3, len(body.parents), count)) * body.mobility)
@@ -233,24 +194,3 @@ def test_no_pose_beats_the_lower_bound_that_limits_imply(name: str, size: float)
         assert min(np.linalg.norm(ends - target, axis=1).min(), state.error) > least - 1e-7
         tight += state.error - least < 1e-6
     assert tight > 20 or name not in ("limits-30", "limits-90") or (name, size) == ("limits-90", 0.2)
-
-
-@for_each(name=("limits-30", "limits-90", "limits-asym"))
-def test_a_chain_stretches_by_one_pass_if_that_is_proven_to_be_best(name: str) -> None:
-    rng, certain = np.random.default_rng(5), 0
-    rig = chain(4, CHAINS[name])
-    body = body_of(rig, 1)
-    ends = random_poses(body, rng, 20_000)
-    forward = rng.normal(size=(60, 3)) + np.array([0.0, 1.0, 0.0])
-    for target in unit(forward) * rng.uniform(1.0, 2.0, (60, 1)):
-        goals = Goals(target[:, None, None], np.ones(1))
-        passes = Passes(goals.system(body, 0))
-        error = passes.error(passes.stretched([(0.0, 0.0, 0.0)] * 4))
-        if error > np.linalg.norm(target) - 1.0 + 1e-9:
-            continue
-        certain += 1
-        assert np.linalg.norm(ends - target, axis=1).min() >= error - 1e-12
-        solution = solve(rig.problem(rig.at_rest(1), target[None, None]))
-        np.testing.assert_allclose(solution.error, error, atol=1e-6)
-        assert solution.iterations[0] <= 8
-    assert certain > 2

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ik_addon.solve.maths.forms import NOTHING, Form, add_orientation, add_place, add_thrust
-from ik_addon.solve.maths.sweep import Joint, Swept, eliminated, pushed, substituted
+from ik_addon.solve.maths.sweep import NOTHING, Form, Joint, Swept, add_orientation, add_place, eliminated, substituted
 from ik_addon.solve.problem import Floats
 from tests.solve.chains import for_each
 
@@ -29,7 +28,7 @@ def random_joint(random: np.random.Generator, count: int, *, shifted: bool) -> J
     says = columns[:, :3] @ columns[:, 6:].T  # own excludes the columns' products with one another
     own += 0.5 * (says.T - says)
     shift = random.normal(size=9).tolist() if shifted else None
-    return Joint(columns.tolist(), own.tolist(), (random.normal(size=3) * is_open).tolist(), shift, count)
+    return Joint(columns.tolist(), own.tolist(), (random.normal(size=3) * is_open).tolist(), shift)
 
 
 def swept(
@@ -84,64 +83,10 @@ def test_a_sweep_solves_the_equations_of_the_whole_matrix(parents: list[int], *,
     np.testing.assert_allclose(np.concatenate(found), np.linalg.solve(matrix, right), atol=1e-9)
 
 
-def test_a_solution_leaves_no_push() -> None:
-    parents = [-1, 0, 1, 0]
-    joints, forms, *_ = case(parents, 2, shifted=False)
-    done = swept(parents, joints, forms)
-    found, twists = substituted(parents, done)
-    columns, own, right, *_ = joints[2]
-    says = np.array(columns)[:, :3] @ np.array(columns)[:, 6:].T
-    whole = Joint(columns, (np.array(own) + says).tolist(), right)
-    np.testing.assert_allclose(pushed(whole, done[2].carried, twists[1], twists[2], found[2]), 0.0, atol=1e-10)
-    there = pushed(whole, done[2].carried, twists[1], twists[1], [0.0, 0.0, 0.0])
-    assert np.linalg.norm(there) > 0.1, "it is pushed where it has not gone yet"
-
-
-def test_unchanged_joints_are_reused_from_the_previous_sweep() -> None:
-    parents = [-1, 0, 1, 0, 3, 3]
-    joints, forms, *_ = case(parents, 4, shifted=True)
-    before = swept(parents, joints, forms)
-    others = [*joints[:4], joints[4]._replace(right=[1.0, -2.0, 3.0]), joints[5]]
-    after = swept(parents, others, forms, before)
-    assert [i for i in range(6) if after[i] is before[i]] == [1, 2, 5]
-    assert after == swept(parents, others, forms)
-
-
-def test_reused_joints_still_need_their_pivots() -> None:
-    joints, forms, *_ = case([-1, 0], 4, shifted=False)
-    before = swept([-1, 0], joints, forms)
-    assert len(eliminated([1, 0], [[1], []], joints, forms, before[1].pivot + 1e-9, before)) == 0
-    assert 1 in eliminated([1, 0], [[1], []], joints, forms, before[1].pivot - 1e-9, before)
-
-
-@for_each(at=([0.3, -0.2, 0.5], None))
-def test_a_thrust_replaces_a_spring_along_its_direction(at: list[float] | None) -> None:
-    random = np.random.default_rng(3)
-    form, gap, direction = NOTHING[:], random.normal(size=3), np.array([2.0, -1.0, 2.0]) / 3.0
-    if at is None:
-        add_orientation(form, gap.tolist(), STIFF)
-    else:
-        add_place(form, at, gap.tolist(), STIFF)
-    add_thrust(form, at, gap.tolist(), direction.tolist(), STIFF, FORCE)
-    upper, (mixed, lower) = np.zeros((3, 3)), np.zeros((2, 3, 3))
-    upper[np.triu_indices(3)], mixed[:], lower[np.triu_indices(3)] = (
-        form[:6],
-        np.reshape(form[6:15], (3, 3)),
-        form[15:21],
-    )
-    upper, lower = (part + np.triu(part, 1).T for part in (upper, lower))
-    rows = np.eye(3, 6) if at is None else skew(np.array(at))
-    across = np.eye(3) - np.outer(direction, direction)
-    np.testing.assert_allclose(np.block([[upper, mixed], [mixed.T, lower]]), STIFF * rows.T @ across @ rows, atol=1e-12)
-    np.testing.assert_allclose(form[21:], rows.T @ (STIFF * across @ gap + FORCE * direction), atol=1e-12)
-
-
 def test_a_pivot_that_is_too_small_is_detected() -> None:
     column = [1.0] + [0.0] * 8
     joint = Joint([column, [0.0] * 9, [0.0] * 9], np.diag([-1.0, 1.0, 1.0]).tolist(), [1.0, 0.0, 0.0])
     assert not eliminated([0], [[]], [joint], [None], 0.2)
-    assert not eliminated([0], [[]], [joint._replace(open_=1)], [None], 0.2)
     form = NOTHING[:]
     add_orientation(form, [0.0, 0.0, 0.0], 2.0)
     assert 0 in eliminated([0], [[]], [joint], [form], 0.2)
-    assert 0 in eliminated([0], [[]], [joint._replace(open_=1)], [form], 0.2)

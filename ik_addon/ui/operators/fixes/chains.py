@@ -14,6 +14,7 @@ from ....chains.control_bones import can_be_made, editing
 from ....chains.exceeded import exceeded, free
 from ....chains.mirror import mirror_chain
 from ....chains.own_target import make_own
+from ....core import compat
 from ....core.channels import rotation_field
 from ....core.constraints import drivers_on, fighting_constraints
 from ....core.settings import chain_of, object_of, unset, unusable
@@ -164,7 +165,7 @@ class IK_ADDON_OT_chain_fix(ArmatureOperator):
         except RuntimeError as error:
             return self.refuse(str(error))
         reports.clear(ob, [self.tip])
-        ob.update_tag()
+        compat.tag(ob)
         context.view_layer.update()  # solves if Live is on
         return self.done(f"'{self.tip}': {fix.label}")
 
