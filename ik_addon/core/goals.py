@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -106,6 +107,14 @@ class Goal:
         """Whether the location or rotation has F-curves."""
         fields = "location", channels.rotation_field(self.holder.rotation_mode)
         return any(keyed_indices(self.holder, field) for field in fields)
+
+    @property
+    def last_key(self) -> float:
+        """The frame of the last key of the location or rotation; -inf without keys."""
+        fields = "location", channels.rotation_field(self.holder.rotation_mode)
+        ends = (curve.range()[1] for field in fields for _index, curve in curves_on(self.holder, field))
+        data = self.ob.animation_data
+        return max((data.nla_tweak_strip_time_to_scene(end) for end in ends), default=-math.inf)
 
     @property
     def why_fixed(self) -> str:

@@ -159,17 +159,22 @@ def test_a_switch_on_the_same_frame_is_replaced() -> None:
     assert np.abs(after[:10] - before[:10]).max() < 2e-6
 
 
-def test_the_goals_own_keys_continue_in_the_new_space() -> None:
+def test_the_goals_own_keys_continue_in_the_new_space(capfd: pytest.CaptureFixture[str]) -> None:
     ob = character()
     target = goal_of(ob, "TARGET")
     start = np.array(target.location)
     rigs.key(target, "location", {1: start, 40: start + 0.2, 60: start - 0.1})
     before = worlds(target, FRAMES)
+    capfd.readouterr()
     to("CHEST", 20)
+    assert "Its keys on later frames go along with 'spine_05' now" in capfd.readouterr().out
     after = worlds(target, FRAMES)
     assert np.abs(after[:20] - before[:20]).max() < 2e-6
     assert spread(seen_from(ob, "spine_05", after[19:], FRAMES[19:])) > 0.05, "it moves in the space of the chest"
     assert np.linalg.norm(np.diff(after[:, :3, 3], axis=0), axis=1).max() < 0.1
+    capfd.readouterr()
+    to("WORLD", 70)
+    assert "later frames" not in capfd.readouterr().out
 
 
 def test_the_tip_follows_live_in_any_order_and_when_baked(addon: Addon) -> None:

@@ -97,7 +97,11 @@ class IK_ADDON_OT_switch_space(ChainOperator):
         )
         if later:
             message += ". " + say("Later switches updated: {count}", count=later)
-        return self.done(message)
+        remarks = []
+        movable = Goal(*goal_of(chain_of(active_chain(context)), self.role.lower()))
+        if movable.last_key > context.scene.frame_current_final:
+            remarks.append(say("Its keys on later frames go along with {space} now", space=space.name))
+        return self.done(message, remarks)
 
     def _space(self, context: bpy.types.Context) -> Space | None:
         """Return the chosen space; None if the active chain has no such space."""
