@@ -160,8 +160,7 @@ def _dress_trunk(ob: bpy.types.Object, figure: Figure, parts: Sequence[Member]) 
     if not ob.is_editable:
         return
     legs = [list(part.row) for part in parts if part.region is Region.LEG and not part.is_fore]
-    hips = {bone for leg in legs if (bone := parent_bone_of(figure, leg)) is not None}
-    up = up_of(figure)
+    hips, up = {bone for leg in legs if (bone := parent_bone_of(figure, leg)) is not None}, up_of(figure)
     if len(hips) == 1 and up is not None:
         (bone,) = hips
         length = max(float(np.linalg.norm(np.diff(figure.heads[leg], axis=0), axis=1).sum()) for leg in legs)

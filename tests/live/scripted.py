@@ -194,9 +194,10 @@ def excluded(ob: bpy.types.Object) -> None:
     """Exclude the target's collection for one update, and disable it for another."""
     collection = rigs.in_collection(f"{ob.name} goals", hand_of(ob))
     layer = bpy.context.view_layer.layer_collection.children[collection.name]
-    for owner, name in ((layer, "exclude"), (collection, "hide_viewport")):
-        passing(lambda _ob, owner=owner: owner, name, True)(ob)
-        bpy.context.view_layer.update()
+    passing(lambda _ob: layer, "exclude", True)(ob)
+    bpy.context.view_layer.update()
+    passing(lambda _ob: collection, "hide_viewport", True)(ob)
+    bpy.context.view_layer.update()
 
 
 def longer(ob: bpy.types.Object) -> None:
