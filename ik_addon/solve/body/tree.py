@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ..limited.skeleton import Bone, Pose, Skeleton, pose_of
-from ..maths.cones import cone_of, swing_twist
+from ..maths.cones import range_of, swing_twist
 from ..maths.numbers import ONE, Vector
 from ..maths.products import applied, back_applied, back_times, times
 from ..maths.rotations import matrices, norm, quaternions
@@ -75,10 +75,9 @@ class Tree:
         is_limited: Bools = np.isfinite(own).any(axis=1)
         rests, stiffness = _rests_of(body, joints, is_limited, has_root=has_root)
         turns = quaternions(back_times(rests, frames[joints]).transpose(1, 2, 0))
-        cone, (swing, twist) = cone_of(own[:, :4], own[:, 4:]), swing_twist(turns)
-        parts = locked.tolist(), np.array([*swing, twist]).T.tolist(), cone.low.T.tolist(), cone.high.T.tolist()
-        twists = zip(cone.twist_low.tolist(), cone.twist_high.tolist(), strict=True)
-        limits = [Limit.of(*each, *twist) for *each, twist in zip(*parts, twists, strict=True)]
+        swing, twist = swing_twist(turns)
+        each = zip(locked.tolist(), np.array([*swing, twist]).T.tolist(), own.tolist(), strict=True)
+        limits = [Limit.of(fixed, angle, *range_of(*row)) for fixed, angle, row in each]
 
         def seen(point: Floats, joint: int) -> Vector:
             frame, start = (np.eye(3), origin) if joint < 0 else (frames[joints[joint]], heads[joints[joint]])
