@@ -198,7 +198,7 @@ def known_of(problem: Problem) -> Known:
         frames = np.asarray(problem.frames, dtype=np.float64)
         ok = np.isfinite(problem.joints).all(axis=(1, 2)) & np.isfinite(frames).all(axis=(1, 2, 3))
         proper = determinants(frames)
-        ok &= (np.abs(np.abs(proper) - 1.0) < 0.1).all(axis=1) & (np.ptp(np.sign(proper), axis=1) == 0.0)
+        ok &= ((np.abs(np.abs(proper) - 1.0) < 0.1) & (proper * proper[:, :1] > 0.0)).all(axis=1)
         lengths = lengths_of(problem)
         ok &= np.isfinite(lengths).all(axis=0) & (lengths > 1e-100).all(axis=0)
         longest = lengths.max(axis=0)

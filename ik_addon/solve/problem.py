@@ -321,15 +321,14 @@ def _check_settings(problem: Problem, members: int) -> None:
 
 def check_ranges(limits: Limits) -> None:
     """Raise ValueError, naming joint and axis, if a range of limits is not valid."""
-    ranges = np.concatenate([limits.cones, limits.twist], axis=1).astype(np.float64)
-    wrong = ~((ranges[:, ::2] <= 0.0) & (ranges[:, 1::2] >= 0.0)).all(axis=1)
-    for joint, values in zip(np.flatnonzero(wrong), ranges[wrong], strict=True):
+    for joint, values in enumerate(np.concatenate([limits.cones, limits.twist], axis=1).tolist()):
         for axis, low, high in zip("XZY", values[::2], values[1::2], strict=True):
+            if low <= 0.0 <= high:
+                continue
             if np.isnan(low) or np.isnan(high):
                 raise ValueError(f"joint {joint}: a limit about {axis} is not a number")
             if low > high:
                 raise ValueError(f"joint {joint}: the least rotation about {axis} is above the greatest")
-            if low > 0.0 or high < 0.0:
-                raise ValueError(f"joint {joint}: the limits about {axis} do not contain the rest pose")
+            raise ValueError(f"joint {joint}: the limits about {axis} do not contain the rest pose")
     if np.ndim(limits.rest) == 3 and not np.isfinite(limits.rest).all():
         raise ValueError("limits.rest must be finite")

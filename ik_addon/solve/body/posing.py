@@ -112,12 +112,12 @@ class Poser:
         self._begin = tree.posed(*tree.split(tree.turns), np.zeros(3))
         carriers = tree.carriers[self.ends.orientations]
         self._is_carried = carriers >= 0
-        self._still = self._begin.ends, self._begin.frames[carriers]
+        self._still = self._begin.ends, self._begin.frames(carriers.tolist())
         self._costs = self._costs_of()
         self._limbs = [self._limb(grab) for grab in grabs if grab.target is not None]
         self._back, self._bent_by = inverse(tree.turns), np.zeros((3, len(joints)))
         if body.bends is not None:
-            bends = back_applied(self._begin.frames, np.asarray(body.bends, np.float64)[joints])
+            bends = back_applied(self._begin.frames(range(len(joints))), np.asarray(body.bends, np.float64)[joints])
             self._bent_by = rotate(tree.turns, bends.T)
         hardening = np.zeros(len(body.parents)) if body.hardening is None else np.asarray(body.hardening, np.float64)
         self._hardening = hardening[tree.bones]
@@ -228,8 +228,10 @@ class Poser:
 
     def _allowed(self, angles: Floats) -> Floats:
         """Return the allowed angles nearest to given ones (3, m)."""
-        every = zip(self.tree.limits, angles.T.tolist(), strict=True)
-        return np.array([limit.allowed(*each) for limit, each in every]).reshape(-1, 3).T
+        found = angles.copy()
+        for i in np.flatnonzero(self.tree.is_limited).tolist():
+            found[:, i] = self.tree.limits[i].allowed(*angles[:, i].tolist())
+        return found
 
     def _at_rest(self, turns: Floats, offset: Floats, weights: tuple[Floats, float]) -> _State:
         """Return the state in which a search begins: no forces, no limits held, no last step."""
@@ -244,7 +246,7 @@ class Poser:
             gaps = self._gaps(posed, *goals)
             if count == FINISH or float(lengths_of(gaps[self.ends.hard]).max(initial=0.0)) < HELD:
                 break
-            begin = self._at_rest(state.turns, state.offset, (state.units, state.slide))
+            begin = self._at_rest(self.tree.joined(state.begin, state.angles), state.offset, (state.units, state.slide))
             state, _ = self._pass(begin, *goals, pins_alone=True)
         return posed, passes + count
 
@@ -276,7 +278,9 @@ class Poser:
             cost = Cost(0.0 * cost.slope, cost.second, 0.0 * cost.offset)
         equations = Equations.of(tree, posed, units, cost, Wanted(gaps, pull, state.forces))
         now, stiffer = posed.angles, max(0, state.stiffer - 1)
-        bounds = [limit.kept(*each) for limit, *each in zip(tree.limits, state.bounds, now.T.tolist(), strict=True)]
+        bounds = state.bounds[:]
+        for i in [i for i, bound in enumerate(bounds) if bound != FREE]:
+            bounds[i] = tree.limits[i].kept(bounds[i], now[:, i].tolist())
         swept: Mapping[int, Swept] = {}
         for _ in range(ROUNDS):
             step = equations.solved(bounds, stiffer, swept)
@@ -315,8 +319,9 @@ class Poser:
 
     def _cost(self, state: _State, posed: Posed) -> Cost:
         """Return how the cost of the joints and of the root's offset depends on them, at a state."""
-        resisting, second = resistance(vectors_of(multiply(state.turns, self._back)), self._hardening)
-        axes, slope = times(matrices(posed.begin).transpose(2, 0, 1), axes_at_rest(posed.angles)), resisting.T
+        turns = self.tree.joined(state.begin, state.angles)
+        resisting, second = resistance(vectors_of(multiply(turns, self._back)), self._hardening)
+        axes, slope = times(posed.begin, axes_at_rest(posed.angles)), resisting.T
         stiff, stiffness = axes, self.tree.stiffness
         if stiffness is not None:
             slope, stiff = applied(stiffness, applied(stiffness, slope)), times(stiffness, axes)
@@ -338,7 +343,7 @@ class Poser:
 
     def _left(self, posed: Posed, frames: Floats) -> Floats:
         """Return the rotation vectors (orientations, 3) by which joints still have to turn to reach `frames`."""
-        now = posed.frames[self.tree.carriers[self.ends.orientations]]
+        now = posed.frames(self.tree.carriers[self.ends.orientations].tolist())
         left: Floats = vectors_of(quaternions(times_back(frames, now).transpose(1, 2, 0))).T
         return left * self._is_carried[:, None]
 
@@ -369,7 +374,7 @@ class _State:
     """The current state of a search."""
 
     begin: Floats
-    """(4, m) rotations from which the angles of joints are measured, see `Posed.begin`."""
+    """(4, m) rotations from which the angles of joints are measured, see `Tree.split`."""
     angles: Floats
     """(3, m) angles of the joints."""
     offset: Floats
@@ -390,11 +395,6 @@ class _State:
     """(m,) the rotation of each joint that costs one."""
     slide: float
     """The move of the root that costs one."""
-
-    @property
-    def turns(self) -> Floats:
-        """(4, m) rotations of the joints."""
-        return multiply(self.begin, joint_rotation(self.angles[:2], self.angles[2]))
 
 
 def _rest(way: float, before: float) -> float:

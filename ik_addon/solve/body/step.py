@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..limited.newton import Room, equation_of, slopes_by
+from ..limited.newton import Room, equation_of
 from ..limited.objectives import Pulls, couplings_of, moved
 from ..limited.skeleton import STEEPEST, Nine
 from ..maths.numbers import MANY, Vector
@@ -175,18 +175,23 @@ class Equations:
             normals: (m, 2) out of the cones that hold joints.
             curvatures: (m,) of these cones.
         """
-        pose, unit, (p, q) = self.posed.pose, self.units, normals.T
+        pose, unit, (p, q), is_held = self.posed.pose, self.units, normals.T, (normals != ABOUT_Z).any()
 
         def turned(vectors: Floats) -> Floats:
             """Return vectors (..., 3, m) with the part about Z, then that about X, turned to the normals."""
+            if not is_held:
+                return vectors
             x, z, twist = (vectors[..., axis, :] for axis in range(3))
             return np.stack([q * x - p * z, p * x + q * z, twist], axis=-2)
 
-        axes, bends = np.array(pose.axes).reshape(-1, 3, 3).transpose(1, 2, 0) * unit, self._bends.T
+        axes = np.array(pose.axes).reshape(-1, 3, 3).transpose(1, 2, 0) * unit
+        couplings = np.array(self._couplings).reshape(-1, 9).T
+        # The whole cost bends with the axes of the joints.
+        moments = couplings[[7, 2, 3]] - couplings[[5, 6, 1]]
+        bends = (self.cost.slope.T - (axes * moments[:, None]).sum(axis=0)) * unit
         *axes, slope, bend, angles = turned(np.array([*axes, self.cost.slope.T, bends, self.posed.angles]))
         room = Room((1.0, 0.0), np.maximum(-bend[1], 0.0) * curvatures / 2.0, (True, True, True))
         turns: Any = np.concatenate(axes), np.array(pose.points).reshape(-1, 3).T
-        couplings = np.array(self._couplings).reshape(-1, 9).T
         columns, parts, right, *_ = equation_of(MANY, (*turns, couplings), room, angles, (slope, bend), 0.0)
         own = turned(turned(self.cost.second.transpose(1, 2, 0)).swapaxes(0, 1))[::-1, ::-1]
         for row, line in zip(own, parts, strict=True):
@@ -207,12 +212,6 @@ class Equations:
             if carriers[end] >= 0:
                 pulls.torques.append((carriers[end], torque))
         return couplings_of(self.tree.skeleton, self.posed.pose, pulls)
-
-    @cached_property
-    def _bends(self) -> Floats:
-        """(m, 3) how the whole cost grows with the angles of joints, whose axes turn with them; in units of steps."""
-        forced: Floats = np.array(slopes_by(self.posed.pose, self._couplings)).reshape(-1, 3)
-        return (self.cost.slope + forced * self.units[:, None]) * self.units[:, None]
 
     @cached_property
     def _forms(self) -> list[Form | None]:

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from ..limited.skeleton import Bone, Pose, Skeleton, pose_of
-from ..maths.cones import cone_of, swing_twist
+from ..maths.cones import joint_rotation, range_of, swing_twist
 from ..maths.numbers import ONE, Vector
-from ..maths.products import applied, back_applied, back_times, times
+from ..maths.products import applied, back_applied, back_times, times, times_back
 from ..maths.rotations import matrices, norm, quaternions
 from ..problem import Bools, Floats, Ints
 from .ends import Ends
@@ -75,10 +75,9 @@ class Tree:
         is_limited: Bools = np.isfinite(own).any(axis=1)
         rests, stiffness = _rests_of(body, joints, is_limited, has_root=has_root)
         turns = quaternions(back_times(rests, frames[joints]).transpose(1, 2, 0))
-        cone, (swing, twist) = cone_of(own[:, :4], own[:, 4:]), swing_twist(turns)
-        parts = locked.tolist(), np.array([*swing, twist]).T.tolist(), cone.low.T.tolist(), cone.high.T.tolist()
-        twists = zip(cone.twist_low.tolist(), cone.twist_high.tolist(), strict=True)
-        limits = [Limit.of(*each, *twist) for *each, twist in zip(*parts, twists, strict=True)]
+        swing, twist = swing_twist(turns)
+        each = zip(locked.tolist(), np.array([*swing, twist]).T.tolist(), own.tolist(), strict=True)
+        limits = [Limit.of(fixed, angle, *range_of(*row)) for fixed, angle, row in each]
 
         def seen(point: Floats, joint: int) -> Vector:
             frame, start = (np.eye(3), origin) if joint < 0 else (frames[joints[joint]], heads[joints[joint]])
@@ -158,22 +157,30 @@ class Tree:
         return found
 
     def split(self, turns: Floats) -> tuple[Floats, Floats]:
-        """Return where the angles of rotations (4, m) begin, see `Posed.begin`, and the angles (3, m)."""
+        """Return rotations (4, m) in two parts: those from which angles are measured, and the angles (3, m).
+
+        Angles are measured from rest, or without limits from the pose itself, since near half a turn they say little
+        about where a bone points.
+        """
         swing, twist = swing_twist(np.where(self.is_limited, turns, STILL))
         return np.where(self.is_limited, STILL, turns), np.array([*swing, twist])
 
+    def joined(self, begin: Floats, angles: Floats) -> Floats:
+        """Return the rotations that `split` has split."""
+        return np.where(self.is_limited, joint_rotation(angles[:2], angles[2]), begin)
+
     def posed(self, begin: Floats, angles: Floats, offset: Floats) -> Posed:
-        """Return the pose for angles (3, m) from rotations (4, m), see `Posed`, and an offset (3,) of the root."""
+        """Return the pose for rotations (4, m) and angles (3, m), see `split`, and an offset (3,) of the root."""
         turned = matrices(begin).transpose(2, 0, 1)
         rests, heads = self._at_rest
-        bones = list(map(Bone, map(tuple, times(rests, turned).reshape(-1, 9).tolist()), heads))
+        bones = list(map(Bone, times(rests, turned).reshape(-1, 9).tolist(), heads))
         if self.has_root:
             x, y, z = (np.array(bones[0].head) + offset).tolist()
             bones[0] = bones[0]._replace(head=(x, y, z))
         pose = pose_of(self.skeleton._replace(bones=bones), list(map(tuple, angles.T.tolist())))
         ends = self.places.copy()
         ends[self.carriers >= 0] = np.array(pose.ends).reshape(-1, 3) * self.size + self.origin
-        return Posed(pose, angles, begin, ends, np.array(pose.frames).reshape(-1, 3, 3))
+        return Posed(pose, angles, turned, ends)
 
     def carried(self, body: Body, begin: Posed, posed: Posed) -> tuple[Floats, Floats]:
         """Return the heads (n, 3) and orientations (n, 3, 3) of all bones of a body as its joints carry them.
@@ -190,7 +197,7 @@ class Tree:
             owner.append(index.get(bone, owner[parent] if parent >= 0 else -1))
         taken = np.flatnonzero(np.array(owner) >= 0)
         by = np.array(owner)[taken]
-        turned = times(posed.frames, begin.frames.swapaxes(1, 2))[by]
+        turned = times_back(posed.frames(by.tolist()), begin.frames(by.tolist()))
         there = np.array(posed.pose.points).reshape(-1, 3)[by] * self.size + self.origin
         heads[taken] = there + applied(turned, heads[taken] - heads[self.bones[by]])
         frames[taken] = times(turned, frames[taken])
@@ -205,12 +212,13 @@ class Posed:
     angles: Floats
     """(3, m) angles of the joints: their swings about X and Z, and their twists."""
     begin: Floats
-    """(4, m) rotations from which angles are measured: those at rest, or without limits those in the pose itself, since
-    near half a turn the angles say little about where a bone points."""
+    """(m, 3, 3) rotations from which they are measured."""
     ends: Floats
     """(ends, 3) positions of the ends in the body."""
-    frames: Floats
-    """(m, 3, 3) orientations of the joints."""
+
+    def frames(self, joints: Sequence[int]) -> Floats:
+        """Return the orientations (k, 3, 3) of joints."""
+        return np.array([self.pose.frames[joint] for joint in joints]).reshape(-1, 3, 3)
 
 
 def _size_of(heads: Floats, parents: Sequence[int], ends: Sequence[tuple[int, Floats]]) -> float:

@@ -15,6 +15,7 @@ from itertools import pairwise
 from math import acos, atan2, cbrt, copysign, cos, hypot, inf, pi, sin, sqrt
 from typing import NamedTuple
 
+from ..maths.cones import Range
 from ..maths.numbers import Vector, dot
 from .frames import carried
 
@@ -37,15 +38,6 @@ _UPRIGHT = -0.5
 """Cosine of the swing above which four entries of a rotation give its twist to the last bits."""
 _ROUND = 1e-9
 """A second harmonic smaller than this fraction of the first counts as none."""
-
-
-class Range(NamedTuple):
-    """The limits of a joint in plain floats; see `cones.Cone`."""
-
-    low: tuple[float, float]
-    high: tuple[float, float]
-    twist_low: float
-    twist_high: float
 
 
 class Circle(NamedTuple):

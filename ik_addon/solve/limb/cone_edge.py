@@ -13,9 +13,9 @@ from math import asin, atan2, copysign, cos, inf, pi, sin, sqrt
 from operator import itemgetter
 from typing import NamedTuple
 
-from ..maths.cones import RIM
+from ..maths.cones import RIM, Range
 from ..maths.numbers import Vector, cross, minus, norm
-from .cone_arcs import EDGE, Range, outside, wrapped
+from .cone_arcs import EDGE, outside, wrapped
 
 _SAMPLES = 9
 """Number of points of a piece, its ends included, from which the search for the best point of an edge starts."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, repeat
+from math import inf, isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..free.reach import reachable, status_of
-from ..maths.cones import cone_of
+from ..maths.cones import Range, range_of
 from ..maths.numbers import ONE, Matrix, Vector, minus, norm, over, plus, times
 from ..problem import Floats, Ints, OutOfReach, Problem, Solution, Solver, Status
-from .cone_arcs import EDGE, Range, allows, stands_at_limit
+from .cone_arcs import EDGE, allows, stands_at_limit
 from .frames import Frame, applied, back_product, product, seen
 from .nearest import best_pose
 from .pose import Side
@@ -127,17 +128,14 @@ class KnownLimbs:
         inherits = [True] * bones if problem.inherits is None else [bool(value) for value in problem.inherits]
         if not all(inherits[1:]) or (problem.stiffness is not None and np.any(problem.stiffness)):
             return None
-        every = np.tile([-np.inf, np.inf], (bones, 3))
+        rows = [[-inf, inf] * 3] * bones
         if problem.limits is not None:
-            every = np.concatenate([problem.limits.cones, problem.limits.twist], axis=1).astype(np.float64)
-        cone = cone_of(every[:, :4], every[:, 4:])
-        parts = (cone.low.T.tolist(), cone.high.T.tolist(), cone.twist_low.tolist(), cone.twist_high.tolist())
-        ranges = [Range(tuple(low), tuple(high), least, most) for low, high, least, most in zip(*parts, strict=True)]
-        locked = (every == 0.0).all(axis=1)
-        if ranges[0].low == ranges[0].high == (0.0, 0.0) or locked[2:].any():
+            rows = np.concatenate([problem.limits.cones, problem.limits.twist], axis=1).tolist()
+        ranges = [range_of(*row) for row in rows]
+        if ranges[0].low == ranges[0].high == (0.0, 0.0) or not all(map(any, rows[2:])):
             # A root with twist alone has no roll to choose, and a fixed foot takes no orientation.
             return None
-        return cls(ranges, (np.isfinite(every).any(axis=1) & ~locked).tolist(), inherits[0])
+        return cls(ranges, [any(row) and any(map(isfinite, row)) for row in rows], inherits[0])
 
     def member(self, i: int) -> Member | None:
         """Return member i, which was read before; None if one of its two bones has no length."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import atan2, cos, inf, sin
 from typing import NamedTuple
 
+from ..maths.cones import Range
 from .cone_arcs import (
     EDGE,
     WHOLE,
     Arc,
     Circle,
-    Range,
     arcs_inside,
     contains,
     half_turn_axis,

@@ -12,6 +12,7 @@ Swings are (2, ...), about X and about Z; twists (...) are radians; quaternions 
 
 from __future__ import annotations
 
+from math import inf, isfinite, pi, sin
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +48,27 @@ class Cone(NamedTuple):
         return (self.low[0], self.low[1]), (self.high[0], self.high[1])
 
 
+class Range(NamedTuple):
+    """The limits of one joint in plain floats; see `Cone`."""
+
+    low: tuple[float, float]
+    high: tuple[float, float]
+    twist_low: float
+    twist_high: float
+
+
+def range_of(x_low: float, x_high: float, z_low: float, z_high: float, least: float, most: float) -> Range:
+    """Return the limits of a joint, given by its angles about X and Z and its twists in radians; infinite: no limit."""
+    left, right, down, up = (
+        sin(min(abs(angle), pi) / 2.0) if isfinite(angle) else _UNLIMITED for angle in (x_low, x_high, z_low, z_high)
+    )
+    least, most = least if least > -pi else -inf, most if most < pi else inf
+    # An interval with one open side has only one end on the circle: close it at half a turn.
+    if isfinite(least) or isfinite(most):
+        least, most = max(least, -pi), min(most, pi)
+    return Range((left, down), (right, up), least, most)
+
+
 def cone_of(angles: Floats, twist: Floats) -> Cone:
     """Return the cones of joints.
 
@@ -54,14 +76,9 @@ def cone_of(angles: Floats, twist: Floats) -> Cone:
         angles: (n, 4) minimum and maximum rotation about X, then about Z, in radians; infinite: no limit.
         twist: (n, 2) minimum and maximum twist.
     """
-    half = np.sin(np.minimum(np.abs(angles), np.pi) / 2.0)
-    axes = np.where(np.isfinite(angles), half, _UNLIMITED).T
-    free = np.abs(twist) >= np.pi
-    low, high = np.where(free, np.copysign(np.inf, [-1.0, 1.0]), twist).T
-    # An interval with one open side has only one end on the circle: close it at half a turn.
-    low = np.where(np.isinf(low) & np.isfinite(high), -np.pi, low)
-    high = np.where(np.isinf(high) & np.isfinite(low), np.pi, high)
-    return Cone(axes[::2], axes[1::2], low, high)
+    rows = [range_of(*row) for row in np.concatenate([angles, twist], axis=1).tolist()]
+    low, high = (np.array([row[side] for row in rows]).reshape(-1, 2).T for side in (0, 1))
+    return Cone(low, high, np.array([row.twist_low for row in rows]), np.array([row.twist_high for row in rows]))
 
 
 def swing_twist(q: Floats) -> tuple[Floats, Floats]:
