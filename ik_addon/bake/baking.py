@@ -115,7 +115,8 @@ def bake_stepwise(
                 keyed = solved.channels()
                 times = np.array(frames, dtype=np.float64) * time_scale(context.scene)
                 writing = keyframes.writing(ob, keyed, times, new_action=new_action)
-                keys.callback((yield from part(writing, 0.8 * whole, 0.9 * whole)))
+                with registry.paused(ob):  # else live takes these keys for a user's, which are to hold FK
+                    keys.callback((yield from part(writing, 0.8 * whole, 0.9 * whole)))
                 _disable_chains(ob, plan, baked, stored)
                 found = yield from part(sequence.differences(solved, foretold=foretold), 0.9 * whole, whole)
                 if found is not None:
@@ -142,4 +143,7 @@ def _disable_chains(ob: bpy.types.Object, plan: Plan, tips: Collection[str], sto
     # Not the current FK store: bones may have been moved since Solve IK.
     channels.write(ob, np.array(bones, dtype=np.int64), stored[[plan.rows[bone] for bone in bones]])
     fk_store.forget(ob, bones)
+    rig = registry.registry.of(ob).rig
+    if rig is not None:
+        rig.is_still = False
     switches.settings_changed(ob)

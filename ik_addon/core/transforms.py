@@ -8,12 +8,32 @@ import numpy as np
 
 from ..solve.maths.rotations import multiply
 from ..solve.problem import Bools, Floats
-from .channels import FIELDS, Row, rotation_field, rotations_of
+from .channels import FIELDS, Row, rotation_field
+
+
+def _entries() -> Floats:
+    """Return the entries (16, 9) of a rotation matrix, from the products of any two parts of a unit quaternion."""
+    found, eye = np.zeros((4, 4, 3, 3)), np.eye(3)
+    found[0, 0] = eye
+    for i in range(3):
+        found[0, 1 + i] = 2.0 * np.cross(eye[i], eye).T
+        found[1 + i, 1 + i] = -eye
+        for j in range(3):
+            found[1 + i, 1 + j, i, j] += 2.0
+    return found.reshape(16, 9)
+
+
+_ENTRIES = _entries()
 
 
 def rotations(values: Floats | Row, mode: str) -> Floats:
     """Rotation matrices (..., 3, 3) of a rotation channel (..., 3 or 4) in a rotation mode."""
-    return rotations_of(quaternions(values, mode))
+    q = values.astype(np.float64) if mode == "QUATERNION" else quaternions(values, mode)
+    squares = (q * q).sum(axis=-1, keepdims=True)
+    if not squares.all():  # as in `quaternions`
+        return rotations(quaternions(values, mode), mode)
+    products = q[..., :, None] * (q / squares)[..., None, :]
+    return np.asarray((products.reshape(*q.shape[:-1], 16) @ _ENTRIES).reshape(*q.shape[:-1], 3, 3))
 
 
 def quaternions(values: Floats | Row, mode: str) -> Floats:
@@ -41,8 +61,7 @@ def quaternions(values: Floats | Row, mode: str) -> Floats:
 
 def matrices(location: Floats, rotation: Floats, scale: Floats) -> Floats:
     """Affine matrices (..., 4, 4) from locations (..., 3), rotations (..., 3, 3) and scales (..., 3)."""
-    shape = np.broadcast_shapes(location.shape[:-1], rotation.shape[:-2], scale.shape[:-1])
-    out = np.zeros((*shape, 4, 4))
+    out = np.zeros((*np.broadcast_shapes(location.shape[:-1], rotation.shape[:-2], scale.shape[:-1]), 4, 4))
     out[..., :3, :3] = rotation * scale[..., None, :]
     out[..., :3, 3] = location
     out[..., 3, 3] = 1.0
@@ -57,12 +76,12 @@ def basis(rows: Row, modes: Sequence[str], connected: Bools) -> Floats:
         modes: (k,) rotation modes.
         connected: (k,) whether a bone is connected, so that Blender ignores its location.
     """
-    turns = np.empty((*rows.shape[:-1], 3, 3))
-    found = set(modes)
+    values, found = rows.astype(np.float64), set(modes)
+    out = np.zeros((*rows.shape[:-1], 4, 4))
     for mode in found:
         own = np.s_[:] if len(found) == 1 else [k for k, other in enumerate(modes) if other == mode]
-        turns[..., own, :, :] = rotations(rows[..., own, FIELDS[rotation_field(mode)]], mode)
-    values = rows.astype(np.float64)
-    out = matrices(values[..., FIELDS["location"]], turns, values[..., FIELDS["scale"]])
+        out[..., own, :3, :3] = rotations(values[..., own, FIELDS[rotation_field(mode)]], mode)
+    out[..., :3, :3] *= values[..., None, FIELDS["scale"]]
+    out[..., :3, 3], out[..., 3, 3] = values[..., FIELDS["location"]], 1.0
     out[..., connected, :3, 3] = 0.0
     return out

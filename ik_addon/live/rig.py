@@ -266,16 +266,17 @@ class Rig:
         is_written = True in different
         if is_written or in_step:
             self.bones.written = rows.copy()
-        if is_written or (in_step and (self.is_still or others_follow_frames())):
-            bones, used = ob.pose.bones, self._fields
-            fields = [name for name, columns in FIELDS.items() if name in used or any(different[columns])]
-            away = (channels.read(ob, self.plan.live, len(bones), fields) != rows).any(axis=0)
-            for name in (name for name in fields if away[FIELDS[name]].any()):
-                values = np.empty((len(bones), REST[FIELDS[name]].size), dtype=np.float32)
-                bones.foreach_get(name, values.ravel())
-                values[self.plan.live] = rows[:, FIELDS[name]]
-                bones.foreach_set(name, values.ravel())
-                is_written = True
+        may_be_moved = self.is_still or others_follow_frames()
+        if is_written or (in_step and may_be_moved):
+            bones, used = ob.pose.bones, () if in_step and not may_be_moved else self._fields
+            for name, columns in FIELDS.items():
+                if name in used or any(different[columns]):
+                    values = np.empty((len(bones), REST[columns].size), dtype=np.float32)
+                    bones.foreach_get(name, values.ravel())
+                    if (values[self.plan.live] != rows[:, columns]).any():
+                        values[self.plan.live] = rows[:, columns]
+                        bones.foreach_set(name, values.ravel())
+                        is_written = True
         if is_written:
             # Tag as if the object had moved: the pose is evaluated again, but the armature is not copied.
             ob.update_tag(refresh={"OBJECT"})

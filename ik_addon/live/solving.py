@@ -84,7 +84,10 @@ def rig_of(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Rig:
         rig = Rig(ob, plan, layer)
         rig.bones.begin(ob, depsgraph.scene.frame_current_final)
         own.state = State.UNKNOWN
-    elif own.is_stale or plan.skeleton.names != rig.plan.skeleton.names or not np.array_equal(plan.live, rig.plan.live):
+    elif own.is_stale or (
+        plan is not rig.plan
+        and (plan.skeleton.names != rig.plan.skeleton.names or not np.array_equal(plan.live, rig.plan.live))
+    ):
         rig = rig.planned_anew(ob, plan, layer, depsgraph)
     else:
         rig.turn_to(layer, plan)

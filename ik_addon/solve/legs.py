@@ -26,6 +26,7 @@ from .maths.numbers import (
     between,
     either,
     inverse,
+    matrix_of,
     members,
     multiply,
     rotate,
@@ -117,7 +118,9 @@ def _folded(
     # The root joint is clamped only at the end: its rotation depends on those of the others.
     held, angles[0] = clamped(0, rests[0], root)
     holds = 2.0 * size_of(do, multiply(inverse(held), root)[1:]) <= WITHIN
-    found = bent(chain, reach, axes.line, [multiply(either(do, holds, root, held), turn) for turn in turns], 0)
+    found = bent(
+        chain, reach, axes.line, [matrix_of(multiply(either(do, holds, root, held), turn)) for turn in turns], 0
+    )
     return found, angles, holds & (found.error <= (abs(reach.shortfall) + chain.tolerance) * chain.scale)
 
 

@@ -90,9 +90,8 @@ def solve(problem: Problem, known: Known | None = None) -> Solution:
     if count <= FEW:
         for i in range(count):
             chain = Chain.read(problem, i)
-            found = chain.solved(problem)
-            if found is not None:
-                write(chain, found, solution, i)
+            if chain.is_valid:
+                write(chain, chain.solved(problem), solution, i)
         return solution
     chains = Chain.read(problem)
     for solver, takes in chains.kinds(problem.solver):

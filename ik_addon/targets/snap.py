@@ -24,7 +24,7 @@ from ..live import registry, reports, solving
 from ..rig.plan.chain import chain_bones, posed_bones
 from ..rig.plan.limits import is_free
 from ..solve.problem import Floats
-from .autokey import auto_key, goes_back, left_out
+from .autokey import auto_key, left_out, reverting
 from .limb_frames import batches
 from .movable import channels_of, key_goals, target_of
 from .snapped import Poles, Snap
@@ -108,10 +108,7 @@ def snap_here(
     for goal in snap.goals:
         auto_key(context, goal.holder, goal.fields)
     remarks += left_out(context, [goal.holder for goal in snap.goals])
-    lost = [goal for goal in snap.goals if goes_back(context, goal.holder, goal.fields)]
-    remarks += [
-        say("'{goal}' is animated and reverts on the next frame change. Key it", goal=goal.name) for goal in lost
-    ]
+    remarks += reverting(context, [(goal.holder, goal.fields) for goal in snap.goals])
     return sorted(set(remarks))
 
 

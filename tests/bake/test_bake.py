@@ -101,6 +101,19 @@ def test_bake_plays_like_live(bake: Any, mode: str) -> None:
     assert (bpy.context.scene.frame_current, bpy.context.scene.frame_subframe) == (7, 0.25)
 
 
+def test_a_pose_that_was_recorded_is_baked_on_the_current_frame_as_well(bake: Any) -> None:
+    """Writing a key over one of the same frame looks like a user's, which is to hold FK."""
+    ob = animated_arm()
+    for bone in ("upper", "lower"):
+        rigs.key(ob.pose.bones[bone], "rotation_quaternion", dict.fromkeys(FRAMES, (0.98, 0.0, 0.17, 0.1)))
+    live = poses(ob)
+    bpy.context.scene.frame_set(9)
+    ob.update_tag()
+    bpy.context.view_layer.update()  # an edit on a still frame
+    bake.bake(bpy.context, ob, ["lower"], FRAMES)
+    assert np.abs(poses(ob) - live).max() < CLOSE
+
+
 @pytest.mark.parametrize(
     ("policy", "used"),
     [("EXTEND", set()), ("PUSH_ROOT", {"location"}), ("STRETCH", {"scale"}), ("in reach", set())],

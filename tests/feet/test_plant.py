@@ -119,6 +119,21 @@ def test_hips_stay_within_their_cap_and_misses_are_reported(capfd: pytest.Captur
     assert "misses its target by up to" in capfd.readouterr().out
 
 
+@pytest.mark.parametrize("why", ["attached to the hips", "A chain poses 'hips'"])
+def test_hips_that_cannot_be_moved_are_left_alone_with_the_reason(why: str, capfd: pytest.CaptureFixture[str]) -> None:
+    ob = walker.figure("turn", excess=0.05)
+    bpy.ops.ik_addon.find_contacts()
+    if why.startswith("attached"):
+        target = ob.pose.bones["shin.R"].ik_addon.target
+        target.parent, target.parent_type, target.parent_bone = ob, "BONE", "hips"
+    else:
+        rigs.chain(ob, "hips", rigs.empty("Above", (0.0, 0.0, 2.0)), 1)
+    bpy.context.view_layer.update()
+    before = hips_of(ob, walker.play(ob))
+    assert f"{why}, so the hips were left alone" in said(capfd, bpy.ops.ik_addon.plant)
+    assert np.abs(hips_of(ob, walker.play(ob)) - before).max() < 1e-6
+
+
 def with_arm(name: str = "turn", parent: bpy.types.Object | None = None) -> tuple[bpy.types.Object, bpy.types.Object]:
     """Return a figure with an arm whose target and pole are keyed, and the target of the arm."""
     ob = walker.figure(name, excess=0.015)

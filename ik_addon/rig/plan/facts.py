@@ -119,7 +119,7 @@ def _animation(owner: Any) -> Facts:
         return ()
     return (
         *_curves(data),
-        *((driver.data_path, driver.mute) for driver in data.drivers),
+        _mutes(data.drivers),
         *(fact for strip in compat.strips_of(data.nla_tracks) for fact in (strip.mute, *_curves(strip))),
         *(mark for track in data.nla_tracks for mark in (track.mute, track.is_solo)),
         data.use_nla,
@@ -132,12 +132,14 @@ def _curves(user: Any) -> Facts:
     if user.action is None:
         return (None,)
     curves = compat.curve_owner_of(user)
-    found = [user.action.session_uid]
-    for own in () if curves is None else (curves.fcurves, curves.groups):
-        muted = np.zeros(len(own), dtype=bool)
-        own.foreach_get("mute", muted)
-        found.append(muted.tobytes())
-    return tuple(found)
+    return (user.action.session_uid, *(() if curves is None else (_mutes(curves.fcurves), _mutes(curves.groups))))
+
+
+def _mutes(curves: Any) -> bytes:
+    """Return which F-curves, drivers or groups are muted."""
+    muted = np.zeros(len(curves), dtype=bool)
+    curves.foreach_get("mute", muted)
+    return muted.tobytes()
 
 
 def _placing(ob: bpy.types.Object) -> Facts:
@@ -203,7 +205,7 @@ class FrameFacts:
             limited: indices of the bones whose limits matter.
             others: the armature object, the goals, and the objects that all these are attached to.
         """
-        self._bones, self._limited = [*bones], [*limited]
+        self._bones, self._limited = np.array(bones, dtype=np.int64), [*limited]
         self._modes = np.empty(len(ob.pose.bones), dtype=np.int32)
         others = [other.original for other in others]
         matter = {ob.pose.bones[bone].name for bone in bones}
@@ -244,7 +246,8 @@ def _constrained(ob: bpy.types.Object, matter: Collection[str] | None) -> tuple[
 
 def _switches(ob: bpy.types.Object | None, names: Collection[str]) -> Iterator[Facts]:
     """Yield which constraints of an object, or of its bones with these names, are off."""
+    bones = None if ob is None or ob.pose is None else ob.pose.bones
     for name in names:
-        owner: Any = ob if ob is None or not name else ob.pose.bones.get(name)
+        owner: Any = bones.get(name) if name and bones is not None else ob
         constraints = () if owner is None else owner.constraints
         yield tuple((constraint.mute, constraint.influence > 0.0) for constraint in constraints)

@@ -81,10 +81,8 @@ class Inputs:
     """Index of the chains' armature object."""
     armatures: tuple[Bones, ...]
     """The n bones, armature by armature, those of the chains' own first."""
-    parents: Ints
-    """(n,) index of each bone's parent; -1 if it has none, or if the bone's pose is not needed."""
-    levels: tuple[Ints, ...]
-    """Indices of the bones whose pose is needed and computed, by depth."""
+    posed: tuple[tuple[int, int], ...]
+    """The bones whose pose is computed, parents first, each with its parent, by index; -1: no parent."""
     opaque: tuple[Ints, ...]
     """For each of `armatures`, the indices among the n bones of those of its own that are opaque, m in all."""
     riding: frozenset[int]
@@ -177,11 +175,6 @@ class Inputs:
     def all_opaque(self) -> list[int]:
         """Indices among the n bones of the m opaque ones."""
         return [bone for own in self.opaque for bone in own.tolist()]
-
-    @cached_property
-    def has_special(self) -> bool:
-        """Whether any bone is riding, or has special inheritance flags."""
-        return bool(self.riding) or not self.plain.all()
 
     @cached_property
     def is_opaque(self) -> bool:
@@ -318,7 +311,7 @@ class _Collected:
             bone in self._posed[item] and (rides or not is_given)
             for (item, _, bone), is_given, rides in zip(every, given, riding, strict=True)
         ]
-        depths = np.array([s.depths[bone] if own else -1 for (_, s, bone), own in zip(every, needed, strict=True)], int)
+        order = sorted(np.flatnonzero(needed).tolist(), key=lambda i: every[i][1].depths[every[i][2]])
 
         def there(spot: Spot) -> Spot:
             return spot if spot.bone < 0 else Spot(spot.item, place[spot.item, spot.bone])
@@ -333,8 +326,7 @@ class _Collected:
             objects=tuple(objects),
             own=own,
             armatures=tuple(armatures),
-            parents=np.array([place.get((item, int(s.parents[bone])), -1) for item, s, bone in every], dtype=np.int64),
-            levels=tuple(np.flatnonzero(depths == depth) for depth in sorted(set(depths.tolist()) - {-1})),
+            posed=tuple((i, place.get((every[i][0], int(every[i][1].parents[every[i][2]])), -1)) for i in order),
             opaque=tuple(which),
             riding=frozenset(np.flatnonzero(riding).tolist()),
             offsets=np.array([s.offsets[bone] for _, s, bone in every]).reshape(-1, 4, 4),

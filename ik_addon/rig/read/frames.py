@@ -7,7 +7,7 @@ import numpy as np
 from ...core import transforms
 from ...core.channels import WIDTH, Row
 from ...solve.maths.products import times
-from ...solve.problem import Floats, Ints
+from ...solve.problem import Floats
 from ..plan.inputs import Inputs, Numbers, Spot
 from ..plan.watch import Settings
 
@@ -27,8 +27,8 @@ class Frames:
         start = inputs.rows.start
         given = _once(numbers[:, inputs.given]).astype(np.float64)
         given = given.reshape(len(given), sum(map(len, inputs.opaque)), 4, 4)
-        matrices = numbers[:, :start].reshape(len(numbers), len(inputs.objects), 4, 4)
-        self._locals = [_once(matrices[:, item]).astype(np.float64) for item in range(len(inputs.objects))]
+        matrices = numbers[:, :start].reshape(len(numbers), len(inputs.objects), 4, 4).astype(np.float64)
+        self._locals = [_once(matrices[:, item]) for item in range(len(inputs.objects))]
         self._worlds: dict[int, Floats] = {}
         self.rows: Row = _once(numbers[:, inputs.rows].reshape(len(numbers), len(inputs.modes), WIDTH))
         """(F, n, 17) the channels of all bones."""
@@ -44,9 +44,8 @@ class Frames:
             self._own = dict(zip(inputs.all_opaque, given.swapaxes(0, 1), strict=True))
             if self._own:
                 self._poses[:, inputs.all_opaque] = given
-            local = times(inputs.offsets[None], self._basis) if inputs.levels else self._basis
-            for bones in inputs.levels:
-                self._pose(bones, local[:, bones])
+            with np.errstate(all="ignore"):
+                self._pose(inputs.offsets @ self._basis)
         settings = numbers[:, inputs.settings].astype(np.float64)
         self.settings = settings.reshape(len(numbers), len(inputs.tips), len(Settings._fields))
         """(F, C, S) `Settings` of the chains."""
@@ -91,16 +90,18 @@ class Frames:
         """Return basis matrices (F, 4, 4) of an object or its bone, from its own channels."""
         return self._locals[spot.item] if spot.bone < 0 else self._basis[:, spot.bone]
 
-    def _pose(self, bones: Ints, local: Floats) -> None:
-        """Pose bones of the same depth from their matrices (F, m, 4, 4) relative to their parents."""
-        above = self.inputs.parents[bones]
-        self._poses[:, bones] = local if above[0] < 0 else times(self._poses[:, above], local)
-        for place, bone in enumerate(bones.tolist() if self.inputs.has_special else ()):
-            if bone in self.inputs.riding:
-                self._poses[:, bone] = times(self._poses[:, above[place]], self._own[bone])
-            elif not self.inputs.plain[bone]:
-                parent = None if above[place] < 0 else self._poses[:, above[place]]
-                self._poses[:, bone] = self.inputs.to_pose(bone, self._basis[:, bone], parent)
+    def _pose(self, local: Floats) -> None:
+        """Pose bones from the matrices (F, n, 4, 4) that they would have relative to their parents."""
+        inputs, poses = self.inputs, self._poses
+        for bone, parent in inputs.posed:
+            above = None if parent < 0 else poses[:, parent]
+            if bone in inputs.riding:
+                assert above is not None
+                poses[:, bone] = above @ self._own[bone]
+            elif not inputs.plain[bone]:
+                poses[:, bone] = inputs.to_pose(bone, self._basis[:, bone], above)
+            else:
+                poses[:, bone] = local[:, bone] if above is None else above @ local[:, bone]
 
 
 def _once(numbers: Numbers) -> Numbers:

@@ -200,20 +200,24 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
     inputs, count, chains = frames.inputs, len(frames.settings), len(plan.chains)
     world = affine(frames.world(inputs.own))
     to_object = inverse_of_one(world[0])[None] if len(world) == 1 else inverse(world)
-    target, pole = np.empty((count, chains, 3)), np.zeros((count, chains, 3))
+    places = np.zeros((count, 2, chains, 3))  # of targets and of poles
     rotation = np.empty((count, chains, 3, 3))
     rotation[:] = np.eye(3)
-    for c, (chain, aim, side) in enumerate(zip(plan.chains, inputs.targets, inputs.poles, strict=True)):
+    turning = [c for c, chain in enumerate(plan.chains) if chain.takes_rotation]
+    seen = np.empty((count, len(turning), 4, 4))
+    for c, (aim, side) in enumerate(zip(inputs.targets, inputs.poles, strict=True)):
         goal = frames.at(aim)
-        target[:, c] = goal[:, :3, 3]
-        if chain.takes_rotation:
-            rotation[:, c] = orientation(times(to_object, goal))
+        places[:, 0, c] = goal[:, :3, 3]
+        if c in turning:
+            seen[:, turning.index(c)] = goal
         if side is not None:
-            pole[:, c] = frames.at(side)[:, :3, 3]
-    with_pole = [c for c, side in enumerate(inputs.poles) if side is not None]
-    target = transformed(to_object[:, None], target)
-    if with_pole:
-        pole[:, with_pole] = transformed(to_object[:, None], pole[:, with_pole])
+            places[:, 1, c] = frames.at(side)[:, :3, 3]
+    if turning:
+        rotation[:, turning] = orientation(times(to_object[:, None], seen))
+    places = transformed(to_object[:, None, None], places)
+    for c, side in enumerate(inputs.poles):
+        if side is None:
+            places[:, 1, c] = 0.0
 
     def of_all(values: Any) -> Any:
         return values if len(values) == count else np.broadcast_to(values, (count, *values.shape[1:]))
@@ -224,7 +228,7 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
         basis=of_all(frames.basis),
         poses=of_all(frames.poses),
         sampled_basis=of_all(frames.sampled_basis),
-        goals=Goals(target, rotation, of_all(plan.end_axes[None]), pole, frames.settings),
+        goals=Goals(places[:, 0], rotation, of_all(plan.end_axes[None]), places[:, 1], frames.settings),
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, pairwise
-from math import frexp, isfinite, ldexp
+from math import frexp, isfinite, ldexp, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +25,16 @@ from ...solve.legs import can_fold
 from ...solve.limb.frames import Frame, applied, back_product, product
 from ...solve.limb.limb import Aim, KnownLimbs, Member, Solved, frame_of_rows, solved_limb
 from ...solve.maths.lines import is_straight
-from ...solve.maths.numbers import ONE, Vector, cross, dot, minus, norm, over, plus, reject, rotate, times, unit
+from ...solve.maths.numbers import (
+    ONE,
+    Vector,
+    minus,
+    norm,
+    plus,
+    product_back,
+    times,
+    unit,
+)
 from ...solve.maths.rotations import quaternion_of
 from ...solve.problem import Floats
 from ..plan.groups import Shape, Wave
@@ -39,6 +48,7 @@ _LEAST = 1e-100
 _TINY, _DIGITS = float(np.finfo(np.float32).tiny), 24
 """The least number in single precision, and how many binary digits it has."""
 _NOWHERE: Vector = (0.0, 0.0, 0.0)
+_UNSCALED = [1.0, 1.0, 1.0]
 _AXES: Frame = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 _SCALE = FIELDS["scale"]
 
@@ -100,6 +110,8 @@ class LoneWave:
     """A problem with the settings of the chains, and no joints."""
     limbs: KnownLimbs | None
     """Solves two bones within limits, and those with a foot; None: not that kind."""
+    is_searched: bool
+    """Whether a search, of which a first attempt can be had, finds what is not such a limb."""
     lone: list[Lone]
     last: dict[int, _Last] = field(default_factory=dict)
 
@@ -126,14 +138,12 @@ class LoneWave:
                 )
             )
         settings = _settings(shape, np.zeros((len(lone), len(shape.parents) + 1, 3)))
-        limbs = None
-        if shape.is_bound:
-            limbs = KnownLimbs.of(settings) if shape.is_limb else None
-            is_searched = shape.solver is not Solver.FABRIK and len(shape.parents) > 1 and not shape.turns[0]
-            is_searched &= shape.out_of_reach is OutOfReach.EXTEND
-            if limbs is None and not is_searched:
-                return None
-        return cls(wave, settings, limbs, lone)
+        limbs = KnownLimbs.of(settings) if shape.is_bound and shape.is_limb else None
+        is_searched = shape.is_bound and shape.solver is not Solver.FABRIK and len(shape.parents) > 1
+        is_searched &= shape.out_of_reach is OutOfReach.EXTEND
+        if shape.is_bound and limbs is None and not is_searched:
+            return None
+        return cls(wave, settings, limbs, is_searched, lone)
 
     def solve(self, g: int, given: Input, aim: Aim, *, hurried: bool = False) -> tuple[LoneInFK, Output] | None:
         """Solve the chain g for a goal; None: it is left to arrays. `hurried` as in `solve_limbs`."""
@@ -146,14 +156,10 @@ class LoneWave:
             found = last.found
         else:
             found = last.posed.solved(aim, hurried=hurried)
-            if not (hurried and self.is_searched):
+            is_attempt = hurried and self.is_searched and (found is None or found.iterations > 0)
+            if not is_attempt:
                 last.aim, last.found = aim, found
         return None if found is None else (last.posed, found)
-
-    @property
-    def is_searched(self) -> bool:
-        """Whether the chains are found by a search, of which a first attempt can be had."""
-        return self.settings.limits is not None and self.limbs is None
 
 
 @dataclass
@@ -195,22 +201,26 @@ class LoneInFK:
         if not all(map(_is_uniform, sizes)):
             return None
         above = None if given.root is None else affine_of(given.root)
-        root = _AXES if above is None else rigid_frame(above, UNIFORM)
-        if root is None:
-            return None
-        skew = None if lone.skew is None else _times_back(product(root, lone.skew), root)
+        root = _AXES
+        if above is not None and (lone.skew is not None or whole.settings.limits is not None):
+            rigid = rigid_frame(above, UNIFORM)
+            if rigid is None:
+                return None
+            root = rigid
+        skew = None if lone.skew is None else product_back(product(root, lone.skew), root)
         poses: list[Affine] = []
         frames: list[Frame] = []
         kept: list[Frame] = []
         for i, offset in enumerate(lone.offsets):
-            basis = affine_of(given.basis[i])
+            basis = x, y, z, _ = affine_of(given.basis[i])
             local = below(offset, basis)
             above = local if above is None else below(above, local)
             poses.append(above)
             frame = rigid_frame(above if skew is None else _without(skew, above), WRITTEN_TOLERANCE / 2.0)
             if frame is None:
                 return None
-            own = _times_back((unit(basis[0]), unit(basis[1]), unit(basis[2])), frame)
+            turn = (x, y, z) if sizes[i] == _UNSCALED else (unit(x), unit(y), unit(z))
+            own = product_back(turn, frame)
             kept.append(own if i == 0 else product(own, frames[-1]))
             frames.append(frame)
         x, y, z, place = poses[-1]
@@ -237,19 +247,20 @@ class LoneInFK:
         for place in (aim.target, aim.pole):
             if place is not None and not _is_near(place, root, farthest):
                 return None
-        if not (isfinite(aim.softness + aim.pole_angle) and aim.push_limit + aim.tolerance >= 0.0):
+        turned = 0.0 if aim.rotation is None else sum(map(sum, aim.rotation))
+        if not (isfinite(aim.softness + aim.pole_angle + turned) and aim.push_limit + aim.tolerance >= 0.0):
             return None
         target = aim.target if self.skew is None else _straightened(self.skew, root, aim.target)
         if _is_near(target, self.joints[-1], self.near):
             target = self.joints[-1]
-        aim = aim._replace(target=target)
-        if self.whole.limbs is not None:
-            limb = (
-                None if self._member is None else solved_limb(self.whole.settings, self.whole.limbs, self._member, aim)
-            )
-            return None if limb is None else self._output(aim, limb.frames, limb, limb.at_limit)
-        if self.whole.is_searched:
-            if self._problem is None:
+        if target is not aim.target:
+            aim = aim._replace(target=target)
+        if self.whole.limbs is not None and self._member is not None:
+            limb = solved_limb(self.whole.settings, self.whole.limbs, self._member, aim)
+            if limb is not None:
+                return self._output(aim, limb.frames, limb, limb.at_limit)
+        if self.whole.wave.shape.is_bound:
+            if not self.whole.is_searched or self._problem is None:
                 return None
             found = solved_alone(self._problem, self._known, 0, aim, is_first_attempt=hurried)
             turns = map(frame_of_rows, found.rotations.tolist())
@@ -267,12 +278,7 @@ class LoneInFK:
             push_limit=aim.push_limit,
             tolerance=aim.tolerance,
         ).solved(self.whole.settings)
-        if bent is None:
-            return None
-        frames = [
-            (rotate(turn, x), rotate(turn, y), rotate(turn, z))
-            for turn, (x, y, z) in zip(bent.turns, self.frames, strict=True)
-        ]
+        frames = list(map(back_product, bent.turns, self.frames))  # the rows of a turn are the columns of its inverse
         return self._output(aim, frames, bent, [False] * len(frames))
 
     @cached_property
@@ -284,18 +290,15 @@ class LoneInFK:
     @cached_property
     def _problem(self) -> Problem | None:
         """The chain as a problem with a single member that is searched for; None if it begins on a side."""
-        frames: Floats = np.array(self.frames).swapaxes(1, 2)
         limits = self.whole.settings.limits
-        assert limits is not None
+        if limits is not None:
+            rest = np.array(self.lone.rests).swapaxes(1, 2)
+            limits = replace(limits, rest=rest, root=np.array(self.root).T[None])
         problem = replace(
             self.whole.settings,
             joints=np.array([self.joints]),
-            frames=frames[None],
-            limits=replace(
-                limits,
-                rest=np.array(self.lone.rests).swapaxes(1, 2),
-                root=np.array(self.root).T[None],
-            ),
+            frames=np.array([self.frames]).swapaxes(2, 3),
+            limits=limits,
             bend_side=None if self.bend_side is None else np.array([self.bend_side]),
             folds=None if self.folds is None else np.array([self.folds]),
         )
@@ -393,24 +396,24 @@ def below(above: Affine, local: Affine) -> Affine:
 
 def rigid_frame(pose: Affine, most: float) -> Frame | None:
     """Return the orthonormal frame of a pose as `skeleton.orthonormal` does; None if that strains it by more."""
-    (x, y, z, _), size = pose, norm(pose[1])
-    width = norm(x)
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz), _ = pose
+    size, width = sqrt(yx * yx + yy * yy + yz * yz), sqrt(xx * xx + xy * xy + xz * xz)
     if not size > 0.0:
         return None
-    y = over(y, size)
-    along, x = dot(x, y), reject(x, y)
-    left = norm(x)
+    yx, yy, yz = yx / size, yy / size, yz / size
+    along = xx * yx + xy * yy + xz * yz
+    xx, xy, xz = xx - along * yx, xy - along * yy, xz - along * yz
+    left = sqrt(xx * xx + xy * xy + xz * xz)
     if not left > ROUNDING * width:
         return None
-    x = over(x, left)
-    across = cross(x, y)
-    seen = dot(x, z), dot(y, z), dot(across, z)
-    scale = (left + size + seen[2]) / 3.0
+    xx, xy, xz = xx / left, xy / left, xz / left
+    ax, ay, az = xy * yz - xz * yy, xz * yx - xx * yz, xx * yy - xy * yx
+    one, two, depth = xx * zx + xy * zy + xz * zz, yx * zx + yy * zy + yz * zz, ax * zx + ay * zy + az * zz
+    scale = (left + size + depth) / 3.0
     if not scale > 0.0:
         return None
-    strain = (left - scale) ** 2 + (size - scale) ** 2 + (seen[2] - scale) ** 2
-    strain += along * along + seen[0] * seen[0] + seen[1] * seen[1]
-    return (x, y, across) if strain <= (most * scale) ** 2 else None
+    strain = (left - scale) ** 2 + (size - scale) ** 2 + (depth - scale) ** 2 + along * along + one * one + two * two
+    return ((xx, xy, xz), (yx, yy, yz), (ax, ay, az)) if strain <= (most * scale) ** 2 else None
 
 
 def _is_near(a: Vector, b: Vector, most: float) -> bool:
@@ -422,12 +425,6 @@ def _is_uniform(size: Sequence[float]) -> bool:
     """Whether a bone is scaled alike along its axes, and not mirrored or flat."""
     x, y, z = size
     return x == y == z > 0.0 or (min(size) > 0.0 and max(size) - min(size) <= UNIFORM * x)
-
-
-def _times_back(a: Frame, b: Frame) -> Frame:
-    """Return a matrix times the transpose of another."""
-    x, y, z = zip(*b, strict=True)
-    return applied(a, x), applied(a, y), applied(a, z)
 
 
 def _without(skew: Frame, pose: Affine) -> Affine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 
 import numpy as np
@@ -46,10 +47,11 @@ class Outcomes:
         self.iterations[:, wave.chains] = wave.as_frames(solution.iterations[:, None])
         self.at_limit[:, wave.rows] = wave.as_frames(solution.at_limit)
 
-    def put_alone(self, rows: Ints, chain: int, found: Output) -> None:
-        """Set the outcome of one chain on the only frame, by its index; `rows` (n,) are those of its bones."""
-        self.status[0, chain], self.error[0, chain] = found.status, found.error
-        self.iterations[0, chain], self.at_limit[0, rows] = found.iterations, found.at_limit
+    def put_alone(self, rows: Ints, chains: Ints, found: Sequence[Output]) -> None:
+        """Set the outcomes of single chains (G,) on the only frame; `rows` (G, n) are those of their bones."""
+        status, error, iterations, at_limit = zip(*(each[2:] for each in found), strict=True)
+        self.status[0, chains], self.error[0, chains], self.iterations[0, chains] = status, error, iterations
+        self.at_limit[0, rows] = at_limit
 
     def put_end(self, wave: Wave, at_limit: Bools) -> None:
         """Set which end bones (B,) of a wave of end bones are at a limit."""

@@ -19,10 +19,9 @@ from ...solve.problem import Bools, Floats, Ints
 from ..plan.chain_plan import ChainPlan
 from ..plan.groups import Wave
 from ..plan.plan import Plan
-from ..plan.watch import Settings
 from ..read.orientation import displaced as displaced_rotations
 from ..read.sample import Goals, Sample
-from .alone import Input, LoneWave
+from .alone import Input, LoneWave, Output
 from .limb import Limbs
 from .outcomes import Outcomes
 from .solving import solve_limbs
@@ -206,31 +205,31 @@ class _Poses:
         left = np.ones(goals.target.shape[1], dtype=bool)
         if alone is None:
             return left
-        wave, own = alone.wave, goals.members((0, slice(None), 0))
+        wave, plan = alone.wave, self._plan
         channels, basis = self.rows[0, wave.rows].tolist(), self._basis[0, wave.rows].tolist()
-        targets, settings = own.target.tolist(), own.settings.tolist()
-        poles = own.pole.tolist() if wave.shape.poles[0] else repeat(None)
-        rotations = map(frame_of_rows, own.rotation.tolist()) if wave.shape.turns[0] else repeat(None)
-        parents = self._plan.skeleton.parents[wave.bones[:, 0]].tolist()
-        for g, (target, pole, rotation, numbers) in enumerate(
-            zip(targets, poles, rotations, map(Settings._make, settings), strict=False)
-        ):
-            if numbers.influence < 1.0:
+        targets, settings = goals.target[0, :, 0].tolist(), goals.settings[0, :, 0].tolist()
+        poles = goals.pole[0, :, 0].tolist() if wave.shape.poles[0] else repeat(None)
+        rotations = map(frame_of_rows, goals.rotation[0, :, 0].tolist()) if wave.shape.turns[0] else repeat(None)
+        chains, reaches = wave.chains[:, 0].tolist(), wave.reaches[:, 0].tolist()
+        parents, loose = plan.skeleton.parents[wave.bones[:, 0]].tolist(), wave.loose[:, 0].tolist()
+        solved: list[Output] = []
+        for g, (target, pole, rotation, numbers) in enumerate(zip(targets, poles, rotations, settings, strict=False)):
+            angle, softness, push_limit, tolerance, influence = numbers
+            if influence < 1.0:
                 continue
-            chain = int(wave.chains[g, 0])
-            reach = self._reach(self._plan.chains[chain])[0] if wave.loose[g, 0] else wave.reaches[g, 0]
+            reach = self._reach(plan.chains[chains[g]])[0].tolist() if loose[g] else reaches[g]
             root = None if parents[g] < 0 else self(parents[g])[0].tolist()
-            given = Input(root, channels[g], basis[g], reach.tolist())
-            aim = Aim(
-                target, pole, numbers.pole_angle, rotation, numbers.softness, numbers.push_limit, numbers.tolerance
-            )
-            found = alone.solve(g, given, aim, hurried=hurried)
-            if found is None:
-                continue
-            left[g], (posed, solved) = False, found
-            self.rows[0, wave.rows[g]] = solved.channels
-            self._put.append((wave.rows[g], partial(posed.poses, solved)))
-            outcomes.put_alone(wave.rows[g], chain, solved)
+            aim = Aim(target, pole, angle, rotation, softness, push_limit, tolerance)
+            found = alone.solve(g, Input(root, channels[g], basis[g], reach), aim, hurried=hurried)
+            if found is not None:
+                left[g] = False
+                posed, output = found
+                solved.append(output)
+                self._put.append((wave.rows[g], partial(posed.poses, output)))
+        if solved:
+            rows = wave.rows[~left]
+            self.rows[0, rows] = [output.channels for output in solved]
+            outcomes.put_alone(rows, wave.chains[~left, 0], solved)
         return left
 
     def solve_together(

@@ -18,6 +18,7 @@ import numpy as np
 from ..maths.numbers import (
     MANY,
     ONE,
+    Matrix,
     Number,
     Numbers,
     Quaternion,
@@ -32,6 +33,7 @@ from ..maths.numbers import (
     multiply,
     over,
     plus,
+    product_back,
     reject,
     rotate,
     size_of,
@@ -39,13 +41,12 @@ from ..maths.numbers import (
     turned,
     unit_of,
 )
-from ..maths.rotations import matrices
 from ..problem import Floats, Ints, Problem, Solution, Solver, Status
 from . import fabrik
 from .axes import STRAIGHT, Axes, Frame, bone_rotations, centroid, chain_axes, joints_of, pole_bend, tip_of
 from .bend_shares import folds_by, mobility_of, shared_guess
 from .bend_side import side_bend
-from .even_bend import NO_CHORD, first_guess, flattened, solve_directions, together
+from .even_bend import NO_CHORD, first_guess, flattened, solve_directions
 from .folds import folded, side_axes
 from .reach import Reach, reachable, status_of
 from .two_bone import triangle
@@ -54,6 +55,8 @@ NO_LENGTH = 1e-6
 """Segments shorter than this fraction of the chain count as having no length: the segment before carries them."""
 NO_DISTANCE = 1e-12
 """A point nearer to the root than this fraction of the chain gives no direction."""
+CLEAR = 1e-2
+"""Below this, a sine or a length as a fraction of the chain's is too small to give a plane that is right to 1e-12."""
 SAME = 1e-12
 """A chain whose distance from root to tip should change by no more than this, in chain lengths, keeps its shape."""
 
@@ -61,7 +64,7 @@ SAME = 1e-12
 class Bent(NamedTuple):
     """The solution of chains; see `Solution`."""
 
-    turns: list[Quaternion]
+    turns: list[Matrix]
     """How the frames turn from FK."""
     joints: list[Vector]
     """Relative to where the root was, in chain lengths."""
@@ -128,7 +131,7 @@ class Chain(NamedTuple):
                 softness=number(problem.softness),
                 push_limit=number(problem.push_limit),
                 tolerance=number(problem.tolerance),
-            )
+            ).checked()
 
     @classmethod
     def of(
@@ -146,27 +149,20 @@ class Chain(NamedTuple):
         push_limit: Number,
         tolerance: Number,
     ) -> Chain:
-        """Return chains from their joints and goals in the problem's space, with frames as three rows each."""
-        root = joints[0]
-        segments = [minus(b, a) for a, b in pairwise(joints)]
+        """Return valid chains from their joints and goals in the problem's space, with frames as three rows each."""
+        root, segments = joints[0], [minus(b, a) for a, b in pairwise(joints)]
         sizes = [size_of(do, segment) for segment in segments]
-        scale = sum(sizes)
-        is_valid = do.isfinite(scale) & (scale > 1e-100)
-        scale = do.where(is_valid, scale, 1.0)
-        places = [over(minus(place, root), scale) for place in (joints[-1], target, *([] if pole is None else [pole]))]
-        for vector in (*places[1:], *([] if side is None else [side]), *(folds or ())):
-            is_valid = is_valid & do.isfinite(size_of(do, vector))
-        is_valid = is_valid & _are_frames(do, frames) & do.isfinite(pole_angle + softness)
+        scale = do.most(sum(sizes), 1e-200)
         return cls(
             do,
-            is_valid & (push_limit + tolerance >= 0.0),
+            True,
             scale,
             [over(segment, do.most(size, 1e-200)) for segment, size in zip(segments, sizes, strict=True)],
             [size / scale for size in sizes],
-            places[0],
+            over(minus(joints[-1], root), scale),
             frames,
-            places[1],
-            None if pole is None else places[2],
+            over(minus(target, root), scale),
+            None if pole is None else over(minus(pole, root), scale),
             None if side is None else (side[0], side[1], side[2]),
             None if folds is None else [(x, y, z) for x, y, z in folds],
             pole_angle,
@@ -174,6 +170,13 @@ class Chain(NamedTuple):
             push_limit,
             tolerance,
         )
+
+    def checked(self) -> Chain:
+        """Return the chain with `is_valid` found out."""
+        do, vectors = self.do, [self.target, self.pole, self.side, *(self.folds or ())]
+        measure = self.scale + self.pole_angle + self.softness + sum(dot(v, v) for v in vectors if v is not None)
+        is_valid = do.isfinite(measure) & (self.scale > 1e-100) & (self.push_limit + self.tolerance >= 0.0)
+        return self._replace(is_valid=is_valid & _are_frames(do, self.frames))
 
     @property
     def carried(self) -> list[Number]:
@@ -199,10 +202,8 @@ class Chain(NamedTuple):
         longer = Solver.FABRIK if asked is Solver.FABRIK else Solver.EVEN_BEND
         return [(Solver.TWO_BONE, takes_two), (longer, (takes_two | folds) == False), (None, folds)]  # noqa: E712
 
-    def solved(self, problem: Problem) -> Bent | None:
-        """Return the solution of one chain with the settings of a problem; None if it is not valid."""
-        if not self.is_valid:
-            return None
+    def solved(self, problem: Problem) -> Bent:
+        """Return the solution of one valid chain with the settings of a problem."""
         return solved(self, problem, next(solver for solver, suits in self.kinds(problem.solver) if suits))
 
 
@@ -238,6 +239,53 @@ def check_two_bone(asked: Solver, bones: Number, valid: Number) -> Number:
 
 def solved(chain: Chain, problem: Problem, solver: Solver | None) -> Bent:
     """Return the solution of valid chains by a solver; None: by their folds."""
+    inherits = problem.inherits is None or all(problem.inherits)
+    if solver is Solver.TWO_BONE and len(chain.lengths) == 2 and inherits:
+        found, clear = _in_plane(chain, problem)
+        others, given = clear == False, (chain, problem, solver)  # noqa: E712 - of an array as of a single one
+        return chain.do.redone(_in_space, others, given, found) if chain.do.any(others) else found
+    return _in_space(chain, problem, solver)
+
+
+def _in_plane(chain: Chain, problem: Problem) -> tuple[Bent, Number]:
+    """Return the solution of chains of two bones whose joints stay in one plane, and for which chains it holds.
+
+    These are most: they bend clearly, as in the FK pose. The plane turns to the pole, or as the line to the target
+    does, and each bone turns within it.
+    """
+    do, (upper, lower), target, reach = chain.do, chain.directions, chain.target, chain.reach(problem)
+    lengths = [length * factor for length, factor in zip(chain.lengths, reach.stretch, strict=True)]
+    across = cross(upper, lower)
+    sine, chord, distance = size_of(do, across), size_of(do, chain.tip), size_of(do, target)
+    clear = do.least(do.least(sine, chord), distance) > CLEAR
+    before, own = over(across, do.most(sine, CLEAR)), over(chain.tip, do.most(chord, CLEAR))
+    line = over(target, do.most(distance, CLEAR))
+    if chain.side is not None:
+        _, keeps, _ = side_bend(do, own, cross(own, before), chain.side, upper, chord, reach.distance)
+        clear = clear & keeps
+    if chain.pole is None:
+        middle = plus(own, line)
+        room = dot(middle, middle) / 2.0
+        clear = clear & (room > CLEAR)
+        normal = minus(before, times(middle, dot(before, line) / do.most(room, CLEAR)))
+        bend = cross(line, normal)
+    else:
+        bend = reject(chain.pole, line)
+        clear = clear & (size_of(do, bend) > CLEAR * size_of(do, chain.pole))
+        bend = unit_of(do, bend)
+        if do.any(chain.pole_angle):
+            bend = rotate(about(do, times(line, chain.pole_angle)), bend)
+        normal = cross(bend, line)
+    directions = triangle(do, *lengths, reach.distance, line, bend)
+    turns = [
+        product_back((old, cross(before, old), before), (new, cross(normal, new), normal))  # columns of the inverse
+        for old, new in zip((upper, lower), directions, strict=True)
+    ]
+    return bent(chain, reach, line, turns, 0), clear
+
+
+def _in_space(chain: Chain, problem: Problem, solver: Solver | None) -> Bent:
+    """Return the solution of any valid chains, as `solved`."""
     do, carried, reach = chain.do, chain.carried, chain.reach(problem)
     distance = reach.distance
     lengths = [length * factor for length, factor in zip(chain.lengths, reach.stretch, strict=True)]
@@ -270,9 +318,9 @@ def solved(chain: Chain, problem: Problem, solver: Solver | None) -> Bent:
     kept = reduce(and_, [factor == 1.0 for factor in reach.stretch], kept) | _stays_closed(chain, solver)
     if solver is not Solver.FABRIK and do.any(kept):
         directions = do.choose(kept, turned(chain_turn, chain.directions), directions)
-    inherits = None if problem.inherits is None else np.asarray(problem.inherits).tolist()
+    inherits = None if problem.inherits is None else list(problem.inherits)
     turns = bone_rotations(do, chain_turn, chain.directions, directions, chain.frames, carried, inherits)
-    return bent(chain, reach, axes.line, turns, passes)
+    return bent(chain, reach, axes.line, list(map(matrix_of, turns)), passes)
 
 
 def aimed(chain: Chain, reached: Number, solver: Solver | None) -> tuple[Axes, Axes, Quaternion, Number]:
@@ -313,7 +361,9 @@ def at_pole(
     if chain.pole is None:
         return own, axes, chain_turn, bends_as_fk
     do, line = chain.do, axes.line
-    bend = rotate(about(do, times(line, chain.pole_angle)), pole_bend(do, chain.pole, line, axes.bend))
+    bend = pole_bend(do, chain.pole, line, axes.bend)
+    if do.any(chain.pole_angle):
+        bend = rotate(about(do, times(line, chain.pole_angle)), bend)
     bend = unit_of(do, reject(bend, line))
     chain_turn = multiply(between(do, axes.bend, bend, line), chain_turn)
     return own, Axes(line, bend, cross(bend, line)), chain_turn, bends_as_fk
@@ -331,12 +381,13 @@ def _stays_closed(chain: Chain, solver: Solver | None) -> Number:
     return closed & (size_of(do, minus(chain.target, tip)) <= chain.tolerance)
 
 
-def bent(chain: Chain, reach: Reach, line: Vector, turns: list[Quaternion], passes: Number) -> Bent:
+def bent(chain: Chain, reach: Reach, line: Vector, turns: list[Matrix], passes: Number) -> Bent:
     """Return the solution of chains from the rotations of their bones."""
     do, joints = chain.do, [times(line, reach.push)]
     # From the rotations, not the directions: bones without length are where the bones before them carry them.
     for turn, rest, length, factor in zip(turns, chain.directions, chain.lengths, reach.stretch, strict=True):
-        joints.append(plus(joints[-1], times(rotate(turn, rest), length * factor)))
+        x, y, z = turn
+        joints.append(plus(joints[-1], times((dot(x, rest), dot(y, rest), dot(z, rest)), length * factor)))
     error = size_of(do, minus(chain.target, joints[-1]))
     status = status_of(do, error <= chain.tolerance, reach.shortfall, chain.tolerance, Status.NOT_CONVERGED)
     return Bent(turns, joints, reach.stretch, error * chain.scale, status, passes)
@@ -347,11 +398,11 @@ def write(chain: Chain, found: Bent, solution: Solution, index: int | Ints | sli
     if chain.do is ONE:
         origin = solution.joints[index, 0].tolist()
         solution.joints[index] = [plus(times(joint, chain.scale), origin) for joint in found.joints]
-        solution.rotations[index] = list(map(matrix_of, found.turns))
+        solution.rotations[index] = found.turns
     else:
         joints = np.array(found.joints) * chain.scale
         solution.joints[index] = np.moveaxis(joints, -1, 0) + solution.joints[index, :1]
-        solution.rotations[index] = matrices(together(found.turns)).transpose(3, 2, 0, 1)
+        solution.rotations[index] = np.moveaxis(np.array(found.turns), -1, 0)
     solution.stretch[index] = np.array(found.stretch).T
     solution.error[index], solution.status[index] = found.error, found.status
     solution.iterations[index] = found.iterations

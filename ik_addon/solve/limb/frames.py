@@ -25,12 +25,24 @@ def seen(frame: Frame, v: Vector) -> Vector:
 
 def product(a: Frame, b: Frame) -> Frame:
     """Return the frame b in space, given in the axes of a."""
-    return applied(a, b[0]), applied(a, b[1]), applied(a, b[2])
+    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = a
+    (ux, uy, uz), (vx, vy, vz), (wx, wy, wz) = b
+    return (
+        (ax * ux + bx * uy + cx * uz, ay * ux + by * uy + cy * uz, az * ux + bz * uy + cz * uz),
+        (ax * vx + bx * vy + cx * vz, ay * vx + by * vy + cy * vz, az * vx + bz * vy + cz * vz),
+        (ax * wx + bx * wy + cx * wz, ay * wx + by * wy + cy * wz, az * wx + bz * wy + cz * wz),
+    )
 
 
 def back_product(a: Frame, b: Frame) -> Frame:
     """Return the frame b in the axes of a."""
-    return seen(a, b[0]), seen(a, b[1]), seen(a, b[2])
+    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = a
+    (ux, uy, uz), (vx, vy, vz), (wx, wy, wz) = b
+    return (
+        (ax * ux + ay * uy + az * uz, bx * ux + by * uy + bz * uz, cx * ux + cy * uy + cz * uz),
+        (ax * vx + ay * vy + az * vz, bx * vx + by * vy + bz * vz, cx * vx + cy * vy + cz * vz),
+        (ax * wx + ay * wy + az * wz, bx * wx + by * wy + bz * wz, cx * wx + cy * wy + cz * wz),
+    )
 
 
 def carried(v: Vector, a: Vector, b: Vector, axis: Vector) -> Vector:

@@ -20,7 +20,7 @@ Vector = tuple[Number, Number, Number]
 Quaternion = tuple[Number, Number, Number, Number]
 """w first."""
 Matrix = tuple[Vector, Vector, Vector]
-"""Three rows."""
+"""Three rows, unless something else is said."""
 OPPOSITE = 1e-6
 """Below this length of the sum of two unit vectors, rounding in the input would choose the axis between them."""
 NEARLY_OPPOSITE = 1e-2
@@ -323,6 +323,17 @@ def matrix_of(q: Quaternion) -> Matrix:
     return (1.0 - (yy + zz), xy - wz, xz + wy), (xy + wz, 1.0 - (xx + zz), yz - wx), (xz - wy, yz + wx, 1.0 - (xx + yy))
 
 
+def product_back(a: Matrix, b: Matrix) -> Matrix:
+    """Return a matrix times the transpose of another, column by column."""
+    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = a
+    (ux, uy, uz), (vx, vy, vz), (wx, wy, wz) = b
+    return (
+        (ax * ux + bx * vx + cx * wx, ay * ux + by * vx + cy * wx, az * ux + bz * vx + cz * wx),
+        (ax * uy + bx * vy + cx * wy, ay * uy + by * vy + cy * wy, az * uy + bz * vy + cz * wy),
+        (ax * uz + bx * vz + cx * wz, ay * uz + by * vz + cy * wz, az * uz + bz * vz + cz * wz),
+    )
+
+
 def turned(turn: Quaternion, vectors: Sequence[Vector]) -> list[Vector]:
     """Return several vectors turned by a rotation."""
     (a, b, c), (d, e, f), (g, h, i) = matrix_of(turn)
@@ -331,16 +342,21 @@ def turned(turn: Quaternion, vectors: Sequence[Vector]) -> list[Vector]:
 
 def size_of(do: Numbers, a: Sequence[Number]) -> Number:
     """Return the length of a vector."""
-    return do.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
+    x, y, z = a
+    return do.sqrt(x * x + y * y + z * z)
 
 
 def unit_of(do: Numbers, a: Vector) -> Vector:
     """Return a vector scaled to length 1; a zero vector stays zero."""
-    return over(a, do.most(size_of(do, a), 1e-200))
+    x, y, z = a
+    size = do.most(do.sqrt(x * x + y * y + z * z), 1e-200)
+    return x / size, y / size, z / size
 
 
 def either(do: Numbers, chosen: Any, one: Sequence[Number], other: Sequence[Number]) -> Any:
     """Return the vector `one` where `chosen` is true, and `other` elsewhere."""
+    if do is ONE:
+        return one if chosen else other
     return tuple([do.where(chosen, a, b) for a, b in zip(one, other, strict=True)])
 
 
@@ -356,10 +372,12 @@ def between(do: Numbers, a: Vector, b: Vector, axis: Vector | Callable[[], Vecto
     Opposite vectors have no smallest rotation: those turn by half a turn about `axis`, a unit vector perpendicular
     to a, or a function that returns it, called only if it is needed.
     """
-    middle = plus(a, b)
-    size = size_of(do, middle)
-    middle = over(middle, do.most(size, 1e-200))
-    turn: Quaternion = (dot(a, middle), *cross(a, middle))
+    (ax, ay, az), (bx, by, bz) = a, b
+    x, y, z = ax + bx, ay + by, az + bz
+    size = do.sqrt(x * x + y * y + z * z)
+    room = do.most(size, 1e-200)
+    x, y, z = x / room, y / room, z / room
+    turn: Quaternion = ax * x + ay * y + az * z, ay * z - az * y, az * x - ax * z, ax * y - ay * x
     nearly = size < NEARLY_OPPOSITE
     if do.any(nearly):
         across: Vector = either(do, size < OPPOSITE, axis() if callable(axis) else axis, unit_of(do, cross(a, b)))

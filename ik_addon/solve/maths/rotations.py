@@ -114,11 +114,17 @@ def quaternions(m: Floats) -> Floats:
 
 
 def quaternion_of(m: Sequence[float]) -> tuple[float, float, float, float]:
-    """Return the unit quaternion of a rotation matrix, given as nine numbers row by row."""
-    products = _products(*m)
-    diagonal = products[::5]
-    best = 4 * diagonal.index(max(diagonal))
-    w, x, y, z = products[best : best + 4]
+    """Return the unit quaternion of a rotation matrix, given as nine numbers row by row; see `_products`."""
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = m
+    trace = xx + yy + zz
+    if trace >= 2.0 * max(xx, yy, zz) - trace:
+        w, x, y, z = 1.0 + trace, zy - yz, xz - zx, yx - xy
+    elif xx >= yy and xx >= zz:
+        w, x, y, z = zy - yz, 1.0 + 2.0 * xx - trace, xy + yx, xz + zx
+    elif yy >= zz:
+        w, x, y, z = xz - zx, xy + yx, 1.0 + 2.0 * yy - trace, yz + zy
+    else:
+        w, x, y, z = yx - xy, xz + zx, yz + zy, 1.0 + 2.0 * zz - trace
     size = math.sqrt(w * w + x * x + y * y + z * z)
     return w / size, x / size, y / size, z / size
 
