@@ -47,6 +47,18 @@ PLACES = {
     },
 }
 """By sample, where the hand or the muzzle goes on some frames, up to the one after the last."""
+REACH = {
+    1: (0.5, -0.1, 0.9),
+    15: (0.42, -0.48, 0.83),
+    27: (0.05, -0.56, 0.8),
+    39: (0.42, -0.48, 0.83),
+    49: (0.5, -0.1, 0.9),
+}
+"""Where the hand goes that passes through a table."""
+TABLE = (0.7, 0.55, 0.05), (-0.1, -0.7, 0.84)
+"""Size and place of the table top."""
+DEEPEST, LIFT = 27, Vector((0.0, 0.0, 0.15))
+"""The frame on which the hand is dragged out, and how far."""
 AWAY = Vector((-0.3, -0.6, -0.55))
 """Offset of the hand from rest, in the comparison with Auto IK and constraints."""
 
@@ -71,28 +83,58 @@ def path(places: dict[int, tuple[float, float, float]]) -> Iterator[tuple[int, V
             yield frame, Vector(start).lerp(Vector(end), share)
 
 
-def moving(name: str, samples: int) -> bytes:
-    """Render a sample whose active bone follows a ball, frame by frame."""
-    rig = opened(name)
-    scene, operators = bpy.context.scene, cast("Any", bpy.ops)
+def follow(rig: bpy.types.Object, places: dict[int, tuple[float, float, float]], *, use_tail: bool = False) -> None:
+    """Key poses on every frame in which the active bone goes to places."""
+    operators: Any = bpy.ops
     start = {bone: bone.matrix_basis.copy() for bone in rig.pose.bones}
     poses = {}
-    ball = goal(Vector())
-    for frame, place in path(PLACES[name]):
+    for frame, place in path(places):
         for bone, basis in start.items():
             bone.matrix_basis = basis
-        operators.ik_addon.pose_body(location=place, use_tail=name == "posing_horse")
+        operators.ik_addon.pose_body(location=place, use_tail=use_tail)
         poses[frame] = {bone: bone.matrix_basis.copy() for bone in rig.pose.bones}
-        ball.location = place
-        ball.keyframe_insert("location", frame=frame)
     for frame, pose in poses.items():
         for bone, basis in pose.items():
             bone.matrix_basis = basis
             bone.keyframe_insert("location", frame=frame)
             bone.keyframe_insert("rotation_quaternion", frame=frame)
-    shown = range(scene.frame_start, scene.frame_end + 1, STEP)
-    pixels = moving_picture.render(shown, samples, SIZE)
+
+
+def frames_of(samples: int) -> NDArray[np.uint8]:
+    """Render the frames of the sample that is open."""
+    scene = bpy.context.scene
+    return moving_picture.render(range(scene.frame_start, scene.frame_end + 1, STEP), samples, SIZE)
+
+
+def encoded(pixels: NDArray[np.uint8]) -> bytes:
+    """Return an animation of rendered frames."""
     return animated_png.encode(pixels, 1000 // RATE, moving_picture.COLORS, moving_picture.TOLERANCE)
+
+
+def moving(name: str, samples: int) -> bytes:
+    """Render a sample whose active bone follows a ball, frame by frame."""
+    follow(opened(name), PLACES[name], use_tail=name == "posing_horse")
+    ball = goal(Vector())
+    for frame, place in path(PLACES[name]):
+        ball.location = place
+        ball.keyframe_insert("location", frame=frame)
+    return encoded(frames_of(samples))
+
+
+def mended(samples: int) -> bytes:
+    """Render a clip in which a hand passes through a table, beside the same clip after one drag over a range."""
+    rig, operators = opened("posing_human"), cast("Any", bpy.ops)
+    follow(rig, REACH)
+    wood, (x, y, z) = scenery.material("Table", (0.45, 0.25, 0.12)), TABLE[1]
+    for part in (TABLE, ((0.1, 0.1, z), (x, y, 0.5 * z))):
+        scenery.box("Table", *part, wood)
+    render = bpy.context.scene.render
+    whole = render.resolution_x, render.resolution_y
+    before = frames_of(samples)
+    render.resolution_x, render.resolution_y = whole
+    bpy.context.scene.frame_set(DEEPEST)
+    operators.ik_addon.pose_body(offset=LIFT, range=20)
+    return encoded(np.concatenate([before, frames_of(samples)], axis=2))
 
 
 def by_pose_body(_rig: bpy.types.Object) -> None:
@@ -143,6 +185,9 @@ def main() -> None:
         file = IMAGES / f"{name.replace('_', '-')}.png"
         file.write_bytes(moving(name, samples))
         print(f"Rendered {file.name}, {file.stat().st_size // 1024} kB", flush=True)
+    file = IMAGES / "range.png"
+    file.write_bytes(mended(samples))
+    print(f"Rendered {file.name}, {file.stat().st_size // 1024} kB")
 
 
 if __name__ == "__main__":

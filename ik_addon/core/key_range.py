@@ -26,14 +26,17 @@ def put_values(curve: bpy.types.FCurve, frames: Floats, values: Floats) -> None:
         values: (K,) the values of keys there.
     """
     keys = read_keys(curve, MOVED)
-    missing = np.abs(keys["co"][:, :1] - frames).min(axis=0) > SAME_FRAME
+    place = np.searchsorted(keys["co"][:, 0], frames - SAME_FRAME)
+    missing = np.append(keys["co"][:, 0], np.inf)[place] > frames + SAME_FRAME
     if missing.any():
         keys = read_keys(curve)
         for frame in frames[missing].tolist():
             keys = split(keys, frame, curve.evaluate(frame))
         write_keys(curve, keys)
-    place = np.abs(keys["co"][:, :1] - frames).argmin(axis=0)
+        place = np.searchsorted(keys["co"][:, 0], frames - SAME_FRAME)
     shift = values - keys["co"][place, 1]
+    if not (missing.any() or shift.any()):
+        return
     for name in MOVED[:3]:
         keys[name][place, 1] += shift
     keys["co"][place, 1] = values

@@ -247,8 +247,8 @@ class BodyDrag:
             context.view_layer.update()
 
     def _what_moved(self) -> Moved:
-        """Return what the drag moved, and the pins that never give way."""
-        order, pins = self.stand.order, [pin for pin in self._pins if np.isinf(pin.strength)]
+        """Return what the drag moved, and the pins, the ends of all live chains among them."""
+        order, pins = self.stand.order, [*self.stand.pins(self._pinned, self._loose), *self._end_pins(())]
         posed = list(_bones_of([self.ob.pose.bones[name] for name in self._tips]))
         moved, solved = (np.flatnonzero(np.isin(order, own)) for own in (self.moved, posed))
         return Moved(self.stand, self._body, moved, pins, self.size, frozenset(solved.tolist()))

@@ -10,7 +10,7 @@ from functools import cached_property
 import bpy
 import numpy as np
 
-from ..core.channels import Row
+from ..core.channels import Row, slerp
 from ..core.falloff import changed
 from ..core.goals import Goal
 from ..core.skeleton import inverse, orthonormal
@@ -22,7 +22,7 @@ from ..solve import Body, Pin, Poser
 from ..solve.maths.products import applied, lengths_of, times, times_back
 from ..solve.problem import Floats, Ints
 from ..targets.edit_range import EditRange
-from ..targets.limb_frames import Sampler
+from ..targets.limb_frames import Sampled, Sampler
 from ..targets.movable import target_of
 from .pole_range import PoleRange
 from .read import Stand
@@ -31,6 +31,9 @@ HELD = 1e-6
 """A pin that is off by less than this on a frame, in sizes of the body and in radians, holds there."""
 SLIPS = 1e-3
 """A pin that slips by more than this between keys, in sizes of the body, is reported."""
+SHOWS = np.sin(np.radians(1.2))
+"""The sine of the angle by which FK has to bend a limb to decide its plane in live solving, see `solve.free.bend_side`:
+straighter limbs stay as straight as they are."""
 
 
 @dataclass(frozen=True)
@@ -82,24 +85,30 @@ class BodyRange:
         """(K,) the frames on which the body is posed."""
         whole = np.arange(np.ceil(self._keyed[0]), self._keyed[-1] + 1e-3) if len(self._keyed) else self._keyed
         self._frames = np.union1d(self._keyed, whole)
-        self._before, self._poses = before, self._foretold(before)
-        self._limbs = None if self._poses is None else self._poles.sampled(before)
+        self._before, self._limbs = before, self._sampled(before)
+        self._poses = None if self._limbs is None else self._posed_in(self._limbs)
 
-    def _foretold(self, stored: Row) -> Floats | None:
-        """Return the pose matrices (F, n, 4, 4) of the range, from unanimated channels (m, 17) and keys.
+    def _sampled(self, stored: Row) -> Sampled | None:
+        """Return the bones and poles on the frames of the range, from unanimated channels (m, 17) and keys.
 
         None if more than that decides.
         """
         if not len(self._frames) or not fcurves.decide_alone(self._context.scene):
             return None
+        sampler = self._sampler
+        return sampler.foretelling(self._context.view_layer, stored[sampler.bones])(self._frames.tolist())
+
+    @cached_property
+    def _sampler(self) -> Sampler:
+        own = self._moved.stand.order[self._needed]
+        return Sampler.of(self._ob, [], self._poles.goals, True, own.tolist())
+
+    def _posed_in(self, sampled: Sampled) -> Floats:
+        """Return the pose matrices (F, n, 4, 4) of samples."""
         stand = self._moved.stand
         own = stand.order[self._needed]
-        sampler = Sampler.of(self._ob, [], [], True, own.tolist())
-        sampled = sampler.foretelling(self._context.view_layer, stored[sampler.bones])(self._frames.tolist())
-        if sampled is None:
-            return None
         poses = np.repeat(stand.pose[None], len(self._frames), axis=0)
-        poses[:, self._needed] = sampled.poses[:, sampler.rows(own.tolist())]
+        poses[:, self._needed] = sampled.poses[:, self._sampler.rows(own.tolist())]
         return poses
 
     @cached_property
@@ -140,24 +149,30 @@ class BodyRange:
             return []
         if poses is None:
             return [say("More than keys moves '{rig}', so pins hold on this frame alone", rig=self._ob.name)]
-        held, posed = self._held(rows, self._keyed, poses[np.searchsorted(self._frames, self._keyed)])
+        held, posed, wish = self._held(rows, self._keyed, poses[np.searchsorted(self._frames, self._keyed)])
         for bone, spread in self._spreads.items():
             spread.put(self._keyed, held[:, order[bone]])
-        limbs = self._poles.sampled(rows)
-        if limbs is not None and self._limbs is not None:
-            every = np.empty((len(self._poles.frames), *posed.shape[1:]))
-            every[:, order] = posed[np.searchsorted(self._keyed, self._poles.frames)]
-            self._poles.spread(self._limbs, limbs, every, undo)
-        after = self._foretold(rows)
-        slips = np.zeros(0) if after is None or not pins else self._gaps(after, poses)[0].max(axis=0)
+        poles = self._poles.sampled(rows)
+        if poles is not None and self._limbs is not None:
+            every = np.empty((3, len(self._poles.frames), *posed.shape[1:]))
+            own, now = (np.searchsorted(frames, self._poles.frames) for frames in (self._frames, self._keyed))
+            every[:, :, order] = poses[own], wish[now], posed[now]
+            self._poles.spread(self._limbs.frames(own.tolist()), poles, every, undo)
+        is_sparse = len(self._keyed) < len(self._frames)
+        sampled = self._sampled(rows) if is_sparse else None
+        after = posed if sampled is None else self._posed_in(sampled)
+        slips = self._gaps(after, poses)[0].max(axis=0, initial=0.0)
+        slips *= [pin.strength == np.inf for pin in pins]
         if slips.max(initial=0.0) <= SLIPS:
             return []
         worst = int(np.argmax(slips))
         name, slip = moved.stand.skeleton.names[order[pins[worst].bone]], percent(slips[worst])
         return [say("'{bone}' slips by up to {distance} of the body's size between keys", bone=name, distance=slip)]
 
-    def _held(self, rows: Row, frames: Floats, poses: Floats) -> tuple[Row, Floats]:
+    def _held(self, rows: Row, frames: Floats, poses: Floats) -> tuple[Row, Floats, Floats]:
         """Return channels (F, m, 17) and poses (F, n, 4, 4) with a share of the drag, and pins where they were.
+
+        Also returns the poses before pins were brought there.
 
         Args:
             rows: (m, 17) the channels after the drag.
@@ -171,33 +186,67 @@ class BodyRange:
             found[:, stand.order[bone], columns] = spread.keyed(frames)[:, columns]
         fk = found
         found = stand.rows(ob, found, poses, np.array(sorted(moved.solved), dtype=np.int64), None)
-        begin, own = found.copy(), stand.order[moved.bones]
+        begin, own, body = found.copy(), stand.order[moved.bones], moved.body
         now = int(np.argmin(np.abs(frames - self._context.scene.frame_current_final)))
         shares = next(iter(self._spreads.values())).shares(frames)
         modes = [ob.pose.bones[i].rotation_mode for i in own.tolist()]
-        for i, mode in zip(own.tolist(), modes, strict=True):
-            found[:, i] = changed(found[:, i], begin[now, None, i], rows[None, i], shares, mode)
-        wish = self._posed(poses, basis(found[:, own], modes, np.zeros(len(own), dtype=bool)))
-        solved = []
-        for f, gap in enumerate(np.maximum(*self._gaps(wish, poses)).max(axis=1, initial=0.0).tolist()):
+        taken, flat = np.tile(shares, (len(own), 1)), np.zeros(len(own), dtype=bool)
+        for _ in range(2):
+            for i, mode, some in zip(own.tolist(), modes, taken, strict=True):
+                found[:, i] = changed(begin[:, i], begin[now, None, i], rows[None, i], some, mode)
+            wish = self._posed(poses, basis(found[:, own], modes, flat))
+            upper, lower = (wish[:, bones, :3, 1] for bones in (body.parents[moved.bones], moved.bones))
+            bent = lengths_of(np.cross(upper, lower))  # (b, F)
+            taken[np.isin(own, self._poles.knees)[:, None] & (bent < SHOWS) & (np.arange(len(frames)) != now)] = 0.0
+        kept, posed = self._kept(poses, wish[now], shares, now), wish.copy()
+        axes, belonging = orthonormal(wish[..., :3, :3]), orthonormal(kept[..., :3, :3])
+        bends = None if body.bends is None else applied(times_back(axes, body.frames), body.bends)
+        is_hard = np.array([pin.strength == np.inf for pin in moved.pins], dtype=bool)
+        solved, bones = [], np.zeros(0, dtype=np.int64)
+        for f, gap in enumerate(np.maximum(*self._gaps(wish, kept)).max(axis=1, initial=0.0).tolist()):
             if gap < HELD or f == now:
                 continue
-            axes, bends = orthonormal(wish[f, :, :3, :3]), moved.body.bends
-            turned = None if bends is None else applied(times_back(axes, moved.body.frames), bends)
-            body = replace(moved.body, heads=wish[f, :, :3, 3], frames=axes, bends=turned)
+            own_bends = None if bends is None else bends[f]
+            start = replace(body, heads=wish[f, :, :3, 3], frames=axes[f], bends=own_bends)
             pins = [replace(pin, point=at) for pin, at in zip(moved.pins, self._points(wish[f]), strict=True)]
-            poser = Poser(body, pins, [])
-            held = poser.hold(poses[f, :, :3, 3], orthonormal(poses[f, :, :3, :3]))
-            wish[f] = replace(stand, pose=wish[f], body=body).posed(held)
+            # Where a hand can't reach its place, it lets go rather than lift the feet.
+            for own_pins in (
+                [replace(pin, strength=np.inf) for pin in pins],
+                [pins[i] for i in np.flatnonzero(is_hard)],
+            ):
+                poser = Poser(start, own_pins, [])
+                bones = np.union1d(bones, poser.tree.bones)
+                held = poser.hold(kept[f, :, :3, 3], belonging[f])
+                posed[f] = replace(stand, pose=wish[f], body=start).posed(held)
+                left = np.maximum(*self._gaps(posed[f : f + 1], kept[f : f + 1]))[0, is_hard]
+                if left.max(initial=0.0) < 10.0 * HELD:
+                    break
             solved.append(f)
-            bones = poser.tree.bones
         if solved:
-            found[solved] = stand.rows(ob, found[solved], wish[solved], bones, moved.body.root)
-        for i, mode in zip(own.tolist(), modes, strict=True):
-            if (fk[:, i] != begin[:, i]).any():  # FK beneath a solution changes as the solution does
-                fk[:, i] = changed(fk[:, i], begin[:, i], found[:, i], np.ones(len(frames)), mode)
-                found[:, i] = changed(fk[:, i], fk[now, None, i].copy(), rows[None, i], shares, mode)
-        return found, wish
+            found[solved] = stand.rows(ob, found[solved], posed[solved], bones, body.root)
+        for bone, i, mode, some in zip(moved.bones.tolist(), own.tolist(), modes, taken, strict=True):
+            if bone in moved.solved:  # what pins ask of a straight limb would turn it; live solving brings it there
+                found[:, i] = changed(fk[:, i], fk[now, None, i], rows[None, i], some, mode)
+        return found, posed, wish
+
+    def _kept(self, poses: Floats, dragged: Floats, shares: Floats, now: int) -> Floats:
+        """Return poses (F, n, 4, 4) with pinned bones where they belong: most stay, and hands may have let go.
+
+        Args:
+            poses: (F, n, 4, 4) the poses before the drag.
+            dragged: (n, 4, 4) the pose that the drag led to.
+            shares: (F,) how much of the drag frames take.
+            now: the frame of the drag.
+        """
+        found = poses.copy()
+        for pin, was, at in zip(self._moved.pins, self._points(poses), self._points(dragged), strict=True):
+            turn = times_back(*(orthonormal(own[None, pin.bone, :3, :3]) for own in (dragged, poses[now])))
+            linear = times(slerp(np.eye(3)[None], turn, shares), poses[:, pin.bone, :3, :3])
+            way = was - poses[:, pin.bone, :3, 3]
+            way = applied(linear, applied(inverse(poses[:, pin.bone])[:, :3, :3], way))
+            found[:, pin.bone, :3, :3] = linear
+            found[:, pin.bone, :3, 3] = was + shares[:, None] * (at - was[now]) - way
+        return found
 
     def _posed(self, poses: Floats, own: Floats) -> Floats:
         """Return poses (F, n, 4, 4) with other basis matrices (F, b, 4, 4) of the bones that moved."""

@@ -26,7 +26,7 @@ import random
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
@@ -34,6 +34,7 @@ from bpy.app.handlers import persistent
 
 from ..core import channels, compat, fk_keys, fk_store, hooks
 from ..core.channels import Row
+from ..core.edit_settings import falloff_setting, range_setting
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import UserError, say
 from ..live import frame_steps, reports
@@ -53,6 +54,8 @@ TRANSFORMS = "TRANSFORM_OT_"
 """Blender's operators that transform bones begin with this."""
 PASTES = frozenset({"POSE_OT_paste", "POSELIB_OT_apply_pose_asset", "POSELIB_OT_blend_pose_asset"})
 """Blender's operators that paste poses."""
+ADJUSTABLE = {"edit_range": range_setting, "edit_falloff": falloff_setting}
+"""Settings that Blender's operators get after edits that reach over a range."""
 REMEMBERED = 64
 """Maximum number of edits that undo and redo may come back to."""
 
@@ -78,6 +81,8 @@ class Gesture:
     """(k, 17) the FK pose before."""
     stored: Row
     """(k, 17) the stored FK pose before."""
+    reach: EditRange
+    """How far it reaches."""
     edited: dict[int, Row] = field(default_factory=dict)
     """The channels that the operator gave to bones, by row; it computes them from where it began."""
     followers: dict[Meaning, Follower | None] = field(default_factory=dict)
@@ -115,6 +120,8 @@ class Edit:
 _random = random.SystemRandom()
 _HIGHEST = 2**31 - 1
 
+_adjustable: list[tuple[type, str]] = []
+"""The properties that `ADJUSTABLE` has given to Blender's operators."""
 _gestures: dict[int, Gesture] = {}
 _edits: list[Edit] = []
 _ended = 0
@@ -167,6 +174,26 @@ def _moves_keys(operator: Operator, depsgraph: bpy.types.Depsgraph, *, begins: b
     return operator.address == _keying
 
 
+def _reach(scene: bpy.types.Scene, operator: Operator) -> EditRange:
+    """Return how far an edit reaches: as Adjust Last Operation says, or else the scene."""
+    settings = None if operator.is_running else bpy.context.window_manager.operators[-1].properties
+    if settings is None or "edit_range" not in settings.bl_rna.properties or not settings.is_property_set("edit_range"):
+        return EditRange.of_scene(scene)
+    return EditRange(settings.edit_range, settings.edit_falloff)
+
+
+def _offer(reach: EditRange) -> None:
+    """Let Adjust Last Operation change how far the edit reaches that has ended, if it reaches other frames."""
+    if not reach.frames:
+        return
+    settings: Any = bpy.context.window_manager.operators[-1].properties
+    for name, setting in ADJUSTABLE.items():
+        if name not in settings.bl_rna.properties:
+            setattr(type(settings), name, setting())
+            _adjustable.append((type(settings), name))
+    settings.edit_range, settings.edit_falloff = reach.frames, reach.falloff
+
+
 # ---- what it means
 
 
@@ -215,7 +242,8 @@ def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[
         if not changed:
             return set()
         assert bones.fk is not None
-        gesture = Gesture(Reference.of(ob), operator.address, live, bones.written.copy(), bones.fk, bones.stored)
+        start, reach = bones.written.copy(), _reach(depsgraph.scene, operator)
+        gesture = Gesture(Reference.of(ob), operator.address, live, start, bones.fk, bones.stored, reach)
     gesture.edited |= {k: present[k] for k in changed}
     followers = list(_followers(ob, rig.plan, depsgraph, gesture, pastes=operator.pastes))
     found = [Control.of(goal) for follower in followers for goal in follower.goals]
@@ -229,6 +257,8 @@ def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[
     notes = _notes(ob, rig.plan, left)
     if followers:
         notes |= _spread(gesture, followers[0].tip)
+    if not operator.is_running:
+        _offer(gesture.reach)
     reports.note(ob, notes, depsgraph.scene.frame_current_final)
     if not operator.is_running:
         rows, changed = sorted(gesture.edited), sorted({*left, *gesture.blended})
@@ -282,7 +312,7 @@ def _followers(
             gesture.followers[meaning] = None
             with suppress(UserError):
                 made = gesture.followers[meaning] = Follower(depsgraph, ob, plan.skeleton, meaning, matches=pastes)
-                gesture.spreads += EditRange.of_scene(depsgraph.scene).spreads(depsgraph.scene, made.goals)
+                gesture.spreads += gesture.reach.spreads(depsgraph.scene, made.goals)
         follower = gesture.followers[meaning]
         if follower is not None:
             yield follower
@@ -391,7 +421,11 @@ def _after_update(_scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph) -> N
     global _ended, _keying, _latest
     if registry.is_paused:
         return  # another handler is at work, which evaluates in between
-    _ended = last_operator()
+    before, _ended = _ended, last_operator()
+    if before != _ended:
+        for gesture in _gestures.values():
+            if gesture.operator == _ended:
+                _offer(gesture.reach)
     if _keying not in {0, _ended} and not any(_running()):
         _keying = 0  # Blender may give its address to another operator
     if _latest is None:
@@ -472,3 +506,5 @@ def unregister() -> None:
     frame_steps.on_edit.remove(take)
     _give_up()
     _after_load(None)
+    while _adjustable:
+        delattr(*_adjustable.pop())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -15,11 +15,14 @@ from numpy.typing import NDArray
 from tests import motions, recorded, rigs
 from tests.reliability.states import activate, said
 
-if TYPE_CHECKING:
-    pass
-
 FEET = ("LeftFoot", "RightFoot")
 REACH = 20
+DRAGS = (
+    ("Hips", 104, (-0.01, 0.05, 0.015)),
+    ("Hips", 244, (0.04, 0.02, -0.025)),
+    ("LeftHand", 103, (-0.03, -0.16, -0.06)),
+)
+"""Bones of the recorded walk, frames, and how far they are dragged, in lengths of a leg."""
 Poses = NDArray[np.float64]
 
 
@@ -145,3 +148,26 @@ def test_what_live_chains_hold_stays(run: bpy.types.Object, bone: str) -> None:
     assert moved[[4, 44], own].max() < 1e-5
     assert moved[24, own] > 0.04
     assert moved[14, own] == pytest.approx(0.5 * moved[24, own], rel=0.2)
+
+
+@pytest.fixture
+def live_walk() -> bpy.types.Object:
+    """Return the recorded walk, set up as a live character; in every step a leg is exactly straight."""
+    ob = recorded.walk()
+    bpy.ops.ik_addon.character_setup(live=False, with_presets=False)
+    bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="SCENE")
+    ob.ik_addon.live = True
+    return ob
+
+
+def test_straight_live_legs_turn_no_faster_than_the_edit(live_walk: bpy.types.Object) -> None:
+    leg = leg_of(live_walk)
+    for bone, now, offset in DRAGS:
+        frames = range(now - REACH, now + REACH + 1)
+        activate(live_walk, bone)
+        bpy.context.scene.frame_set(now)
+        before = poses(live_walk, frames)
+        bpy.ops.ik_addon.pose_body(bone=bone, offset=leg * Vector(offset), range=REACH)
+        after = poses(live_walk, frames)
+        faster = angles(after[1:], after[:-1]) - angles(before[1:], before[:-1])
+        assert faster.max() < 1.5 * 1.5 / REACH * angles(after[REACH], before[REACH]).max(), (bone, now)

@@ -354,9 +354,12 @@ def keys_of_rig() -> dict[str, list[list[float]]]:
     return keys(rig())
 
 
-def adjust_range(frames: int) -> None:
-    """Repeat the last drag with another range, as Adjust Last Operation does."""
-    bpy.context.window_manager.operators[-1].macros[0].properties.range = frames
+def adjust_range(frames: int, falloff: str = "SMOOTH") -> None:
+    """Repeat the last drag or transform with another range, as Adjust Last Operation does."""
+    last: Any = bpy.context.window_manager.operators[-1]
+    settings, prefix = (last.macros[0].properties, "") if last.macros else (last.properties, "edit_")
+    setattr(settings, f"{prefix}range", frames)
+    setattr(settings, f"{prefix}falloff", falloff)
     with bpy.context.temp_override(**viewport()):
         bpy.ops.ed.undo_redo()
 

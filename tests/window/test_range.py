@@ -74,6 +74,23 @@ def test_a_solved_tip_moved_by_hand_takes_the_keys_along(clip: Window, key: str)
         assert clip.inside.keys_of("Target") == after
 
 
+@pytest.mark.parametrize("key", ["g", "r"])
+def test_the_range_of_a_transform_can_be_adjusted(clip: Window, key: str) -> None:
+    before = clip.inside.keys_of("Target")
+    begin(clip, "forearm", key)
+    clip.tap("Return")
+    first = clip.inside.keys_of("Target")
+    assert moved(before, first) == list(range(NOW - 3, NOW + 4))
+    clip.inside.adjust_range(6, "LINEAR")
+    after = clip.inside.keys_of("Target")
+    assert moved(before, after) == list(range(NOW - 5, NOW + 6))
+    at = {frame: [round(key[0]) for key in before["location[0]"]].index(frame) for frame in (NOW, NOW + 3)}
+    values = [[keys["location[0]"][place][1] for place in at.values()] for keys in (before, first, after)]
+    whole, half = (values[2][i] - values[0][i] for i in range(2))
+    assert whole == pytest.approx(values[1][0] - values[0][0], abs=1e-5), "the current frame stays as dragged"
+    assert half == pytest.approx(0.5 * whole, rel=0.01), "with the falloff that was chosen"
+
+
 def test_a_dragged_body_takes_its_keys_along(human: Window) -> None:
     human.inside.set_range(0)
     human.inside.key_pose(LAST)
@@ -87,3 +104,11 @@ def test_a_dragged_body_takes_its_keys_along(human: Window) -> None:
     assert moved(before, human.inside.keys_of_rig()) == list(range(NOW - 3, NOW + 4))
     human.key("ctrl+z")
     assert human.inside.keys_of_rig() == before
+    human.pull(human.inside.place_of_bone("forearm.L"), 60, -90)
+    human.tap("Escape")
+    human.release()
+    assert human.inside.keys_of_rig() == before
+    human.pull(human.inside.place_of_bone("forearm.L"), 60, -90)
+    human.release()
+    human.inside.adjust_range(2)
+    assert moved(before, human.inside.keys_of_rig()) == list(range(NOW - 1, NOW + 2))

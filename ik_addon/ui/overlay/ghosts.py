@@ -19,7 +19,7 @@ from ...solve.maths.products import times
 from ...solve.problem import Bools, Floats
 from ...targets.cursor import Held
 from ...targets.edit_range import EditRange
-from ...targets.limb_frames import Sampler
+from ...targets.limb_frames import Sampled, Sampler
 
 SHOWN = (-1.0, -0.5, 0.5, 1.0)
 """The frames of the ghosts, as parts of the range."""
@@ -47,21 +47,22 @@ class Ghosts:
         frames = np.unique([now, *np.arange(np.ceil(now - reach.frames), now + reach.frames + 1e-3)])
         if not reach.frames or not fcurves.decide_alone(scene):
             return None
-        sampler = Sampler.of(ob, [], [goal], True, range(len(ob.pose.bones)))
-        sampled = sampler.foretelling(context.view_layer, channels.read(ob, sampler.bones))(frames.tolist())
-        if sampled is None:
-            return None
         here = int(np.searchsorted(frames, now))
-        point = inverse(sampled.goals[here, 0]) @ np.append(matrix_array(drag.world)[:3, 3], 1.0)
+        chosen = np.unique([int(np.argmin(np.abs(frames - now - part * reach.frames))) for part in SHOWN])
+        # Few frames need all bones.
+        trail = _sampled(context, Sampler.of(ob, [], [goal], True), frames)
+        shown = _sampled(context, Sampler.of(ob, [], [], True, range(len(ob.pose.bones))), frames[chosen])
+        if trail is None or shown is None:
+            return None
+        point = inverse(trail.goals[here, 0]) @ np.append(matrix_array(drag.world)[:3, 3], 1.0)
         lengths = np.array([bone.bone.length for bone in ob.pose.bones])
-        shown = np.unique([int(np.argmin(np.abs(frames - now - part * reach.frames))) for part in SHOWN])
-        heads = times(sampled.world[shown, None], sampled.poses[shown])
+        heads = times(shown.world[:, None], shown.poses)
         tails = heads[..., :3, 3] + heads[..., :3, 1] * lengths[:, None]
         keyed = np.concatenate([np.zeros(0), *(own.frames for own in reach.spreads(scene, [goal]))])
         return cls(
             reach,
             np.stack([heads[..., :3, 3], tails], axis=-2).reshape(-1, 3),
-            moved(sampled.goals[:, 0], np.broadcast_to(point[:3], (len(frames), 3))),
+            moved(trail.goals[:, 0], np.broadcast_to(point[:3], (len(frames), 3))),
             weights(frames, now, reach.falloff),
             np.isin(frames, keyed),
         )
@@ -69,3 +70,9 @@ class Ghosts:
     def moved(self, offset: Floats) -> Floats:
         """Return the trail (F, 3) once what is in hand has moved by an offset (3,)."""
         return np.asarray(self.trail + self.shares[:, None] * offset)
+
+
+def _sampled(context: bpy.types.Context, sampler: Sampler, frames: Floats) -> Sampled | None:
+    """Return samples of frames (F,); None if F-curves alone don't decide."""
+    foretell = sampler.foretelling(context.view_layer, channels.read(sampler.ob, sampler.bones))
+    return foretell(frames.tolist())
