@@ -159,7 +159,7 @@ def write_page(tables: Sequence[Iterator[str]]) -> None:
 
 def main() -> None:
     """Draw and write."""
-    rows = json.loads(OUTPUT.read_text(encoding="utf-8"))
+    rows = [row for row in json.loads(OUTPUT.read_text(encoding="utf-8")) if "ours" in row]
     pictures = {
         "reached": reached(
             rows, "1e-3", (75, 80, 85, 90, 95, 100), "Targets reached within 1e-3 L, by number of bones"

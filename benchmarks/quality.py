@@ -1,5 +1,7 @@
 """Measure how often, how exactly and how smoothly targets are reached, against Blender's own IK on the same rigs.
 
+At last, what Pose Body folds when it drags a hand, the hips or a foot.
+
     python -m benchmarks.quality [--solves N] [--case NAME]...   (--case once for each)
 
 with an interpreter that has bpy, from the project's folder. Prints a table in Markdown and writes it with all figures
@@ -34,6 +36,8 @@ RANDOM_RIGS = 8
 PATHS = 12
 """Number of paths in a row of `smooth-paths`, each of half as many frames."""
 OUTPUT = Path("build/bench/quality.json")
+BODY = "pose-body"
+"""The case that drags a whole body."""
 STEPS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 45, 60, 90, 120)
 """Steps in degrees per frame; the frames above each are counted."""
 
@@ -237,12 +241,18 @@ def main() -> None:
     solvers: dict[str, Callable[[Trial], Result]] = {"ours": ours, "blender": blender}
     if arguments.solver is not None:
         solvers = {"ours": partial(ours, solver=Solver[arguments.solver])}
-    rows = []
+    rows: list[dict[str, object]] = []
     for trial in trials(arguments.solves):
         if arguments.case is None or trial.case.startswith(tuple(arguments.case)):
             rows.append(measure(trial, solvers))
             print(f"{trial.case}, {rows[-1]['bones']} bones", file=sys.stderr, flush=True)
     print("\n".join(table(rows)))
+    if arguments.solver is None and (arguments.case is None or BODY.startswith(tuple(arguments.case))):
+        from . import folds
+
+        folded = folds.measure()
+        print("\n".join(["", *folds.table(folded)]))
+        rows += [{"case": BODY} | row for row in folded]
     if arguments.solver is None:
         OUTPUT.parent.mkdir(parents=True, exist_ok=True)
         OUTPUT.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")

@@ -81,9 +81,15 @@ def test_settings_and_operators_on_the_page_are_those_of_the_extension(addon: Ad
     assert list(settings(rows("scripting.md", "Settings"))) == []
     assert list(operators(rows("scripting.md", "Operators"))) == []
     report = addon.module("bake").BakeReport
-    fields = {field.name for field in dataclasses.fields(report)} | set(vars(report))
+    fields = {field.name for field in dataclasses.fields(report)} | set(dir(report))
     found = {name for cell, _text in rows("scripting.md", "The report of a bake") for name in names(cell)}
     assert found - fields == set()
+
+
+def test_the_page_has_what_a_report_says_of_planted_feet(addon: Addon) -> None:
+    fields = {field.name for field in dataclasses.fields(addon.module("feet.plant_report").Planted)}
+    found = {name for cell, _text in rows("command_line.md", "Planting feet") for name in names(cell)}
+    assert found == fields | {"message"}
 
 
 def links(page: Path, text: str) -> Iterator[str]:

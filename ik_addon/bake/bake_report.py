@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import bpy
 
+from ..core.report import Report, count_of_frames
 from ..core.translation.sentences import count, say
 from ..live.reports import percent
 
@@ -52,7 +53,7 @@ class KeyReport:
 
 
 @dataclass(frozen=True)
-class BakeReport:
+class BakeReport(Report):
     """The result of a bake."""
 
     chains: tuple[str, ...]
@@ -105,11 +106,6 @@ class BakeReport:
         return say("{done}. Targets were missed, see Last Bake", done=done) if self.missed else done
 
     @property
-    def message(self) -> str:
-        """The whole report in sentences."""
-        return ". ".join(text for text, _is_remarkable in sentences(self))
-
-    @property
     def playback(self) -> str:
         """How playback matches the solution, in a sentence."""
         if self.plays_alike and self.keys is not None:
@@ -129,6 +125,59 @@ class BakeReport:
             angle=f"{math.degrees(self.angle):.2g}",
         )
 
+    def sentences(self) -> Iterator[tuple[str, bool]]:
+        """Yield the sentences of a report, and whether each needs attention."""
+        yield (
+            say(
+                "Baked {chains} on {frames} into '{action}'",
+                chains=count_of_chains(len(self.chains)),
+                frames=count_of_frames(self.frames),
+                action=self.action,
+            ),
+            False,
+        )
+        if not self.missed:
+            yield say("All targets were reached"), False
+        for chain in sorted(self.each, key=lambda chain: -chain.missed)[:NAMED]:
+            if chain.missed:
+                yield (
+                    say(
+                        "'{chain}' missed its target on {frames}, by up to {error} of its length",
+                        chain=chain.chain,
+                        frames=count_of_frames(chain.missed),
+                        error=percent(chain.error),
+                    ),
+                    True,
+                )
+        more = sum(chain.missed > 0 for chain in self.each) - NAMED
+        if more > 0:
+            yield count(more, "1 more chain missed a target", "{count} more chains missed a target"), True
+        if self.missed:
+            errors = say("Max error {error}, mean {mean}", error=percent(self.error), mean=percent(self.mean_error))
+            yield errors, False
+        for joint in self.limited[:NAMED]:
+            yield (
+                say("'{bone}' was at a limit on {frames}", bone=joint.bone, frames=count_of_frames(joint.frames)),
+                False,
+            )
+        more = len(self.limited) - NAMED
+        if more > 0:
+            yield count(more, "1 more joint was at a limit", "{count} more joints were at a limit"), False
+        if self.turning_bone:
+            yield (
+                say(
+                    "Fastest joint: '{bone}', {angle}° per frame from frame {before} to {after}",
+                    bone=self.turning_bone,
+                    angle=f"{self.turn:.3g}",
+                    before=self.turning_frames[0],
+                    after=self.turning_frames[1],
+                ),
+                False,
+            )
+        if self.live_turn is not None:
+            yield say("Fastest joint without Smooth: {angle}°", angle=f"{self.live_turn:.3g}"), False
+        yield self.playback, not self.plays_alike
+
 
 def remember(ob: bpy.types.Object, report: BakeReport) -> None:
     """Remember the last report on an armature object."""
@@ -145,62 +194,6 @@ def last(ob: bpy.types.Object) -> BakeReport | None:
     return _last.get(ob.session_uid)
 
 
-def sentences(report: BakeReport) -> Iterator[tuple[str, bool]]:
-    """Yield the sentences of a report, and whether each needs attention."""
-    yield (
-        say(
-            "Baked {chains} on {frames} into '{action}'",
-            chains=count_of_chains(len(report.chains)),
-            frames=count_of_frames(report.frames),
-            action=report.action,
-        ),
-        False,
-    )
-    if not report.missed:
-        yield say("All targets were reached"), False
-    for chain in sorted(report.each, key=lambda chain: -chain.missed)[:NAMED]:
-        if chain.missed:
-            yield (
-                say(
-                    "'{chain}' missed its target on {frames}, by up to {error} of its length",
-                    chain=chain.chain,
-                    frames=count_of_frames(chain.missed),
-                    error=percent(chain.error),
-                ),
-                True,
-            )
-    more = sum(chain.missed > 0 for chain in report.each) - NAMED
-    if more > 0:
-        yield count(more, "1 more chain missed a target", "{count} more chains missed a target"), True
-    if report.missed:
-        errors = say("Max error {error}, mean {mean}", error=percent(report.error), mean=percent(report.mean_error))
-        yield errors, False
-    for joint in report.limited[:NAMED]:
-        yield say("'{bone}' was at a limit on {frames}", bone=joint.bone, frames=count_of_frames(joint.frames)), False
-    more = len(report.limited) - NAMED
-    if more > 0:
-        yield count(more, "1 more joint was at a limit", "{count} more joints were at a limit"), False
-    if report.turning_bone:
-        yield (
-            say(
-                "Fastest joint: '{bone}', {angle}° per frame from frame {before} to {after}",
-                bone=report.turning_bone,
-                angle=f"{report.turn:.3g}",
-                before=report.turning_frames[0],
-                after=report.turning_frames[1],
-            ),
-            False,
-        )
-    if report.live_turn is not None:
-        yield say("Fastest joint without Smooth: {angle}°", angle=f"{report.live_turn:.3g}"), False
-    yield report.playback, not report.plays_alike
-
-
 def count_of_chains(number: int) -> str:
     """Return a number of chains in words."""
     return count(number, "1 chain", "{count} chains")
-
-
-def count_of_frames(number: int) -> str:
-    """Return a number of frames in words."""
-    return count(number, "1 frame", "{count} frames")

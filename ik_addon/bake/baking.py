@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import bpy
 import numpy as np
 
 from ..core import channels, fk_store, keyframes
+from ..core.channels import Row
 from ..core.settings import chain_of, object_of
 from ..core.steps import finished, part
 from ..core.translation.sentences import UserError
@@ -97,13 +98,34 @@ def bake_stepwise(
                     "Animated settings change the chains of '{object}' between frames. Bake without Smooth",
                     object=ob.name,
                 )
-            work = _Bake(sequence, baked, new_action, before, reduce, floor)
             # Only solving shows which bones are pushed or stretched, but this finds most obstacles in advance.
-            keyframes.check(ob, rotations_of(plan, work.baked), new_action=new_action)
+            keyframes.check(ob, rotations_of(plan, baked), new_action=new_action)
         undo.callback(before.restore)  # not earlier: going back to the frame drops unkeyed edits of other armatures
-        report = (yield from work.do(undo, foretold=True)) if sequence.are_foretold else None
-        report = report or (yield from work.do(undo, foretold=False))
-        assert report is not None, "frames that were stepped through need no proof"
+        whole, foretold, found = 0.4 if reduce else 1.0, sequence.are_foretold, None
+        while found is None:
+            solved = Solved(plan, baked, len(frames), proofs(len(frames)))
+            with registry.paused(ob):
+                yield from part(sequence.solve(solved, foretold=foretold), 0.0, 0.8 * whole)
+            for tip, fault in plan.faults.items():
+                if solved.is_never_solved(tip):
+                    raise UserError("The chain on '{tip}' can't be baked. {fault}", tip=tip, fault=fault)
+            before.pose.put_back_channels()
+            with ExitStack() as keys:
+                keys.callback(before.restore)
+                keyed = solved.channels()
+                times = np.array(frames, dtype=np.float64) * time_scale(context.scene)
+                writing = keyframes.writing(ob, keyed, times, new_action=new_action)
+                with registry.paused(ob):  # else live takes these keys for a user's, which are to hold FK
+                    keys.callback((yield from part(writing, 0.8 * whole, 0.9 * whole)))
+                _disable_chains(ob, plan, baked, stored)
+                found = yield from part(sequence.differences(solved, foretold=foretold), 0.9 * whole, whole)
+                if found is not None:
+                    undo.callback(keys.pop_all().close)
+            foretold = False  # frames that are stepped through need no proof
+        report = solved.report(sequence.numbers, ob.animation_data.action.name, *found)
+        if reduce and len(frames) > 1:
+            reducer = KeyReducer(view_layer, ob, keyed, frames)
+            report = replace(report, keys=(yield from part(reducer.reduce(reduce, floor), whole, 1.0)))
         before.show_frame()
         before.pose.put_back_channels([bone for bone in range(len(ob.pose.bones)) if bone not in plan.rows])
         bake_report.remember(ob, report)
@@ -111,67 +133,17 @@ def bake_stepwise(
     return report
 
 
-@dataclass(frozen=True)
-class _Bake:
-    """The settings of a bake, and its steps."""
-
-    frames: Frames
-    baked: list[str]
-    """Tip bones of the chains that are keyed."""
-    new_action: bool
-    before: SceneSnapshot
-    reduce: float
-    """Maximum distance of joints from where the full bake has them; 0: keep all keys."""
-    floor: Floor | None
-    """The ground that hands and feet must not pass through when keys are reduced."""
-
-    def do(self, done: ExitStack, *, foretold: bool) -> Generator[float, None, BakeReport | None]:
-        """Solve, key and compare; yields progress (0 to 1), and adds to `done` what undoes the bake.
-
-        If frames that were foretold turn out to be different ones, nothing is changed and the result is None.
-        """
-        frames = self.frames
-        solved = Solved(frames.plan, self.baked, len(frames.numbers), proofs(len(frames.numbers)))
-        whole = 0.4 if self.reduce else 1.0
-        sampled, written = 0.8 * whole, 0.9 * whole
-        with registry.paused(frames.ob):
-            yield from part(frames.solve(solved, foretold=foretold), 0.0, sampled)
-        self._check_solved(solved)
-        self.before.pose.put_back_channels()
-        with ExitStack() as undo:
-            undo.callback(self.before.restore)
-            times = np.array(frames.numbers, dtype=np.float64) * time_scale(frames.scene)
-            keyed = solved.channels()
-            todo = keyframes.writing(frames.ob, keyed, times, new_action=self.new_action)
-            undo.callback((yield from part(todo, sampled, written)))
-            self._disable_chains()
-            found = yield from part(frames.differences(solved, foretold=foretold), written, whole)
-            if found is None:
-                return None
-            report = solved.report(frames.numbers, frames.ob.animation_data.action.name, *found)
-            if self.reduce and len(frames.numbers) > 1:
-                reducer = KeyReducer(frames.view_layer, frames.ob, keyed, frames.numbers)
-                reduced = yield from part(reducer.reduce(self.reduce, self.floor), whole, 1.0)
-                report = replace(report, keys=reduced)
-            done.callback(undo.pop_all().close)
-        return report
-
-    def _check_solved(self, solved: Solved) -> None:
-        """Raise `UserError` if a chain could not be solved on any frame."""
-        for tip, fault in self.frames.plan.faults.items():
-            if solved.is_never_solved(tip):
-                raise UserError("The chain on '{tip}' can't be baked. {fault}", tip=tip, fault=fault)
-
-    def _disable_chains(self) -> None:
-        """Disable the baked chains and leave their bones to the keys."""
-        ob, plan = self.frames.ob, self.frames.plan
-        with registry.paused(ob):
-            for tip in self.baked:
-                chain_of(ob.pose.bones[tip]).enabled = False
-        own = {bone for tip in self.baked for bone in plan.paths[tip]}
-        bones = sorted(own.intersection(fk_store.stored_bones(ob)))
-        # Not the current FK store: bones may have been moved since Solve IK.
-        rows = [plan.rows[bone] for bone in bones]
-        channels.write(ob, np.array(bones, dtype=np.int64), self.frames.stored[rows])
-        fk_store.forget(ob, bones)
-        switches.settings_changed(ob)
+def _disable_chains(ob: bpy.types.Object, plan: Plan, tips: Collection[str], stored: Row) -> None:
+    """Disable baked chains and leave their bones to the keys; `stored` is the FK pose (k, 17) of `Plan.live`."""
+    with registry.paused(ob):
+        for tip in tips:
+            chain_of(ob.pose.bones[tip]).enabled = False
+    own = {bone for tip in tips for bone in plan.paths[tip]}
+    bones = sorted(own.intersection(fk_store.stored_bones(ob)))
+    # Not the current FK store: bones may have been moved since Solve IK.
+    channels.write(ob, np.array(bones, dtype=np.int64), stored[[plan.rows[bone] for bone in bones]])
+    fk_store.forget(ob, bones)
+    rig = registry.registry.of(ob).rig
+    if rig is not None:
+        rig.is_still = False
+    switches.settings_changed(ob)

@@ -16,7 +16,7 @@ from ..core.contact_settings import HEEL, TOE
 from ..core.key_curve import keyed_within, read_keys, write_curve
 from ..core.keyframes import Channel, curves_of
 from ..core.settings import chain_of
-from ..core.skeleton import Skeleton, inverse, matrix_array, moved, size_of
+from ..core.skeleton import Skeleton, inverse, moved, size_of
 from ..core.steps import part
 from ..core.translation.sentences import UserError
 from ..rig.plan.chain import chain_bones, end_of, tips
@@ -24,7 +24,7 @@ from ..solve.maths.products import applied, lengths_of, times
 from ..solve.problem import Bools, Floats, Ints
 from .bake_report import KeyReport
 from .reduction import Part, Reduction
-from .sampling import at_frame
+from .sampling import stepped, world_of
 from .selection import time_scale
 from .spline import Curve
 
@@ -189,20 +189,18 @@ class KeyReducer:
 
     def _played(self, first: float, last: float) -> Generator[float, None, _Played]:
         """Play all frames; yields progress, from `first` to `last`."""
-        count, everything = len(self._frames), np.arange(len(self._ob.pose.bones))
-        poses, world = np.empty((count, len(self._bones), 4, 4)), np.empty((count, 4, 4))
-        points, touching = np.empty((count, len(self._places), 3)), np.zeros((count, len(self._tips), 2), dtype=bool)
-        for i, frame in enumerate(self._frames.tolist()):
-            evaluated = self._ob.evaluated_get(at_frame(self._view_layer, frame))
-            pose = channels.read_pose(evaluated, everything)
-            world[i], poses[i] = matrix_array(evaluated.matrix_world), pose[self._bones]
-            seen = pose[self._places]
-            points[i] = moved(world[i], moved(seen, self._local))
-            for row, tip in enumerate(self._tips):
-                contact = chain_of(evaluated.pose.bones[tip.name]).contact
-                touching[i, row] = [name in contact for name in (HEEL, TOE)]
-            yield first + (last - first) * (i + 1) / count
-        return _Played(poses, points, world, touching)
+        everything = np.arange(len(self._ob.pose.bones))
+
+        def read(depsgraph: bpy.types.Depsgraph) -> tuple[Floats, Floats, Floats, Bools]:
+            seen, world = self._ob.evaluated_get(depsgraph), world_of(self._ob, depsgraph)
+            pose = channels.read_pose(seen, everything)
+            points = moved(world, moved(pose[self._places], self._local))
+            contacts = [chain_of(seen.pose.bones[tip.name]).contact for tip in self._tips]
+            touching = np.array([[name in contact for name in (HEEL, TOE)] for contact in contacts], dtype=bool)
+            return pose[self._bones], points, world, touching.reshape(-1, 2)
+
+        found = yield from part(stepped(self._view_layer, self._frames.tolist(), read), first, last)
+        return _Played(*map(np.array, zip(*found, strict=True)))
 
     def _holding(self, played: _Played) -> Floats:
         """How far (F, m) points may move without contacts sliding or turning; infinite without contact."""

@@ -6,11 +6,13 @@ itself, and each frame is read.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import bpy
 import numpy as np
@@ -32,6 +34,8 @@ from ..solve.problem import Floats, Ints
 from .restore import evaluated_for
 from .selection import check_order
 from .solved import Solved
+
+Result = TypeVar("Result")
 
 BATCH = 1000
 """Maximum number of chains times frames solved at once: enough for speed, few enough for caches and cancelling."""
@@ -205,7 +209,7 @@ class Frames:
 
     def _solve_stepped(self, solved: Solved) -> Generator[float, None, None]:
         """Solve frames that Blender evaluates, successive ones with the same plan at once; yields progress (0 to 1)."""
-        count, view, held = len(self.numbers), self._view, Held(self.ob, self.plan.live, self.stored)
+        count, view, indices = len(self.numbers), self._view, itertools.count()
         size = self._in_memory() if self.smooth else min(STEPPED, self._in_memory())
         waiting: list[Numbers] = []
 
@@ -213,9 +217,8 @@ class Frames:
             self._put(solved, end - len(waiting), ob, view.plan, np.concatenate(waiting))
             waiting.clear()
 
-        for i, frame in enumerate(self.numbers):
-            held.put_back()
-            depsgraph = at_frame(self.view_layer, frame)
+        def read(depsgraph: bpy.types.Depsgraph) -> None:
+            i = next(indices)
             if self.is_watched:
                 plan = view.find(depsgraph) or Plan.of(self.ob, depsgraph, self.only)
                 if plan is not view.plan and waiting:
@@ -227,7 +230,8 @@ class Frames:
                 put(self.ob.evaluated_get(depsgraph), i + 1)
             elif len(waiting) == size or i + 1 == count:
                 put(self.ob, i + 1)
-            yield (i + 1) / count
+
+        yield from stepped(self.view_layer, self.numbers, read, Held(self.ob, self.plan.live, self.stored))
 
     def _read(self, depsgraph: bpy.types.Depsgraph, plan: Plan) -> Numbers:
         """Return the numbers (1, w) of the frame at which a depsgraph is evaluated, in its FK pose.
@@ -270,6 +274,25 @@ def at_frame(view_layer: bpy.types.ViewLayer, frame: float) -> bpy.types.Depsgra
     return view_layer.depsgraph
 
 
+def stepped(
+    view_layer: bpy.types.ViewLayer,
+    frames: Sequence[int],
+    read: Callable[[bpy.types.Depsgraph], Result],
+    held: Held | None = None,
+) -> Generator[float, None, list[Result]]:
+    """Go to one frame after the other and return what `read` finds on each, evaluated; yields progress (0 to 1).
+
+    Bones that are `held` are in their FK pose on each frame.
+    """
+    found = []
+    for i, frame in enumerate(frames, start=1):
+        if held is not None:
+            held.put_back()
+        found.append(read(at_frame(view_layer, frame)))
+        yield i / len(frames)
+    return found
+
+
 @contextmanager
 def same_frame(scene: bpy.types.Scene) -> Iterator[None]:
     """Go back to the current frame on leaving, whatever happens."""
@@ -278,6 +301,11 @@ def same_frame(scene: bpy.types.Scene) -> Iterator[None]:
         yield
     finally:
         scene.frame_set(here[0], subframe=here[1])
+
+
+def world_of(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Floats:
+    """Return the evaluated world matrix (4, 4) of an object."""
+    return matrix_array(ob.evaluated_get(depsgraph).matrix_world)
 
 
 def played(
@@ -292,13 +320,10 @@ def played(
     Returns:
         World matrices (F, n, 4, 4) of bones, given by index (n,), and (F, o, 4, 4) of other objects.
     """
-    poses, worlds = np.empty((len(frames), len(bones), 4, 4)), np.empty((len(frames), len(others), 4, 4))
-    for i, frame in enumerate(frames):
-        depsgraph = at_frame(view_layer, frame)
-        seen = ob.evaluated_get(depsgraph)
-        world = np.repeat(matrix_array(seen.matrix_world)[None], len(bones), axis=0)
-        poses[i] = times(world, channels.read_pose(seen, bones))
-        for o, other in enumerate(others):
-            worlds[i, o] = matrix_array(other.evaluated_get(depsgraph).matrix_world)
-        yield (i + 1) / len(frames)
-    return poses, worlds
+
+    def read(depsgraph: bpy.types.Depsgraph) -> tuple[Floats, list[Floats]]:
+        poses = channels.read_pose(ob.evaluated_get(depsgraph), bones)
+        return times(world_of(ob, depsgraph), poses), [world_of(other, depsgraph) for other in others]
+
+    found = yield from stepped(view_layer, frames, read)
+    return np.array([poses for poses, _ in found]), np.array([worlds for _, worlds in found])

@@ -114,7 +114,7 @@ def make_stepwise(
 
 def select(context: bpy.types.Context, made: Made, *, extend: bool = False) -> None:
     """Select what was made in Object Mode, and deselect everything else unless `extend`."""
-    objects: Any = context.view_layer.objects
+    objects = context.view_layer.objects
     if objects.active is not None and objects.active.mode != "OBJECT":
         bpy.ops.object.mode_set(mode="OBJECT")
     for other in objects if not extend else ():

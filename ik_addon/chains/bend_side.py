@@ -24,7 +24,8 @@ from ..core.translation.sentences import UserError, marked
 from ..rig.plan import limits
 from ..rig.plan.chain import bending_bones, bending_end
 from ..rig.read import fcurves
-from ..solve.maths.rotations import hinge
+from ..solve.free.axes import hinge
+from ..solve.maths.numbers import ONE
 from ..solve.problem import Floats, Ints
 from .current_pose import Limb, read_poses
 
@@ -284,7 +285,7 @@ class _Chain:
 
     def roll_side(self) -> Floats:
         """The side (3,) to which the chain bends from straight by default: about the X axis of its root bone."""
-        return _side(hinge(np.eye(3), self.first), self.first)
+        return _side(np.array(hinge(ONE, np.eye(3).tolist(), tuple(self.first))), self.first)
 
     def bend(self, joints: Floats) -> Floats:
         """Return the bend (3,) of the chain, given the bends (n, 3) of its joints."""

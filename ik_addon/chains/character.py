@@ -156,22 +156,24 @@ def _add_chains(
 
 
 def _dress_trunk(ob: bpy.types.Object, figure: Figure, parts: Sequence[Member]) -> None:
-    """Make the shoulders, the hips, and the root bone above these controls as they are: the body turns them."""
+    """Make the hips, the root bone above these and the shoulders controls as they are: the body turns them."""
+    if not ob.is_editable:
+        return
+    legs = [list(part.row) for part in parts if part.region is Region.LEG and not part.is_fore]
+    hips, up = {parent_bone_of(figure, leg) for leg in legs} - {None}, up_of(figure)
+    if len(hips) == 1 and up is not None:
+        (bone,) = hips
+        length = max(float(np.linalg.norm(np.diff(figure.heads[leg], axis=0), axis=1).sum()) for leg in legs)
+        top = list(figure.up(bone))[-1]
+        for own, size in ((bone, AROUND_HIPS), (top, AROUND_ROOT))[: 1 + (top != bone)]:
+            if figure.is_free([own]):
+                control_bones.dress(ob.pose.bones[figure.names[own]], up, size * length)
+    # After the hips, which may be no longer than a point: a bone that has a shape keeps it.
     for shoulder in {bone for part in parts if part.region in LIMBS for bone in figure.up(part.row[0])}:
-        if part_of(figure, shoulder) is Part.GIRDLE and figure.is_free([shoulder]) and ob.is_editable:
+        if part_of(figure, shoulder) is Part.GIRDLE and figure.is_free([shoulder]):
             length = figure.length(shoulder)
             along = np.array(ob.data.bones[figure.names[shoulder]].vector)
             control_bones.dress(ob.pose.bones[figure.names[shoulder]], along, AROUND_SHOULDER * length, 0.5 * length)
-    legs = [list(part.row) for part in parts if part.region is Region.LEG and not part.is_fore]
-    hips, up = {bone for leg in legs if (bone := parent_bone_of(figure, leg)) is not None}, up_of(figure)
-    if len(hips) != 1 or up is None or not ob.is_editable:
-        return
-    (bone,) = hips
-    length = max(float(np.linalg.norm(np.diff(figure.heads[leg], axis=0), axis=1).sum()) for leg in legs)
-    top = list(figure.up(bone))[-1]
-    for own, size in ((bone, AROUND_HIPS), (top, AROUND_ROOT))[: 1 + (top != bone)]:
-        if figure.is_free([own]):
-            control_bones.dress(ob.pose.bones[figure.names[own]], up, size * length)
 
 
 def last(ob: bpy.types.Object) -> Outcome | None:

@@ -37,6 +37,8 @@ PREFIX = "IK Target "
 SIDE = re.compile(r"left|right|左|右|(?<![a-z])[lr](?![a-z])|(?-i:^[lr](?=[A-Z]))", re.IGNORECASE)
 """What names the side within the name of a bone."""
 
+SHORTEST = 0.25
+"""A tip bone shorter than this part of its chain gets controls as if it were that long."""
 NO_ANGLE = 1e-6
 """Radians: a smaller pole angle is rounding and is not shown to the user."""
 
@@ -123,7 +125,8 @@ def add_chain(
     wanted = [target._replace(parent_bone=parent_bone) if with_body else target]
     if pole_place is not None:
         place = Matrix.Translation(pole_place)
-        wanted.append(Control(f"IK Pole {label_of(tip.name)}", place, "SPHERE", 0.1 * size_of(tip, world), parent_bone))
+        size = 0.1 * size_of(tip, limb, world)
+        wanted.append(Control(f"IK Pole {label_of(tip.name)}", place, "SPHERE", size, parent_bone))
     names, last_name = [bone.name for bone in bones], last.name
     goals = make_controls.make(context, ob, controls, wanted)
     bones = [ob.pose.bones[name] for name in names]
@@ -161,9 +164,8 @@ def target_control(
     world = seen.matrix_world.copy()
     place = world @ Vector(target_of(Limb(limb.joints[None], limb.frames[None]))[0].tolist())
     turn = target_rotation(world, end_bone.pose_of(seen.pose.bones[turned.name]), axes)
-    return Control(
-        f"{PREFIX}{label_of(tip.name)}", Matrix.LocRotScale(place, turn, None), "CUBE", 0.15 * size_of(tip, world)
-    )
+    size = 0.15 * size_of(tip, limb, world)
+    return Control(f"{PREFIX}{label_of(tip.name)}", Matrix.LocRotScale(place, turn, None), "CUBE", size)
 
 
 def set_bend_side(context: bpy.types.Context, tip: bpy.types.PoseBone, side: Floats) -> list[str]:
@@ -233,9 +235,13 @@ def check_world(ob: bpy.types.Object, world: Matrix) -> None:
         raise UserError("The armature is too far from the world's origin, or scaled too much, to place a target")
 
 
-def size_of(tip: bpy.types.PoseBone, world: Matrix) -> float:
-    """Return the length of a tip bone at rest in world space, so that controls of a hidden bone can be seen."""
-    return float(tip.bone.length * scale_of(matrix_array(world)))
+def size_of(tip: bpy.types.PoseBone, limb: Limb, world: Matrix) -> float:
+    """Return the length in world space to which controls are proportional.
+
+    It is that of the tip bone at rest, so that controls of a hidden bone can be seen; on the last, short bone of a long
+    chain, such as a recorded spine, they would be too small to click.
+    """
+    return float(max(tip.bone.length, SHORTEST * limb.length) * scale_of(matrix_array(world)))
 
 
 # ---- the limb, its target and its pole

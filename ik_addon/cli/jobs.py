@@ -40,8 +40,9 @@ def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
     """
     chosen = _armatures(options)
     found = [Job(ob, own) for ob in chosen if (own := _chosen_tips(ob, options)) or _why_unread(ob)]
-    left_out = [LeftOut(job.ob, reason) for job in found if (reason := _why_left_out(job))]
-    jobs = {job.ob.session_uid: job for job in found if not _why_left_out(job)}
+    reasons = [why_closed(job.ob) or _why_unreadable(job) for job in found]
+    left_out = [LeftOut(job.ob, reason) for job, reason in zip(found, reasons, strict=True) if reason]
+    jobs = {job.ob.session_uid: job for job, reason in zip(found, reasons, strict=True) if not reason}
     for ob, reason in left_out:
         if options.armature or not jobs:
             raise CommandError(f"'{ob.name_full}' can't be baked. {reason}")
@@ -61,11 +62,6 @@ def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
         plans = {uid: Plan.of(jobs[uid].ob, layer.depsgraph) for uid in mutual}
         mutual.sort(key=lambda uid: bool(between(plans, uid, jobs[uid].tips)))
     return [jobs[uid] for uid in (*ordered, *mutual)], left_out
-
-
-def _why_left_out(job: Job) -> str:
-    """Return why an armature is left out, and what to do; empty if it is baked."""
-    return why_closed(job.ob) or _why_unreadable(job)
 
 
 def _why_unreadable(job: Job) -> str:

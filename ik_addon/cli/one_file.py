@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,12 @@ from ..bake.skeleton_motion import RootMotion
 from ..core.steps import finished
 from ..feet import floor
 from ..feet.plant import Options
+from ..feet.plant_report import Planted
 from ..targets.snap import in_fk
 from . import planting, plots, skeletons
 from .exits import DONE, INCOMPLETE, MISSED, CommandError, GoOn
 from .jobs import Job, LeftOut, jobs_of
-from .outputs import Files, Further, Output
-from .planting import PlantReport
+from .outputs import Files, Filling, Output
 from .plots import Tracks
 
 NAME = "ik_bake"
@@ -35,7 +35,7 @@ class Done:
 
     ob: bpy.types.Object
     bake: BakeReport
-    plant: PlantReport | None = None
+    plant: Planted | None = None
     skeleton: skeleton.Made | None = None
     played: tuple[Tracks, Tracks] | None = None
     """Motion of feet and hips before and after, if it is plotted."""
@@ -43,12 +43,12 @@ class Done:
     @property
     def is_unplanted(self) -> bool:
         """Whether planting was requested, but there was nothing to plant."""
-        return self.plant is not None and self.plant.planted is None
+        return self.plant is not None and not self.plant.contacts
 
     @property
     def entry(self) -> dict[str, Any]:
         """The entry of the armature in the report."""
-        found = {"armature": self.ob.name_full, **asdict(self.bake), "message": self.bake.message}
+        found = {"armature": self.ob.name_full, **self.bake.entry}
         if self.plant is not None:
             found["plant"] = self.plant.entry
         if self.skeleton is not None:
@@ -75,7 +75,7 @@ def bake_shot(
     jobs, left_out = jobs_of(options)
     for ob, reason in left_out:
         files.complain(f"'{ob.name_full}' was left out. {reason}")
-    done = [_done(job, options, go_on) for job in jobs]
+    done = [_Work(job, options, go_on).done() for job in jobs]
     for one in done:
         if one.is_unplanted:
             files.complain(f"'{one.ob.name_full}': {one.plant.message}")
@@ -94,57 +94,87 @@ def as_text(report: dict[str, Any]) -> str:
     return json.dumps(report, indent=2, default=float) + "\n"
 
 
-def _done(job: Job, options: argparse.Namespace, go_on: GoOn) -> Done:
-    legs = planting.legs_of(job.ob, job.tips) if options.plant or options.plots else []
-    new_action = options.new_action
-    plant = None
-    before = _recorded(job, legs, options, go_on) if legs and options.plots else None
-    if legs and options.plant:
-        frames = _frames(job, options, step=1)
-        work = planting.plant_stepwise(bpy.context, job.ob, job.tips, frames, _planting(options), new_action=new_action)
-        plant = finished(work, go_on)
-        new_action = False  # planting made a copy already
-    bake = _baked(job, _frames(job, options), options, go_on, new_action=new_action)
-    if plant is not None:
-        work = plant.as_saved(bpy.context, job.ob, _frames(job, options, step=1), _planting(options))
-        plant = finished(work, go_on)
-        print(f"{job.ob.name_full}: {plant.message}", flush=True)
-    made = _skeleton(job, options, go_on) if options.skeleton else None
-    played = None if before is None else (before, _tracks(job, legs, options, go_on))
-    return Done(job.ob, bake, plant, made, played)
+@dataclass(frozen=True)
+class _Work:
+    """An armature that is baked."""
+
+    job: Job
+    options: argparse.Namespace
+    go_on: GoOn
+
+    def done(self) -> Done:
+        """Plant feet, bake, make a skeleton and measure, as far as requested."""
+        options, ob, tips = self.options, self.job.ob, self.job.tips
+        legs = planting.legs_of(ob, tips) if options.plant or options.plots else []
+        new_action, plant = options.new_action, None
+        before = self._recorded(legs) if legs and options.plots else None
+        if legs and options.plant:
+            how = Options(on=_object(options.on, "the feet to stand on"), ground=_object(options.ground, "the ground"))
+            work = planting.plant_stepwise(bpy.context, ob, tips, self._frames(), how, new_action=new_action)
+            plant = finished(work, self.go_on)
+            new_action = False  # planting made a copy already
+        bake = self._baked(new_action)
+        if plant is not None:
+            work = planting.measured(bpy.context, ob, self._frames(), how, plant)
+            plant = finished(work, self.go_on)
+            self._say(plant.message)
+        made = self._skeleton() if options.skeleton else None
+        return Done(ob, bake, plant, made, None if before is None else (before, self._tracks(legs)))
+
+    def _say(self, message: str) -> None:
+        print(f"{self.job.ob.name_full}: {message}", flush=True)
+
+    def _frames(self, step: int = 1) -> list[int]:
+        options = self.options
+        first, last = options.range or selection.frame_range(bpy.context.scene, self.job.ob, options.frames)
+        return selection.frames_between(first, last, step)
+
+    def _recorded(self, legs: list[bpy.types.PoseBone]) -> Tracks:
+        """Return the motion of legs before the bake: in FK if their targets get their first keys by planting."""
+        is_fresh = self.options.plant and any(map(planting.is_loose, legs))
+        with in_fk(bpy.context, self.job.ob, legs) if is_fresh else nullcontext():
+            return self._tracks(legs)
+
+    def _tracks(self, legs: list[bpy.types.PoseBone]) -> Tracks:
+        return finished(plots.sample(bpy.context, self.job.ob, legs, self._frames()), self.go_on)
+
+    def _baked(self, new_action: bool) -> BakeReport:
+        options, job = self.options, self.job
+        work = baking.bake_stepwise(
+            bpy.context,
+            job.ob,
+            job.tips,
+            self._frames(options.step),
+            new_action=new_action,
+            smooth=options.smooth,
+            reduce=(options.reduce or 0.0) / bpy.context.scene.unit_settings.scale_length,
+            floor=floor.of(bpy.context.view_layer, job.ob),
+        )
+        report = finished(work, self.go_on)
+        self._say(report.message)
+        return report
+
+    def _skeleton(self) -> skeleton.Made:
+        options, frames = self.options, self._frames()
+        root = RootMotion(options.root, options.root_height, options.root_turn) if options.root else None
+        work = skeleton.make_stepwise(bpy.context, self.job.ob, frames, skeleton.Options(root=root))
+        made = finished(work, self.go_on)
+        self._say(". ".join([f"Baked {len(frames)} frames to '{made.ob.name}'", *made.remarks]))
+        return made
 
 
-def _recorded(job: Job, legs: list[bpy.types.PoseBone], options: argparse.Namespace, go_on: GoOn) -> Tracks:
-    """Return the motion of legs before the bake: in FK if their targets get their first keys by planting."""
-    is_fresh = options.plant and any(map(planting.is_loose, legs))
-    with in_fk(bpy.context, job.ob, legs) if is_fresh else nullcontext():
-        return _tracks(job, legs, options, go_on)
-
-
-def _tracks(job: Job, legs: list[bpy.types.PoseBone], options: argparse.Namespace, go_on: GoOn) -> Tracks:
-    return finished(plots.sample(bpy.context, job.ob, legs, _frames(job, options, step=1)), go_on)
-
-
-def _plots(done: Sequence[Done], pictures: Path | None) -> list[Further]:
+def _plots(done: Sequence[Done], pictures: Path | None) -> list[Filling]:
     """Return the plots of feet and hips to write, one per armature."""
     units = bpy.context.scene.unit_settings
     unit, scale = ("units", 1.0) if units.system == "NONE" else ("m", units.scale_length)
-    found = []
+    found: list[Filling] = []
     for one in done:
         if one.played is not None and pictures is not None:
             title = f"{one.ob.name_full} in '{Path(bpy.data.filepath).name or 'an unsaved file'}'"
             text = plots.plot(title, *one.played, unit, scale)
             place = Output(pictures.with_name(plots.file_name(pictures.name, one.ob.name_full)), "--plots")
-            found.append(Further(place, "its plot", partial(Output.fill, text=text)))
+            found.append((place, partial(Output.fill, text=text)))
     return found
-
-
-def _skeleton(job: Job, options: argparse.Namespace, go_on: GoOn) -> skeleton.Made:
-    root = RootMotion(options.root, options.root_height, options.root_turn) if options.root else None
-    frames = _frames(job, options, step=1)
-    made = finished(skeleton.make_stepwise(bpy.context, job.ob, frames, skeleton.Options(root=root)), go_on)
-    print(". ".join([f"{job.ob.name_full}: Baked {len(frames)} frames to '{made.ob.name}'", *made.remarks]), flush=True)
-    return made
 
 
 def _export(options: argparse.Namespace) -> Output | None:
@@ -156,45 +186,10 @@ def _export(options: argparse.Namespace) -> Output | None:
     return Output(saved.with_suffix(f".{options.export}"), "--export")
 
 
-def _exports(export: Output | None, options: argparse.Namespace, done: Sequence[Done]) -> list[Further]:
+def _exports(export: Output | None, options: argparse.Namespace, done: Sequence[Done]) -> list[Filling]:
     """Return the export of the skeletons to write, if it is requested."""
     made = [one.skeleton for one in done if one.skeleton is not None]
-    if export is None:
-        return []
-    return [Further(export, "its export", skeletons.exporting(options.export, made))]
-
-
-def _baked(
-    job: Job,
-    frames: list[int],
-    options: argparse.Namespace,
-    go_on: GoOn,
-    *,
-    new_action: bool,
-) -> BakeReport:
-    work = baking.bake_stepwise(
-        bpy.context,
-        job.ob,
-        job.tips,
-        frames,
-        new_action=new_action,
-        smooth=options.smooth,
-        reduce=(options.reduce or 0.0) / bpy.context.scene.unit_settings.scale_length,
-        floor=floor.of(bpy.context.view_layer, job.ob),
-    )
-    report = finished(work, go_on)
-    print(f"{job.ob.name_full}: {report.message}", flush=True)
-    return report
-
-
-def _frames(job: Job, options: argparse.Namespace, step: int | None = None) -> list[int]:
-    first, last = options.range or selection.frame_range(bpy.context.scene, job.ob, options.frames)
-    return selection.frames_between(first, last, step or options.step)
-
-
-def _planting(options: argparse.Namespace) -> Options:
-    """Return the planting options."""
-    return Options(on=_object(options.on, "the feet to stand on"), ground=_object(options.ground, "the ground"))
+    return [] if export is None else [(export, skeletons.exporting(options.export, made))]
 
 
 def _object(name: str | None, use: str) -> bpy.types.Object | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import bpy
@@ -30,10 +30,7 @@ class Output:
         self.new = self.path.with_name(f".ik_bake-{uuid4().hex}{self.path.suffix}")
         """The temporary file."""
         self._given = path
-        self._option = option
-        self._check()
-
-    def _check(self) -> None:
+        self.option = option
         if not self.path.parent.is_dir():
             raise CommandError(f"Can't write '{self._given.name}': the folder '{self._given.parent}' does not exist")
         try:
@@ -44,7 +41,7 @@ class Output:
             raise self._unwritable(error) from error
         else:
             if not self.path.is_file():
-                raise CommandError(f"{self._option} names '{self._given}', which is a folder or device. Name a file")
+                raise CommandError(f"{self.option} names '{self._given}', which is a folder or device. Name a file")
         try:
             if self.path.exists():
                 self.path.open("ab").close()  # fails if the file is read-only or another program holds it
@@ -54,14 +51,14 @@ class Output:
             raise self._unwritable(error) from error
 
     def _unwritable(self, error: OSError) -> CommandError:
-        return CommandError(f"{self._option} can't write '{self._given}' ({error.strerror}). Choose another place")
+        return CommandError(f"{self.option} can't write '{self._given}' ({error.strerror}). Choose another place")
 
     def keep_apart(self, others: Iterable[tuple[Path, str]]) -> None:
         """Raise `CommandError` if this is one of some other files under any name; each is given with what it is."""
         for other, what in others:
             same = self.path == other.resolve()
             if same or (self.path.exists() and other.exists() and self.path.samefile(other)):
-                raise CommandError(f"{self._option} would replace {what}. Choose another file")
+                raise CommandError(f"{self.option} would replace {what}. Choose another file")
 
     def fill(self, text: str) -> None:
         """Write a text to the temporary file."""
@@ -121,13 +118,8 @@ def _is_whole(path: Path) -> bool:
         return False
 
 
-class Further(NamedTuple):
-    """A file that is written in addition to the result."""
-
-    output: Output
-    what: str
-    """What messages call it, for example "its export"."""
-    fill: Callable[[Output], None]
+Filling = tuple[Output, Callable[[Output], None]]
+"""A file, and what writes its temporary file."""
 
 
 class Files:
@@ -169,7 +161,7 @@ class Files:
         """Print on stderr what is wrong."""
         complain(self._name, sentence)
 
-    def write(self, report: str, go_on: GoOn, further: Sequence[Further] = ()) -> bool:
+    def write(self, report: str, go_on: GoOn, further: Sequence[Filling] = ()) -> bool:
         """Save the open file and a report, if requested; return whether everything was written.
 
         Args:
@@ -182,20 +174,19 @@ class Files:
         """
         others = [*further]
         if self._report is not None:
-            others.append(Further(self._report, "its report", lambda output: output.fill(report)))
+            others.append((self._report, lambda output: output.fill(report)))
         try:
             if self._output is not None:
                 _save_open_file(self._output)
-            for other in others:
-                other.fill(other.output)
+            for other, fill in others:
+                fill(other)
             go_on()
-            return self._put_in_place(others)
+            return self._put_in_place([other for other, _ in others])
         finally:
-            for output in (self._output, *(other.output for other in others)):
-                if output is not None:
-                    output.discard()
+            for output in filter(None, (self._output, *(other for other, _ in others))):
+                output.discard()
 
-    def _put_in_place(self, others: Sequence[Further]) -> bool:
+    def _put_in_place(self, others: Sequence[Output]) -> bool:
         """Replace the files with what was written; return whether all were replaced.
 
         Raises:
@@ -203,19 +194,17 @@ class Files:
         """
         output = self._output
         if output is not None:
-            backups: Any = bpy.context.preferences.filepaths
+            backups = bpy.context.preferences.filepaths
             keep = self._overwrite and backups.save_version > 0
             output.put_in_place(Path(f"{output.path}1") if keep else None)
         is_complete = True
         for other in others:
             try:
-                other.output.put_in_place()
+                other.put_in_place()
             except OSError as error:
                 if output is None:
                     raise
-                said = (
-                    f"'{output.path}' was saved, but {other.what} '{other.output.path}' could not be written: {error}"
-                )
-                self.complain(said)
+                lost = f"its {other.option[2:]} '{other.path}'"
+                self.complain(f"'{output.path}' was saved, but {lost} could not be written: {error}")
                 is_complete = False
         return is_complete

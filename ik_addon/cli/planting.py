@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from dataclasses import replace
 
 import bpy
 import numpy as np
@@ -23,49 +21,17 @@ from ..targets import snap
 from ..targets.movable import target_of
 
 
-@dataclass(frozen=True)
-class PlantReport:
-    """The result of planting an armature's feet."""
-
-    chains: tuple[str, ...]
-    """Names of the tip bones of the legs."""
-    found: tuple[str, ...]
-    """Names of those tip bones whose contacts were found now; the other legs already had contacts."""
-    snapped: tuple[str, ...]
-    """Names of the tip bones of all chains whose targets had no keys and were snapped to the pose."""
-    planted: Planted | None
-    """The result of planting; None if there was no contact."""
-
-    def as_saved(
-        self, context: bpy.types.Context, ob: bpy.types.Object, frames: Sequence[int], options: plant.Options
-    ) -> Generator[float, None, PlantReport]:
-        """Return the report with slide and depth measured as the baked keys play; yields progress (0 to 1)."""
-        if self.planted is None:
-            return self
-        times = time_scale(context.scene) * np.array(frames, dtype=np.float64)
-        kept = floor.of(context.view_layer, ob)
-        every = [ob.pose.bones[tip] for tip in self.chains]
-        touching = [tip for tip in every if contact_keys.read(tip, times).any() or kept is not None]
-        found = yield from as_saved(context, ob, touching, frames, self.planted, on=options.support, floor=kept)
-        return replace(self, planted=found)
-
-    @property
-    def message(self) -> str:
-        """The report as sentences."""
-        return "No contacts found, so nothing was planted" if self.planted is None else self.planted.message
-
-    @property
-    def entry(self) -> dict[str, Any]:
-        """The entry in the JSON report. Distances are fractions of the length of the leg."""
-        found: dict[str, Any] = {"chains": self.chains, "found": self.found, "snapped": self.snapped, "contacts": 0}
-        done = self.planted
-        if done is not None:
-            found |= {"contacts": done.contacts, "slide_before": done.slide[0], "slide": done.slide[1]}
-            if done.has_ground:
-                found |= {"depth_before": done.depth[0], "depth": done.depth[1]}
-            found |= {"knees_before": done.knees[0], "knees": done.knees[1]}
-            found |= {name: getattr(done, name) for name in ("hips", "short", "short_frames", "remarks")}
-        return {**found, "message": self.message}
+def measured(
+    context: bpy.types.Context, ob: bpy.types.Object, frames: Sequence[int], options: plant.Options, planted: Planted
+) -> Generator[float, None, Planted]:
+    """Return the result with slide and depth as the baked keys play; yields progress (0 to 1)."""
+    if not planted.contacts:
+        return planted
+    times = time_scale(context.scene) * np.array(frames, dtype=np.float64)
+    kept = floor.of(context.view_layer, ob)
+    every = [ob.pose.bones[tip] for tip in planted.chains]
+    touching = [tip for tip in every if contact_keys.read(tip, times).any() or kept is not None]
+    return (yield from as_saved(context, ob, touching, frames, planted, on=options.support, floor=kept))
 
 
 def legs_of(ob: bpy.types.Object, tips: Sequence[str]) -> list[bpy.types.PoseBone]:
@@ -88,7 +54,7 @@ def plant_stepwise(
     options: plant.Options,
     *,
     new_action: bool,
-) -> Generator[float, None, PlantReport]:
+) -> Generator[float, None, Planted]:
     """Plant legs on a range of frames; yields progress (0 to 1).
 
     Existing contacts of a leg on these frames and existing keys of targets stay as they are. If the target of a leg has
@@ -112,12 +78,6 @@ def plant_stepwise(
     loose = [tip for name in tips if is_loose(tip := ob.pose.bones[name])]
     if not any(tip in loose for tip in legs):
         loose = []
-    report = partial(
-        PlantReport,
-        chains=tuple(tip.name for tip in legs),
-        found=tuple(tip.name for tip in bare),
-        snapped=tuple(tip.name for tip in loose),
-    )
     with ExitStack() as undo:
         if new_action:
             use_new_action(ob, undo)
@@ -130,8 +90,9 @@ def plant_stepwise(
                 0.5,
             )
         if not any(contact_keys.read(tip, times).any() for tip in legs):
-            undo.pop_all()
-            return report(planted=None)
-        done = yield from part(plant.plant_feet(context, ob, legs, frames, options), 0.5, 1.0)
+            done = Planted(())
+        else:
+            done = yield from part(plant.plant_feet(context, ob, legs, frames, options), 0.5, 1.0)
         undo.pop_all()
-    return report(planted=done)
+    chains, found, snapped = (tuple(tip.name for tip in own) for own in (legs, bare, loose))
+    return replace(done, chains=chains, found=found, snapped=snapped)

@@ -91,19 +91,17 @@ def plot(title: str, before: Tracks, after: Tracks, unit: str, scale: float) -> 
         unit: the unit of lengths, as text.
         scale: how many of these make a scene unit.
     """
+    frames = after.frames
     panels = [
-        _Panel(
+        _panel(
             f"Foot of '{leg}': speed of heel or toe, whichever is slower, in {unit}/s",
-            after.frames,
+            frames,
             (scale * before.foot_speed[i], scale * after.foot_speed[i]),
             after.contacts[i],
-            from_zero=True,
         )
         for i, leg in enumerate(after.legs)
     ]
-    panels.append(
-        _Panel(f"Height of the hips in {unit}", after.frames, (scale * before.hips, scale * after.hips), None, False)
-    )
+    panels.append(_panel(f"Height of the hips in {unit}", frames, (scale * before.hips, scale * after.hips)))
     height = TOP + len(panels) * (HEIGHT + GAP)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 20:.0f} {height:.0f}" '
@@ -114,59 +112,56 @@ def plot(title: str, before: Tracks, after: Tracks, unit: str, scale: float) -> 
     ]
     for i, panel in enumerate(panels):
         parts.append(f'<g transform="translate({LEFT:.0f} {TOP + i * (HEIGHT + GAP):.1f})">')
-        parts += panel.drawn()
+        parts += panel
         parts.append("</g>")
     parts.append(f'<text x="{LEFT + 0.5 * WIDTH:.0f}" y="{height - 12:.0f}" text-anchor="middle">frame</text></svg>')
     return "\n".join(parts) + "\n"
 
 
-@dataclass(frozen=True)
-class _Panel:
-    """Two curves over frames."""
+def _panel(
+    title: str, frames: list[int], curves: tuple[Floats, Floats], contacts: Bools | None = None
+) -> Iterator[str]:
+    """Yield the SVG elements of a panel with two curves over frames, at its own origin.
 
-    title: str
-    frames: list[int]
-    curves: tuple[Floats, Floats]
-    """Values (F,) before and after."""
-    contacts: Floats | None
-    """(2, F) whether heel and toe touch."""
-    from_zero: bool
+    Args:
+        title: the title of the panel.
+        frames: the F frames.
+        curves: values (F,) before and after.
+        contacts: (2, F) whether heel and toe touch, for speeds, which begin at zero.
+    """
+    values = np.concatenate(curves)
+    low, high = (float(values.min()) if contacts is None else 0.0), float(values.max())
+    labels = ticks(low, high)
+    low, high = min(low, labels[0]), max(high, labels[-1])
+    first, last = frames[0], max(frames[-1], frames[0] + 1)
 
-    def drawn(self) -> Iterator[str]:
-        """Yield the SVG elements of the panel, at its own origin."""
-        values = np.concatenate(self.curves)
-        low, high = (0.0 if self.from_zero else float(values.min())), float(values.max())
-        labels = ticks(low, high)
-        low, high = min(low, labels[0]), max(high, labels[-1])
-        first, last = self.frames[0], max(self.frames[-1], self.frames[0] + 1)
+    def across(frame: float) -> float:
+        return WIDTH * (frame - first) / (last - first)
 
-        def across(frame: float) -> float:
-            return WIDTH * (frame - first) / (last - first)
+    def up(value: float) -> float:
+        return HEIGHT * (1.0 - (value - low) / (high - low))
 
-        def up(value: float) -> float:
-            return HEIGHT * (1.0 - (value - low) / (high - low))
-
-        yield f'<text x="0" y="-8" font-weight="bold">{escape(self.title)}</text>'
-        if self.contacts is not None:
-            for row, color in enumerate((HEEL, TOE)):
-                for start, end in runs(np.asarray(self.contacts[row], dtype=bool)):
-                    x, right = across(self.frames[start]), across(self.frames[end - 1])
-                    yield (
-                        f'<rect x="{x:.1f}" y="{0.5 * HEIGHT * row:.1f}" width="{max(right - x, 1.0):.1f}" '
-                        f'height="{0.5 * HEIGHT:.1f}" fill="{color}"/>'
-                    )
-        for value in labels:
-            yield f'<path d="M0 {up(value):.1f}H{WIDTH:.0f}" stroke="#dddddd"/>'
-            yield f'<text x="-6" y="{up(value) + 4.0:.1f}" text-anchor="end" font-size="11">{value:g}</text>'
-        for frame in ticks(first, last, 2 * LABELS):
-            if first <= frame <= last:
-                x = across(frame)
-                yield f'<path d="M{x:.1f} {HEIGHT:.0f}v4" stroke="#888888"/>'
-                yield f'<text x="{x:.1f}" y="{HEIGHT + 16:.0f}" text-anchor="middle" font-size="11">{frame:g}</text>'
-        yield f'<path d="M0 0V{HEIGHT:.0f}H{WIDTH:.0f}" fill="none" stroke="#888888"/>'
-        for curve, color in zip(self.curves, (GRAY, BLUE), strict=True):
-            points = " ".join(f"{across(f):.1f},{up(v):.1f}" for f, v in zip(self.frames, curve.tolist(), strict=True))
-            yield f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="1.5"/>'
+    yield f'<text x="0" y="-8" font-weight="bold">{escape(title)}</text>'
+    if contacts is not None:
+        for row, color in enumerate((HEEL, TOE)):
+            for start, end in runs(np.asarray(contacts[row], dtype=bool)):
+                x, right = across(frames[start]), across(frames[end - 1])
+                yield (
+                    f'<rect x="{x:.1f}" y="{0.5 * HEIGHT * row:.1f}" width="{max(right - x, 1.0):.1f}" '
+                    f'height="{0.5 * HEIGHT:.1f}" fill="{color}"/>'
+                )
+    for value in labels:
+        yield f'<path d="M0 {up(value):.1f}H{WIDTH:.0f}" stroke="#dddddd"/>'
+        yield f'<text x="-6" y="{up(value) + 4.0:.1f}" text-anchor="end" font-size="11">{value:g}</text>'
+    for frame in ticks(first, last, 2 * LABELS):
+        if first <= frame <= last:
+            x = across(frame)
+            yield f'<path d="M{x:.1f} {HEIGHT:.0f}v4" stroke="#888888"/>'
+            yield f'<text x="{x:.1f}" y="{HEIGHT + 16:.0f}" text-anchor="middle" font-size="11">{frame:g}</text>'
+    yield f'<path d="M0 0V{HEIGHT:.0f}H{WIDTH:.0f}" fill="none" stroke="#888888"/>'
+    for curve, color in zip(curves, (GRAY, BLUE), strict=True):
+        points = " ".join(f"{across(f):.1f},{up(v):.1f}" for f, v in zip(frames, curve.tolist(), strict=True))
+        yield f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="1.5"/>'
 
 
 def ticks(low: float, high: float, about: int = LABELS) -> list[float]:

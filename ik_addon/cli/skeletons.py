@@ -39,7 +39,7 @@ def exporting(kind: str, made: Sequence[skeleton.Made]) -> Callable[[Output], No
 
     def write(output: Output) -> None:
         name, _addon, options = KINDS[kind]
-        scene: Any = bpy.context.scene
+        scene = bpy.context.scene
         span = scene.frame_start, scene.frame_end
         for i, one in enumerate(made):
             skeleton.select(bpy.context, one, extend=i > 0)
@@ -48,7 +48,7 @@ def exporting(kind: str, made: Sequence[skeleton.Made]) -> Callable[[Output], No
                 min(one.first for one in made),
                 max(one.first + one.frames - 1 for one in made),
             )
-            export: Any = getattr(bpy.ops.export_scene, name)
+            export = getattr(bpy.ops.export_scene, name)
             export(filepath=str(output.new), use_selection=True, **options)
         finally:
             scene.frame_start, scene.frame_end = span

@@ -31,19 +31,19 @@ def is_visible(bone: bpy.types.PoseBone) -> bool:
     """Whether a bone is visible in Pose Mode."""
     collections = bone.bone.collections
     shown = not collections or any(collection.is_visible_effectively for collection in collections)
-    holder: Any = bone if SELECTS_POSE_BONES else bone.bone
+    holder = bone if SELECTS_POSE_BONES else bone.bone
     return shown and not holder.hide
 
 
 def is_selected(bone: bpy.types.PoseBone) -> bool:
     """Whether a bone is selected in Pose Mode."""
-    holder: Any = bone if SELECTS_POSE_BONES else bone.bone
+    holder = bone if SELECTS_POSE_BONES else bone.bone
     return holder.select
 
 
 def set_selected(bone: bpy.types.PoseBone, *, to: bool) -> None:
     """Select or deselect a bone in Pose Mode."""
-    holder: Any = bone if SELECTS_POSE_BONES else bone.bone
+    holder = bone if SELECTS_POSE_BONES else bone.bone
     holder.select = to
 
 

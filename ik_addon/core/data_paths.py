@@ -34,7 +34,7 @@ def set_at(owner: Any, path: str, value: Any) -> None:
     """
     custom = CUSTOM.fullmatch(path)
     prefix, name = (custom["owner"], custom["name"]) if custom else path.rpartition(".")[::2]
-    holder: Any = owner.path_resolve(prefix) if prefix else owner
+    holder = owner.path_resolve(prefix) if prefix else owner
     value = set(value) if isinstance(value, frozenset) else value
     if custom:
         holder[bpy.utils.unescape_identifier(name)] = value

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import bpy
@@ -21,10 +20,8 @@ from . import channels
 from .chain_settings import IKAddonChain, IKAddonFKStore
 from .channels import REST, Row
 from .settings import OF_BONES, chain_of, has_settings, is_tip
+from .stamps import content, set_content
 from .stamps import forget as forget_stamp
-
-_FIELDS = ("rotation_mode", "channels", "noted", "written", "stored")
-
 
 NEAR = 1e-4
 """In lengths of the tip: bones of a path that differ by less than this begin in the same place."""
@@ -44,7 +41,7 @@ def _is_stored(bone: bpy.types.PoseBone) -> bool:
 def _noted(chain: IKAddonChain) -> dict[str, float | None]:
     """Read what `_note` wrote: bones from the tip up, with their distances if in rest pose; empty if it is invalid."""
     try:
-        text = chain.resting
+        text = _note_of(chain)
         noted = json.loads(text) if text else {}
     except (ValueError, RecursionError):
         return {}
@@ -309,44 +306,36 @@ def _clear(ob: bpy.types.Object, bone: int) -> None:
         pose_bone.property_unset("ik_addon")
 
 
-@dataclass(frozen=True)
-class Stored:
-    """All stored FK poses of an armature, to restore them later."""
-
-    resting: dict[int, str]
-    stores: dict[int, dict[str, Any]]
+Stored = dict[int, tuple[str, dict[str, Any]]]
+"""What bones hold, by index: the note of a tip, and the FK store as `stamps.content`."""
 
 
 def snapshot(ob: bpy.types.Object) -> Stored:
-    """Take a copy of all stored FK poses."""
+    """Take a copy of all stored FK poses, to restore them later."""
     own = {i: chain_of(bone) for i, bone in enumerate(ob.pose.bones) if has_settings(bone)}
-    stores = {i: chain.base for i, chain in own.items() if chain.base.stored or chain.base.noted}
-    return Stored(
-        {i: text for i, chain in own.items() if (text := _read(chain, "resting"))},
-        {i: {name: _read(kept, name) for name in _FIELDS} for i, kept in stores.items()},
-    )
+    found = {i: (_note_of(chain), content(chain.base)) for i, chain in own.items()}
+    return {i: held for i, held in found.items() if any(held)}
 
 
 def put_back(ob: bpy.types.Object, stored: Stored) -> None:
     """Restore all stored FK poses; the channels stay as they are."""
     now = snapshot(ob)
-    for bone in now.resting.keys() | stored.resting.keys():
-        if now.resting.get(bone) != stored.resting.get(bone):
-            forget_stamp(chain_of(ob.pose.bones[bone]))
-            chain_of(ob.pose.bones[bone]).resting = stored.resting.get(bone, "")
-    for bone in now.stores.keys() - stored.stores.keys():
-        _clear(ob, bone)
-    for bone, content in stored.stores.items():
-        if now.stores.get(bone) != content:
-            forget_stamp(chain_of(ob.pose.bones[bone]))
-            for name, value in content.items():
-                setattr(_store_of(ob, bone), name, value)
+    for bone in now.keys() | stored.keys():
+        (note, base), (_, base_now) = (held.get(bone, ("", {})) for held in (stored, now))
+        if now.get(bone) == stored.get(bone):
+            continue
+        chain = chain_of(ob.pose.bones[bone])
+        forget_stamp(chain)
+        chain.resting = note
+        if base:
+            set_content(chain.base, base)
+        elif base_now:
+            _clear(ob, bone)
 
 
-def _read(holder: Any, name: str) -> Any:
-    """Return a stored value, numbers as a tuple; empty for invalid text in a file made by hand."""
+def _note_of(chain: IKAddonChain) -> str:
+    """Return what `_note` wrote; empty for invalid text in a file made by hand."""
     try:
-        value = getattr(holder, name)
+        return chain.resting
     except UnicodeDecodeError:
         return ""
-    return value if isinstance(value, str | bool) else tuple(value)

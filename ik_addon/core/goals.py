@@ -150,12 +150,10 @@ class Goal:
         """Return the keyed channels (F, 17) at times (F,) of the action; channels not in `fields` are zero."""
         rows = np.zeros((len(times_of_keys), channels.WIDTH), dtype=np.float32)
         for field in self.fields:
-            path, columns = path_of(self.holder, field), FIELDS[field]
+            columns = FIELDS[field]
             rows[:, columns] = self.row()[columns]
-            for i in range(columns.stop - columns.start):
-                curve = compat.find_curve(self.ob, path, i)
-                if curve is not None:
-                    rows[:, columns.start + i] = [curve.evaluate(time) for time in times_of_keys.tolist()]
+            for i, curve in curves_on(self.holder, field):
+                rows[:, columns.start + i] = [curve.evaluate(time) for time in times_of_keys.tolist()]
         return rows
 
     def show_keys(self, frame: float) -> None:

@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from ..solve.problem import Bools, Floats
 from . import compat
-from .key_curve import FIELDS, SAME_FRAME, Keys, enum_value, new_keys, read_keys, write_keys
+from .key_curve import FIELDS, LEAVING, SAME_FRAME, Keys, enum_value, new_keys, read_keys, write_keys
 from .steps import finished
 from .translation.sentences import UserError, say
 
-LEAVING = ("interpolation", "easing", "back", "amplitude", "period")
-"""Attributes of a keyframe that shape the curve from it to the next one."""
 FRESH = ("interpolation", "select_control_point", "select_left_handle", "select_right_handle", *LEAVING[2:])
 """Attributes, besides positions, whose values in Blender's new keyframes differ from those of a bake."""
 AT_ONCE = 1_000_000

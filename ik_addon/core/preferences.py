@@ -122,7 +122,7 @@ def tab() -> str:
 def _defaults() -> SimpleNamespace:
     found = {}
     for setting in IKAddonPreferences.bl_rna.properties:
-        named: Any = setting
+        named = setting
         default = "default_array" if getattr(named, "is_array", False) else "default"
         found[named.identifier] = getattr(named, default, None)
     return SimpleNamespace(is_property_set=lambda _name: False, **found)

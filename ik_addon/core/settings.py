@@ -101,7 +101,7 @@ def register() -> None:
 
 def registered_by() -> str | None:
     """Return the package that registered the settings of pose bones; None if they have none."""
-    setting: Any = getattr(bpy.types.PoseBone, "ik_addon", None)
+    setting = getattr(bpy.types.PoseBone, "ik_addon", None)
     if setting is None:
         return None
     return str(setting.keywords["type"].__module__).removesuffix(".chain_settings").removesuffix(".core")

@@ -95,7 +95,7 @@ def _learn(ob: bpy.types.Object, names: str) -> None:
         name, chain = bone.name, chain_of(bone)
         stamp, kept = chain.stamp, before.get(name)
         if kept is None or kept[0] != stamp or chain.is_chain:
-            settings = _content(chain)
+            settings = content(chain)
             if not settings:
                 continue
             if not stamp or stamp in used:
@@ -140,12 +140,12 @@ def _goals_of(chain: IKAddonChain) -> dict[str, bpy.types.Object | None]:
 def _names(kind: str) -> tuple[tuple[str, bool], ...]:
     """Return the settings that a group of the type of this name keeps, and whether they are a group of their own."""
     apart = {"rna_type", "name", "stamp", *GOALS}
-    rna: Any = {cls.__name__: cls for cls in (IKAddonChain, IKAddonFKStore)}[kind]
+    rna = {cls.__name__: cls for cls in (IKAddonChain, IKAddonFKStore)}[kind]
     settings = [each for each in rna.bl_rna.properties if each.identifier not in apart]
     return tuple((each.identifier, each.type == "POINTER") for each in settings)
 
 
-def _content(group: Any) -> dict[str, Any]:
+def content(group: Any) -> dict[str, Any]:
     """Return the settings of a group that were ever set, as JSON can hold them."""
     found: dict[str, Any] = {}
     for name, is_group in _names(type(group).__name__):
@@ -156,7 +156,7 @@ def _content(group: Any) -> dict[str, Any]:
         except UnicodeDecodeError:
             continue
         if is_group:
-            value = _content(value)
+            value = content(value)
             if not value:
                 continue
         elif isinstance(value, set):
@@ -224,7 +224,7 @@ def check(ob: bpy.types.Object) -> None:
             if any(wanted.get(role) is not None and own[role] is None for role in GOALS):
                 pasted.append(bone)
             is_same = is_same and all(wanted.get(role) == own[role] for role in GOALS)
-            is_same = is_same and _content(chain) == kept[1]  # animation sets settings without notice
+            is_same = is_same and content(chain) == kept[1]  # animation sets settings without notice
     if pasted:
         _put_back(ob, pasted, known)
     if pasted or not is_same:
@@ -240,7 +240,7 @@ def _put_back(ob: bpy.types.Object, bones: Collection[bpy.types.PoseBone], known
                 continue
             stamp, settings = known.bones[bone.name]
             chain = chain_of(bone)
-            _set(chain, settings, f"{bone.path_from_id()}.ik_addon", animated)
+            set_content(chain, settings, f"{bone.path_from_id()}.ik_addon", animated)
             for role in GOALS:
                 setattr(chain, role, goals.get(bone.name, {}).get(role))
             chain.stamp = stamp
@@ -249,16 +249,16 @@ def _put_back(ob: bpy.types.Object, bones: Collection[bpy.types.PoseBone], known
     compat.tag(ob)
 
 
-def _set(group: Any, content: dict[str, Any], path: str, animated: Collection[str]) -> None:
+def set_content(group: Any, kept: dict[str, Any], path: str = "", animated: Collection[str] = ()) -> None:
     """Give a group these settings and no others; what is animated stays, like pasted channels."""
     for name, is_group in _names(type(group).__name__):
         with suppress(TypeError, ValueError):  # from a newer version, or a file made by hand
-            if name not in content:
+            if name not in kept:
                 group.property_unset(name)
             elif is_group:
-                _set(getattr(group, name), content[name], f"{path}.{name}", animated)
+                set_content(getattr(group, name), kept[name], f"{path}.{name}", animated)
             elif f"{path}.{name}" not in animated:
-                value = content[name]
+                value = kept[name]
                 setattr(group, name, set(value) if group.bl_rna.properties[name].is_enum_flag else value)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -80,7 +79,7 @@ def basis(rows: Row, modes: Sequence[str], connected: Bools) -> Floats:
     values, found = rows.astype(np.float64), set(modes)
     out = np.zeros((*rows.shape[:-1], 4, 4))
     for mode in found:
-        own: Any = np.s_[:] if len(found) == 1 else [k for k, other in enumerate(modes) if other == mode]
+        own = np.s_[:] if len(found) == 1 else [k for k, other in enumerate(modes) if other == mode]
         out[..., own, :3, :3] = rotations(values[..., own, FIELDS[rotation_field(mode)]], mode)
     out[..., :3, :3] *= values[..., None, FIELDS["scale"]]
     out[..., :3, 3], out[..., 3, 3] = values[..., FIELDS["location"]], 1.0

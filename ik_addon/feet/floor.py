@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import bpy
 import numpy as np
 
-from ..bake.sampling import at_frame
+from ..bake.sampling import stepped, world_of
 from ..core.settings import object_of
-from ..core.skeleton import matrix_array
 from ..core.steps import part
 from ..solve.problem import Floats
 from . import ground_object
@@ -34,10 +34,7 @@ class Floor:
         """Sample the object on frames; yields progress (0 to 1). See `bake.reducing.Floor`."""
         worlds = None
         if not ground_object.is_still(self.ob):
-            worlds = np.empty((len(frames), 4, 4))
-            for i, frame in enumerate(frames):
-                worlds[i] = matrix_array(self.ob.evaluated_get(at_frame(self.view_layer, frame)).matrix_world)
-                yield 0.5 * (i + 1) / len(frames)
+            worlds = np.array((yield from part(stepped(self.view_layer, frames, partial(world_of, self.ob)), 0.0, 0.5)))
         looking = ground_object.read_ground(
             self.view_layer, self.ob, frames, worlds, ground_object.still(len(frames)), points, reach
         )

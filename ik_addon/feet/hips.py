@@ -26,8 +26,10 @@ from ..targets.movable import channels_of, key_goals, parents_of
 from . import original_keys
 from .filling import smoothed
 from .foot_track import Foot
+from .ground_object import UP
 from .hips_path import Leg, help_reach
-from .reach import Proof, Reached
+from .pivots import is_of_leg
+from .reach import Proof, Reached, Record
 from .sampled_feet import Feet
 
 BENT = 1e-4
@@ -48,6 +50,10 @@ BEND = 0.002, 0.005
 suffice: a leg that its limits made flip recovers at once."""
 CLOSE = 2e-5
 """A leg that misses its foot by less than this fraction of its reach counts as reaching it."""
+STANCE = np.radians(1.5)
+"""The knee of a foot that stands flat is bent as recorded, within this angle."""
+LEVEL = 0.01
+"""Knees bend otherwise where a ground lifts the foot against the hips by more than this fraction of the leg."""
 TAUT = 0.98
 """Frames on which a leg is stretched beyond this fraction of its reach are solved first; others seldom need help."""
 BESIDE = 3
@@ -101,7 +107,7 @@ def move_hips(
     at: Floats,
     planted: Sequence[Foot],
     wanted: Floats,
-    recorded: Sequence[Floats],
+    records: Sequence[Record],
     along: Floats | None,
     cap: float,
     smooth: float,
@@ -118,7 +124,7 @@ def move_hips(
         at: (F,) times of these frames in the action.
         planted: the planted feet, one per chain.
         wanted: (F, g, 3) positions of their targets, in world space.
-        recorded: for each chain, poses (F, n, 4, 4) of its bones before planting, in pose space.
+        records: the chains before planting.
         along: (F, 3) how the ground moves the hips; None if they must not move.
         cap: the largest movement in addition to that.
         smooth: seconds over which such a movement begins and ends.
@@ -128,7 +134,8 @@ def move_hips(
     """
     reason = "" if along is None else why_fixed(feet)
     moved = np.zeros((len(frames), 3)) if along is None or reason else along
-    legs = _legs(feet, wanted, moved, [foot.touches for foot in planted])
+    stands = [foot.contacts.all(axis=0) & record.reached for foot, record in zip(planted, records, strict=True)]
+    legs = _legs(feet, wanted, moved, [foot.touches for foot in planted], stands)
     standing = [] if feet.standing is None else _standing(feet.standing, at, moved)
     if along is None or reason:
         reached = Reached.nowhere(len(frames), feet.snap.chains)
@@ -138,7 +145,7 @@ def move_hips(
     assert feet.hips is not None, "there are some"
     goal = Goal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
     old = original_keys.before(goal, at)
-    turns = list(map(turns_of, recorded))
+    turns = [turns_of(record.poses) for record in records]
     search = _Search(view_layer, feet, frames, at, goal, legs, standing, along, turns, FLIP / rate, carry, undo)
     asked, found = np.zeros(len(frames), dtype=bool), None
     for turn in range(ROUNDS):
@@ -163,19 +170,31 @@ def move_hips(
     return Helped(along + best.offsets, best.reached, search.goals, [])
 
 
-def _legs(feet: Feet, ends: Floats, moved: Floats, held: Sequence[Bools]) -> list[Leg]:
-    """Return the legs of feet, with hips moved by (F, 3), whose targets are at `ends` (F, g, 3) in world space."""
+def _legs(feet: Feet, ends: Floats, moved: Floats, held: Sequence[Bools], stands: Sequence[Bools]) -> list[Leg]:
+    """Return the legs of feet, with hips moved by (F, 3), whose targets are at `ends` (F, g, 3) in world space.
+
+    `held` and `stands` say of each on which frames (F,) its foot touches, and stands flat.
+    """
     found = []
-    for chain, touches in zip(feet.snap.chains, held, strict=True):
-        reach = (1.0 - max(chain_of(feet.tip(chain)).softness, BENT)) * feet.length(chain)
-        found.append(Leg(feet.roots(chain) + moved, ends[:, chain.target], reach, touches))
+    for chain, touches, flat in zip(feet.snap.chains, held, stands, strict=True):
+        tip, length = feet.tip(chain), feet.length(chain)
+        reach = (1.0 - max(chain_of(tip).softness, BENT)) * length
+        way = feet.sampled.goals[:, chain.target, :3, 3] - feet.roots(chain)
+        roots, foot = feet.roots(chain) + moved, ends[:, chain.target]
+        is_level = np.abs(((foot - roots - way) * UP).sum(axis=1)) < LEVEL * length
+        # Half the bend of a knee halfway down the leg, and what it may be.
+        half = np.arccos(np.minimum(lengths_of(way) / length, 1.0 - BENT)) + 0.5 * STANCE * np.array([[1.0], [-1.0]])
+        as_recorded = flat & is_level & is_of_leg(feet.figure, tip)
+        stance = np.where(as_recorded, np.cos(np.maximum(half, 0.0)) * length, [[0.0], [np.inf]])
+        found.append(Leg(roots, foot, reach, touches, stance))
     return found
 
 
 def _standing(feet: Feet, at: Floats, moved: Floats) -> list[Leg]:
     """Return the legs that were planted earlier, held where they touch at times (F,) of the action."""
-    held = [np.asarray(contact_keys.read(feet.tip(chain), at).any(axis=0)) for chain in feet.snap.chains]
-    return _legs(feet, feet.sampled.goals[:, :, :3, 3], moved, held)
+    contacts = [contact_keys.read(feet.tip(chain), at) for chain in feet.snap.chains]
+    held, stands = ([np.asarray(how(own, axis=0)) for own in contacts] for how in (np.any, np.all))
+    return _legs(feet, feet.sampled.goals[:, :, :3, 3], moved, held, stands)
 
 
 @dataclass
@@ -267,7 +286,7 @@ class _Search:
 
     def is_taut(self, offsets: Floats) -> Bools:
         """Return whether (F,) a leg, with the hips moved, is so stretched that it may need more."""
-        return np.any([lengths_of(leg.ends - leg.roots - offsets) > TAUT * leg.reach for leg in self.legs], axis=0)
+        return np.any([leg.distances(offsets) > TAUT * leg.reach for leg in self.legs], axis=0)
 
     def _judge(self, own: _Try) -> None:
         """Determine what each leg needs, and how bad the try is."""

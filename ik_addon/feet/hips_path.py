@@ -1,9 +1,10 @@
 """The least and smoothest movement of the hips over a clip that lets legs reach where their feet stand.
 
-On each frame, each contact restricts the hips to a ball of positions. Where joint limits keep a leg from its foot, a
-plane across the direction to the nearest position that works cuts off one side of the ball. Within what is left, the
-movement with the least sum of squares of its size and its acceleration is unique. ADMM finds it: it alternates between
-smoothing the whole clip, by cosine transform, and projecting onto each of these regions. When regions are added to
+On each frame, each contact restricts the hips to a ball of positions, and to a thin shell while the knee should be bent
+as recorded. Where joint limits keep a leg from its foot, a plane across the direction to the nearest position that
+works cuts off one side. Within what is left, ADMM looks for the movement with the least sum of squares of its size and
+its acceleration: it alternates between smoothing the whole clip, by cosine transform, and projecting onto each of these
+regions. Movements are small beside the radius of a shell, which so is nearly a flat slab. When regions are added to
 those of an earlier search, it continues from the end of that search.
 """
 
@@ -22,8 +23,9 @@ PASSES = 2000
 """Maximum number of passes."""
 INSIDE = 2e-5
 """Balls shrink by this fraction of a leg, and passes stop within half of it, so legs reach their feet."""
-PULL = 0.15
-"""ADMM penalty that draws a movement into the regions, for smoothing over one frame; grows with the frames squared."""
+PULL = 40.0
+"""ADMM penalty that draws a movement into the regions, for smoothing over one frame; grows with the frames squared.
+With a smaller one, passes don't suffice for thin shells."""
 BEYOND = 1.8
 """Over-relaxation: each pass goes this much farther than it would, so fewer are needed."""
 
@@ -52,6 +54,8 @@ class Leg:
     """The length it can reach."""
     held: Bools
     """(F,) whether the foot has to be there."""
+    stance: Floats
+    """(2, F) the least and the largest distance from root to foot at which the knee is bent as recorded."""
     cuts: tuple[Cut, ...] = ()
 
     def cut(self, missed: Floats, offsets: Floats) -> Leg:
@@ -60,12 +64,22 @@ class Leg:
         frames = np.flatnonzero(size > INSIDE * self.reach)
         ways = missed[frames] / size[frames, None]
         least = (ways * offsets[frames]).sum(axis=1) + size[frames]
-        return replace(self, cuts=(*self.cuts, Cut(frames, ways, least)))
+        stance = self.stance.copy()
+        stance[:, frames] = [[0.0], [np.inf]]  # there the knee can't be as recorded
+        return replace(self, cuts=(*self.cuts, Cut(frames, ways, least)), stance=stance)
 
     def short(self, offsets: Floats) -> Floats:
         """Return how far (F,) the leg is from reaching its foot with the hips moved; zero where it needn't reach."""
-        distance = lengths_of(self.ends - self.roots - offsets)
-        return np.asarray(np.where(self.held, np.maximum(distance - self.reach, 0.0), 0.0))
+        return np.asarray(np.where(self.held, np.maximum(self.distances(offsets) - self.reach, 0.0), 0.0))
+
+    def distances(self, offsets: Floats) -> Floats:
+        """Return the distances (F,) from root to foot with the hips moved."""
+        return lengths_of(self.ends - self.roots - offsets)
+
+    def is_content(self, offsets: Floats) -> bool:
+        """Return whether the leg reaches its foot, and its knee is bent as recorded, with the hips moved."""
+        (least, most), distances = self.stance, self.distances(offsets)
+        return not (self.cuts or self.short(offsets).any() or (distances < least).any() or (distances > most).any())
 
 
 @dataclass(frozen=True)
@@ -74,8 +88,6 @@ class Help:
 
     offsets: Floats
     """(F, 3) how far the hips move."""
-    short: Floats
-    """(F,) how far the leg that misses most is from its foot."""
     search: Floats
     """(2, R, 3, F) state of the search, for continuing it: the movement in each of R regions, and its scaled dual."""
 
@@ -90,16 +102,12 @@ def help_reach(legs: Sequence[Leg], cap: float, smooth: float, before: Help | No
         before: the result for the same legs with fewer cuts.
     """
     count = len(legs[0].held)
-    found = before or Help(np.zeros((count, 3)), np.zeros(count), np.zeros((2, 0, 3, count)))
-    if any(leg.short(found.offsets).any() or leg.cuts for leg in legs):
-        found = _least(legs, cap, smooth, found)
-    return replace(found, short=np.max([leg.short(found.offsets) for leg in legs], axis=0))
-
-
-def _least(legs: Sequence[Leg], cap: float, smooth: float, before: Help) -> Help:
+    before = before or Help(np.zeros((count, 3)), np.zeros((2, 0, 3, count)))
+    if all(leg.is_content(before.offsets) for leg in legs):
+        return before
     size = max(leg.reach for leg in legs)
-    balls, sides = _Balls.of(legs, cap, INSIDE * size), _Sides.of(legs, cap, INSIDE * size)
-    first, count = len(balls.radii), len(legs[0].held)
+    shells, sides = _Shells.of(legs, cap, INSIDE * size), _Sides.of(legs, cap, INSIDE * size)
+    first = len(shells.radii)
     known = before.search.shape[1]
     near, rest = np.zeros((2, first + len(sides.least), 3, count))
     near[known:] = before.offsets.T
@@ -111,38 +119,41 @@ def _least(legs: Sequence[Leg], cap: float, smooth: float, before: Help) -> Help
         offsets = smoothen((near - rest).sum(axis=0))
         last = near
         rest = rest + BEYOND * offsets + (1.0 - BEYOND) * last
-        near = np.concatenate([balls.into(rest[:first]), sides.into(rest[first:])])
+        near = np.concatenate([shells.into(rest[:first]), sides.into(rest[first:])])
         rest -= near
         if max(np.abs(near - offsets).max(), np.abs(near - last).max()) < 0.5 * INSIDE * size:
             break
-    return Help(_into(offsets.T, cap), before.short, np.stack([near, rest]))
+    return Help(_into(offsets.T, cap), np.stack([near, rest]))
 
 
 @dataclass(frozen=True)
-class _Balls:
-    """Balls of positions that let legs reach, or that the cap allows, on F frames: R of them."""
+class _Shells:
+    """R times where the hips may be on F frames: within the cap, or so that a leg reaches with its knee as recorded."""
 
     middles: Floats
     """(R, 3, F) centers."""
     radii: Floats
-    """(R, F)"""
+    """(R, 2, F) inner and outer radius; a ball has an inner radius of zero."""
 
     @classmethod
-    def of(cls, legs: Sequence[Leg], cap: float, inside: float) -> _Balls:
-        middles, radii = [np.zeros((3, len(legs[0].held)))], [np.full(len(legs[0].held), cap)]
+    def of(cls, legs: Sequence[Leg], cap: float, inside: float) -> _Shells:
+        still = np.zeros(len(legs[0].held))
+        middles, radii = [np.zeros((3, len(still)))], [np.stack([still, still + cap])]
         for leg in (leg for leg in legs if leg.held.any()):
             ways = leg.ends - leg.roots
-            # Enlarge a ball beyond the cap until the two touch: regions that don't meet would use up all passes.
-            radius = np.maximum(leg.reach - inside, lengths_of(ways) - cap)
+            far = lengths_of(ways)
+            least, most = leg.stance
+            # Extend a shell beyond the cap until the two touch: regions that don't meet would use up all passes.
+            outer = np.maximum(np.minimum(np.where(leg.held, leg.reach - inside, np.inf), most), far - cap)
             middles.append(ways.T)
-            radii.append(np.where(leg.held, radius, np.inf))
+            radii.append(np.stack([np.minimum(np.minimum(least, outer), far + cap), outer]))
         return cls(np.stack(middles), np.stack(radii))
 
     def into(self, offsets: Floats) -> Floats:
-        """Return movements of the hips (R, 3, F), each projected onto its ball."""
+        """Return movements of the hips (R, 3, F), each projected onto its shell."""
         away = offsets - self.middles
-        far = np.sqrt((away * away).sum(axis=1))
-        return np.asarray(self.middles + away * np.minimum(1.0, self.radii / np.maximum(far, 1e-300))[:, None])
+        far = np.maximum(np.sqrt((away * away).sum(axis=1)), 1e-300)
+        return np.asarray(self.middles + away * (np.clip(far, self.radii[:, 0], self.radii[:, 1]) / far)[:, None])
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from ..anatomy.body import root_of
 from ..anatomy.figure import Figure
 from ..bake.reducing import HELD
 from ..bake.restore import SceneSnapshot
-from ..bake.sampling import at_frame, proofs
 from ..bake.selection import check_armature, time_scale
 from ..core import contact_keys, keyframes
 from ..core.continuity import continuous
@@ -123,7 +122,7 @@ def plant_feet(
                 raise UserError("Target '{name}' has no keys. Press Targets to Pose on a range first", name=goal.name)
             keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
         grounds = yield from part(_grounds(view_layer, feet, frames, options, rate), 0.5, 0.55)
-        moves = yield from part(recorded(view_layer, feet, frames), 0.55, 0.65)
+        records = yield from part(recorded(view_layer, feet, frames), 0.55, 0.65)
         source = [_marked(feet, chain, feet.foot(chain), at) for chain in chains]
         planted, along = _planted(feet, source, grounds, options, rate)
         yield 0.65
@@ -153,7 +152,7 @@ def plant_feet(
                 at,
                 planted,
                 wanted,
-                moves,
+                records,
                 along if options.hips else None,
                 options.cap * _longest(feet),
                 options.smooth,
@@ -173,8 +172,7 @@ def plant_feet(
             followed = yield from part(todo, 0.98, 1.0)
         held = set()
         with nullcontext() if feet.snap.sampler.is_solved else registry.paused(ob):
-            for i in proofs(len(frames)):
-                found = feet.snap.sampler.here(at_frame(view_layer, frames[i]))
+            for i, found in feet.snap.sampler.proof(view_layer, frames):
                 gaps = np.linalg.norm(found.goals[0, : len(goals), :3, 3] - wanted[i], axis=1)
                 held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > NEAR * _longest(feet)}
         remarks = helped.remarks + [
@@ -200,16 +198,20 @@ def plant_feet(
     missed = np.nan_to_num(helped.reached.errors)
     shown = [_marked(feet, chain, foot, at) for chain, foot in zip(chains, helped.reached.feet(feet), strict=True)]
     return Planted(
+        chains=tuple(chain.tip for chain in chains),
         frames=len(frames),
         contacts=sum(len(runs(foot.touches)) for foot in source),
         has_ground=bool(grounds),
-        slide=(_largest(source, lengths), _largest(shown, lengths)),
-        depth=(_deepest(grounds, source, lengths), _deepest(grounds, shown, lengths)),
+        slide_before=_largest(source, lengths),
+        slide=_largest(shown, lengths),
+        depth_before=_deepest(grounds, source, lengths),
+        depth=_deepest(grounds, shown, lengths),
         hips=float(lengths_of(helped.moved).max()) / max(lengths),
-        knees=(_fastest_knee(feet, moves), _fastest_knee(feet, helped.reached.bones)),
+        knees_before=_fastest_knee(feet, [record.poses for record in records]),
+        knees=_fastest_knee(feet, helped.reached.bones),
         short=float(missed.max()),
         short_frames=int((missed > NEAR).any(axis=1).sum()),
-        remarks=remarks,
+        remarks=tuple(remarks),
     )
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import bpy
 import numpy as np
 
 from ..anatomy.figure import Figure
-from ..bake.bake_report import count_of_frames
 from ..bake.sampling import played, same_frame
 from ..bake.selection import time_scale
 from ..core import contact_keys
+from ..core.report import Report, count_of_frames
 from ..core.settings import chain_of
 from ..core.skeleton import inverse, moved, size_of
 from ..core.steps import part
@@ -27,57 +27,71 @@ from .ground_object import still, unscaled
 
 
 @dataclass(frozen=True)
-class Planted:
+class Planted(Report):
     """The result of planting. Distances are fractions of the length of the limb."""
 
-    frames: int
-    contacts: int
-    has_ground: bool
-    slide: tuple[float, float]
-    """The largest slide of a point in contact: before, and now."""
-    depth: tuple[float, float]
-    """The largest depth of a point in the ground: before, and now."""
-    hips: float
+    chains: tuple[str, ...]
+    """Tip bones of the hands and feet."""
+    found: tuple[str, ...] = ()
+    """Those whose contacts were found before planting; the others had some."""
+    snapped: tuple[str, ...] = ()
+    """Tip bones of all chains whose targets had no keys and were snapped to the pose before planting."""
+    frames: int = 0
+    contacts: int = 0
+    """If there are none, nothing was planted."""
+    has_ground: bool = False
+    slide_before: float = 0.0
+    slide: float = 0.0
+    """The largest slide of a point in contact."""
+    depth_before: float = 0.0
+    depth: float = 0.0
+    """The largest depth of a point in the ground."""
+    hips: float = 0.0
     """The largest movement of the hips."""
-    knees: tuple[float, float]
-    """The largest turn of a knee from frame to frame, in degrees: before, and now."""
-    short: float
+    knees_before: float = 0.0
+    knees: float = 0.0
+    """The largest turn of a knee from frame to frame, in degrees."""
+    short: float = 0.0
     """The largest distance by which a limb misses its target, in contact or not."""
-    short_frames: int
+    short_frames: int = 0
     """The number of frames on which a limb misses its target; a bake of these frames reports as many."""
-    remarks: list[str]
+    remarks: tuple[str, ...] = ()
     """Sentences about what was left alone."""
 
-    @property
-    def message(self) -> str:
-        """A summary of slide and depth before and after, and of what the hips did."""
-        slide, depth = ([percent(part) for part in pair] for pair in (self.slide, self.depth))
-        said = [
+    def sentences(self) -> Iterator[tuple[str, bool]]:
+        """Yield slide and depth before and after, what the hips did, and what needs attention."""
+        if not self.contacts:
+            yield say("No contacts found, so nothing was planted"), True
+            return
+        yield (
             say(
                 "{contacts} on {frames}: slide {before} before, {after} now",
                 contacts=count(self.contacts, "Locked 1 contact", "Locked {count} contacts"),
                 frames=count_of_frames(self.frames),
-                before=slide[0],
-                after=slide[1],
-            )
-        ]
+                before=percent(self.slide_before),
+                after=percent(self.slide),
+            ),
+            False,
+        )
         if self.has_ground:
-            said.append(say("Depth in the ground {before} before, {after} now", before=depth[0], after=depth[1]))
+            before, now = percent(self.depth_before), percent(self.depth)
+            yield say("Depth in the ground {before} before, {after} now", before=before, after=now), False
         if self.hips:
-            said.append(say("The hips moved by up to {distance} of the leg's length", distance=percent(self.hips)))
-        if self.knees[1]:
-            before, now = (f"{turn:.0f}" for turn in self.knees)
-            said.append(say("Knees turn by up to {now}° a frame, {before}° before", now=now, before=before))
+            yield say("The hips moved by up to {distance} of the leg's length", distance=percent(self.hips)), False
+        if self.knees:
+            before, now = f"{self.knees_before:.0f}", f"{self.knees:.0f}"
+            yield say("Knees turn by up to {now}° a frame, {before}° before", now=now, before=before), False
         if self.short_frames:
-            said.append(
+            yield (
                 say(
                     "A limb misses its target by up to {distance} of its length on {frames}: check its limits, or "
                     "raise Hips Limit",
                     distance=percent(self.short),
                     frames=count_of_frames(self.short_frames),
-                )
+                ),
+                True,
             )
-        return ". ".join([*said, *self.remarks])
+        yield from ((remark, True) for remark in self.remarks)
 
 
 def as_saved(
@@ -117,7 +131,7 @@ def as_saved(
             looking = floor.read_heights(frames, flat, max(lengths))
             heights = (yield from part(looking, 0.8, 1.0))(flat).reshape(points.shape[:3])
             depth = float(np.nanmax(np.append(-heights / np.array(lengths)[:, None], 0.0)))
-    return replace(planted, slide=(planted.slide[0], max(slides)), depth=(planted.depth[0], depth))
+    return replace(planted, slide=max(slides), depth=depth)
 
 
 def _points(

@@ -15,6 +15,7 @@ from ..core.channels import Row
 from ..core.settings import object_of
 from ..core.skeleton import moved
 from ..live import registry
+from ..live.reports import NEAR
 from ..rig.plan.plan import Plan
 from ..rig.write.waves import Posed
 from ..solve.maths.products import lengths_of
@@ -88,21 +89,34 @@ class Proof:
         reached.errors[np.ix_(own, np.array([*chosen], dtype=np.int64))] = solved.errors
 
 
+@dataclass(frozen=True)
+class Record:
+    """A chain on F frames before planting."""
+
+    poses: Floats
+    """(F, n, 4, 4) poses of its bones."""
+    reached: Bools
+    """(F,) whether it reached its target."""
+
+
 def recorded(
     view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int]
-) -> Generator[float, None, list[Floats]]:
-    """Return poses (F, n, 4, 4) of the bones of each chain before planting; yields progress (0 to 1).
+) -> Generator[float, None, list[Record]]:
+    """Return each chain before planting; yields progress (0 to 1).
 
-    These are FK poses if all targets follow the FK pose, as those of a recording do; otherwise solved poses.
+    Its poses are FK poses if all targets follow the FK pose, as those of a recording do; otherwise solved poses.
     """
     chains, snap = feet.snap.chains, feet.snap
     found = [feet.sampled.poses[:, snap.sampler.rows(chain.bones)] for chain in chains]
     gaps = [lengths_of(feet.ends(chain) - feet.sampled.goals[:, chain.target, :3, 3]) for chain in chains]
     if all(float(gap.max()) < FOLLOWS * feet.length(chain) for gap, chain in zip(gaps, chains, strict=True)):
-        return found
+        return [Record(fk, np.ones(len(frames), dtype=bool)) for fk in found]
     reached = Reached.nowhere(len(frames), chains)
     yield from Proof.of(view_layer, feet, frames).solve(reached, np.ones(len(frames), dtype=bool))
-    return [np.where(np.isnan(own), fk, own) for own, fk in zip(reached.bones, found, strict=True)]
+    return [
+        Record(np.where(np.isnan(own), fk, own), np.asarray(errors < NEAR))
+        for own, fk, errors in zip(reached.bones, found, reached.errors.T, strict=True)
+    ]
 
 
 class _Ends(Solved):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import bpy
 import numpy as np
-from mathutils import Vector
+from mathutils import Matrix, Vector
 from numpy.typing import NDArray
 
 from ..core import channels, hooks
@@ -21,9 +21,11 @@ from ..core.translation.sentences import say
 from ..rig.plan.chain_plan import ChainPlan
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Presence
+from ..rig.read.orientation import orientation
 from ..rig.read.sample import Sample
 from ..rig.write.waves import Posed
 from ..solve import Status
+from ..solve.maths.products import times
 from ..solve.problem import Bools, Floats
 
 NEAR = 1e-4
@@ -237,11 +239,12 @@ def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, inde
         Status.NOT_CONVERGED: missed,
         Status.LIMITED: say("{error} short (limits or other chains)", error=percent(error)),
     }
-    off = _off_as_shown(ob, plan, chain) if reached and frame.goals.influence[0, index] == 1.0 else 0.0
+    shown = _shown(ob, plan, chain) if reached and frame.goals.influence[0, index] == 1.0 else None
+    off = 0.0 if shown is None else _off_as_shown(*shown, plan, chain)
     if off > max(NEAR, float(frame.goals.tolerance[0, index])):
         text = say("Off by {error} of its length: something else moves its bones or its target", error=percent(off))
         return Report(reached=False, failed=False, message=text, error=off, iterations=used, remarks=chain.remarks)
-    away = _turned_away(plan, frame, posed, index)
+    away = _turned_away(plan, frame, posed, index, shown)
     if reached and away > TURNED_AWAY:
         there = say("Reached, but turned {angle}° away (limits or other chains)", angle=f"{math.degrees(away):.0f}")
     else:
@@ -258,54 +261,65 @@ def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, inde
     )
 
 
-def _off_as_shown(ob: bpy.types.Object, plan: Plan, chain: ChainPlan) -> float:
-    """Return the distance from the effector to the target as Blender shows them, in chain lengths.
+def _shown(ob: bpy.types.Object, plan: Plan, chain: ChainPlan) -> tuple[bpy.types.Object, Matrix] | None:
+    """Return the evaluated armature object, and the target of a chain in its space, as Blender shows them.
 
-    0 where it can't be told: nothing is shown, or what was solved is not evaluated yet.
+    None where it can't be told: nothing is shown, or what was solved is not evaluated yet.
     """
     layer = bpy.context.view_layer
     own: bpy.types.PoseBone | None = ob.pose.bones.get(chain.tip)
     if layer is None or layer.depsgraph is None or own is None:
-        return 0.0
+        return None
     goal, name = goal_of(chain_of(own), "target")
-    if goal is None:
-        return 0.0
     presence = Presence(layer)
-    if not (presence.has(ob) and presence.has(goal)):
-        return 0.0
+    if goal is None or not (presence.has(ob) and presence.has(goal)):
+        return None
     seen, target = ob.evaluated_get(layer.depsgraph), goal.evaluated_get(layer.depsgraph)
     bones = np.array(chain.posed)
     if seen.pose is None or len(seen.pose.bones) != len(plan.skeleton.names):
-        return 0.0
+        return None
     if (channels.read(seen, bones) != channels.read(ob, bones)).any():
-        return 0.0
-    tip = seen.pose.bones[chain.bones[-1]]
-    reach = tip.matrix @ Vector(chain.reach)
-    if chain.is_loose and chain.end is not None:
-        reach = seen.pose.bones[chain.end].head
+        return None
     bone = target.pose.bones.get(name) if name and target.pose is not None else None
     world = target.matrix_world if bone is None else target.matrix_world @ bone.matrix
-    there = seen.matrix_world.inverted_safe() @ world.translation
+    return seen, seen.matrix_world.inverted_safe() @ world
+
+
+def _off_as_shown(seen: bpy.types.Object, target: Matrix, plan: Plan, chain: ChainPlan) -> float:
+    """Return the distance from the effector to the target, as in `_shown`, in chain lengths."""
+    reach = seen.pose.bones[chain.bones[-1]].matrix @ Vector(chain.reach)
+    if chain.is_loose and chain.end is not None:
+        reach = seen.pose.bones[chain.end].head
+    there = target.translation
     length = plan.length(chain.tip)
-    noise = ROUNDING * max(there.length, reach.length, (seen.matrix_world.translation - world.translation).length)
+    origin = seen.matrix_world.translation
+    noise = ROUNDING * max(there.length, reach.length, (origin - seen.matrix_world @ there).length)
     away = (there - reach).length - noise
     return max(away / length, 0.0) if length > 0.0 and math.isfinite(away) else 0.0
 
 
-def _turned_away(plan: Plan, frame: Sample, posed: Posed, index: int) -> float:
+def _turned_away(
+    plan: Plan, frame: Sample, posed: Posed, index: int, shown: tuple[bpy.types.Object, Matrix] | None
+) -> float:
     """Return the angle in radians by which a tip or end bone misses its target's orientation, if it takes it.
 
-    The angle is unknown, and 0 is returned, if the target is attached to solved bones or the bone is mirrored.
+    Where the target is attached to solved bones it is compared as `shown`. The angle is unknown, and 0 is returned, if
+    nothing is shown then, or if the bone is mirrored.
     """
     chain = plan.chains[index]
-    is_moved = plan.rides[index][0] >= 0 and plan.moves(plan.rides[index][0])
-    if not chain.takes_rotation or is_moved or frame.goals.influence[0, index] < 1.0:
+    if not chain.takes_rotation or frame.goals.influence[0, index] < 1.0:
         return 0.0
     row = plan.rows[chain.posed[-1]]
-    pose = posed.poses_on(slice(0, 1))[0, row, :3, :3]
+    pose, wanted = posed.poses_on(slice(0, 1))[0, row, :3, :3], frame.goals.turned[0, index]
+    if plan.rides[index][0] >= 0 and plan.moves(plan.rides[index][0]):
+        if shown is None:
+            return 0.0
+        seen, target = shown
+        pose = matrix_array(seen.pose.bones[chain.posed[-1]].matrix)[:3, :3]
+        wanted = times(orientation(matrix_array(target)), np.array(chain.end_axes))
     if np.linalg.det(pose) <= 0.0 or (posed.channels[0, row, FIELDS["scale"]] < 0.0).any():
         return 0.0
-    chord = float(np.linalg.norm(orthonormal(pose) - frame.goals.turned[0, index]))
+    chord = float(np.linalg.norm(orthonormal(pose) - wanted))
     return 2.0 * math.asin(min(chord / math.sqrt(8.0), 1.0)) if math.isfinite(chord) else 0.0
 
 

@@ -30,7 +30,7 @@ from ..solve import Grab, Pin, PosedBody, Poser
 from ..solve.body.ends import movable_bones
 from ..solve.maths.products import times
 from ..solve.problem import Floats
-from ..targets.autokey import auto_key, goes_back, left_out
+from ..targets.autokey import auto_key, left_out, reverting
 from ..targets.edit_range import HERE, EditRange
 from ..targets.movable import goals_of, parents_of, target_of
 from ..targets.snap import in_fk, snap_here
@@ -156,21 +156,17 @@ class BodyDrag:
         names = list(self.stand.index)
         return list(dict.fromkeys(parts.get(names[bone], names[bone]) for bone in posed.held_by))
 
-    def move(
-        self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None, *, hurried: bool = False
-    ) -> PosedBody:
+    def move(self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None) -> PosedBody:
         """Bring the dragged joint to an offset from its start, or as near as possible, and pose the bones.
 
         Args:
             context: a context with the view layer.
             offset: the offset, in world space.
             turn: rotation in world space, applied to the orientation that place alone gives; None: place alone.
-            hurried: has no effect; each pose is always solved completely.
 
         Raises:
             UserError: the offset is not finite.
         """
-        del hurried
         self._asked = offset.copy(), None if turn is None else turn.copy()
         to_world = self.ob.matrix_world
         own = np.array(to_world.inverted() @ (self.start + offset))
@@ -218,33 +214,31 @@ class BodyDrag:
             remarks.append(say("No feet were found, so nothing holds the body. Pin the bones that should stay"))
         reach = self.reach
         tips_ = _touched([self.ob.pose.bones[name] for name in self._tips], self.moved)
-        goals = [goal for tip in tips_ for goal in goals_of(tip)]
+        goals = list(dict.fromkeys(goal for tip in tips_ for goal in goals_of(tip)))
         body = BodyRange(context, self.ob, self._what_moved(), self._before, tips_, reach) if reach.frames else None
         places = [(goal, goal.row()) for goal in goals]
+        posed = _bones_of(tips_)
         if tips_:
-            own = np.array(sorted(_bones_of(tips_).union(self.moved)), dtype=np.int64)
+            own = np.array(sorted(posed.union(self.moved)), dtype=np.int64)
             with in_fk(context, self.ob, tips_):
                 channels.write(self.ob, own, self._rows[own])
                 context.view_layer.update()
-            remarks += snap_here(context, self.ob, tips_, keyed=body is None)
+            remarks += snap_here(context, self.ob, tips_, keyed=False)
         if body is not None:
             with ExitStack() as undo:
                 for place in places:
                     undo.callback(Goal.set_row, *place)
                 remarks += body.spread(self._rows, undo)
                 undo.pop_all()
-            for goal in goals:
-                auto_key(context, goal.holder, goal.fields)
-            remarks += left_out(context, [goal.holder for goal in goals])
-        now = channels.read(self.ob, np.arange(len(self._before)))
-        for i in self.moved:
-            bone = self.ob.pose.bones[i]
-            different = now[i] != self._before[i]
-            fields = [field for field, columns in FIELDS.items() if different[columns].any()]
-            auto_key(context, bone, fields)
-            if goes_back(context, bone, fields):
-                remarks.append(say("'{bone}' is animated and reverts on the next frame change. Key it", bone=bone.name))
-        return remarks
+        moved = {i: self.ob.pose.bones[i] for i in self.moved}
+        different = channels.read(self.ob, np.arange(len(self._before))) != self._before
+        fields = {i: [field for field, columns in FIELDS.items() if different[i][columns].any()] for i in moved}
+        controls = [(goal.holder, goal.fields) for goal in goals]
+        for holder, changed in [*controls, *((moved[i], fields[i]) for i in moved)]:
+            auto_key(context, holder, changed)
+        remarks += left_out(context, [holder for holder, _changed in controls])
+        # The bones of chains revert together with the targets, which are what a user keys.
+        return remarks + reverting(context, [*controls, *((moved[i], fields[i]) for i in moved if i not in posed)])
 
     def cancel(self, context: bpy.types.Context) -> None:
         """Restore everything exactly."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -90,7 +90,7 @@ def on_screen(context: bpy.types.Context, bones: Sequence[bpy.types.PoseBone]) -
     region, view = context.region, context.region_data
     worlds = {bone.id_data: matrix_array(bone.id_data.matrix_world) for bone in bones}
     points = np.array([(bone.head[:], bone.tail[:]) for bone in bones])
-    to_clip: Any = matrix_array(view.perspective_matrix)
+    to_clip = matrix_array(view.perspective_matrix)
     clips = np.array([to_clip.dot(worlds[bone.id_data]) for bone in bones])
     found = np.einsum("nij,nkj->nki", clips[:, :, :3], points) + clips[:, None, :, 3]
     with np.errstate(all="ignore"):

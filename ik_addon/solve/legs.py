@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .bodies import search_from
 from .free.axes import tip_of
 from .free.bend_shares import folds_by, mobility_of
 from .free.chains import Bent, Chain, aimed, at_pole, bent, write
@@ -18,12 +19,24 @@ from .free.folds import Legs, place_of
 from .limited.skeleton import Angles, Joint, arrays_of, nearest_angles
 from .limited.task import Standing
 from .maths.cones import at_limit
-from .maths.numbers import between, either, members, size_of, turn_of, unit_of
+from .maths.numbers import (
+    Number,
+    Quaternion,
+    Vector,
+    between,
+    either,
+    inverse,
+    matrix_of,
+    members,
+    multiply,
+    rotate,
+    size_of,
+    turn_of,
+    unit_of,
+)
 from .maths.products import determinants
 from .maths.rotations import quaternions
-from .maths.vectors import Number, Quaternion, Vector, inverse, matrix_of, multiply, rotate
 from .problem import Bools, Floats, Ints, Problem, Solution, Solver
-from .side_start import search_from
 
 FEW = 8
 """Up to this many legs are folded one by one in plain floats."""

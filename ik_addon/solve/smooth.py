@@ -15,12 +15,12 @@ from itertools import pairwise
 import numpy as np
 
 from . import Goal, Problem, Solution, pole_angle, solve
+from .bodies import posed_by
 from .limited.task import lengths_of as lengths_of_chains
 from .maths.products import back_times, determinants, lengths_of, times, times_back
 from .maths.rotations import about_vectors, inverse, matrices, multiply, quaternions, vectors_of
 from .maths.runs import runs
 from .problem import Bools, Floats, Ints
-from .side_start import posed
 
 ABRUPT = np.radians(5.0)
 """A turn that exceeds those of the frames around it by this angle, in radians, is a jump."""
@@ -113,7 +113,7 @@ class _Clip:
             frames = np.asarray(self.problem.frames, dtype=np.float64)[start]
             begin = times_back(times(frames, matrices(own).transpose(3, 2, 0, 1)), frames)
             some = self.problem.members(start)
-            solved = solve(replace(posed(some, begin), is_first_attempt=True))
+            solved = solve(replace(posed_by(some, begin), is_first_attempt=True))
             solved = replace(solved, rotations=times(solved.rotations, begin))
             own = quaternions(self._in_own_axes(start, solved.rotations))
             is_new = _angles(own, there).max(axis=0) > MET

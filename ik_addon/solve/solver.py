@@ -3,36 +3,50 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from functools import cache
 
 import numpy as np
 
-from .alone import solve_alone, suits
-from .bodies import Checked, checked_fk, solve_bodies, valid_members, wants_body
-from .checks import checked_shape
+from .bodies import (
+    Known,
+    begin_on_side,
+    free_pose,
+    known_of,
+    search_from,
+    solve_alone,
+    solve_bodies,
+    suits,
+    valid_members,
+)
 from .free.axes import pole_bend, signed_angle
 from .free.chains import NO_LENGTH, Chain, aimed, check_two_bone, solved, write
 from .legs import can_fold, fold_within
 from .limb.hinge import Hinge, unfollowed_by
 from .maths.numbers import MANY, members, size_of
 from .maths.rotations import norm
-from .memory import keep_freed_memory
 from .planar import laid_flat, lifted
-from .problem import Floats, Goal, Problem, Solution, Solver, Status
-from .side_start import begin_on_side, free_pose, search_from
+from .problem import Floats, Goal, Problem, Solution, Solver, checked_shape
+
+LARGE = 32_000_000
+"""Bytes; a little less than the largest block to which glibc's malloc adapts."""
+
+
+@cache
+def keep_freed_memory() -> None:
+    """Make glibc's malloc keep freed memory for the next arrays, instead of giving it back to the system.
+
+    Does so once a process. The solvers allocate and free arrays of some hundred kilobytes all the time. Memory from the
+    system is mapped page by page, which takes longer than the computation in it. malloc keeps blocks up to the size of
+    the largest one freed so far (mallopt(3), M_MMAP_THRESHOLD), so it is enough to free one large block; nothing is
+    ever written to it.
+    """
+    np.empty(LARGE, dtype=np.uint8)
+
 
 FEW = 8
 """Up to this many chains are solved one by one in plain floats."""
 CROWD = 256
 """From this many chains on, arrays are so large that it matters where their memory comes from."""
-
-
-class Known(NamedTuple):
-    """What `check` finds in a problem that is more than chains of free joints; it holds for any goals."""
-
-    fk: Checked
-    unsolved: Solution
-    """The members in their FK pose."""
 
 
 def check(problem: Problem) -> Known | None:
@@ -43,14 +57,10 @@ def check(problem: Problem) -> Known | None:
     Raises:
         ValueError: as `solve` does.
     """
-    if not wants_body(problem):
+    if problem.is_free:
         return None
     checked_shape(problem)
-    return _known(problem)
-
-
-def _known(problem: Problem) -> Known:
-    return Known(checked_fk(problem), _unsolved(problem))
+    return known_of(problem)
 
 
 def solve(problem: Problem, known: Known | None = None) -> Solution:
@@ -71,12 +81,12 @@ def solve(problem: Problem, known: Known | None = None) -> Solution:
         checked_shape(problem)
     if len(problem.joints) >= CROWD:
         keep_freed_memory()
-    if wants_body(problem):
-        return _solved_body(problem, _known(problem) if known is None else known)
+    if not problem.is_free:
+        return _solved_body(problem, known_of(problem) if known is None else known)
     if problem.plane is not None:
         flat, turns = laid_flat(problem)
         return lifted(problem, flat, turns, solve(flat))
-    solution, count = _unsolved(problem), len(problem.joints)
+    solution, count = Solution.unsolved(problem), len(problem.joints)
     if count <= FEW:
         for i in range(count):
             chain = Chain.read(problem, i)
@@ -92,24 +102,10 @@ def solve(problem: Problem, known: Known | None = None) -> Solution:
     return solution
 
 
-def _unsolved(problem: Problem) -> Solution:
-    """Return a solution that leaves all members in their FK pose."""
-    members, bones = np.shape(problem.frames)[:2]
-    return Solution(
-        joints=np.array(problem.joints, dtype=np.float64),
-        rotations=np.full((members, bones, 3, 3), np.eye(3)),
-        stretch=np.ones((members, bones)),
-        error=np.full((members, len(problem.goals)) if problem.others else members, np.nan),
-        status=np.full(members, Status.INVALID, dtype=np.int8),
-        iterations=np.zeros(members, dtype=np.int64),
-        at_limit=np.zeros((members, bones), dtype=bool),
-    )
-
-
 def _solved_body(problem: Problem, known: Known) -> Solution:
-    """Return the solution of a problem that is more than chains of free joints, see `wants_body`."""
+    """Return the solution of a problem that is more than chains of free joints."""
     solution = known.unsolved.copy()
-    valid = valid_members(problem, known.fk)
+    valid = valid_members(problem, known)
     if problem.solver is Solver.TWO_BONE and problem.parents is None:
         with np.errstate(all="ignore"):
             lengths = norm(np.diff(problem.joints, axis=1).T)
@@ -123,13 +119,13 @@ def _solved_body(problem: Problem, known: Known) -> Solution:
     on_side = begin_on_side(problem)[index]
     if on_side.any():
         own, pose = index[on_side], free_pose(problem, solve)
-        if len(own) <= FEW and suits(problem) and (known.fk.side[own] > 0.0).all():
-            solve_alone(problem, known.fk.searched.alone, solution, own, pose)
+        if len(own) <= FEW and suits(problem) and (known.side[own] > 0.0).all():
+            solve_alone(problem, known.alone, solution, own, pose)
         else:
             search_from(problem, pose, solution, own)
         index = index[~on_side]
     if len(index):
-        solve_bodies(problem, solution, index, known.fk)
+        solve_bodies(problem, solution, index, known)
     return solution
 
 

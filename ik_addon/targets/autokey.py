@@ -14,6 +14,9 @@ from ..core.channels import FIELDS
 from ..core.goals import Holder, curves_on, keyed_indices
 from ..core.translation.sentences import quoted, say
 
+NAMED = 6
+"""Number of holders that a sentence names: the hands and feet of a figure, with its chest and head."""
+
 
 def auto_key(context: bpy.types.Context, holder: Holder, fields: Collection[str]) -> None:
     """Key changed channels on the current frame if auto keying is on, following its settings.
@@ -50,6 +53,21 @@ def left_out(context: bpy.types.Context, holders: Iterable[Holder]) -> list[str]
     bare = [holder.name for holder in holders if not any(keyed_indices(holder, field) for field in FIELDS)]
     text = "No key for {names}: Only Insert Available is on in the preferences. Press Key Controls"
     return [say(text, names=quoted(bare))] if bare else []
+
+
+def reverting(context: bpy.types.Context, written: Iterable[tuple[Holder, Collection[str]]]) -> list[str]:
+    """Return that some holders, whose channels were set, revert to their keys on the next frame change; empty if none.
+
+    One sentence tells of all of them: a body has dozens of bones.
+    """
+    names = [holder.name for holder, fields in written if goes_back(context, holder, fields)]
+    if len(names) < 2:
+        text = "'{bone}' is animated and reverts on the next frame change. Key it"
+        return [say(text, bone=name) for name in names]
+    which = quoted(names[:NAMED])
+    if len(names) > NAMED:
+        which = say("{names} and {count} more", names=which, count=len(names) - NAMED)
+    return [say("{names} are animated and revert on the next frame change. Key them", names=which)]
 
 
 def goes_back(context: bpy.types.Context, holder: Holder, fields: Collection[str]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import bpy
 
@@ -31,7 +30,7 @@ def not_copied(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
 
 def select(context: bpy.types.Context, goals: Sequence[Goal]) -> int:
     """Select these controls and nothing else; return how many there are in the view layer."""
-    layer: Any = context.view_layer.objects
+    layer = context.view_layer.objects
     rigs = {goal.ob for goal in goals if goal.is_bone}
     posed = {own for own in context.view_layer.objects if own.mode == "POSE"}
     for bone in (bone for rig in rigs | posed for bone in rig.pose.bones):
@@ -49,7 +48,7 @@ def select(context: bpy.types.Context, goals: Sequence[Goal]) -> int:
 
 def key(context: bpy.types.Context, goals: Sequence[Goal]) -> None:
     """Key location and rotation of these controls on the current frame, whether or not they have keys already."""
-    keytype: Any = context.scene.tool_settings.keyframe_type
+    keytype = context.scene.tool_settings.keyframe_type
     for goal in goals:
         group = goal.name if goal.is_bone else "Object Transforms"
         for field in ("location", channels.rotation_field(goal.holder.rotation_mode)):

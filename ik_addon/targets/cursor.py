@@ -16,6 +16,7 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ..core import interruption
 from ..core.goals import Goal
+from ..live import registry
 from .edit_range import EditRange
 from .edits import last_operator
 
@@ -51,9 +52,7 @@ class Held(Protocol):
     def world(self) -> Matrix:
         """The world matrix at the start of the drag."""
 
-    def move(
-        self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None, *, hurried: bool = False
-    ) -> object:
+    def move(self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None) -> object:
         """Move by an offset from the start, and turn in place, both in world space; see `Drag.move`."""
 
     def settle(self, context: bpy.types.Context) -> None:
@@ -143,11 +142,12 @@ class CursorDrag:
         # R moves the cursor back to the start and turns it there.
         if not (self.drag.turns_in_place and self._is_turning()):
             self.offset = now.translation - self._start.translation
-        self.drag.move(context, self.offset, turn, hurried=True)
+        with registry.hurried():
+            self.drag.move(context, self.offset, turn)
         self._unsettled_since = time.monotonic()
 
     def _is_turning(self) -> bool:
-        running: Any = self._window.modal_operators
+        running = self._window.modal_operators
         return any(operator.bl_idname in MACROS and not is_move(operator) for operator in running)
 
     def _settle(self, context: bpy.types.Context) -> None:

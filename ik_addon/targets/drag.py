@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..core.goals import Goal
 from ..core.settings import chain_of, goal_of, is_tip, object_of
 from ..core.skeleton import orthonormal
 from ..core.translation.sentences import UserError, say
-from ..live import registry, reports, solving
+from ..live import reports, solving
 from ..rig.plan.chain import check
 from .autokey import auto_key, left_out
 from .edit_range import HERE, EditRange
@@ -72,18 +72,15 @@ class Drag:
         """The world matrix of the goal at the start of the drag."""
         return self.handle.world
 
-    def move(
-        self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None, *, hurried: bool = False
-    ) -> reports.Report | None:
+    def move(self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None) -> reports.Report | None:
         """Move the goal by an offset from its start, turn it by a rotation, both in world space, and solve.
 
-        If `hurried`, a large body may return its first attempt; call `settle` afterwards.
+        Within `registry.hurried`, a large body may return its first attempt; call `settle` afterwards.
         """
         self.handle.move(offset, turn)
         if self._mirrored is not None:
             self._mirrored.move(offset, turn)
-        with registry.hurried() if hurried else nullcontext():
-            self._solve(context)
+        self._solve(context)
         return reports.get(self.ob, self.tip)
 
     def settle(self, context: bpy.types.Context) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from ..core import compat
 from ..core.channels import FIELDS, Row
 from ..core.fk_keys import time_of
-from ..core.goals import Goal, path_of
+from ..core.goals import Goal, curves_on
 from ..core.key_curve import SAME_FRAME, Keys, read_keys, write_keys
 from ..core.settings import overlay_of
 from ..core.skeleton import Skeleton, inverse, moved
@@ -181,7 +181,7 @@ class Control:
         goal = self._found()
         if goal is None:
             return self
-        holder: Any = goal.holder
+        holder = goal.holder
         kept = next((own for own in bpy.data.actions if own.session_uid == self.action), None)
         if kept is not None and _action(goal) is None:  # the step has it, but Blender kept the goal without it
             compat.use_action(goal.ob, kept)
@@ -223,9 +223,6 @@ def _keys(goal: Goal, frame: float) -> dict[tuple[str, int], float]:
 
 def _curves(goal: Goal) -> Iterator[tuple[tuple[str, int], bpy.types.FCurve]]:
     """Yield the F-curves of a goal, each with its field and index."""
-    owner = compat.curve_owner(goal.ob)
-    for field in goal.fields if owner is not None else ():
-        for index in range(FIELDS[field].stop - FIELDS[field].start):
-            curve = owner.fcurves.find(path_of(goal.holder, field), index=index)
-            if curve is not None:
-                yield (field, index), curve
+    for field in goal.fields:
+        for index, curve in curves_on(goal.holder, field):
+            yield (field, index), curve

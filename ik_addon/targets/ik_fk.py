@@ -27,7 +27,7 @@ from ..live import reports, solving
 from ..live.registry import live_armatures
 from ..rig.plan.chain import check, posed_bones
 from ..rig.plan.chain import tips as tips_of
-from .autokey import auto_key, differs, goes_back
+from .autokey import auto_key, differs, reverting
 from .movable import channels_of, goals_of
 from .snap import in_fk, is_solved, snap_here
 
@@ -222,18 +222,10 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
         UserError: a chain can't be solved; nothing has changed.
     """
     applied = apply_here(context, ob, tips)
-    remarks = []
-    for k, index in enumerate(applied.bones):
-        bone, fields = ob.pose.bones[index], applied.fields(k)
+    written = [(ob.pose.bones[index], applied.fields(k)) for k, index in enumerate(applied.bones)]
+    for bone, fields in written:
         auto_key(context, bone, fields)
-        if goes_back(context, bone, fields):
-            remarks.append(
-                say(
-                    "'{bone}' is animated and reverts on the next frame change. Key it, or apply a range of frames",
-                    bone=bone.name,
-                )
-            )
-    return remarks
+    return reverting(context, written)
 
 
 def apply_range(

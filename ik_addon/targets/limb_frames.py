@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import bpy
 import numpy as np
 
-from ..bake.sampling import Held, at_frame, follow_live, may_be_foretold, proofs
+from ..bake.sampling import Held, follow_live, may_be_foretold, proofs, stepped
 from ..core import channels, fk_store
 from ..core.channels import Row
 from ..core.goals import Goal
 from ..core.settings import chain_of, object_of
 from ..core.skeleton import Skeleton, inverse, matrix_array
+from ..core.steps import finished
 from ..rig.plan.chain import end_axes, posed_bones, tips
 from ..rig.plan.inputs import Inputs, Numbers
 from ..rig.plan.plan import Plan
@@ -128,25 +129,24 @@ class Sampler:
         stored = (channels.read if self.shown else fk_store.held)(self.ob, self.bones)
         held = None if self.is_solved else Held(self.ob, self.bones, stored)
 
-        def step(frame: int) -> Sampled:
-            if held is not None:
-                held.put_back()
-            return self.here(at_frame(view_layer, frame))
-
-        foretell, found = self.foretelling(view_layer, stored), []
+        step, foretell = partial(stepped, view_layer, read=self.here, held=held), self.foretelling(view_layer, stored)
         chosen = [frames[i] for i in proofs(len(frames))]
         foretold = foretell(chosen) if may_be_foretold(view_layer.id_data) else None
-        if foretold is not None and foretold.is_same(Sampled.stacked([*map(step, chosen)])):
-            for some in batches(len(frames)):
-                sampled = foretell(frames[some])
-                assert sampled is not None, "what decides is the same on all frames"
-                found.append(sampled)
-                yield some.stop / len(frames)
-        else:
-            for i, frame in enumerate(frames):
-                found.append(step(frame))
-                yield (i + 1) / len(frames)
+        if foretold is None or not foretold.is_same(Sampled.stacked(finished(step(chosen)))):
+            return Sampled.stacked((yield from step(frames)))
+        found = []
+        for some in batches(len(frames)):
+            sampled = foretell(frames[some])
+            assert sampled is not None, "what decides is the same on all frames"
+            found.append(sampled)
+            yield some.stop / len(frames)
         return Sampled.stacked(found)
+
+    def proof(self, view_layer: bpy.types.ViewLayer, frames: Sequence[int]) -> Iterator[tuple[int, Sampled]]:
+        """Yield the indices of some frames, each with its sample (F = 1) as keys that were written play."""
+        chosen = proofs(len(frames))
+        found = finished(stepped(view_layer, [frames[i] for i in chosen], self.here))
+        yield from zip(chosen, found, strict=True)
 
     @cached_property
     def is_solved(self) -> bool:

@@ -10,7 +10,6 @@ import bpy
 import numpy as np
 
 from ..bake.restore import SceneSnapshot
-from ..bake.sampling import at_frame, proofs
 from ..bake.selection import check_armature, time_scale
 from ..chains import removal
 from ..chains.current_pose import read_poses, shifts
@@ -25,7 +24,7 @@ from ..live import registry, reports, solving
 from ..rig.plan.chain import chain_bones, posed_bones
 from ..rig.plan.limits import is_free
 from ..solve.problem import Floats
-from .autokey import auto_key, goes_back, left_out
+from .autokey import auto_key, left_out, reverting
 from .limb_frames import batches
 from .movable import channels_of, key_goals, target_of
 from .snapped import Poles, Snap
@@ -109,10 +108,7 @@ def snap_here(
     for goal in snap.goals:
         auto_key(context, goal.holder, goal.fields)
     remarks += left_out(context, [goal.holder for goal in snap.goals])
-    lost = [goal for goal in snap.goals if goes_back(context, goal.holder, goal.fields)]
-    remarks += [
-        say("'{goal}' is animated and reverts on the next frame change. Key it", goal=goal.name) for goal in lost
-    ]
+    remarks += reverting(context, [(goal.holder, goal.fields) for goal in snap.goals])
     return sorted(set(remarks))
 
 
@@ -174,8 +170,7 @@ def key_range(
             key_goals(snap.goals, continuous(rows, modes), scale * np.array(frames, dtype=np.float64), undo)
             yield 0.95
             held = set()
-            for i in proofs(len(frames)):
-                found = snap.sampler.here(at_frame(view_layer, frames[i]))
+            for i, found in snap.sampler.proof(view_layer, frames):
                 held |= snap.held(found, wanted[i : i + 1])
         away: dict[str, Floats] = {}
         if object_of(ob).live:

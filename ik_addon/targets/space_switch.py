@@ -83,7 +83,7 @@ class _Visit:
         """
         if self.constraint.owner_space == "WORLD":
             return np.eye(4)
-        owner: Any = self.constraint.id_data
+        owner = self.constraint.id_data
         return matrix_array(Goal(owner).world(depsgraph))
 
 

@@ -101,6 +101,19 @@ def test_bake_plays_like_live(bake: Any, mode: str) -> None:
     assert (bpy.context.scene.frame_current, bpy.context.scene.frame_subframe) == (7, 0.25)
 
 
+def test_a_pose_that_was_recorded_is_baked_on_the_current_frame_as_well(bake: Any) -> None:
+    """Writing a key over one of the same frame looks like a user's, which is to hold FK."""
+    ob = animated_arm()
+    for bone in ("upper", "lower"):
+        rigs.key(ob.pose.bones[bone], "rotation_quaternion", dict.fromkeys(FRAMES, (0.98, 0.0, 0.17, 0.1)))
+    live = poses(ob)
+    bpy.context.scene.frame_set(9)
+    ob.update_tag()
+    bpy.context.view_layer.update()  # an edit on a still frame
+    bake.bake(bpy.context, ob, ["lower"], FRAMES)
+    assert np.abs(poses(ob) - live).max() < CLOSE
+
+
 @pytest.mark.parametrize(
     ("policy", "used"),
     [("EXTEND", set()), ("PUSH_ROOT", {"location"}), ("STRETCH", {"scale"}), ("in reach", set())],
@@ -416,7 +429,7 @@ def test_smooth_avoids_a_flip_and_reaches_all_targets(bake: Any, addon: Addon, k
     assert report.turn < 20.0
     assert (report.missed, report.plays_alike) == (0, True)
     assert max(rigs.on_frames(frames, lambda: rigs.miss(ob)).values()) < CLOSE
-    said = [text for text, _ in addon.module("bake.bake_report").sentences(report)]
+    said = [text for text, _ in report.sentences()]
     assert any("without Smooth" in text for text in said)
     assert "Playback matches the smooth solution" in said
 
@@ -500,11 +513,11 @@ def test_the_report_has_misses_limits_and_speed(bake: Any, addon: Addon) -> None
     assert (after, report.turning_bone) == fastest
     assert report.ends[0] <= before == after - 1 < report.ends[1]
     assert report.turn == pytest.approx(turns[fastest], abs=0.01)
-    told = [text for text, _ in addon.module("bake.bake_report").sentences(report)]
+    told = [text for text, _ in report.sentences()]
     for words in ("Baked 1 chain on 10 frames", "'lower' missed its target on 5 frames", "'lower' was at a limit on 5"):
         assert any(text.startswith(words) for text in told), told
     assert f"Fastest joint: '{fastest[1]}', {report.turn:.3g}° per frame from frame {before} to {after}" in told
-    assert [is_remarkable for _, is_remarkable in addon.module("bake.bake_report").sentences(report)].count(True) == 1
+    assert [is_remarkable for _, is_remarkable in report.sentences()].count(True) == 1
 
 
 def test_the_report_is_shown_until_the_chain_is_solved_again(bake: Any, addon: Addon) -> None:

@@ -291,6 +291,23 @@ def test_a_copy_of_the_armature_keeps_its_bend_sides() -> None:
     assert tuple(copy.pose.bones["shin.L"].ik_addon.bend_side) == tuple(ob.pose.bones["shin.L"].ik_addon.bend_side)
 
 
+def test_a_converted_constraint_bends_as_before() -> None:
+    ob = leg(20.0)
+    constraint = ob.pose.bones["shin.L"].constraints.new("IK")
+    constraint.chain_count, constraint.target = 2, rigs.empty("Target", (0, 0, -0.6))
+    constraint.pole_target = rigs.empty("Pole", (2.0, 0.0, 0.0))
+    bpy.context.view_layer.update()
+    knee = Vector(rigs.head(ob, "shin.L"))
+    assert abs(knee.y) < 0.01 < knee.x, "the constraint bends it to its pole"
+    assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
+    tip = ob.pose.bones["shin.L"]
+    assert (Vector(rigs.head(ob, "shin.L")) - knee).length < 3e-4, "no farther than the constraint was from its target"
+    turn: Matrix = rigs.evaluated(ob).pose.bones["thigh.L"].matrix.to_3x3()
+    posed = turn @ Vector(tip.ik_addon.bend_side)
+    across = knee - Vector((0, 0, 0.2))
+    assert posed.normalized().dot(across.normalized()) > 0.7
+
+
 @pytest.mark.parametrize("roll", [0, 45, 90, 180, 270])
 def test_the_knee_preset_makes_a_hinge_towards_the_bend_side(roll: int, addon: Addon) -> None:
     ob = leg(0.0)

@@ -370,6 +370,18 @@ def test_the_hips_and_the_root_become_controls_as_they_are_until_the_last_chain_
     assert not [shape for shape in bpy.data.objects if shape.name.startswith("IK Shape")]
 
 
+def test_hips_and_chest_that_are_points_get_controls_that_can_be_clicked() -> None:
+    """Such bones come with recorded motions."""
+    ob = rigs_named.build(RIGS["Mixamo"])
+    with rigs.edit_mode(ob) as bones:
+        for name in ("mixamorig:Hips", "mixamorig:Spine2"):
+            bones[name].tail = bones[name].head + Vector((0.0, 0.0, 0.001))
+    set_up(ob)
+    thigh = ob.data.bones["mixamorig:LeftUpLeg"].length
+    assert ob.pose.bones["mixamorig:Hips"].custom_shape_scale_xyz[0] > 0.5 * thigh
+    assert ob.data.bones["IK Target mixamorig:Spine2"].length > 0.05 * thigh
+
+
 def test_a_shape_of_the_users_own_stays() -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
     own = bpy.data.objects.new("Own", None)
@@ -397,3 +409,26 @@ def test_an_armature_that_shares_its_data_gets_empties_and_is_told() -> None:
     set_up(ob)
     assert len(ob.data.bones) == bones
     assert ob.pose.bones["mixamorig:LeftLeg"].ik_addon.target.type == "EMPTY"
+
+
+def test_advice_to_transfer_animation_goes_once_it_is_followed(addon: Addon) -> None:
+    panel = addon.module("ui.panels.character")
+    ob = rigs_named.build(RIGS["Mixamo"])
+    rigs.key(ob.pose.bones["mixamorig:RightArm"], "location", {1: (0, 0, 0), 3: (0, 0, 0)})
+    set_up(ob)
+    assert any("These parts are animated" in remark for remark in panel.remarks_on(ob))
+    bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="CUSTOM", frame_start=1, frame_end=3)
+    assert not panel.remarks_on(ob)
+
+
+def test_a_head_that_cannot_turn_as_far_as_its_control_says_so(addon: Addon) -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    set_up(ob)
+    tip = next(bone for bone in ob.pose.bones if bone.ik_addon.is_chain and "Head" in bone.name)
+    control = ob.pose.bones[tip.ik_addon.target_bone]
+    control.rotation_quaternion = Euler((0.9, 0.0, 0.0)).to_quaternion()
+    bpy.context.view_layer.update()
+    posed = rigs.evaluated(ob).pose.bones
+    turned = posed[tip.name].matrix.to_quaternion().rotation_difference(posed[control.name].matrix.to_quaternion())
+    assert turned.angle > 0.3
+    assert f"turned {math.degrees(turned.angle):.0f}° away" in addon.report(ob, tip.name).message

@@ -9,7 +9,7 @@ import pytest
 from tests import rigs
 from tests.conftest import Addon
 from tests.feet import walker
-from tests.reliability.states import activate
+from tests.reliability.states import activate, said
 
 
 def test_found_contacts_are_constant_keys_at_changes(addon: Addon) -> None:
@@ -42,6 +42,19 @@ def test_only_the_active_leg_is_searched_if_chosen(addon: Addon) -> None:
     activate(ob, "shin.R")
     assert bpy.ops.ik_addon.find_contacts(chains="ACTIVE") == {"FINISHED"}
     assert walker.keys(addon, ob, "R")
+    assert not walker.keys(addon, ob, "L")
+
+
+def test_a_clip_in_place_is_named_as_such(addon: Addon, capfd: pytest.CaptureFixture[str]) -> None:
+    ob = walker.figure(frames=72)
+    for end, lag in (("L", 0.0), ("R", np.pi)):
+        target = ob.pose.bones[f"shin.{end}"].ik_addon.target
+        x, _y, z = target.location
+        turns = {frame: lag + frame * np.pi / 12.0 for frame in range(1, 73)}
+        around = {frame: (x, 0.3 * np.cos(turn), z + 0.15 * np.sin(turn)) for frame, turn in turns.items()}
+        rigs.key(target, "location", around)
+    message = said(capfd, bpy.ops.ik_addon.find_contacts)
+    assert "the feet never stand still. Is this clip in place?" in message
     assert not walker.keys(addon, ob, "L")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.reliability.states import activate, said
 
 SLIDE, TURN = 1e-4, 0.05
 """Tolerances, in leg lengths and in degrees."""
+SHINS, THIGHS = ("shin.L", "shin.R"), ("thigh.L", "thigh.R")
 
 
 def hips_of(ob: bpy.types.Object, poses: Any) -> Any:
@@ -27,9 +29,17 @@ def test_knees_hardly_turn_faster_than_in_the_clip(
     addon: Addon, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     faster, off = [], []
-    for name, slide in (("turn", 0.008), ("turn", 0.03), ("run", 0.03), ("stairs", 0.03)):
+    cases = (
+        ("turn", 0.008, 3.0),
+        ("turn", 0.03, 3.0),
+        ("run", 0.03, 3.0),
+        ("run", 0.008, 6.0),
+        ("stairs", 0.03, 3.0),
+        ("stairs", 0.03, 6.0),
+    )
+    for name, slide, bend in cases:
         monkeypatch.setattr(clips, "SLIDE", slide)
-        ob = walker.walking(name)
+        ob = walker.walking(name, bend)
         source = knees(ob, walker.play(ob))
         bpy.ops.ik_addon.find_contacts()
         message = said(capfd, bpy.ops.ik_addon.plant)
@@ -39,19 +49,43 @@ def test_knees_hardly_turn_faster_than_in_the_clip(
         assert f"Knees turn by up to {now.max():.0f}° a frame, {before.max():.0f}° before" in message
         assert max(walker.slides(addon, ob, poses).values()) < SLIDE
         faster += (now - before).max(axis=0).tolist()
-        if (name, slide) == ("turn", 0.008):
-            frames = np.arange(1.0, len(source) + 1)
-            for end, own in zip("LR", (planted - source).T, strict=True):
-                stands = addon.module("core.contact_keys").read(ob.pose.bones[f"shin.{end}"], frames).all(axis=0)
-                off.append(np.abs(own[stands]).max())
+        off += stances_off(addon, ob, planted - source, SHINS)
     assert max(faster) < 8.0
     assert max(off) < 4.0
 
 
-def knees(ob: bpy.types.Object, poses: Any) -> Any:
-    """Return the bends (F, 2) of both knees in degrees."""
-    shins, thighs = ([ob.pose.bones.find(f"{part}.{end}") for end in "LR"] for part in ("shin", "thigh"))
-    along = poses[..., :3, 1][:, shins], poses[..., :3, 1][:, thighs]
+def test_knees_of_the_recorded_walk_stay_as_recorded_where_feet_stand(addon: Addon) -> None:
+    """Straight legs and feet that slide by 5 % of the leg."""
+    ob, scene = recorded.walk(), bpy.context.scene
+    for curve in rigs.fcurves(ob):  # four frames of 120 a second are one
+        for key in curve.keyframe_points:
+            key.co.x = (key.co.x + 3.0) / 4.0
+        curve.update()
+    scene.render.fps, scene.frame_start, scene.frame_end = 30, 2, 131
+    shins, thighs = ("LeftLeg", "RightLeg"), ("LeftUpLeg", "RightUpLeg")
+    source = knees(ob, walker.play(ob), shins, thighs)
+    bpy.context.view_layer.objects.active = ob
+    bpy.ops.ik_addon.character_setup(regions={"LEG"}, with_poles=False, controls="EMPTIES")
+    bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="SCENE")
+    bpy.ops.ik_addon.find_contacts()
+    bpy.ops.ik_addon.plant()
+    poses = walker.play(ob)
+    planted = knees(ob, poses, shins, thighs)
+    assert max(walker.slides(addon, ob, poses).values()) < SLIDE
+    assert (np.abs(np.diff(planted, axis=0)) - np.abs(np.diff(source, axis=0))).max() < 10.0
+    assert max(stances_off(addon, ob, planted - source, shins)) < 4.0
+
+
+def stances_off(addon: Addon, ob: bpy.types.Object, off: Any, shins: Sequence[str]) -> list[float]:
+    """Return the largest differences of knees, given all of them (F, k), on frames on which the foot stands flat."""
+    frames = bpy.context.scene.frame_start + np.arange(float(len(off)))
+    stands = [addon.module("core.contact_keys").read(ob.pose.bones[shin], frames).all(axis=0) for shin in shins]
+    return [float(np.abs(own[flat]).max()) for own, flat in zip(off.T, stands, strict=True)]
+
+
+def knees(ob: bpy.types.Object, poses: Any, shins: Sequence[str] = SHINS, thighs: Sequence[str] = THIGHS) -> Any:
+    """Return the bends (F, k) of knees in degrees."""
+    along = [poses[..., :3, 1][:, [ob.pose.bones.find(name) for name in names]] for names in (shins, thighs)]
     return np.degrees(np.arctan2(np.linalg.norm(np.cross(*along), axis=-1), (along[0] * along[1]).sum(axis=-1)))
 
 
@@ -83,6 +117,21 @@ def test_hips_stay_within_their_cap_and_misses_are_reported(capfd: pytest.Captur
     moved = np.linalg.norm(hips_of(ob, walker.play(ob)) - before, axis=1)
     assert moved.max() < 0.0101 * walker.LENGTH
     assert "misses its target by up to" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("why", ["attached to the hips", "A chain poses 'hips'"])
+def test_hips_that_cannot_be_moved_are_left_alone_with_the_reason(why: str, capfd: pytest.CaptureFixture[str]) -> None:
+    ob = walker.figure("turn", excess=0.05)
+    bpy.ops.ik_addon.find_contacts()
+    if why.startswith("attached"):
+        target = ob.pose.bones["shin.R"].ik_addon.target
+        target.parent, target.parent_type, target.parent_bone = ob, "BONE", "hips"
+    else:
+        rigs.chain(ob, "hips", rigs.empty("Above", (0.0, 0.0, 2.0)), 1)
+    bpy.context.view_layer.update()
+    before = hips_of(ob, walker.play(ob))
+    assert f"{why}, so the hips were left alone" in said(capfd, bpy.ops.ik_addon.plant)
+    assert np.abs(hips_of(ob, walker.play(ob)) - before).max() < 1e-6
 
 
 def with_arm(name: str = "turn", parent: bpy.types.Object | None = None) -> tuple[bpy.types.Object, bpy.types.Object]:

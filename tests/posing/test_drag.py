@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -170,6 +171,17 @@ def test_warns_about_animated_bones_that_go_back(human: bpy.types.Object, capfd:
     rigs.key(human.pose.bones["forearm.L"], "rotation_quaternion", {1: (1, 0, 0, 0), 9: (1, 0, 0, 0)})
     bpy.context.view_layer.update()
     assert "'forearm.L' is animated" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(-0.1, -0.4, 0.1))
+
+
+def test_one_sentence_warns_about_all_animated_bones(
+    human: bpy.types.Object, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for bone in human.pose.bones:
+        rigs.key(bone, "rotation_quaternion", {1: (1, 0, 0, 0), 9: (1, 0, 0, 0)})
+    bpy.context.view_layer.update()
+    message = said(capfd, bpy.ops.ik_addon.pose_body, offset=(-0.1, -0.4, 0.1))
+    assert message.count("revert on the next frame change") == 1
+    assert re.search(r"'spine\S*', .* and \d+ more are animated", message)
 
 
 def test_a_place_out_of_reach_is_reported(human: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:

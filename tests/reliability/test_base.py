@@ -52,18 +52,6 @@ def test_a_bone_above_one_that_was_deleted_keeps_its_pose() -> None:
     assert rotation(ob, "lower") == (1, 0, 0, 0)
 
 
-@pytest.mark.parametrize("posed", [True, False])
-def test_the_rest_of_a_chain_whose_tip_was_deleted_returns_to_its_fk_pose(posed: bool) -> None:
-    ob = limb("upper", "lower")
-    if posed:
-        ob.pose.bones["upper"].rotation_quaternion = POSE
-    fk = rotation(ob, "upper")
-    rigs.go_live(ob)
-    assert rotation(ob, "upper") != fk
-    edit_bones(ob, lambda bones: bones.remove(bones["lower"]))
-    assert rotation(ob, "upper") == fk
-
-
 @pytest.mark.parametrize("at_once", [True, False])
 def test_reparenting_a_limb_keeps_the_fk_pose_of_all_bones(at_once: bool) -> None:
     ob = limb("upper", "lower")

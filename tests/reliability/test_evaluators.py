@@ -99,18 +99,6 @@ def tips(ob: bpy.types.Object, frames: list[int]) -> Points:
     return rigs.on_frames(frames, lambda: joints(ob, bpy.context.evaluated_depsgraph_get()))
 
 
-def test_a_rig_in_a_background_scene_has_the_solved_pose() -> None:
-    ob, _target = rigs.animated_arm()
-    frames = [1, 10, 33, 20]
-    expected = tips(ob, frames)
-    behind, main = bpy.context.scene, bpy.data.scenes.new("Main")
-    main.background_set = behind
-    bpy.context.window.scene = main
-    for frame in frames:
-        main.frame_set(frame)
-        assert np.abs(seen_in(ob, main) - expected[frame]).max() < CLOSE, f"frame {frame}"
-
-
 def test_two_scenes_show_an_armature_each_on_its_own_frame() -> None:
     ob, target = rigs.animated_arm()
     expected = tips(ob, [5, 20, 33])

@@ -268,18 +268,6 @@ def test_disabling_and_enabling_while_live_keeps_the_poses(frames: tuple[int, ..
     assert np.array_equal(rigs.channels(ob), fk)
 
 
-def test_reloading_scripts_keeps_the_poses_and_handlers() -> None:
-    ob, _target = animated_arm()
-    expected = poses_at(ob, FRAMES)
-    before = {name: len(getattr(bpy.app.handlers, name)) for name in LISTS}
-    for _ in range(2):
-        bpy.ops.script.reload()
-        assert blender.is_enabled()
-        assert {name: len(getattr(bpy.app.handlers, name)) for name in LISTS} == before
-        assert not apart(poses_at(ob, FRAMES), expected)
-    ob.ik_addon.live = False
-
-
 def test_reimporting_its_modules_keeps_the_poses(addon: Addon) -> None:
     """Developers do this, and so does installing a newer version over a running one."""
     ob, _target = animated_arm()

@@ -8,7 +8,7 @@ import numpy as np
 
 from ik_addon.solve import Goal, Problem, solve
 from ik_addon.solve.problem import Floats
-from tests.solve.chains import for_each, member
+from tests.solve.chains import for_each
 
 MEMBERS = 300
 
@@ -89,19 +89,3 @@ def test_a_pole_decides_the_side_of_straight_and_bent_chains() -> None:
         sides = [(np.cross(line, point - root) * problem.plane).sum(axis=1) for point in (elbow, problem.goal.pole)]
         assert solution.reached.all()
         assert (np.sign(sides[0]) == np.sign(sides[1])).all()
-
-
-@for_each(bones=(3, 40))
-def test_a_target_on_the_root_keeps_a_chain_in_its_plane(bones: int) -> None:
-    rng = np.random.default_rng([bones, 1])
-    problem = random_problem(bones, bones)
-    line = np.cross(problem.plane, rng.normal(size=(MEMBERS, 3)))
-    line /= np.linalg.norm(line, axis=1, keepdims=True)
-    signs = rng.choice([-1.0, 1.0], size=(MEMBERS, bones + 1, 1))
-    signs[:, 0] = 0.0
-    joints = np.cumsum(signs / bones, axis=1) * line[:, None]
-    problem = replace(problem, joints=joints, goal=Goal(np.zeros((MEMBERS, 3))), tolerance=1e-7)
-    solution = solve(problem)
-    alone = solve(member(problem, 0))
-    assert off_plane(problem, solution.joints).max() < 1e-9
-    np.testing.assert_allclose(alone.joints[0], solution.joints[0], atol=1e-9)

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.cases import LOCKED, Rig, chain, degrees, random_ranges, tree_y
 from ik_addon.solve import Goal, Problem, Solver, Status, solve
 from ik_addon.solve.limited.fabrik import Passes, led_by_tips
-from ik_addon.solve.limited.goals import System
+from ik_addon.solve.limited.objectives import System
 from ik_addon.solve.limited.skeleton import Angles, inside, pose_of
 from ik_addon.solve.maths.numbers import ONE
 from ik_addon.solve.problem import Floats

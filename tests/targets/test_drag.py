@@ -52,7 +52,8 @@ def test_a_drag_settles_in_the_pose_of_a_frame_change(addon: Addon, by_bone: boo
     gesture = drag.Drag(bpy.context, ob.pose.bones[f"A{BONES - 1}"])
     differ = False
     for number, offset in enumerate(OFFSETS):
-        gesture.move(bpy.context, Vector(offset), hurried=True)
+        with addon.module("live.registry").hurried():
+            gesture.move(bpy.context, Vector(offset))
         hurried = bits(ob)
         if number == 2:
             # Another chain is solved fully beside the dragged one, and does not change it.
@@ -77,7 +78,8 @@ def test_a_frame_change_finishes_a_hurried_solve(addon: Addon) -> None:
     ob, _other = limited(False, True)
     gesture = drag.Drag(bpy.context, ob.pose.bones[f"A{BONES - 1}"])
     for offset in OFFSETS:
-        gesture.move(bpy.context, Vector(offset), hurried=True)
+        with addon.module("live.registry").hurried():
+            gesture.move(bpy.context, Vector(offset))
         bpy.context.scene.frame_set(1)
         played = bits(ob)
         gesture.settle(bpy.context)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import bpy
 
@@ -13,7 +12,7 @@ FOLDER = Path(__file__).with_name("catalogs")
 
 def register() -> None:
     """Register the translations with Blender."""
-    translations: Any = bpy.app.translations
+    translations = bpy.app.translations
     translations.register(__package__, {path.stem: read(path) for path in sorted(FOLDER.glob("*.json"))})
 
 

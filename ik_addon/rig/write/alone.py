@@ -19,17 +19,24 @@ from mathutils import Euler, Matrix
 from ...core.channels import FIELDS, rotation_field
 from ...core.skeleton import ROUNDING
 from ...solve import Goal, Limits, OutOfReach, Problem, Solver, Status
-from ...solve.alone import Known, SolvedAlone, solved_alone
+from ...solve.bodies import EachAlone, SolvedAlone, begin_on_side, solved_alone
 from ...solve.free.chains import Bent, Chain
 from ...solve.legs import can_fold
 from ...solve.limb.frames import Frame, applied, back_product, product
 from ...solve.limb.limb import Aim, KnownLimbs, Member, Solved, frame_of_rows, solved_limb
 from ...solve.maths.lines import is_straight
-from ...solve.maths.numbers import ONE
+from ...solve.maths.numbers import (
+    ONE,
+    Vector,
+    minus,
+    norm,
+    plus,
+    product_back,
+    times,
+    unit,
+)
 from ...solve.maths.rotations import quaternion_of
-from ...solve.maths.vectors import Vector, minus, norm, plus, product_back, times, unit
 from ...solve.problem import Floats
-from ...solve.side_start import begin_on_side
 from ..plan.groups import Shape, Wave
 from ..plan.plan import Plan
 from .limb import SINGLE_STEPS, STRAIGHT, UNIFORM, WRITTEN_TOLERANCE
@@ -298,7 +305,7 @@ class LoneInFK:
         return None if can_fold(problem).any() or begin_on_side(problem).any() else problem
 
     @cached_property
-    def _known(self) -> Known:
+    def _known(self) -> EachAlone:
         return {}
 
     def _output(

@@ -12,14 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import sqrt
 
 import numpy as np
 
-from ..maths.cones import Cone, cone_of
-from ..maths.products import applied, times_back
+from ..maths.cones import joint_rotation, swing_twist
+from ..maths.products import applied, back_applied, back_times, lengths_of, times, times_back
 from ..maths.rotations import (
     about_vectors,
+    cross,
+    dot,
     inverse,
+    matrices,
     multiply,
     norm,
     quaternions,
@@ -27,13 +31,13 @@ from ..maths.rotations import (
     vectors_of,
 )
 from ..maths.sweep import Swept
-from ..problem import Bools, Floats, Ints
-from .ends import YIELD, Ends, joints_between
-from .limits import Bounds, JointLimits, Opening, coordinate_changes, opening_of
+from ..problem import Floats
+from . import limits
+from .ends import YIELD, Ends, Pull, joints_between, pull_of
+from .limits import FREE, Bound
 from .problem import STRENGTH, Body, Grab, Pin, PosedBody, check_shape
-from .pull import Pull, pull_of
-from .step import Cost, Equations, Wanted, pressure_of, released, resistance
-from .tree import Posed, Tree
+from .step import Cost, Equations, Wanted, axes_at_rest, released, resistance
+from .tree import Posed, Tree, ranges_of
 
 LARGEST_WAY = 0.15
 """The target moves away in steps of at most this part of the body's size."""
@@ -72,6 +76,8 @@ HIPS = 4.0
 REACHES = 0.85, 1.0
 """Distances from a limb's first joint, in its lengths: up to the first one a limb follows alone, from the second one on
 the whole body follows."""
+HALVES = np.array([[0.5], [0.5], [1.0]])
+"""How much the angles of a joint change per radian about their axes, see `Pose.axes`."""
 CARRIED = 4.0
 """Weight added to a joint that carries the whole body; others get their share."""
 
@@ -99,44 +105,36 @@ class Poser:
         check_shape(body)
         self.body = body
         self.ends = Ends.of(body, pins, grabs)
-        limited, cones, locked = _limits_of(body)
-        joints = joints_between(body, self.ends, np.logical_and.reduce(locked))
+        ranges = ranges_of(body)
+        joints = joints_between(body, self.ends, (ranges == 0.0).all(axis=1))
         self.tree = tree = Tree.of(body, joints, self.ends)
-        own = [i for i, bone in enumerate(joints) if bone in limited and not (i == 0 and tree.has_root)]
-        chosen = tree.bones[own]
-        cone = Cone(*(part[..., chosen] for part in cones))
-        self.limits = JointLimits.of(np.array(own, np.int64), cone, locked[:, chosen], tree.turns[:, own])
-        self._begin = tree.posed(tree.turns, np.zeros(3))
+        self.size = tree.size
+        self._begin = tree.posed(*tree.split(tree.turns), np.zeros(3))
         carriers = tree.carriers[self.ends.orientations]
-        self._still = self._begin.ends, self._begin.frames[:, carriers]
         self._is_carried = carriers >= 0
-        self.size = tree.size(self._begin)
+        self._still = self._begin.ends, self._begin.frames[carriers]
         self._costs = self._costs_of()
         self._limbs = [self._limb(grab) for grab in grabs if grab.target is not None]
-        self._back = inverse(tree.turns)
-        self._bends = np.zeros((3, len(joints)))
+        self._back, self._bent_by = inverse(tree.turns), np.zeros((3, len(joints)))
         if body.bends is not None:
-            self._bends = rotate(inverse(self._begin.rest_frames), np.asarray(body.bends, np.float64)[joints].T)
+            bends = back_applied(self._begin.frames, np.asarray(body.bends, np.float64)[joints])
+            self._bent_by = rotate(tree.turns, bends.T)
         hardening = np.zeros(len(body.parents)) if body.hardening is None else np.asarray(body.hardening, np.float64)
         self._hardening = hardening[tree.bones]
         self._hardening[: int(tree.has_root)] = 0.0
 
-    def _costs_of(self) -> tuple[Floats, Floats]:
-        """Return the weights of turning each joint about its axes (3, m), and of moving the root (3,).
+    def _costs_of(self) -> tuple[Floats, float]:
+        """Return the weights of turning each joint (m,), and of moving the root.
 
         The root moves in units of the body's size.
         """
         body, joints = self.body, self.tree.bones
         give = np.ones(len(body.parents)) if body.give is None else np.asarray(body.give, np.float64)
         costs = (1.0 + CARRIED * _carried(body)[joints]) / give[joints]
-        axes = np.tile(costs, (3, 1))
-        if body.stiffness is not None:
-            axes = axes / (1.0 - np.asarray(body.stiffness, np.float64)[joints]).T
-        moves = ROOT_MOVES
-        if self.tree.has_root:
-            axes[:, 0] = ROOT_TURNS / give[body.root]
-            moves = float(ROOT_MOVES / give[body.root])
-        return axes, np.full(3, moves)
+        if not self.tree.has_root:
+            return costs, ROOT_MOVES
+        costs[0] = ROOT_TURNS / give[body.root]
+        return costs, float(ROOT_MOVES / give[body.root])
 
     def _limb(self, grab: Grab) -> tuple[list[int], Floats, float]:
         """Return the joints between a dragged point and the top of its limb, where that is (3,), and their length."""
@@ -150,19 +148,19 @@ class Poser:
         is_whole = grab.limb in bones and self.body.root not in bones
         return [i for i, own in enumerate(self.tree.bones) if is_whole and own in bones], points[-1], length
 
-    def _weights(self, places: Floats) -> tuple[Floats, Floats]:
-        """Return the units of joints (3, m) and of the root's move (3,) in a search for dragged points at places."""
+    def _weights(self, places: Floats) -> tuple[Floats, float]:
+        """Return the units of joints (m,) and of the root's move in a search for dragged points at places."""
         (turning, moving), most = self._costs, 0.0
         turning = turning.copy()
         for place, (own, start, length) in zip(places, self._limbs, strict=True):
             if own and length > 0.0:
                 far = (float(np.linalg.norm(place - start)) / length - REACHES[0]) / (REACHES[1] - REACHES[0])
                 alone = 1.0 - min(1.0, max(0.0, far)) ** 2 * (3.0 - 2.0 * min(1.0, max(0.0, far)))
-                turning[:, own] /= LIMB**alone
+                turning[own] /= LIMB**alone
                 most = max(most, alone)
         if self.tree.has_root:
-            turning[:, 0], moving = turning[:, 0] * HIPS**most, moving * HIPS**most
-        return 1.0 / np.sqrt(turning), 1.0 / np.sqrt(moving)
+            turning[0], moving = turning[0] * HIPS**most, moving * HIPS**most
+        return 1.0 / np.sqrt(turning), 1.0 / sqrt(moving)
 
     def pose(self, targets: Sequence[Floats], rotations: Sequence[Floats] = ()) -> PosedBody:
         """Return the body with its dragged points at their targets, or as near as possible.
@@ -180,18 +178,18 @@ class Poser:
             raise ValueError(f"targets must be {len(ends.placed_grabs)} finite points, not {targets}")
         ways, spins = np.zeros_like(begin.ends), np.zeros((3, len(ends.orientations)))
         dragged = ends.pinned + np.array(ends.placed_grabs, dtype=np.int64)
-        ways[:, dragged] = wanted.T - begin.ends[:, dragged]
+        ways[dragged] = wanted - begin.ends[dragged]
         for i, rotation in zip(ends.turned_grabs, rotations, strict=True):
             end = ends.pinned + i
-            now = quaternions(np.asarray(self.body.frames[ends.points[end][0]], np.float64))
-            turn = multiply(quaternions(np.asarray(rotation, np.float64)), inverse(now))
+            now = np.asarray(self.body.frames[ends.points[end][0]], np.float64)
+            turn = quaternions(times_back(np.asarray(rotation, np.float64), now))
             spins[:, ends.orientations == end] = vectors_of(turn)[:, None]
-        far = max(float(norm(ways).max(initial=0.0)) / self.size, float(norm(spins).max(initial=0.0)) / np.pi)
+        far = max(float(lengths_of(ways).max(initial=0.0)) / self.size, float(norm(spins).max(initial=0.0)) / np.pi)
         steps = min(max(1, int(np.ceil(far / LARGEST_WAY))), PASSES // 2)
         weights = self._weights(wanted)
         state = self._at_rest(self._bent(min(1.0, far / LARGEST_WAY)), np.zeros(3), weights)
         passes, largest = 0, np.inf
-        while passes < PASSES and len(self.tree.parents):
+        while passes < PASSES and len(self.tree.bones):
             passes += 1
             share = min(1.0, passes / steps)
             goals = self._goals(share * ways, share * spins)
@@ -201,9 +199,8 @@ class Poser:
                 state = replace(state, step=np.zeros_like(state.step), share=1.0, near=False)
             elif _rest(largest, before) < SETTLED:
                 break
-        bounds, forces = state.bounds, state.forces
         posed, passes = self._finished(state, self._still, passes)
-        return self._posed(posed, passes, bounds, (begin.ends + ways, self._still[1]), forces)
+        return self._posed(posed, passes, state, (begin.ends + ways, self._still[1]))
 
     def hold(self, heads: Floats, frames: Floats) -> PosedBody:
         """Return the body with its pins where they are in another pose, brought there by the shortest way.
@@ -216,152 +213,154 @@ class Poser:
         own = [bone for bone, _ in ends.points]
         turned = times_back(frames[own], np.asarray(body.frames, np.float64)[own])
         ways = np.array([point for _, point in ends.points]) - np.asarray(body.heads)[own]
-        spins = quaternions(turned[ends.orientations].transpose(1, 2, 0))
-        goals = (heads[own] + applied(turned, ways)).T, multiply(spins, self._still[1])
-        far = float(norm(self._gaps(self._begin, *goals)).max(initial=0.0))
+        goals = heads[own] + applied(turned, ways), times(turned[ends.orientations], self._still[1])
+        far = float(lengths_of(self._gaps(self._begin, *goals)).max(initial=0.0))
         weights = self._weights(np.zeros((0, 3)))
         state = self._at_rest(self._bent(min(1.0, far / LARGEST_WAY)), np.zeros(3), weights)
-        return self._posed(*self._finished(state, goals, 0), state.bounds, goals, state.forces)
+        return self._posed(*self._finished(state, goals, 0), state, goals)
 
     def _bent(self, share: float) -> Floats:
         """Return the rotations (4, m) with which a search begins: those of the initial pose, straight joints bent."""
-        turns = multiply(about_vectors(share * self._bends), self.tree.turns)
-        own = self.limits.joints
-        turns[:, own] = self.limits.rotation(self.limits.allowed(self.limits.coordinates(turns[:, own])))
-        return turns if self._bends.any() else self.tree.turns
+        turns = multiply(about_vectors(share * self._bent_by), self.tree.turns)
+        swing, twist = swing_twist(turns)
+        angles = self._allowed(np.array([*swing, twist]))
+        return joint_rotation(angles[:2], angles[2]) if self._bent_by.any() else self.tree.turns
 
-    def _at_rest(self, turns: Floats, offset: Floats, weights: tuple[Floats, Floats]) -> _State:
+    def _allowed(self, angles: Floats) -> Floats:
+        """Return the allowed angles nearest to given ones (3, m)."""
+        every = zip(self.tree.limits, angles.T.tolist(), strict=True)
+        return np.array([limit.allowed(*each) for limit, each in every]).reshape(-1, 3).T
+
+    def _at_rest(self, turns: Floats, offset: Floats, weights: tuple[Floats, float]) -> _State:
         """Return the state in which a search begins: no forces, no limits held, no last step."""
-        ends, k = len(self.ends.strengths), len(self.limits.joints)
-        bounds, step = self.limits.locks(), np.zeros((len(self.tree.parents) + 1, 3))
-        coordinates = self.limits.coordinates(turns[:, self.limits.joints])
-        return _State(
-            turns, coordinates, offset, np.zeros((3, ends)), bounds, np.zeros(k), step, 1.0, 0, False, *weights
-        )
+        joints, ends = len(self.tree.bones), len(self.ends.strengths)
+        still, free = np.zeros((joints + 1, 3)), [FREE] * joints
+        return _State(*self.tree.split(turns), offset, np.zeros((ends, 3)), free, still, 1.0, 0, False, *weights)
 
     def _finished(self, state: _State, goals: tuple[Floats, Floats], passes: int) -> tuple[Posed, int]:
         """Bring pins to their goals, and count the passes that this takes."""
         for count in range(FINISH + 1):
-            posed = self.tree.posed(state.turns, state.offset)
+            posed = self.tree.posed(state.begin, state.angles, state.offset)
             gaps = self._gaps(posed, *goals)
-            if count == FINISH or float(norm(gaps[:, self.ends.hard]).max(initial=0.0)) < HELD:
+            if count == FINISH or float(lengths_of(gaps[self.ends.hard]).max(initial=0.0)) < HELD:
                 break
-            begin = self._at_rest(state.turns, state.offset, (state.units, state.slides))
+            begin = self._at_rest(state.turns, state.offset, (state.units, state.slide))
             state, _ = self._pass(begin, *goals, pins_alone=True)
         return posed, passes + count
 
     def _gaps(self, posed: Posed, goals: Floats, frames: Floats) -> Floats:
-        """Return what ends lack (3, places + orientations): vectors to places, in body sizes, and rotation vectors."""
+        """Return what ends lack (places + orientations, 3): vectors to places, in body sizes, and rotation vectors."""
         places = self.ends.places
-        return np.concatenate([(goals - posed.ends)[:, places] / self.size, self._left(posed, frames)], axis=1)
+        return np.concatenate([(goals - posed.ends)[places] / self.tree.size, self._left(posed, frames)])
 
     def _pass(self, state: _State, goals: Floats, frames: Floats, *, pins_alone: bool = False) -> tuple[_State, float]:
         """Take one step towards the goals of the ends; see `_goals`.
 
         Args:
             state: where the step begins.
-            goals: (3, ends) places.
-            frames: (4, orientations) orientations of the joints that carry the ends.
+            goals: (ends, 3) places.
+            frames: (orientations, 3, 3) orientations of the joints that carry the ends.
             pins_alone: only bring pins back, by the shortest way.
 
         Returns:
             The new state, and the largest angle by which a joint turned; the root's move counts as well.
         """
-        tree, limits, ends = self.tree, self.limits, self.ends
-        posed = tree.posed(state.turns, state.offset)
+        tree, ends, units = self.tree, self.ends, (state.units, state.slide)
+        posed = tree.posed(state.begin, state.angles, state.offset)
         gaps = self._gaps(posed, goals, frames)
         pull = pull_of(gaps, state.forces, ends.strengths, np.full(len(ends.strengths), YIELD), near=state.near)
-        resisting, second = resistance(vectors_of(multiply(state.turns, self._back)), self._hardening)
-        slope, offset = resisting / state.units, state.offset / self.size / state.slides
+        cost = self._cost(state, posed)
         if pins_alone:
-            gaps, pull = np.where(ends.hard, gaps, 0.0), Pull(np.where(ends.hard, YIELD, LOOSE), {})
-            slope, offset = 0.0 * slope, 0.0 * offset
-        now = state.coordinates
-        changes = coordinate_changes(now) * state.units[:, limits.joints]
-        pressed = np.flatnonzero(state.pressure)
-        if len(pressed):
-            curved, along = limits.curvatures(now, state.bounds, pressed)
-            row = along[0] * changes[0, :, pressed].T + along[1] * changes[1, :, pressed].T
-            second[limits.joints[pressed]] += (state.pressure[pressed] * curved * row[:, None] * row).transpose(2, 0, 1)
-        cost, wanted = Cost(slope, second, offset), Wanted(gaps, pull, state.forces)
-        equations = Equations.of(tree, posed, (state.units, state.slides, self.size), cost, wanted)
-        bounds, stiffer = limits.locks(), max(0, state.stiffer - 1)
-        opening: Opening | None = None
+            gaps = np.where(ends.hard[:, None], gaps, 0.0)
+            pull = Pull(np.where(ends.hard, YIELD, LOOSE), {})
+            cost = Cost(0.0 * cost.slope, cost.second, 0.0 * cost.offset)
+        equations = Equations.of(tree, posed, units, cost, Wanted(gaps, pull, state.forces))
+        now, stiffer = posed.angles, max(0, state.stiffer - 1)
+        bounds = [limit.kept(*each) for limit, *each in zip(tree.limits, state.bounds, now.T.tolist(), strict=True)]
         swept: Mapping[int, Swept] = {}
         for _ in range(ROUNDS):
-            opening = opening_of(len(tree.parents), limits.joints, changes, bounds, opening)
-            step = equations.solved(opening, stiffer, swept)
+            step = equations.solved(bounds, stiffer, swept)
             stiffer, swept = step.stiffer, step.swept
-            whole = np.concatenate([step.turns, step.offset[None]])
+            whole = np.array([*step.turns.T, step.offset])
             share = _share(whole, state)
-            turning, moving = share * step.turns.T * state.units, share * step.offset * state.slides
+            turning, moving = share * whole[:-1].T * state.units, share * whole[-1] * state.slide
             largest = max(float(np.abs(turning).max()), float(np.abs(moving).max()))
             if largest > FARTHEST:
                 turning, moving, largest = turning * (FARTHEST / largest), moving * (FARTHEST / largest), FARTHEST
-            new = multiply(about_vectors(turning), state.turns)
-            new /= np.sqrt(new[0] * new[0] + new[1] * new[1] + new[2] * new[2] + new[3] * new[3])
-            reached = limits.coordinates(new[:, limits.joints])
-            pushed = np.zeros((3, len(limits.joints)))
-            if bounds.held.any():
-                held = np.flatnonzero(bounds.held.any(axis=0))
-                pushed[:, held] = equations.pushed(step, limits.joints[held])
-            before = bounds
-            bounds = released(changes, bounds, pushed)
-            allowed = limits.allowed(reached)
-            bounds = limits.with_limits(bounds, now, reached, allowed)
-            if bounds is before:
+            reached = posed.angles + HALVES * turning
+            allowed = self._allowed(reached)
+            before, bounds = bounds, bounds[:]
+            for i, twist, out in step.pushed:
+                bounds[i] = released(bounds[i], twist, out)
+            for i in np.flatnonzero((np.abs(reached - allowed) > limits.HELD).any(axis=0)).tolist():
+                bounds[i] = tree.limits[i].crossed(
+                    bounds[i], *(each[:, i].tolist() for each in (now, reached, allowed))
+                )
+            if bounds == before:
                 break
-        new[:, limits.joints] = limits.rotation(allowed)
-        pressure = pressure_of(changes, before, pushed)
-        offset = state.offset + moving * self.size
         near = largest < NEAR and not stiffer
-        excess = norm(step.forces) / ends.strengths
+        excess = lengths_of(step.forces) / ends.strengths
         excess[list(pull.thrusts)] = 0.0
         if state.near and not near and excess.max() > 1.0:
             # An end that was expected to reach its target does not: the next pass pulls it, from the same pose.
             forces, end = state.forces.copy(), int(excess.argmax())
-            forces[:, end] *= ends.strengths[end] / max(float(norm(forces[:, end])), 1e-200)
+            forces[end] *= ends.strengths[end] / max(float(lengths_of(forces[end])), 1e-200)
             return replace(state, forces=forces), largest
-        weights = state.units, state.slides
-        state = _State(new, allowed, offset, step.forces, before, pressure, whole, share, stiffer, near, *weights)
-        return state, largest
+        offset = state.offset + moving
+        begin, angles = state.begin, np.where(tree.is_limited, allowed, 0.0)
+        if not tree.is_limited.all():
+            turns = multiply(begin, joint_rotation(allowed[:2], allowed[2]))
+            begin = np.where(tree.is_limited, begin, turns / np.sqrt((turns * turns).sum(axis=0)))
+        return _State(begin, angles, offset, step.forces, before, whole, share, stiffer, near, *units), largest
+
+    def _cost(self, state: _State, posed: Posed) -> Cost:
+        """Return how the cost of the joints and of the root's offset depends on them, at a state."""
+        resisting, second = resistance(vectors_of(multiply(state.turns, self._back)), self._hardening)
+        axes, slope = times(matrices(posed.begin).transpose(2, 0, 1), axes_at_rest(posed.angles)), resisting.T
+        stiff, stiffness = axes, self.tree.stiffness
+        if stiffness is not None:
+            slope, stiff = applied(stiffness, applied(stiffness, slope)), times(stiffness, axes)
+        second = back_times(stiff, times(second, stiff))
+        # Its swing turns the axis of a joint's twist.
+        turned = cross(axes[:, :, :2].transpose(1, 0, 2), axes[:, :, 2:].transpose(1, 0, 2))
+        turning = 0.5 * dot(slope.T[:, :, None], turned)
+        second[:, :2, 2] += turning
+        second[:, 2, :2] += turning
+        return Cost(back_applied(axes, slope) / state.units[:, None], second, state.offset / state.slide)
 
     def _goals(self, ways: Floats, spins: Floats) -> tuple[Floats, Floats]:
-        """Return the places (3, ends) of ends moved by `ways`, and the orientations (4, o) of joints turned by `spins`.
+        """Return the places (ends, 3) of ends moved by `ways`, and orientations (o, 3, 3) of joints turned by `spins`.
 
         Both start from the initial pose; o is the number of ends with an orientation.
         """
         places, frames = self._still
-        return places + ways, multiply(about_vectors(spins), frames) if spins.any() else frames
+        return places + ways, times(matrices(about_vectors(spins)).transpose(2, 0, 1), frames)
 
     def _left(self, posed: Posed, frames: Floats) -> Floats:
-        """Return the rotation vectors (3, orientations) by which joints still have to turn to reach `frames`."""
-        now = posed.frames[:, self.tree.carriers[self.ends.orientations]]
-        return vectors_of(multiply(frames, inverse(now))) * self._is_carried
+        """Return the rotation vectors (orientations, 3) by which joints still have to turn to reach `frames`."""
+        now = posed.frames[self.tree.carriers[self.ends.orientations]]
+        left: Floats = vectors_of(quaternions(times_back(frames, now).transpose(1, 2, 0))).T
+        return left * self._is_carried[:, None]
 
-    def _posed(
-        self, posed: Posed, passes: int, bounds: Bounds, goals: tuple[Floats, Floats], forces: Floats
-    ) -> PosedBody:
+    def _posed(self, posed: Posed, passes: int, state: _State, goals: tuple[Floats, Floats]) -> PosedBody:
         tree, body, ends = self.tree, self.body, self.ends
         heads, frames = tree.carried(body, self._begin, posed)
-        gaps = norm(goals[0] - posed.ends)
-        dragged = ends.places[ends.places >= ends.pinned]
-        hard_places, hard_turns = ends.held
-        left = np.zeros(len(ends.points))
-        left[ends.orientations] = norm(self._left(posed, goals[1]))
+        gaps, left = lengths_of(goals[0] - posed.ends), lengths_of(self._left(posed, goals[1]))
+        places, hard = len(ends.places), ends.hard
+        missed = np.concatenate([gaps[ends.places], left])
         at_limit = np.zeros(len(heads), dtype=bool)
-        at_limit[tree.bones[self.limits.joints]] = bounds.held.any(axis=0)
-        error, pulls = float(gaps[dragged].max(initial=0.0)), norm(forces) * ends.hard
+        at_limit[tree.bones] = [bound != FREE for bound in state.bounds]
+        error, pulls = float(missed[:places][ends.dragged[:places]].max(initial=0.0)), lengths_of(state.forces) * hard
         strong = np.flatnonzero(pulls > max(0.5 * pulls.max(initial=0.0), HOLDS_BACK)).tolist()
         return PosedBody(
             heads,
             frames,
             error,
-            float(gaps[hard_places].max(initial=0.0)),
-            float(left[hard_turns].max(initial=0.0)),
+            float(missed[:places][hard[:places]].max(initial=0.0)),
+            float(left[hard[places:]].max(initial=0.0)),
             passes,
             at_limit,
-            tuple({ends.points[tree.wanted[i]][0]: None for i in strong}) if error > MISSES * self.size else (),
+            tuple({ends.points[ends.wanted[i]][0]: None for i in strong}) if error > MISSES * tree.size else (),
         )
 
 
@@ -369,18 +368,16 @@ class Poser:
 class _State:
     """The current state of a search."""
 
-    turns: Floats
-    """(4, m) rotations of the joints."""
-    coordinates: Floats
-    """(3, k) coordinates of the joints with limits."""
+    begin: Floats
+    """(4, m) rotations from which the angles of joints are measured, see `Posed.begin`."""
+    angles: Floats
+    """(3, m) angles of the joints."""
     offset: Floats
-    """(3,) by which the root has moved."""
+    """(3,) by which the root has moved, in body sizes."""
     forces: Floats
-    """(3, places + orientations) that held the ends in the last step."""
-    bounds: Bounds
+    """(places + orientations, 3) that held the ends in the last step."""
+    bounds: list[Bound]
     """The limits that held in the last step."""
-    pressure: Floats
-    """(k,) how strongly joints were pushed against the limits of their swings."""
     step: Floats
     """(m + 1, 3) the last step, of the joints and the root's offset, in units of equal weight; zero: there was none."""
     share: float
@@ -390,9 +387,14 @@ class _State:
     near: bool
     """Whether the last step was short, so that the search is near its end."""
     units: Floats
-    """(3, m) the rotation of each joint about its axes that costs one."""
-    slides: Floats
-    """(3,) the move of the root that costs one."""
+    """(m,) the rotation of each joint that costs one."""
+    slide: float
+    """The move of the root that costs one."""
+
+    @property
+    def turns(self) -> Floats:
+        """(4, m) rotations of the joints."""
+        return multiply(self.begin, joint_rotation(self.angles[:2], self.angles[2]))
 
 
 def _rest(way: float, before: float) -> float:
@@ -419,15 +421,3 @@ def _carried(body: Body) -> Floats:
         if parents[bone] >= 0:
             carried[parents[bone]] += carried[bone] + float(norm(heads[bone] - heads[parents[bone]]))
     return np.asarray(carried / max(float(carried.max(initial=0.0)), 1e-200))
-
-
-def _limits_of(body: Body) -> tuple[Ints, Cone, Bools]:
-    """Return the bones that have limits, the cones of all bones, and which coordinates (3, n) are locked."""
-    bones = len(body.parents)
-    free = np.tile([-np.inf, np.inf], (bones, 3))
-    ranges = free
-    if body.rest is not None and body.cones is not None and body.twist is not None:
-        ranges = np.concatenate([body.cones, body.twist], axis=1).astype(np.float64)
-    limited = np.flatnonzero(np.isfinite(ranges).any(axis=1))
-    locked = (ranges[:, ::2] == 0.0) & (ranges[:, 1::2] == 0.0)
-    return limited, cone_of(ranges[:, :4], ranges[:, 4:]), locked.T

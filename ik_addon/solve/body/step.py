@@ -2,40 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..maths.forms import NOTHING, Form, add_orientation, add_place, add_thrust
-from ..maths.products import applied, back_applied, back_times, times, times_back
-from ..maths.rotations import cross, dot, matrices, norm
-from ..maths.sweep import Column, Joint, Six, Swept, eliminated, pushed, substituted
-from ..problem import Floats, Ints
-from .limits import Bounds, Opening
-from .pull import Pull
+from ..limited.newton import Room, equation_of, slopes_by
+from ..limited.objectives import Pulls, couplings_of, moved
+from ..limited.skeleton import STEEPEST, Nine
+from ..maths.numbers import MANY, Vector
+from ..maths.products import times_back
+from ..maths.rotations import norm
+from ..maths.sweep import (
+    NOTHING,
+    Column,
+    Form,
+    Joint,
+    Six,
+    Swept,
+    add_orientation,
+    add_place,
+    add_thrust,
+    eliminated,
+    pushed,
+    substituted,
+)
+from ..problem import Floats
+from .ends import Pull
+from .limits import FREE, Bound
 from .tree import Posed, Tree
 
-STIFFER = ((0.0, 0.05), (0.03, 0.2), (0.1, 0.3), (0.3, 1.0), (1.0, 0.2))
+STIFFER = ((0.0, 0.05), (0.03, 0.2), (0.1, 0.3), (0.3, 0.9), (1.0, 0.2))
 """Pairs to try in turn; the first that suffices is used, and the last always does. First: the share to add of the
 stiffness that is sure to keep every joint from turning over by itself. Second: the least stiffness (pivot) that a joint
 may then have, as a fraction of its stiffness without forces."""
 EYE = np.eye(3)
 UNIT = EYE.tolist()
+ABOUT_Z = 0.0, 1.0
 
 
 class Step(NamedTuple):
     """A step that limits allow, in units in which all joints have the same weight."""
 
     turns: Floats
-    """(m, 3) rotation of each joint about the axes of its rest frame."""
-    offset: Floats
-    """(3,) by which the root moves."""
+    """(3, m) change of each joint's angles: of its swing about X and about Z, as of `Pose.axes`, and of its twist."""
+    offset: Vector
+    """By which the root moves."""
     forces: Floats
-    """(3, places + orientations) that hold the ends after the step."""
-    twists: list[Six]
-    """Twists of the offset, then of each joint."""
+    """(places + orientations, 3) that hold the ends after the step."""
+    pushed: list[tuple[int, float, float]]
+    """Joints at limits, and the forces that still push them on: the twist, then the swing out of its cone."""
     swept: Mapping[int, Swept]
     """Results of the sweep, to be used again."""
     stiffer: int
@@ -43,12 +61,12 @@ class Step(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """Derivatives of the cost of m joints and of the root's offset, without the ends."""
+    """Derivatives of the cost of m joints and of the root's offset, without the ends, in units of equal weight."""
 
-    pull: Floats
-    """(3, m) first derivative for each joint."""
+    slope: Floats
+    """(m, 3) first derivative for each joint's angles."""
     second: Floats
-    """(m, 3, 3) second derivative for each joint."""
+    """(m, 3, 3) second derivative, without that of the angles' axes."""
     offset: Floats
     """(3,) first derivative for the offset; the second is 1."""
 
@@ -57,153 +75,187 @@ class Wanted(NamedTuple):
     """What ends should do: p places and o orientations."""
 
     gaps: Floats
-    """(3, p + o) vectors to their places and rotation vectors to their orientations."""
+    """(p + o, 3) vectors to their places and rotation vectors to their orientations."""
     pull: Pull
     """How the ends are held."""
     forces: Floats
-    """(3, p + o) that act on the ends before the step."""
+    """(p + o, 3) that act on the ends before the step."""
 
 
 @dataclass(frozen=True)
 class Equations:
     """Linear equations for a step of m joints.
 
-    A joint's step makes a twist: a rotation in space, and the translation of the point at the origin.
+    A joint has three unknowns: its twist, its swing out of a cone that holds it or else about Z, and its swing along
+    the rim of that cone or else about X.
     """
 
     tree: Tree
-    columns: Floats
-    """(m, 3, 9) for each axis of a joint its twist and its coupling to rotations above; see `sweep.Column`."""
-    own: Floats
-    """(m, 3, 3) second derivative of the cost of each joint's own step, without the part in its columns."""
-    mixed: Floats
-    """(m, 3, 3) the part in its columns: how forces at the ends couple the axes of a joint."""
-    pull: Floats
-    """(m, 3) first derivative of the cost."""
+    posed: Posed
+    units: Floats
+    """(m,) of steps of joints."""
+    cost: Cost
+    wanted: Wanted
     slide: Joint
     """The offset of the root, as a joint above it."""
-    forms: list[Form | None]
-    """Cost of the ends that the offset and each joint carry directly; None: no ends."""
-    points: Floats
-    """(3, p) current positions of the ends that have a place, from the first joint's head, in body sizes."""
-    wanted: Wanted
+    places: list[Vector]
+    """Positions of the ends with a place, as those of the skeleton."""
 
     @classmethod
-    def of(cls, tree: Tree, posed: Posed, units: tuple[Floats, Floats, float], cost: Cost, wanted: Wanted) -> Equations:
+    def of(cls, tree: Tree, posed: Posed, units: tuple[Floats, float], cost: Cost, wanted: Wanted) -> Equations:
         """Set up the equations.
 
         Args:
             tree: the joints.
             posed: their current pose.
-            units: of steps of joints about their axes (3, m), of the offset (3,), and of lengths.
+            units: of steps of joints (m,), and of the offset.
             cost: derivatives of the cost of joints and offset, without the ends.
             wanted: what the ends should do.
         """
-        turns, slides, size = units
-        origin = posed.heads[:, :1]
-        heads, points = (posed.heads - origin) / size, (posed.ends[:, tree.places] - origin) / size
-        turning = matrices(posed.rest_frames) * turns
-        bends = _bends(tree, heads, points, wanted.forces)
-        bending = (bends[:, :, None] * turning).sum(axis=1)
-        columns = np.concatenate([turning, cross(heads[:, None], turning), bending]).transpose(2, 1, 0)
-        mixed = (turning[:, :, None] * bending[:, None]).sum(axis=0).transpose(2, 0, 1)
-        own = cost.second + 0.5 * (mixed.transpose(0, 2, 1) - mixed)
-        ways = [float(way) * tree.has_root for way in slides]
-        slide = Joint(
-            [[0.0] * (3 + axis) + [way] + [0.0] * (5 - axis) for axis, way in enumerate(ways)],
-            UNIT,
-            (-cost.offset).tolist(),
-        )
-        forms = _forms(tree, points, wanted)
-        return cls(tree, np.ascontiguousarray(columns), own, mixed, cost.pull.T, slide, forms, points, wanted)
+        turns, slide = units
+        way = slide * tree.has_root
+        columns = [[0.0] * (3 + axis) + [way] + [0.0] * (5 - axis) for axis in range(3)]
+        places = ((posed.ends[tree.ends.places] - tree.origin) / tree.size).tolist()
+        return cls(tree, posed, turns, cost, wanted, Joint(columns, UNIT, (-cost.offset).tolist()), places)
 
-    def solved(self, opening: Opening, stiffer: int, earlier: Mapping[int, Swept]) -> Step:
+    def solved(self, bounds: Sequence[Bound], stiffer: int, earlier: Mapping[int, Swept]) -> Step:
         """Return the step that solves the equations.
 
         Args:
-            opening: the steps that limits leave open to the joints.
+            bounds: limits that fix parts of the step.
             stiffer: index of the pair in `STIFFER` to try first.
-            earlier: results of the sweep for an earlier opening, used again for joints that are the same; may be empty.
+            earlier: results of the sweep for other bounds, used again for joints that are the same; may be empty.
         """
-        axes, fixed, laid = opening.axes, opening.fixed, self._laid(opening, earlier)
-        closed = EYE * (np.arange(3) >= np.array(opening.open_)[:, None])[:, None]
-        parents = [-1, *(above + 1 for above in self.tree.parents)]
-        swept, sums = earlier, None
+        tree, fixed = self.tree, [i for i, bound in enumerate(bounds) if bound != FREE]
+        normals, curvatures = np.tile(ABOUT_Z, (len(bounds), 1)), np.array([bound.curvature for bound in bounds])
+        is_open, ways = ~tree.locked[::-1].T, np.zeros((len(bounds), 3))
+        shifts: list[Column | None] = [None] * len(bounds)
+        for i in fixed:
+            (_, z, x), (normal, depth, _, sign, way) = is_open[i], bounds[i]
+            is_open[i, 0] &= not sign
+            ways[i, :2] = way / self.units[i], 2.0 * depth / self.units[i]
+            if normal is not None:
+                normals[i], is_open[i, 1:] = normal, (False, x and z)
+        columns, own, slopes = self._equations(normals, curvatures)
+        right = slopes * is_open
+        for i in fixed:
+            matrix = _whole(columns[i], own[i])
+            right[i] -= is_open[i] * (matrix @ ways[i])
+            shifts[i] = (ways[i] @ columns[i]).tolist() if ways[i].any() else None
+        closed, closed_own = columns * is_open[:, :, None], np.where(is_open[:, :, None] & is_open[:, None], own, EYE)
+        laid, rest, swept, sums = closed.tolist(), (right.tolist(), shifts), earlier, None
         while True:
             share, least = STIFFER[stiffer]
-            own = self.own
+            stiff = closed_own
             if share:
-                sums = self._sums(axes) if sums is None else sums
-                own = own + np.maximum(share * sums, 0.0)[:, :, None] * EYE
-            costs = times_back(times(axes, own), axes)
-            costs += closed
-            joints = [self.slide]
-            for (columns, _, right, shift, count), cost in zip(laid, costs.tolist(), strict=True):
-                joints.append(Joint(columns, cost, right, shift, count))
-            swept = eliminated(self.tree.order, self.tree.children, joints, self.forms, least, swept)
+                sums = self._sums(closed, closed_own) if sums is None else sums
+                stiff = stiff + np.maximum(share * sums, 0.0)[:, :, None] * EYE
+            joints = [self.slide, *map(Joint, laid, stiff.tolist(), *rest)]
+            swept = eliminated(tree.order, tree.children, joints, self._forms, least, swept)
             if 0 in swept:
                 break
             stiffer += 1
-        found, twists = substituted(parents, swept)
-        step = back_applied(axes, np.array(found[1:]))
-        if fixed is not None:
-            step += fixed
-        return Step(step, np.array(found[0]), self._forces(twists), twists, swept, stiffer)
+        (offset, *found), twists = substituted([-1, *(above + 1 for above in tree.skeleton.parents)], swept)
+        ways += np.array(found).reshape(-1, 3)
+        pushes = []
+        for i in fixed:
+            joint = Joint(columns[i].tolist(), _whole(columns[i], own[i]).tolist(), slopes[i].tolist())
+            above = twists[tree.skeleton.parents[i] + 1]
+            twist, out, _ = pushed(joint, swept[i + 1].carried, above, twists[i + 1], ways[i].tolist())
+            pushes.append((i, twist, out))
+        twist, out, along = ways.T
+        (p, q) = normals.T
+        turns = np.stack([q * along + p * out, q * out - p * along, twist])
+        return Step(turns, offset, self._forces(twists), pushes, swept, stiffer)
 
-    def _laid(self, opening: Opening, earlier: Mapping[int, Swept]) -> list[Joint]:
-        """Return the joints with all but their own costs; those that `opening` left as they were are taken over."""
-        new, fixed = opening.new, opening.fixed
-        found = [earlier[i].joint for i in range(1, len(earlier))] or [self.slide] * len(new)
-        axes, every, pull = opening.axes[new], self.columns[new], self.pull[new]
-        shifts: list[Column | None] = [None] * len(new)
-        if fixed is not None:
-            ways = fixed[new]
-            pull = pull + applied(self.own[new] + self.mixed[new], ways)
-            for i in np.flatnonzero(ways.any(axis=1)).tolist():
-                shifts[i] = back_applied(every[i], ways[i]).tolist()
-        columns, rights = times(axes, every).tolist(), applied(axes, -pull).tolist()
-        for i, column, right, shift in zip(new.tolist(), columns, rights, shifts, strict=True):
-            found[i] = Joint(column, UNIT, right, shift, opening.open_[i])
+    def _equations(self, normals: Floats, curvatures: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return columns (m, 3, 9), see `sweep.Joint`, second derivatives (m, 3, 3) and slopes down (m, 3) of joints.
+
+        Args:
+            normals: (m, 2) out of the cones that hold joints.
+            curvatures: (m,) of these cones.
+        """
+        pose, unit, (p, q) = self.posed.pose, self.units, normals.T
+
+        def turned(vectors: Floats) -> Floats:
+            """Return vectors (..., 3, m) with the part about Z, then that about X, turned to the normals."""
+            x, z, twist = (vectors[..., axis, :] for axis in range(3))
+            return np.stack([q * x - p * z, p * x + q * z, twist], axis=-2)
+
+        axes, bends = np.array(pose.axes).reshape(-1, 3, 3).transpose(1, 2, 0) * unit, self._bends.T
+        *axes, slope, bend, angles = turned(np.array([*axes, self.cost.slope.T, bends, self.posed.angles]))
+        room = Room((1.0, 0.0), np.maximum(-bend[1], 0.0) * curvatures / 2.0, (True, True, True))
+        turns: Any = np.concatenate(axes), np.array(pose.points).reshape(-1, 3).T
+        couplings = np.array(self._couplings).reshape(-1, 9).T
+        columns, parts, right, *_ = equation_of(MANY, (*turns, couplings), room, angles, (slope, bend), 0.0)
+        own = turned(turned(self.cost.second.transpose(1, 2, 0)).swapaxes(0, 1))[::-1, ::-1]
+        for row, line in zip(own, parts, strict=True):
+            for place, part in zip(row, line, strict=True):
+                place += part
+        return np.array(columns).transpose(2, 0, 1), own.transpose(2, 0, 1), np.array(right).T
+
+    @cached_property
+    def _couplings(self) -> list[Nine]:
+        """How forces at the ends couple each joint with rotations above it."""
+        ends, carriers = self.tree.ends, self.tree.carriers.tolist()
+        forces, count = list(map(tuple, self.wanted.forces.tolist())), len(self.places)
+        pulls = Pulls([], [])
+        for end, place, force in zip(ends.places.tolist(), self.places, forces, strict=False):
+            if carriers[end] >= 0:
+                pulls.points.append((carriers[end], place, force))
+        for end, torque in zip(ends.orientations.tolist(), forces[count:], strict=True):
+            if carriers[end] >= 0:
+                pulls.torques.append((carriers[end], torque))
+        return couplings_of(self.tree.skeleton, self.posed.pose, pulls)
+
+    @cached_property
+    def _bends(self) -> Floats:
+        """(m, 3) how the whole cost grows with the angles of joints, whose axes turn with them; in units of steps."""
+        forced: Floats = np.array(slopes_by(self.posed.pose, self._couplings)).reshape(-1, 3)
+        return (self.cost.slope + forced * self.units[:, None]) * self.units[:, None]
+
+    @cached_property
+    def _forms(self) -> list[Form | None]:
+        """The cost of ends as forms of the offset and of the joints that carry them; None for those without ends."""
+        found: list[Form | None] = [None] * (1 + len(self.units))
+        gaps, (yields, thrusts), _ = self.wanted
+        carriers = self.tree.carriers[self.tree.ends.wanted].tolist()
+        for i, (joint, gap, stiffness) in enumerate(zip(carriers, gaps.tolist(), (1.0 / yields).tolist(), strict=True)):
+            if joint < 0:
+                continue
+            form = found[joint + 1] = found[joint + 1] or NOTHING[:]
+            place = self.places[i] if i < len(self.places) else None
+            if place is None:
+                add_orientation(form, gap, stiffness)
+            else:
+                add_place(form, place, gap, stiffness)
+            if i in thrusts:
+                direction, most = thrusts[i]
+                add_thrust(form, place, gap, direction, stiffness, most)
         return found
 
-    def pushed(self, step: Step, joints: Ints) -> Floats:
-        """Return the force (3, j) with which joints (j,) still push on after a step, against the limits they are at."""
-        own, columns, pull, steps = self.own + self.mixed, self.columns, self.pull, step.turns
-        found = []
-        for i in joints.tolist():
-            joint = Joint(columns[i].tolist(), own[i].tolist(), (-pull[i]).tolist())
-            twist = step.twists[self.tree.parents[i] + 1]
-            found.append(pushed(joint, step.swept[i + 1].carried, twist, step.twists[i + 1], steps[i].tolist()))
-        return np.array(found).reshape(-1, 3).T
-
     def _forces(self, twists: list[Six]) -> Floats:
-        """Return the forces (3, p + o) that hold the ends after a step."""
-        tree, places = self.tree, self.points.shape[1]
-        done = np.zeros_like(self.wanted.gaps)
-        for end, joint in enumerate(tree.carriers[tree.wanted].tolist()):
-            if joint >= 0:
-                x, y, z, u, v, w = twists[joint + 1]
-                if end < places:
-                    p, q, r = self.points[:, end].tolist()
-                    x, y, z = u + y * r - z * q, v + z * p - x * r, w + x * q - y * p
-                done[:, end] = x, y, z
+        """Return the forces (p + o, 3) that hold the ends after a step."""
         gaps, (yields, thrusts), _ = self.wanted
-        forces = (gaps - done) / yields
+        done = np.zeros_like(gaps)
+        for end, joint in enumerate(self.tree.carriers[self.tree.ends.wanted].tolist()):
+            if joint >= 0:
+                twist = twists[joint + 1]
+                done[end] = moved(twist, self.places[end]) if end < len(self.places) else twist[:3]
+        forces = (gaps - done) / yields[:, None]
         for end, (direction, most) in thrusts.items():
             along = np.array(direction)
-            forces[:, end] += (most - dot(along, forces[:, end])) * along
+            forces[end] += (most - along @ forces[end]) * along
         return np.asarray(forces)
 
-    def _sums(self, axes: Floats) -> Floats:
-        """Return the stiffness (m, 3) to add to each axis so that no joint turns over, whatever the others do.
+    def _sums(self, columns: Floats, own: Floats) -> Floats:
+        """Return the stiffness (m, 3) to add to each unknown so that no joint turns over, whatever the others do.
 
         It makes every row of the second derivatives diagonally dominant.
         """
-        project = back_times(axes, axes)
-        columns = times(project, self.columns)
         upper, lower = self.tree.pairs
-        blocks = np.abs(times_back(columns[:, :, :3][upper], columns[:, :, 6:][lower]))
-        found = times(times(project, self.own + self.mixed), project) + EYE - project
+        blocks = np.abs(times_back(columns[upper, :, :3], columns[lower, :, 6:]))
+        found = _whole(columns, own)
         diagonal = found[:, range(3), range(3)]
         sums = np.abs(found).sum(axis=2) - diagonal - np.abs(diagonal) + 1.0
         of = np.concatenate([np.arange(len(sums)), upper, lower])
@@ -211,71 +263,19 @@ class Equations:
         return np.stack([np.bincount(of, each) for each in every.T], axis=1)
 
 
-def _bends(tree: Tree, heads: Floats, points: Floats, forces: Floats) -> Floats:
-    """Return how forces (3, p + o) at the ends couple joints to rotations above them, (3, 3, m).
-
-    This is the part of the second derivatives that arises because a joint also rotates the motion that joints below
-    it give to an end.
-    """
-    pulls, torques = forces[:, : points.shape[1]], 0.5 * forces[:, points.shape[1] :]
-    every = np.zeros((12, forces.shape[1]))
-    places, orientations = every[:, : points.shape[1]], every[:, points.shape[1] :]
-    places[:9] = -(points[:, None] * pulls).reshape(9, -1)
-    places[0:9:4] += dot(points, pulls)
-    places[9:] = pulls
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        orientations[3 * j + i], orientations[3 * i + j] = torques[k], -torques[k]
-    sums = times(every, tree.moved)
-    pulls = sums[9:]
-    found = sums[:9] + (heads[:, None] * pulls).reshape(9, -1)
-    found[0:9:4] -= dot(heads, pulls)
-    return found.reshape(3, 3, -1)
+def _whole(columns: Floats, own: Floats) -> Floats:
+    """Return the second derivatives (..., 3, 3) of joints, with the coupling in their columns (..., 3, 9)."""
+    found = np.triu(own + times_back(columns[..., :3], columns[..., 6:]))
+    return found + np.triu(found, 1).swapaxes(-1, -2)
 
 
-def _forms(tree: Tree, points: Floats, wanted: Wanted) -> list[Form | None]:
-    """Return the cost of ends as forms of the offset and of the joints that carry them; None for those without ends."""
-    found: list[Form | None] = [None] * (1 + len(tree.parents))
-    stiffness, gaps = (1.0 / wanted.pull.yields).tolist(), wanted.gaps.T.tolist()
-    carriers = tree.carriers[tree.wanted].tolist()
-    places = points.T.tolist()
-    for i, (joint, gap, strength) in enumerate(zip(carriers, gaps, stiffness, strict=True)):
-        if joint < 0:
-            continue
-        form = found[joint + 1]
-        if form is None:
-            form = found[joint + 1] = NOTHING[:]
-        place = places[i] if i < len(places) else None
-        if place is None:
-            add_orientation(form, gap, strength)
-        else:
-            add_place(form, place, gap, strength)
-        if i in wanted.pull.thrusts:
-            direction, most = wanted.pull.thrusts[i]
-            add_thrust(form, place, gap, direction, strength, most)
-    return found
-
-
-def released(changes: Floats, bounds: Bounds, pushed: Floats) -> Bounds:
-    """Return bounds without the limits from which forces (3, k) push joints away; the same object if there are none."""
-    if not bounds.held.any():
-        return bounds
-    swings = bounds.normals[:, 0] * dot(changes[0], pushed) + bounds.normals[:, 1] * dot(changes[1], pushed)
-    outward = swings + bounds.normals[:, 2] * dot(changes[2], pushed)
-    leave = bounds.held & (outward < -1e-12)
-    if not leave.any():
-        return bounds
-    normals, steps = np.where(leave[:, None], 0.0, bounds.normals), np.where(leave, 0.0, bounds.steps)
-    return Bounds(normals, steps, bounds.held & ~leave)
-
-
-def pressure_of(changes: Floats, bounds: Bounds, pushed: Floats) -> Floats:
-    """Return how strongly joints (k,) are pushed against the limits of their swings, per unit of a coordinate."""
-    if not bounds.held[:2].any():
-        return np.zeros(pushed.shape[1])
-    held = np.where(bounds.held[:2], bounds.normals[:2, :2].transpose(1, 0, 2), 0.0).sum(axis=1)
-    row = held[0] * changes[0] + held[1] * changes[1]
-    size = dot(row, row)
-    return np.asarray(np.maximum(dot(row, pushed), 0.0) / np.where(size > 0.0, size, np.inf))
+def released(bound: Bound, twist: float, out: float) -> Bound:
+    """Return a bound without the limits from which forces on the twist and on the swing push a joint away."""
+    if bound.normal and out < -1e-12:
+        bound = bound._replace(normal=None, depth=0.0, curvature=0.0)
+    if bound.sign and bound.sign * twist < -1e-12:
+        bound = bound._replace(sign=0.0, way=0.0)
+    return bound
 
 
 def resistance(vectors: Floats, hardening: Floats) -> tuple[Floats, Floats]:
@@ -296,3 +296,13 @@ def resistance(vectors: Floats, hardening: Floats) -> tuple[Floats, Floats]:
     along = np.where(small, 0.0, (1.0 - across) / (4.0 * half * half)) * stretch + 2.0 * hardening
     second = along * vectors[:, None] * vectors[None] + across * stretch * np.eye(3)[:, :, None]
     return vectors * stretch, second.transpose(2, 0, 1)
+
+
+def axes_at_rest(angles: Floats) -> Floats:
+    """Return the axes (m, 3, 3) of `Pose.axes` for angles (3, m) as columns, in the axes of joints at rest."""
+    x, z, _ = angles
+    p, q = x * x, z * z
+    w = np.sqrt(np.maximum(1.0 - p - q, STEEPEST**2))
+    both = x * z / w
+    columns = [(p / w + w, z, both), (both, -x, q / w + w), (-2.0 * w * z, 1.0 - 2.0 * (p + q), 2.0 * w * x)]
+    return np.array(columns).transpose(2, 1, 0)

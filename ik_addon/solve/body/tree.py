@@ -1,4 +1,4 @@
-"""The joints of a body that take part in a drag, and where they put pinned and dragged points."""
+"""The joints of a body that take part in a drag, as a skeleton, and where they put pinned and dragged points."""
 
 from __future__ import annotations
 
@@ -8,46 +8,48 @@ from functools import cached_property
 
 import numpy as np
 
+from ..limited.skeleton import Bone, Pose, Skeleton, pose_of
+from ..maths.cones import cone_of, swing_twist
+from ..maths.numbers import ONE, Vector
 from ..maths.products import applied, back_applied, back_times, times
-from ..maths.rotations import inverse, matrices, norm, quaternions
-from ..maths.rotations import multiply as multiply_all
-from ..maths.vectors import Quaternion, Vector, plus, rotate
+from ..maths.rotations import matrices, norm, quaternions
 from ..problem import Bools, Floats, Ints
 from .ends import Ends
+from .limits import Limit
 from .problem import Body
+
+STILL = np.array([[1.0], [0.0], [0.0], [0.0]])
 
 
 @dataclass(frozen=True)
 class Tree:
     """The m joints that turn, parents first; if the body has a free root it is the first of them.
 
-    A joint turns about the axes of its rest frame: its rest orientation, carried by the joint above.
+    Lengths are fractions of the body's size, the greatest length of a path along joints to an end. Rotations are
+    measured from rest; without limits a joint is at rest in the body's initial pose.
     """
 
     bones: Ints
     """(m,) bones of the joints."""
-    parents: tuple[int, ...]
-    """The joint above each; -1: none."""
     has_root: bool
-    rest: list[Quaternion]
-    """Rest orientation in the frame of the joint above; in space if there is none."""
-    heads: list[Vector]
-    """Heads in the frame of the joint above; in space if there is none."""
+    skeleton: Skeleton
+    """Its effectors are the ends that a joint carries."""
+    limits: list[Limit]
     turns: Floats
-    """(4, m) rotations of the joints in the body's initial pose."""
-    ends: list[tuple[int, Vector]]
-    """Pinned and dragged points: the joint that carries each, -1 if none moves it, and the point in that joint's
-    frame, or in space."""
-    places: Ints
-    """Ends with a place to keep or reach."""
-    orientations: Ints
-    """Ends with an orientation to keep or reach."""
+    """(4, m) rotations of the joints in the initial pose."""
+    is_limited: Bools
+    """(m,) joints with limits."""
+    stiffness: Floats | None
+    """(m, 3, 3) square root of a joint's stiffness about the axes at rest; None: no joint is stiff."""
+    origin: Floats
+    """(3,) where the skeleton's origin is in the body: the first joint's head."""
+    size: float
+    """The body's size."""
+    ends: Ends
+    places: Floats
+    """(ends, 3) initial places of the ends; those that no joint carries stay there."""
     carriers: Ints
     """(ends,) the joint that carries each; -1: none."""
-    moved: Floats
-    """(places + orientations, m) 1 where a joint moves the end, 0 elsewhere."""
-    dragging: Bools
-    """(m,) joints that move a dragged end."""
 
     @classmethod
     def of(cls, body: Body, joints: Sequence[int], ends: Ends) -> Tree:
@@ -63,60 +65,70 @@ class Tree:
         heads, frames = np.asarray(body.heads, np.float64), np.asarray(body.frames, np.float64)
         above = [joint_of(parents[bone]) for bone in joints]
         has_root = bool(joints) and joints[0] == body.root
+        carriers = [joint_of(bone) for bone, _ in ends.points]
+        places = np.array([point for _, point in ends.points]).reshape(-1, 3)
+        carried = [(joint, place) for joint, place in zip(carriers, places, strict=True) if joint >= 0]
+        size, origin = _size_of(heads[joints], above, carried), heads[joints[0]] if joints else np.zeros(3)
+        every = ranges_of(body)
+        own, locked = every[joints], (every[joints, ::2] == 0.0) & (every[joints, 1::2] == 0.0)
+        own[: int(has_root)], locked[: int(has_root)] = [-np.inf, np.inf] * 3, False
+        is_limited: Bools = np.isfinite(own).any(axis=1)
+        rests, stiffness = _rests_of(body, joints, is_limited, has_root=has_root)
+        turns = quaternions(back_times(rests, frames[joints]).transpose(1, 2, 0))
+        cone, (swing, twist) = cone_of(own[:, :4], own[:, 4:]), swing_twist(turns)
+        parts = locked.tolist(), np.array([*swing, twist]).T.tolist(), cone.low.T.tolist(), cone.high.T.tolist()
+        twists = zip(cone.twist_low.tolist(), cone.twist_high.tolist(), strict=True)
+        limits = [Limit.of(*each, *twist) for *each, twist in zip(*parts, twists, strict=True)]
 
         def seen(point: Floats, joint: int) -> Vector:
-            if joint < 0:
-                x, y, z = point.tolist()
-            else:
-                x, y, z = back_applied(frames[joints[joint]], point - heads[joints[joint]]).tolist()
+            frame, start = (np.eye(3), origin) if joint < 0 else (frames[joints[joint]], heads[joints[joint]])
+            x, y, z = (back_applied(frame, point - start) / size).tolist()
             return x, y, z
 
-        rest_frames = np.tile(np.eye(3), (len(joints), 1, 1))
-        turns = np.tile(np.eye(3), (len(joints), 1, 1))
-        for i, bone in enumerate(joints):
-            parent = parents[bone]
-            if i == 0 and has_root:
-                turns[i] = frames[bone]
-                continue
-            at_rest = frames[bone]
-            if body.rest is not None:
-                at_rest = np.asarray(body.rest[bone], np.float64)
-                if parent >= 0:
-                    at_rest = times(frames[parent], at_rest)
-            rest_frames[i] = at_rest if above[i] < 0 else back_times(frames[joints[above[i]]], at_rest)
-            turns[i] = back_times(at_rest, frames[bone])
-        carried = [(joint_of(bone), point) for bone, point in ends.points]
-        wanted = [*ends.places.tolist(), *ends.orientations.tolist()]
-        moved = np.zeros((len(wanted), len(joints)))
-        for i, end in enumerate(wanted):
-            joint = carried[end][0]
-            while joint >= 0:
-                moved[i, joint] = 1.0
-                joint = above[joint]
-        rows = quaternions(rest_frames.transpose(1, 2, 0)).T.tolist()
+        bones = []
+        for bone, joint, rest in zip(joints, above, rests, strict=True):
+            rest = rest if joint < 0 else back_times(frames[joints[joint]], rest)
+            bones.append(Bone(tuple(rest.ravel().tolist()), seen(heads[bone], joint)))
+        skeleton = Skeleton(
+            ONE,
+            tuple(above),
+            tuple(joint < 0 for joint in above),
+            tuple(joint for joint, _ in carried),
+            [],
+            bones,
+            [seen(place, joint) for joint, place in carried],
+        )
         return cls(
             np.array(joints, dtype=np.int64),
-            tuple(above),
             has_root,
-            [(w, x, y, z) for w, x, y, z in rows],
-            [seen(heads[bone], joint) for bone, joint in zip(joints, above, strict=True)],
-            quaternions(turns.transpose(1, 2, 0)),
-            [(joint, seen(point, joint)) for joint, point in carried],
-            ends.places,
-            ends.orientations,
-            np.array([joint for joint, _ in carried], np.int64),
-            moved,
-            np.asarray(moved[ends.dragged].any(axis=0)),
+            skeleton,
+            limits,
+            turns,
+            is_limited,
+            stiffness,
+            origin,
+            size,
+            ends,
+            places,
+            np.array(carriers, np.int64),
         )
+
+    @cached_property
+    def locked(self) -> Bools:
+        """(3, m) angles that stay as they are."""
+        return np.array([limit.locked for limit in self.limits], dtype=bool).reshape(-1, 3).T
+
+    @cached_property
+    def _at_rest(self) -> tuple[Floats, list[Vector]]:
+        """The orientations (m, 3, 3) and the heads of the skeleton's bones."""
+        bones = self.skeleton.bones
+        return np.array([bone.rest for bone in bones]).reshape(-1, 3, 3), [bone.head for bone in bones]
 
     @cached_property
     def pairs(self) -> tuple[Ints, Ints]:
         """All pairs of a joint and one that it carries: the upper joints, and the lower ones."""
-        found = []
-        for j, parent in enumerate(self.parents):
-            while parent >= 0:
-                found.append((parent, j))
-                parent = self.parents[parent]
+        path = self.skeleton.path
+        found = [(upper, joint) for joint in range(len(self.bones)) for upper in path(joint)[:-1]]
         upper, lower = np.array(found, dtype=np.int64).reshape(-1, 2).T
         return upper, lower
 
@@ -127,37 +139,41 @@ class Tree:
         Joints that carry only dragged ends come first: these are the ones that turn over, so a sweep that must fail
         fails early.
         """
-        alone = self.dragging.copy()
-        for i, parent in reversed(list(enumerate(self.parents))):
+        dragged = self.carriers[self.ends.wanted[self.ends.dragged]]
+        alone = np.zeros(len(self.bones), dtype=bool)
+        for joint in dragged.tolist():
+            alone[list(self.skeleton.path(joint))] = True
+        for i, parent in reversed(list(enumerate(self.skeleton.parents))):
             if parent >= 0 and not alone[i]:
                 alone[parent] = False
-        joints = range(len(self.parents), 0, -1)
+        joints = range(len(self.bones), 0, -1)
         return [*(i for i in joints if alone[i - 1]), *(i for i in joints if not alone[i - 1]), 0]
 
     @cached_property
     def children(self) -> list[list[int]]:
         """The joints directly below each, last ones first. Number 0 is the root's offset, joint i has number i + 1."""
-        found: list[list[int]] = [[] for _ in range(len(self.parents) + 1)]
-        for i, parent in reversed(list(enumerate(self.parents, 1))):
+        found: list[list[int]] = [[] for _ in range(len(self.bones) + 1)]
+        for i, parent in reversed(list(enumerate(self.skeleton.parents, 1))):
             found[parent + 1].append(i)
         return found
 
-    @cached_property
-    def wanted(self) -> Ints:
-        """(places + orientations,) the ends with a place, then those with an orientation."""
-        return np.concatenate([self.places, self.orientations])
+    def split(self, turns: Floats) -> tuple[Floats, Floats]:
+        """Return where the angles of rotations (4, m) begin, see `Posed.begin`, and the angles (3, m)."""
+        swing, twist = swing_twist(np.where(self.is_limited, turns, STILL))
+        return np.where(self.is_limited, STILL, turns), np.array([*swing, twist])
 
-    def size(self, posed: Posed) -> float:
-        """Return the greatest length of a path along joints to an end, or 1 if there is none."""
-        ways = [0.0] * len(self.parents)
-        for i, parent in enumerate(self.parents):
-            if parent >= 0:
-                ways[i] = ways[parent] + float(norm(posed.heads[:, i] - posed.heads[:, parent]))
-        longest = 0.0
-        for e, (joint, _) in enumerate(self.ends):
-            if joint >= 0:
-                longest = max(longest, ways[joint] + float(norm(posed.ends[:, e] - posed.heads[:, joint])))
-        return longest if longest > 0.0 else 1.0
+    def posed(self, begin: Floats, angles: Floats, offset: Floats) -> Posed:
+        """Return the pose for angles (3, m) from rotations (4, m), see `Posed`, and an offset (3,) of the root."""
+        turned = matrices(begin).transpose(2, 0, 1)
+        rests, heads = self._at_rest
+        bones = list(map(Bone, map(tuple, times(rests, turned).reshape(-1, 9).tolist()), heads))
+        if self.has_root:
+            x, y, z = (np.array(bones[0].head) + offset).tolist()
+            bones[0] = bones[0]._replace(head=(x, y, z))
+        pose = pose_of(self.skeleton._replace(bones=bones), list(map(tuple, angles.T.tolist())))
+        ends = self.places.copy()
+        ends[self.carriers >= 0] = np.array(pose.ends).reshape(-1, 3) * self.size + self.origin
+        return Posed(pose, angles, begin, ends, np.array(pose.frames).reshape(-1, 3, 3))
 
     def carried(self, body: Body, begin: Posed, posed: Posed) -> tuple[Floats, Floats]:
         """Return the heads (n, 3) and orientations (n, 3, 3) of all bones of a body as its joints carry them.
@@ -174,61 +190,58 @@ class Tree:
             owner.append(index.get(bone, owner[parent] if parent >= 0 else -1))
         taken = np.flatnonzero(np.array(owner) >= 0)
         by = np.array(owner)[taken]
-        turned = matrices(multiply_all(posed.frames, inverse(begin.frames))).transpose(2, 0, 1)[by]
-        heads[taken] = posed.heads.T[by] + applied(turned, heads[taken] - begin.heads.T[by])
+        turned = times(posed.frames, begin.frames.swapaxes(1, 2))[by]
+        there = np.array(posed.pose.points).reshape(-1, 3)[by] * self.size + self.origin
+        heads[taken] = there + applied(turned, heads[taken] - heads[self.bones[by]])
         frames[taken] = times(turned, frames[taken])
         return heads, frames
-
-    def posed(self, turns: Floats, offset: Floats) -> Posed:
-        """Return the pose for joint rotations (4, m) and an offset (3,) of the root."""
-        rest_frames: list[Quaternion] = []
-        frames: list[Quaternion] = []
-        points: list[Vector] = []
-        for parent, rest, head, turn in zip(self.parents, self.rest, self.heads, turns.T.tolist(), strict=True):
-            rest_frame, point = rest, head
-            if parent >= 0:
-                # The same as `multiply`, `rotate` and `plus`, written out: takes half the time.
-                (a, b, c, d), (w, x, y, z), (u, v, t) = frames[parent], rest, head
-                p, q, r = c * t - d * v, d * u - b * t, b * v - c * u
-                i, j, k = points[parent]
-                point = (
-                    i + (u + 2.0 * (a * p + (c * r - d * q))),
-                    j + (v + 2.0 * (a * q + (d * p - b * r))),
-                    k + (t + 2.0 * (a * r + (b * q - c * p))),
-                )
-                rest_frame = (
-                    a * w - b * x - c * y - d * z,
-                    a * x + b * w + c * z - d * y,
-                    a * y - b * z + c * w + d * x,
-                    a * z + b * y - c * x + d * w,
-                )
-            elif self.has_root:
-                x, y, z = offset.tolist()
-                point = plus(head, (x, y, z))
-            (a, b, c, d), (w, x, y, z) = rest_frame, turn
-            rest_frames.append(rest_frame)
-            frames.append(
-                (
-                    a * w - b * x - c * y - d * z,
-                    a * x + b * w + c * z - d * y,
-                    a * y - b * z + c * w + d * x,
-                    a * z + b * y - c * x + d * w,
-                )
-            )
-            points.append(point)
-        ends = [point if joint < 0 else plus(points[joint], rotate(frames[joint], point)) for joint, point in self.ends]
-        return Posed(np.array(rest_frames).T, np.array(frames).T, np.array(points).T, np.array(ends).T)
 
 
 @dataclass(frozen=True)
 class Posed:
-    """The joints and ends of a body in a pose, components first."""
+    """The joints and ends of a body in a pose."""
 
-    rest_frames: Floats
-    """(4, m) orientations that the joints would have at rest, with the joints above as posed."""
-    frames: Floats
-    """(4, m) orientations of the joints."""
-    heads: Floats
-    """(3, m) positions of the joints."""
+    pose: Pose
+    angles: Floats
+    """(3, m) angles of the joints: their swings about X and Z, and their twists."""
+    begin: Floats
+    """(4, m) rotations from which angles are measured: those at rest, or without limits those in the pose itself, since
+    near half a turn the angles say little about where a bone points."""
     ends: Floats
-    """(3, ends) positions of the ends."""
+    """(ends, 3) positions of the ends in the body."""
+    frames: Floats
+    """(m, 3, 3) orientations of the joints."""
+
+
+def _size_of(heads: Floats, parents: Sequence[int], ends: Sequence[tuple[int, Floats]]) -> float:
+    """Return the greatest length of a path along joints to an end, given its joint and place; 1 if there is none."""
+    ways = [0.0] * len(heads)
+    for i, parent in enumerate(parents):
+        if parent >= 0:
+            ways[i] = ways[parent] + float(norm(heads[i] - heads[parent]))
+    size = max((ways[joint] + float(norm(place - heads[joint])) for joint, place in ends), default=0.0)
+    return size if size > 0.0 else 1.0
+
+
+def _rests_of(body: Body, joints: Sequence[int], is_limited: Bools, *, has_root: bool) -> tuple[Floats, Floats | None]:
+    """Return the orientations (m, 3, 3) of joints at rest below bones as they are, and `Tree.stiffness`."""
+    frames, parents = np.asarray(body.frames, np.float64), np.asarray(body.parents).tolist()
+    rests, stiffness = frames[joints], np.tile(np.eye(3), (len(joints), 1, 1))
+    for i, bone in enumerate(joints[int(has_root) :], int(has_root)):
+        rest = frames[bone]
+        if body.rest is not None:
+            rest = np.asarray(body.rest[bone], np.float64)
+            rest = rest if parents[bone] < 0 else times(frames[parents[bone]], rest)
+        if is_limited[i]:
+            rests[i] = rest
+        if body.stiffness is not None:
+            axes, give = back_times(rest, rests[i]), 1.0 - np.asarray(body.stiffness, np.float64)[bone]
+            stiffness[i] = back_times(axes, axes / np.sqrt(give)[:, None])
+    return rests, None if body.stiffness is None else stiffness
+
+
+def ranges_of(body: Body) -> Floats:
+    """Return the least and the greatest angles (n, 6) of joints, infinite where they have no limits."""
+    if body.rest is None or body.cones is None or body.twist is None:
+        return np.tile([-np.inf, np.inf], (len(body.parents), 3))
+    return np.concatenate([body.cones, body.twist], axis=1).astype(np.float64)

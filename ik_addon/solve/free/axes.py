@@ -10,8 +10,22 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import NamedTuple
 
-from ..maths.numbers import Numbers, between, either, size_of, unit_of
-from ..maths.vectors import Number, Quaternion, Vector, cross, dot, multiply, plus, reject, rotate
+from ..maths.numbers import (
+    Number,
+    Numbers,
+    Quaternion,
+    Vector,
+    between,
+    cross,
+    dot,
+    either,
+    multiply,
+    plus,
+    reject,
+    rotate,
+    size_of,
+    unit_of,
+)
 
 STRAIGHT = 1e-5
 """A chain that leaves its line by less than this fraction of its length counts as straight: it could be rounding."""
@@ -61,7 +75,11 @@ def centroid(joints: Sequence[Vector], lengths: Sequence[Number]) -> Vector:
 
 
 def hinge(do: Numbers, frame: Frame, direction: Vector) -> Vector:
-    """Return the axis about which a straight bone bends, see `rotations.hinge`."""
+    """Return the unit axis, perpendicular to a unit direction, about which a straight bone bends.
+
+    It is the X axis of its frame; where X lies along the direction, it is the axis about which a positive rotation
+    turns the direction to Z. That is a cross product, so a mirrored bone bends mirrored.
+    """
     (xx, _, zx), (xy, _, zy), (xz, _, zz) = frame
     across = reject((xx, xy, xz), direction)
     return unit_of(do, either(do, size_of(do, across) > 1e-4, across, cross(direction, (zx, zy, zz))))

@@ -18,9 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ..maths.numbers import MANY, ONE, Numbers
+from ..maths.numbers import MANY, ONE, Number, Numbers, Vector
 from ..maths.rotations import cross, dot, norm
-from ..maths.vectors import Number, Vector
 from ..problem import Bools, Floats
 from .axes import Axes, Frame, chain_axes
 from .even_bend import apart, first_guess, together

@@ -10,8 +10,7 @@ Written once for one chain in plain floats and for many in arrays, see `numbers`
 
 from __future__ import annotations
 
-from ..maths.numbers import Numbers
-from ..maths.vectors import Number, Vector, cross, dot, plus, reject, times
+from ..maths.numbers import Number, Numbers, Vector, cross, dot, plus, reject, times
 
 NO_BEND = 1e-4
 """Radians: a chain that bends by less shows no plane, as the bend could be rounding in single precision."""

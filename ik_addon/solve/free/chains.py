@@ -15,14 +15,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..maths.numbers import MANY, ONE, Numbers, about, between, either, size_of, unit_of
-from ..maths.vectors import (
+from ..maths.numbers import (
+    MANY,
+    ONE,
     Matrix,
     Number,
+    Numbers,
     Quaternion,
     Vector,
+    about,
+    between,
     cross,
     dot,
+    either,
     matrix_of,
     minus,
     multiply,
@@ -31,8 +36,10 @@ from ..maths.vectors import (
     product_back,
     reject,
     rotate,
+    size_of,
     times,
     turned,
+    unit_of,
 )
 from ..problem import Floats, Ints, Problem, Solution, Solver, Status
 from . import fabrik

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..maths.numbers import Numbers, either, size_of
-from ..maths.vectors import Number, Vector, minus, plus, times
+from ..maths.numbers import Number, Numbers, Vector, either, minus, plus, size_of, times
 from .axes import joints_of, tip_of
 
 PASSES = 12

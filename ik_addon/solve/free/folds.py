@@ -20,8 +20,22 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
-from ..maths.numbers import Numbers, either, size_of
-from ..maths.vectors import Number, Quaternion, Vector, cross, dot, multiply, over, plus, reject, rotate, times
+from ..maths.numbers import (
+    Number,
+    Numbers,
+    Quaternion,
+    Vector,
+    cross,
+    dot,
+    either,
+    multiply,
+    over,
+    plus,
+    reject,
+    rotate,
+    size_of,
+    times,
+)
 
 TIGHTEST = 20.0
 """The tangent of half the largest angle to which a joint folds: 174 degrees."""

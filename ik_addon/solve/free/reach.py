@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.numbers import ONE, Numbers
-from ..maths.vectors import Number
+from ..maths.numbers import ONE, Number, Numbers
 from ..problem import OutOfReach, Problem, Status
 
 ROUNDING = 1e-15

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ..maths.numbers import Numbers, unit_of
-from ..maths.vectors import Number, Vector, minus, plus, times
+from ..maths.numbers import Number, Numbers, Vector, minus, plus, times, unit_of
 
 
 def triangle(

@@ -15,7 +15,7 @@ from itertools import pairwise
 from math import acos, atan2, cbrt, copysign, cos, hypot, inf, pi, sin, sqrt
 from typing import NamedTuple
 
-from ..maths.vectors import Vector, dot
+from ..maths.numbers import Vector, dot
 from .frames import carried
 
 Arc = tuple[float, float]

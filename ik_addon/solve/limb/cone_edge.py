@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from ..maths.cones import RIM
-from ..maths.vectors import Vector, cross, minus, norm
+from ..maths.numbers import Vector, cross, minus, norm
 from .cone_arcs import EDGE, Range, outside, wrapped
 
 _SAMPLES = 9

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..maths.vectors import Vector, dot, minus, plus, times
+from ..maths.numbers import Vector, dot, minus, plus, times
 
 Frame = tuple[Vector, Vector, Vector]
 OPPOSITE = 5e-13

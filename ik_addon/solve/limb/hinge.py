@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..maths.numbers import Vector, cross, dot, minus, norm, reject, times, unit
 from ..maths.products import applied as all_applied
-from ..maths.vectors import Vector, cross, dot, minus, norm, reject, times, unit
 from ..problem import Floats
 from .frames import Frame, applied, seen
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from ..free.reach import reachable, status_of
 from ..maths.cones import cone_of
-from ..maths.numbers import ONE
-from ..maths.vectors import Matrix, Vector, minus, norm, over, plus, times
+from ..maths.numbers import ONE, Matrix, Vector, minus, norm, over, plus, times
 from ..problem import Floats, Ints, OutOfReach, Problem, Solution, Solver, Status
 from .cone_arcs import EDGE, Range, allows, stands_at_limit
 from .frames import Frame, applied, back_product, product, seen

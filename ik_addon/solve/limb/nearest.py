@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import atan2, cos, inf, sin, sqrt
 from operator import itemgetter
 
-from ..maths.vectors import Vector, cross, dot, minus, norm, over, plus, times, unit
+from ..maths.numbers import Vector, cross, dot, minus, norm, over, plus, times, unit
 from .cone_arcs import SLACK, Circle, arcs_inside, nearest_of, wrapped
 from .cone_edge import EdgePoint, best_on_edge, nearest_direction, peaks_towards
 from .frames import Frame, applied, product, seen

@@ -21,8 +21,7 @@ from math import atan2, copysign, cos, inf, sin, sqrt
 from typing import NamedTuple
 
 from ..free.bend_side import side_bend
-from ..maths.numbers import ONE
-from ..maths.vectors import Vector, cross, dot, minus, norm, over, plus, reject, times, unit
+from ..maths.numbers import ONE, Vector, cross, dot, minus, norm, over, plus, reject, times, unit
 from .cone_arcs import (
     EDGE,
     TURN,

@@ -9,8 +9,7 @@ from __future__ import annotations
 from math import atan2, cos, sin
 
 from ..free.axes import pole_bend
-from ..maths.numbers import ONE
-from ..maths.vectors import Vector, cross, dot, norm, plus, reject, times, unit
+from ..maths.numbers import ONE, Vector, cross, dot, norm, plus, reject, times, unit
 from .cone_arcs import linear_roots, wrapped
 from .pose import Side, Work
 

@@ -8,8 +8,7 @@ from math import asin, copysign, pi, sqrt
 from typing import NamedTuple
 
 from ..free.axes import hinge
-from ..maths.numbers import ONE
-from ..maths.vectors import Vector, cross, dot, norm, plus, reject, times, unit
+from ..maths.numbers import ONE, Vector, cross, dot, norm, plus, reject, times, unit
 from .cone_arcs import EDGE, Range, outside
 from .cone_edge import peaks_towards
 from .frames import Frame, applied, back_product, product, seen

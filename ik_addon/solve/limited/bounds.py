@@ -15,11 +15,11 @@ from math import acos, atan2, cos, pi, sin, sqrt
 
 import numpy as np
 
+from ..maths.numbers import Vector, minus, norm, over, unit
+from ..maths.numbers import dot as product
 from ..maths.rotations import dot
-from ..maths.vectors import Vector, minus, norm, over, unit
-from ..maths.vectors import dot as product
 from ..problem import Floats
-from .body import Body
+from .skeleton import Body
 
 WAYS = 4
 """Number of directions from which the farthest place of a joint is approached."""

@@ -19,12 +19,11 @@ import numpy as np
 from ..maths.numbers import is_crowd, member, members
 from ..problem import Floats, Ints
 from . import descent, newton
-from .body import FEW, Body
 from .descent import State
-from .goals import Goals, System
-from .newton_step import Anchor
+from .newton import Anchor
+from .objectives import Goals, System
 from .search import Ask, Found, Search, Searching, straightened
-from .skeleton import Angles, arrays_of, rows_of
+from .skeleton import FEW, Angles, Body, arrays_of, rows_of
 
 MOST = 2048
 """Maximum number of chains on arrays at once: more would not be faster, and with all their restarts take gigabytes."""

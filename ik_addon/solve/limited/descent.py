@@ -18,10 +18,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..maths.numbers import Numbers
-from ..maths.vectors import Number, Vector
-from .goals import System
-from .objectives import Rows
+from ..maths.numbers import Number, Numbers, Vector
+from .objectives import Rows, System
 from .skeleton import Angles, Joint, Pose, inside, pose_of
 
 EXACT = 1e-8

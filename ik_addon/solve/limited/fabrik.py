@@ -16,11 +16,12 @@ from math import atan2
 from typing import NamedTuple
 
 from ..free.fabrik import FINEST, MEET, folding
-from ..maths.numbers import ONE, about, between, turn_of
-from ..maths.rotations import quaternion_of
-from ..maths.vectors import (
+from ..maths.numbers import (
+    ONE,
     Quaternion,
     Vector,
+    about,
+    between,
     cross,
     dot,
     inverse,
@@ -32,11 +33,12 @@ from ..maths.vectors import (
     reject,
     rotate,
     times,
+    turn_of,
     unit,
 )
-from .goals import System
+from ..maths.rotations import quaternion_of
 from .guess import Guess
-from .objectives import Orientation, Place
+from .objectives import Orientation, Place, System
 from .skeleton import Angles, Joint, inside, nearest_angles, pose_of
 
 PASSES = 20

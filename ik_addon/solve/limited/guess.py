@@ -7,37 +7,35 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..free.arc import arc_of
 from ..free.axes import STRAIGHT, centroid, chain_axes, joints_of
+from ..free.even_bend import arc_of
 from ..maths.numbers import (
     MANY,
     ONE,
-    Numbers,
-    about,
-    between,
-    either,
-    size_of,
-    turn_of,
-    unit_of,
-)
-from ..maths.rotations import OPPOSITE, quaternion_of, quaternions
-from ..maths.vectors import (
+    OPPOSITE,
     Number,
+    Numbers,
     Quaternion,
     Vector,
+    about,
+    between,
     cross,
     dot,
+    either,
     inverse,
     minus,
     multiply,
     plus,
     reject,
     rotate,
+    size_of,
     times,
+    turn_of,
+    unit_of,
 )
+from ..maths.rotations import quaternion_of, quaternions
 from ..problem import Floats
-from .body import Body
-from .skeleton import Angles, Joint, Nine, inside, nearest_angles
+from .skeleton import Angles, Body, Joint, Nine, inside, nearest_angles
 
 _BEND = 0.5
 """Fraction of the necessary bend that a chain begins with; the descent adds the rest, at the joints that can bend."""

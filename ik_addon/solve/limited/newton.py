@@ -1,17 +1,358 @@
-"""Newton's method for targets that cannot be reached: it comes as near as possible, the same way every time."""
+"""Newton's method for targets that cannot be reached: it comes as near as possible, the same way every time.
+
+If a residual remains, Gauss-Newton steps crawl: then the curvature of the effectors' paths counts, which is known
+exactly for joints, and that of the limits along which joints slide. The cost of a joint and all below it depends only
+on the twist of the joint above, so one sweep from the tips to the root eliminates all joints, and one sweep back finds
+their steps, see `maths.sweep`. A pole is the exception: it feels all joints of its branch at once, in one or two
+directions, which are added to the swept equations (M. Woodbury, "Inverting modified matrices", Princeton 1950).
+
+A direction of negative curvature is followed like one of positive curvature, away from the saddle (Y. Dauphin et al.,
+"Identifying and attacking the saddle point problem in high-dimensional non-convex optimization", arXiv 1406.2572).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
+from operator import add
 from typing import Any, NamedTuple
 
-from ..maths.numbers import ONE, turn_of
-from ..maths.vectors import Number, Quaternion, dot, inverse, multiply, rotate
-from .descent import State, longest
-from .goals import System
-from .newton_step import Anchor, away_from, newton_step, twists_of
-from .skeleton import Angles, Bone, Nine, Skeleton, inside, is_unlimited, nearest_angles
+from ..maths.numbers import ONE, Number, Numbers, Quaternion, Vector, cross, dot, inverse, multiply, rotate, turn_of
+from ..maths.sweep import NOTHING, RESTING, Column, Form, Pivots, Six, Swept, hung, of_three, solved_again, substituted
+from ..maths.sweep import Joint as Equation
+from .descent import State, longest, solved
+from .objectives import Pole, System, couplings_of, moment_of
+from .skeleton import STEEPEST_SQUARE, Angles, Bone, Joint, Nine, Pose, Skeleton, inside, is_unlimited, nearest_angles
+
+ON_RIM = 1e-9
+"""A swing is on the rim of its cone if it is within about this fraction of the half-axes."""
+STEEP = 0.1
+"""Without an anchor, pivots are raised to this fraction of what would be safe for all matrices (P. Gill and W. Murray,
+"Newton-type methods for unconstrained and linearly constrained optimization", Mathematical Programming 7, 1974, doi
+10.1007/bf01585529)."""
+Unknowns = list[Vector]
+"""Of each joint: the twist, the second coordinate of its swing, and the first."""
+MARGIN = 0.1
+"""Share of the damping with which equations must be those of a minimum already: where they only just are, rounding
+would decide between two different steps."""
+NOWHERE: dict[int, Vector] = {}
+STAYS: Vector = (0.0, 0.0, 0.0)
+
+
+class Anchor(NamedTuple):
+    """A pose to stay near where nothing else decides: of all the best poses, the one nearest to it is taken."""
+
+    angles: Angles
+    share: Number
+    """Weight of the squared distance from it, in radians, relative to the squared residual."""
+
+
+def away_from(angle: Vector, kept: Vector) -> Vector:
+    """Return the difference between two angles of a joint, in radians."""
+    return 2.0 * (angle[0] - kept[0]), 2.0 * (angle[1] - kept[1]), angle[2] - kept[2]
+
+
+def newton_step(
+    system: System, now: State, kept: list[Number], damping: Number, anchor: Anchor | None
+) -> tuple[Angles, Number]:
+    """Return a Newton step in radians, and the rate at which half the cost falls along it.
+
+    Args:
+        system: the body and its objectives.
+        now: where it is.
+        kept: the residual from which to take the curvature.
+        damping: added to the curvature.
+        anchor: the pose to stay near; None: none.
+    """
+    skeleton, pose, do = system.skeleton, now.pose, system.skeleton.do
+    couplings = couplings_of(skeleton, pose, system.pulls(pose, kept))
+    curving = slopes_by(pose, couplings)
+    slopes = curving if kept is now.residual else slopes_of(system, pose, now.residual)
+    share: Number = 0.0
+    away = [STAYS] * len(slopes)
+    if anchor is not None:
+        share, away = anchor.share, list(map(away_from, now.angles, anchor.angles))
+    equations, ways, whole = [], [], []
+    for joint, angle, slope, bend, (x, z, twist), axes, head, coupling in zip(
+        skeleton.joints, now.angles, slopes, curving, away, pose.axes, pose.points, couplings, strict=True
+    ):
+        x, z, twist = share * x, share * z, share * twist
+        slope = slope[0] + x, slope[1] + z, slope[2] + twist
+        room = room_of(do, joint, angle, (bend[0] + x, bend[1] + z, bend[2] + twist))
+        whole.append(slope)
+        ways.append(room.along)
+        equations.append(equation_of(do, (axes, head, coupling), room, angle, (slope, bend), share))
+    found = _solved(system, pose, kept, equations, damping, None if anchor is None else 0.0)
+    move: Angles = []
+    fall: Number = 0.0
+    for (twist, second, first), (along_x, along_z), (a, b, c) in zip(found, ways, whole, strict=True):
+        x, z = first * along_x, first * along_z + second
+        fall = fall - (a * x + b * z + c * twist)
+        move.append((x, z, twist))
+    return move, fall
+
+
+def slopes_of(system: System, pose: Pose, residual: list[float]) -> list[Vector]:
+    """Return how half the cost grows with the angles of each joint."""
+    return slopes_by(pose, couplings_of(system.skeleton, pose, system.pulls(pose, residual)))
+
+
+def slopes_by(pose: Pose, couplings: list[Nine]) -> list[Vector]:
+    """Return how half the cost grows with the angles of each joint, from the forces on what it carries."""
+    found = []
+    for (a, b, c, d, e, f, g, h, i), (_, k, m, n, _, p, q, r, _) in zip(pose.axes, couplings, strict=True):
+        x, y, z = p - r, q - m, k - n
+        found.append((a * x + d * y + g * z, b * x + e * y + h * z, c * x + f * y + i * z))
+    return found
+
+
+def twists_of(skeleton: Skeleton, pose: Pose, move: Angles) -> list[Six]:
+    """Return how bones turn, and move the point at the origin, while joints turn by small angles in radians."""
+    found: list[Six] = []
+    for i, ((p, q, r), axes, (x, y, z)) in enumerate(zip(move, pose.axes, pose.points, strict=True)):
+        parent = skeleton.parents[i]
+        u, v, w, k, m, n = RESTING if parent < 0 else found[parent]
+        if skeleton.free[i]:
+            k, m, n = k + v * z - w * y, m + w * x - u * z, n + u * y - v * x
+            u = v = w = 0.0
+        a, b, c, d, e, f, g, h, j = axes
+        a, d, g = a * p + b * q + c * r, d * p + e * q + f * r, g * p + h * q + j * r
+        found.append((u + a, v + d, w + g, k + y * g - z * d, m + z * a - x * g, n + x * d - y * a))
+    return found
+
+
+class Room(NamedTuple):
+    """How a joint can move."""
+
+    along: tuple[Number, Number]
+    """Direction of the first coordinate of a swing: along the rim of its cone, if it is pushed against it."""
+    across: Number
+    """What the curvature of the rim adds to that of the cost along it."""
+    free: tuple[Any, Any, Any]
+    """Which of the coordinates can change at all; on a rim the second can't."""
+
+
+def room_of(do: Numbers, joint: Joint, angle: Vector, slope: Vector) -> Room:
+    """Return how a joint can move down the slope of a cost."""
+    (x, z, twist), (low_x, low_z), (high_x, high_z) = angle, joint.low, joint.high
+    moves_x, moves_z, moves_twist = (mobility > 0.0 for mobility in joint.mobility)
+    # At zero the slope decides which quadrant a swing would enter.
+    half_x = do.where((x < 0.0) | ((x == 0.0) & (slope[0] > 0.0)), low_x, high_x)
+    half_z = do.where((z < 0.0) | ((z == 0.0) & (slope[1] > 0.0)), low_z, high_z)
+    # An axis with no room on the side that the slope points to is fixed too.
+    room_x, room_z = moves_x & ((half_x > 0.0) | (x != 0.0)), moves_z & ((half_z > 0.0) | (z != 0.0))
+    at_end = ((twist <= joint.twist_low) & (slope[2] > 0.0)) | ((twist >= joint.twist_high) & (slope[2] < 0.0))
+    # ">" between booleans: the first and not the second.
+    turns = moves_twist > at_end
+    half_x, half_z = do.most(half_x, 1e-9), do.most(half_z, 1e-9)
+    share_x, share_z = x / half_x * moves_x, z / half_z * moves_z
+    rim = share_x * share_x + share_z * share_z > 1.0 - ON_RIM
+    if not do.any(rim):
+        return Room((1.0 * room_x, 0.0), 0.0, (room_x, room_z, turns))
+    a, b = share_x / half_x, share_z / half_z
+    size = do.most(do.sqrt(a * a + b * b), 1e-200)
+    a, b = a / size, b / size
+    push = -(a * slope[0] + b * slope[1])
+    rim = rim & (push > 0.0)
+    over, under = b / half_x, a / half_z
+    bend = push * (over * over + under * under) / size / 2.0
+    along = do.where(rim, -b, 1.0) * room_x, do.where(rim, a, 0.0) * room_z
+    return Room(along, do.where(rim, bend, 0.0), (room_x | (rim & room_z), room_z > rim, turns))
+
+
+def equation_of(
+    do: Numbers,
+    turns: tuple[Nine, Vector, Nine],
+    room: Room,
+    angle: Vector,
+    slopes: tuple[Vector, Vector],
+    share: Number,
+) -> Equation:
+    """Return the equation of a joint: of its twist, the second coordinate of its swing, then the first.
+
+    The twist comes after the swing, which carries its axis along.
+
+    Args:
+        do: floats or arrays.
+        turns: what it does to all that it carries: its axes, its head, and how forces couple it with joints above.
+        room: how it can move.
+        angle: its angles.
+        slopes: how the cost grows, and how the part grows from which the curvature is taken.
+        share: of the curvature that an anchor adds.
+    """
+    (first_x, first_z), across, (is_first, is_second, is_twist) = room
+    (a, b, c, d, e, f, g, h, i), (x, y, z), (j, k, m, n, o, p, q, r, s) = turns
+    slope, bend = slopes
+    a, d, g = a * first_x + b * first_z, d * first_x + e * first_z, g * first_x + h * first_z
+    b, e, h, c, f, i = b * is_second, e * is_second, h * is_second, c * is_twist, f * is_twist, i * is_twist
+    u, v, w = j * c + k * f + m * i, n * c + o * f + p * i, q * c + r * f + s * i
+    twist = c, f, i, y * i - z * f, z * c - x * i, x * f - y * c, u, v, w
+    u, v, w = j * b + k * e + m * h, n * b + o * e + p * h, q * b + r * e + s * h
+    second = b, e, h, y * h - z * e, z * b - x * h, x * e - y * b, u, v, w
+    u, v, w = j * a + k * d + m * g, n * a + o * d + p * g, q * a + r * d + s * g
+    first = a, d, g, y * g - z * d, z * a - x * g, x * d - y * a, u, v, w
+    one, two, both = swing_curvature(do, angle[0], angle[1], bend)
+    on_first = across + first_x * first_x * one + first_z * first_z * two + 2.0 * first_x * first_z * both + share
+    twist_second, twist_first = _said(twist, second), _said(twist, first)
+    second_first = 0.5 * _said(second, first) + both * (is_first & is_second)
+    own = (
+        (do.where(is_twist, share, 1.0), twist_second, twist_first),
+        (twist_second, do.where(is_second, two + share, 1.0), second_first),
+        (twist_first, second_first, do.where(is_first, on_first, 1.0)),
+    )
+    right = -slope[2] * is_twist, -slope[1] * is_second, -(slope[0] * first_x + slope[1] * first_z)
+    return Equation((twist, second, first), own, right)
+
+
+def _said(one: Column, other: Column) -> Number:
+    """Return how much more a column couples with another one than the other couples with it."""
+    a, b, c, _, _, _, d, e, f = one
+    x, y, z, _, _, _, u, v, w = other
+    return d * x + e * y + f * z - (u * a + v * b + w * c)
+
+
+def swing_curvature(do: Numbers, x: Number, z: Number, slope: Vector) -> Vector:
+    """Return what a swing adds to the curvature of a cost as its axes change with it, in the units of `Pose.axes`.
+
+    For its first coordinate, for its second, and between the two.
+
+    Args:
+        do: floats or arrays.
+        x: first coordinate of the swing.
+        z: the second.
+        slope: the slope of the cost.
+    """
+    rest = do.most(1.0 - x * x - z * z, STEEPEST_SQUARE)
+    share = 0.5 * (x * slope[0] + z * slope[1])
+    return share * (1.0 + x * x / rest), share * (1.0 + z * z / rest), share * (x * z / rest)
+
+
+def _solved(
+    system: System,
+    pose: Pose,
+    kept: list[float],
+    equations: list[Equation],
+    damping: float,
+    least: float | None,
+) -> Unknowns:
+    """Solve the equations of all joints, damped, with pivots made positive; `least` see `sweep.of_three`."""
+    forms: list[Form | None] = [None] * len(equations)
+    ranks, stiffness = [], 0.0
+    for objective, own in zip(system.objectives, system.split(kept), strict=True):
+        objective.stiffen(forms, pose, own)
+        stiffness += objective.factor**2
+        if isinstance(objective, Pole):
+            ranks += objective.ranks(pose, own)
+    least = STEEP / stiffness if least is None else least
+    if not ranks:
+        swept, _ = _swept(system.skeleton, pose, equations, forms, least, damping)
+        return _back(system.skeleton, pose, swept)
+    rows = []
+    for _, pulls in ranks:
+        moments = map(moment_of, couplings_of(system.skeleton, pose, pulls))
+        rows.append([_row(*each) for each in zip(equations, moments, strict=True)])
+    factors = [factor for factor, _ in ranks]
+    found = _with_rows(system.skeleton, pose, equations, forms, rows, factors, None, MARGIN * damping)
+    if found is not None:
+        found = _with_rows(system.skeleton, pose, equations, forms, rows, factors, None, damping)
+    if found is None:
+        some = [i for i, factor in enumerate(factors) if factor > 0.0]
+        rows, factors = [rows[i] for i in some], [factors[i] for i in some]
+        found = _with_rows(system.skeleton, pose, equations, forms, rows, factors, least, damping)
+    assert found is not None
+    return found
+
+
+def _row(equation: Equation, moment: Vector) -> Vector:
+    """Return the row of forces with a moment about a joint's head, for the unknowns of the joint."""
+    x, y, z = moment
+    a, b, c = (column[0] * x + column[1] * y + column[2] * z for column in equation.columns)
+    return a, b, c
+
+
+def _with_rows(
+    skeleton: Skeleton,
+    pose: Pose,
+    equations: list[Equation],
+    forms: list[Form | None],
+    rows: list[Unknowns],
+    factors: list[float],
+    least: float | None,
+    damping: float,
+) -> Unknowns | None:
+    """Solve equations to whose matrix the squares of rows are added, each times a factor.
+
+    Return None if `least` is None and the whole matrix is not positive.
+    """
+    swept, pivots = _swept(skeleton, pose, equations, forms, least, damping)
+    plain = _back(skeleton, pose, swept)
+    ways = [_back(skeleton, pose, _again(skeleton, pose, swept, pivots, row)) for row in rows]
+    matrix: list[list[float]] = [[sum(map(dot, row, way)) for way in ways[: i + 1]] for i, row in enumerate(rows)]
+    for own, factor in zip(matrix, factors, strict=True):
+        own[-1] += 1.0 / factor
+    shares = solved(matrix, [sum(map(dot, row, plain)) for row in rows])
+    if least is None:
+        # By the law of inertia, this is how many pivots of the whole matrix would be negative.
+        below = sum(pivot < 0.0 for three in pivots for pivot in three)
+        if below + sum(own[-1] > 0.0 for own in matrix) > sum(factor > 0.0 for factor in factors):
+            return None
+    found = []
+    for i, (x, y, z) in enumerate(plain):
+        for share, way in zip(shares, ways, strict=True):
+            u, v, w = way[i]
+            x, y, z = x - share * u, y - share * v, z - share * w
+        found.append((x, y, z))
+    return found
+
+
+def _swept(
+    skeleton: Skeleton,
+    pose: Pose,
+    equations: list[Equation],
+    forms: list[Form | None],
+    least: float | None,
+    damping: float,
+) -> tuple[list[Swept], list[Pivots]]:
+    """Sweep from the tips to the root."""
+    forms = list(forms)
+    swept, pivots = [], []
+    for i in range(len(equations) - 1, -1, -1):
+        equation, form, parent = equations[i], forms[i] or NOTHING, skeleton.parents[i]
+        found = of_three(equation, form, least, damping, skeleton.do.most)
+        assert found is not None
+        left, above, own = found
+        pivots.append(own)
+        swept.append(Swept(equation, form, left, above, 0.0))
+        if parent >= 0:
+            above = hung(above, pose.points[i]) if skeleton.free[i] else above
+            beside = forms[parent]
+            forms[parent] = above if beside is None else list(map(add, beside, above))
+    return swept[::-1], pivots[::-1]
+
+
+def _again(skeleton: Skeleton, pose: Pose, swept: list[Swept], pivots: list[Pivots], row: Unknowns) -> list[Swept]:
+    """Sweep again with other right-hand sides."""
+    forces = [[0.0] * 6 for _ in swept]
+    found = []
+    for i in range(len(swept) - 1, -1, -1):
+        joint, form, left, above, pivot = swept[i]
+        joint, parent = joint._replace(right=row[i]), skeleton.parents[i]
+        left, force = solved_again(joint, left, pivots[i], forces[i])
+        found.append(Swept(joint, form, left, above, pivot))
+        if parent >= 0:
+            if skeleton.free[i]:
+                u, v, w = force[3:]
+                force = [*cross(pose.points[i], (u, v, w)), u, v, w]
+            forces[parent] = list(map(add, forces[parent], force))
+    return found[::-1]
+
+
+def _back(skeleton: Skeleton, pose: Pose, swept: list[Swept]) -> Unknowns:
+    """Sweep back from the root to the tips."""
+    hanging = any(skeleton.free[1:])
+    heads = {i: pose.points[i] for i, free in enumerate(skeleton.free) if free and i} if hanging else NOWHERE
+    return substituted(skeleton.parents, swept, heads)[0]
+
 
 SAME = 2e-4
 """Poses that miss by no more than this, in chain lengths, beyond the best one are as good."""

@@ -8,13 +8,11 @@ from math import inf
 
 import numpy as np
 
-from ..maths.numbers import MANY
+from ..maths.numbers import MANY, Vector, minus, norm
 from ..maths.rotations import stacked
-from ..maths.vectors import Vector, minus, norm
 from ..problem import Floats
-from .body import Body, allowed_angles
 from .newton import SAME
-from .skeleton import Angles, pose_of, rows_of
+from .skeleton import Angles, Body, allowed_angles, pose_of, rows_of
 
 _CURL, _ROUND = 0.8, 1.5 * np.pi
 """Fraction of their limits that the joints of a curled chain use, and the radians that it may turn in total."""

@@ -20,18 +20,14 @@ from functools import cached_property
 from math import inf
 from typing import Any, NamedTuple
 
-from ..maths.numbers import Numbers
-from ..maths.vectors import Vector
-from .body import Body
+from ..maths.numbers import Numbers, Vector
 from .bounds import is_nearest
 from .descent import EXACT, PULL, State, descended
 from .fabrik import Passes
-from .goals import System
-from .newton import SAME, STILL, polished
-from .newton_step import Anchor
-from .objectives import Orientation, Place
+from .newton import SAME, STILL, Anchor, polished
+from .objectives import Orientation, Place, System
 from .restarts import ARRIVED, nearest, nearest_to_fk, table
-from .skeleton import Angles, Skeleton, pose_of
+from .skeleton import Angles, Body, Skeleton, pose_of
 
 STEPS = 30
 """Maximum steps of the first descent. If it has not arrived by then, Newton's method goes on from there."""

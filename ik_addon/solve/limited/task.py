@@ -13,8 +13,8 @@ from ..maths.numbers import MANY
 from ..maths.products import back_applied, back_times, times
 from ..maths.rotations import norm, quaternions, unit
 from ..problem import Bools, Floats, Ints, OutOfReach, Problem
-from .body import Body
-from .goals import Goals, OrientationGoal, PoleGoal, masses_of
+from .objectives import Goals, OrientationGoal, PoleGoal, masses_of
+from .skeleton import Body
 
 
 @dataclass(frozen=True)

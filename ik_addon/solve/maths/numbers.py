@@ -1,22 +1,35 @@
-"""Numbers that are floats for one member, or arrays (B,) for many: what differs between them, and what is built on it.
+"""Numbers that are floats for one member or arrays (B,) for many; vectors, quaternions and joint rotations of them.
 
-Code that is written once for both takes these operations as `do`. Vectors and quaternions are tuples of numbers, and
-whatever belongs to a joint is an item of a list.
+Code that is written once for both takes the operations in which they differ as `do`. Vectors and quaternions are tuples
+of numbers, and whatever belongs to a joint is an item of a list.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from math import sqrt
 from typing import Any, Protocol
 
 import numpy as np
 
-from .cones import TIE, Cone, nearest_swing, nearest_swing_of_one
-from .rotations import NEARLY_OPPOSITE, OPPOSITE, stacked
-from .vectors import Number, Quaternion, Vector, cross, dot, multiply, plus, reject, times
-
+Number = Any
+"""A float, or an array (B,)."""
 Pair = tuple[Number, Number]
+Vector = tuple[Number, Number, Number]
+Quaternion = tuple[Number, Number, Number, Number]
+"""w first."""
+Matrix = tuple[Vector, Vector, Vector]
+"""Three rows, unless something else is said."""
+OPPOSITE = 1e-6
+"""Below this length of the sum of two unit vectors, rounding in the input would choose the axis between them."""
+NEARLY_OPPOSITE = 1e-2
+"""Below this length, the sum is not precise enough to divide by."""
+TIE = 1e-9
+"""Limits whose distances differ by no more than this, in radians or as cosines, are equally near: half a turn away,
+where a joint may be exactly, rounding would choose between them."""
+STEPS = 6
+"""Maximum number of Newton steps to the nearest point of an ellipse."""
 _TURN = 2.0 * math.pi
 _CROWD, _FEW = 0.75, 32
 
@@ -61,13 +74,77 @@ class Numbers(Protocol):
         """Return the larger number."""
 
     def nearest_swing(self, x: Number, z: Number, low: Pair, high: Pair, /) -> Pair:
-        """See `cones.nearest_swing`."""
+        """Return the point of a cone, an ellipse per quadrant with these half-axes, that is nearest to a swing."""
 
     def choose(self, chosen: Number, one: Any, other: Any, /) -> Any:
         """Return `one` where chosen and `other` elsewhere, for nested lists and tuples of numbers."""
 
     def redone(self, function: Callable[..., Any], chosen: Number, arguments: Any, result: Any, /) -> Any:
         """Return a result as it is, and where chosen that of a function."""
+
+
+def _nearest_swing_of_one(x: float, z: float, low: Pair, high: Pair) -> Pair:
+    a = low[0] if x < 0.0 else high[0]
+    b = low[1] if z < 0.0 else high[1]
+    # Not `max`, which takes longer than all the rest.
+    p, q = x / (a if a > 1e-12 else 1e-12), z / (b if b > 1e-12 else 1e-12)
+    if not p * p + q * q > 1.0:
+        return x, z
+    aa, bb = a * a, b * b
+    p, q = a * abs(x), b * abs(z)
+    t = max(p - aa, q - bb, sqrt(p * p + q * q) - max(aa, bb), 1e-100)
+    for _ in range(STEPS):
+        along, across = p / (t + aa), q / (t + bb)
+        level = along * along + across * across
+        over = sqrt(level) - 1.0
+        if not over > 0.0:
+            break
+        t += level * over / max(along * along / (t + aa) + across * across / (t + bb), 1e-200)
+    x, z = x * (aa / (t + aa)), z * (bb / (t + bb))
+    p, q = x / max(a, 1e-12), z / max(b, 1e-12)
+    size = sqrt(max(p * p + q * q, 1.0))
+    return x / size, z / size
+
+
+def _nearest_swings(x: Number, z: Number, low: Pair, high: Pair) -> Pair:
+    swing = np.array((x, z))
+    axes = np.array((np.where(x < 0.0, low[0], high[0]), np.where(z < 0.0, low[1], high[1])))
+    outside = ellipse_level(swing, axes) > 1.0
+    if outside.any():
+        swing[:, outside] = _nearest_of_ellipse(swing[:, outside], axes[:, outside])
+    return swing[0], swing[1]
+
+
+def ellipse_level(point: Any, axes: Any) -> Any:
+    """Return the square of the factor by which ellipses, given by half-axes, must grow to pass through points."""
+    share = point / np.maximum(axes, 1e-12)
+    return share[0] ** 2 + share[1] ** 2
+
+
+def _nearest_of_ellipse(point: Any, axes: Any) -> Any:
+    """Return the points (2, k) nearest to points outside ellipses with half-axes (2, k), one of which may be 0.
+
+    The nearest point is axes^2 * point / (t + axes^2) for the t that puts it on the ellipse. Newton's method gets there
+    from the left without ever passing it, and sooner when it looks for the zero of one minus the inverse of the level's
+    root, which is nearly a straight line (J. Moré and D. Sorensen, "Computing a trust region step", doi
+    10.1137/0904038). It starts from the t for which both half-axes are as long as the longer one: for circles, the
+    solution.
+    """
+    size, square = axes * np.abs(point), axes**2
+    t = np.sqrt(size[0] * size[0] + size[1] * size[1]) - np.maximum(square[0], square[1])
+    t = np.maximum(np.maximum(np.maximum(size[0] - square[0], size[1] - square[1]), t), 1e-100)
+    for _ in range(STEPS):
+        below = t + square
+        share = size / below
+        share *= share
+        level = share[0] + share[1]
+        over = np.maximum(np.sqrt(level) - 1.0, 0.0)
+        if not over.any():
+            break
+        slope = share / below
+        t = t + level * over / np.maximum(slope[0] + slope[1], 1e-200)
+    near = point * (square / (t + square))
+    return near / np.sqrt(np.maximum(ellipse_level(near, axes), 1.0))
 
 
 class _One:
@@ -78,7 +155,7 @@ class _One:
     isfinite = staticmethod(math.isfinite)
     any = staticmethod(bool)
     least, most = staticmethod(min), staticmethod(max)
-    nearest_swing = staticmethod(nearest_swing_of_one)
+    nearest_swing = staticmethod(_nearest_swing_of_one)
 
     @staticmethod
     def where(chosen: Number, one: Number, other: Number) -> Number:
@@ -97,17 +174,11 @@ class _Many:
     sqrt, sin, cos, tan = (staticmethod(each) for each in (np.sqrt, np.sin, np.cos, np.tan))
     arcsin, arctan2, expm1 = (staticmethod(each) for each in (np.arcsin, np.arctan2, np.expm1))
     where, least, most = (staticmethod(each) for each in (np.where, np.minimum, np.maximum))
-    isfinite = staticmethod(np.isfinite)
+    isfinite, nearest_swing = staticmethod(np.isfinite), staticmethod(_nearest_swings)
 
     @staticmethod
     def any(number: Number) -> bool:
         return bool(np.count_nonzero(number))
-
-    @staticmethod
-    def nearest_swing(x: Number, z: Number, low: Pair, high: Pair) -> Pair:
-        lows, highs = np.array(low)[:, None], np.array(high)[:, None]
-        nearest = nearest_swing(stacked(x, z), Cone(lows, highs, lows, highs))
-        return nearest[0], nearest[1]
 
     def choose(self, chosen: Number, one: Any, other: Any) -> Any:
         if chosen.all():
@@ -161,6 +232,114 @@ ONE: Numbers = _One()
 MANY: Numbers = _Many()
 
 
+def plus(a: Vector, b: Vector) -> Vector:
+    """Return a + b."""
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+def minus(a: Sequence[Number], b: Sequence[Number]) -> Vector:
+    """Return a - b."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+def times(a: Vector, factor: Number) -> Vector:
+    """Return a vector times a number."""
+    return a[0] * factor, a[1] * factor, a[2] * factor
+
+
+def over(a: Vector, divisor: Number) -> Vector:
+    """Return a vector divided by a number."""
+    return a[0] / divisor, a[1] / divisor, a[2] / divisor
+
+
+def dot(a: Vector, b: Vector) -> Number:
+    """Return the scalar product."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def cross(a: Vector, b: Vector) -> Vector:
+    """Return the vector product."""
+    ax, ay, az = a
+    bx, by, bz = b
+    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+
+
+def reject(a: Vector, axis: Vector) -> Vector:
+    """Return the part of a vector that is perpendicular to a unit axis."""
+    x, y, z = axis
+    along = a[0] * x + a[1] * y + a[2] * z
+    return a[0] - along * x, a[1] - along * y, a[2] - along * z
+
+
+def norm(a: Vector) -> float:
+    """Return the length of a vector of floats."""
+    x, y, z = a
+    return sqrt(x * x + y * y + z * z)
+
+
+def unit(a: Vector) -> Vector:
+    """Return a vector of floats scaled to length 1; a zero vector stays zero."""
+    x, y, z = a
+    size = sqrt(x * x + y * y + z * z)
+    if size < 1e-200:
+        size = 1e-200
+    return x / size, y / size, z / size
+
+
+def multiply(p: Quaternion, q: Quaternion) -> Quaternion:
+    """Return the rotation q followed by p."""
+    pw, px, py, pz = p
+    qw, qx, qy, qz = q
+    return (
+        pw * qw - px * qx - py * qy - pz * qz,
+        pw * qx + px * qw + py * qz - pz * qy,
+        pw * qy - px * qz + py * qw + pz * qx,
+        pw * qz + px * qy - py * qx + pz * qw,
+    )
+
+
+def inverse(q: Quaternion) -> Quaternion:
+    """Return the opposite rotation."""
+    return q[0], -q[1], -q[2], -q[3]
+
+
+def rotate(q: Quaternion, v: Vector) -> Vector:
+    """Return a vector turned by a rotation."""
+    w, x, y, z = q
+    vx, vy, vz = v
+    hx, hy, hz = y * vz - z * vy, z * vx - x * vz, x * vy - y * vx
+    return (
+        vx + 2.0 * (w * hx + (y * hz - z * hy)),
+        vy + 2.0 * (w * hy + (z * hx - x * hz)),
+        vz + 2.0 * (w * hz + (x * hy - y * hx)),
+    )
+
+
+def matrix_of(q: Quaternion) -> Matrix:
+    """Return the matrix of a rotation."""
+    w, x, y, z = q
+    u, v, t = x + x, y + y, z + z
+    xx, xy, xz, wx, yy, yz, zz, wy, wz = x * u, x * v, x * t, w * u, y * v, y * t, z * t, w * v, w * t
+    return (1.0 - (yy + zz), xy - wz, xz + wy), (xy + wz, 1.0 - (xx + zz), yz - wx), (xz - wy, yz + wx, 1.0 - (xx + yy))
+
+
+def product_back(a: Matrix, b: Matrix) -> Matrix:
+    """Return a matrix times the transpose of another, column by column."""
+    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = a
+    (ux, uy, uz), (vx, vy, vz), (wx, wy, wz) = b
+    return (
+        (ax * ux + bx * vx + cx * wx, ay * ux + by * vx + cy * wx, az * ux + bz * vx + cz * wx),
+        (ax * uy + bx * vy + cx * wy, ay * uy + by * vy + cy * wy, az * uy + bz * vy + cz * wy),
+        (ax * uz + bx * vz + cx * wz, ay * uz + by * vz + cy * wz, az * uz + bz * vz + cz * wz),
+    )
+
+
+def turned(turn: Quaternion, vectors: Sequence[Vector]) -> list[Vector]:
+    """Return several vectors turned by a rotation."""
+    (a, b, c), (d, e, f), (g, h, i) = matrix_of(turn)
+    return [(a * x + b * y + c * z, d * x + e * y + f * z, g * x + h * y + i * z) for x, y, z in vectors]
+
+
 def size_of(do: Numbers, a: Sequence[Number]) -> Number:
     """Return the length of a vector."""
     x, y, z = a
@@ -188,7 +367,11 @@ def about(do: Numbers, vector: Vector) -> Quaternion:
 
 
 def between(do: Numbers, a: Vector, b: Vector, axis: Vector | Callable[[], Vector]) -> Quaternion:
-    """Return the smallest rotation from one unit vector to another, see `rotations.between`."""
+    """Return the smallest rotation from one unit vector to another.
+
+    Opposite vectors have no smallest rotation: those turn by half a turn about `axis`, a unit vector perpendicular
+    to a, or a function that returns it, called only if it is needed.
+    """
     (ax, ay, az), (bx, by, bz) = a, b
     x, y, z = ax + bx, ay + by, az + bz
     size = do.sqrt(x * x + y * y + z * z)
@@ -205,7 +388,7 @@ def between(do: Numbers, a: Vector, b: Vector, axis: Vector | Callable[[], Vecto
 
 
 def swing_and_twist(do: Numbers, turn: Quaternion) -> Vector:
-    """Return the swing about X and about Z, and the twist, of a unit quaternion; see `cones.swing_twist`."""
+    """Return the swing about X and about Z, and the twist from -pi to pi, of a unit quaternion; see `cones`."""
     w, x, y, z = turn
     sign = do.where(w < 0.0, -1.0, 1.0)
     size = do.sqrt(w * w + y * y)
@@ -215,7 +398,7 @@ def swing_and_twist(do: Numbers, turn: Quaternion) -> Vector:
 
 
 def turn_of(do: Numbers, angles: Vector) -> Quaternion:
-    """Return the unit quaternion of a swing about X and about Z, after a twist; see `cones.joint_rotation`."""
+    """Return the unit quaternion of a swing about X and about Z, after a twist; see `cones`."""
     x, z, twist = angles
     c, s = do.cos(twist / 2.0), do.sin(twist / 2.0)
     w = do.sqrt(do.most(1.0 - x * x - z * z, 0.0))
@@ -223,18 +406,21 @@ def turn_of(do: Numbers, angles: Vector) -> Quaternion:
 
 
 def nearest_direction(do: Numbers, swing: Pair, low: Pair, high: Pair) -> Pair:
-    """See `cones.nearest_direction`."""
+    """Return the point of a cone nearest in direction to a swing, also the other way round.
+
+    Beyond half a turn the opposite side of the cone may be nearer than the side that the swing left.
+    """
     (x, z), near = swing, do.nearest_swing(*swing, low, high)
     outside = (near[0] != x) | (near[1] != z)
     if not do.any(outside):
         return near
     behind = do.nearest_swing(-x, -z, low, high)
-    there, forward, back = (_direction(do, *each) for each in (swing, near, behind))
+    there, forward, back = (direction_of(do, *each) for each in (swing, near, behind))
     nearest: Pair = either(do, outside & (dot(there, back) > dot(there, forward) + TIE), behind, near)
     return nearest
 
 
-def _direction(do: Numbers, x: Number, z: Number) -> Vector:
+def direction_of(do: Numbers, x: Number, z: Number) -> Vector:
     """Return where a swing takes the Y axis."""
     square = x * x + z * z
     double = 2.0 * do.sqrt(do.most(1.0 - square, 0.0))
@@ -242,7 +428,7 @@ def _direction(do: Numbers, x: Number, z: Number) -> Vector:
 
 
 def nearest_twist(do: Numbers, twist: Number, low: Number, high: Number) -> Number:
-    """See `cones.nearest_twist`."""
+    """Return the allowed twist nearest on the circle to a twist from -pi to pi."""
     outside = (twist < low) | (twist > high)
     if not do.any(outside):
         return twist

@@ -6,18 +6,15 @@ A vector array has shape (3, ...), a quaternion array (4, ...) with w first.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..problem import Floats
-from .vectors import matrix_of
+from . import numbers
+from .numbers import MANY
 
-OPPOSITE = 1e-6
-"""Below this length of the sum of two unit vectors, rounding in the input would choose the axis between them."""
-NEARLY_OPPOSITE = 1e-2
-"""Below this length, the sum is not precise enough to divide by."""
 FEW = 16
 """Up to this many matrices are converted to quaternions one by one, in plain floats."""
 _TINY = 1e-200
@@ -33,17 +30,7 @@ def dot(a: Floats, b: Floats) -> Floats:
 
 def cross(a: Floats, b: Floats) -> Floats:
     """Return the cross products (3, ...) of vectors (3, ...)."""
-    # In place, because allocating temporary arrays takes as long as the arithmetic.
-    out = np.empty(a.shape if a.shape == b.shape else np.broadcast(a, b).shape)
-    (ax, ay, az), (bx, by, bz) = a, b
-    x, y, z = out[0, ...], out[1, ...], out[2, ...]
-    np.multiply(ay, bz, out=x)
-    x -= az * by
-    np.multiply(az, bx, out=y)
-    y -= ax * bz
-    np.multiply(ax, by, out=z)
-    z -= ay * bx
-    return out
+    return stacked(*numbers.cross((a[0], a[1], a[2]), (b[0], b[1], b[2])))
 
 
 def stacked(*components: Floats) -> Floats:
@@ -69,41 +56,9 @@ def reject(a: Floats, axis: Floats) -> Floats:
     return a - dot(a, axis) * axis
 
 
-def identity(count: int) -> Floats:
-    """Return `count` identity quaternions, (4, count)."""
-    q = np.zeros((4, count))
-    q[0] = 1.0
-    return q
-
-
-def about(axis: Floats, angle: Floats) -> Floats:
-    """Return quaternions (4, ...) that turn by angles (...) in radians about unit axes (3, ...), right-handed."""
-    half = angle / 2
-    return stacked(np.cos(half), *(np.sin(half) * axis))
-
-
 def multiply(p: Floats, q: Floats) -> Floats:
     """Return the quaternion products (4, ...): first turn by q, then by p."""
-    (a, b, c, d), (w, x, y, z) = p, q
-    out = np.empty(p.shape if p.shape == q.shape else np.broadcast(p, q).shape)
-    real, i, j, k = out[0, ...], out[1, ...], out[2, ...], out[3, ...]
-    np.multiply(a, w, out=real)
-    real -= b * x
-    real -= c * y
-    real -= d * z
-    np.multiply(a, x, out=i)
-    i += b * w
-    i += c * z
-    i -= d * y
-    np.multiply(a, y, out=j)
-    j -= b * z
-    j += c * w
-    j += d * x
-    np.multiply(a, z, out=k)
-    k += b * y
-    k -= c * x
-    k += d * w
-    return out
+    return stacked(*numbers.multiply((p[0], p[1], p[2], p[3]), (q[0], q[1], q[2], q[3])))
 
 
 def inverse(q: Floats) -> Floats:
@@ -124,61 +79,27 @@ def vectors_of(q: Floats) -> Floats:
 
 def about_vectors(vectors: Floats) -> Floats:
     """Return the quaternions (4, ...) of rotation vectors (3, ...) in radians."""
-    angle = norm(vectors)
-    small = angle < 1e-9
-    share = np.where(small, 0.5, np.sin(0.5 * angle) / np.where(small, 1.0, angle))
-    return stacked(np.cos(0.5 * angle), *(vectors * share))
+    return stacked(*numbers.about(MANY, (vectors[0], vectors[1], vectors[2])))
 
 
 def rotate(q: Floats, v: Floats) -> Floats:
     """Return vectors (3, ...) turned by unit quaternions (4, ...)."""
-    half = cross(q[1:], v)
-    turned = cross(q[1:], half)
-    turned += q[0] * half
-    turned *= 2.0
-    turned += v
-    return turned
+    return stacked(*numbers.rotate((q[0], q[1], q[2], q[3]), (v[0], v[1], v[2])))
 
 
-def between(a: Floats, b: Floats, axis: Floats | Callable[[], Floats]) -> Floats:
+def between(a: Floats, b: Floats, axis: Floats) -> Floats:
     """Return the smallest rotations (4, ...) that take unit vectors a to unit vectors b, both (3, ...).
 
     Opposite vectors have no smallest rotation: those turn by 180 degrees about `axis` (3, ...), unit vectors
-    perpendicular to a, or a function that returns them, called only if they are needed.
+    perpendicular to a.
     """
-    middle = a + b
-    sum_ = norm(middle)
-    nearly = sum_ < NEARLY_OPPOSITE
-    if not nearly.any():
-        middle /= np.maximum(sum_, _TINY)
-        return stacked(dot(a, middle), *cross(a, middle))
-    if callable(axis):
-        axis = axis()
-    # The vector halfway to b is lost in rounding: first turn a to -a, then by the small angle that remains.
-    axis = unit(reject(np.where(sum_ < OPPOSITE, axis, unit(cross(a, b))), a))
-    half_turn = np.concatenate([np.zeros_like(axis[:1]), axis])
-    small = _between(np.where(nearly, -a, a), b)
-    return np.where(nearly, multiply(small, half_turn), small)
-
-
-def _between(a: Floats, b: Floats) -> Floats:
-    middle = unit(a + b)
-    return stacked(dot(a, middle), *cross(a, middle))
+    one, other, across = ((v[0], v[1], v[2]) for v in (a, b, axis))
+    return stacked(*numbers.between(MANY, one, other, across))
 
 
 def matrices(q: Floats) -> Floats:
     """Return the rotation matrices (3, 3, ...) of unit quaternions (4, ...)."""
-    return np.array(matrix_of((q[0], q[1], q[2], q[3])))
-
-
-def hinge(frames: Floats, direction: Floats) -> Floats:
-    """Return the unit axes (3, ...), perpendicular to `direction` (3, ...), about which a straight bone bends.
-
-    The axis is the X axis of the frames (3, 3, ...); where X lies along the direction, it is the axis about which a
-    positive rotation turns the direction to Z. That is a cross product, so a mirrored bone bends mirrored.
-    """
-    across = reject(frames[:, 0], direction)
-    return unit(np.where(norm(across) > 1e-4, across, cross(direction, frames[:, 2])))
+    return np.array(numbers.matrix_of((q[0], q[1], q[2], q[3])))
 
 
 def quaternions(m: Floats) -> Floats:

@@ -12,7 +12,81 @@ from operator import add
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from .forms import NOTHING, Form
+Form = list[float]
+"""The cost V P V / 2 - p V of a twist V (rotation, then translation), as 27 numbers, row by row: the upper half of P's
+rotation block (6), all of its mixed block (9), the upper half of its translation block (6), then p (6)."""
+NOTHING: Form = [0.0] * 27
+
+
+def add_place(form: Form, point: Sequence[float], gap: Sequence[float], stiffness: float) -> None:
+    """Add to a form a spring that moves a point by a gap."""
+    x, y, z = point
+    p, q, r = stiffness * x, stiffness * y, stiffness * z
+    u, v, w = gap
+    form[0] += q * y + r * z
+    form[1] -= p * y
+    form[2] -= p * z
+    form[3] += p * x + r * z
+    form[4] -= q * z
+    form[5] += p * x + q * y
+    form[7] -= r
+    form[8] += q
+    form[9] += r
+    form[11] -= p
+    form[12] -= q
+    form[13] += p
+    form[15] += stiffness
+    form[18] += stiffness
+    form[20] += stiffness
+    form[21] += q * w - r * v
+    form[22] += r * u - p * w
+    form[23] += p * v - q * u
+    form[24] += stiffness * u
+    form[25] += stiffness * v
+    form[26] += stiffness * w
+
+
+def add_orientation(form: Form, gap: Sequence[float], stiffness: float) -> None:
+    """Add to a form a spring that turns its joint by a rotation vector."""
+    form[0] += stiffness
+    form[3] += stiffness
+    form[5] += stiffness
+    form[21] += stiffness * gap[0]
+    form[22] += stiffness * gap[1]
+    form[23] += stiffness * gap[2]
+
+
+def add_thrust(
+    form: Form,
+    point: Sequence[float] | None,
+    gap: Sequence[float],
+    direction: Sequence[float],
+    stiffness: float,
+    force: float,
+) -> None:
+    """Replace what a spring does along a direction by a constant force.
+
+    Without a point the spring is that of an orientation, and the force a torque.
+    """
+    a, b, c = direction
+    force -= stiffness * (a * gap[0] + b * gap[1] + c * gap[2])
+    way = (0.0, 0.0, 0.0, a, b, c)
+    if point is None:
+        way = (a, b, c, 0.0, 0.0, 0.0)
+    else:
+        x, y, z = point
+        way = (y * c - z * b, z * a - x * c, x * b - y * a, a, b, c)
+    at = 0
+    for rows, columns in (((0, 1, 2), (0, 1, 2)), ((0, 1, 2), (3, 4, 5)), ((3, 4, 5), (3, 4, 5))):
+        for row in rows:
+            for column in columns:
+                if rows == columns and column < row:
+                    continue
+                form[at] -= stiffness * way[row] * way[column]
+                at += 1
+    for i, part in enumerate(way):
+        form[21 + i] += force * part
+
 
 Six = tuple[float, float, float, float, float, float]
 Column = Sequence[float]
@@ -32,8 +106,6 @@ class Joint(NamedTuple):
     """How fast the cost falls with each unknown."""
     shift: Column | None = None
     """The effect of a prescribed step, laid out like a column; None: no such step."""
-    open_: int = 3
-    """How many unknowns may be open; the others come last."""
 
 
 Eliminated = tuple[Six, Six, Six, Six]
@@ -43,7 +115,7 @@ subtracted: of the second and the third in the first, of the third in the second
 Pivots = tuple[float, float, float]
 TINY = 1e-14
 """Least size of a pivot that may be negative."""
-STILL: Six = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+RESTING: Six = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 class Swept(NamedTuple):
@@ -109,7 +181,7 @@ def _swept(joint: Joint, carried: Form, least: float) -> Swept | None:
         p4 -= b01 * t0 + b11 * t1 + b21 * t2 + d01 * l0 + d11 * l1 + d12 * l2
         p5 -= b02 * t0 + b12 * t1 + b22 * t2 + d02 * l0 + d12 * l1 + d22 * l2
         form = [*form[:21], p0, p1, p2, p3, p4, p5]
-    found = (_of_one if joint.open_ <= 1 else of_three)(joint, form, least)
+    found = of_three(joint, form, least)
     if found is None:
         return None
     left, above, pivots = found
@@ -137,7 +209,7 @@ def of_three(
     Returns:
         None without damping, if a pivot is below `least`.
     """
-    columns, own, right, _, _ = joint
+    columns, own, right, _ = joint
     floor = 0.0 if least is None else least
     a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
     d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest
@@ -252,57 +324,6 @@ def _raised(
     return most(abs(pivot), least * (a * a + b * b + c * c + d * d + e * e + f * f)) + damping
 
 
-def _of_one(joint: Joint, form: Form, least: float) -> tuple[Eliminated, Form, Pivots] | None:
-    """Do what `of_three` does without damping, for a joint with one unknown at most, in a third of the time."""
-    columns, own, right, _, _ = joint
-    a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
-    d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest
-    x0, x1, x2, x3, x4, x5, f0, f1, f2 = columns[0]
-    m00, r0 = own[0][0], right[0]
-    f0 += a00 * x0 + a01 * x1 + a02 * x2 + b00 * x3 + b01 * x4 + b02 * x5
-    f1 += a01 * x0 + a11 * x1 + a12 * x2 + b10 * x3 + b11 * x4 + b12 * x5
-    f2 += a02 * x0 + a12 * x1 + a22 * x2 + b20 * x3 + b21 * x4 + b22 * x5
-    f3 = b00 * x0 + b10 * x1 + b20 * x2 + d00 * x3 + d01 * x4 + d02 * x5
-    f4 = b01 * x0 + b11 * x1 + b21 * x2 + d01 * x3 + d11 * x4 + d12 * x5
-    f5 = b02 * x0 + b12 * x1 + b22 * x2 + d02 * x3 + d12 * x4 + d22 * x5
-    r0 += x0 * p0 + x1 * p1 + x2 * p2 + x3 * p3 + x4 * p4 + x5 * p5
-    m00 += x0 * f0 + x1 * f1 + x2 * f2 + x3 * f3 + x4 * f4 + x5 * f5
-    if m00 < least:
-        return None
-    x0, x1, x2, x3, x4, x5 = f0 / m00, f1 / m00, f2 / m00, f3 / m00, f4 / m00, f5 / m00
-    left = (x0, x1, x2, x3, x4, x5), STILL, STILL, (r0 / m00, 0.0, 0.0, 0.0, 0.0, 0.0)
-    above = [
-        a00 - x0 * f0,
-        a01 - x0 * f1,
-        a02 - x0 * f2,
-        a11 - x1 * f1,
-        a12 - x1 * f2,
-        a22 - x2 * f2,
-        b00 - x0 * f3,
-        b01 - x0 * f4,
-        b02 - x0 * f5,
-        b10 - x1 * f3,
-        b11 - x1 * f4,
-        b12 - x1 * f5,
-        b20 - x2 * f3,
-        b21 - x2 * f4,
-        b22 - x2 * f5,
-        d00 - x3 * f3,
-        d01 - x3 * f4,
-        d02 - x3 * f5,
-        d11 - x4 * f4,
-        d12 - x4 * f5,
-        d22 - x5 * f5,
-        p0 - x0 * r0,
-        p1 - x1 * r0,
-        p2 - x2 * r0,
-        p3 - x3 * r0,
-        p4 - x4 * r0,
-        p5 - x5 * r0,
-    ]
-    return left, above, (m00, m00, m00)
-
-
 def solved_again(
     joint: Joint, left: Eliminated, pivots: Pivots, force: Sequence[float]
 ) -> tuple[Eliminated, list[float]]:
@@ -361,27 +382,22 @@ def substituted(
     found: list[tuple[float, float, float]] = []
     twists: list[Six] = []
     for i, above in enumerate(parents):
-        (columns, _, _, shift, open_), _, (first, second, third, rest), _, _ = swept[i]
-        v0, v1, v2, v3, v4, v5 = STILL if above < 0 else twists[above]
+        (columns, _, _, shift), _, (first, second, third, rest), _, _ = swept[i]
+        v0, v1, v2, v3, v4, v5 = RESTING if above < 0 else twists[above]
         if i in heads:
             x, y, z = heads[i]
             v3, v4, v5 = v3 + v1 * z - v2 * y, v4 + v2 * x - v0 * z, v5 + v0 * y - v1 * x
             v0 = v1 = v2 = 0.0
         x, y, z, n01, n02, n12 = rest
         f0, f1, f2, f3, f4, f5 = third
-        if open_ > 1:
-            z -= f0 * v0 + f1 * v1 + f2 * v2 + f3 * v3 + f4 * v4 + f5 * v5
-            f0, f1, f2, f3, f4, f5 = second
-            y -= f0 * v0 + f1 * v1 + f2 * v2 + f3 * v3 + f4 * v4 + f5 * v5 + n12 * z
+        z -= f0 * v0 + f1 * v1 + f2 * v2 + f3 * v3 + f4 * v4 + f5 * v5
+        f0, f1, f2, f3, f4, f5 = second
+        y -= f0 * v0 + f1 * v1 + f2 * v2 + f3 * v3 + f4 * v4 + f5 * v5 + n12 * z
         f0, f1, f2, f3, f4, f5 = first
         x -= f0 * v0 + f1 * v1 + f2 * v2 + f3 * v3 + f4 * v4 + f5 * v5 + n01 * y + n02 * z
-        f0, f1, f2, f3, f4, f5, _, _, _ = columns[0]
-        if open_ > 1:
-            (g0, g1, g2, g3, g4, g5, _, _, _), (h0, h1, h2, h3, h4, h5, _, _, _) = columns[1:]
-            v0, v1, v2 = v0 + x * f0 + y * g0 + z * h0, v1 + x * f1 + y * g1 + z * h1, v2 + x * f2 + y * g2 + z * h2
-            v3, v4, v5 = v3 + x * f3 + y * g3 + z * h3, v4 + x * f4 + y * g4 + z * h4, v5 + x * f5 + y * g5 + z * h5
-        else:
-            v0, v1, v2, v3, v4, v5 = v0 + x * f0, v1 + x * f1, v2 + x * f2, v3 + x * f3, v4 + x * f4, v5 + x * f5
+        (f0, f1, f2, f3, f4, f5, *_), (g0, g1, g2, g3, g4, g5, *_), (h0, h1, h2, h3, h4, h5, *_) = columns
+        v0, v1, v2 = v0 + x * f0 + y * g0 + z * h0, v1 + x * f1 + y * g1 + z * h1, v2 + x * f2 + y * g2 + z * h2
+        v3, v4, v5 = v3 + x * f3 + y * g3 + z * h3, v4 + x * f4 + y * g4 + z * h4, v5 + x * f5 + y * g5 + z * h5
         if shift is not None:
             f0, f1, f2, f3, f4, f5, _, _, _ = shift
             v0, v1, v2, v3, v4, v5 = v0 + f0, v1 + f1, v2 + f2, v3 + f3, v4 + f4, v5 + f5

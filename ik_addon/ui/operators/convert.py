@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import bpy
 import numpy as np
 
 from ...bake.restore import SceneSnapshot
-from ...bake.sampling import at_frame
+from ...bake.sampling import stepped
 from ...chains import convert
 from ...chains.conversion_records import converted_bones
 from ...chains.current_pose import read_poses, shifts
 from ...chains.ik_constraints import sources
+from ...core.steps import finished
 from ...core.translation.sentences import marked, quoted, say
 from ...live.reports import percent
 from ...solve.problem import Floats
@@ -27,12 +29,11 @@ FRAMES = 12
 
 def _poses(context: bpy.types.Context, ob: bpy.types.Object) -> dict[int, Floats]:
     """Return the poses (m, 4, 4) of all bones on frames of the scene's range."""
-    scene, found = context.scene, {}
-    before = SceneSnapshot(context.view_layer, ob)
-    for frame in np.unique(np.linspace(scene.frame_start, scene.frame_end, FRAMES).round()).astype(int).tolist():
-        found[frame] = read_poses(ob, at_frame(context.view_layer, frame))
+    scene, before = context.scene, SceneSnapshot(context.view_layer, ob)
+    frames = np.unique(np.linspace(scene.frame_start, scene.frame_end, FRAMES).round()).astype(int).tolist()
+    found = finished(stepped(context.view_layer, frames, partial(read_poses, ob)))
     before.restore()
-    return found
+    return dict(zip(frames, found, strict=True))
 
 
 def _differences(

@@ -7,7 +7,10 @@ from typing import Any
 import bpy
 
 from ...chains import character
+from ...chains.ik_constraints import sources
 from ...core.translation.sentences import is_one_of
+from ...rig.plan.chain import tips
+from ...targets.movable import goals_of
 from ..operators.active import armature
 from ..panel import ArmaturePanel
 from ..text import draw_button, draw_message
@@ -44,9 +47,15 @@ class VIEW3D_PT_ik_addon_character(ArmaturePanel):
 
 
 def remarks_on(ob: bpy.types.Object) -> tuple[str, ...]:
-    """Return the remarks on the last setup of an armature."""
+    """Return the remarks on the last setup of an armature, without advice that was followed."""
     outcome = character.last(ob)
-    return () if outcome is None else outcome.remarks
+    return () if outcome is None else tuple(remark for remark in outcome.remarks if not _is_followed(ob, remark))
+
+
+def _is_followed(ob: bpy.types.Object, remark: str) -> bool:
+    if is_one_of(remark, character.ANIMATED):
+        return any(goal.is_keyed for tip in tips(ob) for goal in goals_of(tip))
+    return is_one_of(remark, character.WITH_CONSTRAINTS) and not any(sources(ob))
 
 
 CLASSES: tuple[Any, ...] = (VIEW3D_PT_ik_addon_character,)

@@ -184,7 +184,7 @@ def test_a_pin_of_limited_strength_yields_to_a_hard_one() -> None:
     body = figure()
     head = BONE["head"]
     turned_by = []
-    for strength in (0.01, 1.0, 100.0):
+    for strength in (0.01, 0.1, 100.0):
         posed = drag(body, "hand.L", (0.0, -0.7, 0.0), (*FEET, Pin(head, location=False, strength=strength)))
         assert posed.pin_error < 1e-4 * HEIGHT
         turned_by.append(float(np.abs(posed.frames[head] - body.frames[head]).max()))

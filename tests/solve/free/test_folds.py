@@ -252,19 +252,6 @@ def test_a_hip_at_its_limit_leaves_the_rest_to_the_search() -> None:
     assert solution.reached.any()
 
 
-def test_a_locked_joint_keeps_its_fk_rotation() -> None:
-    legs = random_legs(35)
-    asked = limited(problem(legs, 0.8 * directions(MANY, 36)), np.array([(0.0, 0.0), (-180.0, 180.0), (0.0, 0.0)]))
-    assert asked.limits is not None
-    cones, twist = asked.limits.cones.copy(), asked.limits.twist.copy()
-    cones[1], cones[2], twist[2] = [-np.inf, np.inf] * 2, 0.0, 0.0
-    twist[1] = [-np.inf, np.inf]
-    asked = replace(asked, limits=replace(asked.limits, cones=cones, twist=twist))
-    solution = solve(asked)
-    assert solution.reached.any()
-    assert np.abs(solution.rotations[:, 2] - solution.rotations[:, 1]).max() < 1e-7
-
-
 def test_rounding_does_not_choose_the_side_of_a_jump() -> None:
     for way in (1.0, -1.0):
         for jump in (0.4 + 1e-13 * np.arange(-9.0, 9.0)).tolist():

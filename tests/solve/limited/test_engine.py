@@ -8,13 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.cases import CHAINS, Rig, chain, degrees, random_ranges, tree_y
-from ik_addon.solve.limited.body import Body, allowed_angles, posed
 from ik_addon.solve.limited.bounds import bounds
 from ik_addon.solve.limited.descent import State
-from ik_addon.solve.limited.goals import Goals, OrientationGoal, PoleGoal, System, masses_of
-from ik_addon.solve.limited.newton import polished
-from ik_addon.solve.limited.newton_step import Anchor, newton_step, slopes_of, twists_of
-from ik_addon.solve.limited.skeleton import rows_of
+from ik_addon.solve.limited.newton import Anchor, newton_step, polished, slopes_of, twists_of
+from ik_addon.solve.limited.objectives import Goals, OrientationGoal, PoleGoal, System, masses_of
+from ik_addon.solve.limited.skeleton import Body, allowed_angles, posed, rows_of
 from ik_addon.solve.maths.cones import Cone, cone_of
 from ik_addon.solve.problem import Floats
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ik_addon.solve.maths.forms import NOTHING, Form, add_orientation, add_place
-from ik_addon.solve.maths.sweep import Joint, Swept, eliminated, substituted
+from ik_addon.solve.maths.sweep import NOTHING, Form, Joint, Swept, add_orientation, add_place, eliminated, substituted
 from ik_addon.solve.problem import Floats
 from tests.solve.chains import for_each
 
@@ -29,7 +28,7 @@ def random_joint(random: np.random.Generator, count: int, *, shifted: bool) -> J
     says = columns[:, :3] @ columns[:, 6:].T  # own excludes the columns' products with one another
     own += 0.5 * (says.T - says)
     shift = random.normal(size=9).tolist() if shifted else None
-    return Joint(columns.tolist(), own.tolist(), (random.normal(size=3) * is_open).tolist(), shift, count)
+    return Joint(columns.tolist(), own.tolist(), (random.normal(size=3) * is_open).tolist(), shift)
 
 
 def swept(
@@ -88,8 +87,6 @@ def test_a_pivot_that_is_too_small_is_detected() -> None:
     column = [1.0] + [0.0] * 8
     joint = Joint([column, [0.0] * 9, [0.0] * 9], np.diag([-1.0, 1.0, 1.0]).tolist(), [1.0, 0.0, 0.0])
     assert not eliminated([0], [[]], [joint], [None], 0.2)
-    assert not eliminated([0], [[]], [joint._replace(open_=1)], [None], 0.2)
     form = NOTHING[:]
     add_orientation(form, [0.0, 0.0, 0.0], 2.0)
     assert 0 in eliminated([0], [[]], [joint], [form], 0.2)
-    assert 0 in eliminated([0], [[]], [joint._replace(open_=1)], [form], 0.2)

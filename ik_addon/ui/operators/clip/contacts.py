@@ -11,10 +11,10 @@ import numpy as np
 from bpy.props import EnumProperty, FloatProperty, IntProperty, StringProperty
 
 from ....anatomy.figure import Figure
-from ....bake import bake_report
 from ....bake.selection import time_scale
 from ....core import contact_keys
 from ....core.contact_settings import CONTACTS
+from ....core.report import count_of_frames
 from ....core.translation.sentences import UserError, count, marked, say
 from ....feet import find_contacts, pivots
 from ....feet.contacts import HEEL
@@ -92,7 +92,7 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
     def finish(self, result: tuple[int, int]) -> set[str]:
         """Report the result of `steps`."""
         found, frames = result
-        on_frames = bake_report.count_of_frames(frames)
+        on_frames = count_of_frames(frames)
         if not found:
             why = say(
                 "No contacts found on {frames}: the feet never stand still. Is this clip in place? "
@@ -162,7 +162,7 @@ class IK_ADDON_OT_mark_contact(ChainOperator):
         span = self.frame_start, self.frame_end + 1
         mark(context, tip, [self.contact], span, on=self.action == "ADD")
         what = say(next(label for name, label, *_rest in CONTACTS if name == self.contact))
-        on_frames = bake_report.count_of_frames(self.frame_end + 1 - self.frame_start)
+        on_frames = count_of_frames(self.frame_end + 1 - self.frame_start)
         return self.done(
             say("Marked a contact on {frames}: {what} of '{tip}'", what=what, tip=tip.name, frames=on_frames)
             if self.action == "ADD"

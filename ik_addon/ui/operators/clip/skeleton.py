@@ -8,8 +8,9 @@ from typing import Any
 import bpy
 from bpy.props import BoolProperty, StringProperty
 
-from ....bake import bake_report, skeleton
+from ....bake import skeleton
 from ....bake.skeleton_motion import RootMotion
+from ....core.report import count_of_frames
 from ....core.translation.sentences import marked, say
 from ..active import armature
 from .frame_range import FrameRangeOperator
@@ -76,7 +77,7 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
         skeleton.select(bpy.context, result)
         done = say(
             "Baked {frames} to '{name}', which is selected for export",
-            frames=bake_report.count_of_frames(result.frames),
+            frames=count_of_frames(result.frames),
             name=result.ob.name,
         )
         return self.done(done, result.remarks)

@@ -7,7 +7,7 @@ from collections.abc import Generator
 import bpy
 from bpy.props import EnumProperty
 
-from ....bake import bake_report
+from ....core.report import count_of_frames
 from ....core.settings import chain_of
 from ....core.translation.sentences import UserError, count, marked, quoted, say
 from ....targets import ik_fk, snap
@@ -108,7 +108,7 @@ class IK_ADDON_OT_snap_target(FramesOperator):
         chains, frames, remarks = result
         done = count(chains, "Snapped the target", "Snapped the targets of {count} chains")
         if frames is not None:
-            done = say("{done} on {frames}", done=done, frames=bake_report.count_of_frames(frames))
+            done = say("{done} on {frames}", done=done, frames=count_of_frames(frames))
         return self.done(done, remarks)
 
 
@@ -137,7 +137,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
         frames = self.frames(context)
         if frames is not None:
             report = yield from ik_fk.apply_range(context, ob, found, frames)
-            done = say("{done} on {frames}", done=done, frames=bake_report.count_of_frames(report.frames))
+            done = say("{done} on {frames}", done=done, frames=count_of_frames(report.frames))
             return done, [] if report.plays_alike and not report.missed else [report.message]
         return done, ik_fk.apply_pose(context, ob, found)
 
