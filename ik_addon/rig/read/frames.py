@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...core import transforms
@@ -28,7 +30,7 @@ class Frames:
         given = _once(numbers[:, inputs.given]).astype(np.float64)
         given = given.reshape(len(given), sum(map(len, inputs.opaque)), 4, 4)
         matrices = numbers[:, :start].reshape(len(numbers), len(inputs.objects), 4, 4).astype(np.float64)
-        self._locals = [_once(matrices[:, item]) for item in range(len(inputs.objects))]
+        self._locals: list[Floats] = [_once(matrices[:, item]) for item in range(len(inputs.objects))]
         self._worlds: dict[int, Floats] = {}
         self.rows: Row = _once(numbers[:, inputs.rows].reshape(len(numbers), len(inputs.modes), WIDTH))
         """(F, n, 17) the channels of all bones."""
@@ -104,6 +106,6 @@ class Frames:
                 poses[:, bone] = local[:, bone] if above is None else above @ local[:, bone]
 
 
-def _once(numbers: Numbers) -> Numbers:
+def _once(numbers: Any) -> Any:
     """Return numbers (F, ...), reduced to (1, ...) if they are the same on all frames."""
     return numbers[:1] if len(numbers) > 1 and (numbers == numbers[:1]).all() else numbers

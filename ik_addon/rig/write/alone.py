@@ -292,7 +292,7 @@ class LoneInFK:
         """The chain as a problem with a single member that is searched for; None if it begins on a side."""
         limits = self.whole.settings.limits
         if limits is not None:
-            rest = np.array(self.lone.rests).swapaxes(1, 2)
+            rest: Floats = np.array(self.lone.rests).swapaxes(1, 2)
             limits = replace(limits, rest=rest, root=np.array(self.root).T[None])
         problem = replace(
             self.whole.settings,

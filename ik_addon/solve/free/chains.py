@@ -254,7 +254,7 @@ def _in_plane(chain: Chain, problem: Problem) -> tuple[Bent, Number]:
     does, and each bone turns within it.
     """
     do, (upper, lower), target, reach = chain.do, chain.directions, chain.target, chain.reach(problem)
-    lengths = [length * factor for length, factor in zip(chain.lengths, reach.stretch, strict=True)]
+    first, second = (length * factor for length, factor in zip(chain.lengths, reach.stretch, strict=True))
     across = cross(upper, lower)
     sine, chord, distance = size_of(do, across), size_of(do, chain.tip), size_of(do, target)
     clear = do.least(do.least(sine, chord), distance) > CLEAR
@@ -276,7 +276,7 @@ def _in_plane(chain: Chain, problem: Problem) -> tuple[Bent, Number]:
         if do.any(chain.pole_angle):
             bend = rotate(about(do, times(line, chain.pole_angle)), bend)
         normal = cross(bend, line)
-    directions = triangle(do, *lengths, reach.distance, line, bend)
+    directions = triangle(do, first, second, reach.distance, line, bend)
     turns = [
         product_back((old, cross(before, old), before), (new, cross(normal, new), normal))  # columns of the inverse
         for old, new in zip((upper, lower), directions, strict=True)
