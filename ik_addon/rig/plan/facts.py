@@ -120,6 +120,7 @@ def _animation(owner: Any) -> Facts:
     return (
         *_curves(data),
         _mutes(data.drivers),
+        *(driver.data_path for driver in data.drivers),
         *(fact for strip in compat.strips_of(data.nla_tracks) for fact in (strip.mute, *_curves(strip))),
         *(mark for track in data.nla_tracks for mark in (track.mute, track.is_solo)),
         data.use_nla,
