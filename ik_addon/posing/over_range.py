@@ -202,27 +202,22 @@ class BodyRange:
         axes, belonging = orthonormal(wish[..., :3, :3]), orthonormal(kept[..., :3, :3])
         bends = None if body.bends is None else applied(times_back(axes, body.frames), body.bends)
         is_hard = np.array([pin.strength == np.inf for pin in moved.pins], dtype=bool)
-        solved, bones = [], np.zeros(0, dtype=np.int64)
-        for f, gap in enumerate(np.maximum(*self._gaps(wish, kept)).max(axis=1, initial=0.0).tolist()):
-            if gap < HELD or f == now:
-                continue
-            own_bends = None if bends is None else bends[f]
-            start = replace(body, heads=wish[f, :, :3, 3], frames=axes[f], bends=own_bends)
-            pins = [replace(pin, point=at) for pin, at in zip(moved.pins, self._points(wish[f]), strict=True)]
-            # Where a hand can't reach its place, it lets go rather than lift the feet.
-            for own_pins in (
-                [replace(pin, strength=np.inf) for pin in pins],
-                [pins[i] for i in np.flatnonzero(is_hard)],
-            ):
-                poser = Poser(start, own_pins, [])
-                bones = np.union1d(bones, poser.tree.bones)
-                held = poser.hold(kept[f, :, :3, 3], belonging[f])
-                posed[f] = replace(stand, pose=wish[f], body=start).posed(held)
-                left = np.maximum(*self._gaps(posed[f : f + 1], kept[f : f + 1]))[0, is_hard]
-                if left.max(initial=0.0) < 10.0 * HELD:
-                    break
-            solved.append(f)
-        if solved:
+        left = np.maximum(*self._gaps(wish, kept)).max(axis=1, initial=0.0) >= HELD
+        left[now] = False
+        solved = np.flatnonzero(left)
+        bones: Ints | None = None
+        # Where a hand can't reach its place, it lets go rather than lift the feet.
+        for holding in (np.ones_like(is_hard), is_hard):
+            for f in np.flatnonzero(left).tolist():
+                own_bends = None if bends is None else bends[f]
+                start = replace(body, heads=wish[f, :, :3, 3], frames=axes[f], bends=own_bends)
+                points, chosen = self._points(wish[f]), np.flatnonzero(holding).tolist()
+                pins = [replace(moved.pins[p], point=points[p], strength=np.inf) for p in chosen]
+                poser = Poser(start, pins, [])
+                posed[f] = replace(stand, pose=wish[f], body=start).posed(poser.hold(kept[f, :, :3, 3], belonging[f]))
+                bones = poser.tree.bones if bones is None else bones
+            left &= np.maximum(*self._gaps(posed, kept))[:, is_hard].max(axis=1, initial=0.0) >= 10.0 * HELD
+        if bones is not None:
             found[solved] = stand.rows(ob, found[solved], posed[solved], bones, body.root)
         for bone, i, mode, some in zip(moved.bones.tolist(), own.tolist(), modes, taken, strict=True):
             if bone in moved.solved:  # what pins ask of a straight limb would turn it; live solving brings it there
