@@ -108,10 +108,10 @@ def test_feet_whose_heels_rise_and_fall_pivot_about_the_toe(addon: Addon) -> Non
     contacts[0, 15:25] = contacts[0, 40:50] = False
     frames = np.repeat(np.eye(4)[None], count, axis=0)
     frames[:, :3, 3] = np.random.default_rng(3).normal(0.0, 0.01, (count, 3))
-    rotations = addon.module("solve.maths.rotations")
+    still = np.repeat([[1.0], [0.0], [0.0], [0.0]], count, axis=1)
     module = addon.module("feet.standing")
     pivots = np.array([clips.HEEL, clips.TOE])
-    foot = addon.module("feet.foot_track").Foot(frames[:, :3, 3], rotations.identity(count), pivots, contacts)
+    foot = addon.module("feet.foot_track").Foot(frames[:, :3, 3], still, pivots, contacts)
     planted = module.plant(foot, BLEND)
     assert planted.slide() < 1e-12
     assert np.ptp(planted.points(1), axis=0).max() < 1e-12, "one contact of the toe from beginning to end"
