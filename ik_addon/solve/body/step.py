@@ -163,9 +163,8 @@ class Equations:
             above = twists[tree.skeleton.parents[i] + 1]
             twist, out, _ = pushed(joint, swept[i + 1].carried, above, twists[i + 1], ways[i].tolist())
             pushes.append((i, twist, out))
-        twist, out, along = ways.T
-        (p, q) = normals.T
-        turns = np.stack([q * along + p * out, q * out - p * along, twist])
+        (about, across, along), (p, q) = ways.T, normals.T
+        turns = np.stack([q * along + p * across, q * across - p * along, about])
         return Step(turns, offset, self._forces(twists), pushes, swept, stiffer)
 
     def _equations(self, normals: Floats, curvatures: Floats) -> tuple[Floats, Floats, Floats]:
@@ -185,13 +184,13 @@ class Equations:
             return np.stack([q * x - p * z, p * x + q * z, twist], axis=-2)
 
         axes = np.array(pose.axes).reshape(-1, 3, 3).transpose(1, 2, 0) * unit
-        couplings = np.array(self._couplings).reshape(-1, 9).T
+        couplings: Floats = np.array(self._couplings).reshape(-1, 9).T
         # The whole cost bends with the axes of the joints.
         moments = couplings[[7, 2, 3]] - couplings[[5, 6, 1]]
         bends = (self.cost.slope.T - (axes * moments[:, None]).sum(axis=0)) * unit
-        *axes, slope, bend, angles = turned(np.array([*axes, self.cost.slope.T, bends, self.posed.angles]))
+        *turning, slope, bend, angles = turned(np.array([*axes, self.cost.slope.T, bends, self.posed.angles]))
         room = Room((1.0, 0.0), np.maximum(-bend[1], 0.0) * curvatures / 2.0, (True, True, True))
-        turns: Any = np.concatenate(axes), np.array(pose.points).reshape(-1, 3).T
+        turns: Any = np.concatenate(turning), np.array(pose.points).reshape(-1, 3).T
         columns, parts, right, *_ = equation_of(MANY, (*turns, couplings), room, angles, (slope, bend), 0.0)
         own = turned(turned(self.cost.second.transpose(1, 2, 0)).swapaxes(0, 1))[::-1, ::-1]
         for row, line in zip(own, parts, strict=True):

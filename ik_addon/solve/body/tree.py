@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +73,7 @@ class Tree:
         every = ranges_of(body)
         own, locked = every[joints], (every[joints, ::2] == 0.0) & (every[joints, 1::2] == 0.0)
         own[: int(has_root)], locked[: int(has_root)] = [-np.inf, np.inf] * 3, False
-        is_limited: Bools = np.isfinite(own).any(axis=1)
+        is_limited = np.asarray(np.isfinite(own).any(axis=1))
         rests, stiffness = _rests_of(body, joints, is_limited, has_root=has_root)
         turns = quaternions(back_times(rests, frames[joints]).transpose(1, 2, 0))
         swing, twist = swing_twist(turns)
@@ -173,7 +174,8 @@ class Tree:
         """Return the pose for rotations (4, m) and angles (3, m), see `split`, and an offset (3,) of the root."""
         turned = matrices(begin).transpose(2, 0, 1)
         rests, heads = self._at_rest
-        bones = list(map(Bone, times(rests, turned).reshape(-1, 9).tolist(), heads))
+        every: Any = times(rests, turned).reshape(-1, 9).tolist()
+        bones = list(map(Bone, every, heads))
         if self.has_root:
             x, y, z = (np.array(bones[0].head) + offset).tolist()
             bones[0] = bones[0]._replace(head=(x, y, z))
