@@ -91,6 +91,7 @@ def test_what_is_moved_around_the_frame_is_followed(
     addon: Addon, moved: Callable[[Add, str, bool], bpy.types.Object], handlers: Add, where: str, first: bool
 ) -> None:
     ob = moved(handlers, where, first)
+    ob.ik_addon.live = False
     fk = rigs.on_frames(FRAMES, lambda: [ob.pose.bones[name].rotation_quaternion[:] for name in ("upper", "lower")])
     rigs.go_live(ob)
     found: rigs.Poses = {}
