@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import bpy
 import numpy as np
@@ -120,7 +121,7 @@ def _fresh(kind: str, aim: str, stance: str, folder: Path) -> bpy.types.Object:
     return figure(kind, aim, stance, folder)
 
 
-def measure() -> list[dict[str, object]]:
+def measure() -> list[dict[str, Any]]:
     """Return a row for each drag."""
     from ik_addon.registration import register
 
@@ -128,7 +129,7 @@ def measure() -> list[dict[str, object]]:
     return [{"dragged": part, "how": how, **asdict(fold)} for part, how, fold in drags()]
 
 
-def table(rows: list[dict[str, object]]) -> Iterator[str]:
+def table(rows: list[dict[str, Any]]) -> Iterator[str]:
     """Yield the lines of a table in Markdown."""
     figures = list(Fold.__annotations__)
     yield " | ".join(["| dragged | how", *figures]) + " |"
