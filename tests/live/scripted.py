@@ -194,8 +194,8 @@ def excluded(ob: bpy.types.Object) -> None:
     """Exclude the target's collection for one update, and disable it for another."""
     collection = rigs.in_collection(f"{ob.name} goals", hand_of(ob))
     layer = bpy.context.view_layer.layer_collection.children[collection.name]
-    for owner, name in ((layer, "exclude"), (collection, "hide_viewport")):
-        passing(lambda _ob, owner=owner: owner, name, True)(ob)
+    for holder, name in ((lambda _ob: layer, "exclude"), (lambda _ob: collection, "hide_viewport")):
+        passing(holder, name, True)(ob)
         bpy.context.view_layer.update()
 
 

@@ -83,7 +83,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "limb, with a foot": lambda: near_and_far(chain(3, np.stack([BALL, KNEE, BALL])), pole=True, rotation=True),
     "limb, at half a turn": lambda: near_and_far(chain(2, degrees((-30, 180), FREE, (-20, 30)))),
     "folds": lambda: folding(1),
-    "folds, half of them": lambda: replace(folding(3), folds=HALF[:, None, None] * folding(3).folds),
+    "folds, half of them": lambda: replace(folding(3), folds=HALF[:, None, None] * np.asarray(folding(3).folds)),
     "folds, with limits": lambda: limited(folding(2), np.array([(0.0, 0.0), STIFLE, HOCK])),
 }
 
