@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import NamedTuple
 
 import bpy
@@ -134,7 +133,7 @@ class Reader:
             self._whole = Layouts.of(layouts)
         with np.errstate(all="ignore"):  # a pose may hold anything
             shown = _shown(obs, self._whole, view_layer, wanted)
-        return pickle.dumps(shown), shown
+        return _signature(shown), shown
 
     def _layout(self, ob: bpy.types.Object) -> Layout:
         known = self._layouts.get(ob.session_uid)
@@ -359,3 +358,14 @@ def has_arc(bone: bpy.types.PoseBone) -> bool:
     """Whether Blender itself draws arcs for the limits of a bone, as it does for selected bones in Pose Mode."""
     is_limited = bone.use_ik_limit_x or bone.use_ik_limit_z
     return is_limited and bone.id_data.mode == "POSE" and compat.is_selected(bone)
+
+
+def _signature(shown: object) -> Hashable:
+    """Return a value that is equal for everything that is shown alike."""
+    if isinstance(shown, np.ndarray):
+        return hash(shown.tobytes())
+    if isinstance(shown, tuple):
+        return tuple(map(_signature, shown))
+    if is_dataclass(shown):
+        return tuple(map(_signature, vars(shown).values()))
+    return shown
