@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.cases import CHAINS, Rig, chain, degrees, random_ranges, tree_y
+from ik_addon.solve import solve
 from ik_addon.solve.limited.bounds import bounds
 from ik_addon.solve.limited.descent import State
+from ik_addon.solve.limited.fabrik import Passes
 from ik_addon.solve.limited.newton import Anchor, newton_step, polished, slopes_of, twists_of
 from ik_addon.solve.limited.objectives import Goals, OrientationGoal, PoleGoal, System, masses_of
 from ik_addon.solve.limited.skeleton import Body, allowed_angles, posed, rows_of
@@ -194,3 +196,23 @@ def test_no_pose_beats_the_lower_bound_that_limits_imply(name: str, size: float)
         assert min(np.linalg.norm(ends - target, axis=1).min(), state.error) > least - 1e-7
         tight += state.error - least < 1e-6
     assert tight > 20 or name not in ("limits-30", "limits-90") or (name, size) == ("limits-90", 0.2)
+
+
+@for_each(name=("limits-30", "limits-90", "limits-asym"))
+def test_a_chain_stretches_by_one_pass_if_that_is_proven_to_be_best(name: str) -> None:
+    rng, certain = np.random.default_rng(5), 0
+    rig = chain(4, CHAINS[name])
+    body = body_of(rig, 1)
+    ends = random_poses(body, rng, 20_000)
+    forward = rng.normal(size=(60, 3)) + np.array([0.0, 1.0, 0.0])
+    for target in unit(forward) * rng.uniform(1.0, 2.0, (60, 1)):
+        passes = Passes(Goals(target[:, None, None], np.ones(1)).system(body, 0))
+        error = passes.error(passes.stretched([(0.0, 0.0, 0.0)] * 4))
+        if error > np.linalg.norm(target) - 1.0 + 1e-9:
+            continue
+        certain += 1
+        assert np.linalg.norm(ends - target, axis=1).min() >= error - 1e-12
+        solution = solve(rig.problem(rig.at_rest(1), target[None, None]))
+        np.testing.assert_allclose(solution.error, error, atol=1e-6)
+        assert solution.iterations[0] <= 8
+    assert certain > 2
