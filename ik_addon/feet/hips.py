@@ -52,6 +52,9 @@ CLOSE = 2e-5
 """A leg that misses its foot by less than this fraction of its reach counts as reaching it."""
 STANCE = np.radians(1.5)
 """The knee of a foot that stands flat is bent as recorded, within this angle."""
+HASTE = 0.5
+"""Rather than move the hips faster than this, in legs per second, knees bend otherwise, around that by as much as a
+movement takes to begin."""
 LEVEL = 0.01
 """Knees bend otherwise where a ground lifts the foot against the hips by more than this fraction of the leg."""
 TAUT = 0.98
@@ -147,9 +150,12 @@ def move_hips(
     old = original_keys.before(goal, at)
     turns = [turns_of(record.poses) for record in records]
     search = _Search(view_layer, feet, frames, at, goal, legs, standing, along, turns, FLIP / rate, carry, undo)
-    asked, found = np.zeros(len(frames), dtype=bool), None
+    asked, found, size = np.zeros(len(frames), dtype=bool), None, max(leg.reach for leg in legs)
     for turn in range(ROUNDS):
         found = help_reach([*legs, *standing], cap, smooth * rate, found)
+        while (hasty := _hasty(found.offsets * rate / size, legs, smooth * rate)).any():
+            legs = [leg.eased(hasty) for leg in legs]
+            found = help_reach([*legs, *standing], cap, smooth * rate, found)
         own = search.begin(found.offsets)
         doubtful = _beside(asked if asked.any() else search.is_taut(found.offsets))
         first, last = 1.0 - LEFT**turn, 1.0 - LEFT ** (turn + 1)
@@ -168,6 +174,15 @@ def move_hips(
     if search.goals:
         original_keys.keep(goal, old, at, undo)
     return Helped(along + best.offsets, best.reached, search.goals, [])
+
+
+def _hasty(offsets: Floats, legs: Sequence[Leg], smooth: float) -> Bools:
+    """Return flags (F,) around frames on which the hips, moved by (F, 3) legs, hurry to keep a knee as recorded."""
+    fast = np.flatnonzero(lengths_of(np.diff(offsets, axis=0)) > HASTE)
+    near, around = np.zeros(len(offsets), dtype=bool), round(smooth / 2.0)
+    for frame in fast:
+        near[max(frame - around, 0) : frame + around + 2] = True
+    return near & np.any([leg.stance[1] < np.inf for leg in legs], axis=0)
 
 
 def _legs(feet: Feet, ends: Floats, moved: Floats, held: Sequence[Bools], stands: Sequence[Bools]) -> list[Leg]:

@@ -64,9 +64,13 @@ class Leg:
         frames = np.flatnonzero(size > INSIDE * self.reach)
         ways = missed[frames] / size[frames, None]
         least = (ways * offsets[frames]).sum(axis=1) + size[frames]
+        return replace(self.eased(frames), cuts=(*self.cuts, Cut(frames, ways, least)))
+
+    def eased(self, frames: Ints | Bools) -> Leg:
+        """Return the leg with a knee that may bend otherwise than recorded on some frames."""
         stance = self.stance.copy()
-        stance[:, frames] = [[0.0], [np.inf]]  # there the knee can't be as recorded
-        return replace(self, cuts=(*self.cuts, Cut(frames, ways, least)), stance=stance)
+        stance[:, frames] = [[0.0], [np.inf]]
+        return replace(self, stance=stance)
 
     def short(self, offsets: Floats) -> Floats:
         """Return how far (F,) the leg is from reaching its foot with the hips moved; zero where it needn't reach."""
