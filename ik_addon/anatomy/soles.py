@@ -11,7 +11,9 @@ from .parts import words
 from .sides import front_of, is_leg, points_down, toes_of, up_of
 
 LONGEST = 0.35
-"""Tails of the bones of a foot are no farther from its ankle than this, in lengths of the leg."""
+"""Tails of the bones of a foot that are farther from its ankle than this, in lengths of the leg, are made up."""
+USUAL = 0.14
+"""Such a tail is taken to be as far away as the ball of a human foot is."""
 BEHIND = 0.25
 """Distance of a heel without a bone behind the ankle, as a fraction of the distance from ankle to ball."""
 FORWARD = 0.3
@@ -33,10 +35,11 @@ def pivots_of(figure: Figure, row: list[int], end: int) -> tuple[Floats, Floats]
         return ankle, tip
     below = [bone for bone in figure.below(end) if bone != end]
     # Importers make up the tails of bones without children, some as long as a shin, and all tails in some files.
-    most = LONGEST * float(np.linalg.norm(np.diff(joints_of(figure, row), axis=0), axis=1).sum())
+    leg = float(np.linalg.norm(np.diff(joints_of(figure, row), axis=0), axis=1).sum())
     tails = [end, *below] if points_down(figure, row) or not below else []
     ways = figure.tails[tails] - ankle
-    ways *= np.minimum(1.0, most / np.maximum(np.linalg.norm(ways, axis=1), 1e-300))[:, None]
+    far = np.linalg.norm(ways, axis=1)
+    ways *= np.where(far > LONGEST * leg, USUAL * leg / np.maximum(far, 1e-300), 1.0)[:, None]
     points = ankle + np.concatenate([ways, figure.heads[below] - ankle])
     tip = points[0]
     towards = toes_of(figure, row)

@@ -82,8 +82,8 @@ def test_the_range_of_a_transform_can_be_adjusted(clip: Window, key: str) -> Non
     first = clip.inside.keys_of("Target")
     assert moved(before, first) == list(range(NOW - 3, NOW + 4))
     clip.inside.adjust_range(6, "LINEAR")
+    clip.wait(lambda: moved(before, clip.inside.keys_of("Target")) == list(range(NOW - 5, NOW + 6)))
     after = clip.inside.keys_of("Target")
-    assert moved(before, after) == list(range(NOW - 5, NOW + 6))
     at = {frame: [round(key[0]) for key in before["location[0]"]].index(frame) for frame in (NOW, NOW + 3)}
     values = [[keys["location[0]"][place][1] for place in at.values()] for keys in (before, first, after)]
     whole, half = (values[2][i] - values[0][i] for i in range(2))
