@@ -819,9 +819,7 @@ def reset_preferences() -> None:
     for name in names:
         own_preferences().property_unset(name)
     prefer({"tab": "IK"})
-    for _keymap, item in _keys():
-        if item.idname != "wm.call_menu_pie":
-            item.type = "NONE"
+    restore_keys()
 
 
 def show_preferences() -> None:
