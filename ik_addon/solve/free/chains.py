@@ -257,7 +257,7 @@ def _in_plane(chain: Chain, problem: Problem) -> tuple[Bent, Number]:
     first, second = (length * factor for length, factor in zip(chain.lengths, reach.stretch, strict=True))
     across = cross(upper, lower)
     sine, chord, distance = size_of(do, across), size_of(do, chain.tip), size_of(do, target)
-    clear = do.least(do.least(sine, chord), distance) > CLEAR
+    clear = (do.least(do.least(sine, chord), distance) > CLEAR) & (do.least(first, second) > CLEAR)
     before, own = over(across, do.most(sine, CLEAR)), over(chain.tip, do.most(chord, CLEAR))
     line = over(target, do.most(distance, CLEAR))
     if chain.side is not None:
