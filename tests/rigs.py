@@ -328,10 +328,10 @@ def remove_curves(ob: bpy.types.Object, part: str = "") -> None:
         curve_owner(ob).fcurves.remove(curve)
 
 
-def into_strip(ob: bpy.types.Object, *, meta: bool = False) -> bpy.types.NlaStrip:
-    """Turn an object's action into an NLA strip from frame 1 on, optionally inside a meta strip; return the strip."""
+def into_strip(ob: bpy.types.Object, *, start: int = 1, meta: bool = False) -> bpy.types.NlaStrip:
+    """Turn an object's action into an NLA strip from a frame on, optionally inside a meta strip; return the strip."""
     action = ob.animation_data.action
-    strip = ob.animation_data.nla_tracks.new().strips.new(action.name, 1, action)
+    strip = ob.animation_data.nla_tracks.new().strips.new(action.name, start, action)
     ob.animation_data.action = None
     if not meta:
         return strip

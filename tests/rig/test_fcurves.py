@@ -140,8 +140,64 @@ def test_sampled_curves_match_blenders_evaluation(curves: Any, addon: Addon, see
         np.testing.assert_allclose(value, getattr(real.goals, name), atol=1e-4, rtol=1e-4, err_msg=name)
 
 
-def _strip(_ob: Any, target: Any, _other: Any) -> None:
-    rigs.into_strip(target).frame_start = 5
+@pytest.mark.parametrize("extrapolation", ["HOLD", "HOLD_FORWARD"])
+def test_curves_in_plain_strips_match_blenders_evaluation(curves: Any, addon: Addon, extrapolation: str) -> None:
+    for seed in range(12):
+        rng = np.random.default_rng(1000 + seed)
+        ob = rig(rng)
+        plan, base = plan_of(addon, ob)
+        for owner in bpy.data.objects:
+            if owner.animation_data is not None and owner.animation_data.action is not None:
+                keep_whole_quaternions(owner)
+                strip = rigs.into_strip(owner, start=int(rng.integers(-4, 9)))
+                strip.extrapolation = extrapolation
+        frames = FRAMES if extrapolation == "HOLD" else FRAMES[4:]
+        found = curves.numbers_at(plan.numbers, base, frames)
+        read = addon.module("rig.read.sample").numbers_now
+        real = rigs.on_frames(frames, lambda: read(plan.numbers, bpy.context.view_layer.depsgraph))  # noqa: B023
+        np.testing.assert_allclose(
+            found, np.concatenate(list(real.values())), atol=1e-6, rtol=1e-6, err_msg=f"seed {seed}"
+        )
+
+
+def keep_whole_quaternions(ob: bpy.types.Object) -> None:
+    """Remove the F-curves of quaternions that are not keyed as a whole: a strip sets the rest to defaults."""
+    curves = [curve for curve in rigs.fcurves(ob, "quaternion") if not curve.mute]
+    paths = [curve.data_path for curve in curves]
+    for curve in [c for c in curves if paths.count(c.data_path) < 4]:
+        rigs.curve_owner(ob).fcurves.remove(curve)
+
+
+def _strip(**settings: object) -> Callable[[Any, Any, Any], None]:
+    """Return what plays the target's action from a strip with these settings."""
+
+    def play(_ob: Any, target: Any, _other: Any) -> None:
+        strip = rigs.into_strip(target)
+        for name, value in settings.items():
+            setattr(strip, name, value)
+
+    return play
+
+
+def _two_strips(_ob: Any, target: Any, _other: Any) -> None:
+    action = rigs.into_strip(target).action
+    target.animation_data.nla_tracks[0].strips.new("again", 60, action)
+
+
+def _beside_action(_ob: Any, target: Any, _other: Any) -> None:
+    rigs.into_strip(target)
+    rigs.key(target, "location", {5: (0.5, 0.2, 1.0)})
+
+
+def _timed(_ob: Any, target: Any, _other: Any) -> None:
+    strip = rigs.into_strip(target)
+    strip.use_animated_time = True
+    strip.strip_time = 3.0
+
+
+def _half_quaternion(ob: Any, _target: Any, _other: Any) -> None:
+    ob.pose.bones["root"].keyframe_insert("rotation_quaternion", index=1, frame=3)
+    rigs.into_strip(ob)
 
 
 def _on_parent(_ob: Any, target: Any, other: Any) -> None:
@@ -171,7 +227,19 @@ THINGS: dict[str, Callable[[Any, Any, Any], object]] = {
     "target's parent's constraint": _on_parent,
     "child of a vertex": _on_vertex,
     "child of a path": _on_path,
-    "strips": _strip,
+    "strip that is scaled": _strip(scale=2.0),
+    "strip that is repeated": _strip(repeat=2.0),
+    "strip that is reversed": _strip(use_reverse=True),
+    "strip that is blended in": _strip(blend_in=5.0),
+    "strip that is added": _strip(blend_type="ADD"),
+    "strip that fades": _strip(use_animated_influence=True),
+    "strip that is muted": _strip(mute=True),
+    "strip that holds nothing": _strip(extrapolation="NOTHING"),
+    "strip that has not begun": _strip(extrapolation="HOLD_FORWARD"),
+    "strip with a time of its own": _timed,
+    "two strips": _two_strips,
+    "strip beside an action": _beside_action,
+    "strip with a part of a quaternion": _half_quaternion,
     "armature's constraint": lambda ob, _target, other: setattr(ob.constraints.new("COPY_ROTATION"), "target", other),
     "parent bone's constraint": lambda ob, *_: ob.pose.bones["root"].constraints.new("LIMIT_ROTATION"),
     "constraint that is switched": _switched,

@@ -1,14 +1,16 @@
 """Sample objects, bones and settings on many frames from their F-curves alone, without evaluating frames.
 
-This is possible if nothing but F-curves moves them and what they are attached to. Otherwise `NotDetermined` is raised,
-and Blender has to evaluate the frames.
+This is possible if nothing but F-curves moves them and what they are attached to: those of an action, or of a strip
+that plays one as it is, as most importers and Push Down make it. Otherwise `NotDetermined` is raised, and Blender has
+to evaluate the frames.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import bpy
 import numpy as np
@@ -27,8 +29,48 @@ NOISE = 1e-5
 """Matrices in single precision differ by less than this fraction of their largest number."""
 
 
-Curves = Mapping[str, list[bpy.types.FCurve]]
+class Curve(Protocol):
+    """An F-curve, as an action or a strip plays it."""
+
+    @property
+    def array_index(self) -> int:
+        """The element of the property that it animates."""
+
+    def evaluate(self, frame: float, /) -> float:
+        """Return the value on a frame."""
+
+    def range(self) -> Any:
+        """Return the first and the last frame with keys."""
+
+
+Curves = Mapping[str, Sequence[Curve]]
 """F-curves by data path."""
+
+
+@dataclass(frozen=True)
+class _Played:
+    """An F-curve as an NLA strip plays it, which is neither scaled nor repeated."""
+
+    curve: Any
+    start: float
+    """The first frame of the strip, as the two below in frames of the scene."""
+    end: float
+    shift: float
+    """From frames of the action to those of the scene."""
+    holds_back: bool
+    """Whether the first frame is held before the strip, too."""
+
+    @property
+    def array_index(self) -> int:
+        return int(self.curve.array_index)
+
+    def evaluate(self, frame: float, /) -> float:
+        if frame < self.start and not self.holds_back:
+            raise NotDetermined("Nothing plays before an NLA strip")
+        return float(self.curve.evaluate(min(max(frame, self.start), self.end) - self.shift))
+
+    def range(self) -> list[float]:
+        return [min(max(frame + self.shift, self.start), self.end) for frame in self.curve.range()]
 
 
 class NotDetermined(Exception):  # noqa: N818 - no error, only not known
@@ -145,20 +187,48 @@ def _matrices(ob: bpy.types.Object, curves: Curves, frames: Sequence[float]) -> 
     return matrices + 0.0  # turns -0.0 into 0.0, as `numbers_now` does
 
 
-def in_force(ob: bpy.types.Object) -> dict[str, list[bpy.types.FCurve]]:
-    """Return the unmuted F-curves that animate an object, by data path."""
+def in_force(ob: bpy.types.Object) -> Curves:
+    """Return the unmuted F-curves that animate an object, by data path.
+
+    Raises:
+        NotDetermined: more than F-curves as they are makes the animation.
+    """
     data = ob.animation_data
     if data is None:
         return {}
-    if data.use_tweak_mode or compat.evaluated_tracks(data):
+    tracks = compat.evaluated_tracks(data)
+    strip = _plain_strip(tracks) if data.action is None else None
+    if data.use_tweak_mode or (tracks and strip is None):
         raise NotDetermined(f"'{ob.name}' is animated by NLA strips")
-    if data.action is not None and compat.curve_owner(ob) is not None and compat.is_layered(data.action):
-        raise NotDetermined(f"The action '{data.action.name}' has several layers or strips")
-    found: dict[str, list[bpy.types.FCurve]] = {}
-    for curve in compat.curves_of(ob):
+    user: Any = data if strip is None else strip
+    owner = compat.curve_owner_of(user)
+    if owner is None:
+        return {}
+    if compat.is_layered(user.action):
+        raise NotDetermined(f"The action '{user.action.name}' has several layers or strips")
+    found: dict[str, list[Curve]] = {}
+    for curve in owner.fcurves:
         if not compat.is_muted(data, curve, curve.group) and curve.is_valid and not curve.is_empty:
-            found.setdefault(curve.data_path, []).append(curve)
+            found.setdefault(curve.data_path, []).append(curve if strip is None else _played(strip, curve))
+    if strip is not None and any("quaternion" in path and len(own) < 4 for path, own in found.items()):
+        raise NotDetermined(f"An NLA strip sets all of the quaternions of '{ob.name}', but not all are keyed")
     return found
+
+
+def _plain_strip(tracks: Sequence[bpy.types.NlaTrack]) -> bpy.types.NlaStrip | None:
+    """Return the only strip that plays, if it does so without blending, scaling or repeating."""
+    strips = [strip for track in tracks for strip in track.strips]
+    strip = strips[0] if len(strips) == 1 else None
+    if strip is None or strip.type != "CLIP" or strip.blend_type != "REPLACE" or strip.extrapolation == "NOTHING":
+        return None
+    is_blended = strip.mute or strip.use_animated_influence or strip.blend_in > 0.0 or strip.blend_out > 0.0
+    is_timed = strip.use_animated_time or strip.use_reverse or strip.scale != 1.0 or strip.repeat != 1.0
+    return None if is_blended or is_timed or len(strip.modifiers) > 0 else strip
+
+
+def _played(strip: bpy.types.NlaStrip, curve: bpy.types.FCurve) -> _Played:
+    shift = strip.frame_start - strip.action_frame_start
+    return _Played(curve, strip.frame_start, strip.frame_end, shift, strip.extrapolation == "HOLD")
 
 
 def animated(ob: bpy.types.Object, bones: Ints) -> Bools:
@@ -197,7 +267,7 @@ def at_frame(ob: bpy.types.Object, bones: Ints, stored: Row, frame: float) -> Ro
     return rows
 
 
-def evaluated(unanimated: Any, curves: Iterable[bpy.types.FCurve], frames: Sequence[float]) -> Row:
+def evaluated(unanimated: Any, curves: Iterable[Curve], frames: Sequence[float]) -> Row:
     """Return values (F, n), or (1, n), of a property with n elements; elements without F-curves stay `unanimated`."""
     row = np.array(unanimated, dtype=np.float32).reshape(1, -1)
     curves = [curve for curve in curves if curve.array_index < row.shape[1]]
