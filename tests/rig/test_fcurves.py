@@ -149,7 +149,7 @@ def test_curves_in_plain_strips_match_blenders_evaluation(curves: Any, addon: Ad
         for owner in bpy.data.objects:
             if owner.animation_data is not None and owner.animation_data.action is not None:
                 keep_whole_quaternions(owner)
-                strip = rigs.into_strip(owner, start=int(rng.integers(-4, 9)))
+                strip: Any = rigs.into_strip(owner, start=int(rng.integers(-4, 9)))
                 strip.extrapolation = extrapolation
         frames = FRAMES if extrapolation == "HOLD" else FRAMES[4:]
         found = curves.numbers_at(plan.numbers, base, frames)
