@@ -12,6 +12,9 @@ from .channels import rotation_field
 CHAIN_CONSTRAINTS = (bpy.types.KinematicConstraint, bpy.types.SplineIKConstraint)
 """Constraints on one bone that move its parents as well."""
 
+CARRIED = tuple(f"use_{part}_{axis}" for part in ("location", "rotation", "scale") for axis in "xyz")
+"""What a Child Of constraint may leave out of the transform that it passes on."""
+
 SCALING = (bpy.types.CopyScaleConstraint, bpy.types.LimitScaleConstraint, bpy.types.MaintainVolumeConstraint)
 """Constraints that change neither position nor orientation of a bone."""
 
@@ -19,6 +22,23 @@ SCALING = (bpy.types.CopyScaleConstraint, bpy.types.LimitScaleConstraint, bpy.ty
 def is_on(constraint: bpy.types.Constraint) -> bool:
     """Return whether a constraint has an effect."""
     return not constraint.mute and constraint.influence > 0.0
+
+
+def strength(influence: float) -> int:
+    """Return 0 for no influence, 1 for some, 2 for all: what moves what depends on no more than that."""
+    return (influence > 0.0) + (influence >= 1.0)
+
+
+def carrying(ob: bpy.types.Object) -> bpy.types.ChildOfConstraint | None:
+    """Return the Child Of constraint that places an object just as a parent would, if nothing else does."""
+    found = list(filter(is_on, ob.constraints))
+    if len(found) != 1 or not isinstance(found[0], bpy.types.ChildOfConstraint) or ob.parent is not None:
+        return None
+    own = found[0]
+    if own.target is None or strength(own.influence) < 2 or not all(getattr(own, name) for name in CARRIED):
+        return None
+    is_bone = own.target.type == "ARMATURE" and own.target.pose is not None and own.subtarget in own.target.pose.bones
+    return own if is_bone or not own.subtarget else None
 
 
 def targets_of(constraint: Any) -> list[tuple[bpy.types.Object, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import bpy
+from mathutils import Matrix
 
 from tests import rigs
 from tests.live.bodies import LAST, Edit, driver
@@ -203,6 +204,29 @@ def excluded(ob: bpy.types.Object) -> None:
 def longer(ob: bpy.types.Object) -> None:
     with rigs.edit_mode(ob) as bones:
         bones["lower"].tail *= 1.1
+
+
+def carried_by(**values: object) -> Edit:
+    """Return an edit of the Child Of constraint on the target."""
+
+    def edit(ob: bpy.types.Object) -> None:
+        for name, value in values.items():
+            setattr(hand_of(ob).constraints[0], name, value)
+
+    return edit
+
+
+CHILD_OF: dict[str, Edit] = {
+    "keys are moved": keys_moved,
+    "half of its influence": carried_by(influence=0.5),
+    "none of its influence": carried_by(influence=0.0),
+    "another bone": carried_by(subtarget="collar"),
+    "no location along X": carried_by(use_location_x=False),
+    "another inverse": carried_by(inverse_matrix=Matrix.Translation((0.1, 0.0, 0.05))),
+    "a second one": child_of,
+    "a parent as well": between,
+    "it is muted": carried_by(mute=True),
+}
 
 
 STRUCTURE: dict[str, Edit] = {

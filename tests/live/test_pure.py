@@ -17,7 +17,7 @@ import pytest
 from tests import rigs
 from tests.live import scripted
 from tests.live.bodies import LAST, Body, Edit, apart_from_twin, both, pair, rig, twin
-from tests.live.scripted import ANIMATION, DRIVERS, NLA, STRUCTURE
+from tests.live.scripted import ANIMATION, CHILD_OF, DRIVERS, NLA, STRUCTURE
 from tests.renders import Recorder, recorder, render, set_up
 
 __all__ = ["recorder"]
@@ -96,7 +96,7 @@ EDITS: dict[str, dict[str, Edit]] = {
     "action over an NLA strip": {**NLA, "the action is unassigned": ANIMATION["the action is unassigned"]},
     "drivers": {**DRIVERS, **ANIMATION},
     "constraint": STRUCTURE,
-    "Child Of": {**STRUCTURE, "keys are moved": scripted.keys_moved},
+    "Child Of": {**STRUCTURE, **CHILD_OF},
     "prop in a hand": STRUCTURE,
 }
 

@@ -8,6 +8,7 @@ from typing import Any
 import bpy
 import numpy as np
 import pytest
+from mathutils import Matrix
 from numpy.random import Generator
 
 from tests import rigs
@@ -143,6 +144,7 @@ def test_sampled_curves_match_blenders_evaluation(curves: Any, addon: Addon, see
 @pytest.mark.parametrize("extrapolation", ["HOLD", "HOLD_FORWARD"])
 def test_curves_in_plain_strips_match_blenders_evaluation(curves: Any, addon: Addon, extrapolation: str) -> None:
     for seed in range(12):
+        rigs.new_file()
         rng = np.random.default_rng(1000 + seed)
         ob = rig(rng)
         plan, base = plan_of(addon, ob)
@@ -158,6 +160,39 @@ def test_curves_in_plain_strips_match_blenders_evaluation(curves: Any, addon: Ad
         np.testing.assert_allclose(
             found, np.concatenate(list(real.values())), atol=1e-6, rtol=1e-6, err_msg=f"seed {seed}"
         )
+
+
+def test_a_child_of_constraint_carries_as_a_parent_does(curves: Any, addon: Addon) -> None:
+    read = addon.module("rig.read.sample").numbers_now
+    for seed in range(12):
+        rigs.new_file()
+        rng = np.random.default_rng(2000 + seed)
+        ob = rig(rng)
+        pole, target, second = (bpy.data.objects[name] for name in ("Pole", "Target", "Second"))
+        carry(pole, second, "", inverse_matrix=second.matrix_world.inverted())
+        carry(target, ob, "holder", inverse_matrix=Matrix.Rotation(seed, 4, "X"))
+        plan, base = plan_of(addon, ob)
+        found = sample(addon, plan, curves.numbers_at(plan.numbers, base, FRAMES))
+        real = rigs.on_frames(FRAMES, lambda: read(plan.numbers, bpy.context.view_layer.depsgraph))  # noqa: B023
+        shown = sample(addon, plan, np.concatenate(list(real.values())))
+        np.testing.assert_allclose(found.goals.target, shown.goals.target, atol=1e-4, rtol=1e-4, err_msg=f"seed {seed}")
+        layer, places = bpy.context.view_layer, []
+        for frame in FRAMES:
+            bpy.context.scene.frame_set(int(frame), subframe=frame % 1.0)
+            world = ob.evaluated_get(layer.depsgraph).matrix_world.inverted()
+            goals = [own.evaluated_get(layer.depsgraph) for own in (target, pole)]
+            places.append([world @ own.matrix_world.translation for own in goals])
+        own = [chain.tip for chain in plan.chains].index("spine2")
+        there = np.stack([found.goals.target[:, own], found.goals.pole[:, own]], axis=1)
+        np.testing.assert_allclose(there, np.array(places), atol=1e-4, rtol=1e-4, err_msg=f"seed {seed}")
+
+
+def carry(child: Any, ob: bpy.types.Object, bone: str, parent: Any = None, **settings: object) -> None:
+    """Make an object a child of a bone by a constraint."""
+    child.parent, made = parent, child.constraints.new("CHILD_OF")
+    made.target, made.subtarget = ob, bone
+    for name, value in settings.items():
+        setattr(made, name, value)
 
 
 def keep_whole_quaternions(ob: bpy.types.Object) -> None:
@@ -227,6 +262,10 @@ THINGS: dict[str, Callable[[Any, Any, Any], object]] = {
     "target's parent's constraint": _on_parent,
     "child of a vertex": _on_vertex,
     "child of a path": _on_path,
+    "half a Child Of": lambda ob, target, _other: carry(target, ob, "root", influence=0.5),
+    "Child Of without an axis": lambda ob, target, _other: carry(target, ob, "root", use_rotation_y=False),
+    "Child Of beside a parent": lambda ob, target, other: carry(target, ob, "root", parent=other),
+    "Child Of a group": lambda _ob, target, other: carry(target, other, "group"),
     "strip that is scaled": _strip(scale=2.0),
     "strip that is repeated": _strip(repeat=2.0),
     "strip that is reversed": _strip(use_reverse=True),

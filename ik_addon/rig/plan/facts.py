@@ -13,10 +13,11 @@ from typing import Any
 
 import bpy
 import numpy as np
+from mathutils import Matrix
 
 from ...core import compat
 from ...core.chain_settings import IKAddonChain
-from ...core.constraints import CHAIN_CONSTRAINTS, targets_of
+from ...core.constraints import CARRIED, CHAIN_CONSTRAINTS, strength, targets_of
 from ...core.settings import chain_of
 from . import limits
 from .chain import tips
@@ -163,7 +164,7 @@ def _parenting(ob: bpy.types.Object) -> Facts:
         ob.parent.session_uid,
         ob.parent_type,
         ob.parent_bone,
-        _unparented(ob),
+        _rows(ob.matrix_parent_inverse),
         getattr(ob, "parent_bone_head_tail_factor", None),
     )
 
@@ -171,24 +172,29 @@ def _parenting(ob: bpy.types.Object) -> Facts:
 def _facts(constraint: Any) -> Facts:
     return (
         constraint.type,
-        constraint.mute,
-        constraint.influence > 0.0,
+        *_switch(constraint),
         getattr(constraint, "chain_count", None),
         getattr(constraint, "use_tail", None),
         *((target.session_uid, bone) for target, bone in targets_of(constraint)),
     )
 
 
-def _unparented(ob: bpy.types.Object) -> Facts:
-    """Return the parent inverse matrix, row by row."""
-    matrix = ob.matrix_parent_inverse
+def _switch(constraint: Any) -> Facts:
+    """Return whether a constraint is on, and how one that carries an object does so."""
+    own = constraint.mute, strength(constraint.influence)
+    if not isinstance(constraint, bpy.types.ChildOfConstraint):
+        return own
+    return *own, *(getattr(constraint, name) for name in CARRIED), *_rows(constraint.inverse_matrix)
+
+
+def _rows(matrix: Matrix) -> Facts:
     return tuple(matrix[row][:] for row in range(4))
 
 
 class FrameFacts:
     """The facts that an edit may change without tagging relations or bones, read on each frame that is played.
 
-    These are rotation modes, limits and locks, parent inverse matrices, which constraints are off, and what animates.
+    These are rotation modes, limits and locks, inverse matrices, which constraints are off, and what animates.
     """
 
     def __init__(
@@ -226,7 +232,7 @@ class FrameFacts:
         return (
             self._modes[self._bones].tobytes(),
             list(map(_limits_of, limited)),
-            [None if (other := own.find()) is None else _unparented(other) for own in self._attached],
+            [None if (other := own.find()) is None else _rows(other.matrix_parent_inverse) for own in self._attached],
             [fact for own, found in self._constrained for fact in _switches(own.find(), found)],
             _animation(ob),
         )
@@ -251,4 +257,4 @@ def _switches(ob: bpy.types.Object | None, names: Collection[str]) -> Iterator[F
     for name in names:
         owner: Any = bones.get(name) if name and bones is not None else ob
         constraints = () if owner is None else owner.constraints
-        yield tuple((constraint.mute, constraint.influence > 0.0) for constraint in constraints)
+        yield tuple(map(_switch, constraints))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ...core import channels
 from ...core.channels import WIDTH, Row
-from ...core.constraints import is_on
+from ...core.constraints import carrying, is_on
 from ...core.data_paths import BONE_PATH
 from ...core.settings import chain_of
 from ...core.skeleton import Skeleton, matrix_array
@@ -54,11 +54,11 @@ class Placed(NamedTuple):
     is_opaque: bool
     """Whether its numbers are its world matrix, and not its own transform."""
     above: Spot | None
-    """Its parent, or None."""
+    """Its parent, or what carries it just as a parent would, or None."""
     reach: float
     """Distance from the parent bone's head, along the bone, to the point that the object is attached to."""
     unparented: Floats
-    """(4, 4) the parent inverse matrix."""
+    """(4, 4) the inverse matrix kept with that."""
 
 
 class Bones(NamedTuple):
@@ -252,16 +252,18 @@ class _Collected:
         if uid not in self._items:
             seen = ob.evaluated_get(self._depsgraph)
             above, reach, is_opaque = None, 0.0, _is_opaque(ob, seen)
-            if not is_opaque and ob.parent is not None:
-                above = self.spot(ob.parent, ob.parent_bone if ob.parent_type == "BONE" else "")
-                if above.bone >= 0:
+            inverse, carrier = seen.matrix_parent_inverse, None if is_opaque else _above(ob, seen)
+            if carrier is not None:
+                above = self.spot(*carrier)
+                if ob.parent is None:
+                    inverse = carrying(seen).inverse_matrix
+                elif above.bone >= 0:
                     bone = ob.parent.data.bones[ob.parent_bone]
                     reach = bone.length * getattr(seen, "parent_bone_head_tail_factor", 1.0)
             self._items[uid] = len(self._objects)
             self._own.append(ob)
             # From the evaluated copy, because in a render the original is on another frame.
-            inverse = matrix_array(seen.matrix_parent_inverse)
-            self._objects.append(Placed(Reference.of(ob), is_opaque, above, reach, inverse))
+            self._objects.append(Placed(Reference.of(ob), is_opaque, above, reach, matrix_array(inverse)))
         return self._items[uid]
 
     def spot(self, ob: bpy.types.Object, name: str) -> Spot:
@@ -363,19 +365,28 @@ class _Collected:
 
 
 def ridden(ob: bpy.types.Object, goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgraph) -> int:
-    """Return the bone of an armature object from which a goal hangs, by parents alone: an index; -1: from none."""
-    while goal is not None:
+    """Return the bone of an armature object from which a goal hangs, by what carries it: an index; -1: from none."""
+    hanging = None if goal is None else (goal, bone)
+    while hanging is not None:
+        goal, bone = hanging
         if goal == ob:
             return int(ob.pose.bones.find(bone)) if bone else -1
-        if _is_opaque(goal, goal.evaluated_get(depsgraph)):
-            return -1
-        goal, bone = goal.parent, goal.parent_bone if goal.parent_type == "BONE" else ""
+        seen = goal.evaluated_get(depsgraph)
+        hanging = None if _is_opaque(goal, seen) else _above(goal, seen)
     return -1
 
 
+def _above(ob: bpy.types.Object, seen: bpy.types.Object) -> tuple[bpy.types.Object, str] | None:
+    """Return what carries an object that is not opaque, and the name of its bone; None if nothing does."""
+    own = carrying(seen)
+    if own is not None and own.target is not None:
+        return own.target.original, own.subtarget
+    return None if ob.parent is None else (ob.parent, ob.parent_bone if ob.parent_type == "BONE" else "")
+
+
 def _is_opaque(ob: bpy.types.Object, seen: bpy.types.Object) -> bool:
-    """Whether more than its own transform and its parent places an object; `seen` is its evaluated copy."""
-    if any(map(is_on, seen.constraints)) or ob.rigid_body is not None:
+    """Whether more than its own transform and what carries it places an object; `seen` is its evaluated copy."""
+    if ob.rigid_body is not None or (any(map(is_on, seen.constraints)) and carrying(seen) is None):
         return True
     if ob.parent is None:
         return False

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core import compat
 from ...core.channels import FIELDS
-from ...core.constraints import CHAIN_CONSTRAINTS
+from ...core.constraints import CHAIN_CONSTRAINTS, strength
 from ...core.data_paths import BONE_PATH, value_at
 from .presence import Reference
 
@@ -135,8 +135,7 @@ def is_animated(ob: bpy.types.Object) -> bool:
 
 def _value(owner: Any, path: str) -> object:
     value = value_at(owner, path)
-    # Attachments depend only on whether there is any influence, not on how much.
-    return value > 0.0 if path.endswith(".influence") and value is not None else value
+    return strength(value) if path.endswith(".influence") and value is not None else value
 
 
 def animated_paths(owner: bpy.types.ID) -> Iterator[str]:

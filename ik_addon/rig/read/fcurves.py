@@ -18,6 +18,7 @@ from mathutils import Matrix
 
 from ...core import channels, compat
 from ...core.channels import FIELDS, WIDTH, Row, turned
+from ...core.constraints import carrying
 from ...core.data_paths import BONE_PATH
 from ...core.neighbors import others_handle_frames
 from ...core.settings import chain_of
@@ -146,14 +147,9 @@ def _placing(ob: bpy.types.Object, curves: Curves) -> Curves:
         known = path in OBJECT_FIELDS and path not in driven
         if not known and not path.startswith((*BYSTANDERS, "pose.bones[")):
             raise NotDetermined(f"'{path}' of '{ob.name}' is animated or driven")
-    if any(not constraint.mute for constraint in ob.constraints):
+    if any(not constraint.mute for constraint in ob.constraints) and carrying(ob) is None:
         raise NotDetermined(f"'{ob.name}' has constraints")
     return {name: own for name, own in curves.items() if name in OBJECT_FIELDS}
-
-
-def place(ob: bpy.types.Object, frames: Sequence[float]) -> Row:
-    """Return the location (F, 3), or (1, 3), of an object relative to its parent, if F-curves determine it."""
-    return _place(ob, _placing(ob, in_force(ob)), frames)
 
 
 def _place(ob: bpy.types.Object, curves: Curves, frames: Sequence[float]) -> Row:
