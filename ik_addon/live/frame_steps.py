@@ -19,7 +19,7 @@ from .state import State
 
 on_edit: list[Callable[[bpy.types.Object, Rig, bpy.types.Depsgraph], set[int]]] = []
 """Called when bones may have been moved on a still frame, before that becomes FK; returns `session_uid` of goals that
-followed, see `goals.edits`."""
+followed, see `targets.edits`."""
 
 
 def before_frame(ob: bpy.types.Object, scene: bpy.types.Scene) -> None:

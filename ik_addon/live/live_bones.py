@@ -132,15 +132,14 @@ class LiveBones:
             for bone, new in plan.rows.items()
             if (name := plan.skeleton.names[bone]) in row_of and self._modes[row_of[name]] == after._modes[new]
         ]
-        if kept:
-            new_rows, old_rows = (list(rows) for rows in zip(*kept, strict=True))
-            after.written[new_rows] = self.written[old_rows]
-            last = self._last_fk
-            if last is not None and self.fk is None:
-                after._sampled = after.stored.copy()
-                after._sampled[new_rows] = last[old_rows]
+        new_rows, old_rows = [new for new, _ in kept], [old for _, old in kept]
+        after.written[new_rows] = self.written[old_rows]
+        last = self._last_fk
+        if kept and last is not None and self.fk is None:
+            after._sampled = after.stored.copy()
+            after._sampled[new_rows] = last[old_rows]
         if self.fk is not None and after.fk is None:
-            known = set(new_rows if kept else []) | after._never_solved
+            known = set(new_rows) | after._never_solved
             if len(known) == len(plan.live):
                 after.fk = channels.read(ob, plan.live)
                 after.fk[new_rows] = self.fk[old_rows]

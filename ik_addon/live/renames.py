@@ -14,6 +14,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core import hooks
 from ..core.chain_settings import IKAddonChain
 from ..core.settings import chain_of, end_name, goal_of
 from ..rig.plan.chain import end_of, tips
@@ -64,17 +65,19 @@ def follow(armatures: Iterable[bpy.types.Armature]) -> None:
     """Update bone names in the chains of all objects after bones of these armatures were renamed."""
     for armature in armatures:
         before = _known.get(armature.session_uid)
-        if before is None:
-            continue
-        after = _known[armature.session_uid] = _Bones.of(armature)
-        _settle(armature)
-        names = before.renamed(after)
-        if not names:
-            continue
-        for chain, setting, named in list(_bones_named(bpy.data.objects)):
-            name = getattr(chain, setting)
-            if named.data == armature and name in names:
-                setattr(chain, setting, names[name])
+        if before is not None:
+            with hooks.apart(armature.name):
+                _follow(armature, before)
+
+
+def _follow(armature: bpy.types.Armature, before: _Bones) -> None:
+    after = _known[armature.session_uid] = _Bones.of(armature)
+    _settle(armature)  # also where no name is new: after Symmetrize, chains come with a later update than bones
+    names = before.renamed(after)
+    for chain, setting, named in list(_bones_named(bpy.data.objects)) if names else ():
+        name = getattr(chain, setting)
+        if named.data == armature and name in names:
+            setattr(chain, setting, names[name])
 
 
 def _settle(armature: bpy.types.Armature) -> None:

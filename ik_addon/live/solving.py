@@ -208,7 +208,8 @@ def _set_failed_aside(ob: bpy.types.Object, own: LiveArmature) -> bool:
     """Set aside the chains that raise an error when solved alone; return False if none of them or all of them do."""
     enabled = [tip.name for tip in chain.tips(ob) if chain_of(tip).enabled and tip.name not in own.failed]
     faulty: dict[str, str] = {}
-    depsgraph = bpy.context.view_layer.depsgraph
+    layer = bpy.context.view_layer
+    depsgraph = None if layer is None else layer.depsgraph
     for tip in enabled if depsgraph is not None else ():
         try:
             plan = Plan.of(ob, depsgraph, [tip])
