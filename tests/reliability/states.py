@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import bpy
@@ -65,7 +67,7 @@ def whole_file() -> dict[str, Any]:
     found["in scene"] = scene.objects.keys()
     objects = bpy.context.view_layer.objects
     found["modes"] = [(ob.name, ob.mode, ob.select_get()) for ob in objects]
-    found["active"] = objects.active
+    found["active"] = objects.active and objects.active.name
     return found
 
 
@@ -115,6 +117,30 @@ def refused(message: str) -> Iterator[None]:
     with pytest.raises(RuntimeError, match=message):
         yield
     assert snapshot() == before
+
+
+class FaultError(Exception):
+    """Raised at a chosen call."""
+
+
+@contextmanager
+def failing(at: int | None, counts: Callable[[FrameType], bool]) -> Iterator[list[str]]:
+    """Raise a fault at one of the calls that count, numbered from 0, or at none; yield the names of those so far."""
+    called: list[str] = []
+
+    def trace(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and counts(frame):
+            called.append(frame.f_code.co_name)
+            if len(called) - 1 == at:
+                sys.settrace(None)
+                raise FaultError(frame.f_code.co_name)
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield called
+    finally:
+        sys.settrace(before)
 
 
 def said(capfd: pytest.CaptureFixture[str], operator: Callable[..., set[str]], **options: Any) -> str:

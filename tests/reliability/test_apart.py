@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import gc
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from types import FrameType
-from typing import Any
 
 import bpy
 import pytest
 
 from tests import rigs
 from tests.conftest import Addon
+from tests.reliability.states import failing
 from tests.rigs import miss
 
 NEAR = 1e-5
@@ -21,11 +20,7 @@ FAULTS = 40
 """Number of places, spread evenly over what is called for an armature, at which a fault is tried."""
 
 
-class FaultError(Exception):
-    """Raised at a chosen call."""
-
-
-def is_about(frame: FrameType, ob: bpy.types.Object, package: str) -> bool:
+def is_about(ob: bpy.types.Object, package: str, frame: FrameType) -> bool:
     """Return whether a function of the extension is called with an armature object or one of its bones.
 
     Leaves out the room `live`, which is what has to catch faults.
@@ -38,28 +33,6 @@ def is_about(frame: FrameType, ob: bpy.types.Object, package: str) -> bool:
         or (isinstance(value, bpy.types.PoseBone) and value.id_data.name == ob.name)
         for value in list(frame.f_locals.values())
     )
-
-
-@contextmanager
-def failing(ob: bpy.types.Object, package: str, number: int | None) -> Iterator[list[str]]:
-    """Raise a fault at a call about an armature, counted from 0; yield the names of the functions called so far.
-
-    Python stops tracing when the tracer raises, so there is one fault.
-    """
-    called: list[str] = []
-
-    def trace(frame: FrameType, event: str, _argument: Any) -> None:
-        if event == "call" and is_about(frame, ob, package):
-            called.append(frame.f_code.co_name)
-            if number is not None and len(called) == number + 1:
-                raise FaultError(frame.f_code.co_name)
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        yield called
-    finally:
-        sys.settrace(before)
 
 
 def two_arms() -> list[tuple[bpy.types.Object, bpy.types.Object]]:
@@ -112,13 +85,13 @@ STEPS: dict[str, Callable[[list[bpy.types.Object]], None]] = {
 @pytest.mark.parametrize("step", STEPS)
 def test_a_fault_in_one_armature_leaves_the_other_live(addon: Addon, step: str) -> None:
     (sick, _), _ = arms = two_arms()
-    with failing(sick, addon.package, None) as called:
+    with failing(None, partial(is_about, sick, addon.package)) as called:
         STEPS[step]([target for _ob, target in arms])
     assert called, "there is something to fail"
     for number in range(0, len(called), max(1, len(called) // FAULTS)):
         rigs.new_file()
         (sick, _), (healthy, _) = arms = two_arms()
-        with failing(sick, addon.package, number) as names:
+        with failing(number, partial(is_about, sick, addon.package)) as names:
             STEPS[step]([target for _ob, target in arms])
         assert miss(healthy) < NEAR, f"{names[-1]} failed"
         next_frame([])
