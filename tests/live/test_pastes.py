@@ -13,6 +13,7 @@ import pytest
 from tests import rigs
 from tests.faults import stored
 from tests.reliability.states import settings
+from tests.reliability.test_libraries import as_override, own_rig
 from tools import blender
 
 BONES = ("upper", "lower", "hand")
@@ -475,29 +476,12 @@ def test_a_file_that_knows_nothing_is_right(rig: bpy.types.Object, tmp_path: Pat
     assert_chains_last({"Rig": {"lower.L": "Target Rig"}}, tmp_path)
 
 
-def overridden(folder: Path) -> bpy.types.Object:
-    """Return an override of a rig in a library that knows its chain."""
+@pytest.mark.parametrize("target", ["Shot", None])
+def test_an_override_keeps_what_it_overrides(target: str | None, tmp_path: Path) -> None:
     body()
     rigs.in_collection("Character", *bpy.data.objects)
     bpy.context.view_layer.update()
-    bpy.ops.wm.save_as_mainfile(filepath=str(folder / "library.blend"))
-    rigs.new_file()
-    (linked,) = rigs.from_library(folder / "library.blend", "collections", "Character")
-    scene = bpy.context.scene
-    made = linked.override_hierarchy_create(scene, bpy.context.view_layer, do_fully_editable=True)
-    if made.name not in scene.collection.children:
-        scene.collection.children.link(made)
-    bpy.context.view_layer.update()
-    return own_rig()
-
-
-def own_rig() -> bpy.types.Object:
-    return next(ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob.override_library)
-
-
-@pytest.mark.parametrize("target", ["Shot", None])
-def test_an_override_keeps_what_it_overrides(target: str | None, tmp_path: Path) -> None:
-    ob = overridden(tmp_path)
+    ob = as_override(tmp_path)
     chain = ob.pose.bones["lower.L"].ik_addon
     chain.target = rigs.empty("Shot", (0.4, 0.4, 1.4)) if target else None
     chain.softness = 0.6
