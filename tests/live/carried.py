@@ -132,16 +132,18 @@ def on_vertex(target: bpy.types.Object, skin: bpy.types.Object) -> None:
     target.parent_vertices[0] = 0
 
 
-def _on_skin(kind: str) -> Carry:
+def on_skin(kind: str, part: str = "spine", bone: str = "spine2") -> Carry:
+    """Attach the target to the skin of a bone of the spine, or of the arm, by a parent or a constraint."""
+
     def carry(own: Carried) -> None:
-        skin = add_skin(own.spine)
+        skin = add_skin(getattr(own, part), bone)
         if kind == "VERTEX":
             on_vertex(own.target, skin)
             return
         made: Any = own.target.constraints.new(kind)
         made.target = skin
         if kind == "COPY_LOCATION":
-            made.subtarget = "spine2"
+            made.subtarget = bone
 
     return carry
 
@@ -177,9 +179,9 @@ KINDS: dict[str, Carry] = {
     "Copy Location of a child": _copies_a_child,
     "Follow Path": _on_path,
     "bone of another armature": _bone_of_props,
-    "vertex of a skin": _on_skin("VERTEX"),
-    "vertex group of a skin": _on_skin("COPY_LOCATION"),
-    "Shrinkwrap to a skin": _on_skin("SHRINKWRAP"),
+    "vertex of a skin": on_skin("VERTEX"),
+    "vertex group of a skin": on_skin("COPY_LOCATION"),
+    "Shrinkwrap to a skin": on_skin("SHRINKWRAP"),
     "driver": lambda own: drive(own.target, own.spine),
 }
 """Ways to carry the target of the arm along with the spine."""
