@@ -109,6 +109,7 @@ def test_a_target_on_the_root_is_no_error(value: float) -> None:
         ({"push_limit": -1.0}, "push_limit and tolerance must not be negative"),
         ({"tolerance": -1.0}, "push_limit and tolerance must not be negative"),
         ({"iterations": -1}, "iterations must not be negative"),
+        *(({"bend_lead": lead}, "bend_lead must be between -1 and 1") for lead in (-1.1, 1.1, np.nan)),
     ],
 )
 def test_a_malformed_problem_is_refused(change: dict[str, Any], message: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from ik_addon.solve import Problem, Solver, Status, solve
 from tests.solve.chains import POSES, aim, bends, check_consistent, for_each, make_chains
@@ -84,12 +83,6 @@ def test_other_solvers_ignore_shares(name: str, solver: Solver) -> None:
     problem = replace(aim(make_chains(rng, 50, bones), rng, 0.1, 0.9), solver=solver)
     settings = {key: value[:bones] if np.ndim(value) else value for key, value in SETTINGS[name].items()}
     np.testing.assert_allclose(solve(replace(problem, **settings)).joints, solve(problem).joints, atol=1e-9)
-
-
-@for_each(lead=(-1.1, 1.1, np.nan))
-def test_a_lead_outside_of_its_range_is_refused(lead: float) -> None:
-    with pytest.raises(ValueError, match="bend_lead must be between -1 and 1"):
-        solve(replace(make_chains(np.random.default_rng(4), 2, 4), bend_lead=lead))
 
 
 @for_each(name=SETTINGS)

@@ -106,7 +106,7 @@ def test_stretch_is_shared_by_weight() -> None:
     np.testing.assert_allclose(equal.stretch, solve(replace(problem, stretch_weights=None)).stretch, rtol=1e-12)
 
 
-@for_each(bones=(2, 3, 6), policy=OutOfReach)
+@for_each(bones=(1, 2, 3, 6), policy=OutOfReach)
 def test_too_near_folds_onto_the_line(bones: int, policy: OutOfReach) -> None:
     rng = np.random.default_rng(bones)
     problem = make_chains(rng, 200, bones, "bent")
