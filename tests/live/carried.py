@@ -148,16 +148,22 @@ def on_skin(kind: str, part: str = "spine", bone: str = "spine2") -> Carry:
     return carry
 
 
+def driven(owner: Any, path: str, index: int, by: bpy.types.Object, expression: str = "value", **aim: Any) -> Any:
+    """Let a transform of an object, or of a bone of it, drive a channel; return the driver's curve."""
+    curve = owner.driver_add(path, index)
+    variable = curve.driver.variables.new()
+    variable.name, variable.type, variable.targets[0].id = "value", "TRANSFORMS", by
+    for name, value in aim.items():
+        setattr(variable.targets[0], name, value)
+    curve.driver.expression = expression
+    return curve
+
+
 def drive(target: bpy.types.Object, rig: bpy.types.Object, bone: str = "spine2") -> None:
     """Let drivers move an object along with the head of a bone."""
-    for axis, name in enumerate("XYZ"):
-        curve: Any = target.driver_add("location", axis)
-        variable = curve.driver.variables.new()
-        variable.name, variable.type = "place", "TRANSFORMS"
-        source = variable.targets[0]
-        source.id, source.bone_target, source.transform_space = rig, bone, "WORLD_SPACE"
-        source.transform_type = f"LOC_{name}"
-        curve.driver.expression = f"place + {(0.3, -0.2, 0.1)[axis]}"
+    for axis, (name, offset) in enumerate(zip("XYZ", (0.3, -0.2, 0.1), strict=True)):
+        aim = {"bone_target": bone, "transform_space": "WORLD_SPACE", "transform_type": f"LOC_{name}"}
+        driven(target, "location", axis, rig, f"value + {offset}", **aim)
 
 
 KINDS: dict[str, Carry] = {
