@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -37,18 +38,22 @@ def assert_there(addon: Addon, own: Carried, when: str) -> None:
     assert addon.report(own.arm, "lower").reached, when
 
 
+def assert_in_any_order(arm: bpy.types.Object, check: Callable[[str], None]) -> None:
+    """Go to frames in order and again in disorder: check each, and that the pose is the same."""
+    expected: rigs.Poses = {}
+    for frame in (*FRAMES, 9, 21, 1, 17, 5, 13, 13):
+        found = poses_at(arm, [frame])
+        expected = found | expected
+        assert not apart(found, {frame: expected[frame]}), f"frame {frame} again"
+        check(f"frame {frame}")
+
+
 @pytest.mark.parametrize(("kind", "shared"), EACH)
 def test_a_carried_target_is_reached_on_all_frames_and_when_something_moves(
     addon: Addon, kind: str, shared: bool
 ) -> None:
     own = live(kind, shared)
-    forward: rigs.Poses = {}
-    for frame in FRAMES:
-        forward |= poses_at(own.arm, [frame])
-        assert_there(addon, own, f"frame {frame}")
-    for frame in (9, 21, 1, 17, 5, 13, 13):
-        assert not apart(poses_at(own.arm, [frame]), {frame: forward[frame]}), f"frame {frame} again"
-        assert_there(addon, own, f"frame {frame} again")
+    assert_in_any_order(own.arm, lambda when: assert_there(addon, own, when))
     bpy.context.scene.frame_set(9)
     own.bend.animation_data_clear()
     for moved, place in ((own.bend, (-0.3, 0.2, 0.8)), (own.target, None), (own.bend, (0.2, 0.3, 0.8))):
@@ -91,12 +96,11 @@ def test_a_carried_pole_is_followed_on_all_frames_in_any_order(kind: str, shared
     chain.pole, chain.pole_bone = chain.target, chain.target_bone
     chain.target, chain.target_bone, chain.out_of_reach = rigs.empty("Place", (0.5, -0.35, 1.1)), "", "EXTEND"
     rigs.go_live(*{own.spine, own.arm})
-    forward: rigs.Poses = {}
-    for frame in FRAMES:
-        forward |= poses_at(own.arm, [frame])
-        assert off_the_pole(own.arm) < 1e-4, f"frame {frame}"
-    for frame in (9, 21, 1, 17, 5, 13, 13):
-        assert not apart(poses_at(own.arm, [frame]), {frame: forward[frame]}), f"frame {frame} again"
+
+    def towards_it(when: str) -> None:
+        assert off_the_pole(own.arm) < 1e-4, when
+
+    assert_in_any_order(own.arm, towards_it)
 
 
 # ---- loops
@@ -117,12 +121,9 @@ def _lattice(own: Carried) -> None:
 
 
 def _driven_influence(own: Carried) -> None:
-    curve: Any = own.arm.driver_add('pose.bones["lower"].ik_addon.influence')
-    variable = curve.driver.variables.new()
-    variable.name, variable.type = "turn", "TRANSFORMS"
-    source = variable.targets[0]
-    source.id, source.bone_target, source.transform_type = own.arm, "upper", "ROT_X"
-    source.transform_space, curve.driver.expression = "LOCAL_SPACE", "0.5 + abs(turn)"
+    aim = {"bone_target": "upper", "transform_type": "ROT_X", "transform_space": "LOCAL_SPACE"}
+    path = 'pose.bones["lower"].ik_addon.influence'
+    carried.driven(own.arm, path, -1, own.arm, "0.5 + abs(value)", **aim)
 
 
 def _on_tip(kind: str, own: Carried) -> object:

@@ -49,7 +49,7 @@ def snapshot() -> dict[str, Any]:
 KINDS = ("objects", "armatures", "actions", "collections", "meshes", "texts")
 VOLATILE = {"rna_type", "bl_rna", "depsgraph", "view_layers", "is_evaluated", "tag", "runtime_data", "session_uid"}
 VOLATILE |= {"co_ui", "is_valid", "original", "preview", "is_updated", "is_updated_data", "display_settings"}
-VOLATILE |= {"view_settings", "render", "last_slot_identifier"}
+VOLATILE |= {"view_settings", "render", "last_slot_identifier", "storage_type"}
 
 
 def whole_file() -> dict[str, Any]:
@@ -69,6 +69,12 @@ def whole_file() -> dict[str, Any]:
     found["modes"] = [(ob.name, ob.mode, ob.select_get()) for ob in objects]
     found["active"] = objects.active and objects.active.name
     return found
+
+
+def whole_file_unsolved() -> dict[str, Any]:
+    """Return the same without evaluated poses, which may be solved again with other rounding."""
+    evaluated = (".matrix", ".matrix_channel", ".head", ".tail", ".length", ".bound_box", ".dimensions")
+    return {path: value for path, value in whole_file().items() if not path.endswith(evaluated)}
 
 
 def _walk(struct: Any, path: str, found: dict[str, Any], seen: set[tuple[type, int]]) -> None:
