@@ -34,7 +34,7 @@ class Kind:
     """A kind of case that is made from a seed and checked."""
 
     module: str
-    """Module below `tests.fuzz` whose function `check_seed(seed)` raises if something is wrong."""
+    """Module below `tests` whose function `check_seed(seed)` raises if something is wrong."""
     count: int
     """Number of cases in a full run."""
     chunk: int
@@ -55,14 +55,14 @@ class Kind:
 
 
 KINDS = {
-    "solver": Kind("verdict", 100_000, 500, 600, needs_blender=False),
-    "frames": Kind("frames", 1, 1, 1200, needs_blender=True),
-    "rigs": Kind("edits", 2_000, 20, 600, needs_blender=True),
-    "sessions": Kind("sessions", 2_000, 20, 600, needs_blender=True),
-    "productions": Kind("productions", 2_000, 20, 600, needs_blender=True),
-    "undo": Kind("undo", 100, 5, 600, needs_blender=True),
-    "everyday": Kind("everyday", 500, 10, 600, needs_blender=True),
-    "animated": Kind("animated", 6_735, 50, 600, needs_blender=True),
+    "solver": Kind("fuzz.verdict", 100_000, 500, 600, needs_blender=False),
+    "frames": Kind("fuzz.frames", 1, 1, 1200, needs_blender=True),
+    "rigs": Kind("fuzz.edits", 2_000, 20, 600, needs_blender=True),
+    "sessions": Kind("fuzz.sessions", 2_000, 20, 600, needs_blender=True),
+    "productions": Kind("fuzz.productions", 2_000, 20, 600, needs_blender=True),
+    "undo": Kind("reliability.test_undo_random", 100, 5, 600, needs_blender=True),
+    "everyday": Kind("fuzz.everyday", 500, 10, 600, needs_blender=True),
+    "animated": Kind("reliability.test_animated_settings", 6_735, 50, 600, needs_blender=True),
 }
 
 
@@ -79,7 +79,7 @@ def work(kind: Kind, seeds: range) -> int:
     set_up_numpy(kind.kernels(seeds.start))
     if kind.needs_blender:
         blender.enable()
-    check_seed: Any = importlib.import_module(f"tests.fuzz.{kind.module}").check_seed
+    check_seed: Any = importlib.import_module(f"tests.{kind.module}").check_seed
     failed = 0
     for seed in seeds:
         print(f"begin {seed}", flush=True)

@@ -175,15 +175,20 @@ class Case:
         return ob, (choose(self.rng, bones) if bones and ob.mode != "EDIT" else None)
 
 
+def begin() -> None:
+    """Open an empty file with the extension enabled."""
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    if not blender.is_enabled():
+        blender.enable()
+
+
 @contextlib.contextmanager
 def watched(log: list[str]) -> Iterator[Path]:
     """Yield a folder for files, in an empty file; an exception that Blender prints and any warning are errors.
 
     An error says what the log has.
     """
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    if not blender.is_enabled():
-        blender.enable()
+    begin()
     said = io.StringIO()
     with contextlib.redirect_stderr(said), warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("error", RuntimeWarning)

@@ -255,9 +255,7 @@ def undo(case: Case) -> None:
 def save_and_load(case: Case) -> None:
     """Save the file and open it."""
     case.leave_edit_mode()
-    path = str(case.folder / "file.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path, check_existing=False)
-    bpy.ops.wm.open_mainfile(filepath=path)
+    measure.save_and_open(case.folder / "file.blend")
     case.steps, case.at = [], -1
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import bpy
 
 from tests import rigs
+from tests.reliability.test_undo_random import ConfusedError
 
 STEPS = 40
 KEPT = 20
@@ -25,10 +26,6 @@ SIDES = ("L", "R")
 Wire = tuple[Any, ...]
 Wires = dict[str, dict[str, Wire]]
 """What each bone with settings has, by armature and bone: target, pole, and some settings."""
-
-
-class ConfusedError(Exception):
-    """Blender confused two objects at the same address, which it does without the extension as well."""
 
 
 class WiresError(AssertionError):

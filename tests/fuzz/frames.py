@@ -8,7 +8,8 @@ from pathlib import Path
 import bpy
 
 from tests import rigs
-from tools import blender
+
+from .case import begin
 
 STATM = Path("/proc/self/statm")
 """Where Linux reports the memory of a process; on other systems this cannot be measured."""
@@ -42,9 +43,7 @@ def play(frames: int) -> None:
 
 def check_seed(_seed: int, frames: int = 10_000) -> None:
     """Raise AssertionError if memory grows by more than 5 MB during playback."""
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    if not blender.is_enabled():
-        blender.enable()
+    begin()
     scene()
     play(WARM_UP)
     before = memory()

@@ -13,6 +13,8 @@ import numpy as np
 from mathutils import Euler, Vector
 from numpy.random import Generator
 
+from tests.live.carried import driven
+
 from .known import rotation_field
 
 MODES = ("QUATERNION", "XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX", "AXIS_ANGLE")
@@ -113,12 +115,7 @@ def hang(rng: Generator, ob: bpy.types.Object) -> bpy.types.Object:
 
 def driver(owner: Any, path: str, index: int, source: bpy.types.Object) -> None:
     """Drive a channel by the X location of an object."""
-    curve = owner.driver_add(path, index)
-    curve.driver.type = "SUM"
-    variable = curve.driver.variables.new()
-    variable.type = "TRANSFORMS"
-    variable.targets[0].id = source
-    variable.targets[0].transform_type = "LOC_X"
+    driven(owner, path, index, source, transform_type="LOC_X").driver.type = "SUM"
 
 
 def animated(rng: Generator, owner: Any, paths: tuple[str, ...], chance: float = 0.4) -> Any:

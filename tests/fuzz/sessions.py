@@ -19,12 +19,14 @@ from bpy.app.handlers import persistent
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tests import rigs as scenes
 from tests.animatable import NEVER, TURN, reason, walk
 from tests.renders import Recorder, registered
 from tools import blender
 
 from . import rigs
 from .case import watched
+from .productions import added
 from .rigs import armatures, choose
 
 SAME = 1e-6
@@ -64,10 +66,7 @@ def _poses(place: Place, depsgraph: bpy.types.Depsgraph) -> Poses:
     for ob in armatures():
         seen = ob.evaluated_get(depsgraph)
         if ob.name in depsgraph.view_layer.objects and not seen.hide_viewport:  # hidden ones are not evaluated
-            bones = seen.pose.bones
-            values = np.empty(16 * len(bones), dtype=np.float32)
-            bones.foreach_get("matrix", values)
-            found[place, layer, ob.name] = values
+            found[place, layer, ob.name] = scenes.pose(ob, depsgraph)
     return found
 
 
@@ -206,11 +205,8 @@ class Session:
         bpy.context.view_layer.update()
         library = self.folder / "library.blend"
         bpy.ops.wm.save_as_mainfile(filepath=str(library))
-        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-        libraries: Any = bpy.data.libraries  # the stubs declare no result
-        with libraries.load(str(library), link=True) as (_source, wanted):
-            wanted.collections = ["Cast"]
-        linked = wanted.collections[0]
+        scenes.new_file()
+        (linked,) = scenes.from_library(library, "collections", "Cast")
         scene = bpy.context.scene
         shown = self.rng.random() < 0.5
         if shown:
@@ -244,9 +240,7 @@ class Session:
         bpy.context.scene.frame_set(frame)
         self.switch(True)
         bpy.context.view_layer.update()
-        shot = str(self.folder / f"{frame}.blend")
-        bpy.ops.wm.save_as_mainfile(filepath=shot)
-        bpy.ops.wm.open_mainfile(filepath=shot)
+        scenes.save_and_open(self.folder / f"{frame}.blend")
         if turned_late:
             self.turn()
 
@@ -405,15 +399,8 @@ def touching() -> Iterator[None]:
                 bone = ob.pose.bones[0]
                 bone.location = bone.location[:]
 
-    handlers: Any = bpy.app.handlers
-    touch = persistent(touch)
-    handlers.frame_change_pre.append(touch)
-    handlers.frame_change_post.append(touch)
-    try:
+    with added([(where, persistent(touch), False) for where in ("frame_change_pre", "frame_change_post")]):
         yield
-    finally:
-        handlers.frame_change_pre.remove(touch)
-        handlers.frame_change_post.remove(touch)
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ import bpy
 import numpy as np
 
 from tests import rigs
+from tests.live.carried import driven
 
 LAST = 40
 KEYED = (1, 14, 27, LAST)
@@ -128,9 +129,4 @@ def driver(ob: bpy.types.Object, bone: str = "collar", path: str = "rotation_qua
     for curve in rigs.fcurves(ob, f'"{bone}"].{path}'):
         if curve.array_index == index:
             rigs.curve_owner(ob).fcurves.remove(curve)
-    made: Any = ob.pose.bones[bone].driver_add(path, index)
-    variable = made.driver.variables.new()
-    variable.name, variable.type = "height", "TRANSFORMS"
-    variable.targets[0].id, variable.targets[0].transform_type = source, "LOC_Z"
-    made.driver.expression = "height"
-    return made
+    return driven(ob.pose.bones[bone], path, index, source, transform_type="LOC_Z")

@@ -132,30 +132,38 @@ def on_vertex(target: bpy.types.Object, skin: bpy.types.Object) -> None:
     target.parent_vertices[0] = 0
 
 
-def _on_skin(kind: str) -> Carry:
+def on_skin(kind: str, part: str = "spine", bone: str = "spine2") -> Carry:
+    """Attach the target to the skin of a bone of the spine, or of the arm, by a parent or a constraint."""
+
     def carry(own: Carried) -> None:
-        skin = add_skin(own.spine)
+        skin = add_skin(getattr(own, part), bone)
         if kind == "VERTEX":
             on_vertex(own.target, skin)
             return
         made: Any = own.target.constraints.new(kind)
         made.target = skin
         if kind == "COPY_LOCATION":
-            made.subtarget = "spine2"
+            made.subtarget = bone
 
     return carry
 
 
+def driven(owner: Any, path: str, index: int, by: bpy.types.Object, expression: str = "value", **aim: Any) -> Any:
+    """Let a transform of an object, or of a bone of it, drive a channel; return the driver's curve."""
+    curve = owner.driver_add(path, index)
+    variable = curve.driver.variables.new()
+    variable.name, variable.type, variable.targets[0].id = "value", "TRANSFORMS", by
+    for name, value in aim.items():
+        setattr(variable.targets[0], name, value)
+    curve.driver.expression = expression
+    return curve
+
+
 def drive(target: bpy.types.Object, rig: bpy.types.Object, bone: str = "spine2") -> None:
     """Let drivers move an object along with the head of a bone."""
-    for axis, name in enumerate("XYZ"):
-        curve: Any = target.driver_add("location", axis)
-        variable = curve.driver.variables.new()
-        variable.name, variable.type = "place", "TRANSFORMS"
-        source = variable.targets[0]
-        source.id, source.bone_target, source.transform_space = rig, bone, "WORLD_SPACE"
-        source.transform_type = f"LOC_{name}"
-        curve.driver.expression = f"place + {(0.3, -0.2, 0.1)[axis]}"
+    for axis, (name, offset) in enumerate(zip("XYZ", (0.3, -0.2, 0.1), strict=True)):
+        aim = {"bone_target": bone, "transform_space": "WORLD_SPACE", "transform_type": f"LOC_{name}"}
+        driven(target, "location", axis, rig, f"value + {offset}", **aim)
 
 
 KINDS: dict[str, Carry] = {
@@ -177,9 +185,9 @@ KINDS: dict[str, Carry] = {
     "Copy Location of a child": _copies_a_child,
     "Follow Path": _on_path,
     "bone of another armature": _bone_of_props,
-    "vertex of a skin": _on_skin("VERTEX"),
-    "vertex group of a skin": _on_skin("COPY_LOCATION"),
-    "Shrinkwrap to a skin": _on_skin("SHRINKWRAP"),
+    "vertex of a skin": on_skin("VERTEX"),
+    "vertex group of a skin": on_skin("COPY_LOCATION"),
+    "Shrinkwrap to a skin": on_skin("SHRINKWRAP"),
     "driver": lambda own: drive(own.target, own.spine),
 }
 """Ways to carry the target of the arm along with the spine."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,8 @@ from mathutils import Vector
 
 from tests import rigs
 from tests.conftest import Addon
-from tests.live.carried import FRAMES, KINDS, Carried, Carry, add_skin, build, constraint, drive, on_vertex, to_bone
+from tests.live import carried
+from tests.live.carried import FRAMES, KINDS, Carried, Carry, build, on_skin
 from tests.rigs import apart, miss, poses_at
 
 NEAR = 1e-5
@@ -36,34 +38,28 @@ def assert_there(addon: Addon, own: Carried, when: str) -> None:
     assert addon.report(own.arm, "lower").reached, when
 
 
-@pytest.mark.parametrize(("kind", "shared"), EACH)
-def test_a_carried_target_is_reached_on_all_frames_in_any_order(addon: Addon, kind: str, shared: bool) -> None:
-    own = live(kind, shared)
-    forward: rigs.Poses = {}
-    for frame in FRAMES:
-        forward |= poses_at(own.arm, [frame])
-        assert_there(addon, own, f"frame {frame}")
-    for frame in (9, 21, 1, 17, 5, 13, 13):
-        assert not apart(poses_at(own.arm, [frame]), {frame: forward[frame]}), f"frame {frame} again"
-        assert_there(addon, own, f"frame {frame} again")
+def assert_in_any_order(arm: bpy.types.Object, check: Callable[[str], None]) -> None:
+    """Go to frames in order and again in disorder: check each, and that the pose is the same."""
+    expected: rigs.Poses = {}
+    for frame in (*FRAMES, 9, 21, 1, 17, 5, 13, 13):
+        found = poses_at(arm, [frame])
+        expected = found | expected
+        assert not apart(found, {frame: expected[frame]}), f"frame {frame} again"
+        check(f"frame {frame}")
 
 
 @pytest.mark.parametrize(("kind", "shared"), EACH)
-def test_a_carried_target_is_reached_when_something_moves_on_a_still_frame(
+def test_a_carried_target_is_reached_on_all_frames_and_when_something_moves(
     addon: Addon, kind: str, shared: bool
 ) -> None:
     own = live(kind, shared)
+    assert_in_any_order(own.arm, lambda when: assert_there(addon, own, when))
     bpy.context.scene.frame_set(9)
     own.bend.animation_data_clear()
-    own.bend.location = (-0.3, 0.2, 0.8)
-    bpy.context.view_layer.update()
-    assert_there(addon, own, "after the spine was moved")
-    own.target.location.z += 0.05
-    bpy.context.view_layer.update()
-    assert_there(addon, own, "after the target was moved")
-    own.bend.location = (0.2, 0.3, 0.8)
-    bpy.context.view_layer.update()
-    assert_there(addon, own, "after the spine was moved again")
+    for moved, place in ((own.bend, (-0.3, 0.2, 0.8)), (own.target, None), (own.bend, (0.2, 0.3, 0.8))):
+        moved.location = place or own.target.location + Vector((0.0, 0.0, 0.05))
+        bpy.context.view_layer.update()
+        assert_there(addon, own, f"after '{moved.name}' was moved to {moved.location[:]}")
 
 
 @pytest.mark.parametrize(("kind", "shared"), EACH)
@@ -100,12 +96,11 @@ def test_a_carried_pole_is_followed_on_all_frames_in_any_order(kind: str, shared
     chain.pole, chain.pole_bone = chain.target, chain.target_bone
     chain.target, chain.target_bone, chain.out_of_reach = rigs.empty("Place", (0.5, -0.35, 1.1)), "", "EXTEND"
     rigs.go_live(*{own.spine, own.arm})
-    forward: rigs.Poses = {}
-    for frame in FRAMES:
-        forward |= poses_at(own.arm, [frame])
-        assert off_the_pole(own.arm) < 1e-4, f"frame {frame}"
-    for frame in (9, 21, 1, 17, 5, 13, 13):
-        assert not apart(poses_at(own.arm, [frame]), {frame: forward[frame]}), f"frame {frame} again"
+
+    def towards_it(when: str) -> None:
+        assert off_the_pole(own.arm) < 1e-4, when
+
+    assert_in_any_order(own.arm, towards_it)
 
 
 # ---- loops
@@ -113,52 +108,35 @@ def test_a_carried_pole_is_followed_on_all_frames_in_any_order(kind: str, shared
 
 def _lattice(own: Carried) -> None:
     """Let a lattice on the tip deform what carries the target."""
-    skin = add_skin(own.arm)
+    skin = carried.add_skin(own.arm)
     skin.modifiers.clear()
     lattice = bpy.data.objects.new("Lattice", bpy.data.lattices.new("Lattice"))
     bpy.context.scene.collection.objects.link(lattice)
-    to_bone(lattice, own.arm, "lower")
+    carried.to_bone(lattice, own.arm, "lower")
     lattice.matrix_parent_inverse = own.arm.data.bones["lower"].matrix_local.inverted()
     lattice.location, lattice.scale = (0.3, -0.2, 0.6), (2.0, 2.0, 2.0)
     deform: Any = skin.modifiers.new("lattice", "LATTICE")
     deform.object = lattice
-    on_vertex(own.target, skin)
-
-
-def _on_own_skin(kind: str) -> Carry:
-    def carry(own: Carried) -> None:
-        skin = add_skin(own.arm, "lower")
-        if kind == "VERTEX":
-            on_vertex(own.target, skin)
-            return
-        made: Any = own.target.constraints.new(kind)
-        made.target = skin
-        if kind == "COPY_LOCATION":
-            made.subtarget = "lower"
-
-    return carry
+    carried.on_vertex(own.target, skin)
 
 
 def _driven_influence(own: Carried) -> None:
-    curve: Any = own.arm.driver_add('pose.bones["lower"].ik_addon.influence')
-    variable = curve.driver.variables.new()
-    variable.name, variable.type = "turn", "TRANSFORMS"
-    source = variable.targets[0]
-    source.id, source.bone_target, source.transform_type = own.arm, "upper", "ROT_X"
-    source.transform_space, curve.driver.expression = "LOCAL_SPACE", "0.5 + abs(turn)"
+    aim = {"bone_target": "upper", "transform_type": "ROT_X", "transform_space": "LOCAL_SPACE"}
+    path = 'pose.bones["lower"].ik_addon.influence'
+    carried.driven(own.arm, path, -1, own.arm, "0.5 + abs(value)", **aim)
 
 
 def _on_tip(kind: str, own: Carried) -> object:
-    return constraint(own.target, kind, own.arm, "lower")
+    return carried.constraint(own.target, kind, own.arm, "lower")
 
 
 LOOPS: dict[str, Carry] = {
-    "vertex of its skin": _on_own_skin("VERTEX"),
-    "vertex group of its skin": _on_own_skin("COPY_LOCATION"),
-    "Shrinkwrap to its skin": _on_own_skin("SHRINKWRAP"),
+    "vertex of its skin": on_skin("VERTEX", "arm", "lower"),
+    "vertex group of its skin": on_skin("COPY_LOCATION", "arm", "lower"),
+    "Shrinkwrap to its skin": on_skin("SHRINKWRAP", "arm", "lower"),
     "lattice on its tip": _lattice,
-    "driver by its tip": lambda own: drive(own.target, own.arm, "lower"),
-    "Copy Location of its tip, with offset": lambda own: constraint(
+    "driver by its tip": lambda own: carried.drive(own.target, own.arm, "lower"),
+    "Copy Location of its tip, with offset": lambda own: carried.constraint(
         own.target, "COPY_LOCATION", own.arm, "lower", use_offset=True
     ),
     "influence driven by its bone": _driven_influence,
@@ -185,12 +163,12 @@ def test_a_target_on_a_body_that_the_chain_deforms_is_reached_or_refused(addon: 
     """One mesh for the whole body: the arm deforms other vertices, or also the one that carries the target."""
 
     def carry(own: Carried) -> None:
-        body = add_skin(own.spine)
+        body = carried.add_skin(own.spine)
         group = body.vertex_groups.new(name="lower")
         group.add([1], 1.0, "REPLACE")
         if weight:
             group.add([0], weight, "REPLACE")
-        on_vertex(own.target, body)
+        carried.on_vertex(own.target, body)
 
     own = build(carry)
     rigs.go_live(own.spine)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import bpy
 import numpy as np
 import pytest
-from mathutils import Vector
+from mathutils import Matrix
 
 from tests import rigs
 from tests.conftest import Addon
@@ -21,10 +22,7 @@ def at_bone(name: str, ob: bpy.types.Object, bone: str, location: rigs.Point) ->
     goal = rigs.empty(name)
     goal.parent, goal.parent_type, goal.parent_bone = ob, "BONE", bone
     bpy.context.view_layer.update()
-    goal.matrix_world.translation = Vector(location)
-    goal.location = (goal.matrix_parent_inverse @ goal.matrix_world).translation
-    at = rigs.position(goal)
-    goal.location += Vector(location) - Vector(at)
+    goal.matrix_world = Matrix.Translation(location)
     return goal
 
 
@@ -96,42 +94,87 @@ def test_an_armature_attached_to_a_chain_of_another_follows_it(way: str) -> None
     assert_followed(leader, (leader_rig, "lower.A"), (follower, "lower"), (third, "lower"))
 
 
-@pytest.mark.parametrize("kind", ["CHILD_OF", "COPY_LOCATION", "COPY_TRANSFORMS"])
-@pytest.mark.parametrize("shared", [True, False])
-def test_follows_a_target_bone_that_is_constrained_to_a_chain(kind: str, shared: bool) -> None:
-    ob, leader = two_arms()
+# ---- bones that a chain moves, and the target of another one is on them
+
+
+def _constrained(kind: str, ob: bpy.types.Object, _leader: bpy.types.Object) -> str:
+    """Let a bone beside the chain follow it by a constraint."""
     rigs.add_bones(ob, [(1.5, 0, 1.5), (1.5, 0, 1.7)], ["space"])
     rigs.add_bones(ob, [(1.6, 0.2, 1.5), (1.6, 0.2, 1.7)], ["control"], parent="space")
     # Copy Location moves a bone without turning it; where its children go is only known after Blender's evaluation.
     holder = "control" if kind == "COPY_LOCATION" else "space"
     constraint: Any = ob.pose.bones[holder].constraints.new(kind)
     constraint.target, constraint.subtarget = ob, "lower.A"
+    return "control"
+
+
+def _constrained_below(kind: str, connect: bool, ob: bpy.types.Object, _leader: bpy.types.Object) -> str:
+    """Constrain a bone below the chain."""
+    points = [(0.0, 0.0, 2.0), (0.0, 0.0, 2.3), (0.2, 0.0, 2.5)]
+    rigs.add_bones(ob, points, ["hand", "thumb"], parent="lower.A", connect=connect)
+    place = rigs.empty("Place", (1.1, 0.4, 1.3))
+    place.rotation_euler = (0.3, -0.5, 0.8)
+    ob.pose.bones["hand"].constraints.new(kind).target = place
+    return "thumb"
+
+
+def _flat(what: str, ob: bpy.types.Object, _leader: bpy.types.Object) -> str:
+    """Scale a bone below the chain, the one above it, or the armature, to zero on one axis."""
+    rigs.add_bones(ob, [(0, 0, 2), (0, 0, 2.3)], ["hand"], parent="lower.A")
+    ob.location = (-0.5, 0.3, 0.1)
+    if what == "armature":
+        rigs.key(ob, "scale", {1: (1, 1, 1), 7: (1, 0, 1), 20: (1, 0, 1)})
+        return "hand"
+    ob.pose.bones["hand"].scale.x = 0.0
+    if what == "bone":
+        return "hand"
+    rigs.add_bones(ob, [(0.1, 0.2, 2.3), (0.4, 0.1, 2.5)], ["thumb"], parent="hand")
+    for bone, turn in (("hand", (0.8, 0.3, -0.4, 0.3)), ("thumb", (0.7, -0.2, 0.5, 0.4))):
+        ob.pose.bones[bone].rotation_quaternion = turn
+    return "thumb"
+
+
+def _flat_root(inherit: str, axis: int, held: str, ob: bpy.types.Object, leader: bpy.types.Object) -> str:
+    """Scale the root of a chain flat: what is attached follows it, although none of its matrices has an inverse."""
+    rigs.add_bones(ob, [(0.0, 0.0, 0.0), (0.3, 0.2, 0.3)], ["plate"])
+    rigs.add_bones(ob, [(0.1, 0, 0.5), (0.1, -0.2, 0.9), (0.1, 0, 1.4)], ["up", "low"], parent="plate")
+    rigs.add_bones(ob, [(0.3, 0.1, 1.5), (0.5, 0.2, 1.7)], ["hand"], parent="low")
+    rigs.add_bones(ob, [(0.4, 0.3, 1.6), (0.5, 0.2, 1.9)], ["thumb"], parent="hand")
+    ob.pose.bones["plate"].scale[axis] = 0.0
+    # Turned, because matrices of bones along the flat axis consist of rounding error, which Blender magnifies.
+    ob.pose.bones["up"].rotation_quaternion = (0.9, 0.2, -0.3, 0.2)
+    ob.pose.bones["hand"].rotation_quaternion = (0.8, 0.3, -0.4, 0.3)
+    ob.data.bones["hand"].inherit_scale = inherit
+    rigs.chain(ob, "low", leader, 3)
+    return held
+
+
+KINDS = ("CHILD_OF", "COPY_LOCATION", "COPY_TRANSFORMS")
+HOLDS: dict[str, Callable[[bpy.types.Object, bpy.types.Object], str]] = {
+    **{f"{kind} to the chain": partial(_constrained, kind) for kind in KINDS},
+    **{f"{kind} below the chain": partial(_constrained_below, kind, False) for kind in KINDS},
+    **{f"{kind} below the chain, connected": partial(_constrained_below, kind, True) for kind in KINDS},
+    **{f"flat {what}": partial(_flat, what) for what in ("armature", "bone", "bone above it")},
+    # NONE and AVERAGE magnify rounding here
+    "below a flat root": partial(_flat_root, "FULL", 0, "hand"),
+    "below a flat root, without shear": partial(_flat_root, "FIX_SHEAR", 1, "thumb"),
+    "below a flat root, aligned": partial(_flat_root, "ALIGNED", 2, "thumb"),
+}
+"""What is done to an armature and the target of its first arm; returns the bone for the target of another chain."""
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("hold", HOLDS)
+def test_follows_a_target_on_a_bone_that_a_chain_moves(hold: str, shared: bool) -> None:
+    if (hold, shared) == ("flat armature", True):
+        return  # nothing of it could be reached
+    ob, leader = two_arms()
+    held = HOLDS[hold](ob, leader)
     follower, tip = a_follower(ob, shared)
-    rigs.chain(follower, tip, ob, 2, target_bone="control", out_of_reach="STRETCH")
-    assert_followed(leader, (ob, "lower.A"), (follower, tip))
-
-
-@pytest.mark.parametrize("flat", ["armature", "bone", "bone above it"])
-@pytest.mark.parametrize("shared", [False, True])
-def test_follows_a_target_on_a_bone_scaled_to_zero_on_one_axis(flat: str, shared: bool) -> None:
-    leader_rig, leader = two_arms()
-    rigs.add_bones(leader_rig, [(0, 0, 2), (0, 0, 2.3)], ["hand"], parent="lower.A")
-    follower, tip = a_follower(leader_rig, shared)
-    leader_rig.location = (-0.5, 0.3, 0.1)
-    held = "hand"
-    if flat == "bone":
-        leader_rig.pose.bones["hand"].scale.x = 0.0
-    elif flat == "bone above it":
-        rigs.add_bones(leader_rig, [(0.1, 0.2, 2.3), (0.4, 0.1, 2.5)], ["thumb"], parent="hand")
-        for bone, turn in (("hand", (0.8, 0.3, -0.4, 0.3)), ("thumb", (0.7, -0.2, 0.5, 0.4))):
-            leader_rig.pose.bones[bone].rotation_quaternion = turn
-        leader_rig.pose.bones["hand"].scale.x = 0.0
-        held = "thumb"
-    elif not shared:
-        rigs.key(leader_rig, "scale", {1: (1, 1, 1), 7: (1, 0, 1), 20: (1, 0, 1)})
-    rigs.chain(follower, tip, leader_rig, 2, target_bone=held, out_of_reach="STRETCH")
-    leader_rig.ik_addon.live = True
-    assert_followed(leader, (follower, tip))
+    rigs.chain(follower, tip, ob, 2, target_bone=held, out_of_reach="STRETCH")
+    ob.ik_addon.live = True
+    leads = [(ob, "lower.A")] if "flat" not in hold else []
+    assert_followed(leader, *leads, (follower, tip))
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
@@ -188,30 +231,6 @@ def test_a_chain_without_a_target_follows_the_chain_above_it(addon: Addon) -> No
         assert miss(ob, "lower") < 1e-5
         bones = rigs.evaluated(ob).pose.bones
         assert np.allclose(bones["lower"].matrix.inverted() @ bones["palm"].matrix, before, atol=1e-5)
-
-
-# NONE and AVERAGE magnify rounding here
-@pytest.mark.parametrize(
-    ("inherit", "axis", "held"), [("FULL", 0, "hand"), ("FIX_SHEAR", 1, "thumb"), ("ALIGNED", 2, "thumb")]
-)
-@pytest.mark.parametrize("shared", [False, True])
-def test_follows_a_target_below_a_chain_with_a_flat_root(inherit: str, axis: int, held: str, shared: bool) -> None:
-    """What is attached to the chain follows it, although none of the chain's matrices has an inverse."""
-    leader_rig, leader = two_arms()
-    rigs.add_bones(leader_rig, [(0.0, 0.0, 0.0), (0.3, 0.2, 0.3)], ["plate"])
-    rigs.add_bones(leader_rig, [(0.1, 0, 0.5), (0.1, -0.2, 0.9), (0.1, 0, 1.4)], ["up", "low"], parent="plate")
-    rigs.add_bones(leader_rig, [(0.3, 0.1, 1.5), (0.5, 0.2, 1.7)], ["hand"], parent="low")
-    rigs.add_bones(leader_rig, [(0.4, 0.3, 1.6), (0.5, 0.2, 1.9)], ["thumb"], parent="hand")
-    leader_rig.pose.bones["plate"].scale[axis] = 0.0
-    # Turned, because matrices of bones along the flat axis consist of rounding error, which Blender magnifies.
-    leader_rig.pose.bones["up"].rotation_quaternion = (0.9, 0.2, -0.3, 0.2)
-    leader_rig.pose.bones["hand"].rotation_quaternion = (0.8, 0.3, -0.4, 0.3)
-    leader_rig.data.bones["hand"].inherit_scale = inherit
-    rigs.chain(leader_rig, "low", leader, 3)
-    follower, tip = a_follower(leader_rig, shared)
-    rigs.chain(follower, tip, leader_rig, 2, target_bone=held, out_of_reach="STRETCH")
-    leader_rig.ik_addon.live = True
-    assert_followed(leader, (follower, tip))
 
 
 @pytest.mark.parametrize("keyed", [False, True])
@@ -369,23 +388,6 @@ def test_a_dependency_loop_in_any_graph_is_reported_and_none_of_its_chains_moves
     for ob in {ob for ob, _ in chains}:
         ob.ik_addon.live = False
         assert np.array_equal(rigs.channels(ob), before[ob.name])
-
-
-@pytest.mark.parametrize("kind", ["COPY_LOCATION", "COPY_TRANSFORMS", "CHILD_OF"])
-@pytest.mark.parametrize("connect", [False, True])
-@pytest.mark.parametrize("shared", [False, True])
-def test_follows_a_target_below_a_constrained_bone_on_a_chain(kind: str, connect: bool, shared: bool) -> None:
-    leader_rig, leader = two_arms()
-    points = [(0.0, 0.0, 2.0), (0.0, 0.0, 2.3), (0.2, 0.0, 2.5)]
-    rigs.add_bones(leader_rig, points, ["hand", "thumb"], parent="lower.A", connect=connect)
-    place = rigs.empty("Place", (1.1, 0.4, 1.3))
-    place.rotation_euler = (0.3, -0.5, 0.8)
-    constraint: Any = leader_rig.pose.bones["hand"].constraints.new(kind)
-    constraint.target = place
-    follower, tip = a_follower(leader_rig, shared)
-    rigs.chain(follower, tip, leader_rig, 2, target_bone="thumb", out_of_reach="STRETCH")
-    leader_rig.ik_addon.live = True
-    assert_followed(leader, (follower, tip))
 
 
 ENDS: dict[str, Callable[[Any], object]] = {

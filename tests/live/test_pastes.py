@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from tests import rigs
 from tests.faults import stored
 from tests.reliability.states import settings
+from tests.reliability.test_libraries import as_override, own_rig
 from tools import blender
 
 BONES = ("upper", "lower", "hand")
@@ -74,16 +76,18 @@ def push(message: str) -> None:
     bpy.ops.ed.undo_push(message=message)
 
 
-def assert_lasts(wanted: dict[str, Any], folder: Path) -> None:
-    """Assert that all settings are as wanted, then after undo and redo, and in the file."""
-    assert all_known() == wanted
+def assert_lasts(
+    wanted: dict[str, Any], folder: Path, read: Callable[[], dict[str, Any]] = all_known, steps: int = 2
+) -> None:
+    """Assert that all settings are as wanted, then after as many steps of undo and redo, and in the file."""
+    assert read() == wanted
     bpy.data.objects[0].name = bpy.data.objects[0].name
     push("something else")
-    for step in (bpy.ops.ed.undo, bpy.ops.ed.undo, bpy.ops.ed.redo, bpy.ops.ed.redo):
+    for step in (*[bpy.ops.ed.undo] * steps, *[bpy.ops.ed.redo] * steps):
         step()
-        assert all_known() == wanted, step
-    rigs.save_and_open(folder / "pasted.blend")
-    assert all_known() == wanted
+        assert read() == wanted, step
+    rigs.save_and_open(folder / "lasts.blend")
+    assert read() == wanted
 
 
 @contextmanager
@@ -144,49 +148,44 @@ def test_a_removed_chain_does_not_come_back(tmp_path: Path) -> None:
         paste()
 
 
-@pytest.mark.parametrize("live", [True, False])
-@pytest.mark.parametrize("flipped", [False, True])
-def test_another_character_keeps_its_own(rig: bpy.types.Object, live: bool, flipped: bool, tmp_path: Path) -> None:
-    other = body("Other", 1.0)
-    other.pose.bones["lower.L"].ik_addon.softness = 0.7
-    other.ik_addon.live = live
-    bpy.context.view_layer.update()
-    before = all_known()
-    pose_mode(rig)
-    bpy.ops.pose.copy()
-    pose_mode(other)
-    push("begin")
-    paste(flipped=flipped)
-    assert_lasts(before, tmp_path)
+def other_body(live: bool) -> bpy.types.Object:
+    ob = body("Other", 1.0)
+    ob.pose.bones["lower.L"].ik_addon.softness = 0.7
+    ob.ik_addon.live = live
+    return ob
 
 
-@pytest.mark.parametrize("flipped", [False, True])
-def test_a_character_without_chains_gets_none(flipped: bool, tmp_path: Path) -> None:
-    other = rigs.armature("Plain")
-    rigs.add_bones(other, rigs.straight(3), [f"{bone}.L" for bone in BONES])
-    bpy.context.view_layer.update()
-    rig = body()
-    rig.ik_addon.live = True
-    bpy.context.view_layer.update()
-    pose_mode(rig)
-    bpy.ops.pose.copy()
-    pose_mode(other)
-    with no_change(tmp_path):
-        paste(flipped=flipped)
+def plain_body() -> bpy.types.Object:
+    """Return an armature without chains."""
+    ob = rigs.armature("Plain")
+    rigs.add_bones(ob, rigs.straight(3), [f"{bone}.L" for bone in BONES])
+    return ob
 
 
-def test_a_duplicate_keeps_its_own(tmp_path: Path) -> None:
-    rig = body()
+def duplicated() -> bpy.types.Object:
+    """Return a duplicate of the rig, with targets of its own."""
+    bpy.ops.object.mode_set(mode="OBJECT")
     for ob in bpy.data.objects:
         ob.select_set(True)
     bpy.ops.object.duplicate()
+    rig = bpy.data.objects["Rig"]
     copy = next(ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob != rig)
     assert copy.pose.bones["lower.L"].ik_addon.target not in {None, rig.pose.bones["lower.L"].ik_addon.target}
+    return copy
+
+
+@pytest.mark.parametrize("other", [partial(other_body, True), partial(other_body, False), plain_body, duplicated])
+@pytest.mark.parametrize("flipped", [False, True])
+def test_another_character_keeps_its_own(
+    rig: bpy.types.Object, other: Callable[[], bpy.types.Object], flipped: bool, tmp_path: Path
+) -> None:
+    ob = other()
+    bpy.context.view_layer.update()
     pose_mode(rig)
     bpy.ops.pose.copy()
-    pose_mode(copy)
+    pose_mode(ob)
     with no_change(tmp_path):
-        paste()
+        paste(flipped=flipped)
 
 
 def test_a_pose_of_another_file_brings_no_chain(tmp_path: Path) -> None:
@@ -361,16 +360,8 @@ def chains() -> dict[str, dict[str, str | None]]:
 
 
 def assert_chains_last(wanted: dict[str, dict[str, str | None]], folder: Path) -> None:
-    assert chains() == wanted
     push("edited")
-    bpy.data.objects[0].name = bpy.data.objects[0].name
-    push("something else")
-    bpy.ops.ed.undo()
-    assert chains() == wanted
-    bpy.ops.ed.redo()
-    assert chains() == wanted
-    rigs.save_and_open(folder / "edited.blend")
-    assert chains() == wanted
+    assert_lasts(wanted, folder, chains, 1)
     ob = next(each for each in bpy.data.objects if each.type == "ARMATURE")
     pose_mode(ob)
     bpy.ops.pose.copy()
@@ -424,11 +415,7 @@ def test_symmetrized_bones_have_a_chain(rig: bpy.types.Object, is_there: bool, t
 @pytest.mark.parametrize("into_plain", [True, False])
 def test_joined_armatures_keep_their_chains(rig: bpy.types.Object, into_plain: bool, tmp_path: Path) -> None:
     bpy.ops.object.mode_set(mode="OBJECT")
-    if into_plain:
-        other = rigs.armature("Plain")
-        rigs.add_bones(other, rigs.straight(3), [f"{bone}.L" for bone in BONES])
-    else:
-        other = body("Other", 1.0)
+    other = plain_body() if into_plain else body("Other", 1.0)
     bpy.context.view_layer.update()
     bpy.ops.object.select_all(action="DESELECT")
     for ob in (rig, other):
@@ -475,29 +462,12 @@ def test_a_file_that_knows_nothing_is_right(rig: bpy.types.Object, tmp_path: Pat
     assert_chains_last({"Rig": {"lower.L": "Target Rig"}}, tmp_path)
 
 
-def overridden(folder: Path) -> bpy.types.Object:
-    """Return an override of a rig in a library that knows its chain."""
+@pytest.mark.parametrize("target", ["Shot", None])
+def test_an_override_keeps_what_it_overrides(target: str | None, tmp_path: Path) -> None:
     body()
     rigs.in_collection("Character", *bpy.data.objects)
     bpy.context.view_layer.update()
-    bpy.ops.wm.save_as_mainfile(filepath=str(folder / "library.blend"))
-    rigs.new_file()
-    (linked,) = rigs.from_library(folder / "library.blend", "collections", "Character")
-    scene = bpy.context.scene
-    made = linked.override_hierarchy_create(scene, bpy.context.view_layer, do_fully_editable=True)
-    if made.name not in scene.collection.children:
-        scene.collection.children.link(made)
-    bpy.context.view_layer.update()
-    return own_rig()
-
-
-def own_rig() -> bpy.types.Object:
-    return next(ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob.override_library)
-
-
-@pytest.mark.parametrize("target", ["Shot", None])
-def test_an_override_keeps_what_it_overrides(target: str | None, tmp_path: Path) -> None:
-    ob = overridden(tmp_path)
+    ob = as_override(tmp_path)
     chain = ob.pose.bones["lower.L"].ik_addon
     chain.target = rigs.empty("Shot", (0.4, 0.4, 1.4)) if target else None
     chain.softness = 0.6

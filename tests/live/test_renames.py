@@ -14,8 +14,7 @@ from tests.reliability.states import activate
 def symmetrize(ob: bpy.types.Object) -> None:
     """Copy the left side of an armature to the right, which may be there already."""
     with rigs.edit_mode(ob) as bones:
-        for bone in bones:
-            bone.select = bone.select_head = bone.select_tail = bone.name.endswith(".L")
+        rigs.select_edit_bones(bones, ".L")
         bpy.ops.armature.symmetrize()
     bpy.context.view_layer.update()
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import bpy
@@ -47,7 +49,7 @@ def snapshot() -> dict[str, Any]:
 KINDS = ("objects", "armatures", "actions", "collections", "meshes", "texts")
 VOLATILE = {"rna_type", "bl_rna", "depsgraph", "view_layers", "is_evaluated", "tag", "runtime_data", "session_uid"}
 VOLATILE |= {"co_ui", "is_valid", "original", "preview", "is_updated", "is_updated_data", "display_settings"}
-VOLATILE |= {"view_settings", "render", "last_slot_identifier"}
+VOLATILE |= {"view_settings", "render", "last_slot_identifier", "storage_type"}
 
 
 def whole_file() -> dict[str, Any]:
@@ -65,8 +67,14 @@ def whole_file() -> dict[str, Any]:
     found["in scene"] = scene.objects.keys()
     objects = bpy.context.view_layer.objects
     found["modes"] = [(ob.name, ob.mode, ob.select_get()) for ob in objects]
-    found["active"] = objects.active
+    found["active"] = objects.active and objects.active.name
     return found
+
+
+def whole_file_unsolved() -> dict[str, Any]:
+    """Return the same without evaluated poses, which may be solved again with other rounding."""
+    evaluated = (".matrix", ".matrix_channel", ".head", ".tail", ".length", ".bound_box", ".dimensions")
+    return {path: value for path, value in whole_file().items() if not path.endswith(evaluated)}
 
 
 def _walk(struct: Any, path: str, found: dict[str, Any], seen: set[tuple[type, int]]) -> None:
@@ -115,6 +123,30 @@ def refused(message: str) -> Iterator[None]:
     with pytest.raises(RuntimeError, match=message):
         yield
     assert snapshot() == before
+
+
+class FaultError(Exception):
+    """Raised at a chosen call."""
+
+
+@contextmanager
+def failing(at: int | None, counts: Callable[[FrameType], bool]) -> Iterator[list[str]]:
+    """Raise a fault at one of the calls that count, numbered from 0, or at none; yield the names of those so far."""
+    called: list[str] = []
+
+    def trace(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and counts(frame):
+            called.append(frame.f_code.co_name)
+            if len(called) - 1 == at:
+                sys.settrace(None)
+                raise FaultError(frame.f_code.co_name)
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield called
+    finally:
+        sys.settrace(before)
 
 
 def said(capfd: pytest.CaptureFixture[str], operator: Callable[..., set[str]], **options: Any) -> str:

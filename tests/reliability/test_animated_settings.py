@@ -8,8 +8,10 @@ renders and after a bake, are compared with the poses where the same value is se
 from __future__ import annotations
 
 import random
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -299,6 +301,27 @@ def _difference(character: Character, found: Poses, expected: Poses, same: float
 
 
 # ---- tests
+
+
+@cache
+def _cases() -> tuple[Character, list[tuple[Animatable, bool]], Path]:
+    """The character, its properties (each keyed and driven) in random order, and a folder for files."""
+    folder = Path(tempfile.mkdtemp(prefix="animated-"))
+    with registered():
+        character = in_file(folder)
+    cases = [(prop, driven) for driven in (False, True) for prop in character.compared(driven)]
+    random.Random(0).shuffle(cases)
+    return character, cases, folder
+
+
+def check_seed(seed: int) -> None:
+    """Key or drive one property and compare all ways to its poses; as many seeds as there are cases try them all."""
+    character, cases, folder = _cases()
+    prop, driven = cases[seed % len(cases)]
+    with registered():
+        wrong = check_property(character, prop, folder, driven)
+    assert not wrong, f"{prop.change}, {'driven' if driven else 'keyed'}: {wrong}"
+
 
 REPORTED = (
     'objects/Mark/constraints["Child Of"].influence',

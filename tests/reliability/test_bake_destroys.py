@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -16,6 +14,7 @@ import pytest
 
 from tests import rigs
 from tests.conftest import Addon
+from tests.reliability.states import FaultError, failing, whole_file
 from tests.rigs import HAS_SLOTS as SLOTS
 
 FRAMES = list(range(5, 15))
@@ -23,60 +22,22 @@ FAULTS = 8
 """Number of places in a bake where an error is raised."""
 
 
-def values(thing: Any, without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return every plain property of a Blender data-block or part of one, numbers unrounded."""
-    found = {}
-    for name, prop in thing.bl_rna.properties.items():
-        if name in without or prop.type in {"POINTER", "COLLECTION"}:
-            continue
-        value = getattr(thing, name)
-        found[name] = tuple(value) if getattr(prop, "is_array", False) else value
-    return found
+def changes(before: dict[str, Any], part: str = "") -> set[str]:
+    """Return what is otherwise in the file now, of what has this in its path."""
+    bpy.context.view_layer.update()
+    after = whole_file()
+    return {path for path in before.keys() | after.keys() if part in path and before.get(path) != after.get(path)}
 
 
-def curve_content(curve: Any) -> Any:
-    keys = [values(key, without=("co_ui",)) for key in curve.keyframe_points]
-    modifiers = [(modifier.type, values(modifier)) for modifier in curve.modifiers]
-    return values(curve, without=("is_valid",)), curve.group and curve.group.name, keys, modifiers
-
-
-def action_content(action: Any) -> Any:
-    owners: list[tuple[Any, Any]] = [(0, action)]
-    if SLOTS:
-        bags = [bag for layer in action.layers for strip in layer.strips for bag in strip.channelbags]
-        owners = [(bag.slot_handle, bag) for bag in bags]
-    curves = {
-        (handle, curve.data_path, curve.array_index): curve_content(curve)
-        for handle, owner in owners
-        for curve in owner.fcurves
-    }
-    groups = [(handle, [values(group) for group in owner.groups]) for handle, owner in owners]
-    slots = [(slot.handle, slot.identifier) for slot in action.slots] if SLOTS else []
-    return action.use_fake_user, slots, groups, curves
-
-
-def animation_content(ob: bpy.types.Object) -> Any:
-    data: Any = ob.animation_data
-    if data is None:
-        return None
-    tracks = [(values(track), [values(strip) for strip in track.strips]) for track in data.nla_tracks]
-    drivers = [(values(d, without=("is_valid",)), d.driver.expression, d.driver.type) for d in data.drivers]
-    slot = data.action_slot_handle if SLOTS else 0
-    return data.action and data.action.name, slot, data.use_nla, tracks, drivers
-
-
-def everything() -> Any:
-    """Return all animation of the file, the poses, and which chains are enabled."""
-    scene = bpy.context.scene
-    armatures = [ob for ob in bpy.data.objects if ob.type == "ARMATURE"]
+def keys_outside(ob: bpy.types.Object) -> dict[tuple[str, int], list[dict[str, str]]]:
+    """Return all of the keys before and after `FRAMES`, by F-curve."""
     return {
-        "frame": (scene.frame_current, scene.frame_subframe),
-        "scenes": [other.name for other in bpy.data.scenes],
-        "actions": {action.name: action_content(action) for action in bpy.data.actions},
-        "animation": {ob.name: animation_content(ob) for ob in bpy.data.objects},
-        "channels": {ob.name: rigs.channels(ob).tobytes() for ob in armatures},
-        "poses": {ob.name: rigs.pose(ob).tobytes() for ob in armatures},
-        "chains": {(ob.name, bone.name): bone.ik_addon.enabled for ob in armatures for bone in ob.pose.bones},
+        (curve.data_path, curve.array_index): [
+            {name: repr(getattr(key, name)) for name in key.bl_rna.properties.keys() if name != "rna_type"}  # noqa: SIM118
+            for key in curve.keyframe_points
+            if not FRAMES[0] <= key.co[0] <= FRAMES[-1]
+        ]
+        for curve in rigs.fcurves(ob)
     }
 
 
@@ -127,29 +88,11 @@ def is_called_by_blender(frame: FrameType | None) -> bool:
     return False
 
 
-class _Injected(Exception):  # noqa: N818 - thrown in, not reported
-    """An error that a test raises inside a bake."""
-
-
-@contextmanager
-def fault(folder: Path, at: int) -> Iterator[list[int]]:
-    """Count entries into functions of the extension (generators at each step), and raise at entry number `at`."""
-    entered = [0]
-
-    def trace(frame: FrameType, event: str, _argument: object) -> None:
-        own = event == "call" and frame.f_code.co_filename.startswith(str(folder))
-        # A generator expression is entered once more when it is discarded, where errors are lost.
-        if own and frame.f_code.co_name != "<genexpr>" and not is_called_by_blender(frame):
-            entered[0] += 1
-            if entered[0] == at:
-                sys.settrace(None)
-                raise _Injected
-
-    sys.settrace(trace)
-    try:
-        yield entered
-    finally:
-        sys.settrace(None)
+def counts(folder: Path, frame: FrameType) -> bool:
+    """Whether a function of the extension is entered (generators at each step), and not by Blender."""
+    # A generator expression is entered once more when it is discarded, where errors are lost.
+    own = frame.f_code.co_filename.startswith(str(folder)) and frame.f_code.co_name != "<genexpr>"
+    return own and not is_called_by_blender(frame)
 
 
 @pytest.mark.parametrize("way", ["told", "stepped"])
@@ -165,23 +108,19 @@ def test_an_error_anywhere_leaves_everything_as_it_was(bake: Any, way: str, live
         bpy.context.scene.frame_set(12)
         return ob
 
-    folder = Path(bake.__file__).parents[1]
+    entered = partial(counts, Path(bake.__file__).parents[1])
     for _ in range(2):  # the first run fills caches, and so enters more functions than the second
         ob = fresh()
-        with fault(folder, at=-1) as entered:
+        with failing(None, entered) as called:
             bake.bake(bpy.context, ob, ["lower"], FRAMES, new_action=new_action)
-    total = entered[0]
-    assert total > 300
-    places = sorted({*np.linspace(1, total - 1, FAULTS).astype(int).tolist(), *range(total - 6, total)})
+    last = len(called) - 2
+    assert last > 300
     ob = fresh()
-    before = everything()
-    for at in places:
-        with pytest.raises(_Injected), fault(folder, at):
+    before = whole_file()
+    for at in sorted({*np.linspace(0, last, FAULTS).astype(int).tolist(), *range(last - 5, last + 1)}):
+        with pytest.raises(FaultError), failing(at, entered):
             bake.bake(bpy.context, ob, ["lower"], FRAMES, new_action=new_action)
-        bpy.context.view_layer.update()
-        after = everything()
-        for what, was in before.items():
-            assert after[what] == was, f"{what} after an error at {at} of {total}"
+        assert not changes(before), f"after an error at {at} of {last}, in {called[at]}"
 
 
 @pytest.mark.parametrize("undone", ["undo", "undo and redo and undo"])
@@ -189,19 +128,12 @@ def test_undo_after_a_bake_restores_every_key(undone: str) -> None:
     ob = busy_arm()
     bpy.context.view_layer.objects.active = ob
     bpy.ops.ed.undo_push(message="before")
-    before = everything()
+    before = whole_file()
     assert bpy.ops.ik_addon.bake(frame_start=5, frame_end=14) == {"FINISHED"}
     bpy.ops.ed.undo_push(message="Bake IK")
     for step in undone.split(" and "):
         bpy.ops.ed.undo() if step == "undo" else bpy.ops.ed.redo()
-    after = everything()
-    assert after["actions"] == before["actions"]
-    assert after["animation"] == before["animation"]
-    assert after["chains"] == before["chains"]
-
-
-def baked_curves(content: Any) -> set[Any]:
-    return {path for path in content if '"upper"' in path[1] or '"lower"' in path[1]}
+    assert not changes(before)
 
 
 @pytest.mark.parametrize("way", ["told", "stepped"])
@@ -215,25 +147,20 @@ def test_everything_that_is_not_baked_stays(bake: Any, way: str) -> None:
         data.action = ob.animation_data.action
         data.action_slot = data.action.slots.new(id_type="OBJECT", name="Second")
         second.pose.bones["upper"].keyframe_insert("rotation_quaternion", frame=8)
-    before = everything()
-    name = ob.animation_data.action.name
+    before, outside, frame = whole_file(), keys_outside(ob), bpy.context.scene.frame_current
     assert bake.bake(bpy.context, ob, ["lower"], FRAMES).plays_alike
-    after = everything()
-    assert after["animation"] == before["animation"]
-    assert after["frame"] == before["frame"]
-    assert after["actions"].keys() == before["actions"].keys()
-    was, now = before["actions"][name][-1], after["actions"][name][-1]
-    handle = ob.animation_data.action_slot_handle if SLOTS else 0
-    baked = {path for path in baked_curves(was) if path[0] == handle}
+    assert not changes(before, ".animation_data")
+    assert bpy.context.scene.frame_current == frame
+    assert keys_outside(ob) == outside
+    baked = {
+        path.removesuffix("data_path") + "keyframe_points"
+        for path, value in before.items()
+        if path.endswith("data_path") and ('"upper"' in value or '"lower"' in value) and "channelbags[1]" not in path
+    }
     assert len(baked) == 8
-    assert was.keys() == now.keys()
-    assert {path for path in was if was[path] != now[path]} == baked
-    for path in baked:
-        (settings, *_), (settings_now, *_) = was[path], now[path]
-        assert settings == settings_now
-        outside = [[key for key in content[path][2] if not 5 <= key["co"][0] <= 14] for content in (was, now)]
-        assert outside[0] == outside[1]
-    assert before["actions"][name][:3] == after["actions"][name][:3]
+    changed = changes(before, "actions[")
+    assert {path for path in baked if any(each.startswith(path) for each in changed)} == baked
+    assert not {path for path in changed if not path.startswith(tuple(baked))}
 
 
 def test_strips_below_the_action_stay(bake: Any) -> None:
@@ -245,11 +172,10 @@ def test_strips_below_the_action_stay(bake: Any) -> None:
         strip.action_slot = data.action_slot
     strip.blend_type, strip.influence, strip.use_animated_influence = "ADD", 0.5, True
     data.action = None
-    before = everything()
+    before = whole_file()
     bake.bake(bpy.context, ob, ["lower"], FRAMES)
-    after = everything()
-    assert after["actions"][action.name] == before["actions"][action.name]
-    assert after["animation"][ob.name][3] == before["animation"][ob.name][3]
+    assert not changes(before, f"actions[{action.name}]")
+    assert not changes(before, ".nla_tracks")
     assert ob.animation_data.action != action
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import bpy
@@ -76,6 +77,24 @@ def test_reparenting_a_limb_keeps_the_fk_pose_of_all_bones(at_once: bool) -> Non
     }
 
 
+@contextmanager
+def solved(ob: bpy.types.Object, through: str) -> Iterator[None]:
+    """Hold the solved pose of an armature, live or by operators; in the end its FK pose is back."""
+    bpy.context.view_layer.objects.active = ob
+    if through == "operator":
+        assert bpy.ops.ik_addon.solve() == {"FINISHED"}
+    else:
+        rigs.go_live(ob)
+    yield
+    bpy.context.view_layer.update()
+    if through == "operator":
+        bpy.ops.ik_addon.solve()
+        bpy.ops.ik_addon.restore_pose()
+    else:
+        ob.ik_addon.live = False
+    bpy.context.view_layer.update()
+
+
 @pytest.mark.parametrize("through", ["live", "operator"])
 @pytest.mark.parametrize("mode", ["XYZ", "AXIS_ANGLE"])
 @pytest.mark.parametrize("posed", [True, False])
@@ -86,20 +105,9 @@ def test_changing_the_rotation_mode_of_a_solved_bone_keeps_the_fk_pose(posed: bo
         bone.rotation_quaternion = POSE
     bpy.context.view_layer.update()
     before = np.array(bone.matrix_basis)
-    if through == "live":
-        rigs.go_live(ob)
-    else:
-        bpy.context.view_layer.objects.active = ob
-        assert bpy.ops.ik_addon.solve() == {"FINISHED"}
-    assert np.abs(np.array(bone.matrix_basis) - before).max() > 0.1
-    bone.rotation_mode = mode
-    bpy.context.view_layer.update()
-    if through == "live":
-        ob.ik_addon.live = False
-    else:
-        bpy.ops.ik_addon.solve()
-        bpy.ops.ik_addon.restore_pose()
-    bpy.context.view_layer.update()
+    with solved(ob, through):
+        assert np.abs(np.array(bone.matrix_basis) - before).max() > 0.1
+        bone.rotation_mode = mode
     assert np.abs(np.array(bone.matrix_basis) - before).max() < 1e-6
 
 
@@ -109,26 +117,15 @@ def test_changing_the_euler_order_of_a_solved_bone_keeps_the_fk_angles(through: 
     bone, angles = ob.pose.bones["lower"], (0.4, -0.3, 0.7)
     bone.rotation_mode, bone.rotation_euler = "XYZ", angles
     bpy.context.view_layer.update()
-    if through == "operator":
-        bpy.context.view_layer.objects.active = ob
-        assert bpy.ops.ik_addon.solve() == {"FINISHED"}
-    else:
-        rigs.go_live(ob)
-    assert np.abs(np.array(bone.rotation_euler) - angles).max() > 0.1
-    if through == "driver":
-        curve: Any = bone.driver_add("rotation_mode")
-        curve.driver.expression = "6 if frame > 5 else 1"
-        for frame in (1, 10, 3, 8):
-            bpy.context.scene.frame_set(frame)
-    else:
-        bone.rotation_mode = "ZYX"
-        bpy.context.view_layer.update()
-    if through == "operator":
-        bpy.ops.ik_addon.solve()
-        bpy.ops.ik_addon.restore_pose()
-    else:
-        ob.ik_addon.live = False
-    bpy.context.view_layer.update()
+    with solved(ob, through):
+        assert np.abs(np.array(bone.rotation_euler) - angles).max() > 0.1
+        if through == "driver":
+            curve: Any = bone.driver_add("rotation_mode")
+            curve.driver.expression = "6 if frame > 5 else 1"
+            for frame in (1, 10, 3, 8):
+                bpy.context.scene.frame_set(frame)
+        else:
+            bone.rotation_mode = "ZYX"
     assert bone.rotation_mode == "ZYX"
     assert bone.rotation_euler[:] == pytest.approx(angles), "Blender keeps the angles, whatever they make"
 

@@ -14,6 +14,7 @@ from tests import rigs
 from tests.animatable import walk
 from tests.conftest import Addon
 from tests.reliability.states import settings
+from tests.reliability.test_libraries import as_override, own_rig
 from tests.rigs import animated_arm, apart, edit_mode, from_library, miss, new_file, save_and_open
 from tools import blender
 
@@ -21,15 +22,10 @@ FRAMES = (1, 9, 20)
 SOLVED = 1e-5
 
 
-def keyed_arm(name: str = "Rig", x: float = 0.0) -> bpy.types.Object:
+def keyed_arm() -> bpy.types.Object:
     """A live arm with a keyed target: the upper bone is keyed, the lower bone posed by hand."""
-    ob = rigs.armature(name)
-    target = rigs.add_arm(ob, x, ["upper", "lower"], f"{name} Target", softness=0.01)
-    rigs.key(target, "location", {1: (x + 0.6, 0.5, 1.0), 20: (x - 0.5, 0.9, 0.8)})
-    upper = ob.pose.bones["upper"]
-    rigs.key(upper, "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.9, 0.1, 0.3, 0.0)})
-    ob.pose.bones["lower"].rotation_quaternion = (0.98, 0.0, 0.17, 0.1)
-    ob.ik_addon.live = True
+    ob, _target = animated_arm()
+    ob.pose.bones["lower"].ik_addon.softness = 0.01
     bpy.context.scene.frame_set(9)
     return ob
 
@@ -127,7 +123,7 @@ def test_without_the_add_on_the_pose_stays_and_nothing_is_lost(tmp_path: Path) -
     bpy.ops.wm.open_mainfile(filepath=str(path))
     ob = only_armature()
     chain = ob.pose.bones["lower"].ik_addon
-    assert (chain.is_chain, chain.target.name, chain.chain_length) == (True, "Rig Target", 2)
+    assert (chain.is_chain, chain.target.name, chain.chain_length) == (True, "Target", 2)
     assert ob.ik_addon.live
     assert not apart(poses(ob), expected)
     ob.ik_addon.live = False
@@ -137,34 +133,17 @@ def test_without_the_add_on_the_pose_stays_and_nothing_is_lost(tmp_path: Path) -
 # ---- append and link
 
 
-def in_library(tmp_path: Path, build: Callable[[], bpy.types.Object] = keyed_arm) -> tuple[Path, rigs.Poses]:
-    """Save a rig to a file; return the path and the rig's live poses. An empty file is open afterwards."""
-    ob = build()
-    expected = poses(ob)
+def test_rigs_appended_repeatedly_are_live_at_once_and_solved_independently(tmp_path: Path) -> None:
+    fk = fk_of(keyed_arm)
+    expected = poses(keyed_arm())
     bpy.context.scene.frame_set(9)
     path = tmp_path / "library.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
     new_file()
-    return path, expected
-
-
-def bring(path: Path, link: bool, names: tuple[str, ...] = ("Rig",)) -> list[bpy.types.Object]:
-    """Append or link objects into the scene."""
-    brought = from_library(path, "objects", *names, link=link)
-    for ob in brought:
-        bpy.context.scene.collection.objects.link(ob)
-        for bone in ob.pose.bones if ob.type == "ARMATURE" else ():
-            goal = bone.ik_addon.target
-            if goal is not None and goal.name not in bpy.context.scene.collection.objects:
-                bpy.context.scene.collection.objects.link(goal)
-    return brought
-
-
-def test_rigs_appended_repeatedly_are_live_at_once_and_solved_independently(tmp_path: Path) -> None:
-    path, expected = in_library(tmp_path)
-    fk = fk_of(keyed_arm)
-    objects = [bring(path, link=False)[0] for _ in range(3)]
+    objects = [from_library(path, "objects", "Rig", link=False)[0] for _ in range(3)]
     for ob in objects:
+        for own in (ob, ob.pose.bones["lower"].ik_addon.target):
+            bpy.context.scene.collection.objects.link(own)
         assert not apart(poses(ob), expected)
     objects[1].ik_addon.live = False
     assert fk_channels(objects[1], 9) == fk
@@ -174,21 +153,17 @@ def test_rigs_appended_repeatedly_are_live_at_once_and_solved_independently(tmp_
 # ---- library overrides
 
 
-def overridden(path: Path, editable: bool = True) -> bpy.types.Object:
-    """A library override of the rig and its target in the scene."""
-    linked = bring(path, link=True)[0]
-    linked.override_hierarchy_create(bpy.context.scene, bpy.context.view_layer, do_fully_editable=editable)
-    return override_in_file()
-
-
-def override_in_file() -> bpy.types.Object:
-    (ob,) = (ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob.library is None)
-    return ob
+def overridden(folder: Path, build: Callable[[], bpy.types.Object] = keyed_arm) -> tuple[bpy.types.Object, rigs.Poses]:
+    """An override of a rig and its target, in another file, and the rig's live poses."""
+    ob = build()
+    expected = poses(ob)
+    bpy.context.scene.frame_set(9)
+    rigs.in_collection("Character", ob, ob.pose.bones["lower"].ik_addon.target)
+    return as_override(folder), expected
 
 
 def test_settings_of_an_override_are_kept(tmp_path: Path) -> None:
-    path, _expected = in_library(tmp_path)
-    ob = overridden(path)
+    ob, _expected = overridden(tmp_path)
     chain = ob.pose.bones["lower"].ik_addon
     for own in walk(ob, 'pose.bones["lower"].ik_addon'):
         own.set(own.values[1])
@@ -197,7 +172,7 @@ def test_settings_of_an_override_are_kept(tmp_path: Path) -> None:
     expected = settings(ob.pose.bones["lower"])
     for i in range(3):
         save_and_open(tmp_path / f"shot{i}.blend")
-        assert settings(override_in_file().pose.bones["lower"]) == expected
+        assert settings(own_rig().pose.bones["lower"]) == expected
 
 
 def not_live() -> bpy.types.Object:
@@ -210,14 +185,12 @@ def not_live() -> bpy.types.Object:
 def test_live_turned_on_or_off_on_an_override_stays_so(tmp_path: Path, turned: str) -> None:
     build = not_live if turned == "on" else keyed_arm
     fk = fk_of(build)
-    path, _expected = in_library(tmp_path, build)
-    ob = overridden(path)
-    bpy.context.view_layer.update()
+    ob, _expected = overridden(tmp_path, build)
     ob.ik_addon.live = turned == "on"
     expected = poses(ob)
     for i in range(2):
         save_and_open(tmp_path / f"shot{i}.blend")
-        ob = override_in_file()
+        ob = own_rig()
         assert ob.ik_addon.live == (turned == "on")
         assert not apart(poses(ob), expected)
     ob.ik_addon.live = False
@@ -225,18 +198,17 @@ def test_live_turned_on_or_off_on_an_override_stays_so(tmp_path: Path, turned: s
 
 
 def test_an_override_follows_changes_of_its_library(tmp_path: Path) -> None:
-    path, _expected = in_library(tmp_path)
-    overridden(path)
+    overridden(tmp_path)
     bpy.context.scene.frame_set(9)
     shot = tmp_path / "shot.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(shot))
-    bpy.ops.wm.open_mainfile(filepath=str(path))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "library.blend"))
     ob = only_armature()
     rigs.add_bones(ob, [(0, 0, 2), (0, 0, 3)], ["hand"], "lower")
     ob.pose.bones["lower"].ik_addon.softness = 0.03
     bpy.ops.wm.save_mainfile()
     bpy.ops.wm.open_mainfile(filepath=str(shot))
-    ob = override_in_file()
+    ob = own_rig()
     assert "hand" in ob.pose.bones
     assert ob.pose.bones["lower"].ik_addon.softness == pytest.approx(0.03)
     bpy.context.view_layer.update()
@@ -246,20 +218,19 @@ def test_an_override_follows_changes_of_its_library(tmp_path: Path) -> None:
 
 
 def test_an_override_survives_a_missing_and_a_reloaded_library(tmp_path: Path) -> None:
-    path, expected = in_library(tmp_path)
-    ob = overridden(path)
+    ob, expected = overridden(tmp_path)
+    path, shot = tmp_path / "library.blend", tmp_path / "shot.blend"
     assert not apart(poses(ob), expected)
     bpy.data.libraries[0].reload()
     bpy.context.view_layer.update()
-    assert not apart(poses(override_in_file()), expected)
-    shot = tmp_path / "shot.blend"
+    assert not apart(poses(own_rig()), expected)
     bpy.ops.wm.save_as_mainfile(filepath=str(shot))
     path.rename(tmp_path / "away.blend")
     bpy.ops.wm.open_mainfile(filepath=str(shot))
     bpy.context.scene.frame_set(3)
     (tmp_path / "away.blend").rename(path)
     bpy.ops.wm.open_mainfile(filepath=str(shot))
-    assert not apart(poses(override_in_file()), expected)
+    assert not apart(poses(own_rig()), expected)
 
 
 # ---- objects
@@ -491,17 +462,14 @@ def test_a_rig_pasted_from_the_clipboard_is_live() -> None:
     assert not apart(poses(ob), expected)
 
 
-def test_a_chain_notes_the_layout_of_its_settings(addon: Addon, tmp_path: Path) -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(2), ["upper", "lower"])
-    rigs.chain(ob, "lower", rigs.empty("Target"), 2)
-    rigs.save_and_open(tmp_path / "rig.blend")
-    assert bpy.data.objects["Rig"].ik_addon.layout == addon.module("core.settings").LAYOUT
-
-
-def test_a_file_of_a_newer_version_is_solved_with_a_remark(addon: Addon, tmp_path: Path) -> None:
+def test_a_file_notes_the_layout_of_its_settings_and_a_newer_one_is_solved_with_a_remark(
+    addon: Addon, tmp_path: Path
+) -> None:
     newer = addon.module("core.settings").LAYOUT + 3
-    ob, _target = animated_arm()
+    animated_arm()
+    rigs.save_and_open(tmp_path / "rig.blend")
+    ob = bpy.data.objects["Rig"]
+    assert ob.ik_addon.layout == newer - 3
     ob.ik_addon.layout = newer
     rigs.save_and_open(tmp_path / "newer.blend")
     ob = bpy.data.objects["Rig"]

@@ -113,15 +113,18 @@ def _by_operator(collection: bpy.types.Collection, _editable: bool) -> None:
 
 
 Override = Callable[[bpy.types.Collection, bool], None]
-EDITABLE: dict[str, Override] = {
-    "the collection": _of_collection,
-    "the object": _of_object,
-    "the object alone": _alone,
-    "the operator": _by_operator,
+WAYS: dict[str, tuple[Override, bool, bool]] = {
+    "the collection": (_of_collection, True, False),
+    "the object": (_of_object, True, False),
+    "the object alone": (_alone, True, False),
+    "the operator": (_by_operator, True, False),
+    **{
+        f"{name}, {'made editable' if later else 'not editable'}": (way, False, later)
+        for name, way in (("the collection", _of_collection), ("the object", _of_object))
+        for later in (True, False)
+    },
 }
-"""Ways to make an editable override, of everything or only of what was chosen."""
-NOT_EDITABLE: dict[str, Override] = {"the collection": _of_collection, "the object": _of_object}
-"""Ways to make an override that is not editable."""
+"""Ways to make an override, whether it is editable at once, of everything or of what was chosen, and whether later."""
 
 shown_or_not = pytest.mark.parametrize("shown", [True, False], ids=["shown", "not shown"])
 saved = pytest.mark.parametrize("saves", [0, 2])
@@ -148,35 +151,28 @@ def make_editable(ob: bpy.types.Object) -> None:
     bpy.context.view_layer.update()
 
 
-@saved
-@shown_or_not
-@pytest.mark.parametrize("way", EDITABLE)
-def test_the_fk_pose_of_an_editable_override_is_restored(way: str, shown: bool, saves: int, tmp_path: Path) -> None:
-    library, fk = in_library(tmp_path)
-    EDITABLE[way](link(library, shown), True)
+def shot(folder: Path, way: Override | None, editable: bool, shown: bool, saves: int) -> Channels:
+    """Bring the live character into another file, by an override or linked, and go on; return its FK channels."""
+    library, fk = in_library(folder)
+    collection = link(library, shown)
+    if way is not None:
+        way(collection, editable)
     bpy.context.view_layer.update()
     bpy.context.scene.frame_set(12)
-    save_and_open(tmp_path / "shot.blend", saves)
+    save_and_open(folder / "shot.blend", saves)
+    return fk
+
+
+@saved
+@shown_or_not
+@pytest.mark.parametrize("way", WAYS)
+def test_the_fk_pose_of_an_override_is_restored(way: str, shown: bool, saves: int, tmp_path: Path) -> None:
+    override, editable, later = WAYS[way]
+    fk = shot(tmp_path, override, editable, shown, saves)
     ob = own_rig()
     assert ob.ik_addon.live
-    assert fk_of(ob) == fk
-
-
-@saved
-@shown_or_not
-@pytest.mark.parametrize("way", NOT_EDITABLE)
-@pytest.mark.parametrize("later", [True, False], ids=["made editable", "not editable"])
-def test_the_fk_pose_of_an_override_that_is_not_editable_is_restored(
-    later: bool, way: str, shown: bool, saves: int, tmp_path: Path
-) -> None:
-    library, fk = in_library(tmp_path)
-    NOT_EDITABLE[way](link(library, shown), False)
-    bpy.context.view_layer.update()
-    bpy.context.scene.frame_set(12)
-    save_and_open(tmp_path / "shot.blend", saves)
-    ob = own_rig()
     assert ob.override_library is not None
-    assert ob.override_library.is_system_override
+    assert ob.override_library.is_system_override is not editable
     if later:
         make_editable(ob)
         save_and_open(tmp_path / "shot.blend", saves)
@@ -217,13 +213,7 @@ def test_the_fk_pose_is_restored_after_the_library_changed(tmp_path: Path) -> No
 @pytest.mark.parametrize("saves", [0, 1])
 @shown_or_not
 def test_the_fk_pose_is_restored_after_make_local(shown: bool, saves: int, brought: str, tmp_path: Path) -> None:
-    library, fk = in_library(tmp_path)
-    collection = link(library, shown)
-    if brought != "linked":
-        _of_collection(collection, brought == "editable")
-    bpy.context.view_layer.update()
-    bpy.context.scene.frame_set(12)
-    save_and_open(tmp_path / "shot.blend", saves)
+    fk = shot(tmp_path, None if brought == "linked" else _of_collection, brought == "editable", shown, saves)
     bpy.ops.object.make_local(type="ALL")
     bpy.context.view_layer.update()
     bpy.context.scene.frame_set(5)
@@ -234,18 +224,18 @@ def test_the_fk_pose_is_restored_after_make_local(shown: bool, saves: int, broug
     assert fk_of(own_rig()) == fk
 
 
-@pytest.mark.parametrize("way", NOT_EDITABLE)
+@pytest.mark.parametrize("way", ["the collection, not editable", "the object, not editable"])
 @pytest.mark.parametrize("saves", [0, 1])
 def test_an_override_that_is_not_editable_reports_it(addon: Addon, saves: int, way: str, tmp_path: Path) -> None:
     library, _ = in_library(tmp_path)
-    NOT_EDITABLE[way](link(library, shown=True), False)
+    WAYS[way][0](link(library, shown=True), False)
     bpy.context.view_layer.update()
     save_and_open(tmp_path / "shot.blend", saves)
     for frame in (None, 12, FRAME):
         if frame is not None:
             bpy.context.scene.frame_set(frame)
         assert "editable" in message(addon, own_rig())
-    target = next(ob for ob in bpy.data.objects if ob.name == "Target" and (way == "the object" or not ob.library))
+    target = next(ob for ob in bpy.data.objects if ob.name == "Target" and ("object" in way or not ob.library))
     target.location.x -= 0.3
     bpy.context.view_layer.update()
     assert "editable" in message(addon, own_rig())
@@ -278,15 +268,21 @@ def test_a_linked_rig_reports_what_to_do_and_never_that_it_reached_its_target(ad
 # ---- what is saved of an override
 
 
+def as_override(folder: Path, shown: bool = False) -> bpy.types.Object:
+    """Save the file as a library; return the rig of an editable override of its character, in an empty file."""
+    bpy.ops.wm.save_as_mainfile(filepath=str(folder / "library.blend"))
+    rigs.new_file()
+    _of_collection(link(folder / "library.blend", shown), True)
+    bpy.context.view_layer.update()
+    return own_rig()
+
+
 def plain(folder: Path) -> bpy.types.Object:
     """Return an override of a linked rig whose bones have no settings."""
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(4), ["root", "keyed", "upper", "lower"])
     rigs.in_collection("Character", ob)
-    bpy.ops.wm.save_as_mainfile(filepath=str(folder / "library.blend"))
-    rigs.new_file()
-    _of_collection(link(folder / "library.blend", shown=True), True)
-    return own_rig()
+    return as_override(folder, shown=True)
 
 
 def overridden() -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,12 @@ def handlers() -> Iterator[Add]:
 # ---- other add-ons
 
 
+def clear(names: Sequence[str]) -> None:
+    """Remove all handlers from lists."""
+    for name in names:
+        getattr(bpy.app.handlers, name).clear()
+
+
 CLEARED = (
     *((name, "frame") for name in LISTS),
     *((name, "update") for name in LISTS[:2]),
@@ -71,9 +77,7 @@ def test_chains_are_solved_after_another_add_on_cleared_the_handlers(
     assert "Reached" in drawn()
     for message in ("begin", "again"):
         bpy.ops.ed.undo_push(message=message)
-    for name in LISTS if cleared == "all" else [cleared]:
-        entries: list[Any] = getattr(bpy.app.handlers, name)
-        entries.clear()
+    clear(LISTS if cleared == "all" else [cleared])
     if way == "undo":
         bpy.ops.ed.undo()
         ob, scene = bpy.data.objects["Rig"], bpy.context.scene
@@ -128,9 +132,7 @@ def test_a_pose_pasted_while_the_handlers_were_cleared_takes_no_target(
     bpy.ops.object.mode_set(mode="POSE")
     bpy.ops.pose.select_all(action="SELECT")
     bpy.ops.pose.copy()
-    for name in LISTS:
-        entries: list[Any] = getattr(bpy.app.handlers, name)
-        entries.clear()
+    clear(LISTS)
     bpy.ops.pose.paste()
     addon.module("ui.overlay.draw").draw_viewport()
     for timer in timers:
@@ -242,8 +244,13 @@ def test_another_add_on_may_delete_the_rig_or_its_target(handlers: Add, gone: st
 # ---- disabling, enabling and reloading
 
 
-@pytest.mark.parametrize("frames", [(), (3, 17, 9)], ids=["at rest", "while frames change"])
-def test_disabling_and_enabling_while_live_keeps_the_poses(frames: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    ("frames", "anew"),
+    [((), False), ((3, 17, 9), False), ((), True)],
+    ids=["at rest", "while frames change", "modules are imported anew"],
+)
+def test_disabling_and_enabling_while_live_keeps_the_poses(addon: Addon, frames: tuple[int, ...], anew: bool) -> None:
+    """Developers import modules anew, and so does installing a newer version over a running one."""
     ob, _target = animated_arm()
     ob.ik_addon.live = False
     bpy.context.scene.frame_set(9)
@@ -258,6 +265,8 @@ def test_disabling_and_enabling_while_live_keeps_the_poses(frames: tuple[int, ..
         assert not hasattr(ob, "ik_addon")
         for frame in frames:
             bpy.context.scene.frame_set(frame)
+        for name in [name for name in sys.modules if anew and name.startswith(addon.package)]:
+            del sys.modules[name]
         blender.enable()
         bpy.context.view_layer.update()
         assert frames or not apart({9: rigs.pose(ob)}, {9: expected[9]})
@@ -266,20 +275,6 @@ def test_disabling_and_enabling_while_live_keeps_the_poses(frames: tuple[int, ..
     bpy.context.scene.frame_set(9)
     ob.ik_addon.live = False
     assert np.array_equal(rigs.channels(ob), fk)
-
-
-def test_reimporting_its_modules_keeps_the_poses(addon: Addon) -> None:
-    """Developers do this, and so does installing a newer version over a running one."""
-    ob, _target = animated_arm()
-    expected = poses_at(ob, FRAMES)
-    blender.disable()
-    names = [name for name in sys.modules if name.startswith(addon.package)]
-    assert names
-    for name in names:
-        del sys.modules[name]
-    blender.enable()
-    assert ob.ik_addon.live
-    assert not apart(poses_at(ob, FRAMES), expected)
 
 
 def test_works_after_new_files_and_factory_settings(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from tests import rigs
 from tests.faults import FAULTS, Limb
-from tests.reliability.states import activate, whole_file
+from tests.reliability.states import whole_file
+from tests.rig.test_followers import with_chains
 
 # ---- set-ups in which many operators refuse
 
@@ -20,15 +21,7 @@ def arms() -> bpy.types.Object:
     """Set up two arms with hands and chains in Pose Mode, the left one keyed, beside another armature in Pose Mode."""
     other = rigs.armature("Other")
     rigs.add_bones(other, rigs.bent(2), ["a", "b"])
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0, 0, 0), (0, 0, 1)], ["spine"])
-    for side, x in (("L", 1), ("R", -1)):
-        points = [(x * 0.2, 0, 1), (x * 0.6, 0.05, 1), (x, 0, 1), (x * 1.2, 0, 1)]
-        names = [f"{part}.{side}" for part in ("upper_arm", "forearm", "hand")]
-        rigs.add_bones(ob, points, names, parent="spine", connect=False)
-    activate(ob, "forearm.L")
-    bpy.ops.ik_addon.chain_add(live=True)
-    bpy.ops.ik_addon.mirror_chain()
+    ob = with_chains()
     rigs.key(ob.pose.bones["upper_arm.L"], "rotation_quaternion", {1: (1, 0, 0, 0), 9: (0.9, 0.1, 0.3, 0)})
     rigs.key(ob.pose.bones["forearm.L"].ik_addon.target, "location", {1: (0.9, 0, 1), 9: (0.8, 0.2, 1.1)})
     for own in (ob, other):

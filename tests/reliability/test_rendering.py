@@ -1,4 +1,4 @@
-"""Every frame and sub-frame renders in the solved pose, and rendering leaves the file unchanged."""
+"""Pixels show the solved pose, and rendering leaves the file unchanged; see `test_frames` on each frame."""
 
 from __future__ import annotations
 
@@ -12,57 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tests import rigs
-from tests.reliability.states import snapshot
-from tests.renders import Recorder, recorder, render, set_up
-
-__all__ = ["recorder"]
-PARTS = (0.0, -0.25, 0.25, 0.4)
-"""Offsets from a frame that are sampled, as for motion blur."""
-
-
-def state() -> tuple[Any, ...]:
-    """Return everything in the scene that a render must not change."""
-    scene = bpy.context.scene
-    armatures = [ob for ob in scene.objects if ob.type == "ARMATURE"]
-    return (
-        (scene.name, scene.frame_current, scene.frame_subframe),
-        snapshot(),
-        {ob.name: np.round(rigs.pose(ob), 5).tolist() for ob in armatures},
-        {ob.name: [key.co[:] for curve in rigs.fcurves(ob) for key in curve.keyframe_points] for ob in armatures},
-    )
-
-
-KINDS = {"still": [17], "still on a sub-frame": [17.5], "animation": [8, 9, 10], "backwards": [10, 9, 8]}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_frame_renders_the_solved_pose_and_the_file_stays(
-    recorder: type[Recorder], kind: str, tmp_path: Path
-) -> None:
-    scene, frames = bpy.context.scene, KINDS[kind]
-    set_up(scene, tmp_path)
-    recorder.parts = PARTS
-    ob, _target = rigs.animated_arm()
-    ob.ik_addon.live = False
-    scene.frame_set(17)
-    fk = rigs.channels(ob)
-    ob.ik_addon.live = True
-    expected = rigs.poses_at(ob, [frame + part for frame in frames for part in PARTS])
-    scene.frame_set(17, subframe=0.5 if kind == "still on a sub-frame" else 0.0)
-    before = state()
-    if kind.startswith("still"):
-        bpy.ops.render.render()
-    else:
-        for first, last in [(8, 10)] if kind == "animation" else [(frame, frame) for frame in frames]:
-            render(first, last)
-    assert not rigs.apart({frame: pose for _scene, _layer, frame, pose in recorder.seen}, expected)
-    assert state() == before
-    scene.frame_set(17)
-    ob.ik_addon.live = False
-    assert np.array_equal(rigs.channels(ob), fk)
-
-
-# ---- pixels
+from tests.reliability.states import whole_file_unsolved
+from tests.renders import render, set_up
 
 
 def blade(ob: bpy.types.Object, bone: str) -> bpy.types.Object:
@@ -118,10 +69,11 @@ def test_pixels_show_the_solved_pose(kind: str, tmp_path: Path) -> None:
     rigs.key(target, "location", {1: (0.6, -0.9, 1.0), 12: (-0.5, 1.2, 0.8)})
     blade(ob, "lower")
     scene.frame_set(2)
-    before = state()
     frames = [4, 5, 6]
+    scene.frame_start, scene.frame_end = frames[0], frames[-1]
+    before = whole_file_unsolved()
     live = rendered(frames)
-    assert state() == before
+    assert whole_file_unsolved() == before
     freeze(ob, [f + part for f in frames for part in ((-0.5, 0.0, 0.5) if blur else (0.0,))])
     frozen = rendered(frames)
     assert engine != "CYCLES" or live[0].max() > 0.5

@@ -61,6 +61,12 @@ def shown_by(goal: bpy.types.Object) -> bool:
     return bool(bpy.ops.ik_addon.drag_target.poll())
 
 
+def remarks(addon: Addon, ob: bpy.types.Object, part: str = "") -> list[str]:
+    """Return what is remarked about the left chain of an armature, or what of it says this."""
+    found = addon.module("rig.plan.chain").check(ob, ob.pose.bones["forearm.L"], bpy.context.view_layer)
+    return [remark for remark in found if part in remark]
+
+
 def names() -> set[str]:
     return {own.name for own in (*bpy.data.objects, *bpy.data.collections)}
 
@@ -122,7 +128,6 @@ def test_the_duplicate_of_a_character_with_its_controls_stands_on_its_own() -> N
 @pytest.mark.parametrize("live", [True, False])
 @pytest.mark.parametrize("first", ["metarig", "A copy"])
 def test_a_copy_without_controls_says_so_and_makes_its_own(addon: Addon, live: bool, first: str) -> None:
-    checks = addon.module("rig.plan.chain")
     ob = with_chains()
     ob.ik_addon.live = live
     ob.pose.bones["forearm.R"].ik_addon.target.keyframe_insert("location", frame=1)
@@ -133,12 +138,8 @@ def test_a_copy_without_controls_says_so_and_makes_its_own(addon: Addon, live: b
     bpy.context.view_layer.update()
     tip = copy.pose.bones["forearm.L"]
 
-    def remarks(rig: bpy.types.Object) -> list[str]:
-        own: list[str] = checks.check(rig, rig.pose.bones["forearm.L"], bpy.context.view_layer)
-        return [remark for remark in own if "own targets" in remark]
-
-    assert remarks(copy)
-    assert not remarks(ob)
+    assert remarks(addon, copy, "own targets")
+    assert not remarks(addon, ob, "own targets")
     report = addon.report(copy, tip.name)
     assert (report is not None) is live
     assert addon.fix(tip).label == "Make Own Targets"
@@ -150,7 +151,7 @@ def test_a_copy_without_controls_says_so_and_makes_its_own(addon: Addon, live: b
     assert [len(names) for names in homes] == [1, 1]
     assert homes[0] != homes[1]
     assert set(goals(copy)).isdisjoint(goals(ob))
-    assert not remarks(copy)
+    assert not remarks(addon, copy, "own targets")
     own, other = (rig.pose.bones["forearm.L"].ik_addon for rig in (copy, ob))
     assert np.allclose(rigs.position(own.target), rigs.position(other.target) + np.array([0.0, 3.0, 0.0]), atol=1e-5)
     assert np.allclose(rigs.position(own.pole), rigs.position(other.pole) + np.array([0.0, 3.0, 0.0]), atol=1e-5)
@@ -166,7 +167,6 @@ def test_a_copy_without_controls_says_so_and_makes_its_own(addon: Addon, live: b
 @pytest.mark.parametrize("seen", [True, False])
 @pytest.mark.parametrize("poled", [True, False])
 def test_a_copy_is_told_from_the_original_for_good(addon: Addon, tmp_path: Path, poled: bool, seen: bool) -> None:
-    checks = addon.module("rig.plan.chain")
     ob = with_chains()
     for bone in ob.pose.bones if not poled else ():
         bone.ik_addon.pole = None
@@ -178,35 +178,29 @@ def test_a_copy_is_told_from_the_original_for_good(addon: Addon, tmp_path: Path,
     for each, name in zip((last, *copies, third, ob), ("A", "B", "C", "D", "E"), strict=True):
         each.name = name
         each.use_fake_user = True
-    path = str(tmp_path / "file.blend")
-    for _ in range(2):
-        bpy.ops.wm.save_as_mainfile(filepath=path)
-        bpy.ops.wm.open_mainfile(filepath=path)
+    rigs.save_and_open(tmp_path / "file.blend", 2)
     lender = {}
     for each in filter(lambda own: own.type == "ARMATURE", bpy.data.objects):
-        remarks = checks.check(each, each.pose.bones["forearm.L"], bpy.context.view_layer)
-        (lender[each.name],) = [re.findall("belong to '(.)'", remark) for remark in remarks if "own" in remark] or [[]]
+        (lender[each.name],) = [re.findall("belong to '(.)'", remark) for remark in remarks(addon, each, "own")] or [[]]
     assert lender == {"A": ["E"], "B": ["E"], "C": ["D"], "D": [], "E": []}
 
 
 def test_a_target_belongs_to_the_armature_it_was_made_for(addon: Addon) -> None:
-    checks = addon.module("rig.plan.chain")
     older, ob = two_arms("Older"), with_chains()
     for own in goals(ob):
         own.parent = None
     rigs.chain(older, "forearm.L", ob.pose.bones["forearm.L"].ik_addon.target, 2)
     bpy.context.view_layer.update()
-    assert not checks.check(ob, ob.pose.bones["forearm.L"], bpy.context.view_layer)
-    assert "belong to 'metarig'" in checks.check(older, older.pose.bones["forearm.L"], bpy.context.view_layer)[0]
+    assert not remarks(addon, ob)
+    assert "belong to 'metarig'" in remarks(addon, older)[0]
 
 
 def test_a_copy_has_its_own_control_bones(addon: Addon) -> None:
-    checks = addon.module("rig.plan.chain")
     ob = with_chains("BONES")
     copy = duplicate(ob)
     assert set(goals(copy)) == {copy}
     for rig in (ob, copy):
-        assert not checks.check(rig, rig.pose.bones["forearm.L"], bpy.context.view_layer)
+        assert not remarks(addon, rig)
 
 
 def test_mirroring_keeps_what_the_user_chose_for_the_other_side() -> None:
@@ -274,12 +268,9 @@ def test_mirroring_takes_a_target_that_was_left() -> None:
 @pytest.mark.parametrize("name", ["forearm.L", "elbow.L", "forearm.L.001"])
 def test_a_chain_without_a_target_is_offered_the_one_it_had(addon: Addon, controls: str, name: str) -> None:
     ob = with_chains(controls)
-    tip = ob.pose.bones["forearm.L"]
-    tip.name = name
-    bpy.context.view_layer.update()
-    had = tip.ik_addon.target, tip.ik_addon.target_bone
-    tip.ik_addon.target, tip.ik_addon.target_bone = None, ""
-    bpy.context.view_layer.update()
+    chain = ob.pose.bones["forearm.L"].ik_addon
+    had = chain.target, chain.target_bone
+    tip = without_target(ob, "forearm.L", name)
     assert addon.fix(tip).label == "Use 'IK Target forearm.L'"
     activate(ob, "forearm.R")
     before = names()
@@ -292,13 +283,18 @@ def test_a_chain_without_a_target_is_offered_the_one_it_had(addon: Addon, contro
 def test_renamed_chains_without_targets_are_offered_the_nearest_that_they_had(addon: Addon, controls: str) -> None:
     ob = with_chains(controls)
     for side, name in (("L", "elbow"), ("R", "ellbogen")):
-        tip = ob.pose.bones[f"forearm.{side}"]
-        tip.name = name
-        tip.ik_addon.target, tip.ik_addon.target_bone = None, ""
+        without_target(ob, f"forearm.{side}", name)
+    offered = [addon.fix(ob.pose.bones[name]).label for name in ("elbow", "ellbogen")]
+    assert offered == ["Use 'IK Target forearm.L'", "Use 'IK Target forearm.R'"]
+
+
+def without_target(ob: bpy.types.Object, tip: str, name: str) -> bpy.types.PoseBone:
+    """Rename the tip of a chain, and take its target away."""
+    bone = ob.pose.bones[tip]
+    bone.name = name
+    bone.ik_addon.target, bone.ik_addon.target_bone = None, ""
     bpy.context.view_layer.update()
-    for side, name in (("L", "elbow"), ("R", "ellbogen")):
-        label = addon.fix(ob.pose.bones[name]).label
-        assert label == f"Use 'IK Target forearm.{side}'"
+    return bone
 
 
 def test_a_chain_on_a_numbered_bone_is_offered_the_target_it_had(addon: Addon) -> None:
@@ -306,32 +302,21 @@ def test_a_chain_on_a_numbered_bone_is_offered_the_target_it_had(addon: Addon) -
     rigs.add_bones(ob, rigs.bent(3), ["tail", "tail.001", "tail.002"])
     activate(ob, "tail.002")
     assert bpy.ops.ik_addon.chain_add(live=True, controls="EMPTIES") == {"FINISHED"}
-    tip = ob.pose.bones["tail.002"]
-    tip.ik_addon.target = None
-    bpy.context.view_layer.update()
-    label = addon.fix(tip).label
-    assert label == "Use 'IK Target tail.002'"
+    assert addon.fix(without_target(ob, "tail.002", "tail.002")).label == "Use 'IK Target tail.002'"
 
 
 def test_the_target_of_another_armature_is_not_offered(addon: Addon) -> None:
     other = two_arms("Other")
     activate(other, "forearm.L")
     assert bpy.ops.ik_addon.chain_add() == {"FINISHED"}
-    other.pose.bones["forearm.L"].ik_addon.target = None
-    other.pose.bones["forearm.L"].name = "elbow.L"
-    ob = with_chains()
-    ob.pose.bones["forearm.L"].name = "front.L"
-    ob.pose.bones["front.L"].ik_addon.target = None
-    bpy.context.view_layer.update()
-    tip = ob.pose.bones["front.L"]
-    label = addon.fix(tip).label
-    assert label == "Use 'IK Target forearm.L.001'"
+    without_target(other, "forearm.L", "elbow.L")
+    tip = without_target(with_chains(), "forearm.L", "front.L")
+    assert addon.fix(tip).label == "Use 'IK Target forearm.L.001'"
 
 
 def test_a_character_overridden_with_its_armature_alone_keeps_the_targets_of_its_library(
     addon: Addon, tmp_path: Path
 ) -> None:
-    checks = addon.module("rig.plan.chain")
     ob = with_chains()
     path = str(tmp_path / "library.blend")
     bpy.data.libraries.write(path, {ob, *goals(ob)})
@@ -342,8 +327,7 @@ def test_a_character_overridden_with_its_armature_alone_keeps_the_targets_of_its
         bpy.context.scene.collection.objects.link(each)
     bpy.context.view_layer.update()
     assert set(goals(own)) == set(goals(linked))
-    remarks = checks.check(own, own.pose.bones["forearm.L"], bpy.context.view_layer)
-    assert not [remark for remark in remarks if "own targets" in remark]
+    assert not remarks(addon, own, "own targets")
     assert all(map(shown_by, goals(own)))
 
 

@@ -38,11 +38,8 @@ def flat_arm(bones: int) -> tuple[bpy.types.Object, bpy.types.Object]:
     target = rigs.empty("Target")
     for frame in range(1, 31):
         angle = frame / 30 * 2 * math.pi
-        target.location = (
-            0.6 * bones * math.cos(angle),
-            -2.0 + math.sin(3 * angle),
-            1.0 + 0.5 * bones * math.sin(angle),
-        )
+        x, z = 0.6 * bones * math.cos(angle), 1.0 + 0.5 * bones * math.sin(angle)
+        target.location = (x, -2.0 + math.sin(3 * angle), z)
         target.keyframe_insert("location", frame=frame)
     rigs.chain(ob, f"b{bones - 1}", target, bones, planar=True)
     return ob, target
@@ -86,37 +83,28 @@ def test_report_says_that_planar_has_no_effect_with_limits(addon: Addon) -> None
     assert any("Stay in Plane" in remark for remark in addon.report(ob, "b1").remarks)
 
 
-def torso() -> tuple[bpy.types.Object, bpy.types.Object, bpy.types.Object]:
-    """Return a spine of three bones with two arms, whose chains share the spine, and the targets of both hands."""
+def torso() -> bpy.types.Object:
+    """Return a spine of three bones with two arms, whose chains share the spine."""
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, 0), (0, -0.02, 0.3), (0, -0.02, 0.6), (0, 0, 0.9)], ["s0", "s1", "s2"])
     for side, x in (("L", 1.0), ("R", -1.0)):
-        rigs.add_bones(
-            ob,
-            [(0.2 * x, 0, 0.85), (0.5 * x, 0.05, 0.8), (0.8 * x, 0, 0.75)],
-            [f"upper.{side}", f"lower.{side}"],
-            parent="s2",
-            connect=False,
-        )
+        points = [(0.2 * x, 0, 0.85), (0.5 * x, 0.05, 0.8), (0.8 * x, 0, 0.75)]
+        rigs.add_bones(ob, points, [f"upper.{side}", f"lower.{side}"], parent="s2", connect=False)
         target = rigs.empty(f"Hand.{side}", (0.6 * x, -0.3, 0.9))
         rigs.chain(ob, f"lower.{side}", target, 5)
-    return ob, bpy.data.objects["Hand.L"], bpy.data.objects["Hand.R"]
-
-
-def missed(ob: bpy.types.Object, side: str) -> float:
-    """Return the world distance from a hand to its target."""
-    return rigs.miss(ob, f"lower.{side}")
+    return ob
 
 
 def test_weights_decide_between_conflicting_targets(addon: Addon) -> None:
-    ob, left, right = torso()
-    left.location, right.location = (3.0, 0.0, 0.5), (-3.0, 0.0, 0.5)
+    ob = torso()
+    for side, x in (("L", 3.0), ("R", -3.0)):
+        bpy.data.objects[f"Hand.{side}"].location = (x, 0.0, 0.5)
     ob.ik_addon.live = True
     short = {}
     for weight in (1.0, 20.0):
         ob.pose.bones["lower.L"].ik_addon.weight = weight
         bpy.context.view_layer.update()
-        short[weight] = missed(ob, "L"), missed(ob, "R")
+        short[weight] = rigs.miss(ob, "lower.L"), rigs.miss(ob, "lower.R")
     assert short[20.0][0] < short[1.0][0] - 0.01
     assert short[20.0][1] > short[1.0][1] + 0.01
     for side in "LR":
@@ -126,13 +114,13 @@ def test_weights_decide_between_conflicting_targets(addon: Addon) -> None:
 
 
 def test_a_pole_works_in_a_tree() -> None:
-    ob, _left, _right = torso()
+    ob = torso()
     sides = {}
     for y in (-2.0, 2.0):
         pole = rigs.empty("Pole", (0.6, y, 0.8))
         ob.pose.bones["lower.L"].ik_addon.pole = pole
         rigs.go_live(ob)
-        assert missed(ob, "L") < 1e-4
+        assert rigs.miss(ob, "lower.L") < 1e-4
         elbow, shoulder = rigs.head(ob, "lower.L"), rigs.head(ob, "upper.L")
         middle = (shoulder + rigs.tail(ob, "lower.L")) / 2
         sides[y] = elbow[1] - middle[1]
@@ -140,12 +128,12 @@ def test_a_pole_works_in_a_tree() -> None:
 
 
 def test_a_chain_that_leaves_a_tree_releases_its_bones() -> None:
-    ob, _left, _right = torso()
+    ob = torso()
     before = rigs.channels(ob)
     rigs.go_live(ob)
     ob.pose.bones["lower.R"].ik_addon.enabled = False
     bpy.context.view_layer.update()
-    assert missed(ob, "L") < 1e-4
+    assert rigs.miss(ob, "lower.L") < 1e-4
     assert ob.pose.bones["lower.R"].matrix_basis == ob.pose.bones["lower.R"].matrix_basis.Identity(4)
     ob.ik_addon.live = False
     assert np.array_equal(rigs.channels(ob), before)

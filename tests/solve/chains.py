@@ -127,6 +127,31 @@ def assert_mirrored(problem: Problem, within: float | Floats = 1e-7) -> None:
     np.testing.assert_allclose(other.stretch, one.stretch, rtol=0.0, atol=1e-9)
 
 
+def bends(joints: Floats) -> Floats:
+    """Return the angle (B, n - 1) in radians by which each joint after the root bends."""
+    directions = unit(np.diff(joints, axis=1))
+    return np.asarray(np.arccos(np.clip((directions[:, 1:] * directions[:, :-1]).sum(axis=-1), -1.0, 1.0)))
+
+
+def led_by_tip(joints: Floats, forward: Floats) -> float:
+    """Return the share of the bend of one chain (n+1, 3), from its former direction on, in its last three joints."""
+    own = bends(np.concatenate([joints[:1] - forward, joints])[None])[0]
+    return float(own[-3:].sum() / own.sum())
+
+
+def repeated(problem: Problem, targets: Floats) -> Problem:
+    """Return copies of a problem's first member, one for each target (F, 3)."""
+    return replace(problem.members(np.zeros(len(targets), dtype=np.int64)), goal=Goal(targets))
+
+
+def on_path(one: Problem, path: Floats) -> Problem:
+    """Return copies of a single chain with targets on a path (F, 3), in axes of which Y points to the chain's tip."""
+    forward = unit(one.joints[0, -1] - one.joints[0, 0])
+    across = unit(np.cross(forward, [0.3, 0.2, 0.9]))
+    basis = np.stack([across, forward, np.cross(across, forward)], axis=-1)
+    return repeated(one, one.joints[:, 0] + path @ basis.T)
+
+
 def member(problem: Problem, i: int) -> Problem:
     """Return one member of a batch as a batch of its own."""
     return problem.members(np.arange(len(problem.joints)) == i)

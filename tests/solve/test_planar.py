@@ -8,7 +8,7 @@ import numpy as np
 
 from ik_addon.solve import Goal, Problem, solve
 from ik_addon.solve.problem import Floats
-from tests.solve.chains import for_each
+from tests.solve.chains import for_each, inner_radius, lengths_of, make_chains, unit
 
 MEMBERS = 300
 
@@ -16,27 +16,18 @@ MEMBERS = 300
 def random_problem(seed: int, bones: int, pole: bool = False, flat: bool = False) -> Problem:
     """Return chains in random poses, with random planes and targets whose projections are within reach."""
     rng = np.random.default_rng(seed)
-    normal = rng.normal(size=(MEMBERS, 3))
-    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
-    segments = rng.normal(size=(MEMBERS, bones, 3))
+    problem = make_chains(rng, MEMBERS, bones, "wild", uneven=True)
+    normal = unit(rng.normal(size=(MEMBERS, 3)))
+    root, joints = problem.joints[:, :1], problem.joints
     if flat:
-        segments -= (segments @ normal[:, :, None]) * normal[:, None]
-    segments *= rng.uniform(0.5, 1.5, size=(MEMBERS, bones, 1)) / np.linalg.norm(segments, axis=2, keepdims=True)
-    root = rng.normal(size=(MEMBERS, 1, 3))
-    joints = np.concatenate([root, root + np.cumsum(segments, axis=1)], axis=1)
-    across = rng.normal(size=(MEMBERS, bones, 3))
-    y = segments / np.linalg.norm(segments, axis=2, keepdims=True)
-    x = np.cross(y, across)
-    x /= np.linalg.norm(x, axis=2, keepdims=True)
-    frames = np.stack([x, y, np.cross(x, y)], axis=-1)
-    lengths = np.linalg.norm(segments, axis=2)
-    inner = np.maximum(0.0, 2.0 * lengths.max(axis=1) - lengths.sum(axis=1))
-    distance = inner + rng.uniform(0.05, 0.95, size=MEMBERS) * (lengths.sum(axis=1) - inner)
-    direction = np.cross(normal, rng.normal(size=(MEMBERS, 3)))
-    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        joints = joints - ((joints - root) @ normal[:, :, None]) * normal[:, None]
+    problem = replace(problem, joints=joints, plane=normal, tolerance=1e-9)
+    inner, outer = inner_radius(problem), lengths_of(joints).sum(axis=1)
+    distance = inner + rng.uniform(0.05, 0.95, size=MEMBERS) * (outer - inner)
+    direction = unit(np.cross(normal, rng.normal(size=(MEMBERS, 3))))
     target = root[:, 0] + distance[:, None] * direction + rng.normal(size=(MEMBERS, 1)) * normal
     poles = root[:, 0] + 2.0 * rng.normal(size=(MEMBERS, 3)) if pole else None
-    return Problem(joints, frames, Goal(target, poles), plane=normal, tolerance=1e-9)
+    return replace(problem, goal=Goal(target, poles))
 
 
 def off_plane(problem: Problem, joints: Floats) -> Floats:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from ik_addon.solve import Goal, Problem, Solution, Solver, Status, pole_angle, solve
-from tests.solve.chains import POSES, aim, check_consistent, for_each, make_chains, unit
+from tests.solve.chains import POSES, aim, bends, check_consistent, for_each, make_chains, on_path
 
 
 def even_bend(problem: Problem, tolerance: float = 1e-4, iterations: int = 200) -> Solution:
@@ -62,8 +62,7 @@ def test_a_straight_chain_bends_as_an_arc(bones: int) -> None:
     rng = np.random.default_rng(6)
     problem = aim(make_chains(rng, 300, bones, "straight"), rng, 0.2, 0.98)
     solution = even_bend(problem, tolerance=1e-6)
-    segments = np.diff(solution.joints, axis=1) * bones
-    angles = np.arccos(np.clip((segments[:, :-1] * segments[:, 1:]).sum(axis=-1), -1, 1))
+    segments, angles = np.diff(solution.joints, axis=1), bends(solution.joints)
     assert (angles.max(axis=1) < 2.0 * np.median(angles, axis=1)).all()
     normals = np.cross(segments[:, :-1], segments[:, 1:])
     assert ((normals[:, :-1] * normals[:, 1:]).sum(axis=-1) > 0).all()
@@ -74,16 +73,7 @@ def test_motion_is_continuous_on_a_smooth_path(bones: int, pose: str) -> None:
     time = np.linspace(0.0, 2 * np.pi, 2001)
     sides = np.stack([0.55 * np.sin(3 * time), 0.45 + 0.2 * np.cos(2 * time), 0.55 * np.sin(2 * time + 0.5)], axis=-1)
     one = make_chains(np.random.default_rng(7), 1, bones, pose)
-    forward = unit(one.joints[0, -1] - one.joints[0, 0])
-    across = unit(np.cross(forward, [0.3, 0.2, 0.9]))
-    basis = np.stack([across, forward, np.cross(across, forward)], axis=-1)
-    problem = replace(
-        one,
-        joints=np.repeat(one.joints, len(time), axis=0),
-        frames=np.repeat(one.frames, len(time), axis=0),
-        goal=Goal(one.joints[:, 0] + sides @ basis.T),
-    )
-    solution = even_bend(problem, tolerance=1e-5)
+    solution = even_bend(on_path(one, sides), tolerance=1e-5)
     assert solution.reached.all()
     change = np.linalg.norm(np.diff(solution.rotations, axis=0), axis=(-2, -1)) / np.sqrt(8)
     assert np.degrees(2 * np.arcsin(change)).max() < 2.0

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.cases import CHAINS, chain
 from ik_addon.solve import Goal, Problem, Solver, Status, solve
 from tests.solve.chains import POSES, aim, check_consistent, for_each, make_chains
 
@@ -80,6 +81,9 @@ def test_other_chains_are_refused() -> None:
         problem = replace(make_chains(rng, 2, bones), solver=Solver.TWO_BONE)
         with pytest.raises(ValueError, match=f"exactly two segments with length, but the chain has {bones}"):
             solve(problem)
+    rig = chain(3, CHAINS["limits-90"])
+    with pytest.raises(ValueError, match="two-bone solver needs exactly two segments"):
+        solve(replace(rig.problem(rig.at_rest(2), np.zeros((2, 1, 3))), solver=Solver.TWO_BONE))
 
 
 def test_an_even_bend_gives_the_same_pose() -> None:

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.cases import CHAINS, Rig, bone_steps, chain, degrees, random_ranges, smooth_turns
+from benchmarks.cases import CHAINS, bone_steps, chain, degrees, random_ranges, smooth_turns
+from benchmarks.quality import violations
 from ik_addon.solve import Goal, Limits, Problem, Solution, Status, solve
 from ik_addon.solve.maths.cones import (
     Cone,
@@ -19,7 +20,7 @@ from ik_addon.solve.maths.cones import (
     swing_twist,
     violation,
 )
-from ik_addon.solve.maths.rotations import dot, matrices, multiply, quaternions
+from ik_addon.solve.maths.rotations import dot, matrices, multiply
 from ik_addon.solve.problem import Floats
 
 from ..chains import for_each, solve_together, unit
@@ -116,21 +117,8 @@ def test_targets_within_the_limits_are_reached(name: str | int, bones: int, star
     solution = solve(problem)
     assert (solution.error <= 1e-3).mean() >= 0.999
     assert (solution.error <= 1e-6).mean() >= 0.99
-    assert np.degrees(violations(rig, problem, solution).max()) < 1e-4
+    assert violations(rig, solution.rotations @ problem.frames).max() < 1e-4
     assert_consistent(problem, solution)
-
-
-def violations(rig: Rig, problem: Problem, solution: Solution) -> Floats:
-    """Return how far joints (B, n) are outside of their limits, computed from the solved frames."""
-    frames = solution.rotations @ problem.frames
-    rest = rig.rest()
-    limits = cone_of(rig.ranges[:, [0, 2]].reshape(-1, 4), rig.ranges[:, 1])
-    over = []
-    for i, parent in enumerate(rig.parents):
-        zero = rest[i] if parent < 0 else frames[:, parent] @ rest[i]
-        turn = quaternions((np.swapaxes(zero, -1, -2) @ frames[:, i]).transpose(1, 2, 0))
-        over.append(violation(turn, Cone(*(part[..., i : i + 1] for part in limits))))
-    return np.stack(over, axis=1)
 
 
 def assert_consistent(problem: Problem, solution: Solution) -> None:
@@ -155,7 +143,7 @@ def test_a_pose_outside_the_limits_is_brought_inside() -> None:
     joints, _ = rig.pose(rig.turns_inside(rng, 100))
     problem = rig.problem(turns, joints[:, 4:])
     solution = solve(problem)
-    assert np.degrees(violations(rig, problem, solution).max()) < 1e-6
+    assert violations(rig, solution.rotations @ problem.frames).max() < 1e-6
     assert solution.reached.all()
 
 
