@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import bpy
 
@@ -12,6 +11,7 @@ from ..core.goals import Goal
 from ..core.settings import chain_of
 from ..core.skeleton import Skeleton
 from ..core.translation.sentences import UserError, say
+from ..core.untyped import Json, Struct
 from ..rig.plan.chain import chain_bones, holding_constraints
 from ..rig.plan.limits import is_free, knee_hinge
 from ..solve import pole_angle
@@ -69,7 +69,7 @@ def make_chain(ob: bpy.types.Object, source: Source, angle: float) -> list[str]:
     chain.enabled = True
     if constraint.use_stretch and any(bone.ik_stretch > 0.0 for bone in chain_bones(tip)):
         chain.out_of_reach = "STRETCH"
-    warnings = _transfer_animation(ob, source)
+    warnings = list(_transfer_animation(ob, source))
     bones = chain_bones(tip)
     if constraint.pole_target is not None and len(bones) == 2 and not is_free(bones[0]):
         chain.use_limits = False
@@ -109,7 +109,7 @@ def take_end_rotation(ob: bpy.types.Object, source: Source, depsgraph: bpy.types
     return {"end": chain.end_bone, "rotation": copy.name}
 
 
-def give_end_rotation_back(ob: bpy.types.Object, converted: Mapping[str, Any]) -> None:
+def give_end_rotation_back(ob: bpy.types.Object, converted: Json) -> None:
     """Unmute the constraint that `take_end_rotation` muted."""
     end: bpy.types.PoseBone | None = ob.pose.bones.get(str(converted.get("end", "")))
     copy = None if end is None else end.constraints.get(str(converted.get("rotation", "")))
@@ -170,7 +170,7 @@ def pole_angle_of(
     Blender turns the root bone's X axis towards the pole, and the bend turns with it, so the angle between bend and
     pole is the same wherever the target goes. Blender never stretches a limb so far that its bend can't be seen.
     """
-    constraint: Any = source.constraint
+    constraint: Struct = source.constraint
     if constraint.pole_target is None:
         return 0.0
     limb = Limb.of(skeleton, [skeleton.names.index(bone.name) for bone in source.bones], poses)
@@ -191,46 +191,33 @@ def pole_angle_of(
 # ---- animation
 
 
-def _transfer_animation(ob: bpy.types.Object, source: Source) -> list[str]:
-    """Transfer animation of the constraint's influence and pole to the chain; return what could not be transferred."""
+def _transfer_animation(ob: bpy.types.Object, source: Source) -> Iterator[str]:
+    """Transfer animation of the constraint's influence and pole to the chain; yield what could not be transferred."""
     tip, constraint = source.tip, source.constraint
     where = say("'{constraint}' on '{owner}'", constraint=constraint.name, owner=source.owner.name)
     path, influence = constraint.path_from_id(), path_of(tip, "influence")
-    warnings = []
     for curve in curves_of(ob):
         name = curve.data_path.rpartition(".")[2]
         if not curve.data_path.startswith(f"{path}.") or name == "mute":
             continue
         if name != "influence":
-            warnings.append(
-                say(
-                    "The animation of '{name}' of {where} was not transferred. The chain keeps its value",
-                    name=name,
-                    where=where,
-                )
-            )
+            left_out = "The animation of '{name}' of {where} was not transferred. The chain keeps its value"
+            yield say(left_out, name=name, where=where)
         elif curve.driver is not None:
             _copy_driver(ob, curve, influence)
         elif not curve.id_data.is_editable:
-            warnings.append(
-                say("The keys on the influence of {where} are linked and were not transferred", where=where)
-            )
+            yield say("The keys on the influence of {where} are linked and were not transferred", where=where)
         else:
             _copy_curve(ob, curve, influence)
             if len(curve.modifiers):
-                warnings.append(
-                    say("The F-curve modifiers on the influence of {where} were not transferred", where=where)
-                )
+                yield say("The F-curve modifiers on the influence of {where} were not transferred", where=where)
     driver = mute_driver(ob, source.twin or constraint)
     if driver is not None and source.twin is not None:
         _copy_driver(ob, driver, path_of(tip, "use_pole"))  # the pole is on while the twin is off
     elif driver is not None:
         invert(_copy_driver(ob, driver, influence))
     if ob.animation_data is not None and compat.evaluated_tracks(ob.animation_data):
-        warnings.append(
-            say("Keys in NLA tracks on the influence of {where}, if any, were not transferred", where=where)
-        )
-    return warnings
+        yield say("Keys in NLA tracks on the influence of {where}, if any, were not transferred", where=where)
 
 
 def path_of(tip: bpy.types.PoseBone, setting: str) -> str:

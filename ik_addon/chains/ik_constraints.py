@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import bpy
+
+from ..core.untyped import Struct
 
 SHARED = ("target", "subtarget", "chain_count", "use_tail", "use_rotation", "use_stretch", "weight", "influence")
 """Settings that are equal in two constraints between which drivers switch."""
@@ -26,7 +27,7 @@ class Source:
     """The same constraint without a pole, which drivers enable in its place."""
 
     @property
-    def tip(self) -> Any:
+    def tip(self) -> Struct:
         """The last bone that the constraint moves; None if there is none, which `obstacle` refuses."""
         return self.owner if self.constraint.use_tail else self.owner.parent
 
@@ -111,9 +112,10 @@ def _line_of(curve: bpy.types.FCurve) -> bpy.types.FModifierGenerator | None:
     """Return the only modifier of a driver's curve if it is a straight line, as Blender adds it; None otherwise."""
     if len(curve.modifiers) != 1:
         return None
-    line: Any = curve.modifiers[0]
-    is_line = isinstance(line, bpy.types.FModifierGenerator) and line.mode == "POLYNOMIAL" and line.poly_order == 1
-    return line if is_line and not (line.mute or line.use_additive or line.use_restricted_range) else None
+    line = curve.modifiers[0]
+    if not isinstance(line, bpy.types.FModifierGenerator) or line.mode != "POLYNOMIAL" or line.poly_order != 1:
+        return None
+    return line if not (line.mute or line.use_additive or line.use_restricted_range) else None
 
 
 def invert(curve: bpy.types.FCurve) -> None:
@@ -127,5 +129,5 @@ def invert(curve: bpy.types.FCurve) -> None:
                 point[1] = 1.0 - point[1]
         curve.update()
     else:
-        made: Any = curve.modifiers.new("GENERATOR")
+        made: Struct = curve.modifiers.new("GENERATOR")
         made.mode, made.poly_order, made.coefficients = "POLYNOMIAL", 1, (1.0, -1.0)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any
 
 import bpy
 from mathutils import Vector
 
 from ..core import compat
 from ..core.goals import Goal
-from ..core.settings import chain_of, goal_of
+from ..core.settings import ROLES, chain_of, goal_of
 from ..core.skeleton import Skeleton
 from ..rig.plan.chain import NUMBER, end_axes, tips, turning_end
-from ..rig.plan.followers import ROLES, borrowed, followers, mark
+from ..rig.plan.followers import borrowed, followers, mark
 from ..rig.plan.presence import is_in
 from . import make_controls
 from .current_pose import Limb, read_poses
@@ -69,10 +68,9 @@ def _copy(
         copy.parent = ob
         for name in ("parent_type", "parent_bone", "matrix_parent_inverse"):  # a new parent resets these
             setattr(copy, name, getattr(source, name))
-    constraints: Any = copy.constraints
-    for constraint in constraints:
+    for constraint in copy.constraints:
         if getattr(constraint, "target", None) == other:
-            constraint.target = ob
+            setattr(constraint, "target", ob)  # noqa: B010 - not all kinds have one
     collection.objects.link(copy)
     if copy.parent is None and not make_controls.is_moved(Goal(copy)):
         copy.matrix_world = ob.matrix_world @ other.matrix_world.inverted_safe() @ source.matrix_world

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import bpy
 import numpy as np
@@ -18,6 +17,7 @@ from . import compat, fk_store
 from .channels import FIELDS, Row, channel_of
 from .key_curve import SAME_FRAME, read_keys
 from .settings import object_of
+from .untyped import Shaped
 
 REMEMBERED = 4096
 """Maximum number of keys that are remembered."""
@@ -44,7 +44,7 @@ class _Mend:
 _mends: list[_Mend] = []
 
 
-def is_same(value: Any, other: Any) -> Any:
+def is_same(value: Shaped, other: Shaped) -> Shaped:
     """Whether values in single precision are the same: Blender moves a key by a difference, which rounds."""
     return np.isclose(value, other, rtol=1e-6, atol=1e-6)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterable
-from typing import Any
 
 import bpy
 import numpy as np
@@ -22,6 +21,7 @@ from .channels import REST, Row
 from .settings import OF_BONES, chain_of, has_settings, is_tip
 from .stamps import content, set_content
 from .stamps import forget as forget_stamp
+from .untyped import Json
 
 NEAR = 1e-4
 """In lengths of the tip: bones of a path that differ by less than this begin in the same place."""
@@ -306,7 +306,7 @@ def _clear(ob: bpy.types.Object, bone: int) -> None:
         pose_bone.property_unset("ik_addon")
 
 
-Stored = dict[int, tuple[str, dict[str, Any]]]
+Stored = dict[int, tuple[str, Json]]
 """What bones hold, by index: the note of a tip, and the FK store as `stamps.content`."""
 
 
