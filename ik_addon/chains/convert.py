@@ -15,8 +15,11 @@ from ..core.report import Remark, Report
 from ..core.settings import chain_of, object_of
 from ..core.skeleton import Skeleton, orthonormal
 from ..core.translation.sentences import UserError, count, say
+from ..core.untyped import Struct
 from ..live import reports
 from ..rig.plan.chain import posed_bones
+from ..rig.plan.limits import is_free, knee_hinge
+from ..solve import pole_angle
 from ..solve.problem import Floats, Ints
 from . import bend_side, new_chain, removal
 from .conversion import (
@@ -26,7 +29,6 @@ from .conversion import (
     make_chain,
     obstacle,
     path_of,
-    pole_angle_of,
     take_end_rotation,
 )
 from .conversion_records import CONVERTED, FK_BEFORE, converted_bones, put_fk_back, remembered, replaced
@@ -113,16 +115,16 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
         side = bend_side.shown_by(ob, source.bones, switched_on)
         found = bend_side.find(ob, source.bones, None, depsgraph)
         side = np.zeros(3) if found.both_ways else found.side if side is None else side
-        angle = pole_angle_of(ob, posed.skeleton, source, switched_on, side, depsgraph)
+        angle = posed.pole_angle(source, switched_on, side)
         owner[CONVERTED] = {
             "constraint": source.constraint.name,
             "twin": "" if source.twin is None else source.twin.name,
-            "was_driven": mute_driver(ob, source.constraint) is not None,
+            "was_driven": mute_driver(source.constraint) is not None,
             "was_live": was_live,
         }
-        warnings += make_chain(ob, source, angle)
+        warnings += make_chain(source, angle)
         chain_of(source.tip).bend_side = side
-        owner[CONVERTED].update(take_end_rotation(ob, source, depsgraph))
+        owner[CONVERTED].update(take_end_rotation(source, depsgraph))
         made[source.tip.name] = owner.name
     posed.solve(made)
     while failed := {tip: report for tip in made if (report := reports.get(ob, tip)) is None or report.failed}:
@@ -174,7 +176,7 @@ def _chosen(ob: bpy.types.Object, warnings: list[str]) -> list[Source]:
     """Return what can be converted; add a sentence to `warnings` for each constraint that can't."""
     found: list[Source] = []
     for source in sources(ob):
-        reason = obstacle(ob, source, [other.tip.name for other in found])
+        reason = obstacle(source, [other.tip.name for other in found])
         if not reason and remembered(source.owner, CONVERTED) is not None:
             reason = say("'{owner}' already has a converted constraint", owner=source.owner.name)
         if reason:
@@ -224,16 +226,38 @@ class _Posed:
             return self.before
         for source in switched:
             for constraint in source.constraints:
-                silence(self.ob, constraint)
+                silence(constraint)
                 constraint.mute = constraint == source.twin
         self.view_layer.update()
         found = read_poses(self.ob, self.view_layer.depsgraph)
         for source in switched:
             for constraint in source.constraints:
-                give_back(self.ob, constraint)
+                give_back(constraint)
         compat.tag(self.ob)
         self.view_layer.update()
         return found
+
+    def pole_angle(self, source: Source, poses: Floats, side: Floats) -> float:
+        """Return the pole angle of a chain that bends as a constraint does in a pose (m, 4, 4), to a side (3,).
+
+        Blender turns the root bone's X axis towards the pole, and the bend turns with it, so the angle between bend and
+        pole is the same wherever the target goes. Blender never stretches a limb so far that its bend can't be seen.
+        """
+        made: Struct = source.constraint
+        if made.pole_target is None:
+            return 0.0
+        limb = Limb.of(self.skeleton, [self.skeleton.names.index(bone.name) for bone in source.bones], poses)
+        goals = Goal(made.target, made.subtarget), Goal(made.pole_target, made.pole_subtarget)
+        target, pole = (self._place_of(goal)[None] for goal in goals)
+        joints, frames, own = limb.joints[None], limb.frames[None], limb.frames[0].dot(side)[None]
+        # With limits on the root bone, `make_chain` turns Limits off.
+        hinge = knee_hinge(source.bones) if is_free(source.bones[0]) else None
+        return float(pole_angle(joints, frames, target, pole, own, hinge=hinge)[0])
+
+    def _place_of(self, goal: Goal) -> Floats:
+        """Return where (3,) a target or pole is in the space of the armature object."""
+        depsgraph = self.view_layer.depsgraph
+        return seen_from(self.ob, goal.world(depsgraph).translation, depsgraph)
 
     def solve(self, made: Iterable[str]) -> None:
         """Turn Live on if chains were made."""
@@ -247,9 +271,9 @@ class _Posed:
         return {tip: self._move(self.ob.pose.bones[tip], after) for tip in tips}
 
     def _move(self, tip: bpy.types.PoseBone, after: Floats) -> _Move:
-        chain, depsgraph = chain_of(tip), self.view_layer.depsgraph
+        chain = chain_of(tip)
         old, new = (Limb.on(tip, self.skeleton, poses) for poses in (self.before, after))
-        target = seen_from(self.ob, Goal(chain.target, chain.target_bone).world(depsgraph).translation, depsgraph)
+        target = self._place_of(Goal(chain.target, chain.target_bone))
         missed, misses, distance = (
             float(np.linalg.norm(a - b)) / max(old.length, 1e-30)
             for a, b in ((old.tip, target), (new.tip, target), (old.tip, new.tip))
@@ -323,7 +347,7 @@ def _take_back(context: bpy.types.Context, ob: bpy.types.Object, owners: list[bp
         for constraint in source.constraints:
             constraint.mute = constraint == source.twin  # until its driver, if it has one, is evaluated
             if record.get("was_driven", False):
-                give_back(ob, constraint)
+                give_back(constraint)
     if not converted_bones(ob):
         put_back = [index for index, bone in enumerate(ob.pose.bones) if put_fk_back(ob, bone)]
         removal.evaluate_animation(ob, put_back, context.view_layer)

@@ -108,15 +108,13 @@ def add_chain(
     end = end_bone.find(ob, bones)
     limb = _limb(ob.evaluated_get(depsgraph), bones, end)
     found = bend_side.find(ob, bones, end, depsgraph)
-    side, folds = found.side, found.folds
     last = tip if end is None else end
     target = target_control(ob.evaluated_get(depsgraph), tip, limb, last, np.eye(3))
     pole_place = None
     middle = _middle(limb, bones)
     if with_pole and middle is not None and not found.both_ways:
-        pole_place = world @ Vector((limb.joints[middle] + limb.length * _bend(limb, middle, side)).tolist())
-    knee = knee_hinge(bones)
-    angle = _pole_angle(limb, world, target.world.translation, pole_place, side, folds=bool(folds), hinge=knee)
+        pole_place = world @ Vector((limb.joints[middle] + limb.length * _bend(limb, middle, found.side)).tolist())
+    angle = _pole_angle(limb, world, target.world.translation, pole_place, found, knee_hinge(bones))
     make_controls.check(context, ob, controls)
 
     parent_bone = parent_bone_of(ob, bones)
@@ -131,7 +129,7 @@ def add_chain(
     tip, chain = bones[-1], chain_of(bones[-1])
     reset(chain)
     chain.chain_length = min(length, len(bones))
-    chain.bend_side, chain.bends_both_ways, chain.folds = side, found.both_ways, stored_folds(folds)
+    chain.bend_side, chain.bends_both_ways, chain.folds = found.side, found.both_ways, stored_folds(found.folds)
     chain.target, chain.target_bone = goals[0].ob, goals[0].bone
     if pole_place is not None:
         chain.pole, chain.pole_bone = goals[1].ob, goals[1].bone
@@ -298,14 +296,7 @@ def _unit(vector: Floats) -> Floats:
 
 
 def _pole_angle(
-    limb: Limb,
-    world: Matrix,
-    target: Vector,
-    pole: Vector | None,
-    side: Floats,
-    *,
-    folds: bool,
-    hinge: Hinge | None,
+    limb: Limb, world: Matrix, target: Vector, pole: Vector | None, found: bend_side.Found, hinge: Hinge | None
 ) -> float:
     """Return the pole angle that keeps a limb as it is, with goals as precise as Blender stores their positions.
 
@@ -314,8 +305,7 @@ def _pole_angle(
         world: matrix from object to world space.
         target: in world space.
         pole: in world space.
-        side: (3,) bend side of the chain.
-        folds: whether not all of its joints bend to that side.
+        found: how the chain bends.
         hinge: its knee, see `solve.pole_angle`.
 
     Raises:
@@ -327,7 +317,7 @@ def _pole_angle(
         raise UserError("The armature is too far from the world's origin, or scaled too much, to place a target")
     if pole is None:
         return 0.0
-    own = limb.frames[0].dot(side)[None]
+    own, folds = limb.frames[0].dot(found.side)[None], bool(found.folds)
     places = points[0][None], points[1][None]
     angle = float(pole_angle(limb.joints[None], limb.frames[None], *places, own, folds=folds, hinge=hinge)[0])
     return angle if abs(angle) > NO_ANGLE else 0.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 import bpy
-from mathutils import Vector
 
 from ..core import compat
 from ..core.goals import Goal
@@ -100,13 +99,7 @@ def left_for(tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Goal |
         if is_own and not named:
             stray.append(goal)
     place = ob.matrix_world @ tip.tail
-    return min(stray, key=lambda goal: (_place(goal) - place).length, default=None)
-
-
-def _place(goal: Goal) -> Vector:
-    """Return where a target is in world space."""
-    world = goal.ob.matrix_world
-    return world @ goal.holder.head if goal.is_bone else world.translation
+    return min(stray, key=lambda goal: (goal.world(view_layer.depsgraph).translation - place).length, default=None)
 
 
 def take(tip: bpy.types.PoseBone, goal: Goal) -> None:
