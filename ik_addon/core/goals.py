@@ -18,7 +18,7 @@ from . import channels, compat
 from .channels import FIELDS, Row
 from .transforms import rotations
 from .translation.sentences import UserError, quoted, say
-from .untyped import Struct, has_mark
+from .untyped import Struct, Value, has_mark
 
 MADE = "ik_addon_made"
 """Custom property of everything Add Chain made. Nothing else is ever deleted. Of an empty it is the identity of its
@@ -58,6 +58,17 @@ def curves_on(holder: Holder, field: str) -> Iterator[tuple[int, bpy.types.FCurv
 def group_of(holder: Holder) -> str:
     """Return the name of the group of its F-curves, as Blender names it."""
     return holder.name if isinstance(holder, bpy.types.PoseBone) else "Object Transforms"
+
+
+def insert_key(holder: Holder, field: str, index: int, value: float, frame: float, **options: Value) -> None:
+    """Key a value on a frame of the scene and leave the channel as it is.
+
+    Editing a key instead would make Blender animate the channels, and drop the edits of others that have no keys.
+    """
+    kept = getattr(holder, field)[:]
+    setattr(holder, field, [value if i == index else own for i, own in enumerate(kept)])
+    holder.keyframe_insert(field, index=index, frame=frame, **options)
+    setattr(holder, field, kept)
 
 
 def path_of(holder: Holder, field: str) -> str:
