@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import bpy
 
-from ..core.report import Report, count_of_frames
+from ..core.report import Remark, Report, count_of_frames
 from ..core.translation.sentences import count, say
 from ..live.reports import percent
 
@@ -125,58 +125,46 @@ class BakeReport(Report):
             angle=f"{math.degrees(self.angle):.2g}",
         )
 
-    def sentences(self) -> Iterator[tuple[str, bool]]:
-        """Yield the sentences of a report, and whether each needs attention."""
-        yield (
-            say(
-                "Baked {chains} on {frames} into '{action}'",
-                chains=count_of_chains(len(self.chains)),
-                frames=count_of_frames(self.frames),
-                action=self.action,
-            ),
-            False,
+    def sentences(self) -> Iterator[str]:
+        """Yield how targets were reached, which joints were at a limit or fast, and how the keys play."""
+        yield say(
+            "Baked {chains} on {frames} into '{action}'",
+            chains=count_of_chains(len(self.chains)),
+            frames=count_of_frames(self.frames),
+            action=self.action,
         )
         if not self.missed:
-            yield say("All targets were reached"), False
-        for chain in sorted(self.each, key=lambda chain: -chain.missed)[:NAMED]:
-            if chain.missed:
-                yield (
-                    say(
-                        "'{chain}' missed its target on {frames}, by up to {error} of its length",
-                        chain=chain.chain,
-                        frames=count_of_frames(chain.missed),
-                        error=percent(chain.error),
-                    ),
-                    True,
-                )
-        more = sum(chain.missed > 0 for chain in self.each) - NAMED
-        if more > 0:
-            yield count(more, "1 more chain missed a target", "{count} more chains missed a target"), True
-        if self.missed:
-            errors = say("Max error {error}, mean {mean}", error=percent(self.error), mean=percent(self.mean_error))
-            yield errors, False
-        for joint in self.limited[:NAMED]:
-            yield (
-                say("'{bone}' was at a limit on {frames}", bone=joint.bone, frames=count_of_frames(joint.frames)),
-                False,
+            yield say("All targets were reached")
+        missing = [chain for chain in sorted(self.each, key=lambda chain: -chain.missed) if chain.missed]
+        for chain in missing[:NAMED]:
+            missed = say(
+                "'{chain}' missed its target on {frames}, by up to {error} of its length",
+                chain=chain.chain,
+                frames=count_of_frames(chain.missed),
+                error=percent(chain.error),
             )
+            yield Remark(missed)
+        more = len(missing) - NAMED
+        if more > 0:
+            yield Remark(count(more, "1 more chain missed a target", "{count} more chains missed a target"))
+        if self.missed:
+            yield say("Max error {error}, mean {mean}", error=percent(self.error), mean=percent(self.mean_error))
+        for joint in self.limited[:NAMED]:
+            yield say("'{bone}' was at a limit on {frames}", bone=joint.bone, frames=count_of_frames(joint.frames))
         more = len(self.limited) - NAMED
         if more > 0:
-            yield count(more, "1 more joint was at a limit", "{count} more joints were at a limit"), False
+            yield count(more, "1 more joint was at a limit", "{count} more joints were at a limit")
         if self.turning_bone:
-            yield (
-                say(
-                    "Fastest joint: '{bone}', {angle}° per frame from frame {before} to {after}",
-                    bone=self.turning_bone,
-                    angle=f"{self.turn:.3g}",
-                    before=self.turning_frames[0],
-                    after=self.turning_frames[1],
-                ),
-                False,
+            yield say(
+                "Fastest joint: '{bone}', {angle}° per frame from frame {before} to {after}",
+                bone=self.turning_bone,
+                angle=f"{self.turn:.3g}",
+                before=self.turning_frames[0],
+                after=self.turning_frames[1],
             )
         if self.live_turn is not None:
-            yield say("Fastest joint without Smooth: {angle}°", angle=f"{self.live_turn:.3g}"), False
-        yield self.playback, not self.plays_alike
+            yield say("Fastest joint without Smooth: {angle}°", angle=f"{self.live_turn:.3g}")
+        yield self.playback if self.plays_alike else Remark(self.playback)
 
 
 def remember(ob: bpy.types.Object, report: BakeReport) -> None:

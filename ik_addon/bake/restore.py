@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
 
 import bpy
 import numpy as np
@@ -13,17 +12,18 @@ from ..core import channels, compat, fk_store
 from ..core.channels import channel_of
 from ..core.data_paths import set_at, value_at
 from ..core.settings import chain_of
+from ..core.untyped import Struct
 from ..live import registry
 from ..rig.plan import chain
 
 
-def evaluated_for(scene: bpy.types.Scene) -> set[Any]:
+def evaluated_for(scene: bpy.types.Scene) -> set[Struct]:
     """Return the data-blocks that are evaluated in any view layer of a scene."""
     graphs = [layer.depsgraph for layer in scene.view_layers]
     return {known for depsgraph in graphs if depsgraph is not None for known in _evaluated_in(depsgraph)}
 
 
-def _evaluated_in(depsgraph: Any) -> Iterator[Any]:
+def _evaluated_in(depsgraph: bpy.types.Depsgraph) -> Iterator[Struct]:
     """Yield the data-blocks that are evaluated, some of them twice.
 
     `Depsgraph.ids` lacks data-blocks outside the view layer that something in it needs, but includes node trees that

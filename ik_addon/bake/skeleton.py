@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import bpy
 import numpy as np
@@ -14,9 +13,11 @@ from mathutils import Matrix
 from ..chains.control_bones import editing
 from ..core import keyframes
 from ..core.continuity import nearest
+from ..core.report import Remark, Report, count_of_frames
 from ..core.skeleton import inverse, matrix_array
 from ..core.steps import part
 from ..core.translation.sentences import UserError, say
+from ..core.untyped import Json
 from ..solve.maths.products import determinants, times
 from ..solve.problem import Floats
 from .restore import SceneSnapshot
@@ -43,7 +44,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Made:
+class Made(Report):
     """What was made."""
 
     ob: bpy.types.Object
@@ -54,6 +55,16 @@ class Made:
     frames: int
     remarks: list[str]
     """Sentences about what the new armature doesn't have."""
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what was baked, and the remarks."""
+        yield say("Baked {frames} to '{name}'", frames=count_of_frames(self.frames), name=self.ob.name)
+        yield from map(Remark, self.remarks)
+
+    @property
+    def entry(self) -> Json:
+        """The report as JSON can hold it."""
+        return {"armature": self.ob.name_full, "frames": self.frames, "remarks": self.remarks}
 
 
 def make_stepwise(
@@ -100,12 +111,11 @@ def make_stepwise(
                 bone=ob.data.bones[bones.read[bone]].name,
                 frame=frames[frame],
             )
-        with_root, names, parents = _with_root(bones, moving, rest, world, options.root, root)
+        wanted = _with_root(bones, moving, rest, world, options.root, root)
         lengths = [_length(bones, world, b) for b in bones.taken]
-        lengths = [*lengths, max(lengths)][: len(names)]
-        made, names = _make(context, ob, names, parents, with_root[1], lengths, undo)
+        made, names = _make(context, ob, wanted, [*lengths, max(lengths)], undo)
         yield 0.95
-        _key(context.scene, made, names, parents, with_root[0], frames, undo)
+        _key(context.scene, made, replace(wanted, names=names), frames, undo)
         meshes = _copies(context, ob, made, deformed, worlds[0, 1:], undo) if options.meshes else []
         undo.pop_all()
     view_layer.update()
@@ -142,25 +152,38 @@ def _root_place(bones: Bones, root: RootMotion | None) -> int:
     return place
 
 
+@dataclass(frozen=True)
+class _Wanted:
+    """The k bones of the new armature and their motion in world space."""
+
+    names: list[str]
+    parents: list[int]
+    """Index of each bone's parent; -1 if it has none."""
+    rest: Floats
+    """(k, 4, 4)"""
+    poses: Floats
+    """(F, k, 4, 4)"""
+
+
 def _with_root(
     bones: Bones, moving: Floats, rest: Floats, world: Floats, root: RootMotion | None, place: int
-) -> tuple[tuple[Floats, Floats], list[str], list[int]]:
-    """Return world poses (F, k, 4, 4), rest poses (k, 4, 4), names and parents, with the root if one is wanted.
-
-    A new root comes last, at the location of the armature.
-    """
-    hips, hips_rest = moving[:, -1], rest[-1]
-    poses, own_rest, names, parents = moving[:, :-1].copy(), rest[:-1], bones.names, list(bones.parents)
+) -> _Wanted:
+    """Return the bones to make, with the root if one is wanted; a new one comes last, where the armature is."""
+    found = _Wanted(bones.names, list(bones.parents), rest[:-1], moving[:, :-1].copy())
     if root is None:
-        return (poses, own_rest), names, parents
-    if place >= 0:
-        poses[:, place] = root.of(hips, hips_rest, own_rest[place])
-        return (poses, own_rest), names, [place if p < 0 and b != place else p for b, p in enumerate(parents)]
+        return found
     stand = np.eye(4)
     stand[:3, 3] = world[:3, 3]
-    poses = np.concatenate([poses, root.of(hips, hips_rest, stand)[:, None]], axis=1)
-    own_rest = np.concatenate([own_rest, stand[None]])
-    return (poses, own_rest), [*names, root.name], [*(len(names) if p < 0 else p for p in parents), -1]
+    own = root.of(moving[:, -1], rest[-1], found.rest[place] if place >= 0 else stand)
+    if place >= 0:
+        found.poses[:, place] = own
+        return replace(found, parents=[place if p < 0 and b != place else p for b, p in enumerate(found.parents)])
+    return _Wanted(
+        [*found.names, root.name],
+        [*(len(found.names) if p < 0 else p for p in found.parents), -1],
+        np.concatenate([found.rest, stand[None]]),
+        np.concatenate([found.poses, own[:, None]], axis=1),
+    )
 
 
 def _length(bones: Bones, world: Floats, bone: int) -> float:
@@ -170,15 +193,9 @@ def _length(bones: Bones, world: Floats, bone: int) -> float:
 
 
 def _make(
-    context: bpy.types.Context,
-    ob: bpy.types.Object,
-    names: Sequence[str],
-    parents: Sequence[int],
-    rest: Floats,
-    lengths: Sequence[float],
-    undo: ExitStack,
+    context: bpy.types.Context, ob: bpy.types.Object, wanted: _Wanted, lengths: Sequence[float], undo: ExitStack
 ) -> tuple[bpy.types.Object, list[str]]:
-    """Make an armature object from bones with rest matrices in world space; return the names that the bones got."""
+    """Make an armature object from bones; return it and the names that the bones got."""
     data = bpy.data.armatures.new(f"{ob.data.name} Skeleton")
     undo.callback(lambda: bpy.data.armatures.remove(data))
     made = bpy.data.objects.new(f"{ob.name} Skeleton", data)
@@ -186,12 +203,12 @@ def _make(
     context.scene.collection.objects.link(made)
     context.view_layer.update()
     with editing(context, made) as edited:
-        own = [edited.new(name) for name in names]
+        own = [edited.new(name) for name in wanted.names]
         for i, bone in enumerate(own):
             bone.head, bone.tail = (0.0, 0.0, 0.0), (0.0, lengths[i], 0.0)
-            bone.matrix = Matrix(rest[i].tolist())
-            if parents[i] >= 0:
-                bone.parent = own[parents[i]]
+            bone.matrix = Matrix(wanted.rest[i].tolist())
+            if wanted.parents[i] >= 0:
+                bone.parent = own[wanted.parents[i]]
         given = [bone.name for bone in own]  # Blender shortens long names
     for name in given:
         source = ob.data.bones.get(name)
@@ -201,20 +218,14 @@ def _make(
 
 
 def _key(
-    scene: bpy.types.Scene,
-    made: bpy.types.Object,
-    names: Sequence[str],
-    parents: Sequence[int],
-    poses: Floats,
-    frames: Sequence[int],
-    undo: ExitStack,
+    scene: bpy.types.Scene, made: bpy.types.Object, wanted: _Wanted, frames: Sequence[int], undo: ExitStack
 ) -> None:
-    rest = np.array([matrix_array(made.data.bones[name].matrix_local) for name in names])
-    locations, turns = local(poses, rest, parents)
+    rest = np.array([matrix_array(made.data.bones[name].matrix_local) for name in wanted.names])
+    locations, turns = local(wanted.poses, rest, wanted.parents)
     size = float(np.ptp(rest[:, :3, 3], axis=0).max())
     turned = nearest(turns.astype(np.float32), "QUATERNION")
     keyed = []
-    for b, name in enumerate(names):
+    for b, name in enumerate(wanted.names):
         moved = locations[:, b]
         if np.abs(moved).max() > MOVED * size:
             keyed += [keyframes.Channel(name, "location", i, moved[:, i]) for i in range(3)]
@@ -278,6 +289,6 @@ def _copies(
     return found
 
 
-def _modifiers(mesh: bpy.types.Object, ob: bpy.types.Object) -> list[Any]:
-    modifiers: Any = mesh.modifiers
-    return [modifier for modifier in modifiers if modifier.type == "ARMATURE" and modifier.object == ob]
+def _modifiers(mesh: bpy.types.Object, ob: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
+    own = [modifier for modifier in mesh.modifiers if isinstance(modifier, bpy.types.ArmatureModifier)]
+    return [modifier for modifier in own if modifier.object == ob]

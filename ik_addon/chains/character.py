@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import bpy
 import numpy as np
@@ -18,8 +17,10 @@ from ..anatomy.parts import Part
 from ..anatomy.sides import up_of
 from ..core import compat
 from ..core.constraints import steered_bones
+from ..core.report import Remark, Report
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import UserError, count, marked, say
+from ..core.untyped import Struct
 from ..live.reports import NEAR
 from ..rig.plan.chain import chain_bones, end_of, tips
 from ..rig.plan.limits import SETTINGS, is_free
@@ -64,7 +65,7 @@ class Wishes:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Report):
     """What was done for a figure."""
 
     made: tuple[str, ...]
@@ -74,13 +75,12 @@ class Outcome:
     remarks: tuple[str, ...]
     """Sentences about parts that were not found, left out, or treated differently."""
 
-    @property
-    def summary(self) -> str:
-        """Say in a sentence what was made."""
-        if not self.made:
-            return say("No chain was added")
+    def sentences(self) -> Iterator[str]:
+        """Yield what was made, and the remarks."""
         done = count(len(self.made), "Set up 1 chain", "Set up {count} chains")
-        return say("{done}: {parts}", done=done, parts=", ".join(self.made))
+        made = say("{done}: {parts}", done=done, parts=", ".join(self.made))
+        yield made if self.made else say("No chain was added")
+        yield from map(Remark, self.remarks)
 
 
 def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> Outcome:
@@ -136,7 +136,6 @@ def _add_chains(
         try:
             add_chain(
                 context,
-                ob,
                 ob.pose.bones[name],
                 len(part.row),
                 wishes.with_poles and is_limb,
@@ -254,7 +253,7 @@ def _apply_presets(
 
     `before` holds the pose matrix (4, 4) of each bone.
     """
-    applied: dict[Member, list[tuple[Any, str, object]]] = {}
+    applied: dict[Member, list[tuple[Struct, str, object]]] = {}
     limited, slanted, outside = [], [], []
     for member, tip in made.items():
         if member.region not in PRESETS:
@@ -302,13 +301,13 @@ def _moved(context: bpy.types.Context, tip: bpy.types.PoseBone, before: Mapping[
     return max(float(moved[:, :3, 3].max()) / sum(bone.bone.length for bone in bones), float(moved[:, :3, :3].max()))
 
 
-def _put_back(held: Sequence[tuple[Any, str, object]]) -> None:
+def _put_back(held: Sequence[tuple[Struct, str, object]]) -> None:
     for owner, name, value in held:
         setattr(owner, name, value)
         compat.tag(owner.id_data)
 
 
-def _settings(tip: bpy.types.PoseBone) -> Iterator[tuple[Any, str, object]]:
+def _settings(tip: bpy.types.PoseBone) -> Iterator[tuple[Struct, str, object]]:
     """Yield owner, name and value of everything that a preset may change about the chain on `tip`."""
     for bone in chain_bones(tip):
         for name in SETTINGS:

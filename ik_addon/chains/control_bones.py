@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import bpy
 import numpy as np
@@ -15,6 +15,7 @@ from mathutils import Matrix, Vector
 from ..anatomy.parts import side_of
 from ..core.goals import MADE
 from ..core.skeleton import inverse_of_one, matrix_array, size_of
+from ..core.untyped import Value, has_mark, own_object, set_mark
 from ..rig.plan.presence import Presence, is_in
 from ..rig.read.orientation import orientation
 from ..solve.problem import Floats
@@ -78,14 +79,13 @@ def add(context: bpy.types.Context, ob: bpy.types.Object, wanted: Sequence[Contr
             names.append(bone.name)
     group = ob.data.collections.get(GROUP) or ob.data.collections.new(GROUP)
     for name, own in zip(names, wanted, strict=True):
-        holder: Any = ob.data.bones[name]
-        holder[MADE] = True
-        group.assign(holder)
         pose_bone = ob.pose.bones[name]
+        set_mark(pose_bone.bone, MADE)
+        group.assign(pose_bone.bone)
         pose_bone.custom_shape = _shape(own.shape)
         pose_bone.use_custom_shape_bone_size = True
         pose_bone.color.palette = COLORS[side_of(name)]
-        holder.show_wire = True
+        pose_bone.bone.show_wire = True
     context.view_layer.update()
     return names
 
@@ -101,8 +101,8 @@ def image_of(ob: bpy.types.Object, name: str, world: Matrix) -> Control:
     return Control(bpy.utils.flip_name(name), world, "CUBE" if is_box else "SPHERE", size, parent_bone)
 
 
-def dress(bone: bpy.types.PoseBone, up: Floats, size: float, along: float = 0.0) -> bool:
-    """Make a bone easy to see and to click as it is: a circle around it, and a color. Return whether it did.
+def dress(bone: bpy.types.PoseBone, up: Floats, size: float, along: float = 0.0) -> None:
+    """Make a bone easy to see and to click as it is: a circle around it, and a color.
 
     A bone that has a shape already keeps it.
 
@@ -113,7 +113,7 @@ def dress(bone: bpy.types.PoseBone, up: Floats, size: float, along: float = 0.0)
         along: how far along the bone, from its head, the circle is, in the same unit.
     """
     if bone.custom_shape is not None:
-        return False
+        return
     bone.custom_shape = _shape("CIRCLE")
     bone.use_custom_shape_bone_size = False
     bone.custom_shape_scale_xyz = (size, size, size)
@@ -122,7 +122,6 @@ def dress(bone: bpy.types.PoseBone, up: Floats, size: float, along: float = 0.0)
     bone.custom_shape_rotation_euler = Vector((0.0, 1.0, 0.0)).rotation_difference(across).to_euler()
     bone.color.palette = COLORS[side_of(bone.name)]
     bone.bone.show_wire = True
-    return True
 
 
 def dressed(ob: bpy.types.Object) -> list[str]:
@@ -143,8 +142,7 @@ def undress(ob: bpy.types.Object) -> None:
 
 
 def _circle_shape() -> bpy.types.Object | None:
-    objects: Any = bpy.data.objects
-    return objects.get((SHAPE.format(kind="Circle"), None))
+    return own_object(SHAPE.format(kind="Circle"))
 
 
 def remove(context: bpy.types.Context, ob: bpy.types.Object, names: Collection[str]) -> None:
@@ -163,9 +161,8 @@ def remove(context: bpy.types.Context, ob: bpy.types.Object, names: Collection[s
 def _forget(shapes: Iterable[bpy.types.Object | None]) -> None:
     """Delete shapes that were made here and that no bone shows any more."""
     for shape in shapes:
-        holder: Any = shape
-        if shape is not None and MADE in holder and not shape.users:
-            mesh: Any = shape.data
+        if shape is not None and has_mark(shape, MADE) and not shape.users:
+            mesh: Value = shape.data
             bpy.data.objects.remove(shape)
             bpy.data.meshes.remove(mesh)
 
@@ -181,7 +178,7 @@ def editing(context: bpy.types.Context, ob: bpy.types.Object) -> Iterator[bpy.ty
 @contextmanager
 def keeping_modes(context: bpy.types.Context) -> Iterator[None]:
     """Put back the modes of all objects of a view layer, the selection and the active object afterwards."""
-    objects: Any = context.view_layer.objects
+    objects = context.view_layer.objects
     active = objects.active
     modes = {own: own.mode for own in objects}
     selected = [own for own in objects if own.select_get()]
@@ -199,9 +196,9 @@ def keeping_modes(context: bpy.types.Context) -> Iterator[None]:
         objects.active = active
 
 
-def _enter(mode: Any, obs: Sequence[bpy.types.Object], context: bpy.types.Context) -> None:
+def _enter(mode: Value, obs: Sequence[bpy.types.Object], context: bpy.types.Context) -> None:
     """Switch these objects, and no others, to a mode. Blender takes all that are selected along."""
-    objects: Any = context.view_layer.objects
+    objects = context.view_layer.objects
     for own in objects:
         own.select_set(own in obs)
     objects.active = obs[0]
@@ -211,15 +208,14 @@ def _enter(mode: Any, obs: Sequence[bpy.types.Object], context: bpy.types.Contex
 def _shape(kind: str) -> bpy.types.Object:
     """Return an object that shows a control bone: a wire around its head, one unit long."""
     name = SHAPE.format(kind=kind.title())
-    objects: Any = bpy.data.objects
-    found = objects.get((name, None))
-    if found is not None and MADE in found:
+    found = own_object(name)
+    if found is not None and has_mark(found, MADE):
         return found
     mesh = bpy.data.meshes.new(name)
     points, edges = WIRES[kind]()
     mesh.from_pydata([(0.5 * x, 0.5 * y, 0.5 * z) for x, y, z in points], edges, [])
-    made: Any = bpy.data.objects.new(name, mesh)
-    made[MADE] = True
+    made = bpy.data.objects.new(name, mesh)
+    set_mark(made, MADE)
     return made
 
 

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import bpy
 
 from ..core import compat, key_curve
-from ..core.goals import Goal
 from ..core.settings import chain_of
-from ..core.skeleton import Skeleton
 from ..core.translation.sentences import UserError, say
+from ..core.untyped import Json
 from ..rig.plan.chain import chain_bones, holding_constraints
-from ..rig.plan.limits import is_free, knee_hinge
-from ..solve import pole_angle
-from ..solve.problem import Floats
+from ..rig.plan.limits import is_free
 from . import end_bone
-from .current_pose import Limb, seen_from
 from .ik_constraints import Source, can_be_inverted, invert, mute_driver, silence
 
 BESIDE = 1e-5
 """An end bone belongs to a tip if it starts no farther from the tip's tail than this, in lengths of the tip."""
 
 
-def obstacle(ob: bpy.types.Object, source: Source, made: Iterable[str]) -> str:
+def obstacle(source: Source, made: Iterable[str]) -> str:
     """Return why a constraint can't become a chain; empty if it can."""
-    tip, constraint = source.tip, source.constraint
+    ob, tip, constraint = source.ob, source.tip, source.constraint
     if tip is None:
         return say("it moves no bone, because Use Tail is off and its bone has no parent")
     if not constraint.is_valid or constraint.target is None:
@@ -40,7 +35,7 @@ def obstacle(ob: bpy.types.Object, source: Source, made: Iterable[str]) -> str:
     if chain_of(tip).is_chain:
         return say("'{tip}' already has a chain", tip=tip.name)
     path = constraint.path_from_id()
-    driver = mute_driver(ob, constraint)
+    driver = mute_driver(constraint)
     paths = {f"{path}.mute", f"{path}.enabled"}
     if any(curve.data_path in paths and curve != driver and not curve.mute for curve in curves_of(ob)):
         return say("its Enabled setting is animated or driven. Animate its influence instead")
@@ -54,7 +49,7 @@ def obstacle(ob: bpy.types.Object, source: Source, made: Iterable[str]) -> str:
     return ""
 
 
-def make_chain(ob: bpy.types.Object, source: Source, angle: float) -> list[str]:
+def make_chain(source: Source, angle: float) -> list[str]:
     """Replace a constraint with a chain on its tip and mute the constraint; return what could not be transferred."""
     tip, constraint = source.tip, source.constraint
     chain = chain_of(tip)
@@ -69,7 +64,7 @@ def make_chain(ob: bpy.types.Object, source: Source, angle: float) -> list[str]:
     chain.enabled = True
     if constraint.use_stretch and any(bone.ik_stretch > 0.0 for bone in chain_bones(tip)):
         chain.out_of_reach = "STRETCH"
-    warnings = _transfer_animation(ob, source)
+    warnings = list(_transfer_animation(source))
     bones = chain_bones(tip)
     if constraint.pole_target is not None and len(bones) == 2 and not is_free(bones[0]):
         chain.use_limits = False
@@ -82,20 +77,20 @@ def make_chain(ob: bpy.types.Object, source: Source, angle: float) -> list[str]:
             )
         )
     for replaced in source.constraints:
-        silence(ob, replaced)
+        silence(replaced)
         replaced.mute = True
     chain.is_chain = True
     return warnings
 
 
-def take_end_rotation(ob: bpy.types.Object, source: Source, depsgraph: bpy.types.Depsgraph) -> dict[str, str]:
+def take_end_rotation(source: Source, depsgraph: bpy.types.Depsgraph) -> dict[str, str]:
     """Let a new chain turn the hand or foot that a Copy Rotation constraint with the same target turned; mute that.
 
     Returns what `give_end_rotation_back` needs; empty if there is no such constraint.
     """
     tip = source.tip
     chain = chain_of(tip)
-    found = None if chain.use_rotation else _end_rotation(ob, source)
+    found = None if chain.use_rotation else _end_rotation(source)
     if found is None:
         return {}
     end, copy = found
@@ -109,7 +104,7 @@ def take_end_rotation(ob: bpy.types.Object, source: Source, depsgraph: bpy.types
     return {"end": chain.end_bone, "rotation": copy.name}
 
 
-def give_end_rotation_back(ob: bpy.types.Object, converted: Mapping[str, Any]) -> None:
+def give_end_rotation_back(ob: bpy.types.Object, converted: Json) -> None:
     """Unmute the constraint that `take_end_rotation` muted."""
     end: bpy.types.PoseBone | None = ob.pose.bones.get(str(converted.get("end", "")))
     copy = None if end is None else end.constraints.get(str(converted.get("rotation", "")))
@@ -117,36 +112,33 @@ def give_end_rotation_back(ob: bpy.types.Object, converted: Mapping[str, Any]) -
         copy.mute = False
 
 
-def _end_rotation(
-    ob: bpy.types.Object, source: Source
-) -> tuple[bpy.types.PoseBone, bpy.types.CopyRotationConstraint] | None:
+def _end_rotation(source: Source) -> tuple[bpy.types.PoseBone, bpy.types.CopyRotationConstraint] | None:
     """Return the hand or foot below the tip that copies the rotation of a constraint's target, and its constraint."""
     tip = source.tip.bone
     for end in source.tip.children_recursive:
         # The constraint brings the tail of the tip to its target, and a chain the head of its end bone.
         is_there = (end.bone.head_local - tip.tail_local).length <= BESIDE * tip.length
-        if not is_there or holding_constraints(ob, source.tip, end):
+        if not is_there or holding_constraints(source.ob, source.tip, end):
             continue
         active = [c for c in end.constraints if not c.mute and c not in source.constraints]
-        if len(active) == 1 and _is_end_rotation(ob, active[0], source.constraint):
+        if len(active) == 1 and _is_end_rotation(active[0], source.constraint):
             # A chain blends both with its Influence, and its end bone would turn less than the constraint turned it.
-            return (end, active[0]) if _is_always_on(ob, source) else None
+            return (end, active[0]) if _is_always_on(source) else None
     return None
 
 
-def _is_always_on(ob: bpy.types.Object, source: Source) -> bool:
+def _is_always_on(source: Source) -> bool:
     """Return whether an IK constraint has full influence on every frame."""
     paths = [constraint.path_from_id() for constraint in source.constraints]
     switches = {f"{path}.{name}" for path in paths for name in ("influence", "mute", "enabled")}
-    return source.constraint.influence == 1.0 and not any(curve.data_path in switches for curve in curves_of(ob))
+    return source.constraint.influence == 1.0 and not any(curve.data_path in switches for curve in curves_of(source.ob))
 
 
-def _is_end_rotation(
-    ob: bpy.types.Object, copy: bpy.types.Constraint, constraint: bpy.types.KinematicConstraint
-) -> bool:
+def _is_end_rotation(copy: bpy.types.Constraint, constraint: bpy.types.KinematicConstraint) -> bool:
     """Return whether a constraint copies the whole rotation of an IK constraint's target, on every frame."""
     if not isinstance(copy, bpy.types.CopyRotationConstraint):
         return False
+    ob = copy.id_data
     same = copy.target == constraint.target and copy.subtarget == constraint.subtarget
     whole = copy.influence == 1.0 and copy.mix_mode == "REPLACE" and copy.use_x and copy.use_y and copy.use_z
     inverted = copy.invert_x or copy.invert_y or copy.invert_z
@@ -157,80 +149,36 @@ def _is_end_rotation(
     return bool(same and whole and not inverted and in_one_space and not is_animated)
 
 
-def pole_angle_of(
-    ob: bpy.types.Object,
-    skeleton: Skeleton,
-    source: Source,
-    poses: Floats,
-    side: Floats,
-    depsgraph: bpy.types.Depsgraph,
-) -> float:
-    """Return the pole angle of a chain that bends as the constraint does in its pose (m, 4, 4).
-
-    Blender turns the root bone's X axis towards the pole, and the bend turns with it, so the angle between bend and
-    pole is the same wherever the target goes. Blender never stretches a limb so far that its bend can't be seen.
-    """
-    constraint: Any = source.constraint
-    if constraint.pole_target is None:
-        return 0.0
-    limb = Limb.of(skeleton, [skeleton.names.index(bone.name) for bone in source.bones], poses)
-    target, pole = (
-        seen_from(ob, Goal(goal, bone).world(depsgraph).translation, depsgraph)
-        for goal, bone in (
-            (constraint.target, constraint.subtarget),
-            (constraint.pole_target, constraint.pole_subtarget),
-        )
-    )
-    own = limb.frames[0].dot(side)
-    joints, frames = limb.joints[None], limb.frames[None]
-    # With limits on the root bone, `make_chain` turns Limits off.
-    hinge = knee_hinge(source.bones) if is_free(source.bones[0]) else None
-    return float(pole_angle(joints, frames, target[None], pole[None], own[None], hinge=hinge)[0])
-
-
 # ---- animation
 
 
-def _transfer_animation(ob: bpy.types.Object, source: Source) -> list[str]:
-    """Transfer animation of the constraint's influence and pole to the chain; return what could not be transferred."""
-    tip, constraint = source.tip, source.constraint
+def _transfer_animation(source: Source) -> Iterator[str]:
+    """Transfer animation of the constraint's influence and pole to the chain; yield what could not be transferred."""
+    ob, tip, constraint = source.ob, source.tip, source.constraint
     where = say("'{constraint}' on '{owner}'", constraint=constraint.name, owner=source.owner.name)
     path, influence = constraint.path_from_id(), path_of(tip, "influence")
-    warnings = []
     for curve in curves_of(ob):
         name = curve.data_path.rpartition(".")[2]
         if not curve.data_path.startswith(f"{path}.") or name == "mute":
             continue
         if name != "influence":
-            warnings.append(
-                say(
-                    "The animation of '{name}' of {where} was not transferred. The chain keeps its value",
-                    name=name,
-                    where=where,
-                )
-            )
+            left_out = "The animation of '{name}' of {where} was not transferred. The chain keeps its value"
+            yield say(left_out, name=name, where=where)
         elif curve.driver is not None:
             _copy_driver(ob, curve, influence)
         elif not curve.id_data.is_editable:
-            warnings.append(
-                say("The keys on the influence of {where} are linked and were not transferred", where=where)
-            )
+            yield say("The keys on the influence of {where} are linked and were not transferred", where=where)
         else:
             _copy_curve(ob, curve, influence)
             if len(curve.modifiers):
-                warnings.append(
-                    say("The F-curve modifiers on the influence of {where} were not transferred", where=where)
-                )
-    driver = mute_driver(ob, source.twin or constraint)
+                yield say("The F-curve modifiers on the influence of {where} were not transferred", where=where)
+    driver = mute_driver(source.twin or constraint)
     if driver is not None and source.twin is not None:
         _copy_driver(ob, driver, path_of(tip, "use_pole"))  # the pole is on while the twin is off
     elif driver is not None:
         invert(_copy_driver(ob, driver, influence))
     if ob.animation_data is not None and compat.evaluated_tracks(ob.animation_data):
-        warnings.append(
-            say("Keys in NLA tracks on the influence of {where}, if any, were not transferred", where=where)
-        )
-    return warnings
+        yield say("Keys in NLA tracks on the influence of {where}, if any, were not transferred", where=where)
 
 
 def path_of(tip: bpy.types.PoseBone, setting: str) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import bpy
 import numpy as np
 
 from ..core import channels
+from ..core.untyped import Returning, Value
 from .ik_constraints import Source
 
 CONVERTED = "ik_addon_converted"
@@ -21,10 +20,10 @@ def converted_bones(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
     return [bone for bone in ob.pose.bones if remembered(bone, CONVERTED) is not None]
 
 
-def remembered(bone: bpy.types.PoseBone, name: str) -> Any:
+def remembered(bone: bpy.types.PoseBone, name: str) -> Value:
     """Return a custom property of a bone; None if it doesn't exist or the add-on didn't write it."""
-    holder: Any = bone  # the stubs know of no custom properties
-    found = holder.get(name)
+    custom: Returning = bone.get
+    found = custom(name)
     try:
         is_ours = _WRITTEN[name](found)
     except (TypeError, KeyError, ValueError):
@@ -32,11 +31,11 @@ def remembered(bone: bpy.types.PoseBone, name: str) -> Any:
     return found if is_ours else None
 
 
-def _is_conversion(found: Any) -> bool:
+def _is_conversion(found: Value) -> bool:
     return isinstance(found["constraint"], str) and isinstance(found["was_live"], bool | int)
 
 
-def _is_pose(found: Any) -> bool:
+def _is_pose(found: Value) -> bool:
     row = np.array(found["channels"], dtype=np.float32)
     return found["mode"] in channels.MODES and row.shape == channels.REST.shape and bool(np.isfinite(row).all())
 
@@ -47,8 +46,7 @@ _WRITTEN = {CONVERTED: _is_conversion, FK_BEFORE: _is_pose}
 
 def replaced(owner: bpy.types.PoseBone) -> Source:
     """Return the converted constraints of a bone."""
-    record: Any = owner[CONVERTED]
-    made: Any = owner.constraints
+    record, made = remembered(owner, CONVERTED), owner.constraints
     twin = made.get(record.get("twin", ""))
     return Source(owner, made[record["constraint"]], twin if isinstance(twin, bpy.types.KinematicConstraint) else None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import bpy
@@ -11,12 +11,16 @@ import numpy as np
 
 from ..core import channels, compat
 from ..core.goals import Goal
+from ..core.report import Remark, Report
 from ..core.settings import chain_of, object_of
 from ..core.skeleton import Skeleton, orthonormal
 from ..core.translation.sentences import UserError, count, say
+from ..core.untyped import Struct
 from ..live import reports
 from ..rig.plan.chain import posed_bones
-from ..solve.problem import Floats
+from ..rig.plan.limits import is_free, knee_hinge
+from ..solve import pole_angle
+from ..solve.problem import Floats, Ints
 from . import bend_side, new_chain, removal
 from .conversion import (
     curves_of,
@@ -25,7 +29,6 @@ from .conversion import (
     make_chain,
     obstacle,
     path_of,
-    pole_angle_of,
     take_end_rotation,
 )
 from .conversion_records import CONVERTED, FK_BEFORE, converted_bones, put_fk_back, remembered, replaced
@@ -37,7 +40,7 @@ TURNED = math.radians(0.1)
 
 
 @dataclass(frozen=True)
-class Conversion:
+class Conversion(Report):
     """The result of converting the constraints of an armature."""
 
     tips: tuple[str, ...]
@@ -51,14 +54,14 @@ class Conversion:
     warnings: tuple[str, ...]
     """Sentences about what was not converted or transferred, and what moved."""
 
-    @property
-    def message(self) -> str:
-        """The report as sentences."""
-        converted = count(len(self.tips), "Converted 1 IK constraint", "Converted {count} IK constraints")
+    def sentences(self) -> Iterator[str]:
+        """Yield what was done, what moved and what could not be transferred."""
+        yield count(len(self.tips), "Converted 1 IK constraint", "Converted {count} IK constraints")
+        yield say("Live turned on")
         moved = "Tips moved by up to {distance} of the chain's length, bones turned by up to {angle}°"
-        angle = f"{math.degrees(self.angle):.2g}"
-        said = [converted, say("Live turned on"), say(moved, distance=reports.percent(self.distance), angle=angle)]
-        return ". ".join([*said, *self.warnings, *self.notes])
+        yield say(moved, distance=reports.percent(self.distance), angle=f"{math.degrees(self.angle):.2g}")
+        yield from map(Remark, self.warnings)
+        yield from self.notes
 
 
 @dataclass(frozen=True)
@@ -98,45 +101,43 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
         UserError: no constraint can be converted; nothing was changed.
     """
     _check_armature(ob)
-    view_layer = context.view_layer
-    view_layer.update()
-    skeleton = Skeleton.of(ob)
-    new_chain.check_world(ob, ob.evaluated_get(view_layer.depsgraph).matrix_world)
-    before = read_poses(ob, view_layer.depsgraph)
+    context.view_layer.update()
+    depsgraph = context.view_layer.depsgraph
+    new_chain.check_world(ob, ob.evaluated_get(depsgraph).matrix_world)
     was_live = object_of(ob).live
     warnings: list[str] = []
     chosen = _chosen(ob, warnings)
-    switched_on = _posed_when_on(ob, view_layer, [source for source in chosen if source.constraint.mute], before)
+    posed = _Posed(ob, context.view_layer, Skeleton.of(ob), read_poses(ob, depsgraph))
+    switched_on = posed.when_on([source for source in chosen if source.constraint.mute])
     made: dict[str, str] = {}  # from the tip of the new chain to the bone with the constraint
     for source in chosen:
         owner = source.owner
         side = bend_side.shown_by(ob, source.bones, switched_on)
-        found = bend_side.find(ob, source.bones, None, view_layer.depsgraph)
+        found = bend_side.find(ob, source.bones, None, depsgraph)
         side = np.zeros(3) if found.both_ways else found.side if side is None else side
-        angle = pole_angle_of(ob, skeleton, source, switched_on, side, view_layer.depsgraph)
+        angle = posed.pole_angle(source, switched_on, side)
         owner[CONVERTED] = {
             "constraint": source.constraint.name,
             "twin": "" if source.twin is None else source.twin.name,
-            "was_driven": mute_driver(ob, source.constraint) is not None,
+            "was_driven": mute_driver(source.constraint) is not None,
             "was_live": was_live,
         }
-        warnings += make_chain(ob, source, angle)
+        warnings += make_chain(source, angle)
         chain_of(source.tip).bend_side = side
-        owner[CONVERTED].update(take_end_rotation(ob, source, view_layer.depsgraph))
+        owner[CONVERTED].update(take_end_rotation(source, depsgraph))
         made[source.tip.name] = owner.name
-    _solve(ob, view_layer, made)
+    posed.solve(made)
     while failed := {tip: report for tip in made if (report := reports.get(ob, tip)) is None or report.failed}:
         for tip, report in failed.items():
             name = ob.pose.bones[made[tip]][CONVERTED]["constraint"]
             why = say("the chain could not be solved") if report is None else report.message
             warnings.append(_not_converted(name, made[tip], why))
         _take_back(context, ob, [ob.pose.bones[made.pop(tip)] for tip in failed])
-        _solve(ob, view_layer, made)
+        posed.solve(made)
     if not made:
         raise UserError(". ".join(warnings))
-    kept = _keep_pose(ob, view_layer, skeleton, before, list(made))
-    after = read_poses(ob, view_layer.depsgraph)
-    moves = {tip: _move(ob, view_layer, skeleton, tip, before, after) for tip in made}
+    kept = posed.keep(list(made))
+    moves = posed.moves(made)
     warnings += [
         move.message(tip) for tip, move in moves.items() if move.distance > reports.NEAR or move.angle > TURNED
     ]
@@ -175,7 +176,7 @@ def _chosen(ob: bpy.types.Object, warnings: list[str]) -> list[Source]:
     """Return what can be converted; add a sentence to `warnings` for each constraint that can't."""
     found: list[Source] = []
     for source in sources(ob):
-        reason = obstacle(ob, source, [other.tip.name for other in found])
+        reason = obstacle(source, [other.tip.name for other in found])
         if not reason and remembered(source.owner, CONVERTED) is not None:
             reason = say("'{owner}' already has a converted constraint", owner=source.owner.name)
         if reason:
@@ -209,103 +210,119 @@ def _check_armature(ob: bpy.types.Object) -> None:
 # ---- the pose
 
 
-def _posed_when_on(
-    ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, switched: Sequence[Source], before: Floats
-) -> Floats:
-    """Return the pose (m, 4, 4) with constraints on that drivers have switched off; `before` if there are none."""
-    if not switched:
-        return before
-    for source in switched:
-        for constraint in source.constraints:
-            silence(ob, constraint)
-            constraint.mute = constraint == source.twin
-    view_layer.update()
-    found = read_poses(ob, view_layer.depsgraph)
-    for source in switched:
-        for constraint in source.constraints:
-            give_back(ob, constraint)
-    compat.tag(ob)
-    view_layer.update()
-    return found
+@dataclass(frozen=True)
+class _Posed:
+    """The pose of an armature before its constraints are converted."""
 
+    ob: bpy.types.Object
+    view_layer: bpy.types.ViewLayer
+    skeleton: Skeleton
+    before: Floats
+    """(m, 4, 4)"""
 
-def _solve(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, made: Iterable[str]) -> None:
-    if made:
+    def when_on(self, switched: Sequence[Source]) -> Floats:
+        """Return the pose (m, 4, 4) with constraints on that drivers have switched off."""
+        if not switched:
+            return self.before
+        for source in switched:
+            for constraint in source.constraints:
+                silence(constraint)
+                constraint.mute = constraint == source.twin
+        self.view_layer.update()
+        found = read_poses(self.ob, self.view_layer.depsgraph)
+        for source in switched:
+            for constraint in source.constraints:
+                give_back(constraint)
+        compat.tag(self.ob)
+        self.view_layer.update()
+        return found
+
+    def pole_angle(self, source: Source, poses: Floats, side: Floats) -> float:
+        """Return the pole angle of a chain that bends as a constraint does in a pose (m, 4, 4), to a side (3,).
+
+        Blender turns the root bone's X axis towards the pole, and the bend turns with it, so the angle between bend and
+        pole is the same wherever the target goes. Blender never stretches a limb so far that its bend can't be seen.
+        """
+        made: Struct = source.constraint
+        if made.pole_target is None:
+            return 0.0
+        limb = Limb.of(self.skeleton, [self.skeleton.names.index(bone.name) for bone in source.bones], poses)
+        goals = Goal(made.target, made.subtarget), Goal(made.pole_target, made.pole_subtarget)
+        target, pole = (self._place_of(goal)[None] for goal in goals)
+        joints, frames, own = limb.joints[None], limb.frames[None], limb.frames[0].dot(side)[None]
+        # With limits on the root bone, `make_chain` turns Limits off.
+        hinge = knee_hinge(source.bones) if is_free(source.bones[0]) else None
+        return float(pole_angle(joints, frames, target, pole, own, hinge=hinge)[0])
+
+    def _place_of(self, goal: Goal) -> Floats:
+        """Return where (3,) a target or pole is in the space of the armature object."""
+        depsgraph = self.view_layer.depsgraph
+        return seen_from(self.ob, goal.world(depsgraph).translation, depsgraph)
+
+    def solve(self, made: Iterable[str]) -> None:
+        """Turn Live on if chains were made."""
+        if made:
+            object_of(self.ob).live = True
+            self.view_layer.update()
+
+    def moves(self, tips: Iterable[str]) -> dict[str, _Move]:
+        """Return how the poses of chains have changed, by their tips."""
+        after = read_poses(self.ob, self.view_layer.depsgraph)
+        return {tip: self._move(self.ob.pose.bones[tip], after) for tip in tips}
+
+    def _move(self, tip: bpy.types.PoseBone, after: Floats) -> _Move:
+        chain = chain_of(tip)
+        old, new = (Limb.on(tip, self.skeleton, poses) for poses in (self.before, after))
+        target = self._place_of(Goal(chain.target, chain.target_bone))
+        missed, misses, distance = (
+            float(np.linalg.norm(a - b)) / max(old.length, 1e-30)
+            for a, b in ((old.tip, target), (new.tip, target), (old.tip, new.tip))
+        )
+        posed = self._posed(tip)  # an end bone, too
+        turned = largest_turn(*(orthonormal(poses[posed, :3, :3]) for poses in (self.before, after)))
+        return _Move(distance, turned, misses < missed)
+
+    def _posed(self, tip: bpy.types.PoseBone) -> list[int]:
+        return [self.skeleton.names.index(bone.name) for bone in posed_bones(tip)]
+
+    def keep(self, tips: list[str]) -> list[str]:
+        """Make it the FK pose of chains that would otherwise leave it; return their tips.
+
+        The FK pose stays as it is where it is visible (influence below 1) or comes from keys.
+        """
+        ob = self.ob
+        animated = [curve.data_path for curve in curves_of(ob)]
+        in_nla = ob.animation_data is not None and len(compat.evaluated_tracks(ob.animation_data)) > 0
+
+        def can_be_kept(tip: bpy.types.PoseBone) -> bool:
+            paths = (path_of(tip, "influence"), *(f"{bone.path_from_id()}.rotation" for bone in posed_bones(tip)))
+            return not in_nla and chain_of(tip).influence == 1.0 and not any(a.startswith(paths) for a in animated)
+
+        moves = self.moves(tips)
+        kept = [tip for tip in tips if moves[tip].angle > 0.2 * TURNED and can_be_kept(ob.pose.bones[tip])]
+        if not kept:
+            return []
+        object_of(ob).live = False
+        bones = np.array(sorted({bone for tip in kept for bone in self._posed(ob.pose.bones[tip])}))
+        rows = channels.read(ob, bones)
+        for bone, row in zip(bones.tolist(), rows, strict=True):
+            pose_bone = ob.pose.bones[bone]
+            pose_bone[FK_BEFORE] = {"mode": pose_bone.rotation_mode, "channels": row.tolist()}
+        channels.write(ob, bones, self._with_poses(bones, rows))
         object_of(ob).live = True
-        view_layer.update()
+        self.view_layer.update()
+        return kept
 
-
-def _move(
-    ob: bpy.types.Object,
-    view_layer: bpy.types.ViewLayer,
-    skeleton: Skeleton,
-    tip: str,
-    before: Floats,
-    after: Floats,
-) -> _Move:
-    """Return how the pose of a chain changed between two poses (m, 4, 4) of its armature."""
-    chain = chain_of(ob.pose.bones[tip])
-    old, new = (Limb.on(ob.pose.bones[tip], skeleton, poses) for poses in (before, after))
-    depsgraph = view_layer.depsgraph
-    target = seen_from(ob, Goal(chain.target, chain.target_bone).world(depsgraph).translation, depsgraph)
-    missed, misses, distance = (
-        float(np.linalg.norm(a - b)) / max(old.length, 1e-30)
-        for a, b in ((old.tip, target), (new.tip, target), (old.tip, new.tip))
-    )
-    posed = [skeleton.names.index(bone.name) for bone in posed_bones(ob.pose.bones[tip])]  # an end bone, too
-    turned = largest_turn(*(orthonormal(poses[posed, :3, :3]) for poses in (before, after)))
-    return _Move(distance, turned, misses < missed)
-
-
-def _keep_pose(
-    ob: bpy.types.Object,
-    view_layer: bpy.types.ViewLayer,
-    skeleton: Skeleton,
-    before: Floats,
-    tips: list[str],
-) -> list[str]:
-    """Make an earlier pose (m, 4, 4) the FK pose of chains that would otherwise leave it; return their tips.
-
-    The FK pose stays as it is where it is visible (influence below 1) or comes from keys.
-    """
-    after = read_poses(ob, view_layer.depsgraph)
-    animated = [curve.data_path for curve in curves_of(ob)]
-    in_nla = ob.animation_data is not None and len(compat.evaluated_tracks(ob.animation_data)) > 0
-
-    def can_be_kept(tip: bpy.types.PoseBone) -> bool:
-        paths = (path_of(tip, "influence"), *(f"{bone.path_from_id()}.rotation" for bone in posed_bones(tip)))
-        return not in_nla and chain_of(tip).influence == 1.0 and not any(a.startswith(paths) for a in animated)
-
-    kept = [
-        tip
-        for tip in tips
-        if _move(ob, view_layer, skeleton, tip, before, after).angle > 0.2 * TURNED and can_be_kept(ob.pose.bones[tip])
-    ]
-    if not kept:
-        return []
-    object_of(ob).live = False
-    bones = sorted({skeleton.names.index(bone.name) for tip in kept for bone in posed_bones(ob.pose.bones[tip])})
-    indices = np.array(bones)
-    rows = channels.read(ob, indices)
-    for bone, row in zip(bones, rows, strict=True):
-        pose_bone = ob.pose.bones[bone]
-        pose_bone[FK_BEFORE] = {"mode": pose_bone.rotation_mode, "channels": row.tolist()}
-    channels.write(ob, indices, _with_poses(ob, skeleton, bones, rows, before))
-    object_of(ob).live = True
-    view_layer.update()
-    return kept
-
-
-def _with_poses(
-    ob: bpy.types.Object, skeleton: Skeleton, bones: list[int], rows: channels.Row, poses: Floats
-) -> channels.Row:
-    """Return channels (k, 17) of bones, with the rotations that give them their poses among `poses` (m, 4, 4)."""
-    above = [None if (parent := skeleton.parents[bone]) < 0 else poses[None, parent] for bone in bones]
-    basis = np.concatenate(
-        [skeleton.to_basis(ob, bone, poses[None, bone], parent) for bone, parent in zip(bones, above, strict=True)]
-    )
-    modes = np.array([ob.pose.bones[bone].rotation_mode for bone in bones])
-    return channels.with_rotation(rows, channels.basis_rotation(basis, rows), modes)
+    def _with_poses(self, bones: Ints, rows: channels.Row) -> channels.Row:
+        """Return channels (k, 17) of bones (k,), with the rotations that give them their poses from before."""
+        skeleton, poses = self.skeleton, self.before
+        basis = []
+        for bone in bones.tolist():
+            above = int(skeleton.parents[bone])
+            basis.append(skeleton.to_basis(self.ob, bone, poses[None, bone], None if above < 0 else poses[None, above]))
+        rotations = channels.basis_rotation(np.concatenate(basis), rows)
+        modes = np.array([self.ob.pose.bones[bone].rotation_mode for bone in bones.tolist()])
+        return channels.with_rotation(rows, rotations, modes)
 
 
 def _take_back(context: bpy.types.Context, ob: bpy.types.Object, owners: list[bpy.types.PoseBone]) -> None:
@@ -330,7 +347,7 @@ def _take_back(context: bpy.types.Context, ob: bpy.types.Object, owners: list[bp
         for constraint in source.constraints:
             constraint.mute = constraint == source.twin  # until its driver, if it has one, is evaluated
             if record.get("was_driven", False):
-                give_back(ob, constraint)
+                give_back(constraint)
     if not converted_bones(ob):
         put_back = [index for index, bone in enumerate(ob.pose.bones) if put_fk_back(ob, bone)]
         removal.evaluate_animation(ob, put_back, context.view_layer)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import bpy
 import numpy as np
@@ -12,6 +11,7 @@ from mathutils import Vector
 
 from ..core import channels
 from ..core.skeleton import STRAIGHT, Skeleton, matrix_array, orthonormal
+from ..core.untyped import Shaped
 from ..rig.plan.chain import chain_bones, end_of
 from ..solve.maths.lines import is_straight
 from ..solve.problem import Bools, Floats
@@ -57,10 +57,9 @@ class Limb:
         return np.asarray(np.linalg.norm(np.diff(self.joints, axis=-2), axis=-1))
 
     @property
-    def length(self) -> Any:
+    def length(self) -> Shaped:
         """(...) total length of all segments."""
-        found = self.segments.sum(axis=-1)
-        return found if found.ndim else float(found)
+        return self.segments.sum(axis=-1)
 
     @property
     def line(self) -> Floats:

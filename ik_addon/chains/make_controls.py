@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Any
 
 import bpy
 from mathutils import Matrix, Vector
@@ -14,6 +13,7 @@ from ..anatomy.figure import Figure
 from ..core.constraints import targets_of
 from ..core.goals import MADE, Goal
 from ..core.translation.sentences import UserError
+from ..core.untyped import has_mark, set_mark, users_of
 from ..rig.plan.chain import chain_bones, tips
 from ..rig.plan.followers import followers, goals_of, mark, owner_of
 from ..rig.plan.presence import all_layers, is_in
@@ -69,14 +69,12 @@ def is_needed(goal: Goal) -> bool:
     """Return whether a target or pole holds a user's work, or something else refers to it."""
     if is_moved(goal) or followers(goal.ob, goal.bone):
         return True
-    blend: Any = bpy.data  # the stubs take user_map's options for required
     if not goal.is_bone:
-        users = blend.user_map(subset=[goal.ob])[goal.ob]
         places = (bpy.types.Collection, bpy.types.Scene, bpy.types.Screen, bpy.types.WorkSpace, bpy.types.WindowManager)
-        return any(not isinstance(user, places) for user in users)
-    if goal.holder.children or any(o.parent == goal.ob and o.parent_bone == goal.bone for o in blend.objects):
+        return any(not isinstance(user, places) for user in users_of(goal.ob))
+    if goal.holder.children or any(o.parent == goal.ob and o.parent_bone == goal.bone for o in bpy.data.objects):
         return True
-    holders = [*blend.objects, *(bone for o in blend.objects if o.pose is not None for bone in o.pose.bones)]
+    holders = [*bpy.data.objects, *(bone for o in bpy.data.objects if o.pose is not None for bone in o.pose.bones)]
     targets = (target for holder in holders for constraint in holder.constraints for target in targets_of(constraint))
     return (goal.ob, goal.bone) in targets
 
@@ -116,10 +114,10 @@ def delete(context: bpy.types.Context, goals: Iterable[Goal]) -> None:
         if goal.is_bone:
             bones.setdefault(ob, []).append(goal.bone)
             continue
-        collections: list[Any] = list(ob.users_collection)
+        collections = list(ob.users_collection)
         bpy.data.objects.remove(ob)
         for collection in collections:
-            if MADE in collection and not collection.all_objects and not collection.children:
+            if has_mark(collection, MADE) and not collection.all_objects and not collection.children:
                 bpy.data.collections.remove(collection)
     for ob, names in bones.items():
         control_bones.remove(context, ob, names)
@@ -131,8 +129,8 @@ def delete(context: bpy.types.Context, goals: Iterable[Goal]) -> None:
 def made_collection(ob: bpy.types.Object) -> bpy.types.Collection | None:
     """Return the collection made for the targets and poles of an armature: the one that holds some of its own."""
     goals = (goal.ob for tip in tips(ob) for goal in goals_of(tip) if owner_of(goal.ob, goal.bone) == ob)
-    found: Iterator[Any] = (collection for goal in goals for collection in goal.users_collection)
-    return next((collection for collection in found if MADE in collection and collection.is_editable), None)
+    found = (collection for goal in goals for collection in goal.users_collection)
+    return next((collection for collection in found if has_mark(collection, MADE) and collection.is_editable), None)
 
 
 def _layer_of(context: bpy.types.Context, collection: bpy.types.Collection) -> bpy.types.LayerCollection | None:
@@ -159,7 +157,7 @@ def collection_of(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types
     collection = made_collection(ob)
     if collection is None:
         collection = bpy.data.collections.new(f"{ob.name} IK")
-        collection[MADE] = True
+        set_mark(collection, MADE)
     if _layer_of(context, collection) is None:
         _home(context, ob).children.link(collection)
     return collection

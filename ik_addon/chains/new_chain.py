@@ -18,7 +18,7 @@ from ..core.chain_settings import IKAddonChain
 from ..core.channels import is_finite
 from ..core.goals import Goal
 from ..core.settings import chain_of, reset, stored_folds, unusable
-from ..core.skeleton import STRAIGHT, is_flat, is_usable, matrix_array, orthonormal
+from ..core.skeleton import STRAIGHT, inverse, is_flat, is_usable, matrix_array, moved, orthonormal
 from ..core.skeleton import size_of as scale_of
 from ..core.translation.sentences import UserError, say
 from ..rig.plan import chain as chains
@@ -75,7 +75,6 @@ def why_unusable(tip: bpy.types.PoseBone) -> str:
 
 def add_chain(
     context: bpy.types.Context,
-    ob: bpy.types.Object,
     tip: bpy.types.PoseBone,
     length: int,
     with_pole: bool,
@@ -90,17 +89,16 @@ def add_chain(
 
     Args:
         context: provides the scene for empties.
-        ob: the armature object.
-        tip: a bone of the armature without a chain.
+        tip: a bone without a chain.
         length: number of bones, clamped to those that exist; 0: up to the armature's root.
         with_pole: make a pole if the chain is a limb.
-        controls: what target and pole are made as. Making bones invalidates all pose bones of `ob`.
+        controls: what target and pole are made as. Making bones invalidates all pose bones of the armature.
         with_body: attach the target, like the pole, to the bone that carries the chain.
 
     Raises:
         UserError: if the chain can't be added; nothing is made then.
     """
-    bones = [tip, *tip.parent_recursive][: length or None][::-1]
+    ob, bones = tip.id_data, [tip, *tip.parent_recursive][: length or None][::-1]
     if chain_of(tip).is_chain:
         raise UserError("Bone '{tip}' already has a chain. Change its settings, or remove it first", tip=tip.name)
     chains.check_bones(ob, bones)
@@ -110,15 +108,13 @@ def add_chain(
     end = end_bone.find(ob, bones)
     limb = _limb(ob.evaluated_get(depsgraph), bones, end)
     found = bend_side.find(ob, bones, end, depsgraph)
-    side, folds = found.side, found.folds
     last = tip if end is None else end
     target = target_control(ob.evaluated_get(depsgraph), tip, limb, last, np.eye(3))
     pole_place = None
-    middle = limb.middle or _elbow(ob, bones)
+    middle = _middle(limb, bones)
     if with_pole and middle is not None and not found.both_ways:
-        pole_place = world @ Vector((limb.joints[middle] + limb.length * _bend(limb, middle, side)).tolist())
-    knee = knee_hinge(bones)
-    angle = _pole_angle(limb, world, target.world.translation, pole_place, side, folds=bool(folds), hinge=knee)
+        pole_place = world @ Vector((limb.joints[middle] + limb.length * _bend(limb, middle, found.side)).tolist())
+    angle = _pole_angle(limb, world, target.world.translation, pole_place, found, knee_hinge(bones))
     make_controls.check(context, ob, controls)
 
     parent_bone = parent_bone_of(ob, bones)
@@ -133,7 +129,7 @@ def add_chain(
     tip, chain = bones[-1], chain_of(bones[-1])
     reset(chain)
     chain.chain_length = min(length, len(bones))
-    chain.bend_side, chain.bends_both_ways, chain.folds = side, found.both_ways, stored_folds(folds)
+    chain.bend_side, chain.bends_both_ways, chain.folds = found.side, found.both_ways, stored_folds(found.folds)
     chain.target, chain.target_bone = goals[0].ob, goals[0].bone
     if pole_place is not None:
         chain.pole, chain.pole_bone = goals[1].ob, goals[1].bone
@@ -186,7 +182,7 @@ def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object)
     world = evaluated.matrix_world.copy()
     chain.bend_side = side
     remarks = []
-    middle = limb.middle or _elbow(ob, bones)
+    middle = _middle(limb, bones)
     pole = chain.pole
     if pole is not None and middle is not None:
         goal = Goal(pole, chain.pole_bone)
@@ -269,9 +265,11 @@ def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone], end: bpy.types.
     return limb
 
 
-def _elbow(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> int | None:
-    """Return the index of the joint at which the lower half of an arm or leg begins; None if bones are neither."""
-    figure = Figure.of(ob)
+def _middle(limb: Limb, bones: list[bpy.types.PoseBone]) -> int | None:
+    """Return the index of the joint at which the lower half of a limb, arm or leg begins; None if bones are neither."""
+    if limb.middle is not None:
+        return limb.middle
+    figure = Figure.of(bones[0].id_data)
     return limbs.elbow(figure, [figure.names.index(bone.name) for bone in bones])
 
 
@@ -298,14 +296,7 @@ def _unit(vector: Floats) -> Floats:
 
 
 def _pole_angle(
-    limb: Limb,
-    world: Matrix,
-    target: Vector,
-    pole: Vector | None,
-    side: Floats,
-    *,
-    folds: bool,
-    hinge: Hinge | None,
+    limb: Limb, world: Matrix, target: Vector, pole: Vector | None, found: bend_side.Found, hinge: Hinge | None
 ) -> float:
     """Return the pole angle that keeps a limb as it is, with goals as precise as Blender stores their positions.
 
@@ -314,24 +305,19 @@ def _pole_angle(
         world: matrix from object to world space.
         target: in world space.
         pole: in world space.
-        side: (3,) bend side of the chain.
-        folds: whether not all of its joints bend to that side.
+        found: how the chain bends.
         hinge: its knee, see `solve.pole_angle`.
 
     Raises:
         UserError: if world space is too coarse to place a target there.
     """
-    to_object = np.linalg.inv(matrix_array(world))
     with np.errstate(all="ignore"):
-        points = [
-            to_object[:3, :3] @ np.array(place) + to_object[:3, 3]
-            for place in (target, target if pole is None else pole)
-        ]
+        points = moved(inverse(matrix_array(world)), np.array([target, target if pole is None else pole]))
     if not np.linalg.norm(points[0] - limb.joints[-1]) < 0.1 * limb.length:
         raise UserError("The armature is too far from the world's origin, or scaled too much, to place a target")
     if pole is None:
         return 0.0
-    own = limb.frames[0].dot(side)[None]
+    own, folds = limb.frames[0].dot(found.side)[None], bool(found.folds)
     places = points[0][None], points[1][None]
     angle = float(pole_angle(limb.joints[None], limb.frames[None], *places, own, folds=folds, hinge=hinge)[0])
     return angle if abs(angle) > NO_ANGLE else 0.0

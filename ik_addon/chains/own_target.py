@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any
 
 import bpy
-from mathutils import Vector
 
 from ..core import compat
 from ..core.goals import Goal
-from ..core.settings import chain_of, goal_of
+from ..core.settings import ROLES, chain_of, goal_of
 from ..core.skeleton import Skeleton
 from ..rig.plan.chain import NUMBER, end_axes, tips, turning_end
-from ..rig.plan.followers import ROLES, borrowed, followers, mark
+from ..rig.plan.followers import borrowed, followers, mark
 from ..rig.plan.presence import is_in
 from . import make_controls
 from .current_pose import Limb, read_poses
@@ -69,10 +67,9 @@ def _copy(
         copy.parent = ob
         for name in ("parent_type", "parent_bone", "matrix_parent_inverse"):  # a new parent resets these
             setattr(copy, name, getattr(source, name))
-    constraints: Any = copy.constraints
-    for constraint in constraints:
+    for constraint in copy.constraints:
         if getattr(constraint, "target", None) == other:
-            constraint.target = ob
+            setattr(constraint, "target", ob)  # noqa: B010 - not all kinds have one
     collection.objects.link(copy)
     if copy.parent is None and not make_controls.is_moved(Goal(copy)):
         copy.matrix_world = ob.matrix_world @ other.matrix_world.inverted_safe() @ source.matrix_world
@@ -102,13 +99,7 @@ def left_for(tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Goal |
         if is_own and not named:
             stray.append(goal)
     place = ob.matrix_world @ tip.tail
-    return min(stray, key=lambda goal: (_place(goal) - place).length, default=None)
-
-
-def _place(goal: Goal) -> Vector:
-    """Return where a target is in world space."""
-    world = goal.ob.matrix_world
-    return world @ goal.holder.head if goal.is_bone else world.translation
+    return min(stray, key=lambda goal: (goal.world(view_layer.depsgraph).translation - place).length, default=None)
 
 
 def take(tip: bpy.types.PoseBone, goal: Goal) -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 import math
 from pathlib import Path
-from typing import Any
 
 from ..core.translation.sentences import UserError
+from ..core.untyped import Struct, Value
 from .profile import IKAddonProfile
 
 NAME = "profile"
@@ -53,7 +53,7 @@ def read(text: str, profile: IKAddonProfile) -> None:
         raise UserError("line {line} is not a setting of a preset", line=error.lineno or 1) from None
     except WRONG:
         raise UserError("it is nested too deeply") from None
-    owners: dict[str, Any] = {NAME: profile}
+    owners: dict[str, Struct] = {NAME: profile}
     for line in lines:
         match line:
             case ast.Import() | ast.Expr(value=ast.Constant()):
@@ -91,7 +91,7 @@ def _is_call(call: ast.Call, method: str) -> bool:
     return False
 
 
-def _literal(value: ast.expr) -> Any:
+def _literal(value: ast.expr) -> Value:
     """Evaluate a finite number, text, boolean, tuple, set, or an angle given in degrees."""
     match value:
         case ast.Tuple(elts=parts):

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import bpy
 import numpy as np
@@ -32,6 +31,7 @@ from ..core.choices import OUT_OF_REACH, SOLVERS
 from ..core.settings import LAYOUT, chain_of
 from ..core.skeleton import Skeleton, matrix_array, orthonormal
 from ..core.translation.sentences import quoted, say
+from ..core.untyped import Declared
 from ..rig.plan.chain import chain_bones, end_of
 from ..solve.problem import Floats
 
@@ -51,11 +51,11 @@ CENTERED = 0.01
 """A chain or bone closer to the middle of the armature than this, in its own lengths, is on neither side."""
 
 
-def _range() -> Any:
+def _range() -> Declared:
     return FloatVectorProperty(size=2, subtype="EULER", default=(-math.pi, math.pi))
 
 
-def _ways() -> Any:
+def _ways() -> Declared:
     items = [(way, way.title(), way.title()) for way in WAYS]
     return EnumProperty(items=items, options={"ENUM_FLAG"}, default=set())
 

@@ -7,10 +7,10 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import bpy
 
+from ..core.untyped import Returning, Struct
 from . import many_files
 from .exits import DONE, INTERRUPTED, REFUSED, CommandError, GoOn, InterruptError, complain, guarded, interruptible
 from .one_file import NAME, bake_shot
@@ -157,13 +157,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-_registered: Any = None
+_registered: Struct = None
 
 
 def register() -> None:
     """Register the command with Blender."""
     global _registered
-    add: Any = bpy.utils.register_cli_command  # the stubs have no return value
+    add: Returning = bpy.utils.register_cli_command
     _registered = add(NAME, main)
 
 

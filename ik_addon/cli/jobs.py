@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import bpy
 
-from ..core.settings import chain_of, goal_of
+from ..core.settings import chain_of
 from ..rig.plan.chain import tips
 from ..rig.plan.dependencies import between
+from ..rig.plan.followers import goals_of
 from ..rig.plan.order import in_order
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import why_closed
@@ -66,17 +67,16 @@ def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
 
 def _why_unreadable(job: Job) -> str:
     """Say what is missing from a library; empty if the armature and all targets and poles were read."""
-    chains = [chain_of(tip) for tip in tips(job.ob) if tip.name in job.tips]
-    goals = (goal_of(chain, role)[0] for chain in chains for role in ("target", "pole"))
+    goals = (goal.ob for tip in tips(job.ob) if tip.name in job.tips for goal in goals_of(tip))
     return next(filter(None, map(_why_unread, (job.ob, *goals))), "")
 
 
-def _why_unread(ob: bpy.types.Object | None) -> str:
+def _why_unread(ob: bpy.types.Object) -> str:
     """Say if Blender put a placeholder in the place of a linked object, or of what an override was made from.
 
     A placeholder has no animation, and an armature's has no bones.
     """
-    for block in () if ob is None else (ob, ob.data):
+    for block in (ob, ob.data):
         override = None if block is None else block.override_library
         linked = block if override is None else override.reference
         if linked is not None and linked.is_missing:
@@ -127,7 +127,5 @@ def _known(armatures: list[bpy.types.Object]) -> str:
 
 def _followed(ob: bpy.types.Object) -> set[int]:
     """Return the `session_uid` of the other armatures that this one or its goals are attached to."""
-    settings = [chain_of(tip) for tip in tips(ob)]
-    goals = [goal_of(chain, role) for chain in settings for role in ("target", "pole")]
-    parts = [Part(ob), *(Part(goal, bone) for goal, bone in goals if goal is not None)]
+    parts = [Part(ob), *(Part(goal.ob, goal.bone) for tip in tips(ob) for goal in goals_of(tip))]
     return {carrier.armature for carrier in Sources().carriers(parts)} - {ob.session_uid}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 import bpy
 
+from ..core.untyped import Json
 from .exits import DONE, INCOMPLETE, MISSED, REFUSED, CommandError, GoOn, InterruptError, complain, guarded
 from .one_file import NAME, as_text, bake_shot
 from .outputs import Files, Output, report_to
@@ -28,7 +28,7 @@ def bake_files(options: argparse.Namespace, go_on: GoOn) -> int:
             *((path, "a result") for path in places if path),
         ]
         report = report_to(options.report, inputs)
-    done: list[dict[str, Any]] = []
+    done: list[Json] = []
     is_complete = True
     for i, (path, place) in enumerate(zip(options.files, places, strict=True)):
         print(f"[{i + 1}/{len(options.files)}] {path}", flush=True)
@@ -71,13 +71,11 @@ def _places(options: argparse.Namespace) -> list[Path | None]:
     return list(places)
 
 
-def _baked(
-    path: Path, place: Path | None, options: argparse.Namespace, go_on: GoOn, pictures: Path | None
-) -> dict[str, Any]:
+def _baked(path: Path, place: Path | None, options: argparse.Namespace, go_on: GoOn, pictures: Path | None) -> Json:
     """Bake a file and return its report; names of its plots begin with `pictures`."""
     own = argparse.Namespace(**{**vars(options), "output": place, "report": None})
 
-    def work() -> tuple[int, dict[str, Any]]:
+    def work() -> tuple[int, Json]:
         go_on()
         # With its interface, whatever the preferences say: it has the active view layer, and is saved along.
         bpy.ops.wm.open_mainfile(filepath=str(path.absolute()), load_ui=True)
@@ -91,7 +89,7 @@ def _baked(
     return {**report, "exit_code": code}
 
 
-def _report(done: list[dict[str, Any]]) -> dict[str, Any]:
+def _report(done: list[Json]) -> Json:
     return {
         "reached": all(one.get("reached", False) for one in done),
         "failed": [one["file"] for one in done if one["exit_code"] == REFUSED],

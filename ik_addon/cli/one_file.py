@@ -9,13 +9,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import bpy
 
 from ..bake import BakeReport, baking, selection, skeleton
 from ..bake.skeleton_motion import RootMotion
 from ..core.steps import finished
+from ..core.untyped import Json
 from ..feet import floor
 from ..feet.plant import Options
 from ..feet.plant_report import Planted
@@ -46,20 +46,14 @@ class Done:
         return self.plant is not None and not self.plant.contacts
 
     @property
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> Json:
         """The entry of the armature in the report."""
-        found = {"armature": self.ob.name_full, **self.bake.entry}
-        if self.plant is not None:
-            found["plant"] = self.plant.entry
-        if self.skeleton is not None:
-            made = self.skeleton
-            found["skeleton"] = {"armature": made.ob.name_full, "frames": made.frames, "remarks": made.remarks}
-        return found
+        parts = {"plant": self.plant, "skeleton": self.skeleton}
+        found = {name: part.entry for name, part in parts.items() if part is not None}
+        return {"armature": self.ob.name_full, **self.bake.entry, **found}
 
 
-def bake_shot(
-    options: argparse.Namespace, files: Files, go_on: GoOn, pictures: Path | None = None
-) -> tuple[int, dict[str, Any]]:
+def bake_shot(options: argparse.Namespace, files: Files, go_on: GoOn, pictures: Path | None = None) -> tuple[int, Json]:
     """Bake the open file, save it and write its report; return the exit code and the report.
 
     Args:
@@ -89,7 +83,7 @@ def bake_shot(
     return MISSED if is_missed else DONE, report
 
 
-def as_text(report: dict[str, Any]) -> str:
+def as_text(report: Json) -> str:
     """Return a report as JSON text."""
     return json.dumps(report, indent=2, default=float) + "\n"
 
@@ -159,7 +153,7 @@ class _Work:
         root = RootMotion(options.root, options.root_height, options.root_turn) if options.root else None
         work = skeleton.make_stepwise(bpy.context, self.job.ob, frames, skeleton.Options(root=root))
         made = finished(work, self.go_on)
-        self._say(". ".join([f"Baked {len(frames)} frames to '{made.ob.name}'", *made.remarks]))
+        self._say(made.message)
         return made
 
 
@@ -202,7 +196,7 @@ def _object(name: str | None, use: str) -> bpy.types.Object | None:
     return found
 
 
-def _report(files: Files, done: list[Done], left_out: Sequence[LeftOut]) -> dict[str, Any]:
+def _report(files: Files, done: list[Done], left_out: Sequence[LeftOut]) -> Json:
     return {
         "file": bpy.data.filepath,
         "saved": files.saved,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import bpy
 
+from ..core.untyped import Returning
 from .exits import CommandError, GoOn, complain
 
 
@@ -110,9 +110,9 @@ def _save_open_file(blend: Output) -> None:
 
 def _is_whole(path: Path) -> bool:
     """Whether Blender can read the current scene from a file."""
-    libraries: Any = bpy.data.libraries
+    load: Returning = bpy.data.libraries.load
     try:
-        with libraries.load(str(path)) as (found, _wanted):
+        with load(str(path)) as (found, _wanted):
             return bpy.context.scene.name in found.scenes
     except OSError:
         return False

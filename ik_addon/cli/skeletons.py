@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import bpy
 
 from ..bake import skeleton
+from ..core.untyped import Json
 from .exits import CommandError
 from .outputs import Output
 
-KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
+KINDS: dict[str, tuple[str, str, Json]] = {
     "glb": ("gltf", "io_scene_gltf2", {"export_animation_mode": "ACTIVE_ACTIONS", "export_frame_range": False}),
     "fbx": (
         "fbx",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import bpy
 from bpy.props import (
@@ -22,6 +21,7 @@ from .choices import OUT_OF_REACH, PINS, SOLVERS
 from .contact_settings import OVERRIDABLE, ContactSettings
 from .notices import is_set, tell
 from .translation.sentences import CONTEXT
+from .untyped import Json
 
 FOLDS = 32
 """Maximum number of joints with a fold of their own; Blender's vector properties can't be longer."""
@@ -64,11 +64,11 @@ def _number_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context)
     compat.tag(group.id_data)
 
 
-SWITCH: dict[str, Any] = {"override": OVERRIDABLE, "translation_context": CONTEXT, "update": _changed}
+SWITCH: Json = {"override": OVERRIDABLE, "translation_context": CONTEXT, "update": _changed}
 """Property arguments of settings that decide what is solved, or what a chain follows."""
-STRUCTURE: dict[str, Any] = {**SWITCH, "options": set()}
+STRUCTURE: Json = {**SWITCH, "options": set()}
 """Property arguments of such settings that can't be animated."""
-NUMBER: dict[str, Any] = {"override": OVERRIDABLE, "translation_context": CONTEXT, "update": _number_changed}
+NUMBER: Json = {"override": OVERRIDABLE, "translation_context": CONTEXT, "update": _number_changed}
 """Property arguments of numbers that a solve reads on each frame."""
 
 

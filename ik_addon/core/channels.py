@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import permutations
-from typing import Any
 
 import bpy
 import numpy as np
@@ -172,7 +171,7 @@ def with_rotation(rows: Row, rotations: Floats, modes: NDArray[np.str_]) -> Row:
     return out
 
 
-def _channel_of(rotations: Floats, old: Row, mode: str) -> Any:
+def _channel_of(rotations: Floats, old: Row, mode: str) -> Floats | Row:
     """Rotation channel (..., 3 or 4), in one mode, for rotations (..., 3, 3): nearest to that of old rows (..., 17)."""
     old = old[..., FIELDS[rotation_field(mode)]]
     if mode not in {"QUATERNION", "AXIS_ANGLE"}:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from typing import Any, Protocol
+from typing import Protocol
 
 import bpy
+
+from .untyped import Struct, Versioned, users_of
 
 HAS_SLOTS = bpy.app.version >= (4, 4, 0)
 """Since 4.4, an action has a slot for each animated data-block, and keeps F-curves in layers and strips."""
@@ -57,8 +59,8 @@ def select_bone(ob: bpy.types.Object, bone: bpy.types.PoseBone, *, extend: bool 
 class CurveOwner(Protocol):
     """The holder of an object's F-curves: the action before 4.4, the slot's channelbag since."""
 
-    fcurves: Any
-    groups: Any
+    fcurves: Struct
+    groups: Struct
 
 
 def curve_owner(ob: bpy.types.Object) -> CurveOwner | None:
@@ -66,7 +68,7 @@ def curve_owner(ob: bpy.types.Object) -> CurveOwner | None:
     return curve_owner_of(ob.animation_data)
 
 
-def curves_of(ob: bpy.types.Object) -> Any:
+def curves_of(ob: bpy.types.Object) -> Struct:
     """Return the F-curves that animate an object: Blender's collection of them, or an empty tuple."""
     owner = curve_owner(ob)
     return () if owner is None else owner.fcurves
@@ -85,7 +87,7 @@ def remove_curve(ob: bpy.types.Object, path: str) -> None:
         curves_of(ob).remove(curve)
 
 
-def curve_owner_of(user: Any) -> CurveOwner | None:
+def curve_owner_of(user: Versioned) -> CurveOwner | None:
     """Return the owner of the F-curves that animation data or an NLA strip uses from its action, or None."""
     if user is None or user.action is None:
         return None
@@ -104,7 +106,7 @@ def curve_owner_of(user: Any) -> CurveOwner | None:
 
 def is_layered(action: bpy.types.Action) -> bool:
     """Whether an action has several layers or strips, which it can't before 4.4."""
-    slotted: Any = action
+    slotted: Versioned = action
     layers = slotted.layers if HAS_SLOTS else ()
     return len(layers) > 1 or any(len(layer.strips) > 1 for layer in layers)
 
@@ -116,9 +118,9 @@ def is_muted(data: bpy.types.AnimData, curve: bpy.types.FCurve | None, group: bp
     return group is not None and group.mute and (MUTES_GROUPS or bool(evaluated_tracks(data)))
 
 
-def strips_of(tracks: Iterable[bpy.types.NlaTrack]) -> Iterator[Any]:
+def strips_of(tracks: Iterable[bpy.types.NlaTrack]) -> Iterator[Struct]:
     """Yield the NLA strips in tracks, including those in meta strips."""
-    waiting: list[Any] = [track.strips for track in tracks]
+    waiting: list[Struct] = [track.strips for track in tracks]
     while waiting:
         for strip in waiting.pop():
             yield strip
@@ -135,9 +137,9 @@ def evaluated_tracks(data: bpy.types.AnimData) -> list[bpy.types.NlaTrack]:
     return solo or [track for track in tracks if track.strips and not track.mute]
 
 
-def animating(owner: Any) -> Iterator[bpy.types.FCurve]:
+def animating(owner: Struct) -> Iterator[bpy.types.FCurve]:
     """Yield the F-curves that Blender evaluates of an object or its data, then its drivers."""
-    data: Any = owner.animation_data
+    data: Versioned = owner.animation_data
     if data is None:
         return
     for user in (data, *strips_of(evaluated_tracks(data))):
@@ -156,7 +158,7 @@ def ensure_curve_owner(ob: bpy.types.Object, undo: ExitStack) -> CurveOwner:
     if ob.animation_data is None:
         ob.animation_data_create()
         undo.callback(ob.animation_data_clear)
-    data: Any = ob.animation_data
+    data: Versioned = ob.animation_data
     if data.action is None:
         data.action = bpy.data.actions.new(f"{ob.name}Action")
         undo.callback(_remove_action, data)
@@ -177,12 +179,12 @@ def ensure_curve_owner(ob: bpy.types.Object, undo: ExitStack) -> CurveOwner:
     return bag
 
 
-def _remove_action(data: Any) -> None:
+def _remove_action(data: Versioned) -> None:
     action, data.action = data.action, None
     bpy.data.actions.remove(action)
 
 
-def _remove_slot(data: Any) -> None:
+def _remove_slot(data: Versioned) -> None:
     slot, data.action_slot = data.action_slot, None
     data.action.slots.remove(slot)
 
@@ -192,7 +194,7 @@ def use_copy_of_action(ob: bpy.types.Object, name: str, undo: ExitStack) -> None
 
     `undo` brings the old action back.
     """
-    data: Any = ob.animation_data
+    data: Versioned = ob.animation_data
     old = data.action
     handle = data.action_slot_handle if HAS_SLOTS else 0
     copy = old.copy()
@@ -204,14 +206,14 @@ def use_copy_of_action(ob: bpy.types.Object, name: str, undo: ExitStack) -> None
 
 def use_action(ob: bpy.types.Object, action: bpy.types.Action) -> None:
     """Animate an object that has no action with one that was made for it."""
-    data: Any = ob.animation_data or ob.animation_data_create()
-    slotted: Any = action
+    data: Versioned = ob.animation_data or ob.animation_data_create()
+    slotted: Versioned = action
     data.action = action
     if HAS_SLOTS and data.action_slot is None and len(slotted.slots) == 1:
         data.action_slot = slotted.slots[0]
 
 
-def _assign(data: Any, action: bpy.types.Action, slot_handle: int) -> None:
+def _assign(data: Versioned, action: bpy.types.Action, slot_handle: int) -> None:
     data.action = action
     if HAS_SLOTS:  # Blender assigns a slot itself, but not always the one that was in use
         data.action_slot = next((slot for slot in data.action.slots if slot.handle == slot_handle), None)
@@ -219,14 +221,10 @@ def _assign(data: Any, action: bpy.types.Action, slot_handle: int) -> None:
 
 def other_animated(ob: bpy.types.Object) -> list[bpy.types.ID]:
     """Return the data-blocks, other than `ob`, that its F-curves animate too."""
-    data: Any = ob.animation_data
-    if data is None or data.action is None:
+    data: Versioned = ob.animation_data
+    if data is None or data.action is None or (HAS_SLOTS and data.action_slot is None):
         return []
-    if HAS_SLOTS:
-        users = data.action_slot.users() if data.action_slot is not None else []
-    else:
-        blend: Any = bpy.data  # the stubs treat user_map's options as required
-        users = blend.user_map(subset=[data.action])[data.action]
+    users = data.action_slot.users() if HAS_SLOTS else users_of(data.action)
     return sorted((user for user in users if user != ob), key=lambda user: user.name)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
 
 import bpy
 
 from .channels import rotation_field
+from .untyped import Struct
 
 CHAIN_CONSTRAINTS = (bpy.types.KinematicConstraint, bpy.types.SplineIKConstraint)
 """Constraints on one bone that move its parents as well."""
@@ -41,7 +41,7 @@ def carrying(ob: bpy.types.Object) -> bpy.types.ChildOfConstraint | None:
     return own if is_bone or not own.subtarget else None
 
 
-def targets_of(constraint: Any) -> list[tuple[bpy.types.Object, str]]:
+def targets_of(constraint: Struct) -> list[tuple[bpy.types.Object, str]]:
     """Return the targets of a constraint: objects, each with the name of a bone or an empty string."""
     entries = getattr(constraint, "targets", (constraint,))
     return [(entry.target, getattr(entry, "subtarget", "")) for entry in entries if getattr(entry, "target", None)]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from bpy.props import EnumProperty, FloatVectorProperty
 
 from .notices import is_set
+from .untyped import Declared
 
 OVERRIDABLE: set[Literal["LIBRARY_OVERRIDABLE"]] = {"LIBRARY_OVERRIDABLE"}
 HEEL, TOE = "HEEL", "TOE"
@@ -17,7 +18,7 @@ CONTACTS = (
 """The last numbers are the values of keys, added if both touch."""
 
 
-def _pivot(name: str, description: str) -> Any:
+def _pivot(name: str, description: str) -> Declared:
     return FloatVectorProperty(
         name=name,
         description=description,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -88,6 +87,6 @@ def _nearest_axis_angle(values: Floats, before: Floats) -> Floats:
     return out
 
 
-def _unwound(angles: Any, near: Any) -> Any:
+def _unwound(angles: Floats, near: Floats) -> Floats:
     """Add the full turns to angles that bring them nearest to `near`."""
     return angles + 2.0 * math.pi * np.round((near - angles) / (2.0 * math.pi))

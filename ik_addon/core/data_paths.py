@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import bpy
+
+from .untyped import Struct, Value
 
 CUSTOM = re.compile(r'(?P<owner>.*)\["(?P<name>(?:[^"\\]|\\.)*)"\]')
 """The data path of a custom property."""
@@ -13,7 +14,7 @@ BONE_PATH = re.compile(r'(?:pose\.)?bones\["(?P<name>(?:[^"\\]|\\.)*)"\]\.?(?P<r
 """The data path of a property of a bone, posed or at rest."""
 
 
-def value_at(owner: Any, path: str) -> Any:
+def value_at(owner: Struct, path: str) -> Value:
     """Return a hashable copy of the value of a property; None if there is no such property."""
     try:
         value = owner.path_resolve(path)
@@ -26,7 +27,7 @@ def value_at(owner: Any, path: str) -> Any:
     return tuple(value) if hasattr(value, "__len__") and not isinstance(value, str) else value
 
 
-def set_at(owner: Any, path: str, value: Any) -> None:
+def set_at(owner: Struct, path: str, value: Value) -> None:
     """Set a property of a data-block.
 
     Raises:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bpy.props import BoolProperty, EnumProperty, IntProperty
+
+from .untyped import Declared
 
 FALLOFFS = (
     ("SMOOTH", "Smooth", "Begins and ends gently", "SMOOTHCURVE", 0),
@@ -18,7 +18,7 @@ FALLOFFS = (
 """Blender's proportional falloffs."""
 
 
-def range_setting() -> Any:
+def range_setting() -> Declared:
     """Return a property for how many frames an edit reaches."""
     return IntProperty(
         name="Range",
@@ -31,7 +31,7 @@ def range_setting() -> Any:
     )
 
 
-def falloff_setting() -> Any:
+def falloff_setting() -> Declared:
     """Return a property for how an edit falls off over its range."""
     return EnumProperty(
         name="Falloff",
@@ -42,7 +42,7 @@ def falloff_setting() -> Any:
     )
 
 
-def every_frame_setting() -> Any:
+def every_frame_setting() -> Declared:
     """Return a property for keys on every frame of the range, between which pins would slip."""
     return BoolProperty(
         name="Key Every Frame in Range",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import bpy
 import numpy as np
@@ -16,8 +15,10 @@ import numpy as np
 from ..solve.problem import Ints
 from . import compat, fk_store
 from .channels import FIELDS, Row, channel_of
+from .goals import insert_key, path_of
 from .key_curve import SAME_FRAME, read_keys
 from .settings import object_of
+from .untyped import Shaped
 
 REMEMBERED = 4096
 """Maximum number of keys that are remembered."""
@@ -44,7 +45,7 @@ class _Mend:
 _mends: list[_Mend] = []
 
 
-def is_same(value: Any, other: Any) -> Any:
+def is_same(value: Shaped, other: Shaped) -> Shaped:
     """Whether values in single precision are the same: Blender moves a key by a difference, which rounds."""
     return np.isclose(value, other, rtol=1e-6, atol=1e-6)
 
@@ -106,9 +107,8 @@ def forget(ob: bpy.types.Object | None = None) -> None:
 
 def _apply(ob: bpy.types.Object, mend: _Mend) -> bool:
     """Put FK into the key of a mend, if there is one with the solution."""
-    owner, bone = compat.curve_owner(ob), ob.pose.bones[mend.bone]
-    path = f"{bone.path_from_id()}.{mend.field}"
-    curve = None if owner is None else owner.fcurves.find(path, index=mend.index)
+    bone = ob.pose.bones[mend.bone]
+    curve = compat.find_curve(ob, path_of(bone, mend.field), mend.index)
     if curve is None:
         return False
     keys = read_keys(curve, ("co",))["co"]
@@ -116,20 +116,15 @@ def _apply(ob: bpy.types.Object, mend: _Mend) -> bool:
     if not len(found):
         return False
     kind = curve.keyframe_points[int(found[0])].type
-    # Editing the key would make Blender animate the channels, and drop the edits of others that have no keys.
-    kept = getattr(bone, mend.field)[:]
-    setattr(bone, mend.field, [mend.fk if i == mend.index else value for i, value in enumerate(kept)])
     options = {"INSERTKEY_REPLACE"}
-    bone.keyframe_insert(mend.field, index=mend.index, frame=mend.frame, options=options, keytype=kind)
-    setattr(bone, mend.field, kept)
+    insert_key(bone, mend.field, mend.index, mend.fk, mend.frame, options=options, keytype=kind)
     return True
 
 
 def _curves(ob: bpy.types.Object, bones: Ints) -> Iterator[tuple[bpy.types.FCurve, int, str, int]]:
     """Yield the F-curves of the channels of bones, each with its row, field and index."""
-    owner = compat.curve_owner(ob)
     rows: dict[str, int] = {}
-    for curve in () if owner is None else owner.fcurves:
+    for curve in compat.curves_of(ob):
         name, field = channel_of(curve.data_path) or ("", "")
         if field:
             rows = rows or {ob.pose.bones[bone].name: row for row, bone in enumerate(bones.tolist())}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterable
-from typing import Any
 
 import bpy
 import numpy as np
@@ -22,13 +21,10 @@ from .channels import REST, Row
 from .settings import OF_BONES, chain_of, has_settings, is_tip
 from .stamps import content, set_content
 from .stamps import forget as forget_stamp
+from .untyped import Json
 
 NEAR = 1e-4
 """In lengths of the tip: bones of a path that differ by less than this begin in the same place."""
-
-
-def _store_of(ob: bpy.types.Object, bone: int) -> IKAddonFKStore:
-    return chain_of(ob.pose.bones[bone]).base
 
 
 def _is_stored(bone: bpy.types.PoseBone) -> bool:
@@ -108,7 +104,7 @@ def _note(ob: bpy.types.Object, tip: int, resting: Collection[int]) -> None:
         forget_stamp(chain_of(bones[tip]))
         chain_of(bones[tip]).resting = json.dumps(note) if note else ""
     for bone in astray:
-        _store_row(ob, bone, REST)
+        _store_row(bones[bone], REST)
 
 
 def _note_rest(ob: bpy.types.Object, bones: set[int]) -> set[int]:
@@ -149,42 +145,40 @@ def store(ob: bpy.types.Object, bones: Iterable[int], rows: Iterable[Row]) -> No
     _drop_rest(ob, content.keys() - resting)
     for bone, row in content.items():
         if bone in resting:
-            _clear(ob, bone)
-            continue
-        _store_row(ob, bone, row)
+            _clear(ob.pose.bones[bone])
+        else:
+            _store_row(ob.pose.bones[bone], row)
 
 
-def _opened(ob: bpy.types.Object, bone: int) -> IKAddonFKStore:
+def _opened(bone: bpy.types.PoseBone) -> IKAddonFKStore:
     """Return the store of a bone, to write channels into that are in the bone's rotation mode."""
-    forget_stamp(chain_of(ob.pose.bones[bone]))
-    kept = _store_of(ob, bone)
-    kept.rotation_mode = ob.pose.bones[bone].rotation_mode
-    return kept
+    chain = chain_of(bone)
+    forget_stamp(chain)
+    chain.base.rotation_mode = bone.rotation_mode
+    return chain.base
 
 
-def _store_row(ob: bpy.types.Object, bone: int, row: Row) -> None:
-    kept = _opened(ob, bone)
+def _store_row(bone: bpy.types.PoseBone, row: Row) -> None:
+    kept = _opened(bone)
     kept.channels, kept.stored = row.tolist(), True
 
 
-def _row_of(ob: bpy.types.Object, bone: int, resting: Collection[int]) -> Row | None:
+def _row_of(bone: bpy.types.PoseBone, *, rests: bool) -> Row | None:
     """Return the stored FK pose (17,) of a bone; None if there is none, or none that is valid in a file made by hand.
 
     A pose stored in a different rotation mode is converted to the current one, just as Blender converts the channels
     when a user or animation changes the mode.
     """
-    pose_bone = ob.pose.bones[bone]
-    if _is_stored(pose_bone):
-        try:
-            kept = _store_of(ob, bone)
-            old, row = kept.rotation_mode, np.array(kept.channels, dtype=np.float32)
-        except UnicodeDecodeError:
-            return None
-        if old not in channels.MODES or not np.isfinite(row).all():
-            return None
-        mode = pose_bone.rotation_mode
-        return row if old == mode else channels.convert_rotation(row, old, mode)
-    return REST.copy() if bone in resting else None
+    if not _is_stored(bone):
+        return REST.copy() if rests else None
+    try:
+        kept = chain_of(bone).base
+        old, row = kept.rotation_mode, np.array(kept.channels, dtype=np.float32)
+    except UnicodeDecodeError:
+        return None
+    if old not in channels.MODES or not np.isfinite(row).all():
+        return None
+    return row if old == bone.rotation_mode else channels.convert_rotation(row, old, bone.rotation_mode)
 
 
 def load(ob: bpy.types.Object, bones: Ints, present: Row) -> tuple[Row, list[int]]:
@@ -198,17 +192,15 @@ def load(ob: bpy.types.Object, bones: Ints, present: Row) -> tuple[Row, list[int
         _note(ob, tip, noted)  # before renamed bones are renamed again
     resting = set().union(*known.values())
     new, changed = [], []
-    for k, bone in enumerate(bones.tolist()):
-        row = _row_of(ob, bone, resting)
+    for k, index in enumerate(bones.tolist()):
+        bone = ob.pose.bones[index]
+        row = _row_of(bone, rests=index in resting)
         if row is None:
             new.append(k)
-        else:
-            rows[k] = row
-            if (
-                _is_stored(ob.pose.bones[bone])
-                and _store_of(ob, bone).rotation_mode != ob.pose.bones[bone].rotation_mode
-            ):
-                changed.append(k)
+            continue
+        rows[k] = row
+        if _is_stored(bone) and chain_of(bone).base.rotation_mode != bone.rotation_mode:
+            changed.append(k)
     if new or changed:
         store(ob, bones[new + changed].tolist(), rows[new + changed])
     return rows, new
@@ -223,13 +215,13 @@ def held(ob: bpy.types.Object, bones: Ints, animated: Bools | None = None) -> Ro
     present = channels.read(ob, bones)
     rows = present.copy()
     resting = set().union(*_resting(ob).values())
-    for k, bone in enumerate(bones.tolist()):
-        row = _row_of(ob, bone, resting)
+    for k, index in enumerate(bones.tolist()):
+        bone = ob.pose.bones[index]
+        row = _row_of(bone, rests=index in resting)
         if row is None:
             continue
         rows[k] = row
-        noted = has_settings(ob.pose.bones[bone]) and _store_of(ob, bone).noted
-        moved = (_written(ob, bone, present[k]) if noted else present[k]) != present[k]
+        moved = (_written(bone, present[k]) if _is_noted(bone) else present[k]) != present[k]
         if animated is not None:
             rows[k] = np.where(moved & animated[k], present[k], rows[k])
             moved &= ~animated[k]
@@ -242,30 +234,31 @@ def held(ob: bpy.types.Object, bones: Ints, animated: Bools | None = None) -> Ro
 def note_written(ob: bpy.types.Object, bones: Ints, rows: Row) -> None:
     """Note on the bones what was written into them, to find out later whether they were moved by hand."""
     for bone, row in zip(bones.tolist(), rows, strict=True):
-        kept = _opened(ob, bone)
+        kept = _opened(ob.pose.bones[bone])
         kept.written, kept.noted = row.tolist(), True
 
 
-def _written(ob: bpy.types.Object, bone: int, present: Row) -> Row:
+def _is_noted(bone: bpy.types.PoseBone) -> bool:
+    return has_settings(bone) and bool(chain_of(bone).base.noted)
+
+
+def _written(bone: bpy.types.PoseBone, present: Row) -> Row:
     """Return what `note_written` noted (17,), in the current rotation mode."""
-    kept, row = _store_of(ob, bone), np.array(_store_of(ob, bone).written, dtype=np.float32)
-    mode = ob.pose.bones[bone].rotation_mode
-    return (
-        channels.as_converted(row, kept.rotation_mode, present, mode) if kept.rotation_mode in channels.MODES else row
-    )
+    kept = chain_of(bone).base
+    row, old = np.array(kept.written, dtype=np.float32), kept.rotation_mode
+    return channels.as_converted(row, old, present, bone.rotation_mode) if old in channels.MODES else row
 
 
 def take_written(ob: bpy.types.Object, bones: Ints, present: Row) -> Row:
     """Return and forget what `note_written` noted (k, 17); `present` for bones without a note."""
     rows = present.copy()
-    for k, bone in enumerate(bones.tolist()):
-        if has_settings(ob.pose.bones[bone]) and _store_of(ob, bone).noted:
-            rows[k] = _written(ob, bone, present[k])
-            forget_stamp(chain_of(ob.pose.bones[bone]))
-            kept = _store_of(ob, bone)
-            kept.noted = False
-            if not kept.stored:
-                _clear(ob, bone)
+    for k, bone in enumerate(ob.pose.bones[index] for index in bones.tolist()):
+        if _is_noted(bone):
+            rows[k] = _written(bone, present[k])
+            forget_stamp(chain_of(bone))
+            chain_of(bone).base.noted = False
+            if not chain_of(bone).base.stored:
+                _clear(bone)
     return rows
 
 
@@ -288,25 +281,24 @@ def forget(ob: bpy.types.Object, bones: Iterable[int]) -> None:
     bones = set(bones)
     _drop_rest(ob, bones)
     for bone in bones:
-        _clear(ob, bone)
+        _clear(ob.pose.bones[bone])
 
 
-def _clear(ob: bpy.types.Object, bone: int) -> None:
+def _clear(bone: bpy.types.PoseBone) -> None:
     """Clear the data on a bone. On an override of a linked bone the data must stay, see `overrides`."""
-    pose_bone = ob.pose.bones[bone]
-    if not has_settings(pose_bone):
+    if not has_settings(bone):
         return
-    chain = chain_of(pose_bone)
+    chain = chain_of(bone)
     forget_stamp(chain)
-    if ob.override_library is not None:
+    if bone.id_data.override_library is not None:
         chain.base.stored = chain.base.noted = False
     elif any(map(chain.is_property_set, ("is_chain", *OF_BONES))):
         chain.property_unset("base")  # the rest is the user's, and someone may be reading it
     else:
-        pose_bone.property_unset("ik_addon")
+        bone.property_unset("ik_addon")
 
 
-Stored = dict[int, tuple[str, dict[str, Any]]]
+Stored = dict[int, tuple[str, Json]]
 """What bones hold, by index: the note of a tip, and the FK store as `stamps.content`."""
 
 
@@ -330,7 +322,7 @@ def put_back(ob: bpy.types.Object, stored: Stored) -> None:
         if base:
             set_content(chain.base, base)
         elif base_now:
-            _clear(ob, bone)
+            _clear(ob.pose.bones[bone])
 
 
 def _note_of(chain: IKAddonChain) -> str:

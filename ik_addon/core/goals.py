@@ -6,7 +6,6 @@ import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import bpy
 import numpy as np
@@ -19,6 +18,7 @@ from . import channels, compat
 from .channels import FIELDS, Row
 from .transforms import rotations
 from .translation.sentences import UserError, quoted, say
+from .untyped import Struct, Value, has_mark
 
 MADE = "ik_addon_made"
 """Custom property of everything Add Chain made. Nothing else is ever deleted. Of an empty it is the identity of its
@@ -55,6 +55,22 @@ def curves_on(holder: Holder, field: str) -> Iterator[tuple[int, bpy.types.FCurv
             yield index, curve
 
 
+def group_of(holder: Holder) -> str:
+    """Return the name of the group of its F-curves, as Blender names it."""
+    return holder.name if isinstance(holder, bpy.types.PoseBone) else "Object Transforms"
+
+
+def insert_key(holder: Holder, field: str, index: int, value: float, frame: float, **options: Value) -> None:
+    """Key a value on a frame of the scene and leave the channel as it is.
+
+    Editing a key instead would make Blender animate the channels, and drop the edits of others that have no keys.
+    """
+    kept = getattr(holder, field)[:]
+    setattr(holder, field, [value if i == index else own for i, own in enumerate(kept)])
+    holder.keyframe_insert(field, index=index, frame=frame, **options)
+    setattr(holder, field, kept)
+
+
 def path_of(holder: Holder, field: str) -> str:
     """Return the data path of a property, relative to the object."""
     return field if isinstance(holder, bpy.types.Object) else f"{holder.path_from_id()}.{field}"
@@ -72,8 +88,7 @@ class Goal:
     @property
     def is_made(self) -> bool:
         """Whether Add Chain made it."""
-        holder: Any = self.ob.data.bones[self.bone] if self.is_bone else self.ob
-        return MADE in holder
+        return has_mark(self.ob.data.bones[self.bone] if self.is_bone else self.ob, MADE)
 
     def world(self, depsgraph: bpy.types.Depsgraph) -> Matrix:
         """Return its evaluated world matrix."""
@@ -82,7 +97,7 @@ class Goal:
         return seen.matrix_world.copy() if bone is None else seen.matrix_world @ bone.matrix
 
     @property
-    def holder(self) -> Any:
+    def holder(self) -> Struct:
         """The object or bone that is moved."""
         return self.ob.pose.bones[self.bone] if self.is_bone else self.ob
 
@@ -160,7 +175,7 @@ class Goal:
             rows = channels.with_rotation(rows, turned, np.full(len(rows), mode))
         return rows
 
-    def _delta(self, field: str) -> Any:
+    def _delta(self, field: str) -> Floats:
         """Return an object's delta transform for a property; zeros for bones, which have none."""
         width = FIELDS[field].stop - FIELDS[field].start
         return np.zeros(width) if self.is_bone else np.array(getattr(self.ob, f"delta_{field}"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import bpy
 
@@ -15,7 +14,7 @@ Handler = Callable[..., None]
 _ours: list[tuple[str, Handler]] = []
 _lists: dict[str, None] = {}
 """The names of the lists with ours, in order."""
-_seen: list[tuple[int, Any]] = []
+_seen: list[tuple[int, Handler | None]] = []
 """The length and the last entry of each list with ours when none of ours was missing."""
 on_put_back: list[Callable[[], None]] = []
 """Called when handlers were missing and have been added again: they did not hear of everything."""
@@ -33,7 +32,7 @@ def remove(*handlers: tuple[str, Handler]) -> None:
     """Remove handlers that `add` added."""
     for name, handler in handlers:
         _ours.remove((name, handler))
-        entries: list[Any] = getattr(bpy.app.handlers, name)
+        entries: list[Handler] = getattr(bpy.app.handlers, name)
         if handler in entries:
             entries.remove(handler)
         if name not in dict(_ours):
@@ -51,7 +50,7 @@ def apart(name: str) -> Iterator[None]:
 
 def keep_last(name: str) -> None:
     """Move our entries of a list to its end, so that they see what others do. Not while the list is gone through."""
-    entries: list[Any] = getattr(bpy.app.handlers, name)
+    entries: list[Handler] = getattr(bpy.app.handlers, name)
     ours = [handler for known, handler in _ours if known == name]
     if entries[-len(ours) :] != ours:
         for handler in ours:
@@ -63,7 +62,7 @@ def keep_last(name: str) -> None:
 def put_back() -> None:
     """Add missing handlers again. Called by whatever may still be called: other handlers, and each redraw."""
     global _seen
-    lists: list[Any] = [getattr(bpy.app.handlers, name) for name in _lists]
+    lists: list[list[Handler]] = [getattr(bpy.app.handlers, name) for name in _lists]
     seen = [(len(entries), entries[-1] if entries else None) for entries in lists]
     if seen == _seen:
         return  # whoever clears a list leaves another length, or another last entry

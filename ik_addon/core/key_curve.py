@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
 from ..solve.problem import Bools, Floats
+from .untyped import Column
 
-Keys = dict[str, NDArray[Any]]
+Keys = dict[str, Column]
 """The keyframes of one F-curve as Blender stores them: an array per attribute."""
 FIELDS: dict[str, tuple[type, int]] = {
     "co": (np.float32, 2),
@@ -55,7 +54,7 @@ def read_keys(curve: bpy.types.FCurve, fields: Iterable[str] = FIELDS) -> Keys:
     keys = {}
     for name in fields:
         kind, width = FIELDS[name]
-        values: NDArray[Any] = np.empty(len(points) * width, dtype=kind)
+        values: Column = np.empty(len(points) * width, dtype=kind)
         points.foreach_get(name, values)
         keys[name] = values.reshape(-1, width)
     return keys

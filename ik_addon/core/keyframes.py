@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
 from ..solve.problem import Bools, Floats
 from . import compat
 from .key_curve import FIELDS, LEAVING, SAME_FRAME, Keys, enum_value, new_keys, read_keys, write_keys
 from .steps import finished
 from .translation.sentences import UserError, say
+from .untyped import Column
 
 FRESH = ("interpolation", "select_control_point", "select_left_handle", "select_right_handle", *LEAVING[2:])
 """Attributes, besides positions, whose values in Blender's new keyframes differ from those of a bake."""
@@ -32,7 +31,7 @@ class Channel:
     field: str
     """A transform property of a pose bone, such as `rotation_quaternion`."""
     index: int
-    values: NDArray[Any]
+    values: Column
     """(F,) one value per frame, in the unit of the property."""
 
     @property
@@ -229,7 +228,7 @@ def _write(
         curve.group = group
 
 
-def _fill(curve: bpy.types.FCurve, keys: Keys, points: NDArray[Any]) -> None:
+def _fill(curve: bpy.types.FCurve, keys: Keys, points: Column) -> None:
     """Add keyframes at points (F, 2) to an F-curve without any."""
     new = curve.keyframe_points
     new.add(len(points))
@@ -240,7 +239,7 @@ def _fill(curve: bpy.types.FCurve, keys: Keys, points: NDArray[Any]) -> None:
         new.handles_recalc()
 
 
-def _replace_keys(curve: bpy.types.FCurve, keys: Keys, points: NDArray[Any]) -> None:
+def _replace_keys(curve: bpy.types.FCurve, keys: Keys, points: Column) -> None:
     """Replace the keys in the range of points (F, 2) with keys at these points, and leave all others alone."""
     old = read_keys(curve)
     old_frames, first, last = old["co"][:, 0], points[0, 0], points[-1, 0]

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
-on_set: list[Callable[[Any], None]] = []
+from .untyped import Struct
+
+on_set: list[Callable[[Struct], None]] = []
 """Called with the settings of a bone when any of them is set."""
 _unheard = 0
 
 
-def tell(listeners: list[Callable[[Any], None]], of: Any) -> None:
+def tell(listeners: list[Callable[[Struct], None]], of: Struct) -> None:
     """Call listeners, unless settings are being put back."""
     if not _unheard:
         for listener in listeners:
             listener(of)
 
 
-def is_set(group: Any, _context: object = None) -> None:
+def is_set(group: Struct, _context: object = None) -> None:
     """Tell that a setting in this group was set; as an `update` function, or after `property_unset`."""
     tell(on_set, group)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from types import SimpleNamespace
-from typing import Any
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, FloatVectorProperty, StringProperty
+
+from .untyped import Declared, Struct
 
 PACKAGE = __package__.rpartition(".ik_addon")[0]
 """The extension's package name in Blender."""
@@ -25,18 +26,18 @@ on_draw: list[Callable[[bpy.types.AddonPreferences, bpy.types.Context], None]] =
 """Called to draw the preferences."""
 
 
-def _tab_renamed(_preferences: Any, _context: bpy.types.Context) -> None:
+def _tab_renamed(_preferences: bpy.types.AddonPreferences, _context: bpy.types.Context) -> None:
     for listener in on_tab_renamed:
         listener()
 
 
-def _color(name: str, description: str, default: tuple[float, float, float]) -> Any:
+def _color(name: str, description: str, default: tuple[float, float, float]) -> Declared:
     return FloatVectorProperty(
         name=name, description=description, default=default, min=0.0, max=1.0, subtype="COLOR_GAMMA"
     )
 
 
-def _pixels(name: str, description: str, default: float) -> Any:
+def _pixels(name: str, description: str, default: float) -> Declared:
     return FloatProperty(name=name, description=description, default=default, min=0.5, max=30.0, subtype="PIXEL")
 
 
@@ -105,7 +106,7 @@ class IKAddonPreferences(bpy.types.AddonPreferences):
 CLASSES = (IKAddonPreferences,)
 
 
-def preferences() -> Any:
+def preferences() -> Struct:
     """Return the preferences of the add-on; their defaults if a script registered it without enabling it."""
     addon: bpy.types.Addon | None = bpy.context.preferences.addons.get(PACKAGE)
     own = None if addon is None else addon.preferences

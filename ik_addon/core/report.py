@@ -4,26 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from .translation.sentences import count
+from .untyped import Json
+
+
+class Remark(str):
+    """A sentence that needs attention."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Report:
     """What came of some work. The fields are those of its JSON."""
 
-    def sentences(self) -> Iterator[tuple[str, bool]]:
-        """Yield sentences, and whether each needs attention."""
+    def sentences(self) -> Iterator[str]:
+        """Yield sentences, those that need attention as remarks."""
         raise NotImplementedError
 
     @property
     def message(self) -> str:
         """The whole report in sentences."""
-        return ". ".join(text for text, _is_remarkable in self.sentences())
+        return ". ".join(self.sentences())
 
     @property
-    def entry(self) -> dict[str, Any]:
+    def needs_attention(self) -> bool:
+        """Whether any sentence does."""
+        return any(isinstance(sentence, Remark) for sentence in self.sentences())
+
+    @property
+    def entry(self) -> Json:
         """The report as JSON can hold it."""
         return {**asdict(self), "message": self.message}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import bpy
 from bpy.props import BoolProperty, CollectionProperty, IntProperty, PointerProperty, StringProperty
@@ -12,6 +11,7 @@ from .chain_settings import FOLDS, IKAddonChain, IKAddonFKStore
 from .contact_settings import OVERRIDABLE
 from .edit_settings import falloff_setting, range_setting
 from .notices import is_set
+from .untyped import Declared, Struct, Value
 
 LAYOUT = 2
 """The form in which this version stores settings; a version that changes it counts up."""
@@ -64,7 +64,7 @@ def _overlay_switched(_group: bpy.types.PropertyGroup, _context: bpy.types.Conte
         listener()
 
 
-def _shown(name: str, description: str) -> Any:
+def _shown(name: str, description: str) -> Declared:
     return BoolProperty(name=name, description=description, default=True, options=set())
 
 
@@ -114,6 +114,8 @@ def unregister() -> None:
     del bpy.types.PoseBone.ik_addon
 
 
+ROLES = ("target", "pole")
+"""What a chain may follow; its settings have these names."""
 OF_BONES = frozenset({"pin", "give"})
 """The settings of `IKAddonChain` that any bone may have, with or without a chain."""
 WITH_AXES = frozenset({"XYZ", "XYZ_LENGTH", "QUATERNION"})
@@ -160,8 +162,7 @@ def stored_folds(folds: Sequence[float]) -> tuple[float, ...]:
 
 def unusable(chain: IKAddonChain) -> Iterator[tuple[str, str]]:
     """Yield identifier and label of settings whose values can't be set in Blender: a file may be made by hand."""
-    settings: Any = IKAddonChain.bl_rna.properties  # looked up each time: Blender frees them with other classes
-    for setting in settings:
+    for setting in IKAddonChain.bl_rna.properties:  # looked up each time: Blender frees them with other classes
         try:
             usable = _accepts(setting, getattr(chain, setting.identifier))
         except UnicodeDecodeError:
@@ -201,7 +202,7 @@ def end_name(chain: IKAddonChain) -> str:
         return ""
 
 
-def _accepts(setting: Any, value: Any) -> bool:
+def _accepts(setting: Struct, value: Value) -> bool:
     """Return whether a value is valid for a setting of a chain."""
     if setting.type in {"INT", "FLOAT"}:
         low, high = setting.hard_min, setting.hard_max

@@ -19,18 +19,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
-from typing import Any
 
 import bpy
 from bpy.app.handlers import persistent
 
 from . import chain_settings, compat, hooks, notices
 from .chain_settings import IKAddonChain, IKAddonFKStore
-from .settings import chain_of, object_of
+from .settings import ROLES, chain_of, object_of
+from .untyped import Json, Struct
 
 FORGOTTEN = "-"
 """In place of what the object knows: a setting was set since. Empty if it never had settings to know."""
-GOALS = ("target", "pole")
 _HIGHEST = 2**31 - 1
 _random = random.SystemRandom()
 
@@ -43,7 +42,7 @@ class _Known:
     """How many libraries override one another up to this object: an override gets the knowledge of its library."""
     names: str
     """Digest of the names of all bones, in order."""
-    bones: dict[str, tuple[int, dict[str, Any]]]
+    bones: dict[str, tuple[int, Json]]
     """Stamps and settings, as JSON can hold them, of the bones that have some."""
 
 
@@ -58,7 +57,7 @@ _changed: set[int] = set()
 # ---- learning
 
 
-def _origin(ob: Any) -> int:
+def _origin(ob: Struct) -> int:
     count = 0
     while ob.override_library is not None and ob.override_library.reference is not None:
         ob, count = ob.override_library.reference, count + 1
@@ -88,7 +87,7 @@ def _learn(ob: bpy.types.Object, names: str) -> None:
     """Take the settings on the bones as they are; `names` is the digest of all names."""
     own, uid = object_of(ob), ob.session_uid
     before = _read[uid][1].bones if uid in _read else {}
-    bones: dict[str, tuple[int, dict[str, Any]]] = {}
+    bones: dict[str, tuple[int, Json]] = {}
     used: set[int] = set()
     goals: dict[str, IKAddonChain] = {}
     for bone in [bone for bone in ob.pose.bones if bone.is_property_set("ik_addon")]:
@@ -103,7 +102,7 @@ def _learn(ob: bpy.types.Object, names: str) -> None:
             kept = stamp, settings
         used.add(stamp)
         bones[name] = kept
-        if chain.is_chain and any(map(_goals_of(chain).get, GOALS)):
+        if chain.is_chain and any(map(_goals_of(chain).get, ROLES)):
             goals[name] = chain
     _changed.discard(uid)
     if not bones and not own.known:
@@ -118,7 +117,7 @@ def _learn(ob: bpy.types.Object, names: str) -> None:
         own.goals.remove(len(own.goals) - 1)
     while len(own.goals) < len(goals):
         own.goals.add()
-    empty = dict.fromkeys(GOALS)
+    empty = dict.fromkeys(ROLES)
     wanted = [("", empty)] * len(own.goals)
     wanted[: len(goals)] = [(tip, _goals_of(chain)) for tip, chain in goals.items()]
     for kept, (tip, objects) in zip(own.goals, wanted, strict=True):
@@ -128,26 +127,26 @@ def _learn(ob: bpy.types.Object, names: str) -> None:
 
 
 def _known_goals(ob: bpy.types.Object) -> dict[str, dict[str, bpy.types.Object | None]]:
-    return {kept.tip: {role: getattr(kept, role) for role in GOALS} for kept in object_of(ob).goals}
+    return {kept.tip: {role: getattr(kept, role) for role in ROLES} for kept in object_of(ob).goals}
 
 
 def _goals_of(chain: IKAddonChain) -> dict[str, bpy.types.Object | None]:
-    goals = {role: getattr(chain, role) for role in GOALS}  # a file made by hand may hold another data-block
+    goals = {role: getattr(chain, role) for role in ROLES}  # a file made by hand may hold another data-block
     return {role: goal if isinstance(goal, bpy.types.Object) else None for role, goal in goals.items()}
 
 
 @cache
 def _names(kind: str) -> tuple[tuple[str, bool], ...]:
     """Return the settings that a group of the type of this name keeps, and whether they are a group of their own."""
-    apart = {"rna_type", "name", "stamp", *GOALS}
+    apart = {"rna_type", "name", "stamp", *ROLES}
     rna = {cls.__name__: cls for cls in (IKAddonChain, IKAddonFKStore)}[kind]
     settings = [each for each in rna.bl_rna.properties if each.identifier not in apart]
     return tuple((each.identifier, each.type == "POINTER") for each in settings)
 
 
-def content(group: Any) -> dict[str, Any]:
+def content(group: Struct) -> Json:
     """Return the settings of a group that were ever set, as JSON can hold them."""
-    found: dict[str, Any] = {}
+    found: Json = {}
     for name, is_group in _names(type(group).__name__):
         if not group.is_property_set(name):
             continue
@@ -221,9 +220,9 @@ def check(ob: bpy.types.Object) -> None:
             if not chain.is_chain:
                 continue
             own, wanted = _goals_of(chain), goals.get(name, {})
-            if any(wanted.get(role) is not None and own[role] is None for role in GOALS):
+            if any(wanted.get(role) is not None and own[role] is None for role in ROLES):
                 pasted.append(bone)
-            is_same = is_same and all(wanted.get(role) == own[role] for role in GOALS)
+            is_same = is_same and all(wanted.get(role) == own[role] for role in ROLES)
             is_same = is_same and content(chain) == kept[1]  # animation sets settings without notice
     if pasted:
         _put_back(ob, pasted, known)
@@ -241,7 +240,7 @@ def _put_back(ob: bpy.types.Object, bones: Collection[bpy.types.PoseBone], known
             stamp, settings = known.bones[bone.name]
             chain = chain_of(bone)
             set_content(chain, settings, f"{bone.path_from_id()}.ik_addon", animated)
-            for role in GOALS:
+            for role in ROLES:
                 setattr(chain, role, goals.get(bone.name, {}).get(role))
             chain.stamp = stamp
     for listener in chain_settings.on_chain_changed:
@@ -249,7 +248,7 @@ def _put_back(ob: bpy.types.Object, bones: Collection[bpy.types.PoseBone], known
     compat.tag(ob)
 
 
-def set_content(group: Any, kept: dict[str, Any], path: str = "", animated: Collection[str] = ()) -> None:
+def set_content(group: Struct, kept: Json, path: str = "", animated: Collection[str] = ()) -> None:
     """Give a group these settings and no others; what is animated stays, like pasted channels."""
     for name, is_group in _names(type(group).__name__):
         with suppress(TypeError, ValueError):  # from a newer version, or a file made by hand

@@ -12,7 +12,7 @@ from ..anatomy.figure import Figure
 from ..bake.sampling import played, same_frame
 from ..bake.selection import time_scale
 from ..core import contact_keys
-from ..core.report import Report, count_of_frames
+from ..core.report import Remark, Report, count_of_frames
 from ..core.settings import chain_of
 from ..core.skeleton import inverse, moved, size_of
 from ..core.steps import part
@@ -58,40 +58,35 @@ class Planted(Report):
     remarks: tuple[str, ...] = ()
     """Sentences about what was left alone."""
 
-    def sentences(self) -> Iterator[tuple[str, bool]]:
+    def sentences(self) -> Iterator[str]:
         """Yield slide and depth before and after, what the hips did, and what needs attention."""
         if not self.contacts:
-            yield say("No contacts found, so nothing was planted"), True
+            yield Remark(say("No contacts found, so nothing was planted"))
             return
-        yield (
-            say(
-                "{contacts} on {frames}: slide {before} before, {after} now",
-                contacts=count(self.contacts, "Locked 1 contact", "Locked {count} contacts"),
-                frames=count_of_frames(self.frames),
-                before=percent(self.slide_before),
-                after=percent(self.slide),
-            ),
-            False,
+        yield say(
+            "{contacts} on {frames}: slide {before} before, {after} now",
+            contacts=count(self.contacts, "Locked 1 contact", "Locked {count} contacts"),
+            frames=count_of_frames(self.frames),
+            before=percent(self.slide_before),
+            after=percent(self.slide),
         )
         if self.has_ground:
             before, now = percent(self.depth_before), percent(self.depth)
-            yield say("Depth in the ground {before} before, {after} now", before=before, after=now), False
+            yield say("Depth in the ground {before} before, {after} now", before=before, after=now)
         if self.hips:
-            yield say("The hips moved by up to {distance} of the leg's length", distance=percent(self.hips)), False
+            yield say("The hips moved by up to {distance} of the leg's length", distance=percent(self.hips))
         if self.knees:
             before, now = f"{self.knees_before:.0f}", f"{self.knees:.0f}"
-            yield say("Knees turn by up to {now}° a frame, {before}° before", now=now, before=before), False
+            yield say("Knees turn by up to {now}° a frame, {before}° before", now=now, before=before)
         if self.short_frames:
-            yield (
-                say(
-                    "A limb misses its target by up to {distance} of its length on {frames}: check its limits, or "
-                    "raise Hips Limit",
-                    distance=percent(self.short),
-                    frames=count_of_frames(self.short_frames),
-                ),
-                True,
+            missed = say(
+                "A limb misses its target by up to {distance} of its length on {frames}: check its limits, or "
+                "raise Hips Limit",
+                distance=percent(self.short),
+                frames=count_of_frames(self.short_frames),
             )
-        yield from ((remark, True) for remark in self.remarks)
+            yield Remark(missed)
+        yield from map(Remark, self.remarks)
 
 
 def as_saved(

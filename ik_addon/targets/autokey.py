@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 import bpy
 
 from ..core.channels import FIELDS
-from ..core.goals import Holder, curves_on, keyed_indices, named
+from ..core.goals import Holder, curves_on, group_of, keyed_indices, named
 from ..core.translation.sentences import say
 
 
@@ -31,8 +31,8 @@ def auto_key(context: bpy.types.Context, holder: Holder, fields: Collection[str]
         _key_set(context, keying, holder)
         return
     edit = context.preferences.edit
+    group = group_of(holder)
     options = _options(context, visual=edit.use_visual_keying, needed=edit.use_auto_keyframe_insert_needed)
-    group = holder.name if isinstance(holder, bpy.types.PoseBone) else "Object Transforms"
     for field in fields:
         # Blender's own INSERTKEY_AVAILABLE warns about every curve that does not exist.
         indices = sorted(keyed_indices(holder, field)) if edit.use_keyframe_insert_available else [-1]

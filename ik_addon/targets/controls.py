@@ -8,7 +8,7 @@ import bpy
 
 from ..chains import control_bones
 from ..core import channels, compat
-from ..core.goals import Goal
+from ..core.goals import Goal, group_of
 from ..rig.plan.chain import posed_bones, tips
 from .movable import goals_of
 
@@ -50,6 +50,6 @@ def key(context: bpy.types.Context, goals: Sequence[Goal]) -> None:
     """Key location and rotation of these controls on the current frame, whether or not they have keys already."""
     keytype = context.scene.tool_settings.keyframe_type
     for goal in goals:
-        group = goal.name if goal.is_bone else "Object Transforms"
+        group = group_of(goal.holder)
         for field in ("location", channels.rotation_field(goal.holder.rotation_mode)):
             goal.holder.keyframe_insert(field, group=group, keytype=keytype)

@@ -8,7 +8,7 @@ keys turn a move into get the property too, or they would transform bones when r
 from __future__ import annotations
 
 import time
-from typing import Any, Protocol
+from typing import Protocol
 
 import bpy
 from bpy.props import BoolProperty
@@ -16,6 +16,7 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ..core import interruption
 from ..core.goals import Goal
+from ..core.untyped import Returning, Struct
 from ..live import registry
 from .edit_range import EditRange
 from .edits import last_operator
@@ -79,7 +80,7 @@ def is_moving(window: bpy.types.Window) -> bool:
     return any(operator.bl_idname in MACROS for operator in running)
 
 
-def is_move(macro: Any) -> bool:
+def is_move(macro: Struct) -> bool:
     """Whether a macro still moves; a key may have replaced Blender's move by another operator."""
     return bool(macro.macros[1].bl_idname == MOVE)
 
@@ -97,7 +98,7 @@ class CursorDrag:
         forget()
         current = self
         self.drag = drag
-        self._window: Any = context.window
+        self._window: Struct = context.window
         self._cursor = context.scene.cursor
         self._kept = {name: getattr(self._cursor, name)[:] for name in CHANNELS}
         location, rotation, _scale = drag.world.decompose()
@@ -201,7 +202,7 @@ def register() -> None:
     """Add the property that moves the cursor to Blender's other transform operators."""
     for properties in _settings_of_others():
         if SETTING not in properties.bl_rna.properties:
-            make: Any = BoolProperty  # the stubs declare no return value
+            make: Returning = BoolProperty
             setattr(properties, SETTING, make(name="Transform Cursor", options={"HIDDEN", "SKIP_SAVE"}))
 
 
@@ -213,7 +214,7 @@ def unregister() -> None:
             delattr(properties, SETTING)
 
 
-def _settings_of_others() -> list[Any]:
+def _settings_of_others() -> list[Struct]:
     """Return the property types of the transform operators that keys can turn a move into."""
     manager = bpy.context.window_manager
     names = ("transform.rotate", "transform.trackball", "transform.resize")

@@ -12,7 +12,7 @@ import numpy as np
 from ..core import compat
 from ..core.channels import FIELDS, Row
 from ..core.fk_keys import time_of
-from ..core.goals import Goal, curves_on
+from ..core.goals import Goal, curves_on, insert_key
 from ..core.key_curve import SAME_FRAME, Keys, read_keys, write_keys
 from ..core.settings import overlay_of
 from ..core.skeleton import Skeleton, inverse, moved
@@ -191,15 +191,12 @@ class Control:
         goal.set_row(self.row)
         for (field, index), value in self.keys.items():
             if now.get((field, index)) != value:
-                kept = getattr(holder, field)[:]
-                setattr(holder, field, [value if i == index else own for i, own in enumerate(kept)])
-                holder.keyframe_insert(field, index=index, frame=self.frame)
-                setattr(holder, field, kept)
+                insert_key(holder, field, index, value, self.frame)
         for place, curve in _curves(goal):
             if place in self.curves:
                 write_keys(curve, self.curves[place])
-        action, owner = _action(goal), compat.curve_owner(goal.ob)
-        if action is not None and self.action is None and not (owner is not None and len(owner.fcurves)):
+        action = _action(goal)
+        if action is not None and self.action is None and not len(compat.curves_of(goal.ob)):
             goal.ob.animation_data_clear()
             bpy.data.actions.remove(action)
             action = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import Any
 
 import bpy
 import numpy as np
@@ -12,9 +11,10 @@ import numpy as np
 from ..core import keyframes
 from ..core.channels import FIELDS, Row
 from ..core.constraints import is_on
-from ..core.goals import Goal
+from ..core.goals import Goal, group_of
 from ..core.settings import chain_of, goal_of
 from ..core.translation.sentences import say
+from ..core.untyped import Struct
 from ..rig.plan.chain import takes_orientation
 from ..solve.problem import Floats
 
@@ -52,7 +52,7 @@ def parents_of(ob: bpy.types.Object | None, bone: str) -> Iterator[Goal]:
     seen: set[tuple[str, str]] = set()
     while ob is not None and (ob.name_full, bone) not in seen:
         seen.add((ob.name_full, bone))
-        own: Any = ob.pose.bones.get(bone) if bone and ob.pose is not None else None
+        own: Struct = ob.pose.bones.get(bone) if bone and ob.pose is not None else None
         taken = next((c for c in (ob if own is None else own).constraints if _takes_along(c)), None)
         if taken is not None:
             ob, bone = taken.target, taken.subtarget
@@ -64,7 +64,7 @@ def parents_of(ob: bpy.types.Object | None, bone: str) -> Iterator[Goal]:
             yield Goal(ob, bone)
 
 
-def _takes_along(constraint: Any) -> bool:
+def _takes_along(constraint: Struct) -> bool:
     return is_on(constraint) and constraint.type == "CHILD_OF" and constraint.target is not None
 
 
@@ -80,9 +80,8 @@ def key_goals(goals: Sequence[Goal], rows: Row, times_of_keys: Floats, undo: Exi
 def channels_of(goal: Goal, rows: Row) -> list[keyframes.Channel]:
     """Return the channels of a goal to key, with values from rows (F, 17)."""
     kind: Callable[..., keyframes.Channel] = keyframes.Channel if goal.is_bone else keyframes.ObjectChannel
-    group = goal.name if goal.is_bone else "Object Transforms"
     return [
-        kind(group, field, i, column)
+        kind(group_of(goal.holder), field, i, column)
         for field in goal.fields
         for i, column in enumerate(rows[:, FIELDS[field]].T.astype(np.float64))
     ]

@@ -18,7 +18,7 @@ from ..chains.current_pose import target_of as limb_target
 from ..core import channels
 from ..core.channels import Row
 from ..core.goals import Goal
-from ..core.settings import chain_of
+from ..core.settings import ROLES, chain_of
 from ..core.skeleton import Skeleton, inverse, moved
 from ..core.translation.sentences import UserError
 from ..live.reports import NEAR
@@ -95,7 +95,7 @@ class Snap:
                 raise UserError(reason)
         presence = Presence(view_layer)
         for tip in tips:
-            for role in ("target",) if poles is Poles.KEEP else ("target", "pole"):
+            for role in ROLES[:1] if poles is Poles.KEEP else ROLES:
                 goal = getattr(chain_of(tip), role)
                 if goal is not None and (reason := why_absent(goal, presence)):
                     raise UserError(reason)

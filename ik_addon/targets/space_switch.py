@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import bpy
 import numpy as np
@@ -30,6 +29,7 @@ from ..core.key_curve import SAME_FRAME
 from ..core.key_step import key_step
 from ..core.skeleton import inverse, matrix_array
 from ..core.translation.sentences import UserError
+from ..core.untyped import Struct
 from ..rig.plan.chain import check
 from ..rig.plan.inputs import RIDDEN as INHERITED
 from ..solve.maths.products import times
@@ -49,9 +49,25 @@ ON = 0.5
 class _Visit:
     """The time that a goal spends in a space, from one switch to the next."""
 
+    goal: Goal
     constraint: bpy.types.ChildOfConstraint
     start: float
     """Frame in the action at which it begins; a former parent comes before all others."""
+
+    @property
+    def influence(self) -> str:
+        """The data path of what is keyed."""
+        return self.constraint.path_from_id("influence")
+
+    def key(self, frames: tuple[float, float], values: tuple[float, float], undo: ExitStack) -> None:
+        """Key a step of the influence on two frames of the action."""
+        channel = keyframes.ObjectChannel(self.goal.name, self.influence, 0, np.array(values))
+        key_step(self.goal.ob, [channel], frames, undo, held=True)
+
+    def remove(self) -> None:
+        """Remove the constraint and its keys."""
+        compat.remove_curve(self.goal.ob, self.influence)
+        self.goal.holder.constraints.remove(self.constraint)
 
     def to_world(self, depsgraph: bpy.types.Depsgraph) -> Floats:
         """Return the matrix (4, 4) by which the constraint moves the goal in world space."""
@@ -73,7 +89,7 @@ class _Visit:
         self.constraint.inverse_matrix = Matrix(found.tolist())
 
     def _target(self, depsgraph: bpy.types.Depsgraph) -> Floats:
-        target: Any = self.constraint.target  # `_visits` leaves out constraints without one
+        target: Struct = self.constraint.target  # `_visits` leaves out constraints without one
         return matrix_array(Goal(target, self.constraint.subtarget).world(depsgraph))
 
     def _owner(self, depsgraph: bpy.types.Depsgraph) -> Floats:
@@ -87,7 +103,7 @@ class _Visit:
         return matrix_array(Goal(owner).world(depsgraph))
 
 
-def switch(context: bpy.types.Context, ob: bpy.types.Object, tip: bpy.types.PoseBone, goal: Goal, space: Space) -> int:
+def switch(context: bpy.types.Context, tip: bpy.types.PoseBone, goal: Goal, space: Space) -> int:
     """Switch a goal of the chain on `tip` to a space from the current frame on, without moving it.
 
     Replaces a switch on the same frame. Later switches stay and start from where the goal is by then. Clearing the
@@ -100,7 +116,7 @@ def switch(context: bpy.types.Context, ob: bpy.types.Object, tip: bpy.types.Pose
         UserError: the goal can't be switched; nothing has changed.
     """
     _check(goal, space)
-    name, view_layer, scene = tip.name, context.view_layer, context.scene
+    ob, name, view_layer, scene = tip.id_data, tip.name, context.view_layer, context.scene
     view_layer.update()
     scale = time_scale(scene)
     now = scene.frame_current_final * scale
@@ -116,15 +132,15 @@ def switch(context: bpy.types.Context, ob: bpy.types.Object, tip: bpy.types.Pose
         before, later = ([v for v in others if (v.start > now) is is_later] for is_later in (False, True))
         unplaced = _unconstrained(replaced or before[-1:], where, view_layer.depsgraph)
         target = world_empty(context, goal, undo) if space.ob is None else space.ob
-        visit = _Visit(_constraint(goal, target, space.bone, undo), now)
+        visit = _Visit(goal, _constraint(goal, target, space.bone, undo), now)
         visit.place(where, unplaced, view_layer.depsgraph)
-        _step(goal, visit, (now - scale, now), (0.0, 1.0), undo)
+        visit.key((now - scale, now), (0.0, 1.0), undo)
         for following in later[:1]:
-            _step(goal, visit, (max(now, following.start - scale), following.start), (1.0, 0.0), undo)
+            visit.key((max(now, following.start - scale), following.start), (1.0, 0.0), undo)
         visit.constraint.influence = 1.0
         for last in before[-1:]:
             undo.callback(setattr, last.constraint, "influence", last.constraint.influence)
-            _step(goal, last, (max(last.start, now - scale), now), (1.0, 0.0), undo)
+            last.key((max(last.start, now - scale), now), (1.0, 0.0), undo)
             last.constraint.influence = 0.0
         for old in replaced:
             undo.callback(setattr, old.constraint, "mute", old.constraint.mute)
@@ -136,7 +152,7 @@ def switch(context: bpy.types.Context, ob: bpy.types.Object, tip: bpy.types.Pose
             _place_later(view_layer, ob, goal, [visit, *later], scale)
         undo.pop_all()
     for old in replaced:
-        _remove(goal, old)
+        old.remove()
     view_layer.update()
     return len(later)
 
@@ -154,11 +170,11 @@ def _turn_parent(context: bpy.types.Context, goal: Goal, before: float, undo: Ex
     made = _constraint(goal, parent.ob, parent.bone, undo)
     made.inverse_matrix = inside
     goal.holder.constraints.move(len(goal.holder.constraints) - 1, 0)  # before all other constraints, as the parent was
-    _step(goal, _Visit(made, before), (before - 1.0, before), (1.0, 1.0), undo)
+    _Visit(goal, made, before).key((before - 1.0, before), (1.0, 1.0), undo)
     made.influence = 1.0
 
 
-def _cleared_object(ob: Any, undo: ExitStack) -> tuple[Goal, Matrix]:
+def _cleared_object(ob: Struct, undo: ExitStack) -> tuple[Goal, Matrix]:
     """Clear the parent of an object; return the parent and the Child Of inverse that has the same effect."""
     if ob.parent_type not in INHERITED:
         raise UserError(
@@ -198,7 +214,7 @@ def _set_parent(context: bpy.types.Context, goal: Goal, parent: str) -> None:
         bones[goal.bone].parent = bones[parent] if parent else None
 
 
-def _constraint(goal: Goal, target: bpy.types.Object, bone: str, undo: ExitStack) -> Any:
+def _constraint(goal: Goal, target: bpy.types.Object, bone: str, undo: ExitStack) -> Struct:
     """Add a constraint with influence 0 after the goal's others, and return it."""
     constraints = goal.holder.constraints
     made = constraints.new("CHILD_OF")
@@ -216,15 +232,11 @@ def _visits(goal: Goal) -> list[_Visit]:
     for constraint in goal.holder.constraints:
         if constraint.type != "CHILD_OF" or not constraint.name.startswith(PREFIX) or constraint.target is None:
             continue
-        curve = _curve(goal, constraint)
+        curve = compat.find_curve(goal.ob, constraint.path_from_id("influence"))
         keys = () if curve is None else [point.co[0] for point in curve.keyframe_points if point.co[1] > ON]
         if keys:
-            found.append(_Visit(constraint, min(keys)))
+            found.append(_Visit(goal, constraint, min(keys)))
     return sorted(found, key=lambda visit: visit.start)
-
-
-def _curve(goal: Goal, constraint: Any) -> bpy.types.FCurve | None:
-    return compat.find_curve(goal.ob, constraint.path_from_id("influence"))
 
 
 def _unconstrained(active: Sequence[_Visit], where: Floats, depsgraph: bpy.types.Depsgraph) -> Floats:
@@ -262,19 +274,3 @@ def _check_kept(goal: Goal, where: Floats, depsgraph: bpy.types.Depsgraph) -> No
         raise UserError(
             "Another constraint or a driver holds '{goal}'. Mute it, or switch its target instead", goal=goal.name
         )
-
-
-# ---- keys
-
-
-def _step(goal: Goal, visit: _Visit, frames: tuple[float, float], values: tuple[float, float], undo: ExitStack) -> None:
-    """Key a step of the influence of a visit on two frames of the action."""
-    influence = visit.constraint.path_from_id("influence")
-    channel = keyframes.ObjectChannel(goal.name, influence, 0, np.array(values))
-    key_step(goal.ob, [channel], frames, undo, held=True)
-
-
-def _remove(goal: Goal, visit: _Visit) -> None:
-    """Remove a visit and its keys."""
-    compat.remove_curve(goal.ob, visit.constraint.path_from_id("influence"))
-    goal.holder.constraints.remove(visit.constraint)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
 
 import bpy
 
@@ -13,6 +12,7 @@ from ..anatomy.body import chest_of, head_of, parent_bone_of
 from ..anatomy.figure import Figure
 from ..core.goals import Goal
 from ..core.translation.sentences import say
+from ..core.untyped import has_mark, set_mark
 from ..rig.plan.chain import chain_bones
 from .movable import parents_of, target_of
 
@@ -38,15 +38,13 @@ class Space:
         return say("the world") if self.ob is None else f"'{self.bone or self.ob.name}'"
 
 
-def spaces_of(
-    ob: bpy.types.Object, tip: bpy.types.PoseBone, other: bpy.types.Object | None, bone: str
-) -> Iterator[Space]:
+def spaces_of(tip: bpy.types.PoseBone, other: bpy.types.Object | None, bone: str) -> Iterator[Space]:
     """Yield the spaces for goals of a chain: the world, the limb's parent bone, the chest, the head, another object.
 
     If the other object is an armature with a bone named `bone`, the space is that bone.
     """
     yield Space("WORLD")
-    figure = Figure.of(ob)
+    ob, figure = tip.id_data, Figure.of(tip.id_data)
     parent_bone = parent_bone_of(figure, [figure.names.index(own.name) for own in chain_bones(tip)])
     for identifier, found in (("PARENT", parent_bone), ("CHEST", chest_of(figure)), ("HEAD", head_of(figure))):
         if found is not None:
@@ -68,13 +66,13 @@ def world_empty(context: bpy.types.Context, goal: Goal, undo: ExitStack) -> bpy.
 
     If the view layer has none, make one in a collection of the goal; `undo` removes it.
     """
-    layer: Any = context.view_layer.objects
-    known = next((ob for ob in layer if WORLD_MARK in ob and ob.library is None), None)
+    layer = context.view_layer.objects
+    known = next((ob for ob in layer if has_mark(ob, WORLD_MARK) and ob.library is None), None)
     if known is not None:
         return known
-    empty: Any = bpy.data.objects.new(WORLD, None)
+    empty = bpy.data.objects.new(WORLD, None)
     undo.callback(bpy.data.objects.remove, empty)
-    empty[WORLD_MARK] = True
+    set_mark(empty, WORLD_MARK)
     empty.empty_display_size = 0.01
     empty.hide_select = empty.hide_render = True
     for lock in ("lock_location", "lock_rotation", "lock_scale"):
@@ -93,7 +91,6 @@ def space_name(tip: bpy.types.PoseBone) -> str:
     if target is None:
         return ""
     found = next(parents_of(target.ob, target.bone if target.is_bone else ""), None)
-    holder: Any = None if found is None else found.ob
-    if found is None or WORLD_MARK in holder or (found.ob == target.ob and not found.bone):
+    if found is None or has_mark(found.ob, WORLD_MARK) or (found.ob == target.ob and not found.bone):
         return say("World")
     return found.name

@@ -7,6 +7,7 @@ from typing import Any
 import bpy
 
 from ..bake.bake_report import BakeReport, last
+from ..core.report import Remark
 from ..core.settings import chain_of
 from ..core.translation.sentences import say
 from . import graph
@@ -55,8 +56,8 @@ class VIEW3D_PT_ik_addon_bake(ArmaturePanel):
             draw_keys(box)
         elif report is not None:
             column = box.column()
-            for text, is_remarkable in report.sentences():
-                draw_message(column, context, text, icon="ERROR" if is_remarkable else "BLANK1")
+            for text in report.sentences():
+                draw_message(column, context, text, icon="ERROR" if isinstance(text, Remark) else "BLANK1")
             if len(report.turns) > 1:
                 column = box.column(align=True)
                 draw_ends(column, say("Turn per Frame"), f"{max(report.turns):.3g}°")

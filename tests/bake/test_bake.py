@@ -429,7 +429,7 @@ def test_smooth_avoids_a_flip_and_reaches_all_targets(bake: Any, addon: Addon, k
     assert report.turn < 20.0
     assert (report.missed, report.plays_alike) == (0, True)
     assert max(rigs.on_frames(frames, lambda: rigs.miss(ob)).values()) < CLOSE
-    said = [text for text, _ in report.sentences()]
+    said = list(report.sentences())
     assert any("without Smooth" in text for text in said)
     assert "Playback matches the smooth solution" in said
 
@@ -513,11 +513,12 @@ def test_the_report_has_misses_limits_and_speed(bake: Any, addon: Addon) -> None
     assert (after, report.turning_bone) == fastest
     assert report.ends[0] <= before == after - 1 < report.ends[1]
     assert report.turn == pytest.approx(turns[fastest], abs=0.01)
-    told = [text for text, _ in report.sentences()]
+    told = list(report.sentences())
     for words in ("Baked 1 chain on 10 frames", "'lower' missed its target on 5 frames", "'lower' was at a limit on 5"):
         assert any(text.startswith(words) for text in told), told
     assert f"Fastest joint: '{fastest[1]}', {report.turn:.3g}° per frame from frame {before} to {after}" in told
-    assert [is_remarkable for _, is_remarkable in report.sentences()].count(True) == 1
+    remark = addon.module("core.report").Remark
+    assert [isinstance(text, remark) for text in report.sentences()].count(True) == 1
 
 
 def test_the_report_is_shown_until_the_chain_is_solved_again(bake: Any, addon: Addon) -> None:

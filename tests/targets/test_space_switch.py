@@ -296,11 +296,11 @@ def test_needs_a_chain_with_the_chosen_goal() -> None:
 def test_lists_the_available_spaces(addon: Addon) -> None:
     ob = character()
     spaces = addon.module("targets.spaces").spaces_of
-    found = {s.identifier: s.name for s in spaces(ob, ob.pose.bones["lowerarm_l"], bpy.data.objects["Prop"], "")}
+    found = {s.identifier: s.name for s in spaces(ob.pose.bones["lowerarm_l"], bpy.data.objects["Prop"], "")}
     bones = {"PARENT": "'spine_05'", "CHEST": "'spine_05'", "HEAD": "'head'"}
     assert found == {"WORLD": "the world", **bones, "OBJECT": "'Prop'"}
     arm, _target = rigs.arm()
-    assert [space.identifier for space in spaces(arm, arm.pose.bones["lower"], None, "")] == ["WORLD"]
+    assert [space.identifier for space in spaces(arm.pose.bones["lower"], None, "")] == ["WORLD"]
     activate(arm, "lower")
     with refused("No head found in 'Rig.001'. Pick an object"):
         bpy.ops.ik_addon.switch_space(space="HEAD")

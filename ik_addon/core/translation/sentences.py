@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from gettext import c2py
-from typing import Any
 
 from bpy.app.translations import pgettext_rpt
+
+from ..untyped import Returning
 
 CONTEXT = "IK Chains"
 """Translation context for words that Blender itself translates in another sense, such as Extend."""
@@ -47,7 +48,7 @@ def count(number: int, one: str, more: str) -> str:
 
 
 def _translated(text: str, context: str = "*") -> str:
-    translate: Any = pgettext_rpt  # the stubs declare no return value
+    translate: Returning = pgettext_rpt
     translated: str = translate(text, context)
     return translated
 

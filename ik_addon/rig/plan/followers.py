@@ -15,11 +15,9 @@ from bpy.app.handlers import persistent
 
 from ...core import chain_settings, hooks
 from ...core.goals import MADE, Goal
-from ...core.settings import chain_of, goal_of, is_tip, object_of
+from ...core.settings import ROLES, chain_of, goal_of, is_tip, object_of
 from .presence import Reference, are_related_anew
 from .sources import uid_of
-
-ROLES = ("target", "pole")
 
 
 class _Follower(NamedTuple):

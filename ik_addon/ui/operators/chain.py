@@ -108,7 +108,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip) if self.tip else active_bone(ob)
         if tip is None:
             raise UserError("'{object}' has no bone '{tip}'", object=ob.name, tip=self.tip)
-        bones = new_chain.add_chain(context, ob, tip, self.chain_length, self.with_pole, Controls[self.controls])
+        bones = new_chain.add_chain(context, tip, self.chain_length, self.with_pole, Controls[self.controls])
         tip = bones[-1]
         if active_bone(ob) not in bones:
             compat.select_bone(ob, tip)  # the panel shows the chain of the active bone

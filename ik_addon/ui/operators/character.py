@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import bpy
 from bpy.props import BoolProperty, EnumProperty
 
@@ -91,16 +93,17 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
             arms_with_chest=self.arms == "CHEST",
         )
         outcome = character.set_up(context, ob, wishes)
-        remarks = outcome.remarks
-        if self.options.is_invoke and len(remarks) > NAMED:  # the panel shows them, but scripts don't see it
-            remarks = remarks[:NAMED]
-            remarks += (say("More remarks in the panel: {count}", count=len(outcome.remarks) - NAMED),)
+        more = len(outcome.remarks) - NAMED
+        if self.options.is_invoke and more > 0:  # the panel shows them, but scripts don't see it
+            in_panel = say("More remarks in the panel: {count}", count=more)
+            outcome = replace(outcome, remarks=(*outcome.remarks[:NAMED], in_panel))
         if not outcome.made:
             # Nothing changed, so don't add an undo step.
-            self.report({"INFO"} if outcome.tips else {"ERROR"}, ". ".join([outcome.summary, *remarks]))
+            self.report({"INFO"} if outcome.tips else {"ERROR"}, outcome.message)
             return {"CANCELLED"}
+        made, *remarks = outcome.sentences()
         next_step = () if ob.mode == "POSE" else (say("To pose it, go to Pose Mode"),)
-        return self.done(". ".join([outcome.summary, *next_step]), remarks)
+        return self.done(". ".join([made, *next_step]), remarks)
 
     def draw(self, _context: bpy.types.Context) -> None:
         """Draw the options."""
@@ -126,7 +129,7 @@ class IK_ADDON_OT_mirror_chain(ChainOperator):
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Mirror the chain."""
         tip = active_chain(context)
-        other, remarks = mirror.mirror_chain(context, armature(context), tip)
+        other, remarks = mirror.mirror_chain(context, tip)
         message = say("Mirrored the chain on '{tip}' to '{other}'", tip=tip.name, other=other.name)
         return self.done(message, remarks)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import bpy
@@ -67,9 +68,8 @@ class IK_ADDON_OT_convert_constraints(ArmatureOperator):
         ob = armature(context)
         before = _poses(context, ob)
         done = convert.convert(context, ob)
-        remarks = list(_differences(ob, done.tips, before, _poses(context, ob)))
-        self.report({"WARNING"} if done.warnings or remarks else {"INFO"}, ". ".join([done.message, *remarks]))
-        return {"FINISHED"}
+        elsewhere = _differences(ob, done.tips, before, _poses(context, ob))
+        return self.tell(replace(done, warnings=(*done.warnings, *elsewhere)))
 
 
 class IK_ADDON_OT_restore_constraints(ArmatureOperator):

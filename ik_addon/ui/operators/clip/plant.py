@@ -97,8 +97,7 @@ class IK_ADDON_OT_plant(ClipOperator):
 
     def finish(self, result: Planted) -> set[str]:
         """Report the outcome."""
-        self.report({"WARNING"} if result.short_frames or result.remarks else {"INFO"}, result.message)
-        return {"FINISHED"}
+        return self.tell(result)
 
 
 CLASSES: tuple[Any, ...] = (IK_ADDON_OT_plant,)

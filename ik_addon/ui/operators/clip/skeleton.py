@@ -10,7 +10,6 @@ from bpy.props import BoolProperty, StringProperty
 
 from ....bake import skeleton
 from ....bake.skeleton_motion import RootMotion
-from ....core.report import count_of_frames
 from ....core.translation.sentences import marked, say
 from ..active import armature
 from .frame_range import FrameRangeOperator
@@ -71,12 +70,8 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
     def finish(self, result: skeleton.Made) -> set[str]:
         """Select the new armature and its meshes for export, and report them."""
         skeleton.select(bpy.context, result)
-        done = say(
-            "Baked {frames} to '{name}', which is selected for export",
-            frames=count_of_frames(result.frames),
-            name=result.ob.name,
-        )
-        return self.done(done, result.remarks)
+        made, *remarks = result.sentences()
+        return self.done(say("{done}, which is selected for export", done=made), remarks)
 
 
 CLASSES: tuple[Any, ...] = (IK_ADDON_OT_bake_skeleton,)

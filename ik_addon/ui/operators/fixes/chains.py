@@ -108,7 +108,7 @@ def _fixes_of_remarks(tip: bpy.types.PoseBone) -> Iterator[Fix]:
     other = chains.mirrored_from(tip)
     if other is not None:
         label = say("Mirror '{other}'", other=other.name)
-        yield Fix(label, partial(mirror_chain, bpy.context, tip.id_data, other))
+        yield Fix(label, partial(mirror_chain, bpy.context, other))
     if goes_beyond_limits(tip):
         yield Fix(say("Leave Out These Limits"), lambda: free(exceeded(tip)))
     if chain.chain_length > len(bones):

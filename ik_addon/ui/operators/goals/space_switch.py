@@ -81,14 +81,13 @@ class IK_ADDON_OT_switch_space(ChainOperator):
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Switch the space."""
-        ob, tip = armature(context), active_chain(context)
-        space = self._space(context)
+        tip, space = active_chain(context), self._space(context)
         if reason := why_lacking(tip, self.role.lower()):
             raise UserError(reason)
         if space is None:
             return self.refuse(self._lack(context))
         movable = Goal(*goal_of(chain_of(tip), self.role.lower()))
-        later = switch(context, ob, tip, movable, space)
+        later = switch(context, tip, movable, space)
         if space.identifier == "OBJECT":
             type(self).last = space.ob.name, space.bone
         frame = f"{context.scene.frame_current_final:g}"
@@ -105,7 +104,7 @@ class IK_ADDON_OT_switch_space(ChainOperator):
 
     def _space(self, context: bpy.types.Context) -> Space | None:
         """Return the chosen space; None if the active chain has no such space."""
-        spaces = spaces_of(armature(context), active_chain(context), self._other(context), self.bone)
+        spaces = spaces_of(active_chain(context), self._other(context), self.bone)
         return next((space for space in spaces if space.identifier == self.space), None)
 
     def _other(self, context: bpy.types.Context) -> bpy.types.Object | None:

@@ -1,0 +1,51 @@
+"""What Blender's type stubs can't tell, by name: the border at which types end, and why each of them does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+from numpy.typing import NDArray
+
+Struct = Any
+"""A struct of Blender of which only a run knows the type: it is reached by a name or path, or its subtype decides."""
+Value = Any
+"""The value of a property of such a struct."""
+Declared = Any
+"""A property that a function declares: Blender reads the call itself, to which the stubs give no type."""
+Versioned = Any
+"""An action, its slots, layers and what is in them: other versions of Blender have other attributes."""
+Returning = Any
+"""A function of Blender that returns something, of which the stubs say nothing."""
+Shaped = Any
+"""A number, or an array of as many as it is computed from."""
+Column = NDArray[Any]
+"""Numbers whose type is that of the attribute that they are read from."""
+Json = dict[str, Any]
+"""What JSON can hold, under names."""
+
+
+def has_mark(block: object, name: str) -> bool:
+    """Whether a data-block or bone, if there is one, has a custom property: the stubs know of none."""
+    holder: Struct = block
+    return holder is not None and name in holder
+
+
+def set_mark(block: object, name: str) -> None:
+    """Give a data-block or bone a custom property that is true."""
+    holder: Struct = block
+    holder[name] = True
+
+
+def users_of(block: bpy.types.ID) -> set[bpy.types.ID]:
+    """Return the data-blocks that refer to one; the stubs require all options of `user_map`."""
+    blend: Struct = bpy.data
+    found: set[bpy.types.ID] = blend.user_map(subset=[block])[block]
+    return found
+
+
+def own_object(name: str) -> bpy.types.Object | None:
+    """Return the object of this name that is not linked; the stubs know of no pairs of name and library."""
+    objects: Struct = bpy.data.objects
+    found: bpy.types.Object | None = objects.get((name, None))
+    return found
