@@ -186,6 +186,7 @@ REMARKS: tuple[tuple[str, Callable[[Limb], object]], ...] = (
 @pytest.mark.parametrize(("label", "make"), REMARKS)
 def test_a_remark_has_a_button_that_ends_it(addon: Addon, label: str, make: Callable[[Limb], object]) -> None:
     ob, _target = rigs.arm()
+    bpy.ops.ik_addon.solve()
     make(Limb(ob.pose.bones["lower"]))
     bpy.ops.ik_addon.solve()
     assert addon.fix(ob.pose.bones["lower"]).label == label
