@@ -107,8 +107,7 @@ def _lose_pole(limb: Limb) -> None:
 
 
 def _lose_bone(limb: Limb) -> None:
-    other = rigs.armature("Other")
-    rigs.add_bones(other, [(0.5, 0.5, 1.0), (0.5, 0.5, 1.5)], ["hand"])
+    other = rigs.limb([(0.5, 0.5, 1.0), (0.5, 0.5, 1.5)], ["hand"], name="Other")
     bpy.context.view_layer.objects.active = limb.ob
     limb.chain.target, limb.chain.target_bone = other, "renamed since"
 

@@ -30,10 +30,10 @@ class Layout:
 
 
 class Panel:
-    """Stands for an instance of a panel, which only Blender makes."""
+    """Stands for an instance of a panel, which only Blender makes, and draws on a layout."""
 
-    def __init__(self, cls: Any, texts: list[str]) -> None:
-        self._cls, self.layout = cls, Layout(texts)
+    def __init__(self, cls: Any, layout: Any) -> None:
+        self._cls, self.layout = cls, layout
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cls, name).__get__(self)
@@ -56,5 +56,5 @@ def drawn(*names: str) -> list[str]:
     for name in names or PANELS:
         cls: Any = getattr(bpy.types, name)
         if not hasattr(cls, "poll") or cls.poll(bpy.context):
-            Panel(cls, texts).draw(bpy.context)
+            Panel(cls, Layout(texts)).draw(bpy.context)
     return texts

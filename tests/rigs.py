@@ -50,6 +50,14 @@ def add_bones(
             above = bone
 
 
+def limb(points: Sequence[Point], names: Sequence[str], name: str = "Rig", connect: bool = True) -> bpy.types.Object:
+    """Add an armature with bones along points and make it active, with its last bone."""
+    ob = armature(name)
+    add_bones(ob, points, names, connect=connect)
+    ob.data.bones.active = ob.data.bones[names[-1]]
+    return ob
+
+
 @contextmanager
 def edit_mode(ob: bpy.types.Object) -> Iterator[Any]:
     """Make an armature active and yield its edit bones, in Edit Mode while the code inside runs."""
@@ -87,6 +95,12 @@ def empty(name: str, location: Point = (0.0, 0.0, 0.0)) -> bpy.types.Object:
     return ob
 
 
+def delete(ob: bpy.types.Object) -> None:
+    """Delete an object as a user does: settings that name it still hold it."""
+    for collection in ob.users_collection:
+        collection.objects.unlink(ob)
+
+
 def held(ob: bpy.types.Object) -> list[str]:
     """Return the names of bones with a stored FK pose, over which a solution was written."""
     stored = {bone.name for bone in ob.pose.bones if bone.ik_addon.base.stored}
@@ -110,10 +124,9 @@ def chain(
 
 
 def arm(straight_rest: bool = False) -> tuple[bpy.types.Object, bpy.types.Object]:
-    """Return a two-bone arm with a chain on 'lower', and its target."""
-    ob = armature()
+    """Return a two-bone arm with a chain on 'lower', its active bone, and its target."""
     elbow = (0.0, 0.0 if straight_rest else -0.2, 1.0)
-    add_bones(ob, [(0, 0, 0), elbow, (0, 0, 2)], ["upper", "lower"])
+    ob = limb([(0, 0, 0), elbow, (0, 0, 2)], ["upper", "lower"])
     target = empty("Target", (0.6, 0.5, 1.0))
     chain(ob, "lower", target, 2)
     return ob, target

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,11 +27,7 @@ LEGS = [f"{side}.{i}" for side in "LR" for i in range(1, 5)]
 CHAINS = {
     "Arm": {"forearm": (2, "Target")},
     "Tentacle": {"tentacle.24": (24, "Target")},
-    "Torso": {
-        "head": (5, "Target head"),
-        "forearm.L": (6, "Target forearm.L"),
-        "forearm.R": (6, "Target forearm.R"),
-    },
+    "Torso": {tip: (5 if tip == "head" else 6, f"Target {tip}") for tip in ("head", "forearm.L", "forearm.R")},
     "Finger": {"finger.3": (3, "Target")},
     "Spider": {f"tibia.{leg}": (2, f"Foot {leg}") for leg in LEGS},
     "Flat arm": {"link.4": (4, "Target")},
@@ -55,13 +52,8 @@ PLANTED = 1e-4
 
 
 def open_sample(name: str) -> bpy.types.Object:
-    """Open a sample and return its armature."""
-    return open_file(FOLDER / f"{name}.blend")
-
-
-def open_file(path: Path) -> bpy.types.Object:
-    """Open a file and return its only armature."""
-    bpy.ops.wm.open_mainfile(filepath=str(path))
+    """Open a sample and return its only armature."""
+    bpy.ops.wm.open_mainfile(filepath=str(FOLDER / f"{name}.blend"))
     (rig,) = (ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE")
     return rig
 
@@ -69,6 +61,13 @@ def open_file(path: Path) -> bpy.types.Object:
 def frames() -> range:
     """Return all frames of the open file."""
     return range(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1)
+
+
+def played() -> Iterator[int]:
+    """Go to all frames of the open file, one after another, and yield each."""
+    for frame in frames():
+        bpy.context.scene.frame_set(frame)
+        yield frame
 
 
 def miss(rig: bpy.types.Object) -> float:
@@ -80,6 +79,12 @@ def miss(rig: bpy.types.Object) -> float:
     return max(found)
 
 
+def assert_has_body(rig: bpy.types.Object) -> None:
+    """Assert that one mesh shows each of the bones."""
+    (body,) = (ob for ob in bpy.context.scene.objects if ob.find_armature() == rig)
+    assert {group.name for group in body.vertex_groups} == set(rig.pose.bones.keys())
+
+
 @pytest.mark.parametrize("name", BONES)
 def test_sample_is_small_live_and_complete(name: str) -> None:
     assert (FOLDER / f"{name}.blend").stat().st_size < 500_000
@@ -88,8 +93,7 @@ def test_sample_is_small_live_and_complete(name: str) -> None:
     assert len(rig.pose.bones) == BONES[name]
     assert bpy.context.scene.camera
     assert bpy.context.scene.render.use_lock_interface, "it renders without a warning"
-    (body,) = (ob for ob in bpy.context.scene.objects if ob.find_armature() == rig)
-    assert {group.name for group in body.vertex_groups} == set(rig.pose.bones.keys())
+    assert_has_body(rig)
 
 
 @pytest.mark.parametrize("name", [TORSO, FINGER])
@@ -97,8 +101,7 @@ def test_limits_hold_on_every_frame(name: str) -> None:
     rig = open_sample(name)
     limited = [bone.name for bone in rig.pose.bones if bone.use_ik_limit_x]
     assert len(limited) == BONES[name] - (name == FINGER)
-    for frame in frames():
-        bpy.context.scene.frame_set(frame)
+    for frame in played():
         for bone in limited:
             assert beyond_limits(rig, bone) < ALLOWED, f"'{bone}' on frame {frame}"
 
@@ -107,8 +110,7 @@ def test_spider_walks_and_its_planted_feet_do_not_slide() -> None:
     rig = open_sample(SPIDER)
     feet: list[list[np.ndarray]] = []
     bodies = []
-    for frame in frames():
-        bpy.context.scene.frame_set(frame)
+    for _frame in played():
         feet.append([rigs.tail(rig, f"tibia.{leg}") for leg in LEGS])
         bodies.append(rigs.head(rig, "body"))
     places = np.array(feet)
@@ -134,8 +136,7 @@ def out_of_plane(rig: bpy.types.Object) -> float:
 def test_flat_arm_stays_flat() -> None:
     rig = open_sample(FLAT)
     assert rig.pose.bones["link.4"].ik_addon.planar
-    for frame in frames():
-        bpy.context.scene.frame_set(frame)
+    for frame in played():
         assert out_of_plane(rig) < 1e-6, f"frame {frame}"
 
 
@@ -143,8 +144,7 @@ def test_feet_of_the_character_stay_level_while_its_hips_sink() -> None:
     rig = open_sample(CHARACTER)
     assert rig.pose.bones["forearm.L"].lock_ik_z, "it has the limits of a human"
     heights = []
-    for frame in frames():
-        bpy.context.scene.frame_set(frame)
+    for frame in played():
         heights.append(rigs.head(rig, "hips")[2])
         for side in "LR":
             if side == "R" or not 56 < frame < 88:
@@ -165,8 +165,7 @@ def folds(rig: bpy.types.Object, names: list[str]) -> list[float]:
 def test_horses_legs_fold_the_right_way_and_its_hooves_hold_still() -> None:
     rig = open_sample(HORSE)
     stifles, carpi = [], []
-    for frame in frames():
-        bpy.context.scene.frame_set(frame)
+    for frame in played():
         for side in "LR":
             stifle, hock = folds(rig, [f"{name}.{side}" for name in ("femur", "tibia", "metatarsus")])
             assert stifle > 0.5, f"frame {frame}"
@@ -187,8 +186,7 @@ def test_horses_legs_fold_the_right_way_and_its_hooves_hold_still() -> None:
 def test_the_hand_follows_the_crate_and_switching_makes_no_jump() -> None:
     rig = open_sample(SWITCHES)
     hands, crates, misses, shares = [], [], [], []
-    for frame in frames():
-        bpy.context.scene.frame_set(frame)
+    for _frame in played():
         hands.append(rigs.head(rig, "hand"))
         crates.append(rigs.position(bpy.data.objects["Crate"]))
         misses.append(miss(rig))
@@ -211,18 +209,14 @@ def test_converted_sample_matches_its_constraints_and_converts_back() -> None:
         chain = rig.pose.bones[f"shin.{side}"].ik_addon
         assert constraint.mute
         assert (chain.target, chain.pole, chain.chain_length) == (constraint.target, constraint.pole_target, 2)
-    poses = {}
-    for frame in (1, 30, 58, 90):
-        bpy.context.scene.frame_set(frame)
-        poses[frame] = rigs.pose(rig)
+    poses = rigs.poses_at(rig, (1, 30, 58, 90))
     bpy.context.view_layer.objects.active = rig
     bpy.ops.ik_addon.restore_constraints()
     assert not any(constraint.mute for constraint in constraints.values())
     assert not any(bone.ik_addon.is_chain for bone in rig.pose.bones)
-    for frame, pose in poses.items():
-        bpy.context.scene.frame_set(frame)
+    for frame, pose in rigs.poses_at(rig, poses).items():
         # Blender's own IK stops within a thousandth of a bone; the converted chains are exact.
-        assert rigs.pose(rig) == pytest.approx(pose, abs=5e-3), f"frame {frame}"
+        assert pose == pytest.approx(poses[frame], abs=5e-3), f"frame {frame}"
 
 
 @pytest.mark.parametrize("name", BONES)
@@ -232,8 +226,8 @@ def test_sample_plays_on_its_targets_and_above_the_floor_the_same_in_any_order(n
     opened = {bpy.context.scene.frame_current: rigs.pose(rig)}
     floor = bpy.data.objects["Floor"].data.vertices[0].co.z
     poses: rigs.Poses = {}
-    for frame in frames():
-        poses |= rigs.poses_at(rig, [frame])
+    for frame in played():
+        poses[frame] = rigs.pose(rig)
         ends = [rig.matrix_world @ end for bone in rig.pose.bones for end in (bone.head, bone.tail)]
         assert min(end.z for end in ends) > floor - 1e-3, f"frame {frame}"
         assert name in LEAVING or miss(rig) < SOLVED, f"frame {frame}"
@@ -298,8 +292,7 @@ def test_body_opens_ready_to_be_dragged(name: str) -> None:
     wanted = {bone: {"LOCATION", "ROTATION"} if placed else {"ROTATION"} for bone, placed in PINNED[name].items()}
     assert {bone.name: set(bone.ik_addon.pin) for bone in rig.pose.bones if bone.ik_addon.pin} == wanted
     assert [bone.name for bone in rig.pose.bones if bone.use_ik_limit_x], "it has limits"
-    (body,) = (ob for ob in bpy.context.scene.objects if ob.find_armature() == rig)
-    assert {group.name for group in body.vertex_groups} == set(rig.pose.bones.keys())
+    assert_has_body(rig)
 
 
 @pytest.mark.parametrize("name", PINNED)

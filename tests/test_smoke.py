@@ -19,8 +19,7 @@ NEAR = 1e-4
 @pytest.fixture
 def arm() -> bpy.types.Object:
     """An arm with a hand and without a chain, in Pose Mode."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0, 0, 0), (0, -0.2, 1), (0, 0, 2), (0, 0, 2.4)], ["upper", "lower", "hand"])
+    ob = rigs.limb([(0, 0, 0), (0, -0.2, 1), (0, 0, 2), (0, 0, 2.4)], ["upper", "lower", "hand"])
     ob.data.bones.active = ob.data.bones["lower"]
     bpy.ops.object.mode_set(mode="POSE")
     return ob
@@ -55,25 +54,15 @@ def test_a_live_chain_follows_its_target_when_that_is_moved_dragged_and_animated
     assert OPERATORS.drag_target(offset=(0.2, 0.0, -0.3)) == {"FINISHED"}
     assert np.allclose(rigs.position(target) - before, (0.2, 0.0, -0.3), atol=NEAR)
     assert is_reached(arm, target)
-    for frame, x in ((1, 0.8), (20, -0.8)):
-        target.location.x = x
-        target.keyframe_insert("location", frame=frame)
-    for frame in (1, 20, 7, 13):
-        bpy.context.scene.frame_set(frame)
-        assert is_reached(arm, target)
+    rigs.key(target, "location", {1: (0.8, 0.4, 1.2), 20: (-0.8, 0.4, 1.2)})
+    assert not rigs.missed(arm, (1, 20, 7, 13), NEAR)
 
 
 def test_a_bake_keeps_the_poses_and_undo_takes_it_back(arm: bpy.types.Object, target: bpy.types.Object) -> None:
-    for frame, x in ((1, 0.8), (10, -0.8)):
-        target.location.x = x
-        target.keyframe_insert("location", frame=frame)
+    rigs.key(target, "location", {1: (0.8, 0.4, 1.2), 10: (-0.8, 0.4, 1.2)})
 
     def wrists(ob: bpy.types.Object) -> list[Any]:
-        found = []
-        for frame in range(1, 11):
-            bpy.context.scene.frame_set(frame)
-            found.append(rigs.tail(ob, "lower"))
-        return found
+        return list(rigs.on_frames(range(1, 11), lambda: rigs.tail(ob, "lower")).values())
 
     live = wrists(arm)
     bpy.ops.ed.undo_push(message="before")

@@ -68,10 +68,7 @@ def posed(what: str) -> bpy.types.Object:
 def test_the_fk_pose_is_what_blender_evaluates(what: str) -> None:
     ob = posed(what)
     bone = ob.pose.bones["upper"]
-    wanted = {}
-    for frame in FRAMES:
-        bpy.context.scene.frame_set(frame)
-        wanted[frame] = tuple(bone.rotation_quaternion)
+    wanted = rigs.on_frames(FRAMES, lambda: tuple(bone.rotation_quaternion))
     ob.ik_addon.live = True
     for frame in (7, 20, 1, 13, 7):
         bpy.context.scene.frame_set(frame)

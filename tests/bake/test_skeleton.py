@@ -146,8 +146,7 @@ def test_an_existing_bone_can_be_the_root() -> None:
 
 def test_deform_bones_are_parented_to_those_that_stand_in_for_controls() -> None:
     """As in generated rigs: each deform bone is below a control bone, which another deform bone follows."""
-    ob = rigs.armature("Rig")
-    rigs.add_bones(ob, [(0, 0, 1), (0, 0, 1.5), (0, 0, 2)], ["spine", "neck"])
+    ob = rigs.limb([(0, 0, 1), (0, 0, 1.5), (0, 0, 2)], ["spine", "neck"], name="Rig")
     for name, above in (("DEF-neck", "spine"), ("DEF-spine", "")):
         bone = ob.data.bones[name.removeprefix("DEF-")]
         ends = [tuple(bone.head_local), tuple(bone.tail_local)]
@@ -174,15 +173,25 @@ def test_omissions_are_reported(capfd: pytest.CaptureFixture[str]) -> None:
     assert "Bendy bone 'pouch' stays straight" in said
 
 
-def test_nothing_changes_on_failure_or_cancelling(addon: Addon) -> None:
+def posed_beside_another() -> tuple[bpy.types.Object, bpy.types.Object]:
+    """Return a character and another armature, both selected and in Pose Mode, the character active."""
     ob = character()
-    bpy.context.scene.frame_set(7)
-    other = rigs.armature("Other")
-    rigs.add_bones(other, rigs.straight(2), ["a", "b"])
+    other = rigs.limb(rigs.straight(2), "ab", "Other")
     for own in (ob, other):
         own.select_set(True)
     activate(ob, "shin.L")
     bpy.ops.object.mode_set(mode="POSE")
+    return ob, other
+
+
+def assert_as_posed(ob: bpy.types.Object, other: bpy.types.Object) -> None:
+    assert bpy.context.view_layer.objects.active == ob
+    assert (ob.mode, other.mode, ob.select_get(), other.select_get()) == ("POSE", "POSE", True, True)
+
+
+def test_nothing_changes_on_failure_or_cancelling(addon: Addon) -> None:
+    ob, other = posed_beside_another()
+    bpy.context.scene.frame_set(7)
     before = snapshot()
     module = addon.module("bake.skeleton")
     for most in (0.0, 0.5, 0.9):
@@ -191,9 +200,7 @@ def test_nothing_changes_on_failure_or_cancelling(addon: Addon) -> None:
                 if share > most:
                     break
         assert snapshot() == before
-        assert bpy.context.view_layer.objects.active == ob
-        assert (ob.mode, other.mode) == ("POSE", "POSE")
-        assert (ob.select_get(), other.select_get()) == (True, True)
+        assert_as_posed(ob, other)
     for bone in ob.data.bones:
         bone.use_deform = False
     before = snapshot()
@@ -203,28 +210,12 @@ def test_nothing_changes_on_failure_or_cancelling(addon: Addon) -> None:
 
 
 @pytest.mark.parametrize("frame", FRAMES)
-def test_a_bone_hidden_on_a_late_frame_leaves_all_modes_and_the_selection(frame: int) -> None:
-    ob = character()
+def test_a_bone_hidden_on_a_frame_is_named_and_leaves_all_modes_and_the_selection(frame: int) -> None:
+    ob, other = posed_beside_another()
     rigs.key(ob.pose.bones["foot.L"], "scale", {frame - 1: (1, 1, 1), frame: (0, 0, 0), frame + 1: (1, 1, 1)})
-    other = rigs.armature("Other")
-    rigs.add_bones(other, rigs.straight(2), ["a", "b"])
-    for own in (ob, other):
-        own.select_set(True)
-    activate(ob, "shin.L")
-    bpy.ops.object.mode_set(mode="POSE")
-    with refused("foot.L"):
+    with refused(f"Bone 'foot.L' has no rotation on frame {frame}: it, or a bone above it, is scaled to zero"):
         bpy.ops.ik_addon.bake_skeleton()
-    assert bpy.context.view_layer.objects.active == ob
-    assert (ob.mode, other.mode) == ("POSE", "POSE")
-    assert (ob.select_get(), other.select_get()) == (True, True)
-
-
-def test_a_hidden_bone_is_named() -> None:
-    ob = character()
-    ob.pose.bones["foot.L"].scale = (0.0, 0.0, 0.0)
-    bpy.context.view_layer.update()
-    with refused("Bone 'foot.L' has no rotation on frame 1: it, or a bone above it, is scaled to zero"):
-        bpy.ops.ik_addon.bake_skeleton()
+    assert_as_posed(ob, other)
 
 
 def test_one_undo_removes_everything() -> None:
@@ -244,13 +235,25 @@ def enable(name: str) -> None:
     importlib.import_module("addon_utils").enable(name)
 
 
+def imported(file: Path) -> bpy.types.Object:
+    """Import an exported file into an empty one with the frame rate of this one; return its armature."""
+    rate = bpy.context.scene.render.fps
+    rigs.new_file()
+    bpy.context.scene.render.fps = rate
+    if file.suffix == ".glb":
+        bpy.ops.import_scene.gltf(filepath=str(file))
+    else:
+        bpy.ops.import_scene.fbx(filepath=str(file), anim_offset=0.0)
+    (found,) = (other for other in bpy.data.objects if other.type == "ARMATURE")
+    return found
+
+
 @pytest.mark.parametrize("kind", ["glb", "fbx"])
 def test_a_round_trip_keeps_the_joints(tmp_path: Path, kind: str) -> None:
     ob = character()
     before = heads(ob, DEFORM)
     bake(use_root=True, root_turn=True)
     file = tmp_path / f"walk.{kind}"
-    scene = bpy.context.scene
     if kind == "glb":
         enable("io_scene_gltf2")
         bpy.ops.export_scene.gltf(filepath=str(file), use_selection=True)
@@ -259,15 +262,7 @@ def test_a_round_trip_keeps_the_joints(tmp_path: Path, kind: str) -> None:
         bpy.ops.export_scene.fbx(
             filepath=str(file), use_selection=True, add_leaf_bones=False, bake_anim_simplify_factor=0.0
         )
-    rate, frames = scene.render.fps, (scene.frame_start, scene.frame_end)
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    scene = bpy.context.scene
-    scene.render.fps, (scene.frame_start, scene.frame_end) = rate, frames
-    if kind == "glb":
-        bpy.ops.import_scene.gltf(filepath=str(file))
-    else:
-        bpy.ops.import_scene.fbx(filepath=str(file), use_anim=True, anim_offset=0.0)
-    (found,) = (other for other in bpy.data.objects if other.type == "ARMATURE")
+    found = imported(file)
     first = found.animation_data.action.frame_range[0]
     assert np.abs(heads(found, DEFORM, first) - before).max() < CLOSE
     assert found.pose.bones["hips"].parent.name == "root"

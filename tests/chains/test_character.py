@@ -68,6 +68,13 @@ def set_up(ob: bpy.types.Object, **options: Any) -> dict[str, list[str]]:
     return found
 
 
+def figure(**options: Any) -> bpy.types.Object:
+    """Return a character that has been set up."""
+    ob = rigs_named.build(RIGS["Mixamo"])
+    set_up(ob, **options)
+    return ob
+
+
 @pytest.mark.parametrize("name", RIGS)
 def test_all_limbs_get_chains_and_nothing_moves(addon: Addon, name: str) -> None:
     """Every other one has straight limbs, and is mirrored, scaled and rotated."""
@@ -86,9 +93,10 @@ def test_all_limbs_get_chains_and_nothing_moves(addon: Addon, name: str) -> None
         assert Vector(chain.bend_side).length == pytest.approx(1.0, abs=1e-5)
     others = [ob.pose.bones[tip].ik_addon for tip in found if tip not in {limb[-1] for limb in limbs}]
     assert [(chain.target is not None, chain.pole) for chain in others] == [(True, None)] * 2
+    assert all(ob.pose.bones[tip].ik_addon.target == ob for tip in found)
+    assert [o.name for o in bpy.context.scene.objects] == [ob.name], "controls are bones"
     assert ob.ik_addon.live
-    reports = addon.module("live.reports")
-    assert all(reports.get(ob, tip).reached for tip in found)
+    assert all(addon.report(ob, tip).reached for tip in found)
 
 
 @pytest.mark.usefixtures("rigify")
@@ -127,13 +135,11 @@ def test_the_trunk_follows_the_hips_and_hands_and_feet_stay(controls: str, addon
     moved = {name: np.linalg.norm(rigs.head(ob, name) - place) for name, place in before.items()}
     for name, distance in moved.items():
         assert distance < 1e-4 if name in ends else distance == pytest.approx(0.8 * step.length, rel=0.02), name
-    reports = addon.module("live.reports")
-    assert all(reports.get(ob, tip).reached for tip in chains(ob))
+    assert all(addon.report(ob, tip).reached for tip in chains(ob))
 
 
 def test_a_figure_with_control_bones_gets_the_missing_chains() -> None:
-    ob = rigs_named.build(RIGS["Mixamo"])
-    set_up(ob, controls="BONES", regions={"LEG"})
+    ob = figure(controls="BONES", regions={"LEG"})
     assert len(set_up(ob, controls="BONES")) == 6
     elbow = ob.pose.bones["mixamorig:LeftForeArm"]
     assert any(getattr(elbow, f"use_ik_limit_{axis}") for axis in "xyz")
@@ -178,12 +184,7 @@ def test_limbs_with_constraints_are_left_for_conversion(capfd: pytest.CaptureFix
     text = said(capfd, bpy.ops.ik_addon.character_setup)
     assert "Convert IK Constraints turns them into chains: left leg" in text
     assert "Use the rig's controls instead: right arm" in text
-    assert sorted(chains(ob)) == [
-        "mixamorig:Head",
-        "mixamorig:LeftForeArm",
-        "mixamorig:RightLeg",
-        "mixamorig:Spine2",
-    ]
+    assert sorted(chains(ob)) == [f"mixamorig:{tip}" for tip in ("Head", "LeftForeArm", "RightLeg", "Spine2")]
 
 
 def test_limits_of_bones_are_kept() -> None:
@@ -279,8 +280,7 @@ def test_missing_parts_are_reported_and_shown_while_the_chains_exist(
 
 
 def test_a_figure_without_known_parts_is_refused() -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(3), ["a", "b", "c"])
+    rigs.limb(rigs.bent(3), "abc")
     with refused("No chain was added.*Not found.*arms, legs, spine, head"):
         bpy.ops.ik_addon.character_setup()
 
@@ -350,17 +350,13 @@ def test_flipped_poses_find_the_controls_of_the_other_side(rig: str) -> None:
 
 def test_the_hips_and_the_root_become_controls_as_they_are_until_the_last_chain_goes() -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
-    bpy.context.view_layer.objects.active = ob
-    hips, constraints = ob.pose.bones["mixamorig:Hips"], [len(bone.constraints) for bone in ob.pose.bones]
     named = {bone.name for bone in ob.pose.bones}
     set_up(ob)
     hips = ob.pose.bones["mixamorig:Hips"]
     assert hips.custom_shape is not None
     assert hips.color.palette == "THEME09"
-    assert {bone.name for bone in ob.pose.bones if bone.custom_shape} - named == {
-        bone.name for bone in ob.pose.bones if bone.name not in named
-    }
-    assert [len(ob.pose.bones[name].constraints) for name in sorted(named)] == [0] * len(named) == sorted(constraints)
+    assert all(bone.custom_shape for bone in ob.pose.bones if bone.name not in named)
+    assert not any(ob.pose.bones[name].constraints for name in named)
     colors = {side: ob.pose.bones[f"IK Target mixamorig:Leg.{side}"].color.palette for side in "LR"}
     assert colors == {"L": "THEME04", "R": "THEME01"}
     for tip in [bone.name for bone in ob.pose.bones if bone.ik_addon.is_chain]:
@@ -392,8 +388,7 @@ def test_a_shape_of_the_users_own_stays() -> None:
 
 @pytest.mark.parametrize("arms", ["WORLD", "CHEST"])
 def test_hands_stay_in_place_or_go_along_with_the_chest(arms: str) -> None:
-    ob = rigs_named.build(RIGS["Mixamo"])
-    set_up(ob, arms=arms, regions={"ARM"}, with_presets=False)
+    ob = figure(arms=arms, regions={"ARM"}, with_presets=False)
     before = rigs.tail(ob, "mixamorig:LeftForeArm")
     ob.pose.bones["mixamorig:Hips"].location.x += 0.05 * ob.pose.bones["mixamorig:Hips"].bone.length
     ob.pose.bones["mixamorig:Spine"].rotation_quaternion = Euler((0.1, 0.0, 0.0)).to_quaternion()
@@ -422,8 +417,7 @@ def test_advice_to_transfer_animation_goes_once_it_is_followed(addon: Addon) -> 
 
 
 def test_a_head_that_cannot_turn_as_far_as_its_control_says_so(addon: Addon) -> None:
-    ob = rigs_named.build(RIGS["Mixamo"])
-    set_up(ob)
+    ob = figure()
     tip = next(bone for bone in ob.pose.bones if bone.ik_addon.is_chain and "Head" in bone.name)
     control = ob.pose.bones[tip.ik_addon.target_bone]
     control.rotation_quaternion = Euler((0.9, 0.0, 0.0)).to_quaternion()

@@ -9,6 +9,7 @@ import bpy
 import numpy as np
 import pytest
 from mathutils import Euler, Matrix, Quaternion, Vector
+from numpy.typing import NDArray
 
 from tests import rigs, rigs_named
 from tests.conftest import Addon
@@ -21,8 +22,7 @@ FEET = ("foot.L", "foot.R")
 
 def body(matrix: Matrix | None = None) -> bpy.types.Object:
     """Return hips with two legs and feet that stand on the ground."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0, 0, 1.0), (0, 0, 1.2)], ["hips"])
+    ob = rigs.limb([(0, 0, 1.0), (0, 0, 1.2)], ["hips"])
     for side, x in (("L", 0.1), ("R", -0.1)):
         names = [f"{name}.{side}" for name in ("thigh", "shin", "foot", "toe")]
         points = [(x, 0, 1), (x, -0.03, 0.5), (x, 0, 0.1), (1.2 * x, -0.15, 0.02), (1.2 * x, -0.2, 0.02)]
@@ -49,6 +49,11 @@ def key_walk(ob: bpy.types.Object) -> None:
     bpy.context.scene.frame_set(1)
 
 
+def body_poses(ob: bpy.types.Object) -> NDArray[np.float64]:
+    """Return pose matrices (k, 4, 4) of all but control bones; Blender lists children right after their parents."""
+    return np.array([p for p, bone in zip(poses(ob), ob.data.bones, strict=True) if "ik_addon_made" not in bone])
+
+
 def detach_foot(ob: bpy.types.Object) -> None:
     """Leave a gap between shin and foot."""
     with rigs.edit_mode(ob) as bones:
@@ -60,23 +65,23 @@ def detach_foot(ob: bpy.types.Object) -> None:
 # ---- Add Chain
 
 
+@pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
 @pytest.mark.parametrize("name", RIGS)
-def test_hands_and_feet_stay_when_hips_sink_and_turn(addon: Addon, name: str) -> None:
+def test_hands_and_feet_stay_when_hips_sink_and_turn(addon: Addon, name: str, controls: str) -> None:
     ob = rigs_named.build(RIGS[name])
     ob.matrix_world = Matrix.LocRotScale((1, 2, 0.5), Euler((0.2, 0.1, 1.0)), (1.5, 1.5, 1.5))
     bpy.context.view_layer.update()
-    before = poses(ob)
+    before = body_poses(ob)
     ends = []
-    top = ob.pose.bones[0]
     for chain in rigs_named.limbs(RIGS[name], ob):
-        activate(ob, chain[0])
-        bpy.ops.ik_addon.chain_add()
+        add(ob, chain[0], controls=controls)
         settings = ob.pose.bones[chain[-1]].ik_addon
-        assert settings.use_end_rotation, chain
+        assert (settings.chain_length, settings.use_end_rotation) == (len(chain), True), chain
         length = rigs.length(ob, chain[-1], len(chain))
         ends.append((chain[-1], settings.end_bone, 1.5 * length, world(ob, settings.end_bone)))
     rigs.go_live(ob)
-    moved = np.abs(poses(ob) - before)
+    top = ob.pose.bones[0]
+    moved = np.abs(body_poses(ob) - before)
     assert moved[:, 3].max() < 1e-6, "going live moves nothing"
     assert moved.max() < 1e-5
     rng = np.random.default_rng(2)
@@ -105,19 +110,15 @@ def test_an_animated_hand_or_foot_waits_for_a_snapped_range(
     assert "'foot.L' is animated. Bring the target to the pose on a range to turn it with the target" in text
     chain = ob.pose.bones["shin.L"].ik_addon
     assert (chain.end_bone, chain.use_end_rotation) == ("foot.L", False)
-    fk = {}
-    for frame in range(1, 21):
-        bpy.context.scene.frame_set(frame)
-        fk[frame] = poses(ob)
+    fk = rigs.on_frames(range(1, 21), lambda: poses(ob))
     if button == "Target to Pose (Range)":
         assert bpy.ops.ik_addon.follow_rotation(snap=True, frame_range="SCENE") == {"FINISHED"}
     else:
         assert bpy.ops.ik_addon.snap_target(frame_range="SCENE") == {"FINISHED"}
     assert chain.use_end_rotation
     ob.ik_addon.live = True
-    for frame in range(1, 21):
-        bpy.context.scene.frame_set(frame)
-        assert np.abs(poses(ob) - fk[frame]).max() < 1e-5
+    for frame, own in rigs.on_frames(fk, lambda: poses(ob)).items():
+        assert np.abs(own - fk[frame]).max() < 1e-5
     hips = ob.pose.bones["hips"]
     hips.driver_add("location", 1).driver.expression = "-0.05"
     bpy.context.scene.frame_set(9)
@@ -220,9 +221,7 @@ def test_a_three_bone_chain_with_rotation_keeps_its_knee_in_front(pole: str, liv
 def test_snapping_a_three_bone_chain_with_rotation_moves_nothing(frames: str) -> None:
     ob = body()
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 3
-    activate(ob, "foot.L")
-    bpy.ops.ik_addon.chain_add(tip="foot.L", chain_length=3)
-    ob.pose.bones["foot.L"].ik_addon.use_rotation = True
+    add(ob, "foot.L", tip="foot.L", chain_length=3).use_rotation = True
     for name, angles in (("thigh.L", (-0.5, 0.1, 0.3)), ("shin.L", (0.7, 0.0, 0.0)), ("foot.L", (0.2, 0.3, -0.2))):
         ob.pose.bones[name].rotation_quaternion = Euler(angles).to_quaternion()
     bpy.context.view_layer.update()
@@ -328,8 +327,16 @@ def constrained(influence: float = 1.0) -> tuple[bpy.types.Object, Any]:
     return ob, copy
 
 
-def test_copy_rotation_on_the_foot_becomes_end_rotation_and_converts_back() -> None:
+@pytest.mark.parametrize("between", [False, True], ids=["below the shin", "below a mechanism bone"])
+def test_copy_rotation_on_the_foot_becomes_end_rotation_and_converts_back(between: bool) -> None:
     ob, copy = constrained()
+    if between:
+        with rigs.edit_mode(ob) as bones:
+            made = bones.new("MCH-foot.L")
+            made.head, made.tail = bones["foot.L"].head, bones["foot.L"].head + Vector((0.0, 0.0, 0.02))
+            bones["foot.L"].use_connect = False
+            made.parent, bones["foot.L"].parent = bones["shin.L"], made
+        copy = ob.pose.bones["foot.L"].constraints["Copy Rotation"]
     before = world(ob, "foot.L")
     assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
     chain = ob.pose.bones["shin.L"].ik_addon
@@ -340,49 +347,25 @@ def test_copy_rotation_on_the_foot_becomes_end_rotation_and_converts_back() -> N
     bpy.context.view_layer.update()
     ours = world(ob, "foot.L")
     assert bpy.ops.ik_addon.restore_constraints() == {"FINISHED"}
-    assert not copy.mute
-    assert not chain.use_end_rotation
+    assert (copy.mute, chain.use_end_rotation) == (False, False)
     assert turn_between(world(ob, "foot.L"), ours) < math.radians(0.1)
-
-
-def test_copy_rotation_on_a_foot_below_a_mechanism_bone_is_converted_too() -> None:
-    ob, copy = constrained()
-    with rigs.edit_mode(ob) as bones:
-        between = bones.new("MCH-foot.L")
-        between.head, between.tail = bones["foot.L"].head, bones["foot.L"].head + Vector((0.0, 0.0, 0.02))
-        bones["foot.L"].use_connect = False
-        between.parent, bones["foot.L"].parent = bones["shin.L"], between
-    copy = ob.pose.bones["foot.L"].constraints["Copy Rotation"]
-    before = world(ob, "foot.L")
-    assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
-    chain = ob.pose.bones["shin.L"].ik_addon
-    assert (chain.end_bone, chain.use_end_rotation, copy.mute) == ("foot.L", True, True)
-    assert turn_between(world(ob, "foot.L"), before) < TURN
 
 
 @pytest.mark.parametrize("switch", ["static", "keys", "driver"])
 def test_a_foot_keeps_its_animation_where_the_ik_constraint_is_not_always_on(switch: str) -> None:
     ob, copy = constrained()
-    made, scene = ob.pose.bones["shin.L"].constraints["IK"], bpy.context.scene
+    made = ob.pose.bones["shin.L"].constraints["IK"]
     if switch == "static":
         made.influence = 0.5
     elif switch == "keys":
         rigs.key(made, "influence", {1: 0.0, 20: 1.0})
     else:
         made.driver_add("influence").driver.expression = "min(frame / 20, 1)"
-
-    def feet() -> list[Matrix]:
-        found = []
-        for frame in (1, 10, 20):
-            scene.frame_set(frame)
-            found.append(world(ob, "foot.L"))
-        return found
-
-    before = feet()
+    before = rigs.on_frames((1, 10, 20), lambda: world(ob, "foot.L"))
     assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
     assert not copy.mute
-    for own, was in zip(feet(), before, strict=True):
-        assert turn_between(own, was) < TURN
+    for frame, own in rigs.on_frames(before, lambda: world(ob, "foot.L")).items():
+        assert turn_between(own, before[frame]) < TURN, frame
 
 
 @pytest.mark.parametrize("hindrance", ["influence", "axis", "target", "space", "apart"])
@@ -450,13 +433,11 @@ def test_a_hidden_foot_gets_a_chain_and_turns_once_it_is_shown(live: bool, contr
     foot.scale = (0.0, 0.0, 0.0)
     bpy.context.view_layer.update()
     before = joints(ob)
-    assert bpy.ops.ik_addon.chain_add(live=live, controls=controls) == {"FINISHED"}
+    add(ob, tip, live=live, controls=controls)
     bpy.context.view_layer.update()
     assert np.allclose(joints(ob)[: len(before)], before, atol=1e-5)
     assert ob.pose.bones[tip].ik_addon.use_end_rotation
-    if not live:
-        ob.ik_addon.live = True
-        bpy.context.view_layer.update()
+    rigs.go_live(ob)
     ob.pose.bones["foot.L"].scale = (1.0, 1.0, 1.0)
     bpy.context.view_layer.update()
     for now, then in zip(turns(ob), shown, strict=False):

@@ -11,7 +11,7 @@ from mathutils import Quaternion
 
 from tests import rigs
 from tests.conftest import Addon
-from tests.reliability.states import activate
+from tests.reliability.states import add
 
 Points = list[tuple[float, float, float]]
 LEG = [(0.1, 0.0, 1.0), (0.1, -0.03, 0.5), (0.1, 0.0, 0.05), (0.1, -0.15, 0.0)]
@@ -25,8 +25,7 @@ def limb(points: Points, names: list[str], roll: float, mirrored: bool) -> bpy.t
     with rigs.edit_mode(ob) as bones:
         for bone in bones:
             bone.roll += roll
-    activate(ob, f"{names[1]}.{'R' if mirrored else 'L'}")
-    bpy.ops.ik_addon.chain_add()
+    add(ob, f"{names[1]}.{'R' if mirrored else 'L'}")
     return ob
 
 
@@ -77,8 +76,7 @@ def test_hinges_and_roots_move_in_the_named_direction(
 
 
 def test_a_tail_moves_up_and_to_the_sides(addon: Addon) -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0.0, 0.2 * i, 1.0) for i in range(5)], [f"tail.{i}" for i in range(4)])
+    ob = rigs.limb([(0.0, 0.2 * i, 1.0) for i in range(5)], [f"tail.{i}" for i in range(4)])
     found = names(addon, ob.pose.bones["tail.1"])
     assert {found[key] for key in ("UP", "DOWN")} == {"Up", "Down"}
     assert moved(addon, ob.pose.bones["tail.1"], next(k for k in found if found[k] == "Left"))[0] > 0.02
@@ -88,7 +86,6 @@ def test_a_tail_moves_up_and_to_the_sides(addon: Addon) -> None:
 def test_every_direction_has_a_distinct_name_however_a_bone_lies(addon: Addon) -> None:
     rng = np.random.default_rng(4)
     for _ in range(20):
-        ob = rigs.armature()
-        rigs.add_bones(ob, rng.normal(size=(2, 3)).tolist(), ["bone"])
+        ob = rigs.limb(rng.normal(size=(2, 3)).tolist(), ["bone"])
         found = names(addon, ob.pose.bones["bone"])
         assert len(set(found.values())) == 6, found

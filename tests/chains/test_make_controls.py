@@ -10,7 +10,7 @@ import pytest
 
 from tests import rigs
 from tests.conftest import Addon
-from tests.reliability.states import activate
+from tests.reliability.states import activate, add
 
 
 def collection(name: str, *objects: bpy.types.Object, parent: bpy.types.Collection | None = None) -> Any:
@@ -24,36 +24,22 @@ def collection(name: str, *objects: bpy.types.Object, parent: bpy.types.Collecti
     return made
 
 
-def limb() -> bpy.types.Object:
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(2), ["a", "b"])
-    return ob
-
-
 def add_chain(ob: bpy.types.Object) -> str:
     """Add a chain; return the name of the collection that holds the new one, of targets."""
-    activate(ob, "b")
-    assert bpy.ops.ik_addon.chain_add(live=True) == {"FINISHED"}
+    add(ob, "b", live=True)
     every = (bpy.context.scene.collection, *bpy.data.collections)
     (holder,) = (own.name for own in every if "Rig IK" in own.children)
     return holder
 
 
-def test_targets_are_made_beside_the_armature() -> None:
-    ob = limb()
-    set_ = collection("Set")
-    collection("Hero", ob, parent=set_)
-    assert add_chain(ob) == "Hero"
-
-
-def test_the_first_collection_in_use_is_taken() -> None:
-    ob = limb()
+def test_targets_are_made_beside_the_armature_in_the_first_collection_in_use() -> None:
+    ob = rigs.limb(rigs.bent(2), "ab")
     collection("Excluded", ob)
     bpy.context.view_layer.layer_collection.children["Excluded"].exclude = True
     collection("Disabled", ob).hide_viewport = True
-    collection("First", ob)
+    collection("Hero", ob, parent=collection("Set"))
     collection("Second", ob)
-    assert add_chain(ob) == "First"
+    assert add_chain(ob) == "Hero"
 
 
 def link(path: Path, name: str) -> bpy.types.Object:
@@ -71,7 +57,7 @@ def link(path: Path, name: str) -> bpy.types.Object:
 
 
 def test_targets_are_linked_with_the_character(tmp_path: Path) -> None:
-    ob = limb()
+    ob = rigs.limb(rigs.bent(2), "ab")
     collection("Hero", ob)
     add_chain(ob)
     ob = link(tmp_path / "hero.blend", "Hero")
@@ -83,7 +69,7 @@ def test_targets_are_linked_with_the_character(tmp_path: Path) -> None:
 
 
 def test_a_chain_added_to_an_override_has_its_target_in_the_scene(tmp_path: Path) -> None:
-    ob = limb()
+    ob = rigs.limb(rigs.bent(2), "ab")
     collection("Hero", ob)
     ob = link(tmp_path / "hero.blend", "Hero")
     assert add_chain(ob) == bpy.context.scene.collection.name, "an overridden collection can't be changed"
@@ -91,7 +77,7 @@ def test_a_chain_added_to_an_override_has_its_target_in_the_scene(tmp_path: Path
 
 @pytest.mark.parametrize("role", ["target", "pole"])
 def test_a_goal_that_was_left_in_the_library_is_named(addon: Addon, tmp_path: Path, role: str) -> None:
-    ob = limb()
+    ob = rigs.limb(rigs.bent(2), "ab")
     target, pole = rigs.empty("Target", (1.0, 0.5, 1.0)), rigs.empty("Pole", (0.0, 3.0, 0.0))
     rigs.chain(ob, "b", target, 2, pole=pole)
     ob.ik_addon.live = True

@@ -8,7 +8,7 @@ import pytest
 from mathutils import Euler, Matrix
 
 from tests import rigs, rigs_named
-from tests.reliability.states import activate
+from tests.reliability.states import add
 from tests.rigs_named import RIGS
 
 TURNED = Matrix.LocRotScale((3.0, -2.0, 1.0), Euler((0.4, -1.1, 2.0)), (1.5, 1.5, 1.5))
@@ -19,8 +19,7 @@ def leg(matrix: Matrix | None = None) -> bpy.types.Object:
     ob = rigs_named.build(RIGS["Manny"])
     ob.matrix_world = matrix or Matrix.Identity(4)
     bpy.context.view_layer.update()
-    activate(ob, "calf_l")
-    bpy.ops.ik_addon.chain_add()
+    add(ob, "calf_l")
     return ob
 
 
@@ -63,17 +62,14 @@ def test_the_mirrored_pole_is_parented_too() -> None:
 def test_a_chain_at_the_top_leaves_its_pole_without_a_parent() -> None:
     ob, _target = rigs.arm()
     ob.pose.bones["lower"].ik_addon.is_chain = False
-    activate(ob, "lower")
-    bpy.ops.ik_addon.chain_add()
+    add(ob, "lower")
     assert ob.pose.bones["lower"].ik_addon.pole.parent is None
 
 
 def test_a_pole_is_not_parented_to_bones_solved_with_its_chain() -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(5), list("abcde"))
+    ob = rigs.limb(rigs.bent(5), list("abcde"))
     for tip in "de":
-        activate(ob, tip)
-        bpy.ops.ik_addon.chain_add(tip=tip, chain_length=2)
+        add(ob, tip, tip=tip, chain_length=2)
     poles = [ob.pose.bones[tip].ik_addon.pole.parent_bone for tip in "de"]
     assert poles == ["b", "b"], "'c' is a bone of the first chain, which shares 'd' with the second"
     assert bpy.ops.ik_addon.solve() == {"FINISHED"}

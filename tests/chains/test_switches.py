@@ -7,6 +7,7 @@ from typing import Any
 import bpy
 import numpy as np
 import pytest
+from mathutils import Matrix
 
 from tests import rigs
 from tests.chains.test_convert import PLACES, constraint, degrees_between, limb, matrices, state
@@ -61,6 +62,24 @@ def drivers(ob: bpy.types.Object) -> list[tuple[str, bool]]:
     return sorted((curve.data_path, curve.mute) for curve in ob.animation_data.drivers)
 
 
+def switched(ob: bpy.types.Object, at: int) -> tuple[dict[int, list[Matrix]], Any, Any]:
+    """Return the poses by the values of the switch, and state and drivers at one of these."""
+    poses = {}
+    for value in (0, 1):
+        turn(ob, value)
+        poses[value] = matrices(ob)
+    assert degrees_between(poses[0], poses[1]) > 5.0
+    turn(ob, at)
+    return poses, state(ob), drivers(ob)
+
+
+def assert_restored(ob: bpy.types.Object, before: Any, driven: Any) -> None:
+    """Convert back; assert that everything is as it was."""
+    assert bpy.ops.ik_addon.restore_constraints() == {"FINISHED"}
+    assert state(ob) == before
+    assert drivers(ob) == driven
+
+
 WAYS = ("expression", "modifier", "keys", "plain")
 
 
@@ -68,13 +87,7 @@ WAYS = ("expression", "modifier", "keys", "plain")
 @pytest.mark.parametrize("at", [0, 1])
 def test_the_driver_of_a_constraint_switches_the_chain(way: str, at: int) -> None:
     ob, target, _made = switched_limb(3, way)
-    poses = {}
-    for value in (0, 1):
-        turn(ob, value)
-        poses[value] = matrices(ob)
-    assert degrees_between(poses[0], poses[1]) > 5.0
-    turn(ob, at)
-    before, driven = state(ob), drivers(ob)
+    poses, before, driven = switched(ob, at)
     assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
     for value in (0, 1, 0):
         turn(ob, value)
@@ -84,9 +97,7 @@ def test_the_driver_of_a_constraint_switches_the_chain(way: str, at: int) -> Non
     assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
     target.location = PLACES[0]
     turn(ob, at)
-    assert bpy.ops.ik_addon.restore_constraints() == {"FINISHED"}
-    assert state(ob) == before
-    assert drivers(ob) == driven
+    assert_restored(ob, before, driven)
 
 
 @pytest.mark.parametrize("at", [0, 1])
@@ -97,14 +108,7 @@ def test_drivers_of_the_pole_switch_the_chains_pole(at: int) -> None:
     ob[SWITCH] = 0
     drive(ob, with_pole, "1 - on")
     drive(ob, without, "on")
-    turn(ob, at)
-    places = {}
-    for value in (0, 1):
-        turn(ob, value)
-        places[value] = matrices(ob)
-    assert degrees_between(places[0], places[1]) > 5.0
-    turn(ob, at)
-    before, driven = state(ob), drivers(ob)
+    places, before, driven = switched(ob, at)
     assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
     assert [bone.name for bone in ob.pose.bones if bone.ik_addon.is_chain] == ["lower"]
     for value in (0, 1, 0, 1):
@@ -116,9 +120,7 @@ def test_drivers_of_the_pole_switch_the_chains_pole(at: int) -> None:
             elbow, before_it = matrices(ob)[1].translation, places[value][1].translation
             assert (elbow - before_it).length < 1e-3
     turn(ob, at)
-    assert bpy.ops.ik_addon.restore_constraints() == {"FINISHED"}
-    assert state(ob) == before
-    assert drivers(ob) == driven
+    assert_restored(ob, before, driven)
     for value in (0, 1):
         turn(ob, value)
         assert (with_pole.mute, without.mute) == (not value, bool(value))
@@ -150,9 +152,7 @@ def test_a_muted_driver_stays_muted() -> None:
     before, driven = state(ob), drivers(ob)
     bpy.ops.ik_addon.convert_constraints()
     assert ob.pose.bones["lower"].ik_addon.influence == 1.0
-    bpy.ops.ik_addon.restore_constraints()
-    assert state(ob) == before
-    assert drivers(ob) == driven
+    assert_restored(ob, before, driven)
 
 
 def test_a_keyed_pole_switch_is_followed_and_baked() -> None:
@@ -162,23 +162,18 @@ def test_a_keyed_pole_switch_is_followed_and_baked() -> None:
     rigs.key(target, "location", {1: PLACES[0], 20: PLACES[1]})
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = 1, 20
-    for frame, value in ((1, True), (11, False)):
+    for start, value in ((1, True), (11, False)):
         chain.use_pole = value
-        ob.keyframe_insert('pose.bones["lower"].ik_addon.use_pole', frame=frame)
-    live = {}
-    for frame in (1, 5, 10, 11, 15, 20, 3):
-        scene.frame_set(frame)
-        live[frame] = matrices(ob)
+        ob.keyframe_insert('pose.bones["lower"].ik_addon.use_pole', frame=start)
+    live = rigs.on_frames((1, 5, 10, 11, 15, 20, 3), lambda: matrices(ob))
     made.pole_target.location = (-3.0, 1.0, 0.0)
+    moved = rigs.on_frames(live, lambda: matrices(ob))
     for frame, before in live.items():
-        scene.frame_set(frame)
-        turned = degrees_between(before, matrices(ob))
+        turned = degrees_between(before, moved[frame])
         assert turned > 5.0 if frame < 11 else turned < 1e-3, frame
-        live[frame] = matrices(ob)
     assert bpy.ops.ik_addon.bake() == {"FINISHED"}
-    for frame, before in live.items():
-        scene.frame_set(frame)
-        assert degrees_between(before, matrices(ob)) < 0.01, frame
+    for frame, baked in rigs.on_frames(live, lambda: matrices(ob)).items():
+        assert degrees_between(moved[frame], baked) < 0.01, frame
 
 
 # ---- Rigify
@@ -240,9 +235,7 @@ def test_a_rigify_rig_keeps_its_switches(rig: bpy.types.Object, capfd: pytest.Ca
     assert all(degrees_between(held, pose(rig, *key)) < 1e-4 for key, held in before.items())
 
 
-def test_three_segment_legs_move_as_before_though_constraints_depend_on_each_other(
-    generated: Generated, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_three_segment_legs_move_as_before_though_constraints_depend_on_each_other(generated: Generated) -> None:
     ob = unstretched(generated("basic_quadruped"))
     foot = ob.pose.bones["foot_ik.L"]
 
@@ -253,8 +246,7 @@ def test_three_segment_legs_move_as_before_though_constraints_depend_on_each_oth
 
     before = {step: stepped(step) for step in STEPS}
     stepped(STEPS[0])
-    text = said(capfd, bpy.ops.ik_addon.convert_constraints)
-    print(text)
+    bpy.ops.ik_addon.convert_constraints()
     assert ob.pose.bones["MCH-shin_ik.L"].ik_addon.is_chain
     assert ob.pose.bones["MCH-shin_ik2.L"].ik_addon.is_chain
 

@@ -11,8 +11,7 @@ import bpy
 import numpy as np
 import pytest
 
-from tests import rigs
-from tests.bake.test_skeleton import CLOSE, DEFORM, character, heads
+from tests.bake.test_skeleton import CLOSE, DEFORM, character, enable, heads, imported
 from tests.cli.conftest import Command
 from tests.cli.test_command import moving_arm
 from tests.reliability.states import snapshot
@@ -21,14 +20,13 @@ from tests.reliability.states import snapshot
 @pytest.fixture(autouse=True)
 def _exporters() -> None:
     for name in ("io_scene_gltf2", "io_scene_fbx"):
-        importlib.import_module("addon_utils").enable(name)
+        enable(name)
 
 
 @pytest.mark.parametrize("kind", ["glb", "fbx"])
 def test_the_skeleton_is_saved_and_exported(ik_bake: Command, tmp_path: Path, kind: str) -> None:
     ob = character()
     before = heads(ob, DEFORM)
-    rate = bpy.context.scene.render.fps
     bpy.context.scene.frame_end = 60
     report, output = tmp_path / "report.json", tmp_path / "walk.blend"
     arguments = ["--range", 1, 40, "--skeleton", "--root", "root", "--root-turn", "--export", kind]
@@ -39,14 +37,7 @@ def test_the_skeleton_is_saved_and_exported(ik_bake: Command, tmp_path: Path, ki
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.json", "walk.blend", f"walk.{kind}"]
     bpy.ops.wm.open_mainfile(filepath=str(output))
     assert np.abs(heads(bpy.data.objects["Figure Skeleton"], DEFORM) - before).max() < CLOSE
-    rigs.new_file()
-    bpy.context.scene.render.fps = rate
-    if kind == "glb":
-        bpy.ops.import_scene.gltf(filepath=str(tmp_path / "walk.glb"))
-    else:
-        bpy.ops.import_scene.fbx(filepath=str(tmp_path / "walk.fbx"), anim_offset=0.0)
-    (found,) = (other for other in bpy.data.objects if other.type == "ARMATURE")
-    span: Any = found.animation_data.action.frame_range
+    span: Any = imported(tmp_path / f"walk.{kind}").animation_data.action.frame_range
     assert round(span[1] - span[0]) == 39
 
 

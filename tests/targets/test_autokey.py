@@ -9,7 +9,7 @@ import pytest
 from mathutils import Quaternion
 
 from tests import rigs
-from tests.reliability.states import activate, keyed, said
+from tests.reliability.states import keyed, said
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,6 @@ def preferences(auto_keying: Any) -> Any:
 @pytest.fixture
 def arm() -> tuple[bpy.types.Object, bpy.types.Object]:
     ob, target = rigs.arm()
-    activate(ob, "lower")
     return ob, target
 
 
@@ -61,8 +60,12 @@ def test_a_line_says_that_preferences_prevent_a_first_key(
     assert "Press Key Controls" not in said(capfd, bpy.ops.ik_addon.snap_target)
 
 
-def test_only_available_keys_existing_curves(arm: Any, preferences: Any) -> None:
-    preferences.use_keyframe_insert_available = True
+@pytest.mark.parametrize("by", ["preference", "keying set"])
+def test_only_available_keys_existing_curves(arm: Any, preferences: Any, by: str) -> None:
+    if by == "preference":
+        preferences.use_keyframe_insert_available = True
+    else:
+        use_set("Available")
     drag()
     assert not keyed(arm[1])
     arm[1].keyframe_insert("location", index=0, frame=1)
@@ -70,29 +73,30 @@ def test_only_available_keys_existing_curves(arm: Any, preferences: Any) -> None
     assert keyed(arm[1]) == {("location", 0): [1.0, 7.0]}
 
 
-def test_only_needed_skips_unchanged_channels(arm: Any, preferences: Any) -> None:
-    preferences.use_auto_keyframe_insert_needed = True
+@pytest.mark.parametrize("by", ["preference", "keying set"])
+def test_only_needed_skips_unchanged_channels(arm: Any, preferences: Any, by: str) -> None:
+    own: Any = use_set("Location") if by == "keying set" else None
+    preferences.use_auto_keyframe_insert_needed = own is None
+    if own is not None:
+        own.use_insertkey_override_needed = own.use_insertkey_needed = True
     arm[1].keyframe_insert("location", frame=1)
-    drag()
+    try:
+        drag()
+    finally:
+        if own is not None:
+            own.use_insertkey_override_needed = own.use_insertkey_needed = False
     found = keyed(arm[1])
     assert found["location", 0] == [1.0, 7.0]
     assert found["location", 1] == [1.0], "it did not move along Y"
 
 
-@pytest.mark.parametrize("name", ["Location", "LocRotScale", "Rotation"])
+@pytest.mark.parametrize("name", ["Location", "LocRotScale", "Rotation", "WholeCharacter"])
 def test_a_keying_set_decides_what_is_keyed(arm: Any, name: str) -> None:
     use_set(name)
     drag()
-    wanted = {"Location": {"location"}, "Rotation": {"rotation_euler"}}
+    wanted = {"Location": {"location"}, "Rotation": {"rotation_euler"}, "WholeCharacter": set()}
     assert paths(arm[1]) == wanted.get(name, {"location", "rotation_euler", "scale"})
     assert not keyed(arm[0]), "only what was moved, whatever is selected"
-
-
-def test_the_available_set_keys_existing_curves(arm: Any) -> None:
-    use_set("Available")
-    arm[1].keyframe_insert("location", index=2, frame=1)
-    drag()
-    assert keyed(arm[1]) == {("location", 2): [1.0, 7.0]}
 
 
 def test_a_set_of_absolute_paths_is_keyed_unchanged(arm: Any) -> None:
@@ -104,23 +108,6 @@ def test_a_set_of_absolute_paths_is_keyed_unchanged(arm: Any) -> None:
     drag()
     assert keyed(arm[1]) == {("location", 0): [7.0]}
     assert paths(other) == {"scale"}
-
-
-def test_a_set_for_other_channels_keys_nothing(arm: Any) -> None:
-    use_set("WholeCharacter")
-    drag()
-    assert not keyed(arm[1])
-
-
-def test_a_set_has_its_own_only_needed(arm: Any) -> None:
-    keying = use_set("Location")
-    keying.use_insertkey_override_needed = keying.use_insertkey_needed = True
-    try:
-        arm[1].keyframe_insert("location", frame=1)
-        drag()
-    finally:
-        keying.use_insertkey_override_needed = keying.use_insertkey_needed = False
-    assert keyed(arm[1])["location", 1] == [1.0]
 
 
 def test_snap_keys_target_and_pole_according_to_the_set(arm: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 from mathutils import Euler, Quaternion, Vector
 
 from tests import rigs
-from tests.reliability.states import activate, refused
+from tests.reliability.states import refused
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -28,13 +28,10 @@ def arm() -> tuple[bpy.types.Object, bpy.types.Object]:
     """Return an armature with a live arm whose target moves and turns, with keys on frames 1 to 60."""
     ob, target = rigs.arm()
     target.rotation_mode = "XYZ"
-    for frame in range(1, 61):
-        target.location = (0.3 * np.sin(frame / 9.0), 0.4, 1.0 + 0.2 * np.cos(frame / 7.0))
-        target.rotation_euler = (0.2 * np.sin(frame / 5.0), 0.01 * frame, 0.7)
-        target.keyframe_insert("location", frame=frame)
-        target.keyframe_insert("rotation_euler", frame=frame)
+    frames = range(1, 61)
+    rigs.key(target, "location", {i: (0.3 * np.sin(i / 9.0), 0.4, 1.0 + 0.2 * np.cos(i / 7.0)) for i in frames})
+    rigs.key(target, "rotation_euler", {i: (0.2 * np.sin(i / 5.0), 0.01 * i, 0.7) for i in frames})
     rigs.go_live(ob)
-    activate(ob, "lower")
     bpy.context.scene.frame_set(NOW)
     return ob, target
 

@@ -24,8 +24,7 @@ def handle(addon: Addon) -> Any:
 
 
 def test_a_bone_turns_about_its_head_as_requested(handle: Any) -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0.2, 0.1, 0.3), (0.2, 0.9, 0.5)], ["base"])
+    ob = rigs.limb([(0.2, 0.1, 0.3), (0.2, 0.9, 0.5)], ["base"])
     rigs.add_bones(ob, [(0.5, 0.5, 0.5), (0.9, 0.6, 0.8)], ["control"], parent="base")
     ob.matrix_world = Euler((0.3, 0.2, 0.1)).to_matrix().to_4x4()
     ob.pose.bones["base"].rotation_quaternion = (0.8, 0.3, 0.2, 0.4)

@@ -169,8 +169,7 @@ def test_switching_with_control_bones_and_a_hand_that_turns() -> None:
 
 def test_all_chains_switch_at_once_and_each_only_once(capfd: pytest.CaptureFixture[str]) -> None:
     ob = limb()
-    rigs.add_bones(ob, [(2, 0, 0), (2, 0.3, 1), (2, 0, 2)], ["d", "e"])
-    rigs.chain(ob, "e", rigs.empty("Second", (2.4, 0.4, 1.1)), 2)
+    rigs.add_arm(ob, 2, "de", "Second")
     ob.ik_addon.live = True
     before = played(ob, (1, 9, 10))
     assert "Switched 2 chains to FK" in said(capfd, bpy.ops.ik_addon.switch_ik_fk, chains="ALL", to="FK")

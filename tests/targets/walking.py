@@ -11,15 +11,14 @@ from mathutils import Euler
 from numpy.typing import NDArray
 
 from tests import rigs
-from tests.reliability.states import activate
+from tests.reliability.states import add
 
 FRAMES = range(1, 31)
 
 
 def walker(controls: str = "EMPTIES") -> bpy.types.Object:
     """Return a pelvis with one leg, keyed on all frames, straight on some, with a foot, and with a chain on the leg."""
-    ob = rigs.armature("Walker")
-    rigs.add_bones(ob, [(0, 0, 1.0), (0, 0, 1.2), (0, 0, 1.6), (0, 0, 1.8)], ["hips", "chest", "head"])
+    ob = rigs.limb([(0, 0, 1.0), (0, 0, 1.2), (0, 0, 1.6), (0, 0, 1.8)], ["hips", "chest", "head"], name="Walker")
     rigs.add_bones(
         ob, [(0.1, 0, 1.0), (0.1, 0, 0.5), (0.1, 0, 0.1)], ["thigh.L", "shin.L"], parent="hips", connect=False
     )
@@ -38,8 +37,7 @@ def walker(controls: str = "EMPTIES") -> bpy.types.Object:
         for name in ("hips", "thigh.L", "shin.L", "foot.L"):
             bones[name].keyframe_insert("rotation_euler", frame=frame)
     bpy.context.scene.frame_set(1)
-    activate(ob, "shin.L")
-    bpy.ops.ik_addon.chain_add(tip="shin.L", chain_length=2, controls=controls)
+    add(ob, "shin.L", tip="shin.L", chain_length=2, controls=controls)
     return ob
 
 

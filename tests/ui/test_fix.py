@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ import pytest
 
 from tests import rigs
 from tests.conftest import Addon
-from tests.faults import FAULTS, Limb
-from tests.reliability.states import activate, refused
+from tests.faults import FAULTS, Limb, on
+from tests.reliability.states import activate, add, refused
 
 
 @pytest.mark.parametrize("live", [True, False], ids=["live", "not live"])
@@ -21,7 +22,6 @@ def test_each_fault_is_named_and_fixed_by_its_button(addon: Addon, name: str, li
     fault = FAULTS[name]
     ob, _target = rigs.arm()
     fk = [bone.rotation_quaternion[:] for bone in ob.pose.bones]
-    activate(ob, "lower")
     ob.ik_addon.live = live
     bpy.context.view_layer.update()
     limb = Limb(ob.pose.bones["lower"])
@@ -60,11 +60,9 @@ def test_the_bone_above_a_chain_is_named_where_it_is_the_cause(
     addon: Addon, field: str, value: Any, message: str
 ) -> None:
     """The limb, and a pole that the bone carries, are well."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0.0, 0.0, 0.0), (0.0, 0.0, 1.0)], ["spine"])
+    ob = rigs.limb([(0.0, 0.0, 0.0), (0.0, 0.0, 1.0)], ["spine"])
     rigs.add_bones(ob, [(0.2, 0.0, 1.0), (0.6, 0.1, 1.0), (1.0, 0.0, 1.0)], ["upper", "lower"], "spine", connect=False)
-    activate(ob, "lower")
-    assert bpy.ops.ik_addon.chain_add(live=True, with_pole=True, controls="EMPTIES") == {"FINISHED"}
+    add(ob, "lower", live=True, with_pole=True, controls="EMPTIES")
     assert ob.pose.bones["lower"].ik_addon.pole.parent_bone == "spine"
     setattr(ob.pose.bones["spine"], field, value)
     bpy.context.view_layer.update()
@@ -83,7 +81,6 @@ def test_the_bone_above_a_chain_is_named_where_it_is_the_cause(
 )
 def test_a_target_detached_from_its_chain_stays_in_place(name: str) -> None:
     ob, target = rigs.arm()
-    activate(ob, "lower")
     FAULTS[name].make(Limb(ob.pose.bones["lower"]))
     rigs.go_live(ob)
 
@@ -104,7 +101,6 @@ def test_a_new_target_keeps_the_shown_pose(end_bone: str, location: tuple[float,
     chain = ob.pose.bones["lower"].ik_addon
     chain.end_bone, chain.use_end_rotation = end_bone, bool(end_bone)
     target.location = location
-    activate(ob, "lower")
     rigs.go_live(ob)
     chain.target = None
     bpy.context.view_layer.update()
@@ -116,9 +112,7 @@ def test_a_new_target_keeps_the_shown_pose(end_bone: str, location: tuple[float,
 
 def two_arms() -> bpy.types.Object:
     ob, _target = rigs.arm()
-    rigs.add_bones(ob, [(2, 0, 0), (2, -0.2, 1), (2, 0, 2)], ["upper 2", "lower 2"])
-    rigs.chain(ob, "lower 2", rigs.empty("Second", (2.4, 0.4, 1.1)), 2)
-    activate(ob, "lower")
+    rigs.add_arm(ob, 2, ["upper 2", "lower 2"], "Second")
     return ob
 
 
@@ -157,38 +151,50 @@ def test_a_hand_posed_by_two_chains_is_left_to_one(addon: Addon) -> None:
     chain = ob.pose.bones["lower"].ik_addon
     chain.end_bone, chain.use_end_rotation = "hand", True
     rigs.chain(ob, "hand", rigs.empty("Other", (0.3, 0.2, 1.5)), 1)
-    activate(ob, "lower")
     rigs.go_live(ob)
     assert addon.fix(ob.pose.bones["lower"]).label == "Turn Off End Rotation"
     bpy.ops.ik_addon.chain_fix(tip="lower")
     assert not any(addon.report(ob, tip).failed for tip in ("lower", "hand"))
 
 
-def test_remarks_have_buttons_that_end_them(addon: Addon) -> None:
+def _push(limb: Limb, *, connected: bool) -> None:
+    """Let one bone push its root to its target, which it could reach if it were not connected."""
+    limb.chain.chain_length, limb.chain.out_of_reach = 1, "PUSH_ROOT"
+    limb.target.location = (0.0, 0.0, 2.0)
+    if not connected:
+        with rigs.edit_mode(limb.ob) as bones:
+            bones["lower"].use_connect = False
+        limb.ob.pose.bones["lower"].driver_add("location", 0)
+
+
+def _lock(limb: Limb) -> None:
+    """Lock the upper bone, and make a hinge of the lower one."""
+    limb.upper.lock_ik_x = limb.upper.lock_ik_y = limb.upper.lock_ik_z = limb.lower.lock_ik_y = True
+
+
+REMARKS: tuple[tuple[str, Callable[[Limb], object]], ...] = (
+    ("Set Chain Length to 2", on("chain", chain_length=5)),
+    ("Disconnect 'lower'", lambda limb: _push(limb, connected=True)),
+    ("Mute Drivers", lambda limb: _push(limb, connected=False)),
+    ("Unlock 'upper'", _lock),
+    ("Enable Target in Renders", on("target", hide_render=True)),
+    ("Enable Target in Renders", lambda limb: setattr(rigs.in_collection("T", limb.target), "hide_render", True)),
+)
+"""Buttons, and what they help with."""
+
+
+@pytest.mark.parametrize(("label", "make"), REMARKS)
+def test_a_remark_has_a_button_that_ends_it(addon: Addon, label: str, make: Callable[[Limb], object]) -> None:
     ob, _target = rigs.arm()
-    chain = ob.pose.bones["lower"].ik_addon
-    activate(ob, "lower")
-
-    def label() -> str | None:
-        bpy.ops.ik_addon.solve()
-        found = addon.fix(ob.pose.bones["lower"])
-        return None if found is None else found.label
-
-    chain.chain_length = 5
-    assert label() == "Set Chain Length to 2"
+    bpy.ops.ik_addon.solve()
+    make(Limb(ob.pose.bones["lower"]))
+    bpy.ops.ik_addon.solve()
+    assert addon.fix(ob.pose.bones["lower"]).label == label
     bpy.ops.ik_addon.chain_fix(tip="lower")
-    assert label() is None
-    chain.chain_length, chain.out_of_reach = 1, "PUSH_ROOT"
-    chain.target.location = (0.0, 0.0, 2.0)
-    assert label() == "Disconnect 'lower'"
-    bpy.ops.ik_addon.chain_fix(tip="lower")
-    assert not ob.data.bones["lower"].use_connect
-    assert label() is None
-    driver = ob.pose.bones["lower"].driver_add("location", 0)
-    assert label() == "Mute Drivers"
-    bpy.ops.ik_addon.chain_fix(tip="lower")
-    assert driver.mute
-    assert label() is None
+    bpy.ops.ik_addon.solve()
+    assert addon.fix(ob.pose.bones["lower"]) is None
+    assert addon.report(ob).reached
+    assert label != "Unlock 'upper'" or ob.pose.bones["lower"].lock_ik_y, "a hinge is meant"
 
 
 # ---- faults of the whole armature
@@ -218,7 +224,6 @@ def test_the_button_selects_an_armature(addon: Addon, active: str) -> None:
 
 def test_the_button_leaves_edit_mode(addon: Addon) -> None:
     ob, _target = rigs.arm()
-    activate(ob, "lower")
     bpy.ops.object.mode_set(mode="EDIT")
     mended(addon, "Pose Mode")
     assert ob.mode == "POSE"
@@ -255,8 +260,7 @@ def test_the_button_overrides_a_linked_armature(addon: Addon, tmp_path: Path, in
 
 
 def test_more_iterations_are_offered_when_they_ran_out(addon: Addon) -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0.0, 0.0, 0.0), (2.9, -1.5, -0.5), (6.4, -0.4, 0.6), (5.8, -2.5, 0.9)], list("abc"))
+    ob = rigs.limb([(0.0, 0.0, 0.0), (2.9, -1.5, -0.5), (6.4, -0.4, 0.6), (5.8, -2.5, 0.9)], list("abc"))
     tip = rigs.chain(ob, "c", rigs.empty("Target", (-0.1, -0.9, -0.1)), 3, iterations=1)
     activate(ob, "c")
     bpy.ops.ik_addon.solve()
@@ -270,8 +274,7 @@ def test_more_iterations_are_offered_when_they_ran_out(addon: Addon) -> None:
 
 
 def test_more_iterations_are_not_offered_when_they_change_nothing(addon: Addon) -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(3), list("abc"))
+    ob = rigs.limb(rigs.bent(3), list("abc"))
     ob.pose.bones["a"].scale = (1.8, 0.6, 2.2)
     tip = rigs.chain(ob, "c", rigs.empty("Target", (-0.3, -0.5, 1.2)), 3)
     activate(ob, "c")
@@ -286,42 +289,10 @@ def test_more_iterations_are_not_offered_when_they_change_nothing(addon: Addon) 
 
 def test_out_of_reach_has_no_button(addon: Addon) -> None:
     ob, target = rigs.arm()
-    activate(ob, "lower")
     target.location = (9.0, 0.0, 0.0)
     bpy.context.view_layer.update()
     bpy.ops.ik_addon.solve()
     assert addon.fix(ob.pose.bones["lower"]) is None
-
-
-def test_a_chain_of_locked_bones_can_be_unlocked(addon: Addon) -> None:
-    ob, _target = rigs.arm()
-    activate(ob, "lower")
-    tip = ob.pose.bones["lower"]
-    for axis in "xyz":
-        setattr(ob.pose.bones["upper"], f"lock_ik_{axis}", True)
-    ob.pose.bones["lower"].lock_ik_y = True
-    bpy.ops.ik_addon.solve()
-    assert addon.fix(tip).label == "Unlock 'upper'"
-    bpy.ops.ik_addon.chain_fix(tip="lower")
-    assert not ob.pose.bones["upper"].lock_ik_x
-    assert ob.pose.bones["lower"].lock_ik_y, "a hinge is meant"
-    bpy.ops.ik_addon.solve()
-    assert addon.report(ob).reached
-
-
-@pytest.mark.parametrize("where", ["object", "collection"])
-def test_a_target_disabled_in_renders_can_be_enabled(addon: Addon, where: str) -> None:
-    ob, target = rigs.arm()
-    off: Any = target if where == "object" else rigs.in_collection("Targets", target)
-    off.hide_render = True
-    activate(ob, "lower")
-    bpy.ops.ik_addon.solve()
-    tip = ob.pose.bones["lower"]
-    assert addon.fix(tip).label == "Enable Target in Renders"
-    bpy.ops.ik_addon.chain_fix(tip="lower")
-    assert not off.hide_render
-    bpy.ops.ik_addon.solve()
-    assert addon.fix(tip) is None
 
 
 def test_lock_interface_is_offered_if_renders_need_it(addon: Addon) -> None:

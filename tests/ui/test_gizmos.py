@@ -6,7 +6,6 @@ import bpy
 
 from tests import rigs
 from tests.conftest import Addon
-from tests.reliability.states import activate
 
 
 def shown(addon: Addon) -> list[tuple[str, str, str]]:
@@ -21,7 +20,6 @@ def test_targets_and_poles_of_enabled_chains_have_gizmos(addon: Addon) -> None:
     chain = ob.pose.bones["lower"].ik_addon
     chain.pole = rigs.empty("Pole", (1.0, 2.0, 3.0))
     rigs.chain(ob, "other", rigs.empty("Second", (2.0, 0.5, 0.5)))
-    activate(ob, "lower")
     bpy.context.view_layer.update()
     both = [("lower", "target", target.name), ("lower", "pole", "Pole")]
     assert shown(addon) == [*both, ("other", "target", "Second")]
@@ -49,14 +47,12 @@ def test_target_bones_have_blenders_own_gizmo(addon: Addon) -> None:
     rigs.add_bones(ob, [(0.5, 0.5, 0.5), (0.5, 0.5, 0.8)], ["control"])
     chain = ob.pose.bones["lower"].ik_addon
     chain.target, chain.target_bone = ob, "control"
-    activate(ob, "lower")
     assert shown(addon) == []
 
 
 def test_gizmos_are_only_for_pose_mode(addon: Addon) -> None:
     gizmos = addon.module("ui.gizmos")
-    ob, _target = rigs.arm()
-    activate(ob, "lower")
+    rigs.arm()
     found = []
     for mode in ("OBJECT", "POSE", "EDIT"):
         bpy.ops.object.mode_set(mode=mode)

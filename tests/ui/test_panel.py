@@ -8,7 +8,7 @@ import bpy
 import pytest
 
 from tests import rigs
-from tests.reliability.states import activate
+from tests.reliability.states import activate, add
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -22,19 +22,9 @@ def shown() -> list[str]:
     return [cls.__name__ for cls in classes if not hasattr(cls, "poll") or cls.poll(bpy.context)]
 
 
-@pytest.mark.parametrize("name", PANELS)
-def test_panels_are_in_their_tab(name: str) -> None:
-    panel = getattr(bpy.types, name)
-    assert (panel.bl_idname, panel.bl_category) == (name, "IK")
-    assert (panel.bl_space_type, panel.bl_region_type) == ("VIEW_3D", "UI")
-
-
-def test_without_an_armature_only_the_main_panel_is_shown() -> None:
+def test_settings_are_shown_for_the_active_chain() -> None:
     bpy.context.view_layer.objects.active = None
     assert shown() == list(PANELS[:1])
-
-
-def test_settings_are_shown_for_the_active_chain() -> None:
     ob, target = rigs.arm()
     activate(ob, None)
     assert shown() == list(PANELS[:1])
@@ -45,15 +35,6 @@ def test_settings_are_shown_for_the_active_chain() -> None:
     bpy.context.view_layer.objects.active = rigs.empty("Stray")
     assert shown() == list(PANELS[:1])
     bpy.context.view_layer.objects.active = target
-    assert shown() == list(PANELS)
-
-
-def test_settings_stay_while_a_generated_target_is_active() -> None:
-    ob, _target = rigs.arm()
-    activate(ob, "lower")
-    bpy.ops.ik_addon.chain_remove()
-    bpy.ops.ik_addon.chain_add()
-    bpy.context.view_layer.objects.active = ob.pose.bones["lower"].ik_addon.target
     assert shown() == list(PANELS)
 
 
@@ -92,21 +73,16 @@ def test_a_straight_chain_counts_as_reached_from_the_start(
     addon: Addon, points: list[tuple[float, float, float]], pole: bool
 ) -> None:
     """Its target is, by rounding, beyond its tip, so that it bends the same way whenever the target comes nearer."""
-    panel, reports, status = (
-        addon.module("ui.panels.chain_list"),
-        addon.module("live.reports"),
-        addon.module("solve").Status,
-    )
-    ob = rigs.armature()
+    panel, reports = addon.module("ui.panels.chain_list"), addon.module("live.reports")
+    status = addon.module("solve").Status
     names = [f"bone {i}" for i in range(len(points) - 1)]
-    rigs.add_bones(ob, points, names)
-    activate(ob, names[-1])
-    bpy.ops.ik_addon.chain_add(tip=names[-1], chain_length=len(names), with_pole=pole, live=True)
+    ob = rigs.limb(points, names)
+    add(ob, names[-1], tip=names[-1], chain_length=len(names), with_pole=pole, live=True)
     report, tip = reports.get(ob, names[-1]), ob.pose.bones[names[-1]]
     assert report.status is status.TOO_FAR, "this is for scripts"
     assert 1e-6 < report.error < 1e-5
     assert panel.state_of(tip, report) == ("CHECKMARK", "Reached")
-    assert addon.module("ui.operators.fixes.chains").fix_of(tip, report, bpy.context.view_layer) is None
+    assert addon.fix(tip) is None
     assert [verdict for verdict, *_ in reports.standing(ob, [tip.name])] == [status.REACHED]
     bpy.ops.ik_addon.solve()  # a warning would raise an error in a script
 
@@ -114,13 +90,9 @@ def test_a_straight_chain_counts_as_reached_from_the_start(
 @pytest.mark.parametrize(("beyond", "reached"), [(0.9e-4, True), (1.1e-4, False)])
 def test_every_place_agrees_on_what_counts_as_reached(addon: Addon, beyond: float, reached: bool) -> None:
     """These are the panel, the overlay, the message of Solve IK, and the report of a bake."""
-    panel, reports, status = (
-        addon.module("ui.panels.chain_list"),
-        addon.module("live.reports"),
-        addon.module("solve").Status,
-    )
+    panel, reports = addon.module("ui.panels.chain_list"), addon.module("live.reports")
+    status = addon.module("solve").Status
     ob, target = rigs.arm(straight_rest=True)
-    activate(ob, "lower")
     target.location = (0.0, 0.0, 2.0 * (1.0 + beyond))
     bpy.ops.ik_addon.solve()
     report = reports.get(ob, "lower")
@@ -141,7 +113,6 @@ def test_motion_paths_of_live_bones_get_a_remark_until_baked(addon: Addon) -> No
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 10: (-0.6, 0.5, 1.4)})
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = 1, 10
-    activate(ob, "lower")
     ob.ik_addon.live = True
     scene.frame_set(1)
 
@@ -188,8 +159,7 @@ def test_the_row_of_the_active_chain_is_not_dimmed(addon: Addon) -> None:
 
 def test_the_list_shows_only_chains_and_follows_the_active_bone() -> None:
     ob, _target = rigs.arm()
-    rigs.add_bones(ob, [(2, 0, 0), (2, -0.2, 1), (2, 0, 2)], ["upper 2", "lower 2"])
-    rigs.chain(ob, "lower 2", rigs.empty("Second", (2.4, 0.4, 1.1)), 2)
+    rigs.add_arm(ob, 2, ["upper 2", "lower 2"], "Second")
     manager: Any = bpy.context.window_manager
     activate(ob, "upper 2")
     assert ob.pose.bones[manager.ik_addon_chain].name == "lower 2"
@@ -206,7 +176,6 @@ def test_the_state_of_a_chain_has_shorter_texts(addon: Addon) -> None:
     ob, target = rigs.arm()
     tip = ob.pose.bones["lower"]
     tip.use_ik_limit_x, tip.ik_min_x, tip.ik_max_x = True, -0.1, 0.1
-    activate(ob, "lower")
 
     def line(*location: float) -> list[str]:
         target.location = location
@@ -233,7 +202,6 @@ def test_percentages_are_rounded_sensibly(addon: Addon, fraction: float, text: s
 def test_the_last_bake_stays_when_its_chain_is_removed(addon: Addon) -> None:
     shown_report = addon.module("ui.bake_report").shown
     ob, _target = rigs.arm()
-    activate(ob, "lower")
     bpy.ops.ik_addon.bake(frame_range="CUSTOM", frame_start=1, frame_end=3)
     assert shown_report(ob) is not None
     bpy.ops.ik_addon.chain_remove()

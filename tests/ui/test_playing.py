@@ -34,7 +34,6 @@ def body(bones: int) -> bpy.types.Object:
     for bone in list(ob.pose.bones)[2:]:
         bone.keyframe_insert("rotation_quaternion", frame=1)
     rigs.go_live(ob)
-    activate(ob, "lower")
     return ob
 
 

@@ -30,7 +30,6 @@ def preferences(addon: Addon) -> Iterator[Any]:
 
 def arm() -> bpy.types.Object:
     ob, _target = rigs.arm()
-    activate(ob, "lower")
     bpy.ops.ik_addon.chain_remove()
     return ob
 
@@ -85,8 +84,7 @@ def test_add_chain_takes_omitted_options_from_the_preferences(addon: Addon, pref
 
 
 def test_set_up_character_takes_omitted_options_from_the_preferences(addon: Addon, preferences: Any) -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0.2, 0, 1), (0.2, -0.05, 0.5), (0.2, 0, 0.1)], ["thigh.L", "shin.L"])
+    ob = rigs.limb([(0.2, 0, 1), (0.2, -0.05, 0.5), (0.2, 0, 0.1)], ["thigh.L", "shin.L"])
     rigs.add_bones(ob, [(-0.2, 0, 1), (-0.2, -0.05, 0.5), (-0.2, 0, 0.1)], ["thigh.R", "shin.R"])
     activate(ob, "thigh.L")
     preferences.with_pole = False

@@ -10,12 +10,14 @@ import bpy
 import pytest
 
 from tests import rigs, rigs_named
+from tests.panels import Panel, sidebar
 from tests.reliability.states import activate
 from tests.rigs_named import RIGS
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
 
+__all__ = ["sidebar"]
 TAB = "VIEW3D_PT_ik_addon"
 LETTERS = 38
 """Letters in a line of a message."""
@@ -69,39 +71,27 @@ def panels() -> Iterator[Any]:
     yield from below(TAB)
 
 
-class Panel:
-    """Stands for an instance of a panel, which only Blender makes."""
-
-    def __init__(self, cls: Any) -> None:
-        self._cls, self.layout = cls, Layout()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._cls, name).__get__(self)
-
-
 def size(every_fold: bool) -> tuple[int, int]:
     """Return how many rows and controls the tab shows, with folded panels closed or open; a header is one row."""
     rows = controls = 0
     closed: set[str] = set()
     for cls in panels():
-        if getattr(cls, "bl_parent_id", "") in closed:
-            closed.add(cls.bl_idname)
-            continue
-        if hasattr(cls, "poll") and not cls.poll(bpy.context):
+        is_hidden = hasattr(cls, "poll") and not cls.poll(bpy.context)
+        if is_hidden or getattr(cls, "bl_parent_id", "") in closed:
             closed.add(cls.bl_idname)
             continue
         rows += 1
         if "DEFAULT_CLOSED" in getattr(cls, "bl_options", set()) and not every_fold:
             closed.add(cls.bl_idname)
             continue
-        panel = Panel(cls)
-        panel.draw(bpy.context)
-        rows, controls = rows + panel.layout.rows, controls + panel.layout.whole
+        layout = Layout()
+        Panel(cls, layout).draw(bpy.context)
+        rows, controls = rows + layout.rows, controls + layout.whole
     return rows, controls
 
 
 @pytest.fixture
-def figure(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> Iterator[bpy.types.Object]:
+def figure(addon: Addon, monkeypatch: pytest.MonkeyPatch, sidebar: None) -> bpy.types.Object:
     """Return a figure in Pose Mode, drawn in the sidebar of a viewport as wide as Blender opens it."""
     monkeypatch.setattr(addon.module("ui.text"), "wrapped", lambda text, _width, _of: textwrap.wrap(text, LETTERS))
     for module in ("chain", "chain_list", "main", "limits"):
@@ -109,12 +99,7 @@ def figure(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> Iterator[bpy.types.
     ob = rigs_named.build(RIGS["Mixamo"])
     activate(ob, "mixamorig:LeftForeArm")
     bpy.ops.object.mode_set(mode="POSE")
-    window = bpy.context.window_manager.windows[0]
-    area = window.screen.areas[0]
-    area.type = "VIEW_3D"
-    region = next(region for region in area.regions if region.type == "UI")
-    with bpy.context.temp_override(window=window, area=area, region=region):
-        yield ob
+    return ob
 
 
 def test_without_chains_the_tab_shows_how_to_begin(figure: bpy.types.Object) -> None:

@@ -71,8 +71,7 @@ def test_disabled_buttons_say_why(addon: Addon, state: str) -> None:
         bpy.context.scene.collection.objects.link(ob)
         bpy.context.view_layer.objects.active = ob
     if state in ("no bone", "no chain"):
-        ob = rigs.armature()
-        rigs.add_bones(ob, rigs.straight(2), ["a", "b"])
+        ob = rigs.limb(rigs.straight(2), ["a", "b"])
         activate(ob, "b" if state == "no chain" else None)
     disabled = 0
     for cls in classes(addon, bpy.types.Operator):

@@ -103,6 +103,13 @@ def arm(window: Window) -> Window:
     return window
 
 
+@pytest.fixture
+def spider(window: Window) -> Window:
+    """The window with the spider sample, in Pose Mode: eight legs and a keyed body."""
+    window.open_sample("spider", "tibia.L.1")
+    return window
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Record for the fixtures that a test failed."""

@@ -29,6 +29,8 @@ ROW = 12
 because a busy Blender sometimes reports that nothing is under the mouse."""
 CANCELS = 5
 """How often Escape is pressed to end all running operators."""
+SEEN = 1e-5
+"""Rounding allowed in places and channels, in meters and radians."""
 REACHED = 1e-4
 """A tip nearer to its target than this, in chain lengths, has reached it."""
 ROUNDED = 1e-6
@@ -80,6 +82,12 @@ class Window:
         self.inside.activate(bone)
         self.show_tab()
 
+    def open_metarig(self) -> None:
+        """Open a new file with the human metarig in Pose Mode, and bring the extension's tab to the front."""
+        self.inside.new_file()
+        self.inside.metarig()
+        self.show_tab()
+
     def show_tab(self) -> None:
         """Bring the extension's tab to the front."""
         if not self.inside.has_tab_in_front("IK"):
@@ -114,6 +122,15 @@ class Window:
         while not for_what():
             assert time.monotonic() < end, f"this did not happen within {seconds:.0f} s; see the screenshot"
             time.sleep(0.1)
+
+    def assert_undone(self, before: Any, after: Any = None, within: float = 0.0, times: int = 1) -> None:
+        """Assert that undo leads back to a state, and redo forward to another one, as often as told."""
+        for _ in range(times):
+            self.key("ctrl+z")
+            assert not differences(self.state("undone"), before, within)
+            if after is not None:
+                self.key("ctrl+shift+z")
+                assert not differences(self.state("redone"), after, within)
 
     def is_reached(self) -> bool:
         """Return whether all tips have reached their targets."""

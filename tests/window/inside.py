@@ -75,6 +75,12 @@ def open_file(path: str, mode: str = "POSE", load_ui: bool = False) -> None:
         bpy.ops.ed.undo_push(message="Opened")
 
 
+def step(name: str) -> None:
+    """End an undo step."""
+    with bpy.context.temp_override(**viewport()):
+        bpy.ops.ed.undo_push(message=name)
+
+
 def save_file(path: str) -> None:
     """Save the file to a path."""
     bpy.ops.wm.save_as_mainfile(filepath=path)
@@ -170,16 +176,6 @@ def misses() -> dict[str, float]:
     return found
 
 
-def goal_in_sight(bone: str) -> list[float]:
-    """Position of a chain's target in the viewport's window region, in pixels from the lower left."""
-    from bpy_extras.view3d_utils import location_3d_to_region_2d
-
-    region = viewport()["region"]
-    data = viewport()["area"].spaces.active.region_3d
-    place: Any = location_3d_to_region_2d(region, data, rig().pose.bones[bone].ik_addon.target.matrix_world.translation)
-    return list(place)
-
-
 def has_tab_in_front(name: str) -> bool:
     """Whether the viewport's sidebar is open and shows this tab."""
     area = viewport()["area"]
@@ -216,8 +212,7 @@ def select_goal(bone: str) -> None:
             holder: Any = own if hasattr(own, "select") else own.bone
             holder.select = own.name == chain.target_bone
         rig().data.bones.active = rig().data.bones[chain.target_bone]
-        with bpy.context.temp_override(**viewport()):
-            bpy.ops.ed.undo_push(message="Select")
+        step("Select")
         return
     with bpy.context.temp_override(**viewport()):
         bpy.ops.object.mode_set(mode="OBJECT")
@@ -238,8 +233,7 @@ def set_live(on: bool) -> None:
     """Turn Live on or off, as one undo step."""
     rig().ik_addon.live = on
     bpy.context.view_layer.update()
-    with bpy.context.temp_override(**viewport()):
-        bpy.ops.ed.undo_push(message="Live")
+    step("Live")
 
 
 def edit_curves(bone: str) -> None:
@@ -263,8 +257,7 @@ def show_viewport() -> None:
 def turn(bone: str, angle: float) -> None:
     """Rotate a bone about its X axis from the rest pose, as one undo step."""
     rig().pose.bones[bone].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), angle)
-    with bpy.context.temp_override(**viewport()):
-        bpy.ops.ed.undo_push(message="Turn")
+    step("Turn")
 
 
 def clear_pole(tip: str) -> None:
@@ -298,9 +291,9 @@ def keyed(bone: str) -> dict[str, list[float]]:
     return found
 
 
-def keys_of(name: str) -> dict[str, list[list[float]]]:
-    """Keyframes of an object, by data path and index."""
-    return keys(bpy.data.objects[name])
+def keys_of(name: str = "") -> dict[str, list[list[float]]]:
+    """Keyframes of an object, by default the armature, by data path and index."""
+    return keys(bpy.data.objects[name] if name else rig())
 
 
 def set_overlay(on: bool) -> None:
@@ -328,8 +321,7 @@ def key_targets(tips: list[str], last: int) -> None:
             target.keyframe_insert("rotation_euler", frame=frame)
     set_frames(1, last)
     go_to(last // 2)
-    with bpy.context.temp_override(**viewport()):
-        bpy.ops.ed.undo_push(message="Key Targets")
+    step("Key Targets")
 
 
 def set_range(frames: int) -> None:
@@ -345,13 +337,7 @@ def key_pose(last: int) -> None:
             bone.keyframe_insert("rotation_quaternion", frame=frame)
     set_frames(1, last)
     go_to(last // 2)
-    with bpy.context.temp_override(**viewport()):
-        bpy.ops.ed.undo_push(message="Key Pose")
-
-
-def keys_of_rig() -> dict[str, list[list[float]]]:
-    """Keyframes of the armature, by data path and index."""
-    return keys(rig())
+    step("Key Pose")
 
 
 def adjust_range(frames: int, falloff: str = "SMOOTH") -> None:
@@ -452,14 +438,8 @@ def active_object() -> str:
     return bpy.context.view_layer.objects.active.name
 
 
-def place_of_bone(name: str) -> list[int]:
-    """Position of a bone's middle on the screen, in pixels from the top left."""
-    bone = rig().pose.bones[name]
-    return _on_screen(rig().matrix_world @ ((bone.head + bone.tail) / 2.0))
-
-
-def place_on_bone(name: str, share: float) -> list[int]:
-    """Position on the screen of a place along a bone, from its head (0) to its tail (1)."""
+def place_of_bone(name: str, share: float = 0.5) -> list[int]:
+    """Position on the screen of a place along a bone, from its head (0) to its tail (1); by default its middle."""
     bone = rig().pose.bones[name]
     return _on_screen(rig().matrix_world @ bone.head.lerp(bone.tail, share))
 

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.window.driving import Window, differences
 
 BAKE = "IK_ADDON_OT_bake"
-
-
-@pytest.fixture
-def spider(window: Window) -> Window:
-    """The window with the spider sample: eight legs to bake and a keyed body."""
-    window.open_sample("spider", "tibia.L.1")
-    return window
 
 
 def confirm(window: Window) -> None:
@@ -40,22 +34,24 @@ def test_bake_writes_keys_that_play_like_live_solving(spider: Window) -> None:
     assert not differences({p: k for p, k in baked["keys"].items() if p not in legs}, before["keys"]), "as they were"
     for frame, pose, again in zip(frames, shown, spider.inside.poses(frames), strict=True):
         assert not differences(again, pose, 1e-5), f"frame {frame}"
-    spider.key("ctrl+z")
-    assert not differences(spider.state("undone"), before)
-    spider.key("ctrl+shift+z")
-    assert not differences(spider.state("redone"), baked)
+    spider.assert_undone(before, baked)
 
 
 def is_baking(window: Window) -> bool:
     return BAKE in window.inside.running()
 
 
-def test_bake_cancelled_by_escape_changes_nothing(spider: Window) -> None:
+def begin(spider: Window) -> tuple[Any, Any]:
+    """Begin a bake that takes long; return the state and the pose before."""
     spider.inside.set_frames(1, 60_000)
     before, pose = spider.state("before"), spider.inside.pose()
     confirm(spider)
-    spider.wait(lambda: is_baking(spider))
-    spider.wait(lambda: "left" in str(spider.inside.status_text()))
+    spider.wait(lambda: is_baking(spider) and "left" in str(spider.inside.status_text()))
+    return before, pose
+
+
+def test_bake_cancelled_by_escape_changes_nothing(spider: Window) -> None:
+    before, pose = begin(spider)
     assert spider.inside.status_text().startswith("Baking IK: ")
     assert spider.inside.state()["keys"] == before["keys"]
     spider.shot("progress")
@@ -71,11 +67,7 @@ def test_bake_cancelled_by_escape_changes_nothing(spider: Window) -> None:
 
 @pytest.mark.parametrize("how", ["saved", "disabled"])
 def test_saving_or_disabling_during_a_bake_puts_it_back(spider: Window, scratch: Path, how: str) -> None:
-    spider.inside.set_frames(1, 60_000)
-    before, pose = spider.state("before"), spider.inside.pose()
-    confirm(spider)
-    spider.wait(lambda: is_baking(spider))
-    spider.wait(lambda: "left" in str(spider.inside.status_text()))
+    before, pose = begin(spider)
     path = str(scratch / "baked.blend")
     if how == "saved":
         spider.inside.save_file(path)

@@ -6,9 +6,7 @@ from tests.window.driving import ROUNDED, Window, differences
 
 
 def test_a_character_is_set_up_from_the_panel(window: Window) -> None:
-    window.inside.new_file()
-    window.inside.metarig()
-    window.show_tab()
+    window.open_metarig()
     bare = window.state("bare")
     window.press("ik_addon.character_setup")
     made = window.state("made")
@@ -18,10 +16,7 @@ def test_a_character_is_set_up_from_the_panel(window: Window) -> None:
     assert not differences(moved, bare["channels"], ROUNDED), "nothing moves"
     assert window.is_reached()
 
-    window.key("ctrl+z")
-    assert not differences(window.state("undone"), bare)
-    window.key("ctrl+shift+z")
-    assert not differences(window.state("redone"), made)
+    window.assert_undone(bare, made)
 
     window.inside.select_goal("shin.L")
     window.move(*window.middle())

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.window.driving import Window, differences
-from tests.window.test_edits import SEEN, begin
+from tests.window.driving import SEEN, Window, differences
+from tests.window.test_edits import begin
 
 DRAG = "ik_addon.drag_target"
 RIGHT_BUTTON = 3
@@ -77,10 +77,7 @@ def test_a_drag_is_confirmed_by_a_click_and_undone(arm: Window, live: bool) -> N
     x, _y, z = (new - old for new, old in zip(after["goals"]["Target"], before["goals"]["Target"], strict=True))
     assert x < 0.0 < z, "to the left and up, as the mouse went"
     assert arm.is_reached()
-    arm.key("ctrl+z")
-    assert not differences(arm.state("undone"), before)
-    arm.key("ctrl+shift+z")
-    assert not differences(arm.state("redone"), after)
+    arm.assert_undone(before, after)
 
 
 @pytest.mark.parametrize(
@@ -115,8 +112,7 @@ def test_a_target_can_be_rotated_in_the_same_drag(arm: Window) -> None:
     assert not differences(arm.state("turned")["goals"], before["goals"], 1e-6)
     along = sum(a * b for a, b in zip(arm.inside.goal_rotation("Target"), turned, strict=True))
     assert 2.0 * math.acos(abs(along)) == pytest.approx(math.radians(30.0), abs=1e-4)
-    arm.key("ctrl+z")
-    assert not differences(arm.state("undone"), before)
+    arm.assert_undone(before)
     assert arm.inside.goal_rotation("Target") == turned
 
 

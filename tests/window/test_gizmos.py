@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -37,8 +38,7 @@ def test_a_target_is_dragged_by_its_ring(arm: Window) -> None:
     x, _y, z = (new - old for new, old in zip(after["goals"]["Target"], before["goals"]["Target"], strict=True))
     assert x < 0.0 < z, "to the left and up, as the mouse went"
     assert after["goals"]["Pole"] == before["goals"]["Pole"]
-    arm.key("ctrl+z")
-    assert not differences(arm.state("undone"), before)
+    arm.assert_undone(before)
 
 
 def test_a_drag_of_a_pole_by_its_ring_is_cancelled(arm: Window) -> None:
@@ -120,17 +120,17 @@ def turned(window: Window, before: list[float]) -> list[float]:
     return [angle * part / size for part in axis] if size else [0.0, 0.0, 0.0]
 
 
-def pull_dial(window: Window, name: str = HAND) -> None:
-    """Drag the dial of a target that faces the view."""
+def pull_dial(window: Window, name: str = HAND) -> tuple[Any, list[float]]:
+    """Drag the dial of a target that faces the view; return the state and the target's rotation before."""
+    before, rotation = window.state("before"), window.inside.goal_rotation(name)
+    window.rest()
     x, y = window.inside.place_of(name)
     window.pull((x + DIAL, y + DIAL), -2 * DIAL, 0)
+    return before, rotation
 
 
 def test_a_dial_of_the_tool_rotates_the_target_and_the_hand(turning: Window) -> None:
-    before = turning.state("before")
-    rotation = turning.inside.goal_rotation(HAND)
-    turning.rest()
-    pull_dial(turning)
+    before, rotation = pull_dial(turning)
     assert "IK_ADDON_OT_goal_turn" in turning.inside.running()
     turning.shot("turning")
     during = turning.inside.pose()["hand.L"]
@@ -142,16 +142,12 @@ def test_a_dial_of_the_tool_rotates_the_target_and_the_hand(turning: Window) -> 
     assert not differences(after["goals"], before["goals"])
     assert turning.inside.pose()["hand.L"] == pytest.approx(during, abs=1e-4)
     assert turning.is_reached()
-    turning.key("ctrl+z")
-    assert not differences(turning.state("undone"), before)
+    turning.assert_undone(before)
     assert turning.inside.goal_rotation(HAND) == rotation
 
 
 def test_a_dial_takes_typed_angles_and_axes_and_can_be_cancelled(turning: Window) -> None:
-    before = turning.state("before")
-    rotation = turning.inside.goal_rotation(HAND)
-    turning.rest()
-    pull_dial(turning)
+    before, rotation = pull_dial(turning)
     turning.session.key("z", "3", "0")
     turning.rest()
     assert turned(turning, rotation) == pytest.approx([0.0, 0.0, 30.0], abs=1e-3)
@@ -162,10 +158,7 @@ def test_a_dial_takes_typed_angles_and_axes_and_can_be_cancelled(turning: Window
 
 
 def test_only_chains_that_take_an_orientation_have_dials(tool: Window) -> None:
-    tool.rest()
-    before = tool.state("before")
-    rotation = tool.inside.goal_rotation("Target")
-    pull_dial(tool, "Target")
+    before, rotation = pull_dial(tool, "Target")
     assert not [name for name in tool.inside.running() if name.startswith("IK_ADDON")]
     tool.release()
     assert tool.state("after")["goals"] == before["goals"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tests.window.driving import ROUNDED, Window, differences
 
 NEARLY = 6
@@ -17,31 +15,22 @@ def beside_list(window: Window) -> int:
 
 
 def test_a_chain_is_made_and_used_from_the_panel_alone(window: Window) -> None:
-    window.inside.new_file()
-    window.inside.metarig()
-    window.show_tab()
+    window.open_metarig()
     bare = window.state("bare")
     assert not bare["chains"]
-
-    def undone_and_redone(name: str, before: dict[str, Any], after: dict[str, Any]) -> None:
-        window.key("ctrl+z")
-        assert not differences(window.state(f"{name}-undone"), before)
-        window.key("ctrl+shift+z")
-        assert not differences(window.state(f"{name}-redone"), after)
-
     window.press("ik_addon.chain_add")
     added = window.state("added")
     assert added["chains"]["forearm.L"]["target"] in added["goals"]
     assert added["live"], "the first chain is live at once"
     assert not differences(added["channels"], bare["channels"], ROUNDED), "nothing moves yet"
     assert window.is_reached()
-    undone_and_redone("add", bare, added)
+    window.assert_undone(bare, added)
 
     window.press("ik_addon.live")
     off = window.state("live-off")
     assert not off["live"]
     assert not differences(off["channels"], bare["channels"])
-    undone_and_redone("live-off", added, off)
+    window.assert_undone(added, off)
     window.press("ik_addon.live")
     live = window.state("live")
     assert not differences(live, added, ROUNDED)
@@ -54,38 +43,25 @@ def test_a_chain_is_made_and_used_from_the_panel_alone(window: Window) -> None:
     dragged = window.state("dragged")
     assert dragged["goals"] != live["goals"]
     assert window.is_reached()
-    undone_and_redone("drag", live, dragged)
+    window.assert_undone(live, dragged)
 
     window.press("ik_addon.live")  # without it, the FK pose is back
     restored = window.state("restored")
     assert not restored["live"]
     assert not differences(restored["channels"], bare["channels"])
     assert not differences(restored["goals"], dragged["goals"])
-    undone_and_redone("restore", dragged, restored)
+    window.assert_undone(dragged, restored)
 
     window.press("bpy.ops.ik_addon.solve")
     solved = window.state("solved")
     assert not differences(solved["channels"], dragged["channels"])
     assert window.is_reached()
-    undone_and_redone("solve", restored, solved)
+    window.assert_undone(restored, solved)
     window.key("ctrl+z")
 
     window.click_at(*window.find("ik_addon.chain_remove", x=beside_list(window)))
     assert not differences(window.state("removed"), bare)
-    undone_and_redone("remove", restored, bare)
-
-
-def test_solve_ik_on_a_sample(arm: Window) -> None:
-    arm.inside.set_live(False)
-    before = arm.state("before")
-    assert not arm.is_reached(), "it stands in its FK pose"
-    arm.press("bpy.ops.ik_addon.solve")
-    assert arm.is_reached()
-    after = arm.state("after")
-    arm.key("ctrl+z")
-    assert not differences(arm.state("undone"), before)
-    arm.key("ctrl+shift+z")
-    assert not differences(arm.state("redone"), after)
+    window.assert_undone(restored, bare)
 
 
 def test_alt_changes_a_setting_of_all_selected_chains(window: Window) -> None:
@@ -109,9 +85,7 @@ def test_alt_changes_a_setting_of_all_selected_chains(window: Window) -> None:
 
 def test_nothing_moves_under_the_mouse(window: Window) -> None:
     """What is below the list keeps its place while a target is dragged, in reach and out of it."""
-    window.inside.new_file()
-    window.inside.metarig()
-    window.show_tab()
+    window.open_metarig()
 
     def stays(operator: str, x: int, y: int) -> bool:
         window.move(*window.middle())  # move off the button first
@@ -150,8 +124,7 @@ def test_the_ik_fk_switch_of_a_chain_keeps_the_pose(arm: Window) -> None:
     switched = arm.state("fk")
     assert switched["chains"]["forearm"]["influence"] == 0.0
     assert switched["keys"]['pose.bones["forearm"].ik_addon.influence[0]'] == [[19.0, 1.0], [20.0, 0.0]]
-    arm.key("ctrl+z")
-    assert not differences(arm.state("undone"), before, ROUNDED)
+    arm.assert_undone(before, within=ROUNDED)
     arm.key("ctrl+shift+z")
     arm.inside.go_to(30)
     pose = arm.inside.pose()

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.window.driving import Window, differences
-
-SEEN = 1e-5
-"""Rounding allowed in places and channels, in meters and radians."""
+from tests.window.driving import SEEN, Window, differences
 
 
 def state(window: Window, name: str) -> dict[str, Any]:

@@ -18,9 +18,7 @@ WHEEL_UP, WHEEL_DOWN = 4, 5
 @pytest.fixture
 def human(window: Window) -> Iterator[Window]:
     """The window with the human metarig from the front, with the tool selected."""
-    window.inside.new_file()
-    window.inside.metarig()
-    window.show_tab()
+    window.open_metarig()
     window.inside.choose_tool("ik_addon.body")
     window.inside.tool_setting(GRAB, "length", 0)
     window.inside.tool_setting(GRAB, "without_pins", "FEET")
@@ -80,7 +78,7 @@ def test_at_the_end_of_a_chain_the_hand_or_foot_is_in_hand(human: Window) -> Non
     human.press("ik_addon.character_setup")
     for bone, end in (("shin.L", "foot.L"), ("forearm.R", "hand.R")):
         for share in (0.96, 1.0):
-            human.pull(human.inside.place_on_bone(bone, share), 12, -20)
+            human.pull(human.inside.place_of_bone(bone, share), 12, -20)
             human.release()
             assert human.inside.active_bone() == end, (bone, share)
             human.key("ctrl+z")
@@ -89,7 +87,7 @@ def test_at_the_end_of_a_chain_the_hand_or_foot_is_in_hand(human: Window) -> Non
 def test_a_pole_is_dragged_alone(human: Window) -> None:
     human.press("ik_addon.character_setup")
     before = heads(human)
-    human.pull(human.inside.place_on_bone("IK Pole forearm.L", 0.0), 30, -40)
+    human.pull(human.inside.place_of_bone("IK Pole forearm.L", 0.0), 30, -40)
     human.release()
     after = heads(human)
     human.shot("after")

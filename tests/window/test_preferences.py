@@ -12,9 +12,7 @@ from tests.window.driving import Window
 @pytest.fixture
 def fresh(window: Window) -> Iterator[Window]:
     """The window with a metarig; preferences are reset afterwards."""
-    window.inside.new_file()
-    window.inside.metarig()
-    window.show_tab()
+    window.open_metarig()
     yield window
     window.inside.reset_preferences()
 

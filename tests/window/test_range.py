@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.window.driving import Window, differences
@@ -26,6 +28,14 @@ def shift_wheel(window: Window, button: int, times: int) -> None:
     window.rest()
 
 
+def assert_keys_undone(window: Window, before: Any, after: Any) -> None:
+    """Assert that undo and redo lead to these keys of the target."""
+    window.key("ctrl+z")
+    assert window.inside.keys_of("Target") == before
+    window.key("ctrl+shift+z")
+    assert window.inside.keys_of("Target") == after
+
+
 @pytest.fixture
 def clip(arm: Window) -> Window:
     """The window with a live arm whose target has keys on frames 1 to 40, on frame 20."""
@@ -47,10 +57,7 @@ def test_a_dragged_target_takes_its_keys_along(clip: Window) -> None:
     clip.tap("Return")
     after = clip.inside.keys_of("Target")
     assert moved(before, after) == list(range(NOW - 6, NOW + 7)), "the wheel made it 7"
-    clip.key("ctrl+z")
-    assert clip.inside.keys_of("Target") == before
-    clip.key("ctrl+shift+z")
-    assert clip.inside.keys_of("Target") == after
+    assert_keys_undone(clip, before, after)
     clip.grab(DRAG, 30, 40)
     clip.tap("Return")
     clip.inside.adjust_range(3)
@@ -68,10 +75,7 @@ def test_a_solved_tip_moved_by_hand_takes_the_keys_along(clip: Window, key: str)
     after = clip.inside.keys_of("Target")
     assert moved(before, after) == list(range(NOW - 3, NOW + 4))
     for _ in range(2):
-        clip.key("ctrl+z")
-        assert clip.inside.keys_of("Target") == before
-        clip.key("ctrl+shift+z")
-        assert clip.inside.keys_of("Target") == after
+        assert_keys_undone(clip, before, after)
 
 
 @pytest.mark.parametrize("key", ["g", "r"])
@@ -94,21 +98,21 @@ def test_the_range_of_a_transform_can_be_adjusted(clip: Window, key: str) -> Non
 def test_a_dragged_body_takes_its_keys_along(human: Window) -> None:
     human.inside.set_range(0)
     human.inside.key_pose(LAST)
-    before = human.inside.keys_of_rig()
+    before = human.inside.keys_of()
     human.pull(human.inside.place_of_bone("forearm.L"), 60, -90)
     shift_wheel(human, WHEEL_DOWN, 5)
     shift_wheel(human, WHEEL_UP, 1)
     human.shot("dragging")
     human.release()
     assert human.inside.tool_setting(GRAB, "length") == 0, "Shift and the wheel leave the number of bones alone"
-    assert moved(before, human.inside.keys_of_rig()) == list(range(NOW - 3, NOW + 4))
+    assert moved(before, human.inside.keys_of()) == list(range(NOW - 3, NOW + 4))
     human.key("ctrl+z")
-    assert human.inside.keys_of_rig() == before
+    assert human.inside.keys_of() == before
     human.pull(human.inside.place_of_bone("forearm.L"), 60, -90)
     human.tap("Escape")
     human.release()
-    assert human.inside.keys_of_rig() == before
+    assert human.inside.keys_of() == before
     human.pull(human.inside.place_of_bone("forearm.L"), 60, -90)
     human.release()
     human.inside.adjust_range(2)
-    assert moved(before, human.inside.keys_of_rig()) == list(range(NOW - 1, NOW + 2))
+    assert moved(before, human.inside.keys_of()) == list(range(NOW - 1, NOW + 2))

@@ -43,7 +43,7 @@ class Steps:
 
     def drag(self, bone: str, share: float, x: int, y: int) -> None:
         self.taken += 1
-        self.window.pull(self.window.inside.place_on_bone(bone, share), x, y)
+        self.window.pull(self.window.inside.place_of_bone(bone, share), x, y)
         self.window.release()
 
     def go_to(self, frame: int) -> None:

@@ -12,9 +12,7 @@ from tests.window.driving import Window
 @pytest.fixture
 def german(window: Window) -> Iterator[Window]:
     """The window with a metarig, in German."""
-    window.inside.new_file()
-    window.inside.metarig()
-    window.show_tab()
+    window.open_metarig()
     if not window.inside.speak("de"):
         pytest.skip("this Blender knows English alone")
     window.rest()

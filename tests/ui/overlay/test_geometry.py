@@ -44,20 +44,6 @@ def test_nan_is_not_drawn(shown: Any, geometry: Any, palette: Any) -> None:
     assert len(drawn.edges.points) == len(drawn.faces.points) == 0
 
 
-def test_without_chains_there_is_no_geometry(shown: Any, geometry: Any, palette: Any) -> None:
-    none = shown.Chains(
-        joints=np.zeros((0, 3)),
-        ends=np.zeros(0, dtype=np.int64),
-        targets=np.zeros((0, 3)),
-        poles=np.zeros((0, 3)),
-        states=np.zeros(0, dtype=np.int64),
-        at_limit=np.zeros(0, dtype=bool),
-        active=np.zeros(0, dtype=bool),
-    )
-    drawn = geometry.drawing(none, [], palette)
-    assert len(drawn.segments.points) == len(drawn.edges.points) == len(drawn.dots) == 0
-
-
 def test_limits_are_drawn_at_the_joint_of_the_armature(shown: Any, geometry: Any, limits: Any, palette: Any) -> None:
     world = np.array([[0, -2, 0, 10], [2, 0, 0, 20], [0, 0, -2, 30], [0, 0, 0, 1]], dtype=float)
     bone = joint(shown, twist=FREE)
