@@ -102,9 +102,6 @@ class IKAddonPreferences(bpy.types.AddonPreferences):
             drawer(self, context)
 
 
-CLASSES = (IKAddonPreferences,)
-
-
 def preferences() -> Any:
     """Return the preferences of the add-on; their defaults if a script registered it without enabling it."""
     addon: bpy.types.Addon | None = bpy.context.preferences.addons.get(PACKAGE)
