@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import bpy
 
@@ -16,7 +16,7 @@ PATIENCE = 1.0
 
 Found = TypeVar("Found")
 
-_kept: dict[Hashable, tuple[float, object]] = {}
+_kept: dict[Hashable, tuple[float, Any]] = {}
 
 
 def is_playing(context: bpy.types.Context) -> bool:
@@ -45,7 +45,7 @@ def kept(
         _kept[ob.session_uid, name] = now, find()
     elif not is_playing(context) and not bpy.app.timers.is_registered(_draw_again):
         bpy.app.timers.register(_draw_again, first_interval=PATIENCE)
-    return _kept[ob.session_uid, name][1]  # type: ignore[return-value]
+    return _kept[ob.session_uid, name][1]
 
 
 def _draw_again() -> None:

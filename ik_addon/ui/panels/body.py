@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import bpy
 
@@ -18,7 +19,7 @@ from ..text import MARGIN, VALUE, draw_button, fit, is_narrow
 
 ROWS = 4
 """Height of the list, in rows."""
-ICONS = {"LOCATION": "CON_LOCLIKE", "ROTATION": "CON_ROTLIKE"}
+ICONS: dict[str, Any] = {"LOCATION": "CON_LOCLIKE", "ROTATION": "CON_ROTLIKE"}
 
 
 class IK_ADDON_UL_pins(BoneList):
@@ -33,7 +34,7 @@ class IK_ADDON_UL_pins(BoneList):
         row = layout.row(align=True)
         row.label(text=bone.name, icon="PINNED", translate=False)
         for flag, icon in ICONS.items():
-            row.prop_enum(chain_of(bone), "pin", flag, text="", icon=icon)  # type: ignore[arg-type]
+            row.prop_enum(chain_of(bone), "pin", flag, text="", icon=icon)
         row.operator("ik_addon.pin_release", text="", icon="X", emboss=False).bone = bone.name
 
     def listed(self, ob: bpy.types.Object) -> Iterable[str]:
