@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, Final
 
@@ -9,18 +10,17 @@ import bpy
 
 from .chains import new_chain, profile
 from .cli import command as bake_command
-from .core import interruption, overrides, preferences, settings, stamps
+from .core import chain_settings, interruption, overrides, preferences, settings, stamps
 from .core.translation import catalogs
 from .live import handlers, simulations
 from .rig.plan import followers
 from .targets import cursor, edits
 from .ui import bake_report, gizmos, graph, menus, playing, toolbar
-from .ui import presets as presets_menu
 from .ui.operators import bake, bend, chain, character, controls, convert, drag, gesture, limits, presets, solve
 from .ui.operators.body import pins, pose, tool
-from .ui.operators.clip import contacts, plant, skeleton
+from .ui.operators.clip import contacts, plant
 from .ui.operators.fixes import chains, rig
-from .ui.operators.goals import ik_fk, snap, space_switch
+from .ui.operators.goals import snap, switch
 from .ui.overlay import draw as overlay
 from .ui.panels import body, chain_list, clip, main
 from .ui.panels import chain as chain_panel
@@ -31,6 +31,7 @@ from .ui.preferences import drawing, keymap, tab
 
 MODULES: Final[tuple[Any, ...]] = (
     preferences,
+    chain_settings,
     settings,
     stamps,
     profile,
@@ -50,11 +51,9 @@ MODULES: Final[tuple[Any, ...]] = (
     controls,
     character,
     snap,
-    ik_fk,
-    space_switch,
+    switch,
     contacts,
     plant,
-    skeleton,
     limits,
     gesture,
     drag,
@@ -75,7 +74,6 @@ MODULES: Final[tuple[Any, ...]] = (
     clip,
     bake_report,
     menus,
-    presets_menu,
     gizmos,
     graph,
     keymap,
@@ -84,8 +82,24 @@ MODULES: Final[tuple[Any, ...]] = (
     bake_command,
     interruption,
 )
-"""Modules with `CLASSES`, with a `register` and an `unregister` of their own, or with both."""
-CLASSES: Final = tuple(cls for module in MODULES for cls in getattr(module, "CLASSES", ()))
+"""Modules with classes for Blender, with a `register` and an `unregister` of their own, or with both."""
+
+
+def _classes(module: Any) -> Iterator[type]:
+    """Yield the classes of a module that Blender is to know, in order; base classes have other names.
+
+    Their identifiers in Blender follow from their names: IK_ADDON_OT_bake is ik_addon.bake, as Blender has it.
+    """
+    for name, cls in vars(module).items():
+        is_own = name.startswith(("IK_ADDON_", "IKAddon", "VIEW3D_PT_")) and cls.__module__ == module.__name__
+        if not is_own or issubclass(cls, bpy.types.WorkSpaceTool):  # `toolbar` registers tools
+            continue
+        if "bl_idname" not in vars(cls):
+            cls.bl_idname = name.replace("IK_ADDON_OT_", "ik_addon.")
+        yield cls
+
+
+CLASSES: Final = tuple(cls for module in MODULES for cls in _classes(module))
 PARTS: Final = tuple(module for module in MODULES if hasattr(module, "register"))
 
 _registered: ExitStack | None = None
@@ -114,8 +128,9 @@ def register() -> None:
             undo.callback(bpy.utils.unregister_class, cls)
         cursor.register()
         undo.callback(cursor.unregister)
-        for macro in (*drag.MACROS, *tool.MACROS):
-            gesture.compose(*macro)
+        for cls in CLASSES:
+            if issubclass(cls, gesture.DragMacro):
+                cls.compose()
         for part in PARTS:
             part.register()
             undo.callback(part.unregister)

@@ -19,6 +19,10 @@ ALWAYS = frozenset(
         "bpy.types.Depsgraph.scene",
         "bpy.types.Depsgraph.view_layer",
         "bpy.types.ID.original",
+        "bpy.types.Menu.layout",
+        "bpy.types.Operator.layout",
+        "bpy.types.Panel.layout",
+        "bpy.types.Region.data",
         "bpy.types.ViewLayer.depsgraph",
     }
 )

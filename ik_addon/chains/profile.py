@@ -99,9 +99,6 @@ class IKAddonProfile(bpy.types.PropertyGroup):
     planar: BoolProperty()
 
 
-CLASSES = (IKAddonJoint, IKAddonProfile)
-
-
 def register() -> None:
     """Add the property that preset files set; its classes must be registered first."""
     bpy.types.WindowManager.ik_addon_profile = PointerProperty(type=IKAddonProfile)

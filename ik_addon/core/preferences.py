@@ -103,9 +103,6 @@ class IKAddonPreferences(bpy.types.AddonPreferences):
             drawer(self, context)
 
 
-CLASSES = (IKAddonPreferences,)
-
-
 def preferences() -> Struct:
     """Return the preferences of the add-on; their defaults if a script registered it without enabling it."""
     addon: bpy.types.Addon | None = bpy.context.preferences.addons.get(PACKAGE)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import bpy
 from bpy.props import BoolProperty, CollectionProperty, IntProperty, PointerProperty, StringProperty
 
-from .chain_settings import FOLDS, IKAddonChain, IKAddonFKStore
+from .chain_settings import FOLDS, IKAddonChain
 from .contact_settings import OVERRIDABLE
 from .edit_settings import falloff_setting, range_setting
 from .notices import is_set
@@ -87,9 +87,6 @@ class IKAddonScene(bpy.types.PropertyGroup):
     )
     edit_range: range_setting()
     edit_falloff: falloff_setting()
-
-
-CLASSES = (IKAddonFKStore, IKAddonChain, IKAddonGoals, IKAddonObject, IKAddonScene)
 
 
 def register() -> None:

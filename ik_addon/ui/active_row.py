@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import bpy
@@ -13,11 +12,51 @@ from .playing import kept
 
 
 class BoneList(bpy.types.UIList):
-    """A list of some bones of an armature, with a search by name."""
+    """A list of some bones of an armature, with a search by name, whose active row is the active bone."""
+
+    row: str
+    """Name of the window manager property with the index of the active row among all bones of the armature."""
+    label: str
+    description: str
 
     def listed(self, ob: bpy.types.Object) -> Iterable[str]:
         """Return the names of the bones to list."""
         raise NotImplementedError
+
+    def draw_row(self, context: bpy.types.Context, layout: bpy.types.UILayout, bone: bpy.types.PoseBone) -> None:
+        """Draw the row of a bone."""
+        raise NotImplementedError
+
+    @classmethod
+    def active(cls, context: bpy.types.Context) -> bpy.types.PoseBone | None:
+        """Return the bone of the active row."""
+        raise NotImplementedError
+
+    @classmethod
+    def choose(cls, bone: bpy.types.PoseBone) -> None:
+        """Make a bone active, whose row the user has clicked."""
+        raise NotImplementedError
+
+    @classmethod
+    def draw_list(
+        cls, layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object, least: int, most: int
+    ) -> None:
+        """Draw the list of bones of an armature, from `least` to `most` rows high, as it has entries."""
+        manager = context.window_manager
+        layout.template_list(cls.__name__, "", ob.pose, "bones", manager, cls.row, rows=least, maxrows=most)
+
+    def draw_item(
+        self,
+        context: bpy.types.Context,
+        layout: bpy.types.UILayout,
+        _pose: bpy.types.Pose,
+        bone: bpy.types.PoseBone,
+        _icon: int,
+        _active_data: Any,
+        _active_property: str,
+    ) -> None:
+        """Draw a row."""
+        self.draw_row(context, layout, bone)
 
     def draw_filter(self, _context: bpy.types.Context, layout: bpy.types.UILayout) -> None:
         """Draw the search field."""
@@ -32,43 +71,24 @@ class BoneList(bpy.types.UIList):
 
         return kept(context, pose.id_data, (type(self).__name__, self.filter_name), flags), []
 
-
-@dataclass(frozen=True)
-class ActiveRow:
-    """The active row of a list, as an index into the bones of the active armature."""
-
-    property: str
-    """Name of the window manager property."""
-    label: str
-    description: str
-    find: Callable[[bpy.types.Context], bpy.types.PoseBone | None]
-    """Finds the bone of the active row."""
-    choose: Callable[[bpy.types.Context, bpy.types.PoseBone], None]
-    """Called with the bone of the row that the user clicks."""
-
-    def draw(
-        self, layout: bpy.types.UILayout, context: bpy.types.Context, kind: type[BoneList], least: int, most: int
-    ) -> None:
-        """Draw a list that is from `least` to `most` rows high, as it has entries."""
-        pose, manager = armature(context).pose, context.window_manager
-        layout.template_list(kind.__name__, "", pose, "bones", manager, self.property, rows=least, maxrows=most)
-
-    def register(self) -> None:
-        """Add the property to the window manager."""
+    @classmethod
+    def register(cls) -> None:
+        """Add the property to the window manager; Blender calls this once it knows the class."""
 
         def get(_manager: bpy.types.WindowManager) -> int:  # Blender takes functions, not methods
-            bone = None if obstacle(bpy.context) else self.find(bpy.context)
+            bone = None if obstacle(bpy.context) else cls.active(bpy.context)
             return -1 if bone is None else bone.id_data.pose.bones.find(bone.name)
 
         def choose(_manager: bpy.types.WindowManager, index: int) -> None:
-            ob = None if obstacle(bpy.context) else armature(bpy.context)
-            if ob is not None and 0 <= index < len(ob.pose.bones):
-                self.choose(bpy.context, ob.pose.bones[index])
+            bones = [] if obstacle(bpy.context) else armature(bpy.context).pose.bones
+            if 0 <= index < len(bones):
+                cls.choose(bones[index])
 
         properties: Any = bpy.props
-        made = properties.IntProperty(name=self.label, description=self.description, get=get, set=choose)
-        setattr(bpy.types.WindowManager, self.property, made)
+        made = properties.IntProperty(name=cls.label, description=cls.description, get=get, set=choose)
+        setattr(bpy.types.WindowManager, cls.row, made)
 
-    def unregister(self) -> None:
+    @classmethod
+    def unregister(cls) -> None:
         """Remove the property."""
-        delattr(bpy.types.WindowManager, self.property)
+        delattr(bpy.types.WindowManager, cls.row)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import bpy
 
 from ..bake.bake_report import BakeReport, last
@@ -11,7 +9,6 @@ from ..core.report import Remark
 from ..core.settings import chain_of
 from ..core.translation.sentences import say
 from . import graph
-from .operators.active import armature
 from .operators.progress import draw_keys, running
 from .panel import ArmaturePanel
 from .text import draw_message
@@ -33,23 +30,22 @@ def _is_solved(ob: bpy.types.Object, name: str) -> bool:
 class VIEW3D_PT_ik_addon_bake(ArmaturePanel):
     """The progress of a bake and then its report, below all other panels so that nothing moves."""
 
-    bl_idname = "VIEW3D_PT_ik_addon_bake"
     bl_label = "Last Bake"
 
     @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
+    def is_of_use(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> bool:
         """Show the panel while an operator runs and after a bake."""
-        return super().poll(context) and (running() is not None or shown(armature(context)) is not None)
+        return running() is not None or shown(ob) is not None
 
     def draw_header_preset(self, context: bpy.types.Context) -> None:
         """Draw the button that closes the report."""
         if running() is None:
             self.layout.operator("ik_addon.report_close", text="", icon="X", emboss=False)
 
-    def draw(self, context: bpy.types.Context) -> None:
+    def draw_rig(self, layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
         """Draw the progress, or a row for each finding."""
-        box = self.layout.box()
-        progress, report = running(), shown(armature(context))
+        box = layout.box()
+        progress, report = running(), shown(ob)
         if progress is not None:
             box.label(text=progress.doing, translate=False)
             box.progress(factor=progress.share, text=progress.amount)
@@ -72,6 +68,3 @@ def draw_ends(layout: bpy.types.UILayout, left: str, right: str) -> None:
     end = row.row()
     end.alignment = "RIGHT"
     end.label(text=right, translate=False)
-
-
-CLASSES: tuple[Any, ...] = (VIEW3D_PT_ik_addon_bake,)

@@ -20,14 +20,15 @@ from .operators.active import active_chain, obstacle
 from .operators.body.tool import is_in_hand
 
 ROLES = ("target", "pole")
-AXES = "xyz"
 RING, RING_OF_ACTIVE = 0.11, 0.14
 """Radii, in Blender's gizmo units."""
 DIAL = 0.55
 """Radius of a dial in gizmo units, so that the arrows extend beyond it."""
 FAINT, CLEAR = 0.5, 0.9
 """Opacity of gizmos of other chains, and of gizmos that are highlighted or belong to the active chain."""
-Z = Vector((0.0, 0.0, 1.0))
+AXES = Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 1.0))
+ALONG = [AXES[2].rotation_difference(axis).to_matrix().to_4x4() for axis in AXES]
+"""Turns a gizmo from Z, along which it is made, to each world axis."""
 
 
 class Grip(NamedTuple):
@@ -98,7 +99,6 @@ class GoalGizmos(bpy.types.GizmoGroup):
 class IK_ADDON_GGT_rings(GoalGizmos):
     """A ring to drag each target and pole by, with any tool; with Pose Body only poles have one."""
 
-    bl_idname = "IK_ADDON_GGT_rings"
     bl_label = "IK Targets and Poles"
     bl_options = {"3D", "PERSISTENT", "SHOW_MODAL_ALL"}  # noqa: RUF012 - as Blender wants it
 
@@ -143,7 +143,6 @@ class IK_ADDON_GGT_rings(GoalGizmos):
 class IK_ADDON_GGT_tool(GoalGizmos):
     """The gizmos of the tool: arrows on the active chain's target and pole, and dials if it takes an orientation."""
 
-    bl_idname = "IK_ADDON_GGT_tool"
     bl_label = "IK Target and Pole of the Active Chain"
     bl_options = {"3D"}  # noqa: RUF012 - as Blender wants it
 
@@ -151,52 +150,37 @@ class IK_ADDON_GGT_tool(GoalGizmos):
     def poll(cls, context: bpy.types.Context) -> bool:
         """Show only while a tool with these gizmos is active: a file opened with its UI brings its own tools."""
         tool = context.workspace.tools.from_space_view3d_mode("POSE")
-        return tool is not None and tool.widget == cls.bl_idname and super().poll(context)
+        return tool is not None and tool.widget == cls.__name__ and super().poll(context)
 
     def setup(self, context: bpy.types.Context) -> None:
         """Make the arrows and the dials."""
-        theme = context.preferences.themes[0].user_interface
-        self.arrows: dict[str, list[Any]] = {role: [] for role in ROLES}
-        self.dials: list[Any] = []
-        for axis, name in enumerate(AXES):
-            color = getattr(theme, f"axis_{name}")
+        self.handles: list[tuple[Any, str, int, bool]] = []
+        for axis in range(3):
             for role in ROLES:
-                arrow = self._new("GIZMO_GT_arrow_3d", color)
-                arrow.length = 0.8
-                take_hold(arrow, role, axis=axis)
-                self.arrows[role].append(arrow)
-            dial = self._new("GIZMO_GT_dial_3d", color)
+                self._add(context, "GIZMO_GT_arrow_3d", role, axis).length = 0.8
+            dial = self._add(context, "GIZMO_GT_dial_3d", "target", axis, turns=True)
             dial.draw_options = {"CLIP"}
             dial.scale_basis = DIAL
-            take_hold(dial, "target", axis=axis, turns=True)
-            self.dials.append(dial)
 
-    def _new(self, kind: str, color: Any) -> Any:
+    def _add(self, context: bpy.types.Context, kind: str, role: str, axis: int, *, turns: bool = False) -> Any:
         gizmo: Any = self.gizmos.new(kind)
+        color = getattr(context.preferences.themes[0].user_interface, f"axis_{'xyz'[axis]}")
         gizmo.color = gizmo.color_highlight = color
         gizmo.alpha, gizmo.alpha_highlight = FAINT, 1.0
         gizmo.line_width = 2.0
         gizmo.use_draw_modal = True
+        take_hold(gizmo, role, axis=axis, turns=turns)
+        self.handles.append((gizmo, role, axis, turns))
         return gizmo
 
     def draw_prepare(self, context: bpy.types.Context) -> None:
         """Move arrows and dials to the goals of the active chain."""
         tip = active_chain(context)
-        usable = tip is not None and chain_of(tip).enabled
-        shown = {goal.role: goal.ob for goal in grips_of(context, tip)} if usable else {}
-        for role, arrows in self.arrows.items():
-            place_along_axes(arrows, shown.get(role))
-        place_along_axes(self.dials, shown.get("target") if usable and takes_orientation(tip) else None)
-
-
-def place_along_axes(gizmos: list[Any], ob: bpy.types.Object | None) -> None:
-    """Align one gizmo with each world axis at an object; hide them if there is no object."""
-    for axis, gizmo in enumerate(gizmos):
-        gizmo.hide = ob is None
-        if ob is not None:
-            direction = Vector([float(i == axis) for i in range(3)])
-            turn = Z.rotation_difference(direction).to_matrix().to_4x4()
-            gizmo.matrix_basis = Matrix.Translation(ob.matrix_world.translation) @ turn
-
-
-CLASSES = (IK_ADDON_GGT_rings, IK_ADDON_GGT_tool)
+        usable = tip if tip is not None and chain_of(tip).enabled else None
+        shown = {} if usable is None else {goal.role: goal.ob for goal in grips_of(context, usable)}
+        turnable = usable is not None and takes_orientation(usable)
+        for gizmo, role, axis, turns in self.handles:
+            ob = shown.get(role) if turnable or not turns else None
+            gizmo.hide = ob is None
+            if ob is not None:
+                gizmo.matrix_basis = Matrix.Translation(ob.matrix_world.translation) @ ALONG[axis]

@@ -14,7 +14,6 @@ from .operators.active import active_chain, armature, obstacle
 class IK_ADDON_MT_pie(bpy.types.Menu):
     """The most used operators in a pie menu."""
 
-    bl_idname = "IK_ADDON_MT_pie"
     bl_label = "IK Chains"
 
     def draw(self, context: bpy.types.Context) -> None:
@@ -100,7 +99,6 @@ def draw_entries(layout: bpy.types.UILayout, entries: Iterable[Entry]) -> None:
 class IK_ADDON_MT_pose(bpy.types.Menu):
     """The submenu IK Chains of the Pose menu."""
 
-    bl_idname = "IK_ADDON_MT_pose"
     bl_label = "IK Chains"
 
     def draw(self, _context: bpy.types.Context) -> None:
@@ -114,7 +112,7 @@ class IK_ADDON_MT_pose(bpy.types.Menu):
 def draw_pose_entry(menu: bpy.types.Menu, _context: bpy.types.Context) -> None:
     """Draw the submenu into the Pose menu."""
     menu.layout.separator()
-    menu.layout.menu(IK_ADDON_MT_pose.bl_idname)
+    menu.layout.menu(IK_ADDON_MT_pose.__name__)
 
 
 def draw_object_entry(menu: bpy.types.Menu, context: bpy.types.Context) -> None:
@@ -145,8 +143,6 @@ def draw_overlay_options(panel: bpy.types.Panel, context: bpy.types.Context) -> 
         row.active = options.show_overlay
         row.prop(options, part)
 
-
-CLASSES = (IK_ADDON_MT_pie, IK_ADDON_MT_pose)
 
 _ADDED: tuple[tuple[str, Any], ...] = (
     ("VIEW3D_PT_overlay", draw_overlay_options),

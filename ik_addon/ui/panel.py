@@ -25,10 +25,22 @@ class ArmaturePanel(IKPanel):
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         """Whether the panel is shown."""
-        return not obstacle(context)
+        return not obstacle(context) and cls.is_of_use(context, armature(context))
+
+    @classmethod
+    def is_of_use(cls, _context: bpy.types.Context, _ob: bpy.types.Object) -> bool:
+        """Whether there is something to show about an armature."""
+        return True
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw what there is to show about the active armature."""
+        self.draw_rig(self.layout, context, armature(context))
+
+    def draw_rig(self, layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
+        """Draw what there is to show about an armature."""
+        raise NotImplementedError
 
 
-def is_chained(context: bpy.types.Context) -> bool:
-    """Whether the active armature has chains."""
-    ob = armature(context)
+def is_chained(context: bpy.types.Context, ob: bpy.types.Object) -> bool:
+    """Whether an armature has chains."""
     return kept(context, ob, "chained", lambda: bool(tips(ob)))

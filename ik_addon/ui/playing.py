@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import bpy
 
-from .operators.active import active_bone, active_chain, armature
+from .operators.active import active_bone, active_chain, candidate
+from .operators.progress import redraw_sidebars
 
 PATIENCE = 1.0
 """Seconds for which something is kept."""
 
 Found = TypeVar("Found")
 
-_kept: dict[Hashable, tuple[float, object]] = {}
+_kept: dict[Hashable, tuple[float, Any]] = {}
 
 
 def is_playing(context: bpy.types.Context) -> bool:
@@ -44,16 +45,13 @@ def kept(
         _kept[ob.session_uid, name] = now, find()
     elif not is_playing(context) and not bpy.app.timers.is_registered(_draw_again):
         bpy.app.timers.register(_draw_again, first_interval=PATIENCE)
-    return _kept[ob.session_uid, name][1]  # type: ignore[return-value]
+    return _kept[ob.session_uid, name][1]
 
 
 def _draw_again() -> None:
     """Draw sidebars that show what may be old by now."""
     for window in bpy.context.window_manager.windows:
-        for area in window.screen.areas:
-            for region in area.regions if area.type == "VIEW_3D" else ():
-                if region.type == "UI":
-                    region.tag_redraw()
+        redraw_sidebars(window.screen)
 
 
 def register() -> None:
@@ -70,11 +68,11 @@ def unregister() -> None:
 
 def shown_chain(context: bpy.types.Context) -> bpy.types.PoseBone | None:
     """Return the tip of the active chain, see `operators.active`."""
-    ob = armature(context)
-    if ob is None or ob.pose is None or not is_playing(context):
+    ob, active = candidate(context), context.active_object
+    if ob is None or active is None or ob.pose is None or not is_playing(context):
         return active_chain(context)
     bone = active_bone(ob)
-    name = ("active", context.active_object.session_uid, "" if bone is None else bone.name)
+    name = ("active", active.session_uid, "" if bone is None else bone.name)
 
     def tip() -> str:
         found = active_chain(context)

@@ -11,7 +11,7 @@ from ..core.settings import chain_of, overlay_of
 from . import highlight
 from .gizmos import IK_ADDON_GGT_tool
 from .operators.active import active_chain, obstacle
-from .operators.body.tool import TOOL, IK_ADDON_OT_body_grab
+from .operators.body.tool import TOOL
 
 
 class IKAddonTool(bpy.types.WorkSpaceTool):
@@ -26,7 +26,7 @@ class IKAddonTool(bpy.types.WorkSpaceTool):
         "Drag elsewhere to select bones"
     )
     bl_icon = "ops.armature.extrude_cursor"
-    bl_widget = IK_ADDON_GGT_tool.bl_idname
+    bl_widget = IK_ADDON_GGT_tool.__name__
     bl_keymap = (("view3d.select_box", {"type": "LEFTMOUSE", "value": "CLICK_DRAG"}, None),)
 
     @staticmethod
@@ -62,7 +62,7 @@ class IKAddonPoseTool(bpy.types.WorkSpaceTool):
     @staticmethod
     def draw_settings(context: bpy.types.Context, layout: bpy.types.UILayout, tool: Any) -> None:
         """Draw into the header what holds the body when nothing is pinned, and how many bones follow."""
-        settings = tool.operator_properties(IK_ADDON_OT_body_grab.bl_idname)
+        settings = tool.operator_properties("ik_addon.body_grab")
         layout.prop(settings, "without_pins")
         layout.prop(settings, "length")
         draw_range(context, layout)

@@ -56,7 +56,7 @@ def test_gizmos_are_only_for_pose_mode(addon: Addon) -> None:
     found = []
     for mode in ("OBJECT", "POSE", "EDIT"):
         bpy.ops.object.mode_set(mode=mode)
-        found.append([cls.poll(bpy.context) for cls in gizmos.CLASSES])
+        found.append([cls.poll(bpy.context) for cls in (gizmos.IK_ADDON_GGT_rings, gizmos.IK_ADDON_GGT_tool)])
     assert found == [[False, False], [True, False], [False, False]], "without a window no tool is active"
     bpy.ops.object.mode_set(mode="POSE")
     bpy.context.scene.ik_addon.show_overlay = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import bpy
 
@@ -18,8 +19,13 @@ from ...rig.plan.chain import chain_with, tips
 from ...rig.plan.followers import follower_in, followers
 from ...rig.plan.presence import is_in, why_closed
 
+operators: Any = bpy.ops
+"""Blender's operators and those of the extension, which the stubs don't know."""
+NO_ARMATURE = marked("Select an armature")
+NONE_ACTIVE = marked("No chain is active. Select a bone of a chain")
 
-def armature(context: bpy.types.Context) -> bpy.types.Object | None:
+
+def candidate(context: bpy.types.Context) -> bpy.types.Object | None:
     """Return the active object, or the armature in this view layer that follows it if it is a target or pole."""
     ob = context.active_object
     if ob is None or ob.type == "ARMATURE" or ob.mode != "OBJECT":
@@ -28,11 +34,19 @@ def armature(context: bpy.types.Context) -> bpy.types.Object | None:
     return next((rig for rig in rigs if is_in(context.view_layer.objects, rig)), ob)
 
 
+def armature(context: bpy.types.Context) -> bpy.types.Object:
+    """Return the armature that operators and panels work on, once `obstacle` has found that there is one."""
+    ob = candidate(context)
+    if ob is None:
+        raise UserError(NO_ARMATURE)
+    return ob
+
+
 def obstacle(context: bpy.types.Context) -> str:
     """Return why operators can't run on the active object and what to do about it, or an empty string if they can."""
-    ob = armature(context)
+    ob = candidate(context)
     if ob is None or ob.type != "ARMATURE":
-        return say("Select an armature")
+        return say(NO_ARMATURE)
     if ob.mode not in {"POSE", "OBJECT"}:
         return say("Switch to Pose Mode or Object Mode")
     return why_unposed(ob) or why_closed(ob)
@@ -46,11 +60,21 @@ def active_bone(ob: bpy.types.Object) -> bpy.types.PoseBone | None:
 
 def active_chain(context: bpy.types.Context) -> bpy.types.PoseBone | None:
     """Return the tip of the chain that contains the active bone, or whose target or pole is active."""
-    ob = armature(context)
-    if ob != context.active_object:
-        return follower_in(ob, context.active_object)
+    ob, active = candidate(context), context.active_object
+    if ob is None or active is None:
+        return None
+    if ob != active:
+        return follower_in(ob, active)
     bone = active_bone(ob)
     return None if bone is None else chain_with(bone) or follower_in(ob, ob, bone.name)
+
+
+def active_tip(context: bpy.types.Context) -> bpy.types.PoseBone:
+    """Return the tip of the active chain; raise a `UserError` if there is none."""
+    tip = active_chain(context)
+    if tip is None:
+        raise UserError(NONE_ACTIVE)
+    return tip
 
 
 def is_picked(ob: bpy.types.Object) -> bool:
@@ -64,9 +88,6 @@ def is_picked(ob: bpy.types.Object) -> bool:
     figure, bone = Figure.of(ob), active_bone(ob)
     is_body = bone is None or limbs.part_of(figure, figure.names.index(bone.name)) is not Part.UNKNOWN
     return is_body or next(limbs.tops(figure), None) is None
-
-
-NONE_ACTIVE = marked("No chain is active. Select a bone of a chain")
 
 
 def why_chainless(ob: bpy.types.Object) -> str:
@@ -105,14 +126,22 @@ class ReportingOperator(bpy.types.Operator):
         self.report({"WARNING"} if report.needs_attention else {"INFO"}, report.message)
         return {"FINISHED"}
 
-    def done(self, message: str, remarks: Sequence[str] = ()) -> set[str]:
-        """Report what was done, as a warning if there are remarks."""
-        self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))
+    def done(self, message: str, remarks: Sequence[str] = (), *, warns: bool = False) -> set[str]:
+        """Report what was done, as a warning if there are remarks or the message is one."""
+        self.report({"WARNING"} if remarks or warns else {"INFO"}, ". ".join([message, *remarks]))
         return {"FINISHED"}
 
 
 class ArmatureOperator(ReportingOperator):
     """Base of operators on the active armature; a disabled button says why it is disabled."""
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Run `perform_on`, which gets what `poll` has looked for."""
+        return self.perform_on(context, armature(context))
+
+    def perform_on(self, _context: bpy.types.Context, _ob: bpy.types.Object) -> set[str]:
+        """Do the work on the active armature, as `perform`."""
+        raise NotImplementedError
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
@@ -146,13 +175,21 @@ class ChainedOperator(ArmatureOperator):
 class ChainOperator(ArmatureOperator):
     """Base of operators on the active chain."""
 
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Run `perform_on_chain`."""
+        return self.perform_on_chain(context, active_tip(context))
+
+    def perform_on_chain(self, _context: bpy.types.Context, _tip: bpy.types.PoseBone) -> set[str]:
+        """Do the work on the active chain, as `perform`."""
+        raise NotImplementedError
+
     @classmethod
     def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """Require an active chain that suits this operator."""
         tip = active_chain(context)
-        return why_chainless(ob) or say(NONE_ACTIVE) if tip is None else cls.why_unfit(ob, tip)
+        return why_chainless(ob) or say(NONE_ACTIVE) if tip is None else cls.why_unfit(tip)
 
     @classmethod
-    def why_unfit(cls, _ob: bpy.types.Object, _tip: bpy.types.PoseBone) -> str:
+    def why_unfit(cls, _tip: bpy.types.PoseBone) -> str:
         """Return why a chain does not suit this operator, or an empty string if it does."""
         return ""

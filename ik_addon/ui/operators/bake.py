@@ -1,15 +1,15 @@
-"""The operator that bakes chains to keyframes."""
+"""Operators that bake chains to keyframes, or to a skeleton of deform bones alone."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 
-from ...bake import BakeReport, bake_report, bake_stepwise, chosen_tips, frames_between
-from ...core.translation.sentences import marked
+from ...bake import BakeReport, bake_report, bake_stepwise, chosen_tips, frames_between, skeleton
+from ...bake.skeleton_motion import RootMotion
+from ...core.translation.sentences import marked, say
 from ...feet import floor
 from .active import ArmatureOperator, ChainedOperator, active_chain, armature
 from .clip.frame_range import FrameRangeOperator
@@ -24,7 +24,6 @@ CHAINS = (
 class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
     """Bake chains of the active armature; after an error nothing has changed."""
 
-    bl_idname = "ik_addon.bake"
     bl_label = "Bake IK"
     bl_description = "Write the solved pose to keyframes and disable the chains, so that it plays without the add-on"
 
@@ -39,18 +38,15 @@ class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
     new_action: BoolProperty(
         name="New Action",
         description="Key into a copy of the current action and leave the original unchanged",
-        default=False,
     )
     smooth: BoolProperty(
         name="Smooth",
         description="Where the solution jumps from one frame to the next, use other solutions that reach the targets "
         "just as well and turn less",
-        default=False,
     )
     reduce_keys: BoolProperty(
         name="Reduce Keys",
         description="Keep as few keys as possible with all joints within Max Distance of the full bake",
-        default=False,
     )
     max_distance: FloatProperty(
         name="Max Distance",
@@ -91,41 +87,90 @@ class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
             return self.frame_start, self.frame_end
         return super().ends(context)
 
-    def steps(self, context: bpy.types.Context) -> Generator[float, None, BakeReport]:
+    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Generator[float, None, BakeReport]:
         """Bake; yields progress (0 to 1)."""
-        ob = armature(context)
-        chosen = chosen_tips(ob, self.chains, active_chain(context))
-        frames = frames_between(*self.ends(context), self.step)
-        distance = self.max_distance if self.reduce_keys else 0.0
         return bake_stepwise(
             context,
             ob,
-            chosen,
-            frames,
+            chosen_tips(ob, self.chains, active_chain(context)),
+            frames_between(*self.ends(context), self.step),
             new_action=self.new_action,
             smooth=self.smooth,
-            reduce=distance,
+            reduce=self.max_distance if self.reduce_keys else 0.0,
             floor=floor.of(context.view_layer, ob),
         )
 
     def finish(self, result: BakeReport) -> set[str]:
         """Report the bake in one line, and in full in the sidebar."""
-        self.report({"INFO"} if result.plays_alike else {"WARNING"}, result.summary)
-        return {"FINISHED"}
+        return self.done(result.summary, warns=not result.plays_alike)
+
+
+class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
+    """Make a skeleton of deform bones alone, and key it to play like the armature."""
+
+    bl_label = "Bake to Skeleton"
+    bl_description = (
+        "Make a new armature of only the deform bones and key it to match this one, for game engines: "
+        "ready for Blender's glTF and FBX exporters. This armature stays as it is"
+    )
+
+    only_deform: BoolProperty(
+        name="Only Deform Bones",
+        description="Leave out bones that deform no mesh",
+        default=skeleton.Options.only_deform,
+    )
+    meshes: BoolProperty(
+        name="Meshes",
+        description="Copy the meshes that this armature deforms; the copies follow the new armature",
+        default=skeleton.Options.meshes,
+    )
+    use_root: BoolProperty(
+        name="Root Motion",
+        description="Move a bone along the ground with the hips, so that engines can move the character",
+    )
+    root: StringProperty(
+        name="Root",
+        description="The bone that gets the motion; added if no bone has this name",
+        default="root",
+    )
+    root_height: BoolProperty(name="Up and Down", description="The root also moves up and down with the hips")
+    root_turn: BoolProperty(name="Turn", description="The root also turns about the vertical with the hips")
+
+    own = ("only_deform", "meshes", "use_root")
+    confirm = marked("Bake")
+    doing = marked("Baking to a skeleton")
+    cancelled = marked("Bake cancelled. Nothing was changed")
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw the options."""
+        super().draw(context)
+        if self.use_root:
+            column = self.layout.column(align=True)
+            column.prop_search(self, "root", armature(context).data, "bones", results_are_suggestions=True)
+            column.prop(self, "root_height")
+            column.prop(self, "root_turn")
+
+    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Generator[float, None, skeleton.Made]:
+        """Make and key the skeleton; yields progress (0 to 1)."""
+        root = RootMotion(self.root or "root", self.root_height, self.root_turn) if self.use_root else None
+        options = skeleton.Options(self.only_deform, root, self.meshes)
+        return skeleton.make_stepwise(context, ob, self.frames(context), options)
+
+    def finish(self, result: skeleton.Made) -> set[str]:
+        """Select the new armature and its meshes for export, and report them."""
+        skeleton.select(bpy.context, result)
+        made, *remarks = result.sentences()
+        return self.done(say("{done}, which is selected for export", done=made), remarks)
 
 
 class IK_ADDON_OT_report_close(ArmatureOperator):
     """Close the report on the last bake."""
 
-    bl_idname = "ik_addon.report_close"
     bl_label = "Close Report"
     bl_description = "Close the report on the last bake of this armature"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, _context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Discard the report."""
-        bake_report.forget(armature(context))
+        bake_report.forget(ob)
         return {"FINISHED"}
-
-
-CLASSES: tuple[Any, ...] = (IK_ADDON_OT_bake, IK_ADDON_OT_report_close)

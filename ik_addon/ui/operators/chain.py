@@ -22,57 +22,43 @@ from ...live import registry
 from ...rig.plan.chain import chain_with, reach_of, tips, turning_end
 from ...targets import snap
 from ...targets.movable import why_lacking
-from .active import ArmatureOperator, ChainOperator, active_bone, active_chain, armature, is_picked
+from .active import ArmatureOperator, ChainOperator, active_bone, armature, is_picked, obstacle
 from .clip.frame_range import FrameRange
+from .settings import asked, given
 
 
 class IK_ADDON_OT_chain_add(ArmatureOperator):
     """Add a chain to a limb, finger, spine or tail."""
 
-    bl_idname = "ik_addon.chain_add"
     bl_label = "Add Chain"
     bl_description = (
         "Add an IK chain to the limb, finger, spine or tail that the active bone belongs to, with a "
         "target at its tip; the pose stays as it is"
     )
 
-    tip: StringProperty(
-        name="Tip",
-        description="The last bone of the chain, which follows the target; if empty, found from the active bone",
-        options={"SKIP_SAVE"},
+    tip: asked(
+        StringProperty,
+        "Tip",
+        "The last bone of the chain, which follows the target; if empty, found from the active bone",
     )
-    chain_length: IntProperty(
-        name="Chain Length",
-        description="Number of bones, counted from the tip; 0 goes up to the armature's root",
+    chain_length: asked(
+        IntProperty,
+        "Chain Length",
+        "Number of bones, counted from the tip; 0 goes up to the armature's root",
         default=2,
         min=0,
         soft_max=64,
-        options={"SKIP_SAVE"},
     )
-    with_pole: BoolProperty(
-        name="Pole",
-        description="Make a pole that a chain of two bones bends towards",
-        default=True,
-        options={"SKIP_SAVE"},
-    )
-    controls: EnumProperty(
-        name="Controls",
-        description="Type of object or bone used for the target and pole",
+    with_pole: asked(BoolProperty, "Pole", "Make a pole that a chain of two bones bends towards", default=True)
+    controls: asked(
+        EnumProperty,
+        "Controls",
+        "Type of object or bone used for the target and pole",
         items=CONTROLS,
         default=Controls.EMPTIES.name,
-        options={"SKIP_SAVE"},
     )
-    live: BoolProperty(
-        name="Live",
-        description="Turn Live on so that the chain follows its target at once",
-        default=False,
-        options={"SKIP_SAVE"},
-    )
-    found_from: StringProperty(
-        name="Found From",
-        description="The bone that was active when the ends of the chain were found",
-        options={"HIDDEN", "SKIP_SAVE"},
-    )
+    live: asked(BoolProperty, "Live", "Turn Live on so that the chain follows its target at once")
+    found_from: given(StringProperty, "Found From", "The bone that was active when the ends of the chain were found")
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
@@ -96,9 +82,8 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
             self.live = object_of(ob).live or (preferences().live and not tips(ob))
         return self.execute(context)
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Add the chain."""
-        ob = armature(context)
         self.prefer(with_pole="with_pole", controls="controls")
         if not self.properties.is_property_set("tip") and not is_picked(ob):
             raise UserError(
@@ -121,14 +106,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
             short = say("Chain Length is {length}, but '{root}' has no parent", length=self.chain_length, root=root)
             return self.done(message, [short])
         said = [say("Added a chain from '{root}' to '{tip}'", root=root, tip=tip.name)]
-        if (waiting := end_bone.waiting(tip)) is not None:
-            said.append(
-                say(
-                    "'{bone}' is animated. Bring the target to the pose on a range to turn it with the target",
-                    bone=waiting.name,
-                )
-            )
-        return self.done(". ".join(said))
+        return self.done(". ".join(said + why_waiting(tip)))
 
     def _find(self, ob: bpy.types.Object) -> None:
         """Find the chain's ends unless the caller set them, also when the operator is repeated on another bone."""
@@ -147,19 +125,15 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         """Draw the options."""
         layout = self.layout
         layout.use_property_split = True
-        ob = armature(context)
-        if ob is not None and ob.type == "ARMATURE":
-            layout.prop_search(self, "tip", ob.data, "bones", icon="BONE_DATA")
-        layout.prop(self, "chain_length")
-        layout.prop(self, "with_pole")
-        layout.prop(self, "controls")
-        layout.prop(self, "live")
+        if not obstacle(context):
+            layout.prop_search(self, "tip", armature(context).data, "bones", icon="BONE_DATA")
+        for name in ("chain_length", "with_pole", "controls", "live"):
+            layout.prop(self, name)
 
 
 class IK_ADDON_OT_chain_remove(ChainOperator):
     """Remove a chain."""
 
-    bl_idname = "ik_addon.chain_remove"
     bl_label = "Remove Chain"
     bl_description = "Remove the chain of the active bone and return its bones to their FK pose"
 
@@ -169,9 +143,8 @@ class IK_ADDON_OT_chain_remove(ChainOperator):
         default=True,
     )
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
         """Remove the chain."""
-        tip = active_chain(context)
         kept = removal.remove_chain(context, tip, self.remove_targets)
         message = say("Removed the chain on '{tip}'", tip=tip.name)
         if kept:
@@ -179,13 +152,15 @@ class IK_ADDON_OT_chain_remove(ChainOperator):
         return self.done(message)
 
 
-def turn_end(context: bpy.types.Context, frames: list[int] | None = None) -> tuple[str, list[str]]:
-    """Make the hand or foot of the active chain turn with the target; return a message and remarks.
+def turn_end(
+    context: bpy.types.Context, tip: bpy.types.PoseBone, frames: list[int] | None = None
+) -> tuple[str, list[str]]:
+    """Make the hand or foot of a chain turn with the target; return a message and remarks.
 
     `frames` are those on which the target is snapped to its animation; None: none.
     """
-    ob, tip = armature(context), active_chain(context)
-    chain, reach, remarks = chain_of(tip), reach_of(tip), []
+    ob, chain, reach = tip.id_data, chain_of(tip), reach_of(tip)
+    remarks: list[str] = []
     with ExitStack() as undo:
         undo.callback(context.view_layer.update)
         for name in ("end_bone", "end_offset", "use_end_rotation", "use_rotation"):
@@ -202,6 +177,13 @@ def turn_end(context: bpy.types.Context, frames: list[int] | None = None) -> tup
             remarks = finished(snap.key_range(context, ob, [tip], frames))
         undo.pop_all()
     return say("'{end}' turns with the target of the chain on '{tip}'", end=end.name, tip=tip.name), remarks
+
+
+def why_waiting(tip: bpy.types.PoseBone) -> list[str]:
+    """Say, at most once, that the hand or foot of a chain can turn with the target once its animation is snapped."""
+    text = "'{bone}' is animated. Bring the target to the pose on a range to turn it with the target"
+    bone = end_bone.waiting(tip)
+    return [] if bone is None else [say(text, bone=bone.name)]
 
 
 FOLLOWING = (
@@ -221,34 +203,25 @@ def following(tip: bpy.types.PoseBone) -> str:
 class IK_ADDON_OT_follow_rotation(FrameRange, ChainOperator):
     """Choose which bone of a chain turns with its target."""
 
-    bl_idname = "ik_addon.follow_rotation"
     bl_label = "Follow Rotation"
     bl_description = (
         "Choose which bone turns with the target of the active chain; to an animated hand or foot, "
         "bring the target on a range of frames"
     )
 
-    to: EnumProperty(
-        name="Bone",
-        description="The bone that turns with the target",
-        items=FOLLOWING,
-        default="END",
-        options={"SKIP_SAVE"},
-    )
-    snap: BoolProperty(
-        name="Target to Pose (Range)",
-        description="Key the target on a range of frames so that it follows the animation of the hand or foot",
-        default=False,
-        options={"SKIP_SAVE"},
+    to: asked(EnumProperty, "Bone", "The bone that turns with the target", items=FOLLOWING, default="END")
+    snap: asked(
+        BoolProperty,
+        "Target to Pose (Range)",
+        "Key the target on a range of frames so that it follows the animation of the hand or foot",
     )
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
         """Set it."""
-        tip = active_chain(context)
         if self.to == "END":
             if reason := why_lacking(tip):
                 raise UserError(reason)
-            return self.done(*turn_end(context, self.frames(context) if self.snap else None))
+            return self.done(*turn_end(context, tip, self.frames(context) if self.snap else None))
         chain_of(tip).use_rotation, chain_of(tip).use_end_rotation = self.to == "TIP", False
         context.view_layer.update()
         named = {
@@ -271,23 +244,21 @@ class IK_ADDON_OT_follow_rotation(FrameRange, ChainOperator):
 class IK_ADDON_OT_chain_select(ArmatureOperator):
     """Select a chain by its row in the panel."""
 
-    bl_idname = "ik_addon.chain_select"
     bl_label = "Select Chain"
     bl_description = "Make the tip of this chain the active bone. Hold Shift to keep other tips selected"
     bl_options = {"UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
-    tip: StringProperty(name="Tip", description="The bone that carries the chain", options={"HIDDEN", "SKIP_SAVE"})
+    tip: given(StringProperty, "Tip", "The bone that carries the chain")
 
-    extend: BoolProperty(name="Extend", description="Keep other bones selected", options={"HIDDEN", "SKIP_SAVE"})
+    extend: given(BoolProperty, "Extend", "Keep other bones selected")
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         """Extend the selection with Shift."""
         self.extend = event.shift
         return self.execute(context)
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Select the bone."""
-        ob = armature(context)
         bone: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
         if bone is None:
             raise UserError("'{object}' has no bone '{tip}'", object=ob.name, tip=self.tip)
@@ -299,17 +270,15 @@ class IK_ADDON_OT_chain_select(ArmatureOperator):
 class IK_ADDON_OT_setting_key(ArmatureOperator):
     """Key a setting of a chain; Blender finds no animation path to it from its own button."""
 
-    bl_idname = "ik_addon.setting_key"
     bl_label = "Key Setting"
     bl_description = "Insert a keyframe for this setting of the chain on the current frame"
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
-    tip: StringProperty(name="Tip", description="The bone that carries the chain", options={"HIDDEN", "SKIP_SAVE"})
+    tip: given(StringProperty, "Tip", "The bone that carries the chain")
     setting: StringProperty(name="Setting", description="The setting to key", default="influence")
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Insert the key."""
-        ob = armature(context)
         bone: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
         if bone is None or not chain_of(bone).is_chain:
             raise UserError("'{object}' has no chain on bone '{tip}'", object=ob.name, tip=self.tip)
@@ -317,19 +286,6 @@ class IK_ADDON_OT_setting_key(ArmatureOperator):
             ob.keyframe_insert(f"{bone.path_from_id()}.ik_addon.{self.setting}", group=bone.name)
         except (RuntimeError, TypeError) as error:  # the second: it can't be animated, or there is none of that name
             raise UserError("Can't key '{object}': {error}", object=ob.name, error=error) from None
-        message = say(
-            "Keyed {setting} of the chain on '{bone}' on frame {frame}",
-            setting=say(chain_of(bone).bl_rna.properties[self.setting].name),
-            bone=bone.name,
-            frame=context.scene.frame_current,
-        )
-        return self.done(message)
-
-
-CLASSES = (
-    IK_ADDON_OT_chain_add,
-    IK_ADDON_OT_chain_remove,
-    IK_ADDON_OT_follow_rotation,
-    IK_ADDON_OT_chain_select,
-    IK_ADDON_OT_setting_key,
-)
+        done = "Keyed {setting} of the chain on '{bone}' on frame {frame}"
+        setting = say(chain_of(bone).bl_rna.properties[self.setting].name)
+        return self.done(say(done, setting=setting, bone=bone.name, frame=context.scene.frame_current))

@@ -12,7 +12,8 @@ from ...chains import character, mirror
 from ...chains.make_controls import Controls
 from ...core.preferences import CONTROLS, preferences
 from ...core.translation.sentences import say
-from .active import ArmatureOperator, ChainOperator, active_chain, armature
+from .active import ArmatureOperator, ChainOperator
+from .settings import asked
 
 NAMED = 2
 """Number of remarks in the report after a click; the panel shows all."""
@@ -21,7 +22,6 @@ NAMED = 2
 class IK_ADDON_OT_character_setup(ArmatureOperator):
     """Add chains to a whole figure."""
 
-    bl_idname = "ik_addon.character_setup"
     bl_label = "Set Up Character"
     bl_description = (
         "Add IK chains to the arms, legs, spine and head of the armature, with targets and poles; the pose stays as it "
@@ -40,23 +40,18 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
         options={"ENUM_FLAG"},
         default={region.name for region in Region},
     )
-    with_poles: BoolProperty(
-        name="Poles",
-        description="Make poles that arms and legs bend towards",
-        default=True,
-        options={"SKIP_SAVE"},
-    )
+    with_poles: asked(BoolProperty, "Poles", "Make poles that arms and legs bend towards", default=True)
     with_presets: BoolProperty(
         name="Human Limits",
         description="Apply the presets Human Elbow, Human Knee and Human Spine if the character is human",
         default=True,
     )
-    controls: EnumProperty(
-        name="Controls",
-        description="Type of object or bone used for targets and poles; an armature that can't be edited gets empties",
+    controls: asked(
+        EnumProperty,
+        "Controls",
+        "Type of object or bone used for targets and poles; an armature that can't be edited gets empties",
         items=CONTROLS,
         default=Controls.BONES.name,
-        options={"SKIP_SAVE"},
     )
     arms: EnumProperty(
         name="Arms Follow",
@@ -66,21 +61,15 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
             ("CHEST", "Chest", "Hands go along with the chest"),
         ),
     )
-    live: BoolProperty(
-        name="Live",
-        description="Turn Live on so that the chains follow their targets at once",
-        default=True,
-        options={"SKIP_SAVE"},
-    )
+    live: asked(BoolProperty, "Live", "Turn Live on so that the chains follow their targets at once", default=True)
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Run from a button: take Live from the preferences."""
         self.prefer(live="live")
         return self.execute(context)
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Add the chains."""
-        ob = armature(context)
         self.prefer(with_poles="with_pole")
         if preferences().is_property_set("controls"):
             self.prefer(controls="controls")
@@ -110,28 +99,20 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
         layout = self.layout
         layout.use_property_split = True
         layout.column().prop(self, "regions", expand=True)
-        layout.prop(self, "with_poles")
-        layout.prop(self, "with_presets")
-        layout.prop(self, "controls")
-        layout.prop(self, "arms")
-        layout.prop(self, "live")
+        for name in ("with_poles", "with_presets", "controls", "arms", "live"):
+            layout.prop(self, name)
 
 
 class IK_ADDON_OT_mirror_chain(ChainOperator):
     """Mirror the active chain."""
 
-    bl_idname = "ik_addon.mirror_chain"
     bl_label = "Mirror Chain"
     bl_description = (
         "Mirror the active chain to the bones of the other side, with its settings, limits, target and pole"
     )
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
         """Mirror the chain."""
-        tip = active_chain(context)
         other, remarks = mirror.mirror_chain(context, tip)
         message = say("Mirrored the chain on '{tip}' to '{other}'", tip=tip.name, other=other.name)
         return self.done(message, remarks)
-
-
-CLASSES = (IK_ADDON_OT_character_setup, IK_ADDON_OT_mirror_chain)

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import bpy
 
 from ...core.goals import Goal
 from ...core.translation.sentences import UserError, count, say
 from ...targets import controls
-from .active import ArmatureOperator, armature
+from .active import ArmatureOperator, armature, operators
 from .solve import ChainsOperator
 
 
 class ControlsOperator(ChainsOperator):
     """Base of operators on controls."""
 
-    def controls(self, context: bpy.types.Context) -> list[Goal]:
+    def controls(self, context: bpy.types.Context, ob: bpy.types.Object) -> list[Goal]:
         """Return the controls of the chosen chains, and of the trunk if all are chosen.
 
         Raises:
             UserError: there are none.
         """
-        ob = armature(context)
         found = controls.controls_of(ob, self.chosen(context), with_trunk=self.chains == "ALL")
         if not found:
             raise UserError("No target or pole here can be moved")
@@ -32,50 +29,41 @@ class ControlsOperator(ChainsOperator):
 class IK_ADDON_OT_select_controls(ControlsOperator):
     """Select controls."""
 
-    bl_idname = "ik_addon.select_controls"
     bl_label = "Select Controls"
     bl_description = (
         "Select the targets and poles of the character, and its shoulders, hips and root, so that they can be keyed, "
         "copied or moved together"
     )
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Select them."""
-        found = controls.select(context, self.controls(context))
+        found = controls.select(context, self.controls(context, ob))
         return self.done(count(found, "Selected 1 control", "Selected {count} controls"))
 
 
 class IK_ADDON_OT_key_controls(ControlsOperator):
     """Key controls."""
 
-    bl_idname = "ik_addon.key_controls"
     bl_label = "Key Controls"
     bl_description = (
         "Insert keyframes for location and rotation of the targets and poles of the character, and of its shoulders, "
         "hips and root"
     )
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Key them."""
-        found = self.controls(context)
+        found = self.controls(context, ob)
         try:
             controls.key(context, found)
         except RuntimeError as error:
-            raise UserError("Can't key '{object}': {error}", object=armature(context).name, error=error) from None
-        frame = f"{context.scene.frame_current_final:g}"
-        return self.done(
-            say(
-                "{done} on frame {frame}",
-                done=count(len(found), "Keyed 1 control", "Keyed {count} controls"),
-                frame=frame,
-            )
-        )
+            raise UserError("Can't key '{object}': {error}", object=ob.name, error=error) from None
+        done = count(len(found), "Keyed 1 control", "Keyed {count} controls")
+        return self.done(say("{done} on frame {frame}", done=done, frame=f"{context.scene.frame_current_final:g}"))
 
 
 class IK_ADDON_OT_copy_pose(ArmatureOperator):
     """Blender's Copy Pose, where selected controls are empties, which it leaves out without a word."""
 
-    bl_idname = "ik_addon.copy_pose"
     bl_label = "Copy Pose"
     bl_description = (
         "Copy the pose of the selected bones, and say which selected targets and poles are empties, which are left out"
@@ -85,20 +73,15 @@ class IK_ADDON_OT_copy_pose(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """Require what Blender's operator does."""
-        operators: Any = bpy.ops
         return "" if operators.pose.copy.poll() else say("Switch to Pose Mode")
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Leave the key to Blender where nothing is left out."""
         return self.execute(context) if controls.not_copied(context, armature(context)) else {"PASS_THROUGH"}
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Copy what can be copied, and say what can't."""
         bpy.ops.pose.copy()
-        left_out = count(len(controls.not_copied(context, armature(context))), "1 control", "{count} controls")
+        left_out = count(len(controls.not_copied(context, ob)), "1 control", "{count} controls")
         text = "Left out {controls}: Copy Pose takes no empties. To copy a limb, select all its bones"
-        self.report({"WARNING"}, say(text, controls=left_out))
-        return {"FINISHED"}
-
-
-CLASSES = (IK_ADDON_OT_select_controls, IK_ADDON_OT_key_controls, IK_ADDON_OT_copy_pose)
+        return self.done(say(text, controls=left_out), warns=True)

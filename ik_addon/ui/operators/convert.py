@@ -19,7 +19,7 @@ from ...core.steps import finished
 from ...core.translation.sentences import marked, quoted, say
 from ...live.reports import percent
 from ...solve.problem import Floats
-from .active import ArmatureOperator, armature
+from .active import ArmatureOperator
 
 ON_FRAME = marked("On frame {frame}, joints of the chain on '{tip}' are elsewhere, by up to {distance} of its length")
 ELSEWHERE = 0.01
@@ -51,7 +51,6 @@ def _differences(
 class IK_ADDON_OT_convert_constraints(ArmatureOperator):
     """Convert constraints to chains."""
 
-    bl_idname = "ik_addon.convert_constraints"
     bl_label = "Convert IK Constraints"
     bl_description = (
         "Replace every enabled IK constraint of the armature with a chain, mute the constraint, and turn Live on. "
@@ -63,9 +62,8 @@ class IK_ADDON_OT_convert_constraints(ArmatureOperator):
         """Require an enabled IK constraint."""
         return "" if any(sources(ob)) else say("'{object}' has no enabled IK constraint", object=ob.name)
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Convert the constraints."""
-        ob = armature(context)
         before = _poses(context, ob)
         done = convert.convert(context, ob)
         elsewhere = _differences(ob, done.tips, before, _poses(context, ob))
@@ -75,7 +73,6 @@ class IK_ADDON_OT_convert_constraints(ArmatureOperator):
 class IK_ADDON_OT_restore_constraints(ArmatureOperator):
     """Undo a conversion."""
 
-    bl_idname = "ik_addon.restore_constraints"
     bl_label = "Restore Constraints"
     bl_description = "Remove the chains that Convert IK Constraints added, and enable the constraints again"
 
@@ -84,10 +81,7 @@ class IK_ADDON_OT_restore_constraints(ArmatureOperator):
         """Require a converted constraint."""
         return "" if converted_bones(ob) else say("No IK constraint of '{object}' was converted", object=ob.name)
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Restore the constraints."""
-        bones = convert.restore(context, armature(context))
+        bones = convert.restore(context, ob)
         return self.done(say("Restored the IK constraints on {names}", names=quoted(bones)))
-
-
-CLASSES = (IK_ADDON_OT_convert_constraints, IK_ADDON_OT_restore_constraints)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatVectorProperty, StringProperty
@@ -13,20 +12,18 @@ from mathutils import Vector
 from ...core import compat
 from ...core.choices import ROLES
 from ...core.settings import chain_of, object_of
-from ...core.translation.sentences import say
+from ...core.translation.sentences import UserError, say
 from ...rig.plan import chain
 from ...targets import cursor
 from ...targets.drag import Drag
 from ...targets.edit_range import EditRange
 from ...targets.movable import why_lacking
-from .active import NONE_ACTIVE, ArmatureOperator, ChainOperator, active_chain, armature
-from .gesture import RangeOptions, finish, start, take_range
+from .active import NONE_ACTIVE, ArmatureOperator, ChainOperator, active_chain, active_tip, operators
+from .gesture import DragMacro, RangeOptions, finish, start, take_range
 
 
-def why_not_draggable(tip: bpy.types.PoseBone | None) -> str:
+def why_not_draggable(tip: bpy.types.PoseBone) -> str:
     """Return why no goal of a chain can be dragged and what to do about it, or an empty string if one can."""
-    if tip is None:
-        return say(NONE_ACTIVE)
     if not chain_of(tip).enabled:
         return say("The chain on '{tip}' is disabled. Enable it in the panel", tip=tip.name)
     return ""
@@ -35,7 +32,6 @@ def why_not_draggable(tip: bpy.types.PoseBone | None) -> str:
 class IK_ADDON_OT_goal_hold(RangeOptions, ArmatureOperator):
     """The first part of a mouse drag: move the 3D cursor to the goal, for Blender's transform to move it on."""
 
-    bl_idname = "ik_addon.goal_hold"
     bl_label = "Take Hold"
     bl_description = "Grab the target or the pole of a chain"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
@@ -54,16 +50,18 @@ class IK_ADDON_OT_goal_hold(RangeOptions, ArmatureOperator):
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Take hold of the goal for a mouse drag."""
         take_range(self, context.scene)
-        bpy.app.timers.register(partial(_handle_wheel, context.window))  # once Blender's transform runs, and before it
+        if context.window is not None:  # once Blender's transform runs, the wheel is handled before it
+            bpy.app.timers.register(partial(_handle_wheel, context.window))
         return self.execute(context)
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Take hold of the goal, and make its chain the active one."""
-        ob = context.view_layer.objects.get(self.rig, armature(context))
-        tip = ob.pose.bones.get(self.tip) if self.tip else active_chain(context)
-        reason = why_not_draggable(tip)
-        if reason:
-            return self.refuse(reason)
+        ob = context.view_layer.objects.get(self.rig) or ob
+        tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip) if self.tip else active_chain(context)
+        if tip is None:
+            raise UserError(NONE_ACTIVE)
+        if reason := why_not_draggable(tip):
+            raise UserError(reason)
         drag = Drag(context, tip, self.role.lower(), turns=self.turns, reach=EditRange.of(self))
         if self.tip and tip != active_chain(context):
             context.view_layer.objects.active = ob
@@ -73,34 +71,31 @@ class IK_ADDON_OT_goal_hold(RangeOptions, ArmatureOperator):
 
 
 def _handle_wheel(window: bpy.types.Window) -> None:
-    operators: Any = bpy.ops
     with bpy.context.temp_override(window=window):
         if cursor.is_moving(window):
             operators.ik_addon.drag_range("INVOKE_DEFAULT")
 
 
-class IK_ADDON_OT_goal_move(bpy.types.Macro):
+class IK_ADDON_OT_goal_move(DragMacro):
     """Move the target or pole of a chain with the mouse; keys can change the move to a rotation."""
 
-    bl_idname = "ik_addon.goal_move"
     bl_label = "Drag Target"
     bl_description = "Move the target or the pole of a chain; the chain follows, with Live on or off"
-    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
+    hold = IK_ADDON_OT_goal_hold
 
 
-class IK_ADDON_OT_goal_turn(bpy.types.Macro):
+class IK_ADDON_OT_goal_turn(DragMacro):
     """Rotate the target of a chain with the mouse."""
 
-    bl_idname = "ik_addon.goal_turn"
     bl_label = "Rotate Target"
     bl_description = "Rotate the target of a chain; the chain follows, with Live on or off"
-    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
+    hold = IK_ADDON_OT_goal_hold
+    transform = cursor.TURN
 
 
 class IK_ADDON_OT_drag_target(RangeOptions, ChainOperator):
     """Drag the target of the active chain."""
 
-    bl_idname = "ik_addon.drag_target"
     bl_label = "Drag Target"
     bl_description = "Move the target of the active chain with the mouse; the chain follows, with Live on or off"
 
@@ -109,13 +104,13 @@ class IK_ADDON_OT_drag_target(RangeOptions, ChainOperator):
     )
 
     @classmethod
-    def why_unfit(cls, _ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:
+    def why_unfit(cls, tip: bpy.types.PoseBone) -> str:
         """Require an enabled chain with a target."""
         return why_not_draggable(tip) or why_lacking(tip)
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
         """Move the target by `offset` and solve."""
-        drag = Drag(context, active_chain(context), reach=EditRange.of(self))
+        drag = Drag(context, tip, reach=EditRange.of(self))
         drag.move(context, Vector(self.offset))
         return finish(self, context, drag)
 
@@ -129,8 +124,7 @@ class IK_ADDON_OT_drag_target(RangeOptions, ChainOperator):
         view = next(region for region in context.area.regions if region.type == "WINDOW")
         sidebar = next(region for region in context.area.regions if region.type == "UI")
         if is_over(sidebar, event.mouse_x, event.mouse_y):
-            take_mouse_to(context.window, view, Drag(context, active_chain(context)).world.translation)
-        operators: Any = bpy.ops
+            take_mouse_to(context, view, Drag(context, active_tip(context)).world.translation)
         with context.temp_override(region=view):
             return start(self, operators.ik_addon.goal_move)
 
@@ -138,7 +132,6 @@ class IK_ADDON_OT_drag_target(RangeOptions, ChainOperator):
 class IK_ADDON_OT_grab(bpy.types.Operator):
     """Move the target of a hand or foot that Blender's own Move can only turn, because it is connected."""
 
-    bl_idname = "ik_addon.grab"
     bl_label = "Move Hand or Foot"
     bl_description = "Move the target of the selected hand, foot or tip; other bones are moved as usual"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
@@ -148,7 +141,6 @@ class IK_ADDON_OT_grab(bpy.types.Operator):
         tip = connected_end(context)
         if tip is None:
             return {"PASS_THROUGH"}
-        operators: Any = bpy.ops
         try:
             operators.ik_addon.goal_move("INVOKE_DEFAULT", IK_ADDON_OT_goal_hold={"tip": tip.name})
         except RuntimeError:
@@ -176,7 +168,7 @@ def is_over(region: bpy.types.Region, x: float, y: float) -> bool:
     return 0 <= x - region.x < region.width and 0 <= y - region.y < region.height
 
 
-def take_mouse_to(window: bpy.types.Window, view: bpy.types.Region, place: Vector) -> None:
+def take_mouse_to(context: bpy.types.Context, view: bpy.types.Region, place: Vector) -> None:
     """Move the mouse to a place in the world, if it is in view.
 
     Blender measures a move from where the mouse was: from a button in the sidebar, the target would stay as far from
@@ -184,18 +176,4 @@ def take_mouse_to(window: bpy.types.Window, view: bpy.types.Region, place: Vecto
     """
     seen = location_3d_to_region_2d(view, view.data, place)
     if seen is not None and is_over(view, view.x + seen.x, view.y + seen.y):
-        window.cursor_warp(round(view.x + seen.x), round(view.y + seen.y))
-
-
-CLASSES = (
-    IK_ADDON_OT_goal_hold,
-    IK_ADDON_OT_goal_move,
-    IK_ADDON_OT_goal_turn,
-    IK_ADDON_OT_drag_target,
-    IK_ADDON_OT_grab,
-)
-MACROS = (
-    (IK_ADDON_OT_goal_move, IK_ADDON_OT_goal_hold, cursor.MOVE),
-    (IK_ADDON_OT_goal_turn, IK_ADDON_OT_goal_hold, cursor.TURN),
-)
-"""Macros with their parts, as arguments of `gesture.compose`."""
+        context.window.cursor_warp(round(view.x + seen.x), round(view.y + seen.y))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import bpy
@@ -28,7 +28,6 @@ class RangeOptions:
 class IK_ADDON_OT_release(ReportingOperator):
     """The last part of a mouse drag."""
 
-    bl_idname = "ik_addon.release"
     bl_label = "Let Go"
     bl_description = "Leave the dragged target or bone where it is"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
@@ -73,7 +72,6 @@ def finish(
 class IK_ADDON_OT_drag_range(bpy.types.Operator):
     """Handle the mouse wheel during a drag of a target, which Blender's own transform leaves alone."""
 
-    bl_idname = "ik_addon.drag_range"
     bl_label = "Range"
     bl_description = "Let the drag reach more or fewer frames"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
@@ -98,13 +96,17 @@ def turn_range(context: bpy.types.Context, event: bpy.types.Event) -> bool:
     step = max(1, scene.edit_range // 5)
     scene.edit_range += step if event.type in MORE else -step
     held.drag.reach = EditRange.of_scene(context.scene)
-    running: Any = context.window.modal_operators
-    for macro in running:
-        if macro.bl_idname in cursor.MACROS:
-            take_range(macro.macros[0].properties, context.scene)
+    for hold in running_holds(context, *cursor.MACROS):
+        take_range(hold, context.scene)
     for area in context.screen.areas:
         area.tag_redraw()
     return True
+
+
+def running_holds(context: bpy.types.Context, *macros: str) -> Iterator[Any]:
+    """Yield the settings of the first parts of drags that run in the window, from which their repetition takes them."""
+    running: Any = context.window.modal_operators
+    yield from (macro.macros[0].properties for macro in filter(None, running) if macro.bl_idname in macros)
 
 
 def take_range(hold: Any, scene: bpy.types.Scene) -> None:
@@ -127,12 +129,18 @@ def start(operator: ReportingOperator, macro: Callable[..., Any], **parts: dict[
     return {"INTERFACE"}  # the macro adds the undo step, and Adjust Last Operation applies to it
 
 
-def compose(macro: type[bpy.types.Macro], hold: type[bpy.types.Operator], transform: str) -> None:
-    """Define the parts of a macro; Blender forgets them when the macro's class is unregistered."""
-    parts: Any = macro
-    parts.define(hold.__name__)
-    parts.define(transform).properties.cursor_transform = True
-    parts.define(IK_ADDON_OT_release.__name__)
+class DragMacro(bpy.types.Macro):
+    """Base of mouse drags: take hold, let Blender's transform move the 3D cursor, let go."""
 
+    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
+    hold: type[bpy.types.Operator]
+    transform = cursor.MOVE
+    """Blender's operator."""
 
-CLASSES = (IK_ADDON_OT_release, IK_ADDON_OT_drag_range)
+    @classmethod
+    def compose(cls) -> None:
+        """Define the parts; Blender forgets them when the class is unregistered."""
+        parts: Any = cls
+        parts.define(cls.hold.__name__)
+        parts.define(cls.transform).properties.cursor_transform = True
+        parts.define(IK_ADDON_OT_release.__name__)

@@ -12,7 +12,8 @@ from ...core import compat
 from ...core.joints import angles_of
 from ...core.translation.sentences import UserError, count, marked, say
 from ...rig.plan.limits import SETTINGS
-from .active import ArmatureOperator, active_bone, armature
+from .active import ArmatureOperator, active_bone
+from .settings import asked
 
 SIDES = {
     "UP": ("x", "max"),
@@ -56,24 +57,19 @@ class LimitsOperator(ArmatureOperator):
 class IK_ADDON_OT_limit_from_pose(LimitsOperator):
     """Set limits from the pose."""
 
-    bl_idname = "ik_addon.limit_from_pose"
     bl_label = "Limit from Pose"
     bl_description = "Set this limit to the bone's current angle"
 
-    direction: EnumProperty(
-        name="Direction", description="The limit to set", items=DIRECTIONS, default="ALL", options={"SKIP_SAVE"}
-    )
+    direction: asked(EnumProperty, "Direction", "The limit to set", items=DIRECTIONS, default="ALL")
     all_selected: BoolProperty(
         name="All Selected",
         description="Set the limit of every selected bone from its own pose, not just of the active bone",
-        default=False,
     )
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Set the limits."""
-        ob = armature(context)
         evaluated = ob.evaluated_get(context.evaluated_depsgraph_get())
-        bones = selected(ob) if self.all_selected else [active_bone(ob)]
+        bones = selected(ob) if self.all_selected else selected(ob)[:1]
         said = []
         for bone in bones:
             degrees = limit_from_pose(bone, evaluated.pose.bones[bone.name], self.direction)
@@ -109,7 +105,6 @@ def limit_from_pose(bone: bpy.types.PoseBone, evaluated: bpy.types.PoseBone, dir
 class IK_ADDON_OT_limits_copy(LimitsOperator):
     """Copy limits to other bones."""
 
-    bl_idname = "ik_addon.limits_copy"
     bl_label = "Copy Limits to Selected"
     bl_description = "Copy the limits, locks and stiffness of the active bone to all selected bones"
 
@@ -120,14 +115,11 @@ class IK_ADDON_OT_limits_copy(LimitsOperator):
             return reason
         return "" if len(selected(ob)) > 1 else say("Select several bones in Pose Mode, the one to copy from last")
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, _context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Copy the limits."""
-        source, *others = selected(armature(context))
+        source, *others = selected(ob)
         for bone in others:
             for name in SETTINGS:
                 setattr(bone, name, getattr(source, name))
         to = count(len(others), "1 bone", "{count} bones")
         return self.done(say("Copied the limits of '{source}' to {bones}", source=source.name, bones=to))
-
-
-CLASSES = (IK_ADDON_OT_limit_from_pose, IK_ADDON_OT_limits_copy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import bpy
@@ -145,7 +145,7 @@ class StepsOperator(ArmatureOperator):
     _run: Run | None = None
     _in_window = False
 
-    def steps(self, context: bpy.types.Context) -> Generator[float, None, Any]:
+    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Generator[float, None, Any]:
         """Return the generator that does the work."""
         raise NotImplementedError
 
@@ -153,9 +153,9 @@ class StepsOperator(ArmatureOperator):
         """Report what was done."""
         raise NotImplementedError
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Work step by step if started in a window, or all at once if called from a script."""
-        todo = self.steps(context)
+        todo = self.steps(context, ob)
         if not self._in_window:
             return self.finish(finished(todo))
         self._in_window = False
@@ -194,10 +194,21 @@ class StepsOperator(ArmatureOperator):
 
 def redraw(context: bpy.types.Context) -> None:
     """Update the progress in the status bar and the sidebars."""
+    show_status(context, None if running() is None else draw_status)
+    if context.screen is not None:
+        redraw_sidebars(context.screen)
+
+
+def show_status(context: bpy.types.Context, draw: Callable[[Any, bpy.types.Context], None] | None) -> None:
+    """Let a function draw the status bar, or Blender again."""
     workspace: Any = context.workspace
     if workspace is not None:
-        workspace.status_text_set(None if running() is None else draw_status)
-    for area in context.screen.areas if context.screen is not None else ():
+        workspace.status_text_set(draw)
+
+
+def redraw_sidebars(screen: bpy.types.Screen) -> None:
+    """Let Blender draw the sidebars of the 3D viewports again."""
+    for area in screen.areas:
         for region in area.regions if area.type == "VIEW_3D" else ():
             if region.type == "UI":
                 region.tag_redraw()

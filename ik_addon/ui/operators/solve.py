@@ -14,7 +14,8 @@ from ...core.settings import chain_of, object_of
 from ...core.translation.sentences import UserError, count, say
 from ...live import reports, solving
 from ...rig.plan.chain import tips
-from .active import NONE_ACTIVE, ChainedOperator, active_chain, armature
+from .active import ChainedOperator, active_tip, armature
+from .settings import asked
 
 CHAINS = (
     ("ALL", "All", "All chains of the armature"),
@@ -25,13 +26,7 @@ CHAINS = (
 class ChainsOperator(ChainedOperator):
     """Base of operators on some chains of the active armature."""
 
-    chains: EnumProperty(
-        name="Chains",
-        description="The chains to work on",
-        items=CHAINS,
-        default="ALL",
-        options={"SKIP_SAVE"},
-    )
+    chains: asked(EnumProperty, "Chains", "The chains to work on", items=CHAINS, default="ALL")
 
     def active_only(self, context: bpy.types.Context) -> list[bpy.types.PoseBone] | None:
         """Return the tip of the active chain as a list; None: other chains are chosen.
@@ -39,11 +34,7 @@ class ChainsOperator(ChainedOperator):
         Raises:
             UserError: no chain is active.
         """
-        if self.chains != "ACTIVE":
-            return None
-        if (tip := active_chain(context)) is None:
-            raise UserError(NONE_ACTIVE)
-        return [tip]
+        return [active_tip(context)] if self.chains == "ACTIVE" else None
 
     def chosen(self, context: bpy.types.Context) -> list[bpy.types.PoseBone]:
         """Return the tips of the chosen chains; raise `UserError` if there is none."""
@@ -54,13 +45,11 @@ class ChainsOperator(ChainedOperator):
 class IK_ADDON_OT_solve(ChainsOperator):
     """Solve chains on the current frame."""
 
-    bl_idname = "ik_addon.solve"
     bl_label = "Solve IK"
     bl_description = "Solve the chains on the current frame, so that their tips reach their targets"
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Solve, and report the outcome."""
-        ob = armature(context)
         chosen = self.active_only(context)
         wanted = [tip.name for tip in self.chosen(context) if chain_of(tip).enabled]
         if not wanted:
@@ -94,13 +83,11 @@ def verdict(results: dict[str, reports.Report | None]) -> tuple[Literal["INFO", 
 class IK_ADDON_OT_restore_pose(ChainsOperator):
     """Restore the FK pose."""
 
-    bl_idname = "ik_addon.restore_pose"
     bl_label = "Back to FK Pose"
     bl_description = "Return the bones of the chains to the FK pose they had before solving, and turn Live off"
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Restore the pose."""
-        ob = armature(context)
         chosen = self.active_only(context)
         was_live = object_of(ob).live
         restored = removal.restore_pose(ob, context.view_layer, chosen)
@@ -111,6 +98,3 @@ class IK_ADDON_OT_restore_pose(ChainsOperator):
             said.append(say("Live turned off"))
         self.report({"INFO"}, ". ".join(said))
         return {"FINISHED"} if restored or was_live else {"CANCELLED"}
-
-
-CLASSES = (IK_ADDON_OT_solve, IK_ADDON_OT_restore_pose)

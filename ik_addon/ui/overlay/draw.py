@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ from gpu_extras.batch import batch_for_shader
 from ...core import chain_settings, compat, hooks, preferences, settings
 from ...core.settings import overlay_of
 from ...core.skeleton import inverse, matrix_array
+from ...solve.problem import Floats
 from ...targets import cursor
 from ...targets.cursor import MACROS, CursorDrag
 from .colors import Color, Palette, Sizes, faded, palette
@@ -24,7 +26,6 @@ from .ghosts import Ghosts
 from .limits import reach
 from .pins import DIAMOND, DOT, marks, pinned
 from .read import Reader, Wanted
-from .shown import Active
 
 GHOST = 0.4
 """Opacity of ghosts."""
@@ -61,21 +62,19 @@ state = State()
 
 def register() -> None:
     """Start drawing in every viewport."""
-    if state.handle is None:
-        for listeners, listener in _listening():
-            listeners.append(listener)
-        hooks.add(*_HANDLERS)
-        state.handle = bpy.types.SpaceView3D.draw_handler_add(draw_viewport, (), "WINDOW", "POST_VIEW")
+    for listeners, listener in _LISTENING:
+        listeners.append(listener)
+    hooks.add(*_HANDLERS)
+    state.handle = bpy.types.SpaceView3D.draw_handler_add(draw_viewport, (), "WINDOW", "POST_VIEW")
 
 
 def unregister() -> None:
     """Stop drawing and discard all batches."""
     global state
-    if state.handle is not None:
-        bpy.types.SpaceView3D.draw_handler_remove(state.handle, "WINDOW")
-        for listeners, listener in _listening():
-            listeners.remove(listener)
-        hooks.remove(*_HANDLERS)
+    bpy.types.SpaceView3D.draw_handler_remove(state.handle, "WINDOW")
+    for listeners, listener in _LISTENING:
+        listeners.remove(listener)
+    hooks.remove(*_HANDLERS)
     state = State()
 
 
@@ -96,15 +95,12 @@ def _data_changed(_file: object, _unused: object = None) -> None:
     state.kept.clear()
 
 
-def _listening() -> tuple[tuple[list[Any], Callable[..., None]], ...]:
-    """Return the lists of callbacks for changes, each with the callback to add to it."""
-    return (
-        (settings.on_overlay_switched, switched),
-        (chain_settings.on_chain_changed, _chains_changed),
-        (chain_settings.on_pin_changed, _chains_changed),
-    )
-
-
+_LISTENING: tuple[tuple[list[Any], Callable[..., None]], ...] = (
+    (settings.on_overlay_switched, switched),
+    (chain_settings.on_chain_changed, _chains_changed),
+    (chain_settings.on_pin_changed, _chains_changed),
+)
+"""The lists of callbacks for changes, each with the callback to add to it."""
 _HANDLERS = (("undo_post", _data_changed), ("redo_post", _data_changed), ("load_post", _data_changed))
 
 
@@ -144,13 +140,15 @@ def _hide_faulty(context: bpy.types.Context) -> bool:
 
 def _wanted(context: bpy.types.Context) -> Wanted:
     options = overlay_of(context.scene)
-    return Wanted(options.show_limits, options.show_reach, is_transforming(context.window))
+    return Wanted(options.show_limits, options.show_reach, is_transforming(context))
 
 
 def _draw(context: bpy.types.Context) -> None:
     space, view = context.space_data, context.region_data
     options = overlay_of(context.scene)
-    if not (options.show_overlay and isinstance(space, bpy.types.SpaceView3D) and space.overlay.show_overlays):
+    if view is None or not (isinstance(space, bpy.types.SpaceView3D) and space.overlay.show_overlays):
+        return
+    if not options.show_overlay:
         return
     rigs = state.reader.rigs(context.view_layer, space)
     own = preferences.preferences()
@@ -161,7 +159,7 @@ def _draw(context: bpy.types.Context) -> None:
         draw_lines(lines, colors.pin, Sizes.of(own, scale).thin)
     held = cursor.current
     if held is not None and held.drag.reach.frames:
-        _draw_ghosts(context, held, colors, Sizes.of(own, scale).thin, scale)
+        _draw_ghosts(context, view, held, colors, Sizes.of(own, scale).thin)
     signature, shown = state.reader.read(context.view_layer, rigs, _wanted(context))
     if shown is None:
         return
@@ -169,13 +167,15 @@ def _draw(context: bpy.types.Context) -> None:
     if known is None or known[0] != (signature, colors):
         known = (signature, colors), batches(drawing(shown.chains, shown.actives, colors))
         state.kept[space.as_pointer()] = known
-    outlines = [outline(active, view) for active in shown.actives if active.reach is not None]
+    outlines = [outline(active.world, *active.reach, view) for active in shown.actives if active.reach is not None]
     draw(known[1], outlines, colors, Sizes.of(own, scale))
 
 
-def _draw_ghosts(context: bpy.types.Context, held: CursorDrag, colors: Palette, width: float, scale: float) -> None:
+def _draw_ghosts(
+    context: bpy.types.Context, view: bpy.types.RegionView3D, held: CursorDrag, colors: Palette, width: float
+) -> None:
     """Draw the frames around a drag: ghosts, and a trail with a dot for each frame and a diamond for each key."""
-    view, drag = context.region_data, held.drag
+    drag, scale = held.drag, context.preferences.system.ui_scale
     if state.ghosts[0] != (id(held), drag.reach):
         state.ghosts = (id(held), drag.reach), Ghosts.of(context, drag)
     ghosts = state.ghosts[1]
@@ -188,18 +188,17 @@ def _draw_ghosts(context: bpy.types.Context, held: CursorDrag, colors: Palette, 
     draw_lines(np.concatenate([path, dots]), colors.pin, width)
 
 
-def is_transforming(window: bpy.types.Window) -> bool:
-    """Whether a transform runs in a window, which may be moving a target."""
-    running = [operator.bl_idname for operator in filter(None, window.modal_operators)]
+def is_transforming(context: bpy.types.Context) -> bool:
+    """Whether a transform runs in the window, which may be moving a target."""
+    running = [operator.bl_idname for operator in filter(None, context.window.modal_operators)]
     return any(name in MACROS or name.startswith("TRANSFORM_OT_") for name in running)
 
 
-def outline(active: Active, view: bpy.types.RegionView3D) -> Any:
-    """Return the outline of an active chain's reach as seen in a view: lines (k, 3) in world space."""
-    center, radius = active.reach
+def outline(world: Floats, center: Floats, radius: float, view: bpy.types.RegionView3D) -> Any:
+    """Return the outline of a chain's reach as seen in a view: lines (k, 3) in world space."""
     eye = matrix_array(view.view_matrix.inverted())[:, 3 if view.is_perspective else 2]
     with np.errstate(all="ignore"):
-        circle = transformed(active.world, reach(center, radius, inverse(active.world) @ eye))
+        circle = transformed(world, reach(center, radius, inverse(world) @ eye))
     return circle[np.repeat(np.isfinite(circle).reshape(-1, 6).all(axis=1), 2)].astype(np.float32)
 
 
@@ -220,16 +219,12 @@ def batches(shown: Drawing) -> _Batches:
 def draw(kept: _Batches, outlines: list[Any], colors: Palette, sizes: Sizes) -> None:
     """Draw batches, and lines (k, 3) in the reach color, into the bound framebuffer; reset the blend mode."""
     line, fill, point = (_shader(name) for name in ("POLYLINE_FLAT_COLOR", "SMOOTH_COLOR", compat.POINT_SHADER))
-    gpu.state.blend_set("ALPHA")
-    gpu.state.depth_test_set("NONE")
-    gpu.state.depth_mask_set(False)
-    try:
+    with _on_top():
         if kept.faces is not None:
             fill.bind()
             kept.faces.draw(fill)
-        circles = [points for points in outlines if len(points)]
-        if circles:
-            _draw_plain(np.concatenate(circles), colors.reach, sizes.thin)
+        for points in outlines:
+            draw_lines(points, colors.reach, sizes.thin)
         for batch, width in ((kept.edges, sizes.thin), (kept.segments, sizes.wide)):
             if batch is not None:
                 _set_line(line, width)
@@ -240,26 +235,30 @@ def draw(kept: _Batches, outlines: list[Any], colors: Palette, sizes: Sizes) -> 
             point.uniform_float("color", colors.at_limit)
             kept.dots.draw(point)
             gpu.state.point_size_set(1.0)
-    finally:
-        gpu.state.blend_set("NONE")
 
 
 def draw_lines(lines: Any, color: Color, width: float) -> None:
     """Draw lines (k, 3) in one color, on top of everything."""
     if len(lines):
-        gpu.state.blend_set("ALPHA")
-        gpu.state.depth_test_set("NONE")
-        try:
-            _draw_plain(lines, color, width)
-        finally:
-            gpu.state.blend_set("NONE")
+        shader = _shader("POLYLINE_UNIFORM_COLOR")
+        with _on_top():
+            _set_line(shader, width)
+            shader.uniform_float("color", color)
+            batch_for_shader(shader, "LINES", {"pos": lines}).draw(shader)
 
 
-def _draw_plain(lines: Any, color: Color, width: float) -> None:
-    shader = _shader("POLYLINE_UNIFORM_COLOR")
-    _set_line(shader, width)
-    shader.uniform_float("color", color)
-    batch_for_shader(shader, "LINES", {"pos": lines}).draw(shader)
+@contextmanager
+def _on_top() -> Iterator[None]:
+    """Draw over everything, and blend; put back the blend mode that was set."""
+    gpu.state.depth_test_set("NONE")
+    gpu.state.depth_mask_set(False)
+    read: Any = gpu.state.blend_get  # the stubs declare no return value
+    before = read()
+    gpu.state.blend_set("ALPHA")
+    try:
+        yield
+    finally:
+        gpu.state.blend_set(before)
 
 
 def _set_line(shader: Any, width: float) -> None:

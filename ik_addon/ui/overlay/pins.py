@@ -20,8 +20,6 @@ def pinned(rigs: Sequence[tuple[bpy.types.Object, Layout]], depsgraph: bpy.types
     """Return the world positions (k, 3) of the marks, by their radius."""
     found: dict[float, list[tuple[float, ...]]] = {DIAMOND: [], RING: []}
     for ob, layout in rigs:
-        if not layout.pins:
-            continue
         evaluated = ob.evaluated_get(depsgraph)
         for name, flags in layout.pins.items():
             place = (evaluated.matrix_world @ evaluated.pose.bones[name].head).to_tuple()

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core import compat
 from ...core.chain_settings import IKAddonChain
+from ...core.goals import Goal
 from ...core.joints import frame_of, rest_of
 from ...core.settings import chain_of, goal_of, object_of
 from ...core.skeleton import matrix_array
@@ -322,13 +323,7 @@ def _steps(joints: Floats, ends: Ints) -> Floats:
 def _place(chain: IKAddonChain, role: str, depsgraph: bpy.types.Depsgraph) -> tuple[float, ...]:
     """Return the world position of a target or pole, NaN if there is none."""
     goal, bone = goal_of(chain, role)
-    if goal is None:
-        return NOWHERE
-    evaluated = goal.evaluated_get(depsgraph)
-    pose_bone = evaluated.pose.bones.get(bone) if bone and evaluated.type == "ARMATURE" else None
-    if pose_bone is None:
-        return evaluated.matrix_world.translation[:]
-    return (evaluated.matrix_world @ pose_bone.head).to_tuple()
+    return NOWHERE if goal is None else Goal(goal, bone).world(depsgraph).translation[:]
 
 
 def _limits(

@@ -11,7 +11,7 @@ from ...core import compat
 from ...core.settings import chain_of
 from ...core.translation.sentences import say
 from ...posing.pins import Extremities, stored_pins
-from ..active_row import ActiveRow, BoneList
+from ..active_row import BoneList
 from ..operators.active import active_bone, armature
 from ..operators.body.tool import is_in_hand
 from ..panel import ArmaturePanel, is_chained
@@ -19,65 +19,55 @@ from ..text import MARGIN, VALUE, draw_button, fit, is_narrow
 
 ROWS = 4
 """Height of the list, in rows."""
-ICONS = {"LOCATION": "CON_LOCLIKE", "ROTATION": "CON_ROTLIKE"}
+ICONS: dict[str, Any] = {"LOCATION": "CON_LOCLIKE", "ROTATION": "CON_ROTLIKE"}
 
 
 class IK_ADDON_UL_pins(BoneList):
     """One row per pinned bone: its name, toggles for pinned location and rotation, and a button to release it."""
 
-    def draw_item(
-        self,
-        _context: bpy.types.Context,
-        layout: bpy.types.UILayout,
-        _data: Any,
-        bone: bpy.types.PoseBone,
-        _icon: int,
-        _active_data: Any,
-        _active_property: str,
-    ) -> None:
+    row = "ik_addon_pin"
+    label = "Active Bone"
+    description = "The active bone of the armature"
+
+    def draw_row(self, _context: bpy.types.Context, layout: bpy.types.UILayout, bone: bpy.types.PoseBone) -> None:
         """Draw a row."""
         row = layout.row(align=True)
         row.label(text=bone.name, icon="PINNED", translate=False)
         for flag, icon in ICONS.items():
-            row.prop_enum(chain_of(bone), "pin", flag, text="", icon=icon)  # type: ignore[arg-type]
+            row.prop_enum(chain_of(bone), "pin", flag, text="", icon=icon)
         row.operator("ik_addon.pin_release", text="", icon="X", emboss=False).bone = bone.name
 
     def listed(self, ob: bpy.types.Object) -> Iterable[str]:
         """Return the pinned bones."""
         return stored_pins(ob)
 
+    @classmethod
+    def active(cls, context: bpy.types.Context) -> bpy.types.PoseBone | None:
+        """Return the active bone."""
+        return active_bone(armature(context))
 
-def _active(context: bpy.types.Context) -> bpy.types.PoseBone | None:
-    return active_bone(armature(context))
-
-
-def _select(_context: bpy.types.Context, bone: bpy.types.PoseBone) -> None:
-    compat.select_bone(bone.id_data, bone)
-
-
-ROW = ActiveRow("ik_addon_pin", "Active Bone", "The active bone of the armature", _active, _select)
+    @classmethod
+    def choose(cls, bone: bpy.types.PoseBone) -> None:
+        """Select the bone alone."""
+        compat.select_bone(bone.id_data, bone)
 
 
 class VIEW3D_PT_ik_addon_body(ArmaturePanel):
     """The pinned bones, and the give of the active bone."""
 
-    bl_idname = "VIEW3D_PT_ik_addon_body"
     bl_label = "Whole Body"
     bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
+    def is_of_use(cls, context: bpy.types.Context, ob: bpy.types.Object) -> bool:
         """Show the panel once there are chains or pins, or while the tool is in use."""
-        return super().poll(context) and (
-            is_chained(context) or is_in_hand(context) or bool(stored_pins(armature(context)))
-        )
+        return is_chained(context, ob) or is_in_hand(context) or bool(stored_pins(ob))
 
-    def draw(self, context: bpy.types.Context) -> None:
+    def draw_rig(self, layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
         """Draw the tool, the list, the buttons that pin and release, and the give of the active bone."""
-        layout, ob = self.layout, armature(context)
         if ob.mode == "POSE":
             layout.operator("ik_addon.body_tool", icon="MOD_ARMATURE", depress=is_in_hand(context))
-        ROW.draw(layout, context, IK_ADDON_UL_pins, ROWS, ROWS)
+        IK_ADDON_UL_pins.draw_list(layout, context, ob, ROWS, ROWS)
         column = layout.column(align=True)
         draw_button(column, context, "ik_addon.pin", "PINNED", "Pin")
         both = column if is_narrow(context) else column.row(align=True)
@@ -90,10 +80,3 @@ class VIEW3D_PT_ik_addon_body(ArmaturePanel):
         else:
             text = fit(context, [say("{bone} Follows Easily", bone=bone.name), say("Follows Easily")], MARGIN + VALUE)
             layout.prop(chain_of(bone), "give", text=text, translate=False)
-
-
-CLASSES = (IK_ADDON_UL_pins, VIEW3D_PT_ik_addon_body)
-
-
-register = ROW.register
-unregister = ROW.unregister

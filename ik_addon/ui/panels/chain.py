@@ -8,7 +8,7 @@ from typing import NamedTuple
 import bpy
 import numpy as np
 
-from ...chains import bend_side, end_bone
+from ...chains import bend_side
 from ...core.chain_settings import FOLDS
 from ...core.settings import chain_of, goal_of
 from ...core.translation.sentences import UserError, say
@@ -18,7 +18,7 @@ from ...rig.plan.chain_plan import is_limited
 from ...solve import Solver
 from ...targets.ik_fk import is_ik
 from ...targets.snap import goes_beyond_limits
-from ..operators.chain import FOLLOWING, following
+from ..operators.chain import FOLLOWING, following, why_waiting
 from ..operators.fixes.chains import fix_of
 from ..overlay import draw as overlay
 from ..panel import ArmaturePanel
@@ -31,27 +31,32 @@ class ChainPanel(ArmaturePanel):
     """Base of sub-panels for the active chain."""
 
     @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
+    def is_of_use(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> bool:
         """Show the panel only if a chain is active."""
-        return super().poll(context) and shown_chain(context) is not None
+        return shown_chain(context) is not None
 
-    def draw(self, context: bpy.types.Context) -> None:
-        """Draw the settings of the active chain."""
+    def draw_rig(self, layout: bpy.types.UILayout, context: bpy.types.Context, _ob: bpy.types.Object) -> None:
+        """Draw the settings of the active chain, dimmed where it is disabled."""
         tip = shown_chain(context)
         if tip is not None:
-            self.layout.use_property_split = not is_narrow(context)
-            self.layout.use_property_decorate = False
-            self.draw_chain(context, tip)
+            layout.use_property_split = not is_narrow(context)
+            layout.use_property_decorate = False
+            self.draw_state(layout, context, tip)
+            column = layout.column()
+            column.active = chain_of(tip).enabled
+            self.draw_settings(column, context, tip)
 
-    def draw_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
-        """Draw the settings of a chain."""
+    def draw_state(self, layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+        """Draw what is to be seen above the settings, bright in any case."""
+
+    def draw_settings(self, column: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+        """Draw settings of a chain."""
         raise NotImplementedError
 
 
 class VIEW3D_PT_ik_addon_chain(ChainPanel):
     """The settings of the active chain."""
 
-    bl_idname = "VIEW3D_PT_ik_addon_chain"
     bl_label = "Active Chain"
 
     def draw_header(self, context: bpy.types.Context) -> None:
@@ -60,13 +65,13 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         if tip is not None:
             self.layout.prop(chain_of(tip), "enabled", text="")
 
-    def draw_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
-        """Draw what everybody needs; the rest is folded."""
-        chain, layout = chain_of(tip), self.layout
+    def draw_state(self, layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+        """Draw what is wrong, and whether the chain is in IK or FK."""
         draw_faults(layout, context, tip)
         draw_switch(layout, tip)
-        column = layout.column()
-        column.active = chain.enabled
+
+    def draw_settings(self, column: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+        """Draw what everybody needs; the rest is folded."""
         draw_goal(column, context, tip, "target")
         draw_goal(column, context, tip, "pole")
         draw_keyed(column, context, tip, "influence")
@@ -85,13 +90,11 @@ class FoldedPanel(ChainPanel):
 class VIEW3D_PT_ik_addon_bend(FoldedPanel):
     """Where the chain bends to, and how."""
 
-    bl_idname = "VIEW3D_PT_ik_addon_bend"
     bl_label = "Bend"
 
-    def draw_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+    def draw_settings(self, column: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
         """Draw the settings."""
-        chain, column = chain_of(tip), self.layout.column()
-        column.active = chain.enabled
+        chain = chain_of(tip)
         bones = chains.chain_bones(tip)
         draw_bend_side(column, context, tip, chains.bending_bones(tip))
         if chain.pole is not None:
@@ -105,13 +108,11 @@ class VIEW3D_PT_ik_addon_bend(FoldedPanel):
 class VIEW3D_PT_ik_addon_reach(FoldedPanel):
     """What happens where the target is out of reach."""
 
-    bl_idname = "VIEW3D_PT_ik_addon_reach"
     bl_label = "Reach"
 
-    def draw_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+    def draw_settings(self, column: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
         """Draw the settings."""
-        chain, column = chain_of(tip), self.layout.column()
-        column.active = chain.enabled
+        chain = chain_of(tip)
         if kept(context, tip.id_data, ("shares", tip.name), lambda: shares_bones(tip)):
             column.prop(chain, "weight")
             return  # a tree has no reach of its own
@@ -124,13 +125,11 @@ class VIEW3D_PT_ik_addon_reach(FoldedPanel):
 class VIEW3D_PT_ik_addon_solver(FoldedPanel):
     """Which bones are solved, and by what."""
 
-    bl_idname = "VIEW3D_PT_ik_addon_solver"
     bl_label = "Solver"
 
-    def draw_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+    def draw_settings(self, column: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
         """Draw the settings."""
-        chain, column = chain_of(tip), self.layout.column()
-        column.active = chain.enabled
+        chain = chain_of(tip)
         column.prop(chain, "chain_length")
         bones = chains.chain_bones(tip)
         row = column.row()
@@ -294,19 +293,6 @@ def draw_goal(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.t
 
 def draw_waiting(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
     """Say if the hand or foot of a chain can turn with the target only once its animation is snapped."""
-    waiting = end_bone.waiting(tip)
-    if waiting is not None:
-        text = say(
-            "'{bone}' is animated. Bring the target to the pose on a range to turn it with the target",
-            bone=waiting.name,
-        )
+    for text in why_waiting(tip):
         draw_message(layout, context, text, "INFO")
         layout.operator("ik_addon.follow_rotation", text="Target to Pose (Range)", icon="SNAP_ON").snap = True
-
-
-CLASSES = (
-    VIEW3D_PT_ik_addon_chain,
-    VIEW3D_PT_ik_addon_bend,
-    VIEW3D_PT_ik_addon_reach,
-    VIEW3D_PT_ik_addon_solver,
-)

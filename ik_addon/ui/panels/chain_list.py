@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal
 
 import bpy
 
@@ -16,8 +16,8 @@ from ...rig.plan import chain as chains
 from ...solve import Status
 from ...targets.ik_fk import is_ik
 from ...targets.spaces import space_name
-from ..active_row import ActiveRow, BoneList
-from ..operators.active import armature
+from ..active_row import BoneList
+from ..operators.active import operators
 from ..operators.fixes.chains import fix_of
 from ..playing import is_playing, kept, shown_chain
 from ..text import fit, is_narrow
@@ -39,16 +39,11 @@ SHORT = {
 class IK_ADDON_UL_chains(BoneList):
     """One row per chain: its toggle, the icon of its state, its name, and what it follows."""
 
-    def draw_item(
-        self,
-        context: bpy.types.Context,
-        layout: bpy.types.UILayout,
-        _data: Any,
-        tip: bpy.types.PoseBone,
-        _icon: int,
-        _active_data: Any,
-        _active_property: str,
-    ) -> None:
+    row = "ik_addon_chain"
+    label = "Active Chain"
+    description = "The chain of the active bone"
+
+    def draw_row(self, context: bpy.types.Context, layout: bpy.types.UILayout, tip: bpy.types.PoseBone) -> None:
         """Draw a row."""
         report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled and not is_playing(context) else None
         both = layout.row(align=True)
@@ -69,6 +64,16 @@ class IK_ADDON_UL_chains(BoneList):
     def listed(self, ob: bpy.types.Object) -> Iterable[str]:
         """Return the tip bones of the chains."""
         return (tip.name for tip in chains.tips(ob))
+
+    @classmethod
+    def active(cls, context: bpy.types.Context) -> bpy.types.PoseBone | None:
+        """Return the tip of the active chain."""
+        return shown_chain(context)
+
+    @classmethod
+    def choose(cls, tip: bpy.types.PoseBone) -> None:
+        """Select the tip."""
+        operators.ik_addon.chain_select("EXEC_DEFAULT", True, tip=tip.name)
 
 
 def names_of(context: bpy.types.Context, ob: bpy.types.Object) -> dict[str, str]:
@@ -93,24 +98,13 @@ def is_bright(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bool:
     return chain_of(tip).enabled or tip == shown_chain(context)
 
 
-def _select(_context: bpy.types.Context, bone: bpy.types.PoseBone) -> None:
-    operators: Any = bpy.ops
-    operators.ik_addon.chain_select("EXEC_DEFAULT", True, tip=bone.name)
-
-
-ROW = ActiveRow("ik_addon_chain", "Active Chain", "The chain of the active bone", shown_chain, _select)
-
-
 def draw_line(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
     """Draw the status line of the active chain, with a button that fixes its error if possible."""
     tip = shown_chain(context)
     row = layout.row(align=True)
     if tip is None:
         row.active = False
-        none = [say("No chain yet")]
-        ob = armature(context)
-        if kept(context, ob, "chained", lambda: bool(chains.tips(ob))):
-            none = [say("Click a bone to choose its chain"), say("No active chain")]
+        none = [say("Click a bone to choose its chain"), say("No active chain")]
         row.label(text=fit(context, none, LINE_MARGIN), translate=False)
         return
     if is_playing(context):
@@ -154,9 +148,3 @@ def texts_of(tip: bpy.types.PoseBone, report: Report | None) -> list[str]:
         return short
     where = say("{state}. At a limit: {bones}", state=text, bones=", ".join(report.at_limit))
     return [where, *(say("{state}, at a limit", state=own) for own in short), *short]
-
-
-CLASSES = (IK_ADDON_UL_chains,)
-
-register = ROW.register
-unregister = ROW.unregister

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import bpy
 
 from ...chains import character
@@ -11,7 +9,6 @@ from ...chains.ik_constraints import sources
 from ...core.translation.sentences import is_one_of
 from ...rig.plan.chain import tips
 from ...targets.movable import goals_of
-from ..operators.active import armature
 from ..panel import ArmaturePanel
 from ..text import draw_button, draw_message
 
@@ -19,18 +16,17 @@ from ..text import draw_button, draw_message
 class VIEW3D_PT_ik_addon_character(ArmaturePanel):
     """The remarks on the last character setup."""
 
-    bl_idname = "VIEW3D_PT_ik_addon_character"
     bl_label = "Character Setup"
 
     @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
+    def is_of_use(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> bool:
         """Show the panel only if there are remarks."""
-        return super().poll(context) and bool(remarks_on(armature(context)))
+        return bool(remarks_on(ob))
 
-    def draw(self, context: bpy.types.Context) -> None:
+    def draw_rig(self, layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
         """Draw a row for each remark."""
-        column = self.layout.column()
-        for remark in remarks_on(armature(context)):
+        column = layout.column()
+        for remark in remarks_on(ob):
             draw_message(column, context, remark, icon="INFO")
             if is_one_of(remark, character.WITH_CONSTRAINTS):
                 draw_button(column, context, "ik_addon.convert_constraints", "CON_KINEMATIC", "Convert IK")
@@ -56,6 +52,3 @@ def _is_followed(ob: bpy.types.Object, remark: str) -> bool:
     if is_one_of(remark, character.ANIMATED):
         return any(goal.is_keyed for tip in tips(ob) for goal in goals_of(tip))
     return is_one_of(remark, character.WITH_CONSTRAINTS) and not any(sources(ob))
-
-
-CLASSES: tuple[Any, ...] = (VIEW3D_PT_ik_addon_character,)

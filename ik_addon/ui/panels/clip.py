@@ -13,7 +13,7 @@ from ...core.settings import chain_of
 from ...core.translation.sentences import CONTEXT, say
 from ...rig.plan.chain import end_of, tips
 from ...rig.plan.followers import goals_of
-from ..operators.active import active_chain, armature
+from ..operators.active import active_chain
 from ..panel import ArmaturePanel, is_chained
 from ..text import draw_button, draw_setting, is_narrow
 
@@ -21,19 +21,17 @@ from ..text import draw_button, draw_setting, is_narrow
 class VIEW3D_PT_ik_addon_clip(ArmaturePanel):
     """Contacts, and the operators that use them."""
 
-    bl_idname = "VIEW3D_PT_ik_addon_clip"
     bl_label = "Motion Clip"
     bl_translation_context = CONTEXT  # French Blender trims with this word
     bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
+    def is_of_use(cls, context: bpy.types.Context, ob: bpy.types.Object) -> bool:
         """Show the panel once there are chains and animation."""
-        return super().poll(context) and is_chained(context) and has_animation(context)
+        return is_chained(context, ob) and has_animation(ob)
 
-    def draw(self, context: bpy.types.Context) -> None:
+    def draw_rig(self, layout: bpy.types.UILayout, context: bpy.types.Context, _ob: bpy.types.Object) -> None:
         """Draw the buttons in the order of use, and the contact of the active chain."""
-        layout = self.layout
         column = layout.column(align=True)
         draw_button(column, context, "ik_addon.find_contacts", "VIEWZOOM", "Find Contacts")
         draw_button(column, context, "ik_addon.plant", "SNAP_FACE", "Lock Feet")
@@ -57,9 +55,8 @@ class VIEW3D_PT_ik_addon_clip(ArmaturePanel):
             column.operator("ik_addon.find_pivots", icon="ORIENTATION_LOCAL")
 
 
-def has_animation(context: bpy.types.Context) -> bool:
-    """Whether an action or a strip moves the active armature, or what a chain of it follows."""
-    ob = armature(context)
+def has_animation(ob: bpy.types.Object) -> bool:
+    """Whether an action or a strip moves an armature, or what a chain of it follows."""
     movers = {ob, *(goal.ob for tip in tips(ob) for goal in goals_of(tip))}
     return any((data := mover.animation_data) and (data.action or data.nla_tracks) for mover in movers)
 
@@ -75,6 +72,3 @@ def _when(scene: bpy.types.Scene, tip: bpy.types.PoseBone) -> str:
     if math.isinf(end):
         return say("Contact from frame {first} on", first=round(start / scale))
     return say("Contact from frame {first} to {last}", first=round(start / scale), last=round(end / scale) - 1)
-
-
-CLASSES = (VIEW3D_PT_ik_addon_clip,)

@@ -3,56 +3,83 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import bpy
 
 from ...chains.joint_names import names_of
+from ...chains.profile import FOLDER, SHIPPED, SUBDIR
 from ...core.joints import angles_of
 from ...core.settings import chain_of
 from ...core.translation.sentences import say
 from ...rig.plan.chain import chain_with
-from .. import presets
-from ..operators.active import active_bone, armature
+from ..operators.active import active_bone
 from ..operators.limits import SIDES, selected
+from ..operators.presets import MENU, label_of
 from ..panel import ArmaturePanel
 from ..text import BESIDE, VALUE, draw_button, fit, is_narrow
+
+utils: Any = bpy.utils  # the stubs lack the functions for presets
+
+
+class IK_ADDON_MT_presets(bpy.types.Menu):
+    """Presets for the active chain."""
+
+    bl_label = "Presets"
+    preset_subdir = SUBDIR
+    preset_operator = "ik_addon.preset_apply"
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw an entry for each preset."""
+        self.draw_preset(context)
 
 
 class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
     """The joint limits of the active bone."""
 
-    bl_idname = "VIEW3D_PT_ik_addon_limits"
     bl_label = "Limits"
     bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
+    def is_of_use(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> bool:
         """Show the panel if a bone is active."""
-        return super().poll(context) and active_bone(armature(context)) is not None
+        return active_bone(ob) is not None
 
-    def draw(self, context: bpy.types.Context) -> None:
+    def draw_rig(self, layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
         """Draw the limits of each axis, and the operators that set them."""
-        ob = armature(context)
         bone = active_bone(ob)
-        layout = self.layout
+        if bone is None:
+            return
         row = layout.row()
         row.label(text=bone.name, icon="BONE_DATA", translate=False)
         tip = chain_with(bone)
-        presets.draw(layout, with_chain=tip is not None)
+        draw_presets(layout, with_chain=tip is not None)
         if tip is not None:
             layout.prop(chain_of(tip), "use_limits")
         evaluated = ob.evaluated_get(context.view_layer.depsgraph)
         angles = dict(zip("xyz", angles_of(evaluated.pose.bones[bone.name]), strict=True))
-        names = names_of(bone)
         for axis in "xzy":
-            own = [names[name] for name, (of, _end) in SIDES.items() if of == axis]
-            about = say("About {axis}", axis=axis.upper())
-            title = say("Twist") if axis == "y" else fit(context, [" / ".join(own), about])
-            draw_axis(layout, context, bone, axis, title, names, None if is_narrow(context) else angles[axis])
+            draw_axis(layout, context, bone, axis, None if is_narrow(context) else angles[axis])
         column = layout.column(align=True)
         operator = column.operator("ik_addon.limit_from_pose", icon="POSE_HLT")
         operator.all_selected = len(selected(ob)) > 1
         draw_button(column, context, "ik_addon.limits_copy", "PASTEDOWN", "Copy Limits")
+
+
+def draw_presets(layout: bpy.types.UILayout, *, with_chain: bool) -> None:
+    """Draw the menu of presets; with a chain, also buttons to add and remove a preset."""
+    row = layout.row(align=True)
+    row.menu(MENU, text=IK_ADDON_MT_presets.bl_label)
+    if not with_chain:
+        return
+    row.operator("ik_addon.preset_add", text="", icon="ADD")
+    if is_own(IK_ADDON_MT_presets.bl_label):
+        row.operator("ik_addon.preset_add", text="", icon="REMOVE").remove_active = True
+
+
+def is_own(name: str) -> bool:
+    """Whether the menu shows a preset of the user, which can be removed; none that came with the extension can."""
+    return name != "Presets" and name not in {label_of(path.name) for path in SHIPPED.glob("*.py")}
 
 
 def draw_axis(
@@ -60,23 +87,13 @@ def draw_axis(
     context: bpy.types.Context,
     bone: bpy.types.PoseBone,
     axis: str,
-    title: str,
-    names: dict[str, str],
     angle: float | None,
 ) -> None:
-    """Draw the limits of a bone about one axis.
-
-    Args:
-        layout: where to draw.
-        context: gives the width of the sidebar.
-        bone: the bone.
-        axis: "x", "y" or "z".
-        title: label for both directions together.
-        names: label of each direction.
-        angle: current angle of the bone in radians; None: no room to show it.
-    """
-    locked = getattr(bone, f"lock_ik_{axis}")
+    """Draw the limits of a bone about one axis; `angle` is the current one in radians, None without room for it."""
+    names, locked = names_of(bone), getattr(bone, f"lock_ik_{axis}")
     own = {name: end for name, (of, end) in SIDES.items() if of == axis}
+    both = [" / ".join(names[name] for name in own), say("About {axis}", axis=axis.upper())]
+    title = say("Twist") if axis == "y" else fit(context, both)
     column = layout.column(align=True)
     row = column.row(align=True)
     limit = row.row()
@@ -101,4 +118,11 @@ def draw_axis(
     column.prop(bone, f"ik_stiffness_{axis}", text="Stiffness", slider=True)
 
 
-CLASSES = (VIEW3D_PT_ik_addon_limits,)
+def register() -> None:
+    """Add the folder of the shipped presets to Blender's preset paths."""
+    utils.register_preset_path(str(FOLDER))
+
+
+def unregister() -> None:
+    """Remove the folder from Blender's preset paths."""
+    utils.unregister_preset_path(str(FOLDER))

@@ -25,7 +25,7 @@ from ..overlay import draw as overlay
 from ..panel import IKPanel, is_chained
 from ..playing import kept
 from ..text import BUTTON_MARGIN, draw_button, draw_fix, draw_message, fit, is_narrow
-from .chain_list import ROW, ROWS, IK_ADDON_UL_chains, draw_line
+from .chain_list import ROWS, IK_ADDON_UL_chains, draw_line
 
 BLIND_PATHS = "Motion paths don't show what Live solves. Bake the chains, then update the paths"
 
@@ -33,7 +33,6 @@ BLIND_PATHS = "Motion paths don't show what Live solves. Bake the chains, then u
 class VIEW3D_PT_ik_addon(IKPanel):
     """The main panel, for the active armature."""
 
-    bl_idname = "VIEW3D_PT_ik_addon"
     bl_label = "IK Chains"
 
     def draw_header_preset(self, context: bpy.types.Context) -> None:
@@ -53,7 +52,7 @@ class VIEW3D_PT_ik_addon(IKPanel):
                 draw_fix(layout, context, "ik_addon.rig_fix", fix.label)
             return
         ob = armature(context)
-        if not is_chained(context):
+        if not is_chained(context, ob):
             draw_start(layout, context, ob)
             return
         draw_live(layout, context, ob)
@@ -107,11 +106,11 @@ def draw_list(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.ty
     """Draw the list of chains with the buttons beside it, the state of the active chain, and what acts on controls."""
     narrow = is_narrow(context)
     row = layout.column() if narrow else layout.row()
-    ROW.draw(row, context, IK_ADDON_UL_chains, *ROWS)
+    IK_ADDON_UL_chains.draw_list(row, context, ob, *ROWS)
     beside = row.row(align=True) if narrow else row.column(align=True)
     beside.operator("ik_addon.chain_add", text="", icon="ADD")
     beside.operator("ik_addon.chain_remove", text="", icon="REMOVE")
-    beside.menu(IK_ADDON_MT_pose.bl_idname, text="", icon="DOWNARROW_HLT")
+    beside.menu(IK_ADDON_MT_pose.__name__, text="", icon="DOWNARROW_HLT")
     draw_line(layout, context)
     if ob.mode != "POSE" and context.active_object == ob:  # an empty that is active has no Pose Mode
         layout.operator("object.mode_set", text="Pose Mode", icon="POSE_HLT").mode = "POSE"
@@ -158,7 +157,3 @@ def has_blind_paths(ob: bpy.types.Object) -> bool:
 def blind_physics(ob: bpy.types.Object, scene: bpy.types.Scene) -> str:
     """Return which physics of a live armature are simulated on its FK pose; empty if there are none."""
     return simulations.message(simulations.simulations(ob, scene)) if simulations.is_late(ob) else ""
-
-
-CLASSES = (VIEW3D_PT_ik_addon,)
-"""The panel that contains all others."""

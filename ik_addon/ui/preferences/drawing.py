@@ -31,25 +31,24 @@ def draw(own: Any, context: bpy.types.Context) -> None:
     layout.use_property_decorate = False
     layout.prop(own, "tab")
 
-    box = layout.box()
-    box.label(text="New Chains")
-    column = box.column()
-    column.prop(own, "controls")
-    column.prop(own, "with_pole")
-    column.prop(own, "live")
+    column = _titled(layout, text="New Chains")
+    for name in ("controls", "with_pole", "live"):
+        column.prop(own, name)
 
-    box = layout.box()
-    box.label(text="Overlay")
-    column = box.column()
+    column = _titled(layout, text="Overlay")
     column.prop(own, "use_theme")
-    if not own.use_theme:
-        for name in own.bl_rna.properties.keys():  # noqa: SIM118 - a collection, not a dict
-            if name.startswith(COLORS):
-                column.prop(own, name)
-    column = box.column(align=True)
+    for setting in () if own.use_theme else own.bl_rna.properties:
+        if setting.identifier.startswith(COLORS):
+            column.prop(own, setting.identifier)
+    column = column.column(align=True)
     for name in SIZES:
         column.prop(own, name)
 
+    keymap.draw(_titled(layout, text="Shortcuts"), context)
+
+
+def _titled(layout: bpy.types.UILayout, text: str) -> bpy.types.UILayout:
+    """Return a column in a box with a title."""
     box = layout.box()
-    box.label(text="Shortcuts")
-    keymap.draw(box.column(), context)
+    box.label(text=text)
+    return box.column()

@@ -33,12 +33,11 @@ def register() -> None:
     if configuration is None:
         return  # in background mode Blender may have no keymaps
     keymap = configuration.keymaps.new(name=KEYMAP)
-    pie: Any = keymap.keymap_items.new("wm.call_menu_pie", "I", "PRESS", shift=True, alt=True)
+    add = keymap.keymap_items.new
+    pie: Any = add("wm.call_menu_pie", "I", "PRESS", shift=True, alt=True)
     pie.properties.name = PIE
-    _items.append((keymap, pie))
-    _items.append((keymap, keymap.keymap_items.new("ik_addon.grab", "G", "PRESS")))
-    _items.append((keymap, keymap.keymap_items.new("ik_addon.copy_pose", "C", "PRESS", ctrl=True)))
-    _items.extend((keymap, keymap.keymap_items.new(operator, "NONE", "PRESS")) for operator in UNASSIGNED)
+    given = (pie, add("ik_addon.grab", "G", "PRESS"), add("ik_addon.copy_pose", "C", "PRESS", ctrl=True))
+    _items.extend((keymap, item) for item in (*given, *(add(operator, "NONE", "PRESS") for operator in UNASSIGNED)))
 
 
 def unregister() -> None:
@@ -53,19 +52,15 @@ def of_user(context: bpy.types.Context) -> Iterator[tuple[Any, Any]]:
     keymaps = context.window_manager.keyconfigs.user.keymaps
     for own, item in _items:
         keymap: Any = keymaps.get(own.name)
-        if keymap is None:
-            continue
-        found = (other for other in keymap.keymap_items if _is_same(other, item))
-        yield from ((keymap, other) for other in found)
+        for other in () if keymap is None else keymap.keymap_items:
+            if _is_same(other, item):
+                yield keymap, other
 
 
 def _is_same(item: Any, own: Any) -> bool:
     """Whether an item of the user's keymap is the add-on's item `own`, whatever its key is now."""
-    if item.idname != own.idname:
-        return False
-    return own.idname != "wm.call_menu_pie" or (
-        item.properties is not None and item.properties.name == own.properties.name
-    )
+    is_menu = own.idname == "wm.call_menu_pie"
+    return item.idname == own.idname and not (is_menu and getattr(item.properties, "name", "") != own.properties.name)
 
 
 def is_complete(context: bpy.types.Context) -> bool:

@@ -10,13 +10,13 @@ from bpy.props import EnumProperty, StringProperty
 from ....core.goals import named
 from ....core.translation.sentences import UserError, marked, say
 from ....posing.pins import FLAGS, Extremities, extremities, set_pins, stored_pins
-from ..active import ArmatureOperator, active_bone, armature
+from ..active import ArmatureOperator, active_bone
+from ..settings import asked, given
 
 
 class IK_ADDON_OT_pin(ArmatureOperator):
     """Pin bones, or release them."""
 
-    bl_idname = "ik_addon.pin"
     bl_label = "Pin Bones"
     bl_description = (
         "Pin bones so that they stay while others are dragged, or release them if they are pinned. "
@@ -33,16 +33,16 @@ class IK_ADDON_OT_pin(ArmatureOperator):
         ),
         default="BOTH",
     )
-    which: EnumProperty(
-        name="Bones",
-        description="The bones to pin",
+    which: asked(
+        EnumProperty,
+        "Bones",
+        "The bones to pin",
         items=(
             ("SELECTED", "Selected", "The selected bones"),
             (Extremities.FEET.name, "Feet", "The feet of the figure"),
             (Extremities.HANDS.name, "Hands", "The hands of the figure"),
         ),
         default="SELECTED",
-        options={"SKIP_SAVE"},
     )
 
     @classmethod
@@ -54,9 +54,8 @@ class IK_ADDON_OT_pin(ArmatureOperator):
         hands = marked("Pin the hands of the figure where they are, or release them if they are pinned")
         return say(feet if properties.which == Extremities.FEET.name else hands)
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Pin the bones, or release them if all are pinned that way."""
-        ob = armature(context)
         if self.which == "SELECTED":
             bones, none = _chosen(context, ob), marked("Select the bones to pin in Pose Mode")
         else:
@@ -81,11 +80,10 @@ def _chosen(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
 class IK_ADDON_OT_pin_release(ArmatureOperator):
     """Release one pinned bone, or all of them."""
 
-    bl_idname = "ik_addon.pin_release"
     bl_label = "Release Pins"
     bl_description = "Release all pinned bones of the armature"
 
-    bone: StringProperty(name="Bone", description="The bone to release; empty: all", options={"SKIP_SAVE", "HIDDEN"})
+    bone: given(StringProperty, "Bone", "The bone to release; empty: all")
 
     @classmethod
     def description(cls, _context: bpy.types.Context, properties: Any) -> str:
@@ -97,15 +95,11 @@ class IK_ADDON_OT_pin_release(ArmatureOperator):
         """Require a pinned bone."""
         return "" if stored_pins(ob) else say("No bone is pinned")
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, _context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Release the bone or all bones."""
-        ob = armature(context)
         pinned = stored_pins(ob)
         bones = [bone for bone in pinned if self.bone in ("", bone)]
         if not bones:
             raise UserError("'{bone}' is not pinned", bone=self.bone)
         set_pins(ob, bones, ())
         return self.done(say("Released {bones}", bones=named(bones)))
-
-
-CLASSES = (IK_ADDON_OT_pin, IK_ADDON_OT_pin_release)

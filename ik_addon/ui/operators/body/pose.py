@@ -21,8 +21,9 @@ from ....posing.figure import Free
 from ....posing.pins import FLAGS
 from ....solve import PosedBody
 from ....targets.edit_range import EditRange
-from ..active import ArmatureOperator, active_bone, armature
+from ..active import ArmatureOperator, active_bone
 from ..gesture import RangeOptions, finish
+from ..settings import asked, given
 
 NAMED = 3
 """Maximum number of joints at a limit that a message names."""
@@ -56,70 +57,50 @@ class BodyDragOptions(RangeOptions, BodyOptions):
 
     every_frame: every_frame_setting()
 
+    def ask(self, bone: str, use_tail: bool, pins: dict[str, frozenset[str]] | None = None) -> Ask:
+        """Return what to drag with these options."""
+        return Ask(bone, use_tail, pins, Free[self.without_pins], self.length, EditRange.of(self))
+
 
 class IKAddonPinArgument(bpy.types.PropertyGroup):
     """A pin passed by a script; `name` is the bone's name."""
 
-    use_location: BoolProperty(
-        name="Location", description="The head of the bone stays in place", default=True, options={"SKIP_SAVE"}
-    )
-    use_rotation: BoolProperty(
-        name="Rotation", description="The bone keeps its orientation", default=True, options={"SKIP_SAVE"}
-    )
+    use_location: asked(BoolProperty, "Location", "The head of the bone stays in place", default=True)
+    use_rotation: asked(BoolProperty, "Rotation", "The bone keeps its orientation", default=True)
 
 
 class IK_ADDON_OT_pose_body(BodyDragOptions, ArmatureOperator):
     """Move a bone to a place; the body follows."""
 
-    bl_idname = "ik_addon.pose_body"
     bl_label = "Pose Body"
     bl_description = "Move a bone to a place; pinned bones hold, and the rest of the body follows within its limits"
 
-    bone: StringProperty(
-        name="Bone",
-        description="The bone to move; if empty, the active bone",
-        options={"SKIP_SAVE"},
+    bone: asked(StringProperty, "Bone", "The bone to move; if empty, the active bone")
+    use_tail: asked(BoolProperty, "Tail", "Move the tail of the bone instead of its head")
+    offset: asked(
+        FloatVectorProperty, "Offset", "How far the joint moves from where it is, in world space", subtype="TRANSLATION"
     )
-    use_tail: BoolProperty(
-        name="Tail",
-        description="Move the tail of the bone instead of its head",
-        default=False,
-        options={"SKIP_SAVE"},
-    )
-    offset: FloatVectorProperty(
-        name="Offset",
-        description="How far the joint moves from where it is, in world space",
-        subtype="TRANSLATION",
-        options={"SKIP_SAVE"},
-    )
-    location: FloatVectorProperty(
-        name="Location",
-        description="Where the joint goes, in world space, instead of by an offset",
+    location: given(
+        FloatVectorProperty,
+        "Location",
+        "Where the joint goes, in world space, instead of by an offset",
         subtype="XYZ_LENGTH",
-        options={"SKIP_SAVE", "HIDDEN"},
     )
-    pins: CollectionProperty(
-        type=IKAddonPinArgument,
-        name="Pins",
-        description="Bones that hold; none: those that are pinned",
-        options={"SKIP_SAVE", "HIDDEN"},
-    )
+    pins: given(CollectionProperty, "Pins", "Bones that hold; none: those that are pinned", type=IKAddonPinArgument)
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """Require an armature that is not linked from another file."""
         return "" if ob.is_editable else say("'{rig}' is linked from another file and can't be posed", rig=ob.name)
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Pose the body, and report if the bone falls short of its place."""
-        ob = armature(context)
-        name = self.bone or name_of_active(ob)
         pins = {pin.name: _flags(pin) for pin in self.pins}
         unknown = next((pin for pin in pins if pin not in ob.pose.bones), None)
         if unknown is not None:
             raise UserError("'{rig}' has no bone '{bone}' to pin", rig=ob.name, bone=unknown)
-        free = Free[self.without_pins]
-        drag = BodyDrag(context, ob, Ask(name, self.use_tail, pins or None, free, self.length, EditRange.of(self)))
+        name = self.bone or name_of_active(ob)
+        drag = BodyDrag(context, ob, self.ask(name, self.use_tail, pins or None))
         is_placed = self.properties.is_property_set("location")
         posed = drag.move(context, Vector(self.location) - drag.start if is_placed else Vector(self.offset))
         remarks = []
@@ -155,6 +136,3 @@ def name_of_active(ob: bpy.types.Object) -> str:
 
 def _flags(pin: IKAddonPinArgument) -> frozenset[str]:
     return FLAGS - ({"LOCATION"} if not pin.use_location else set()) - ({"ROTATION"} if not pin.use_rotation else set())
-
-
-CLASSES = (IKAddonPinArgument, IK_ADDON_OT_pose_body)

@@ -12,14 +12,13 @@ from mathutils import Vector
 from ....core import compat
 from ....core.settings import overlay_of
 from ....core.translation.sentences import say
-from ....posing.drag import Ask, BodyDrag
-from ....posing.figure import Free
+from ....posing.drag import BodyDrag
 from ....posing.pick import Picked, joint_of, picked, target_bones
 from ....rig.plan.followers import follower_in
 from ....targets import cursor
-from ....targets.edit_range import EditRange
-from ..active import ArmatureOperator, active_bone, armature
-from ..gesture import LESS, MORE, start, take_range, turn_range
+from ..active import ArmatureOperator, active_bone, armature, candidate, operators
+from ..gesture import LESS, MORE, DragMacro, running_holds, start, take_range, turn_range
+from ..progress import show_status
 from .pose import BodyDragOptions, BodyOptions, name_of_active
 
 TOOL = "ik_addon.body"
@@ -28,7 +27,6 @@ TOOL = "ik_addon.body"
 class IK_ADDON_OT_body_hold(BodyDragOptions, ArmatureOperator):
     """The first part of a mouse drag: move the 3D cursor to the joint, for Blender's transform to move it on."""
 
-    bl_idname = "ik_addon.body_hold"
     bl_label = "Take Hold of a Bone"
     bl_description = "Grab a bone of the body"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
@@ -43,39 +41,32 @@ class IK_ADDON_OT_body_hold(BodyDragOptions, ArmatureOperator):
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Take hold of the joint for a mouse drag."""
         take_range(self, context.scene)
-        return self.attempt(self._hold, context)
+        return self.attempt(lambda context: self._hold(context, armature(context)), context)
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Take hold of the joint when a drag is repeated or adjusted, or when a script calls the parts."""
         if _turned_last(context):
             self.report({"WARNING"}, say("A rotation can't be repeated. Drag the bone again"))
             return {"CANCELLED"}
-        return self._hold(context)
+        return self._hold(context, ob)
 
-    def _hold(self, context: bpy.types.Context) -> set[str]:
-        ob = armature(context)
-        name = self.bone or name_of_active(ob)
-        ask = Ask(
-            name, self.use_tail, without_pins=Free[self.without_pins], length=self.length, reach=EditRange.of(self)
-        )
-        drag = BodyDrag(context, ob, ask)
-        cursor.CursorDrag(context, drag)
+    def _hold(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+        ask = self.ask(self.bone or name_of_active(ob), self.use_tail)
+        cursor.CursorDrag(context, BodyDrag(context, ob, ask))
         return {"FINISHED"}
 
 
-class IK_ADDON_OT_body_move(bpy.types.Macro):
+class IK_ADDON_OT_body_move(DragMacro):
     """Drag a bone with the mouse; the body follows."""
 
-    bl_idname = "ik_addon.body_move"
     bl_label = "Drag Body"
     bl_description = "Drag a bone with the mouse; pinned bones hold, and the rest of the body follows within its limits"
-    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
+    hold = IK_ADDON_OT_body_hold
 
 
 class IK_ADDON_OT_body_grab(BodyOptions, ArmatureOperator):
     """Drag the bone under the mouse."""
 
-    bl_idname = "ik_addon.body_grab"
     bl_label = "Drag Body"
     bl_description = "Drag the bone under the mouse by its nearest joint; the rest of the body follows"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
@@ -83,11 +74,10 @@ class IK_ADDON_OT_body_grab(BodyOptions, ArmatureOperator):
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         """Select the bone where the mouse was pressed, let Blender move it, and handle the mouse wheel meanwhile."""
         region: Any = context.region
-        ob = armature(context)
+        ob = candidate(context)
         if ob is None or ob.mode != "POSE" or context.area is None or context.area.type != "VIEW_3D":
             return {"PASS_THROUGH"}
         pressed = Vector((event.mouse_prev_press_x - region.x, event.mouse_prev_press_y - region.y))
-        operators: Any = bpy.ops
         grabbed = picked(context, pressed) or _selected(context, pressed)
         if grabbed is None:
             operators.view3d.select_box("INVOKE_DEFAULT", wait_for_input=False)
@@ -113,8 +103,7 @@ class IK_ADDON_OT_body_grab(BodyOptions, ArmatureOperator):
         )
         if "CANCELLED" in started:
             return started
-        workspace: Any = context.workspace
-        workspace.status_text_set(draw_status)
+        show_status(context, draw_status)
         # From here on, this operator receives every event first.
         context.window_manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
@@ -136,24 +125,19 @@ class IK_ADDON_OT_body_grab(BodyOptions, ArmatureOperator):
 
     def cancel(self, context: bpy.types.Context) -> None:
         """Leave the status bar to Blender; it also calls this when the window is closed."""
-        workspace: Any = context.workspace
-        workspace.status_text_set(None)
+        show_status(context, None)
 
     def _remembered(self, context: bpy.types.Context) -> Iterator[Any]:
         """Yield the properties from which the next drag, and a repetition of this one, take their settings."""
         tool = context.workspace.tools.from_space_view3d_mode("POSE")
         if tool is not None and tool.idname == TOOL:
             yield tool.operator_properties(self.bl_idname)
-        running: Any = context.window.modal_operators
-        for macro in running:
-            if macro.bl_idname == IK_ADDON_OT_body_move.__name__:
-                yield macro.macros[0].properties
+        yield from running_holds(context, IK_ADDON_OT_body_move.__name__)
 
 
 class IK_ADDON_OT_body_tool(ArmatureOperator):
     """Take the tool Pose Body, or put it away."""
 
-    bl_idname = "ik_addon.body_tool"
     bl_label = "Pose Body"
     bl_description = "Take the tool that drags any bone while the rest of the body follows, or put it away"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
@@ -163,9 +147,8 @@ class IK_ADDON_OT_body_tool(ArmatureOperator):
         """Return that only a 3D View has the tool."""
         return "" if isinstance(context.space_data, bpy.types.SpaceView3D) else say("Use this in a 3D Viewport")
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, context: bpy.types.Context, _ob: bpy.types.Object) -> set[str]:
         """Switch the tool."""
-        operators: Any = bpy.ops
         operators.wm.tool_set_by_id(name="builtin.select_box" if is_in_hand(context) else TOOL)
         return {"FINISHED"}
 
@@ -204,17 +187,11 @@ def _selected(context: bpy.types.Context, place: Vector) -> Picked | None:
 
     Of a target it is the bone that follows it.
     """
-    operators: Any = bpy.ops
     if "FINISHED" not in operators.view3d.select(location=(int(place.x), int(place.y))):
         return None
     ob = armature(context)
-    bone = None if ob is None else active_bone(ob)
+    bone = active_bone(ob)
     if bone is None:
         return None
     tip = target_bones([ob]).get(bone)
     return Picked.nearest(context, bone, place) if tip is None else Picked.of(context, *joint_of(tip))
-
-
-CLASSES = (IK_ADDON_OT_body_hold, IK_ADDON_OT_body_move, IK_ADDON_OT_body_grab, IK_ADDON_OT_body_tool)
-MACROS = ((IK_ADDON_OT_body_move, IK_ADDON_OT_body_hold, cursor.MOVE),)
-"""Macros with their parts, as arguments of `gesture.compose`."""

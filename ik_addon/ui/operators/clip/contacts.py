@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack
-from typing import Any
 
 import bpy
 import numpy as np
@@ -19,9 +18,15 @@ from ....core.translation.sentences import UserError, count, marked, say
 from ....feet import find_contacts, pivots
 from ....feet.contacts import HEEL
 from ....rig.plan.chain import end_of
-from ..active import ChainOperator, active_chain, armature
-from .options import ClipOperator
+from ..active import ChainOperator
+from ..settings import asked, seconds
+from .frame_range import ClipOperator
 
+NO_CONTACTS = marked(
+    "No contacts found on {frames}: the feet never stand still. Is this clip in place? If not, raise Sensitivity"
+)
+MARKED = marked("Marked a contact on {frames}: {what} of '{tip}'")
+UNMARKED = marked("Unmarked a contact on {frames}: {what} of '{tip}'")
 ACTIONS = (
     ("TOGGLE", "Toggle", "Unmark the frames if all of them are marked, otherwise mark them"),
     ("ADD", "Mark", "The heel or toe touches on these frames"),
@@ -32,7 +37,6 @@ ACTIONS = (
 class IK_ADDON_OT_find_contacts(ClipOperator):
     """Find contacts on a range of frames and key them."""
 
-    bl_idname = "ik_addon.find_contacts"
     bl_label = "Find Foot Contacts"
     bl_description = (
         "Find where heels, toes and hands touch on a range of frames, and key these contacts on the "
@@ -54,35 +58,26 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
         soft_min=0.5,
         soft_max=3.0,
     )
-    shortest: FloatProperty(
-        name="Shortest",
-        description="Contacts shorter than this don't count",
-        subtype="TIME",
-        unit="TIME_ABSOLUTE",
-        default=HEEL.shortest,
-        min=0.0,
-        soft_max=1.0,
-    )
+    shortest: seconds("Shortest", "Contacts shorter than this don't count", HEEL.shortest)
 
     own = ("on", "ground", "sensitivity", "shortest")
     confirm = marked("Find")
     doing = marked("Finding contacts")
     cancelled = marked("Cancelled. Nothing was changed")
 
-    def steps(self, context: bpy.types.Context) -> Generator[float, None, tuple[int, int]]:
+    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Generator[float, None, tuple[int, int]]:
         """Find and key contacts; yields progress (0 to 1).
 
         Returns:
             Numbers of contacts and of frames.
         """
-        chosen, frames = self.chosen(context), self.frames(context)
-        assert frames is not None, "there is no current frame to choose"
+        frames = self.frames(context)
         found = yield from find_contacts.key_contacts(
             context,
-            armature(context),
-            chosen,
+            ob,
+            self.chosen(context),
             frames,
-            on=self.support(context),
+            on=self.named(context, self.on),
             floor=self.named(context, self.ground),
             sensitivity=self.sensitivity,
             shortest=self.shortest,
@@ -94,13 +89,7 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
         found, frames = result
         on_frames = count_of_frames(frames)
         if not found:
-            why = say(
-                "No contacts found on {frames}: the feet never stand still. Is this clip in place? "
-                "If not, raise Sensitivity",
-                frames=on_frames,
-            )
-            self.report({"WARNING"}, why)
-            return {"FINISHED"}
+            return self.done(say(NO_CONTACTS, frames=on_frames), warns=True)
         done = count(found, "Found 1 contact", "Found {count} contacts")
         return self.done(say("{done} on {frames}", done=done, frames=on_frames))
 
@@ -129,7 +118,6 @@ def mark(
 class IK_ADDON_OT_mark_contact(ChainOperator):
     """Mark or unmark frames of a contact by hand."""
 
-    bl_idname = "ik_addon.mark_contact"
     bl_label = "Mark Contact"
     bl_description = (
         "Mark a contact of the active chain on the current frame, or on the preview range if there is one. If these "
@@ -139,49 +127,43 @@ class IK_ADDON_OT_mark_contact(ChainOperator):
     contact: EnumProperty(
         name="Contact", description="What touches", items=[item[:3] for item in CONTACTS], default="HEEL"
     )
-    action: EnumProperty(
-        name="Action", description="What to do on these frames", items=ACTIONS, default="TOGGLE", options={"SKIP_SAVE"}
-    )
-    frame_start: IntProperty(name="Start", description="First frame to mark", options={"SKIP_SAVE"})
-    frame_end: IntProperty(name="End", description="Last frame to mark", options={"SKIP_SAVE"})
+    action: asked(EnumProperty, "Action", "What to do on these frames", items=ACTIONS, default="TOGGLE")
+    frame_start: asked(IntProperty, "Start", "First frame to mark")
+    frame_end: asked(IntProperty, "End", "Last frame to mark")
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
         """Mark or unmark the frames."""
-        tip, scene = active_chain(context), context.scene
-        is_preview = scene.use_preview_range
+        scene, now = context.scene, context.scene.frame_current
+        preview = scene.frame_preview_start, scene.frame_preview_end
+        start, end = preview if scene.use_preview_range else (now, now)
         if not self.properties.is_property_set("frame_start"):
-            self.frame_start = scene.frame_preview_start if is_preview else scene.frame_current
+            self.frame_start = start
         if not self.properties.is_property_set("frame_end"):
-            self.frame_end = max(scene.frame_preview_end if is_preview else scene.frame_current, self.frame_start)
+            self.frame_end = max(end, self.frame_start)
         if self.frame_end < self.frame_start:
             raise UserError("The last frame is before the first one")
         if self.action == "TOGGLE":  # store the choice, so that Adjust Last Operation keeps it
             flag = list(contact_keys.FLAGS).index(self.contact)
             frames = np.arange(self.frame_start, self.frame_end + 1.0) * time_scale(scene)
             self.action = "REMOVE" if contact_keys.read(tip, frames)[flag].all() else "ADD"
-        span = self.frame_start, self.frame_end + 1
-        mark(context, tip, [self.contact], span, on=self.action == "ADD")
+        mark(context, tip, [self.contact], (self.frame_start, self.frame_end + 1), on=self.action == "ADD")
+        done = MARKED if self.action == "ADD" else UNMARKED
         what = say(next(label for name, label, *_rest in CONTACTS if name == self.contact))
-        on_frames = count_of_frames(self.frame_end + 1 - self.frame_start)
-        return self.done(
-            say("Marked a contact on {frames}: {what} of '{tip}'", what=what, tip=tip.name, frames=on_frames)
-            if self.action == "ADD"
-            else say("Unmarked a contact on {frames}: {what} of '{tip}'", what=what, tip=tip.name, frames=on_frames)
-        )
+        frames_marked = count_of_frames(self.frame_end + 1 - self.frame_start)
+        return self.done(say(done, what=what, tip=tip.name, frames=frames_marked))
 
 
 class IK_ADDON_OT_remove_contact(ChainOperator):
     """Remove a whole contact."""
 
-    bl_idname = "ik_addon.remove_contact"
     bl_label = "Remove Contact"
     bl_description = (
         "Remove the contact of the active chain on the current frame, heel and toe, from its first frame to its last"
     )
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
         """Remove the contact."""
-        tip, scale = active_chain(context), time_scale(context.scene)
+        scale = time_scale(context.scene)
         span = contact_keys.whole(tip, context.scene.frame_current * scale)
         if span is None:
             raise UserError("'{tip}' has no contact on the current frame", tip=tip.name)
@@ -192,22 +174,12 @@ class IK_ADDON_OT_remove_contact(ChainOperator):
 class IK_ADDON_OT_find_pivots(ChainOperator):
     """Find the pivots of a foot."""
 
-    bl_idname = "ik_addon.find_pivots"
     bl_label = "Find Pivots"
     bl_description = "Find where the heel and the toe of the active chain touch, from its bones"
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on_chain(self, _context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
         """Find and store the pivots."""
-        tip, ob = active_chain(context), armature(context)
         if end_of(tip) is None:
             raise UserError("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
-        pivots.store(tip, pivots.found(Figure.of(ob), tip))
+        pivots.store(tip, pivots.found(Figure.of(tip.id_data), tip))
         return {"FINISHED"}
-
-
-CLASSES: tuple[Any, ...] = (
-    IK_ADDON_OT_find_contacts,
-    IK_ADDON_OT_mark_contact,
-    IK_ADDON_OT_remove_contact,
-    IK_ADDON_OT_find_pivots,
-)

@@ -1,15 +1,21 @@
-"""Operators on a range of frames: their settings, the chosen frames, and the dialog."""
+"""Operators on a range of frames, a whole clip among them: their settings, the chosen frames, and the dialog."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import bpy
-from bpy.props import EnumProperty, IntProperty
+from bpy.props import EnumProperty, IntProperty, StringProperty
 
+from ....anatomy.figure import Figure
 from ....bake import frame_range, frames_between
+from ....core.translation.sentences import UserError
+from ....feet.pivots import is_of_leg
+from ....rig.plan.chain import tips
 from ..active import armature
 from ..progress import StepsOperator
+from ..settings import asked
+from ..solve import CHAINS, ChainsOperator
 
 FRAME_RANGES = (
     ("SCENE", "Scene", "The frame range of the scene"),
@@ -17,7 +23,8 @@ FRAME_RANGES = (
     ("ACTION", "Action", "The frames of the armature's action"),
     ("CUSTOM", "Custom", "From Start to End"),
 )
-
+FRAMES = (("PRESENT", "Current Frame", "The current frame, keyed if auto keying is on"), *FRAME_RANGES)
+CLIP_CHAINS = (("LEGS", "Legs", "The chains on legs, or all chains if there are none"), *CHAINS)
 OBJECTS = {"on", "ground"}
 """Options that name an object."""
 
@@ -35,7 +42,7 @@ class FrameRange:
             return self.frame_start, self.frame_end
         return frame_range(context.scene, armature(context), self.frame_range)
 
-    def frames(self, context: bpy.types.Context) -> list[int] | None:
+    def frames(self, context: bpy.types.Context) -> list[int]:
         """Return the chosen frames."""
         return frames_between(*self.ends(context))
 
@@ -79,3 +86,54 @@ class FrameRangeOperator(FrameRange, StepsOperator):
                 layout.prop_search(self, name, context.view_layer, "objects")
             else:
                 layout.prop(self, name)
+
+
+class FramesOperator(FrameRangeOperator, ChainsOperator):
+    """Base of operators on some chains, on the current frame or on a range of frames."""
+
+    chains: EnumProperty(name="Chains", description="The chains to work on", items=CHAINS, default="ACTIVE")
+    frame_range: asked(EnumProperty, "Frames", "The frames to work on", items=FRAMES, default="PRESENT")
+
+    first: tuple[str, ...] = ("chains",)
+
+    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        """Run at once for the current frame; open the dialog for a range."""
+        return self.execute(context) if self.frame_range == "PRESENT" else super().invoke(context, event)
+
+    def frames_or_now(self, context: bpy.types.Context) -> list[int] | None:
+        """Return the chosen frames; None: the current frame."""
+        return None if self.frame_range == "PRESENT" else self.frames(context)
+
+
+class ClipOperator(FramesOperator):
+    """Base of operators on chains over a range of frames."""
+
+    chains: EnumProperty(name="Chains", description="The chains to work on", items=CLIP_CHAINS, default="LEGS")
+    frame_range: EnumProperty(name="Frames", description="The frames to work on", items=FRAME_RANGES, default="SCENE")
+    on: StringProperty(
+        name="On",
+        description="The object that the feet stand on, if it moves, such as a lift or a horse",
+    )
+
+    def chosen(self, context: bpy.types.Context) -> list[bpy.types.PoseBone]:
+        """Return the tips of the chosen chains; raise `UserError` if there is none."""
+        if self.chains != "LEGS":
+            return super().chosen(context)
+        ob = armature(context)
+        figure = Figure.of(ob)
+        return [tip for tip in tips(ob) if is_of_leg(figure, tip)] or tips(ob)
+
+    def named(self, context: bpy.types.Context, name: str) -> bpy.types.Object | None:
+        """Return the object with the name set in an option; None: the option is empty.
+
+        Raises:
+            UserError: there is no such object, or it is the armature itself.
+        """
+        if not name:
+            return None
+        found: bpy.types.Object | None = context.view_layer.objects.get(name)
+        if found is None:
+            raise UserError("There is no object '{name}' in this view layer", name=name)
+        if found == armature(context):
+            raise UserError("An armature can't stand on itself. Pick another object")
+        return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from typing import Any
 
 import bpy
 from bpy.props import BoolProperty, FloatProperty, StringProperty
@@ -12,14 +11,13 @@ from bpy.props import BoolProperty, FloatProperty, StringProperty
 from ....core.translation.sentences import marked
 from ....feet import plant
 from ....feet.plant_report import Planted
-from ..active import armature
-from .options import ClipOperator
+from ..settings import seconds
+from .frame_range import ClipOperator
 
 
 class IK_ADDON_OT_plant(ClipOperator):
     """Key targets and hips so that contacts hold still."""
 
-    bl_idname = "ik_addon.plant"
     bl_label = "Lock Feet"
     bl_description = (
         "Key the targets so that feet and hands stay still while they touch, roll about heel and toe, and "
@@ -39,16 +37,7 @@ class IK_ADDON_OT_plant(ClipOperator):
         min=0.0,
         max=math.radians(90.0),
     )
-    blend: FloatProperty(
-        name="Blend",
-        description="How long a foot takes to ease into and out of a contact",
-        subtype="TIME",
-        unit="TIME_ABSOLUTE",
-        default=plant.Options.blend,
-        min=0.0,
-        soft_max=1.0,
-        max=100.0,
-    )
+    blend: seconds("Blend", "How long a foot takes to ease into and out of a contact", plant.Options.blend, max=100.0)
     hips: BoolProperty(
         name="Hips",
         description="Move the hips as little and as smoothly as possible so that the legs reach. The Softness of a "
@@ -64,15 +53,8 @@ class IK_ADDON_OT_plant(ClipOperator):
         max=1.0,
         soft_max=0.3,
     )
-    smooth: FloatProperty(
-        name="Hips Smooth",
-        description="How long the hips take to ease into and out of a movement",
-        subtype="TIME",
-        unit="TIME_ABSOLUTE",
-        default=plant.Options.smooth,
-        min=0.0,
-        soft_max=1.0,
-        max=100.0,
+    smooth: seconds(
+        "Hips Smooth", "How long the hips take to ease into and out of a movement", plant.Options.smooth, max=100.0
     )
 
     own = ("on", "ground", "slope", "blend", "hips", "cap", "smooth")
@@ -80,24 +62,19 @@ class IK_ADDON_OT_plant(ClipOperator):
     doing = marked("Locking feet")
     cancelled = marked("Locking cancelled. Nothing was changed")
 
-    def steps(self, context: bpy.types.Context) -> Generator[float, None, Planted]:
+    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Generator[float, None, Planted]:
         """Plant the feet; yields progress (0 to 1)."""
-        frames = self.frames(context)
-        assert frames is not None, "there is no current frame to choose"
         options = plant.Options(
             blend=self.blend,
             hips=self.hips,
             cap=self.cap,
             smooth=self.smooth,
-            on=self.support(context),
+            on=self.named(context, self.on),
             ground=self.named(context, self.ground),
             slope=self.slope,
         )
-        return plant.plant_feet(context, armature(context), self.chosen(context), frames, options)
+        return plant.plant_feet(context, ob, self.chosen(context), self.frames(context), options)
 
     def finish(self, result: Planted) -> set[str]:
         """Report the outcome."""
         return self.tell(result)
-
-
-CLASSES: tuple[Any, ...] = (IK_ADDON_OT_plant,)

@@ -25,7 +25,8 @@ from ....rig.plan.followers import borrowed
 from ....rig.plan.groups import LOOP, LOOP_OF_ARMATURES
 from ....solve import Status
 from ....targets.snap import goes_beyond_limits
-from ..active import ArmatureOperator, armature
+from ..active import ArmatureOperator, candidate
+from ..settings import given
 from .fix import Fix, mute_label, set_all
 from .targets import fixes_in_renders, fixes_of_goal, fixes_of_loop, fixes_of_transforms
 
@@ -142,12 +143,11 @@ def _disconnect(ob: bpy.types.Object, bone: str) -> None:
 class IK_ADDON_OT_chain_fix(ArmatureOperator):
     """Fix a problem that keeps a chain from being solved."""
 
-    bl_idname = "ik_addon.chain_fix"
     bl_label = "Fix Chain"
     bl_description = "Fix what keeps this chain from being solved, as the button says"
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
-    tip: StringProperty(name="Tip", description="The tip bone of the chain", options={"HIDDEN", "SKIP_SAVE"})
+    tip: given(StringProperty, "Tip", "The tip bone of the chain")
 
     @classmethod
     def description(cls, context: bpy.types.Context, properties: bpy.types.OperatorProperties) -> str:
@@ -155,9 +155,9 @@ class IK_ADDON_OT_chain_fix(ArmatureOperator):
         fix = _fix_on(context, getattr(properties, "tip", ""))
         return say(cls.bl_description) if fix is None else fix.label
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Apply the fix, and solve the chain again if Live is on."""
-        ob, fix = armature(context), _fix_on(context, self.tip)
+        fix = _fix_on(context, self.tip)
         if fix is None:
             raise UserError("Nothing to fix on '{tip}'", tip=self.tip)
         try:
@@ -171,7 +171,7 @@ class IK_ADDON_OT_chain_fix(ArmatureOperator):
 
 
 def _fix_on(context: bpy.types.Context, name: str) -> Fix | None:
-    ob = armature(context)
+    ob = candidate(context)
     tip = None if ob is None or ob.pose is None else ob.pose.bones.get(name)
     return None if tip is None else fix_of(tip, reports.get(ob, name), context.view_layer)
 
@@ -190,7 +190,6 @@ def needs_lock(context: bpy.types.Context) -> bool:
 class IK_ADDON_OT_lock_interface(bpy.types.Operator):
     """Lock the interface while rendering."""
 
-    bl_idname = "ik_addon.lock_interface"
     bl_label = "Lock Interface"
     bl_description = (
         "Lock the interface during rendering (Render > Lock Interface): live chains set poses while frames "
@@ -202,6 +201,3 @@ class IK_ADDON_OT_lock_interface(bpy.types.Operator):
         """Turn on Lock Interface."""
         context.scene.render.use_lock_interface = True
         return {"FINISHED"}
-
-
-CLASSES = (IK_ADDON_OT_chain_fix, IK_ADDON_OT_lock_interface)

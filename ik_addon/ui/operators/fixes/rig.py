@@ -11,7 +11,7 @@ import bpy
 from ....core.translation.sentences import UserError, say
 from ....rig.plan.chain import tips
 from ....rig.plan.presence import is_in
-from ..active import ReportingOperator, armature, obstacle
+from ..active import ReportingOperator, candidate, obstacle
 from .fix import Fix
 
 
@@ -21,7 +21,7 @@ def rig_fix_of(context: bpy.types.Context) -> Fix | None:
 
 
 def _fixes(context: bpy.types.Context) -> Iterator[Fix]:
-    ob = armature(context)
+    ob = candidate(context)
     if ob is None or ob.type != "ARMATURE":
         inside = _instanced(ob)
         if ob is not None and inside is not None:
@@ -107,7 +107,6 @@ def _override_with(
 class IK_ADDON_OT_rig_fix(ReportingOperator):
     """Fix what keeps the operators from running on the armature."""
 
-    bl_idname = "ik_addon.rig_fix"
     bl_label = "Fix Armature"
     bl_description = "Fix what keeps the chains from being edited, as the button says"
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
@@ -122,6 +121,3 @@ class IK_ADDON_OT_rig_fix(ReportingOperator):
         except RuntimeError as error:
             return self.refuse(str(error))
         return self.done(fix.label)
-
-
-CLASSES = (IK_ADDON_OT_rig_fix,)

@@ -45,10 +45,8 @@ def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.View
         if excluded:
             label = say("Include '{collection}'", collection=excluded[0].name)
             yield Fix(label, lambda: setattr(excluded[0], "exclude", False))
-        elif role == "target":
-            yield Fix(say("Make New Target"), partial(make_target, bpy.context, tip))
         else:
-            yield Fix(say("Clear Pole"), lambda: setattr(chain, role, None))
+            yield _without(tip, role)
     elif off := disabled(goal, layer, "hide_viewport"):
         yield Fix(say(IN_VIEWPORTS[role]), partial(set_all, off, ("hide_viewport",), False))
     elif bone and goal.type == "ARMATURE" and bone not in goal.pose.bones:
@@ -131,10 +129,15 @@ def _detached(tip: bpy.types.PoseBone, goal: bpy.types.Object, bone: str, role: 
     elif is_bone and holder.parent is not None and holder not in posed_bones(tip):
         if goal == tip.id_data and can_be_made(bpy.context, goal):
             yield Fix(say("Clear Parent"), partial(_clear_parent_bone, goal, bone))
-    elif role == "target":
-        yield Fix(say("Make New Target"), partial(make_target, bpy.context, tip))
     else:
-        yield Fix(say("Clear Pole"), lambda: setattr(chain_of(tip), "pole", None))
+        yield _without(tip, role)
+
+
+def _without(tip: bpy.types.PoseBone, role: str) -> Fix:
+    """Return the fix that does without a goal: another target, or no pole."""
+    if role == "target":
+        return Fix(say("Make New Target"), partial(make_target, bpy.context, tip))
+    return Fix(say("Clear Pole"), lambda: setattr(chain_of(tip), "pole", None))
 
 
 def _mute_in_place(goal: bpy.types.Object, constraints: list[Any]) -> None:

@@ -12,11 +12,8 @@ from ....core.settings import chain_of
 from ....core.translation.sentences import UserError, count, marked, quoted, say
 from ....targets import ik_fk, snap
 from ....targets.snapped import Poles
-from ..active import armature
-from ..clip.frame_range import FRAME_RANGES, FrameRangeOperator
-from ..solve import CHAINS, ChainsOperator
+from ..clip.frame_range import FramesOperator
 
-FRAMES = (("PRESENT", "Current Frame", "The current frame, keyed if auto keying is on"), *FRAME_RANGES)
 POSES = (
     ("AUTO", "Automatic", "The visible pose of solved chains; on a range of frames, the FK pose"),
     ("FK", "FK Pose", "The pose of the bones without this chain"),
@@ -32,33 +29,9 @@ POLES = (
 )
 
 
-class FramesOperator(FrameRangeOperator, ChainsOperator):
-    """Base of operators on some chains, on the current frame or on a range of frames."""
-
-    chains: EnumProperty(name="Chains", description="The chains to work on", items=CHAINS, default="ACTIVE")
-    frame_range: EnumProperty(
-        name="Frames",
-        description="The frames to work on",
-        items=FRAMES,
-        default="PRESENT",
-        options={"SKIP_SAVE"},
-    )
-
-    first: tuple[str, ...] = ("chains",)
-
-    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
-        """Run at once for the current frame; open the dialog for a range."""
-        return self.execute(context) if self.frame_range == "PRESENT" else super().invoke(context, event)
-
-    def frames(self, context: bpy.types.Context) -> list[int] | None:
-        """Return the chosen frames; None: the current frame."""
-        return None if self.frame_range == "PRESENT" else super().frames(context)
-
-
 class IK_ADDON_OT_snap_target(FramesOperator):
     """Move targets and poles to match the pose."""
 
-    bl_idname = "ik_addon.snap_target"
     bl_label = "Targets to Pose"
     bl_description = "Move the target and the pole to match the visible pose, so that solving changes nothing"
 
@@ -71,14 +44,16 @@ class IK_ADDON_OT_snap_target(FramesOperator):
     doing = marked("Snapping targets")
     cancelled = marked("Snapping cancelled. Nothing was changed")
 
-    def steps(self, context: bpy.types.Context) -> Generator[float, None, tuple[int, int | None, list[str]]]:
+    def steps(
+        self, context: bpy.types.Context, ob: bpy.types.Object
+    ) -> Generator[float, None, tuple[int, int | None, list[str]]]:
         """Snap goals; yields progress (0 to 1).
 
         Returns:
             Numbers of chains and of frames (None: the current frame), and remarks.
         """
         found = self.chosen(context)
-        ob, frames, poles = armature(context), self.frames(context), Poles[self.poles]
+        frames, poles = self.frames_or_now(context), Poles[self.poles]
         if frames is not None:
             remarks = yield from snap.key_range(context, ob, found, frames, shown=self.pose == "SHOWN", poles=poles)
             return len(found), len(frames), remarks
@@ -102,7 +77,6 @@ class IK_ADDON_OT_snap_target(FramesOperator):
 class IK_ADDON_OT_apply_pose(FramesOperator):
     """Make the solved pose the FK pose."""
 
-    bl_idname = "ik_addon.apply_pose"
     bl_label = "Solved Pose to FK"
     bl_description = "Make the solved pose the FK pose, so that it stays when the chain is disabled"
 
@@ -110,18 +84,17 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
     doing = marked("Applying the solved pose")
     cancelled = marked("Applying cancelled. Nothing was changed")
 
-    def steps(self, context: bpy.types.Context) -> Generator[float, None, tuple[str, list[str]]]:
+    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Generator[float, None, tuple[str, list[str]]]:
         """Apply the solved pose; yields progress (0 to 1).
 
         Returns:
             A sentence that says what was done, and remarks.
         """
-        ob = armature(context)
         found = [tip for tip in self.chosen(context) if chain_of(tip).enabled]
         if not found:
             raise UserError("None of these chains is enabled. Select a bone of an enabled chain")
         done = say("Applied the solved pose to {names}", names=quoted(tip.name for tip in found))
-        frames = self.frames(context)
+        frames = self.frames_or_now(context)
         if frames is not None:
             report = yield from ik_fk.apply_range(context, ob, found, frames)
             done = say("{done} on {frames}", done=done, frames=count_of_frames(report.frames))
@@ -132,6 +105,3 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
         """Report the result of `steps`."""
         message, remarks = result
         return self.done(message, remarks)
-
-
-CLASSES = (IK_ADDON_OT_snap_target, IK_ADDON_OT_apply_pose)
