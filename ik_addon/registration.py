@@ -86,16 +86,13 @@ MODULES: Final[tuple[Any, ...]] = (
 
 
 def _classes(module: Any) -> Iterator[type]:
-    """Yield the classes of a module that Blender is to know, in order; base classes have other names.
-
-    Their identifiers in Blender follow from their names: IK_ADDON_OT_bake is ik_addon.bake, as Blender has it.
-    """
+    """Yield the classes of a module that Blender is to know, in order; base classes have other names."""
     for name, cls in vars(module).items():
         is_own = name.startswith(("IK_ADDON_", "IKAddon", "VIEW3D_PT_")) and cls.__module__ == module.__name__
         if not is_own or issubclass(cls, bpy.types.WorkSpaceTool):  # `toolbar` registers tools
             continue
-        if "bl_idname" not in vars(cls):
-            cls.bl_idname = name.replace("IK_ADDON_OT_", "ik_addon.")
+        if "bl_idname" not in vars(cls):  # panels, menus, lists and gizmos are known by the names of their classes
+            cls.bl_idname = name
         yield cls
 
 
