@@ -35,8 +35,9 @@ from ..targets.edit_range import HERE, EditRange
 from ..targets.movable import goals_of, parents_of, target_of
 from ..targets.snap import in_fk, snap_here
 from .figure import Extent, Free
+from .holding import Moved
 from .mirror import Mirror
-from .over_range import BodyRange, Moved
+from .over_range import BodyRange
 from .pins import FLAGS, image_of, stored_pins
 from .read import Stand
 
@@ -248,7 +249,8 @@ class BodyDrag:
 
     def _what_moved(self) -> Moved:
         """Return what the drag moved, and the pins, the ends of all live chains among them."""
-        order, pins = self.stand.order, [*self.stand.pins(self._pinned, self._loose), *self._end_pins(())]
+        every = [*self.stand.pins(self._pinned, self._loose), *self._end_pins(())]
+        order, pins = self.stand.order, [pin for pin in every if pin.bone in movable_bones(self._body)]
         posed = list(_bones_of([self.ob.pose.bones[name] for name in self._tips]))
         moved, solved = (np.flatnonzero(np.isin(order, own)) for own in (self.moved, posed))
         return Moved(self.stand, self._body, moved, pins, self.size, frozenset(solved.tolist()))

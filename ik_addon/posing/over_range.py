@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import bpy
@@ -18,36 +18,19 @@ from ..core.transforms import basis
 from ..core.translation.sentences import say
 from ..live.reports import percent
 from ..rig.read import fcurves
-from ..solve import Body, Pin, Poser
 from ..solve.maths.products import applied, lengths_of, times, times_back
-from ..solve.problem import Floats, Ints
+from ..solve.problem import Floats
 from ..targets.edit_range import EditRange
 from ..targets.limb_frames import Sampled, Sampler
 from ..targets.movable import target_of
+from .holding import HELD, Holding, Moved
 from .pole_range import PoleRange
-from .read import Stand
 
-HELD = 1e-6
-"""A pin that is off by less than this on a frame, in sizes of the body and in radians, holds there."""
 SLIPS = 1e-3
 """A pin that slips by more than this between keys, in sizes of the body, is reported."""
 SHOWS = np.sin(np.radians(1.2))
 """The sine of the angle by which FK has to bend a limb to decide its plane in live solving, see `solve.free.bend_side`:
 straighter limbs stay as straight as they are."""
-
-
-@dataclass(frozen=True)
-class Moved:
-    """What a drag moved."""
-
-    stand: Stand
-    body: Body
-    bones: Ints
-    """The bones of the body that moved."""
-    pins: Sequence[Pin]
-    size: float
-    solved: frozenset[int]
-    """The bones that live chains pose."""
 
 
 class BodyRange:
@@ -161,7 +144,7 @@ class BodyRange:
         is_sparse = len(self._keyed) < len(self._frames)
         sampled = self._sampled(rows) if is_sparse else None
         after = posed if sampled is None else self._posed_in(sampled)
-        slips = self._gaps(after, poses)[0].max(axis=0, initial=0.0)
+        slips = lengths_of(moved.gaps(after, poses)[:, :, 0]).max(axis=0, initial=0.0)
         slips *= [pin.strength == np.inf for pin in pins]
         if slips.max(initial=0.0) <= SLIPS:
             return []
@@ -197,26 +180,22 @@ class BodyRange:
             wish = self._posed(poses, basis(found[:, own], modes, flat))
             upper, lower = (wish[:, bones, :3, 1] for bones in (body.parents[moved.bones], moved.bones))
             bent = lengths_of(np.cross(upper, lower))  # (b, F)
-            taken[np.isin(own, self._poles.knees)[:, None] & (bent < SHOWS) & (np.arange(len(frames)) != now)] = 0.0
-        kept, posed = self._kept(poses, wish[now], shares, now), wish.copy()
-        axes, belonging = orthonormal(wish[..., :3, :3]), orthonormal(kept[..., :3, :3])
-        bends = None if body.bends is None else applied(times_back(axes, body.frames), body.bends)
+            straight = np.isin(own, self._poles.knees)[:, None] & (bent < SHOWS) & (np.arange(len(frames)) != now)
+            if not taken[straight].any():
+                break
+            taken[straight] = 0.0
+        kept, posed, bones = self._kept(poses, wish[now], shares, now), wish.copy(), None
         is_hard = np.array([pin.strength == np.inf for pin in moved.pins], dtype=bool)
-        left = np.maximum(*self._gaps(wish, kept)).max(axis=1, initial=0.0) >= HELD
+        left = lengths_of(moved.gaps(wish, kept)).max(axis=(1, 2), initial=0.0) >= HELD
         left[now] = False
         solved = np.flatnonzero(left)
-        bones: Ints | None = None
         # Where a hand can't reach its place, it lets go rather than lift the feet.
-        for holding in (np.ones_like(is_hard), is_hard):
-            for f in np.flatnonzero(left).tolist():
-                own_bends = None if bends is None else bends[f]
-                start = replace(body, heads=wish[f, :, :3, 3], frames=axes[f], bends=own_bends)
-                points, chosen = self._points(wish[f]), np.flatnonzero(holding).tolist()
-                pins = [replace(moved.pins[p], point=points[p], strength=np.inf) for p in chosen]
-                poser = Poser(start, pins, [])
-                posed[f] = replace(stand, pose=wish[f], body=start).posed(poser.hold(kept[f, :, :3, 3], belonging[f]))
-                bones = poser.tree.bones if bones is None else bones
-            left &= np.maximum(*self._gaps(posed, kept))[:, is_hard].max(axis=1, initial=0.0) >= 10.0 * HELD
+        for pins in (moved.pins, [pin for pin in moved.pins if pin.strength == np.inf]):
+            if left.any():
+                holding = Holding(replace(moved, pins=pins), wish[left], self._needed)
+                posed[left] = holding.brought(kept[left])
+                bones = holding.joints if bones is None else bones
+                left &= lengths_of(moved.gaps(posed, kept))[:, is_hard].max(axis=(1, 2), initial=0.0) >= 10.0 * HELD
         if bones is not None:
             found[solved] = stand.rows(ob, found[solved], posed[solved], bones, body.root)
         for bone, i, mode, some in zip(moved.bones.tolist(), own.tolist(), modes, taken, strict=True):
@@ -233,14 +212,13 @@ class BodyRange:
             shares: (F,) how much of the drag frames take.
             now: the frame of the drag.
         """
-        found = poses.copy()
-        for pin, was, at in zip(self._moved.pins, self._points(poses), self._points(dragged), strict=True):
-            turn = times_back(*(orthonormal(own[None, pin.bone, :3, :3]) for own in (dragged, poses[now])))
-            linear = times(slerp(np.eye(3)[None], turn, shares), poses[:, pin.bone, :3, :3])
-            way = was - poses[:, pin.bone, :3, 3]
-            way = applied(linear, applied(inverse(poses[:, pin.bone])[:, :3, :3], way))
-            found[:, pin.bone, :3, :3] = linear
-            found[:, pin.bone, :3, 3] = was + shares[:, None] * (at - was[now]) - way
+        bones, found = [pin.bone for pin in self._moved.pins], poses.copy()
+        own, was, at = poses[:, bones], self._moved.points(poses), self._moved.points(dragged)
+        turns = times_back(*(orthonormal(each[..., :3, :3]) for each in (dragged[bones], own[now])))
+        linear = times(slerp(np.eye(3)[None, None], turns[None], shares[:, None]), own[..., :3, :3])
+        way = applied(times(linear, inverse(own)[..., :3, :3]), was - own[..., :3, 3])
+        found[:, bones, :3, :3] = linear
+        found[:, bones, :3, 3:] = (was + shares[:, None, None] * (at - was[now]) - way)[..., None]
         return found
 
     def _posed(self, poses: Floats, own: Floats) -> Floats:
@@ -255,21 +233,3 @@ class BodyRange:
             elif parent is not None:
                 found[:, bone] = times(times(parent, inverse(poses[:, above])), poses[:, bone])
         return found
-
-    def _points(self, poses: Floats) -> list[Floats]:
-        """Return where the points of pins (..., 3) are in poses (..., n, 4, 4)."""
-        found, start = [], self._moved.stand.pose
-        for pin in self._moved.pins:
-            point = start[pin.bone, :3, 3] if pin.point is None else pin.point
-            found.append(applied(poses[..., pin.bone, :3, :], inverse(start[pin.bone]) @ np.append(point, 1.0)))
-        return found
-
-    def _gaps(self, poses: Floats, others: Floats) -> tuple[Floats, Floats]:
-        """Return how far pins (F, p) are apart in poses (F, n, 4, 4): in sizes of the body, and in radians."""
-        pins = self._moved.pins
-        places, turns = np.zeros((2, len(poses), len(pins)))
-        for p, (pin, one, other) in enumerate(zip(pins, self._points(poses), self._points(others), strict=True)):
-            places[:, p] = lengths_of(one - other) * pin.location / self._moved.size
-            frames = (orthonormal(own[:, pin.bone, :3, :3]) for own in (poses, others))
-            turns[:, p] = np.linalg.norm(times_back(*frames) - np.eye(3), axis=(1, 2)) * pin.rotation
-        return places, turns

@@ -81,8 +81,9 @@ class Spread:
                 self.curves[column] = curve
         self._old = {column: read_keys(curve) for column, curve in self.curves.items()}
         self._is_begun = False
-        self._before = self.keyed(np.array([self._now]))[0]
-        self.after: Row = self._before
+        self.before: Row = self.keyed(np.array([self._now]))[0]
+        """(17,) the channels on the current frame before the edit."""
+        self.after: Row = self.before
         """(17,) the channels on the current frame after the edit."""
 
     @property
@@ -112,7 +113,7 @@ class Spread:
         """Add what has changed on the current frame to the keys in the range; see `begin`."""
         self.begin(undo, after)
         unkeyed = [column for column in range(WIDTH) if column not in self.curves]
-        before = self._before.copy()
+        before = self.before.copy()
         before[unkeyed] = self.after[unkeyed]
         mode, shares = self.goal.holder.rotation_mode if self.goal.turns else None, self.shares(self.frames)
         self.put(self.frames, changed(self.keyed(self.frames), before[None], self.after[None], shares, mode))
@@ -121,7 +122,7 @@ class Spread:
     def is_changed(self) -> bool:
         """Whether it has other channels now than its keys had on the current frame."""
         own = list(self.curves)
-        return not is_same(self.goal.row()[own], self._before[own]).all()
+        return not is_same(self.goal.row()[own], self.before[own]).all()
 
     @property
     def _channels(self) -> list[keyframes.Channel]:

@@ -6,7 +6,7 @@
 | a hand: transform of another bone of a limb | its pole follows, where there is one; else FK |
 | a hand: paste of a limb | target and pole match the pasted pose |
 | any of these, with an influence between 0 and 1 | the FK pose of the chain goes there, too: the blend shows it there |
-| a hand: another bone of a spine, tail or tree | FK, and the status line says so |
+| a hand: another bone of a spine, tail or tree | FK, its keys in the range included, and the status line says so |
 | a script, an action, a driver, another rotation mode | FK, see `LiveBones.absorb_edits` |
 | where the influence is 0, the chain is off, or the target can't be moved | FK |
 | Insert Keyframe, auto keying | FK is keyed, see `data.fk_keys`; auto keying also keys the goals that moved |
@@ -35,6 +35,7 @@ from bpy.app.handlers import persistent
 from ..core import channels, compat, fk_keys, fk_store, hooks
 from ..core.channels import Row
 from ..core.edit_settings import falloff_setting, range_setting
+from ..core.goals import Goal
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import UserError, say
 from ..live import frame_steps, reports
@@ -91,6 +92,8 @@ class Gesture:
     """The goals before."""
     spreads: list[Spread] = field(default_factory=list)
     """The keys of the goals in the range that the edit reaches."""
+    fk_spreads: dict[int, Spread] = field(default_factory=dict)
+    """Those of bones whose edit becomes FK, by row."""
     blended: set[int] = field(default_factory=set)
     """The bones, by row, whose FK pose followed as well."""
 
@@ -250,23 +253,31 @@ def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[
     if followers and not _follow(ob, gesture, followers, depsgraph):
         for control in found:
             control.put_back()
-        followers = []
+        followers, found = [], []
     _blend(ob, rig, depsgraph, gesture, followers)
     followed = {row for follower in followers for row in follower.rows} | gesture.blended
     left = sorted(set(gesture.edited) - followed)
     notes = _notes(ob, rig.plan, left)
-    if followers:
-        notes |= _spread(gesture, followers[0].tip)
+    _reach_fk(ob, rig.plan, depsgraph, gesture, left)
+    found += [Control.of(spread.goal) for spread in gesture.fk_spreads.values()]
+    if found:
+        tips = *(follower.tip for follower in followers), *notes, rig.plan.chains[0].tip
+        notes |= _spread(gesture, tips[0])
+    if gesture.fk_spreads:  # Blender animates the armature once more
+        every = np.arange(len(ob.pose.bones))
+        shown = channels.read(ob, every)
+        _evaluate(depsgraph)
+        channels.write(ob, every, shown)
     if not operator.is_running:
         _offer(gesture.reach)
     reports.note(ob, notes, depsgraph.scene.frame_current_final)
     if not operator.is_running:
         rows, changed = sorted(gesture.edited), sorted({*left, *gesture.blended})
         after = [Control.of(goal) for follower in followers for goal in follower.goals]
-        before, mark = found if followers else [], _random.randint(1, _HIGHEST)
-        object_of(ob).edit = mark
-        _remember(Edit(Reference.of(ob), live[rows], present[rows], before, after, live[changed], mark))
-    if not followers:
+        after += [Control.of(spread.goal) for spread in gesture.fk_spreads.values()]
+        object_of(ob).edit = mark = _random.randint(1, _HIGHEST)
+        _remember(Edit(Reference.of(ob), live[rows], present[rows], found, after, live[changed], mark))
+    if not found:
         return set()
     written, bones.written = bones.written, channels.read(ob, live)
     bones.written[left] = written[left]
@@ -287,6 +298,7 @@ def _cancel(
     bones.written[followed] = present[followed]
     bones.set_fk(ob, gesture.blended, gesture.fk, gesture.stored)
     _evaluate(depsgraph)
+    channels.write(ob, gesture.live, present)
     return {control.ob.uid for control in gesture.before.values()}
 
 
@@ -336,6 +348,17 @@ def _follow(
     return bool(gesture.before) or not any(follower.is_held(depsgraph) for follower in followers)
 
 
+def _reach_fk(
+    ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, gesture: Gesture, left: Collection[int]
+) -> None:
+    """Find the keys in the range of bones, given by their rows, whose edit becomes FK."""
+    for row in set(left).difference(gesture.fk_spreads):
+        goal = Goal(ob, plan.skeleton.names[plan.live[row]], turns=True)
+        for spread in gesture.reach.spreads(depsgraph.scene, [goal]):
+            spread.before = gesture.fk[row]  # auto keying may have keyed the edit
+            gesture.fk_spreads[row] = spread
+
+
 def _spread(gesture: Gesture, tip: str) -> dict[str, str]:
     """Add what a gesture changed to the keys in its range; return why that is not possible, by the tip of its chain."""
     with ExitStack() as undo:
@@ -343,6 +366,8 @@ def _spread(gesture: Gesture, tip: str) -> dict[str, str]:
             for spread in gesture.spreads:
                 if spread.is_changed:
                     spread.add(undo)
+            for row, spread in gesture.fk_spreads.items():
+                spread.add(undo, gesture.edited[row])
         except UserError as error:
             return {tip: str(error)}
         undo.pop_all()

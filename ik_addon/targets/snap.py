@@ -236,7 +236,8 @@ def in_fk(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.t
         yield
     finally:
         for name, on in enabled.items():
-            chain_of(ob.pose.bones[name]).enabled = on
+            if chain_of(ob.pose.bones[name]).enabled != on:
+                chain_of(ob.pose.bones[name]).enabled = on
 
 
 def _moved_by_solving(
@@ -255,11 +256,8 @@ def _moved_by_solving(
         solving.solve_now(ob, view_layer.depsgraph, [tip.name for tip in tips])
     view_layer.update()
     after = read_poses(ob, view_layer.depsgraph)
-    if is_live:
-        for tip in tips:
-            chain_of(tip).enabled = False
-    else:
+    if not is_live:  # live chains stay as they are, for Blender to evaluate them no more than once
         removal.restore_pose(ob, view_layer, list(tips))
         channels.write(ob, everything, rows)  # animated bones may have been posed without a key
-    view_layer.update()
+        view_layer.update()
     return shifts(ob, tips, before, after)

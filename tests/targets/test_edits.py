@@ -466,6 +466,44 @@ def test_an_edit_by_hand_reaches_over_a_range(request: pytest.FixtureRequest, au
     assert_same(second[-1])
 
 
+@pytest.mark.parametrize("auto", [False, True])
+def test_an_edit_that_becomes_fk_reaches_over_a_range(request: pytest.FixtureRequest, auto: bool) -> None:
+    if auto:
+        request.getfixturevalue("auto_keying")
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, z) for z in range(5)], ["hips", "middle", "chest", "lower"])
+    rigs.chain(ob, "lower", rigs.empty("Target", (0.5, 0.3, 3.5)), 4)
+    for frame in range(1, 41):
+        ob.pose.bones["middle"].rotation_quaternion = Quaternion((1.0, 0.01 * frame, 0.1, -0.005 * frame)).normalized()
+        ob.pose.bones["middle"].keyframe_insert("rotation_quaternion", frame=frame)
+    scene = bpy.context.scene
+    scene.ik_addon.edit_range, scene.ik_addon.edit_falloff = 10, "LINEAR"
+    scene.frame_set(20)
+    start(ob, "middle")
+    before, shown, known = keyed("middle"), rigs.pose(ob), target().location.copy()
+    turn()
+    after, pose = keyed("middle"), rigs.pose(ob)
+    assert target().location == known
+    assert np.abs(pose - shown).max() > 0.01
+    whole = Quaternion(after[19]) @ Quaternion(before[19]).inverted()
+    assert whole.angle > 0.2
+    for frame, (old, new) in enumerate(zip(before, after, strict=True), 1):
+        share = max(0.0, 1.0 - abs(frame - 20) / 10.0)
+        expected = Quaternion().slerp(whole, share) @ Quaternion(old)
+        assert expected.rotation_difference(Quaternion(new)).angle < 2e-3, frame
+        assert share or new == old
+    for frame in (2, 20):
+        bpy.context.scene.frame_set(frame)
+    assert_same(pose)
+    for _ in range(2):
+        undo()
+        assert keyed("middle") == before
+        assert_same(shown)
+        redo()
+        assert keyed("middle") == after
+        assert_same(pose)
+
+
 @pytest.mark.usefixtures("auto_keying")
 def test_auto_keying_keys_fk_and_the_target() -> None:
     posed("lower")

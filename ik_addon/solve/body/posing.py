@@ -123,6 +123,11 @@ class Poser:
         self._hardening = hardening[tree.bones]
         self._hardening[: int(tree.has_root)] = 0.0
 
+    @property
+    def units(self) -> tuple[Floats, float]:
+        """The rotation of each joint (m,) that costs one, and such a move of the root, where nothing is dragged."""
+        return self._weights(np.zeros((0, 3)))
+
     def _costs_of(self) -> tuple[Floats, float]:
         """Return the weights of turning each joint (m,), and of moving the root.
 
@@ -201,23 +206,6 @@ class Poser:
                 break
         posed, passes = self._finished(state, self._still, passes)
         return self._posed(posed, passes, state, (begin.ends + ways, self._still[1]))
-
-    def hold(self, heads: Floats, frames: Floats) -> PosedBody:
-        """Return the body with its pins where they are in another pose, brought there by the shortest way.
-
-        Args:
-            heads: (n, 3) heads of the bones in that pose.
-            frames: (n, 3, 3) their orientations.
-        """
-        ends, body = self.ends, self.body
-        own = [bone for bone, _ in ends.points]
-        turned = times_back(frames[own], np.asarray(body.frames, np.float64)[own])
-        ways = np.array([point for _, point in ends.points]) - np.asarray(body.heads)[own]
-        goals = heads[own] + applied(turned, ways), times(turned[ends.orientations], self._still[1])
-        far = float(lengths_of(self._gaps(self._begin, *goals)).max(initial=0.0))
-        weights = self._weights(np.zeros((0, 3)))
-        state = self._at_rest(self._bent(min(1.0, far / LARGEST_WAY)), np.zeros(3), weights)
-        return self._posed(*self._finished(state, goals, 0), state, goals)
 
     def _bent(self, share: float) -> Floats:
         """Return the rotations (4, m) with which a search begins: those of the initial pose, straight joints bent."""
