@@ -45,11 +45,11 @@ class IKAddonObject(bpy.types.PropertyGroup):
     identity: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     """A random number that tells an armature from its copies, see `rig.plan.followers`; 0: nothing was made for it."""
     edit: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
-    """A random number that the last edit by hand left once its goals had followed, see `goals.edits`."""
+    """A random number that the last edit by hand left once its goals had followed, see `targets.edits`."""
     layout: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     """The `LAYOUT` of the version that set the chains of this object last; 0 if none has."""
     ground: PointerProperty(type=bpy.types.Object, options={"HIDDEN"}, override=OVERRIDABLE)
-    """What the keys of the armature were planted on, see `planting.floor`."""
+    """What the keys of the armature were planted on, see `feet.floor`."""
     live: BoolProperty(
         name="Live",
         description="Solve on every frame and whenever a target moves; when off, the bones return to their FK pose",

@@ -80,7 +80,7 @@ class Mesh:
         return cls(tree, bounds, reach)
 
     def look(self, points: Floats, ups: Floats, only_inside: bool) -> tuple[Floats, Floats]:
-        """See `clip.ground.Surface`; everything is in the object's own axes."""
+        """See `on_ground.Surface`; everything is in the object's own axes."""
         gaps, normals = np.full(len(points), np.nan), ups.copy()
         tops = (self.bounds * ups[:, None]).sum(axis=-1).max(axis=-1)
         over = (points * ups).sum(axis=-1) > tops
@@ -112,7 +112,7 @@ class Plane:
     """The XY plane of an object."""
 
     def look(self, points: Floats, ups: Floats, _only_inside: bool) -> tuple[Floats, Floats]:
-        """See `clip.ground.Surface`; everything is in the object's own axes."""
+        """See `on_ground.Surface`; everything is in the object's own axes."""
         sides = np.where(ups[:, 2] < 0.0, -1.0, 1.0)
         rises = np.abs(ups[:, 2])
         with np.errstate(divide="ignore"):
@@ -122,7 +122,7 @@ class Plane:
 
 @dataclass(frozen=True)
 class Ground:
-    """An object on F frames, in the space of what the feet stand on; implements `clip.ground.Surface`."""
+    """An object on F frames, in the space of what the feet stand on; implements `on_ground.Surface`."""
 
     shapes: Sequence[Mesh | Plane]
     """One shape for all frames, or one per frame."""
@@ -132,7 +132,7 @@ class Ground:
     """(F, 3) world up, in the space of what the feet stand on."""
 
     def look(self, frames: Ints, points: Floats, *, only_inside: bool = False) -> tuple[Floats, Floats]:
-        """See `clip.ground.Surface`."""
+        """See `on_ground.Surface`."""
         own = self.place[frames]
         inside = back_applied(own[:, :3, :3], points - own[:, :3, 3])
         ups = back_applied(own[:, :3, :3], self.up[frames])

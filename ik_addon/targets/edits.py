@@ -9,7 +9,7 @@
 | a hand: another bone of a spine, tail or tree | FK, its keys in the range included, and the status line says so |
 | a script, an action, a driver, another rotation mode | FK, see `LiveBones.absorb_edits` |
 | where the influence is 0, the chain is off, or the target can't be moved | FK |
-| Insert Keyframe, auto keying | FK is keyed, see `data.fk_keys`; auto keying also keys the goals that moved |
+| Insert Keyframe, auto keying | FK is keyed, see `core.fk_keys`; auto keying also keys the goals that moved |
 | Esc, undo, redo | FK and goals as before |
 
 It is a hand if one of Blender's own operators that transform or paste poses is running in a window, or has just ended

@@ -35,7 +35,7 @@ class VIEW3D_PT_ik_addon_clip(ArmaturePanel):
         column = layout.column(align=True)
         draw_button(column, context, "ik_addon.find_contacts", "VIEWZOOM", "Find Contacts")
         draw_button(column, context, "ik_addon.plant", "SNAP_FACE", "Lock Feet")
-        draw_button(layout, context, "ik_addon.bake_skeleton", "ARMATURE_DATA", "Bake to Skeleton")
+        draw_button(layout, context, "ik_addon.bake_skeleton", "EXPORT", "Bake to Skeleton")
         tip = active_chain(context)
         if tip is None:
             return
