@@ -1,7 +1,7 @@
 """Solve free chains: aim them at their targets, then bend them with the solver that suits them.
 
-Written once for one chain in plain floats and for many in arrays, see `numbers`; only the kernels of `arc` exist
-twice, and shares of the bend are found in arrays. Everything is relative to the root, in chain lengths.
+Written once for one chain in plain floats and for many in arrays, see `numbers`. Everything is relative to the root, in
+chain lengths.
 """
 
 from __future__ import annotations
