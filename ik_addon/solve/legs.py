@@ -17,7 +17,7 @@ from .free.bend_shares import folds_by, mobility_of
 from .free.chains import Bent, Chain, aimed, at_pole, bent, write
 from .free.folds import Legs, place_of
 from .limited.skeleton import Angles, Joint, arrays_of, nearest_angles
-from .limited.task import Standing
+from .limited.standing import Standing
 from .maths.cones import at_limit
 from .maths.numbers import (
     Number,

@@ -195,7 +195,11 @@ class Chain(NamedTuple):
             ValueError: if the two-bone solver is requested for a valid chain that it cannot solve.
         """
         bones = sum(1 * (length > NO_LENGTH) for length in self.lengths)
-        takes_two = check_two_bone(asked, bones, self.is_valid)
+        fit = bones == 2
+        if asked is Solver.TWO_BONE and np.any(wrong := self.is_valid > fit):
+            found = int(np.atleast_1d(bones)[np.atleast_1d(wrong)][0])
+            raise ValueError(f"the two-bone solver needs exactly two segments with length, but the chain has {found}")
+        takes_two = fit & (asked in (Solver.AUTO, Solver.TWO_BONE))
         folds = bones < 0
         if self.folds is not None:
             folds = reduce(or_, [part != 0.0 for fold in self.folds for part in fold]) & (takes_two == False)  # noqa: E712
@@ -222,19 +226,6 @@ def _are_frames(do: Numbers, frames: Sequence[Frame]) -> Number:
         x, z = xx * xx + xy * xy + xz * xz, zx * zx + zy * zy + zz * zz
         found = found and min(x, z) > 0.25 and isfinite(x + z + (yx + yy + yz))
     return found
-
-
-def check_two_bone(asked: Solver, bones: Number, valid: Number) -> Number:
-    """Return which chains, with a number of bones that have length, take the two-bone solver.
-
-    Raises:
-        ValueError: if the two-bone solver is requested for a valid chain that it cannot solve.
-    """
-    fit = bones == 2
-    if asked is Solver.TWO_BONE and np.any(wrong := valid > fit):
-        found = int(np.atleast_1d(bones)[np.atleast_1d(wrong)][0])
-        raise ValueError(f"the two-bone solver needs exactly two segments with length, but the chain has {found}")
-    return fit & (asked is not Solver.FABRIK and asked is not Solver.EVEN_BEND)
 
 
 def solved(chain: Chain, problem: Problem, solver: Solver | None) -> Bent:
