@@ -21,7 +21,6 @@ import numpy as np
 
 from ..maths.numbers import (
     MANY,
-    ONE,
     Number,
     Numbers,
     Vector,
@@ -29,7 +28,6 @@ from ..maths.numbers import (
     cross,
     dot,
     either,
-    member,
     plus,
     reject,
     size_of,
@@ -134,8 +132,6 @@ REACHING = 1
 """The pass that is done by FABRIK; the one before it and those after it are Newton's."""
 PATIENCE = 24
 """Passes after which a chain is laid out by construction: bones folded flat hardly move each other."""
-FEW = 8
-"""Up to this many of many chains make their passes one by one."""
 NO_CHORD = 1e-7
 """A tip nearer to the root than this fraction of the chain is not turned to its line: rounding would say from where."""
 
@@ -263,16 +259,7 @@ def solve_directions(
     left = abs(distance - size_of(do, tip_of(found, lengths))) > tolerance
     if do.any(left) and begun < iterations:
         given = found, list(lengths), axes, distance, tolerance, iterations, begun
-        if np.count_nonzero(left) > FEW:
-            found, used = do.redone(_passes, left, (do, *given), (found, used))
-        elif do is ONE:
-            found, used = _passes(do, *given)
-        else:
-            every = together(found)
-            for i in np.flatnonzero(left).tolist():
-                own, used[i] = _passes(ONE, *member(given, i))
-                every[..., i] = np.array(own).T
-            found = apart(every)
+        found, used = do.redone(_passes, left, (do, *given), (found, used))
     return _turned_to_line(do, found, lengths, axes), used
 
 
