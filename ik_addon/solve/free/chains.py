@@ -44,7 +44,7 @@ from ..maths.numbers import (
 from ..problem import Floats, Ints, Problem, Solution, Solver, Status
 from . import fabrik
 from .axes import STRAIGHT, Axes, Frame, bone_rotations, centroid, chain_axes, joints_of, pole_bend, tip_of
-from .bend_shares import folds_by, mobility_of, shared_guess
+from .bend_shares import mobility_of, shared, shared_guess
 from .bend_side import side_bend
 from .even_bend import NO_CHORD, first_guess, flattened, solve_directions
 from .folds import folded, side_axes
@@ -291,7 +291,7 @@ def _in_space(chain: Chain, problem: Problem, solver: Solver | None) -> Bent:
         mobility = mobility_of(do, chain.lengths, carried, problem.stiffness, problem.bend_lead)
         if solver is None:
             assert chain.folds is not None
-            shares = chain.folds if mobility is None else folds_by(do, chain.folds, chain.frames, mobility)
+            shares = chain.folds if mobility is None else list(map(shared, chain.folds, chain.frames, mobility))
             start, bends_as_fk = folded(do, chain.directions, lengths, carried, shares, distance)
             back = between(do, unit_of(do, tip_of(start, lengths)), own.line, own.normal)
             start = flattened(do, turned(multiply(chain_turn, back), start), lengths, axes.line, distance)
