@@ -113,7 +113,7 @@ def _is_finite(problem: Problem, normal: Floats) -> Bools:
     """Return which members (B,) have finite numbers in all that the flat problem leaves out."""
     angle, parts = problem.goal.pole_angle, (problem.frames, normal, problem.goal.pole, problem.bend_side)
     sums = sum(np.reshape(part, (len(normal), -1)).sum(axis=1) for part in parts if part is not None)
-    return np.isfinite(sums + (0.0 if angle is None else np.asarray(angle)))
+    return np.asarray(np.isfinite(sums + (0.0 if angle is None else np.asarray(angle))))
 
 
 def _projected(points: Floats, normal: Floats) -> Floats:
