@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from math import inf
+from itertools import count, islice
+from math import inf, isqrt
 
 import numpy as np
 
@@ -22,17 +22,17 @@ SIZE = 64
 """Number of poses among which chains choose where to start again."""
 
 
-def table(body: Body, first: int, count: int) -> list[Angles]:
-    """Return `count` poses within the limits from a fixed list, beginning with number `first`, kept with the body.
+def table(body: Body, first: int, amount: int) -> list[Angles]:
+    """Return `amount` poses within the limits from a fixed list, beginning with number `first`, kept with the body.
 
     The first four are curled up, each to a different side. The joint angles of the others are points of a Kronecker
     sequence, evenly spread over what the limits allow.
     """
     known: dict[int, Angles] = body.kept.setdefault("table", {})
-    if not known.keys() >= set(range(first, first + count)):
-        poses = _table(body, first, count)
-        known.update({first + i: rows_of(poses[..., i]) for i in range(count)})
-    return [known[number] for number in range(first, first + count)]
+    if not known.keys() >= set(range(first, first + amount)):
+        poses = _table(body, first, amount)
+        known.update({first + i: rows_of(poses[..., i]) for i in range(amount)})
+    return [known[number] for number in range(first, first + amount)]
 
 
 def nearest(body: Body, member: int, target: Vector) -> list[Angles]:
@@ -51,11 +51,11 @@ def nearest(body: Body, member: int, target: Vector) -> list[Angles]:
     return [poses[i] for i in sorted(order[:16], key=lambda i: order.index(i) % 4 > 0) + order[16:]]
 
 
-def _table(body: Body, first: int, count: int) -> Floats:
-    """Return poses (3, n, count) of the table."""
+def _table(body: Body, first: int, amount: int) -> Floats:
+    """Return poses (3, n, amount) of the table."""
     bones = len(body.parents)
     steps = np.sqrt(_primes(3 * bones)).reshape(bones, 3).T[..., None]
-    number = np.arange(first, first + count)
+    number = np.arange(first, first + amount)
     points = ((number + 1) * steps) % 1.0
     cone = body.cone
     widest = np.sin(_WIDEST / 2.0)
@@ -77,16 +77,10 @@ def _table(body: Body, first: int, count: int) -> Floats:
     return allowed_angles(body, stacked(*swing, twist))
 
 
-@lru_cache(maxsize=8)
-def _primes(count: int) -> Floats:
-    """Return the first primes (count,)."""
-    primes: list[int] = []
-    number = 2
-    while len(primes) < count:
-        if all(number % prime for prime in primes):
-            primes.append(number)
-        number += 1
-    return np.array(primes, dtype=np.float64)
+def _primes(amount: int) -> Floats:
+    """Return the first primes (amount,)."""
+    primes = (number for number in count(2) if all(number % i for i in range(2, isqrt(number) + 1)))
+    return np.array(list(islice(primes, amount)), dtype=np.float64)
 
 
 # ---- which pose to take

@@ -95,11 +95,16 @@ class Skeleton(NamedTuple):
 
     def path(self, bone: int) -> tuple[int, ...]:
         """Return the bones from the root to a bone."""
-        found = []
-        while bone >= 0:
-            found.append(bone)
-            bone = self.parents[bone]
-        return tuple(found[::-1])
+        return path_of(self.parents, bone)
+
+
+def path_of(parents: Sequence[int], bone: int) -> tuple[int, ...]:
+    """Return the bones from the root to a bone."""
+    found = []
+    while bone >= 0:
+        found.append(bone)
+        bone = parents[bone]
+    return tuple(found[::-1])
 
 
 def pose_of(skeleton: Skeleton, angles: Angles) -> Pose:
@@ -207,11 +212,7 @@ class Body:
 
     def path(self, effector: int) -> tuple[int, ...]:
         """Return the bones from the root to the bone of an effector."""
-        bones, bone = [], self.segments[effector]
-        while bone >= 0:
-            bones.append(bone)
-            bone = self.parents[bone]
-        return tuple(bones[::-1])
+        return path_of(self.parents, self.segments[effector])
 
     @property
     def is_serial(self) -> bool:

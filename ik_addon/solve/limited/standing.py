@@ -12,7 +12,7 @@ from ..maths.cones import Cone, cone_of
 from ..maths.products import back_applied, back_times, times
 from ..maths.rotations import norm, quaternions
 from ..problem import Bools, Floats, Ints, Problem
-from .skeleton import Body
+from .skeleton import Body, path_of
 
 
 @dataclass(frozen=True)
@@ -124,11 +124,8 @@ def lengths_of(problem: Problem, index: Ints | slice = np.s_[:]) -> Floats:
     joints = np.asarray(problem.joints, dtype=np.float64)[index]
     parents, _, segments = _shape_of(problem)
     lengths = []
-    for e, segment in enumerate(segments):
-        points, bone = [len(parents) + e], int(segment)
-        while bone >= 0:
-            points.append(bone)
-            bone = int(parents[bone])
+    for e, segment in enumerate(segments.tolist()):
+        points = [*path_of(parents.tolist(), segment), len(parents) + e]
         steps = (joints[:, points[1:]] - joints[:, points[:-1]]).transpose(2, 1, 0)
         lengths.append(np.cumsum(norm(steps), axis=0)[-1])
     return np.stack(lengths)
