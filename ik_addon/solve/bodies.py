@@ -36,47 +36,35 @@ class Alone:
     standing: Standing
     member: int
     """Which of the members of `standing`."""
-    weights: tuple[float, ...]
-    """Of its goals."""
+    origin: Vector
+    """Place of the root."""
+    scale: float
+    """Length of the longest chain."""
+    lengths: list[float]
+    """Of the chains to its effectors."""
+    steps: list[float]
+    """Lengths of the segments of the first chain."""
+    places: list[Place]
+    """Its objectives, with targets at its root."""
 
     @classmethod
     def of(cls, problem: Problem, index: Ints) -> list[Alone]:
         """Lay out the valid members `index` (k,)."""
-        standing, weights = Standing.of(problem, index), tuple(goal.weight for goal in problem.goals)
-        return [cls(standing, number, weights) for number in range(len(index))]
-
-    @cached_property
-    def origin(self) -> Vector:
-        """Place of the root."""
-        x, y, z = self.standing.origin[self.member].tolist()
-        return x, y, z
-
-    @cached_property
-    def scale(self) -> float:
-        """Length of the longest chain."""
-        return float(self.standing.scale[self.member])
-
-    @cached_property
-    def _lengths(self) -> list[float]:
-        lengths: list[float] = self.standing.lengths[self.member].tolist()
-        return lengths
-
-    @cached_property
-    def _steps(self) -> list[float]:
-        steps: list[float] = self.standing.steps[:, self.member].tolist()
-        return steps
-
-    @cached_property
-    def _places(self) -> list[Place]:
-        skeleton, most = self.standing.body.skeleton(self.member), max(self.weights)
-        return [Place.of(skeleton, e, STILL, sqrt(weight / most)) for e, weight in enumerate(self.weights)]
+        standing, most, found = Standing.of(problem, index), max(goal.weight for goal in problem.goals), []
+        factors = [sqrt(goal.weight / most) for goal in problem.goals]
+        arrays = standing.origin, standing.scale, standing.lengths, standing.steps.T
+        for member, row in enumerate(zip(*(array.tolist() for array in arrays), strict=True)):
+            skeleton = standing.body.skeleton(member)
+            places = [Place.of(skeleton, e, STILL, factor) for e, factor in enumerate(factors)]
+            found.append(cls(standing, member, *row, places))
+        return found
 
     @cached_property
     def _branches(self) -> list[tuple[int, list[float]]]:
         """Where the part of each chain begins that no other chain shares, on which its pole acts, and its `masses`."""
         found, bones = [], len(self.standing.body.parents)
-        for e, place in enumerate(self._places):
-            shared = {bone for other in self._places if other is not place for bone in other.path}
+        for e, place in enumerate(self.places):
+            shared = {bone for other in self.places if other is not place for bone in other.path}
             branch = [bone for bone in place.path if bone not in shared] or list(place.path[-1:])
             points = self.standing.points[self.member, [*branch, bones + e]]
             found.append((place.path.index(branch[0]), masses_of(points.T[..., None])[:, 0].tolist()))
@@ -96,9 +84,10 @@ class Alone:
                 # How far the root is pushed is known only once the limits have taken effect.
                 wanted = [times(unit(targets[0]), reach.distance)]
             if set(reach.stretch) != {1.0}:
-                for bone, factor in zip(self._places[0].path, reach.stretch, strict=True):
+                for bone, factor in zip(self.places[0].path, reach.stretch, strict=True):
                     stretch[bone] = factor
-                own = replace(self, standing=self.standing.lengthened(self.member, stretch), member=0)
+                standing = self.standing.lengthened(self.member, stretch)
+                own = replace(self, standing=standing, member=0, scale=float(standing.scale[0]))
                 targets, wanted = ([times(each, self.scale / own.scale) for each in some] for some in (targets, wanted))
         state, steps = own._searched(problem, aims, wanted, is_first_attempt, turns)
         missed, push = list(map(minus, targets, state.pose.ends)), STILL
@@ -106,7 +95,7 @@ class Alone:
             push = times(missed[0], min(1.0, aim.push_limit / max(norm(missed[0]), 1e-200)))
             missed = [minus(missed[0], push)]
         errors = [norm(each) * own.scale for each in missed]
-        reached = all(error <= aim.tolerance * length for error, length in zip(errors, self._lengths, strict=True))
+        reached = all(error <= aim.tolerance * length for error, length in zip(errors, self.lengths, strict=True))
         status = status_of(ONE, reached, beyond, aim.tolerance, Status.LIMITED)
         return SolvedAlone(own, state, push, stretch, errors, status, steps)
 
@@ -115,9 +104,9 @@ class Alone:
 
     def _reach(self, problem: Problem, aim: Aim, distance: float) -> Reach:
         weights = problem.stretch_weights
-        if weights is not None and len(weights) > len(self._steps):
+        if weights is not None and len(weights) > len(self.steps):
             problem = replace(problem, stretch_weights=np.asarray(weights)[self.standing.path[:-1]])
-        return reachable(ONE, self._steps, distance, aim.softness, aim.push_limit, problem)
+        return reachable(ONE, self.steps, distance, aim.softness, aim.push_limit, problem)
 
     def _searched(
         self, problem: Problem, aims: Sequence[Aim], wanted: list[Vector], is_first_attempt: bool, turns: Floats | None
@@ -129,7 +118,7 @@ class Alone:
         if turns is not None:
             frames = products.times(turns, standing.frames[member]).reshape(-1, 9)
             guess = guess.from_frames(list(map(tuple, frames.tolist())))
-        roots = [system.skeleton.bones[place.path[0]].head for place in self._places]
+        roots = [system.skeleton.bones[place.path[0]].head for place in self.places]
         ways = list(map(minus, wanted, roots))
         pole = next((minus(self._seen(aim.pole), roots[0]) for aim in aims if aim.pole is not None), None)
         search = Search(
@@ -150,7 +139,7 @@ class Alone:
 
     def _system(self, aims: Sequence[Aim], wanted: list[Vector]) -> System:
         skeleton = self.standing.body.skeleton(self.member)
-        places = [place._replace(target=target) for place, target in zip(self._places, wanted, strict=True)]
+        places = [place._replace(target=target) for place, target in zip(self.places, wanted, strict=True)]
         turns, poles = [], []
         for e, (place, aim) in enumerate(zip(places, aims, strict=True)):
             if aim.rotation is not None:

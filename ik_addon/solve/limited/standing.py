@@ -125,7 +125,7 @@ def lengths_of(problem: Problem, index: Ints | slice = np.s_[:]) -> Floats:
     parents, _, segments = _shape_of(problem)
     lengths = []
     for e, segment in enumerate(segments.tolist()):
-        points = [*path_of(parents.tolist(), segment), len(parents) + e]
+        points = [len(parents) + e, *path_of(parents.tolist(), segment)[::-1]]
         steps = (joints[:, points[1:]] - joints[:, points[:-1]]).transpose(2, 1, 0)
         lengths.append(np.cumsum(norm(steps), axis=0)[-1])
     return np.stack(lengths)
