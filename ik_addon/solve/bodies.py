@@ -29,6 +29,21 @@ from .problem import Bools, Floats, Goal, Ints, OutOfReach, Problem, Solution, S
 STILL: Vector = (0.0, 0.0, 0.0)
 
 
+class SolvedAlone(NamedTuple):
+    """The solution of one member; see `Solution`."""
+
+    joints: list[Vector]
+    rotations: Floats
+    stretch: list[float]
+    error: float
+    """Of the first effector."""
+    errors: list[float]
+    """Of all effectors."""
+    status: Status
+    iterations: int
+    at_limit: list[bool]
+
+
 @dataclass(frozen=True)
 class Alone:
     """One member of a problem in FK, laid out for its goals."""
@@ -97,7 +112,18 @@ class Alone:
         errors = [norm(each) * own.scale for each in missed]
         reached = all(error <= aim.tolerance * length for error, length in zip(errors, self.lengths, strict=True))
         status = status_of(ONE, reached, beyond, aim.tolerance, Status.LIMITED)
-        return SolvedAlone(own, state, push, stretch, errors, status, steps)
+        angles, pose, (standing, member) = arrays_of(state.angles), state.pose, (own.standing, own.member)
+        is_at_limit = at_limit(angles[:2, :, None], angles[2, :, None], standing.body.cone)[:, 0] & standing.limited
+        return SolvedAlone(
+            [plus(times(plus(point, push), own.scale), self.origin) for point in (*pose.points, *pose.ends)],
+            products.times(np.array(pose.frames).reshape(-1, 3, 3), standing.backs[member]),
+            stretch,
+            errors[0],
+            errors,
+            status,
+            steps,
+            is_at_limit.tolist(),
+        )
 
     def _seen(self, point: Vector) -> Vector:
         return over(minus(point, self.origin), self.scale)
@@ -152,45 +178,6 @@ class Alone:
         return System.of(skeleton, [*places, *turns, *poles])
 
 
-@dataclass(frozen=True)
-class SolvedAlone:
-    """The solution of one member; see `Solution`."""
-
-    alone: Alone
-    """With bones lengthened."""
-    state: State
-    push: Vector
-    stretch: list[float]
-    errors: list[float]
-    """Of each effector."""
-    status: Status
-    iterations: int
-
-    @property
-    def error(self) -> float:
-        """Of the first effector."""
-        return self.errors[0]
-
-    @property
-    def rotations(self) -> Floats:
-        """(n, 3, 3) how the frames turn from FK."""
-        back = self.alone.standing.backs[self.alone.member]
-        return products.times(np.array(self.state.pose.frames).reshape(-1, 3, 3), back)
-
-    @property
-    def joints(self) -> list[Vector]:
-        """(n+E, 3) in the problem's space."""
-        origin, scale = plus(self.alone.origin, times(self.push, self.alone.scale)), self.alone.scale
-        return [plus(times(point, scale), origin) for point in (*self.state.pose.points, *self.state.pose.ends)]
-
-    @property
-    def at_limit(self) -> list[bool]:
-        """(n,) which joints are at a limit."""
-        angles, standing = arrays_of(self.state.angles)[..., None], self.alone.standing
-        found: list[bool] = (at_limit(angles[:2], angles[2], standing.body.cone)[:, 0] & standing.limited).tolist()
-        return found
-
-
 def solve_alone(problem: Problem, known: Known, solution: Solution, index: Ints, turns: Floats | None = None) -> None:
     """Solve the valid members `index` (k,) one by one, and write them into the solution.
 
@@ -240,11 +227,10 @@ def known_of(problem: Problem) -> Known:
     """Check everything but the goals of members."""
     with np.errstate(all="ignore"):
         frames = np.asarray(problem.frames, dtype=np.float64)
-        ok = np.isfinite(problem.joints).all(axis=(1, 2)) & np.isfinite(frames).all(axis=(1, 2, 3))
-        proper = determinants(frames)
-        ok &= ((np.abs(np.abs(proper) - 1.0) < 0.1) & (proper * proper[:, :1] > 0.0)).all(axis=1)
-        lengths = lengths_of(problem)
-        ok &= np.isfinite(lengths).all(axis=0) & (lengths > 1e-100).all(axis=0)
+        proper, lengths = determinants(frames), lengths_of(problem)
+        # No number of frames or joints that is not finite passes these.
+        ok = ((np.abs(np.abs(proper) - 1.0) < 0.1) & (proper * proper[:, :1] > 0.0)).all(axis=1)
+        ok &= ((lengths > 1e-100) & (lengths < np.inf)).all(axis=0)
         longest = lengths.max(axis=0)
         joints = np.asarray(problem.joints, dtype=np.float64)
         ok &= np.abs(joints - joints[:, :1]).max(axis=(1, 2)) < _FARTHEST * longest

@@ -28,7 +28,7 @@ from ..maths.numbers import (
     swing_and_twist,
 )
 from ..maths.rotations import dot, stacked
-from ..problem import Floats
+from ..problem import Floats, path_of
 
 STEEPEST = 1e-3
 """Minimum cosine of half a swing's angle: near half a turn, a swing turns the bone about itself ever faster."""
@@ -96,15 +96,6 @@ class Skeleton(NamedTuple):
     def path(self, bone: int) -> tuple[int, ...]:
         """Return the bones from the root to a bone."""
         return path_of(self.parents, bone)
-
-
-def path_of(parents: Sequence[int], bone: int) -> tuple[int, ...]:
-    """Return the bones from the root to a bone."""
-    found = []
-    while bone >= 0:
-        found.append(bone)
-        bone = parents[bone]
-    return tuple(found[::-1])
 
 
 def pose_of(skeleton: Skeleton, angles: Angles) -> Pose:

@@ -11,8 +11,8 @@ import numpy as np
 from ..maths.cones import Cone, cone_of
 from ..maths.products import back_applied, back_times, times
 from ..maths.rotations import norm, quaternions
-from ..problem import Bools, Floats, Ints, Problem
-from .skeleton import Body, path_of
+from ..problem import Bools, Floats, Ints, Problem, path_of
+from .skeleton import Body
 
 
 @dataclass(frozen=True)
