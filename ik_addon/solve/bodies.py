@@ -102,7 +102,8 @@ class Alone:
                 for bone, factor in zip(self.places[0].path, reach.stretch, strict=True):
                     stretch[bone] = factor
                 standing = self.standing.lengthened(self.member, stretch)
-                own = replace(self, standing=standing, member=0, scale=float(standing.scale[0]))
+                scale = float(standing.scale[0])
+                own = replace(self, standing=standing, member=0, scale=scale, lengths=[scale])
                 targets, wanted = ([times(each, self.scale / own.scale) for each in some] for some in (targets, wanted))
         state, steps = own._searched(problem, aims, wanted, is_first_attempt, turns)
         missed, push = list(map(minus, targets, state.pose.ends)), STILL
@@ -152,7 +153,7 @@ class Alone:
             member,
             lambda: system,
             guess.fk,
-            list(map(norm, ways)),
+            [norm(way) - length / self.scale for way, length in zip(ways, self.lengths, strict=True)],
             problem.iterations,
             only_places=system.only_places,
         )

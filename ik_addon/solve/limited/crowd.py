@@ -60,7 +60,7 @@ def solve_together(problem: Problem, solution: Solution, index: Ints, standing: 
     searches, running = [], []
     for i, (place, away) in enumerate(zip(wanted.T.tolist(), norm(wanted).tolist(), strict=True)):
         lay_out = partial(_system, body.skeleton, i, tuple(place))
-        searches.append(Search(body, i, lay_out, rows_of(fks[i]), [away], problem.iterations, only_places=True))
+        searches.append(Search(body, i, lay_out, rows_of(fks[i]), [away - 1.0], problem.iterations, only_places=True))
         near = rows_of(nears[i])
         running.append(searches[i].first(near) if problem.is_first_attempt else searches[i].best(near))
     found = _searched(_system(body.skeleton, None, tuple(wanted)), body, searches, running)

@@ -27,7 +27,7 @@ from ..maths.numbers import (
     nearest_twist,
     swing_and_twist,
 )
-from ..maths.rotations import dot, stacked
+from ..maths.rotations import stacked
 from ..problem import Floats, path_of
 
 STEEPEST = 1e-3
@@ -238,16 +238,6 @@ class Body:
         if member is not None:
             self.kept[member] = found
         return found
-
-    @cached_property
-    def reaches(self) -> Floats:
-        """(E, B) lengths of the chains from the root to each effector."""
-        found = []
-        for effector in range(len(self.segments)):
-            path = list(self.path(effector))
-            steps = np.concatenate([self.heads[:, path[1:]], self.ends[:, effector : effector + 1]], axis=1)
-            found.append(np.cumsum(np.sqrt(dot(steps, steps)), axis=0)[-1])
-        return np.stack(found)
 
     @property
     def _limits(self) -> tuple[Floats, ...]:
