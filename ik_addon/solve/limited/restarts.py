@@ -8,10 +8,10 @@ from math import inf, isqrt
 
 import numpy as np
 
-from ..maths.numbers import MANY, Vector, minus, norm
+from ..maths.numbers import MANY, Vector, dot, minus, norm
 from ..maths.rotations import stacked
 from ..problem import Floats
-from .newton import SAME
+from .newton import SAME, away_from
 from .skeleton import Angles, Body, allowed_angles, pose_of, rows_of
 
 _CURL, _ROUND = 0.8, 1.5 * np.pi
@@ -106,14 +106,9 @@ def nearest_to_fk(tried: Sequence[Angles], errors: Sequence[float], fk: Angles) 
     enough = ARRIVED if least <= ARRIVED else least + SAME
     if errors[0] <= enough:
         return 0
-    away = [_away(angles, fk) if error <= enough else inf for angles, error in zip(tried, errors, strict=True)]
+    ways = (map(away_from, angles, fk) for angles in tried)
+    sizes = [sum(dot(each, each) for each in way) for way in ways]
+    away = [size if error <= enough else inf for size, error in zip(sizes, errors, strict=True)]
     # Mirror images are equally near; rounding must not choose between them.
     nearest = min(away) * (1.0 + _TIE)
     return next(i for i, size in enumerate(away) if size <= nearest)
-
-
-def _away(angles: Angles, fk: Angles) -> float:
-    found = 0.0
-    for (x, z, twist), (old_x, old_z, old) in zip(angles, fk, strict=True):
-        found += 4.0 * ((x - old_x) ** 2 + (z - old_z) ** 2) + (twist - old) ** 2
-    return found
