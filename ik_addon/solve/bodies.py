@@ -68,10 +68,11 @@ class Alone:
         standing, most, found = Standing.of(problem, index), max(goal.weight for goal in problem.goals), []
         factors = [sqrt(goal.weight / most) for goal in problem.goals]
         arrays = standing.origin, standing.scale, standing.lengths, standing.steps.T
-        for member, row in enumerate(zip(*(array.tolist() for array in arrays), strict=True)):
+        rows = zip(*(array.tolist() for array in arrays), strict=True)
+        for member, (origin, scale, lengths, steps) in enumerate(rows):
             skeleton = standing.body.skeleton(member)
             places = [Place.of(skeleton, e, STILL, factor) for e, factor in enumerate(factors)]
-            found.append(cls(standing, member, *row, places))
+            found.append(cls(standing, member, tuple(origin), scale, lengths, steps, places))
         return found
 
     @cached_property
