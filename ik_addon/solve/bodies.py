@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from math import cos, sin
-from typing import NamedTuple
+from functools import cached_property
+from math import cos, sin, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .free.reach import goal_of, status_of
+from .free.reach import Reach, reachable, status_of
 from .limb.limb import Aim, KnownLimbs, solve_limbs
-from .limited.crowd import search_together
+from .limited.crowd import solve_together, suits
 from .limited.descent import State
 from .limited.fabrik import led_by_tips
 from .limited.guess import guess_of
-from .limited.objectives import SIDE, TURN, Objective, Orientation, Place, Pole, System, masses_of
-from .limited.search import Search, Searching
-from .limited.skeleton import FEW, Angles, arrays_of, posed, rows_of
-from .limited.task import Standing, Task, lengths_of
-from .maths import products, rotations
+from .limited.objectives import SIDE, TURN, Orientation, Place, Pole, System, masses_of
+from .limited.search import Search
+from .limited.skeleton import FEW, arrays_of
+from .limited.standing import Standing, lengths_of
+from .maths import products
 from .maths.cones import at_limit
-from .maths.numbers import MANY, ONE, Vector, minus, norm, over, plus, times, unit
+from .maths.numbers import ONE, Vector, minus, norm, over, plus, times, unit
 from .maths.products import applied, back_applied, determinants, times_back
 from .problem import Bools, Floats, Goal, Ints, OutOfReach, Problem, Solution, Solver, Status
+
+STILL: Vector = (0.0, 0.0, 0.0)
+
+
+class SolvedAlone(NamedTuple):
+    """The solution of one member; see `Solution`."""
+
+    joints: list[Vector]
+    rotations: Floats
+    stretch: list[float]
+    error: float
+    """Of the first effector."""
+    errors: list[float]
+    """Of all effectors."""
+    status: Status
+    iterations: int
+    at_limit: list[bool]
 
 
 @dataclass(frozen=True)
@@ -32,142 +49,151 @@ class Alone:
     """One member of a problem in FK, laid out for its goals."""
 
     standing: Standing
-    """Of this member alone."""
-    iterations: int
+    member: int
+    """Which of the members of `standing`."""
+    origin: Vector
+    """Place of the root."""
+    scale: float
+    """Length of the longest chain."""
+    lengths: list[float]
+    """Of the chains to its effectors."""
+    steps: list[float]
+    """Lengths of the segments of the first chain."""
+    places: list[Place]
+    """Its objectives, with targets at its root."""
 
     @classmethod
-    def of(cls, problem: Problem, i: int) -> Alone:
-        """Lay out the valid member i."""
-        return cls(Standing.of(problem, np.array([i])), problem.iterations)
-
-    @cached_property
-    def origin(self) -> Vector:
-        """Place of the root."""
-        x, y, z = self.standing.origin[0].tolist()
-        return x, y, z
-
-    @cached_property
-    def scale(self) -> float:
-        """Length of the chain."""
-        return float(self.standing.scale[0])
-
-    @cached_property
-    def _longest(self) -> float:
-        return float(self.standing.steps.max())
-
-    @cached_property
-    def _place(self) -> Place:
-        return Place.of(self.standing.body.skeleton(0), 0, (0.0, 0.0, 0.0), 1.0)
-
-    @cached_property
-    def _masses(self) -> list[float]:
-        """Weights of its joints in the centroid that its pole sees."""
-        masses: list[float] = masses_of(self.standing.points[:, self.standing.path].transpose(2, 1, 0))[:, 0].tolist()
-        return masses
-
-    def solved(self, aim: Aim, *, is_first_attempt: bool = False, turns: Floats | None = None) -> SolvedAlone:
-        """Return the solution for a finite goal.
-
-        Args:
-            aim: the goal.
-            is_first_attempt: see `Problem`.
-            turns: (n, 3, 3) rotations from FK of the bones in a pose that stands in for the FK pose; None: FK.
-        """
-        body = self.standing.body
-        target = over(minus(aim.target, self.origin), self.scale)
-        distance = norm(target)
-        reached, _, _, beyond = goal_of(ONE, distance, self._longest, aim.softness, aim.push_limit, OutOfReach.EXTEND)
-        wanted = times(unit(target), reached) if aim.softness > 0.0 else target
-        pole = None if aim.pole is None else over(minus(aim.pole, self.origin), self.scale)
-        system = self._system(wanted, pole, aim)
-        guess = guess_of(body, self.standing.turns, 0)
-        if turns is not None:
-            frames = products.times(turns, self.standing.frames[0]).reshape(-1, 9)
-            guess = guess.from_frames(list(map(tuple, frames.tolist())))
-        away = (norm(wanted),)
-        search = Search(body, 0, lambda: system, guess.fk, away, self.iterations, only_places=system.only_places)
-        near = guess.bent(wanted, pole)
-        angles, steps = search.alone(search.first(near) if is_first_attempt else search.best(near))
-        state = State.of(system, angles)
-        error = norm(minus(target, state.pose.ends[0])) * self.scale
-        reached = error <= aim.tolerance * self.scale
-        return SolvedAlone(self, state, error, status_of(ONE, reached, beyond, aim.tolerance, Status.LIMITED), steps)
-
-    def _system(self, target: Vector, pole: Vector | None, aim: Aim) -> System:
-        skeleton, place = self.standing.body.skeleton(0), self._place._replace(target=target)
-        objectives: list[Objective] = [place]
-        if aim.rotation is not None:
-            rotation = tuple(part for row in zip(*aim.rotation, strict=True) for part in row)
-            objectives.append(Orientation.of(skeleton, 0, rotation, TURN))
-        if pole is not None:
-            half = cos(aim.pole_angle / 2.0), sin(aim.pole_angle / 2.0)
-            objectives.append(Pole(0, place.path, 0, target, pole, half, self._masses, SIDE))
-        return System.of(skeleton, objectives)
-
-
-@dataclass(frozen=True)
-class SolvedAlone:
-    """The solution of one chain; see `Solution`."""
-
-    chain: Alone
-    state: State
-    error: float
-    status: Status
-    iterations: int
-
-    @property
-    def rotations(self) -> Floats:
-        """(n, 3, 3) how the frames turn from FK."""
-        return products.times(np.array(self.state.pose.frames).reshape(-1, 3, 3), self.chain.standing.backs[0])
-
-    @property
-    def joints(self) -> list[Vector]:
-        """(n + 1, 3) in the problem's space."""
-        origin, scale = self.chain.origin, self.chain.scale
-        points = [*self.state.pose.points, *self.state.pose.ends]
-        return [plus(times(point, scale), origin) for point in points]
-
-    @property
-    def at_limit(self) -> list[bool]:
-        """(n,) which joints are at a limit."""
-        angles, standing = arrays_of(self.state.angles)[..., None], self.chain.standing
-        found: list[bool] = (at_limit(angles[:2], angles[2], standing.body.cone)[:, 0] & standing.limited).tolist()
+    def of(cls, problem: Problem, index: Ints) -> list[Alone]:
+        """Lay out the valid members `index` (k,)."""
+        standing, most, found = Standing.of(problem, index), max(goal.weight for goal in problem.goals), []
+        factors = [sqrt(goal.weight / most) for goal in problem.goals]
+        arrays = standing.origin, standing.scale, standing.lengths, standing.steps.T
+        rows = zip(*(array.tolist() for array in arrays), strict=True)
+        for member, (origin, scale, lengths, steps) in enumerate(rows):
+            skeleton = standing.body.skeleton(member)
+            places = [Place.of(skeleton, e, STILL, factor) for e, factor in enumerate(factors)]
+            found.append(cls(standing, member, tuple(origin), scale, lengths, steps, places))
         return found
 
+    @cached_property
+    def _branches(self) -> list[tuple[int, list[float]]]:
+        """Where the part of each chain begins that no other chain shares, on which its pole acts, and its `masses`."""
+        found, bones = [], len(self.standing.body.parents)
+        for e, place in enumerate(self.places):
+            shared = {bone for other in self.places if other is not place for bone in other.path}
+            branch = [bone for bone in place.path if bone not in shared] or list(place.path[-1:])
+            points = self.standing.points[self.member, [*branch, bones + e]]
+            found.append((place.path.index(branch[0]), masses_of(points.T[..., None])[:, 0].tolist()))
+        return found
 
-EachAlone = dict[tuple[int, int | None], Alone]
-"""Members that were solved alone, by index and the bone of the effector."""
+    def solved(
+        self, problem: Problem, aims: Sequence[Aim], *, is_first_attempt: bool, turns: Floats | None = None
+    ) -> SolvedAlone:
+        """Return the solution for finite goals, with the settings of a problem; `turns` see `solve_alone`."""
+        targets, own, beyond, (aim, *others) = [self._seen(aim.target) for aim in aims], self, 0.0, aims
+        wanted, stretch = targets, [1.0] * len(self.standing.limited)
+        if not others:
+            reach = self._reach(problem, aim, norm(targets[0]))
+            beyond = reach.shortfall
+            if aim.softness > 0.0:
+                # Limits may keep a chain from pointing at a target that is too far: then it goes as near as it can.
+                # How far the root is pushed is known only once the limits have taken effect.
+                wanted = [times(unit(targets[0]), reach.distance)]
+            if set(reach.stretch) != {1.0}:
+                for bone, factor in zip(self.places[0].path, reach.stretch, strict=True):
+                    stretch[bone] = factor
+                standing = self.standing.lengthened(self.member, stretch)
+                scale = float(standing.scale[0])
+                own = replace(self, standing=standing, member=0, scale=scale, lengths=[scale])
+                targets, wanted = ([times(each, self.scale / own.scale) for each in some] for some in (targets, wanted))
+        state, steps = own._searched(problem, aims, wanted, is_first_attempt, turns)
+        missed, push = list(map(minus, targets, state.pose.ends)), STILL
+        if problem.out_of_reach is OutOfReach.PUSH_ROOT and not others:
+            push = times(missed[0], min(1.0, aim.push_limit / max(norm(missed[0]), 1e-200)))
+            missed = [minus(missed[0], push)]
+        errors = [norm(each) * own.scale for each in missed]
+        reached = all(error <= aim.tolerance * length for error, length in zip(errors, self.lengths, strict=True))
+        status = status_of(ONE, reached, beyond, aim.tolerance, Status.LIMITED)
+        angles, pose, (standing, member) = arrays_of(state.angles), state.pose, (own.standing, own.member)
+        is_at_limit = at_limit(angles[:2, :, None], angles[2, :, None], standing.body.cone)[:, 0] & standing.limited
+        return SolvedAlone(
+            [plus(times(plus(point, push), own.scale), self.origin) for point in (*pose.points, *pose.ends)],
+            products.times(np.array(pose.frames).reshape(-1, 3, 3), standing.backs[member]),
+            stretch,
+            errors[0],
+            errors,
+            status,
+            steps,
+            is_at_limit.tolist(),
+        )
+
+    def _seen(self, point: Vector) -> Vector:
+        return over(minus(point, self.origin), self.scale)
+
+    def _reach(self, problem: Problem, aim: Aim, distance: float) -> Reach:
+        weights = problem.stretch_weights
+        if weights is not None and len(weights) > len(self.steps):
+            problem = replace(problem, stretch_weights=np.asarray(weights)[self.standing.path[:-1]])
+        return reachable(ONE, self.steps, distance, aim.softness, aim.push_limit, problem)
+
+    def _searched(
+        self, problem: Problem, aims: Sequence[Aim], wanted: list[Vector], is_first_attempt: bool, turns: Floats | None
+    ) -> tuple[State, int]:
+        """Return where a search for the wanted places ends, and the steps taken."""
+        standing, member = self.standing, self.member
+        system = self._system(aims, wanted)
+        guess = guess_of(standing.body, standing.turns, member)
+        if turns is not None:
+            frames = products.times(turns, standing.frames[member]).reshape(-1, 9)
+            guess = guess.from_frames(list(map(tuple, frames.tolist())))
+        roots = [system.skeleton.bones[place.path[0]].head for place in self.places]
+        ways = list(map(minus, wanted, roots))
+        pole = next((minus(self._seen(aim.pole), roots[0]) for aim in aims if aim.pole is not None), None)
+        search = Search(
+            standing.body,
+            member,
+            lambda: system,
+            guess.fk,
+            [norm(way) - length / self.scale for way, length in zip(ways, self.lengths, strict=True)],
+            problem.iterations,
+            only_places=system.only_places,
+        )
+        start, passes = None, 0
+        if problem.solver is Solver.FABRIK:
+            start, passes = led_by_tips(system, guess, pole, aims[0].tolerance, problem.iterations)
+        near = guess.bent(ways[0], pole)
+        angles, steps = search.alone(search.first(start or near) if is_first_attempt else search.best(near, start))
+        return State.of(system, angles), steps + passes
+
+    def _system(self, aims: Sequence[Aim], wanted: list[Vector]) -> System:
+        skeleton = self.standing.body.skeleton(self.member)
+        places = [place._replace(target=target) for place, target in zip(self.places, wanted, strict=True)]
+        turns, poles = [], []
+        for e, (place, aim) in enumerate(zip(places, aims, strict=True)):
+            if aim.rotation is not None:
+                rotation = tuple(part for row in zip(*aim.rotation, strict=True) for part in row)
+                turns.append(Orientation.of(skeleton, e, rotation, TURN))
+            if aim.pole is not None:
+                (first, masses), half = self._branches[e], aim.pole_angle / 2.0
+                pole, about = self._seen(aim.pole), (cos(half), sin(half))
+                poles.append(Pole(e, place.path, first, place.target, pole, about, masses, SIDE))
+        return System.of(skeleton, [*places, *turns, *poles])
 
 
-def suits(problem: Problem) -> bool:
-    """Whether the members of a problem have one effector, whose place does not move the root or lengthen bones."""
-    return not problem.others and problem.out_of_reach is OutOfReach.EXTEND
-
-
-def solved_alone(
-    problem: Problem, known: EachAlone, i: int, aim: Aim, *, is_first_attempt: bool, turns: Floats | None = None
-) -> SolvedAlone:
-    """Solve the valid member i of a problem that suits; what stays the same with other goals is kept in `known`."""
-    key = i, problem.goal.segment
-    if key not in known:
-        known[key] = Alone.of(problem, i)
-    return known[key].solved(aim, is_first_attempt=is_first_attempt, turns=turns)
-
-
-def solve_alone(
-    problem: Problem, known: EachAlone, solution: Solution, index: Ints, turns: Floats | None = None
-) -> None:
-    """Solve the valid members `index` (k,) of a problem that suits, and write them into the solution.
+def solve_alone(problem: Problem, known: Known, solution: Solution, index: Ints, turns: Floats | None = None) -> None:
+    """Solve the valid members `index` (k,) one by one, and write them into the solution.
 
     With `turns` (B, n, 3, 3), rotations of the bones from FK, the pose that they make stands in for the FK pose.
     """
+    alike = [problem, *(replace(problem, goal=goal) for goal in problem.others)]
+    aims = zip(*(Aim.each(each, index) for each in alike), strict=True)
     is_first = problem.is_first_attempt
-    for i, aim in zip(index.tolist(), Aim.each(problem, index), strict=True):
-        own = None if turns is None else turns[i]
-        solved = solved_alone(problem, known, i, aim, is_first_attempt=is_first, turns=own)
-        solution.joints[i], solution.rotations[i], solution.stretch[i] = solved.joints, solved.rotations, 1.0
-        solution.error[i], solution.status[i] = solved.error, solved.status
-        solution.iterations[i], solution.at_limit[i] = solved.iterations, solved.at_limit
+    for i, alone, own in zip(index.tolist(), known.members(problem, index), aims, strict=True):
+        found = alone.solved(problem, own, is_first_attempt=is_first, turns=None if turns is None else turns[i])
+        solution.joints[i], solution.rotations[i], solution.stretch[i] = found.joints, found.rotations, found.stretch
+        solution.error[i] = found.errors if problem.others else found.error
+        solution.status[i], solution.iterations[i] = found.status, found.iterations
+        solution.at_limit[i] = found.at_limit
 
 
 _FARTHEST = 1e50
@@ -187,20 +213,26 @@ class Known(NamedTuple):
     """Members that may be solved in closed form."""
     unsolved: Solution
     """The members in their FK pose."""
-    together: dict[tuple[bytes, tuple[int | None, ...]], Standing]
-    """Members that were searched for last, in FK, by their indices and the bones of their effectors."""
-    alone: EachAlone
+    alone: dict[Any, Alone]
+    """Members that were searched for, by index and by the bones and weights of their goals."""
+
+    def members(self, problem: Problem, index: Ints) -> list[Alone]:
+        """Return the members `index` (k,) of the problem, laid out for its goals."""
+        goals = tuple((goal.segment, goal.weight) for goal in problem.goals)
+        new = [i for i in index.tolist() if (i, goals) not in self.alone]
+        if new:
+            self.alone.update(zip([(i, goals) for i in new], Alone.of(problem, np.array(new)), strict=True))
+        return [self.alone[i, goals] for i in index.tolist()]
 
 
 def known_of(problem: Problem) -> Known:
     """Check everything but the goals of members."""
     with np.errstate(all="ignore"):
         frames = np.asarray(problem.frames, dtype=np.float64)
-        ok = np.isfinite(problem.joints).all(axis=(1, 2)) & np.isfinite(frames).all(axis=(1, 2, 3))
-        proper = determinants(frames)
-        ok &= ((np.abs(np.abs(proper) - 1.0) < 0.1) & (proper * proper[:, :1] > 0.0)).all(axis=1)
-        lengths = lengths_of(problem)
-        ok &= np.isfinite(lengths).all(axis=0) & (lengths > 1e-100).all(axis=0)
+        proper, lengths = determinants(frames), lengths_of(problem)
+        # No number of frames or joints that is not finite passes these.
+        ok = ((np.abs(np.abs(proper) - 1.0) < 0.1) & (proper * proper[:, :1] > 0.0)).all(axis=1)
+        ok &= ((lengths > 1e-100) & (lengths < np.inf)).all(axis=0)
         longest = lengths.max(axis=0)
         joints = np.asarray(problem.joints, dtype=np.float64)
         ok &= np.abs(joints - joints[:, :1]).max(axis=(1, 2)) < _FARTHEST * longest
@@ -213,7 +245,7 @@ def known_of(problem: Problem) -> Known:
             # A bone that does not inherit rotation is measured from a rest frame that has no mirror image.
             ok &= (sides > 0.0) | (problem.inherits is None or bool(np.all(problem.inherits)))
     unsolved = Solution.unsolved(problem)
-    return Known(np.asarray(ok), longest, np.sign(proper[:, 0]), KnownLimbs.of(problem), unsolved, {}, {})
+    return Known(np.asarray(ok), longest, np.sign(proper[:, 0]), KnownLimbs.of(problem), unsolved, {})
 
 
 def valid_members(problem: Problem, known: Known) -> Bools:
@@ -247,7 +279,7 @@ def solve_bodies(problem: Problem, solution: Solution, index: Ints, known: Known
     side[index] = known.side[index]
     if (side < 0.0).any():
         mirrored = _reflected(problem, side)
-        own = known._replace(limbs=KnownLimbs.of(mirrored), together={}, alone={})
+        own = known._replace(limbs=KnownLimbs.of(mirrored), alone={})
         _solve_upright(mirrored, solution, index, own)
         solution.joints[..., 0] *= side[:, None]
         solution.rotations[:] = _both_sides(solution.rotations, side)
@@ -295,71 +327,11 @@ def _solve_upright(problem: Problem, solution: Solution, index: Ints, known: Kno
     index = solve_limbs(problem, known.limbs, solution, index)
     if not len(index):
         return
-    if problem.solver is not Solver.FABRIK and len(index) <= FEW and suits(problem):
-        solve_alone(problem, known.alone, solution, index)
-        return
-    key = index.tobytes(), tuple(goal.segment for goal in problem.goals)
-    if key not in known.together:
-        known.together.clear()
-        known.together[key] = Standing.of(problem, index)
-    task = Task.of(problem, index, known.together[key])
-    standing, body = task.standing, task.standing.body
-    angles, steps = searched_for(task, problem)
-    frames, points = posed(body, angles)
-    missed = task.target - points[:, len(body.parents) :]
-    push = np.zeros_like(standing.origin)
-    if problem.out_of_reach is OutOfReach.PUSH_ROOT and len(body.segments) == 1:
-        gap = missed[:, 0]
-        size = np.sqrt(gap[:, 0] ** 2 + gap[:, 1] ** 2 + gap[:, 2] ** 2)
-        push = gap * np.minimum(1.0, task.push_limit / np.maximum(size, 1e-200))[:, None]
-        missed = missed - push[:, None]
-    error = np.sqrt(missed[..., 0] ** 2 + missed[..., 1] ** 2 + missed[..., 2] ** 2)
-    solution.rotations[index] = products.times(frames, standing.backs)
-    solution.stretch[index] = task.stretch
-    solution.joints[index] = (points + push[:, None]) * standing.scale[:, None, None] + standing.origin[:, None]
-    distances = error * standing.scale[:, None]
-    solution.error[index] = distances if solution.error.ndim == 2 else distances[:, 0]
-    solution.iterations[index] = steps
-    solution.at_limit[index] = at_limit(angles[:2], angles[2], body.cone).T & standing.limited
-    reached = (error * standing.scale[:, None] <= task.tolerance[:, None] * standing.lengths).all(axis=1)
-    solution.status[index] = status_of(MANY, reached, task.beyond, task.tolerance, Status.LIMITED)
-
-
-def searched_for(task: Task, problem: Problem) -> tuple[Floats, Ints]:
-    """Return the joint angles (3, n, B) that meet the goals of B members best, and the steps (B,) taken."""
-    body, turns, goals, count = task.standing.body, task.standing.turns, task.goals, task.standing.turns.shape[2]
-    roots = np.stack([body.heads[:, body.path(e)[0]] for e in range(len(body.segments))], axis=1)
-    ways = goals.target - roots
-    away = rotations.norm(ways).T.tolist()
-
-    def search_of(i: int, fk: Angles) -> Search:
-        lay_out = partial(goals.system, body, i)
-        return Search(body, i, lay_out, fk, away[i], problem.iterations, only_places=goals.only_places)
-
-    def begun(search: Search, near: Angles, start: Angles | None = None) -> Searching:
-        return search.first(start or near) if problem.is_first_attempt else search.best(near, start)
-
-    found: list[tuple[Angles, int]] = []
-    if count > FEW and body.is_serial and goals.only_places and problem.solver is not Solver.FABRIK:
-        guess = guess_of(body, turns, None)
-        fks, nears = (np.moveaxis(arrays_of(each), 2, 0) for each in (guess.fk, guess.bent(tuple(ways[:, 0]), None)))
-        searches = [search_of(i, rows_of(fk)) for i, fk in enumerate(fks)]
-        running = [begun(search, rows_of(near)) for search, near in zip(searches, nears, strict=True)]
-        found = search_together(body, goals, searches, running)
+    standing = Standing.of(problem, index) if len(index) > FEW and suits(problem) else None
+    if standing is not None and standing.suits:
+        solve_together(problem, solution, index, standing)
     else:
-        for i in range(count):
-            guess, pole, start, passes = guess_of(body, turns, i), None, None, 0
-            if goals.poles:
-                pole = tuple((goals.poles[0].pole[:, i] - roots[:, 0, i]).tolist())
-            search = search_of(i, guess.fk)
-            if problem.solver is Solver.FABRIK:
-                tolerance = float(task.tolerance[i])
-                start, passes = led_by_tips(search.system, guess, pole, tolerance, problem.iterations)
-            near = guess.bent(tuple(ways[:, 0, i].tolist()), pole)
-            angles, used = search.alone(begun(search, near, start))
-            found.append((angles, used + passes))
-    steps = np.array([used for _, used in found], dtype=np.int64)
-    return np.stack([arrays_of(angles) for angles, _ in found], axis=2), steps
+        solve_alone(problem, known, solution, index)
 
 
 SHORT = 3

@@ -13,11 +13,11 @@ import numpy as np
 
 from .bodies import search_from
 from .free.axes import tip_of
-from .free.bend_shares import folds_by, mobility_of
+from .free.bend_shares import mobility_of, shared
 from .free.chains import Bent, Chain, aimed, at_pole, bent, write
 from .free.folds import Legs, place_of
 from .limited.skeleton import Angles, Joint, arrays_of, nearest_angles
-from .limited.task import Standing
+from .limited.standing import Standing
 from .maths.cones import at_limit
 from .maths.numbers import (
     Number,
@@ -90,7 +90,7 @@ def _folded(
     own, axes, chain_turn, _ = at_pole(chain, *aimed(chain, reach.distance, None))
     mobility = mobility_of(do, chain.lengths, carried, problem.stiffness, problem.bend_lead)
     assert chain.folds is not None
-    shares = chain.folds if mobility is None else folds_by(do, chain.folds, chain.frames, mobility)
+    shares = chain.folds if mobility is None else list(map(shared, chain.folds, chain.frames, mobility))
     lengths = [length * factor for length, factor in zip(chain.lengths, reach.stretch, strict=True)]
     legs = Legs.of(do, chain.directions, lengths, carried, shares)
 

@@ -111,14 +111,9 @@ def _flat_stiffness(problem: Problem) -> Floats | None:
 
 def _is_finite(problem: Problem, normal: Floats) -> Bools:
     """Return which members (B,) have finite numbers in all that the flat problem leaves out."""
-    angle = np.broadcast_to(
-        np.asarray(0.0 if problem.goal.pole_angle is None else problem.goal.pole_angle), len(normal)
-    )
-    finite = np.isfinite(problem.frames).all(axis=(1, 2, 3)) & np.isfinite(normal).all(axis=1) & np.isfinite(angle)
-    for vectors in (problem.goal.pole, problem.bend_side):
-        if vectors is not None:
-            finite = finite & np.isfinite(vectors).all(axis=1)
-    return np.asarray(finite)
+    angle, parts = problem.goal.pole_angle, (problem.frames, normal, problem.goal.pole, problem.bend_side)
+    sums = sum(np.reshape(part, (len(normal), -1)).sum(axis=1) for part in parts if part is not None)
+    return np.asarray(np.isfinite(sums + (0.0 if angle is None else np.asarray(angle))))
 
 
 def _projected(points: Floats, normal: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -244,6 +245,15 @@ def _some(whole: Part, names: tuple[str, ...], chosen: Bools | Ints) -> Part:
     arrays = {name: np.asarray(value) for name in names if np.ndim(value := getattr(whole, name))}
     some: dict[str, Any] = {name: array[chosen] for name, array in arrays.items()}
     return replace(whole, **some)
+
+
+def path_of(parents: Sequence[int], bone: int) -> tuple[int, ...]:
+    """Return the bones from the root to a bone."""
+    found = []
+    while bone >= 0:
+        found.append(bone)
+        bone = parents[bone]
+    return tuple(found[::-1])
 
 
 def checked_shape(problem: Problem) -> tuple[int, int]:

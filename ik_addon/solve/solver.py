@@ -15,17 +15,15 @@ from .bodies import (
     search_from,
     solve_alone,
     solve_bodies,
-    suits,
     valid_members,
 )
 from .free.axes import pole_bend, signed_angle
-from .free.chains import NO_LENGTH, Chain, aimed, check_two_bone, solved, write
+from .free.chains import Chain, aimed, solved, write
 from .legs import can_fold, fold_within
 from .limb.hinge import Hinge, unfollowed_by
 from .maths.numbers import MANY, members, size_of
-from .maths.rotations import norm
 from .planar import laid_flat, lifted
-from .problem import Floats, Goal, Problem, Solution, Solver, checked_shape
+from .problem import Floats, Goal, OutOfReach, Problem, Solution, Solver, checked_shape
 
 LARGE = 32_000_000
 """Bytes; a little less than the largest block to which glibc's malloc adapts."""
@@ -107,10 +105,7 @@ def _solved_body(problem: Problem, known: Known) -> Solution:
     solution = known.unsolved.copy()
     valid = valid_members(problem, known)
     if problem.solver is Solver.TWO_BONE and problem.parents is None:
-        with np.errstate(all="ignore"):
-            lengths = norm(np.diff(problem.joints, axis=1).T)
-            segments = np.count_nonzero(lengths / lengths.sum(axis=0) > NO_LENGTH, axis=0)
-        check_two_bone(problem.solver, segments, valid)
+        Chain.read(problem)._replace(is_valid=valid).kinds(problem.solver)  # raises an error if a chain does not suit
     index = np.flatnonzero(valid)
     is_leg = can_fold(problem)[index]
     if is_leg.any():
@@ -119,8 +114,8 @@ def _solved_body(problem: Problem, known: Known) -> Solution:
     on_side = begin_on_side(problem)[index]
     if on_side.any():
         own, pose = index[on_side], free_pose(problem, solve)
-        if len(own) <= FEW and suits(problem) and (known.side[own] > 0.0).all():
-            solve_alone(problem, known.alone, solution, own, pose)
+        if len(own) <= FEW and problem.out_of_reach is OutOfReach.EXTEND and (known.side[own] > 0.0).all():
+            solve_alone(problem, known, solution, own, pose)
         else:
             search_from(problem, pose, solution, own)
         index = index[~on_side]

@@ -19,7 +19,7 @@ from mathutils import Euler, Matrix
 from ...core.channels import FIELDS, rotation_field
 from ...core.skeleton import ROUNDING
 from ...solve import Goal, Limits, OutOfReach, Problem, Solver, Status
-from ...solve.bodies import EachAlone, SolvedAlone, begin_on_side, solved_alone
+from ...solve.bodies import Alone, SolvedAlone, begin_on_side
 from ...solve.free.chains import Bent, Chain
 from ...solve.legs import can_fold
 from ...solve.limb.frames import Frame, applied, back_product, product
@@ -262,7 +262,7 @@ class LoneInFK:
         if self.whole.wave.shape.is_bound:
             if not self.whole.is_searched or self._problem is None:
                 return None
-            found = solved_alone(self._problem, self._known, 0, aim, is_first_attempt=hurried)
+            found = self._alone.solved(self._problem, (aim,), is_first_attempt=hurried)
             turns = map(frame_of_rows, found.rotations.tolist())
             return self._output(aim, list(map(product, turns, self.frames)), found, found.at_limit)
         bent = Chain.of(
@@ -305,8 +305,9 @@ class LoneInFK:
         return None if can_fold(problem).any() or begin_on_side(problem).any() else problem
 
     @cached_property
-    def _known(self) -> EachAlone:
-        return {}
+    def _alone(self) -> Alone:
+        assert self._problem is not None
+        return Alone.of(self._problem, np.array([0]))[0]
 
     def _output(
         self, aim: Aim, frames: list[Frame], ended: Solved | SolvedAlone | Bent, at_limit: list[bool]
@@ -316,7 +317,7 @@ class LoneInFK:
         for kept, (above, frame) in zip(self.kept[1:], pairwise(frames), strict=True):
             turns.append(product(kept, back_product(above, frame)))
         rows, lengths = [channels.copy() for channels in self.given.channels], self.lengths
-        if not isinstance(ended, SolvedAlone) and set(ended.stretch) != {1.0}:
+        if set(ended.stretch) != {1.0}:
             for row, (before, stretch) in zip(rows, pairwise([1.0, *ended.stretch]), strict=True):
                 row[_SCALE] = [size * (stretch / before) for size in row[_SCALE]]
             lengths = [size * stretch for size, stretch in zip(lengths, ended.stretch, strict=True)]

@@ -8,21 +8,36 @@ nearly equal shares nearly that.
 Towards the ends of the reach the shares become equal: no chain is straight while its stiff joints are bent, and none
 gets to its root by its loose joints alone.
 
-Chains start at the origin; bones are unit directions (3, n, B) and lengths (n, B), in chain lengths.
+Written once for one chain in plain floats and for many in arrays, see `numbers`. Chains start at the origin; bones are
+unit directions, one vector for each, and lengths, in chain lengths.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import reduce
+from itertools import accumulate
+from math import pi
 
 import numpy as np
 
-from ..maths.numbers import MANY, ONE, Number, Numbers, Vector
-from ..maths.rotations import cross, dot, norm
-from ..problem import Bools, Floats
-from .axes import Axes, Frame, chain_axes
-from .even_bend import apart, first_guess, together
+from ..maths.numbers import (
+    Number,
+    Numbers,
+    Vector,
+    about,
+    cross,
+    dot,
+    either,
+    minus,
+    plus,
+    rotate,
+    size_of,
+    times,
+)
+from ..problem import Floats
+from .axes import Axes, Frame, chain_axes, tip_of
+from .even_bend import first_guess
 
 STEPS = 12
 """Maximum number of steps of the search for that distance."""
@@ -36,12 +51,14 @@ FLATTEST = 1e-3
 """The smallest slope of the tip's distance that the secant assumes."""
 MISSED = 1e-9
 """The difference in distance above which the shares alone are not enough."""
+ALL: Vector = (1.0, 1.0, 1.0)
+"""The mobility of joints that turn as readily as others."""
 
 
 def mobility_of(
     do: Numbers, lengths: Sequence[Number], carried: Sequence[Number], stiffness: Floats | None, lead: float
-) -> Floats | None:
-    """Return the mobility of joints about their bones' axes, (3, n, B); None if all are equally mobile.
+) -> list[Vector] | None:
+    """Return the mobility of each joint about its bone's axes; None if all are equally mobile.
 
     Args:
         do: for one chain or for many.
@@ -52,25 +69,28 @@ def mobility_of(
     """
     if lead == 0.0 and (stiffness is None or not np.any(stiffness)):
         return None
-    sizes, real = _array(do, lengths), ~_array(do, carried).astype(bool)
-    eager = np.ones((*sizes.shape, 3)) if stiffness is None else 1.0 - np.asarray(stiffness)[:, None]
-    heads = np.cumsum(sizes, axis=0) - sizes
-    members = np.arange(sizes.shape[1])
-    first, last = np.argmax(real, axis=0), len(real) - 1 - np.argmax(real[::-1], axis=0)
-    begin, end = heads[first, members] + sizes[first, members], heads[last, members]
+    stiff = np.zeros((len(lengths), 3)) if stiffness is None else np.asarray(stiffness, dtype=np.float64)
+    head, heads = 0.0 * lengths[0], []
+    begin = end = head - 1.0
+    for length, skipped in zip(lengths, carried, strict=True):
+        heads.append(head)
+        begin, end = do.where((begin < 0.0) > skipped, head + length, begin), do.where(skipped, end, head)
+        head = head + length
     # From 0 at the first joint that bends to 1 at the last; a single one has none to share with.
-    way = end - begin
-    place = np.where(way > 0.0, np.clip((heads - begin) / np.where(way > 0.0, way, 1.0), 0.0, 1.0), 0.5)
-    share = 1.0 + lead * (2.0 * place - 1.0)
-    return np.asarray(np.moveaxis(np.broadcast_to(eager, (*sizes.shape, 3)), -1, 0) * share)
+    way, found = end - begin, []
+    for head, held in zip(heads, stiff.tolist(), strict=True):
+        place = do.least(do.most((head - begin) / do.where(way > 0.0, way, 1.0), 0.0), 1.0)
+        share = 1.0 + lead * (2.0 * do.where(way > 0.0, place, 0.5) - 1.0)
+        found.append(times(minus(ALL, held), share))
+    return found
 
 
-def folds_by(do: Numbers, folds: Sequence[Vector], frames: Sequence[Frame], mobility: Floats) -> list[Vector]:
-    """Return folds scaled by the mobility (3, n, B) about the bones' axes."""
-    axes, every = _frames(do, frames), _vectors(do, folds)
-    local = np.stack([dot(axes[:, k], every) * mobility[k] for k in range(3)])
-    x, y, z = (axes[:, k] * local[k] for k in range(3))
-    return _apart(do, x + y + z)
+def shared(vector: Vector, frame: Frame, mobility: Vector) -> Vector:
+    """Return a rotation vector scaled by the mobility about the axes of a bone."""
+    (a, b, c), (d, e, f), (g, h, i) = frame
+    (x, y, z), (p, q, r) = vector, mobility
+    x, y, z = p * (a * x + d * y + g * z), q * (b * x + e * y + h * z), r * (c * x + f * y + i * z)
+    return a * x + b * y + c * z, d * x + e * y + f * z, g * x + h * y + i * z
 
 
 def shared_guess(
@@ -81,7 +101,7 @@ def shared_guess(
     own: Axes,
     distance: Number,
     frames: Sequence[Frame],
-    mobility: Floats,
+    mobility: Sequence[Vector],
 ) -> list[Vector]:
     """Return directions with the tip at a distance from the root, the turns shared out by mobility.
 
@@ -93,116 +113,93 @@ def shared_guess(
         own: the chain's axes.
         distance: wanted distance from root to tip.
         frames: FK orientation of the bones.
-        mobility: (3, n, B) see `mobility_of`.
+        mobility: see `mobility_of`.
     """
-    every = _vectors(do, directions), _array(do, lengths), ~_array(do, carried).astype(bool), _array(do, own)
-    return _apart(do, _guess(*every, _array(do, distance), _frames(do, frames), mobility))
+    whole = sum(lengths)
+    parts, wanted = [length / whole for length in lengths], distance / whole
 
+    def even(asked: Number) -> list[Vector]:
+        return first_guess(do, directions, parts, own, own, asked)
 
-def _array(do: Numbers, numbers: Any) -> Floats:
-    """Return nested numbers as an array (..., B)."""
-    found = np.array(numbers, dtype=np.float64)
-    return found[..., None] if do is ONE else found
-
-
-def _vectors(do: Numbers, vectors: Sequence[Vector]) -> Floats:
-    return np.ascontiguousarray(_array(do, vectors).swapaxes(0, 1))
-
-
-def _frames(do: Numbers, frames: Sequence[Frame]) -> Floats:
-    """Return frames as an array (3, 3, n, B)."""
-    return np.ascontiguousarray(np.moveaxis(_array(do, frames), 0, 2))
-
-
-def _apart(do: Numbers, vectors: Floats) -> list[Vector]:
-    return list(map(tuple, vectors[..., 0].T.tolist())) if do is ONE else apart(vectors)
-
-
-def _guess(
-    directions: Floats,
-    lengths: Floats,
-    real: Bools,
-    own: Floats,
-    distance: Floats,
-    frames: Floats,
-    mobility: Floats,
-) -> Floats:
-    whole = lengths.sum(axis=-2)
-    parts, wanted = lengths / whole, distance / whole
-    start, sizes, axes = apart(directions), list(parts), Axes(*map(tuple, own))
-
-    def even(asked: Floats) -> Floats:
-        return together(first_guess(MANY, start, sizes, axes, axes, asked))
-
-    def reach_of(found: Floats) -> Floats:
-        return norm((found * parts).sum(axis=-2))
+    def reach_of(found: Sequence[Vector]) -> Number:
+        return size_of(do, tip_of(found, parts))
 
     # Where no even bend is at the distance, later passes go on from the shares of the nearest one.
-    bendable = np.abs(reach_of(even(wanted)) - wanted) <= MISSED
-    chord, inner = reach_of(directions), np.maximum(0.0, 2.0 * parts.max(axis=0) - 1.0)
-    leads = None
-    if not real.all():
-        index = np.maximum.accumulate(np.where(real, np.arange(len(real))[:, None], 0), axis=0)
-        leads = np.maximum(index, np.argmax(real, axis=0))
+    bendable = abs(reach_of(even(wanted)) - wanted) <= MISSED
+    chord, inner = reach_of(directions), do.most(2.0 * reduce(do.most, parts) - 1.0, 0.0)
 
-    def posed(asked: Floats) -> tuple[Floats, Floats]:
+    def posed(asked: Number) -> tuple[list[Vector], Number]:
         """Return the directions for an even bend at distance `asked`, and by how much their tip is too far away."""
-        turns = _turns(directions, even(asked), own[2])
-        turns = turns if leads is None else np.take_along_axis(turns, leads[None], axis=1)
-        longer = np.clip((asked - chord) / np.maximum(1.0 - chord, 1e-12), 0.0, 1.0)
-        nearer = np.clip((chord - asked) / np.maximum(chord - inner, 1e-12), 0.0, 1.0)
+        turns = _led(do, _turns(do, directions, even(asked), own.normal), carried)
+        longer = do.least(do.most((asked - chord) / do.most(1.0 - chord, 1e-12), 0.0), 1.0)
+        nearer = do.least(do.most((chord - asked) / do.most(chord - inner, 1e-12), 0.0), 1.0)
         equal = longer * longer + nearer**LATE
-        shared = _shared(directions, turns, frames, mobility + (1.0 - mobility) * equal)
-        return shared, reach_of(shared) - wanted
+        found = _shared(do, directions, turns, frames, mobility, equal)
+        return found, reach_of(found) - wanted
 
-    low, high = inner, np.ones_like(wanted)
-    asked = np.clip(wanted, low, high)
+    low, high = inner, 1.0 + 0.0 * wanted
+    asked = do.least(do.most(wanted, low), high)
     found, off = posed(asked)
-    slope = np.ones_like(off)
+    slope = 1.0 + 0.0 * off
     for _ in range(STEPS):
-        left = bendable & (np.abs(off) > PRECISE)
-        if not left.any():
+        left = bendable & (abs(off) > PRECISE)
+        if not do.any(left):
             break
-        low, high = np.where(off < 0.0, asked, low), np.where(off < 0.0, high, asked)
+        low, high = do.where(off < 0.0, asked, low), do.where(off < 0.0, high, asked)
         # The secant; where it leaves the interval with the solution, most of the way to that end.
         guessed = asked - off / slope
-        end = np.where(off < 0.0, high, low)
-        guessed = np.where((guessed > low) & (guessed < high), guessed, asked + FARTHEST * (end - asked))
+        end = do.where(off < 0.0, high, low)
+        guessed = do.where((guessed > low) & (guessed < high), guessed, asked + FARTHEST * (end - asked))
         pose, gap = posed(guessed)
         step = guessed - asked
-        rise = np.where(step == 0.0, slope, (gap - off) / np.where(step == 0.0, 1.0, step))
-        slope = np.where(left, np.maximum(rise, FLATTEST), slope)
-        asked, off = np.where(left, guessed, asked), np.where(left, gap, off)
-        found = np.where(left, pose, found)
-    missed = bendable & (np.abs(off) > MISSED)
-    if missed.any():
-        now = chain_axes(MANY, apart(found), sizes, list(map(list, frames[:, :, 0])))
-        found = np.where(missed, together(first_guess(MANY, apart(found), sizes, now, now, wanted)), found)
+        rise = do.where(step == 0.0, slope, (gap - off) / do.where(step == 0.0, 1.0, step))
+        slope = do.where(left, do.most(rise, FLATTEST), slope)
+        found, asked, off = do.choose(left, (pose, guessed, gap), (found, asked, off))
+    missed = bendable & (abs(off) > MISSED)
+    if do.any(missed):
+        now = chain_axes(do, found, parts, frames[0])
+        found = do.choose(missed, first_guess(do, found, parts, now, now, wanted), found)
     return found
 
 
-def _shared(rest: Floats, turns: Floats, frames: Floats, mobility: Floats) -> Floats:
-    """Return directions (3, n, B), the rest turned by each joint's share of the rotation vectors `turns` (3, n, B)."""
-    steps = turns[:, 1:] - turns[:, :-1]
-    local = np.stack([dot(frames[:, k, 1:], steps) * mobility[k, 1:] for k in range(3)])
-    shares = local[0] * frames[:, 0, 1:] + local[1] * frames[:, 1, 1:] + local[2] * frames[:, 2, 1:]
-    if shares.shape[1]:
-        before, after = norm(steps).sum(axis=-2), norm(shares).sum(axis=-2)
-        shares = shares * np.where(after > 0.0, before / np.where(after > 0.0, after, 1.0), 1.0)
-    vector = np.cumsum(np.concatenate([turns[:, :1], shares], axis=1), axis=1)
-    angle = norm(vector)
-    safe = np.where(angle > 0.0, angle, 1.0)
-    axis = vector / safe
-    cosine, sine = np.cos(angle), np.sin(angle)
-    return np.asarray(rest * cosine + cross(axis, rest) * sine + axis * (dot(axis, rest) * (1.0 - cosine)))
+def _turns(do: Numbers, some: Sequence[Vector], others: Sequence[Vector], normal: Vector) -> list[Vector]:
+    """Return the rotation vectors of the smallest rotations from unit directions to others."""
+    found = []
+    for one, other in zip(some, others, strict=True):
+        axis, cosine = cross(one, other), dot(one, other)
+        sine = size_of(do, axis)
+        # For opposite directions any axis will do, as long as rounding does not change it.
+        clear = sine > 1e-12
+        turn = times(axis, do.where(clear, do.arctan2(sine, cosine) / do.where(clear, sine, 1.0), 1.0))
+        found.append(either(do, (cosine < 0.0) > clear, times(normal, pi), turn))
+    return found
 
 
-def _turns(one: Floats, other: Floats, normal: Floats) -> Floats:
-    """Return the rotation vectors (3, n, B) of the smallest rotations from unit directions to others."""
-    axis = cross(one, other)
-    sine, cosine = norm(axis), dot(one, other)
-    angle = np.arctan2(sine, cosine)
-    # For opposite directions any axis will do, as long as rounding does not change it.
-    factor = np.where(sine > 1e-12, angle / np.where(sine > 1e-12, sine, 1.0), np.where(cosine < 0.0, 0.0, 1.0))
-    turned = axis * factor
-    return np.where((sine <= 1e-12) & (cosine < 0.0), np.pi * normal[:, None], turned)
+def _led(do: Numbers, turns: list[Vector], carried: Sequence[Number]) -> list[Vector]:
+    """Return the turns with those of bones without length replaced by that of the bone before them, or of the first."""
+    last = turns[-1]
+    for turn, skipped in zip(turns[::-1], carried[::-1], strict=True):
+        last = either(do, skipped, last, turn)
+    found = []
+    for turn, skipped in zip(turns, carried, strict=True):
+        last = either(do, skipped, last, turn)
+        found.append(last)
+    return found
+
+
+def _shared(
+    do: Numbers,
+    rest: Sequence[Vector],
+    turns: Sequence[Vector],
+    frames: Sequence[Frame],
+    mobility: Sequence[Vector],
+    equal: Number,
+) -> list[Vector]:
+    """Return the rest turned by each joint's share of the rotation vectors `turns`; where `equal` is 1, shares are."""
+    steps = list(map(minus, turns[1:], turns))
+    gives = [plus(give, times(minus(ALL, give), equal)) for give in mobility[1:]]
+    shares = list(map(shared, steps, frames[1:], gives))
+    before, after = (sum((size_of(do, each) for each in some), start=0.0 * equal) for some in (steps, shares))
+    factor = do.where(after > 0.0, before / do.where(after > 0.0, after, 1.0), 1.0)
+    vectors = accumulate([turns[0], *(times(share, factor) for share in shares)], plus)
+    return [rotate(about(do, vector), direction) for vector, direction in zip(vectors, rest, strict=True)]

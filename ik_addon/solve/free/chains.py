@@ -1,7 +1,7 @@
 """Solve free chains: aim them at their targets, then bend them with the solver that suits them.
 
-Written once for one chain in plain floats and for many in arrays, see `numbers`; only the kernels of `arc` exist
-twice, and shares of the bend are found in arrays. Everything is relative to the root, in chain lengths.
+Written once for one chain in plain floats and for many in arrays, see `numbers`. Everything is relative to the root, in
+chain lengths.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from ..maths.numbers import (
 from ..problem import Floats, Ints, Problem, Solution, Solver, Status
 from . import fabrik
 from .axes import STRAIGHT, Axes, Frame, bone_rotations, centroid, chain_axes, joints_of, pole_bend, tip_of
-from .bend_shares import folds_by, mobility_of, shared_guess
+from .bend_shares import mobility_of, shared, shared_guess
 from .bend_side import side_bend
 from .even_bend import NO_CHORD, first_guess, flattened, solve_directions
 from .folds import folded, side_axes
@@ -195,7 +195,11 @@ class Chain(NamedTuple):
             ValueError: if the two-bone solver is requested for a valid chain that it cannot solve.
         """
         bones = sum(1 * (length > NO_LENGTH) for length in self.lengths)
-        takes_two = check_two_bone(asked, bones, self.is_valid)
+        fit = bones == 2
+        if asked is Solver.TWO_BONE and np.any(wrong := self.is_valid > fit):
+            found = int(np.atleast_1d(bones)[np.atleast_1d(wrong)][0])
+            raise ValueError(f"the two-bone solver needs exactly two segments with length, but the chain has {found}")
+        takes_two = fit & (asked in (Solver.AUTO, Solver.TWO_BONE))
         folds = bones < 0
         if self.folds is not None:
             folds = reduce(or_, [part != 0.0 for fold in self.folds for part in fold]) & (takes_two == False)  # noqa: E712
@@ -222,19 +226,6 @@ def _are_frames(do: Numbers, frames: Sequence[Frame]) -> Number:
         x, z = xx * xx + xy * xy + xz * xz, zx * zx + zy * zy + zz * zz
         found = found and min(x, z) > 0.25 and isfinite(x + z + (yx + yy + yz))
     return found
-
-
-def check_two_bone(asked: Solver, bones: Number, valid: Number) -> Number:
-    """Return which chains, with a number of bones that have length, take the two-bone solver.
-
-    Raises:
-        ValueError: if the two-bone solver is requested for a valid chain that it cannot solve.
-    """
-    fit = bones == 2
-    if asked is Solver.TWO_BONE and np.any(wrong := valid > fit):
-        found = int(np.atleast_1d(bones)[np.atleast_1d(wrong)][0])
-        raise ValueError(f"the two-bone solver needs exactly two segments with length, but the chain has {found}")
-    return fit & (asked is not Solver.FABRIK and asked is not Solver.EVEN_BEND)
 
 
 def solved(chain: Chain, problem: Problem, solver: Solver | None) -> Bent:
@@ -300,7 +291,7 @@ def _in_space(chain: Chain, problem: Problem, solver: Solver | None) -> Bent:
         mobility = mobility_of(do, chain.lengths, carried, problem.stiffness, problem.bend_lead)
         if solver is None:
             assert chain.folds is not None
-            shares = chain.folds if mobility is None else folds_by(do, chain.folds, chain.frames, mobility)
+            shares = chain.folds if mobility is None else list(map(shared, chain.folds, chain.frames, mobility))
             start, bends_as_fk = folded(do, chain.directions, lengths, carried, shares, distance)
             back = between(do, unit_of(do, tip_of(start, lengths)), own.line, own.normal)
             start = flattened(do, turned(multiply(chain_turn, back), start), lengths, axes.line, distance)

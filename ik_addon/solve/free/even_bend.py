@@ -4,28 +4,23 @@ A chain whose tip is at the right distance from its root only needs to be turned
 arc pulled along its line, which already solves most chains; Newton's method on the distance finishes the others. Where
 its first pass does not, one pass of FABRIK loosens the shape, see `fabrik`.
 
-Written once for one chain in plain floats and for many in arrays, see `numbers`, but for the bow and the pull: `bent`
-and `bent_one` take the same steps in the same order. Written once, bone by bone, the pull takes twice as long for one
-chain, and operations on arrays as many times longer as a chain has bones.
+Written once for one chain in plain floats and for many in arrays, see `numbers`: the bow and the pull with all bones of
+many chains at once, as one by one operations on arrays would take as many times longer as a chain has bones.
 
-Chains start at the origin; bones are unit directions, one vector for each, and lengths, in chain lengths. For the bow
-and the pull they are in the axes of their chain, see `axes.Axes`: `x` along its line, `y` towards its bend and `z`
-along its normal, all (n, B), as fractions of the chain's length.
+Chains start at the origin; bones are unit directions, one vector for each, and lengths, in chain lengths.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from math import cos, inf, sin, sqrt
+from math import inf
 from typing import Any
 
 import numpy as np
 
-from ..maths import rotations
 from ..maths.numbers import (
     MANY,
-    ONE,
     Number,
     Numbers,
     Vector,
@@ -33,8 +28,6 @@ from ..maths.numbers import (
     cross,
     dot,
     either,
-    member,
-    norm,
     plus,
     reject,
     size_of,
@@ -71,176 +64,74 @@ def arc_of(do: Numbers, chord: Number) -> Number:
     return 2.0 * do.sqrt(6.0 * lack) * (1.0 + 0.15 * lack + 0.1325 * (lack * lack * lack))
 
 
-def bent(directions: Floats, lengths: Floats, own: Floats, axes: Floats, distance: Floats, *, bow: bool) -> Floats:
-    """Return directions (3, n, B) that bring the tip to about the wanted distance; see `even_bend.first_guess`.
+Bone = tuple[Vector, Number, Number]
+"""Its direction in the axes of its chain, its length as a fraction of the chain's, and where along the chain its middle
+is, from -0.5 to 0.5. Of many chains, a single one stands for all bones: with arrays (n, B), and with sums over n."""
+
+
+def _pull_of(do: Numbers, bones: Sequence[Bone], chord: Number, wanted: Number, least: float) -> Number:
+    """Return the pull: what to add to all bone directions, along the chain's line, for the wanted distance.
 
     Args:
-        directions: (3, n, B) unit directions of the bones.
-        lengths: (n, B) their lengths.
-        own: (3, 3, B) line, bend and normal of the chains.
-        axes: (3, 3, B) those that they should have.
-        distance: (B,) wanted distance from root to tip.
-        bow: whether chains are bent first.
-    """
-    ends = np.cumsum(lengths, axis=0)
-    whole = ends[-1]
-    chord = rotations.norm((directions * lengths).sum(axis=-2)) / whole
-    wanted = distance / whole
-    x, y, z = (rotations.dot(directions, axis[:, None]) for axis in own)
-    along = x
-    changed = np.flatnonzero(np.abs(chord - wanted) > SLACK)
-    if len(changed):
-        some = changed if len(changed) < len(wanted) else np.s_[:]
-        parts = lengths[:, some] / whole[some]
-        right, up, out, before, after = x[:, some], y[:, some], z[:, some], chord[some], wanted[some]
-        if bow:
-            stiff = (parts * (1.0 - right * right)).sum(axis=-2) < STIFF
-            kick = np.where(stiff & (before < FOLDED), KICK, 0.0)
-            turn = np.maximum(arc_of(MANY, after) - arc_of(MANY, before), kick)
-            turn = turn * ((ends[:, some] - lengths[:, some] / 2.0) / whole[some] - 0.5)
-            cosine, sine = np.cos(turn), np.sin(turn)
-            right, up = right * cosine + up * sine, up * cosine - right * sine
-            x[:, some], y[:, some] = right, up
-        along = x.copy()
-        along[:, some] += _pull_of(right, up, out, parts, before, after, LEAST if bow else FARTHER)
-    size = np.sqrt(along * along + y * y + z * z)
-    if size.min() <= 1e-12:  # pulled back as far as the bone points ahead
-        along, size = np.where(size > 1e-12, along, x), np.where(size > 1e-12, size, 1.0)
-    guess = along / size * axes[0][:, None]
-    guess += y / size * axes[1][:, None]
-    guess += z / size * axes[2][:, None]
-    return np.asarray(guess)
-
-
-def _pull_of(x: Floats, y: Floats, z: Floats, parts: Floats, chord: Floats, wanted: Floats, least: float) -> Floats:
-    """Return the pull (B,): what to add to all bone directions, along the chain's line, for the wanted distance.
-
-    Args:
-        x: (n, B) directions along the chains' lines, after the bow, like y and z.
-        y: (n, B) directions towards their bends.
-        z: (n, B) directions along their normals.
-        parts: (n, B) lengths.
-        chord: (B,) distance from root to tip before the bow.
-        wanted: (B,) the distance wanted.
+        do: for one chain or for many.
+        bones: after the bow.
+        chord: distance from root to tip before the bow.
+        wanted: the distance wanted.
         least: the strongest push.
     """
+    most, sqrt, where = do.most, do.sqrt, do.where
     # A long pull leaves 1 / (1 + pull)^2 of the slack: in 1 / sqrt(slack), Newton's method goes straight there.
-    slack = np.maximum(1.0 - wanted, SLACK)
-    goal = 1.0 / np.sqrt(slack)
-    pull = np.sqrt(np.maximum(np.maximum(1.0 - chord, SLACK) / slack, 1.0)) - 1.0
-    low, high = np.full_like(pull, least), np.full_like(pull, np.inf)
-    flat = not z.any()
-    across = y * y + z * z
-    for _ in range(STEPS):
-        along = x + pull
-        length = np.maximum(np.sqrt(along * along + across), 1e-12)
-        share = parts / length
-        right, up = share * along, share * y
-        tip_x, tip_y = right.sum(axis=-2), up.sum(axis=-2)
-        square = tip_x * tip_x + tip_y * tip_y
-        if not flat:
-            out = share * z
-            tip_z = out.sum(axis=-2)
-            square = square + tip_z * tip_z
-        size = np.sqrt(square)
-        shortfall = size - wanted
-        left = np.abs(shortfall) > PRECISE
-        if not left.any():
-            break
-        low, high = np.where(shortfall < 0.0, pull, low), np.where(shortfall < 0.0, high, pull)
-        drift = along / (length * length)
-        slope = tip_x * (share - drift * right).sum(axis=-2) - tip_y * (drift * up).sum(axis=-2)
-        if not flat:
-            slope = slope - tip_z * (drift * out).sum(axis=-2)
-        slope = slope / np.maximum(size, 1e-200)
-        now = np.maximum(1.0 - size, 1e-16)
-        guessed = pull + (goal - 1.0 / np.sqrt(now)) * (2.0 * now * np.sqrt(now)) / np.maximum(slope, 1e-30)
-        half = np.minimum((low + high) / 2.0, 4.0 * low + 3.0)
-        pull = np.where(
-            left, np.where((guessed > low) & (guessed < high) & (guessed < 4.0 * pull + 3.0), guessed, half), pull
-        )
-    return pull
-
-
-def bent_one(
-    directions: Sequence[Vector], lengths: Sequence[float], own: Axes, axes: Axes, distance: float, *, bow: bool
-) -> list[Vector]:
-    """Do the same as `bent` for one chain."""
-    (line, bend, normal), whole = axes, sum(lengths)
-    chord, wanted = norm(tip_of(directions, lengths)) / whole, distance / whole
-    plane = [(dot(each, own[0]), dot(each, own[1]), dot(each, own[2])) for each in directions]
-    pull = 0.0
-    if abs(chord - wanted) > SLACK:
-        parts = [length / whole for length in lengths]
-        if bow:
-            give = sum(part * (1.0 - x * x) for part, (x, _y, _z) in zip(parts, plane, strict=True))
-            kick = KICK if give < STIFF and chord < FOLDED else 0.0
-            plane = _bowed(plane, max(arc_of(ONE, wanted) - arc_of(ONE, chord), kick), parts)
-        pull = _pull_of_one(plane, parts, chord, wanted, LEAST if bow else FARTHER)
-    guess = []
-    for x, y, z in plane:
-        along = x + pull
-        size = sqrt(along * along + y * y + z * z)
-        if not size > 1e-12:
-            along, size = x, 1.0
-        a, b, c = along / size, y / size, z / size
-        guess.append(
-            (
-                a * line[0] + b * bend[0] + c * normal[0],
-                a * line[1] + b * bend[1] + c * normal[1],
-                a * line[2] + b * bend[2] + c * normal[2],
-            )
-        )
-    return guess
-
-
-def _bowed(plane: list[Vector], turn: float, parts: list[float]) -> list[Vector]:
-    found, end = [], 0.0
-    for (x, y, z), part in zip(plane, parts, strict=True):
-        end += part
-        place = turn * (end - part / 2.0 - 0.5)
-        c, s = cos(place), sin(place)
-        found.append((x * c + y * s, y * c - x * s, z))
-    return found
-
-
-def _pull_of_one(plane: list[Vector], parts: list[float], chord: float, wanted: float, least: float) -> float:
-    """See `_pull_of`."""
-    slack = max(1.0 - wanted, SLACK)
+    slack = most(1.0 - wanted, SLACK)
     goal = 1.0 / sqrt(slack)
-    pull = sqrt(max(max(1.0 - chord, SLACK) / slack, 1.0)) - 1.0
+    pull = sqrt(most(most(1.0 - chord, SLACK) / slack, 1.0)) - 1.0
     low, high = least, inf
-    across = [y * y + z * z for _x, y, z in plane]
+    rows = [(x, y, z, y * y + z * z, part) for (x, y, z), part, _ in bones]
     for _ in range(STEPS):
-        tip_x = tip_y = tip_z = slope_x = slope_y = slope_z = 0.0
-        for (x, y, z), part, beside in zip(plane, parts, across, strict=True):
+        tip_x: Number = 0.0
+        tip_y = tip_z = slope_x = slope_y = slope_z = tip_x
+        for x, y, z, beside, part in rows:
             along = x + pull
-            length = max(sqrt(along * along + beside), 1e-12)
+            length = most(sqrt(along * along + beside), 1e-12)
             share = part / length
             right, up, out = share * along, share * y, share * z
             tip_x, tip_y, tip_z = tip_x + right, tip_y + up, tip_z + out
             drift = along / (length * length)
             slope_x, slope_y, slope_z = slope_x + (share - drift * right), slope_y + drift * up, slope_z + drift * out
+        if do is MANY:
+            tip_x, tip_y, tip_z = (each.sum(axis=0) for each in (tip_x, tip_y, tip_z))
+            slope_x, slope_y, slope_z = (each.sum(axis=0) for each in (slope_x, slope_y, slope_z))
         size = sqrt(tip_x * tip_x + tip_y * tip_y + tip_z * tip_z)
         shortfall = size - wanted
-        if not abs(shortfall) > PRECISE:
+        left = abs(shortfall) > PRECISE
+        if not do.any(left):
             break
-        low, high = (pull, high) if shortfall < 0.0 else (low, pull)
-        slope = (tip_x * slope_x - tip_y * slope_y - tip_z * slope_z) / max(size, 1e-200)
-        now = max(1.0 - size, 1e-16)
-        guessed = pull + (goal - 1.0 / sqrt(now)) * (2.0 * now * sqrt(now)) / max(slope, 1e-30)
-        if not (low < guessed < high and guessed < 4.0 * pull + 3.0):
-            guessed = min((low + high) / 2.0, 4.0 * low + 3.0)
-        pull = guessed
+        low, high = where(shortfall < 0.0, pull, low), where(shortfall < 0.0, high, pull)
+        slope = (tip_x * slope_x - tip_y * slope_y - tip_z * slope_z) / most(size, 1e-200)
+        now = most(1.0 - size, 1e-16)
+        guessed = pull + (goal - 1.0 / sqrt(now)) * (2.0 * now * sqrt(now)) / most(slope, 1e-30)
+        fits = (guessed > low) & (guessed < high) & (guessed < 4.0 * pull + 3.0)
+        guessed = where(fits, guessed, do.least((low + high) / 2.0, 4.0 * low + 3.0))
+        pull = where(left, guessed, pull)
     return pull
+
+
+def _bowed(do: Numbers, bones: Sequence[Bone], chord: Number, wanted: Number, changes: Number) -> list[Bone]:
+    """Return the bones bent like an arc, where chains change at all."""
+    give = sum(part * (1.0 - x * x) for (x, _, _), part, _ in bones)
+    give = give.sum(axis=0) if do is MANY else give
+    kick = do.where((give < STIFF) & (chord < FOLDED), KICK, 0.0)
+    turn = do.where(changes, do.most(arc_of(do, wanted) - arc_of(do, chord), kick), 0.0)
+    found: list[Bone] = []
+    for (x, y, z), part, place in bones:
+        cosine, sine = do.cos(turn * place), do.sin(turn * place)
+        found.append(((x * cosine + y * sine, y * cosine - x * sine, z), part, place))
+    return found
 
 
 REACHING = 1
 """The pass that is done by FABRIK; the one before it and those after it are Newton's."""
 PATIENCE = 24
 """Passes after which a chain is laid out by construction: bones folded flat hardly move each other."""
-FEW = 8
-"""Up to this many of many chains make their passes one by one."""
 NO_CHORD = 1e-7
 """A tip nearer to the root than this fraction of the chain is not turned to its line: rounding would say from where."""
 
@@ -269,11 +160,39 @@ def first_guess(
         distance: wanted distance from root to tip.
         bow: False: a chain that must get shorter is pushed along its line, which bends most where it is bent.
     """
-    if do is ONE:
-        guess = bent_one(directions, lengths, own, axes, distance, bow=bow)
-    else:
-        sizes: Floats = np.array(lengths)
-        guess = apart(bent(together(directions), sizes, np.array(own), np.array(axes), distance, bow=bow))
+    whole, end = sum(lengths), 0.0
+    chord, wanted = size_of(do, tip_of(directions, lengths)) / whole, distance / whole
+    given: list[Bone] = []
+    for direction, length in zip(directions, lengths, strict=True):
+        end = end + length
+        given.append((direction, length / whole, (end - length / 2.0) / whole - 0.5))
+    if do is MANY:
+        # All bones at once: one by one, operations would take many times longer.
+        ways, parts, places = zip(*given, strict=True)
+        x, y, z = together(ways)
+        given = [((x, y, z), np.array(parts), np.array(places))]
+    bones = [((dot(way, own.line), dot(way, own.bend), dot(way, own.normal)), part, at) for way, part, at in given]
+    changes, pull = abs(chord - wanted) > SLACK, 0.0 * whole
+    if do.any(changes):
+        if bow:
+            bones = _bowed(do, bones, chord, wanted, changes)
+        pull = do.where(changes, _pull_of(do, bones, chord, wanted, LEAST if bow else FARTHER), 0.0)
+    guess, (line, bend, normal) = [], axes
+    for (x, y, z), _, _ in bones:
+        along = x + pull
+        size = do.sqrt(along * along + y * y + z * z)
+        clear = size > 1e-12  # pulled back as far as the bone points ahead, it keeps its direction
+        along, size = do.where(clear, along, x), do.where(clear, size, 1.0)
+        a, b, c = along / size, y / size, z / size
+        guess.append(
+            (
+                a * line[0] + b * bend[0] + c * normal[0],
+                a * line[1] + b * bend[1] + c * normal[1],
+                a * line[2] + b * bend[2] + c * normal[2],
+            )
+        )
+    if do is MANY:
+        guess = list(zip(*guess[0], strict=True))
     return flattened(do, guess, lengths, axes.line, distance)
 
 
@@ -340,16 +259,7 @@ def solve_directions(
     left = abs(distance - size_of(do, tip_of(found, lengths))) > tolerance
     if do.any(left) and begun < iterations:
         given = found, list(lengths), axes, distance, tolerance, iterations, begun
-        if np.count_nonzero(left) > FEW:
-            found, used = do.redone(_passes, left, (do, *given), (found, used))
-        elif do is ONE:
-            found, used = _passes(do, *given)
-        else:
-            every = together(found)
-            for i in np.flatnonzero(left).tolist():
-                own, used[i] = _passes(ONE, *member(given, i))
-                every[..., i] = np.array(own).T
-            found = apart(every)
+        found, used = do.redone(_passes, left, (do, *given), (found, used))
     return _turned_to_line(do, found, lengths, axes), used
 
 

@@ -16,14 +16,20 @@ from typing import Any
 
 import numpy as np
 
-from ..maths.numbers import is_crowd, member, members
-from ..problem import Floats, Ints
+from ..free.reach import goal_of, status_of
+from ..maths.cones import at_limit
+from ..maths.numbers import MANY, Vector, is_crowd, member, members
+from ..maths.products import times
+from ..maths.rotations import norm, unit
+from ..problem import Floats, Ints, OutOfReach, Problem, Solution, Solver, Status
 from . import descent, newton
 from .descent import State
+from .guess import guess_of
 from .newton import Anchor
-from .objectives import Goals, System
+from .objectives import Place, System
 from .search import Ask, Found, Search, Searching, straightened
-from .skeleton import FEW, Angles, Body, arrays_of, rows_of
+from .skeleton import FEW, Angles, Body, Skeleton, arrays_of, posed, rows_of
+from .standing import Standing
 
 MOST = 2048
 """Maximum number of chains on arrays at once: more would not be faster, and with all their restarts take gigabytes."""
@@ -31,9 +37,50 @@ Advance = Callable[[System, Any], tuple[Any, Any]]
 """Returns a run after one step, and which members (B,) have come to their end."""
 
 
-def search_together(
-    body: Body, goals: Goals, searches: list[Search], running: list[Searching]
-) -> list[tuple[Angles, int]]:
+def suits(problem: Problem) -> bool:
+    """Whether a problem is of chains to places that neither move the root nor lengthen bones, see `Standing.suits`."""
+    goal, policy = problem.goal, problem.out_of_reach
+    is_place = goal.rotation is None and goal.pole is None and not problem.others
+    return is_place and policy is OutOfReach.EXTEND and problem.solver is not Solver.FABRIK
+
+
+def solve_together(problem: Problem, solution: Solution, index: Ints, standing: Standing) -> None:
+    """Solve the members `index` (k,) of a problem that suits, and write them into the solution."""
+    body, scale, each = standing.body, standing.scale, standing.lengths[:, 0]
+    softness, tolerance = (
+        np.broadcast_to(np.asarray(value, dtype=np.float64), len(solution.status))[index]
+        for value in (problem.softness, problem.tolerance)
+    )
+    target = ((np.asarray(problem.goal.target, np.float64)[index] - standing.origin) / scale[:, None]).T
+    distance, longest = norm(target), standing.steps.max(axis=0)
+    reached, _, _, beyond = goal_of(MANY, distance, longest, softness, 0.0, OutOfReach.EXTEND)
+    wanted = np.where(softness > 0.0, unit(target) * reached, target)
+    guess = guess_of(body, standing.turns, None)
+    fks, nears = (np.moveaxis(arrays_of(every), 2, 0) for every in (guess.fk, guess.bent(tuple(wanted), None)))
+    searches, running = [], []
+    for i, (place, away) in enumerate(zip(wanted.T.tolist(), norm(wanted).tolist(), strict=True)):
+        lay_out = partial(_system, body.skeleton, i, tuple(place))
+        searches.append(Search(body, i, lay_out, rows_of(fks[i]), [away - 1.0], problem.iterations, only_places=True))
+        near = rows_of(nears[i])
+        running.append(searches[i].first(near) if problem.is_first_attempt else searches[i].best(near))
+    found = _searched(_system(body.skeleton, None, tuple(wanted)), body, searches, running)
+    angles = np.stack([arrays_of(own) for own, _ in found], axis=2)
+    frames, points = posed(body, angles)
+    error = norm(target - points[:, -1].T) * scale
+    solution.rotations[index] = times(frames, standing.backs)
+    solution.joints[index] = points * scale[:, None, None] + standing.origin[:, None]
+    solution.stretch[index], solution.error[index] = 1.0, error
+    solution.iterations[index] = [used for _, used in found]
+    solution.at_limit[index] = at_limit(angles[:2], angles[2], body.cone).T & standing.limited
+    solution.status[index] = status_of(MANY, error <= tolerance * each, beyond, tolerance, Status.LIMITED)
+
+
+def _system(skeleton_of: Callable[[int | None], Skeleton], member: int | None, target: Vector) -> System:
+    skeleton = skeleton_of(member)
+    return System.of(skeleton, [Place.of(skeleton, 0, target, 1.0)])
+
+
+def _searched(system: System, body: Body, searches: list[Search], running: list[Searching]) -> list[tuple[Angles, int]]:
     """Return the joint angles and the steps of the searches of B chains to places."""
     results: list[Any] = [None] * len(searches)
     asked: dict[int, list[Ask]] = {}
@@ -44,7 +91,6 @@ def search_together(
         except StopIteration as end:
             results[i] = end.value
 
-    system = goals.system(body)
     for i in range(len(searches)):
         go_on(i, None)
     while asked:
@@ -57,7 +103,7 @@ def search_together(
         groups = (every[first : first + MOST] for every in alike.values() for first in range(0, len(every), MOST))
         for group in groups:
             asks, own = [together[i][k] for i, k in group], [searches[i] for i, _ in group]
-            if len(group) > FEW and body.are_limited:
+            if len(group) > FEW:
                 index = np.array([i for i, _ in group])
                 found.update(zip(group, _found(system, index, asks, own), strict=True))
             else:

@@ -80,22 +80,16 @@ def led_by_tips(system: System, guess: Guess, pole: Vector | None, tolerance: fl
 
 def _unfolded(system: System, guess: Guess, pole: Vector | None) -> Angles:
     """Return the FK pose of a chain, bent to its free side where passes alone would only fold or deadlock."""
-    place, pose = system.objectives[0], pose_of(system.skeleton, guess.fk)
+    place, tip = system.objectives[0], pose_of(system.skeleton, guess.fk).ends[0]
     assert isinstance(place, Place)
-    points = [*(pose.points[bone] for bone in place.path), pose.ends[0]]
-    segments = list(map(minus, points[1:], points))
-    lengths = list(map(norm, segments))
-    whole = max(sum(lengths), 1e-200)
-    line = unit(minus(points[-1], points[0]))
-    lean = sum(
-        length / whole * (1.0 - dot(unit(segment), line) ** 2)
-        for segment, length in zip(segments, lengths, strict=True)
-    )
-    way = over(minus(points[-1], place.target), whole)
+    root, line = system.skeleton.bones[place.path[0]].head, guess.line
+    leans = [1.0 - dot(direction, line) ** 2 for direction in guess.directions]
+    lean = sum(length / guess.reach * own for length, own in zip(guess.lengths, leans, strict=True))
+    way = over(minus(tip, place.target), guess.reach)
     share = folding(ONE, lean, dot(way, line), norm(reject(way, line)))
     if not share:
         return guess.fk
-    bent = guess.bent(minus(place.target, points[0]), pole)
+    bent = guess.bent(minus(place.target, root), pole)
     return [
         inside(ONE, joint, *(a + share * (b - a) for a, b in zip(old, new, strict=True)))
         for joint, old, new in zip(system.skeleton.joints, guess.fk, bent, strict=True)

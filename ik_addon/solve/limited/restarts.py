@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from math import inf
+from itertools import count, islice
+from math import inf, isqrt
 
 import numpy as np
 
-from ..maths.numbers import MANY, Vector, minus, norm
+from ..maths.numbers import MANY, Vector, dot, minus, norm
 from ..maths.rotations import stacked
 from ..problem import Floats
-from .newton import SAME
+from .newton import SAME, away_from
 from .skeleton import Angles, Body, allowed_angles, pose_of, rows_of
 
 _CURL, _ROUND = 0.8, 1.5 * np.pi
@@ -22,17 +22,17 @@ SIZE = 64
 """Number of poses among which chains choose where to start again."""
 
 
-def table(body: Body, first: int, count: int) -> list[Angles]:
-    """Return `count` poses within the limits from a fixed list, beginning with number `first`, kept with the body.
+def table(body: Body, first: int, amount: int) -> list[Angles]:
+    """Return `amount` poses within the limits from a fixed list, beginning with number `first`, kept with the body.
 
     The first four are curled up, each to a different side. The joint angles of the others are points of a Kronecker
     sequence, evenly spread over what the limits allow.
     """
     known: dict[int, Angles] = body.kept.setdefault("table", {})
-    if not known.keys() >= set(range(first, first + count)):
-        poses = _table(body, first, count)
-        known.update({first + i: rows_of(poses[..., i]) for i in range(count)})
-    return [known[number] for number in range(first, first + count)]
+    if not known.keys() >= set(range(first, first + amount)):
+        poses = _table(body, first, amount)
+        known.update({first + i: rows_of(poses[..., i]) for i in range(amount)})
+    return [known[number] for number in range(first, first + amount)]
 
 
 def nearest(body: Body, member: int, target: Vector) -> list[Angles]:
@@ -51,11 +51,11 @@ def nearest(body: Body, member: int, target: Vector) -> list[Angles]:
     return [poses[i] for i in sorted(order[:16], key=lambda i: order.index(i) % 4 > 0) + order[16:]]
 
 
-def _table(body: Body, first: int, count: int) -> Floats:
-    """Return poses (3, n, count) of the table."""
+def _table(body: Body, first: int, amount: int) -> Floats:
+    """Return poses (3, n, amount) of the table."""
     bones = len(body.parents)
     steps = np.sqrt(_primes(3 * bones)).reshape(bones, 3).T[..., None]
-    number = np.arange(first, first + count)
+    number = np.arange(first, first + amount)
     points = ((number + 1) * steps) % 1.0
     cone = body.cone
     widest = np.sin(_WIDEST / 2.0)
@@ -77,16 +77,10 @@ def _table(body: Body, first: int, count: int) -> Floats:
     return allowed_angles(body, stacked(*swing, twist))
 
 
-@lru_cache(maxsize=8)
-def _primes(count: int) -> Floats:
-    """Return the first primes (count,)."""
-    primes: list[int] = []
-    number = 2
-    while len(primes) < count:
-        if all(number % prime for prime in primes):
-            primes.append(number)
-        number += 1
-    return np.array(primes, dtype=np.float64)
+def _primes(amount: int) -> Floats:
+    """Return the first primes (amount,)."""
+    primes = (number for number in count(2) if all(number % i for i in range(2, isqrt(number) + 1)))
+    return np.array(list(islice(primes, amount)), dtype=np.float64)
 
 
 # ---- which pose to take
@@ -112,14 +106,9 @@ def nearest_to_fk(tried: Sequence[Angles], errors: Sequence[float], fk: Angles) 
     enough = ARRIVED if least <= ARRIVED else least + SAME
     if errors[0] <= enough:
         return 0
-    away = [_away(angles, fk) if error <= enough else inf for angles, error in zip(tried, errors, strict=True)]
+    ways = (map(away_from, angles, fk) for angles in tried)
+    sizes = [sum(dot(each, each) for each in way) for way in ways]
+    away = [size if error <= enough else inf for size, error in zip(sizes, errors, strict=True)]
     # Mirror images are equally near; rounding must not choose between them.
     nearest = min(away) * (1.0 + _TIE)
     return next(i for i, size in enumerate(away) if size <= nearest)
-
-
-def _away(angles: Angles, fk: Angles) -> float:
-    found = 0.0
-    for (x, z, twist), (old_x, old_z, old) in zip(angles, fk, strict=True):
-        found += 4.0 * ((x - old_x) ** 2 + (z - old_z) ** 2) + (twist - old) ** 2
-    return found

@@ -117,8 +117,8 @@ class Search:
     """Returns the body and its goals in floats: many chains hardly need them."""
     fk: Angles
     """The FK pose within the limits: of the poses that meet the goals best, the nearest to it is taken."""
-    away: Sequence[float]
-    """How far each target is from the root."""
+    lacks: Sequence[float]
+    """How much farther from the root each target is than the chain to it is long."""
     iterations: int
     """Maximum number of steps of a descent."""
     only_places: bool
@@ -202,11 +202,10 @@ class Search:
             steps += more
         return angles, steps
 
-    @cached_property
+    @property
     def is_far(self) -> bool:
         """Whether all targets are farther from the root than the chains to them are long."""
-        reaches = self.body.reaches[:, self.member].tolist()
-        return all(distance > length + ARRIVED for distance, length in zip(self.away, reaches, strict=True))
+        return min(self.lacks) > ARRIVED
 
     def _stretched(self) -> Searching:
         """Stretch a body towards targets that are all too far; None: that does not lead to the best pose.
@@ -223,7 +222,7 @@ class Search:
         angles = passes.stretched(self.fk)
         error, steps = self._missed(angles), 0
         is_turned = any(isinstance(each, Orientation) for each in self.system.objectives)
-        if error > self.away[0] - float(self.body.reaches[0, self.member]) + _CERTAIN:
+        if error > self.lacks[0] + _CERTAIN:
             if is_turned:
                 # An orientation may be half a turn away, from where rounding would say which way to turn.
                 return None

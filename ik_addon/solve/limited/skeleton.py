@@ -27,8 +27,8 @@ from ..maths.numbers import (
     nearest_twist,
     swing_and_twist,
 )
-from ..maths.rotations import dot, stacked
-from ..problem import Floats
+from ..maths.rotations import stacked
+from ..problem import Floats, path_of
 
 STEEPEST = 1e-3
 """Minimum cosine of half a swing's angle: near half a turn, a swing turns the bone about itself ever faster."""
@@ -95,11 +95,7 @@ class Skeleton(NamedTuple):
 
     def path(self, bone: int) -> tuple[int, ...]:
         """Return the bones from the root to a bone."""
-        found = []
-        while bone >= 0:
-            found.append(bone)
-            bone = self.parents[bone]
-        return tuple(found[::-1])
+        return path_of(self.parents, bone)
 
 
 def pose_of(skeleton: Skeleton, angles: Angles) -> Pose:
@@ -207,11 +203,7 @@ class Body:
 
     def path(self, effector: int) -> tuple[int, ...]:
         """Return the bones from the root to the bone of an effector."""
-        bones, bone = [], self.segments[effector]
-        while bone >= 0:
-            bones.append(bone)
-            bone = self.parents[bone]
-        return tuple(bones[::-1])
+        return path_of(self.parents, self.segments[effector])
 
     @property
     def is_serial(self) -> bool:
@@ -246,16 +238,6 @@ class Body:
         if member is not None:
             self.kept[member] = found
         return found
-
-    @cached_property
-    def reaches(self) -> Floats:
-        """(E, B) lengths of the chains from the root to each effector."""
-        found = []
-        for effector in range(len(self.segments)):
-            path = list(self.path(effector))
-            steps = np.concatenate([self.heads[:, path[1:]], self.ends[:, effector : effector + 1]], axis=1)
-            found.append(np.cumsum(np.sqrt(dot(steps, steps)), axis=0)[-1])
-        return np.stack(found)
 
     @property
     def _limits(self) -> tuple[Floats, ...]:

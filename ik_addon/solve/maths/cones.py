@@ -127,7 +127,9 @@ def at_limit(swing: Floats, twist: Floats, cone: Cone) -> Bools:
     """Return which swings (2, ...) or twists (...) are at a limit of their joint; locked axes do not count."""
     axes = np.where(swing < 0.0, cone.low, cone.high)
     room = cone.low + cone.high > 0.0
-    swung = room.any(axis=0) & (ellipse_level(np.where(room, swing, 0.0), np.where(room, axes, 1.0)) > 1.0 - _AT)
+    swung = room.any(axis=0) & (
+        ellipse_level(MANY, *np.where(room, swing, 0.0), *np.where(room, axes, 1.0)) > 1.0 - _AT
+    )
     # Where rest itself is the limit, as in a knee that does not bend back, no ellipse shows it.
     at_rest = ((cone.low == 0.0) & (swing <= _AT)) | ((cone.high == 0.0) & (swing >= -_AT))
     swung |= (room & at_rest).any(axis=0)

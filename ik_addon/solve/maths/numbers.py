@@ -88,41 +88,26 @@ def _nearest_swing_of_one(x: float, z: float, low: Pair, high: Pair) -> Pair:
     b = low[1] if z < 0.0 else high[1]
     # Not `max`, which takes longer than all the rest.
     p, q = x / (a if a > 1e-12 else 1e-12), z / (b if b > 1e-12 else 1e-12)
-    if not p * p + q * q > 1.0:
-        return x, z
-    aa, bb = a * a, b * b
-    p, q = a * abs(x), b * abs(z)
-    t = max(p - aa, q - bb, sqrt(p * p + q * q) - max(aa, bb), 1e-100)
-    for _ in range(STEPS):
-        along, across = p / (t + aa), q / (t + bb)
-        level = along * along + across * across
-        over = sqrt(level) - 1.0
-        if not over > 0.0:
-            break
-        t += level * over / max(along * along / (t + aa) + across * across / (t + bb), 1e-200)
-    x, z = x * (aa / (t + aa)), z * (bb / (t + bb))
-    p, q = x / max(a, 1e-12), z / max(b, 1e-12)
-    size = sqrt(max(p * p + q * q, 1.0))
-    return x / size, z / size
+    return _nearest_of_ellipse(ONE, x, z, a, b) if p * p + q * q > 1.0 else (x, z)
 
 
 def _nearest_swings(x: Number, z: Number, low: Pair, high: Pair) -> Pair:
     swing = np.array((x, z))
     axes = np.array((np.where(x < 0.0, low[0], high[0]), np.where(z < 0.0, low[1], high[1])))
-    outside = ellipse_level(swing, axes) > 1.0
+    outside = ellipse_level(MANY, *swing, *axes) > 1.0
     if outside.any():
-        swing[:, outside] = _nearest_of_ellipse(swing[:, outside], axes[:, outside])
+        swing[:, outside] = _nearest_of_ellipse(MANY, *swing[:, outside], *axes[:, outside])
     return swing[0], swing[1]
 
 
-def ellipse_level(point: Any, axes: Any) -> Any:
-    """Return the square of the factor by which ellipses, given by half-axes, must grow to pass through points."""
-    share = point / np.maximum(axes, 1e-12)
-    return share[0] ** 2 + share[1] ** 2
+def ellipse_level(do: Numbers, x: Number, z: Number, a: Number, b: Number) -> Number:
+    """Return the square of the factor by which an ellipse with two half-axes must grow to pass through a point."""
+    p, q = x / do.most(a, 1e-12), z / do.most(b, 1e-12)
+    return p * p + q * q
 
 
-def _nearest_of_ellipse(point: Any, axes: Any) -> Any:
-    """Return the points (2, k) nearest to points outside ellipses with half-axes (2, k), one of which may be 0.
+def _nearest_of_ellipse(do: Numbers, x: Number, z: Number, a: Number, b: Number) -> Pair:
+    """Return the point nearest to one outside an ellipse with two half-axes, one of which may be 0.
 
     The nearest point is axes^2 * point / (t + axes^2) for the t that puts it on the ellipse. Newton's method gets there
     from the left without ever passing it, and sooner when it looks for the zero of one minus the inverse of the level's
@@ -130,21 +115,19 @@ def _nearest_of_ellipse(point: Any, axes: Any) -> Any:
     10.1137/0904038). It starts from the t for which both half-axes are as long as the longer one: for circles, the
     solution.
     """
-    size, square = axes * np.abs(point), axes**2
-    t = np.sqrt(size[0] * size[0] + size[1] * size[1]) - np.maximum(square[0], square[1])
-    t = np.maximum(np.maximum(np.maximum(size[0] - square[0], size[1] - square[1]), t), 1e-100)
+    most, sqrt = do.most, do.sqrt
+    aa, bb, p, q = a * a, b * b, a * abs(x), b * abs(z)
+    t = most(most(p - aa, q - bb), most(sqrt(p * p + q * q) - most(aa, bb), 1e-100))
     for _ in range(STEPS):
-        below = t + square
-        share = size / below
-        share *= share
-        level = share[0] + share[1]
-        over = np.maximum(np.sqrt(level) - 1.0, 0.0)
-        if not over.any():
+        along, across = p / (t + aa), q / (t + bb)
+        level = along * along + across * across
+        over = most(sqrt(level) - 1.0, 0.0)
+        if not do.any(over):
             break
-        slope = share / below
-        t = t + level * over / np.maximum(slope[0] + slope[1], 1e-200)
-    near = point * (square / (t + square))
-    return near / np.sqrt(np.maximum(ellipse_level(near, axes), 1.0))
+        t = t + level * over / most(along * along / (t + aa) + across * across / (t + bb), 1e-200)
+    x, z = x * (aa / (t + aa)), z * (bb / (t + bb))
+    size = sqrt(most(ellipse_level(do, x, z, a, b), 1.0))
+    return x / size, z / size
 
 
 class _One:

@@ -13,12 +13,13 @@ from ik_addon.solve.limited.bounds import bounds
 from ik_addon.solve.limited.descent import State
 from ik_addon.solve.limited.fabrik import Passes
 from ik_addon.solve.limited.newton import Anchor, newton_step, polished, slopes_of, twists_of
-from ik_addon.solve.limited.objectives import Goals, OrientationGoal, PoleGoal, System, masses_of
+from ik_addon.solve.limited.objectives import System, masses_of
 from ik_addon.solve.limited.skeleton import Body, allowed_angles, posed, rows_of
 from ik_addon.solve.maths.cones import Cone, cone_of
 from ik_addon.solve.problem import Floats
 
 from ..chains import for_each, random_rotations, unit
+from .goals import Goals, OrientationGoal, PoleGoal
 
 BALL = degrees((-60, 60), (-45, 45), (-60, 60))
 FREE = degrees((-np.inf, np.inf), (-np.inf, np.inf), (-np.inf, np.inf))

@@ -1,19 +1,17 @@
-"""A problem prepared for the search: bodies relative to their roots, in units of their longest chains."""
+"""Members of a problem laid out for the search: bodies relative to their roots, in units of their longest chains."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from ..free.reach import Reach, reachable
 from ..maths.cones import Cone, cone_of
-from ..maths.numbers import MANY
 from ..maths.products import back_applied, back_times, times
-from ..maths.rotations import norm, quaternions, unit
-from ..problem import Bools, Floats, Ints, OutOfReach, Problem
-from .objectives import Goals, OrientationGoal, PoleGoal, masses_of
+from ..maths.rotations import norm, quaternions
+from ..problem import Bools, Floats, Ints, Problem, path_of
 from .skeleton import Body
 
 
@@ -78,13 +76,28 @@ class Standing:
         points = self.points[:, self.path].transpose(2, 1, 0)
         return norm(points[:, 1:] - points[:, :-1])
 
-    def lengthened(self, stretch: Floats, grown: Floats) -> Standing:
-        """Return it with bones lengthened by factors (B, n); the chain, its unit, grows by factors (B,)."""
-        points = self.points / grown[:, None, None]
-        parents, segments = np.array(self.body.parents), np.array(self.body.segments)
-        heads, ends = _segments(points, self.frames, parents, segments, stretch)
-        body = replace(self.body, heads=heads, ends=ends)
-        return replace(self, body=body, points=points, scale=self.scale * grown)
+    @cached_property
+    def suits(self) -> bool:
+        """Whether these are chains whose joints all have limits, and all turn the one effector, see `crowd`."""
+        return self.body.is_serial and self.body.are_limited
+
+    def lengthened(self, member: int, factors: Sequence[float]) -> Standing:
+        """Return one member with its bones lengthened by factors (n,); its unit grows with the chain."""
+        own, parents, segments = [member], np.array(self.body.parents), np.array(self.body.segments)
+        stretch, steps = np.array([factors]), self.steps[:, member]
+        grown = (steps * stretch[0, self.path[:-1]]).sum() / steps.sum()
+        points, frames = self.points[own] / grown, self.frames[own]
+        heads, ends = _segments(points, frames, parents, segments, stretch)
+        return replace(
+            self,
+            body=replace(self.body, rest=self.body.rest[..., own], heads=heads, ends=ends),
+            turns=self.turns[..., own],
+            points=points,
+            frames=frames,
+            origin=self.origin[own],
+            scale=self.scale[own] * grown,
+            lengths=self.lengths[own],
+        )
 
 
 def _segments(points: Floats, frames: Floats, parents: Ints, segments: Ints, stretch: Floats) -> tuple[Floats, Floats]:
@@ -95,46 +108,6 @@ def _segments(points: Floats, frames: Floats, parents: Ints, segments: Ints, str
     heads[:, parents < 0] = points[:, :bones][:, parents < 0]
     ends = back_applied(frames[:, segments], points[:, bones:] - points[:, segments]) * stretch[:, segments, None]
     return np.ascontiguousarray(heads.transpose(2, 1, 0)), np.ascontiguousarray(ends.transpose(2, 1, 0))
-
-
-@dataclass(frozen=True)
-class Task:
-    """A problem prepared for the descents: relative to the root, in units of the longest chain."""
-
-    standing: Standing
-    """With bones stretched."""
-    goals: Goals
-    target: Floats
-    """(B, E, 3) the targets, which may be farther away than those that the search goes for."""
-    stretch: Floats
-    """(B, n)"""
-    beyond: Floats
-    """(B,) how far a target is beyond the reach of a chain; negative: inside its inner reach."""
-    push_limit: Floats
-    tolerance: Floats
-
-    @classmethod
-    def of(cls, problem: Problem, index: Ints, standing: Standing) -> Task:
-        """Read the goals of the members `index` (k,) of a problem, given the members in FK."""
-        bones, members = np.shape(problem.frames)[1], len(index)
-        target = np.stack([np.asarray(goal.target, np.float64)[index] for goal in problem.goals], axis=1)
-        target = (target - standing.origin[:, None]) / standing.scale[:, None, None]
-        push_limit = per_member(problem.push_limit, len(problem.joints))[index]
-        tolerance = per_member(problem.tolerance, len(problem.joints))[index]
-        stretch, beyond, wanted = np.ones((members, bones)), np.zeros(members), target
-        if len(problem.goals) == 1:
-            reach, wanted = _reach(problem, standing, target, push_limit, index)
-            beyond = reach.shortfall
-            if problem.out_of_reach is OutOfReach.STRETCH:
-                stretch[:, standing.path[:-1]] = factors = np.array(reach.stretch).T
-                steps = standing.steps
-                grown = (steps.T * factors).sum(axis=1) / steps.sum(axis=0)
-                standing = standing.lengthened(stretch, grown)
-                target, wanted = (array / grown[:, None, None] for array in (target, wanted))
-        weight = np.array([goal.weight for goal in problem.goals], dtype=np.float64)
-        wanted = np.ascontiguousarray(wanted.transpose(2, 1, 0))
-        goals = Goals(wanted, weight / weight.max(), *_wishes(problem, standing, index))
-        return cls(standing, goals, target, stretch, beyond, push_limit, tolerance)
 
 
 def _shape_of(problem: Problem) -> tuple[Ints, Bools, Ints]:
@@ -151,11 +124,8 @@ def lengths_of(problem: Problem, index: Ints | slice = np.s_[:]) -> Floats:
     joints = np.asarray(problem.joints, dtype=np.float64)[index]
     parents, _, segments = _shape_of(problem)
     lengths = []
-    for e, segment in enumerate(segments):
-        points, bone = [len(parents) + e], int(segment)
-        while bone >= 0:
-            points.append(bone)
-            bone = int(parents[bone])
+    for e, segment in enumerate(segments.tolist()):
+        points = [len(parents) + e, *path_of(parents.tolist(), segment)[::-1]]
         steps = (joints[:, points[1:]] - joints[:, points[:-1]]).transpose(2, 1, 0)
         lengths.append(np.cumsum(norm(steps), axis=0)[-1])
     return np.stack(lengths)
@@ -192,47 +162,3 @@ def _joints_of(problem: Problem, index: Ints, parents: Ints, free: Bools) -> tup
 
 def _inherits(problem: Problem, bone: int) -> bool:
     return problem.inherits is None or bool(problem.inherits[bone])
-
-
-def _reach(
-    problem: Problem, standing: Standing, target: Floats, push_limit: Floats, index: Ints
-) -> tuple[Reach, Floats]:
-    """Return the reach of chains whose targets (B, 1, 3) may be out of reach, and where to go (B, 1, 3)."""
-    distance = norm(target[:, 0].T)
-    softness = per_member(problem.softness, len(problem.joints))[index]
-    weights = problem.stretch_weights
-    own = problem if weights is None else replace(problem, stretch_weights=np.asarray(weights)[standing.path[:-1]])
-    reach = reachable(MANY, list(standing.steps), distance, softness, push_limit, own)
-    if not softness.any():
-        return reach, target
-    # Limits may keep a chain from pointing at a target that is too far: then it goes as near as it can. How far the
-    # root is pushed is known only once the limits have taken effect.
-    eased = unit(target[:, 0].T) * reach.distance
-    return reach, np.where((softness > 0.0)[:, None, None], eased.T[:, None], target)
-
-
-def _wishes(
-    problem: Problem, standing: Standing, index: Ints
-) -> tuple[tuple[OrientationGoal, ...], tuple[PoleGoal, ...]]:
-    """Return the orientation and pole goals. A pole acts on the part of its chain that no other chain shares."""
-    turns, poles = [], []
-    body, points = standing.body, standing.points
-    bones = len(body.parents)
-    for e, goal in enumerate(problem.goals):
-        if goal.rotation is not None:
-            rotation = np.asarray(goal.rotation, dtype=np.float64)[index]
-            turns.append(OrientationGoal(e, np.ascontiguousarray(rotation.transpose(1, 2, 0))))
-        if goal.pole is not None:
-            shared = {bone for other in range(len(problem.goals)) if other != e for bone in body.path(other)}
-            branch = [bone for bone in body.path(e) if bone not in shared] or body.path(e)[-1:]
-            pole = (np.asarray(goal.pole, dtype=np.float64)[index] - standing.origin) / standing.scale[:, None]
-            angle = per_member(0.0 if goal.pole_angle is None else goal.pole_angle, len(problem.joints))[index]
-            masses = masses_of(points[:, [*branch, bones + e]].transpose(2, 1, 0))
-            poles.append(PoleGoal(e, tuple(branch), np.ascontiguousarray(pole.T), angle, masses))
-    return tuple(turns), tuple(poles)
-
-
-def per_member(value: Floats | float, members: int) -> Floats:
-    """Return a setting for each member (B,), which may be given once for all."""
-    values = np.asarray(value, dtype=np.float64)
-    return values if values.shape == (members,) else np.broadcast_to(values, (members,))
