@@ -323,7 +323,8 @@ class _Search:
             is_short = leg.held & (far > CLOSE * leg.reach) & (short == 0.0)
             turns = (turns_of(own.reached.bones[i], self.moment) - recorded).max(axis=1)
             straight = np.pad(may_bend & (chords > STRAIGHT), (0, self.moment))
-            fast = (turns > self.flip) & sliding_window_view(straight, self.moment + 1).any(axis=1)[: len(turns)]
+            straight = sliding_window_view(straight, self.moment + 1).max(axis=1)
+            fast = (turns > self.flip) & straight[: len(turns)]
             misses += far[is_short].tolist()
             flips += turns[fast].tolist()
             turns = np.pad(np.where(fast, turns, 0.0), self.moment)
