@@ -178,10 +178,10 @@ def _copy_motion(
     bpy.context.scene.frame_set(1)
 
 
-def record(ob: bpy.types.Object, rows: Sequence[Sequence[str]]) -> Array:
-    """Return where (F, r, n, 3) the heads of rows of bones are on the scene's frames."""
+def record(ob: bpy.types.Object, rows: Sequence[Sequence[str]], every: int = 1) -> Array:
+    """Return where (F, r, n, 3) the heads of rows of bones are on the scene's frames, or on every nth one."""
     scene, found = bpy.context.scene, []
-    for frame in range(scene.frame_start, scene.frame_end + 1):
+    for frame in range(scene.frame_start, scene.frame_end + 1, every):
         scene.frame_set(frame)
         seen = rigs.evaluated(ob)
         found.append([[np.array(seen.pose.bones[name].head) for name in row] for row in rows])

@@ -183,10 +183,10 @@ def hyperextension(tip: bpy.types.PoseBone, side: Floats, frame: float) -> float
     if not len(below):
         return 0.0
     try:
-        rows = fcurves.at_frame(ob, below, fk_store.held(ob, below), frame)
+        rows = fcurves.at_frames(ob, below, fk_store.held(ob, below), [frame])
     except fcurves.NotDetermined:
         return 0.0
-    bend = chain.bend(chain.bends_by(_bases(ob, below, rows[None]))[0])
+    bend = chain.bend(chain.bends_by(_bases(ob, below, rows))[0])
     normal = np.cross(side, chain.first)
     away = -float(bend.dot(normal) / max(float(np.linalg.norm(normal)), 1e-12))
     return away if away > 0.0 else 0.0
@@ -204,9 +204,10 @@ def is_from_roll(tip: bpy.types.PoseBone, side: Floats) -> bool:
 # ---- animation
 
 
-def animated_bases(ob: bpy.types.Object, bones: Sequence[int]) -> Floats | None:
+def animated_bases(ob: bpy.types.Object, bones: Sequence[int], most: int = FRAMES) -> Floats | None:
     """Return the basis matrices (F, n, 4, 4) of pose bones on frames of their animation; None without F-curves.
 
+    These are all whole frames, or `most` of them, evenly spread.
     Constraints and drivers are not known here: with drivers there is no result either.
     """
     paths, own = tuple(f"{ob.pose.bones[bone].path_from_id()}." for bone in bones), np.array(bones, dtype=np.int64)
@@ -215,9 +216,8 @@ def animated_bases(ob: bpy.types.Object, bones: Sequence[int]) -> Floats | None:
         ranges = np.array([curve.range() for found in moving for curve in found])
         if not len(ranges):
             return None
-        frames = np.unique(np.round(np.linspace(ranges[:, 0].min(), ranges[:, 1].max(), FRAMES)))
-        held = channels.read(ob, own)
-        return _bases(ob, own, np.stack([fcurves.at_frame(ob, own, held, frame) for frame in frames.tolist()]))
+        frames = np.unique(np.round(np.linspace(ranges[:, 0].min(), ranges[:, 1].max(), most)))
+        return _bases(ob, own, fcurves.at_frames(ob, own, channels.read(ob, own), frames.tolist()))
     except fcurves.NotDetermined:
         return None
 

@@ -19,7 +19,7 @@ from ..core import compat
 from ..core.constraints import steered_bones
 from ..core.report import Remark, Report
 from ..core.settings import chain_of, object_of
-from ..core.translation.sentences import UserError, count, marked, say
+from ..core.translation.sentences import UserError, count, marked, quoted, say
 from ..core.untyped import Struct
 from ..live.reports import NEAR
 from ..rig.plan.chain import chain_bones, end_of, tips
@@ -27,7 +27,7 @@ from ..rig.plan.limits import SETTINGS, is_free
 from ..solve.problem import Floats
 from . import control_bones, end_bone, preset_file, profile
 from .current_pose import read_poses
-from .exceeded import exceeded, free
+from .exceeded import exceeded, fit
 from .ik_constraints import sources
 from .make_controls import Controls
 from .new_chain import add_chain
@@ -44,6 +44,8 @@ ANIMATED = marked(
 )
 WITH_CONSTRAINTS = marked("These parts have IK constraints. Convert IK Constraints turns them into chains: {parts}")
 """Remarks for which the panel has buttons."""
+WIDENED = marked("The animation widened the human limits of these joints: {names}")
+REMOVED = marked("The animation goes far beyond human limits, so these joints got none: {names}")
 
 _last: dict[int, Outcome] = {}
 """The last outcomes, by `session_uid` of the armature object."""
@@ -270,26 +272,29 @@ def _apply_presets(
             slanted.append(member)
         else:
             applied[member] = held
-    beyond = {member: bones for member in applied if (bones := exceeded(made[member]))}
-    for bones in beyond.values():
-        free(bones)
+    beyond = {member: exceeded(made[member]) for member in applied}
+    for limits in beyond.values():
+        fit(limits)
     context.view_layer.update()
     for member, held in applied.items():
         if _moved(context, made[member], before) > NEAR:
             _put_back(held)
             context.view_layer.update()
             outside.append(member)
+    widened: list[str] = []
+    removed: list[str] = []
+    for member, limits in beyond.items():
+        for bone, ranges in () if member in outside else limits.items():
+            (widened if np.isfinite(ranges).any() else removed).append(bone.name)
     return [
         *_about(limited, marked("These parts keep their existing limits: {parts}")),
         *_about(outside, marked("The pose of these parts is outside human limits, so no limits were added: {parts}")),
         *_about(
-            [member for member in beyond if member not in outside],
-            marked("The animation of these parts goes beyond human limits, so some joints got none: {parts}"),
-        ),
-        *_about(
             slanted,
             marked("The bone axes of these parts don't match how they bend, so no limits were added: {parts}"),
         ),
+        *([say(WIDENED, names=quoted(widened))] if widened else []),
+        *([say(REMOVED, names=quoted(removed))] if removed else []),
     ]
 
 

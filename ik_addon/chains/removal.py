@@ -84,7 +84,7 @@ def evaluate_animation(ob: bpy.types.Object, bones: Collection[int], view_layer:
     with registry.paused():
         try:
             frame = view_layer.id_data.frame_current_final
-            channels.write(ob, own, fcurves.at_frame(ob, own, channels.read(ob, own), frame))
+            channels.write(ob, own, fcurves.at_frames(ob, own, channels.read(ob, own), [frame])[0])
         except fcurves.NotDetermined:
             ob.update_tag(refresh={"OBJECT", "DATA", "TIME"})
             view_layer.update()

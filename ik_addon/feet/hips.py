@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import bpy
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from ..core import contact_keys, keyframes
 from ..core.channels import Row
@@ -41,6 +42,8 @@ LEFT = 0.3
 FLIP = np.radians(240.0)
 """A leg bone or knee that turns faster than recorded by more than this, in radians per second, flipped to another side
 of its limits, or the leg snapped straight."""
+MOMENT = 1.0 / 30.0
+"""Seconds, or one frame, over which this speed is measured: the closer to straight, the faster a leg turns."""
 STRAIGHT = 0.95
 """A leg stretched beyond this fraction of its reach turns a lot when its foot moves a little."""
 CALMER = 0.9
@@ -148,8 +151,10 @@ def move_hips(
     assert feet.hips is not None, "there are some"
     goal = Goal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
     old = original_keys.before(goal, at)
-    turns = [turns_of(record.poses) for record in records]
-    search = _Search(view_layer, feet, frames, at, goal, legs, standing, along, turns, FLIP / rate, carry, undo)
+    moment = max(min(round(MOMENT * rate), len(frames) - 1), 1)
+    turns = [turns_of(record.poses, moment) for record in records]
+    flip = FLIP * moment / rate
+    search = _Search(view_layer, feet, frames, at, goal, legs, standing, along, turns, moment, flip, carry, undo)
     asked, found, size = np.zeros(len(frames), dtype=bool), None, max(leg.reach for leg in legs)
     for turn in range(ROUNDS):
         found = help_reach([*legs, *standing], cap, smooth * rate, found)
@@ -249,10 +254,12 @@ class _Search:
     along: Floats
     """(F, 3) how the ground moves the hips."""
     recorded: Sequence[Floats]
-    """For each leg, the angles (F - 1, 2n - 1) in radians by which its bones and joints turned per frame, before
+    """For each leg, the angles (F - m, 2n - 1) in radians by which its bones and joints turned in m frames, before
     planting."""
+    moment: int
+    """These frames."""
     flip: float
-    """The flip limit per frame, in radians."""
+    """The flip limit for as many, in radians."""
     carry: Callable[[Floats], None]
     undo: ExitStack
     goals: list[Goal] = field(default_factory=list)
@@ -314,13 +321,14 @@ class _Search:
             missed, towards = leg.ends - places, leg.ends - leg.roots - own.offsets
             far, chords = lengths_of(missed), lengths_of(towards) / leg.reach
             is_short = leg.held & (far > CLOSE * leg.reach) & (short == 0.0)
-            turns = (turns_of(own.reached.bones[i]) - recorded).max(axis=1)
-            straight = may_bend & (chords > STRAIGHT)
-            fast = (turns > self.flip) & (straight[1:] | straight[:-1])
+            turns = (turns_of(own.reached.bones[i], self.moment) - recorded).max(axis=1)
+            straight = np.pad(may_bend & (chords > STRAIGHT), (0, self.moment))
+            straight = sliding_window_view(straight, self.moment + 1).max(axis=1)
+            fast = (turns > self.flip) & straight[: len(turns)]
             misses += far[is_short].tolist()
             flips += turns[fast].tolist()
-            turns = np.where(fast, turns, 0.0)
-            turns = np.maximum(np.append(turns, 0.0), np.append(0.0, turns))
+            turns = np.pad(np.where(fast, turns, 0.0), self.moment)
+            turns = sliding_window_view(turns, self.moment + 1).max(axis=1)
             shares = np.where(turns > 0.0, _bent(chords, turns / (CALMER * self.flip)), 0.0)
             own.asked[i] = np.where(is_short[:, None], missed, shares[:, None] * towards)
         own.left = max(misses), max(flips)
@@ -344,14 +352,14 @@ def _beside(flags: Bools) -> Bools:
     return found
 
 
-def turns_of(poses: Floats) -> Floats:
-    """Return the angles (F - 1, 2n - 1), in radians, by which bones with poses (F, n, 4, 4) turn from frame to frame.
+def turns_of(poses: Floats, frames: int = 1) -> Floats:
+    """Return the angles (F - m, 2n - 1), in radians, by which bones with poses (F, n, 4, 4) turn within m frames.
 
     Those of the n bones are followed by those by which each but the first turns in the one before it.
     """
     turns = quaternions(np.moveaxis(orientation(poses), (0, 1), (-2, -1)))
     turns = np.concatenate([turns, multiply(opposite(turns[..., :-1]), turns[..., 1:])], axis=-1)
-    away = vectors_of(multiply(turns[:, 1:], opposite(turns[:, :-1])))
+    away = vectors_of(multiply(turns[:, frames:], opposite(turns[:, :-frames])))
     return np.asarray(np.sqrt((away * away).sum(axis=0)))
 
 

@@ -98,8 +98,8 @@ class LiveBones:
         unused = np.array(sorted(set(fk_store.stored_bones(ob)).difference(self.indices.tolist())), dtype=np.int64)
         rows, _new = fk_store.load(ob, unused, channels.read(ob, unused))
         with suppress(fcurves.NotDetermined):
-            self._sampled = fcurves.at_frame(ob, self.indices, self.stored, frame)
-            rows = fcurves.at_frame(ob, unused, rows, frame)
+            self._sampled = fcurves.at_frames(ob, self.indices, self.stored, [frame])[0]
+            rows = fcurves.at_frames(ob, unused, rows, [frame])[0]
         self.has_released = channels.write(ob, unused, rows)
         fk_store.forget(ob, unused.tolist())
 

@@ -216,7 +216,8 @@ class Rig:
         everything = np.arange(len(ob.pose.bones))
         present = channels.read(ob, everything)
         try:
-            fk = fcurves.at_frame(ob, self.plan.live, self.bones.stored, depsgraph.scene.frame_current_final)
+            frame = depsgraph.scene.frame_current_final
+            fk = fcurves.at_frames(ob, self.plan.live, self.bones.stored, [frame])[0]
         except fcurves.NotDetermined:
             channels.write(ob, self.plan.live, self.bones.stored)
             ob.update_tag(refresh={"OBJECT", "DATA", "TIME"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ import pytest
 from tests import imports, rigs
 from tests.chains.test_character import chains, places
 from tests.chains.test_profile import file_of
-from tests.recorded import WALK
+from tests.recorded import WALK, walk
 from tests.reliability.states import activate, said
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ FIGURES = [
 def figure(kind: str, aim: str, rest: str, motion: str, folder: Path) -> bpy.types.Object:
     """Build an animated figure, on its first frame."""
     source = imports.moving(motion, folder)
-    last = int(source.animation_data.action.frame_range[1])
-    frames = np.linspace(1, min(last, 150) if motion == "walk" else FRAMES, FRAMES).round().astype(int).tolist()
+    last = source.animation_data.action.frame_range[1]
+    frames = np.linspace(1, last if motion == "walk" else FRAMES, FRAMES).round().astype(int).tolist()
     return imports.recast(source, kind, aim, rest, frames, seed=len(kind + aim + rest))
 
 
@@ -61,18 +62,29 @@ def follow_its_record(ob: bpy.types.Object, rows: Sequence[Sequence[str]]) -> No
     bends = imports.bends(record)
     clear = np.linalg.norm(bends, axis=-1) > 0.02 * size
     assert clear.any(axis=0).sum() >= 3, "most limbs bend"
+    every = 1 + len(record) // 100
     for lift, lower in ((0.02, 0.0), (0.1, 0.0), (0.0, 0.05)):
         for tip in map(ob.pose.bones.get, chains(ob)):
             if tip.ik_addon.end_bone:
                 tip.ik_addon.target.delta_location.z = lift * size
         ob.delta_location.z = -lower * size
-        now = imports.bends(imports.record(ob, rows))
-        assert not ((bends * now).sum(axis=-1) < 0.0)[clear].any(), "wrong side"
+        now = imports.bends(imports.record(ob, rows, every))
+        assert not ((bends[::every] * now).sum(axis=-1) < 0.0)[clear[::every]].any(), "wrong side"
 
 
 @pytest.mark.parametrize(("kind", "aim", "rest", "motion"), FIGURES)
 def test_knees_and_elbows_follow_the_record(kind: str, aim: str, rest: str, motion: str, tmp_path: Path) -> None:
     follow_its_record(figure(kind, aim, rest, motion, tmp_path), imports.limbs(kind))
+
+
+def test_the_whole_recorded_walk_is_followed(capfd: pytest.CaptureFixture[str]) -> None:
+    """Its thighs go a little beyond human limits here and there, and one of them far beyond."""
+    ob = walk()
+    follow_its_record(ob, imports.limbs("BVH"))
+    assert "widened the human limits of these joints: 'RightUpLeg'" in capfd.readouterr().out
+    thigh = ob.pose.bones["RightUpLeg"]
+    assert -35.0 < math.degrees(thigh.ik_min_x) < -30.1, "by no more than needed"
+    assert math.degrees(thigh.ik_max_x) == pytest.approx(120.0)
 
 
 @pytest.mark.parametrize("aim", imports.AIMS)
@@ -112,7 +124,7 @@ def test_limits_stay_off_joints_that_go_beyond_them(tmp_path: Path, capfd: pytes
     """Snap Range says so where limits keep a chain from its record."""
     ob = figure("Biped", "CHILD", "BENT", "run", tmp_path)
     message = said(capfd, bpy.ops.ik_addon.character_setup)
-    assert "The animation of these parts goes beyond human limits, so some joints got none" in message
+    assert "far beyond human limits, so these joints got none" in message
     span = {"frame_range": "CUSTOM", "frame_start": 1, "frame_end": FRAMES}
     assert "from the record" not in said(capfd, lambda: bpy.ops.ik_addon.snap_target(chains="ALL", **span))
     calf = ob.pose.bones["Bip01 L Calf"]
@@ -127,6 +139,28 @@ def test_limits_stay_off_joints_that_go_beyond_them(tmp_path: Path, capfd: pytes
     assert "from the record" not in said(capfd, lambda: bpy.ops.ik_addon.snap_target(chains="ALL", **span))
     with pytest.raises(RuntimeError, match="Nothing to fix"):
         bpy.ops.ik_addon.chain_fix(tip=calf.name)
+
+
+def test_limits_are_widened_on_the_side_that_the_animation_leaves(addon: Addon) -> None:
+    """A knee that locks stays a hinge; one that bends to the side by more has no limits that fit it."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.straight(2), ["thigh", "shin"])
+    tip, fitting = rigs.chain(ob, "shin", None, 2), addon.module("chains.exceeded")
+    tip.rotation_mode, tip.use_ik_limit_x, tip.lock_ik_y, tip.lock_ik_z = "XYZ", True, True, True
+    tip.ik_min_x, tip.ik_max_x = -2.0, 0.0
+    for frame, x, z in ((1, -1.0, 0.0), (9, 0.03, 1e-6), (99, -2.0, 0.0)):
+        tip.rotation_euler = (x, 0.0, z)
+        tip.keyframe_insert("rotation_euler", frame=frame)
+    fitting.fit(fitting.exceeded(tip))
+    assert (tip.ik_min_x, tip.ik_max_x) == pytest.approx((-2.0, 0.03), abs=1e-4)
+    assert tip.lock_ik_y
+    assert tip.lock_ik_z
+    assert not fitting.exceeded(tip)
+    tip.rotation_euler.z = 0.1
+    tip.keyframe_insert("rotation_euler", frame=50)
+    fitting.fit(fitting.exceeded(tip))
+    assert not any(getattr(tip, f"{kind}_{axis}") for kind in ("use_ik_limit", "lock_ik") for axis in "xyz")
+    assert not fitting.exceeded(tip)
 
 
 # ---- what importers make of files with other axes

@@ -244,8 +244,8 @@ def animated(ob: bpy.types.Object, bones: Ints) -> Bools:
     return found
 
 
-def at_frame(ob: bpy.types.Object, bones: Ints, stored: Row, frame: float) -> Row:
-    """Return the FK channels (k, 17) of bones on a frame: animated values, and `stored` (k, 17) where there are none.
+def at_frames(ob: bpy.types.Object, bones: Ints, stored: Row, frames: Sequence[float]) -> Row:
+    """Return the FK channels (F, k, 17) of bones on frames: animated values, and `stored` (k, 17) where there are none.
 
     Unlike evaluating the animation in Blender, this leaves no tag that would make undo evaluate it again.
 
@@ -253,13 +253,13 @@ def at_frame(ob: bpy.types.Object, bones: Ints, stored: Row, frame: float) -> Ro
         NotDetermined: something other than F-curves sets the channels.
     """
     curves, driven = _by_bone(in_force(ob).items()), _by_bone((path, []) for path in _driven(ob))
-    rows = stored.copy()
+    rows = np.repeat(stored[None], len(frames), axis=0)
     for k, bone in enumerate(bones.tolist()):
         name = ob.pose.bones[bone].name
         if not FIELDS.keys().isdisjoint(driven.get(name, ())):
             raise NotDetermined(f"Bone '{name}' in '{ob.name}' is driven")
         for path, columns in FIELDS.items():
-            rows[k, columns] = evaluated(stored[k, columns], curves.get(name, {}).get(path, ()), [frame])[0]
+            rows[:, k, columns] = evaluated(stored[k, columns], curves.get(name, {}).get(path, ()), frames)
     return rows
 
 

@@ -11,7 +11,7 @@ import bpy
 from bpy.props import StringProperty
 
 from ....chains.control_bones import can_be_made, editing
-from ....chains.exceeded import exceeded, free
+from ....chains.exceeded import exceeded, fit
 from ....chains.mirror import mirror_chain
 from ....chains.own_target import make_own
 from ....core import compat
@@ -111,7 +111,7 @@ def _fixes_of_remarks(tip: bpy.types.PoseBone) -> Iterator[Fix]:
         label = say("Mirror '{other}'", other=other.name)
         yield Fix(label, partial(mirror_chain, bpy.context, other))
     if goes_beyond_limits(tip):
-        yield Fix(say("Leave Out These Limits"), lambda: free(exceeded(tip)))
+        yield Fix(say("Fit Limits to Animation"), lambda: fit(exceeded(tip)))
     if chain.chain_length > len(bones):
         count = len(bones)
         label = say("Set Chain Length to {count}", count=count)
