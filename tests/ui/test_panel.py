@@ -38,6 +38,19 @@ def test_settings_are_shown_for_the_active_chain() -> None:
     assert shown() == list(PANELS)
 
 
+def test_the_button_that_keys_a_setting_shows_where_it_is_keyed(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    path = 'pose.bones["lower"].ik_addon.influence'
+
+    def icons() -> list[str]:
+        return [addon.module("ui.panels.chain").key_icon(ob, path, frame) for frame in (1.0, 7.0, 7.5)]
+
+    assert icons() == ["DECORATE", "DECORATE", "DECORATE"]
+    bpy.context.scene.frame_set(7)
+    assert bpy.ops.ik_addon.setting_key(tip="lower", setting="influence") == {"FINISHED"}
+    assert icons() == ["DECORATE_ANIMATE", "DECORATE_KEYFRAME", "DECORATE_ANIMATE"]
+
+
 def test_each_state_of_a_chain_has_a_text(addon: Addon) -> None:
     panel, reports = addon.module("ui.panels.chain_list"), addon.module("live.reports")
     ob, target = rigs.arm()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import bpy
 import numpy as np
 
 from ...chains import bend_side
+from ...core import compat
 from ...core.chain_settings import FOLDS
 from ...core.settings import chain_of, goal_of
 from ...core.translation.sentences import UserError, say
@@ -165,13 +166,26 @@ def follow_words(tip: bpy.types.PoseBone) -> str:
 
 
 def draw_keyed(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone, setting: str) -> None:
-    """Draw a chain setting with a button that keys it."""
+    """Draw a chain setting with a button that keys it, and that shows like Blender's own whether it is."""
     layout, options = named(layout, context, chain_of(tip), setting)
     row = layout.row(align=True)
     row.use_property_decorate = False
     row.prop(chain_of(tip), setting, **options)
-    key = row.operator("ik_addon.setting_key", text="", icon="KEYFRAME")
+    path = f"{tip.path_from_id()}.ik_addon.{setting}"
+    icon = kept(context, tip.id_data, path, lambda: key_icon(tip.id_data, path, context.scene.frame_current_final))
+    key = row.operator("ik_addon.setting_key", text="", icon=icon)
     key.tip, key.setting = tip.name, setting
+
+
+def key_icon(
+    ob: bpy.types.Object, path: str, frame: float
+) -> Literal["DECORATE", "DECORATE_KEYFRAME", "DECORATE_ANIMATE"]:
+    """Return Blender's icon for a property that is keyed on a frame, on others, or not at all."""
+    curve = compat.find_curve(ob, path)
+    if curve is None:
+        return "DECORATE"
+    is_here = any(abs(point.co.x - frame) < 1e-3 for point in curve.keyframe_points)
+    return "DECORATE_KEYFRAME" if is_here else "DECORATE_ANIMATE"
 
 
 def is_even_bend(tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]) -> bool:
