@@ -28,7 +28,8 @@ def limbs(kind: str, counts: tuple[int, ...], angle: float) -> tuple[bpy.types.O
             bone.use_ik_limit_x = bone.use_ik_limit_y = bone.use_ik_limit_z = True
             bone.ik_min_x, bone.ik_max_x = (0.0, 2.2) if kind == "leg" and i else (-0.9, 1.2)
             bone.ik_min_y, bone.ik_max_y, bone.ik_min_z, bone.ik_max_z = -0.3, 0.4, -0.6, 0.7
-        extra = {"pole": pole} if limb == LEGS - 1 else {"softness": 0.1 * limb}
+        extra: dict[str, object] = {"pole": pole} if limb == LEGS - 1 else {"softness": 0.1 * limb}
+        extra |= {"bend_side": (0.0, 1.0, 0.2)} if kind == "spine" else {}
         rigs.chain(ob, names[-1], targets[-1], bones, use_limits=True, **extra)
     ob.pose.bones["body"].rotation_quaternion = (0.98, 0.1, 0.15, 0.05)
     ob.pose.bones[f"{kind}0.0"].rotation_quaternion = (0.97, 0.2, 0.0, 0.1)
@@ -84,7 +85,13 @@ def compare(
 
 @pytest.mark.parametrize(
     ("kind", "bones", "count", "hurried"),
-    [("leg", (2,) * LEGS, 40, False), ("tail", (3, 4, 6), 14, False), ("tail", (3, 4, 6), 14, True)],
+    [
+        ("leg", (2,) * LEGS, 40, False),
+        ("tail", (3, 4, 6), 14, False),
+        ("tail", (3, 4, 6), 14, True),
+        ("spine", (3, 4, 6), 14, False),
+        ("spine", (3, 4, 6), 14, True),
+    ],
 )
 def test_limited_chains_alone_match_many(
     addon: Addon, kind: str, bones: tuple[int, ...], count: int, hurried: bool

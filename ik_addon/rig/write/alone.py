@@ -18,8 +18,8 @@ from mathutils import Euler, Matrix
 
 from ...core.channels import FIELDS, rotation_field
 from ...core.skeleton import ROUNDING
-from ...solve import Goal, Limits, OutOfReach, Problem, Solver, Status
-from ...solve.bodies import Alone, SolvedAlone, begin_on_side
+from ...solve import Goal, Limits, OutOfReach, Problem, Solver, Status, solve
+from ...solve.bodies import Alone, SolvedAlone, begin_on_side, free_pose
 from ...solve.free.chains import Bent, Chain
 from ...solve.legs import can_fold
 from ...solve.limb.frames import Frame, applied, back_product, product
@@ -262,7 +262,8 @@ class LoneInFK:
         if self.whole.wave.shape.is_bound:
             if not self.whole.is_searched or self._problem is None:
                 return None
-            found = self._alone.solved(self._problem, (aim,), is_first_attempt=hurried)
+            start = self._turned_to_side(self._problem, aim) if self._begins_on_side else None
+            found = self._alone.solved(self._problem, (aim,), is_first_attempt=hurried, turns=start)
             turns = map(frame_of_rows, found.rotations.tolist())
             return self._output(aim, list(map(product, turns, self.frames)), found, found.at_limit)
         bent = Chain.of(
@@ -289,7 +290,7 @@ class LoneInFK:
 
     @cached_property
     def _problem(self) -> Problem | None:
-        """The chain as a problem with a single member that is searched for; None if it begins on a side."""
+        """The chain as a problem with a single member that is searched for; None if it may fold."""
         limits = self.whole.settings.limits
         if limits is not None:
             rest: Floats = np.array(self.lone.rests).swapaxes(1, 2)
@@ -302,7 +303,25 @@ class LoneInFK:
             bend_side=None if self.bend_side is None else np.array([self.bend_side]),
             folds=None if self.folds is None else np.array([self.folds]),
         )
-        return None if can_fold(problem).any() or begin_on_side(problem).any() else problem
+        return None if can_fold(problem).any() else problem
+
+    @cached_property
+    def _begins_on_side(self) -> bool:
+        return self._problem is not None and bool(begin_on_side(self._problem).any())
+
+    def _turned_to_side(self, problem: Problem, aim: Aim) -> Floats:
+        """Return the rotations (n, 3, 3) from FK with which the chain, bent to its side, reaches without its limits."""
+        pole, rotation = (None if part is None else np.array([part]) for part in (aim.pole, aim.rotation))
+        goal = Goal(
+            np.array([aim.target]),
+            pole,
+            np.array([aim.pole_angle]),
+            None if rotation is None else rotation.swapaxes(1, 2),
+        )
+        softness, push_limit, tolerance = (np.array([part]) for part in (aim.softness, aim.push_limit, aim.tolerance))
+        own = replace(problem, goal=goal, softness=softness, push_limit=push_limit, tolerance=tolerance)
+        found: Floats = free_pose(own, solve)[0]
+        return found
 
     @cached_property
     def _alone(self) -> Alone:
