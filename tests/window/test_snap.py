@@ -38,7 +38,7 @@ def test_snapping_a_range_keeps_the_poses_and_is_one_undo_step(spider: Window) -
     ids=["snap", "apply"],
 )
 def test_escape_during_the_work_changes_nothing(spider: Window, operator: str, doing: str) -> None:
-    spider.inside.set_frames(1, 20_000)
+    spider.inside.set_frames(1, 60_000)
     before, pose = spider.state("before"), spider.inside.pose()
     confirm(spider, operator.replace("IK_ADDON_OT_", "ik_addon."))
     spider.wait(lambda: "left" in str(spider.inside.status_text()))
