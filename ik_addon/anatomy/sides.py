@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..solve.maths.rotations import unit
 from ..solve.problem import Floats
 from .end_bones import joints_of
 from .figure import Figure
@@ -60,7 +61,7 @@ def toes_of(figure: Figure, leg: list[int]) -> Floats | None:
     foot = extremity_of(figure, leg)
     if foot is None:
         return None
-    line = _unit(_line(figure, leg))
+    line = unit(_line(figure, leg))
     size = float(np.linalg.norm(_line(figure, leg)))
     below = [bone for bone in figure.below(foot) if bone != foot]
     # In many imported skeletons only the positions of joints are reliable, not the directions of bones.
@@ -69,7 +70,7 @@ def toes_of(figure: Figure, leg: list[int]) -> Floats | None:
         steps = steps - np.outer(steps.dot(line), line)
         sizes = np.linalg.norm(steps, axis=1)
         if len(sizes) and sizes.max() > FOOT * size:
-            return _unit(steps[int(sizes.argmax())])
+            return unit(steps[int(sizes.argmax())])
     return None
 
 
@@ -96,7 +97,7 @@ def front_of(figure: Figure) -> Floats | None:
     toes = [toes_of(figure, limb) for limb in limbs if part_of(figure, limb[0]) in LEG]
     total = np.sum([direction for direction in toes if direction is not None], axis=0)
     if np.linalg.norm(total) > 0.5:
-        return _unit(total)
+        return unit(total)
     places = {
         side: [figure.heads[limb[0]] for limb in limbs if side_of(figure.labels[limb[0]]) == side] for side in (1, -1)
     }
@@ -104,7 +105,7 @@ def front_of(figure: Figure) -> Floats | None:
     if up is None or not (places[1] and places[-1]):
         return None
     left = np.mean(places[1], axis=0) - np.mean(places[-1], axis=0)
-    return _unit(np.cross(left, up))
+    return unit(np.cross(left, up))
 
 
 def up_of(figure: Figure) -> Floats | None:
@@ -116,7 +117,7 @@ def up_of(figure: Figure) -> Floats | None:
     steps = [-_line(figure, limb) for limb in limbs if part_of(figure, limb[0]) in LEG]
     steps = steps or [figure.heads[limb[0]] - figure.heads[list(figure.up(limb[0]))[-1]] for limb in limbs]
     total = np.sum(steps, axis=0)
-    return _unit(total) if np.linalg.norm(total) > TOGETHER * np.linalg.norm(steps, axis=-1).sum() else None
+    return unit(total) if np.linalg.norm(total) > TOGETHER * np.linalg.norm(steps, axis=-1).sum() else None
 
 
 def _away_from_chest(figure: Figure, arm: list[int]) -> Floats | None:
@@ -124,7 +125,7 @@ def _away_from_chest(figure: Figure, arm: list[int]) -> Floats | None:
     front, up = front_of(figure), up_of(figure)
     if front is None:
         return None
-    line = _unit(_line(figure, arm))
+    line = unit(_line(figure, arm))
     return -up if up is not None and abs(float(front.dot(line))) > np.cos(np.radians(30.0)) else -front
 
 
@@ -160,8 +161,8 @@ def _back_of_hand(figure: Figure, finger: list[int]) -> Floats | None:
         return None
     to_thumb = np.mean(thumbs, axis=0) - np.mean(others, axis=0)
     if is_thumb(figure.labels[finger[0]]):
-        return _unit(to_thumb)
-    return _unit(side * np.cross(to_thumb, _line(figure, finger)))
+        return unit(to_thumb)
+    return unit(side * np.cross(to_thumb, _line(figure, finger)))
 
 
 def _line(figure: Figure, row: list[int]) -> Floats:
@@ -171,10 +172,6 @@ def _line(figure: Figure, row: list[int]) -> Floats:
 
 def _across(line: Floats, towards: Floats) -> Floats | None:
     """Return the part of a unit direction across a line, as a unit vector; None if it is too small."""
-    line = _unit(line)
+    line = unit(line)
     found = towards - towards.dot(line) * line
-    return _unit(found) if np.linalg.norm(found) > CLEAR else None
-
-
-def _unit(vector: Floats) -> Floats:
-    return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-300))
+    return unit(found) if np.linalg.norm(found) > CLEAR else None

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import bpy
 
-from ..core.report import Remark, Report, count_of_frames
+from ..core.report import Remark, Report, count_of_frames, percent
 from ..core.translation.sentences import count, say
-from ..live.reports import percent
 
 NAMED = 5
 """Maximum number of chains or joints that the report names."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core import channels, compat
 from ..core.goals import Goal
-from ..core.report import Remark, Report
+from ..core.report import Remark, Report, percent
 from ..core.settings import chain_of, object_of
 from ..core.skeleton import Skeleton, orthonormal
 from ..core.translation.sentences import UserError, count, say
@@ -59,7 +59,7 @@ class Conversion(Report):
         yield count(len(self.tips), "Converted 1 IK constraint", "Converted {count} IK constraints")
         yield say("Live turned on")
         moved = "Tips moved by up to {distance} of the chain's length, bones turned by up to {angle}°"
-        yield say(moved, distance=reports.percent(self.distance), angle=f"{math.degrees(self.angle):.2g}")
+        yield say(moved, distance=percent(self.distance), angle=f"{math.degrees(self.angle):.2g}")
         yield from map(Remark, self.warnings)
         yield from self.notes
 
@@ -84,7 +84,7 @@ class _Move:
                 "and its bones turned by up to {angle}°"
             )
         angle = f"{math.degrees(self.angle):.2g}"
-        return say(moved, tip=tip, distance=reports.percent(self.distance), angle=angle)
+        return say(moved, tip=tip, distance=percent(self.distance), angle=angle)
 
 
 def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:

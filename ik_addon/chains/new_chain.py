@@ -26,6 +26,7 @@ from ..rig.plan.limits import hinge_of, knee_hinge
 from ..rig.read.orientation import target_rotation
 from ..solve import pole_angle
 from ..solve.limb.hinge import Hinge, unfollowed_by
+from ..solve.maths.rotations import unit
 from ..solve.problem import Floats
 from . import bend_side, end_bone, make_controls
 from .control_bones import Control
@@ -279,20 +280,15 @@ def _bend(limb: Limb, middle: int, side: Floats) -> Floats:
     It points to the bend side (3,). Without a side it points where the limb is bent; a straight limb bends by a
     positive rotation about the X axis of its root bone, as in the solver.
     """
-    line, upper = _unit(limb.line), limb.joints[middle] - limb.joints[0]
+    line, upper = unit(limb.line), limb.joints[middle] - limb.joints[0]
     across = (upper - upper.dot(line) * line) / limb.length
-    own = _unit(np.cross(line, np.cross(limb.frames[0].dot(side), upper)))
+    own = unit(np.cross(line, np.cross(limb.frames[0].dot(side), upper)))
     if np.linalg.norm(across) >= STRAIGHT and across.dot(own) >= 0.0:
-        return _unit(across)
+        return unit(across)
     if own.any():
         return own
     across = np.cross(line, limb.frames[0, :, 0])
-    return _unit(across) if np.linalg.norm(across) > STRAIGHT else np.array(Vector(line.tolist()).orthogonal())
-
-
-def _unit(vector: Floats) -> Floats:
-    size = np.linalg.norm(vector)
-    return np.asarray(vector / size if size > 0.0 else vector)
+    return unit(across) if np.linalg.norm(across) > STRAIGHT else np.array(Vector(line.tolist()).orthogonal())
 
 
 def _pole_angle(

@@ -42,3 +42,13 @@ class Report:
 def count_of_frames(number: int) -> str:
     """Return a number of frames in words."""
     return count(number, "1 frame", "{count} frames")
+
+
+def percent(fraction: float) -> str:
+    """Format a fraction as a percentage, with only as many digits as are meaningful."""
+    value = 100.0 * fraction
+    if 0.0 < value < 0.1:
+        return "<0.1%"
+    if value > 1000.0:
+        return ">1000%"
+    return f"{value:.0f}%" if value >= 10.0 else f"{value:.2g}%"

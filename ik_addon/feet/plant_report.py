@@ -12,12 +12,11 @@ from ..anatomy.figure import Figure
 from ..bake.sampling import played, same_frame
 from ..bake.selection import time_scale
 from ..core import contact_keys
-from ..core.report import Remark, Report, count_of_frames
+from ..core.report import Remark, Report, count_of_frames, percent
 from ..core.settings import chain_of
 from ..core.skeleton import inverse, moved, size_of
 from ..core.steps import part
 from ..core.translation.sentences import count, say
-from ..live.reports import percent
 from ..rig.plan.chain import chain_bones, end_of
 from ..solve.problem import Floats
 from . import pivots

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..core import channels, hooks
 from ..core.channels import FIELDS, is_finite
+from ..core.report import percent
 from ..core.settings import chain_of, goal_of
 from ..core.skeleton import is_flat, is_usable, matrix_array, orthonormal
 from ..core.translation.sentences import say
@@ -68,16 +69,6 @@ STATUSES = {int(status): status for status in Status}
 def has_reached(status: NDArray[np.signedinteger] | int, error: Floats | float) -> Bools:
     """Return whether chains have reached their targets, as used in all reports; errors are in chain lengths."""
     return np.asarray((status == Status.REACHED) | ((status != Status.INVALID) & (np.asarray(error) <= NEAR)))
-
-
-def percent(fraction: float) -> str:
-    """Format a fraction as a percentage, with only as many digits as are meaningful."""
-    value = 100.0 * fraction
-    if 0.0 < value < 0.1:
-        return "<0.1%"
-    if value > 1000.0:
-        return ">1000%"
-    return f"{value:.0f}%" if value >= 10.0 else f"{value:.2g}%"
 
 
 @dataclass

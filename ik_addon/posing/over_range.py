@@ -13,10 +13,10 @@ import numpy as np
 from ..core.channels import Row, slerp
 from ..core.falloff import changed
 from ..core.goals import Goal
+from ..core.report import percent
 from ..core.skeleton import inverse, orthonormal
 from ..core.transforms import basis
 from ..core.translation.sentences import say
-from ..live.reports import percent
 from ..rig.read import fcurves
 from ..solve.maths.products import applied, lengths_of, times, times_back
 from ..solve.problem import Floats

@@ -17,6 +17,7 @@ from ..chains.end_bone import waiting
 from ..chains.exceeded import exceeded
 from ..core import channels, fk_store, keyframes
 from ..core.continuity import continuous
+from ..core.report import percent
 from ..core.settings import chain_of, object_of
 from ..core.steps import part
 from ..core.translation.sentences import say
@@ -98,7 +99,7 @@ def snap_here(
             "Solving moves the chain on '{tip}' by {distance} of its length anyway, because of its pole, "
             "softness, limits or another chain",
             tip=tip,
-            distance=reports.percent(distance),
+            distance=percent(distance),
         )
         for tip, distance in moved.items()
         if distance > reports.NEAR and not held
@@ -191,7 +192,7 @@ def key_range(
             "limits, softness or pole",
             frame=frames[int(own.argmax())],
             tip=tip,
-            distance=reports.percent(float(own.max())),
+            distance=percent(float(own.max())),
         )
         for tip, own in away.items()
     ]

@@ -209,7 +209,7 @@ def test_the_state_of_a_chain_has_shorter_texts(addon: Addon) -> None:
     [(0.0, "0%"), (1e-7, "<0.1%"), (0.00099, "<0.1%"), (0.013, "1.3%"), (0.128, "13%"), (4.0, "400%"), (1e9, ">1000%")],
 )
 def test_percentages_are_rounded_sensibly(addon: Addon, fraction: float, text: str) -> None:
-    assert addon.module("live.reports").percent(fraction) == text
+    assert addon.module("core.report").percent(fraction) == text
 
 
 def test_the_last_bake_stays_when_its_chain_is_removed(addon: Addon) -> None:

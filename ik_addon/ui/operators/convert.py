@@ -15,9 +15,9 @@ from ...chains import convert
 from ...chains.conversion_records import converted_bones
 from ...chains.current_pose import read_poses, shifts
 from ...chains.ik_constraints import sources
+from ...core.report import percent
 from ...core.steps import finished
 from ...core.translation.sentences import marked, quoted, say
-from ...live.reports import percent
 from ...solve.problem import Floats
 from .active import ArmatureOperator
 

@@ -8,10 +8,11 @@ from typing import Literal
 import bpy
 
 from ...chains.limb_names import names_by_tip, trunk_names
+from ...core.report import percent
 from ...core.settings import chain_of
 from ...core.translation.sentences import say
 from ...live import reports
-from ...live.reports import Report, percent
+from ...live.reports import Report
 from ...rig.plan import chain as chains
 from ...solve import Status
 from ...targets.ik_fk import is_ik

@@ -14,8 +14,8 @@ from bpy.props import (
 from mathutils import Vector
 
 from ....core.edit_settings import every_frame_setting
+from ....core.report import percent
 from ....core.translation.sentences import UserError, say
-from ....live.reports import percent
 from ....posing.drag import MISSED, Ask, BodyDrag
 from ....posing.figure import Free
 from ....posing.pins import FLAGS
