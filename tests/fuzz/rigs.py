@@ -251,6 +251,10 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
     "weight": (1.0, 0.1),
     "influence": (1.0, 0.5, 0.0),
     "chain_length": (0, 1, 2, 3, 5),
+    "bend_lead": (0.0, 0.6, -0.6),
+    "bends_both_ways": (True, False),
+    "use_pole": (True, False),
+    "bend_side": ((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.3, -1.0, 0.5)),
 }
 
 

@@ -283,6 +283,16 @@ def test_an_end_bone_belongs_to_one_chain(other: str, addon: Addon) -> None:
     assert report.message.startswith(expected[other])
 
 
+def test_a_chain_on_an_end_bone_is_as_long_as_its_bones(addon: Addon) -> None:
+    ob, _target = leg()
+    fit(addon, ob)
+    rigs.chain(ob, "foot", rigs.empty("Point", (0.1, -0.16, 0.06)), 1)
+    bpy.context.view_layer.update()
+    plan = addon.module("rig.plan.plan").Plan.of(ob, bpy.context.evaluated_depsgraph_get())
+    for tip, bones in (("shin", ("thigh", "shin")), ("foot", ("foot",))):
+        assert plan.length(tip) == pytest.approx(sum(ob.data.bones[bone].length for bone in bones))
+
+
 def test_rotation_and_end_rotation_exclude_each_other() -> None:
     ob, _target = leg()
     chain = ob.pose.bones["shin"].ik_addon

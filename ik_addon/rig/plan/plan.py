@@ -40,8 +40,6 @@ class Plan:
     paths: dict[str, tuple[int, ...]]
     """The bones that each enabled chain poses, solvable or not, by its tip bone: indices in `pose.bones`, root first,
     an end bone that takes an orientation last."""
-    ends: frozenset[int]
-    """The end bones among these."""
     faults: dict[str, str]
     """Why a chain can't be solved, and what to do, by its tip bone."""
     live: Ints
@@ -148,7 +146,9 @@ class Plan:
 
     def length(self, tip: str) -> float:
         """Return the length at rest of the chain on a tip bone."""
-        return float(self.skeleton.lengths[[bone for bone in self.paths[tip] if bone not in self.ends]].sum())
+        path = self.paths[tip]
+        last = [self.skeleton.names[bone] for bone in path].index(tip)
+        return float(self.skeleton.lengths[list(path[: last + 1])].sum())
 
     @classmethod
     def of(
@@ -211,7 +211,6 @@ class Plan:
             chains=tuple(planned),
             waves=in_waves(groups, shapes, needs, rows, modes, planned),
             paths=enabled.paths,
-            ends=frozenset(enabled.ends),
             faults=enabled.faults,
             live=live,
             rows=rows,
@@ -273,7 +272,6 @@ class _Enabled:
     """The chains that can be solved."""
     paths: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """As in `Plan`, like the fields below."""
-    ends: set[int] = field(default_factory=set)
     faults: dict[str, str] = field(default_factory=dict)
     goals: list[tuple[bpy.types.Object, str]] = field(default_factory=list)
     """Targets and poles, each with its bone; empty: the object itself."""
@@ -299,9 +297,7 @@ class _Enabled:
             path = tuple(index[bone.name] for bone in chains.chain_bones(tip))
             last = chains.turning_end(tip)
             end = None if last is None else index[last.name]
-            ends = () if end is None else (end,)
-            found.paths[tip.name] = (*path, *ends)
-            found.ends.update(ends)
+            found.paths[tip.name] = path if end is None else (*path, end)
             try:
                 if tip.name in aside:
                     raise UserError(aside[tip.name])
