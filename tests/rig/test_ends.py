@@ -290,7 +290,8 @@ def test_a_chain_on_an_end_bone_is_as_long_as_its_bones(addon: Addon) -> None:
     bpy.context.view_layer.update()
     plan = addon.module("rig.plan.plan").Plan.of(ob, bpy.context.evaluated_depsgraph_get())
     for tip, bones in (("shin", ("thigh", "shin")), ("foot", ("foot",))):
-        assert plan.length(tip) == pytest.approx(sum(ob.data.bones[bone].length for bone in bones))
+        lengths = [ob.data.bones[bone].length for bone in bones]
+        assert plan.length(tip) == pytest.approx(np.sum(lengths))
 
 
 def test_rotation_and_end_rotation_exclude_each_other() -> None:
