@@ -91,8 +91,8 @@ def _classes(module: Any) -> Iterator[type]:
         is_own = name.startswith(("IK_ADDON_", "IKAddon", "VIEW3D_PT_")) and cls.__module__ == module.__name__
         if not is_own or issubclass(cls, bpy.types.WorkSpaceTool):  # `toolbar` registers tools
             continue
-        if "bl_idname" not in vars(cls):  # panels, menus, lists and gizmos are known by the names of their classes
-            cls.bl_idname = name
+        if "bl_idname" not in vars(cls):  # operators, panels, menus, lists and gizmos are known by their classes' names
+            cls.bl_idname = name.replace("IK_ADDON_OT_", "ik_addon.")
         yield cls
 
 

@@ -24,7 +24,6 @@ CHAINS = (
 class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
     """Bake chains of the active armature; after an error nothing has changed."""
 
-    bl_idname = "ik_addon.bake"
     bl_label = "Bake IK"
     bl_description = "Write the solved pose to keyframes and disable the chains, so that it plays without the add-on"
 
@@ -109,7 +108,6 @@ class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
 class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
     """Make a skeleton of deform bones alone, and key it to play like the armature."""
 
-    bl_idname = "ik_addon.bake_skeleton"
     bl_label = "Bake to Skeleton"
     bl_description = (
         "Make a new armature of only the deform bones and key it to match this one, for game engines: "
@@ -168,7 +166,6 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
 class IK_ADDON_OT_report_close(ArmatureOperator):
     """Close the report on the last bake."""
 
-    bl_idname = "ik_addon.report_close"
     bl_label = "Close Report"
     bl_description = "Close the report on the last bake of this armature"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it

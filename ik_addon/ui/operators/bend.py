@@ -20,7 +20,6 @@ def find(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bend_side.Found
 class IK_ADDON_OT_flip_bend(ChainOperator):
     """Flip the bend side of a chain."""
 
-    bl_idname = "ik_addon.flip_bend"
     bl_label = "Flip Bend"
     bl_description = "Make the active chain bend to the opposite side; a pole that Add Chain made moves there too"
 
@@ -37,7 +36,6 @@ class IK_ADDON_OT_flip_bend(ChainOperator):
 class IK_ADDON_OT_find_bend_side(ChainOperator):
     """Find the bend side of a chain."""
 
-    bl_idname = "ik_addon.find_bend_side"
     bl_label = "Find Bend Side"
     bl_description = (
         "Set the side that the active chain bends to from its poses, its animation, its limits and the "

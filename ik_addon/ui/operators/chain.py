@@ -30,7 +30,6 @@ from .settings import asked, given
 class IK_ADDON_OT_chain_add(ArmatureOperator):
     """Add a chain to a limb, finger, spine or tail."""
 
-    bl_idname = "ik_addon.chain_add"
     bl_label = "Add Chain"
     bl_description = (
         "Add an IK chain to the limb, finger, spine or tail that the active bone belongs to, with a "
@@ -135,7 +134,6 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
 class IK_ADDON_OT_chain_remove(ChainOperator):
     """Remove a chain."""
 
-    bl_idname = "ik_addon.chain_remove"
     bl_label = "Remove Chain"
     bl_description = "Remove the chain of the active bone and return its bones to their FK pose"
 
@@ -205,7 +203,6 @@ def following(tip: bpy.types.PoseBone) -> str:
 class IK_ADDON_OT_follow_rotation(FrameRange, ChainOperator):
     """Choose which bone of a chain turns with its target."""
 
-    bl_idname = "ik_addon.follow_rotation"
     bl_label = "Follow Rotation"
     bl_description = (
         "Choose which bone turns with the target of the active chain; to an animated hand or foot, "
@@ -247,7 +244,6 @@ class IK_ADDON_OT_follow_rotation(FrameRange, ChainOperator):
 class IK_ADDON_OT_chain_select(ArmatureOperator):
     """Select a chain by its row in the panel."""
 
-    bl_idname = "ik_addon.chain_select"
     bl_label = "Select Chain"
     bl_description = "Make the tip of this chain the active bone. Hold Shift to keep other tips selected"
     bl_options = {"UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
@@ -274,7 +270,6 @@ class IK_ADDON_OT_chain_select(ArmatureOperator):
 class IK_ADDON_OT_setting_key(ArmatureOperator):
     """Key a setting of a chain; Blender finds no animation path to it from its own button."""
 
-    bl_idname = "ik_addon.setting_key"
     bl_label = "Key Setting"
     bl_description = "Insert a keyframe for this setting of the chain on the current frame"
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it

@@ -22,7 +22,6 @@ NAMED = 2
 class IK_ADDON_OT_character_setup(ArmatureOperator):
     """Add chains to a whole figure."""
 
-    bl_idname = "ik_addon.character_setup"
     bl_label = "Set Up Character"
     bl_description = (
         "Add IK chains to the arms, legs, spine and head of the armature, with targets and poles; the pose stays as it "
@@ -107,7 +106,6 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
 class IK_ADDON_OT_mirror_chain(ChainOperator):
     """Mirror the active chain."""
 
-    bl_idname = "ik_addon.mirror_chain"
     bl_label = "Mirror Chain"
     bl_description = (
         "Mirror the active chain to the bones of the other side, with its settings, limits, target and pole"

@@ -29,7 +29,6 @@ class ControlsOperator(ChainsOperator):
 class IK_ADDON_OT_select_controls(ControlsOperator):
     """Select controls."""
 
-    bl_idname = "ik_addon.select_controls"
     bl_label = "Select Controls"
     bl_description = (
         "Select the targets and poles of the character, and its shoulders, hips and root, so that they can be keyed, "
@@ -45,7 +44,6 @@ class IK_ADDON_OT_select_controls(ControlsOperator):
 class IK_ADDON_OT_key_controls(ControlsOperator):
     """Key controls."""
 
-    bl_idname = "ik_addon.key_controls"
     bl_label = "Key Controls"
     bl_description = (
         "Insert keyframes for location and rotation of the targets and poles of the character, and of its shoulders, "
@@ -66,7 +64,6 @@ class IK_ADDON_OT_key_controls(ControlsOperator):
 class IK_ADDON_OT_copy_pose(ArmatureOperator):
     """Blender's Copy Pose, where selected controls are empties, which it leaves out without a word."""
 
-    bl_idname = "ik_addon.copy_pose"
     bl_label = "Copy Pose"
     bl_description = (
         "Copy the pose of the selected bones, and say which selected targets and poles are empties, which are left out"

@@ -51,7 +51,6 @@ def _differences(
 class IK_ADDON_OT_convert_constraints(ArmatureOperator):
     """Convert constraints to chains."""
 
-    bl_idname = "ik_addon.convert_constraints"
     bl_label = "Convert IK Constraints"
     bl_description = (
         "Replace every enabled IK constraint of the armature with a chain, mute the constraint, and turn Live on. "
@@ -74,7 +73,6 @@ class IK_ADDON_OT_convert_constraints(ArmatureOperator):
 class IK_ADDON_OT_restore_constraints(ArmatureOperator):
     """Undo a conversion."""
 
-    bl_idname = "ik_addon.restore_constraints"
     bl_label = "Restore Constraints"
     bl_description = "Remove the chains that Convert IK Constraints added, and enable the constraints again"
 

@@ -32,7 +32,6 @@ def why_not_draggable(tip: bpy.types.PoseBone) -> str:
 class IK_ADDON_OT_goal_hold(RangeOptions, ArmatureOperator):
     """The first part of a mouse drag: move the 3D cursor to the goal, for Blender's transform to move it on."""
 
-    bl_idname = "ik_addon.goal_hold"
     bl_label = "Take Hold"
     bl_description = "Grab the target or the pole of a chain"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
@@ -80,7 +79,6 @@ def _handle_wheel(window: bpy.types.Window) -> None:
 class IK_ADDON_OT_goal_move(DragMacro):
     """Move the target or pole of a chain with the mouse; keys can change the move to a rotation."""
 
-    bl_idname = "ik_addon.goal_move"
     bl_label = "Drag Target"
     bl_description = "Move the target or the pole of a chain; the chain follows, with Live on or off"
     hold = IK_ADDON_OT_goal_hold
@@ -89,7 +87,6 @@ class IK_ADDON_OT_goal_move(DragMacro):
 class IK_ADDON_OT_goal_turn(DragMacro):
     """Rotate the target of a chain with the mouse."""
 
-    bl_idname = "ik_addon.goal_turn"
     bl_label = "Rotate Target"
     bl_description = "Rotate the target of a chain; the chain follows, with Live on or off"
     hold = IK_ADDON_OT_goal_hold
@@ -99,7 +96,6 @@ class IK_ADDON_OT_goal_turn(DragMacro):
 class IK_ADDON_OT_drag_target(RangeOptions, ChainOperator):
     """Drag the target of the active chain."""
 
-    bl_idname = "ik_addon.drag_target"
     bl_label = "Drag Target"
     bl_description = "Move the target of the active chain with the mouse; the chain follows, with Live on or off"
 
@@ -136,7 +132,6 @@ class IK_ADDON_OT_drag_target(RangeOptions, ChainOperator):
 class IK_ADDON_OT_grab(bpy.types.Operator):
     """Move the target of a hand or foot that Blender's own Move can only turn, because it is connected."""
 
-    bl_idname = "ik_addon.grab"
     bl_label = "Move Hand or Foot"
     bl_description = "Move the target of the selected hand, foot or tip; other bones are moved as usual"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it

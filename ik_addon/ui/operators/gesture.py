@@ -28,7 +28,6 @@ class RangeOptions:
 class IK_ADDON_OT_release(ReportingOperator):
     """The last part of a mouse drag."""
 
-    bl_idname = "ik_addon.release"
     bl_label = "Let Go"
     bl_description = "Leave the dragged target or bone where it is"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
@@ -73,7 +72,6 @@ def finish(
 class IK_ADDON_OT_drag_range(bpy.types.Operator):
     """Handle the mouse wheel during a drag of a target, which Blender's own transform leaves alone."""
 
-    bl_idname = "ik_addon.drag_range"
     bl_label = "Range"
     bl_description = "Let the drag reach more or fewer frames"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it

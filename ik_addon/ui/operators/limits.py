@@ -57,7 +57,6 @@ class LimitsOperator(ArmatureOperator):
 class IK_ADDON_OT_limit_from_pose(LimitsOperator):
     """Set limits from the pose."""
 
-    bl_idname = "ik_addon.limit_from_pose"
     bl_label = "Limit from Pose"
     bl_description = "Set this limit to the bone's current angle"
 
@@ -106,7 +105,6 @@ def limit_from_pose(bone: bpy.types.PoseBone, evaluated: bpy.types.PoseBone, dir
 class IK_ADDON_OT_limits_copy(LimitsOperator):
     """Copy limits to other bones."""
 
-    bl_idname = "ik_addon.limits_copy"
     bl_label = "Copy Limits to Selected"
     bl_description = "Copy the limits, locks and stiffness of the active bone to all selected bones"
 

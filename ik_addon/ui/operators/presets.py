@@ -30,7 +30,6 @@ def label_of(file: str) -> str:
 class IK_ADDON_OT_preset_apply(ArmatureOperator):
     """Apply a preset; unlike Blender's own operator, this one can be undone."""
 
-    bl_idname = "ik_addon.preset_apply"
     bl_label = "Apply Chain Preset"
     bl_description = (
         "Apply the limits, locks and stiffness of this preset to the bones of the active chain, or to the limb of the "
@@ -88,7 +87,6 @@ def _bones_for(context: bpy.types.Context, ob: bpy.types.Object) -> list[bpy.typ
 class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
     """Add or remove a preset."""
 
-    bl_idname = "ik_addon.preset_add"
     bl_label = "Add Chain Preset"
     bl_description = "Save the limits and settings of the active chain as a preset for other chains, or remove a preset"
     bl_options = {"REGISTER", "INTERNAL"}  # noqa: RUF012 - as Blender wants it

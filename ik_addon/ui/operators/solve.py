@@ -45,7 +45,6 @@ class ChainsOperator(ChainedOperator):
 class IK_ADDON_OT_solve(ChainsOperator):
     """Solve chains on the current frame."""
 
-    bl_idname = "ik_addon.solve"
     bl_label = "Solve IK"
     bl_description = "Solve the chains on the current frame, so that their tips reach their targets"
 
@@ -84,7 +83,6 @@ def verdict(results: dict[str, reports.Report | None]) -> tuple[Literal["INFO", 
 class IK_ADDON_OT_restore_pose(ChainsOperator):
     """Restore the FK pose."""
 
-    bl_idname = "ik_addon.restore_pose"
     bl_label = "Back to FK Pose"
     bl_description = "Return the bones of the chains to the FK pose they had before solving, and turn Live off"
 

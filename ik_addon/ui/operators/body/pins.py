@@ -17,7 +17,6 @@ from ..settings import asked, given
 class IK_ADDON_OT_pin(ArmatureOperator):
     """Pin bones, or release them."""
 
-    bl_idname = "ik_addon.pin"
     bl_label = "Pin Bones"
     bl_description = (
         "Pin bones so that they stay while others are dragged, or release them if they are pinned. "
@@ -81,7 +80,6 @@ def _chosen(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
 class IK_ADDON_OT_pin_release(ArmatureOperator):
     """Release one pinned bone, or all of them."""
 
-    bl_idname = "ik_addon.pin_release"
     bl_label = "Release Pins"
     bl_description = "Release all pinned bones of the armature"
 

@@ -72,7 +72,6 @@ class IKAddonPinArgument(bpy.types.PropertyGroup):
 class IK_ADDON_OT_pose_body(BodyDragOptions, ArmatureOperator):
     """Move a bone to a place; the body follows."""
 
-    bl_idname = "ik_addon.pose_body"
     bl_label = "Pose Body"
     bl_description = "Move a bone to a place; pinned bones hold, and the rest of the body follows within its limits"
 

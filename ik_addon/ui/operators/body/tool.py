@@ -27,7 +27,6 @@ TOOL = "ik_addon.body"
 class IK_ADDON_OT_body_hold(BodyDragOptions, ArmatureOperator):
     """The first part of a mouse drag: move the 3D cursor to the joint, for Blender's transform to move it on."""
 
-    bl_idname = "ik_addon.body_hold"
     bl_label = "Take Hold of a Bone"
     bl_description = "Grab a bone of the body"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
@@ -60,7 +59,6 @@ class IK_ADDON_OT_body_hold(BodyDragOptions, ArmatureOperator):
 class IK_ADDON_OT_body_move(DragMacro):
     """Drag a bone with the mouse; the body follows."""
 
-    bl_idname = "ik_addon.body_move"
     bl_label = "Drag Body"
     bl_description = "Drag a bone with the mouse; pinned bones hold, and the rest of the body follows within its limits"
     hold = IK_ADDON_OT_body_hold
@@ -69,7 +67,6 @@ class IK_ADDON_OT_body_move(DragMacro):
 class IK_ADDON_OT_body_grab(BodyOptions, ArmatureOperator):
     """Drag the bone under the mouse."""
 
-    bl_idname = "ik_addon.body_grab"
     bl_label = "Drag Body"
     bl_description = "Drag the bone under the mouse by its nearest joint; the rest of the body follows"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
@@ -141,7 +138,6 @@ class IK_ADDON_OT_body_grab(BodyOptions, ArmatureOperator):
 class IK_ADDON_OT_body_tool(ArmatureOperator):
     """Take the tool Pose Body, or put it away."""
 
-    bl_idname = "ik_addon.body_tool"
     bl_label = "Pose Body"
     bl_description = "Take the tool that drags any bone while the rest of the body follows, or put it away"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it

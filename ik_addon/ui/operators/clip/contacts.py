@@ -37,7 +37,6 @@ ACTIONS = (
 class IK_ADDON_OT_find_contacts(ClipOperator):
     """Find contacts on a range of frames and key them."""
 
-    bl_idname = "ik_addon.find_contacts"
     bl_label = "Find Foot Contacts"
     bl_description = (
         "Find where heels, toes and hands touch on a range of frames, and key these contacts on the "
@@ -119,7 +118,6 @@ def mark(
 class IK_ADDON_OT_mark_contact(ChainOperator):
     """Mark or unmark frames of a contact by hand."""
 
-    bl_idname = "ik_addon.mark_contact"
     bl_label = "Mark Contact"
     bl_description = (
         "Mark a contact of the active chain on the current frame, or on the preview range if there is one. If these "
@@ -158,7 +156,6 @@ class IK_ADDON_OT_mark_contact(ChainOperator):
 class IK_ADDON_OT_remove_contact(ChainOperator):
     """Remove a whole contact."""
 
-    bl_idname = "ik_addon.remove_contact"
     bl_label = "Remove Contact"
     bl_description = (
         "Remove the contact of the active chain on the current frame, heel and toe, from its first frame to its last"
@@ -177,7 +174,6 @@ class IK_ADDON_OT_remove_contact(ChainOperator):
 class IK_ADDON_OT_find_pivots(ChainOperator):
     """Find the pivots of a foot."""
 
-    bl_idname = "ik_addon.find_pivots"
     bl_label = "Find Pivots"
     bl_description = "Find where the heel and the toe of the active chain touch, from its bones"
 

@@ -18,7 +18,6 @@ from .frame_range import ClipOperator
 class IK_ADDON_OT_plant(ClipOperator):
     """Key targets and hips so that contacts hold still."""
 
-    bl_idname = "ik_addon.plant"
     bl_label = "Lock Feet"
     bl_description = (
         "Key the targets so that feet and hands stay still while they touch, roll about heel and toe, and "

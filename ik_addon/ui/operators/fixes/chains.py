@@ -143,7 +143,6 @@ def _disconnect(ob: bpy.types.Object, bone: str) -> None:
 class IK_ADDON_OT_chain_fix(ArmatureOperator):
     """Fix a problem that keeps a chain from being solved."""
 
-    bl_idname = "ik_addon.chain_fix"
     bl_label = "Fix Chain"
     bl_description = "Fix what keeps this chain from being solved, as the button says"
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
@@ -191,7 +190,6 @@ def needs_lock(context: bpy.types.Context) -> bool:
 class IK_ADDON_OT_lock_interface(bpy.types.Operator):
     """Lock the interface while rendering."""
 
-    bl_idname = "ik_addon.lock_interface"
     bl_label = "Lock Interface"
     bl_description = (
         "Lock the interface during rendering (Render > Lock Interface): live chains set poses while frames "

@@ -32,7 +32,6 @@ POLES = (
 class IK_ADDON_OT_snap_target(FramesOperator):
     """Move targets and poles to match the pose."""
 
-    bl_idname = "ik_addon.snap_target"
     bl_label = "Targets to Pose"
     bl_description = "Move the target and the pole to match the visible pose, so that solving changes nothing"
 
@@ -78,7 +77,6 @@ class IK_ADDON_OT_snap_target(FramesOperator):
 class IK_ADDON_OT_apply_pose(FramesOperator):
     """Make the solved pose the FK pose."""
 
-    bl_idname = "ik_addon.apply_pose"
     bl_label = "Solved Pose to FK"
     bl_description = "Make the solved pose the FK pose, so that it stays when the chain is disabled"
 

@@ -42,7 +42,6 @@ SPACES = (
 class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
     """Switch chains from IK to FK, or back, on the current frame."""
 
-    bl_idname = "ik_addon.switch_ik_fk"
     bl_label = "Switch IK/FK"
     bl_description = "Switch between IK and FK from the current frame on, without a jump; everything needed is keyed"
 
@@ -79,7 +78,6 @@ class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
 class IK_ADDON_OT_switch_space(ChainOperator):
     """Switch a target or pole of the active chain to another space on the current frame."""
 
-    bl_idname = "ik_addon.switch_space"
     bl_label = "Attach To"
     bl_description = (
         "Make the target or pole follow the world, a part of the body or an object from the current frame "
