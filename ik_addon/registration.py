@@ -15,19 +15,16 @@ from .core.translation import catalogs
 from .live import handlers, simulations
 from .rig.plan import followers
 from .targets import cursor, edits
-from .ui import bake_report, gizmos, graph, menus, playing, toolbar
-from .ui.operators import bake, bend, chain, character, controls, convert, drag, gesture, limits, presets, solve
-from .ui.operators.body import pins, pose, tool
-from .ui.operators.clip import contacts, plant
+from .ui import gizmos, menus, playing, toolbar
+from .ui import preferences as shown_preferences
+from .ui.operators import bake, body, chain, character, controls, convert, drag, feet, gesture, limits, solve
 from .ui.operators.fixes import chains, rig
-from .ui.operators.goals import snap, switch
 from .ui.overlay import draw as overlay
-from .ui.panels import body, chain_list, clip, main
+from .ui.panel import VIEW3D_PT_ik_addon_second_copy
+from .ui.panels import bake_report, chain_list, clip, main
+from .ui.panels import body as body_panel
 from .ui.panels import chain as chain_panel
-from .ui.panels import character as character_panel
 from .ui.panels import limits as limits_panel
-from .ui.panels.second_copy import VIEW3D_PT_ik_addon_second_copy
-from .ui.preferences import drawing, keymap, tab
 
 MODULES: Final[tuple[Any, ...]] = (
     preferences,
@@ -44,40 +41,29 @@ MODULES: Final[tuple[Any, ...]] = (
     overlay,
     # Operators
     chain,
-    bend,
     solve,
     bake,
     convert,
     controls,
     character,
-    snap,
-    switch,
-    contacts,
-    plant,
+    feet,
     limits,
     gesture,
     drag,
-    pose,
-    pins,
-    tool,
+    body,
     chains,
     rig,
-    presets,
     # The interface
     playing,
     main,
     chain_list,
-    character_panel,
     chain_panel,
     limits_panel,
-    body,
+    body_panel,
     clip,
     bake_report,
     menus,
     gizmos,
-    graph,
-    keymap,
-    drawing,
     toolbar,
     bake_command,
     interruption,
@@ -131,8 +117,8 @@ def register() -> None:
         for part in PARTS:
             part.register()
             undo.callback(part.unregister)
-        tab.register(CLASSES)
-        undo.callback(tab.unregister)
+        shown_preferences.register(CLASSES)
+        undo.callback(shown_preferences.unregister)
         _registered = undo.pop_all()
 
 

@@ -1,12 +1,18 @@
-"""What all panels of the "IK" tab in the sidebar have in common."""
+"""What the panels and lists of the "IK" tab in the sidebar have in common."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import bpy
 
+from ..core.preferences import PACKAGE
+from ..core.translation.sentences import say
 from ..rig.plan.chain import tips
 from .operators.active import armature, obstacle
 from .playing import kept
+from .text import draw_message
 
 
 class IKPanel(bpy.types.Panel):
@@ -44,3 +50,97 @@ class ArmaturePanel(IKPanel):
 def is_chained(context: bpy.types.Context, ob: bpy.types.Object) -> bool:
     """Whether an armature has chains."""
     return kept(context, ob, "chained", lambda: bool(tips(ob)))
+
+
+class BoneList(bpy.types.UIList):
+    """A list of some bones of an armature, with a search by name, whose active row is the active bone."""
+
+    row: str
+    """Name of the window manager property with the index of the active row among all bones of the armature."""
+    label: str
+    description: str
+
+    def listed(self, ob: bpy.types.Object) -> Iterable[str]:
+        """Return the names of the bones to list."""
+        raise NotImplementedError
+
+    def draw_row(self, context: bpy.types.Context, layout: bpy.types.UILayout, bone: bpy.types.PoseBone) -> None:
+        """Draw the row of a bone."""
+        raise NotImplementedError
+
+    @classmethod
+    def active(cls, context: bpy.types.Context) -> bpy.types.PoseBone | None:
+        """Return the bone of the active row."""
+        raise NotImplementedError
+
+    @classmethod
+    def choose(cls, bone: bpy.types.PoseBone) -> None:
+        """Make a bone active, whose row the user has clicked."""
+        raise NotImplementedError
+
+    @classmethod
+    def draw_list(
+        cls, layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object, least: int, most: int
+    ) -> None:
+        """Draw the list of bones of an armature, from `least` to `most` rows high, as it has entries."""
+        manager = context.window_manager
+        layout.template_list(cls.__name__, "", ob.pose, "bones", manager, cls.row, rows=least, maxrows=most)
+
+    def draw_item(
+        self,
+        context: bpy.types.Context,
+        layout: bpy.types.UILayout,
+        _pose: bpy.types.Pose,
+        bone: bpy.types.PoseBone,
+        _icon: int,
+        _active_data: Any,
+        _active_property: str,
+    ) -> None:
+        """Draw a row."""
+        self.draw_row(context, layout, bone)
+
+    def draw_filter(self, _context: bpy.types.Context, layout: bpy.types.UILayout) -> None:
+        """Draw the search field."""
+        layout.prop(self, "filter_name", text="", icon="VIEWZOOM")
+
+    def filter_items(self, context: bpy.types.Context, pose: Any, name: str) -> tuple[list[int], list[int]]:
+        """Show the listed bones that match the search, in the order of the armature."""
+
+        def flags() -> list[int]:
+            wanted = {bone for bone in self.listed(pose.id_data) if self.filter_name.lower() in bone.lower()}
+            return [self.bitflag_filter_item if bone.name in wanted else 0 for bone in getattr(pose, name)]
+
+        return kept(context, pose.id_data, (type(self).__name__, self.filter_name), flags), []
+
+    @classmethod
+    def register(cls) -> None:
+        """Add the property to the window manager; Blender calls this once it knows the class."""
+
+        def get(_manager: bpy.types.WindowManager) -> int:  # Blender takes functions, not methods
+            bone = None if obstacle(bpy.context) else cls.active(bpy.context)
+            return -1 if bone is None else bone.id_data.pose.bones.find(bone.name)
+
+        def choose(_manager: bpy.types.WindowManager, index: int) -> None:
+            bones = [] if obstacle(bpy.context) else armature(bpy.context).pose.bones
+            if 0 <= index < len(bones):
+                cls.choose(bones[index])
+
+        properties: Any = bpy.props
+        made = properties.IntProperty(name=cls.label, description=cls.description, get=get, set=choose)
+        setattr(bpy.types.WindowManager, cls.row, made)
+
+    @classmethod
+    def unregister(cls) -> None:
+        """Remove the property."""
+        delattr(bpy.types.WindowManager, cls.row)
+
+
+class VIEW3D_PT_ik_addon_second_copy(IKPanel):
+    """Says which copy does nothing."""
+
+    bl_label = "IK Chains"
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw what to do."""
+        text = say("IK Chains is enabled twice, so '{copy}' does nothing. Disable both, then enable one", copy=PACKAGE)
+        draw_message(self.layout, context, text, icon="ERROR")

@@ -213,7 +213,7 @@ def test_percentages_are_rounded_sensibly(addon: Addon, fraction: float, text: s
 
 
 def test_the_last_bake_stays_when_its_chain_is_removed(addon: Addon) -> None:
-    shown_report = addon.module("ui.bake_report").shown
+    shown_report = addon.module("ui.panels.bake_report").shown
     ob, _target = rigs.arm()
     bpy.ops.ik_addon.bake(frame_range="CUSTOM", frame_start=1, frame_end=3)
     assert shown_report(ob) is not None

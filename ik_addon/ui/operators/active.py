@@ -1,4 +1,4 @@
-"""The active armature, bone and chain that operators and panels work on, and base classes of operators."""
+"""The active armature, bone and chain that operators and panels work on, and what operators are made of."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import bpy
+from bpy.props import FloatProperty
 
 from ...anatomy import limbs
 from ...anatomy.figure import Figure
@@ -193,3 +194,27 @@ class ChainOperator(ArmatureOperator):
     def why_unfit(cls, _tip: bpy.types.PoseBone) -> str:
         """Return why a chain does not suit this operator, or an empty string if it does."""
         return ""
+
+
+def asked(kind: Callable[..., Any], name: str, description: str, **rest: Any) -> Any:
+    """Return a property that starts from its default each time, not from what was chosen last."""
+    return kind(name=name, description=description, options={"SKIP_SAVE"}, **rest)
+
+
+def given(kind: Callable[..., Any], name: str, description: str, **rest: Any) -> Any:
+    """Return a property that buttons and scripts set, and that users don't see."""
+    return kind(name=name, description=description, options={"HIDDEN", "SKIP_SAVE"}, **rest)
+
+
+def seconds(name: str, description: str, default: float, **rest: Any) -> Any:
+    """Return a property for a time, usually below a second."""
+    return FloatProperty(
+        name=name,
+        description=description,
+        subtype="TIME",
+        unit="TIME_ABSOLUTE",
+        default=default,
+        min=0.0,
+        soft_max=1.0,
+        **rest,
+    )

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 
-from ...bake import BakeReport, bake_report, bake_stepwise, chosen_tips, frames_between, skeleton
+from ...bake import bake_report, bake_stepwise, chosen_tips, frames_between, skeleton
 from ...bake.skeleton_motion import RootMotion
 from ...core.translation.sentences import marked, say
 from ...feet import floor
 from .active import ArmatureOperator, ChainedOperator, active_chain, armature
-from .clip.frame_range import FrameRangeOperator
+from .frame_range import FrameRangeOperator
+from .progress import Steps
 
 CHAINS = (
     ("ALL", "All Chains", "All enabled chains of the armature"),
@@ -36,8 +35,7 @@ class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
         soft_max=10,
     )
     new_action: BoolProperty(
-        name="New Action",
-        description="Key into a copy of the current action and leave the original unchanged",
+        name="New Action", description="Key into a copy of the current action and leave the original unchanged"
     )
     smooth: BoolProperty(
         name="Smooth",
@@ -87,9 +85,9 @@ class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
             return self.frame_start, self.frame_end
         return super().ends(context)
 
-    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Generator[float, None, BakeReport]:
-        """Bake; yields progress (0 to 1)."""
-        return bake_stepwise(
+    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Steps:
+        """Bake, and report it in one line; the panel shows the whole report."""
+        report = yield from bake_stepwise(
             context,
             ob,
             chosen_tips(ob, self.chains, active_chain(context)),
@@ -99,10 +97,7 @@ class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
             reduce=self.max_distance if self.reduce_keys else 0.0,
             floor=floor.of(context.view_layer, ob),
         )
-
-    def finish(self, result: BakeReport) -> set[str]:
-        """Report the bake in one line, and in full in the sidebar."""
-        return self.done(result.summary, warns=not result.plays_alike)
+        return self.done(report.summary, warns=not report.plays_alike)
 
 
 class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
@@ -129,9 +124,7 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
         description="Move a bone along the ground with the hips, so that engines can move the character",
     )
     root: StringProperty(
-        name="Root",
-        description="The bone that gets the motion; added if no bone has this name",
-        default="root",
+        name="Root", description="The bone that gets the motion; added if no bone has this name", default="root"
     )
     root_height: BoolProperty(name="Up and Down", description="The root also moves up and down with the hips")
     root_turn: BoolProperty(name="Turn", description="The root also turns about the vertical with the hips")
@@ -150,14 +143,11 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
             column.prop(self, "root_height")
             column.prop(self, "root_turn")
 
-    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Generator[float, None, skeleton.Made]:
-        """Make and key the skeleton; yields progress (0 to 1)."""
+    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Steps:
+        """Make and key the skeleton, and select it and its meshes for export."""
         root = RootMotion(self.root or "root", self.root_height, self.root_turn) if self.use_root else None
         options = skeleton.Options(self.only_deform, root, self.meshes)
-        return skeleton.make_stepwise(context, ob, self.frames(context), options)
-
-    def finish(self, result: skeleton.Made) -> set[str]:
-        """Select the new armature and its meshes for export, and report them."""
+        result = yield from skeleton.make_stepwise(context, ob, self.frames(context), options)
         skeleton.select(bpy.context, result)
         made, *remarks = result.sentences()
         return self.done(say("{done}, which is selected for export", done=made), remarks)

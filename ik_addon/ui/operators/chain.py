@@ -1,4 +1,4 @@
-"""Operators that add, remove and select chains."""
+"""Operators that add, remove and select chains, and on their settings: bend side, rotation, keys."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from contextlib import ExitStack
 from copy import copy
 
 import bpy
+import numpy as np
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 
 from ...anatomy import chain_ends
 from ...anatomy.figure import Figure
-from ...chains import end_bone, new_chain, removal
+from ...chains import bend_side, end_bone, new_chain, removal
 from ...chains.make_controls import Controls
 from ...core import compat
 from ...core.constraints import steered_bones
 from ...core.preferences import CONTROLS, preferences
-from ...core.settings import chain_of, object_of
+from ...core.settings import chain_of, object_of, stored_folds
 from ...core.steps import finished
 from ...core.translation.sentences import UserError, count, marked, quoted, say
 from ...live import registry
-from ...rig.plan.chain import chain_with, reach_of, tips, turning_end
+from ...rig.plan.chain import bending_bones, bending_end, chain_bones, chain_with, reach_of, tips, turning_end
 from ...targets import snap
 from ...targets.movable import why_lacking
-from .active import ArmatureOperator, ChainOperator, active_bone, armature, is_picked, obstacle
-from .clip.frame_range import FrameRange
-from .settings import asked, given
+from .active import ArmatureOperator, ChainOperator, active_bone, armature, asked, given, is_picked, obstacle
+from .frame_range import FrameRange
 
 
 class IK_ADDON_OT_chain_add(ArmatureOperator):
@@ -289,3 +289,44 @@ class IK_ADDON_OT_setting_key(ArmatureOperator):
         done = "Keyed {setting} of the chain on '{bone}' on frame {frame}"
         setting = say(chain_of(bone).bl_rna.properties[self.setting].name)
         return self.done(say(done, setting=setting, bone=bone.name, frame=context.scene.frame_current))
+
+
+def find(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bend_side.Found:
+    """Find the bend side of a chain."""
+    return bend_side.find(tip.id_data, bending_bones(tip), bending_end(tip), context.evaluated_depsgraph_get())
+
+
+class IK_ADDON_OT_flip_bend(ChainOperator):
+    """Flip the bend side of a chain."""
+
+    bl_label = "Flip Bend"
+    bl_description = "Make the active chain bend to the opposite side; a pole that Add Chain made moves there too"
+
+    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
+        """Flip the bend side."""
+        side = np.array(chain_of(tip).bend_side)
+        if not side.any():
+            found = find(context, tip)
+            side, chain_of(tip).bends_both_ways = found.side, found.both_ways
+        remarks = new_chain.set_bend_side(context, tip, -side)
+        return self.done(say("Flipped the bend of the chain on '{tip}'", tip=tip.name), remarks)
+
+
+class IK_ADDON_OT_find_bend_side(ChainOperator):
+    """Find the bend side of a chain."""
+
+    bl_label = "Find Bend Side"
+    bl_description = (
+        "Set the side that the active chain bends to from its poses, its animation, its limits and the "
+        "character's anatomy"
+    )
+
+    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
+        """Find and store the bend side."""
+        found = find(context, tip)
+        chain_of(tip).bends_both_ways = found.both_ways
+        # A tip that takes an orientation gets no fold.
+        chain_of(tip).folds = stored_folds((*found.folds, *(0.0,) * (len(chain_bones(tip)) - len(found.folds))))
+        evidence = say(found.evidence.value)
+        message = say("Found the bend side of the chain on '{tip}' from {evidence}", tip=tip.name, evidence=evidence)
+        return self.done(message, new_chain.set_bend_side(context, tip, found.side))

@@ -12,8 +12,7 @@ from ...chains import character, mirror
 from ...chains.make_controls import Controls
 from ...core.preferences import CONTROLS, preferences
 from ...core.translation.sentences import say
-from .active import ArmatureOperator, ChainOperator
-from .settings import asked
+from .active import ArmatureOperator, ChainOperator, asked
 
 NAMED = 2
 """Number of remarks in the report after a click; the panel shows all."""

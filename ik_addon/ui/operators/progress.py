@@ -134,8 +134,12 @@ class Run:
         self.stop()
 
 
+Steps = Generator[float, None, set[str]]
+"""Yields progress (0 to 1), undoes all if closed, and reports at the end what was done."""
+
+
 class StepsOperator(ArmatureOperator):
-    """Base of operators that work in steps, with a generator that yields progress (0 to 1) and undoes all if closed."""
+    """Base of operators that work in steps."""
 
     doing = ""
     """Describes the work in the progress bar."""
@@ -145,24 +149,20 @@ class StepsOperator(ArmatureOperator):
     _run: Run | None = None
     _in_window = False
 
-    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Generator[float, None, Any]:
-        """Return the generator that does the work."""
-        raise NotImplementedError
-
-    def finish(self, result: Any) -> set[str]:
-        """Report what was done."""
+    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Steps:
+        """Do the work, and report it."""
         raise NotImplementedError
 
     def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Work step by step if started in a window, or all at once if called from a script."""
         todo = self.steps(context, ob)
         if not self._in_window:
-            return self.finish(finished(todo))
+            return finished(todo)
         self._in_window = False
         try:
             self._run = Run(context, todo, say(self.doing))
         except StopIteration as done:
-            return self.finish(done.value)
+            return done.value
         context.window_manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
 
@@ -180,7 +180,7 @@ class StepsOperator(ArmatureOperator):
             self._run.go_on(context)
         except StopIteration as done:
             self._run.stop()
-            return self.finish(done.value)
+            return done.value
         except Exception:
             self.cancel(context)
             raise

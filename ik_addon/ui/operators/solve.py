@@ -14,8 +14,7 @@ from ...core.settings import chain_of, object_of
 from ...core.translation.sentences import UserError, count, say
 from ...live import reports, solving
 from ...rig.plan.chain import tips
-from .active import ChainedOperator, active_tip, armature
-from .settings import asked
+from .active import ChainedOperator, active_tip, armature, asked
 
 CHAINS = (
     ("ALL", "All", "All chains of the armature"),

@@ -11,10 +11,9 @@ from ...core import compat
 from ...core.settings import chain_of
 from ...core.translation.sentences import say
 from ...posing.pins import Extremities, stored_pins
-from ..active_row import BoneList
 from ..operators.active import active_bone, armature
-from ..operators.body.tool import is_in_hand
-from ..panel import ArmaturePanel, is_chained
+from ..operators.body import is_in_hand
+from ..panel import ArmaturePanel, BoneList, is_chained
 from ..text import MARGIN, VALUE, draw_button, fit, is_narrow
 
 ROWS = 4

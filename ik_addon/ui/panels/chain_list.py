@@ -17,9 +17,9 @@ from ...rig.plan import chain as chains
 from ...solve import Status
 from ...targets.ik_fk import is_ik
 from ...targets.spaces import space_name
-from ..active_row import BoneList
 from ..operators.active import operators
 from ..operators.fixes.chains import fix_of
+from ..panel import BoneList
 from ..playing import is_playing, kept, shown_chain
 from ..text import fit, is_narrow
 

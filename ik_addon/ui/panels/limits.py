@@ -14,8 +14,7 @@ from ...core.settings import chain_of
 from ...core.translation.sentences import say
 from ...rig.plan.chain import chain_with
 from ..operators.active import active_bone
-from ..operators.limits import SIDES, selected
-from ..operators.presets import MENU, label_of
+from ..operators.limits import MENU, SIDES, label_of, selected
 from ..panel import ArmaturePanel
 from ..text import BESIDE, VALUE, draw_button, fit, is_narrow
 

@@ -12,7 +12,7 @@ from ....core.translation.sentences import UserError, say
 from ....rig.plan.chain import tips
 from ....rig.plan.presence import is_in
 from ..active import ReportingOperator, candidate, obstacle
-from .fix import Fix
+from .chains import Fix
 
 
 def rig_fix_of(context: bpy.types.Context) -> Fix | None:

@@ -1,13 +1,18 @@
-"""The shortcuts of the add-on, which users can change in its preferences or under Keymap > Pose."""
+"""What the preferences of the add-on show, and what they act on: the name of the tab, and the shortcuts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import bpy
 import rna_keymap_ui
 
+from ..core import preferences
+
+COLORS = "color_"
+"""Prefix of the color settings' names."""
+SIZES = ("line_width", "outline_width", "point_size", "ring_size")
 KEYMAP = "Pose"
 PIE = "IK_ADDON_MT_pie"
 """The pie menu in `ui/menus`."""
@@ -21,9 +26,78 @@ UNASSIGNED = (
 """Operators without a shortcut until the user assigns one."""
 
 _items: list[tuple[bpy.types.KeyMap, bpy.types.KeyMapItem]] = []
+_panels: list[Any] = []
+"""The panels of the tab, parents before their sub-panels."""
 
 
-def register() -> None:
+def register(classes: Iterable[type]) -> None:
+    """Start drawing the preferences, add the shortcuts, and move the panels among registered classes to their tab."""
+    preferences.on_draw.append(draw)
+    add_shortcuts()
+    _panels.extend(cls for cls in classes if issubclass(cls, bpy.types.Panel) and hasattr(cls, "bl_category"))
+    preferences.on_tab_renamed.append(rename)
+    rename()
+
+
+def unregister() -> None:
+    """Stop drawing the preferences, remove the shortcuts, and leave the panels in their tab."""
+    preferences.on_tab_renamed.remove(rename)
+    _panels.clear()
+    for keymap, item in _items:
+        keymap.keymap_items.remove(item)
+    _items.clear()
+    preferences.on_draw.remove(draw)
+
+
+def draw(own: Any, context: bpy.types.Context) -> None:
+    """Draw the preferences."""
+    layout: bpy.types.UILayout = own.layout
+    layout.use_property_split = True
+    layout.use_property_decorate = False
+    layout.prop(own, "tab")
+
+    column = _titled(layout, text="New Chains")
+    for name in ("controls", "with_pole", "live"):
+        column.prop(own, name)
+
+    column = _titled(layout, text="Overlay")
+    column.prop(own, "use_theme")
+    for setting in () if own.use_theme else own.bl_rna.properties:
+        if setting.identifier.startswith(COLORS):
+            column.prop(own, setting.identifier)
+    column = column.column(align=True)
+    for name in SIZES:
+        column.prop(own, name)
+
+    draw_shortcuts(_titled(layout, text="Shortcuts"), context)
+
+
+def _titled(layout: bpy.types.UILayout, text: str) -> bpy.types.UILayout:
+    """Return a column in a box with a title."""
+    box = layout.box()
+    box.label(text=text)
+    return box.column()
+
+
+# ---- the tab
+
+
+def rename() -> None:
+    """Move the panels to the tab named in the preferences; Blender reads the name only on registration."""
+    name = preferences.tab()
+    if all(panel.bl_category == name for panel in _panels):
+        return
+    for panel in reversed(_panels):
+        bpy.utils.unregister_class(panel)
+        panel.bl_category = name
+    for panel in _panels:
+        bpy.utils.register_class(panel)
+
+
+# ---- shortcuts, which users can also change under Keymap > Pose
+
+
+def add_shortcuts() -> None:
     """Set the shortcuts in Pose Mode.
 
     The pie menu opens with Shift+Alt+I, near Blender's Shift+I (Add IK) and Ctrl+Alt+I (Remove IK). G stays Blender's
@@ -38,13 +112,6 @@ def register() -> None:
     pie.properties.name = PIE
     given = (pie, add("ik_addon.grab", "G", "PRESS"), add("ik_addon.copy_pose", "C", "PRESS", ctrl=True))
     _items.extend((keymap, item) for item in (*given, *(add(operator, "NONE", "PRESS") for operator in UNASSIGNED)))
-
-
-def unregister() -> None:
-    """Remove the shortcuts."""
-    for keymap, item in _items:
-        keymap.keymap_items.remove(item)
-    _items.clear()
 
 
 def of_user(context: bpy.types.Context) -> Iterator[tuple[Any, Any]]:
@@ -68,7 +135,7 @@ def is_complete(context: bpy.types.Context) -> bool:
     return len(list(of_user(context))) >= len(_items)
 
 
-def draw(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
+def draw_shortcuts(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
     """Draw the shortcuts as editable keymap items, as Blender's own preferences do."""
     configuration = context.window_manager.keyconfigs.user
     for keymap, item in of_user(context):

@@ -7,15 +7,14 @@ from typing import Any
 import bpy
 from bpy.props import EnumProperty, IntProperty, StringProperty
 
-from ....anatomy.figure import Figure
-from ....bake import frame_range, frames_between
-from ....core.translation.sentences import UserError
-from ....feet.pivots import is_of_leg
-from ....rig.plan.chain import tips
-from ..active import armature
-from ..progress import StepsOperator
-from ..settings import asked
-from ..solve import CHAINS, ChainsOperator
+from ...anatomy.figure import Figure
+from ...bake import frame_range, frames_between
+from ...core.translation.sentences import UserError
+from ...feet.pivots import is_of_leg
+from ...rig.plan.chain import tips
+from .active import armature, asked
+from .progress import StepsOperator
+from .solve import CHAINS, ChainsOperator
 
 FRAME_RANGES = (
     ("SCENE", "Scene", "The frame range of the scene"),
@@ -111,8 +110,7 @@ class ClipOperator(FramesOperator):
     chains: EnumProperty(name="Chains", description="The chains to work on", items=CLIP_CHAINS, default="LEGS")
     frame_range: EnumProperty(name="Frames", description="The frames to work on", items=FRAME_RANGES, default="SCENE")
     on: StringProperty(
-        name="On",
-        description="The object that the feet stand on, if it moves, such as a lift or a horse",
+        name="On", description="The object that the feet stand on, if it moves, such as a lift or a horse"
     )
 
     def chosen(self, context: bpy.types.Context) -> list[bpy.types.PoseBone]:
