@@ -21,10 +21,9 @@ CHAINS = (
 
 
 class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
-    """Bake chains of the active armature; after an error nothing has changed."""
+    """Write the solved pose to keyframes and disable the chains, so that it plays without the add-on."""
 
     bl_label = "Bake IK"
-    bl_description = "Write the solved pose to keyframes and disable the chains, so that it plays without the add-on"
 
     chains: EnumProperty(name="Chains", description="The chains to bake", items=CHAINS, default="ALL")
     step: IntProperty(
@@ -154,10 +153,9 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
 
 
 class IK_ADDON_OT_report_close(ArmatureOperator):
-    """Close the report on the last bake."""
+    """Close the report on the last bake of this armature."""
 
     bl_label = "Close Report"
-    bl_description = "Close the report on the last bake of this armature"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     def perform_on(self, _context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:

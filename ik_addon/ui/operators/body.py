@@ -79,10 +79,9 @@ class IKAddonPinArgument(bpy.types.PropertyGroup):
 
 
 class IK_ADDON_OT_pose_body(BodyDragOptions, ArmatureOperator):
-    """Move a bone to a place; the body follows."""
+    """Move a bone to a place; pinned bones hold, and the rest of the body follows within its limits."""
 
     bl_label = "Pose Body"
-    bl_description = "Move a bone to a place; pinned bones hold, and the rest of the body follows within its limits"
 
     bone: asked(StringProperty, "Bone", "The bone to move; if empty, the active bone")
     use_tail: asked(BoolProperty, "Tail", "Move the tail of the bone instead of its head")
@@ -183,18 +182,16 @@ class IK_ADDON_OT_body_hold(BodyDragOptions, ArmatureOperator):
 
 
 class IK_ADDON_OT_body_move(DragMacro):
-    """Drag a bone with the mouse; the body follows."""
+    """Drag a bone with the mouse; pinned bones hold, and the rest of the body follows within its limits."""
 
     bl_label = "Drag Body"
-    bl_description = "Drag a bone with the mouse; pinned bones hold, and the rest of the body follows within its limits"
     hold = IK_ADDON_OT_body_hold
 
 
 class IK_ADDON_OT_body_grab(BodyOptions, ArmatureOperator):
-    """Drag the bone under the mouse."""
+    """Drag the bone under the mouse by its nearest joint; the rest of the body follows."""
 
     bl_label = "Drag Body"
-    bl_description = "Drag the bone under the mouse by its nearest joint; the rest of the body follows"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
@@ -262,10 +259,9 @@ class IK_ADDON_OT_body_grab(BodyOptions, ArmatureOperator):
 
 
 class IK_ADDON_OT_body_tool(ArmatureOperator):
-    """Take the tool Pose Body, or put it away."""
+    """Take the tool that drags any bone while the rest of the body follows, or put it away."""
 
     bl_label = "Pose Body"
-    bl_description = "Take the tool that drags any bone while the rest of the body follows, or put it away"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
@@ -324,13 +320,12 @@ def _selected(context: bpy.types.Context, place: Vector) -> Picked | None:
 
 
 class IK_ADDON_OT_pin(ArmatureOperator):
-    """Pin bones, or release them."""
+    """Pin bones so that they stay while others are dragged, or release them if they are pinned.
+
+    X-Axis Mirror pins the other side as well.
+    """
 
     bl_label = "Pin Bones"
-    bl_description = (
-        "Pin bones so that they stay while others are dragged, or release them if they are pinned. "
-        "X-Axis Mirror pins the other side as well"
-    )
 
     what: EnumProperty(
         name="What",
@@ -387,10 +382,9 @@ def _chosen(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
 
 
 class IK_ADDON_OT_pin_release(ArmatureOperator):
-    """Release one pinned bone, or all of them."""
+    """Release all pinned bones of the armature."""
 
     bl_label = "Release Pins"
-    bl_description = "Release all pinned bones of the armature"
 
     bone: given(StringProperty, "Bone", "The bone to release; empty: all")
 

@@ -132,10 +132,9 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
 
 
 class IK_ADDON_OT_chain_remove(ChainOperator):
-    """Remove a chain."""
+    """Remove the chain of the active bone and return its bones to their FK pose."""
 
     bl_label = "Remove Chain"
-    bl_description = "Remove the chain of the active bone and return its bones to their FK pose"
 
     remove_targets: BoolProperty(
         name="Remove Targets",
@@ -242,10 +241,9 @@ class IK_ADDON_OT_follow_rotation(FrameRange, ChainOperator):
 
 
 class IK_ADDON_OT_chain_select(ArmatureOperator):
-    """Select a chain by its row in the panel."""
+    """Make the tip of this chain the active bone. Hold Shift to keep other tips selected."""
 
     bl_label = "Select Chain"
-    bl_description = "Make the tip of this chain the active bone. Hold Shift to keep other tips selected"
     bl_options = {"UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     tip: given(StringProperty, "Tip", "The bone that carries the chain")
@@ -297,10 +295,9 @@ def find(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bend_side.Found
 
 
 class IK_ADDON_OT_flip_bend(ChainOperator):
-    """Flip the bend side of a chain."""
+    """Make the active chain bend to the opposite side; a pole that Add Chain made moves there too."""
 
     bl_label = "Flip Bend"
-    bl_description = "Make the active chain bend to the opposite side; a pole that Add Chain made moves there too"
 
     def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
         """Flip the bend side."""

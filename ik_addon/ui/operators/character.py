@@ -103,12 +103,9 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
 
 
 class IK_ADDON_OT_mirror_chain(ChainOperator):
-    """Mirror the active chain."""
+    """Mirror the active chain to the bones of the other side, with its settings, limits, target and pole."""
 
     bl_label = "Mirror Chain"
-    bl_description = (
-        "Mirror the active chain to the bones of the other side, with its settings, limits, target and pole"
-    )
 
     def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
         """Mirror the chain."""

@@ -114,10 +114,9 @@ POLES = (
 
 
 class IK_ADDON_OT_snap_target(FramesOperator):
-    """Move targets and poles to match the pose."""
+    """Move the target and the pole to match the visible pose, so that solving changes nothing."""
 
     bl_label = "Targets to Pose"
-    bl_description = "Move the target and the pole to match the visible pose, so that solving changes nothing"
 
     pose: EnumProperty(name="Pose", description="The pose to match", items=POSES, default="AUTO")
     poles: EnumProperty(name="Poles", description="What to do with poles", items=POLES, default="MATCH")
@@ -146,10 +145,9 @@ class IK_ADDON_OT_snap_target(FramesOperator):
 
 
 class IK_ADDON_OT_apply_pose(FramesOperator):
-    """Make the solved pose the FK pose."""
+    """Make the solved pose the FK pose, so that it stays when the chain is disabled."""
 
     bl_label = "Solved Pose to FK"
-    bl_description = "Make the solved pose the FK pose, so that it stays when the chain is disabled"
 
     confirm = marked("Apply")
     doing = marked("Applying the solved pose")
@@ -191,10 +189,9 @@ SPACES = (
 
 
 class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
-    """Switch chains from IK to FK, or back, on the current frame."""
+    """Switch between IK and FK from the current frame on, without a jump; everything needed is keyed."""
 
     bl_label = "Switch IK/FK"
-    bl_description = "Switch between IK and FK from the current frame on, without a jump; everything needed is keyed"
 
     to: asked(EnumProperty, "Switch To", "What to switch to", items=WAYS)
     chains: EnumProperty(name="Chains", description="The chains to switch", items=CHAINS, default="ACTIVE")

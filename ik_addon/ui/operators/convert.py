@@ -49,13 +49,12 @@ def _differences(
 
 
 class IK_ADDON_OT_convert_constraints(ArmatureOperator):
-    """Convert constraints to chains."""
+    """Replace every enabled IK constraint of the armature with a chain, mute the constraint, and turn Live on.
+
+    Restore Constraints undoes this.
+    """
 
     bl_label = "Convert IK Constraints"
-    bl_description = (
-        "Replace every enabled IK constraint of the armature with a chain, mute the constraint, and turn Live on. "
-        "Restore Constraints undoes this"
-    )
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
@@ -71,10 +70,9 @@ class IK_ADDON_OT_convert_constraints(ArmatureOperator):
 
 
 class IK_ADDON_OT_restore_constraints(ArmatureOperator):
-    """Undo a conversion."""
+    """Remove the chains that Convert IK Constraints added, and enable the constraints again."""
 
     bl_label = "Restore Constraints"
-    bl_description = "Remove the chains that Convert IK Constraints added, and enable the constraints again"
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:

@@ -85,19 +85,17 @@ class IK_ADDON_OT_goal_move(DragMacro):
 
 
 class IK_ADDON_OT_goal_turn(DragMacro):
-    """Rotate the target of a chain with the mouse."""
+    """Rotate the target of a chain; the chain follows, with Live on or off."""
 
     bl_label = "Rotate Target"
-    bl_description = "Rotate the target of a chain; the chain follows, with Live on or off"
     hold = IK_ADDON_OT_goal_hold
     transform = cursor.TURN
 
 
 class IK_ADDON_OT_drag_target(RangeOptions, ChainOperator):
-    """Drag the target of the active chain."""
+    """Move the target of the active chain with the mouse; the chain follows, with Live on or off."""
 
     bl_label = "Drag Target"
-    bl_description = "Move the target of the active chain with the mouse; the chain follows, with Live on or off"
 
     offset: FloatVectorProperty(
         name="Move", description="How far the target moves, in world space", subtype="TRANSLATION", size=3

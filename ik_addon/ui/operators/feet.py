@@ -36,13 +36,12 @@ ACTIONS = (
 
 
 class IK_ADDON_OT_find_contacts(ClipOperator):
-    """Find contacts on a range of frames and key them."""
+    """Find where heels, toes and hands touch on a range of frames, and key these contacts on the chains.
+
+    Uses the targets if they have keys, otherwise the FK pose.
+    """
 
     bl_label = "Find Foot Contacts"
-    bl_description = (
-        "Find where heels, toes and hands touch on a range of frames, and key these contacts on the "
-        "chains. Uses the targets if they have keys, otherwise the FK pose"
-    )
 
     ground: StringProperty(
         name="Ground",
@@ -108,13 +107,12 @@ def mark(
 
 
 class IK_ADDON_OT_mark_contact(ChainOperator):
-    """Mark or unmark frames of a contact by hand."""
+    """Mark a contact of the active chain on the current frame, or on the preview range if there is one.
+
+    If these frames are marked, unmark them.
+    """
 
     bl_label = "Mark Contact"
-    bl_description = (
-        "Mark a contact of the active chain on the current frame, or on the preview range if there is one. If these "
-        "frames are marked, unmark them"
-    )
 
     contact: EnumProperty(
         name="Contact", description="What touches", items=[item[:3] for item in CONTACTS], default="HEEL"
@@ -146,12 +144,9 @@ class IK_ADDON_OT_mark_contact(ChainOperator):
 
 
 class IK_ADDON_OT_remove_contact(ChainOperator):
-    """Remove a whole contact."""
+    """Remove the contact of the active chain on the current frame, heel and toe, from its first frame to its last."""
 
     bl_label = "Remove Contact"
-    bl_description = (
-        "Remove the contact of the active chain on the current frame, heel and toe, from its first frame to its last"
-    )
 
     def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
         """Remove the contact."""
@@ -164,10 +159,9 @@ class IK_ADDON_OT_remove_contact(ChainOperator):
 
 
 class IK_ADDON_OT_find_pivots(ChainOperator):
-    """Find the pivots of a foot."""
+    """Find where the heel and the toe of the active chain touch, from its bones."""
 
     bl_label = "Find Pivots"
-    bl_description = "Find where the heel and the toe of the active chain touch, from its bones"
 
     def perform_on_chain(self, _context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
         """Find and store the pivots."""

@@ -62,10 +62,9 @@ class LimitsOperator(ArmatureOperator):
 
 
 class IK_ADDON_OT_limit_from_pose(LimitsOperator):
-    """Set limits from the pose."""
+    """Set this limit to the bone's current angle."""
 
     bl_label = "Limit from Pose"
-    bl_description = "Set this limit to the bone's current angle"
 
     direction: asked(EnumProperty, "Direction", "The limit to set", items=DIRECTIONS, default="ALL")
     all_selected: BoolProperty(
@@ -110,10 +109,9 @@ def limit_from_pose(bone: bpy.types.PoseBone, evaluated: bpy.types.PoseBone, dir
 
 
 class IK_ADDON_OT_limits_copy(LimitsOperator):
-    """Copy limits to other bones."""
+    """Copy the limits, locks and stiffness of the active bone to all selected bones."""
 
     bl_label = "Copy Limits to Selected"
-    bl_description = "Copy the limits, locks and stiffness of the active bone to all selected bones"
 
     @classmethod
     def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
@@ -199,10 +197,9 @@ def _bones_for(context: bpy.types.Context, ob: bpy.types.Object) -> list[bpy.typ
 
 
 class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
-    """Add or remove a preset."""
+    """Save the limits and settings of the active chain as a preset for other chains, or remove a preset."""
 
     bl_label = "Add Chain Preset"
-    bl_description = "Save the limits and settings of the active chain as a preset for other chains, or remove a preset"
     bl_options = {"REGISTER", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     preset_menu = MENU

@@ -42,10 +42,9 @@ class ChainsOperator(ChainedOperator):
 
 
 class IK_ADDON_OT_solve(ChainsOperator):
-    """Solve chains on the current frame."""
+    """Solve the chains on the current frame, so that their tips reach their targets."""
 
     bl_label = "Solve IK"
-    bl_description = "Solve the chains on the current frame, so that their tips reach their targets"
 
     def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Solve, and report the outcome."""
@@ -80,10 +79,9 @@ def verdict(results: dict[str, reports.Report | None]) -> tuple[Literal["INFO", 
 
 
 class IK_ADDON_OT_restore_pose(ChainsOperator):
-    """Restore the FK pose."""
+    """Return the bones of the chains to the FK pose they had before solving, and turn Live off."""
 
     bl_label = "Back to FK Pose"
-    bl_description = "Return the bones of the chains to the FK pose they had before solving, and turn Live off"
 
     def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Restore the pose."""

@@ -168,10 +168,9 @@ def _disconnect(ob: bpy.types.Object, bone: str) -> None:
 
 
 class IK_ADDON_OT_chain_fix(ArmatureOperator):
-    """Fix a problem that keeps a chain from being solved."""
+    """Fix what keeps this chain from being solved, as the button says."""
 
     bl_label = "Fix Chain"
-    bl_description = "Fix what keeps this chain from being solved, as the button says"
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     tip: given(StringProperty, "Tip", "The tip bone of the chain")

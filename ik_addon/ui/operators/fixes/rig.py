@@ -105,10 +105,9 @@ def _override_with(
 
 
 class IK_ADDON_OT_rig_fix(ReportingOperator):
-    """Fix what keeps the operators from running on the armature."""
+    """Fix what keeps the chains from being edited, as the button says."""
 
     bl_label = "Fix Armature"
-    bl_description = "Fix what keeps the chains from being edited, as the button says"
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     def perform(self, context: bpy.types.Context) -> set[str]:
