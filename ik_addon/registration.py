@@ -17,7 +17,7 @@ from .rig.plan import followers
 from .targets import cursor, edits
 from .ui import gizmos, menus, playing, toolbar
 from .ui import preferences as shown_preferences
-from .ui.operators import bake, body, chain, character, controls, convert, drag, feet, gesture, limits, solve
+from .ui.operators import bake, body, chain, character, controls, convert, drag, feet, limits, solve
 from .ui.operators.fixes import chains, rig
 from .ui.overlay import draw as overlay
 from .ui.panel import VIEW3D_PT_ik_addon_second_copy
@@ -48,7 +48,6 @@ MODULES: Final[tuple[Any, ...]] = (
     character,
     feet,
     limits,
-    gesture,
     drag,
     body,
     chains,
@@ -114,7 +113,7 @@ def register() -> None:
         cursor.register()
         undo.callback(cursor.unregister)
         for cls in CLASSES:
-            if issubclass(cls, gesture.DragMacro):
+            if issubclass(cls, drag.DragMacro):
                 cls.compose()
         for part in PARTS:
             part.register()

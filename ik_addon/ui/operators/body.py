@@ -31,7 +31,7 @@ from ...solve import PosedBody
 from ...targets import cursor
 from ...targets.edit_range import EditRange
 from .active import ArmatureOperator, active_bone, armature, asked, candidate, given, operators
-from .gesture import LESS, MORE, DragMacro, RangeOptions, finish, running_holds, start, take_range, turn_range
+from .drag import LESS, MORE, DragMacro, RangeOptions, finish, running_holds, start, take_range, turn_range
 from .progress import show_status
 
 NAMED = 3

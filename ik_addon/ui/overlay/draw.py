@@ -21,9 +21,8 @@ from ...solve.problem import Floats
 from ...targets import cursor
 from ...targets.cursor import MACROS, CursorDrag
 from .colors import Color, Palette, Sizes, faded, palette
-from .geometry import Drawing, Painted, drawing, transformed
+from .geometry import Drawing, Painted, drawing, reach, transformed
 from .ghosts import Ghosts
-from .limits import reach
 from .pins import DIAMOND, DOT, marks, pinned
 from .read import Reader, Wanted
 

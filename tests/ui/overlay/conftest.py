@@ -17,7 +17,7 @@ def geometry(addon: Addon) -> Any:
 
 @pytest.fixture
 def limits(addon: Addon) -> Any:
-    return addon.module("ui.overlay.limits")
+    return addon.module("ui.overlay.geometry")
 
 
 @pytest.fixture
