@@ -16,12 +16,12 @@ from gpu_extras.batch import batch_for_shader
 
 from ...core import chain_settings, compat, hooks, preferences, settings
 from ...core.settings import overlay_of
-from ...core.skeleton import inverse, matrix_array
+from ...core.skeleton import inverse, matrix_array, moved
 from ...solve.problem import Floats
 from ...targets import cursor
 from ...targets.cursor import MACROS, CursorDrag
 from .colors import Color, Palette, Sizes, faded, palette
-from .geometry import Drawing, Painted, drawing, reach, transformed
+from .geometry import Drawing, Painted, drawing, reach
 from .ghosts import Ghosts
 from .pins import DIAMOND, DOT, marks, pinned
 from .read import Reader, Wanted
@@ -197,7 +197,7 @@ def outline(world: Floats, center: Floats, radius: float, view: bpy.types.Region
     """Return the outline of a chain's reach as seen in a view: lines (k, 3) in world space."""
     eye = matrix_array(view.view_matrix.inverted())[:, 3 if view.is_perspective else 2]
     with np.errstate(all="ignore"):
-        circle = transformed(world, reach(center, radius, inverse(world) @ eye))
+        circle = moved(world, reach(center, radius, inverse(world) @ eye))
     return circle[np.repeat(np.isfinite(circle).reshape(-1, 6).all(axis=1), 2)].astype(np.float32)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.skeleton import moved
 from ...solve.maths.cones import cone_of, joint_rotation, nearest_swing, swing_twist
 from ...solve.maths.rotations import quaternions, rotate
 from ...solve.problem import Floats
@@ -58,32 +59,27 @@ class Drawing:
 
 def drawing(chains: Chains, actives: Sequence[Active], palette: Palette) -> Drawing:
     """Return the geometry of all chains, with the limits of the active ones."""
-    moved: list[Part] = []
+    lines: list[Part] = []
     filled: list[Part] = []
     with np.errstate(all="ignore"):  # NaN is left out below
         for active in actives:
             parts = [limit(joint, palette) for joint in active.limits]
             parts += [] if active.plane is None else [plane(active.plane, palette)]
             parts += [] if active.bend is None else [([(arrow(active.bend), palette.states[active.state])], [])]
-            moved += [(transformed(active.world, points), color) for edges, _ in parts for points, color in edges]
-            filled += [(transformed(active.world, points), color) for _, faces in parts for points, color in faces]
+            lines += [(moved(active.world, points), color) for edges, _ in parts for points, color in edges]
+            filled += [(moved(active.world, points), color) for _, faces in parts for points, color in faces]
         dashed, wide = goal_lines(chains, palette), segments(chains, palette)
         ends = [
-            (transformed(active.world, active.end), palette.states[active.state])
+            (moved(active.world, active.end), palette.states[active.state])
             for active in actives
             if active.end is not None
         ]
     return Drawing(
         segments=wide + _painted(ends),
-        edges=dashed + _painted(moved),
+        edges=dashed + _painted(lines),
         faces=_painted(filled),
         dots=chains.joints[chains.at_limit & np.isfinite(chains.joints).all(axis=1)].astype(np.float32),
     )
-
-
-def transformed(matrix: Floats, points: Floats) -> Floats:
-    """Transform points (..., 3) by an affine matrix (4, 4)."""
-    return np.asarray(points @ matrix[:3, :3].T + matrix[:3, 3])
 
 
 # ---- chains

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import bpy
@@ -68,43 +68,12 @@ class Layout:
             normals={i: skeleton.normal_at_rest([index[name] for name in paths[i]]) for i in flat},
         )
 
+    def joints_of(self, chain: int) -> slice:
+        """Return where the joints of a chain are, given its index."""
+        return slice(0 if chain == 0 else int(self.ends[chain - 1]) + 1, int(self.ends[chain]) + 1)
+
     def fits(self, ob: bpy.types.Object) -> bool:
         """Whether the armature still has these bones; changes of chains must be tracked by the caller."""
         bones = ob.pose.bones
         # Look bones up by name: by index, Blender walks the list.
         return len(bones) == self.count and all(name in bones for name in {*self.names, *self.tips, *self.pins})
-
-
-@dataclass(frozen=True)
-class Layouts:
-    """The layouts of several armatures joined into one."""
-
-    layouts: tuple[Layout, ...]
-    starts: tuple[int, ...]
-    """Index of each armature's first bone among all bones, then the total number of bones."""
-    bones: Ints
-    """(J,) the bone at each joint, among the bones of all armatures."""
-    rigs: Ints
-    """(J,) the armature of each joint."""
-    ends: Ints
-    """(C,) as in `Layout`, among the joints of all armatures."""
-    lengths: Floats
-    """(C,) as in `Layout`."""
-
-    @classmethod
-    def of(cls, layouts: Sequence[Layout]) -> Layouts:
-        """Join layouts."""
-        starts = np.cumsum([0, *(layout.count for layout in layouts)])
-        joints = np.cumsum([0, *(len(layout.bones) for layout in layouts)])
-        return cls(
-            layouts=tuple(layouts),
-            starts=tuple(starts.tolist()),
-            bones=np.concatenate([layout.bones + at for layout, at in zip(layouts, starts, strict=False)]),
-            rigs=np.repeat(np.arange(len(layouts)), np.diff(joints)),
-            ends=np.concatenate([layout.ends + at for layout, at in zip(layouts, joints, strict=False)]),
-            lengths=np.concatenate([layout.lengths for layout in layouts]),
-        )
-
-    def is_of(self, layouts: Sequence[Layout]) -> bool:
-        """Whether these are the very layouts that were joined."""
-        return len(layouts) == len(self.layouts) and all(a is b for a, b in zip(layouts, self.layouts, strict=True))

@@ -14,7 +14,7 @@ from ...core.chain_settings import IKAddonChain
 from ...core.goals import Goal
 from ...core.joints import frame_of, rest_of
 from ...core.settings import chain_of, goal_of, object_of
-from ...core.skeleton import matrix_array
+from ...core.skeleton import matrix_array, moved
 from ...core.translation.sentences import UserError
 from ...live import reports
 from ...rig.plan.chain import end_of, tips, turning_end
@@ -23,7 +23,7 @@ from ...rig.plan.limits import FREE, ranges_of
 from ...solve import Status
 from ...solve.maths.rotations import norm, reject
 from ...solve.problem import Bools, Floats, Ints
-from .layout import Layout, Layouts
+from .layout import Layout
 from .shown import Active, Bend, Chains, Joint, Plane, Shown, State
 
 STALE = 1e-3
@@ -59,13 +59,11 @@ class Reader:
     faults: dict[int, dict[str, Exception]] = field(default_factory=dict)
     """Errors of chains that are not shown because of them, by `session_uid` of the armature object and tip bone."""
     _layouts: dict[int, Layout] = field(default_factory=dict)
-    _whole: Layouts | None = None
 
     def forget(self) -> None:
         """Discard layouts and faults after chains change, or after undo or loading a file changes all data."""
         self._layouts.clear()
         self.faults.clear()
-        self._whole = None
 
     def hide_faulty(
         self, view_layer: bpy.types.ViewLayer, wanted: Wanted, attempt: Callable[[Shown], object]
@@ -89,7 +87,7 @@ class Reader:
                     alone = Layout.of(ob, {other.name for other in tips(ob)} - {name})
                     if alone.tips:
                         with np.errstate(all="ignore"):
-                            attempt(_shown([ob], Layouts.of([alone]), view_layer, wanted))
+                            attempt(_shown([(ob, alone)], view_layer, wanted))
                 except Exception as error:  # whatever it is, the others are to be shown
                     found[name] = self.faults.setdefault(ob.session_uid, {})[name] = error
                     self._layouts.pop(ob.session_uid, None)
@@ -127,13 +125,11 @@ class Reader:
         Returns:
             A signature, equal if everything shown is equal, and what is shown, or None if there are no chains.
         """
-        obs, layouts = [ob for ob, layout in rigs if layout.tips], [layout for _, layout in rigs if layout.tips]
-        if not obs:
+        rigs = [(ob, layout) for ob, layout in rigs if layout.tips]
+        if not rigs:
             return (), None
-        if self._whole is None or not self._whole.is_of(layouts):
-            self._whole = Layouts.of(layouts)
         with np.errstate(all="ignore"):  # a pose may hold anything
-            shown = _shown(obs, self._whole, view_layer, wanted)
+            shown = _shown(rigs, view_layer, wanted)
         return _signature(shown), shown
 
     def _layout(self, ob: bpy.types.Object) -> Layout:
@@ -143,53 +139,10 @@ class Reader:
         return known
 
 
-def _shown(obs: Sequence[bpy.types.Object], whole: Layouts, view_layer: bpy.types.ViewLayer, wanted: Wanted) -> Shown:
-    depsgraph = view_layer.depsgraph
-    rigs = list(zip(obs, whole.layouts, strict=True))
-    active = [_active(ob, layout, view_layer.objects.active) for ob, layout in rigs]
-    worlds, joints = _posed(obs, whole, depsgraph)
-    found = [tip for rig, at in zip(rigs, active, strict=True) for tip in _tips(*rig, at, depsgraph)]
-    chains = Chains(
-        _in_world(joints, worlds, whole),
-        whole.ends,
-        np.array([tip.target for tip in found]),
-        np.array([tip.pole for tip in found]),
-        np.array([tip.state for tip in found], dtype=np.int64),
-        _at_limit(whole, [tip.at_limit for tip in found]),
-        np.concatenate([np.arange(len(own.tips)) == at for own, at in zip(whole.layouts, active, strict=True)]),
-    )
-    _mark_stale(chains, obs, whole)
-    actives = []
-    first = joint = 0
-    for (ob, layout), at, world in zip(rigs, active, worlds, strict=True):
-        if at is not None:
-            own, state = joints[joint : joint + len(layout.bones)], State(chains.states[first + at])
-            evaluated, at_limit = ob.evaluated_get(depsgraph), found[first + at].at_limit
-            actives.append(_of_active(ob, evaluated, layout, at, world, own, at_limit, state, wanted))
-        first, joint = first + len(layout.tips), joint + len(layout.bones)
-    return Shown(chains, tuple(actives))
-
-
-def _posed(obs: Sequence[bpy.types.Object], whole: Layouts, depsgraph: bpy.types.Depsgraph) -> tuple[Floats, Floats]:
-    """Return the armatures' world matrices (rigs, 4, 4), and all chains' joints (J, 3) in their armatures' spaces."""
-    worlds = np.empty((len(obs), 4, 4))
-    poses = np.empty(16 * whole.starts[-1], dtype=np.float32)
-    for i, ob in enumerate(obs):
-        evaluated = ob.evaluated_get(depsgraph)
-        worlds[i] = matrix_array(evaluated.matrix_world)
-        evaluated.pose.bones.foreach_get("matrix", poses[16 * whole.starts[i] : 16 * whole.starts[i + 1]])
-    columns = poses.reshape(-1, 4, 4)  # Blender stores columns
-    joints = columns[:, 3, :3][whole.bones].astype(np.float64)
-    joints[whole.ends] += columns[:, 1, :3][whole.bones[whole.ends]] * whole.lengths[:, None]
-    return worlds, joints
-
-
-def _in_world(joints: Floats, worlds: Floats, whole: Layouts) -> Floats:
-    """Return world positions (J, 3) of joints, given the world matrices of their armatures."""
-    if len(worlds) == 1:
-        return joints @ worlds[0, :3, :3].T + worlds[0, :3, 3]
-    turned = worlds[whole.rigs]
-    return (turned[:, :3, :3] @ joints[:, :, None])[:, :, 0] + turned[:, :3, 3]
+def _shown(rigs: Sequence[tuple[bpy.types.Object, Layout]], view_layer: bpy.types.ViewLayer, wanted: Wanted) -> Shown:
+    posed = [_Posed(ob, layout, view_layer) for ob, layout in rigs]
+    actives = tuple(own.shown(wanted) for own in posed if own.active is not None)
+    return Shown(Chains.joined([own.chains for own in posed]), actives)
 
 
 class _Tip(NamedTuple):
@@ -202,88 +155,95 @@ class _Tip(NamedTuple):
     """Names of the chain's bones that are at a limit."""
 
 
-def _tips(ob: bpy.types.Object, layout: Layout, active: int | None, depsgraph: bpy.types.Depsgraph) -> Iterator[_Tip]:
-    """Yield the tips of an armature's chains; only the active chain, given by its index, has a pole."""
-    bones, is_live = ob.pose.bones, object_of(ob).live
-    for i, (name, standing) in enumerate(zip(layout.tips, reports.standing(ob, layout.tips), strict=True)):
-        status, at_limit, is_whole = standing
-        # Live keeps the tip at a target that it reached, so no line to the target is needed.
-        is_there = is_live and is_whole and status is Status.REACHED
-        target = NOWHERE if is_there else _place(chain_of(bones[name]), "target", depsgraph)
-        pole = _place(chain_of(bones[name]), "pole", depsgraph) if i == active else NOWHERE
-        yield _Tip(target, pole, State.UNKNOWN if status is None else STATES[status], at_limit)
+class _Posed:
+    """The chains of an armature as they are posed now."""
 
+    def __init__(self, ob: bpy.types.Object, layout: Layout, view_layer: bpy.types.ViewLayer) -> None:
+        """Read them."""
+        depsgraph = view_layer.depsgraph
+        self.ob, self.layout, self.evaluated = ob, layout, ob.evaluated_get(depsgraph)
+        self.active = _active(ob, layout, view_layer.objects.active)
+        self.world = matrix_array(self.evaluated.matrix_world)
+        poses = np.empty(16 * layout.count, dtype=np.float32)
+        self.evaluated.pose.bones.foreach_get("matrix", poses)
+        columns = poses.reshape(-1, 4, 4)[layout.bones]  # Blender stores columns
+        self.joints = columns[:, 3, :3].astype(np.float64)
+        """(J, 3) in armature space."""
+        self.joints[layout.ends] += columns[layout.ends, 1, :3] * layout.lengths[:, None]
+        self.tips = list(self._tips(depsgraph))
+        self.chains = Chains(
+            moved(self.world, self.joints),
+            layout.ends,
+            np.array([tip.target for tip in self.tips]),
+            np.array([tip.pole for tip in self.tips]),
+            np.array([tip.state for tip in self.tips], dtype=np.int64),
+            self._at_limit(),
+            np.arange(len(self.tips)) == self.active,
+        )
+        self._mark_stale()
 
-def _at_limit(whole: Layouts, stand: Sequence[Collection[str]]) -> Bools:
-    """Return which joints (J,) are at a limit, given the names of the bones at a limit for each chain."""
-    found = np.zeros(len(whole.bones), dtype=bool)
-    if any(stand):
-        names = [name for layout in whole.layouts for name in layout.names]
-        start = 0
-        for end, bones in zip(whole.ends.tolist(), stand, strict=True):
-            if bones:
-                found[start:end] = [name in bones for name in names[start:end]]
-                found[end] = names[end] != names[end - 1] and names[end] in bones
-            start = end + 1
-    return found
+    def _tips(self, depsgraph: bpy.types.Depsgraph) -> Iterator[_Tip]:
+        """Yield the tips of the chains; only the active chain has a pole."""
+        bones, is_live, names = self.ob.pose.bones, object_of(self.ob).live, self.layout.tips
+        for i, (name, standing) in enumerate(zip(names, reports.standing(self.ob, names), strict=True)):
+            status, at_limit, is_whole = standing
+            # Live keeps the tip at a target that it reached, so no line to the target is needed.
+            is_there = is_live and is_whole and status is Status.REACHED
+            target = NOWHERE if is_there else _place(chain_of(bones[name]), "target", depsgraph)
+            pole = _place(chain_of(bones[name]), "pole", depsgraph) if i == self.active else NOWHERE
+            yield _Tip(target, pole, State.UNKNOWN if status is None else STATES[status], at_limit)
 
+    def _at_limit(self) -> Bools:
+        """Return which joints (J,) are at a limit."""
+        found = np.zeros(len(self.joints), dtype=bool)
+        for chain, tip in enumerate(self.tips):
+            if tip.at_limit:
+                own = self.layout.joints_of(chain)
+                names = self.layout.names[own]
+                found[own] = [name in tip.at_limit for name in names]
+                found[own.stop - 1] &= names[-1] != names[-2]
+        return found
 
-def _mark_stale(found: Chains, obs: Sequence[bpy.types.Object], whole: Layouts) -> None:
-    """Mark chains as UNKNOWN that reached their target before, but whose target has moved since."""
-    if np.isnan(found.targets).all():
-        return
-    starts = np.concatenate([[0], found.ends[:-1] + 1])
-    lengths = np.add.reduceat(_steps(found.joints, found.ends), starts)
-    away = np.linalg.norm(found.joints[found.ends] - found.targets, axis=1) > STALE * lengths
-    stale = np.flatnonzero(away & (found.states == State.REACHED))
-    if not len(stale):
-        return
-    bones = [ob.pose.bones[name] for ob, layout in zip(obs, whole.layouts, strict=True) for name in layout.tips]
-    for i in stale.tolist():
-        if chain_of(bones[i]).influence == 1.0:
-            found.states[i] = State.UNKNOWN
+    def _mark_stale(self) -> None:
+        """Mark chains as UNKNOWN that reached their target before, but whose target has moved since."""
+        shown = self.chains
+        if np.isnan(shown.targets).all():
+            return
+        starts = np.concatenate([[0], shown.ends[:-1] + 1])
+        lengths = np.add.reduceat(_steps(shown.joints, shown.ends), starts)
+        away = np.linalg.norm(shown.joints[shown.ends] - shown.targets, axis=1) > STALE * lengths
+        for i in np.flatnonzero(away & (shown.states == State.REACHED)).tolist():
+            if chain_of(self.ob.pose.bones[self.layout.tips[i]]).influence == 1.0:
+                shown.states[i] = State.UNKNOWN
 
-
-def _of_active(
-    ob: bpy.types.Object,
-    evaluated: bpy.types.Object,
-    layout: Layout,
-    chain: int,
-    world: Floats,
-    joints: Floats,
-    at_limit: Collection[str],
-    state: State,
-    wanted: Wanted,
-) -> Active:
-    """Return what is shown of an active chain, given its index in the layout and all joints of its armature."""
-    own = slice(0 if chain == 0 else int(layout.ends[chain - 1]) + 1, int(layout.ends[chain]) + 1)
-    root = joints[own.start]
-    size = float(np.linalg.norm(np.diff(joints[own], axis=0), axis=1).sum())
-    bones = [ob.pose.bones[name] for name in layout.names[own][:-1]]
-    settings, turning = chain_of(bones[-1]), turning_end(bones[-1])
-    with_limits = bones if turning is None else [*bones, turning]
-    flat = None
-    if wanted.limits and chain in layout.normals and has_plane(bones):
-        parent = bones[0].parent
-        frame = np.eye(3) if parent is None else frame_of(evaluated.pose.bones[parent.name])
-        flat = Plane(root, frame @ layout.normals[chain], size)
-    is_missed = state in (State.OUT_OF_REACH, State.HELD)
-    end = end_of(bones[-1])
-    frame = frame_of(evaluated.pose.bones[bones[0].name])
-    return Active(
-        world=world,
-        limits=tuple(_limits(with_limits, evaluated, at_limit)) if wanted.limits and settings.use_limits else (),
-        state=int(state),
-        reach=(root, size) if wanted.reach and (wanted.is_dragging or is_missed) else None,
-        bend=_bend(joints[own], frame.dot(np.array(settings.bend_side)), size),
-        end=None if end is None else _ends(evaluated.pose.bones[end.name]),
-        plane=flat,
-    )
-
-
-def _ends(bone: bpy.types.PoseBone) -> Floats:
-    """Return head and tail (2, 3) of an evaluated bone."""
-    return np.array([bone.head[:], bone.tail[:]], dtype=np.float64)
+    def shown(self, wanted: Wanted) -> Active:
+        """Return what is shown of the active chain."""
+        layout, chain, evaluated = self.layout, self.active, self.evaluated.pose.bones
+        state, at_limit = State(self.chains.states[chain]), self.tips[chain].at_limit
+        own = layout.joints_of(chain)
+        root = self.joints[own.start]
+        size = float(np.linalg.norm(np.diff(self.joints[own], axis=0), axis=1).sum())
+        bones = [self.ob.pose.bones[name] for name in layout.names[own][:-1]]
+        settings, turning = chain_of(bones[-1]), turning_end(bones[-1])
+        with_limits = bones if turning is None else [*bones, turning]
+        flat = None
+        if wanted.limits and chain in layout.normals and has_plane(bones):
+            parent = bones[0].parent
+            frame = np.eye(3) if parent is None else frame_of(evaluated[parent.name])
+            flat = Plane(root, frame @ layout.normals[chain], size)
+        is_missed = state in (State.OUT_OF_REACH, State.HELD)
+        end = end_of(bones[-1])
+        frame = frame_of(evaluated[bones[0].name])
+        has_limits = wanted.limits and settings.use_limits
+        return Active(
+            world=self.world,
+            limits=tuple(_limits(with_limits, self.evaluated, at_limit)) if has_limits else (),
+            state=int(state),
+            reach=(root, size) if wanted.reach and (wanted.is_dragging or is_missed) else None,
+            bend=_bend(self.joints[own], frame.dot(np.array(settings.bend_side)), size),
+            end=None if end is None else np.array([evaluated[end.name].head[:], evaluated[end.name].tail[:]]),
+            plane=flat,
+        )
 
 
 def _bend(joints: Floats, side: Floats, size: float) -> Bend | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from enum import IntEnum
+
+import numpy as np
 
 from ...solve.problem import Bools, Floats, Ints
 
@@ -37,6 +40,14 @@ class Chains:
     """(J,) whether a joint is at a limit."""
     active: Bools
     """(C,) whether a chain is active."""
+
+    @classmethod
+    def joined(cls, parts: Sequence[Chains]) -> Chains:
+        """Return chains of several armatures as one."""
+        whole = {part.name: np.concatenate([getattr(own, part.name) for own in parts]) for part in fields(cls)}
+        firsts = np.cumsum([0, *(len(own.joints) for own in parts)])
+        ends = [own.ends + first for own, first in zip(parts, firsts, strict=False)]
+        return cls(**{**whole, "ends": np.concatenate(ends)})
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from ....core import compat
 from ....core.chain_settings import IKAddonChain
 from ....core.channels import FIELDS, REST, is_finite, rotation_field
 from ....core.constraints import drivers_on, fighting_constraints, is_on, targets_of
-from ....core.settings import chain_of, goal_of, object_of, unset, unusable
+from ....core.settings import chain_of, goal_of, unset, unusable
 from ....core.skeleton import FARTHEST, is_flat, is_usable, matrix_array
 from ....core.translation.sentences import UserError, is_one_of, say
-from ....live import reports
+from ....live import reports, simulations
 from ....rig.plan import chain as chains
 from ....rig.plan.chain import posed_bones, tips
 from ....rig.plan.followers import borrowed
@@ -207,10 +207,7 @@ def needs_lock(context: bpy.types.Context) -> bool:
     scene = context.scene
     if scene.render.use_lock_interface or scene.camera is None or scene.frame_start == scene.frame_end:
         return False
-    return any(
-        ob.type == "ARMATURE" and object_of(ob).live and any(chain_of(tip).enabled for tip in chains.tips(ob))
-        for ob in context.view_layer.objects
-    )
+    return any(map(simulations.is_solving, context.view_layer.objects))
 
 
 class IK_ADDON_OT_lock_interface(bpy.types.Operator):
