@@ -17,8 +17,7 @@ from .rig.plan import followers
 from .targets import cursor, edits
 from .ui import gizmos, menus, playing, toolbar
 from .ui import preferences as shown_preferences
-from .ui.operators import bake, body, chain, character, controls, convert, drag, feet, limits, solve
-from .ui.operators.fixes import chains, rig
+from .ui.operators import bake, body, chain, character, controls, convert, drag, feet, fixes, limits, solve
 from .ui.overlay import draw as overlay
 from .ui.panel import VIEW3D_PT_ik_addon_second_copy
 from .ui.panels import bake_report, chain_list, clip, main
@@ -50,8 +49,7 @@ MODULES: Final[tuple[Any, ...]] = (
     limits,
     drag,
     body,
-    chains,
-    rig,
+    fixes,
     # The interface
     playing,
     main,

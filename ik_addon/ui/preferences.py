@@ -16,13 +16,7 @@ SIZES = ("line_width", "outline_width", "point_size", "ring_size")
 KEYMAP = "Pose"
 PIE = "IK_ADDON_MT_pie"
 """The pie menu in `ui/menus`."""
-UNASSIGNED = (
-    "ik_addon.chain_add",
-    "ik_addon.drag_target",
-    "ik_addon.solve",
-    "ik_addon.snap_target",
-    "ik_addon.bake",
-)
+UNASSIGNED = ("ik_addon.chain_add", "ik_addon.drag_target", "ik_addon.solve", "ik_addon.snap_target", "ik_addon.bake")
 """Operators without a shortcut until the user assigns one."""
 
 _items: list[tuple[bpy.types.KeyMap, bpy.types.KeyMapItem]] = []

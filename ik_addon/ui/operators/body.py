@@ -6,14 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import bpy
-from bpy.props import (
-    BoolProperty,
-    CollectionProperty,
-    EnumProperty,
-    FloatVectorProperty,
-    IntProperty,
-    StringProperty,
-)
+from bpy.props import BoolProperty, CollectionProperty, EnumProperty, FloatVectorProperty, IntProperty, StringProperty
 from mathutils import Vector
 
 from ...core import compat

@@ -86,12 +86,7 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
 
 
 def mark(
-    context: bpy.types.Context,
-    tip: bpy.types.PoseBone,
-    names: Sequence[str],
-    frames: tuple[float, float],
-    *,
-    on: bool,
+    context: bpy.types.Context, tip: bpy.types.PoseBone, names: Sequence[str], frames: tuple[float, float], *, on: bool
 ) -> None:
     """Mark or unmark contacts from the first of two frames up to, but not including, the second.
 

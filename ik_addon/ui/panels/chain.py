@@ -20,7 +20,7 @@ from ...solve import Solver
 from ...targets.ik_fk import is_ik
 from ...targets.snap import goes_beyond_limits
 from ..operators.chain import FOLLOWING, following, why_waiting
-from ..operators.fixes.chains import fix_of
+from ..operators.fixes import fix_of
 from ..overlay import draw as overlay
 from ..panel import ArmaturePanel
 from ..playing import is_playing, kept, shown_chain

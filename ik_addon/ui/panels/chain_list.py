@@ -18,7 +18,7 @@ from ...solve import Status
 from ...targets.ik_fk import is_ik
 from ...targets.spaces import space_name
 from ..operators.active import operators
-from ..operators.fixes.chains import fix_of
+from ..operators.fixes import fix_of
 from ..panel import BoneList
 from ..playing import is_playing, kept, shown_chain
 from ..text import fit, is_narrow

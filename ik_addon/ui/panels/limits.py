@@ -82,11 +82,7 @@ def is_own(name: str) -> bool:
 
 
 def draw_axis(
-    layout: bpy.types.UILayout,
-    context: bpy.types.Context,
-    bone: bpy.types.PoseBone,
-    axis: str,
-    angle: float | None,
+    layout: bpy.types.UILayout, context: bpy.types.Context, bone: bpy.types.PoseBone, axis: str, angle: float | None
 ) -> None:
     """Draw the limits of a bone about one axis; `angle` is the current one in radians, None without room for it."""
     names, locked = names_of(bone), getattr(bone, f"lock_ik_{axis}")

@@ -21,8 +21,7 @@ from ...targets.movable import goals_of
 from ..menus import IK_ADDON_MT_pose
 from ..operators.active import active_bone, armature, obstacle
 from ..operators.body import is_in_hand
-from ..operators.fixes.chains import needs_lock
-from ..operators.fixes.rig import rig_fix_of
+from ..operators.fixes import needs_lock, rig_fix_of
 from ..overlay import draw as overlay
 from ..panel import ArmaturePanel, IKPanel, is_chained
 from ..playing import kept

@@ -1,4 +1,4 @@
-"""One-click fixes for problems that keep a chain from being solved, where a fix is simple and safe."""
+"""One-click fixes for what keeps chains from being solved, or operators from running, where one is simple and safe."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ import bpy
 import numpy as np
 from bpy.props import StringProperty
 
-from ....chains.control_bones import can_be_made, editing
-from ....chains.exceeded import exceeded, fit
-from ....chains.mirror import mirror_chain
-from ....chains.own_target import left_for, make_own, make_target, take
-from ....core import compat
-from ....core.chain_settings import IKAddonChain
-from ....core.channels import FIELDS, REST, is_finite, rotation_field
-from ....core.constraints import drivers_on, fighting_constraints, is_on, targets_of
-from ....core.settings import chain_of, goal_of, unset, unusable
-from ....core.skeleton import FARTHEST, is_flat, is_usable, matrix_array
-from ....core.translation.sentences import UserError, is_one_of, say
-from ....live import reports, simulations
-from ....rig.plan import chain as chains
-from ....rig.plan.chain import posed_bones, tips
-from ....rig.plan.followers import borrowed
-from ....rig.plan.groups import LOOP, LOOP_OF_ARMATURES
-from ....rig.plan.presence import all_layers, is_in
-from ....rig.plan.sources import Part, Sources, uid_of
-from ....solve import Status
-from ....targets.snap import goes_beyond_limits
-from ..active import ArmatureOperator, candidate, given
+from ...chains.control_bones import can_be_made, editing
+from ...chains.exceeded import exceeded, fit
+from ...chains.mirror import mirror_chain
+from ...chains.own_target import left_for, make_own, make_target, take
+from ...core import compat
+from ...core.chain_settings import IKAddonChain
+from ...core.channels import FIELDS, REST, is_finite, rotation_field
+from ...core.constraints import drivers_on, fighting_constraints, is_on, targets_of
+from ...core.settings import chain_of, goal_of, unset, unusable
+from ...core.skeleton import FARTHEST, is_flat, is_usable, matrix_array
+from ...core.translation.sentences import UserError, is_one_of, say
+from ...live import reports, simulations
+from ...rig.plan import chain as chains
+from ...rig.plan.chain import posed_bones, tips
+from ...rig.plan.followers import borrowed
+from ...rig.plan.groups import LOOP, LOOP_OF_ARMATURES
+from ...rig.plan.presence import all_layers, is_in
+from ...rig.plan.sources import Part, Sources, uid_of
+from ...solve import Status
+from ...targets.snap import goes_beyond_limits
+from .active import ArmatureOperator, ReportingOperator, candidate, given, obstacle
 
 
 class Fix(NamedTuple):
@@ -395,3 +395,110 @@ def _ways_to(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterat
     for child in layer.children:
         for way in _ways_to(goal, child):
             yield [layer, *way]
+
+
+def rig_fix_of(context: bpy.types.Context) -> Fix | None:
+    """Return a fix for the obstacle that the panel shows; None: no simple fix."""
+    return next(_fixes_of_rig(context), None) if obstacle(context) else None
+
+
+def _fixes_of_rig(context: bpy.types.Context) -> Iterator[Fix]:
+    ob = candidate(context)
+    if ob is None or ob.type != "ARMATURE":
+        inside = _instanced(ob)
+        if ob is not None and inside is not None:
+            yield Fix(say("Make Library Override"), partial(_override_instance, context, ob, inside))
+            return
+        rig = _armature_for(context, ob)
+        if rig is not None:
+            yield Fix(say("Select '{object}'", object=rig.name), partial(_select, context, rig))
+        return
+    if ob.mode not in {"POSE", "OBJECT"}:
+        yield Fix(say("Pose Mode"), partial(bpy.ops.object.mode_set, mode="POSE"))
+    elif not ob.is_editable:
+        yield Fix(say("Make Library Override"), partial(_override, context, ob))
+    elif ob.override_library is not None and ob.override_library.is_system_override:
+        yield Fix(say("Make Override Editable"), lambda: setattr(ob.override_library, "is_system_override", False))
+
+
+def _instanced(ob: bpy.types.Object | None) -> bpy.types.Object | None:
+    """Return the armature in the linked collection that an empty instances."""
+    shown: Any = None if ob is None else ob.instance_collection
+    if shown is None or shown.library is None:
+        return None
+    return next((own for own in shown.all_objects if own.type == "ARMATURE"), None)
+
+
+def _armature_for(context: bpy.types.Context, ob: bpy.types.Object | None) -> bpy.types.Object | None:
+    """Return the armature of an object, or the first visible armature, preferring one with chains."""
+    if ob is not None:
+        modifiers = (m.object for m in ob.modifiers if isinstance(m, bpy.types.ArmatureModifier))
+        own = next((found for found in (*modifiers, ob.parent) if found is not None and found.type == "ARMATURE"), None)
+        if own is not None and own.visible_get():
+            return own
+    rigs = [found for found in context.view_layer.objects if found.type == "ARMATURE" and found.visible_get()]
+    return min(rigs, key=lambda rig: not tips(rig), default=None)
+
+
+def _select(context: bpy.types.Context, rig: bpy.types.Object) -> None:
+    if context.active_object is not None and context.active_object.mode != "OBJECT":
+        bpy.ops.object.mode_set(mode="OBJECT")
+    for other in context.selected_objects:
+        other.select_set(False)
+    rig.select_set(True)
+    context.view_layer.objects.active = rig
+
+
+def _override(context: bpy.types.Context, ob: bpy.types.Object) -> None:
+    """Override a linked armature, together with the collection it was linked in, and select the override."""
+    collections: list[Any] = [context.scene.collection, *bpy.data.collections]
+    holders = [own for own in collections if own.is_editable]
+    roots = (child for own in holders for child in own.children if child.library is not None)
+    root = next((child for child in roots if is_in(child.all_objects, ob)), None)
+    _override_with(context, ob if root is None else root, ob)
+    for own in holders:
+        if root is not None and root in own.children.values():
+            own.children.unlink(root)
+
+
+def _override_instance(context: bpy.types.Context, empty: bpy.types.Object, ob: bpy.types.Object) -> None:
+    """Override the collection that an empty instances, and remove the empty."""
+    _override_with(context, empty.instance_collection, ob, empty)
+    bpy.data.objects.remove(empty)
+
+
+def _override_with(
+    context: bpy.types.Context, linked: Any, ob: bpy.types.Object, reference: bpy.types.Object | None = None
+) -> None:
+    """Override linked data, and select the override of an armature object in it.
+
+    Raises:
+        UserError: Blender can't override it.
+    """
+    scene, view_layer = context.scene, context.view_layer
+    made = linked.override_hierarchy_create(scene, view_layer, reference=reference, do_fully_editable=True)
+    found = (own for own in view_layer.objects if own.override_library and own.override_library.reference == ob)
+    rig = next(found, None)
+    if made is None or rig is None:
+        raise UserError(
+            "Blender can't override '{object}'. Choose Library Override > Make in the Object menu", object=ob.name
+        )
+    _select(context, rig)
+
+
+class IK_ADDON_OT_rig_fix(ReportingOperator):
+    """Fix what keeps the chains from being edited, as the button says."""
+
+    bl_label = "Fix Armature"
+    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Apply the fix."""
+        fix = rig_fix_of(context)
+        if fix is None:
+            return self.refuse(obstacle(context) or say("Nothing to fix"))
+        try:
+            fix.apply()
+        except RuntimeError as error:
+            return self.refuse(str(error))
+        return self.done(fix.label)
