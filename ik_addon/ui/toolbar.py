@@ -20,6 +20,20 @@ from .operators.active import active_chain, obstacle
 from .operators.body import TOOL, held_body
 from .overlay.colors import faded
 from .overlay.draw import draw_lines
+from .overlay.geometry import loop, ring
+
+log = logging.getLogger(__name__)
+FONT = 0
+RING = 8.0
+"""Radius of the ring around the joint, in pixels at a resolution scale of 1."""
+LINE = 4.0
+"""Width of the line along the bone, in the same pixels."""
+BESIDE = (18.0, -26.0)
+"""Offset of the text from the mouse, in the same pixels."""
+SHADOW = 3
+"""Blur of the text's shadow, without which it can't be read on a light background; one of Blender's levels."""
+CIRCLE = loop(ring(*np.eye(3)[:2], 24))
+"""The lines (48, 3) of a unit circle on the screen."""
 
 
 class IKAddonTool(bpy.types.WorkSpaceTool):
@@ -101,21 +115,6 @@ def unregister() -> None:
     bpy.utils.unregister_tool(IKAddonTool)
 
 
-log = logging.getLogger(__name__)
-FONT = 0
-RING = 8.0
-"""Radius of the ring around the joint, in pixels at a resolution scale of 1."""
-LINE = 4.0
-"""Width of the line along the bone, in the same pixels."""
-BESIDE = (18.0, -26.0)
-"""Offset of the text from the mouse, in the same pixels."""
-SHADOW = 3
-"""Blur of the text's shadow, without which it can't be read on a light background; one of Blender's levels."""
-ANGLES = np.repeat(2.0 * np.pi * np.arange(25) / 24, 2)[1:-1]
-CIRCLE = np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
-"""(48, 2) ends of the line segments of a unit circle."""
-
-
 class _State:
     broken = False
     """An unexpected error was logged: draw nothing until Blender is restarted."""
@@ -145,19 +144,14 @@ def _draw(context: bpy.types.Context, place: tuple[int, int]) -> None:
         scale = context.preferences.system.ui_scale
         hue = context.preferences.themes[0].user_interface.gizmo_hi
         color = (hue[0], hue[1], hue[2], 1.0)
-        ends = corner + found.ends
-        draw_lines(_flat(ends), faded(color, 0.5), LINE * scale)
-        draw_lines(_flat(ends[int(found.use_tail)] + RING * scale * CIRCLE), color, LINE / 2.0 * scale)
+        ends = np.pad(corner + found.ends, ((0, 0), (0, 1)))
+        draw_lines(ends, faded(color, 0.5), LINE * scale)
+        draw_lines(ends[int(found.use_tail)] + RING * scale * CIRCLE, color, LINE / 2.0 * scale)
 
 
 def follow(count: int) -> str:
     """Return the text for how many bones follow; 0: the whole body."""
     return say("Bones: {count}", count=count) if count else say("Bones: All")
-
-
-def _flat(points: Any) -> Any:
-    """Return points (k, 2) on the screen as (k, 3)."""
-    return np.pad(points, ((0, 0), (0, 1))).astype(np.float32)
 
 
 def _write(context: bpy.types.Context, place: tuple[int, int], text: str) -> None:

@@ -100,7 +100,7 @@ def test_colors_are_the_themes_until_changed(addon: Addon, preferences: Any) -> 
     preferences.use_theme = False
     preferences.color_reached = (0.25, 0.5, 0.75)
     found = colors.palette(theme, preferences)
-    assert found.states[addon.module("ui.overlay.shown").State.REACHED] == (0.25, 0.5, 0.75, 1.0)
+    assert found.states[addon.module("ui.overlay.geometry").State.REACHED] == (0.25, 0.5, 0.75, 1.0)
     assert found.reach[3] < 1.0
 
 

@@ -21,10 +21,9 @@ from ...solve.problem import Floats
 from ...targets import cursor
 from ...targets.cursor import MACROS, CursorDrag
 from .colors import Color, Palette, Sizes, faded, palette
-from .geometry import Drawing, Painted, drawing, reach
+from .geometry import DIAMOND, DOT, Drawing, Painted, drawing, marks, reach, strip
 from .ghosts import Ghosts
-from .pins import DIAMOND, DOT, marks, pinned
-from .read import Reader, Wanted
+from .read import Reader, Wanted, pinned
 
 GHOST = 0.4
 """Opacity of ghosts."""
@@ -180,11 +179,10 @@ def _draw_ghosts(
     ghosts = state.ghosts[1]
     if ghosts is None:
         return
-    draw_lines(ghosts.bones.astype(np.float32), faded(colors.pin, GHOST), width)
+    draw_lines(ghosts.bones, faded(colors.pin, GHOST), width)
     trail = ghosts.moved(np.array(held.offset))
     dots = marks({DOT: trail, DIAMOND: trail[ghosts.keyed]}, view, context.region.width, scale)
-    path = np.repeat(trail, 2, axis=0)[1:-1].astype(np.float32)
-    draw_lines(np.concatenate([path, dots]), colors.pin, width)
+    draw_lines(np.concatenate([strip(trail), dots]), colors.pin, width)
 
 
 def is_transforming(context: bpy.types.Context) -> bool:
@@ -198,7 +196,7 @@ def outline(world: Floats, center: Floats, radius: float, view: bpy.types.Region
     eye = matrix_array(view.view_matrix.inverted())[:, 3 if view.is_perspective else 2]
     with np.errstate(all="ignore"):
         circle = moved(world, reach(center, radius, inverse(world) @ eye))
-    return circle[np.repeat(np.isfinite(circle).reshape(-1, 6).all(axis=1), 2)].astype(np.float32)
+    return circle[np.repeat(np.isfinite(circle).reshape(-1, 6).all(axis=1), 2)]
 
 
 # ---- gpu
@@ -243,7 +241,7 @@ def draw_lines(lines: Any, color: Color, width: float) -> None:
         with _on_top():
             _set_line(shader, width)
             shader.uniform_float("color", color)
-            batch_for_shader(shader, "LINES", {"pos": lines}).draw(shader)
+            batch_for_shader(shader, "LINES", {"pos": np.asarray(lines, dtype=np.float32)}).draw(shader)
 
 
 @contextmanager

@@ -14,17 +14,81 @@ from ...core.chain_settings import IKAddonChain
 from ...core.goals import Goal
 from ...core.joints import frame_of, rest_of
 from ...core.settings import chain_of, goal_of, object_of
-from ...core.skeleton import matrix_array, moved
+from ...core.skeleton import Skeleton, matrix_array, moved
 from ...core.translation.sentences import UserError
 from ...live import reports
-from ...rig.plan.chain import end_of, tips, turning_end
+from ...posing.pins import stored_pins
+from ...rig.plan.chain import chain_bones, end_of, tips, turning_end
 from ...rig.plan.chain_plan import has_plane
 from ...rig.plan.limits import FREE, ranges_of
 from ...solve import Status
 from ...solve.maths.rotations import norm, reject
 from ...solve.problem import Bools, Floats, Ints
-from .layout import Layout
-from .shown import Active, Bend, Chains, Joint, Plane, Shown, State
+from .geometry import DIAMOND, RING, Active, Bend, Chains, Joint, Plane, Shown, State
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The bones of an armature's C enabled chains, with J joints in all."""
+
+    count: int
+    """Number of bones in the armature."""
+    tips: tuple[str, ...]
+    """Names of the tip bones."""
+    owner: dict[str, int]
+    """Index of the chain that a bone belongs to, by the bone's name."""
+    bones: Ints
+    """(J,) the bone at each joint; at the end of a chain its end bone, or its tip bone if it has none."""
+    names: tuple[str, ...]
+    """Names of these bones."""
+    ends: Ints
+    """(C,) index of each chain's end effector among the joints."""
+    lengths: Floats
+    """(C,) distance of the end effector from the head of the bone there, along its Y axis."""
+    normals: dict[int, Floats]
+    """Rest-pose normal (3,) of each planar chain that shares no bones, by the chain's index."""
+    pins: dict[str, frozenset[str]]
+    """Flags of pinned bones (`LOCATION`, `ROTATION`), by name."""
+
+    @classmethod
+    def of(cls, ob: bpy.types.Object, without: Collection[str] = ()) -> Layout:
+        """Read the layout of an armature object, without the chains on some tip bones."""
+        index = {bone.name: i for i, bone in enumerate(ob.pose.bones)}
+        own = [tip for tip in tips(ob) if chain_of(tip).enabled and tip.name not in without]
+        paths = [[bone.name for bone in chain_bones(tip)] for tip in own]
+        at_ends = [end_of(tip) or tip for tip in own]
+        names = tuple(name for path, end in zip(paths, at_ends, strict=True) for name in (*path, end.name))
+        flat = [
+            i
+            for i, (tip, path) in enumerate(zip(own, paths, strict=True))
+            if chain_of(tip).planar
+            and not any(other is not path and not set(path).isdisjoint(other) for other in paths)
+        ]
+        skeleton = Skeleton.of(ob) if flat else None
+        through = {end.name: i for i, end in reversed([*enumerate(at_ends)])}
+        through |= {name: i for i, path in reversed([*enumerate(paths)]) for name in path}
+        return cls(
+            count=len(index),
+            tips=tuple(tip.name for tip in own),
+            owner=through | {tip.name: i for i, tip in enumerate(own)},
+            bones=np.array([index[name] for name in names], dtype=np.int64),
+            names=names,
+            ends=np.cumsum([len(path) + 1 for path in paths], dtype=np.int64) - 1,
+            lengths=np.array([b.bone.length if b == tip else 0.0 for tip, b in zip(own, at_ends, strict=True)], float),
+            pins=stored_pins(ob),
+            normals={i: skeleton.normal_at_rest([index[name] for name in paths[i]]) for i in flat},
+        )
+
+    def joints_of(self, chain: int) -> slice:
+        """Return where the joints of a chain are, given its index."""
+        return slice(0 if chain == 0 else int(self.ends[chain - 1]) + 1, int(self.ends[chain]) + 1)
+
+    def fits(self, ob: bpy.types.Object) -> bool:
+        """Whether the armature still has these bones; changes of chains must be tracked by the caller."""
+        bones = ob.pose.bones
+        # Look bones up by name: by index, Blender walks the list.
+        return len(bones) == self.count and all(name in bones for name in {*self.names, *self.tips, *self.pins})
+
 
 STALE = 1e-3
 """A chain reported as solved whose tip is farther from its target than this, in chain lengths, is out of date."""
@@ -324,3 +388,16 @@ def _signature(shown: object) -> Hashable:
     if is_dataclass(shown):
         return tuple(map(_signature, vars(shown).values()))
     return shown
+
+
+def pinned(rigs: Sequence[tuple[bpy.types.Object, Layout]], depsgraph: bpy.types.Depsgraph) -> dict[float, Floats]:
+    """Return the world positions (k, 3) of the marks on pinned bones, by their radius."""
+    found: dict[float, list[tuple[float, ...]]] = {DIAMOND: [], RING: []}
+    for ob, layout in rigs:
+        evaluated = ob.evaluated_get(depsgraph)
+        for name, flags in layout.pins.items():
+            place = (evaluated.matrix_world @ evaluated.pose.bones[name].head).to_tuple()
+            for flag, radius in (("LOCATION", DIAMOND), ("ROTATION", RING)):
+                if flag in flags:
+                    found[radius].append(place)
+    return {radius: np.array(places).reshape(-1, 3) for radius, places in found.items()}

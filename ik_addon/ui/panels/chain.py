@@ -22,9 +22,20 @@ from ...targets.snap import goes_beyond_limits
 from ..operators.chain import FOLLOWING, following, why_waiting
 from ..operators.fixes import fix_of
 from ..overlay import draw as overlay
-from ..panel import ArmaturePanel
+from ..panel import (
+    BARE,
+    BESIDE,
+    ArmaturePanel,
+    draw_button,
+    draw_fix,
+    draw_message,
+    draw_search,
+    draw_setting,
+    fit,
+    is_narrow,
+    named,
+)
 from ..playing import is_playing, kept, shown_chain
-from ..text import BARE, BESIDE, draw_button, draw_fix, draw_message, draw_search, draw_setting, fit, is_narrow, named
 from .chain_list import space_words
 
 

@@ -19,9 +19,8 @@ from ...targets.ik_fk import is_ik
 from ...targets.spaces import space_name
 from ..operators.active import operators
 from ..operators.fixes import fix_of
-from ..panel import BoneList
+from ..panel import BoneList, fit, is_narrow
 from ..playing import is_playing, kept, shown_chain
-from ..text import fit, is_narrow
 
 Icon = Literal["CHECKBOX_DEHLT", "RADIOBUT_OFF", "ERROR", "CHECKMARK", "TRACKER", "INFO"]
 ROWS = 3, 6

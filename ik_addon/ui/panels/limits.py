@@ -15,8 +15,7 @@ from ...core.translation.sentences import say
 from ...rig.plan.chain import chain_with
 from ..operators.active import active_bone
 from ..operators.limits import MENU, SIDES, label_of, selected
-from ..panel import ArmaturePanel
-from ..text import BESIDE, VALUE, draw_button, fit, is_narrow
+from ..panel import BESIDE, VALUE, ArmaturePanel, draw_button, fit, is_narrow
 
 utils: Any = bpy.utils  # the stubs lack the functions for presets
 

@@ -22,7 +22,7 @@ def limits(addon: Addon) -> Any:
 
 @pytest.fixture
 def shown(addon: Addon) -> Any:
-    return addon.module("ui.overlay.shown")
+    return addon.module("ui.overlay.geometry")
 
 
 @pytest.fixture
