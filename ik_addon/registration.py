@@ -76,7 +76,7 @@ def _classes(module: Any) -> Iterator[type]:
             continue
         if "bl_idname" not in vars(cls):  # operators, panels, menus, lists and gizmos are known by their classes' names
             cls.bl_idname = name.replace("IK_ADDON_OT_", "ik_addon.")
-        if name.startswith("IK_ADDON_OT_") and "bl_description" not in vars(cls):
+        if name.startswith("IK_ADDON_OT_"):  # their tooltips are their docstrings
             cls.bl_description = " ".join(str(cls.__doc__).split()).removesuffix(".")
         yield cls
 

@@ -100,13 +100,11 @@ class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
 
 
 class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
-    """Make a skeleton of deform bones alone, and key it to play like the armature."""
+    """Make a new armature of only the deform bones and key it to match this one, for game engines: ready for
+    Blender's glTF and FBX exporters. This armature stays as it is.
+    """
 
     bl_label = "Bake to Skeleton"
-    bl_description = (
-        "Make a new armature of only the deform bones and key it to match this one, for game engines: "
-        "ready for Blender's glTF and FBX exporters. This armature stays as it is"
-    )
 
     only_deform: BoolProperty(
         name="Only Deform Bones",

@@ -143,10 +143,10 @@ TOOL = "ik_addon.body"
 
 
 class IK_ADDON_OT_body_hold(BodyDragOptions, ArmatureOperator):
-    """The first part of a mouse drag: move the 3D cursor to the joint, for Blender's transform to move it on."""
+    """Grab a bone of the body."""
 
+    # The first part of a mouse drag: move the 3D cursor to the joint, for Blender's transform to move it on.
     bl_label = "Take Hold of a Bone"
-    bl_description = "Grab a bone of the body"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     bone: StringProperty(

@@ -28,13 +28,11 @@ from .frame_range import FrameRange
 
 
 class IK_ADDON_OT_chain_add(ArmatureOperator):
-    """Add a chain to a limb, finger, spine or tail."""
+    """Add an IK chain to the limb, finger, spine or tail that the active bone belongs to, with a target at its tip;
+    the pose stays as it is.
+    """
 
     bl_label = "Add Chain"
-    bl_description = (
-        "Add an IK chain to the limb, finger, spine or tail that the active bone belongs to, with a "
-        "target at its tip; the pose stays as it is"
-    )
 
     tip: asked(
         StringProperty,
@@ -200,13 +198,11 @@ def following(tip: bpy.types.PoseBone) -> str:
 
 
 class IK_ADDON_OT_follow_rotation(FrameRange, ChainOperator):
-    """Choose which bone of a chain turns with its target."""
+    """Choose which bone turns with the target of the active chain; to an animated hand or foot, bring the target on
+    a range of frames.
+    """
 
     bl_label = "Follow Rotation"
-    bl_description = (
-        "Choose which bone turns with the target of the active chain; to an animated hand or foot, "
-        "bring the target on a range of frames"
-    )
 
     to: asked(EnumProperty, "Bone", "The bone that turns with the target", items=FOLLOWING, default="END")
     snap: asked(
@@ -266,10 +262,10 @@ class IK_ADDON_OT_chain_select(ArmatureOperator):
 
 
 class IK_ADDON_OT_setting_key(ArmatureOperator):
-    """Key a setting of a chain; Blender finds no animation path to it from its own button."""
+    """Insert a keyframe for this setting of the chain on the current frame."""
 
+    # Key a setting of a chain; Blender finds no animation path to it from its own button.
     bl_label = "Key Setting"
-    bl_description = "Insert a keyframe for this setting of the chain on the current frame"
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     tip: given(StringProperty, "Tip", "The bone that carries the chain")
@@ -310,13 +306,11 @@ class IK_ADDON_OT_flip_bend(ChainOperator):
 
 
 class IK_ADDON_OT_find_bend_side(ChainOperator):
-    """Find the bend side of a chain."""
+    """Set the side that the active chain bends to from its poses, its animation, its limits and the character's
+    anatomy.
+    """
 
     bl_label = "Find Bend Side"
-    bl_description = (
-        "Set the side that the active chain bends to from its poses, its animation, its limits and the "
-        "character's anatomy"
-    )
 
     def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
         """Find and store the bend side."""

@@ -19,13 +19,11 @@ NAMED = 2
 
 
 class IK_ADDON_OT_character_setup(ArmatureOperator):
-    """Add chains to a whole figure."""
+    """Add IK chains to the arms, legs, spine and head of the armature, with targets and poles; the pose stays as it
+    is, and bones that already have a chain are left alone.
+    """
 
     bl_label = "Set Up Character"
-    bl_description = (
-        "Add IK chains to the arms, legs, spine and head of the armature, with targets and poles; the pose stays as it "
-        "is, and bones that already have a chain are left alone"
-    )
 
     regions: EnumProperty(
         name="Parts",

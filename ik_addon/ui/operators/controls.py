@@ -38,13 +38,11 @@ class ControlsOperator(ChainsOperator):
 
 
 class IK_ADDON_OT_select_controls(ControlsOperator):
-    """Select controls."""
+    """Select the targets and poles of the character, and its shoulders, hips and root, so that they can be keyed,
+    copied or moved together.
+    """
 
     bl_label = "Select Controls"
-    bl_description = (
-        "Select the targets and poles of the character, and its shoulders, hips and root, so that they can be keyed, "
-        "copied or moved together"
-    )
 
     def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Select them."""
@@ -53,13 +51,11 @@ class IK_ADDON_OT_select_controls(ControlsOperator):
 
 
 class IK_ADDON_OT_key_controls(ControlsOperator):
-    """Key controls."""
+    """Insert keyframes for location and rotation of the targets and poles of the character, and of its shoulders,
+    hips and root.
+    """
 
     bl_label = "Key Controls"
-    bl_description = (
-        "Insert keyframes for location and rotation of the targets and poles of the character, and of its shoulders, "
-        "hips and root"
-    )
 
     def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Key them."""
@@ -73,12 +69,10 @@ class IK_ADDON_OT_key_controls(ControlsOperator):
 
 
 class IK_ADDON_OT_copy_pose(ArmatureOperator):
-    """Blender's Copy Pose, where selected controls are empties, which it leaves out without a word."""
+    """Copy the pose of the selected bones, and say which selected targets and poles are empties, which are left out."""
 
+    # Blender's Copy Pose, where selected controls are empties, which it leaves out without a word.
     bl_label = "Copy Pose"
-    bl_description = (
-        "Copy the pose of the selected bones, and say which selected targets and poles are empties, which are left out"
-    )
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
@@ -224,13 +218,11 @@ class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
 
 
 class IK_ADDON_OT_switch_space(ChainOperator):
-    """Switch a target or pole of the active chain to another space on the current frame."""
+    """Make the target or pole follow the world, a part of the body or an object from the current frame on; it stays
+    where it is, and the switch is keyed.
+    """
 
     bl_label = "Attach To"
-    bl_description = (
-        "Make the target or pole follow the world, a part of the body or an object from the current frame "
-        "on; it stays where it is, and the switch is keyed"
-    )
 
     role: EnumProperty(name="Target or Pole", description="What is attached", items=ROLES, default="TARGET")
     space: EnumProperty(name="Space", description="What the target or pole follows", items=SPACES)

@@ -38,10 +38,10 @@ class RangeOptions:
 
 
 class IK_ADDON_OT_release(ReportingOperator):
-    """The last part of a mouse drag."""
+    """Leave the dragged target or bone where it is."""
 
+    # The last part of a mouse drag.
     bl_label = "Let Go"
-    bl_description = "Leave the dragged target or bone where it is"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
@@ -82,10 +82,10 @@ def finish(
 
 
 class IK_ADDON_OT_drag_range(bpy.types.Operator):
-    """Handle the mouse wheel during a drag of a target, which Blender's own transform leaves alone."""
+    """Let the drag reach more or fewer frames."""
 
+    # Handle the mouse wheel during a drag of a target, which Blender's own transform leaves alone.
     bl_label = "Range"
-    bl_description = "Let the drag reach more or fewer frames"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
@@ -166,10 +166,10 @@ def why_not_draggable(tip: bpy.types.PoseBone) -> str:
 
 
 class IK_ADDON_OT_goal_hold(RangeOptions, ArmatureOperator):
-    """The first part of a mouse drag: move the 3D cursor to the goal, for Blender's transform to move it on."""
+    """Grab the target or the pole of a chain."""
 
+    # The first part of a mouse drag: move the 3D cursor to the goal, for Blender's transform to move it on.
     bl_label = "Take Hold"
-    bl_description = "Grab the target or the pole of a chain"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     rig: StringProperty(
@@ -213,10 +213,10 @@ def _handle_wheel(window: bpy.types.Window) -> None:
 
 
 class IK_ADDON_OT_goal_move(DragMacro):
-    """Move the target or pole of a chain with the mouse; keys can change the move to a rotation."""
+    """Move the target or the pole of a chain; the chain follows, with Live on or off."""
 
+    # Move the target or pole of a chain with the mouse; keys can change the move to a rotation.
     bl_label = "Drag Target"
-    bl_description = "Move the target or the pole of a chain; the chain follows, with Live on or off"
     hold = IK_ADDON_OT_goal_hold
 
 
@@ -264,10 +264,10 @@ class IK_ADDON_OT_drag_target(RangeOptions, ChainOperator):
 
 
 class IK_ADDON_OT_grab(bpy.types.Operator):
-    """Move the target of a hand or foot that Blender's own Move can only turn, because it is connected."""
+    """Move the target of the selected hand, foot or tip; other bones are moved as usual."""
 
+    # Move the target of a hand or foot that Blender's own Move can only turn, because it is connected.
     bl_label = "Move Hand or Foot"
-    bl_description = "Move the target of the selected hand, foot or tip; other bones are moved as usual"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:

@@ -167,13 +167,11 @@ class IK_ADDON_OT_find_pivots(ChainOperator):
 
 
 class IK_ADDON_OT_plant(ClipOperator):
-    """Key targets and hips so that contacts hold still."""
+    """Key the targets so that feet and hands stay still while they touch, roll about heel and toe, and move as
+    before in between; the hips move so that the legs reach.
+    """
 
     bl_label = "Lock Feet"
-    bl_description = (
-        "Key the targets so that feet and hands stay still while they touch, roll about heel and toe, and "
-        "move as before in between; the hips move so that the legs reach"
-    )
 
     ground: StringProperty(
         name="Ground",

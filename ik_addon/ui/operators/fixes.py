@@ -211,13 +211,11 @@ def needs_lock(context: bpy.types.Context) -> bool:
 
 
 class IK_ADDON_OT_lock_interface(bpy.types.Operator):
-    """Lock the interface while rendering."""
+    """Lock the interface during rendering (Render > Lock Interface): live chains set poses while frames render, and
+    drawing them in the viewport at the same time can crash Blender.
+    """
 
     bl_label = "Lock Interface"
-    bl_description = (
-        "Lock the interface during rendering (Render > Lock Interface): live chains set poses while frames "
-        "render, and drawing them in the viewport at the same time can crash Blender"
-    )
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     def execute(self, context: bpy.types.Context) -> set[str]:

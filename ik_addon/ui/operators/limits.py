@@ -140,13 +140,12 @@ def label_of(file: str) -> str:
 
 
 class IK_ADDON_OT_preset_apply(ArmatureOperator):
-    """Apply a preset; unlike Blender's own operator, this one can be undone."""
+    """Apply the limits, locks and stiffness of this preset to the bones of the active chain, or to the limb of the
+    active bone.
+    """
 
+    # Apply a preset; unlike Blender's own operator, this one can be undone.
     bl_label = "Apply Chain Preset"
-    bl_description = (
-        "Apply the limits, locks and stiffness of this preset to the bones of the active chain, or to the limb of the "
-        "active bone"
-    )
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     filepath: given(StringProperty, "File", "The preset's file", subtype="FILE_PATH")
