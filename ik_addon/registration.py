@@ -17,10 +17,10 @@ from .rig.plan import followers
 from .targets import cursor, edits
 from .ui import gizmos, menus, playing, toolbar
 from .ui import preferences as shown_preferences
-from .ui.operators import bake, body, chain, character, controls, convert, drag, feet, fixes, limits, solve
+from .ui.operators import bake, body, chain, character, controls, drag, feet, fixes, limits, solve
 from .ui.overlay import draw as overlay
 from .ui.panel import VIEW3D_PT_ik_addon_second_copy
-from .ui.panels import bake_report, chain_list, clip, main
+from .ui.panels import bake_report, clip, main
 from .ui.panels import body as body_panel
 from .ui.panels import chain as chain_panel
 from .ui.panels import limits as limits_panel
@@ -42,7 +42,6 @@ MODULES: Final[tuple[Any, ...]] = (
     chain,
     solve,
     bake,
-    convert,
     controls,
     character,
     feet,
@@ -53,7 +52,6 @@ MODULES: Final[tuple[Any, ...]] = (
     # The interface
     playing,
     main,
-    chain_list,
     chain_panel,
     limits_panel,
     body_panel,

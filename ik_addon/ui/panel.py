@@ -47,6 +47,12 @@ class ArmaturePanel(IKPanel):
         raise NotImplementedError
 
 
+class FoldedPanel(ArmaturePanel):
+    """Base of sub-panels that are closed at first."""
+
+    bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
+
+
 def is_chained(context: bpy.types.Context, ob: bpy.types.Object) -> bool:
     """Whether an armature has chains."""
     return kept(context, ob, "chained", lambda: bool(tips(ob)))
@@ -86,16 +92,7 @@ class BoneList(bpy.types.UIList):
         manager = context.window_manager
         layout.template_list(cls.__name__, "", ob.pose, "bones", manager, cls.row, rows=least, maxrows=most)
 
-    def draw_item(
-        self,
-        context: bpy.types.Context,
-        layout: bpy.types.UILayout,
-        _pose: bpy.types.Pose,
-        bone: bpy.types.PoseBone,
-        _icon: int,
-        _active_data: Any,
-        _active_property: str,
-    ) -> None:
+    def draw_item(self, context: Any, layout: Any, _pose: Any, bone: Any, _icon: int, _data: Any, _name: str) -> None:
         """Draw a row."""
         self.draw_row(context, layout, bone)
 

@@ -188,9 +188,7 @@ def test_hostile_settings_disturb_no_other_chain_in_the_interface(
     addon: Addon, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Covers the panel's rows, the overlay, the command line, and the operators on each chain."""
-    panel, fix, reports = (
-        addon.module(name) for name in ("ui.panels.chain_list", "ui.operators.fixes", "live.reports")
-    )
+    panel, fix, reports = (addon.module(name) for name in ("ui.panels.chain", "ui.operators.fixes", "live.reports"))
     view_layer, draw = bpy.context.view_layer, addon.module("ui.overlay.read").Reader()
     wanted = addon.module("ui.overlay.read").Wanted()
     settings = ("target", "target_bone", "pole", "pole_bone", "solver", "chain_length", "influence", "resting", "pin")

@@ -8,11 +8,8 @@ from typing import Any
 import bpy
 from bpy.props import FloatProperty
 
-from ...anatomy import limbs
-from ...anatomy.figure import Figure
-from ...anatomy.parts import Part
 from ...chains.new_chain import why_unposed
-from ...core import compat, hooks
+from ...core import hooks
 from ...core.preferences import preferences
 from ...core.report import Report
 from ...core.translation.sentences import UserError, marked, say
@@ -78,22 +75,21 @@ def active_tip(context: bpy.types.Context) -> bpy.types.PoseBone:
     return tip
 
 
-def is_picked(ob: bpy.types.Object) -> bool:
-    """Whether the user may have picked the active bone of an armature on purpose.
-
-    In Object Mode users can't see the active bone. A character that was just added or imported has all bones selected,
-    and its last bone is active, even if that is in an eyebrow.
-    """
-    if ob.mode != "OBJECT" or not all(map(compat.is_selected, ob.pose.bones)):
-        return True
-    figure, bone = Figure.of(ob), active_bone(ob)
-    is_body = bone is None or limbs.part_of(figure, figure.names.index(bone.name)) is not Part.UNKNOWN
-    return is_body or next(limbs.tops(figure), None) is None
-
-
 def why_chainless(ob: bpy.types.Object) -> str:
     """Return what to do if an armature has no chains, or an empty string if it has one."""
     return "" if tips(ob) else say("'{object}' has no chain. Select a bone and press Add Chain", object=ob.name)
+
+
+class Internal:
+    """What buttons, keys and tools call, and Blender's search does not list."""
+
+    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+
+class InternalStep:
+    """The same, with an undo step."""
+
+    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
 
 class ReportingOperator(bpy.types.Operator):

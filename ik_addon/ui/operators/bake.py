@@ -9,9 +9,8 @@ from ...bake import bake_report, bake_stepwise, chosen_tips, frames_between, ske
 from ...bake.skeleton_motion import RootMotion
 from ...core.translation.sentences import marked, say
 from ...feet import floor
-from .active import ArmatureOperator, ChainedOperator, active_chain, armature
-from .frame_range import FrameRangeOperator
-from .progress import Steps
+from .active import ArmatureOperator, ChainedOperator, Internal, active_chain, armature
+from .progress import FrameRangeOperator, Steps
 
 CHAINS = (
     ("ALL", "All Chains", "All enabled chains of the armature"),
@@ -150,11 +149,10 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
         return self.done(say("{done}, which is selected for export", done=made), remarks)
 
 
-class IK_ADDON_OT_report_close(ArmatureOperator):
+class IK_ADDON_OT_report_close(Internal, ArmatureOperator):
     """Close the report on the last bake of this armature."""
 
     bl_label = "Close Report"
-    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     def perform_on(self, _context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Discard the report."""

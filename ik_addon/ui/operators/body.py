@@ -23,7 +23,7 @@ from ...rig.plan.followers import follower_in
 from ...solve import PosedBody
 from ...targets import cursor
 from ...targets.edit_range import EditRange
-from .active import ArmatureOperator, active_bone, armature, asked, candidate, given, operators
+from .active import ArmatureOperator, Internal, active_bone, armature, asked, candidate, given, operators
 from .drag import LESS, MORE, DragMacro, RangeOptions, finish, running_holds, start, take_range, turn_range
 from .progress import show_status
 
@@ -142,12 +142,11 @@ def _flags(pin: IKAddonPinArgument) -> frozenset[str]:
 TOOL = "ik_addon.body"
 
 
-class IK_ADDON_OT_body_hold(BodyDragOptions, ArmatureOperator):
+class IK_ADDON_OT_body_hold(Internal, BodyDragOptions, ArmatureOperator):
     """Grab a bone of the body."""
 
     # The first part of a mouse drag: move the 3D cursor to the joint, for Blender's transform to move it on.
     bl_label = "Take Hold of a Bone"
-    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     bone: StringProperty(
         name="Bone", description="The bone that is dragged; empty: the active bone", options={"HIDDEN"}
@@ -181,11 +180,10 @@ class IK_ADDON_OT_body_move(DragMacro):
     hold = IK_ADDON_OT_body_hold
 
 
-class IK_ADDON_OT_body_grab(BodyOptions, ArmatureOperator):
+class IK_ADDON_OT_body_grab(Internal, BodyOptions, ArmatureOperator):
     """Drag the bone under the mouse by its nearest joint; the rest of the body follows."""
 
     bl_label = "Drag Body"
-    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         """Select the bone where the mouse was pressed, let Blender move it, and handle the mouse wheel meanwhile."""
@@ -251,11 +249,10 @@ class IK_ADDON_OT_body_grab(BodyOptions, ArmatureOperator):
         yield from running_holds(context, IK_ADDON_OT_body_move.__name__)
 
 
-class IK_ADDON_OT_body_tool(ArmatureOperator):
+class IK_ADDON_OT_body_tool(Internal, ArmatureOperator):
     """Take the tool that drags any bone while the rest of the body follows, or put it away."""
 
     bl_label = "Pose Body"
-    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
     def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:

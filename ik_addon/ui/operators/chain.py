@@ -9,8 +9,9 @@ import bpy
 import numpy as np
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 
-from ...anatomy import chain_ends
+from ...anatomy import chain_ends, limbs
 from ...anatomy.figure import Figure
+from ...anatomy.parts import Part
 from ...chains import bend_side, end_bone, new_chain, removal
 from ...chains.make_controls import Controls
 from ...core import compat
@@ -23,8 +24,8 @@ from ...live import registry
 from ...rig.plan.chain import bending_bones, bending_end, chain_bones, chain_with, reach_of, tips, turning_end
 from ...targets import snap
 from ...targets.movable import why_lacking
-from .active import ArmatureOperator, ChainOperator, active_bone, armature, asked, given, is_picked, obstacle
-from .frame_range import FrameRange
+from .active import ArmatureOperator, ChainOperator, InternalStep, active_bone, armature, asked, given, obstacle
+from .progress import FrameRange
 
 
 class IK_ADDON_OT_chain_add(ArmatureOperator):
@@ -127,6 +128,19 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
             layout.prop_search(self, "tip", armature(context).data, "bones", icon="BONE_DATA")
         for name in ("chain_length", "with_pole", "controls", "live"):
             layout.prop(self, name)
+
+
+def is_picked(ob: bpy.types.Object) -> bool:
+    """Whether the user may have picked the active bone of an armature on purpose.
+
+    In Object Mode users can't see the active bone. A character that was just added or imported has all bones selected,
+    and its last bone is active, even if that is in an eyebrow.
+    """
+    if ob.mode != "OBJECT" or not all(map(compat.is_selected, ob.pose.bones)):
+        return True
+    figure, bone = Figure.of(ob), active_bone(ob)
+    is_body = bone is None or limbs.part_of(figure, figure.names.index(bone.name)) is not Part.UNKNOWN
+    return is_body or next(limbs.tops(figure), None) is None
 
 
 class IK_ADDON_OT_chain_remove(ChainOperator):
@@ -261,12 +275,11 @@ class IK_ADDON_OT_chain_select(ArmatureOperator):
         return {"FINISHED"}
 
 
-class IK_ADDON_OT_setting_key(ArmatureOperator):
+class IK_ADDON_OT_setting_key(InternalStep, ArmatureOperator):
     """Insert a keyframe for this setting of the chain on the current frame."""
 
     # Key a setting of a chain; Blender finds no animation path to it from its own button.
     bl_label = "Key Setting"
-    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     tip: given(StringProperty, "Tip", "The bone that carries the chain")
     setting: StringProperty(name="Setting", description="The setting to key", default="influence")

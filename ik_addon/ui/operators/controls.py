@@ -16,9 +16,8 @@ from ...targets import controls, ik_fk, snap, space_switch
 from ...targets.movable import why_lacking
 from ...targets.snapped import Poles
 from ...targets.spaces import Space, spaces_of
-from .active import ArmatureOperator, ChainOperator, active_tip, armature, asked, operators
-from .frame_range import FramesOperator
-from .progress import Steps
+from .active import ArmatureOperator, ChainOperator, Internal, active_tip, armature, asked, operators
+from .progress import FramesOperator, Steps
 from .solve import CHAINS, ChainsOperator
 
 
@@ -68,12 +67,11 @@ class IK_ADDON_OT_key_controls(ControlsOperator):
         return self.done(say("{done} on frame {frame}", done=done, frame=f"{context.scene.frame_current_final:g}"))
 
 
-class IK_ADDON_OT_copy_pose(ArmatureOperator):
+class IK_ADDON_OT_copy_pose(Internal, ArmatureOperator):
     """Copy the pose of the selected bones, and say which selected targets and poles are empties, which are left out."""
 
     # Blender's Copy Pose, where selected controls are empties, which it leaves out without a word.
     bl_label = "Copy Pose"
-    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, _ob: bpy.types.Object) -> str:

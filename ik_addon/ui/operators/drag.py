@@ -24,7 +24,7 @@ from ...targets import cursor
 from ...targets.drag import Drag
 from ...targets.edit_range import EditRange
 from ...targets.movable import why_lacking
-from .active import NONE_ACTIVE, ArmatureOperator, ChainOperator, ReportingOperator, active_chain, active_tip, operators
+from .active import ArmatureOperator, ChainOperator, Internal, InternalStep, active_chain, active_tip, operators
 
 MORE, LESS = frozenset({"WHEELDOWNMOUSE", "PAGE_UP"}), frozenset({"WHEELUPMOUSE", "PAGE_DOWN"})
 """Events that change how many bones follow, or with Shift how many frames, in the directions of Blender's Auto IK."""
@@ -37,12 +37,11 @@ class RangeOptions:
     falloff: falloff_setting()
 
 
-class IK_ADDON_OT_release(ReportingOperator):
+class IK_ADDON_OT_release(Internal, ArmatureOperator):
     """Leave the dragged target or bone where it is."""
 
     # The last part of a mouse drag.
     bl_label = "Let Go"
-    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
     def poll(cls, _context: bpy.types.Context) -> bool:
@@ -59,7 +58,7 @@ class IK_ADDON_OT_release(ReportingOperator):
 
 
 def finish(
-    operator: ReportingOperator, context: bpy.types.Context, drag: cursor.Held, remarks: Iterable[str] = ()
+    operator: ArmatureOperator, context: bpy.types.Context, drag: cursor.Held, remarks: Iterable[str] = ()
 ) -> set[str]:
     """Keep the result of a drag and report it.
 
@@ -81,12 +80,11 @@ def finish(
     return {"FINISHED"}
 
 
-class IK_ADDON_OT_drag_range(bpy.types.Operator):
+class IK_ADDON_OT_drag_range(Internal, bpy.types.Operator):
     """Let the drag reach more or fewer frames."""
 
     # Handle the mouse wheel during a drag of a target, which Blender's own transform leaves alone.
     bl_label = "Range"
-    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Receive every event first from here on."""
@@ -126,7 +124,7 @@ def take_range(hold: Any, scene: bpy.types.Scene) -> None:
     hold.range, hold.falloff = overlay_of(scene).edit_range, overlay_of(scene).edit_falloff
 
 
-def start(operator: ReportingOperator, macro: Callable[..., Any], **parts: dict[str, Any]) -> set[str]:
+def start(operator: ArmatureOperator, macro: Callable[..., Any], **parts: dict[str, Any]) -> set[str]:
     """Start a drag from another operator, which reports why the drag can't start.
 
     Args:
@@ -141,10 +139,9 @@ def start(operator: ReportingOperator, macro: Callable[..., Any], **parts: dict[
     return {"INTERFACE"}  # the macro adds the undo step, and Adjust Last Operation applies to it
 
 
-class DragMacro(bpy.types.Macro):
+class DragMacro(InternalStep, bpy.types.Macro):
     """Base of mouse drags: take hold, let Blender's transform move the 3D cursor, let go."""
 
-    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
     hold: type[bpy.types.Operator]
     transform = cursor.MOVE
     """Blender's operator."""
@@ -165,12 +162,11 @@ def why_not_draggable(tip: bpy.types.PoseBone) -> str:
     return ""
 
 
-class IK_ADDON_OT_goal_hold(RangeOptions, ArmatureOperator):
+class IK_ADDON_OT_goal_hold(Internal, RangeOptions, ArmatureOperator):
     """Grab the target or the pole of a chain."""
 
     # The first part of a mouse drag: move the 3D cursor to the goal, for Blender's transform to move it on.
     bl_label = "Take Hold"
-    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     rig: StringProperty(
         name="Armature", description="The armature with the chain; empty: the active armature", options={"HIDDEN"}
@@ -193,9 +189,9 @@ class IK_ADDON_OT_goal_hold(RangeOptions, ArmatureOperator):
     def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Take hold of the goal, and make its chain the active one."""
         ob = context.view_layer.objects.get(self.rig) or ob
-        tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip) if self.tip else active_chain(context)
+        tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip) if self.tip else active_tip(context)
         if tip is None:
-            raise UserError(NONE_ACTIVE)
+            raise UserError("'{object}' has no bone '{tip}'", object=ob.name, tip=self.tip)
         if reason := why_not_draggable(tip):
             raise UserError(reason)
         drag = Drag(context, tip, self.role.lower(), turns=self.turns, reach=EditRange.of(self))
@@ -263,12 +259,11 @@ class IK_ADDON_OT_drag_target(RangeOptions, ChainOperator):
             return start(self, operators.ik_addon.goal_move)
 
 
-class IK_ADDON_OT_grab(bpy.types.Operator):
+class IK_ADDON_OT_grab(Internal, bpy.types.Operator):
     """Move the target of the selected hand, foot or tip; other bones are moved as usual."""
 
     # Move the target of a hand or foot that Blender's own Move can only turn, because it is connected.
     bl_label = "Move Hand or Foot"
-    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Start a mouse drag of the target, or leave the key to Blender."""

@@ -20,8 +20,7 @@ from ...feet import find_contacts, pivots, plant
 from ...feet.contacts import HEEL
 from ...rig.plan.chain import end_of
 from .active import ChainOperator, asked, seconds
-from .frame_range import ClipOperator
-from .progress import Steps
+from .progress import ClipOperator, Steps
 
 NO_CONTACTS = marked(
     "No contacts found on {frames}: the feet never stand still. Is this clip in place? If not, raise Sensitivity"

@@ -32,7 +32,7 @@ from ...rig.plan.presence import all_layers, is_in
 from ...rig.plan.sources import Part, Sources, uid_of
 from ...solve import Status
 from ...targets.snap import goes_beyond_limits
-from .active import ArmatureOperator, ReportingOperator, candidate, given, obstacle
+from .active import ArmatureOperator, InternalStep, ReportingOperator, candidate, given, obstacle
 
 
 class Fix(NamedTuple):
@@ -167,11 +167,10 @@ def _disconnect(ob: bpy.types.Object, bone: str) -> None:
         bones[bone].use_connect = False
 
 
-class IK_ADDON_OT_chain_fix(ArmatureOperator):
+class IK_ADDON_OT_chain_fix(InternalStep, ArmatureOperator):
     """Fix what keeps this chain from being solved, as the button says."""
 
     bl_label = "Fix Chain"
-    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     tip: given(StringProperty, "Tip", "The tip bone of the chain")
 
@@ -210,13 +209,12 @@ def needs_lock(context: bpy.types.Context) -> bool:
     return any(map(simulations.is_solving, context.view_layer.objects))
 
 
-class IK_ADDON_OT_lock_interface(bpy.types.Operator):
+class IK_ADDON_OT_lock_interface(InternalStep, bpy.types.Operator):
     """Lock the interface during rendering (Render > Lock Interface): live chains set poses while frames render, and
     drawing them in the viewport at the same time can crash Blender.
     """
 
     bl_label = "Lock Interface"
-    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Turn on Lock Interface."""
@@ -484,11 +482,10 @@ def _override_with(
     _select(context, rig)
 
 
-class IK_ADDON_OT_rig_fix(ReportingOperator):
+class IK_ADDON_OT_rig_fix(InternalStep, ReportingOperator):
     """Fix what keeps the chains from being edited, as the button says."""
 
     bl_label = "Fix Armature"
-    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Apply the fix."""

@@ -20,7 +20,7 @@ from ...core.joints import angles_of
 from ...core.translation.sentences import UserError, count, marked, quoted, say
 from ...rig.plan.chain import chain_bones
 from ...rig.plan.limits import SETTINGS
-from .active import ArmatureOperator, ChainOperator, active_bone, active_chain, active_tip, asked, given
+from .active import ArmatureOperator, ChainOperator, InternalStep, active_bone, active_chain, active_tip, asked, given
 
 SIDES = {
     "UP": ("x", "max"),
@@ -139,14 +139,13 @@ def label_of(file: str) -> str:
     return bpy.path.display_name(file, title_case=False)
 
 
-class IK_ADDON_OT_preset_apply(ArmatureOperator):
+class IK_ADDON_OT_preset_apply(InternalStep, ArmatureOperator):
     """Apply the limits, locks and stiffness of this preset to the bones of the active chain, or to the limb of the
     active bone.
     """
 
     # Apply a preset; unlike Blender's own operator, this one can be undone.
     bl_label = "Apply Chain Preset"
-    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     filepath: given(StringProperty, "File", "The preset's file", subtype="FILE_PATH")
 

@@ -13,7 +13,7 @@ from ...core.translation.sentences import say
 from ...posing.pins import Extremities, stored_pins
 from ..operators.active import active_bone, armature
 from ..operators.body import is_in_hand
-from ..panel import MARGIN, VALUE, ArmaturePanel, BoneList, draw_button, fit, is_chained, is_narrow
+from ..panel import MARGIN, VALUE, BoneList, FoldedPanel, draw_button, fit, is_chained, is_narrow
 
 ROWS = 4
 """Height of the list, in rows."""
@@ -50,11 +50,10 @@ class IK_ADDON_UL_pins(BoneList):
         compat.select_bone(bone.id_data, bone)
 
 
-class VIEW3D_PT_ik_addon_body(ArmaturePanel):
+class VIEW3D_PT_ik_addon_body(FoldedPanel):
     """The pinned bones, and the give of the active bone."""
 
     bl_label = "Whole Body"
-    bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
     def is_of_use(cls, context: bpy.types.Context, ob: bpy.types.Object) -> bool:

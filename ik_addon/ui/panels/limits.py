@@ -15,7 +15,7 @@ from ...core.translation.sentences import say
 from ...rig.plan.chain import chain_with
 from ..operators.active import active_bone
 from ..operators.limits import MENU, SIDES, label_of, selected
-from ..panel import BESIDE, VALUE, ArmaturePanel, draw_button, fit, is_narrow
+from ..panel import BESIDE, VALUE, FoldedPanel, draw_button, fit, is_narrow
 
 utils: Any = bpy.utils  # the stubs lack the functions for presets
 
@@ -32,11 +32,10 @@ class IK_ADDON_MT_presets(bpy.types.Menu):
         self.draw_preset(context)
 
 
-class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
+class VIEW3D_PT_ik_addon_limits(FoldedPanel):
     """The joint limits of the active bone."""
 
     bl_label = "Limits"
-    bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
     def is_of_use(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> bool:

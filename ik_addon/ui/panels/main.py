@@ -35,7 +35,7 @@ from ..panel import (
     is_narrow,
 )
 from ..playing import kept
-from .chain_list import ROWS, IK_ADDON_UL_chains, draw_line
+from .chain import ROWS, IK_ADDON_UL_chains, draw_line
 
 BLIND_PATHS = "Motion paths don't show what Live solves. Bake the chains, then update the paths"
 
