@@ -11,7 +11,6 @@ from bpy.props import FloatProperty
 from ...chains.new_chain import why_unposed
 from ...core import hooks
 from ...core.preferences import preferences
-from ...core.report import Report
 from ...core.translation.sentences import UserError, marked, say
 from ...rig.plan.chain import chain_with, tips
 from ...rig.plan.followers import follower_in, followers
@@ -117,11 +116,6 @@ class ReportingOperator(bpy.types.Operator):
         """Report an error and cancel the operator."""
         self.report({"ERROR"}, reason)
         return {"CANCELLED"}
-
-    def tell(self, report: Report) -> set[str]:
-        """Report what came of the work, as a warning if any of it needs attention."""
-        self.report({"WARNING"} if report.needs_attention else {"INFO"}, report.message)
-        return {"FINISHED"}
 
     def done(self, message: str, remarks: Sequence[str] = (), *, warns: bool = False) -> set[str]:
         """Report what was done, as a warning if there are remarks or the message is one."""

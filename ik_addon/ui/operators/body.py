@@ -199,22 +199,14 @@ class IK_ADDON_OT_body_grab(Internal, BodyOptions, ArmatureOperator):
         bone = grabbed.bone
         context.view_layer.objects.active = bone.id_data
         compat.select_bone(bone.id_data, bone)
-        dragging = {"cursor_transform": True, "release_confirm": True}
+        parts: Any = {"TRANSFORM_OT_translate": {"cursor_transform": True, "release_confirm": True}}
         tip = follower_in(bone.id_data, bone.id_data, bone.name)
         if tip is not None:  # a pole moves alone; targets were passed over for the joints that follow them
-            return start(
-                self,
-                operators.ik_addon.goal_move,
-                IK_ADDON_OT_goal_hold={"rig": bone.id_data.name, "tip": tip.name, "role": "POLE"},
-                TRANSFORM_OT_translate=dragging,
-            )
+            parts["IK_ADDON_OT_goal_hold"] = {"rig": bone.id_data.name, "tip": tip.name, "role": "POLE"}
+            return start(self, operators.ik_addon.goal_move, **parts)
         options = {"bone": bone.name, "use_tail": grabbed.use_tail}
-        started = start(
-            self,
-            operators.ik_addon.body_move,
-            IK_ADDON_OT_body_hold={**options, "without_pins": self.without_pins, "length": self.length},
-            TRANSFORM_OT_translate=dragging,
-        )
+        parts["IK_ADDON_OT_body_hold"] = {**options, "without_pins": self.without_pins, "length": self.length}
+        started = start(self, operators.ik_addon.body_move, **parts)
         if "CANCELLED" in started:
             return started
         show_status(context, draw_status)

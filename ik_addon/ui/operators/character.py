@@ -168,7 +168,8 @@ class IK_ADDON_OT_convert_constraints(ArmatureOperator):
         before = _poses(context, ob)
         done = convert.convert(context, ob)
         elsewhere = _differences(ob, done.tips, before, _poses(context, ob))
-        return self.tell(replace(done, warnings=(*done.warnings, *elsewhere)))
+        done = replace(done, warnings=(*done.warnings, *elsewhere))
+        return self.done(done.message, warns=done.needs_attention)
 
 
 class IK_ADDON_OT_restore_constraints(ArmatureOperator):

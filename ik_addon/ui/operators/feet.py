@@ -222,4 +222,4 @@ class IK_ADDON_OT_plant(ClipOperator):
             slope=self.slope,
         )
         done = yield from plant.plant_feet(context, ob, self.chosen(context), self.frames(context), options)
-        return self.tell(done)
+        return self.done(done.message, warns=done.needs_attention)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, is_dataclass
-from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -93,7 +92,8 @@ class Layout:
 STALE = 1e-3
 """A chain reported as solved whose tip is farther from its target than this, in chain lengths, is out of date."""
 
-NOWHERE: tuple[float, ...] = (np.nan,) * 3
+Place = tuple[float, ...]
+NOWHERE: Place = (np.nan,) * 3
 
 STATES = {
     Status.REACHED: State.REACHED,
@@ -209,16 +209,6 @@ def _shown(rigs: Sequence[tuple[bpy.types.Object, Layout]], view_layer: bpy.type
     return Shown(Chains.joined([own.chains for own in posed]), actives)
 
 
-class _Tip(NamedTuple):
-    """The tip of a chain, its goals, and how it was solved."""
-
-    target: tuple[float, ...]
-    pole: tuple[float, ...]
-    state: State
-    at_limit: Collection[str]
-    """Names of the chain's bones that are at a limit."""
-
-
 class _Posed:
     """The chains of an armature as they are posed now."""
 
@@ -234,20 +224,20 @@ class _Posed:
         self.joints = columns[:, 3, :3].astype(np.float64)
         """(J, 3) in armature space."""
         self.joints[layout.ends] += columns[layout.ends, 1, :3] * layout.lengths[:, None]
-        self.tips = list(self._tips(depsgraph))
+        targets, poles, states, self.at_limit = zip(*self._tips(depsgraph), strict=True)
         self.chains = Chains(
             moved(self.world, self.joints),
             layout.ends,
-            np.array([tip.target for tip in self.tips]),
-            np.array([tip.pole for tip in self.tips]),
-            np.array([tip.state for tip in self.tips], dtype=np.int64),
-            self._at_limit(),
-            np.arange(len(self.tips)) == self.active,
+            np.array(targets),
+            np.array(poles),
+            np.array(states, dtype=np.int64),
+            self._joints_at_limit(),
+            np.arange(len(states)) == self.active,
         )
         self._mark_stale()
 
-    def _tips(self, depsgraph: bpy.types.Depsgraph) -> Iterator[_Tip]:
-        """Yield the tips of the chains; only the active chain has a pole."""
+    def _tips(self, depsgraph: bpy.types.Depsgraph) -> Iterator[tuple[Place, Place, State, Collection[str]]]:
+        """Yield target, pole, state and bones at a limit of each chain; only the active chain has a pole."""
         bones, is_live, names = self.ob.pose.bones, object_of(self.ob).live, self.layout.tips
         for i, (name, standing) in enumerate(zip(names, reports.standing(self.ob, names), strict=True)):
             status, at_limit, is_whole = standing
@@ -255,38 +245,35 @@ class _Posed:
             is_there = is_live and is_whole and status is Status.REACHED
             target = NOWHERE if is_there else _place(chain_of(bones[name]), "target", depsgraph)
             pole = _place(chain_of(bones[name]), "pole", depsgraph) if i == self.active else NOWHERE
-            yield _Tip(target, pole, State.UNKNOWN if status is None else STATES[status], at_limit)
+            yield target, pole, State.UNKNOWN if status is None else STATES[status], at_limit
 
-    def _at_limit(self) -> Bools:
+    def _joints_at_limit(self) -> Bools:
         """Return which joints (J,) are at a limit."""
         found = np.zeros(len(self.joints), dtype=bool)
-        for chain, tip in enumerate(self.tips):
-            if tip.at_limit:
+        for chain, bones in enumerate(self.at_limit):
+            if bones:
                 own = self.layout.joints_of(chain)
                 names = self.layout.names[own]
-                found[own] = [name in tip.at_limit for name in names]
+                found[own] = [name in bones for name in names]
                 found[own.stop - 1] &= names[-1] != names[-2]
         return found
 
     def _mark_stale(self) -> None:
         """Mark chains as UNKNOWN that reached their target before, but whose target has moved since."""
         shown = self.chains
-        if np.isnan(shown.targets).all():
-            return
-        starts = np.concatenate([[0], shown.ends[:-1] + 1])
-        lengths = np.add.reduceat(_steps(shown.joints, shown.ends), starts)
-        away = np.linalg.norm(shown.joints[shown.ends] - shown.targets, axis=1) > STALE * lengths
-        for i in np.flatnonzero(away & (shown.states == State.REACHED)).tolist():
-            if chain_of(self.ob.pose.bones[self.layout.tips[i]]).influence == 1.0:
+        for i in np.flatnonzero((shown.states == State.REACHED) & np.isfinite(shown.targets[:, 0])).tolist():
+            joints = shown.joints[self.layout.joints_of(i)]
+            is_away = norm(joints[-1] - shown.targets[i]) > STALE * _length(joints)
+            if is_away and chain_of(self.ob.pose.bones[self.layout.tips[i]]).influence == 1.0:
                 shown.states[i] = State.UNKNOWN
 
     def shown(self, wanted: Wanted) -> Active:
         """Return what is shown of the active chain."""
         layout, chain, evaluated = self.layout, self.active, self.evaluated.pose.bones
-        state, at_limit = State(self.chains.states[chain]), self.tips[chain].at_limit
+        state, at_limit = State(self.chains.states[chain]), self.at_limit[chain]
         own = layout.joints_of(chain)
         root = self.joints[own.start]
-        size = float(np.linalg.norm(np.diff(self.joints[own], axis=0), axis=1).sum())
+        size = _length(self.joints[own])
         bones = [self.ob.pose.bones[name] for name in layout.names[own][:-1]]
         settings, turning = chain_of(bones[-1]), turning_end(bones[-1])
         with_limits = bones if turning is None else [*bones, turning]
@@ -336,15 +323,12 @@ def _active(ob: bpy.types.Object, layout: Layout, active: bpy.types.Object | Non
     return next((i for i, c in enumerate(chains) if goal in (goal_of(c, "target"), goal_of(c, "pole"))), None)
 
 
-def _steps(joints: Floats, ends: Ints) -> Floats:
-    """Return the distance (J,) from each joint to the next of its chain, 0 at the ends."""
-    steps = np.zeros(len(joints))
-    steps[:-1] = np.linalg.norm(np.diff(joints, axis=0), axis=1)
-    steps[ends] = 0.0
-    return steps
+def _length(joints: Floats) -> float:
+    """Return the length of a chain with joints (n + 1, 3)."""
+    return float(np.linalg.norm(np.diff(joints, axis=0), axis=1).sum())
 
 
-def _place(chain: IKAddonChain, role: str, depsgraph: bpy.types.Depsgraph) -> tuple[float, ...]:
+def _place(chain: IKAddonChain, role: str, depsgraph: bpy.types.Depsgraph) -> Place:
     """Return the world position of a target or pole, NaN if there is none."""
     goal, bone = goal_of(chain, role)
     return NOWHERE if goal is None else Goal(goal, bone).world(depsgraph).translation[:]

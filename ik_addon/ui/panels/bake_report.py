@@ -110,8 +110,6 @@ def pixels(values: Sequence[float]) -> NDArray[np.float32]:
 
 def draw_graph(layout: bpy.types.UILayout, context: bpy.types.Context, values: Sequence[float]) -> None:
     """Draw the curve of non-negative values, as wide as the sidebar."""
-    if _images is None or not values:
-        return
     name = ",".join(f"{value:.3g}" for value in values)
     if name not in _images:
         _images.clear()
@@ -130,7 +128,4 @@ def register() -> None:
 
 def unregister() -> None:
     """Remove the collection of previews."""
-    global _images
-    if _images is not None:
-        bpy.utils.previews.remove(_images)
-        _images = None
+    bpy.utils.previews.remove(_images)
