@@ -15,11 +15,10 @@ from .core.translation import catalogs
 from .live import handlers, simulations
 from .rig.plan import followers
 from .targets import cursor, edits
-from .ui import gizmos, menus, playing, toolbar
+from .ui import gizmos, menus, panel, toolbar
 from .ui import preferences as shown_preferences
 from .ui.operators import bake, body, chain, character, controls, drag, feet, fixes, limits, solve
 from .ui.overlay import draw as overlay
-from .ui.panel import VIEW3D_PT_ik_addon_second_copy
 from .ui.panels import bake_report, clip, main
 from .ui.panels import body as body_panel
 from .ui.panels import chain as chain_panel
@@ -50,7 +49,7 @@ MODULES: Final[tuple[Any, ...]] = (
     body,
     fixes,
     # The interface
-    playing,
+    panel,
     main,
     chain_panel,
     limits_panel,
@@ -97,8 +96,8 @@ def register() -> None:
         return
     with ExitStack() as undo:  # after an error, nothing stays registered
         if settings.registered_by() not in (None, __package__):
-            bpy.utils.register_class(VIEW3D_PT_ik_addon_second_copy)
-            undo.callback(bpy.utils.unregister_class, VIEW3D_PT_ik_addon_second_copy)
+            bpy.utils.register_class(panel.SecondCopyPanel)
+            undo.callback(bpy.utils.unregister_class, panel.SecondCopyPanel)
             _registered = undo.pop_all()
             return
         catalogs.register()

@@ -1,18 +1,22 @@
-"""What the panels and lists of the "IK" tab in the sidebar have in common, and texts that fit its width."""
+"""What the panels and lists of the "IK" tab in the sidebar have in common.
+
+Blender draws the sidebar on every frame and every move: in playback, panels show what they found a second ago.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+import time
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeVar
 
-import blf
 import bpy
 
 from ..core.preferences import PACKAGE
 from ..core.translation.sentences import say
 from ..rig.plan.chain import tips
-from .operators.active import armature, obstacle
-from .playing import kept
+from .operators.active import active_bone, active_chain, armature, candidate, obstacle
+from .operators.progress import redraw_sidebars
+from .text import draw_message
 
 
 class IKPanel(bpy.types.Panel):
@@ -132,9 +136,10 @@ class BoneList(bpy.types.UIList):
         delattr(bpy.types.WindowManager, cls.row)
 
 
-class VIEW3D_PT_ik_addon_second_copy(IKPanel):
-    """Says which copy does nothing."""
+class SecondCopyPanel(IKPanel):
+    """All that is registered beside another copy of the extension; says which copy does nothing."""
 
+    bl_idname = "VIEW3D_PT_ik_addon_second_copy"
     bl_label = "IK Chains"
 
     def draw(self, context: bpy.types.Context) -> None:
@@ -143,119 +148,71 @@ class VIEW3D_PT_ik_addon_second_copy(IKPanel):
         draw_message(self.layout, context, text, icon="ERROR")
 
 
-FONT = 0
-Icon = Literal["NONE", "BLANK1", "ERROR", "INFO"]
-NARROW = 260.0
-"""Width of a sidebar below which it counts as narrow, in pixels at a resolution scale of 1."""
-MARGIN = 92.0
-"""Width that tabs, margins and an icon take from a line in a box, in pixels at a resolution scale of 1."""
-BARE = 56.0
-"""The same for a line without an icon and without a box."""
-VALUE = 40.0
-"""Width that the number in a field needs beside its name, in the same pixels."""
-BUTTON_MARGIN = 78.0
-"""`MARGIN` for the text of a button."""
-BESIDE = 100.0
-"""`MARGIN` for the text of a button with a small one beside it."""
+PATIENCE = 1.0
+"""Seconds for which something is kept."""
+
+Found = TypeVar("Found")
+
+_kept: dict[Hashable, tuple[float, Any]] = {}
 
 
-def wrapped(text: str, width: float, width_of: Callable[[str], float]) -> list[str]:
-    """Break a text between words into lines no wider than `width`; a longer word gets a line of its own."""
-    lines: list[str] = []
-    for word in text.split():
-        if lines and width_of(f"{lines[-1]} {word}") <= width:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word)
-    return lines
+def is_playing(context: bpy.types.Context) -> bool:
+    """Whether the animation plays in this window."""
+    return context.screen is not None and context.screen.is_animation_playing
 
 
-def fitting(texts: Sequence[str], width: float, width_of: Callable[[str], float]) -> str:
-    """Return the first text, of several ordered longest first, that is at most `width` wide, or the last one."""
-    return next((text for text in texts if width_of(text) <= width), texts[-1])
+def kept(
+    context: bpy.types.Context, ob: bpy.types.Object, name: Hashable, find: Callable[[], Found], *, always: bool = False
+) -> Found:
+    """Return what `find` returns; in playback as it was up to a second ago.
+
+    Args:
+        context: tells whether the animation plays.
+        ob: the armature object that it is about.
+        name: tells it from what else is kept about this object.
+        find: finds it; its result must not refer to Blender's data, which may be gone later.
+        always: keep it also while nothing plays, since finding it takes long; the sidebar is drawn again in time.
+    """
+    if not (always or is_playing(context)):
+        return find()
+    now = time.monotonic()
+    for key in [key for key, (since, _found) in _kept.items() if now - since > PATIENCE]:
+        del _kept[key]
+    if (ob.session_uid, name) not in _kept:
+        _kept[ob.session_uid, name] = now, find()
+    elif not is_playing(context) and not bpy.app.timers.is_registered(_draw_again):
+        bpy.app.timers.register(_draw_again, first_interval=PATIENCE)
+    return _kept[ob.session_uid, name][1]
 
 
-def is_narrow(context: bpy.types.Context) -> bool:
-    """Whether the sidebar is too narrow for names beside the fields of settings."""
-    return bool(context.region.width < NARROW * context.preferences.system.ui_scale)
+def _draw_again() -> None:
+    """Draw sidebars that show what may be old by now."""
+    for window in bpy.context.window_manager.windows:
+        redraw_sidebars(window.screen)
 
 
-def fit(context: bpy.types.Context, texts: Sequence[str], margin: float = MARGIN, share: float = 1.0) -> str:
-    """Return the first text, of several ordered longest first, that fits into a share of a line of the sidebar."""
-    width = share * (context.region.width - margin * context.preferences.system.ui_scale)
-    return fitting(texts, width, _width_in(context))
+def register() -> None:
+    """Begin with nothing."""
+    _kept.clear()
 
 
-def draw_setting(layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str) -> None:
-    """Draw a setting."""
-    layout, options = named(layout, context, data, name)
-    layout.prop(data, name, **options)
+def unregister() -> None:
+    """Forget everything."""
+    _kept.clear()
+    if bpy.app.timers.is_registered(_draw_again):
+        bpy.app.timers.unregister(_draw_again)
 
 
-def draw_search(
-    layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str, bones: Any, label: str = ""
-) -> None:
-    """Draw a field to pick a bone of an armature, with the setting's own name or another label."""
-    layout, options = named(layout, context, data, name)
-    if label and not options:
-        options = {"text": label, "translate": False}
-    layout.prop_search(data, name, bones, "bones", **options)
+def shown_chain(context: bpy.types.Context) -> bpy.types.PoseBone | None:
+    """Return the tip of the active chain, see `operators.active`."""
+    ob, active = candidate(context), context.active_object
+    if ob is None or active is None or ob.pose is None or not is_playing(context):
+        return active_chain(context)
+    bone = active_bone(ob)
+    name = ("active", active.session_uid, "" if bone is None else bone.name)
 
+    def tip() -> str:
+        found = active_chain(context)
+        return "" if found is None else found.name
 
-def named(
-    layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str
-) -> tuple[bpy.types.UILayout, dict[str, Any]]:
-    """Return the layout and the options for the field of a setting; in a narrow sidebar the name goes above it."""
-    prop = data.bl_rna.properties[name]
-    if prop.type == "BOOLEAN" or not is_narrow(context):
-        return layout, {}
-    layout = layout.column(align=True)
-    layout.label(text=prop.name, text_ctxt=prop.translation_context)
-    return layout, {"text": ""}
-
-
-def draw_button(
-    layout: bpy.types.UILayout,
-    context: bpy.types.Context,
-    operator: str,
-    icon: Any,
-    short: str,
-    *,
-    margin: float = BUTTON_MARGIN,
-    share: float = 1.0,
-    **options: Any,
-) -> Any:
-    """Draw an operator button, with a shorter name if its own does not fit; return the operator's properties."""
-    room, name = operator.split(".")
-    operators: Any = getattr(bpy.ops, room)
-    own = options.pop("text", getattr(operators, name).get_rna_type().name)
-    text = fit(context, [say(own), say(short)], margin, share)
-    return layout.operator(operator, text=text, icon=icon, translate=False, **options)
-
-
-def draw_fix(layout: bpy.types.UILayout, context: bpy.types.Context, operator: str, label: str) -> Any:
-    """Draw a button that fixes something; return its operator's properties. A label that is too long goes above it."""
-    text = fit(context, [label, say("Fix")], BUTTON_MARGIN + 16.0)  # the button may be in a box
-    if text != label:
-        draw_message(layout, context, f"{label}:")
-    return layout.operator(operator, text=text, icon="TOOL_SETTINGS", translate=False)
-
-
-def draw_message(
-    layout: bpy.types.UILayout, context: bpy.types.Context, text: str, icon: Icon = "NONE", alert: bool = False
-) -> None:
-    """Draw a sentence in the language of the interface, wrapped over as many lines as it needs."""
-    width = context.region.width - MARGIN * context.preferences.system.ui_scale
-    lines = wrapped(say(text), width, _width_in(context))
-    column = layout.column(align=True)
-    column.alert = alert
-    column.scale_y = 0.8 if len(lines) > 1 else 1.0
-    for i, line in enumerate(lines):
-        column.label(text=line, icon=icon if i == 0 else ("NONE" if icon == "NONE" else "BLANK1"), translate=False)
-
-
-def _width_in(context: bpy.types.Context) -> Callable[[str], float]:
-    """Return a function that measures the width of text at the size panels use."""
-    blf.size(FONT, context.preferences.ui_styles[0].widget.points * context.preferences.system.ui_scale)
-    dimensions: Any = blf.dimensions  # the stubs declare no return value
-    return lambda text: dimensions(FONT, text)[0]
+    return ob.pose.bones.get(kept(context, ob, name, tip))

@@ -17,11 +17,11 @@ from tests.conftest import Addon
     ],
 )
 def test_wraps_between_words(addon: Addon, text: str, width: int, lines: list[str]) -> None:
-    assert addon.module("ui.panel").wrapped(text, width, len) == lines
+    assert addon.module("ui.text").wrapped(text, width, len) == lines
 
 
 @pytest.mark.parametrize(
     ("width", "text"), [(20, "12% of its length"), (17, "12% of its length"), (16, "12% off"), (6, "12%"), (1, "12%")]
 )
 def test_the_longest_text_that_fits_is_chosen(addon: Addon, width: int, text: str) -> None:
-    assert addon.module("ui.panel").fitting(["12% of its length", "12% off", "12%"], width, len) == text
+    assert addon.module("ui.text").fitting(["12% of its length", "12% off", "12%"], width, len) == text

@@ -162,9 +162,11 @@ def _fixes_of_drivers(ob: bpy.types.Object, paths: Collection[str]) -> Iterator[
         yield Fix(say("Mute Drivers"), partial(set_all, driving, ("mute",), True))
 
 
-def _disconnect(ob: bpy.types.Object, bone: str) -> None:
+def _disconnect(ob: bpy.types.Object, bone: str, *, clears_parent: bool = False) -> None:
     with editing(bpy.context, ob) as bones:
         bones[bone].use_connect = False
+        if clears_parent:
+            bones[bone].parent = None
 
 
 class IK_ADDON_OT_chain_fix(InternalStep, ArmatureOperator):
@@ -328,7 +330,7 @@ def _detached(tip: bpy.types.PoseBone, goal: bpy.types.Object, bone: str, role: 
         yield Fix(say("Clear Parent"), partial(_clear_parent, goal))
     elif is_bone and holder.parent is not None and holder not in posed_bones(tip):
         if goal == tip.id_data and can_be_made(bpy.context, goal):
-            yield Fix(say("Clear Parent"), partial(_clear_parent_bone, goal, bone))
+            yield Fix(say("Clear Parent"), partial(_disconnect, goal, bone, clears_parent=True))
     else:
         yield _without(tip, role)
 
@@ -352,12 +354,6 @@ def _clear_parent(goal: bpy.types.Object) -> None:
     world = goal.matrix_world.copy()
     goal.parent = None
     goal.matrix_world = world
-
-
-def _clear_parent_bone(ob: bpy.types.Object, bone: str) -> None:
-    with editing(bpy.context, ob) as bones:
-        bones[bone].use_connect = False
-        bones[bone].parent = None
 
 
 def _reset(owners: Iterable[Any], what: tuple[str, ...] = ("location", "rotation", "scale")) -> None:

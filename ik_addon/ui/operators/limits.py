@@ -116,9 +116,8 @@ class IK_ADDON_OT_limits_copy(LimitsOperator):
     @classmethod
     def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """Require an active bone and other selected bones."""
-        if reason := super().why_unavailable(context, ob):
-            return reason
-        return "" if len(selected(ob)) > 1 else say("Select several bones in Pose Mode, the one to copy from last")
+        several = "" if len(selected(ob)) > 1 else say("Select several bones in Pose Mode, the one to copy from last")
+        return super().why_unavailable(context, ob) or several
 
     def perform_on(self, _context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Copy the limits."""

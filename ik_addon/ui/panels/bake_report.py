@@ -15,7 +15,8 @@ from ...core.report import Remark
 from ...core.settings import chain_of
 from ...core.translation.sentences import say
 from ..operators.progress import draw_keys, running
-from ..panel import ArmaturePanel, draw_message
+from ..panel import ArmaturePanel
+from ..text import draw_message
 
 
 def shown(ob: bpy.types.Object) -> BakeReport | None:

@@ -13,7 +13,8 @@ from ...core.translation.sentences import say
 from ...posing.pins import Extremities, stored_pins
 from ..operators.active import active_bone, armature
 from ..operators.body import is_in_hand
-from ..panel import MARGIN, VALUE, BoneList, FoldedPanel, draw_button, fit, is_chained, is_narrow
+from ..panel import BoneList, FoldedPanel, is_chained
+from ..text import MARGIN, VALUE, draw_button, fit, is_narrow
 
 ROWS = 4
 """Height of the list, in rows."""

@@ -31,21 +31,8 @@ from ..operators.active import operators
 from ..operators.chain import FOLLOWING, following, why_waiting
 from ..operators.fixes import fix_of
 from ..overlay import draw as overlay
-from ..panel import (
-    BARE,
-    BESIDE,
-    ArmaturePanel,
-    BoneList,
-    draw_button,
-    draw_fix,
-    draw_message,
-    draw_search,
-    draw_setting,
-    fit,
-    is_narrow,
-    named,
-)
-from ..playing import is_playing, kept, shown_chain
+from ..panel import ArmaturePanel, BoneList, is_playing, kept, shown_chain
+from ..text import BARE, BESIDE, draw_button, draw_fix, draw_message, draw_search, draw_setting, fit, is_narrow, named
 
 Icon = Literal["CHECKBOX_DEHLT", "RADIOBUT_OFF", "ERROR", "CHECKMARK", "TRACKER", "INFO"]
 ROWS = 3, 6

@@ -14,7 +14,8 @@ from ...core.translation.sentences import CONTEXT, say
 from ...rig.plan.chain import end_of, tips
 from ...rig.plan.followers import goals_of
 from ..operators.active import active_chain
-from ..panel import FoldedPanel, draw_button, draw_setting, is_chained, is_narrow
+from ..panel import FoldedPanel, is_chained
+from ..text import draw_button, draw_setting, is_narrow
 
 
 class VIEW3D_PT_ik_addon_clip(FoldedPanel):

@@ -15,7 +15,8 @@ from ...core.translation.sentences import say
 from ...rig.plan.chain import chain_with
 from ..operators.active import active_bone
 from ..operators.limits import MENU, SIDES, label_of, selected
-from ..panel import BESIDE, VALUE, FoldedPanel, draw_button, fit, is_narrow
+from ..panel import FoldedPanel
+from ..text import BESIDE, VALUE, draw_button, fit, is_narrow
 
 utils: Any = bpy.utils  # the stubs lack the functions for presets
 

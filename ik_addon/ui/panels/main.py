@@ -23,18 +23,8 @@ from ..operators.active import active_bone, armature, obstacle
 from ..operators.body import is_in_hand
 from ..operators.fixes import needs_lock, rig_fix_of
 from ..overlay import draw as overlay
-from ..panel import (
-    BUTTON_MARGIN,
-    ArmaturePanel,
-    IKPanel,
-    draw_button,
-    draw_fix,
-    draw_message,
-    fit,
-    is_chained,
-    is_narrow,
-)
-from ..playing import kept
+from ..panel import ArmaturePanel, IKPanel, is_chained, kept
+from ..text import BUTTON_MARGIN, draw_button, draw_fix, draw_message, fit, is_narrow
 from .chain import ROWS, IK_ADDON_UL_chains, draw_line
 
 BLIND_PATHS = "Motion paths don't show what Live solves. Bake the chains, then update the paths"
