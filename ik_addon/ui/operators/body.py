@@ -235,9 +235,8 @@ class IK_ADDON_OT_body_grab(Internal, BodyOptions, ArmatureOperator):
 
     def _remembered(self, context: bpy.types.Context) -> Iterator[Any]:
         """Yield the properties from which the next drag, and a repetition of this one, take their settings."""
-        tool = context.workspace.tools.from_space_view3d_mode("POSE")
-        if tool is not None and tool.idname == TOOL:
-            yield tool.operator_properties(self.bl_idname)
+        if is_in_hand(context):
+            yield context.workspace.tools.from_space_view3d_mode("POSE").operator_properties(self.bl_idname)
         yield from running_holds(context, IK_ADDON_OT_body_move.__name__)
 
 

@@ -138,7 +138,7 @@ def label_of(file: str) -> str:
     return bpy.path.display_name(file, title_case=False)
 
 
-class IK_ADDON_OT_preset_apply(InternalStep, ArmatureOperator):
+class IK_ADDON_OT_preset_apply(InternalStep, LimitsOperator):
     """Apply the limits, locks and stiffness of this preset to the bones of the active chain, or to the limb of the
     active bone.
     """
@@ -150,9 +150,8 @@ class IK_ADDON_OT_preset_apply(InternalStep, ArmatureOperator):
 
     @classmethod
     def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """Require an active bone."""
-        is_met = active_bone(ob) is not None or active_chain(context) is not None
-        return "" if is_met else say("'{object}' has no active bone. Select one", object=ob.name)
+        """Require an active bone or chain."""
+        return "" if active_chain(context) is not None else super().why_unavailable(context, ob)
 
     def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Read the file into a profile and apply the profile."""

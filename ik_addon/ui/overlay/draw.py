@@ -21,7 +21,7 @@ from ...solve.problem import Floats
 from ...targets import cursor
 from ...targets.cursor import MACROS, CursorDrag
 from .colors import Color, Palette, Sizes, faded, palette
-from .geometry import DIAMOND, DOT, Drawing, Painted, drawing, marks, reach, strip
+from .geometry import DIAMOND, DOT, Drawing, drawing, marks, reach, strip
 from .ghosts import Ghosts
 from .read import Reader, Wanted, pinned
 
@@ -204,12 +204,11 @@ def outline(world: Floats, center: Floats, radius: float, view: bpy.types.Region
 
 def batches(shown: Drawing) -> _Batches:
     """Upload geometry to the GPU."""
-    fill, line, point = (_shader(name) for name in ("SMOOTH_COLOR", "POLYLINE_FLAT_COLOR", compat.POINT_SHADER))
     return _Batches(
-        faces=_batch(fill, "TRIS", shown.faces),
-        edges=_batch(line, "LINES", shown.edges),
-        segments=_batch(line, "LINES", shown.segments),
-        dots=batch_for_shader(point, "POINTS", {"pos": shown.dots}) if len(shown.dots) else None,
+        faces=_batch("SMOOTH_COLOR", "TRIS", pos=shown.faces.points, color=shown.faces.colors),
+        edges=_batch("POLYLINE_FLAT_COLOR", "LINES", pos=shown.edges.points, color=shown.edges.colors),
+        segments=_batch("POLYLINE_FLAT_COLOR", "LINES", pos=shown.segments.points, color=shown.segments.colors),
+        dots=_batch(compat.POINT_SHADER, "POINTS", pos=shown.dots),
     )
 
 
@@ -266,9 +265,8 @@ def _set_line(shader: Any, width: float) -> None:
     shader.uniform_bool("lineSmooth", [True])
 
 
-def _batch(shader: Any, kind: str, shown: Painted) -> Any:
-    content = {"pos": shown.points, "color": shown.colors}
-    return batch_for_shader(shader, kind, content) if len(shown.points) else None
+def _batch(shader: str, kind: str, **content: Any) -> Any:
+    return batch_for_shader(_shader(shader), kind, content) if len(content["pos"]) else None
 
 
 def _shader(name: str) -> Any:

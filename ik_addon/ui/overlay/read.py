@@ -150,8 +150,7 @@ class Reader:
                 try:
                     alone = Layout.of(ob, {other.name for other in tips(ob)} - {name})
                     if alone.tips:
-                        with np.errstate(all="ignore"):
-                            attempt(_shown([(ob, alone)], view_layer, wanted))
+                        attempt(_shown([(ob, alone)], view_layer, wanted))
                 except Exception as error:  # whatever it is, the others are to be shown
                     found[name] = self.faults.setdefault(ob.session_uid, {})[name] = error
                     self._layouts.pop(ob.session_uid, None)
@@ -192,8 +191,7 @@ class Reader:
         rigs = [(ob, layout) for ob, layout in rigs if layout.tips]
         if not rigs:
             return (), None
-        with np.errstate(all="ignore"):  # a pose may hold anything
-            shown = _shown(rigs, view_layer, wanted)
+        shown = _shown(rigs, view_layer, wanted)
         return _signature(shown), shown
 
     def _layout(self, ob: bpy.types.Object) -> Layout:
@@ -203,6 +201,7 @@ class Reader:
         return known
 
 
+@np.errstate(all="ignore")  # a pose may hold anything
 def _shown(rigs: Sequence[tuple[bpy.types.Object, Layout]], view_layer: bpy.types.ViewLayer, wanted: Wanted) -> Shown:
     posed = [_Posed(ob, layout, view_layer) for ob, layout in rigs]
     actives = tuple(own.shown(wanted) for own in posed if own.active is not None)

@@ -14,6 +14,7 @@ from ...bake.bake_report import BakeReport, last
 from ...core.report import Remark
 from ...core.settings import chain_of
 from ...core.translation.sentences import say
+from ...rig.plan.chain import tips
 from ..operators.progress import draw_keys, running
 from ..panel import ArmaturePanel
 from ..text import draw_message
@@ -21,15 +22,8 @@ from ..text import draw_message
 
 def shown(ob: bpy.types.Object) -> BakeReport | None:
     """Return the report on the last bake of an armature, or None once a baked chain is enabled again."""
-    report = last(ob)
-    if report is None or any(_is_solved(ob, name) for name in report.chains):
-        return None
-    return report
-
-
-def _is_solved(ob: bpy.types.Object, name: str) -> bool:
-    bone: bpy.types.PoseBone | None = ob.pose.bones.get(name)
-    return bone is not None and chain_of(bone).is_chain and chain_of(bone).enabled
+    report, solved = last(ob), {tip.name for tip in tips(ob) if chain_of(tip).enabled}
+    return report if report is not None and solved.isdisjoint(report.chains) else None
 
 
 class VIEW3D_PT_ik_addon_bake(ArmaturePanel):

@@ -64,14 +64,16 @@ class IK_ADDON_UL_chains(BoneList):
         row.active = is_bright(context, tip)
         row.alignment = "LEFT"
         icon = state_of(tip, report)[0]
-        name = names_of(context, tip.id_data).get(tip.name, tip.name)
-        select = row.operator("ik_addon.chain_select", text=name, icon=icon, emboss=False, translate=False)
+        limbs = kept(context, tip.id_data, "limbs", lambda: names_by_tip(tip.id_data), always=True)
+        select = row.operator(
+            "ik_addon.chain_select", text=limbs.get(tip.name, tip.name), icon=icon, emboss=False, translate=False
+        )
         select.tip = tip.name
         if not is_narrow(context):
             now = both.row()
             now.alignment = "RIGHT"
             now.active = False
-            now.label(text=standing(context, tip), translate=False)
+            now.label(text=space_words(context, tip) if is_ik(tip) else "FK", translate=False)
 
     def listed(self, ob: bpy.types.Object) -> Iterable[str]:
         """Return the tip bones of the chains."""
@@ -86,16 +88,6 @@ class IK_ADDON_UL_chains(BoneList):
     def choose(cls, tip: bpy.types.PoseBone) -> None:
         """Select the tip."""
         operators.ik_addon.chain_select("EXEC_DEFAULT", True, tip=tip.name)
-
-
-def names_of(context: bpy.types.Context, ob: bpy.types.Object) -> dict[str, str]:
-    """Return the names of limbs by the tip bones of their chains."""
-    return kept(context, ob, "limbs", lambda: names_by_tip(ob), always=True)
-
-
-def standing(context: bpy.types.Context, tip: bpy.types.PoseBone) -> str:
-    """Return what the target of a chain follows, or that the chain is in FK."""
-    return space_words(context, tip) if is_ik(tip) else "FK"
 
 
 def space_words(context: bpy.types.Context, tip: bpy.types.PoseBone) -> str:
