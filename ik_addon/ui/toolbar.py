@@ -32,7 +32,7 @@ BESIDE = (18.0, -26.0)
 """Offset of the text from the mouse, in the same pixels."""
 SHADOW = 3
 """Blur of the text's shadow, without which it can't be read on a light background; one of Blender's levels."""
-CIRCLE = loop(ring(*np.eye(3)[:2], 24))
+CIRCLE = loop(ring(np.eye(3)[0], np.eye(3)[1], 24))
 """The lines (48, 3) of a unit circle on the screen."""
 
 

@@ -79,13 +79,13 @@ def why_chainless(ob: bpy.types.Object) -> str:
     return "" if tips(ob) else say("'{object}' has no chain. Select a bone and press Add Chain", object=ob.name)
 
 
-class Internal:
+class Internal(bpy.types.Operator):
     """What buttons, keys and tools call, and Blender's search does not list."""
 
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
 
-class InternalStep:
+class InternalStep(bpy.types.Operator):
     """The same, with an undo step."""
 
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it

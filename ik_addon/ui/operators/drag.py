@@ -24,7 +24,7 @@ from ...targets import cursor
 from ...targets.drag import Drag
 from ...targets.edit_range import EditRange
 from ...targets.movable import why_lacking
-from .active import ArmatureOperator, ChainOperator, Internal, InternalStep, active_chain, active_tip, operators
+from .active import ArmatureOperator, ChainOperator, Internal, active_chain, active_tip, operators
 
 MORE, LESS = frozenset({"WHEELDOWNMOUSE", "PAGE_UP"}), frozenset({"WHEELUPMOUSE", "PAGE_DOWN"})
 """Events that change how many bones follow, or with Shift how many frames, in the directions of Blender's Auto IK."""
@@ -80,7 +80,7 @@ def finish(
     return {"FINISHED"}
 
 
-class IK_ADDON_OT_drag_range(Internal, bpy.types.Operator):
+class IK_ADDON_OT_drag_range(Internal):
     """Let the drag reach more or fewer frames."""
 
     # Handle the mouse wheel during a drag of a target, which Blender's own transform leaves alone.
@@ -139,9 +139,10 @@ def start(operator: ArmatureOperator, macro: Callable[..., Any], **parts: dict[s
     return {"INTERFACE"}  # the macro adds the undo step, and Adjust Last Operation applies to it
 
 
-class DragMacro(InternalStep, bpy.types.Macro):
+class DragMacro(bpy.types.Macro):
     """Base of mouse drags: take hold, let Blender's transform move the 3D cursor, let go."""
 
+    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
     hold: type[bpy.types.Operator]
     transform = cursor.MOVE
     """Blender's operator."""
@@ -259,7 +260,7 @@ class IK_ADDON_OT_drag_target(RangeOptions, ChainOperator):
             return start(self, operators.ik_addon.goal_move)
 
 
-class IK_ADDON_OT_grab(Internal, bpy.types.Operator):
+class IK_ADDON_OT_grab(Internal):
     """Move the target of the selected hand, foot or tip; other bones are moved as usual."""
 
     # Move the target of a hand or foot that Blender's own Move can only turn, because it is connected.

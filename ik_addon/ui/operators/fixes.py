@@ -140,9 +140,8 @@ def _fixes_of_remarks(tip: bpy.types.PoseBone) -> Iterator[Fix]:
     if goes_beyond_limits(tip):
         yield Fix(say("Fit Limits to Animation"), lambda: fit(exceeded(tip)))
     if chain.chain_length > len(bones):
-        count = len(bones)
-        label = say("Set Chain Length to {count}", count=count)
-        yield Fix(label, lambda: setattr(chain, "chain_length", count))
+        label = say("Set Chain Length to {count}", count=len(bones))
+        yield Fix(label, partial(setattr, chain, "chain_length", len(bones)))
     root, ob = bones[0], tip.id_data
     if chains.is_connected(chain, root) and can_be_made(bpy.context, ob) and ob.data.users == 1:
         yield Fix(say("Disconnect '{bone}'", bone=root.name), partial(_disconnect, ob, root.name))
@@ -211,7 +210,7 @@ def needs_lock(context: bpy.types.Context) -> bool:
     return any(map(simulations.is_solving, context.view_layer.objects))
 
 
-class IK_ADDON_OT_lock_interface(InternalStep, bpy.types.Operator):
+class IK_ADDON_OT_lock_interface(InternalStep):
     """Lock the interface during rendering (Render > Lock Interface): live chains set poses while frames render, and
     drawing them in the viewport at the same time can crash Blender.
     """

@@ -56,7 +56,7 @@ def chosen(own: Any) -> Palette:
 def themed(theme: bpy.types.Theme) -> Palette:
     """Return colors derived from the theme."""
     interface, view = theme.user_interface, theme.view_3d
-    warning = interface.gizmo_primary
+    warning = _opaque(interface.gizmo_primary)
     between = [0.35 * a + 0.65 * b for a, b in zip(warning, (1.0, 0.4, 0.1), strict=False)]
     states = (view.bone_pose, _lighter(interface.gizmo_a), warning, between, _lighter(interface.gizmo_b))
     return _palette(states, interface.gizmo_secondary, interface.axis_y, view.bone_pose, interface.gizmo_view_align)

@@ -204,7 +204,7 @@ class Reader:
 @np.errstate(all="ignore")  # a pose may hold anything
 def _shown(rigs: Sequence[tuple[bpy.types.Object, Layout]], view_layer: bpy.types.ViewLayer, wanted: Wanted) -> Shown:
     posed = [_Posed(ob, layout, view_layer) for ob, layout in rigs]
-    actives = tuple(own.shown(wanted) for own in posed if own.active is not None)
+    actives = tuple(own.shown(own.active, wanted) for own in posed if own.active is not None)
     return Shown(Chains.joined([own.chains for own in posed]), actives)
 
 
@@ -266,10 +266,10 @@ class _Posed:
             if is_away and chain_of(self.ob.pose.bones[self.layout.tips[i]]).influence == 1.0:
                 shown.states[i] = State.UNKNOWN
 
-    def shown(self, wanted: Wanted) -> Active:
-        """Return what is shown of the active chain."""
-        layout, chain, evaluated = self.layout, self.active, self.evaluated.pose.bones
-        state, at_limit = State(self.chains.states[chain]), self.at_limit[chain]
+    def shown(self, chain: int, wanted: Wanted) -> Active:
+        """Return what is shown of the active chain, given its index."""
+        layout, evaluated = self.layout, self.evaluated.pose.bones
+        state, at_limit = State(int(self.chains.states[chain])), self.at_limit[chain]
         own = layout.joints_of(chain)
         root = self.joints[own.start]
         size = _length(self.joints[own])

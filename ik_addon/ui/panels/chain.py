@@ -65,9 +65,8 @@ class IK_ADDON_UL_chains(BoneList):
         row.alignment = "LEFT"
         icon = state_of(tip, report)[0]
         limbs = kept(context, tip.id_data, "limbs", lambda: names_by_tip(tip.id_data), always=True)
-        select = row.operator(
-            "ik_addon.chain_select", text=limbs.get(tip.name, tip.name), icon=icon, emboss=False, translate=False
-        )
+        name = limbs.get(tip.name, tip.name)
+        select = row.operator("ik_addon.chain_select", text=name, icon=icon, emboss=False, translate=False)
         select.tip = tip.name
         if not is_narrow(context):
             now = both.row()

@@ -28,7 +28,7 @@ class IK_ADDON_MT_presets(bpy.types.Menu):
     preset_subdir = SUBDIR
     preset_operator = "ik_addon.preset_apply"
 
-    draw = bpy.types.Menu.draw_preset
+    draw: Any = bpy.types.Menu.draw_preset
 
 
 class VIEW3D_PT_ik_addon_limits(FoldedPanel):

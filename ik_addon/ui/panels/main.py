@@ -177,13 +177,9 @@ class VIEW3D_PT_ik_addon_character(ArmaturePanel):
             if is_one_of(remark, character.WITH_CONSTRAINTS):
                 draw_button(column, context, "ik_addon.convert_constraints", "CON_KINEMATIC", "Convert IK")
             elif is_one_of(remark, character.ANIMATED):
+                text = "Targets to Pose (Range)"
                 snap = draw_button(
-                    column,
-                    context,
-                    "ik_addon.snap_target",
-                    "PREVIEW_RANGE",
-                    "To Pose (Range)",
-                    text="Targets to Pose (Range)",
+                    column, context, "ik_addon.snap_target", "PREVIEW_RANGE", "To Pose (Range)", text=text
                 )
                 snap.frame_range, snap.chains = "SCENE", "ALL"
 
