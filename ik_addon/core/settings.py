@@ -9,7 +9,7 @@ from bpy.props import BoolProperty, CollectionProperty, IntProperty, PointerProp
 
 from .chain_settings import FOLDS, IKAddonChain
 from .contact_settings import OVERRIDABLE
-from .edit_settings import falloff_setting, range_setting
+from .falloff import falloff_setting, range_setting
 from .notices import is_set
 from .untyped import Declared, Struct, Value
 
@@ -49,7 +49,7 @@ class IKAddonObject(bpy.types.PropertyGroup):
     layout: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     """The `LAYOUT` of the version that set the chains of this object last; 0 if none has."""
     ground: PointerProperty(type=bpy.types.Object, options={"HIDDEN"}, override=OVERRIDABLE)
-    """What the keys of the armature were planted on, see `feet.floor`."""
+    """What the keys of the armature were planted on, see `feet.ground_object`."""
     live: BoolProperty(
         name="Live",
         description="Solve on every frame and whenever a target moves; when off, the bones return to their FK pose",

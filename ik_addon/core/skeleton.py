@@ -112,6 +112,13 @@ def orthonormal(linear: Floats) -> Floats:
     return out
 
 
+def unscaled(matrices: Floats) -> Floats:
+    """Return affine matrices (..., 4, 4) without scale and shear, see `orthonormal`."""
+    found = affine(matrices)
+    found[..., :3, :3] = orthonormal(matrices[..., :3, :3])
+    return found
+
+
 NO_SEGMENT = 1e-6
 """A segment shorter than this, in lengths of its chain, has no direction."""
 SKEWED = 3e-7

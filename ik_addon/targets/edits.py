@@ -34,7 +34,7 @@ from bpy.app.handlers import persistent
 
 from ..core import channels, compat, fk_keys, fk_store, hooks
 from ..core.channels import Row
-from ..core.edit_settings import falloff_setting, range_setting
+from ..core.falloff import falloff_setting, range_setting
 from ..core.goals import Goal
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import UserError, say
@@ -364,8 +364,7 @@ def _spread(gesture: Gesture, tip: str) -> dict[str, str]:
     with ExitStack() as undo:
         try:
             for spread in gesture.spreads:
-                if spread.is_changed:
-                    spread.add(undo)
+                spread.add(undo)
             for row, spread in gesture.fk_spreads.items():
                 spread.add(undo, gesture.edited[row])
         except UserError as error:

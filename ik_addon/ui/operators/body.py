@@ -10,7 +10,6 @@ from bpy.props import BoolProperty, CollectionProperty, EnumProperty, FloatVecto
 from mathutils import Vector
 
 from ...core import compat
-from ...core.edit_settings import every_frame_setting
 from ...core.goals import named
 from ...core.report import percent
 from ...core.settings import overlay_of
@@ -57,7 +56,11 @@ class BodyOptions:
 class BodyDragOptions(RangeOptions, BodyOptions):
     """The same, and how far a drag reaches."""
 
-    every_frame: every_frame_setting()
+    every_frame: asked(
+        BoolProperty,
+        "Key Every Frame in Range",
+        "Key what moves on every frame of the range, so that pins don't slip between keys",
+    )
 
     def ask(self, bone: str, use_tail: bool, pins: dict[str, frozenset[str]] | None = None) -> Ask:
         """Return what to drag with these options."""

@@ -16,7 +16,7 @@ from mathutils import Vector
 
 from ...core import compat
 from ...core.choices import ROLES
-from ...core.edit_settings import falloff_setting, range_setting
+from ...core.falloff import falloff_setting, range_setting
 from ...core.settings import chain_of, object_of, overlay_of
 from ...core.translation.sentences import UserError, say
 from ...rig.plan import chain
