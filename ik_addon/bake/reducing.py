@@ -23,10 +23,9 @@ from ..rig.plan.chain import chain_bones, end_of, tips
 from ..solve.maths.products import applied, lengths_of, times
 from ..solve.problem import Bools, Floats, Ints
 from .bake_report import KeyReport
-from .reduction import Part, Reduction
+from .reduction import Curve, Part, Reduction
 from .sampling import stepped, world_of
 from .selection import time_scale
-from .spline import Curve
 
 ROOM = 0.98
 """Keys are chosen for this fraction of the bound, because Blender computes in single precision."""

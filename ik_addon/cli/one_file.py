@@ -13,10 +13,9 @@ from pathlib import Path
 import bpy
 
 from ..bake import BakeReport, baking, selection, skeleton
-from ..bake.skeleton_motion import RootMotion
 from ..core.steps import finished
 from ..core.untyped import Json
-from ..feet import floor
+from ..feet import ground_object
 from ..feet.plant import Options
 from ..feet.plant_report import Planted
 from ..targets.snap import in_fk
@@ -142,7 +141,7 @@ class _Work:
             new_action=new_action,
             smooth=options.smooth,
             reduce=(options.reduce or 0.0) / bpy.context.scene.unit_settings.scale_length,
-            floor=floor.of(bpy.context.view_layer, job.ob),
+            floor=ground_object.planted_on(bpy.context.view_layer, job.ob),
         )
         report = finished(work, self.go_on)
         self._say(report.message)
@@ -150,7 +149,7 @@ class _Work:
 
     def _skeleton(self) -> skeleton.Made:
         options, frames = self.options, self._frames()
-        root = RootMotion(options.root, options.root_height, options.root_turn) if options.root else None
+        root = skeleton.RootMotion(options.root, options.root_height, options.root_turn) if options.root else None
         work = skeleton.make_stepwise(bpy.context, self.job.ob, frames, skeleton.Options(root=root))
         made = finished(work, self.go_on)
         self._say(made.message)

@@ -14,7 +14,7 @@ from ..bake.selection import time_scale
 from ..core import contact_keys
 from ..core.keyframes import use_new_action
 from ..core.steps import part
-from ..feet import find_contacts, floor, plant
+from ..feet import find_contacts, ground_object, plant
 from ..feet.pivots import is_of_leg
 from ..feet.plant_report import Planted, as_saved
 from ..targets import snap
@@ -28,7 +28,7 @@ def measured(
     if not planted.contacts:
         return planted
     times = time_scale(context.scene) * np.array(frames, dtype=np.float64)
-    kept = floor.of(context.view_layer, ob)
+    kept = ground_object.planted_on(context.view_layer, ob)
     every = [ob.pose.bones[tip] for tip in planted.chains]
     touching = [tip for tip in every if contact_keys.read(tip, times).any() or kept is not None]
     return (yield from as_saved(context, ob, touching, frames, planted, on=options.support, floor=kept))

@@ -72,8 +72,9 @@ def _takes_along(constraint: Struct) -> bool:
 
 
 def key_goals(goals: Sequence[Goal], rows: Row, times_of_keys: Floats, undo: ExitStack) -> None:
-    """Key channels (F, g, 17) of goals at times (F,); `undo` restores the old keys."""
+    """Key channels (F, g, 17) of goals at times (F,); `undo` restores the old keys and channels."""
     for g, goal in enumerate(goals):
+        undo.callback(goal.set_row, goal.row())
         undo.callback(keyframes.write_channels(goal.ob, channels_of(goal, rows[:, g]), times_of_keys))
 
 

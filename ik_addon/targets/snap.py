@@ -153,8 +153,6 @@ def key_range(
         snap = Snap.of(view_layer, ob, tips, shown, poles)
         for goal in snap.goals:
             keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
-        for goal in snap.goals:
-            undo.callback(goal.set_row, goal.row())
         before = SceneSnapshot(view_layer, ob)
         undo.callback(before.restore)
         is_solved = snap.sampler.is_solved

@@ -132,7 +132,7 @@ def test_a_deleted_ground_is_forgotten(addon: Addon) -> None:
     view_layer.update()
     bpy.ops.ik_addon.find_contacts()
     bpy.ops.ik_addon.plant(ground="Floor")
-    of = addon.module("feet.floor").of
+    of = addon.module("feet.ground_object").planted_on
     floor.name = "Renamed"
     assert of(view_layer, ob).ob == floor
     bpy.data.objects.remove(floor)

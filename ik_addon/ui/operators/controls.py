@@ -15,7 +15,7 @@ from ...core.translation.sentences import UserError, count, marked, quoted, say
 from ...targets import controls, ik_fk, snap, space_switch
 from ...targets.movable import why_lacking
 from ...targets.snapped import Poles
-from ...targets.spaces import Space, spaces_of
+from ...targets.space_switch import Space, spaces_of
 from .active import ArmatureOperator, ChainOperator, Internal, active_tip, armature, asked, operators
 from .progress import FramesOperator, Steps
 from .solve import CHAINS, ChainsOperator

@@ -26,7 +26,7 @@ from ...rig.plan.chain_plan import is_limited
 from ...solve import Solver, Status
 from ...targets.ik_fk import is_ik
 from ...targets.snap import goes_beyond_limits
-from ...targets.spaces import space_name
+from ...targets.space_switch import space_name
 from ..operators.active import operators
 from ..operators.chain import FOLLOWING, following, why_waiting
 from ..operators.fixes import fix_of
