@@ -144,9 +144,7 @@ def _wanted(context: bpy.types.Context) -> Wanted:
 def _draw(context: bpy.types.Context) -> None:
     space, view = context.space_data, context.region_data
     options = overlay_of(context.scene)
-    if view is None or not (isinstance(space, bpy.types.SpaceView3D) and space.overlay.show_overlays):
-        return
-    if not options.show_overlay:
+    if not (view and options.show_overlay and isinstance(space, bpy.types.SpaceView3D) and space.overlay.show_overlays):
         return
     rigs = state.reader.rigs(context.view_layer, space)
     own = preferences.preferences()

@@ -149,9 +149,7 @@ def draw_conversion(layout: bpy.types.UILayout, context: bpy.types.Context, ob: 
 
 def has_blind_paths(ob: bpy.types.Object) -> bool:
     """Whether a live armature has motion paths; Blender calls no handlers while it calculates these."""
-    if not simulations.is_solving(ob):
-        return False
-    return any(owner.motion_path is not None for owner in (ob, *ob.pose.bones))
+    return simulations.is_solving(ob) and any(owner.motion_path is not None for owner in (ob, *ob.pose.bones))
 
 
 def blind_physics(ob: bpy.types.Object, scene: bpy.types.Scene) -> str:
