@@ -156,6 +156,9 @@ class DragMacro(bpy.types.Macro):
         parts.define(IK_ADDON_OT_release.__name__)
 
 
+# ---- Drag Target
+
+
 def why_not_draggable(tip: bpy.types.PoseBone) -> str:
     """Return why no goal of a chain can be dragged and what to do about it, or an empty string if one can."""
     if not chain_of(tip).enabled:

@@ -223,6 +223,8 @@ class IK_ADDON_OT_lock_interface(InternalStep):
         return {"FINISHED"}
 
 
+# ---- targets and poles
+
 IN_VIEWPORTS = {"target": "Enable Target in Viewports", "pole": "Enable Pole in Viewports"}
 IN_RENDERS = {"target": "Enable Target in Renders", "pole": "Enable Pole in Renders"}
 NO_BONE = {"target": "Clear Target Bone", "pole": "Clear Pole Bone"}
@@ -386,6 +388,9 @@ def _ways_to(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterat
     for child in layer.children:
         for way in _ways_to(goal, child):
             yield [layer, *way]
+
+
+# ---- what keeps the operators from running on an armature
 
 
 def rig_fix_of(context: bpy.types.Context) -> Fix | None:

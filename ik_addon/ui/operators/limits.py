@@ -129,6 +129,8 @@ class IK_ADDON_OT_limits_copy(LimitsOperator):
         return self.done(say("Copied the limits of '{source}' to {bones}", source=source.name, bones=to))
 
 
+# ---- presets
+
 MENU = "IK_ADDON_MT_presets"
 AddPresetBase: Any = presets.AddPresetBase  # the stubs have it return nothing
 

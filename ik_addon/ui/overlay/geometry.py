@@ -133,6 +133,8 @@ class Shown:
     """The active chain, or the chains that follow the active object, at most one per armature."""
 
 
+# ---- lines, triangles and points
+
 Singles = NDArray[np.float32]
 
 DASHES = 12
@@ -258,6 +260,8 @@ def _painted(parts: Sequence[Part]) -> Painted:
     colors = [np.zeros((0, 4)), *(np.tile(color, (len(points), 1)) for points, color in usable)]
     return Painted(np.concatenate(points).astype(np.float32), np.concatenate(colors).astype(np.float32))
 
+
+# ---- limits, planes, bends and reach, in armature space
 
 SIDES = 64
 """Corners on the edge of a cone; a multiple of `SPOKES`."""

@@ -153,6 +153,9 @@ def texts_of(tip: bpy.types.PoseBone, report: Report | None) -> list[str]:
     return [where, *(say("{state}, at a limit", state=own) for own in short), *short]
 
 
+# ---- the active chain
+
+
 class ChainPanel(ArmaturePanel):
     """Base of sub-panels for the active chain."""
 

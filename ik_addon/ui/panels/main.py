@@ -157,6 +157,9 @@ def blind_physics(ob: bpy.types.Object, scene: bpy.types.Scene) -> str:
     return simulations.message(simulations.simulations(ob, scene)) if simulations.is_late(ob) else ""
 
 
+# ---- remarks of Set Up Character
+
+
 class VIEW3D_PT_ik_addon_character(ArmaturePanel):
     """The remarks on the last character setup."""
 
