@@ -6,7 +6,7 @@ Limits are drawn with the functions that clamp joints, so the overlay shows exac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import IntEnum
 
 import bpy
@@ -49,14 +49,6 @@ class Chains:
     """(J,) whether a joint is at a limit."""
     active: Bools
     """(C,) whether a chain is active."""
-
-    @classmethod
-    def joined(cls, parts: Sequence[Chains]) -> Chains:
-        """Return chains of several armatures as one."""
-        whole = {part.name: np.concatenate([getattr(own, part.name) for own in parts]) for part in fields(cls)}
-        firsts = np.cumsum([0, *(len(own.joints) for own in parts)])
-        ends = [own.ends + first for own, first in zip(parts, firsts, strict=False)]
-        return cls(**{**whole, "ends": np.concatenate(ends)})
 
 
 @dataclass(frozen=True)
