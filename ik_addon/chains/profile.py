@@ -27,7 +27,7 @@ from bpy.props import (
 from ..anatomy import chain_ends, limbs
 from ..anatomy.figure import Figure
 from ..core import compat
-from ..core.choices import OUT_OF_REACH, SOLVERS
+from ..core.chain_settings import OUT_OF_REACH, SOLVERS
 from ..core.settings import LAYOUT, chain_of
 from ..core.skeleton import Skeleton, matrix_array, orthonormal
 from ..core.translation.sentences import quoted, say

@@ -23,7 +23,7 @@ from hashlib import blake2b
 import bpy
 from bpy.app.handlers import persistent
 
-from . import chain_settings, compat, hooks, notices
+from . import chain_settings, compat, hooks
 from .chain_settings import IKAddonChain, IKAddonFKStore
 from .settings import ROLES, chain_of, object_of
 from .untyped import Json, Struct
@@ -232,7 +232,7 @@ def check(ob: bpy.types.Object) -> None:
 
 def _put_back(ob: bpy.types.Object, bones: Collection[bpy.types.PoseBone], known: _Known) -> None:
     animated, goals = {curve.data_path for curve in compat.animating(ob)}, _known_goals(ob)
-    with notices.unheard():
+    with chain_settings.unheard():
         for bone in bones:
             if bone.name not in known.bones:
                 bone.property_unset("ik_addon")
@@ -330,10 +330,10 @@ def clear() -> None:
 def register() -> None:
     """Listen to settings."""
     clear()
-    notices.on_set.append(_setting_set)
+    chain_settings.on_set.append(_setting_set)
 
 
 def unregister() -> None:
     """Undo `register`."""
-    notices.on_set.remove(_setting_set)
+    chain_settings.on_set.remove(_setting_set)
     clear()

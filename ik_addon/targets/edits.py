@@ -34,7 +34,7 @@ from bpy.app.handlers import persistent
 
 from ..core import channels, compat, fk_keys, fk_store, hooks
 from ..core.channels import Row
-from ..core.edit_settings import falloff_setting, range_setting
+from ..core.falloff import falloff_setting, range_setting
 from ..core.goals import Goal
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import UserError, say

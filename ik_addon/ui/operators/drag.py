@@ -10,7 +10,7 @@ from bpy_extras.view3d_utils import location_3d_to_region_2d
 from mathutils import Vector
 
 from ...core import compat
-from ...core.choices import ROLES
+from ...core.chain_settings import ROLES
 from ...core.settings import chain_of, object_of
 from ...core.translation.sentences import UserError, say
 from ...rig.plan import chain

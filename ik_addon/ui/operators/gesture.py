@@ -7,7 +7,7 @@ from typing import Any
 
 import bpy
 
-from ...core.edit_settings import falloff_setting, range_setting
+from ...core.falloff import falloff_setting, range_setting
 from ...core.settings import overlay_of
 from ...core.translation.sentences import UserError
 from ...targets import cursor

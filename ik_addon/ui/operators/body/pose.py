@@ -13,7 +13,7 @@ from bpy.props import (
 )
 from mathutils import Vector
 
-from ....core.edit_settings import every_frame_setting
+from ....core.falloff import every_frame_setting
 from ....core.report import percent
 from ....core.translation.sentences import UserError, say
 from ....posing.drag import MISSED, Ask, BodyDrag
