@@ -15,7 +15,7 @@ from typing import NamedTuple
 import bpy
 import numpy as np
 
-from ..anatomy import folds, sides
+from ..anatomy import sides
 from ..anatomy.figure import Figure
 from ..core import channels, fk_store, transforms
 from ..core.settings import chain_of
@@ -60,7 +60,7 @@ class Found(NamedTuple):
     """(3,)"""
     evidence: Evidence
     folds: tuple[float, ...]
-    """For each bone, root first, see `anatomy.folds`; empty if the chain bends evenly."""
+    """For each bone, root first, see `anatomy.sides`; empty if the chain bends evenly."""
     both_ways: bool
     """Whether it bends to all sides, as spines and tails do. The side then only applies where the chain is straight."""
 
@@ -89,7 +89,7 @@ def find(
     side, evidence = _side_shown(chain, joints, known, bones)
     normal = np.cross(side, chain.first)
     shown = [own.dot(normal) for own in joints]
-    shares = folds.folds_of(chain.figure, chain.row, shown) if chain.has_side else ()
+    shares = sides.folds_of(chain.figure, chain.row, shown) if chain.has_side else ()
     return Found(side, evidence, shares, not chain.has_side)
 
 
@@ -271,7 +271,7 @@ class _Chain:
         indices = [skeleton.names.index(bone.name) for bone in bones]
         last = None if end is None else skeleton.names.index(end.name)
         at_rest = _bends(Limb.of(skeleton, indices, skeleton.rest, last))
-        return cls(figure, row, skeleton, indices, last, at_rest, folds.leading_joint(figure, row, at_rest))
+        return cls(figure, row, skeleton, indices, last, at_rest, sides.leading_joint(figure, row, at_rest))
 
     @property
     def has_side(self) -> bool:

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import bpy
 import numpy as np
 
-from ..anatomy import members
-from ..anatomy.body import parent_bone_of
+from ..anatomy import body
+from ..anatomy.body import LIMBS, Member, Region, parent_bone_of
 from ..anatomy.figure import Figure
 from ..anatomy.limbs import part_of
-from ..anatomy.members import LIMBS, Member, Region
 from ..anatomy.parts import Part
 from ..anatomy.sides import up_of
 from ..core import compat
@@ -93,7 +92,7 @@ def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> 
     context.view_layer.update()
     before = dict(zip(ob.pose.bones.keys(), read_poses(ob, context.evaluated_depsgraph_get()), strict=True))
     figure = Figure.of(ob, steered_bones(ob))
-    found = members.find_members(figure)
+    found = body.find_members(figure)
     wanted = [member for member in found if member.region in wishes.regions]
     with_chain = _those_with(figure, wanted, [chain_bones(tip) for tip in tips(ob)])
     with_constraint = _those_with(figure, wanted, _constrained(ob))
@@ -107,7 +106,7 @@ def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> 
         _dress_trunk(ob, figure, wanted)
         object_of(ob).live = True
         context.view_layer.update()
-        if wishes.with_presets and members.is_human(figure, found):
+        if wishes.with_presets and body.is_human(figure, found):
             remarks += _apply_presets(context, made, before)
         remarks += _about(
             [part for part, tip in made.items() if _moved(context, tip, before) > NEAR],
@@ -210,7 +209,7 @@ def _those_with(figure: Figure, parts: Sequence[Member], rows: Sequence[Sequence
     return [
         part
         for part in parts
-        if any(not set(row).isdisjoint(part.row) or members.are_twins(figure, part.row, row) for row in indices)
+        if any(not set(row).isdisjoint(part.row) or body.are_twins(figure, part.row, row) for row in indices)
     ]
 
 
@@ -228,10 +227,10 @@ def _left_out(
 ) -> Iterator[str]:
     """Yield sentences about parts that constraints move and parts that were not found."""
     moved: list[Member] = []
-    absent = members.missing(found, regions)
+    absent = body.missing(found, regions)
     if absent and figure.steered:
-        all_parts = members.find_members(replace(figure, steered={}))
-        absent = members.missing(all_parts, regions)
+        all_parts = body.find_members(replace(figure, steered={}))
+        absent = body.missing(all_parts, regions)
         known = {part.words for part in found}
         moved = [part for part in all_parts if part.region in regions and part.words not in known]
     by_ik = _those_with(figure, moved, _constrained(ob))

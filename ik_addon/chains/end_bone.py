@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ..anatomy.end_bones import end_below
+from ..anatomy.chain_ends import end_below
 from ..anatomy.figure import Figure
 from ..core.channels import rotation_field, turned
 from ..core.constraints import steered_bones

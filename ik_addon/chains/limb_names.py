@@ -6,9 +6,8 @@ from collections import Counter
 
 import bpy
 
-from ..anatomy.body import chest_of, head_of, parent_bone_of
+from ..anatomy.body import Region, chest_of, find_members, head_of, parent_bone_of
 from ..anatomy.figure import Figure
-from ..anatomy.members import Region, find_members
 from ..core.constraints import steered_bones
 from ..core.translation.sentences import say
 

@@ -209,7 +209,7 @@ def test_leaf_bones_as_long_as_a_shin_are_no_feet(addon: Addon, tmp_path: Path) 
                 bones.remove(bones[f"Bip01 {side} Toe0"])
                 bone = bones[f"Bip01 {side} Foot"]
                 bone.tail = bone.head + 0.6 * (bone.tail - bone.head).normalized()
-        soles, ends = addon.module("anatomy.soles"), addon.module("anatomy.figure").Figure.of(ob)
+        soles, ends = addon.module("anatomy.body"), addon.module("anatomy.figure").Figure.of(ob)
         row = [ends.names.index(f"Bip01 L {part}") for part in ("Thigh", "Calf", "Foot")]
         ankle = ends.heads[row[2]]
         for point in soles.pivots_of(ends, row[:2], row[2]):

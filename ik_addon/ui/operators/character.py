@@ -7,7 +7,7 @@ from dataclasses import replace
 import bpy
 from bpy.props import BoolProperty, EnumProperty
 
-from ...anatomy.members import Region
+from ...anatomy.body import Region
 from ...chains import character, mirror
 from ...chains.make_controls import Controls
 from ...core.preferences import CONTROLS, preferences
