@@ -24,10 +24,10 @@ from ..live.reports import NEAR
 from ..rig.plan.chain import chain_bones, end_of, tips
 from ..rig.plan.limits import SETTINGS, is_free
 from ..solve.problem import Floats
-from . import control_bones, end_bone, preset_file, profile
+from . import end_bone, make_controls, profile
+from .conversion import sources
 from .current_pose import read_poses
 from .exceeded import exceeded, fit
-from .ik_constraints import sources
 from .make_controls import Controls
 from .new_chain import add_chain
 
@@ -98,7 +98,7 @@ def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> 
     with_constraint = _those_with(figure, wanted, _constrained(ob))
     left = [part for part in wanted if part not in with_chain and part not in with_constraint]
     remarks: list[str] = []
-    if left and wishes.controls is Controls.BONES and not control_bones.can_be_made(context, ob):
+    if left and wishes.controls is Controls.BONES and not make_controls.can_be_made(context, ob):
         remarks.append(say("The controls are empties: this armature is linked, overridden, hidden or shares its data"))
     made = _add_chains(context, ob, {part: figure.names[part.row[-1]] for part in left}, wishes, remarks)
     was_live = object_of(ob).live
@@ -167,13 +167,13 @@ def _dress_trunk(ob: bpy.types.Object, figure: Figure, parts: Sequence[Member]) 
         top = list(figure.up(bone))[-1]
         for own, size in ((bone, AROUND_HIPS), (top, AROUND_ROOT))[: 1 + (top != bone)]:
             if figure.is_free([own]):
-                control_bones.dress(ob.pose.bones[figure.names[own]], up, size * length)
+                make_controls.dress(ob.pose.bones[figure.names[own]], up, size * length)
     # After the hips, which may be no longer than a point: a bone that has a shape keeps it.
     for shoulder in {bone for part in parts if part.region in LIMBS for bone in figure.up(part.row[0])}:
         if part_of(figure, shoulder) is Part.GIRDLE and figure.is_free([shoulder]):
             length = figure.length(shoulder)
             along = np.array(ob.data.bones[figure.names[shoulder]].vector)
-            control_bones.dress(ob.pose.bones[figure.names[shoulder]], along, AROUND_SHOULDER * length, 0.5 * length)
+            make_controls.dress(ob.pose.bones[figure.names[shoulder]], along, AROUND_SHOULDER * length, 0.5 * length)
 
 
 def last(ob: bpy.types.Object) -> Outcome | None:
@@ -264,7 +264,7 @@ def _apply_presets(
             continue
         settings = profile.profile_of(context)
         profile.clear(settings)
-        preset_file.read_file(profile.SHIPPED / PRESETS[member.region], settings)
+        profile.read_file(profile.SHIPPED / PRESETS[member.region], settings)
         held = list(_settings(tip))
         if profile.apply(settings, chain_bones(tip)):
             _put_back(held)

@@ -13,8 +13,8 @@ from ..anatomy.figure import Figure
 from ..core.channels import rotation_field, turned
 from ..core.constraints import steered_bones
 from ..core.goals import Goal
-from ..core.joints import rest_of
 from ..core.settings import chain_of
+from ..core.skeleton import rest_of
 from ..core.translation.sentences import UserError
 from ..rig.plan.chain import (
     chain_bones,

@@ -20,7 +20,7 @@ from ..feet import floor
 from ..feet.plant import Options
 from ..feet.plant_report import Planted
 from ..targets.snap import in_fk
-from . import planting, plots, skeletons
+from . import outputs, planting, plots
 from .exits import DONE, INCOMPLETE, MISSED, CommandError, GoOn
 from .jobs import Job, LeftOut, jobs_of
 from .outputs import Files, Filling, Output
@@ -175,7 +175,7 @@ def _export(options: argparse.Namespace) -> Output | None:
     """Return where the skeletons are exported; None if they aren't."""
     if options.export is None:
         return None
-    skeletons.check(options.export)
+    outputs.check(options.export)
     saved = options.output or Path(bpy.data.filepath)
     return Output(saved.with_suffix(f".{options.export}"), "--export")
 
@@ -183,7 +183,7 @@ def _export(options: argparse.Namespace) -> Output | None:
 def _exports(export: Output | None, options: argparse.Namespace, done: Sequence[Done]) -> list[Filling]:
     """Return the export of the skeletons to write, if it is requested."""
     made = [one.skeleton for one in done if one.skeleton is not None]
-    return [] if export is None else [(export, skeletons.exporting(options.export, made))]
+    return [] if export is None else [(export, outputs.exporting(options.export, made))]
 
 
 def _object(name: str | None, use: str) -> bpy.types.Object | None:

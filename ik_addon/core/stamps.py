@@ -327,13 +327,9 @@ def clear() -> None:
         memory.clear()
 
 
-def register() -> None:
-    """Listen to settings."""
-    clear()
-    chain_settings.on_set.append(_setting_set)
-
-
 def unregister() -> None:
-    """Undo `register`."""
-    chain_settings.on_set.remove(_setting_set)
+    """Forget what was read from the file."""
     clear()
+
+
+LISTENERS = ((chain_settings.on_set, _setting_set),)

@@ -12,9 +12,8 @@ import numpy as np
 from ...bake.restore import SceneSnapshot
 from ...bake.sampling import stepped
 from ...chains import convert
-from ...chains.conversion_records import converted_bones
+from ...chains.conversion import converted_bones, sources
 from ...chains.current_pose import read_poses, shifts
-from ...chains.ik_constraints import sources
 from ...core.report import percent
 from ...core.steps import finished
 from ...core.translation.sentences import marked, quoted, say

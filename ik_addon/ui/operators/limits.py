@@ -9,7 +9,7 @@ from bpy.props import BoolProperty, EnumProperty
 
 from ...chains.joint_names import names_of
 from ...core import compat
-from ...core.joints import angles_of
+from ...core.skeleton import angles_of
 from ...core.translation.sentences import UserError, count, marked, say
 from ...rig.plan.limits import SETTINGS
 from .active import ArmatureOperator, active_bone

@@ -11,7 +11,7 @@ from bpy.props import StringProperty
 
 from ...anatomy import chain_ends
 from ...anatomy.figure import Figure
-from ...chains import preset_file, profile
+from ...chains import profile
 from ...chains.new_chain import why_unusable
 from ...core.translation.sentences import UserError, quoted, say
 from ...rig.plan.chain import chain_bones
@@ -54,7 +54,7 @@ class IK_ADDON_OT_preset_apply(ArmatureOperator):
         found = profile.profile_of(context)
         profile.clear(found)
         try:
-            preset_file.read_file(path, found)
+            profile.read_file(path, found)
         except UserError as error:
             raise UserError(
                 "The preset '{preset}' can't be read: {error}. Fix or remove '{path}'",

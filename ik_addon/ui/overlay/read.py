@@ -12,9 +12,8 @@ import numpy as np
 from ...core import compat
 from ...core.chain_settings import IKAddonChain
 from ...core.goals import Goal
-from ...core.joints import frame_of, rest_of
 from ...core.settings import chain_of, goal_of, object_of
-from ...core.skeleton import matrix_array
+from ...core.skeleton import frame_of, matrix_array, rest_of
 from ...core.translation.sentences import UserError
 from ...live import reports
 from ...rig.plan.chain import end_of, tips, turning_end

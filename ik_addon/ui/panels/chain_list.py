@@ -7,7 +7,7 @@ from typing import Literal
 
 import bpy
 
-from ...chains.limb_names import names_by_tip, trunk_names
+from ...chains.joint_names import names_by_tip, trunk_names
 from ...core.report import percent
 from ...core.settings import chain_of
 from ...core.translation.sentences import say

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bpy
 
 from ...chains import character
-from ...chains.ik_constraints import sources
+from ...chains.conversion import sources
 from ...core.translation.sentences import is_one_of
 from ...rig.plan.chain import tips
 from ...targets.movable import goals_of

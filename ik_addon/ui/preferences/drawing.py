@@ -14,16 +14,6 @@ COLORS = "color_"
 SIZES = ("line_width", "outline_width", "point_size", "ring_size")
 
 
-def register() -> None:
-    """Start drawing the preferences."""
-    preferences.on_draw.append(draw)
-
-
-def unregister() -> None:
-    """Stop drawing the preferences."""
-    preferences.on_draw.remove(draw)
-
-
 def draw(own: Any, context: bpy.types.Context) -> None:
     """Draw the preferences."""
     layout: bpy.types.UILayout = own.layout
@@ -52,3 +42,6 @@ def _titled(layout: bpy.types.UILayout, text: str) -> bpy.types.UILayout:
     box = layout.box()
     box.label(text=text)
     return box.column()
+
+
+LISTENERS = ((preferences.on_draw, draw),)

@@ -10,10 +10,10 @@ from functools import partial
 import bpy
 from bpy.props import StringProperty
 
-from ....chains.control_bones import can_be_made, editing
 from ....chains.exceeded import exceeded, fit
+from ....chains.make_controls import can_be_made, editing
 from ....chains.mirror import mirror_chain
-from ....chains.own_target import make_own
+from ....chains.new_chain import make_own
 from ....core import compat
 from ....core.channels import rotation_field
 from ....core.constraints import drivers_on, fighting_constraints
