@@ -111,16 +111,15 @@ def _side_shown(
         (pose, Evidence.POSE, CLEARLY_BENT, (moving, known)),
         (moving, Evidence.ANIMATION, CLEARLY_BENT, (known,)),
     )
+    found: list[tuple[Floats | None, Evidence, float]] = []
     for bend, evidence, clear, against in shown:
         contradicted = any(other is not None and bend.dot(other) < 0.0 for other in against)
-        if np.linalg.norm(bend) > (clear if contradicted else BENT) and _is_across(bend, chain.first):
-            return _side(bend, chain.first), evidence
-    for normal, evidence in ((chain.limits(posed), Evidence.LIMITS), (known, Evidence.ANATOMY)):
-        if normal is not None and _is_across(normal, chain.first):
+        found.append((bend, evidence, clear if contradicted else BENT))
+    found += [(chain.limits(posed), Evidence.LIMITS, 0.0), (known, Evidence.ANATOMY, 0.0)]
+    found += [(bend, evidence, FAINTLY_BENT) for bend, evidence, *_ in shown]
+    for normal, evidence, least in found:
+        if normal is not None and np.linalg.norm(normal) > least and _is_across(normal, chain.first):
             return _side(normal, chain.first), evidence
-    for bend, evidence, _clear, _against in shown:
-        if np.linalg.norm(bend) > FAINTLY_BENT and _is_across(bend, chain.first):
-            return _side(bend, chain.first), evidence
     return chain.roll_side(), Evidence.ROLL
 
 

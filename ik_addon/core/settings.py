@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import bpy
 from bpy.props import BoolProperty, CollectionProperty, IntProperty, PointerProperty, StringProperty
 
-from .chain_settings import FOLDS, HIDDEN, OVERRIDABLE, IKAddonChain, is_set
+from .chain_settings import FOLDS, HIDDEN, OVERRIDABLE, IKAddonChain, is_set, tell
 from .falloff import falloff_setting, range_setting
 from .untyped import Declared, Struct, Value
 
@@ -21,8 +21,7 @@ on_overlay_switched: list[Callable[[], None]] = []
 
 
 def _live_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    for listener in on_live_switched:
-        listener(group.id_data)
+    tell(on_live_switched, group.id_data)
 
 
 class IKAddonGoals(bpy.types.PropertyGroup):

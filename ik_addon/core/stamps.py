@@ -283,7 +283,11 @@ def after_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> Non
         own.update(ob for ob in _armatures() if ob.data in shared)
     if depsgraph.id_type_updated("COLLECTION"):
         _forget_deleted()
-    for ob in own:
+    _check_each(own)
+
+
+def _check_each(obs: Iterable[bpy.types.Object]) -> None:
+    for ob in obs:
         with hooks.apart(ob.name):
             check(ob)
 
@@ -291,9 +295,7 @@ def after_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> Non
 @persistent
 def after_undo(_file: object, _unused: object = None) -> None:
     """Check all armature objects: the step of a paste holds what was pasted."""
-    for ob in _armatures():
-        with hooks.apart(ob.name):
-            check(ob)
+    _check_each(_armatures())
 
 
 @persistent
