@@ -6,6 +6,7 @@ import argparse
 import math
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import bpy
@@ -92,20 +93,22 @@ def _parser() -> argparse.ArgumentParser:
         "was written; 3 baked and saved, but an armature was left out or not planted, or the report could not be "
         "written; 130 Ctrl-C, nothing was written. A sentence on stderr says why.",
     )
-    parser.add_argument(
+    add = parser.add_argument
+    flag = partial(add, action="store_true")
+    add(
         "files",
         nargs="*",
         type=Path,
         metavar="SHOT.blend",
         help="files to bake one after the other, instead of the open one; --output is then a folder",
     )
-    parser.add_argument(
+    add(
         "--armature",
         action="append",
         metavar="NAME",
         help="an armature object, linked ones as 'Rig [library.blend]'; may be repeated (default: all)",
     )
-    parser.add_argument("--chains", nargs="+", metavar="TIP", help="tip bones of the chains (default: all enabled)")
+    add("--chains", nargs="+", metavar="TIP", help="tip bones of the chains (default: all enabled)")
     frames = parser.add_mutually_exclusive_group()
     frames.add_argument("--range", nargs=2, type=int, metavar=("FIRST", "LAST"), help="the frames from FIRST to LAST")
     for which, text in (
@@ -116,43 +119,29 @@ def _parser() -> argparse.ArgumentParser:
         frames.add_argument(
             f"--{which}", dest="frames", action="store_const", const=which.upper(), default="SCENE", help=text
         )
-    parser.add_argument("--step", type=int, default=1, metavar="N", help="key every Nth frame, and the last one")
-    parser.add_argument("--new-action", action="store_true", help="key into a copy of the action")
-    parser.add_argument(
-        "--smooth", action="store_true", help="avoid jumps by choosing other solutions that reach the targets"
-    )
-    parser.add_argument(
+    add("--step", type=int, default=1, metavar="N", help="key every Nth frame, and the last one")
+    flag("--new-action", help="key into a copy of the action")
+    flag("--smooth", help="avoid jumps by choosing other solutions that reach the targets")
+    add(
         "--reduce",
         type=_distance,
         metavar="DISTANCE",
         help="use as few keys as possible with all joints within this distance of the full bake, such as 1mm",
     )
-    parser.add_argument(
-        "--plant", action="store_true", help="before the bake, find where feet touch and keep them still there"
-    )
-    parser.add_argument(
-        "--on", metavar="OBJECT", help="moving object that the feet stand on, such as a lift or a horse"
-    )
-    parser.add_argument(
-        "--ground",
-        metavar="OBJECT",
-        help="what feet rest on: a mesh, or the XY plane of any other object",
-    )
-    parser.add_argument(
-        "--skeleton", action="store_true", help="after the bake, make an armature of only the deform bones, with keys"
-    )
-    parser.add_argument("--root", metavar="BONE", help="the bone of the skeleton that gets the motion of the hips")
-    parser.add_argument("--root-height", action="store_true", help="the root also moves up and down")
-    parser.add_argument("--root-turn", action="store_true", help="the root also turns about the vertical")
-    parser.add_argument("--export", choices=sorted(KINDS), help="export the skeletons beside the saved file")
-    parser.add_argument("--plots", action="store_true", help="draw feet and hips as SVG pictures beside the report")
+    flag("--plant", help="before the bake, find where feet touch and keep them still there")
+    add("--on", metavar="OBJECT", help="moving object that the feet stand on, such as a lift or a horse")
+    add("--ground", metavar="OBJECT", help="what feet rest on: a mesh, or the XY plane of any other object")
+    flag("--skeleton", help="after the bake, make an armature of only the deform bones, with keys")
+    add("--root", metavar="BONE", help="the bone of the skeleton that gets the motion of the hips")
+    flag("--root-height", help="the root also moves up and down")
+    flag("--root-turn", help="the root also turns about the vertical")
+    add("--export", choices=sorted(KINDS), help="export the skeletons beside the saved file")
+    flag("--plots", help="draw feet and hips as SVG pictures beside the report")
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--output", type=Path, metavar="FILE.blend", help="save the result to this file")
     place.add_argument("--overwrite", action="store_true", help="save the result over the open file")
-    parser.add_argument("--report", type=Path, metavar="FILE.json", help="write a report to this file")
-    parser.add_argument(
-        "--strict", action="store_true", help="exit with 1 if a target was not reached or the keys play differently"
-    )
+    add("--report", type=Path, metavar="FILE.json", help="write a report to this file")
+    flag("--strict", help="exit with 1 if a target was not reached or the keys play differently")
     return parser
 
 

@@ -236,25 +236,18 @@ def check(kind: str) -> None:
         raise CommandError(f"Blender's exporter for '.{kind}' is not enabled. Enable the add-on {addon}")
 
 
-def exporting(kind: str, made: Sequence[skeleton.Made]) -> Callable[[Output], None]:
-    """Return a function that writes skeletons, with their meshes and all their keys, to a file."""
-
-    def write(output: Output) -> None:
-        name, _addon, options = KINDS[kind]
-        scene = bpy.context.scene
-        span = scene.frame_start, scene.frame_end
-        for i, one in enumerate(made):
-            skeleton.select(bpy.context, one, extend=i > 0)
-        try:
-            scene.frame_start, scene.frame_end = (
-                min(one.first for one in made),
-                max(one.first + one.frames - 1 for one in made),
-            )
-            export = getattr(bpy.ops.export_scene, name)
-            export(filepath=str(output.new), use_selection=True, **options)
-        finally:
-            scene.frame_start, scene.frame_end = span
-        if not output.new.is_file():
-            raise CommandError(f"'{output.path}' could not be exported")
-
-    return write
+def export(output: Output, kind: str, made: Sequence[skeleton.Made]) -> None:
+    """Write skeletons, with their meshes and all their keys, to a file."""
+    name, _addon, options = KINDS[kind]
+    scene = bpy.context.scene
+    span = scene.frame_start, scene.frame_end
+    for i, one in enumerate(made):
+        skeleton.select(bpy.context, one, extend=i > 0)
+    try:
+        scene.frame_start = min(one.first for one in made)
+        scene.frame_end = max(one.first + one.frames - 1 for one in made)
+        getattr(bpy.ops.export_scene, name)(filepath=str(output.new), use_selection=True, **options)
+    finally:
+        scene.frame_start, scene.frame_end = span
+    if not output.new.is_file():
+        raise CommandError(f"'{output.path}' could not be exported")

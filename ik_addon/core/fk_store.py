@@ -44,10 +44,8 @@ def _noted(chain: IKAddonChain) -> dict[str, float | None]:
         return {}
     if not isinstance(noted, dict) or re.search("[\ud800-\udfff]", "".join(noted)):
         return {}  # Blender can't look up a bone whose name holds a lone surrogate
-    are_distances = all(
-        value is None or (isinstance(value, float) and math.isfinite(value)) for value in noted.values()
-    )
-    return noted if are_distances else {}
+    distances = [value for value in noted.values() if value is not None]
+    return noted if all(isinstance(value, float) and math.isfinite(value) for value in distances) else {}
 
 
 def _distance(tip: bpy.types.PoseBone, bone: bpy.types.PoseBone) -> float:

@@ -61,7 +61,7 @@ class _Visit:
 
     def key(self, frames: tuple[float, float], values: tuple[float, float], undo: ExitStack) -> None:
         """Key a step of the influence on two frames of the action."""
-        channel = keyframes.ObjectChannel(self.goal.name, self.influence, 0, np.array(values))
+        channel = keyframes.Channel(self.goal.name, self.influence, 0, np.array(values), of_object=True)
         key_step(self.goal.ob, [channel], frames, undo, held=True)
 
     def remove(self) -> None:
