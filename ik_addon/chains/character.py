@@ -27,9 +27,9 @@ from ..solve.problem import Floats
 from . import end_bone, make_controls, profile
 from .conversion import sources
 from .current_pose import read_poses
-from .exceeded import exceeded, fit
 from .make_controls import Controls
 from .new_chain import add_chain
+from .profile import exceeded, fit
 
 PRESETS = {Region.ARM: "Human_Elbow.py", Region.LEG: "Human_Knee.py", Region.SPINE: "Human_Spine.py"}
 """The shipped preset files for the chains of a human."""

@@ -72,7 +72,9 @@ def read(ob: bpy.types.Object, bones: Ints, count: int | None = None, fields: It
     rows = np.zeros((len(bones), WIDTH), dtype=np.float32)
     some = [pose_bones[bone] for bone in bones.tolist()] if MANY * len(bones) < count else None
     for name in fields:
-        own = _of_all(ob, count, name)[bones] if some is None else [getattr(bone, name)[:] for bone in some]
+        own = (
+            _of_all(ob, count, name).take(bones, axis=0) if some is None else [getattr(bone, name)[:] for bone in some]
+        )
         rows[:, FIELDS[name]] = own
     return rows
 

@@ -12,10 +12,10 @@ import bpy
 import numpy as np
 from bpy.props import StringProperty
 
-from ...chains.exceeded import exceeded, fit
 from ...chains.make_controls import can_be_made, editing
 from ...chains.mirror import mirror_chain
 from ...chains.new_chain import follow, left_for, make_own, make_target
+from ...chains.profile import exceeded, fit
 from ...core import compat
 from ...core.chain_settings import IKAddonChain
 from ...core.channels import FIELDS, REST, is_finite, rotation_field
