@@ -70,12 +70,12 @@ def read(ob: bpy.types.Object, bones: Ints, count: int | None = None, fields: It
     pose_bones = ob.pose.bones
     count = len(pose_bones) if count is None else count
     rows = np.zeros((len(bones), WIDTH), dtype=np.float32)
-    some = [pose_bones[bone] for bone in bones.tolist()] if MANY * len(bones) < count else None
+    some = [pose_bones[bone] for bone in bones.tolist()] if 0 < MANY * len(bones) < count else None
     for name in fields:
-        own = (
-            _of_all(ob, count, name).take(bones, axis=0) if some is None else [getattr(bone, name)[:] for bone in some]
-        )
-        rows[:, FIELDS[name]] = own
+        if some is None:
+            rows[:, FIELDS[name]] = _of_all(ob, count, name).take(bones, axis=0)
+        else:
+            rows[:, FIELDS[name]] = [getattr(bone, name)[:] for bone in some]
     return rows
 
 
