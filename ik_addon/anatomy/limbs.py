@@ -14,23 +14,9 @@ from itertools import chain, pairwise
 import numpy as np
 
 from ..solve.problem import Floats
+from . import parts
 from .figure import Figure
-from .parts import (
-    ARM,
-    EXTREMITIES,
-    LEG,
-    LIMBS,
-    LOWER,
-    UPPER,
-    Part,
-    is_ambiguous,
-    is_animal,
-    is_end,
-    is_helper,
-    likeness_of,
-    part_in,
-    side_of,
-)
+from .parts import ARM, EXTREMITIES, LEG, LIMBS, LOWER, UPPER, Part, is_helper, part_in
 
 NO_SEGMENT = 0.02
 """A bone shorter than this, in lengths of its limb, between the limb and its hand or foot is not a segment."""
@@ -90,7 +76,7 @@ def _way_to_end(figure: Figure, top: int) -> tuple[list[int], int | None]:
         if not ways:
             break
         best = max(ways, key=lambda child: _worth(figure, child, kind, ending))
-        if part_of(figure, best) in ending or is_end(figure.labels[best]):
+        if part_of(figure, best) in ending or parts.is_end(figure.labels[best]):
             end = best
         elif part_of(figure, best) is Part.HELPER and not _leads(figure, best, (*kind, *ending), helpers=False):
             break
@@ -119,7 +105,7 @@ def elbow(figure: Figure, row: list[int]) -> int | None:
         return None
     named = [bone for bone in limb if part_of(figure, bone) in LOWER]
     # Where all bones have the same name, only the shape shows the elbow.
-    is_known = named and not all(is_ambiguous(figure.labels[bone]) for bone in limb)
+    is_known = named and not all(parts.is_ambiguous(figure.labels[bone]) for bone in limb)
     return row.index(named[0] if is_known else limb[bent_most(_joints(figure, limb))])
 
 
@@ -199,7 +185,7 @@ def _stands_on_toes(figure: Figure, row: list[int], foot: int) -> bool:
 def _is_of_animal(figure: Figure) -> bool:
     """Return whether more than two limbs of a figure end in feet, or their bones are named like those of an animal."""
     ways = [(row, end) for row, end in map(partial(_way_to_end, figure), tops(figure)) if end is not None]
-    if any(is_animal(figure.labels[bone]) for row, end in ways for bone in (*row, *figure.below(end))):
+    if any(parts.is_animal(figure.labels[bone]) for row, end in ways for bone in (*row, *figure.below(end))):
         return True
     hips: list[Floats] = []
     for row, end in ways:
@@ -217,7 +203,7 @@ def part_of(figure: Figure, bone: int) -> Part:
     """Return what a bone is by its name, and by its neighbors where rigs use the same name for different bones."""
     name = figure.labels[bone]
     part = part_in(name)
-    if is_helper(name) or (is_end(name) and not figure.children[bone]):
+    if is_helper(name) or (parts.is_end(name) and not figure.children[bone]):
         carries_head = part is Part.NECK and any(part_in(figure.labels[b]) is part for b in figure.children[bone])
         return part if carries_head else Part.HELPER
     parent = figure.parents[bone]
@@ -225,10 +211,10 @@ def part_of(figure: Figure, bone: int) -> Part:
         # Whatever it is called, the only bone between a forearm and fingers is the hand.
         has_fingers = any(part_in(figure.labels[b]) is Part.FINGER for b in figure.children[bone])
         return Part.HAND if has_fingers and part_of(figure, parent) is Part.FOREARM else part
-    if part in UPPER and parent >= 0 and is_ambiguous(name):
+    if part in UPPER and parent >= 0 and parts.is_ambiguous(name):
         # Mixamo's "Leg" is a child of an "UpLeg"; other rigs have "Leg" and "Knee".
         alike = [above for above in list(figure.up(parent))[:2] if part_in(figure.labels[above]) is part]
-        if len(alike) == 2 and is_animal(name):
+        if len(alike) == 2 and parts.is_animal(name):
             return Part.HAND  # the third bone of a wing carries the primaries
         return LOWER[UPPER.index(part)] if parent in alike else part
     if part is Part.GIRDLE:
@@ -274,11 +260,11 @@ def _extremities(figure: Figure, bone: int) -> tuple[Part, ...]:
 # ---- on the way down
 
 
-def _leads(figure: Figure, bone: int, parts: tuple[Part, ...], helpers: bool = True) -> bool:
-    """Return whether a bone or a descendant is one of these parts, or, with `helpers`, whether the bone is a helper."""
+def _leads(figure: Figure, bone: int, wanted: tuple[Part, ...], helpers: bool = True) -> bool:
+    """Return whether a bone or a descendant is one of the wanted parts, or, with `helpers`, if the bone is a helper."""
     if helpers and part_of(figure, bone) is Part.HELPER:
         return True
-    return any(part_of(figure, below) in parts for below in figure.below(bone))
+    return any(part_of(figure, below) in wanted for below in figure.below(bone))
 
 
 def _worth(
@@ -297,14 +283,14 @@ def _worth(
 def _named_alike(figure: Figure, bone: int) -> list[int]:
     """Return the limb named like a control or mechanism bone; prefer free limbs, then similar names, then near ones."""
     name, part = figure.labels[bone], part_in(figure.labels[bone])
-    if part not in (*ARM, *LEG) or not side_of(name):
+    if part not in (*ARM, *LEG) or not parts.side_of(name):
         return []
 
     def likeness(limb: list[int]) -> float:
         named = (other for other in figure.below(limb[0]) if _kind(part_in(figure.labels[other])) is _kind(part))
-        return max((likeness_of(name, figure.labels[other]) for other in named if other != bone), default=0.0)
+        return max((parts.likeness_of(name, figure.labels[other]) for other in named if other != bone), default=0.0)
 
-    limbs = [way_down(figure, top) for top in tops(figure) if side_of(figure.labels[top]) == side_of(name)]
+    limbs = [way_down(figure, top) for top in tops(figure) if parts.side_of(figure.labels[top]) == parts.side_of(name)]
     return min(
         (limb for limb in limbs if _kind(part_of(figure, limb[0])) is _kind(part) or likeness(limb) > 0.0),
         key=lambda limb: (

@@ -15,15 +15,7 @@ from pathlib import Path
 
 import bpy
 import numpy as np
-from bpy.props import (
-    BoolProperty,
-    CollectionProperty,
-    EnumProperty,
-    FloatProperty,
-    FloatVectorProperty,
-    IntProperty,
-    PointerProperty,
-)
+from bpy import props
 
 from ..anatomy import chain_ends, limbs
 from ..anatomy.figure import Figure
@@ -57,18 +49,18 @@ CENTERED = 0.01
 
 
 def _range() -> Declared:
-    return FloatVectorProperty(size=2, subtype="EULER", default=(-math.pi, math.pi))
+    return props.FloatVectorProperty(size=2, subtype="EULER", default=(-math.pi, math.pi))
 
 
 def _ways() -> Declared:
     items = [(way, way.title(), way.title()) for way in WAYS]
-    return EnumProperty(items=items, options={"ENUM_FLAG"}, default=set())
+    return props.EnumProperty(items=items, options={"ENUM_FLAG"}, default=set())
 
 
 class IKAddonJoint(bpy.types.PropertyGroup):
     """How far one joint may turn, and how willingly. Nobody sees these settings, so they have no tooltips."""
 
-    from_straight: BoolProperty()
+    from_straight: props.BoolProperty()
     """Measure the bend from the straight limb instead of the rest pose, as for elbows and knees."""
     bend: _range()
     """Minimum and maximum rotation about the axis about which the limb bends."""
@@ -80,33 +72,33 @@ class IKAddonJoint(bpy.types.PropertyGroup):
     """The rotations that have limits."""
     locked: _ways()
     """The rotations that are locked."""
-    stiffness: FloatVectorProperty(size=3, min=0.0, max=0.99)
+    stiffness: props.FloatVectorProperty(size=3, min=0.0, max=0.99)
     """Stiffness of bend, side and twist."""
 
 
 class IKAddonProfile(bpy.types.PropertyGroup):
     """The settings in a preset file; only those that the file sets are applied."""
 
-    joints: CollectionProperty(type=IKAddonJoint)
+    joints: props.CollectionProperty(type=IKAddonJoint)
     """Joints from the root of the limb; the last one applies to all remaining bones."""
-    spread: BoolProperty()
+    spread: props.BoolProperty()
     """Spread the joints over the whole chain, the first at its root and the last at its tip."""
-    layout: IntProperty(min=0)
+    layout: props.IntProperty(min=0)
     """The layout of the settings, see `LAYOUT`."""
 
     # As in the settings of a chain.
-    solver: EnumProperty(items=SOLVERS)
-    use_limits: BoolProperty(default=True)
-    out_of_reach: EnumProperty(items=OUT_OF_REACH)
-    softness: FloatProperty(min=0.0, max=1.0)
-    bend_lead: FloatProperty(min=-1.0, max=1.0)
-    iterations: IntProperty(min=1, default=100)
-    planar: BoolProperty()
+    solver: props.EnumProperty(items=SOLVERS)
+    use_limits: props.BoolProperty(default=True)
+    out_of_reach: props.EnumProperty(items=OUT_OF_REACH)
+    softness: props.FloatProperty(min=0.0, max=1.0)
+    bend_lead: props.FloatProperty(min=-1.0, max=1.0)
+    iterations: props.IntProperty(min=1, default=100)
+    planar: props.BoolProperty()
 
 
 def register() -> None:
     """Add the property that preset files set; its classes must be registered first."""
-    bpy.types.WindowManager.ik_addon_profile = PointerProperty(type=IKAddonProfile)
+    bpy.types.WindowManager.ik_addon_profile = props.PointerProperty(type=IKAddonProfile)
 
 
 def unregister() -> None:
