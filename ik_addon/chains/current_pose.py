@@ -77,11 +77,6 @@ class Limb:
         """(3,) position of the end effector."""
         return np.asarray(self.joints[-1])
 
-    @property
-    def is_straight(self) -> bool:
-        """Whether it is too straight to show the side to which it bends."""
-        return bool(straight(self.joints[None])[0])
-
 
 def straight(joints: Floats) -> Bools:
     """Which (F,) chains with joints (F, n+1, 3) are too straight to show the side to which they bend."""

@@ -11,11 +11,10 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ..anatomy.body import feet_of
-from ..anatomy.end_bones import end_below
+from ..anatomy.body import feet_of, find_members
+from ..anatomy.chain_ends import end_below
 from ..anatomy.figure import Figure
 from ..anatomy.limbs import limb_of, part_of
-from ..anatomy.members import find_members
 from ..anatomy.parts import EXTREMITIES
 from ..chains.new_chain import check_world
 from ..core import channels

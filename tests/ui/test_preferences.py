@@ -67,7 +67,7 @@ def test_the_extension_can_be_enabled_again_after_an_error(addon: Addon, monkeyp
     registration = addon.module("registration")
     registration.unregister()
     with monkeypatch.context() as patch:
-        patch.setattr(registration.PARTS[-1], "register", fail)
+        patch.setattr(registration.bake_command, "register", fail)
         with pytest.raises(OSError, match="no room"):
             registration.register()
     assert not hasattr(bpy.types, "VIEW3D_PT_ik_addon")

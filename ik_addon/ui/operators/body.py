@@ -10,7 +10,7 @@ from bpy.props import BoolProperty, CollectionProperty, EnumProperty, FloatVecto
 from mathutils import Vector
 
 from ...core import compat
-from ...core.edit_settings import every_frame_setting
+from ...core.falloff import every_frame_setting
 from ...core.goals import named
 from ...core.report import percent
 from ...core.settings import overlay_of

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import bpy
 from bpy.props import EnumProperty, StringProperty
 
-from ...core.choices import ROLES
+from ...core.chain_settings import ROLES
 from ...core.goals import Goal
 from ...core.report import count_of_frames
 from ...core.settings import chain_of, goal_of, object_of

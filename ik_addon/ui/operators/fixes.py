@@ -12,10 +12,10 @@ import bpy
 import numpy as np
 from bpy.props import StringProperty
 
-from ...chains.control_bones import can_be_made, editing
-from ...chains.exceeded import exceeded, fit
+from ...chains.make_controls import can_be_made, editing
 from ...chains.mirror import mirror_chain
-from ...chains.own_target import left_for, make_own, make_target, take
+from ...chains.new_chain import follow, left_for, make_own, make_target
+from ...chains.profile import exceeded, fit
 from ...core import compat
 from ...core.chain_settings import IKAddonChain
 from ...core.channels import FIELDS, REST, is_finite, rotation_field
@@ -239,7 +239,7 @@ def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.View
         if role == "target":
             left = left_for(tip, view_layer)
             if left is not None:
-                yield Fix(say("Use '{target}'", target=left.name), partial(take, tip, left))
+                yield Fix(say("Use '{target}'", target=left.name), partial(follow, tip, left))
             yield Fix(say("Make Target"), partial(make_target, bpy.context, tip))
         return
     layer = view_layer.layer_collection

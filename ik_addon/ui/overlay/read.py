@@ -11,9 +11,8 @@ import numpy as np
 from ...core import compat
 from ...core.chain_settings import IKAddonChain
 from ...core.goals import Goal
-from ...core.joints import frame_of, rest_of
 from ...core.settings import chain_of, goal_of, object_of
-from ...core.skeleton import Skeleton, matrix_array, moved
+from ...core.skeleton import Skeleton, frame_of, matrix_array, moved, rest_of
 from ...core.translation.sentences import UserError
 from ...live import reports
 from ...posing.pins import stored_pins

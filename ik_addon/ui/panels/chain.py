@@ -13,7 +13,7 @@ import bpy
 import numpy as np
 
 from ...chains import bend_side
-from ...chains.limb_names import names_by_tip, trunk_names
+from ...chains.joint_names import names_by_tip, trunk_names
 from ...core import compat
 from ...core.chain_settings import FOLDS
 from ...core.report import percent

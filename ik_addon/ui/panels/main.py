@@ -10,8 +10,7 @@ from typing import Any
 import bpy
 
 from ...chains import character
-from ...chains.conversion_records import converted_bones
-from ...chains.ik_constraints import sources
+from ...chains.conversion import converted_bones, sources
 from ...core import hooks
 from ...core.settings import chain_of, object_of, overlay_of
 from ...core.translation.sentences import is_one_of, say
