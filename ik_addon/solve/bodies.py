@@ -14,12 +14,10 @@ from .free.reach import Reach, reachable, status_of
 from .limb.limb import Aim, KnownLimbs, solve_limbs
 from .limited.crowd import solve_together, suits
 from .limited.descent import State
-from .limited.fabrik import led_by_tips
-from .limited.guess import guess_of
 from .limited.objectives import SIDE, TURN, Orientation, Place, Pole, System, masses_of
 from .limited.search import Search
-from .limited.skeleton import FEW, arrays_of
-from .limited.standing import Standing, lengths_of
+from .limited.skeleton import FEW, Standing, arrays_of, lengths_of
+from .limited.starts import guess_of, led_by_tips
 from .maths import products
 from .maths.cones import at_limit
 from .maths.numbers import ONE, Vector, minus, norm, over, plus, times, unit

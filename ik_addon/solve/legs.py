@@ -16,8 +16,7 @@ from .free.axes import tip_of
 from .free.bend_shares import mobility_of, shared
 from .free.chains import Bent, Chain, aimed, at_pole, bent, write
 from .free.folds import Legs, place_of
-from .limited.skeleton import Angles, Joint, arrays_of, nearest_angles
-from .limited.standing import Standing
+from .limited.skeleton import Angles, Joint, Standing, arrays_of, nearest_angles
 from .maths.cones import at_limit
 from .maths.numbers import (
     Number,

@@ -16,7 +16,7 @@ import numpy as np
 
 from . import Goal, Problem, Solution, pole_angle, solve
 from .bodies import posed_by
-from .limited.standing import lengths_of as lengths_of_chains
+from .limited.skeleton import lengths_of as lengths_of_chains
 from .maths.products import back_times, determinants, lengths_of, times, times_back
 from .maths.rotations import about_vectors, inverse, matrices, multiply, quaternions, vectors_of
 from .maths.runs import runs

@@ -20,7 +20,7 @@ from .bodies import (
 from .free.axes import pole_bend, signed_angle
 from .free.chains import Chain, aimed, solved, write
 from .legs import can_fold, fold_within
-from .limb.hinge import Hinge, unfollowed_by
+from .limb.two_bones import Hinge, unfollowed_by
 from .maths.numbers import MANY, members, size_of
 from .planar import laid_flat, lifted
 from .problem import Floats, Goal, OutOfReach, Problem, Solution, Solver, checked_shape
@@ -148,7 +148,7 @@ def pole_angle(
         pole: (B, 3) the point to bend towards.
         bend_side: (B, 3) see `Problem.bend_side`.
         folds: whether the chains have `Problem.folds`; their bend side then points to the pole, however they are bent.
-        hinge: the knee of limbs whose limits make it a hinge; see `limb.hinge`.
+        hinge: the knee of limbs whose limits make it a hinge; see `limb.two_bones`.
 
     Raises:
         ValueError: if shapes do not fit together.

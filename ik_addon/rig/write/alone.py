@@ -22,15 +22,18 @@ from ...solve import Goal, Limits, OutOfReach, Problem, Solver, Status, solve
 from ...solve.bodies import Alone, SolvedAlone, begin_on_side, free_pose
 from ...solve.free.chains import Bent, Chain
 from ...solve.legs import can_fold
-from ...solve.limb.frames import Frame, applied, back_product, product
 from ...solve.limb.limb import Aim, KnownLimbs, Member, Solved, frame_of_rows, solved_limb
 from ...solve.maths.lines import is_straight
 from ...solve.maths.numbers import (
     ONE,
+    Frame,
     Vector,
+    applied,
+    back_product,
     minus,
     norm,
     plus,
+    product,
     product_back,
     times,
     unit,

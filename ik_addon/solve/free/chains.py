@@ -43,13 +43,23 @@ from ..maths.numbers import (
 )
 from ..problem import Floats, Ints, Problem, Solution, Solver, Status
 from . import fabrik
-from .axes import STRAIGHT, Axes, Frame, bone_rotations, centroid, chain_axes, joints_of, pole_bend, tip_of
+from .axes import (
+    STRAIGHT,
+    Axes,
+    Frame,
+    bone_rotations,
+    centroid,
+    chain_axes,
+    joints_of,
+    pole_bend,
+    side_bend,
+    tip_of,
+    triangle,
+)
 from .bend_shares import mobility_of, shared, shared_guess
-from .bend_side import side_bend
 from .even_bend import NO_CHORD, first_guess, flattened, solve_directions
 from .folds import folded, side_axes
 from .reach import Reach, reachable, status_of
-from .two_bone import triangle
 
 NO_LENGTH = 1e-6
 """Segments shorter than this fraction of the chain count as having no length: the segment before carries them."""

@@ -36,9 +36,8 @@ from ..maths.numbers import (
     unit_of,
 )
 from ..problem import Floats
-from .axes import Axes, tip_of
+from .axes import Axes, tip_of, triangle
 from .fabrik import FINEST, pass_once
-from .two_bone import triangle
 
 STEPS = 12
 """Maximum number of steps; three or four usually suffice. A shape not found by then is out of reach of the pull."""

@@ -12,13 +12,24 @@ import numpy as np
 
 from ..free.reach import reachable, status_of
 from ..maths.cones import Range, range_of
-from ..maths.numbers import ONE, Matrix, Vector, minus, norm, over, plus, times
+from ..maths.numbers import (
+    ONE,
+    Frame,
+    Matrix,
+    Vector,
+    applied,
+    back_product,
+    minus,
+    norm,
+    over,
+    plus,
+    product,
+    seen,
+    times,
+)
 from ..problem import Floats, Ints, OutOfReach, Problem, Solution, Solver, Status
-from .cone_arcs import EDGE, allows, stands_at_limit
-from .frames import Frame, applied, back_product, product, seen
-from .nearest import best_pose
-from .pose import Side
-from .side import towards, towards_with_foot
+from .directions import EDGE, allows, stands_at_limit
+from .pose import Side, best_pose, towards, towards_with_foot
 from .two_bones import Foot, Limb
 
 _NO_LENGTH = 1e-6

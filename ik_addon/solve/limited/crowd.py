@@ -24,12 +24,11 @@ from ..maths.rotations import norm, unit
 from ..problem import Floats, Ints, OutOfReach, Problem, Solution, Solver, Status
 from . import descent, newton
 from .descent import State
-from .guess import guess_of
 from .newton import Anchor
 from .objectives import Place, System
 from .search import Ask, Found, Search, Searching, straightened
-from .skeleton import FEW, Angles, Body, Skeleton, arrays_of, posed, rows_of
-from .standing import Standing
+from .skeleton import FEW, Angles, Body, Skeleton, Standing, arrays_of, posed, rows_of
+from .starts import guess_of
 
 MOST = 2048
 """Maximum number of chains on arrays at once: more would not be faster, and with all their restarts take gigabytes."""

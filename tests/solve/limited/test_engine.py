@@ -9,12 +9,12 @@ import numpy as np
 
 from benchmarks.cases import CHAINS, Rig, chain, degrees, random_ranges, tree_y
 from ik_addon.solve import solve
-from ik_addon.solve.limited.bounds import bounds
 from ik_addon.solve.limited.descent import State
-from ik_addon.solve.limited.fabrik import Passes
 from ik_addon.solve.limited.newton import Anchor, newton_step, polished, slopes_of, twists_of
 from ik_addon.solve.limited.objectives import System, masses_of
+from ik_addon.solve.limited.search import bounds
 from ik_addon.solve.limited.skeleton import Body, allowed_angles, posed, rows_of
+from ik_addon.solve.limited.starts import Passes
 from ik_addon.solve.maths.cones import Cone, cone_of
 from ik_addon.solve.problem import Floats
 
