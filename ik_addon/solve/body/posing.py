@@ -23,7 +23,7 @@ from ..limited.newton import Room, equation_of
 from ..limited.objectives import Pulls, couplings_of, moved
 from ..limited.skeleton import STEEPEST, Nine
 from ..maths.cones import joint_rotation, swing_twist
-from ..maths.numbers import MANY, Vector
+from ..maths.numbers import MANY
 from ..maths.products import applied, back_applied, back_times, lengths_of, times, times_back
 from ..maths.rotations import (
     about_vectors,
@@ -51,6 +51,7 @@ from ..maths.sweep import (
     pushed,
     substituted,
 )
+from ..maths.vectors import Vector
 from ..problem import Floats
 from .problem import STRENGTH, Body, Grab, Pin, PosedBody, check_shape
 from .tree import FREE, HELD_BACK, YIELD, Bound, Ends, Posed, Pull, Tree, joints_between, pull_of, ranges_of
@@ -92,17 +93,6 @@ class Cost(NamedTuple):
     """(3,) first derivative for the offset; the second is 1."""
 
 
-class Wanted(NamedTuple):
-    """What ends should do: p places and o orientations."""
-
-    gaps: Floats
-    """(p + o, 3) vectors to their places and rotation vectors to their orientations."""
-    pull: Pull
-    """How the ends are held."""
-    forces: Floats
-    """(p + o, 3) that act on the ends before the step."""
-
-
 @dataclass(frozen=True)
 class Equations:
     """Linear equations for a step of m joints.
@@ -115,29 +105,30 @@ class Equations:
     posed: Posed
     units: Floats
     """(m,) of steps of joints."""
+    slide: float
+    """The unit of the root's offset."""
     cost: Cost
-    wanted: Wanted
-    slide: Joint
-    """The offset of the root, as a joint above it."""
-    places: list[Vector]
-    """Positions of the ends with a place, as those of the skeleton."""
+    """Without that of the ends."""
+    gaps: Floats
+    """(places + orientations, 3) vectors to the places of the ends and rotation vectors to their orientations."""
+    pull: Pull
+    """How the ends are held."""
+    forces: Floats
+    """(places + orientations, 3) that act on the ends before the step."""
 
-    @classmethod
-    def of(cls, tree: Tree, posed: Posed, units: tuple[Floats, float], cost: Cost, wanted: Wanted) -> Equations:
-        """Set up the equations.
+    @cached_property
+    def places(self) -> list[Vector]:
+        """Positions of the ends with a place, as those of the skeleton."""
+        tree = self.tree
+        found: list[Vector] = ((self.posed.ends[tree.ends.places] - tree.origin) / tree.size).tolist()
+        return found
 
-        Args:
-            tree: the joints.
-            posed: their current pose.
-            units: of steps of joints (m,), and of the offset.
-            cost: derivatives of the cost of joints and offset, without the ends.
-            wanted: what the ends should do.
-        """
-        turns, slide = units
-        way = slide * tree.has_root
+    @property
+    def _offset(self) -> Joint:
+        """The offset of the root, as a joint above it."""
+        way = self.slide * self.tree.has_root
         columns = [[0.0] * (3 + axis) + [way] + [0.0] * (5 - axis) for axis in range(3)]
-        places = ((posed.ends[tree.ends.places] - tree.origin) / tree.size).tolist()
-        return cls(tree, posed, turns, cost, wanted, Joint(columns, UNIT, (-cost.offset).tolist()), places)
+        return Joint(columns, UNIT, (-self.cost.offset).tolist())
 
     def solved(self, bounds: Sequence[Bound], stiffer: int, earlier: Mapping[int, Swept]) -> Step:
         """Return the step that solves the equations.
@@ -171,7 +162,7 @@ class Equations:
             if share:
                 sums = self._sums(closed, closed_own) if sums is None else sums
                 stiff = stiff + np.maximum(share * sums, 0.0)[:, :, None] * EYE
-            joints = [self.slide, *map(Joint, laid, stiff.tolist(), *rest)]
+            joints = [self._offset, *map(Joint, laid, stiff.tolist(), *rest)]
             swept = eliminated(tree.order, tree.children, joints, self._forms, least, swept)
             if 0 in swept:
                 break
@@ -223,7 +214,7 @@ class Equations:
     def _couplings(self) -> list[Nine]:
         """How forces at the ends couple each joint with rotations above it."""
         ends, carriers = self.tree.ends, self.tree.carriers.tolist()
-        forces, count = list(map(tuple, self.wanted.forces.tolist())), len(self.places)
+        forces, count = list(map(tuple, self.forces.tolist())), len(self.places)
         pulls = Pulls([], [])
         for end, place, force in zip(ends.places.tolist(), self.places, forces, strict=False):
             if carriers[end] >= 0:
@@ -237,7 +228,7 @@ class Equations:
     def _forms(self) -> list[Form | None]:
         """The cost of ends as forms of the offset and of the joints that carry them; None for those without ends."""
         found: list[Form | None] = [None] * (1 + len(self.units))
-        gaps, (yields, thrusts), _ = self.wanted
+        gaps, (yields, thrusts) = self.gaps, self.pull
         carriers = self.tree.carriers[self.tree.ends.wanted].tolist()
         for i, (joint, gap, stiffness) in enumerate(zip(carriers, gaps.tolist(), (1.0 / yields).tolist(), strict=True)):
             if joint < 0:
@@ -255,7 +246,7 @@ class Equations:
 
     def _forces(self, twists: list[Six]) -> Floats:
         """Return the forces (p + o, 3) that hold the ends after a step."""
-        gaps, (yields, thrusts), _ = self.wanted
+        gaps, (yields, thrusts) = self.gaps, self.pull
         done = np.zeros_like(gaps)
         for end, joint in enumerate(self.tree.carriers[self.tree.ends.wanted].tolist()):
             if joint >= 0:
@@ -552,7 +543,7 @@ class Poser:
             gaps = np.where(ends.hard[:, None], gaps, 0.0)
             pull = Pull(np.where(ends.hard, YIELD, LOOSE), {})
             cost = Cost(0.0 * cost.slope, cost.second, 0.0 * cost.offset)
-        equations = Equations.of(tree, posed, units, cost, Wanted(gaps, pull, state.forces))
+        equations = Equations(tree, posed, *units, cost, gaps, pull, state.forces)
         now, stiffer = posed.angles, max(0, state.stiffer - 1)
         bounds = state.bounds[:]
         for i in [i for i, bound in enumerate(bounds) if bound != FREE]:

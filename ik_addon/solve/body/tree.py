@@ -15,9 +15,12 @@ import numpy as np
 
 from ..limited.skeleton import Bone, Pose, Skeleton, pose_of
 from ..maths.cones import RIM, joint_rotation, range_of, swing_twist
-from ..maths.numbers import ONE, Pair, Vector, nearest_twist
+from ..maths.numbers import ONE, Pair
 from ..maths.products import applied, back_applied, back_times, times, times_back
 from ..maths.rotations import matrices, norm, quaternions
+from ..maths.turns import nearest_twist
+from ..maths.vectors import Vector, over, plus, size_of
+from ..maths.vectors import times as scaled
 from ..problem import Bools, Floats, Ints
 from .problem import STRENGTH, Body, Grab, Pin
 
@@ -127,7 +130,9 @@ class Limit(NamedTuple):
     def _rim(self, angle: Vector) -> tuple[Pair, float] | None:
         """Return the normal of the cone where a joint is at its rim, and the curvature there; None: it is not."""
         x, z = angle[0] - self.origin[0], angle[1] - self.origin[1]
-        (u, v), (half_x, half_z) = ONE.nearest_swing(x, z, self.low, self.high), self._halves(x, z)
+        u, v = ONE.nearest_swing(x, z, self.low, self.high)
+        half_x = max((self.low if x < 0.0 else self.high)[0], 1e-9)
+        half_z = max((self.low if z < 0.0 else self.high)[1], 1e-9)
         off = sqrt((x - u) ** 2 + (z - v) ** 2)
         if off < self.excess[0] - AT:
             return None
@@ -139,10 +144,6 @@ class Limit(NamedTuple):
         p, q = p / size, q / size
         across, along = q / half_x, p / half_z
         return (p, q), (across * across + along * along) / size
-
-    def _halves(self, x: float, z: float) -> Pair:
-        (low_x, low_z), (high_x, high_z) = self.low, self.high
-        return max(low_x if x < 0.0 else high_x, 1e-9), max(low_z if z < 0.0 else high_z, 1e-9)
 
 
 YIELD = 1e-7
@@ -192,15 +193,8 @@ class Ends:
         held = len(holding)
         places = [e for e, pin in enumerate(holding) if pin.location] + [held + i for i in placed]
         orientations = [e for e, pin in enumerate(holding) if pin.rotation] + [held + i for i in turned]
-        return cls(
-            points,
-            held,
-            np.array(places, np.int64),
-            np.array(orientations, np.int64),
-            np.array([strengths[e] for e in (*places, *orientations)], np.float64),
-            placed,
-            turned,
-        )
+        held_by = np.array([strengths[e] for e in (*places, *orientations)], np.float64)
+        return cls(points, held, np.array(places, np.int64), np.array(orientations, np.int64), held_by, placed, turned)
 
     @cached_property
     def wanted(self) -> Ints:
@@ -269,15 +263,14 @@ def pull_of(gaps: Floats, forces: Floats, strengths: Floats, yields: Floats, *, 
     """
     found, thrusts = yields.copy(), {}
     for end in np.flatnonzero(np.isfinite(strengths)).tolist():
-        strength = float(strengths[end])
-        (gx, gy, gz), (fx, fy, fz) = gaps[end].tolist(), forces[end].tolist()
+        strength, gap, force = float(strengths[end]), gaps[end].tolist(), forces[end].tolist()
         if not near:
-            found[end] += sqrt(gx * gx + gy * gy + gz * gz) / strength
+            found[end] += size_of(ONE, gap) / strength
             continue
-        x, y, z = fx + strength * gx, fy + strength * gy, fz + strength * gz
-        size = sqrt(x * x + y * y + z * z)
+        pull = plus(force, scaled(gap, strength))
+        size = size_of(ONE, pull)
         if size > strength:
-            thrusts[end] = (x / size, y / size, z / size), strength
+            thrusts[end] = over(pull, size), strength
             found[end] += (size / strength - 1.0) / strength
     return Pull(found, thrusts)
 

@@ -12,28 +12,13 @@ FK tip keeps its pose.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import NamedTuple
 
-from ..maths.numbers import (
-    Number,
-    Numbers,
-    Quaternion,
-    Vector,
-    between,
-    cross,
-    dot,
-    either,
-    minus,
-    multiply,
-    plus,
-    reject,
-    rotate,
-    size_of,
-    times,
-    unit_of,
-)
+from ..maths.numbers import Number, Numbers, Pair
+from ..maths.turns import Quaternion, between, multiply, rotate
+from ..maths.vectors import Vector, cross, dot, either, minus, plus, reject, size_of, times, unit_of
 
 STRAIGHT = 1e-5
 """A chain that leaves its line by less than this fraction of its length counts as straight: it could be rounding."""
@@ -67,10 +52,7 @@ def joints_of(directions: Sequence[Vector], lengths: Sequence[Number]) -> list[V
 
 def tip_of(directions: Sequence[Vector], lengths: Sequence[Number]) -> Vector:
     """Return the end of a chain that starts at 0."""
-    x = y = z = 0.0
-    for (u, v, w), length in zip(directions, lengths, strict=True):
-        x, y, z = x + u * length, y + v * length, z + w * length
-    return x, y, z
+    return joints_of(directions, lengths)[-1]
 
 
 def centroid(joints: Sequence[Vector], lengths: Sequence[Number]) -> Vector:
@@ -136,6 +118,28 @@ def _closed_axes(do: Numbers, joints: Sequence[Vector], middle: Vector, root: Fr
     area = reject(reduce(plus, map(cross, joints, joints[1:])), side)
     normal = unit_of(do, either(do, size_of(do, area) > STRAIGHT, area, hinge(do, root, side)))
     return cross(normal, side), side
+
+
+def roomiest(do: Numbers, room: Callable[[Vector], Number], line: Vector, normal: Vector) -> Vector:
+    """Return the axis about which the joints of a straight chain have the most room to bend.
+
+    The candidates are the axis that it bends about without limits, and the others in steps of a quarter turn about
+    its line; of equal ones the first is taken.
+    """
+    other, most = cross(line, normal), -1.0 + 0.0 * normal[0]
+    best = normal
+    for axis in (normal, times(normal, -1.0), other, times(other, -1.0)):
+        found = room(axis)
+        more = found > most + 1e-6
+        best, most = either(do, more, axis, best), do.where(more, found, most)
+    return best
+
+
+def room_about(do: Numbers, axis: Vector, low: Pair, high: Pair) -> Number:
+    """Return how far a joint with a cone can turn about an axis, as the sine of half the angle."""
+    x, _, z = axis
+    across, along = do.where(x < 0.0, low[0], high[0]), do.where(z < 0.0, low[1], high[1])
+    return abs(x) * do.least(across, 1.0) + abs(z) * do.least(along, 1.0)
 
 
 def pole_bend(do: Numbers, pole: Vector, line: Vector, natural: Vector) -> Vector:
@@ -254,15 +258,25 @@ def _bent(do: Numbers, chord: Number) -> Number:
 def triangle(
     do: Numbers, first: Number, second: Number, distance: Number, line: Vector, bend: Vector
 ) -> tuple[Vector, Vector]:
-    """Return the directions of the two bones, by the law of cosines.
+    """Return the directions of the two bones.
 
     Args:
-        do: kernel for one chain or for many.
+        do: for one chain or for many.
         first: length of the bone at the root.
         second: length of the bone at the tip.
         distance: from root to tip, between the difference and the sum of the lengths.
         line: unit vector from root to tip.
         bend: unit vector perpendicular to `line`, towards the side of the middle joint.
+    """
+    along, across = corner_of(do, first, second, distance)
+    middle = times(unit_of(do, plus(times(line, along), times(bend, across))), first)
+    return unit_of(do, middle), unit_of(do, minus(times(line, distance), middle))
+
+
+def corner_of(do: Numbers, first: Number, second: Number, distance: Number) -> Pair:
+    """Return how far the middle joint is along the line from root to tip, and beside it, by the law of cosines.
+
+    If the tip is too far or too near, the joint is on the line.
     """
     twice = 2.0 * do.most(distance, 1e-200)
     difference = first - second
@@ -272,7 +286,4 @@ def triangle(
     after = do.most(distance + difference, 0.0) * ((first + second + distance) / twice)
     # At distance 0, two equal bones lie along the bend direction.
     folded = distance < 1e-15
-    along = do.where(folded, 0.0, along)
-    across = do.where(folded, first, do.sqrt(before * after))
-    middle = times(unit_of(do, plus(times(line, along), times(bend, across))), first)
-    return unit_of(do, middle), unit_of(do, minus(times(line, distance), middle))
+    return do.where(folded, 0.0, along), do.where(folded, first, do.sqrt(before * after))

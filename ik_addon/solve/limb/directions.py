@@ -22,14 +22,13 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from ..maths.cones import RIM, Range
-from ..maths.numbers import Vector, carried, cross, dot, minus, norm
+from ..maths.frames import Frame, carried
+from ..maths.vectors import Vector, cross, dot, minus, norm
 
 Arc = tuple[float, float]
 """From one angle to another that is not less; a length of a whole turn means the whole circle."""
 TURN = 2.0 * pi
 WHOLE: list[Arc] = [(-pi, pi)]
-AT = 1e-6
-"""A joint is at a limit if it is within about this fraction of it."""
 EDGE = 1e-9
 """A direction no farther than about this outside a cone is on its edge."""
 SLACK = 1e-9
@@ -258,7 +257,7 @@ def _weight(e: float, f: float, g: float) -> float:
     return min(max(w, 0.0), 1.0)
 
 
-def twist_of(turn: tuple[Vector, Vector, Vector], cone: Range) -> float:
+def twist_of(turn: Frame, cone: Range) -> float:
     """Return the twist of a joint's rotation, given by its columns."""
     x, y, z = turn
     if y[1] > _UPRIGHT:
@@ -269,29 +268,18 @@ def twist_of(turn: tuple[Vector, Vector, Vector], cone: Range) -> float:
     return atan2(-dot(x, swung_z), dot(x, swung_x))
 
 
-def allows(cone: Range, turn: tuple[Vector, Vector, Vector], slack: float) -> bool:
+def allows(cone: Range, turn: Frame, slack: float) -> bool:
     """Return whether a joint may have a rotation, given by its columns, but for some slack in radians."""
     if outside(turn[1], cone) > slack:
         return False
     return cone.twist_low == -inf or contains([(cone.twist_low, cone.twist_high)], twist_of(turn, cone), slack)
 
 
-def stands_at_limit(turn: tuple[Vector, Vector, Vector], cone: Range) -> bool:
-    """Return whether a joint with this rotation, given by its columns, is at a limit; see `cones.at_limit`."""
-    y, twist = turn[1], twist_of(turn, cone)
-    if cone.twist_high > cone.twist_low and not cone.twist_low + AT < twist < cone.twist_high - AT:
-        return True
-    double = 2.0 * sqrt(max((1.0 + y[1]) / 2.0, 1e-30))
-    level = 0.0
-    (low_x, low_z), (high_x, high_z) = cone.low, cone.high
-    for swing, low, high in ((y[2] / double, low_x, high_x), (-y[0] / double, low_z, high_z)):
-        if low + high > 0.0:
-            # No ellipse shows a limit at rest itself, like that of a knee that can't bend back.
-            if (low == 0.0 and swing <= AT) or (high == 0.0 and swing >= -AT):
-                return True
-            share = swing / max(low if swing < 0.0 else high, 1e-12)
-            level += share * share
-    return level > 1.0 - AT
+def angles_of(turn: Frame, cone: Range) -> Vector:
+    """Return the swing about X and about Z, and the twist, of a joint's rotation, given by its columns."""
+    x, y, z = turn[1]
+    double = 2.0 * sqrt(max((1.0 + y) / 2.0, 1e-30))
+    return z / double, -x / double, twist_of(turn, cone)
 
 
 _SAMPLES = 9

@@ -26,28 +26,11 @@ from math import atan2, copysign, cos, inf, sin, sqrt
 from operator import itemgetter
 from typing import NamedTuple
 
-from ..free.axes import pole_bend, side_bend
+from ..free.axes import corner_of, pole_bend, side_bend
 from ..maths.cones import Range
-from ..maths.numbers import (
-    ONE,
-    Frame,
-    Vector,
-    applied,
-    back_product,
-    carried,
-    cross,
-    dot,
-    frame_of,
-    minus,
-    norm,
-    over,
-    plus,
-    product,
-    reject,
-    seen,
-    times,
-    unit,
-)
+from ..maths.frames import Frame, applied, back_product, carried, frame_of, product, seen
+from ..maths.numbers import ONE
+from ..maths.vectors import Vector, cross, dot, minus, norm, over, plus, reject, times, unit
 from .directions import (
     EDGE,
     SLACK,
@@ -71,7 +54,7 @@ from .directions import (
     twist_of,
     wrapped,
 )
-from .two_bones import STRAIGHT, Foot, Limb, Triangle, of_corner, of_knee, triangle_of
+from .two_bones import STRAIGHT, Foot, Limb, of_corner, of_knee
 
 _Harmonic = tuple[float, float, float]
 """Constant, cosine and sine."""
@@ -195,30 +178,26 @@ def pose_of(limb: Limb, upper: Frame, way: Vector, normal: Vector) -> Pose:
 class Work:
     """A limb being solved for a target, or for the nearest point to it on the same line that the knee allows."""
 
-    def __init__(self, limb: Limb, line: Vector, triangle: Triangle, axes: Frame, foot: Foot | None) -> None:
-        """Begin with the FK turn of the upper bone; `axes` are the line, bend and normal of the FK pose."""
-        self.limb, self.line, self.triangle = limb, line, triangle
-        self.fk_line, self.fk_bend, self.fk_normal = axes
-        self.foot = foot
-        # In the upper bone's axes: its direction, the side to which the lower bone leaves it, and their normal.
-        self.along, self.side, self.normal = limb.bend_axes if axes is limb.fk_axes else limb.bend_axes_about(axes[2])
-        self.turns: list[Arc] | None = None
-        self.knee_allows = False
-        """Whether the knee allows the bend that the target needs."""
-
-    @classmethod
-    def of(cls, limb: Limb, target: Vector, foot: Foot | None = None) -> Work:
-        """Lay out a limb that `is_straightforward`, for a target relative to its root."""
+    def __init__(self, limb: Limb, target: Vector, foot: Foot | None = None) -> None:
+        """Lay out a limb that `is_straightforward` for a target relative to its root, with its FK turn."""
         axes, upper, chord, distance = limb.fk_axes, limb.elbow, limb.chord, norm(target)
-        line = over(target, distance) if distance > _DIRECTION else axes[0]
-        if limb.bend_side is not None:
-            bend, _, _ = side_bend(ONE, axes[0], axes[1], limb.bend_side, unit(upper), chord, distance)
-            axes = axes[0], bend, cross(bend, axes[0])
+        self.limb, self.foot = limb, foot
+        self.line = over(target, distance) if distance > _DIRECTION else axes[0]
+        self.triangle = of_corner(*corner_of(ONE, *limb.lengths, distance), distance)
         if abs(distance - chord) <= SAME:
             # In a nearly straight limb, rounding of the distance would show as its square root.
             along = dot(upper, axes[0])
-            return cls(limb, line, of_corner(along, norm(minus(upper, times(axes[0], along))), chord), axes, foot)
-        return cls(limb, line, triangle_of(*limb.lengths, distance), axes, foot)
+            self.triangle = of_corner(along, norm(minus(upper, times(axes[0], along))), chord)
+        # In the upper bone's axes: its direction, the side to which the lower bone leaves it, and their normal.
+        self.along, self.side, self.normal = limb.bend_axes
+        if limb.bend_side is not None:
+            bend, _, _ = side_bend(ONE, axes[0], axes[1], limb.bend_side, unit(upper), chord, distance)
+            axes = axes[0], bend, cross(bend, axes[0])
+            self.along, self.side, self.normal = limb.bend_axes_about(axes[2])
+        self.fk_line, self.fk_bend, self.fk_normal = axes
+        self.turns: list[Arc] | None = None
+        self.knee_allows = False
+        """Whether the knee allows the bend that the target needs."""
 
     def solved(self, side: Side | None) -> Pose | None:
         """Return the pose in which the limb reaches its target; None if the limits of knee or hip allow none.
@@ -270,7 +249,7 @@ class Work:
         circle = self._lower_circle()
         if outside(plus(circle.center, circle.cosine), self.limb.knee) <= EDGE:
             return True
-        (least, _), (greatest, _) = self.limb.bends
+        _, (least, _), (greatest, _) = self.limb.bending
         if not greatest - _CLEARLY <= self.triangle.bend_cosine <= least + _CLEARLY:
             return False
         self.turns = arcs_inside(circle, self.limb.knee)
@@ -454,7 +433,7 @@ def best_pose(limb: Limb, target: Vector, side: Side | None, foot: Foot | None) 
         foot: the child of the lower bone. With a foot, only a pose that reaches the target counts; None if there is
             none.
     """
-    work = Work.of(limb, target, foot)
+    work = Work(limb, target, foot)
     pose = work.solved(side)
     if pose is not None or foot is not None:
         return pose
@@ -464,9 +443,9 @@ def best_pose(limb: Limb, target: Vector, side: Side | None, foot: Foot | None) 
     def lack(way: Vector) -> float:
         return abs(norm(plus(times(along, first), times(way, second))) - norm(target))
 
-    ways = sorted(limb.turning_points, key=lack)
+    ways = sorted(limb.bending.turning_points, key=lack)
     for way in ways:
-        pose = Work.of(limb, target).solved_at(way, side)
+        pose = Work(limb, target).solved_at(way, side)
         if pose is not None:
             break
     if pose is not None and way == ways[0] and not work.knee_allows:
@@ -505,7 +484,7 @@ class EdgeSearch:
         self.rest = tuple(seen(limb.rest, axis) for axis in ((1.0, 0.0, 0.0), _UP, (0.0, 0.0, 1.0)))
         fk = seen(limb.upper_fk, applied(limb.lower_fk, limb.lower))
         self.side = atan2(fk[0], fk[2])
-        self.bends = (*limb.bends[0], 1.0), (*limb.bends[1], -1.0)
+        self.bends = (*limb.bending.least, 1.0), (*limb.bending.greatest, -1.0)
 
     def merit(self, point: EdgePoint) -> tuple[float, float]:
         """Return the merit of an edge point, minus half the squared distance, and its derivative along the edge."""
@@ -567,7 +546,7 @@ class EdgeSearch:
             return low, self._nearest_way(low, wanted)
         found: list[tuple[float, float, Vector]] = []
         azimuth = atan2(wanted[0], wanted[2])
-        for way in limb.turning_points:
+        for way in limb.bending.turning_points:
             lower = applied(limb.rest, way)
             twist = wrapped(azimuth - atan2(lower[0], lower[2]))
             if low <= twist <= high:

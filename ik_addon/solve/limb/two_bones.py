@@ -16,26 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..free.axes import hinge
+from ..free.axes import hinge, room_about, roomiest
 from ..maths.cones import Range
-from ..maths.numbers import (
-    ONE,
-    Frame,
-    Vector,
-    applied,
-    back_product,
-    cross,
-    dot,
-    minus,
-    norm,
-    plus,
-    product,
-    reject,
-    seen,
-    times,
-    unit,
-)
+from ..maths.frames import Frame, applied, back_product, product, seen
+from ..maths.numbers import ONE
 from ..maths.products import applied as all_applied
+from ..maths.vectors import Vector, cross, dot, minus, norm, plus, reject, times, unit
 from ..problem import Floats
 from .directions import EDGE, outside, peaks_towards
 
@@ -171,7 +157,9 @@ class Limb:
         # The centroid of both bones, as a curve: half as far off the line as the knee.
         bend = times(reject(self.elbow, line), sum(self.lengths) / 2.0)
         if norm(bend) < STRAIGHT:
-            bend = cross(line, _roomiest(self, hinge(ONE, list(zip(*self.upper_fk, strict=True)), line), line))
+            zero, (low, high, *_) = product(self.upper_fk, self.rest), self.knee
+            normal = hinge(ONE, list(zip(*self.upper_fk, strict=True)), line)
+            bend = cross(line, roomiest(ONE, lambda axis: room_about(ONE, seen(zero, axis), low, high), line, normal))
         bend = unit(bend)
         return line, bend, cross(bend, line)
 
@@ -200,18 +188,9 @@ class Limb:
         """The knee as a hinge; None if it is none."""
         return _hinge_of(_rounded(unit(self.upper)), self.rest, self.knee)
 
-    @property
-    def turning_points(self) -> tuple[Vector, ...]:
-        """Directions of the lower bone, in the knee's axes, at which the knee's bend is locally least or greatest."""
-        return self._bending.turning_points
-
-    @property
-    def bends(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Cosine and sine of the knee's least bend, and of its greatest."""
-        return self._bending.least, self._bending.greatest
-
     @cached_property
-    def _bending(self) -> _Bending:
+    def bending(self) -> Bending:
+        """How far the knee can bend."""
         return _bending(_rounded(seen(self.rest, unit(self.upper))), self.knee)
 
 
@@ -221,17 +200,18 @@ def _rounded(direction: Vector) -> Vector:
     return round(x, _DIGITS) + 0.0, round(y, _DIGITS) + 0.0, round(z, _DIGITS) + 0.0
 
 
-class _Bending(NamedTuple):
+class Bending(NamedTuple):
     """How far a knee can bend."""
 
     turning_points: tuple[Vector, ...]
+    """Directions of the lower bone, in the knee's axes, at which its bend is locally least or greatest."""
     least: tuple[float, float]
     """Cosine and sine of the least bend."""
     greatest: tuple[float, float]
 
 
 @lru_cache(maxsize=256)
-def _bending(along: Vector, knee: Range) -> _Bending:
+def _bending(along: Vector, knee: Range) -> Bending:
     """Return how far a knee can bend, from the direction of the upper bone in the knee's axes."""
     along = unit(along)
     found = []
@@ -242,7 +222,7 @@ def _bending(along: Vector, knee: Range) -> _Bending:
         else:
             found += [point.direction for _, point in peaks_towards(direction, knee, every=True)]
     bends = sorted((dot(along, way), norm(cross(along, way))) for way in found)
-    return _Bending(tuple(dict.fromkeys(found)), bends[-1], bends[0])
+    return Bending(tuple(dict.fromkeys(found)), bends[-1], bends[0])
 
 
 @lru_cache(maxsize=256)
@@ -274,20 +254,6 @@ class Triangle(NamedTuple):
     bend_sine: float
 
 
-def triangle_of(first: float, second: float, distance: float) -> Triangle:
-    """See `axes.triangle`; if the target is too far or too near, the knee is on the line to it."""
-    twice = 2.0 * max(distance, 1e-200)
-    difference = first - second
-    along = distance / 2.0 + difference * ((first + second) / twice)
-    before = (distance - difference) * ((first + second - distance) / twice)
-    after = (distance + difference) * ((first + second + distance) / twice)
-    if distance < 1e-15:
-        along, before, after = 0.0, first, first
-    if before * after < 0.0:
-        return Triangle(1.0, 0.0, 1.0, 0.0) if distance > first else Triangle(copysign(1.0, difference), 0.0, -1.0, 0.0)
-    return of_corner(along, sqrt(before * after), distance)
-
-
 def of_knee(first: float, second: float, along: Vector, way: Vector) -> Triangle:
     """Return the triangle of a limb from the directions of its upper and its lower bone in the knee's axes."""
     cosine, sine = dot(along, way), norm(cross(along, way))
@@ -309,18 +275,3 @@ def of_corner(along: float, across: float, distance: float) -> Triangle:
 def _skew(arm: Vector) -> float:
     """Return the sine of the angle between a bone's direction and its Y axis, or pi if it points backwards."""
     return sqrt(arm[0] * arm[0] + arm[2] * arm[2]) / norm(arm) if arm[1] > 0.0 else pi
-
-
-def _roomiest(limb: Limb, axis: Vector, line: Vector) -> Vector:
-    """Return the axis about which the knee of a straight limb has the most room; see `Guess._roomiest`."""
-    other = cross(line, axis)
-    zero = product(limb.upper_fk, limb.rest)
-    best, room = axis, -1.0
-    for one in (axis, times(axis, -1.0), other, times(other, -1.0)):
-        x, _, z = seen(zero, one)
-        low, high = limb.knee.low, limb.knee.high
-        sides = min(low[0] if x < 0.0 else high[0], 1.0), min(low[1] if z < 0.0 else high[1], 1.0)
-        found = abs(x) * sides[0] + abs(z) * sides[1]
-        if found > room + 1e-6:
-            best, room = one, found
-    return best

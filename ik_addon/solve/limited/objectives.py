@@ -16,8 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.numbers import Number, Quaternion, Vector, cross, dot, minus, norm, over, plus, reject, rotate, times, unit
+from ..maths.numbers import Number
 from ..maths.sweep import NOTHING, Form, Six, add_place
+from ..maths.turns import Quaternion, rotate
+from ..maths.vectors import Vector, cross, dot, minus, norm, over, plus, reject, times, unit
 from ..problem import Floats
 from .skeleton import Nine, Pose, Skeleton
 

@@ -27,7 +27,8 @@ from functools import cached_property
 from math import acos, asin, atan2, cos, inf, pi, sin, sqrt
 from typing import Any, NamedTuple
 
-from ..maths.numbers import Numbers, Vector, dot, minus, norm, over, unit
+from ..maths.numbers import Numbers
+from ..maths.vectors import Vector, dot, minus, norm, over, unit
 from .descent import EXACT, PULL, State, descended
 from .newton import SAME, STILL, Anchor, away_from, polished
 from .objectives import Orientation, Place, System

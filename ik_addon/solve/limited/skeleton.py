@@ -16,21 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..maths.cones import RIM, Cone, cone_of, nearest_swing
-from ..maths.numbers import (
-    MANY,
-    ONE,
-    Number,
-    Numbers,
-    Pair,
-    Quaternion,
-    Vector,
-    nearest_direction,
-    nearest_twist,
-    swing_and_twist,
-)
+from ..maths.cones import RIM, Cone, cone_of
+from ..maths.numbers import MANY, ONE, Number, Numbers, Pair
 from ..maths.products import back_applied, back_times, times
-from ..maths.rotations import norm, quaternions, stacked
+from ..maths.rotations import norm, quaternions
+from ..maths.turns import Quaternion, nearest_direction, nearest_twist, swing_and_twist
+from ..maths.vectors import Vector
 from ..problem import Bools, Floats, Ints, Problem, path_of
 
 STEEPEST = 1e-3
@@ -165,8 +156,8 @@ def nearest_angles(do: Numbers, joint: Joint, turn: Quaternion) -> Vector:
     return inside(do, joint, x, z, nearest_twist(do, twist, joint.twist_low, joint.twist_high))
 
 
-def rows_of(angles: Floats) -> Angles:
-    """Return the angles (3, n) of one body, or (3, n, B) of B bodies, joint by joint."""
+def rows_of(angles: Floats) -> list[Any]:
+    """Return the angles (3, n) of one body, or (3, n, B) of B bodies, joint by joint; or quaternions (4, ...)."""
     if angles.ndim == 2:
         return list(map(tuple, angles.T.tolist()))
     return [tuple(angles[:, joint]) for joint in range(angles.shape[1])]
@@ -204,20 +195,11 @@ class Body:
     mobility: Floats
     """(3, n, 1) how readily a joint turns, from 0 (locked) to 1: swing about X and Z, twist."""
 
-    def path(self, effector: int) -> tuple[int, ...]:
-        """Return the bones from the root to the bone of an effector."""
-        return path_of(self.parents, self.segments[effector])
-
     @property
     def is_serial(self) -> bool:
         """Whether the body is a chain whose joints all turn its one effector."""
         bones = len(self.parents)
         return self.parents == tuple(range(-1, bones - 1)) and self.segments == (bones - 1,) and not any(self.free[1:])
-
-    @cached_property
-    def are_limited(self) -> bool:
-        """Whether all joints have limits, see `newton.Chart`."""
-        return not any(map(is_unlimited, self._joints))
 
     @cached_property
     def kept(self) -> dict[Any, Any]:
@@ -261,23 +243,15 @@ def _numbers(values: Floats) -> Iterable[Any]:
 
 def posed(body: Body, angles: Floats) -> tuple[Floats, Floats]:
     """Return frames (B, n, 3, 3) of the bones, and heads and effectors (B, n+E, 3), for joint angles (3, n, B)."""
-    members, bones = angles.shape[2], len(body.parents)
-    if members > FEW:
-        pose = pose_of(body.skeleton(), rows_of(angles))
-        turns: Floats = np.moveaxis(np.array(pose.frames), 2, 0)
-        points: Floats = np.array([*pose.points, *pose.ends])
-        return turns.reshape(members, bones, 3, 3), np.moveaxis(points, 2, 0)
-    poses = [pose_of(body.skeleton(i), rows_of(angles[..., i])) for i in range(members)]
-    frames: Floats = np.array([pose.frames for pose in poses]).reshape(members, bones, 3, 3)
-    return frames, np.array([[*pose.points, *pose.ends] for pose in poses])
+    pose = pose_of(body.skeleton(), rows_of(angles))
+    frames, points = (np.moveaxis(np.array(part), 2, 0) for part in (pose.frames, [*pose.points, *pose.ends]))
+    return frames.reshape(*frames.shape[:2], 3, 3), points
 
 
 def allowed_angles(body: Body, angles: Floats) -> Floats:
     """Return the joint angles (3, n, B) within the limits that are nearest to the given ones, angle by angle."""
-    swing = nearest_swing(angles[:2], body.cone)
-    size = np.sqrt(swing[0] * swing[0] + swing[1] * swing[1])
-    swing = swing * np.minimum(1.0, RIM / np.maximum(size, 1e-30))
-    return stacked(*swing, np.minimum(np.maximum(angles[2], body.cone.twist_low), body.cone.twist_high))
+    joints = body.skeleton().joints
+    return arrays_of([inside(MANY, joint, *own) for joint, own in zip(joints, rows_of(angles), strict=True)])
 
 
 @dataclass(frozen=True)
@@ -326,14 +300,9 @@ class Standing:
         return cls(body, turns, points, frames, origin, scale, lengths, limited)
 
     @cached_property
-    def backs(self) -> Floats:
-        """(B, n, 3, 3) the inverse frames."""
-        return np.ascontiguousarray(self.frames.swapaxes(2, 3))
-
-    @cached_property
     def path(self) -> list[int]:
         """Indices of the points of the chain to the first effector."""
-        return [*self.body.path(0), len(self.body.parents)]
+        return [*path_of(self.body.parents, self.body.segments[0]), len(self.body.parents)]
 
     @cached_property
     def steps(self) -> Floats:
@@ -344,7 +313,7 @@ class Standing:
     @cached_property
     def suits(self) -> bool:
         """Whether these are chains whose joints all have limits, and all turn the one effector, see `crowd`."""
-        return self.body.is_serial and self.body.are_limited
+        return self.body.is_serial and not any(map(is_unlimited, self.body.skeleton(0).joints))
 
     def lengthened(self, member: int, factors: Sequence[float]) -> Standing:
         """Return one member with its bones lengthened by factors (n,); its unit grows with the chain."""
@@ -418,12 +387,8 @@ def _joints_of(problem: Problem, index: Ints, parents: Ints, free: Bools) -> tup
         at_rest = np.broadcast_to(np.asarray(limits.rest, dtype=np.float64), np.shape(problem.frames))[index]
         rest[:, limited] = at_rest[:, limited]
         for i in map(int, np.flatnonzero(limited & (parents < 0))):
-            if _inherits(problem, i):
+            if problem.inherits is None or problem.inherits[i]:
                 rest[:, i] = times(root, at_rest[:, i])
     cone = cone_of(ranges[:, :4], ranges[:, 4:])
     cone = Cone(*(part[..., None] for part in cone))
     return rest, cone, mobility * (ranges[:, ::2] != ranges[:, 1::2]), limited, locked
-
-
-def _inherits(problem: Problem, bone: int) -> bool:
-    return problem.inherits is None or bool(problem.inherits[bone])

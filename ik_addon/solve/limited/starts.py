@@ -20,40 +20,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..free.axes import STRAIGHT, centroid, chain_axes, joints_of
+from ..free.axes import STRAIGHT, centroid, chain_axes, joints_of, room_about, roomiest
 from ..free.even_bend import arc_of
 from ..free.fabrik import FINEST, MEET, folding
-from ..maths.numbers import (
-    MANY,
-    ONE,
-    OPPOSITE,
-    Number,
-    Numbers,
-    Quaternion,
-    Vector,
-    about,
-    between,
-    cross,
-    dot,
-    either,
-    inverse,
-    minus,
-    multiply,
-    norm,
-    over,
-    plus,
-    reject,
-    rotate,
-    size_of,
-    times,
-    turn_of,
-    unit,
-    unit_of,
-)
+from ..maths.numbers import MANY, ONE, Number
 from ..maths.rotations import quaternion_of, quaternions, stacked
+from ..maths.turns import OPPOSITE, Quaternion, about, between, inverse, multiply, rotate, turn_of
+from ..maths.vectors import Vector, cross, dot, either, minus, norm, over, plus, reject, size_of, times, unit, unit_of
 from ..problem import Floats
 from .objectives import Orientation, Place, System
-from .skeleton import Angles, Body, Joint, Nine, allowed_angles, inside, nearest_angles, pose_of, rows_of
+from .skeleton import Angles, Body, Joint, Nine, Skeleton, allowed_angles, inside, nearest_angles, pose_of, rows_of
 
 _BEND = 0.5
 """Fraction of the necessary bend that a chain begins with; the descent adds the rest, at the joints that can bend."""
@@ -73,15 +49,6 @@ _IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
 _TURN = 2.0 * np.pi
 
 
-class _Link(NamedTuple):
-    """What stays the same for a joint and its bone."""
-
-    rest: Quaternion
-    segment: Vector
-    joint: Joint
-    is_free: bool
-
-
 def guess_of(body: Body, turns: Floats, member: int | None) -> Guess:
     """Return the part of a guess that does not depend on goals, for all members in arrays, or kept for one in floats.
 
@@ -94,17 +61,11 @@ def guess_of(body: Body, turns: Floats, member: int | None) -> Guess:
     if known is not None and known[0] is turns:
         found: Guess = known[1]
         return found
-    path = body.path(0) if len(body.segments) == 1 else ()
-    segments, rest = np.zeros_like(body.heads), quaternions(body.rest)
-    if path:
-        segments[:, path] = np.concatenate([body.heads[:, path[1:]], body.ends], axis=1)
-    joints = body.skeleton(member).joints
+    skeleton = body.skeleton(member)
     if member is None:
-        rests, sizes, fks = (list(map(tuple, part.swapaxes(0, 1))) for part in (rest, segments, turns))
-        links = list(map(_Link, rests, sizes, joints, body.free))
-        return Guess(MANY, links, fks, path)
-    rests, sizes, fks = (list(map(tuple, part[..., member].T.tolist())) for part in (rest, segments, turns))
-    guess = Guess(ONE, list(map(_Link, rests, sizes, joints, body.free)), fks, path)
+        return Guess(skeleton, rows_of(quaternions(body.rest)), rows_of(turns))
+    rests = [quaternion_of(bone.rest) for bone in skeleton.bones]
+    guess = Guess(skeleton, rests, rows_of(turns[..., member]))
     body.kept["guess", member] = turns, guess
     return guess
 
@@ -118,25 +79,28 @@ class Guess:
     stays in its FK pose.
     """
 
-    def __init__(self, do: Numbers, links: list[_Link], turns: list[Quaternion], path: tuple[int, ...]) -> None:
-        """Lay out bodies in the FK pose, and the path of joints that are bent; none if it is empty."""
-        self.do = do
-        self.fk: Angles = [nearest_angles(do, link.joint, turn) for link, turn in zip(links, turns, strict=True)]
+    def __init__(self, skeleton: Skeleton, rests: list[Quaternion], turns: list[Quaternion]) -> None:
+        """Lay out bodies in the FK pose, from the rotations of bones at rest and of joints in that pose."""
+        self.skeleton, self.do = skeleton, skeleton.do
+        do, joints = self.do, skeleton.joints
+        self.fk: Angles = [nearest_angles(do, joint, turn) for joint, turn in zip(joints, turns, strict=True)]
         """Joint angles of the FK pose within the limits."""
-        self.path, self.links = path, [links[i] for i in path]
+        self.path = path = skeleton.path(skeleton.segments[0]) if len(skeleton.segments) == 1 else ()
+        """The joints that are bent."""
         if not path:
             return
-        own = [multiply(link.rest, turn_of(do, self.fk[i])) for i, link in zip(path, self.links, strict=True)]
+        self.joints, self.rests = [joints[i] for i in path], [rests[i] for i in path]
+        self.is_free = [skeleton.free[i] for i in path]
         self.frames: list[Quaternion] = []
-        for link, turn in zip(self.links, own, strict=True):
-            self.frames.append(turn if link.is_free else multiply(self.frames[-1], turn))
+        for i, rest, is_free in zip(path, self.rests, self.is_free, strict=True):
+            turn = multiply(rest, turn_of(do, self.fk[i]))
+            self.frames.append(turn if is_free else multiply(self.frames[-1], turn))
         self.rest_frames = self._rest_frames(self.frames)
-        self.lengths = [size_of(do, link.segment) for link in self.links]
+        segments = [*(skeleton.bones[i].head for i in path[1:]), skeleton.ends[0]]
+        self.lengths = [size_of(do, segment) for segment in segments]
         ends = list(accumulate(self.lengths))
         self.reach = do.most(ends[-1], 1e-200)
-        self.directions = [
-            unit_of(do, rotate(frame, link.segment)) for frame, link in zip(self.frames, self.links, strict=True)
-        ]
+        self.directions = [unit_of(do, way) for way in map(rotate, self.frames, segments)]
         self._lay_axes()
         self.arc = arc_of(do, self.chord)
         self.places = [(end - size / 2.0) / self.reach for end, size in zip(ends, self.lengths, strict=True)]
@@ -146,12 +110,9 @@ class Guess:
 
     def from_frames(self, frames: list[Nine]) -> Guess:
         """Return the guess for the same chain in a pose in which its bones have other orientations."""
-        turns = []
-        for i, link in enumerate(self.links):
-            turn = quaternion_of(frames[i])
-            rest = link.rest if link.is_free else multiply(quaternion_of(frames[i - 1]), link.rest)
-            turns.append(multiply(inverse(rest), turn))
-        return Guess(self.do, self.links, turns, self.path)
+        own = list(map(quaternion_of, frames))
+        turns = [multiply(inverse(rest), turn) for rest, turn in zip(self._rest_frames(own), own, strict=True)]
+        return Guess(self.skeleton, self.rests, turns)
 
     def bent(self, target: Any, pole: Any) -> Angles:
         """Return the joint angles of the pose bent towards a target; target and pole are relative to the root."""
@@ -177,8 +138,8 @@ class Guess:
 
     def _rest_frames(self, frames: list[Quaternion]) -> list[Quaternion]:
         """Return the orientations of bones if their joints are at rest, below parents turned as in `frames`."""
-        above = zip([_IDENTITY, *frames], self.links, strict=False)
-        return [link.rest if link.is_free else multiply(frame, link.rest) for frame, link in above]
+        above = zip([_IDENTITY, *frames], self.rests, self.is_free, strict=False)
+        return [rest if is_free else multiply(frame, rest) for frame, rest, is_free in above]
 
     def _lay_axes(self) -> None:
         """Find the line from root to tip, the axis about which joints bend, and the distance between root and tip.
@@ -193,7 +154,8 @@ class Guess:
         self.line, self.normal, self.chord = axes.line, axes.normal, size_of(do, joints[-1])
         self.straight = size_of(do, reject(centroid(joints, sizes), self.line)) < STRAIGHT
         if do.any(self.straight):
-            self.away = self._roomiest(self.line, self.normal)
+            below = range(1, len(self.path))
+            self.away = roomiest(do, lambda axis: sum(self._room(i, axis) for i in below), self.line, self.normal)
 
     def _normal(self, pole: Vector | None) -> Vector:
         """Return the axis about which joints bend; a straight chain bends towards its pole."""
@@ -207,28 +169,10 @@ class Guess:
         bends: Vector = either(do, self.straight, away, self.normal)
         return bends
 
-    def _roomiest(self, line: Vector, normal: Vector) -> Vector:
-        """Return the axis about which the joints of a straight chain have the most room to bend.
-
-        The candidates are the axis that it bends about without limits, and the others in steps of a quarter turn about
-        its line; of equal ones the first is taken.
-        """
-        do = self.do
-        other = cross(line, normal)
-        best, room = normal, -1.0 + 0.0 * self.reach
-        for axis in (normal, times(normal, -1.0), other, times(other, -1.0)):
-            found = sum((self._room(i, axis) for i in range(1, len(self.links))), start=0.0)
-            more = found > room + 1e-6
-            best, room = either(do, more, axis, best), do.where(more, found, room)
-        return best
-
     def _room(self, i: int, axis: Vector) -> Number:
         """Return how far a joint can turn about an axis, as the sine of half the angle."""
-        do, joint = self.do, self.links[i].joint
-        x, _, z = rotate(inverse(self.rest_frames[i]), axis)
-        across = do.least(do.where(x < 0.0, joint.low[0], joint.high[0]), 1.0)
-        along = do.least(do.where(z < 0.0, joint.low[1], joint.high[1]), 1.0)
-        return abs(x) * across + abs(z) * along
+        joint = self.joints[i]
+        return room_about(self.do, rotate(inverse(self.rest_frames[i]), axis), joint.low, joint.high)
 
     def _bends(self, normal: Vector, line: Vector, towards: Vector, turn: Number) -> list[Quaternion]:
         """Return the rotations that bend a chain to its side, or to the other side if the root has no room.
@@ -265,10 +209,10 @@ class Guess:
     def _allowed(self, world: list[Quaternion]) -> Angles:
         """Return the joint angles within the limits nearest to bones' orientations, scaled by mobility."""
         do, found = self.do, []
-        for i, link, rest_frame, frame in zip(self.path, self.links, self._rest_frames(world), world, strict=True):
-            wanted, old = nearest_angles(do, link.joint, multiply(inverse(rest_frame), frame)), self.fk[i]
-            x, z, twist = (b + (a - b) * each for a, b, each in zip(wanted, old, link.joint.mobility, strict=True))
-            found.append(inside(do, link.joint, x, z, twist))
+        for i, joint, rest_frame, frame in zip(self.path, self.joints, self._rest_frames(world), world, strict=True):
+            wanted, old = nearest_angles(do, joint, multiply(inverse(rest_frame), frame)), self.fk[i]
+            x, z, twist = (b + (a - b) * each for a, b, each in zip(wanted, old, joint.mobility, strict=True))
+            found.append(inside(do, joint, x, z, twist))
         return found
 
 

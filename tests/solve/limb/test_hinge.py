@@ -9,8 +9,9 @@ import numpy as np
 from benchmarks.cases import FREE, LOCKED, Rig, degrees
 from ik_addon.solve import Goal, Problem, Solution, pole_angle, solve
 from ik_addon.solve.limb.two_bones import ROLL, Hinge
-from ik_addon.solve.maths.numbers import Frame, Vector
+from ik_addon.solve.maths.frames import Frame
 from ik_addon.solve.maths.rotations import matrices
+from ik_addon.solve.maths.vectors import Vector
 from ik_addon.solve.problem import Floats
 
 from ..chains import for_each, member, unit
