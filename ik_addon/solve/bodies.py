@@ -22,10 +22,8 @@ from .maths import products
 from .maths.numbers import ONE
 from .maths.products import applied, back_applied, determinants, times_back
 from .maths.turns import at_limit
-from .maths.vectors import Vector, minus, norm, over, plus, times, unit
+from .maths.vectors import ZERO, Vector, minus, norm, over, plus, times, unit
 from .problem import Bools, Floats, Goal, Ints, OutOfReach, Problem, Solution, Solver, Status
-
-STILL: Vector = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class Alone:
         rows = zip(*(array.tolist() for array in arrays), strict=True)
         for member, (origin, scale, lengths, steps) in enumerate(rows):
             skeleton = standing.body.skeleton(member)
-            places = [Place.of(skeleton, e, STILL, factor) for e, factor in enumerate(factors)]
+            places = [Place.of(skeleton, e, ZERO, factor) for e, factor in enumerate(factors)]
             found.append(cls(standing, member, tuple(origin), scale, lengths, steps, places))
         return found
 
@@ -91,7 +89,7 @@ class Alone:
                 own = replace(self, standing=standing, member=0, scale=scale, lengths=[scale])
                 targets, wanted = ([times(each, self.scale / own.scale) for each in some] for some in (targets, wanted))
         state, steps = own._searched(problem, aims, wanted, is_first_attempt, turns)
-        missed, push = list(map(minus, targets, state.pose.ends)), STILL
+        missed, push = list(map(minus, targets, state.pose.ends)), ZERO
         if problem.out_of_reach is OutOfReach.PUSH_ROOT and not others:
             push = times(missed[0], min(1.0, aim.push_limit / max(norm(missed[0]), 1e-200)))
             missed = [minus(missed[0], push)]
@@ -100,15 +98,10 @@ class Alone:
         status = status_of(ONE, reached, beyond, aim.tolerance, Status.LIMITED)
         pose, joints = state.pose, self.standing.body.skeleton(self.member).joints
         parts = zip(self.standing.limited.tolist(), state.angles, joints, strict=True)
-        return Solved(
-            [(nine[::3], nine[1::3], nine[2::3]) for nine in pose.frames],
-            [plus(times(plus(point, push), own.scale), self.origin) for point in (*pose.points, *pose.ends)],
-            stretch,
-            errors if others else errors[0],
-            status,
-            steps,
-            [limited and at_limit(ONE, angles, *joint[:4]) for limited, angles, joint in parts],
-        )
+        held = [limited and at_limit(ONE, angles, *joint[:4]) for limited, angles, joint in parts]
+        frames = [(nine[::3], nine[1::3], nine[2::3]) for nine in pose.frames]
+        points = [plus(times(plus(point, push), own.scale), self.origin) for point in (*pose.points, *pose.ends)]
+        return Solved(frames, points, stretch, errors if others else errors[0], status, steps, held)
 
     def _seen(self, point: Vector) -> Vector:
         return over(minus(point, self.origin), self.scale)
@@ -132,15 +125,9 @@ class Alone:
         roots = [system.skeleton.bones[place.path[0]].head for place in self.places]
         ways = list(map(minus, wanted, roots))
         pole = next((minus(self._seen(aim.pole), roots[0]) for aim in aims if aim.pole is not None), None)
-        search = Search(
-            standing.body,
-            member,
-            lambda: system,
-            guess.fk,
-            [norm(way) - length / self.scale for way, length in zip(ways, self.lengths, strict=True)],
-            problem.iterations,
-            only_places=system.only_places,
-        )
+        lacks = [norm(way) - length / self.scale for way, length in zip(ways, self.lengths, strict=True)]
+        most, only_places = problem.iterations, system.only_places
+        search = Search(standing.body, member, lambda: system, guess.fk, lacks, most, only_places=only_places)
         start, passes = None, 0
         if problem.solver is Solver.FABRIK:
             start, passes = led_by_tips(system, guess, pole, aims[0].tolerance, problem.iterations)

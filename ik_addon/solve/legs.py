@@ -106,7 +106,6 @@ def _folded(
     # The root joint is clamped only at the end: its rotation depends on those of the others.
     held, angles[0] = clamped(0, rests[0], root)
     holds = 2.0 * size_of(do, multiply(inverse(held), root)[1:]) <= WITHIN
-    found = bent(
-        chain, reach, axes.line, [matrix_of(multiply(either(do, holds, root, held), turn)) for turn in turns], 0
-    )
+    whole = either(do, holds, root, held)
+    found = bent(chain, reach, axes.line, [matrix_of(multiply(whole, turn)) for turn in turns], 0)
     return found, angles, holds & (found.error <= (abs(reach.shortfall) + chain.aim.tolerance) * chain.scale)

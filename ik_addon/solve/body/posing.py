@@ -564,9 +564,8 @@ class Poser:
             for i, twist, out in step.pushed:
                 bounds[i] = released(bounds[i], twist, out)
             for i in np.flatnonzero((np.abs(reached - allowed) > HELD_BACK).any(axis=0)).tolist():
-                bounds[i] = tree.limits[i].crossed(
-                    bounds[i], *(each[:, i].tolist() for each in (now, reached, allowed))
-                )
+                way = (each[:, i].tolist() for each in (now, reached, allowed))
+                bounds[i] = tree.limits[i].crossed(bounds[i], *way)
             if bounds == before:
                 break
         near = largest < NEAR and not stiffer
@@ -624,16 +623,10 @@ class Poser:
         at_limit[tree.bones] = [bound != FREE for bound in state.bounds]
         error, pulls = float(missed[:places][ends.dragged[:places]].max(initial=0.0)), lengths_of(state.forces) * hard
         strong = np.flatnonzero(pulls > max(0.5 * pulls.max(initial=0.0), HOLDS_BACK)).tolist()
-        return PosedBody(
-            heads,
-            frames,
-            error,
-            float(missed[:places][hard[:places]].max(initial=0.0)),
-            float(left[hard[places:]].max(initial=0.0)),
-            passes,
-            at_limit,
-            tuple({ends.points[ends.wanted[i]][0]: None for i in strong}) if error > MISSES * tree.size else (),
-        )
+        pin_error = float(missed[:places][hard[:places]].max(initial=0.0))
+        pin_turn = float(left[hard[places:]].max(initial=0.0))
+        held_by = tuple({ends.points[ends.wanted[i]][0]: None for i in strong}) if error > MISSES * tree.size else ()
+        return PosedBody(heads, frames, error, pin_error, pin_turn, passes, at_limit, held_by)
 
 
 @dataclass(frozen=True)

@@ -345,29 +345,11 @@ class Tree:
         for bone, joint, rest in zip(joints, above, rests, strict=True):
             rest = rest if joint < 0 else back_times(frames[joints[joint]], rest)
             bones.append(Bone(tuple(rest.ravel().tolist()), seen(heads[bone], joint)))
-        skeleton = Skeleton(
-            ONE,
-            tuple(above),
-            tuple(joint < 0 for joint in above),
-            tuple(joint for joint, _ in carried),
-            [],
-            bones,
-            [seen(place, joint) for joint, place in carried],
-        )
-        return cls(
-            np.array(joints, dtype=np.int64),
-            has_root,
-            skeleton,
-            limits,
-            turns,
-            is_limited,
-            stiffness,
-            origin,
-            size,
-            ends,
-            places,
-            np.array(carriers, np.int64),
-        )
+        free, segments = tuple(joint < 0 for joint in above), tuple(joint for joint, _ in carried)
+        tips = [seen(place, joint) for joint, place in carried]
+        skeleton = Skeleton(ONE, tuple(above), free, segments, [], bones, tips)
+        which, by = np.array(joints, dtype=np.int64), np.array(carriers, np.int64)
+        return cls(which, has_root, skeleton, limits, turns, is_limited, stiffness, origin, size, ends, places, by)
 
     @cached_property
     def locked(self) -> Bools:

@@ -124,17 +124,9 @@ class Chain(NamedTuple):
         scale = do.most(sum(sizes), 1e-200)
         target = over(minus(aim.target, root), scale)
         pole = None if aim.pole is None else over(minus(aim.pole, root), scale)
-        return cls(
-            do,
-            scale,
-            [over(segment, do.most(size, 1e-200)) for segment, size in zip(segments, sizes, strict=True)],
-            [size / scale for size in sizes],
-            over(minus(joints[-1], root), scale),
-            frames,
-            Aim(target, pole, *aim[2:]),
-            side,
-            folds,
-        )
+        directions = [over(segment, do.most(size, 1e-200)) for segment, size in zip(segments, sizes, strict=True)]
+        lengths, tip = [size / scale for size in sizes], over(minus(joints[-1], root), scale)
+        return cls(do, scale, directions, lengths, tip, frames, Aim(target, pole, *aim[2:]), side, folds)
 
     @property
     def is_valid(self) -> Number:
@@ -267,9 +259,8 @@ def _in_space(chain: Chain, problem: Problem, solver: Solver | None) -> Bent:
         else:
             start = shared_guess(do, chain.directions, lengths, carried, own, distance, chain.frames, mobility)
             start = flattened(do, turned(chain_turn, start), lengths, axes.line, distance)
-        directions, passes = solve_directions(
-            do, start, lengths, axes, distance, chain.aim.tolerance, problem.iterations
-        )
+        tolerance, most = chain.aim.tolerance, problem.iterations
+        directions, passes = solve_directions(do, start, lengths, axes, distance, tolerance, most)
         if solver is not None:
             directions, roll = _rolled(chain, directions, lengths, axes)
             chain_turn = multiply(roll, chain_turn)
@@ -374,10 +365,7 @@ def _two_bone(
     lead = []
     for length, skipped in zip(lengths, carried, strict=True):
         lead.append(first == 0.0)
-        first, second = (
-            do.where(skipped, first, do.where(first == 0.0, length, first)),
-            do.where(skipped, second, length),
-        )
+        first, second = do.where(skipped | (first != 0.0), first, length), do.where(skipped, second, length)
     upper, lower = triangle(do, first, second, distance, axes.line, axes.bend)
     return [do.choose(is_first, upper, lower) for is_first in lead]
 
@@ -404,10 +392,8 @@ def _led_by_tip(
 ) -> tuple[list[Vector], Number]:
     """Return the directions that FABRIK finds for targets at a distance, and the passes used."""
     do, start, target = chain.do, chain.directions, times(axes.line, distance)
-    lean = sum(
-        length * (1.0 - dot(direction, own.line) * dot(direction, own.line))
-        for direction, length in zip(start, chain.lengths, strict=True)
-    )
+    aside = [1.0 - dot(direction, own.line) ** 2 for direction in start]
+    lean = sum(length * square for length, square in zip(chain.lengths, aside, strict=True))
     tip = tip_of(start, lengths)
     way = minus(tip, target)
     share = fabrik.folding(do, lean, dot(way, own.line), size_of(do, reject(way, own.line)))

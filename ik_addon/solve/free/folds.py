@@ -21,7 +21,7 @@ from functools import reduce
 from operator import and_
 
 from ..maths.numbers import Number, Numbers
-from ..maths.turns import Quaternion, multiply, rotate
+from ..maths.turns import STILL, Quaternion, multiply, rotate
 from ..maths.vectors import Vector, cross, dot, either, over, plus, reject, size_of, times
 
 TIGHTEST = 20.0
@@ -36,7 +36,6 @@ PRECISE = 1e-13
 """The difference in distance that is not worth another step."""
 JUMP = 1e-6
 """A difference in distance that remains however near two places are."""
-STILL: Quaternion = (1.0, 0.0, 0.0, 0.0)
 ALONG = 1e-3
 """A hinge with less than this across its bone, or across the line of the chain, counts as none."""
 

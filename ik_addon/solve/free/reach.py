@@ -36,19 +36,15 @@ class Aim(NamedTuple):
     def each(cls, problem: Problem, index: Ints) -> Iterator[Aim]:
         """Yield the goals of the members `index` (k,)."""
         goal, none = problem.goal, repeat(None)
-        return map(
-            cls,
-            rows_of(goal.target, index),
-            none if goal.pole is None else rows_of(goal.pole, index),
-            repeat(0.0) if goal.pole_angle is None else _numbers(goal.pole_angle, index),
-            none if goal.rotation is None else map(frame_of_rows, rows_of(goal.rotation, index)),
-            _numbers(problem.softness, index),
-            _numbers(problem.push_limit, index),
-            _numbers(problem.tolerance, index),
-        )
+        poles = none if goal.pole is None else lists_of(goal.pole, index)
+        rotations = none if goal.rotation is None else map(frame_of_rows, lists_of(goal.rotation, index))
+        angle = 0.0 if goal.pole_angle is None else goal.pole_angle
+        numbers = [angle, problem.softness, problem.push_limit, problem.tolerance]
+        angles, *settings = (_numbers(value, index) for value in numbers)
+        return map(cls, lists_of(goal.target, index), poles, angles, rotations, *settings)
 
 
-def rows_of(array: Floats, index: list[int] | Ints) -> list[Any]:
+def lists_of(array: Floats, index: list[int] | Ints) -> list[Any]:
     """Return the rows of chosen members as plain floats."""
     rows: list[Any] = np.asarray(array, dtype=np.float64)[index].tolist()
     return rows

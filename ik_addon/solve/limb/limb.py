@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..free.reach import Aim, frame_of_rows, reachable, rows_of, status_of
+from ..free.reach import Aim, frame_of_rows, lists_of, reachable, status_of
 from ..maths.cones import Range, range_of
 from ..maths.frames import Frame, applied, back_product, product, seen
 from ..maths.numbers import ONE
@@ -143,14 +143,14 @@ class KnownLimbs:
         new = [i for i in index.tolist() if i not in self.members]
         if not new:
             return
-        limits, fks = problem.limits, [list(map(frame_of_rows, frames)) for frames in rows_of(problem.frames, new)]
+        limits, fks = problem.limits, [list(map(frame_of_rows, frames)) for frames in lists_of(problem.frames, new)]
         rests, roots = fks, [fk[0] for fk in fks]  # without limits, they don't matter
         if limits is not None:
             every = np.broadcast_to(limits.rest, np.shape(problem.frames))
-            rests = [list(map(frame_of_rows, rest)) for rest in rows_of(every, new)]
-            roots = list(map(frame_of_rows, rows_of(limits.root, new)))
-        sides = [None] * len(new) if problem.bend_side is None else rows_of(problem.bend_side, new)
-        for i, *parts in zip(new, rows_of(problem.joints, new), fks, rests, roots, sides, strict=True):
+            rests = [list(map(frame_of_rows, rest)) for rest in lists_of(every, new)]
+            roots = list(map(frame_of_rows, lists_of(limits.root, new)))
+        sides = [None] * len(new) if problem.bend_side is None else lists_of(problem.bend_side, new)
+        for i, *parts in zip(new, lists_of(problem.joints, new), fks, rests, roots, sides, strict=True):
             self.members[i] = self.read_one(*parts)
 
     def read_one(
@@ -236,15 +236,7 @@ def solved_limb(problem: Problem, limbs: KnownLimbs, member: Member, aim: Aim) -
         missed = minus(missed, push)
     error = norm(missed) * scale
     status = status_of(ONE, error <= aim.tolerance * length, beyond, aim.tolerance, Status.LIMITED)
-    return Solved(
-        frames,
-        [plus(times(plus(end, push), scale), root) for end in ends],
-        stretch,
-        error,
-        status,
-        0,
-        [
-            limited and at_limit(ONE, angles_of(turn, range_), *range_)
-            for turn, range_, limited in zip(turns, limbs.ranges, limbs.limited, strict=True)
-        ],
-    )
+    parts = zip(limbs.limited, turns, limbs.ranges, strict=True)
+    held = [limited and at_limit(ONE, angles_of(turn, own), *own) for limited, turn, own in parts]
+    joints = [plus(times(plus(end, push), scale), root) for end in ends]
+    return Solved(frames, joints, stretch, error, status, 0, held)

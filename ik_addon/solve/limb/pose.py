@@ -340,14 +340,8 @@ class Work:
         """Return the pose with the knee on a side of the line to the target."""
         limb, line = self.limb, self.line
         cosine, sine, bend_cosine, bend_sine = self.triangle
-        upper = frame_of(
-            (
-                plus(times(line, cosine), times(bend, sine)),
-                minus(times(line, sine), times(bend, cosine)),
-                cross(bend, line),
-            ),
-            (self.along, self.side, self.normal),
-        )
+        along, side = plus(times(line, cosine), times(bend, sine)), minus(times(line, sine), times(bend, cosine))
+        upper = frame_of((along, side, cross(bend, line)), (self.along, self.side, self.normal))
         way = seen(limb.rest, plus(times(self.along, bend_cosine), times(self.side, bend_sine)))
         return pose_of(limb, upper, unit(way), seen(limb.rest, self.normal))
 
@@ -360,11 +354,7 @@ def _circle(axes: Frame, cosine: float, sine: float) -> Circle:
 
 def towards(pole: Vector, angle: float) -> Side:
     """Return the side of a pole, given relative to the root, turned by an angle about the line to the target."""
-
-    def side(work: Work, natural: Vector) -> Vector:
-        return _side_of(pole, angle, work.line, natural)
-
-    return side
+    return lambda work, natural: _side_of(pole, angle, work.line, natural)
 
 
 def towards_with_foot(

@@ -45,10 +45,8 @@ def suits(problem: Problem) -> bool:
 def solve_together(problem: Problem, solution: Solution, index: Ints, standing: Standing) -> None:
     """Solve the members `index` (k,) of a problem that suits, and write them into the solution."""
     body, scale, each = standing.body, standing.scale, standing.lengths[:, 0]
-    softness, tolerance = (
-        np.broadcast_to(np.asarray(value, dtype=np.float64), len(solution.status))[index]
-        for value in (problem.softness, problem.tolerance)
-    )
+    settings = problem.softness, problem.tolerance
+    softness, tolerance = (np.broadcast_to(value, len(solution.status))[index] for value in settings)
     target = ((np.asarray(problem.goal.target, np.float64)[index] - standing.origin) / scale[:, None]).T
     distance, longest = norm(target), standing.steps.max(axis=0)
     reached, _, _, beyond = goal_of(MANY, distance, longest, softness, 0.0, OutOfReach.EXTEND)

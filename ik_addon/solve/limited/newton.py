@@ -22,7 +22,7 @@ from ..maths.numbers import ONE, Number, Numbers
 from ..maths.sweep import NOTHING, RESTING, Column, Form, Six, Swept, hung, of_three, solved_again, substituted
 from ..maths.sweep import Joint as Equation
 from ..maths.turns import Quaternion, inverse, multiply, rotate, turn_of
-from ..maths.vectors import Vector, cross, dot, minus, times
+from ..maths.vectors import ZERO, Vector, cross, dot, minus, times
 from .descent import State, finished, longest, solved
 from .objectives import Pole, System, couplings_of, moment_of
 from .skeleton import STEEPEST_SQUARE, Angles, Bone, Joint, Nine, Pose, Skeleton, inside, is_unlimited, nearest_angles
@@ -38,7 +38,6 @@ Unknowns = list[Vector]
 MARGIN = 0.1
 """Share of the damping with which equations must be those of a minimum already: where they only just are, rounding
 would decide between two different steps."""
-STAYS: Vector = (0.0, 0.0, 0.0)
 
 
 class Anchor(NamedTuple):
@@ -71,7 +70,7 @@ def newton_step(
     curving = slopes_by(pose, couplings)
     slopes = curving if kept is now.residual else slopes_of(system, pose, now.residual)
     share: Number = 0.0
-    away = [STAYS] * len(slopes)
+    away = [ZERO] * len(slopes)
     if anchor is not None:
         share, away = anchor.share, list(map(away_from, now.angles, anchor.angles))
     equations, ways, whole = [], [], []

@@ -208,7 +208,8 @@ class Search:
                 steps += more
                 angles = found if there <= ARRIVED else angles
         if error > ARRIVED:
-            angles, more = yield from self._settled(angles, error, self._stages)
+            stages = _STAGES[1:] if isinstance(self.system.objectives[-1], Orientation) else _STAGES
+            angles, more = yield from self._settled(angles, error, stages)
             steps += more
         return angles, steps
 
@@ -342,10 +343,6 @@ class Search:
         poses = table(self.body, number, count)
         return (yield [self._ask(angles, _LONGER, _PULL, is_whole=False) for angles in poses])
 
-    @property
-    def _stages(self) -> Sequence[tuple[float, float]]:
-        return _STAGES[1:] if isinstance(self.system.objectives[-1], Orientation) else _STAGES
-
     def _settled(self, angles: Angles, error: float, stages: Sequence[tuple[float, float]]) -> Searching:
         """Decide what places out of reach leave open, by poles and orientations, then by the FK pose."""
         steps, last = 0, 1.0 if self.only_places else _LAST
@@ -353,9 +350,8 @@ class Search:
         for count, end in stages:
             share = count * error
             anchor = Anchor(self.fk, last * share)
-            angles, _, more = yield from _one(
-                Ask(angles, _SETTLE, still=end, anchor=anchor, light=share, is_straight=True)
-            )
+            ask = Ask(angles, _SETTLE, still=end, anchor=anchor, light=share, is_straight=True)
+            angles, _, more = yield from _one(ask)
             steps += more
         return angles, steps
 

@@ -9,7 +9,7 @@ item of a list, parents first. Matrices are nine numbers, row by row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -235,10 +235,9 @@ class Body:
         return list(map(Joint, *(part[..., 0].T.tolist() for part in self._limits)))
 
 
-def _numbers(values: Floats) -> Iterable[Any]:
+def _numbers(values: Floats) -> Any:
     """Return values (k,) as floats, or values (k, B) as arrays."""
-    numbers: Iterable[Any] = values.tolist() if values.ndim == 1 else values
-    return numbers
+    return values.tolist() if values.ndim == 1 else values
 
 
 def posed(body: Body, angles: Floats) -> tuple[Floats, Floats]:
@@ -288,15 +287,10 @@ class Standing:
         rest_frames = np.where(free[:, None, None], rest, times(frames[:, parents], rest))
         rest_frames[:, locked] = frames[:, locked]
         turns = quaternions(back_times(rest_frames, frames).transpose(2, 3, 1, 0))
-        body = Body(
-            tuple(parents.tolist()),
-            tuple(free.tolist()),
-            tuple(segments.tolist()),
-            np.ascontiguousarray(rest.transpose(2, 3, 1, 0)),
-            *_segments(points, frames, parents, segments, np.ones(frames.shape[:2])),
-            cone,
-            np.ascontiguousarray(mobility.T)[..., None],
-        )
+        shape = (tuple(part.tolist()) for part in (parents, free, segments))
+        rest, mobility = np.ascontiguousarray(rest.transpose(2, 3, 1, 0)), np.ascontiguousarray(mobility.T)[..., None]
+        heads, ends = _segments(points, frames, parents, segments, np.ones(frames.shape[:2]))
+        body = Body(*shape, rest, heads, ends, cone, mobility)
         return cls(body, turns, points, frames, origin, scale, lengths, limited)
 
     @cached_property
@@ -373,10 +367,8 @@ def _joints_of(problem: Problem, index: Ints, parents: Ints, free: Bools) -> tup
     bones = len(parents)
     frames = np.asarray(problem.frames, dtype=np.float64)[index]
     rest = np.where(free[:, None, None], frames, back_times(frames[:, parents], frames))
-    mobility = (
-        np.ones((bones, 3)) if problem.stiffness is None else 1.0 - np.asarray(problem.stiffness, dtype=np.float64)
-    )
-    mobility = mobility[:, [0, 2, 1]]
+    stiffness = np.zeros((bones, 3)) if problem.stiffness is None else np.asarray(problem.stiffness, dtype=np.float64)
+    mobility = 1.0 - stiffness[:, [0, 2, 1]]
     everything = np.tile([-np.inf, np.inf], (bones, 3))
     limits = problem.limits
     ranges = everything if limits is None else np.concatenate([limits.cones, limits.twist], axis=1).astype(np.float64)

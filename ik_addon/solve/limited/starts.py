@@ -25,7 +25,7 @@ from ..free.even_bend import arc_of
 from ..free.fabrik import FINEST, MEET, folding
 from ..maths.numbers import MANY, ONE, Number
 from ..maths.rotations import quaternion_of, quaternions, stacked
-from ..maths.turns import OPPOSITE, Quaternion, about, between, inverse, multiply, rotate, turn_of
+from ..maths.turns import OPPOSITE, STILL, Quaternion, about, between, inverse, multiply, rotate, turn_of
 from ..maths.vectors import Vector, cross, dot, either, minus, norm, over, plus, reject, size_of, times, unit, unit_of
 from ..problem import Floats
 from .objectives import Orientation, Place, System
@@ -45,7 +45,6 @@ _FENCED = 1.2
 """Radians; a root that can turn farther than this does not force the bend to the other side."""
 _WAVE = 0.41
 """Amplitude of an S, relative to that of a bend, that shortens a chain as much."""
-_IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
 _TURN = 2.0 * np.pi
 
 
@@ -138,7 +137,7 @@ class Guess:
 
     def _rest_frames(self, frames: list[Quaternion]) -> list[Quaternion]:
         """Return the orientations of bones if their joints are at rest, below parents turned as in `frames`."""
-        above = zip([_IDENTITY, *frames], self.rests, self.is_free, strict=False)
+        above = zip([STILL, *frames], self.rests, self.is_free, strict=False)
         return [rest if is_free else multiply(frame, rest) for frame, rest, is_free in above]
 
     def _lay_axes(self) -> None:
@@ -457,10 +456,7 @@ def _table(body: Body, first: int, amount: int) -> Floats:
     side = np.stack([np.cos(number * np.pi / 2.0), np.sin(number * np.pi / 2.0)]).round()[:, None]
     curled = np.minimum(_CURL * np.where(side < 0.0, low, high), np.sin(_ROUND / bones / 2.0))
     swing = np.where(number < 4, side * curled, swing)
-    low, high = (
-        np.where(np.isinf(cone.twist_low), -_WIDEST, cone.twist_low),
-        np.where(np.isinf(cone.twist_high), _WIDEST, cone.twist_high),
-    )
+    low, high = np.nan_to_num(cone.twist_low, neginf=-_WIDEST), np.nan_to_num(cone.twist_high, posinf=_WIDEST)
     twist = np.where(number < 4, 0.0, low + (high - low) * points[2])
     return allowed_angles(body, stacked(*swing, twist))
 

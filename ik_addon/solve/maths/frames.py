@@ -10,13 +10,8 @@ Matrix = tuple[Vector, Vector, Vector]
 
 def product_back(a: Matrix, b: Matrix) -> Matrix:
     """Return a matrix times the transpose of another, column by column."""
-    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = a
     (ux, uy, uz), (vx, vy, vz), (wx, wy, wz) = b
-    return (
-        (ax * ux + bx * vx + cx * wx, ay * ux + by * vx + cy * wx, az * ux + bz * vx + cz * wx),
-        (ax * uy + bx * vy + cx * wy, ay * uy + by * vy + cy * wy, az * uy + bz * vy + cz * wy),
-        (ax * uz + bx * vz + cx * wz, ay * uz + by * vz + cy * wz, az * uz + bz * vz + cz * wz),
-    )
+    return applied(a, (ux, vx, wx)), applied(a, (uy, vy, wy)), applied(a, (uz, vz, wz))
 
 
 Frame = tuple[Vector, Vector, Vector]
@@ -40,24 +35,12 @@ def seen(frame: Frame, v: Vector) -> Vector:
 
 def product(a: Frame, b: Frame) -> Frame:
     """Return the frame b in space, given in the axes of a."""
-    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = a
-    (ux, uy, uz), (vx, vy, vz), (wx, wy, wz) = b
-    return (
-        (ax * ux + bx * uy + cx * uz, ay * ux + by * uy + cy * uz, az * ux + bz * uy + cz * uz),
-        (ax * vx + bx * vy + cx * vz, ay * vx + by * vy + cy * vz, az * vx + bz * vy + cz * vz),
-        (ax * wx + bx * wy + cx * wz, ay * wx + by * wy + cy * wz, az * wx + bz * wy + cz * wz),
-    )
+    return applied(a, b[0]), applied(a, b[1]), applied(a, b[2])
 
 
 def back_product(a: Frame, b: Frame) -> Frame:
     """Return the frame b in the axes of a."""
-    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = a
-    (ux, uy, uz), (vx, vy, vz), (wx, wy, wz) = b
-    return (
-        (ax * ux + ay * uy + az * uz, bx * ux + by * uy + bz * uz, cx * ux + cy * uy + cz * uz),
-        (ax * vx + ay * vy + az * vz, bx * vx + by * vy + bz * vz, cx * vx + cy * vy + cz * vz),
-        (ax * wx + ay * wy + az * wz, bx * wx + by * wy + bz * wz, cx * wx + cy * wy + cz * wz),
-    )
+    return seen(a, b[0]), seen(a, b[1]), seen(a, b[2])
 
 
 def carried(v: Vector, a: Vector, b: Vector, axis: Vector) -> Vector:

@@ -18,7 +18,6 @@ from .numbers import MANY
 
 FEW = 16
 """Up to this many matrices are converted to quaternions one by one, in plain floats."""
-_TINY = 1e-200
 
 
 def dot(a: Floats, b: Floats) -> Floats:
@@ -46,7 +45,7 @@ def norm(a: Floats) -> Floats:
 
 def unit(a: Floats) -> Floats:
     """Return vectors (3, ...) scaled to length 1; a zero vector stays zero."""
-    return np.asarray(a / np.maximum(norm(a), _TINY))
+    return np.asarray(a / np.maximum(norm(a), 1e-200))
 
 
 def reject(a: Floats, axis: Floats) -> Floats:

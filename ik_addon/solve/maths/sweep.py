@@ -55,12 +55,9 @@ def add_place(form: Form, point: Sequence[float], gap: Sequence[float], stiffnes
 
 def add_orientation(form: Form, gap: Sequence[float], stiffness: float) -> None:
     """Add to a form a spring that turns its joint by a rotation vector."""
-    form[0] += stiffness
-    form[3] += stiffness
-    form[5] += stiffness
-    form[21] += stiffness * gap[0]
-    form[22] += stiffness * gap[1]
-    form[23] += stiffness * gap[2]
+    for diagonal, at, part in zip((0, 3, 5), (21, 22, 23), gap, strict=True):
+        form[diagonal] += stiffness
+        form[at] += stiffness * part
 
 
 def add_thrust(
@@ -211,11 +208,9 @@ def of_three(
     floor = 0.0 if least is None else least
     a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
     d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest
-    (
-        (x0, x1, x2, x3, x4, x5, f0, f1, f2),
-        (y0, y1, y2, y3, y4, y5, g0, g1, g2),
-        (z0, z1, z2, z3, z4, z5, h0, h1, h2),
-    ) = columns
+    x0, x1, x2, x3, x4, x5, f0, f1, f2 = columns[0]
+    y0, y1, y2, y3, y4, y5, g0, g1, g2 = columns[1]
+    z0, z1, z2, z3, z4, z5, h0, h1, h2 = columns[2]
     (m00, m01, m02), (_, m11, m12), (_, _, m22) = own
     r0, r1, r2 = right
     f0 += a00 * x0 + a01 * x1 + a02 * x2 + b00 * x3 + b01 * x4 + b02 * x5

@@ -12,6 +12,7 @@ from .vectors import Vector, cross, dot, either, plus, reject, size_of, times, u
 
 Quaternion = tuple[Number, Number, Number, Number]
 """w first."""
+STILL: Quaternion = (1.0, 0.0, 0.0, 0.0)
 OPPOSITE = 1e-6
 """Below this length of the sum of two unit vectors, rounding in the input would choose the axis between them."""
 NEARLY_OPPOSITE = 1e-2

@@ -9,6 +9,7 @@ from typing import Any
 from .numbers import ONE, Number, Numbers
 
 Vector = tuple[Number, Number, Number]
+ZERO: Vector = (0.0, 0.0, 0.0)
 
 
 def plus(a: Vector, b: Vector) -> Vector:
