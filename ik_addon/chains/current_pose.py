@@ -13,7 +13,7 @@ from ..core import channels
 from ..core.skeleton import STRAIGHT, Skeleton, matrix_array, orthonormal
 from ..core.untyped import Shaped
 from ..rig.plan.chain import chain_bones, end_of
-from ..solve.maths.lines import is_straight
+from ..solve.maths.rotations import is_straight
 from ..solve.problem import Bools, Floats
 
 BEYOND = 2e-6

@@ -29,7 +29,7 @@ from ..rig.plan.limits import hinge_of, knee_hinge
 from ..rig.plan.presence import is_in
 from ..rig.read.orientation import target_rotation
 from ..solve import pole_angle
-from ..solve.limb.hinge import Hinge, unfollowed_by
+from ..solve.limb.two_bones import Hinge, unfollowed_by
 from ..solve.maths.rotations import unit
 from ..solve.problem import Floats
 from . import bend_side, end_bone, make_controls

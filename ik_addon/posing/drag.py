@@ -26,7 +26,7 @@ from ..core.translation.sentences import UserError, say
 from ..live import registry
 from ..rig.plan.chain import end_of, posed_bones, reach_of, tips, turning_end
 from ..solve import Grab, Pin, PosedBody, Poser
-from ..solve.body.ends import movable_bones
+from ..solve.body.tree import movable_bones
 from ..solve.maths.products import times
 from ..solve.problem import Floats
 from ..targets.autokey import auto_key, left_out, reverting
