@@ -13,12 +13,12 @@ from mathutils import Matrix
 
 from ..anatomy.body import feet_of, root_of
 from ..anatomy.figure import Figure
-from ..chains.control_bones import editing
+from ..chains.make_controls import editing
 from ..core import keyframes
-from ..core.continuity import nearest
 from ..core.report import Remark, Report, count_of_frames
 from ..core.skeleton import inverse, matrix_array, orthonormal
 from ..core.steps import part
+from ..core.transforms import nearest
 from ..core.translation.sentences import UserError, say
 from ..core.untyped import Json
 from ..rig.plan.order import in_order

@@ -32,7 +32,7 @@ import bpy
 import numpy as np
 from bpy.app.handlers import persistent
 
-from ..core import channels, compat, fk_keys, fk_store, hooks
+from ..core import channels, compat, fk_keys, fk_store
 from ..core.channels import Row
 from ..core.falloff import falloff_setting, range_setting
 from ..core.goals import Goal
@@ -508,7 +508,7 @@ def _after_load(_file: object, _unused: object = None) -> None:
     _ended, _keying, _latest = last_operator(), 0, None
 
 
-_HANDLERS = (
+HANDLERS = (
     ("depsgraph_update_post", _after_update),
     ("undo_pre", _before_undo),
     ("redo_pre", _before_undo),
@@ -518,16 +518,11 @@ _HANDLERS = (
 )
 
 
-def register() -> None:
-    """Take edits from now on; call this after the handlers that solve are registered."""
-    frame_steps.on_edit.append(take)
-    hooks.add(*_HANDLERS)
+LISTENERS = ((frame_steps.on_edit, take),)
 
 
 def unregister() -> None:
-    """Undo `register`."""
-    hooks.remove(*_HANDLERS)
-    frame_steps.on_edit.remove(take)
+    """Forget what was edited, and stop adjusting edits."""
     _give_up()
     _after_load(None)
     while _adjustable:

@@ -14,11 +14,9 @@ from ..maths.cones import joint_rotation, swing_twist
 from ..maths.products import applied, back_applied, back_times, lengths_of, times, times_back
 from ..maths.rotations import about_vectors, matrices, quaternions, vectors_of
 from ..problem import Floats
-from . import limits
-from .ends import YIELD
-from .limits import Limit
 from .posing import FARTHEST, HELD, ROUNDS, Poser
 from .problem import Body, Pin
+from .tree import HELD_BACK, YIELD, Limit
 
 PASSES = 8
 """Maximum number of passes."""
@@ -147,7 +145,7 @@ class Holding:
             allowed = angles.copy()
             for place, limit in self._limits.items():
                 allowed[place] = limit.allowed(*angles[place].tolist())
-            beyond = np.where(np.abs(angles - allowed) > limits.HELD, angles - allowed, 0.0)
+            beyond = np.where(np.abs(angles - allowed) > HELD_BACK, angles - allowed, 0.0)
             x, z, twist = np.moveaxis(allowed, -1, 0)
             own = times(self._rests, _matrices(joint_rotation(np.array([x, z]), twist)))
             turned = np.where(lengths_of(beyond)[..., None, None] > 0.0, times_back(own, self._frames), turned)

@@ -142,6 +142,8 @@ def _flags(pin: IKAddonPinArgument) -> frozenset[str]:
     return FLAGS - ({"LOCATION"} if not pin.use_location else set()) - ({"ROTATION"} if not pin.use_rotation else set())
 
 
+# ---- the tool
+
 TOOL = "ik_addon.body"
 
 
@@ -301,6 +303,9 @@ def _selected(context: bpy.types.Context, place: Vector) -> Picked | None:
         return None
     tip = target_bones([ob]).get(bone)
     return Picked.nearest(context, bone, place) if tip is None else Picked.of(context, *joint_of(tip))
+
+
+# ---- pins
 
 
 class IK_ADDON_OT_pin(ArmatureOperator):

@@ -6,10 +6,11 @@ import numpy as np
 
 from ik_addon.solve import Limits
 from ik_addon.solve.limb.end_rotation import turned
-from ik_addon.solve.maths.cones import cone_of, violation
+from ik_addon.solve.maths.cones import cone_of
 from ik_addon.solve.maths.products import back_times, times
 from ik_addon.solve.maths.rotations import matrices, quaternions
 from ik_addon.solve.problem import Floats
+from tests.solve.chains import violation
 
 FREE = (-np.inf, np.inf)
 

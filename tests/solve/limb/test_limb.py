@@ -10,11 +10,12 @@ from numpy.random import Generator
 from benchmarks.cases import CHAINS, FREE, LOCKED, Rig, bone_steps, chain, degrees, random_ranges
 from benchmarks.quality import violations
 from ik_addon.solve import Problem, Solution, Status, solve
-from ik_addon.solve.maths.cones import cone_of, violation
+from ik_addon.solve.maths.cones import cone_of
 from ik_addon.solve.maths.rotations import matrices, quaternions
 from ik_addon.solve.problem import Floats
 from tests.fuzz import verdict
 from tests.fuzz.problems import random_case
+from tests.solve.chains import violation
 
 from ..chains import aim, assert_mirrored, for_each, make_chains, random_rotations, unit
 from ..limited.test_limits import assert_consistent

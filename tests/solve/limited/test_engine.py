@@ -9,14 +9,14 @@ import numpy as np
 
 from benchmarks.cases import CHAINS, Rig, chain, degrees, random_ranges, tree_y
 from ik_addon.solve import solve
-from ik_addon.solve.limited.bounds import bounds
 from ik_addon.solve.limited.descent import State
-from ik_addon.solve.limited.fabrik import Passes
 from ik_addon.solve.limited.newton import Anchor, newton_step, polished, slopes_of, twists_of
 from ik_addon.solve.limited.objectives import System, masses_of
+from ik_addon.solve.limited.search import bounds
 from ik_addon.solve.limited.skeleton import Body, allowed_angles, posed, rows_of
+from ik_addon.solve.limited.starts import Passes
 from ik_addon.solve.maths.cones import Cone, cone_of
-from ik_addon.solve.problem import Floats
+from ik_addon.solve.problem import Floats, path_of
 
 from ..chains import for_each, random_rotations, unit
 from .goals import Goals, OrientationGoal, PoleGoal
@@ -57,7 +57,7 @@ def goals_of(body: Body, rng: np.random.Generator, wishes: str = "") -> Goals:
     if "turn" in wishes:
         turns = (OrientationGoal(0, random_rotations(rng, count).transpose(1, 2, 0)),)
     if "pole" in wishes:
-        bones = body.path(0)[-3:]
+        bones = path_of(body.parents, body.segments[0])[-3:]
         joints = rng.uniform(0.5, 1.0, (3, len(bones) + 1, count))
         angle = rng.uniform(-1.0, 1.0, count)
         poles = (PoleGoal(0, bones, rng.normal(size=(3, count)), angle, masses_of(joints)),)
@@ -139,7 +139,8 @@ def test_newtons_steps_follow_the_curvature_of_the_cost(wishes: str, free: tuple
         joints = posed(body, angles)[1]
         target = joints[:, -1:] + 0.03 * rng.normal(size=(count, 1, 3))
         middle = joints.mean(axis=1) + 0.1 * rng.normal(size=(count, 3))
-        pole = PoleGoal(0, body.path(0), 3.0 * middle.T, np.full(count, 0.2), np.full((bones + 1, count), 0.2))
+        path, angle = path_of(body.parents, body.segments[0]), np.full(count, 0.2)
+        pole = PoleGoal(0, path, 3.0 * middle.T, angle, np.full((bones + 1, count), 0.2))
         goals = replace(goals, target=target.transpose(2, 1, 0), poles=(pole,))
     size, damping = 2e-4, 1.0 if goals.poles else 0.1
     steps = size * np.eye(3 * bones)

@@ -10,18 +10,10 @@ import pytest
 from benchmarks.cases import CHAINS, bone_steps, chain, degrees, random_ranges, smooth_turns
 from benchmarks.quality import violations
 from ik_addon.solve import Goal, Limits, Problem, Solution, Status, solve
-from ik_addon.solve.maths.cones import (
-    Cone,
-    clamp,
-    cone_of,
-    joint_rotation,
-    nearest_direction,
-    nearest_swing,
-    swing_twist,
-    violation,
-)
+from ik_addon.solve.maths.cones import Cone, cone_of, joint_rotation, nearest_direction, nearest_swing, swing_twist
 from ik_addon.solve.maths.rotations import dot, matrices, multiply
 from ik_addon.solve.problem import Floats
+from tests.solve.chains import clamp, violation
 
 from ..chains import for_each, solve_together, unit
 

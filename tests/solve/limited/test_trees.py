@@ -10,9 +10,10 @@ import pytest
 from benchmarks.cases import LOCKED, Rig, chain, degrees, tree_hand, tree_y
 from benchmarks.quality import violations
 from ik_addon.solve import Goal, Problem, Status, solve
-from ik_addon.solve.maths.cones import Cone, clamp, cone_of
+from ik_addon.solve.maths.cones import Cone, cone_of
 from ik_addon.solve.maths.rotations import multiply, norm, quaternions
 from ik_addon.solve.problem import Floats
+from tests.solve.chains import clamp
 
 from ..chains import for_each, unit
 from .test_limits import assert_consistent
