@@ -226,6 +226,26 @@ def go_live(*obs: bpy.types.Object) -> None:
     bpy.context.view_layer.update()
 
 
+def change(owner: Any, **values: object) -> None:
+    """Set properties of something, and let Blender evaluate it."""
+    for name, value in values.items():
+        setattr(owner, name, value)
+    bpy.context.view_layer.update()
+
+
+def shift(owner: Any, x: float = 0.0, y: float = 0.0, z: float = 0.0) -> None:
+    """Move an object or a bone by a step, and let Blender evaluate it."""
+    change(owner, location=owner.location + Vector((x, y, z)))
+
+
+def constrain(owner: Any, kind: str, **settings: object) -> Any:
+    """Add a constraint to an object or a bone; return it."""
+    made = owner.constraints.new(kind)
+    for name, value in settings.items():
+        setattr(made, name, value)
+    return made
+
+
 def evaluated(ob: bpy.types.Object) -> bpy.types.Object:
     """Return the evaluated copy of an object, up to date."""
     return ob.evaluated_get(bpy.context.evaluated_depsgraph_get())

@@ -96,8 +96,7 @@ def test_a_straight_spine_bends_forward_whatever_its_roll(name: str, roll: int) 
     assert settings.bends_both_ways
     assert side_at_rest(ob, chain).dot(FRONT) < -0.97
     ob.ik_addon.live = True
-    settings.target.location.z -= 0.05
-    bpy.context.view_layer.update()
+    rigs.shift(settings.target, z=-0.05)
     assert rigs.tail(ob, chain[-1]) == pytest.approx(np.array(settings.target.location), abs=1e-5)
     assert max(rigs.head(ob, bone)[1] for bone in chain) > 0.03, "its middle goes to the back"
     bpy.ops.ik_addon.flip_bend()
@@ -128,8 +127,7 @@ def test_a_spine_bends_to_the_side_it_is_posed(names: str, angle: float) -> None
         return float(np.cross(line, middle)[0])
 
     was = off()
-    tip.target.location = Vector(root.tolist()).lerp(tip.target.location, 0.8)
-    bpy.context.view_layer.update()
+    rigs.change(tip.target, location=Vector(root.tolist()).lerp(tip.target.location, 0.8))
     assert off() * was > 0.0
     assert abs(off()) > abs(was)
 
@@ -229,8 +227,7 @@ def test_a_solved_pose_is_no_source(capfd: pytest.CaptureFixture[str]) -> None:
     add(ob, "shin.L", live=True)
     ob.pose.bones["shin.L"].ik_addon.bend_side = (0.0, 0.0, 0.0)
     ob.pose.bones["shin.L"].ik_addon.pole = None
-    ob.pose.bones["shin.L"].ik_addon.target.location.z += 0.2
-    bpy.context.view_layer.update()
+    rigs.shift(ob.pose.bones["shin.L"].ik_addon.target, z=0.2)
     assert found(ob, capfd)[1] == "the anatomy of the character"
 
 
@@ -289,8 +286,7 @@ def test_a_converted_constraint_bends_as_before() -> None:
     ob = leg(20.0)
     constraint = ob.pose.bones["shin.L"].constraints.new("IK")
     constraint.chain_count, constraint.target = 2, rigs.empty("Target", (0, 0, -0.6))
-    constraint.pole_target = rigs.empty("Pole", (2.0, 0.0, 0.0))
-    bpy.context.view_layer.update()
+    rigs.change(constraint, pole_target=rigs.empty("Pole", (2.0, 0.0, 0.0)))
     knee = Vector(rigs.head(ob, "shin.L"))
     assert abs(knee.y) < 0.01 < knee.x, "the constraint bends it to its pole"
     assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}

@@ -29,8 +29,7 @@ TINY = Matrix.Diagonal((1e-3, 1e-3, 1e-3, 1.0))
 def limb(points: list[Any], matrix: Matrix = IDENTITY) -> bpy.types.Object:
     """Build an armature with bones a, b, c ... along points, the last one active."""
     ob = rigs.limb(points, "abcdefgh"[: len(points) - 1])
-    ob.matrix_world = matrix
-    bpy.context.view_layer.update()
+    rigs.change(ob, matrix_world=matrix)
     return ob
 
 
@@ -205,8 +204,7 @@ def test_a_chain_may_share_bones_with_another_and_keeps_the_pose() -> None:
 def test_refuses_a_conflicting_constraint(kind: str) -> None:
     ob = limb(rigs.straight(3))
     constraint = ob.pose.bones["b"].constraints.new(kind)
-    constraint.target = rigs.empty("Other")
-    bpy.context.view_layer.update()
+    rigs.change(constraint, target=rigs.empty("Other"))
     with refused(f"The constraint '{constraint.name}' on bone 'b' also moves bones of this chain. Mute it"):
         bpy.ops.ik_addon.chain_add()
     constraint.mute = True

@@ -129,8 +129,7 @@ def test_the_trunk_follows_the_hips_and_hands_and_feet_stay(controls: str, addon
     ends = ["mixamorig:LeftFoot", "mixamorig:RightFoot", "mixamorig:LeftHand", "mixamorig:RightHand"]
     before = {name: rigs.head(ob, name) for name in (*ends, "mixamorig:Head", "mixamorig:Spine2")}
     step = Vector((0.03, -0.06, 0.02))  # along the bone, which points up
-    ob.pose.bones["mixamorig:Hips"].location = step
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["mixamorig:Hips"], location=step)
     bpy.context.view_layer.update()
     moved = {name: np.linalg.norm(rigs.head(ob, name) - place) for name, place in before.items()}
     for name, distance in moved.items():
@@ -203,8 +202,7 @@ def test_a_pose_outside_human_limits_is_kept(capfd: pytest.CaptureFixture[str], 
     knee, spine = (ob.pose.bones[f"mixamorig:{name}"] for name in ("LeftLeg", "Spine1"))
     held = joints(ob)
     knee.rotation_quaternion = Euler((0.0, 0.0, 0.7)).to_quaternion()
-    spine.rotation_quaternion = Euler((1.2, 0.0, 0.0)).to_quaternion()
-    bpy.context.view_layer.update()
+    rigs.change(spine, rotation_quaternion=Euler((1.2, 0.0, 0.0)).to_quaternion())
     assert np.abs(joints(ob) - held).max() > 0.1
     set_up(ob)
     for bone in (knee, spine):
@@ -218,8 +216,7 @@ def test_a_pose_outside_human_limits_is_kept(capfd: pytest.CaptureFixture[str], 
 def test_scripts_get_all_remarks(capfd: pytest.CaptureFixture[str]) -> None:
     ob = build_without(RIGS["Mixamo"], "mixamorig:Neck")
     ob.pose.bones["mixamorig:LeftForeArm"].rotation_quaternion = Euler((1.6, 0.0, 0.0)).to_quaternion()
-    ob.pose.bones["mixamorig:LeftLeg"].rotation_quaternion = Euler((0.0, 0.0, 0.7)).to_quaternion()
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["mixamorig:LeftLeg"], rotation_quaternion=Euler((0.0, 0.0, 0.7)).to_quaternion())
     add(ob, "mixamorig:RightLeg")
     rigs.key(ob.pose.bones["mixamorig:RightArm"], "rotation_quaternion", {1: (1, 0, 0, 0)})
     text = said(capfd, bpy.ops.ik_addon.character_setup)
@@ -241,8 +238,7 @@ def test_a_character_set_up_in_object_mode_is_posed_in_pose_mode(capfd: pytest.C
 
 def test_warns_about_a_pose_bent_to_the_wrong_side(addon: Addon) -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
-    ob.pose.bones["mixamorig:LeftForeArm"].rotation_quaternion = Euler((1.6, 0.0, 0.0)).to_quaternion()
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["mixamorig:LeftForeArm"], rotation_quaternion=Euler((1.6, 0.0, 0.0)).to_quaternion())
     before = places(ob)
     bpy.ops.ik_addon.character_setup(with_presets=False, live=False)
     assert all(np.array_equal(place, places(ob)[name]) for name, place in before.items())
@@ -391,8 +387,7 @@ def test_hands_stay_in_place_or_go_along_with_the_chest(arms: str) -> None:
     ob = figure(arms=arms, regions={"ARM"}, with_presets=False)
     before = rigs.tail(ob, "mixamorig:LeftForeArm")
     ob.pose.bones["mixamorig:Hips"].location.x += 0.05 * ob.pose.bones["mixamorig:Hips"].bone.length
-    ob.pose.bones["mixamorig:Spine"].rotation_quaternion = Euler((0.1, 0.0, 0.0)).to_quaternion()
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["mixamorig:Spine"], rotation_quaternion=Euler((0.1, 0.0, 0.0)).to_quaternion())
     moved = float(np.linalg.norm(rigs.tail(ob, "mixamorig:LeftForeArm") - before))
     assert moved < 1e-5 if arms == "WORLD" else moved > 1e-2
 
@@ -420,8 +415,7 @@ def test_a_head_that_cannot_turn_as_far_as_its_control_says_so(addon: Addon) -> 
     ob = figure()
     tip = next(bone for bone in ob.pose.bones if bone.ik_addon.is_chain and "Head" in bone.name)
     control = ob.pose.bones[tip.ik_addon.target_bone]
-    control.rotation_quaternion = Euler((0.9, 0.0, 0.0)).to_quaternion()
-    bpy.context.view_layer.update()
+    rigs.change(control, rotation_quaternion=Euler((0.9, 0.0, 0.0)).to_quaternion())
     posed = rigs.evaluated(ob).pose.bones
     turned = posed[tip.name].matrix.to_quaternion().rotation_difference(posed[control.name].matrix.to_quaternion())
     assert turned.angle > 0.3

@@ -51,20 +51,17 @@ def test_the_pose_stays_and_the_foot_follows_its_bone(matrix: Matrix, mode: str)
     assert not control.bone.use_deform
     assert control.custom_shape is not None
     foot = world(ob, "foot.L")
-    ob.pose.bones["hips"].location = (0.01, -0.05, 0.02)
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["hips"], location=(0.01, -0.05, 0.02))
     assert turn_between(world(ob, "foot.L"), foot) < TURN
     assert (world(ob, "foot.L").translation - foot.translation).length < 2.5 * PLACE
-    control.rotation_quaternion = Euler((0.3, 0, 0)).to_quaternion()
-    bpy.context.view_layer.update()
+    rigs.change(control, rotation_quaternion=Euler((0.3, 0, 0)).to_quaternion())
     assert abs(turn_between(world(ob, "foot.L"), foot) - 0.3) < 1e-4
 
 
 def test_a_second_chain_does_not_affect_the_first() -> None:
     ob = body()
     bpy.ops.ik_addon.chain_add(controls="BONES", live=True)
-    ob.pose.bones["IK Target shin.L"].location = (0.02, 0.05, 0.03)
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["IK Target shin.L"], location=(0.02, 0.05, 0.03))
     before = body_poses(ob)
     add(ob, "shin.R", controls="BONES")
     bpy.context.view_layer.update()
@@ -76,15 +73,13 @@ def test_a_second_chain_does_not_affect_the_first() -> None:
 def test_remove_chain_leaves_no_trace(live: bool, controls: str) -> None:
     ob = body()
     ob.pose.bones["thigh.L"].rotation_quaternion = Euler((0.3, -0.4, 0.5)).to_quaternion()
-    ob.ik_addon.live = live
-    bpy.context.view_layer.update()
+    rigs.change(ob.ik_addon, live=live)
     before, data = contents(), snapshot()
     chain = add(ob, "shin.L", controls=controls, live=live)
     assert contents() != before
     chain.softness, chain.solver, chain.out_of_reach = 0.2, "FABRIK", "STRETCH"
     goal = ob.pose.bones[chain.target_bone] if controls == "BONES" else chain.target
-    goal.location.x += 0.05
-    bpy.context.view_layer.update()
+    rigs.shift(goal, x=0.05)
     bpy.ops.ik_addon.solve()
     activate(ob, "shin.L")
     assert bpy.ops.ik_addon.chain_remove() == {"FINISHED"}

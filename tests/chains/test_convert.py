@@ -61,8 +61,7 @@ def tentacle(count: int = 6, **settings: Any) -> tuple[bpy.types.Object, bpy.typ
 
 def move(ob: bpy.types.Object, target: bpy.types.Object, place: rigs.Point) -> None:
     """Move a target to a place in armature space."""
-    target.location = ob.matrix_world @ Vector(place)
-    bpy.context.view_layer.update()
+    rigs.change(target, location=ob.matrix_world @ Vector(place))
 
 
 def matrices(ob: bpy.types.Object) -> list[Matrix]:
@@ -144,8 +143,7 @@ def test_stretched_limb_bends_as_before_when_its_target_comes_back(seed: int, fa
 def test_limb_with_limits_on_its_root_keeps_its_pose(capfd: pytest.CaptureFixture[str]) -> None:
     ob, _target, _made = limb(2, pole=True)
     upper = ob.pose.bones["upper"]
-    upper.use_ik_limit_x, upper.ik_min_x, upper.ik_max_x, upper.lock_ik_y = True, -0.1, 0.1, True
-    bpy.context.view_layer.update()
+    rigs.change(upper, use_ik_limit_x=True, ik_min_x=-0.1, ik_max_x=0.1, lock_ik_y=True)
     before = matrices(ob)
     assert "Blender ignores the limits of 'upper'" in said(capfd, bpy.ops.ik_addon.convert_constraints)
     assert degrees_between(before, matrices(ob)) < 0.1
@@ -220,8 +218,7 @@ def test_copies_bones_as_target_and_pole() -> None:
     ob, _target, made = limb(0, pole=True)
     rigs.add_bones(ob, [(0.6, 0.5, 1.2), (0.6, 0.5, 1.4)], ["hand"])
     rigs.add_bones(ob, [(0.3, -3.0, 1.0), (0.3, -3.0, 1.2)], ["elbow"])
-    made.target, made.subtarget, made.pole_target, made.pole_subtarget = ob, "hand", ob, "elbow"
-    bpy.context.view_layer.update()
+    rigs.change(made, target=ob, subtarget="hand", pole_target=ob, pole_subtarget="elbow")
     before = matrices(ob)
     bpy.ops.ik_addon.convert_constraints()
     chain = ob.pose.bones["lower"].ik_addon
@@ -231,8 +228,7 @@ def test_copies_bones_as_target_and_pole() -> None:
 
 def test_chain_ends_in_the_parent_of_a_bone_the_constraint_does_not_move() -> None:
     ob, _target, _made = tentacle(4, use_tail=False)
-    ob.pose.bones["d"].constraints[0].chain_count = 2
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["d"].constraints[0], chain_count=2)
     before = matrices(ob)
     bpy.ops.ik_addon.convert_constraints()
     assert [bone.name for bone in ob.pose.bones if bone.ik_addon.is_chain] == ["c"]
@@ -260,8 +256,7 @@ def test_moves_keys_and_drivers_of_the_influence_to_the_chain() -> None:
         bpy.context.scene.frame_set(frame)
         assert rigs.evaluated(ob).pose.bones["lower"].ik_addon.influence == pytest.approx(made.influence)
     bpy.ops.ik_addon.restore_constraints()
-    made.driver_add("influence").driver.expression = "0.25"
-    bpy.context.view_layer.update()
+    rigs.change(made.driver_add("influence").driver, expression="0.25")
     bpy.ops.ik_addon.convert_constraints()
     assert rigs.evaluated(ob).pose.bones["lower"].ik_addon.influence == pytest.approx(0.25)
 

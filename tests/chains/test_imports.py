@@ -262,7 +262,6 @@ def test_straight_legs_of_a_vrm_file_bend_forward() -> None:
     set_up(ob, float(np.ptp(np.array(list(places(ob).values())).reshape(-1, 3), axis=0).max()))
     for side in "LR":
         row = [f"{part}.{side}" for part in ("upper_leg", "lower_leg", "foot")]
-        ob.pose.bones[row[1]].ik_addon.target.location.z += 0.2
-        bpy.context.view_layer.update()
+        rigs.shift(ob.pose.bones[row[1]].ik_addon.target, z=0.2)
         bend = imports.bends(np.array([rigs.head(ob, name) for name in row]))
         assert bend[1] < -0.05, "forward"

@@ -38,11 +38,9 @@ def moved(addon: Addon, bone: bpy.types.PoseBone, direction: str) -> Any:
     axis, sign = addon.module("chains.joint_names").DIRECTIONS[direction]
     before = rigs.tail(bone.id_data, bone.name)
     bone.rotation_mode = "QUATERNION"
-    bone.rotation_quaternion = Quaternion([float(axis == own) for own in "xyz"], 0.2 * sign)
-    bpy.context.view_layer.update()
+    rigs.change(bone, rotation_quaternion=Quaternion([float(axis == own) for own in "xyz"], 0.2 * sign))
     after = rigs.tail(bone.id_data, bone.name)
-    bone.rotation_quaternion = (1.0, 0.0, 0.0, 0.0)
-    bpy.context.view_layer.update()
+    rigs.change(bone, rotation_quaternion=(1.0, 0.0, 0.0, 0.0))
     return after - before
 
 

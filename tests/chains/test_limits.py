@@ -124,16 +124,13 @@ def test_copying_needs_other_bones() -> None:
 def test_a_live_chain_respects_its_new_limit() -> None:
     ob, target = rigs.arm()
     ob.ik_addon.live = True
-    target.location = (0.0, 0.4, 1.7)
-    bpy.context.view_layer.update()
+    rigs.change(target, location=(0.0, 0.4, 1.7))
     bpy.ops.ik_addon.limit_from_pose()
     limited = rigs.pose(ob)
-    target.location = (0.0, 0.8, 0.8)
-    bpy.context.view_layer.update()
+    rigs.change(target, location=(0.0, 0.8, 0.8))
     lower = ob.pose.bones["lower"]
     held = rigs.pose(ob)
     assert (held != limited).any()
-    lower.use_ik_limit_x = lower.use_ik_limit_y = lower.use_ik_limit_z = False
-    bpy.context.view_layer.update()
+    rigs.change(lower, use_ik_limit_x=False, use_ik_limit_y=False, use_ik_limit_z=False)
     assert np.abs(rigs.pose(ob) - held).max() > 0.1
     assert np.allclose(rigs.tail(ob, "lower"), rigs.position(target), atol=1e-4)

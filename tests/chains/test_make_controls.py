@@ -63,8 +63,7 @@ def test_targets_are_linked_with_the_character(tmp_path: Path) -> None:
     ob = link(tmp_path / "hero.blend", "Hero")
     chain = ob.pose.bones["b"].ik_addon
     assert {chain.target.name, chain.pole.name} < set(bpy.context.scene.objects.keys())
-    chain.target.location.x += 0.2
-    bpy.context.view_layer.update()
+    rigs.shift(chain.target, x=0.2)
     assert abs(rigs.tail(ob, "b") - rigs.position(chain.target)).max() < 1e-4
 
 

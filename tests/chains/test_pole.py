@@ -17,8 +17,7 @@ TURNED = Matrix.LocRotScale((3.0, -2.0, 1.0), Euler((0.4, -1.1, 2.0)), (1.5, 1.5
 def leg(matrix: Matrix | None = None) -> bpy.types.Object:
     """Return Manny with a chain on his left leg."""
     ob = rigs_named.build(RIGS["Manny"])
-    ob.matrix_world = matrix or Matrix.Identity(4)
-    bpy.context.view_layer.update()
+    rigs.change(ob, matrix_world=matrix or Matrix.Identity(4))
     add(ob, "calf_l")
     return ob
 
@@ -42,8 +41,7 @@ def test_the_pole_follows_the_pelvis(matrix: Matrix | None) -> None:
     line = rigs.tail(ob, "calf_l") - rigs.head(ob, "thigh_l")
     assert abs((rigs.position(pole) - knee) @ line) < 0.1 * np.linalg.norm(line) ** 2, "beside the knee"
     ob.pose.bones["pelvis"].rotation_quaternion = Euler((0.3, -0.5, 0.9)).to_quaternion()
-    ob.pose.bones["root"].location = (0.2, 0.4, -0.3)
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["root"], location=(0.2, 0.4, -0.3))
     assert pole.parent_bone == "pelvis"
     assert seen_from(ob, "pelvis", pole) == pytest.approx(before, abs=1e-5)
 

@@ -240,8 +240,7 @@ def test_three_segment_legs_move_as_before_though_constraints_depend_on_each_oth
     foot = ob.pose.bones["foot_ik.L"]
 
     def stepped(step: tuple[float, float, float]) -> list[Any]:
-        foot.location = step
-        bpy.context.view_layer.update()
+        rigs.change(foot, location=step)
         return matrices(ob)
 
     before = {step: stepped(step) for step in STEPS}

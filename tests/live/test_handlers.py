@@ -27,14 +27,12 @@ def test_a_cancelled_gesture_leaves_the_fk_pose_unchanged() -> None:
 
 def test_a_bone_moved_while_a_setting_changes_leaves_the_keyed_fk_pose_unchanged() -> None:
     ob, _target = rigs.animated_arm()
-    ob.ik_addon.live = False
-    bpy.context.view_layer.update()
+    rigs.change(ob.ik_addon, live=False)
     before = ob.pose.bones["upper"].rotation_quaternion.copy()
     rigs.go_live(ob)
     ob.pose.bones["lower"].location = (0.0, 0.1, 0.0)
     ob.pose.bones["lower"].ik_addon.chain_length = 1
-    ob.pose.bones["lower"].ik_addon.chain_length = 2
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["lower"].ik_addon, chain_length=2)
     ob.ik_addon.live = False
     assert np.array_equal(ob.pose.bones["upper"].rotation_quaternion, before)
 

@@ -20,8 +20,7 @@ from tests.rigs import miss
 def at_bone(name: str, ob: bpy.types.Object, bone: str, location: rigs.Point) -> bpy.types.Object:
     """An empty parented to a bone, at a world location."""
     goal = rigs.empty(name)
-    goal.parent, goal.parent_type, goal.parent_bone = ob, "BONE", bone
-    bpy.context.view_layer.update()
+    rigs.change(goal, parent=ob, parent_type="BONE", parent_bone=bone)
     goal.matrix_world = Matrix.Translation(location)
     return goal
 
@@ -44,8 +43,7 @@ def assert_followed(
         bpy.context.scene.frame_set(frame)
         for ob, tip in chains:
             assert miss(ob, tip) < 1e-5, f"frame {frame}"
-    leader.location.x += 0.3
-    bpy.context.view_layer.update()
+    rigs.shift(leader, x=0.3)
     for ob, tip in chains:
         assert miss(ob, tip) < 1e-5, "after a move"
 
@@ -261,8 +259,7 @@ def test_a_dependency_loop_of_armatures_is_reported_and_neither_moves(addon: Add
 def test_a_bake_that_depends_on_another_armature_asks_to_bake_that_one_first(addon: Addon, way: str) -> None:
     one, first = two_arms()
     two, _ = rigs.arm()
-    two.location = (0.0, 1.2, 0.2)
-    bpy.context.view_layer.update()
+    rigs.change(two, location=(0.0, 1.2, 0.2))
     middle = at_bone("On one", one, "lower.A", (0.2, 0.9, 1.3))
     two.pose.bones["lower"].ik_addon.target = middle
     last = at_bone("On two", two, "lower", (0.6, 0.9, 1.4))
@@ -354,8 +351,7 @@ def test_any_graph_of_chains_is_solved_in_order(seed: int) -> None:
         for ob, tip in chains:
             assert miss(ob, tip) < 2e-5, f"{tip} of {ob.name} at {frame}"
     first = chains[0][0].pose.bones[chains[0][1]].ik_addon.target
-    first.location.z += 0.2
-    bpy.context.view_layer.update()
+    rigs.shift(first, z=0.2)
     for ob, tip in chains:
         assert miss(ob, tip) < 2e-5, f"{tip} of {ob.name} after a move"
 

@@ -32,8 +32,7 @@ def body(name: str = "Rig", x: float = 0.0) -> bpy.types.Object:
     pole = rigs.empty(f"Pole {name}", (1.0 + 5.0 * x, -2.0, 1.0))
     rigs.chain(ob, "lower.L", target, 2, pole=pole, softness=0.2, end_bone="hand.L", heel_pivot=(0.1, 0.2, 0.3))
     ob.pose.bones["hand.R"].ik_addon.pin = {"LOCATION"}
-    ob.pose.bones["upper.L"].rotation_quaternion = FK
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["upper.L"], rotation_quaternion=FK)
     return ob
 
 
@@ -108,8 +107,7 @@ def paste(*, flipped: bool = False) -> None:
 def rig(request: pytest.FixtureRequest) -> bpy.types.Object:
     ob = body()
     if request.param == "live":
-        ob.ik_addon.live = True
-        bpy.context.view_layer.update()
+        rigs.change(ob.ik_addon, live=True)
     elif request.param == "solved":
         pose_mode(ob)
         assert bpy.ops.ik_addon.solve() == {"FINISHED"}
@@ -132,8 +130,7 @@ def test_settings_of_another_time_are_not_pasted(rig: bpy.types.Object, tmp_path
     chain = rig.pose.bones["lower.L"].ik_addon
     chain.softness, chain.chain_length, chain.end_bone = 0.4, 1, ""
     rig.pose.bones["hand.R"].ik_addon.pin = {"ROTATION"}
-    rig.pose.bones["upper.R"].ik_addon.give = 0.3
-    bpy.context.view_layer.update()
+    rigs.change(rig.pose.bones["upper.R"].ik_addon, give=0.3)
     with no_change(tmp_path):
         paste()
 
@@ -273,8 +270,7 @@ def test_a_paste_is_undone_after_the_extension_was_off(tmp_path: Path) -> None:
 def test_a_setting_that_this_version_does_not_know_costs_no_target(tmp_path: Path) -> None:
     ob = body()
     stored(ob.pose.bones["lower.L"])["solver"] = 99
-    ob.pose.bones["lower.L"].ik_addon.softness = 0.3
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["lower.L"].ik_addon, softness=0.3)
     pose_mode(ob)
     with no_change(tmp_path):
         bpy.ops.pose.copy()
@@ -293,8 +289,7 @@ def test_settings_stay_known_after_a_bone_without_any_was_pasted(tmp_path: Path)
         pose_mode(ob, select=False)
         rigs.select_bones(ob, "hand.R")
         edit()
-    rig.pose.bones["hand.R"].ik_addon.pin = {"ROTATION"}
-    bpy.context.view_layer.update()
+    rigs.change(rig.pose.bones["hand.R"].ik_addon, pin={"ROTATION"})
     with no_change(tmp_path):
         paste()
 
@@ -327,8 +322,7 @@ def test_a_pose_asset_is_created_without_a_change(rig: bpy.types.Object, tmp_pat
 def test_a_pose_asset_changes_no_setting(rig: bpy.types.Object, factor: float, tmp_path: Path) -> None:
     action = pose_asset()
     other = body("Other", 1.0)
-    other.pose.bones["lower.L"].ik_addon.softness = 0.7
-    bpy.context.view_layer.update()
+    rigs.change(other.pose.bones["lower.L"].ik_addon, softness=0.7)
     with no_change(tmp_path):
         for ob in (rig, other):
             ob.pose.blend_pose_from_action(action, blend_factor=factor)
@@ -375,14 +369,12 @@ def test_sides_may_swap_their_names(rig: bpy.types.Object, tmp_path: Path) -> No
     bpy.context.view_layer.update()
     left, right = rig.data.bones["lower.L"], rig.data.bones["lower.R"]
     left.name, right.name = "aside", "lower.L"
-    left.name = "lower.R"
-    bpy.context.view_layer.update()
+    rigs.change(left, name="lower.R")
     assert_chains_last({"Rig": {"lower.R": "Target Rig", "lower.L": "Target R"}}, tmp_path)
 
 
 def test_a_renamed_bone_keeps_its_chain(rig: bpy.types.Object, tmp_path: Path) -> None:
-    rig.data.bones["lower.L"].name = "forearm"
-    bpy.context.view_layer.update()
+    rigs.change(rig.data.bones["lower.L"], name="forearm")
     assert_chains_last({"Rig": {"forearm": "Target Rig"}}, tmp_path)
 
 
@@ -438,8 +430,7 @@ def test_separated_bones_keep_their_chain(rig: bpy.types.Object, tmp_path: Path)
 
 
 def test_other_data_keeps_chains(rig: bpy.types.Object, tmp_path: Path) -> None:
-    rig.data = rig.data.copy()
-    bpy.context.view_layer.update()
+    rigs.change(rig, data=rig.data.copy())
     assert_chains_last({"Rig": {"lower.L": "Target Rig"}}, tmp_path)
 
 

@@ -98,8 +98,7 @@ def posed_arm() -> tuple[bpy.types.Object, np.ndarray[Any, np.dtype[np.float32]]
     """Return an arm that was posed by hand, and its channels."""
     ob, _target = rigs.arm()
     ob.pose.bones["upper"].rotation_quaternion = (0.9, 0.1, 0.3, -0.2)
-    ob.pose.bones["lower"].rotation_quaternion = (0.95, 0.2, 0.0, 0.1)
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["lower"], rotation_quaternion=(0.95, 0.2, 0.0, 0.1))
     return ob, rigs.channels(ob)
 
 

@@ -120,8 +120,7 @@ def _arm(name: str, x: float, target: bpy.types.Object) -> bpy.types.Object:
 
 def _carry(ob: bpy.types.Object, carrier: bpy.types.Object, bone: str = "") -> Any:
     constraint: Any = ob.constraints.new("CHILD_OF")
-    constraint.target, constraint.subtarget = carrier, bone
-    bpy.context.view_layer.update()
+    rigs.change(constraint, target=carrier, subtarget=bone)
     frame = carrier.matrix_world @ carrier.pose.bones[bone].matrix if bone else carrier.matrix_world
     constraint.inverse_matrix = frame.inverted()
     return constraint

@@ -305,8 +305,7 @@ def test_separated_bones_keep_their_chains_fk_pose_and_live(posed: str) -> None:
         tip = part.pose.bones[1].name
         assert miss(part, tip) < SOLVED
         assert rotations(part) == {name: solved[name] for name in rotations(part)}
-        part.pose.bones[tip].ik_addon.target.location.x += 0.1
-        bpy.context.view_layer.update()
+        rigs.shift(part.pose.bones[tip].ik_addon.target, x=0.1)
         assert miss(part, tip) < SOLVED
         part.ik_addon.live = False
         assert rotations(part) == {name: fk[name] for name in rotations(part)}
@@ -476,7 +475,5 @@ def test_a_file_notes_the_layout_of_its_settings_and_a_newer_one_is_solved_with_
     report = addon.report(ob)
     assert report.reached
     assert "newer version" in report.remarks[0]
-    ob.pose.bones["lower"].ik_addon.softness = 0.1
-    ob.pose.bones["lower"].ik_addon.planar = True
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["lower"].ik_addon, softness=0.1, planar=True)
     assert ob.ik_addon.layout == newer

@@ -202,8 +202,7 @@ def test_the_fk_pose_is_restored_after_the_library_changed(tmp_path: Path) -> No
     bpy.ops.wm.open_mainfile(filepath=str(library))
     bpy.data.objects["Rig"].ik_addon.live = False
     bpy.data.collections["Character"].objects.link(bpy.data.objects.new("Hat", None))
-    bpy.data.objects["Rig"].ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.change(bpy.data.objects["Rig"].ik_addon, live=True)
     bpy.ops.wm.save_as_mainfile(filepath=str(library))
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
     assert fk_of(own_rig()) == fk
@@ -236,8 +235,7 @@ def test_an_override_that_is_not_editable_reports_it(addon: Addon, saves: int, w
             bpy.context.scene.frame_set(frame)
         assert "editable" in message(addon, own_rig())
     target = next(ob for ob in bpy.data.objects if ob.name == "Target" and ("object" in way or not ob.library))
-    target.location.x -= 0.3
-    bpy.context.view_layer.update()
+    rigs.shift(target, x=-0.3)
     assert "editable" in message(addon, own_rig())
 
 

@@ -83,8 +83,7 @@ def test_chains_are_solved_after_another_add_on_cleared_the_handlers(
         ob, scene = bpy.data.objects["Rig"], bpy.context.scene
     elif way == "update":
         target.animation_data_clear()
-        target.location = (0.3, 0.6, 1.1)
-        bpy.context.view_layer.update()
+        rigs.change(target, location=(0.3, 0.6, 1.1))
         assert miss(ob) < SOLVED
     elif way == "overlay":
         addon.module("ui.overlay.draw").draw_viewport()
@@ -220,8 +219,7 @@ def test_an_error_in_another_add_on_changes_nothing(handlers: Add, name: str, fi
     handlers(name, broken, first)
     assert not apart(poses_at(ob, FRAMES), expected)
     target.animation_data_clear()
-    target.location = (0.1, 0.8, 1.1)
-    bpy.context.view_layer.update()
+    rigs.change(target, location=(0.1, 0.8, 1.1))
     assert miss(ob) < SOLVED
 
 

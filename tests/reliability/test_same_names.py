@@ -91,13 +91,11 @@ def test_frames_play_and_goals_are_followed_and_baked_as_without_the_linked_obje
         assert not apart(poses_at(ob, FRAMES), expected), names
         for moved, tip in (("Target", "lower"), ("Controls", "shin")):
             own(moved).animation_data_clear()
-            own(moved).location = (0.5, 0.7, 1.2)
-            bpy.context.view_layer.update()
+            rigs.change(own(moved), location=(0.5, 0.7, 1.2))
             assert messages(addon, ob) == ["Reached", "Reached"]
             assert rigs.miss(ob, tip) < 1e-5, names
         own("Pole").animation_data_clear()
-        own("Pole").location.y -= 6.0
-        bpy.context.view_layer.update()
+        rigs.shift(own("Pole"), y=-6.0)
         assert rigs.head(ob, "lower")[1] < 0.3, "the elbow follows the pole"
         solved = poses_at(ob, (3, 7))
         rigs.bake(ob, 1, 20)

@@ -42,8 +42,7 @@ def test_a_chain_of_many_bones_is_solved(count: int) -> None:
     before = rigs.channels(ob)
     rigs.go_live(ob)
     assert reached(ob, names[-1])
-    target.location = (-0.2, 0.5, 0.4)
-    bpy.context.view_layer.update()
+    rigs.change(target, location=(-0.2, 0.5, 0.4))
     assert reached(ob, names[-1])
     assert rigs.head(ob, names[0]) == pytest.approx((0, 0, 0), abs=1e-7)
     ob.ik_addon.live = False
@@ -119,8 +118,7 @@ def test_follows_time_remapping() -> None:
     bpy.context.scene.frame_set(13)
     assert reached(ob)
     bpy.context.view_layer.update()
-    target.location.x += 0.01
-    bpy.context.view_layer.update()
+    rigs.shift(target, x=0.01)
     assert reached(ob)
 
 

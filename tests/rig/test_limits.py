@@ -121,8 +121,7 @@ def test_limits_hold_and_the_tip_reaches_its_target(bones: int, seed: int) -> No
     places = [reachable(ob, rng, bones), *(Vector([rng.uniform(-8, 8) for _ in range(3)]) for _ in range(6))]
     ob.ik_addon.live = True
     for number, place in enumerate(places):
-        target.location = place
-        bpy.context.view_layer.update()
+        rigs.change(target, location=place)
         assert max(beyond(ob, f"b{i}") for i in range(bones)) < ALLOWED
         assert number or rigs.miss(ob, f"b{bones - 1}") < 1e-4 * bones, "the others are out of reach"
 
@@ -142,8 +141,7 @@ def test_limits_can_be_switched_off() -> None:
         limit(ob.pose.bones[name], x=(0, 0), y=(0, 0), z=(0, 0))
     rigs.go_live(ob)
     assert rigs.miss(ob) > 0.1
-    ob.pose.bones["lower"].ik_addon.use_limits = False
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["lower"].ik_addon, use_limits=False)
     assert rigs.miss(ob) < 1e-5
 
 

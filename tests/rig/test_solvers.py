@@ -65,8 +65,7 @@ def test_the_plane_turns_with_the_body() -> None:
     ob, target = flat_arm(3)
     target.animation_data_clear()
     body = ob.pose.bones["body"]
-    body.rotation_quaternion = Euler((0.4, 0.8, -0.3)).to_quaternion()
-    bpy.context.view_layer.update()
+    rigs.change(body, rotation_quaternion=Euler((0.4, 0.8, -0.3)).to_quaternion())
     target.location = body.matrix @ Vector((1.2, 2.0, 0.7))
     rigs.go_live(ob)
     turn = rigs.evaluated(ob).pose.bones["body"].matrix.inverted()
@@ -102,8 +101,7 @@ def test_weights_decide_between_conflicting_targets(addon: Addon) -> None:
     ob.ik_addon.live = True
     short = {}
     for weight in (1.0, 20.0):
-        ob.pose.bones["lower.L"].ik_addon.weight = weight
-        bpy.context.view_layer.update()
+        rigs.change(ob.pose.bones["lower.L"].ik_addon, weight=weight)
         short[weight] = rigs.miss(ob, "lower.L"), rigs.miss(ob, "lower.R")
     assert short[20.0][0] < short[1.0][0] - 0.01
     assert short[20.0][1] > short[1.0][1] + 0.01
@@ -131,8 +129,7 @@ def test_a_chain_that_leaves_a_tree_releases_its_bones() -> None:
     ob = torso()
     before = rigs.channels(ob)
     rigs.go_live(ob)
-    ob.pose.bones["lower.R"].ik_addon.enabled = False
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["lower.R"].ik_addon, enabled=False)
     assert rigs.miss(ob, "lower.L") < 1e-4
     assert ob.pose.bones["lower.R"].matrix_basis == ob.pose.bones["lower.R"].matrix_basis.Identity(4)
     ob.ik_addon.live = False
