@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -14,12 +14,11 @@ from mathutils import Euler, Matrix, Vector
 
 from tests import rigs, rigs_named
 from tests.anatomy.test_members import build_without
+from tests.conftest import Addon
 from tests.reliability.states import activate, add, joints, refused, said, snapshot
+from tests.reliability.test_libraries import as_override
 from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import RIGS
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 __all__ = ["rigify"]
 PLACED = Matrix.LocRotScale((3.0, -2.0, 0.5), Euler((0.3, -0.2, 2.0)), (-0.8, 0.8, 0.8))
@@ -177,8 +176,8 @@ def test_an_existing_chain_is_left_alone(capfd: pytest.CaptureFixture[str]) -> N
 
 def test_limbs_with_constraints_are_left_for_conversion(capfd: pytest.CaptureFixture[str]) -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
-    constraint: Any = ob.pose.bones["mixamorig:LeftLeg"].constraints.new("IK")
-    constraint.target, constraint.chain_count = rigs.empty("T", (0.1, 0.0, 0.1)), 2
+    goal = rigs.empty("T", (0.1, 0.0, 0.1))
+    rigs.constrain(ob.pose.bones["mixamorig:LeftLeg"], "IK", target=goal, chain_count=2)
     ob.pose.bones["mixamorig:RightArm"].constraints.new("LIMIT_ROTATION")
     text = said(capfd, bpy.ops.ik_addon.character_setup)
     assert "Convert IK Constraints turns them into chains: left leg" in text
@@ -293,22 +292,8 @@ def test_setting_up_is_one_undo_step() -> None:
 
 
 def test_a_library_override_gets_chains(tmp_path: Path) -> None:
-    ob = rigs_named.build(RIGS["Mixamo"])
-    ob.name = "Hero"
-    path = tmp_path / "hero.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    rigs.new_file()
-    bpy.ops.wm.link(
-        directory=f"{path}/Object/", filename="Hero", instance_collections=False, instance_object_data=False
-    )
-    linked = bpy.data.objects["Hero"]
-    bpy.context.view_layer.objects.active = linked
-    assert not bpy.ops.ik_addon.character_setup.poll()
-    own: Any = linked.override_create(remap_local_usages=True)
-    if own.name not in bpy.context.scene.collection.objects:
-        bpy.context.scene.collection.objects.link(own)
-    own.override_library.is_system_override = False
-    assert len(set_up(own)) == 6
+    rigs.in_collection("Character", rigs_named.build(RIGS["Mixamo"]))
+    assert len(set_up(as_override(tmp_path))) == 6
 
 
 @pytest.mark.parametrize("degrees", [0, 40, 150])

@@ -6,7 +6,7 @@ import importlib
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -15,11 +15,9 @@ import pytest
 from tests import imports, rigs
 from tests.chains.test_character import chains, places
 from tests.chains.test_profile import file_of
+from tests.conftest import Addon
 from tests.recorded import WALK, walk
 from tests.reliability.states import activate, said
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 FRAMES = 24
 KINDS = ("Mixamo", "Biped", "VRM", "BVH")

@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from tests import rigs
 from tests.reliability.states import activate, add, joints, refused, said, settings
-from tests.rigs_generated import armature_of, rigify
 
-__all__ = ["rigify"]
 ACROSS = np.diag([-1.0, 1.0, 1.0])
 PLACED = Matrix.LocRotScale((3.0, -2.0, 1.0), Euler((0.4, -1.1, 2.0)), (1.5, 1.5, 1.5))
 
@@ -110,20 +108,6 @@ def move_goals_and_compare(ob: bpy.types.Object, tip: str, seed: int, reach: flo
 
 
 # ---- the pose
-
-
-@pytest.mark.usefixtures("rigify")
-@pytest.mark.parametrize(("tip", "count"), [("forearm.L", 2), ("foot.L", 3)])
-def test_metarig_poses_are_mirrored(tip: str, count: int) -> None:
-    metarig = armature_of("human")
-    activate(metarig, tip)
-    metarig.matrix_world = PLACED
-    bpy.ops.ik_addon.chain_add(chain_length=count)
-    metarig.ik_addon.live = True
-    bpy.ops.ik_addon.mirror_chain()
-    bones = [tip, *(bone.name for bone in metarig.pose.bones[tip].parent_recursive)][:count]
-    assert_poses_are_mirror_images(metarig, bones)
-    move_goals_and_compare(metarig, tip, 7, length(metarig, bones))
 
 
 @pytest.mark.parametrize("count", [2, 4])

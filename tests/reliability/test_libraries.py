@@ -53,8 +53,7 @@ def in_library(folder: Path) -> tuple[Path, Channels]:
     rigs.go_live(ob)
     assert channels(ob) != fk
     path = folder / "library.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    rigs.new_file()
+    rigs.into_library(path)
     bpy.context.scene.frame_set(FRAME)
     return path, fk
 
@@ -268,8 +267,7 @@ def test_a_linked_rig_reports_what_to_do_and_never_that_it_reached_its_target(ad
 
 def as_override(folder: Path, shown: bool = False) -> bpy.types.Object:
     """Save the file as a library; return the rig of an editable override of its character, in an empty file."""
-    bpy.ops.wm.save_as_mainfile(filepath=str(folder / "library.blend"))
-    rigs.new_file()
+    rigs.into_library(folder / "library.blend")
     _of_collection(link(folder / "library.blend", shown), True)
     bpy.context.view_layer.update()
     return own_rig()

@@ -23,16 +23,8 @@ from tests.faults import stored
 RUNS = {"eval", "exec", "__import__", "import_module", "run_path", "run_module", "driver_add"}
 """Functions that execute what they are given."""
 WRITES = {
-    "open",
-    "write_text",
-    "write_bytes",
-    "mkdir",
-    "unlink",
-    "rmtree",
-    "touch",
-    "save_as_mainfile",
-    "savez",
-    "save",
+    *("open", "write_text", "write_bytes", "mkdir", "unlink", "rmtree", "touch"),
+    *("save_as_mainfile", "savez", "save"),
 }
 """Functions that write files."""
 FAR = {"os", "socket", "http", "urllib", "subprocess", "ctypes", "pickle", "marshal", "importlib", "runpy", "shutil"}

@@ -43,8 +43,7 @@ def library(folder: Path) -> Path:
     make(50.0)
     bpy.context.view_layer.update()
     path = folder / "library.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    rigs.new_file()
+    rigs.into_library(path)
     return path
 
 
@@ -172,8 +171,7 @@ def test_a_mirrored_chain_gets_a_local_target(tmp_path: Path) -> None:
     bpy.ops.ik_addon.mirror_chain()
     name = next(ob.name for ob in bpy.data.objects if "Target" in ob.name and ob.name.endswith(".R"))
     path = tmp_path / "library.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    rigs.new_file()
+    rigs.into_library(path)
     ob = limbs()
     (linked,) = link(path, (name,), first=True)
     place = linked.matrix_world.copy()

@@ -99,12 +99,10 @@ def rigged() -> tuple[bpy.types.Object, bpy.types.Object]:
     """Return a leg whose foot is below two mechanism bones, as in control rigs."""
     ob, target = leg(connect=False)
     rigs.add_bones(ob, [(0.1, 0, 0.1), (0.1, 0, 0.08), (0.1, 0.02, 0.07)], ["MCH-foot", "MCH-roll"], "shin")
-    bpy.ops.object.mode_set(mode="EDIT")
-    ob.data.edit_bones["foot"].parent = ob.data.edit_bones["MCH-roll"]
-    ob.data.edit_bones["MCH-foot"].inherit_scale = "NONE"
-    bpy.ops.object.mode_set(mode="OBJECT")
-    copy = ob.pose.bones["MCH-foot"].constraints.new("COPY_SCALE")
-    copy.target, copy.subtarget = ob, "hips"
+    with rigs.edit_mode(ob) as bones:
+        bones["foot"].parent = bones["MCH-roll"]
+        bones["MCH-foot"].inherit_scale = "NONE"
+    rigs.constrain(ob.pose.bones["MCH-foot"], "COPY_SCALE", target=ob, subtarget="hips")
     ob.pose.bones["MCH-roll"].location = (0.01, 0.02, -0.01)
     ob.pose.bones["MCH-roll"].rotation_quaternion = Euler((0.2, -0.1, 0.3)).to_quaternion()
     rigs.change(ob.pose.bones["foot"], location=(0.02, -0.01, 0.015))
@@ -143,8 +141,7 @@ def test_mechanism_bones_above_a_foot_may_be_animated(addon: Addon) -> None:
 def test_a_mechanism_bone_with_its_own_constraint_is_named_and_can_be_muted(addon: Addon) -> None:
     ob, _target = rigged()
     fit(addon, ob)
-    copy = ob.pose.bones["MCH-roll"].constraints.new("COPY_ROTATION")
-    copy.target, copy.subtarget = ob, "hips"
+    copy = rigs.constrain(ob.pose.bones["MCH-roll"], "COPY_ROTATION", target=ob, subtarget="hips")
     rigs.go_live(ob)
     report = addon.report(ob, "shin")
     assert report.failed
@@ -260,9 +257,8 @@ def test_an_end_bone_belongs_to_one_chain(other: str, addon: Addon) -> None:
     else:
         rigs.chain(ob, "shin", point, 1)
         ob.pose.bones["thigh"].ik_addon.target = point
-        bpy.ops.object.mode_set(mode="EDIT")
-        ob.data.edit_bones["foot"].parent = ob.data.edit_bones["thigh"]
-        bpy.ops.object.mode_set(mode="OBJECT")
+        with rigs.edit_mode(ob) as bones:
+            bones["foot"].parent = bones["thigh"]
     rigs.go_live(ob)
     report = addon.report(ob, "shin")
     assert report.failed
