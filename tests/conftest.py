@@ -18,6 +18,7 @@ each starts with an empty scene. They import `bpy` at the top as usual, and the 
 `Addon` is for annotations. Fixtures:
 
 - `addon`: the installed extension, see `Addon`.
+- `rigify`: Blender's own add-on, enabled, for its metarigs: see `tests.rigs_generated`.
 - `package`: the path of the built zip; does not need the extension to be enabled.
 - `clean_scene`: the scene of an empty file, with the extension enabled; used automatically, except in
   `tests/extension`, `tests/solve` and `tests/window`. No object, action, bone or handler of an earlier test remains.
@@ -75,7 +76,7 @@ class Addon:
         import bpy
 
         report = self.report(tip.id_data, tip.name)
-        return self.module("ui.operators.fixes.chains").fix_of(tip, report, bpy.context.view_layer)
+        return self.module("ui.operators.fixes").fix_of(tip, report, bpy.context.view_layer)
 
 
 @pytest.fixture(scope="session")
@@ -96,6 +97,19 @@ def addon(package: Path) -> Iterator[Addon]:
 def bake(addon: Addon) -> Any:
     """Return the room `bake` of the installed extension."""
     return addon.module("bake")
+
+
+@pytest.fixture
+def rigify() -> Iterator[None]:
+    """Enable Rigify."""
+    import addon_utils
+    import bpy
+
+    addon_utils.enable("rigify", default_set=True)
+    yield
+    addon_utils.disable("rigify", default_set=True)
+    for handler in [h for h in bpy.app.handlers.load_post if h.__module__.startswith("rigify")]:
+        bpy.app.handlers.load_post.remove(handler)
 
 
 @pytest.fixture

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import bpy
 import pytest
 
+from tests.conftest import rigify
+
+__all__ = ["Generated", "armature_of", "generated", "kept", "rigify"]
 Generated = Callable[[str], bpy.types.Object]
 """Returns the rig that Rigify generates from one of its metarigs, in Pose Mode."""
-
-
-@pytest.fixture
-def rigify() -> Iterator[None]:
-    """Enable Rigify."""
-    import addon_utils
-
-    addon_utils.enable("rigify", default_set=True)
-    yield
-    addon_utils.disable("rigify", default_set=True)
-    for handler in [h for h in bpy.app.handlers.load_post if h.__module__.startswith("rigify")]:
-        bpy.app.handlers.load_post.remove(handler)
 
 
 def armature_of(kind: str) -> bpy.types.Object:

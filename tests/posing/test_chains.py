@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import bpy
 import pytest
 from mathutils import Quaternion, Vector
 
-from tests.posing.test_drag import head, human, turn
-from tests.rigs_generated import rigify
+from tests.conftest import Addon
+from tests.posing.test_drag import drag, goes, head, held, pose, turn
 
-if TYPE_CHECKING:
-    from tests.conftest import Addon
-
-__all__ = ["human", "rigify"]
 ENDS = ("hand.L", "hand.R", "foot.L", "foot.R")
 
 
@@ -54,13 +49,11 @@ def test_the_pose_shown_in_a_drag_stays_on_release(character: bpy.types.Object, 
         ("spine", (0.1, 0.0, -0.2), None),
         ("spine.004", (0.0, -0.2, -0.1), None),
     ):
-        drag = module.BodyDrag(bpy.context, character, module.Ask(bone))
-        start = head(character, bone)
-        drag.move(bpy.context, Vector(offset), spin)
-        bpy.context.view_layer.update()
-        assert (head(character, bone) - start - Vector(offset)).length < 1e-3, bone
+        body = module.BodyDrag(bpy.context, character, module.Ask(bone))
+        with goes(character, bone, offset, 1e-3):
+            body.move(bpy.context, Vector(offset), spin)
         shown, turned = heads(character), turn(character, bone)
-        assert drag.finish(bpy.context) == []
+        assert body.finish(bpy.context) == []
         assert farthest(character, shown) < 1e-5, bone
         scene.frame_set(scene.frame_current + 1)
         assert farthest(character, shown) < 1e-5, bone
@@ -69,19 +62,16 @@ def test_the_pose_shown_in_a_drag_stays_on_release(character: bpy.types.Object, 
 
 @pytest.mark.parametrize("bone", ["spine", "spine.004", "hand.L"])
 def test_the_targets_of_other_chains_stay_and_hold(character: bpy.types.Object, bone: str) -> None:
-    before = {name: head(character, name) for name in ENDS if name != bone}
     targets = {tip.name: goal(character, tip.name) for tip in character.pose.bones if tip.ik_addon.is_chain}
-    bpy.ops.ik_addon.pose_body(bone=bone, offset=(0.0, -0.15, -0.1))
-    bpy.context.view_layer.update()
-    assert {name: place for name, place in before.items() if (head(character, name) - place).length > 1e-3} == {}
+    with held(character, *{*ENDS} - {bone}, near=1e-3):
+        pose(bone=bone, offset=(0.0, -0.15, -0.1))
     went = [tip for tip, place in targets.items() if (goal(character, tip) - place).length > 1e-3]
     assert went == (["forearm.L"] if bone == "hand.L" else [])
 
 
 def test_the_pole_of_a_posed_chain_follows(character: bpy.types.Object) -> None:
     before = goal(character, "forearm.L", "pole")
-    bpy.ops.ik_addon.pose_body(bone="forearm.L", offset=(0.0, 0.1, 0.15))
-    bpy.context.view_layer.update()
+    pose(bone="forearm.L", offset=(0.0, 0.1, 0.15))
     assert (goal(character, "forearm.L", "pole") - before).length > 0.05
 
 
@@ -99,10 +89,8 @@ def test_with_x_axis_mirror_the_other_sides_target_follows(character: bpy.types.
 
 def test_pins_hold_together_with_targets(character: bpy.types.Object) -> None:
     character.pose.bones["spine.006"].ik_addon.pin = {"LOCATION"}
-    before = head(character, "spine.006")
-    bpy.ops.ik_addon.pose_body(bone="hand.L", offset=(0.3, -0.3, 0.2))
-    bpy.context.view_layer.update()
-    assert (head(character, "spine.006") - before).length < 1e-3
+    with held(character, "spine.006", near=1e-3):
+        pose(bone="hand.L", offset=(0.3, -0.3, 0.2))
 
 
 @pytest.fixture
@@ -121,32 +109,26 @@ def test_the_hips_of_a_whole_character_arrive(
     assert bpy.ops.ik_addon.character_setup(live=True, controls=controls) == {"FINISHED"}
     bpy.context.view_layer.update()
     before = heads(human)
-    assert bpy.ops.ik_addon.pose_body(bone="spine", offset=offset) == {"FINISHED"}
-    bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
-    went = {name: head(human, name) - before[name] for name in (*ENDS, "spine", "spine.004", "spine.006")}
-    assert (went["spine"] - Vector(offset)).length < 1e-3
-    assert {name: way for name, way in went.items() if name in ENDS and way.length > 1e-4} == {}
+    with goes(human, "spine", offset, 1e-3), held(human, *ENDS, near=1e-4):
+        assert bpy.ops.ik_addon.pose_body(bone="spine", offset=offset) == {"FINISHED"}
+        bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
     for name in ("spine.004", "spine.006"):  # chest and head go along, for their targets do
-        assert went[name].dot(Vector(offset)) > 0.25 * Vector(offset).length_squared, name
+        went = head(human, name) - before[name]
+        assert went.dot(Vector(offset)) > 0.25 * Vector(offset).length_squared, name
 
 
 def test_a_hand_beyond_its_arm_takes_the_body_along(whole: bpy.types.Object) -> None:
-    before = heads(whole)
-    offset = Vector((0.5, -0.3, 0.1))
-    bpy.ops.ik_addon.pose_body(bone="hand.L", offset=offset)
-    bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
-    went = {name: head(whole, name) - before[name] for name in (*ENDS, "spine.004")}
-    assert (went["hand.L"] - offset).length < 1e-3
-    assert went["spine.004"].length > 0.05
-    assert {name: way for name, way in went.items() if name[:4] == "foot" and way.length > 1e-4} == {}
+    chest, offset = head(whole, "spine.004"), (0.5, -0.3, 0.1)
+    with goes(whole, "hand.L", offset, 1e-3), held(whole, "foot.L", "foot.R", near=1e-4):
+        bpy.ops.ik_addon.pose_body(bone="hand.L", offset=offset)
+        bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
+    assert (head(whole, "spine.004") - chest).length > 0.05
 
 
 def test_hands_let_go_before_the_hips_are_held_back(whole: bpy.types.Object) -> None:
     for side in "LR":  # arms stretched out to the sides
         bpy.ops.ik_addon.pose_body(bone=f"hand.{side}", offset=(0.4 if side == "L" else -0.4, 0.0, 0.5))
-    before = head(whole, "spine")
-    bpy.ops.ik_addon.pose_body(bone="spine", offset=(0.0, 0.0, -0.45))
-    assert (head(whole, "spine") - before - Vector((0.0, 0.0, -0.45))).length < 1e-3
+    drag(whole, "spine", (0.0, 0.0, -0.45), 1e-3)
 
 
 def test_a_message_names_what_holds_a_joint_back(whole: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
@@ -157,10 +139,10 @@ def test_a_message_names_what_holds_a_joint_back(whole: bpy.types.Object, capfd:
 
 def test_the_body_follows_evenly_where_the_legs_hold_the_hips_back(whole: bpy.types.Object, addon: Addon) -> None:
     module = addon.module("posing.drag")
-    drag, before, jumps = module.BodyDrag(bpy.context, whole, module.Ask("spine")), None, []
+    body, before, jumps = module.BodyDrag(bpy.context, whole, module.Ask("spine")), None, []
     for angle in range(180, 264, 6):  # a circle beyond the reach of the legs
         way = 0.35 * Vector((math.cos(math.radians(angle)), math.sin(math.radians(angle)), 0.0))
-        posed = drag.move(bpy.context, way)
+        posed = body.move(bpy.context, way)
         assert posed.held_by
         if before is not None:
             jumps.append(float(abs(posed.heads - before).max()))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import bpy
 import numpy as np
@@ -11,24 +13,13 @@ import pytest
 from mathutils import Euler, Matrix, Quaternion, Vector
 
 from tests import rigs, rigs_named
+from tests.conftest import Addon
 from tests.reliability.states import activate, refused, said, snapshot
-from tests.rigs_generated import armature_of, rigify
+from tests.rigs_generated import armature_of
 
-if TYPE_CHECKING:
-    from tests.conftest import Addon
-
-__all__ = ["rigify"]
-HEIGHT = 2.0
+NEAR = 2e-4
+"""Rounding allowed in places, in meters."""
 FEET = ("foot.L", "foot.R")
-
-
-@pytest.fixture
-def human(rigify: None) -> bpy.types.Object:
-    """Return the human metarig with a hand active."""
-    ob = armature_of("human")
-    activate(ob, "hand.L")
-    bpy.context.view_layer.update()
-    return ob
 
 
 def head(ob: bpy.types.Object, bone: str) -> Vector:
@@ -57,14 +48,33 @@ def pose(**options: Any) -> None:
     bpy.context.view_layer.update()
 
 
+@contextmanager
+def goes(ob: bpy.types.Object, bone: str, offset: Any, near: float = NEAR) -> Iterator[None]:
+    """Assert that the code inside moves the head of a bone by an offset."""
+    start = head(ob, bone)
+    yield
+    assert (head(ob, bone) - start - Vector(offset)).length < near
+
+
+@contextmanager
+def held(ob: bpy.types.Object, *bones: str, turns: bool = False, near: float = NEAR) -> Iterator[None]:
+    """Assert that the code inside leaves the heads of bones where they are, and optionally their orientations."""
+    before = {bone: (head(ob, bone), turn(ob, bone)) for bone in bones}
+    yield
+    for bone, (place, turned) in before.items():
+        assert (head(ob, bone) - place).length < near, bone
+        assert not turns or angle(turn(ob, bone), turned) < 0.1, bone
+
+
+def drag(ob: bpy.types.Object, bone: str, offset: Any, near: float = NEAR, **options: Any) -> None:
+    """Pose the body by a bone, which arrives."""
+    with goes(ob, bone, offset, near):
+        pose(bone=bone, offset=offset, **options)
+
+
 def test_the_hand_reaches_its_place_and_the_feet_stay(human: bpy.types.Object) -> None:
-    start, feet, turns = head(human, "hand.L"), [head(human, f) for f in FEET], [turn(human, f) for f in FEET]
-    offset = Vector((-0.3, -0.6, 0.2))
-    pose(bone="hand.L", offset=offset)
-    assert (head(human, "hand.L") - start - offset).length < 1e-4 * HEIGHT
-    for foot, place, orientation in zip(FEET, feet, turns, strict=True):
-        assert (head(human, foot) - place).length < 1e-4 * HEIGHT
-        assert angle(turn(human, foot), orientation) < 0.1
+    with held(human, *FEET, turns=True):
+        drag(human, "hand.L", (-0.3, -0.6, 0.2))
     assert human.pose.bones["spine"].location.length > 1e-3, "the hips come along"
 
 
@@ -94,10 +104,10 @@ def test_limits_of_the_bones_hold(human: bpy.types.Object) -> None:
 
 
 def test_requested_pins_hold_instead_of_the_feet(human: bpy.types.Object) -> None:
-    start, orientation = head(human, "hand.R"), turn(human, "hand.R")
-    foot = head(human, "foot.L")
-    pose(bone="hand.L", offset=(0.5, -0.3, 0.3), pins=[{"name": "hand.R", "use_location": True, "use_rotation": False}])
-    assert (head(human, "hand.R") - start).length < 1e-4 * HEIGHT
+    orientation, foot = turn(human, "hand.R"), head(human, "foot.L")
+    pins = [{"name": "hand.R", "use_location": True, "use_rotation": False}]
+    with held(human, "hand.R"):
+        pose(bone="hand.L", offset=(0.5, -0.3, 0.3), pins=pins)
     assert angle(turn(human, "hand.R"), orientation) > 1.0
     assert (head(human, "foot.L") - foot).length > 0.01
 
@@ -105,20 +115,17 @@ def test_requested_pins_hold_instead_of_the_feet(human: bpy.types.Object) -> Non
 def test_stored_pins_hold(human: bpy.types.Object) -> None:
     for bone in ("hand.R", "foot.L"):
         human.pose.bones[bone].ik_addon.pin = {"LOCATION", "ROTATION"}
-    before = {bone: head(human, bone) for bone in ("hand.R", "foot.L", "foot.R")}
-    pose(bone="hand.L", offset=(-0.2, -0.5, 0.4))
-    after = {bone: (head(human, bone) - place).length for bone, place in before.items()}
-    assert after["hand.R"] < 1e-4 * HEIGHT
-    assert after["foot.L"] < 1e-4 * HEIGHT
-    assert after["foot.R"] > 1e-3
+    other = head(human, "foot.R")
+    with held(human, "hand.R", "foot.L"):
+        pose(bone="hand.L", offset=(-0.2, -0.5, 0.4))
+    assert (head(human, "foot.R") - other).length > 1e-3
 
 
 def test_a_dragged_pinned_bone_moves_and_keeps_its_orientation(human: bpy.types.Object) -> None:
-    start, orientation, other = head(human, "foot.L"), turn(human, "foot.L"), head(human, "foot.R")
-    pose(bone="foot.L", offset=(0.1, -0.3, 0.2))
-    assert (head(human, "foot.L") - start - Vector((0.1, -0.3, 0.2))).length < 1e-4 * HEIGHT
+    orientation = turn(human, "foot.L")
+    with held(human, "foot.R"):
+        drag(human, "foot.L", (0.1, -0.3, 0.2))
     assert angle(turn(human, "foot.L"), orientation) < 0.1
-    assert (head(human, "foot.R") - other).length < 1e-4 * HEIGHT
 
 
 def test_the_root_can_stay_without_pins(human: bpy.types.Object) -> None:
@@ -137,21 +144,17 @@ def test_a_bone_with_no_give_stays(human: bpy.types.Object) -> None:
     assert human.pose.bones["spine.003"].rotation_quaternion.angle > 0.01
 
 
-def test_every_rotation_mode_works_and_is_kept(human: bpy.types.Object) -> None:
-    human.pose.bones["upper_arm.L"].rotation_mode = "ZYX"
-    human.pose.bones["forearm.L"].rotation_mode = "AXIS_ANGLE"
-    start = head(human, "hand.L")
-    pose(bone="hand.L", offset=(-0.1, -0.4, 0.1))
-    assert (head(human, "hand.L") - start - Vector((-0.1, -0.4, 0.1))).length < 1e-4 * HEIGHT
-    assert human.pose.bones["upper_arm.L"].rotation_mode == "ZYX"
-    assert Vector(human.pose.bones["upper_arm.L"].rotation_euler).length > 0.01
-
-
-def test_a_bone_that_does_not_turn_with_its_parent_is_posed_as_well(human: bpy.types.Object) -> None:
-    human.data.bones["forearm.L"].use_inherit_rotation = False
-    start = head(human, "hand.L")
-    pose(bone="hand.L", offset=(-0.1, -0.4, 0.1))
-    assert (head(human, "hand.L") - start - Vector((-0.1, -0.4, 0.1))).length < 1e-4 * HEIGHT
+def test_every_rotation_mode_works_and_is_kept_even_where_a_bone_does_not_turn_with_its_parent(
+    human: bpy.types.Object,
+) -> None:
+    upper, lower = human.pose.bones["upper_arm.L"], human.pose.bones["forearm.L"]
+    upper.rotation_mode, lower.rotation_mode = "ZYX", "AXIS_ANGLE"
+    drag(human, "hand.L", (-0.1, -0.4, 0.1))
+    lower.bone.use_inherit_rotation = False
+    bpy.context.view_layer.update()
+    drag(human, "hand.L", (0.1, -0.1, 0.1))
+    assert (upper.rotation_mode, lower.rotation_mode) == ("ZYX", "AXIS_ANGLE")
+    assert Vector(upper.rotation_euler).length > 0.01
 
 
 def test_auto_keying_keys_the_bones_that_moved(
@@ -167,21 +170,17 @@ def test_auto_keying_keys_the_bones_that_moved(
     assert not any("hand.R" in path for path in paths)
 
 
-def test_warns_about_animated_bones_that_go_back(human: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
-    rigs.key(human.pose.bones["forearm.L"], "rotation_quaternion", {1: (1, 0, 0, 0), 9: (1, 0, 0, 0)})
-    bpy.context.view_layer.update()
-    assert "'forearm.L' is animated" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(-0.1, -0.4, 0.1))
-
-
-def test_one_sentence_warns_about_all_animated_bones(
-    human: bpy.types.Object, capfd: pytest.CaptureFixture[str]
-) -> None:
-    for bone in human.pose.bones:
-        rigs.key(bone, "rotation_quaternion", {1: (1, 0, 0, 0), 9: (1, 0, 0, 0)})
-    bpy.context.view_layer.update()
-    message = said(capfd, bpy.ops.ik_addon.pose_body, offset=(-0.1, -0.4, 0.1))
-    assert message.count("revert on the next frame change") == 1
-    assert re.search(r"'spine\S*', .* and \d+ more are animated", message)
+def test_one_sentence_warns_about_animated_bones(human: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
+    for bones, sentence in (
+        ([human.pose.bones["forearm.L"]], r"'forearm\.L' is animated"),
+        (human.pose.bones, r"'spine\S*', .* and \d+ more are animated"),
+    ):
+        for bone in bones:
+            rigs.key(bone, "rotation_quaternion", {1: (1, 0, 0, 0), 9: (1, 0, 0, 0)})
+        bpy.context.view_layer.update()
+        message = said(capfd, bpy.ops.ik_addon.pose_body, offset=(-0.1, -0.4, 0.1))
+        assert re.search(sentence, message), message
+        assert len(re.findall(r"reverts? on the next frame change", message)) == 1
 
 
 def test_a_place_out_of_reach_is_reported(human: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
@@ -190,29 +189,21 @@ def test_a_place_out_of_reach_is_reported(human: bpy.types.Object, capfd: pytest
 
 
 def test_refusals_change_nothing(human: bpy.types.Object) -> None:
-    with refused("no bone 'nobody'"):
-        bpy.ops.ik_addon.pose_body(bone="nobody", offset=(0, 0, 1))
-    with refused("no bone 'nobody' to pin"):
-        bpy.ops.ik_addon.pose_body(
-            offset=(0, 0, 1), pins=[{"name": "nobody", "use_location": True, "use_rotation": True}]
-        )
+    def refuses(why: str, **options: Any) -> None:
+        with refused(why):
+            bpy.ops.ik_addon.pose_body(**{"bone": "hand.L", "offset": (0.0, 0.0, 1.0), **options})
+
+    refuses("no bone 'nobody'", bone="nobody")
+    refuses("no bone 'nobody' to pin", pins=[{"name": "nobody", "use_location": True, "use_rotation": True}])
+    refuses("not a finite number", offset=(float("nan"), 0.0, 0.0))
+    refuses("not a finite number", location=(0.0, float("nan"), 0.0))
     human.pose.bones["hand.L"].constraints.new("COPY_ROTATION").target = human
-    with refused("A constraint or driver moves 'hand.L'"):
-        bpy.ops.ik_addon.pose_body(offset=(0, 0, 1))
+    refuses("A constraint or driver moves 'hand.L'")
     for bone in human.pose.bones["shoulder.L"].parent_recursive:
         bone.constraints.new("COPY_ROTATION").target = human
-    with refused("A constraint or driver moves 'spine.003'"):
-        bpy.ops.ik_addon.pose_body(bone="shoulder.L", offset=(0, 0, 1))
-
-
-def test_a_place_or_a_scale_that_cannot_be_solved_is_refused(human: bpy.types.Object) -> None:
-    with refused("not a finite number"):
-        bpy.ops.ik_addon.pose_body(bone="hand.L", offset=(float("nan"), 0.0, 0.0))
-    with refused("not a finite number"):
-        bpy.ops.ik_addon.pose_body(bone="hand.L", location=(0.0, float("nan"), 0.0))
+    refuses("A constraint or driver moves 'spine.003'", bone="shoulder.L")
     human.scale.x = 0.0
-    with refused("is scaled to zero"):
-        bpy.ops.ik_addon.pose_body(bone="hand.L", offset=(0.1, 0.0, 0.0))
+    refuses("is scaled to zero")
 
 
 def test_posing_is_one_undo_step(human: bpy.types.Object) -> None:
@@ -230,44 +221,28 @@ def test_posing_is_one_undo_step(human: bpy.types.Object) -> None:
 def test_the_target_of_a_posed_chain_follows(human: bpy.types.Object, live: bool) -> None:
     assert bpy.ops.ik_addon.character_setup(live=live, with_presets=False) == {"FINISHED"}
     bpy.context.view_layer.update()
-    start, feet = head(human, "hand.L"), [head(human, foot) for foot in FEET]
-    offset = Vector((-0.1, -0.3, 0.1))
-    pose(bone="hand.L", offset=offset)
+    with held(human, *FEET, near=1e-3):
+        drag(human, "hand.L", (-0.1, -0.3, 0.1), 1e-3)
     assert human.ik_addon.live is live
-    assert (head(human, "hand.L") - start - offset).length < 1e-3
-    for foot, place in zip(FEET, feet, strict=True):
-        assert (head(human, foot) - place).length < 1e-3
-    before = [head(human, bone.name) for bone in human.pose.bones]
-    bpy.context.scene.frame_set(bpy.context.scene.frame_current)
-    bpy.context.view_layer.update()
-    for bone, place in zip(human.pose.bones, before, strict=True):
-        assert (head(human, bone.name) - place).length < 1e-3, bone.name
-
-
-def test_targets_of_live_chains_hold_the_body(human: bpy.types.Object) -> None:
-    assert bpy.ops.ik_addon.character_setup(live=True, with_presets=False) == {"FINISHED"}
-    bpy.context.view_layer.update()
-    held = head(human, "hand.R")
-    pose(bone="hand.L", offset=(0.1, -0.2, 0.0))
-    assert (head(human, "hand.R") - held).length < 1e-3
+    with held(human, *(bone.name for bone in human.pose.bones), near=1e-3):
+        bpy.context.scene.frame_set(bpy.context.scene.frame_current)
 
 
 def test_a_bone_is_turned_while_its_place_is_held(human: bpy.types.Object, addon: Addon) -> None:
     module = addon.module("posing.drag")
     human.matrix_world = Matrix.LocRotScale((3.0, -2.0, 0.5), Euler((0.3, -0.2, 2.0)), None)
     bpy.context.view_layer.update()
-    place, orientation = head(human, "hand.L"), turn(human, "hand.L")
-    before = rows(human)
+    orientation, before = turn(human, "hand.L"), rows(human)
     drag = module.BodyDrag(bpy.context, human, module.Ask("hand.L"))
     spin = Quaternion((0.2, 1.0, 0.3), 0.5)
-    drag.move(bpy.context, Vector(), spin)
-    assert (head(human, "hand.L") - place).length < 1e-4 * HEIGHT
+    with held(human, "hand.L"):
+        drag.move(bpy.context, Vector(), spin)
     assert angle(turn(human, "hand.L"), spin @ orientation) < 0.1
     drag.move(bpy.context, Vector((0.0, 0.0, 0.3)))
-    carried, place = turn(human, "hand.L"), head(human, "hand.L")
+    carried = turn(human, "hand.L")
     assert angle(carried, orientation) > 5.0, "as its arm takes it along"
-    drag.move(bpy.context, Vector((0.0, 0.0, 0.3)), spin)
-    assert (head(human, "hand.L") - place).length < 1e-4 * HEIGHT
+    with held(human, "hand.L"):
+        drag.move(bpy.context, Vector((0.0, 0.0, 0.3)), spin)
     assert angle(turn(human, "hand.L"), spin @ carried) < 0.1
     drag.cancel(bpy.context)
     assert rows(human) == before
@@ -276,11 +251,11 @@ def test_a_bone_is_turned_while_its_place_is_held(human: bpy.types.Object, addon
 def test_a_pinned_bone_can_be_turned(human: bpy.types.Object, addon: Addon) -> None:
     module = addon.module("posing.drag")
     drag = module.BodyDrag(bpy.context, human, module.Ask("foot.L"))
-    orientation, other, spin = turn(human, "foot.L"), turn(human, "foot.R"), Quaternion((1.0, 0.0, 0.0), -0.4)
-    drag.move(bpy.context, Vector((0.0, -0.1, 0.1)))
-    assert angle(turn(human, "foot.L"), orientation) < 0.1
-    drag.move(bpy.context, Vector((0.0, -0.1, 0.1)), spin)
-    assert angle(turn(human, "foot.L"), spin @ orientation) < 0.1
+    orientation, spin = turn(human, "foot.L"), Quaternion((1.0, 0.0, 0.0), -0.4)
+    other = turn(human, "foot.R")
+    for turned in (Quaternion(), spin):
+        drag.move(bpy.context, Vector((0.0, -0.1, 0.1)), turned)
+        assert angle(turn(human, "foot.L"), turned @ orientation) < 0.1
     assert angle(turn(human, "foot.R"), other) < 0.1
 
 
@@ -292,14 +267,19 @@ def moved(ob: bpy.types.Object) -> set[str]:
     return {bone.name for bone in ob.pose.bones if not np.allclose(bone.matrix_basis, np.eye(4), atol=1e-6)}
 
 
-def test_only_as_many_bones_follow_as_chosen(human: bpy.types.Object) -> None:
+def rest(ob: bpy.types.Object) -> None:
+    """Put all bones back to rest."""
+    for bone in ob.pose.bones:
+        bone.matrix_basis = Matrix()
+    bpy.context.view_layer.update()
+
+
+def test_only_as_many_bones_follow_as_chosen_a_tail_by_its_own_bone_first(human: bpy.types.Object) -> None:
     row = ("forearm.L", "upper_arm.L", "shoulder.L")
     for length in (1, 2, 3):
         pose(bone="hand.L", offset=(-0.02, -0.08, 0.04), length=length)
         assert moved(human) == set(row[:length])
-
-
-def test_a_tail_is_moved_first_by_its_own_bone(human: bpy.types.Object) -> None:
+    rest(human)
     pose(bone="hand.L", use_tail=True, offset=(0.0, -0.05, 0.02), length=1)
     assert moved(human) == {"hand.L"}
 
@@ -307,9 +287,7 @@ def test_a_tail_is_moved_first_by_its_own_bone(human: bpy.types.Object) -> None:
 def test_a_length_beyond_the_bones_is_the_whole_body(human: bpy.types.Object) -> None:
     pose(bone="hand.L", offset=(-0.3, -0.6, 0.2))
     one = rigs.channels(human)
-    for bone in human.pose.bones:
-        bone.matrix_basis = Matrix()
-    bpy.context.view_layer.update()
+    rest(human)
     pose(bone="hand.L", offset=(-0.3, -0.6, 0.2), length=99)
     assert (rigs.channels(human) == one).all()
     assert human.pose.bones["spine"].location.length > 1e-3
@@ -317,11 +295,9 @@ def test_a_length_beyond_the_bones_is_the_whole_body(human: bpy.types.Object) ->
 
 def test_a_pin_below_the_bones_that_follow_holds(human: bpy.types.Object) -> None:
     human.pose.bones["hand.R"].ik_addon.pin = {"LOCATION"}
-    start, feet = head(human, "hand.R"), [head(human, foot) for foot in FEET]
-    pose(bone="spine.003", use_tail=True, offset=(0.0, -0.05, 0.0), length=3)
-    assert (head(human, "hand.R") - start).length < 1e-4 * HEIGHT
+    with held(human, "hand.R"), held(human, *FEET, near=1e-6):
+        pose(bone="spine.003", use_tail=True, offset=(0.0, -0.05, 0.0), length=3)
     assert {"upper_arm.R", "spine.001"} <= moved(human)
-    assert all((head(human, foot) - place).length < 1e-6 for foot, place in zip(FEET, feet, strict=True))
 
 
 def test_without_pins_the_chain_alone_turns_as_with_auto_ik(human: bpy.types.Object) -> None:
@@ -335,13 +311,13 @@ def test_without_pins_the_chain_alone_turns_as_with_auto_ik(human: bpy.types.Obj
 def test_a_drag_can_widen_and_narrow_what_follows(human: bpy.types.Object, addon: Addon) -> None:
     module = addon.module("posing.drag")
     drag = module.BodyDrag(bpy.context, human, module.Ask("hand.L"))
-    start, offset = head(human, "hand.L"), Vector((-0.1, -0.3, 0.1))
-    drag.move(bpy.context, offset)
-    whole = rows(human)
-    assert drag.extent.length == 0
-    drag.extend(bpy.context, -1)
+    offset = Vector((-0.1, -0.3, 0.1))
+    with goes(human, "hand.L", offset, 1e-3):
+        drag.move(bpy.context, offset)
+        whole = rows(human)
+        assert drag.extent.length == 0
+        drag.extend(bpy.context, -1)
     assert drag.extent.length == drag.extent.longest - 1
-    assert (head(human, "hand.L") - start - offset).length < 1e-3
     assert human.pose.bones["spine"].location.length == 0.0
     for _ in range(20):
         drag.extend(bpy.context, -1)
@@ -377,15 +353,11 @@ def test_a_paw_is_lifted_although_its_toe_is_pinned(addon: Addon) -> None:
     for name in feet:
         ob.pose.bones[name].ik_addon.pin = {"LOCATION", "ROTATION"}
     bpy.context.view_layer.update()
-    before = {name: head(ob, name) for name in ("foot_l", "frontleg_foot_l", *feet)}
-    for paw in ("foot_l", "frontleg_foot_l"):
-        start = head(ob, paw)
-        pose(bone=paw, offset=(0.0, -0.1, 0.2))
-        assert (head(ob, paw) - start).length == pytest.approx(np.hypot(0.1, 0.2), abs=1e-3)
-    for name in feet:
-        if name.endswith("_r"):
-            assert (head(ob, name) - before[name]).length < 1e-3
-    assert head(ob, "ball_l").z > before["ball_l"].z + 0.1
+    before = head(ob, "ball_l")
+    with held(ob, *(name for name in feet if name.endswith("_r")), near=1e-3):
+        for paw in ("foot_l", "frontleg_foot_l"):
+            drag(ob, paw, (0.0, -0.1, 0.2), 1e-3)
+    assert head(ob, "ball_l").z > before.z + 0.1
 
 
 def test_a_body_without_feet_is_said_to_have_none(capfd: pytest.CaptureFixture[str]) -> None:

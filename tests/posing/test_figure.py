@@ -10,10 +10,8 @@ from ik_addon.anatomy.members import LIMBS, find_members
 from ik_addon.anatomy.parts import side_of
 from tests import rigs, rigs_named
 from tests.conftest import Addon
-from tests.rigs_generated import armature_of, rigify
+from tests.rigs_generated import armature_of
 from tests.rigs_named import RIGS
-
-__all__ = ["rigify"]
 
 
 def found(addon: Addon, ob: bpy.types.Object, bone: str) -> tuple[str, set[str]]:

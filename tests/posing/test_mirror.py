@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import bpy
-import numpy as np
 import pytest
 from mathutils import Quaternion, Vector
 
 from tests.conftest import Addon
-from tests.posing.test_drag import angle, head, human, pose, turn
-from tests.rigs_generated import rigify
+from tests.posing.test_drag import angle, drag, goes, head, pose, turn
 
-__all__ = ["human", "rigify"]
 SIGNS = Vector((-1.0, 1.0, 1.0))
 OFFSET = Vector((0.1, -0.4, 0.3))
 
@@ -28,9 +25,7 @@ def both(human: bpy.types.Object) -> bpy.types.Object:
 
 
 def test_the_other_hand_goes_to_the_mirrored_place(both: bpy.types.Object) -> None:
-    start = head(both, "hand.L")
-    pose(bone="hand.L", offset=OFFSET)
-    assert (head(both, "hand.L") - start - OFFSET).length < 1e-3
+    drag(both, "hand.L", OFFSET, 1e-3)
     for bone in both.pose.bones:
         image = bpy.utils.flip_name(bone.name)
         assert (head(both, image) - SIGNS * head(both, bone.name)).length < 1e-3, bone.name
@@ -44,10 +39,9 @@ def test_without_mirror_the_other_hand_is_not_dragged(human: bpy.types.Object) -
 def test_relative_mirror_keeps_the_difference_between_sides(both: bpy.types.Object) -> None:
     both.pose.bones["upper_arm.R"].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), 0.4)
     bpy.context.view_layer.update()
-    start = head(both, "hand.R")
     both.pose.use_mirror_relative = True
-    pose(bone="hand.L", offset=OFFSET / 2.0)
-    assert (head(both, "hand.R") - start - SIGNS * OFFSET / 2.0).length < 1e-3
+    with goes(both, "hand.R", SIGNS * OFFSET / 2.0, 1e-3):
+        pose(bone="hand.L", offset=OFFSET / 2.0)
     both.pose.use_mirror_relative = False
     pose(bone="hand.L", offset=(0.0, 0.0, 0.0))
     assert (head(both, "hand.R") - SIGNS * head(both, "hand.L")).length < 1e-3
@@ -57,11 +51,11 @@ def test_relative_mirror_keeps_the_difference_between_sides(both: bpy.types.Obje
 def test_both_hands_turn(both: bpy.types.Object, addon: Addon, relative: bool) -> None:
     both.pose.use_mirror_relative = relative
     module = addon.module("posing.drag")
-    drag = module.BodyDrag(bpy.context, both, module.Ask("hand.L"))
-    drag.move(bpy.context, OFFSET)
+    body = module.BodyDrag(bpy.context, both, module.Ask("hand.L"))
+    body.move(bpy.context, OFFSET)
     rests = {name: turn(both, name) for name in ("hand.L", "hand.R")}
     spin = Quaternion((0.3, 1.0, 0.5), 0.6)
-    drag.move(bpy.context, OFFSET, spin)
+    body.move(bpy.context, OFFSET, spin)
     assert angle(turn(both, "hand.L"), spin @ rests["hand.L"]) < 0.5
     assert angle(turn(both, "hand.R"), mirrored(spin) @ rests["hand.R"]) < 0.5
 
@@ -72,17 +66,12 @@ def test_a_pinned_counterpart_follows_and_a_constrained_one_does_not(both: bpy.t
     pose(bone="hand.L", offset=OFFSET / 2.0)
     assert (head(both, "hand.R") - SIGNS * head(both, "hand.L")).length < 1e-3
     both.pose.bones["hand.R"].constraints.new("COPY_ROTATION").target = both
-    before = head(both, "hand.L")
-    pose(bone="hand.L", offset=OFFSET / 4.0)
-    assert (head(both, "hand.L") - before - OFFSET / 4.0).length < 1e-3
+    drag(both, "hand.L", OFFSET / 4.0, 1e-3)
 
 
 def test_a_short_length_applies_to_both_sides(both: bpy.types.Object) -> None:
     pose(bone="hand.L", offset=(0.05, -0.2, 0.1), length=2)
     moved = {bone.name for bone in both.pose.bones if bone.rotation_quaternion.angle > 1e-6}
     assert moved == {"upper_arm.L", "forearm.L", "upper_arm.R", "forearm.R"}
-    assert np.isclose(
-        both.pose.bones["forearm.L"].rotation_quaternion.angle,
-        both.pose.bones["forearm.R"].rotation_quaternion.angle,
-        atol=1e-4,
-    )
+    left, right = (both.pose.bones[f"forearm.{side}"].rotation_quaternion.angle for side in "LR")
+    assert left == pytest.approx(right, abs=1e-4)

@@ -11,47 +11,33 @@ import pytest
 from mathutils import Matrix, Vector
 
 from tests.conftest import Addon
-from tests.posing.test_drag import human
-from tests.rigs_generated import rigify
 
-__all__ = ["human", "rigify"]
 NEAR = 10.0
 
 
-def found(addon: Addon, lines: Any, place: tuple[float, float]) -> int | None:
-    index: int | None = addon.module("posing.pick").nearest(np.array(lines, dtype=float), np.array(place), NEAR)
-    return index
-
-
 ARM = [[(0, 0, 0.5), (50, 0, 0.5)], [(50, 0, 0.5), (100, 0, 0.5)]]
+NAN = float("nan")
+BEHIND, BEFORE = [(0, 0, 0.7), (50, 0, 0.7)], [(0, 0, 0.3), (50, 0, 0.3)]
+FOUND: Any = (
+    (ARM, (20, 5), 0),
+    (ARM, (80, -5), 1),
+    (ARM, (50, 3), 1),  # a joint belongs to the child
+    (ARM, (20, 11), None),
+    (ARM, (-9, 0), 0),
+    (ARM, (-11, 0), None),
+    ([[(0, 0, 0.5), (500, 0, 0.5)]], (250, 40), 0),  # a long bone is as wide as it is drawn
+    ([BEHIND, BEFORE], (20, 0), 1),  # of two bones the one nearer to the viewer
+    ([BEFORE, BEHIND], (20, 0), 0),
+    ([[(NAN, NAN, NAN), (50, 0, 0.5)]], (20, 0), None),  # behind the viewer
+    ([[(20, 0, 0.5), (20, 0, 0.5)]], (25, 0), 0),  # of zero length
+)
+"""Lines of bones on the screen, a place, and the bone that is found there."""
 
 
 def test_the_nearest_bone_is_found_within_some_pixels(addon: Addon) -> None:
-    for place, index in (
-        ((20, 5), 0),
-        ((80, -5), 1),
-        ((50, 3), 1),  # a joint belongs to the child
-        ((20, 11), None),
-        ((-9, 0), 0),
-        ((-11, 0), None),
-    ):
-        assert found(addon, ARM, place) == index, place
-
-
-def test_a_long_bone_is_as_wide_as_it_is_drawn(addon: Addon) -> None:
-    assert found(addon, [[(0, 0, 0.5), (500, 0, 0.5)]], (250, 40)) == 0
-
-
-def test_of_two_overlapping_bones_the_one_nearer_to_the_viewer_is_picked(addon: Addon) -> None:
-    behind, before = [(0, 0, 0.7), (50, 0, 0.7)], [(0, 0, 0.3), (50, 0, 0.3)]
-    assert found(addon, [behind, before], (20, 0)) == 1
-    assert found(addon, [before, behind], (20, 0)) == 0
-
-
-def test_bones_behind_the_viewer_or_of_zero_length_are_handled(addon: Addon) -> None:
-    nan = float("nan")
-    assert found(addon, [[(nan, nan, nan), (50, 0, 0.5)]], (20, 0)) is None
-    assert found(addon, [[(20, 0, 0.5), (20, 0, 0.5)]], (25, 0)) == 0
+    for lines, place, index in FOUND:
+        found = addon.module("posing.pick").nearest(np.array(lines, dtype=float), np.array(place), NEAR)
+        assert found == index, (lines, place)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import bpy
@@ -11,11 +12,9 @@ from mathutils import Matrix
 
 from tests import rigs
 from tests.conftest import Addon
-from tests.posing.test_drag import human
 from tests.reliability.states import activate, refused, said
-from tests.rigs_generated import armature_of, rigify
+from tests.rigs_generated import armature_of
 
-__all__ = ["human", "rigify"]
 BOTH = {"LOCATION", "ROTATION"}
 
 
@@ -24,12 +23,18 @@ def pinned(ob: bpy.types.Object) -> dict[str, set[str]]:
 
 
 def test_pins_are_set_and_released(human: bpy.types.Object) -> None:
-    bpy.ops.ik_addon.pin()
-    assert pinned(human) == {"hand.L": BOTH}
-    bpy.ops.ik_addon.pin(what="LOCATION")
-    assert pinned(human) == {"hand.L": {"LOCATION"}}
-    bpy.ops.ik_addon.pin(what="LOCATION")
-    assert pinned(human) == {}
+    feet, hands = (dict.fromkeys((f"{name}.L", f"{name}.R"), BOTH) for name in ("foot", "hand"))
+    places = {hand: {"LOCATION"} for hand in hands}
+    for options, pins in (
+        ({}, {"hand.L": BOTH}),
+        ({"what": "LOCATION"}, {"hand.L": {"LOCATION"}}),
+        ({"what": "LOCATION"}, {}),
+        ({"which": "FEET"}, feet),
+        ({"which": "HANDS", "what": "LOCATION"}, feet | places),
+        ({"which": "FEET"}, places),
+    ):
+        bpy.ops.ik_addon.pin(**options)
+        assert pinned(human) == pins, options
 
 
 def test_a_report_names_few_pins_and_counts_the_others(
@@ -41,15 +46,6 @@ def test_a_report_names_few_pins_and_counts_the_others(
     number = len(human.pose.bones)
     assert f" and {number - 6} more" in said(capfd, bpy.ops.ik_addon.pin)
     assert f" and {number - 6} more" in said(capfd, bpy.ops.ik_addon.pin_release)
-
-
-def test_feet_and_hands_are_pinned_in_one_click(human: bpy.types.Object) -> None:
-    bpy.ops.ik_addon.pin(which="FEET")
-    assert pinned(human) == {"foot.L": BOTH, "foot.R": BOTH}
-    bpy.ops.ik_addon.pin(which="HANDS", what="LOCATION")
-    assert pinned(human) == {"foot.L": BOTH, "foot.R": BOTH, "hand.L": {"LOCATION"}, "hand.R": {"LOCATION"}}
-    bpy.ops.ik_addon.pin(which="FEET")
-    assert pinned(human) == {"hand.L": {"LOCATION"}, "hand.R": {"LOCATION"}}
 
 
 @pytest.mark.usefixtures("rigify")
@@ -90,12 +86,9 @@ def test_pins_survive_saving_renaming_and_duplicating_the_armature(human: bpy.ty
     human.pose.bones["hand.R"].ik_addon.pin = {"ROTATION"}
     human.data.bones["hand.R"].name = "other"
     bpy.ops.object.duplicate()
-    path = str(tmp_path / "pins.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    bpy.ops.wm.open_mainfile(filepath=path)
-    rigs = [ob for ob in bpy.data.objects if ob.type == "ARMATURE"]
-    assert len(rigs) == 2
-    assert all(pinned(ob) == {"other": {"ROTATION"}} for ob in rigs)
+    rigs.save_and_open(tmp_path / "pins.blend")
+    pins = [pinned(ob) for ob in bpy.data.objects if ob.type == "ARMATURE"]
+    assert pins == 2 * [{"other": {"ROTATION"}}]
 
 
 def test_adding_and_removing_a_chain_keeps_the_pins_of_its_bones(human: bpy.types.Object) -> None:
@@ -119,8 +112,7 @@ def test_pins_and_give_of_posed_bones_survive(leave: str) -> None:
     upper.ik_addon.pin, upper.ik_addon.give = BOTH, 0.25
     activate(ob, "lower")
     if leave in {"Live off", "bake"}:
-        ob.ik_addon.live = True
-        bpy.context.view_layer.update()
+        rigs.go_live(ob)
     else:
         bpy.ops.ik_addon.solve()
     assert upper.ik_addon.base.stored
@@ -157,12 +149,12 @@ def marks(addon: Addon) -> dict[float, Any]:
     view_layer = bpy.context.view_layer
     view_layer.update()
     rigs = addon.module("ui.overlay.draw").state.reader.rigs(view_layer, None)
-    found: dict[float, Any] = addon.module("ui.overlay.pins").pinned(rigs, view_layer.depsgraph)
+    found: dict[float, Any] = addon.module("ui.overlay.read").pinned(rigs, view_layer.depsgraph)
     return found
 
 
 def test_marks_are_where_pinned_bones_are(human: bpy.types.Object, addon: Addon) -> None:
-    module = addon.module("ui.overlay.pins")
+    module = addon.module("ui.overlay.read")
     assert not any(len(places) for places in marks(addon).values())
     human.matrix_world = Matrix.Translation((1.0, 2.0, 3.0))
     human.pose.bones["hand.L"].ik_addon.pin = {"LOCATION"}
@@ -176,19 +168,12 @@ def test_marks_are_where_pinned_bones_are(human: bpy.types.Object, addon: Addon)
     assert [len(places) for places in marks(addon).values()] == [1, 0]
 
 
-class View:
-    """A view from the front, orthographic or in perspective, like a viewport's."""
-
-    def __init__(self, projection: Any) -> None:
-        self.view_matrix = Matrix.Identity(4)
-        self.perspective_matrix = Matrix(projection)
-
-
 @pytest.mark.parametrize("is_perspective", [False, True])
 def test_marks_have_the_same_size_on_the_screen(addon: Addon, is_perspective: bool) -> None:
-    module = addon.module("ui.overlay.pins")
+    module = addon.module("ui.overlay.geometry")
     last = (0, 0, -1, 0) if is_perspective else (0, 0, 0, 1)
-    view = View([(0.5, 0, 0, 0), (0, 0.5, 0, 0), (0, 0, -1, -2), last])
+    projection = Matrix([(0.5, 0, 0, 0), (0, 0.5, 0, 0), (0, 0, -1, -2), last])
+    view = SimpleNamespace(view_matrix=Matrix.Identity(4), perspective_matrix=projection)
     places = np.array([(0.0, 0.0, -1.0), (0.3, 0.0, -4.0)])
     lines = module.marks({module.RING: places, module.DIAMOND: np.zeros((0, 3))}, view, 800.0, 2.0)
     clip = np.concatenate([lines, np.ones((len(lines), 1))], axis=1).dot(np.array(view.perspective_matrix).T)
@@ -196,4 +181,4 @@ def test_marks_have_the_same_size_on_the_screen(addon: Addon, is_perspective: bo
     for part in np.split(pixels, 2):
         assert np.ptp(part) / 2.0 == pytest.approx(2.0 * module.RING, rel=1e-3)
     behind = module.marks({module.RING: np.array([(0.0, 0.0, 1.0)])}, view, 800.0, 1.0)
-    assert len(behind) == (0 if is_perspective else 2 * module.SIDES[module.RING])
+    assert len(behind) == (0 if is_perspective else 2 * module.MARK_SIDES[module.RING])

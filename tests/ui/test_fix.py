@@ -202,7 +202,7 @@ def test_a_remark_has_a_button_that_ends_it(addon: Addon, label: str, make: Call
 
 def mended(addon: Addon, label: str) -> None:
     """Press the button that the panel shows, and assert that no fault remains."""
-    active, rig = addon.module("ui.operators.active"), addon.module("ui.operators.fixes.rig")
+    active, rig = addon.module("ui.operators.active"), addon.module("ui.operators.fixes")
     assert rig.rig_fix_of(bpy.context).label == label
     assert bpy.ops.ik_addon.rig_fix() == {"FINISHED"}
     assert active.obstacle(bpy.context) == ""
@@ -296,7 +296,7 @@ def test_out_of_reach_has_no_button(addon: Addon) -> None:
 
 
 def test_lock_interface_is_offered_if_renders_need_it(addon: Addon) -> None:
-    fix = addon.module("ui.operators.fixes.chains")
+    fix = addon.module("ui.operators.fixes")
     ob, _target = rigs.arm()
     scene = bpy.context.scene
     assert not fix.needs_lock(bpy.context), "nothing is live, and there is no camera"

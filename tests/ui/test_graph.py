@@ -10,7 +10,7 @@ from tests.conftest import Addon
 
 @pytest.mark.parametrize("values", [[3.0, 12.0, 0.5, 6.0], [1.0], list(range(96)), [0.0, 0.0]])
 def test_the_height_of_each_part_shows_its_value(addon: Addon, values: list[float]) -> None:
-    graph = addon.module("ui.graph")
+    graph = addon.module("ui.panels.bake_report")
     pixels = graph.pixels(values)
     assert pixels.shape == (graph.HEIGHT, graph.WIDTH, 4)
     # The middle of each part is not affected by the steps between parts.

@@ -76,7 +76,7 @@ def test_the_context_menu_has_commands_of_the_menu(addon: Addon) -> None:
 
 
 def test_the_button_that_snaps_a_range_opens_a_dialog_of_that_name(addon: Addon) -> None:
-    snap = addon.module("ui.operators.goals.snap")
+    snap = addon.module("ui.operators.controls")
     assert snap.IK_ADDON_OT_snap_target.title == "Targets to Pose (Range)"
     assert not snap.IK_ADDON_OT_apply_pose.title, "the operator's own label"
 

@@ -52,7 +52,7 @@ def test_the_button_that_keys_a_setting_shows_where_it_is_keyed(addon: Addon) ->
 
 
 def test_each_state_of_a_chain_has_a_text(addon: Addon) -> None:
-    panel, reports = addon.module("ui.panels.chain_list"), addon.module("live.reports")
+    panel, reports = addon.module("ui.panels.chain"), addon.module("live.reports")
     ob, target = rigs.arm()
     tip = ob.pose.bones["lower"]
 
@@ -86,7 +86,7 @@ def test_a_straight_chain_counts_as_reached_from_the_start(
     addon: Addon, points: list[tuple[float, float, float]], pole: bool
 ) -> None:
     """Its target is, by rounding, beyond its tip, so that it bends the same way whenever the target comes nearer."""
-    panel, reports = addon.module("ui.panels.chain_list"), addon.module("live.reports")
+    panel, reports = addon.module("ui.panels.chain"), addon.module("live.reports")
     status = addon.module("solve").Status
     names = [f"bone {i}" for i in range(len(points) - 1)]
     ob = rigs.limb(points, names)
@@ -103,7 +103,7 @@ def test_a_straight_chain_counts_as_reached_from_the_start(
 @pytest.mark.parametrize(("beyond", "reached"), [(0.9e-4, True), (1.1e-4, False)])
 def test_every_place_agrees_on_what_counts_as_reached(addon: Addon, beyond: float, reached: bool) -> None:
     """These are the panel, the overlay, the message of Solve IK, and the report of a bake."""
-    panel, reports = addon.module("ui.panels.chain_list"), addon.module("live.reports")
+    panel, reports = addon.module("ui.panels.chain"), addon.module("live.reports")
     status = addon.module("solve").Status
     ob, target = rigs.arm(straight_rest=True)
     target.location = (0.0, 0.0, 2.0 * (1.0 + beyond))
@@ -159,7 +159,7 @@ def test_the_panel_says_when_live_has_no_enabled_chain(addon: Addon) -> None:
 
 
 def test_the_row_of_the_active_chain_is_not_dimmed(addon: Addon) -> None:
-    is_bright = addon.module("ui.panels.chain_list").is_bright
+    is_bright = addon.module("ui.panels.chain").is_bright
     ob, _target = rigs.arm()
     tip = ob.pose.bones["lower"]
     activate(ob, None)
@@ -185,7 +185,7 @@ def test_the_list_shows_only_chains_and_follows_the_active_bone() -> None:
 
 
 def test_the_state_of_a_chain_has_shorter_texts(addon: Addon) -> None:
-    panel, reports = addon.module("ui.panels.chain_list"), addon.module("live.reports")
+    panel, reports = addon.module("ui.panels.chain"), addon.module("live.reports")
     ob, target = rigs.arm()
     tip = ob.pose.bones["lower"]
     tip.use_ik_limit_x, tip.ik_min_x, tip.ik_max_x = True, -0.1, 0.1
@@ -213,7 +213,7 @@ def test_percentages_are_rounded_sensibly(addon: Addon, fraction: float, text: s
 
 
 def test_the_last_bake_stays_when_its_chain_is_removed(addon: Addon) -> None:
-    shown_report = addon.module("ui.bake_report").shown
+    shown_report = addon.module("ui.panels.bake_report").shown
     ob, _target = rigs.arm()
     bpy.ops.ik_addon.bake(frame_range="CUSTOM", frame_start=1, frame_end=3)
     assert shown_report(ob) is not None

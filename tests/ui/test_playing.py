@@ -61,7 +61,7 @@ def test_in_playback_a_fault_shows_soon_and_another_chain_at_once(
     drawn()
     ob.pose.bones["lower"].ik_addon.target = None
     assert fault not in " ".join(drawn())
-    monkeypatch.setattr(addon.module("ui.playing"), "PATIENCE", -1.0)
+    monkeypatch.setattr(addon.module("ui.panel"), "PATIENCE", -1.0)
     assert fault in " ".join(drawn())
     monkeypatch.undo()
     with_chain = len(drawn())

@@ -36,7 +36,7 @@ def test_the_tools_are_only_in_pose_mode(addon: Addon) -> None:
 
 
 def test_the_text_beside_the_mouse_says_how_many_bones_follow(addon: Addon) -> None:
-    follow = addon.module("ui.highlight").follow
+    follow = addon.module("ui.toolbar").follow
     assert [follow(count) for count in (0, 4)] == ["Bones: All", "Bones: 4"]
 
 

@@ -17,12 +17,12 @@ def geometry(addon: Addon) -> Any:
 
 @pytest.fixture
 def limits(addon: Addon) -> Any:
-    return addon.module("ui.overlay.limits")
+    return addon.module("ui.overlay.geometry")
 
 
 @pytest.fixture
 def shown(addon: Addon) -> Any:
-    return addon.module("ui.overlay.shown")
+    return addon.module("ui.overlay.geometry")
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def test_limits_are_drawn_at_the_joint_of_the_armature(shown: Any, geometry: Any
     assert np.allclose(spokes[::2], bone.head)
     drawn = geometry.drawing(chains(shown), [active(shown, world=world, limits=(bone,))], palette)
     dashed = 3 * 2 * geometry.DASHES
-    moved = geometry.transformed(world, np.concatenate([edge, spokes]))
+    moved = geometry.moved(world, np.concatenate([edge, spokes]))
     assert np.allclose(drawn.edges.points[dashed:], moved, atol=1e-5)
 
 
