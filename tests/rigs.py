@@ -359,7 +359,7 @@ def length(ob: bpy.types.Object, tip: str, count: int) -> float:
     return sum((b - a).length for a, b in pairwise(points))
 
 
-def key(ob: bpy.types.Object, path: str, values: dict[int, object]) -> None:
+def key(ob: Any, path: str, values: dict[int, object]) -> None:
     """Key a property of an object or bone, or of a bone's chain such as "ik_addon.influence", on several frames."""
     part, _, name = path.rpartition(".")
     holder, owner = (ob.path_resolve(part), ob.id_data) if part else (ob, ob)

@@ -136,6 +136,11 @@ def broken(ob: bpy.types.Object) -> None:
         curve.driver.variables[0].targets[0].id = None
 
 
+def drivers_muted(ob: bpy.types.Object) -> None:
+    for curve in ob.animation_data.drivers:
+        curve.mute = True
+
+
 def drivers_removed(ob: bpy.types.Object) -> None:
     ob.driver_remove('pose.bones["collar"].rotation_quaternion', 2)
     ob.driver_remove('pose.bones["upper"].location', 0)
@@ -272,7 +277,7 @@ NLA: dict[str, Edit] = {
     "the track is removed": lambda ob: ob.animation_data.nla_tracks.remove(ob.animation_data.nla_tracks[0]),
 }
 DRIVERS: dict[str, Edit] = {
-    "drivers are muted": lambda ob: [setattr(curve, "mute", True) for curve in ob.animation_data.drivers],
+    "drivers are muted": drivers_muted,
     "drivers break": broken,
     "drivers are removed": drivers_removed,
 }
