@@ -1,4 +1,4 @@
-"""Targets and poles that are control bones of the armature."""
+"""Targets and poles: control bones of the armature, empties and their collection, and what poles follow."""
 
 from __future__ import annotations
 

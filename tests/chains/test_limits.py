@@ -1,4 +1,4 @@
-"""Limits taken from the pose, and copied to other bones."""
+"""Limits taken from the pose, copied to other bones, and named for what they do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The zip that users install: built by Python alone, and identical to Blender's own build."""
+"""The zip that users install, and its manifest: built by Python alone, and identical to Blender's own build."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Live solving, as the depsgraph evaluates it."""
+"""Live solving, as the depsgraph evaluates it, Solve IK and Restore Pose."""
 
 from __future__ import annotations
 

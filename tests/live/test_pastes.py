@@ -1,4 +1,4 @@
-"""Paste Pose leaves chains and all other settings of bones as they are; everything else that changes them does."""
+"""Paste Pose leaves chains and other settings of bones as they are; all else that changes them, as Symmetrize, does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Baked keys play like live solving, whatever the targets read from the scene, and the scene stays unchanged."""
+"""Baked keys play like live solving, whatever the targets read from the scene, and a bake destroys nothing."""
 
 from __future__ import annotations
 

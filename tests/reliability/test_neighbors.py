@@ -1,4 +1,4 @@
-"""Works beside other add-ons, and while the extension is disabled, enabled and reloaded."""
+"""Works beside other add-ons, which may move things, and while the extension is disabled, enabled and reloaded."""
 
 from __future__ import annotations
 

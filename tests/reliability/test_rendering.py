@@ -1,4 +1,4 @@
-"""Pixels show the solved pose, and rendering leaves the file unchanged; see `test_frames` on each frame."""
+"""Pixels, exporters and all scenes show the solved pose, and rendering leaves the file unchanged; see `test_frames`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Walks with locking knees, on skeletons that characters come with: knees and elbows never flip.
+"""Walks with locking knees, on skeletons that characters come with, and other motions: knees and elbows never flip.
 
 Limbs of these rigs are straight or nearly straight at rest, with any roll, in mirrored, rotated and scaled
 armatures. The walk straightens limbs and bends them backwards. Targets are at the ankles

@@ -1,4 +1,4 @@
-"""Blender's IK limits, locks and stiffness in the written pose, as the depsgraph evaluates it."""
+"""Chains as Blender shows them: IK limits, locks and stiffness, each solver, planes, trees."""
 
 from __future__ import annotations
 

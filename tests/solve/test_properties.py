@@ -1,4 +1,4 @@
-"""Properties of all solvers: identity at the FK tip, symmetry, independence of the batch, roll."""
+"""Properties of all solvers: identity at the FK tip, symmetry, independence of the batch, roll, planes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FABRIK of free chains, compared with a textbook implementation: the tip leads, and always arrives."""
+"""FABRIK, of free chains compared with a textbook implementation: the tip leads, and always arrives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limbs in closed form: two bones with limits and a pole."""
+"""Limbs in closed form: two bones with limits and a pole, and the hand or foot at their end."""
 
 from __future__ import annotations
 

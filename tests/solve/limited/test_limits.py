@@ -1,4 +1,4 @@
-"""Joint limits: the cones themselves, and that limits hold while the target is reached."""
+"""Joint limits: the cones themselves, that limits hold while the target is reached, and what settles the pose."""
 
 from __future__ import annotations
 
