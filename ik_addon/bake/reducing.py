@@ -11,8 +11,8 @@ import bpy
 import numpy as np
 
 from ..core import channels, compat, transforms
+from ..core.chain_settings import HEEL, TOE
 from ..core.channels import FIELDS, rotation_field
-from ..core.contact_settings import HEEL, TOE
 from ..core.key_curve import keyed_within, read_keys, write_curve
 from ..core.keyframes import Channel, curves_of
 from ..core.settings import chain_of

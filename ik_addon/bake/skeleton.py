@@ -10,12 +10,12 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ..chains.control_bones import editing
+from ..chains.make_controls import editing
 from ..core import keyframes
-from ..core.continuity import nearest
 from ..core.report import Remark, Report, count_of_frames
 from ..core.skeleton import inverse, matrix_array
 from ..core.steps import part
+from ..core.transforms import nearest
 from ..core.translation.sentences import UserError, say
 from ..core.untyped import Json
 from ..solve.maths.products import determinants, times

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core import keyframes
 from ..core.channels import FIELDS, Row, rotation_field
-from ..core.continuity import nearest, turns
+from ..core.transforms import nearest, turns
 from ..live.reports import NEAR, has_reached
 from ..rig.plan.plan import Plan
 from ..rig.write.waves import Posed

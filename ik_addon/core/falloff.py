@@ -1,15 +1,63 @@
-"""How an edit falls off over the frames around it: weights, and weighted changes of channels."""
+"""How far an edit reaches: settings for scenes and operators, weights of the frames around it, and weighted changes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
+from bpy.props import BoolProperty, EnumProperty, IntProperty
 
 from ..solve.maths.products import times, times_back
 from ..solve.problem import Bools, Floats
 from .channels import FIELDS, Row, rotation_field, slerp, with_rotation
 from .transforms import rotations
+from .untyped import Declared
+
+CHOICES = (
+    ("SMOOTH", "Smooth", "Begins and ends gently", "SMOOTHCURVE", 0),
+    ("SPHERE", "Sphere", "Begins gently and ends steeply", "SPHERECURVE", 1),
+    ("ROOT", "Root", "Ends steeply", "ROOTCURVE", 2),
+    ("INVERSE_SQUARE", "Inverse Square", "Begins gently", "INVERSESQUARECURVE", 3),
+    ("SHARP", "Sharp", "Begins steeply and ends gently", "SHARPCURVE", 4),
+    ("LINEAR", "Linear", "Changes by the same amount on each frame", "LINCURVE", 5),
+    ("CONSTANT", "Constant", "The whole range takes the whole edit", "NOCURVE", 6),
+)
+"""Blender's proportional falloffs, for the interface."""
+
+
+def range_setting() -> Declared:
+    """Return a property for how many frames an edit reaches."""
+    return IntProperty(
+        name="Range",
+        description="How many frames before and after the current one an edit reaches: it is added to the keys there, "
+        "less and less. What is pinned or planted holds. If 0, it reaches no other frame",
+        default=0,
+        min=0,
+        soft_max=100,
+        options={"SKIP_SAVE"},
+    )
+
+
+def falloff_setting() -> Declared:
+    """Return a property for how an edit falls off over its range."""
+    return EnumProperty(
+        name="Falloff",
+        description="How an edit falls off to the ends of its range",
+        items=CHOICES,
+        default="SMOOTH",
+        options={"SKIP_SAVE"},
+    )
+
+
+def every_frame_setting() -> Declared:
+    """Return a property for keys on every frame of the range, between which pins would slip."""
+    return BoolProperty(
+        name="Key Every Frame in Range",
+        description="Key what moves on every frame of the range, so that pins don't slip between keys",
+        default=False,
+        options={"SKIP_SAVE"},
+    )
+
 
 FALLOFFS: dict[str, Callable[[Floats], Floats]] = {
     "SMOOTH": lambda near: near * near * (3.0 - 2.0 * near),

@@ -16,9 +16,9 @@ from ..bake.reducing import HELD
 from ..bake.restore import SceneSnapshot
 from ..bake.selection import check_armature, time_scale
 from ..core import contact_keys, keyframes
-from ..core.continuity import continuous
 from ..core.goals import Goal
 from ..core.steps import part
+from ..core.transforms import continuous
 from ..core.translation.sentences import UserError, say
 from ..live import registry
 from ..live.reports import NEAR

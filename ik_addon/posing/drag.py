@@ -11,11 +11,10 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ..anatomy.body import feet_of
-from ..anatomy.end_bones import end_below
+from ..anatomy.body import feet_of, find_members
+from ..anatomy.chain_ends import end_below
 from ..anatomy.figure import Figure
 from ..anatomy.limbs import limb_of, part_of
-from ..anatomy.members import find_members
 from ..anatomy.parts import EXTREMITIES
 from ..chains.new_chain import check_world
 from ..core import channels
@@ -27,7 +26,7 @@ from ..core.translation.sentences import UserError, say
 from ..live import registry
 from ..rig.plan.chain import end_of, posed_bones, reach_of, tips, turning_end
 from ..solve import Grab, Pin, PosedBody, Poser
-from ..solve.body.ends import movable_bones
+from ..solve.body.tree import movable_bones
 from ..solve.maths.products import times
 from ..solve.problem import Floats
 from ..targets.autokey import auto_key, left_out, reverting

@@ -10,9 +10,8 @@ import numpy as np
 from ..core.channels import quaternions_of, rotations_of
 from ..core.skeleton import inverse, orthonormal
 from ..solve import Body, Pin, Poser
-from ..solve.body.limits import HELD as WITHIN
-from ..solve.body.limits import Limit
-from ..solve.body.tree import ranges_of
+from ..solve.body.tree import HELD_BACK as WITHIN
+from ..solve.body.tree import Limit, ranges_of
 from ..solve.maths.cones import joint_rotation, range_of, swing_twist
 from ..solve.maths.products import applied, back_applied, back_times, lengths_of, times, times_back
 from ..solve.maths.rotations import about_vectors, vectors_of

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import bpy
 import numpy as np
 
-from ..core.mirror import ACROSS, mirrored_rotation
-from ..core.skeleton import orthonormal
+from ..core.skeleton import ACROSS, mirrored_rotation, orthonormal
 from ..solve.maths.products import times, times_back
 from ..solve.problem import Floats
 

@@ -29,7 +29,7 @@ from .pole_range import PoleRange
 SLIPS = 1e-3
 """A pin that slips by more than this between keys, in sizes of the body, is reported."""
 SHOWS = np.sin(np.radians(1.2))
-"""The sine of the angle by which FK has to bend a limb to decide its plane in live solving, see `solve.free.bend_side`:
+"""The sine of the angle by which FK has to bend a limb to decide its plane in live solving, see `solve.free.axes`:
 straighter limbs stay as straight as they are."""
 
 

@@ -18,8 +18,7 @@ from ..core.channels import FIELDS, WIDTH, Row
 from ..core.falloff import changed, weights
 from ..core.fk_keys import is_same
 from ..core.goals import Goal, path_of
-from ..core.key_curve import SAME_FRAME, read_keys, write_keys
-from ..core.key_range import put_values
+from ..core.key_curve import SAME_FRAME, put_values, read_keys, write_keys
 from ..core.settings import chain_of, goal_of, overlay_of
 from ..rig.plan.followers import followers
 from ..solve.problem import Floats

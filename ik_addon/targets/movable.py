@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
 import bpy
@@ -79,9 +79,8 @@ def key_goals(goals: Sequence[Goal], rows: Row, times_of_keys: Floats, undo: Exi
 
 def channels_of(goal: Goal, rows: Row) -> list[keyframes.Channel]:
     """Return the channels of a goal to key, with values from rows (F, 17)."""
-    kind: Callable[..., keyframes.Channel] = keyframes.Channel if goal.is_bone else keyframes.ObjectChannel
     return [
-        kind(group_of(goal.holder), field, i, column)
+        keyframes.Channel(group_of(goal.holder), field, i, column, of_object=not goal.is_bone)
         for field in goal.fields
         for i, column in enumerate(rows[:, FIELDS[field]].T.astype(np.float64))
     ]

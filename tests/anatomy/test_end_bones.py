@@ -13,7 +13,7 @@ from tests.conftest import Addon
 
 def found(addon: Addon, ob: bpy.types.Object, chain: list[str]) -> str | None:
     figure = addon.module("anatomy.figure").Figure.of(ob)
-    end = addon.module("anatomy.end_bones").end_below(figure, [figure.names.index(name) for name in chain])
+    end = addon.module("anatomy.chain_ends").end_below(figure, [figure.names.index(name) for name in chain])
     return None if end is None else figure.names[end]
 
 

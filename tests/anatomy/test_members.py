@@ -21,7 +21,7 @@ LYING = Matrix.Rotation(-1.57, 4, "X") @ Matrix.Rotation(0.6, 4, "Z")
 
 def parts(addon: Addon, ob: bpy.types.Object) -> tuple[dict[str, list[str]], bool, list[str]]:
     """Return the bones of each part by the part's name, whether the figure is human, and what is missing."""
-    members = addon.module("anatomy.members")
+    members = addon.module("anatomy.body")
     steered: dict[str, list[str]] = addon.module("core.constraints").steered_bones(ob)
     figure = addon.module("anatomy.figure").Figure.of(ob, steered)
     found = members.find_members(figure)
@@ -73,7 +73,7 @@ def test_no_part_of_game_figures_is_missing(addon: Addon) -> None:
 
 
 def test_wings_beside_a_chest_do_not_end_the_spine(addon: Addon) -> None:
-    members = addon.module("anatomy.members")
+    members = addon.module("anatomy.body")
     figure = addon.module("anatomy.figure").Figure.of(rigs_named.build(rigs_named.GAMES["Second Life Bento"]))
     rows = {member.region.value: [figure.names[bone] for bone in member.row] for member in members.find_members(figure)}
     assert rows["spine"] == ["mSpine1", "mSpine2", "mTorso", "mSpine3", "mSpine4", "mChest"]
@@ -149,7 +149,7 @@ ARMS = {"left arm", "right arm"}
 @pytest.mark.usefixtures("rigify")
 @pytest.mark.parametrize("kind", ["horse", "wolf", "cat", "human"])
 def test_animals_stand_on_all_their_limbs(addon: Addon, kind: str) -> None:
-    members, sides = addon.module("anatomy.members"), addon.module("anatomy.sides")
+    members, sides = addon.module("anatomy.body"), addon.module("anatomy.sides")
     figure = addon.module("anatomy.figure").Figure.of(armature_of(kind))
     limbs = [member for member in members.find_members(figure) if member.region in members.LIMBS]
     assert sum(sides.is_leg(figure, list(limb.row)) for limb in limbs) == (2 if kind == "human" else 4)
@@ -207,7 +207,7 @@ def test_hands_and_feet_are_known_in_any_case(addon: Addon, old: str, new: str) 
     """A bone between forearm and fingers is the hand whatever its name."""
     ob = rigs_named.build(RIGS["Mixamo"])
     ob.data.bones[f"mixamorig:{old}"].name = new
-    find, ends = addon.module("anatomy.members").find_members, addon.module("anatomy.end_bones")
+    find, ends = addon.module("anatomy.body").find_members, addon.module("anatomy.chain_ends")
     figure = addon.module("anatomy.figure").Figure.of(ob)
     rows = {member.words: list(member.row) for member in find(figure)}
     assert len(rows) == 6

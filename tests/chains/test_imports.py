@@ -143,7 +143,7 @@ def test_limits_are_widened_on_the_side_that_the_animation_leaves(addon: Addon) 
     """A knee that locks stays a hinge; one that bends to the side by more has no limits that fit it."""
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.straight(2), ["thigh", "shin"])
-    tip, fitting = rigs.chain(ob, "shin", None, 2), addon.module("chains.exceeded")
+    tip, fitting = rigs.chain(ob, "shin", None, 2), addon.module("chains.profile")
     tip.rotation_mode, tip.use_ik_limit_x, tip.lock_ik_y, tip.lock_ik_z = "XYZ", True, True, True
     tip.ik_min_x, tip.ik_max_x = -2.0, 0.0
     for frame, x, z in ((1, -1.0, 0.0), (9, 0.03, 1e-6), (99, -2.0, 0.0)):
@@ -207,7 +207,7 @@ def test_leaf_bones_as_long_as_a_shin_are_no_feet(addon: Addon, tmp_path: Path) 
                 bones.remove(bones[f"Bip01 {side} Toe0"])
                 bone = bones[f"Bip01 {side} Foot"]
                 bone.tail = bone.head + 0.6 * (bone.tail - bone.head).normalized()
-        soles, ends = addon.module("anatomy.soles"), addon.module("anatomy.figure").Figure.of(ob)
+        soles, ends = addon.module("anatomy.body"), addon.module("anatomy.figure").Figure.of(ob)
         row = [ends.names.index(f"Bip01 L {part}") for part in ("Thigh", "Calf", "Foot")]
         ankle = ends.heads[row[2]]
         for point in soles.pivots_of(ends, row[:2], row[2]):

@@ -219,7 +219,7 @@ def test_a_linked_action_is_refused(keys: Any, rig: bpy.types.Object, tmp_path: 
 def test_a_refused_channel_of_an_object_is_not_called_a_bones(addon: Addon, group: str) -> None:
     ob = rigs.empty("Target")
     keyframes = addon.module("core.keyframes")
-    channel = keyframes.ObjectChannel(group, "location", 0, np.full(2, np.nan))
+    channel = keyframes.Channel(group, "location", 0, np.full(2, np.nan), of_object=True)
     with pytest.raises(keyframes.UserError, match=r"^'location' of 'Target' is not a finite number on frame 1"):
         keyframes.write_channels(ob, [channel], np.array([1.0, 2.0]))
     ob.driver_add("location", 0)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import posixpath
 import re
 import subprocess
 import sys
 import tomllib
 import zipfile
+from html.parser import HTMLParser
 from pathlib import Path
 
 from tools import extension
@@ -42,9 +44,46 @@ def test_is_valid_for_blender(package: Path) -> None:
 
 
 def test_contains_only_what_runs(package: Path) -> None:
-    files = (path for kind in ("*.py", "*.json", "*.dat") for path in (ROOT / "ik_addon").rglob(kind))
+    kinds = ("*.py", "*.json", "*.dat", "docs/**/*.html", "docs/images/*.*")
+    files = (path for kind in kinds for path in (ROOT / "ik_addon").rglob(kind))
     code = {path.relative_to(ROOT).as_posix() for path in files}
     assert set(contents(package)) == {"LICENSE", "__init__.py", "blender_manifest.toml"} | code
+
+
+class Page(HTMLParser):
+    """What a web page links to and shows, and the headings that others can link to."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.headings: set[str] = set()
+        self.feed(content.decode())
+
+    def handle_starttag(self, _tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        for name, value in attributes:
+            if name in ("href", "src") and value:
+                self.links.append(value)
+            elif name == "id" and value:
+                self.headings.add(value)
+
+
+def test_holds_the_guide_whose_links_lead_somewhere(package: Path) -> None:
+    files = contents(package)
+    pages = {name: Page(content) for name, content in files.items() if name.endswith(".html")}
+    sources = [path for path in (ROOT / "docs").rglob("*.md") if path.parent.name == "guide" or path.stem == "guide"]
+    assert len(sources) > 15
+    written = {f"ik_addon/{path.relative_to(ROOT).with_suffix('.html').as_posix()}" for path in sources}
+    assert written <= pages.keys()
+    broken = []
+    for name, page in pages.items():
+        for link in (link for link in page.links if "://" not in link):
+            place, _mark, heading = link.partition("#")
+            found = posixpath.normpath(posixpath.join(posixpath.dirname(name), place)) if place else name
+            if found not in files or (heading and heading not in pages[found].headings):
+                broken.append(f"{name}: {link}")
+    assert broken == []
+    assert sum(len(page.links) for page in pages.values()) > 100
+    assert any(name.endswith(".png") for name in files)
 
 
 def test_same_sources_give_the_same_bytes(package: Path, tmp_path: Path) -> None:

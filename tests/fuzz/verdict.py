@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from ik_addon.solve import OutOfReach, Problem, Solution, Status, solve
-from ik_addon.solve.maths.cones import Cone, cone_of, nearest_swing, nearest_twist, swing_twist, violation
+from ik_addon.solve.maths.cones import Cone, cone_of, nearest_swing, nearest_twist, swing_twist
 from ik_addon.solve.maths.rotations import quaternions
 from ik_addon.solve.problem import Bools, Floats
-from tests.solve.chains import assert_alike, member
+from tests.solve.chains import assert_alike, member, violation
 
 from .problems import Case, is_body, paths, random_case
 

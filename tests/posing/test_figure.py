@@ -6,7 +6,7 @@ import bpy
 import numpy as np
 import pytest
 
-from ik_addon.anatomy.members import LIMBS, find_members
+from ik_addon.anatomy.body import LIMBS, find_members
 from ik_addon.anatomy.parts import side_of
 from tests import rigs, rigs_named
 from tests.conftest import Addon

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from mathutils import Euler, Quaternion, Vector
 
-from ik_addon.solve.maths.cones import cone_of, violation
+from ik_addon.solve.maths.cones import cone_of
 from tests import rigs
 from tests.conftest import Addon
+from tests.solve.chains import violation
 
 ALLOWED = math.radians(0.01)
 

@@ -13,7 +13,11 @@ import numpy as np
 from numpy.random import Generator
 
 from ik_addon.solve import Goal, Limits, Problem, Solution, Status, solve
+from ik_addon.solve.maths.cones import Cone, joint_rotation, nearest_direction, nearest_twist, swing_twist
+from ik_addon.solve.maths.numbers import MANY
 from ik_addon.solve.maths.rotations import about_vectors, matrices
+from ik_addon.solve.maths.turns import direction_of
+from ik_addon.solve.maths.vectors import minus, size_of
 from ik_addon.solve.problem import Floats
 
 ACROSS = np.diag([-1.0, 1.0, 1.0])
@@ -217,3 +221,19 @@ def assert_alike(one: Solution, other: Solution, size: Floats | float = 1.0, wit
             gap = np.abs(ours - theirs) / scale.reshape(-1, *(1,) * (ours.ndim - 1))
         off = ~((gap < within) | (ours == theirs) | (np.isnan(ours) & np.isnan(theirs)))
         assert not off.any(), f"{name} differ by {gap[off].max():.2g}, first at {np.argwhere(off)[0].tolist()}"
+
+
+def clamp(q: Floats, cone: Cone) -> Floats:
+    """Return the allowed joint rotations (4, ...) nearest to unit quaternions (4, ...), swing and twist each."""
+    swing, twist = swing_twist(q)
+    return joint_rotation(nearest_direction(swing, cone), nearest_twist(twist, cone))
+
+
+def violation(q: Floats, cone: Cone) -> Floats:
+    """Return how far (...) unit quaternions (4, ...) are outside their cones, in radians of swing or of twist."""
+    swing, twist = swing_twist(q)
+    near = nearest_direction(swing, cone)
+    ways = (direction_of(MANY, x, z) for x, z in (swing, near))
+    over = 2.0 * np.arcsin(np.minimum(size_of(MANY, minus(*ways)) / 2.0, 1.0))
+    arc = twist - nearest_twist(twist, cone)
+    return np.asarray(np.maximum(over, np.abs(arc - 2.0 * np.pi * np.round(arc / (2.0 * np.pi)))))

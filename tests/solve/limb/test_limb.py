@@ -10,14 +10,14 @@ from numpy.random import Generator
 from benchmarks.cases import CHAINS, FREE, LOCKED, Rig, bone_steps, chain, degrees, random_ranges
 from ik_addon.solve import Limits, Problem, Solution, Status, solve
 from ik_addon.solve.limb.end_rotation import turned
-from ik_addon.solve.maths.cones import cone_of, violation
+from ik_addon.solve.maths.cones import cone_of
 from ik_addon.solve.maths.products import back_times, times
 from ik_addon.solve.maths.rotations import matrices, quaternions
 from ik_addon.solve.problem import Floats
 from tests.fuzz.problems import random_case
 from tests.fuzz.verdict import assert_valid, check
 
-from ..chains import aim, assert_mirrored, for_each, make_chains, random_rotations, unit
+from ..chains import aim, assert_mirrored, for_each, make_chains, random_rotations, unit, violation
 
 KNEE = degrees((0, 150), LOCKED, LOCKED)
 HIP = degrees((-110, 40), (-45, 45), (-60, 30))

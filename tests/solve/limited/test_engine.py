@@ -11,14 +11,14 @@ import numpy as np
 
 from benchmarks.cases import CHAINS, Rig, chain, degrees, random_ranges, tree_y
 from ik_addon.solve import solve
-from ik_addon.solve.limited.bounds import bounds
 from ik_addon.solve.limited.descent import State
-from ik_addon.solve.limited.fabrik import Passes
 from ik_addon.solve.limited.newton import Anchor, newton_step, polished, slopes_of, twists_of
 from ik_addon.solve.limited.objectives import SIDE, TURN, Orientation, Place, Pole, System, masses_of
+from ik_addon.solve.limited.search import bounds
 from ik_addon.solve.limited.skeleton import Body, allowed_angles, posed, rows_of
+from ik_addon.solve.limited.starts import Passes
 from ik_addon.solve.maths.cones import Cone, cone_of
-from ik_addon.solve.problem import Floats
+from ik_addon.solve.problem import Floats, path_of
 
 from ..chains import for_each, random_rotations, unit
 
@@ -87,7 +87,7 @@ def goals_of(body: Body, rng: np.random.Generator, wishes: str = "") -> dict[str
     if "turn" in wishes:
         found["turn"] = random_rotations(rng, 1)[0]
     if "pole" in wishes:
-        bones = body.path(0)[-3:]
+        bones = path_of(body.parents, body.segments[0])[-3:]
         masses = masses_of(rng.uniform(0.5, 1.0, (3, len(bones) + 1, 1)))[:, 0]
         found["bend"] = Bend(bones, rng.normal(size=3), rng.uniform(-1.0, 1.0), masses)
     return found
@@ -167,7 +167,7 @@ def test_newtons_steps_follow_the_curvature_of_the_cost(wishes: str, free: tuple
             joints = posed(body, own[..., None])[1][0]
             goals["targets"] = joints[-1:] + 0.03 * rng.normal(size=(1, 3))
             middle = joints.mean(axis=0) + 0.1 * rng.normal(size=3)
-            goals["bend"] = Bend(body.path(0), 3.0 * middle, 0.2, np.full(bones + 1, 0.2))
+            goals["bend"] = Bend(path_of(body.parents, body.segments[0]), 3.0 * middle, 0.2, np.full(bones + 1, 0.2))
         system = system_of(body, **goals)
 
         def cost(step: Floats, system: System = system, own: Floats = own) -> float:

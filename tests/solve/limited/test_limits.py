@@ -11,21 +11,12 @@ import pytest
 
 from benchmarks.cases import CHAINS, Rig, bone_steps, bow, chain, degrees, random_ranges, smooth_turns, tree_y
 from ik_addon.solve import Goal, Limits, Problem, Status, solve
-from ik_addon.solve.maths.cones import (
-    Cone,
-    clamp,
-    cone_of,
-    joint_rotation,
-    nearest_direction,
-    nearest_swing,
-    swing_twist,
-    violation,
-)
+from ik_addon.solve.maths.cones import Cone, cone_of, joint_rotation, nearest_direction, nearest_swing, swing_twist
 from ik_addon.solve.maths.rotations import dot, matrices, multiply
 from ik_addon.solve.problem import Floats
 from tests.fuzz.verdict import assert_valid
 
-from ..chains import for_each, random_rotations, reached, solve_together, unit
+from ..chains import clamp, for_each, random_rotations, reached, solve_together, unit, violation
 
 CONES = {
     "round": (-30, 30, -30, 30),

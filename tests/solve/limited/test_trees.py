@@ -9,12 +9,12 @@ import pytest
 
 from benchmarks.cases import LOCKED, Rig, chain, degrees, tree_hand, tree_y
 from ik_addon.solve import Goal, Problem, Status, solve
-from ik_addon.solve.maths.cones import Cone, clamp, cone_of
+from ik_addon.solve.maths.cones import Cone, cone_of
 from ik_addon.solve.maths.rotations import multiply, norm, quaternions
 from ik_addon.solve.problem import Floats
 from tests.fuzz.verdict import assert_valid
 
-from ..chains import for_each, reached, unit
+from ..chains import clamp, for_each, reached, unit
 
 BALL = degrees((-60, 60), (-60, 60), (-60, 60))
 
