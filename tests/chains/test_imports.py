@@ -6,7 +6,7 @@ import importlib
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -15,11 +15,9 @@ import pytest
 from tests import imports, rigs
 from tests.chains.test_character import chains, places
 from tests.chains.test_profile import file_of
+from tests.conftest import Addon
 from tests.recorded import WALK, walk
 from tests.reliability.states import activate, said
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 FRAMES = 24
 KINDS = ("Mixamo", "Biped", "VRM", "BVH")
@@ -262,7 +260,6 @@ def test_straight_legs_of_a_vrm_file_bend_forward() -> None:
     set_up(ob, float(np.ptp(np.array(list(places(ob).values())).reshape(-1, 3), axis=0).max()))
     for side in "LR":
         row = [f"{part}.{side}" for part in ("upper_leg", "lower_leg", "foot")]
-        ob.pose.bones[row[1]].ik_addon.target.location.z += 0.2
-        bpy.context.view_layer.update()
+        rigs.shift(ob.pose.bones[row[1]].ik_addon.target, z=0.2)
         bend = imports.bends(np.array([rigs.head(ob, name) for name in row]))
         assert bend[1] < -0.05, "forward"

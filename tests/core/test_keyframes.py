@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
 import bpy
@@ -21,11 +20,6 @@ FRAMES = np.arange(10.0, 21.0)
 @pytest.fixture
 def keys(addon: Addon) -> Any:
     return addon.module("core.keyframes")
-
-
-@pytest.fixture
-def compat(addon: Addon) -> Any:
-    return addon.module("core.compat")
 
 
 @pytest.fixture
@@ -219,14 +213,6 @@ def test_a_linked_action_is_refused(keys: Any, rig: bpy.types.Object, tmp_path: 
         keys.write_channels(rig, quaternion(keys, "upper"), FRAMES)
     keys.write_channels(rig, quaternion(keys, "upper"), FRAMES, new_action=True)
     assert data.action.library is None
-
-
-def test_reverting_undoes_ensure(compat: Any, rig: bpy.types.Object) -> None:
-    with ExitStack() as undo:
-        owner = compat.ensure_curve_owner(rig, undo)
-        assert compat.curve_owner(rig) == owner
-    assert rig.animation_data is None
-    assert not bpy.data.actions
 
 
 @pytest.mark.parametrize("group", ["Object Transforms", "Target"])

@@ -49,6 +49,11 @@ def check_seed(seed: int) -> Status | None:
     return Status(int(solution.status[0]))
 
 
+def assert_valid(problem: Problem, solution: Solution) -> None:
+    """Assert that a solution is valid for a problem whose members all have some length."""
+    check(Case(problem, np.zeros(len(problem.joints), dtype=bool), ""), solution)
+
+
 def check(case: Case, solution: Solution) -> None:
     """Assert that a solution is valid for its problem."""
     problem = case.problem
