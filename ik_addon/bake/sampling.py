@@ -21,7 +21,7 @@ from ..core import channels
 from ..core.channels import Row
 from ..core.skeleton import matrix_array
 from ..live import registry, solving
-from ..live.state import View
+from ..live.rig import View
 from ..rig.plan.inputs import MATRIX, Inputs, Numbers
 from ..rig.plan.plan import Plan
 from ..rig.read import fcurves

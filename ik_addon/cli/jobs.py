@@ -9,10 +9,9 @@ import bpy
 
 from ..core.settings import chain_of
 from ..rig.plan.chain import tips
-from ..rig.plan.dependencies import between
 from ..rig.plan.followers import goals_of
 from ..rig.plan.order import in_order
-from ..rig.plan.plan import Plan
+from ..rig.plan.plan import Plan, between
 from ..rig.plan.presence import why_closed
 from ..rig.plan.sources import Part, Sources
 from .exits import CommandError

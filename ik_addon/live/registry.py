@@ -18,8 +18,7 @@ from ..rig.plan import chain
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer, Reference, with_sets
 from . import reports
-from .rig import Moment, Rig
-from .state import State
+from .rig import Moment, Rig, State
 
 
 @dataclass
@@ -31,8 +30,6 @@ class LiveArmature:
     """Its states in the view layers, and what is known in each."""
     state: State = State.UNKNOWN
     """The state in every view layer while there is no rig: FAILED, READ_ONLY, or not planned yet."""
-    is_stale: bool = False
-    """Whether its settings or bones changed since it was planned."""
     failed: dict[str, str] = field(default_factory=dict)
     """Tip bones of chains that raised an unexpected error, and the error; the other chains are still solved."""
     owed: set[Layer] = field(default_factory=set)
@@ -150,8 +147,9 @@ def snapshot(ob: bpy.types.Object) -> Rig | None:
 
 def put_back(ob: bpy.types.Object, rig: Rig | None) -> None:
     """Go back to a `snapshot` of an armature, after frame, channels, FK store and settings were put back."""
-    own = registry.of(ob)
-    own.rig, own.is_stale = rig, rig is not None
+    registry.of(ob).rig = rig
+    if rig is not None:
+        rig.is_stale = True
 
 
 def safely(test: Callable[[bpy.types.Object], bool], ob: bpy.types.Object) -> bool:

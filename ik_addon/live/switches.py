@@ -13,14 +13,15 @@ from ..rig.plan import chain
 from ..rig.read import fcurves
 from . import reports
 from .registry import registry
-from .state import State
+from .rig import State
 
 
 def settings_changed(ob: bpy.types.Object) -> None:
     """Plan again: a chain of this armature was added, removed, switched or given another goal."""
     note_layout(ob)
     own = registry.of(ob)
-    own.is_stale = True
+    if own.rig is not None:
+        own.rig.is_stale = True
     own.failed.clear()
     if own.state is State.FAILED:
         own.state = State.UNKNOWN

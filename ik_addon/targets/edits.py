@@ -38,7 +38,7 @@ from ..core.edit_settings import falloff_setting, range_setting
 from ..core.goals import Goal
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import UserError, say
-from ..live import frame_steps, reports
+from ..live import handlers, reports
 from ..live.live_bones import LiveBones
 from ..live.registry import paused, registry
 from ..live.rig import Rig
@@ -521,14 +521,14 @@ _HANDLERS = (
 
 def register() -> None:
     """Take edits from now on; call this after the handlers that solve are registered."""
-    frame_steps.on_edit.append(take)
+    handlers.on_edit.append(take)
     hooks.add(*_HANDLERS)
 
 
 def unregister() -> None:
     """Undo `register`."""
     hooks.remove(*_HANDLERS)
-    frame_steps.on_edit.remove(take)
+    handlers.on_edit.remove(take)
     _give_up()
     _after_load(None)
     while _adjustable:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, wraps
+from typing import Any, NamedTuple, TypeVar
 
 import bpy
 import numpy as np
@@ -19,8 +20,6 @@ from ...solve.maths.rotations import norm
 from ...solve.problem import Bools, Floats, Ints
 from ..plan.groups import Wave, above, paths
 from ..plan.plan import Plan
-from .once import once
-from .skew import Skew
 
 WRITTEN_TOLERANCE = 1e-6
 """A written pose that misses its solution by more than this, in chain lengths, is solved again."""
@@ -31,6 +30,8 @@ UNIFORM = 1e-6
 """Scale factors that differ by less than this fraction count as equal."""
 STRAIGHT = 5e-5
 """A pose counts as straight if its joints are off its line by less than this, in chain lengths: too little to see."""
+
+Found = TypeVar("Found")
 
 OWN = ("root", "rows", "basis", "reach")
 """The arrays of `Limbs` that differ from member to member."""
@@ -45,6 +46,69 @@ class _Placed(NamedTuple):
     """(B, n, 4, 4)"""
     poses: Floats | None = None
     """(B, n, 4, 4) pose matrices, if they were computed on the way."""
+
+
+def once(method: Callable[[Limbs], Found]) -> Callable[[Limbs], Found]:
+    """Compute a method's result once, and again only after `remembered` is cleared.
+
+    Where all frames are in the same FK pose, it is computed for one of them.
+    """
+
+    @wraps(method)
+    def found(self: Limbs) -> Found:
+        known = self.remembered
+        if method.__name__ not in known:
+            known[method.__name__] = method(self) if self.still is None else _of(found(self.still), self.group)
+        result: Found = known[method.__name__]
+        return result
+
+    return found
+
+
+def _of(value: Any, group: Ints) -> Any:
+    """Return a result for the members of groups (B,)."""
+    if isinstance(value, np.ndarray):
+        return value[group]
+    if isinstance(value, tuple):
+        return tuple(_of(part, group) for part in value)
+    if isinstance(value, Skew):
+        return replace(value, heads=value.heads[group], off=None if value.off is None else value.off[group])
+    return value.of(group) if isinstance(value, Limits) else value
+
+
+@dataclass(frozen=True)
+class Skew:
+    """The skew of B members about the heads of their root bones, in armature space.
+
+    If a bone points against its parent, as a thigh does, Blender's rest matrix is a rotation only to about 1e-6. It
+    skews the whole chain, differently in each pose, so that a solution for rigid bones misses by as much. But seen from
+    the parent the skew is the same in each pose: without it bones are rigid, and targets are moved by its inverse.
+    """
+
+    heads: Floats
+    """(B, 3)"""
+    off: Floats | None
+    """(B, 3, 3) the skew less the identity; None: no skew."""
+
+    def without(self, points: Floats) -> Floats:
+        """Return points (B, ..., 3) with the skew removed."""
+        return self._moved(points, -1.0)
+
+    def put_on(self, points: Floats) -> Floats:
+        """Return points (B, ..., 3) with the skew applied."""
+        return self._moved(points, 1.0)
+
+    def _moved(self, points: Floats, share: float) -> Floats:
+        if self.off is None:
+            return points
+        offsets = points.reshape(len(points), -1, 3) - self.heads[:, None]
+        return points + share * times_back(offsets, self.off).reshape(points.shape)
+
+    def frames_without(self, linear: Floats) -> Floats:
+        """Return bone matrices (B, n, 3, 3) with the skew removed."""
+        if self.off is None:
+            return linear
+        return linear - times(np.broadcast_to(self.off[:, None], linear.shape), linear)
 
 
 @dataclass(frozen=True)
@@ -96,9 +160,12 @@ class Limbs:
 
     @once
     def skew(self) -> Skew:
-        """The skew of the rest matrices of root bones."""
-        at_rest = self.plan.skeleton.skews[self.wave.bones[:, 0]][self.group]
-        return Skew.of(self.poses[:, 0, :3, 3], at_rest, self.root_frames, self.rigid())
+        """The skew of the rest matrices of root bones; none where anything else skews the members."""
+        heads, at_rest = self.poses[:, 0, :3, 3], self.plan.skeleton.skews[self.wave.bones[:, 0]][self.group]
+        if not at_rest.any():
+            return Skew(heads, None)
+        frames = self.root_frames()
+        return Skew(heads, np.where(self.rigid()[:, None, None], times_back(times(frames, at_rest), frames), 0.0))
 
     @once
     def root_frames(self) -> Floats:
