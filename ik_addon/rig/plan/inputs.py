@@ -12,7 +12,7 @@ read, but not foretold. An opaque bone below a live bone is described relative t
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -143,7 +143,7 @@ class Inputs:
         targets = [found.spot(chain.target, chain.target_bone) for chain in chains]
         poles = [None if chain.pole is None else found.spot(chain.pole, chain.pole_bone) for chain in chains]
         elsewhere = [found.spot(other, bone) for other, bone in others]
-        return found.inputs(own, live, sampled, targets, poles, tips, elsewhere)
+        return found.inputs(live, sampled, targets, poles, tips, elsewhere)
 
     @property
     def width(self) -> int:
@@ -212,39 +212,52 @@ class Inputs:
         return numbers[:, self.rows].reshape(len(numbers), len(self.modes), WIDTH)[:, self.live]
 
 
+@dataclass(frozen=True)
+class _Posed:
+    """An armature while inputs are collected; bones are indices in `pose.bones`."""
+
+    ob: bpy.types.Object
+    seen: bpy.types.Object
+    """Its evaluated copy."""
+    item: int
+    skeleton: Skeleton
+    opaque: set[int]
+    """Its opaque bones, whether they are needed or not."""
+    needed: set[int] = field(default_factory=set)
+    """The bones whose pose is needed."""
+    riding: set[int] = field(default_factory=set)
+    """Those of the opaque ones that are below live bones."""
+
+
 class _Collected:
     """Collects inputs. Until `inputs` returns them, spots refer to bones by their index in `pose.bones`."""
 
-    def __init__(self, depsgraph: bpy.types.Depsgraph, sources: Sources, ob: bpy.types.Object, live: Ints) -> None:
+    def __init__(self, depsgraph: bpy.types.Depsgraph, sources: Sources, rig: bpy.types.Object, live: Ints) -> None:
         self._depsgraph, self._sources = depsgraph, sources
-        self._rig, self._live = ob, set(live.tolist())
-        self._riding: set[int] = set()
-        """The opaque bones of the chains' armature that are below live ones."""
+        self._rig, self._live = rig, set(live.tolist())
         self._items: dict[int, int] = {}
-        self._objects: list[Placed] = []
-        self._skeletons: dict[int, Skeleton] = {}
-        self._shown: dict[int, bpy.types.Object] = {}
-        self._posed: dict[int, set[int]] = {}
-        self._opaque: dict[int, set[int]] = {}
-        self._own: list[bpy.types.Object] = []
+        self._objects: list[tuple[bpy.types.Object, Placed]] = []
+        self._armatures: dict[int, _Posed] = {}
+        """By the index of the object."""
 
-    def armature(self, ob: bpy.types.Object, skeleton: Skeleton) -> int:
-        """Add an armature object with a known skeleton; return its index."""
+    def armature(self, ob: bpy.types.Object, skeleton: Skeleton | None = None) -> _Posed:
+        """Add an armature object; its skeleton may be known."""
         item = self.item(ob)
-        if item not in self._skeletons:
+        if item not in self._armatures:
             seen = ob.evaluated_get(self._depsgraph)
-            if seen.pose is None or tuple(seen.pose.bones.keys()) != skeleton.names:
+            if skeleton is None:
+                skeleton = Skeleton.of(seen)
+            elif seen.pose is None or tuple(seen.pose.bones.keys()) != skeleton.names:
                 seen = ob  # edited, and not evaluated since
-            self._skeletons[item], self._shown[item] = skeleton, seen
-            self._posed[item] = set()
             data = ob.data.animation_data
             # The rest pose may be animated, or shown.
             is_rest = seen.data.pose_position == "REST" or (
                 data is not None and bool(data.action or data.drivers or data.nla_tracks)
             )
             every = enumerate(skeleton.names)
-            self._opaque[item] = {i for i, name in every if is_rest or self._sources.is_held(ob, name)}
-        return item
+            opaque = {i for i, name in every if is_rest or self._sources.is_held(ob, name)}
+            self._armatures[item] = _Posed(ob, seen, item, skeleton, opaque)
+        return self._armatures[item]
 
     def item(self, ob: bpy.types.Object) -> int:
         """Add an object after its ancestors; return its index."""
@@ -261,9 +274,9 @@ class _Collected:
                     bone = ob.parent.data.bones[ob.parent_bone]
                     reach = bone.length * getattr(seen, "parent_bone_head_tail_factor", 1.0)
             self._items[uid] = len(self._objects)
-            self._own.append(ob)
             # From the evaluated copy, because in a render the original is on another frame.
-            self._objects.append(Placed(Reference.of(ob), is_opaque, above, reach, matrix_array(inverse)))
+            placed = Placed(Reference.of(ob), is_opaque, above, reach, matrix_array(inverse))
+            self._objects.append((ob, placed))
         return self._items[uid]
 
     def spot(self, ob: bpy.types.Object, name: str) -> Spot:
@@ -271,27 +284,23 @@ class _Collected:
         index = ob.pose.bones.find(name) if name and ob.type == "ARMATURE" and ob.pose is not None else -1
         if index < 0:
             return Spot(self.item(ob), -1)
-        known = self._skeletons.get(self._items.get(ob.session_uid, -1))
-        item = self.armature(ob, Skeleton.of(ob.evaluated_get(self._depsgraph)) if known is None else known)
-        self.pose(item, index)
-        return Spot(item, index)
+        armature = self.armature(ob)
+        self.pose(armature, index)
+        return Spot(armature.item, index)
 
-    def pose(self, item: int, bone: int) -> None:
+    def pose(self, armature: _Posed, bone: int) -> None:
         """Add a bone whose pose is needed, and its ancestors up to one that is opaque."""
-        skeleton, posed = self._skeletons[item], self._posed[item]
-        for own in (bone, *skeleton.ancestors(bone)):
-            if own in posed:
+        for own in (bone, *armature.skeleton.ancestors(bone)):
+            if own in armature.needed:
                 return
-            posed.add(own)
-            if own in self._opaque[item]:
-                above = skeleton.ancestors(own) if self._own[item] == self._rig else []
-                if self._live.isdisjoint(above):
+            armature.needed.add(own)
+            if own in armature.opaque:
+                if armature.ob != self._rig or self._live.isdisjoint(armature.skeleton.ancestors(own)):
                     return
-                self._riding.add(own)
+                armature.riding.add(own)
 
     def inputs(
         self,
-        own: int,
         live: Ints,
         sampled: Ints,
         targets: Sequence[Spot],
@@ -300,66 +309,62 @@ class _Collected:
         others: Sequence[Spot],
     ) -> Inputs:
         """Return the collected inputs."""
-        armatures: list[Bones] = []
-        place: dict[tuple[int, int], int] = {}
-        for item, skeleton in sorted(self._skeletons.items(), key=lambda known: known[0] != own):
-            indices = sorted(self._posed[item].union(live.tolist() if item == own else ()))
-            place.update({(item, bone): len(place) + i for i, bone in enumerate(indices)})
-            armatures.append(Bones(item, skeleton, np.array(indices, dtype=np.int64)))
-        every = [(bones.item, bones.skeleton, bone) for bones in armatures for bone in bones.indices.tolist()]
-        given = [bone in self._posed[item] and bone in self._opaque[item] for item, _, bone in every]
-        riding = [item == own and bone in self._riding for item, _, bone in every]
-        needed = [
-            bone in self._posed[item] and (rides or not is_given)
-            for (item, _, bone), is_given, rides in zip(every, given, riding, strict=True)
-        ]
-        order = sorted(np.flatnonzero(needed).tolist(), key=lambda i: every[i][1].depths[every[i][2]])
+        own, *_others = armatures = sorted(self._armatures.values(), key=lambda known: known.ob != self._rig)
+        chosen = [sorted(known.needed.union(live.tolist() if known is own else ())) for known in armatures]
+        every = [(known, bone) for known, bones in zip(armatures, chosen, strict=True) for bone in bones]
+        place = {(known.item, bone): i for i, (known, bone) in enumerate(every)}
+        given = [bone in known.needed and bone in known.opaque for known, bone in every]
+        riding = [i for i, (known, bone) in enumerate(every) if bone in known.riding]
+        posed = [i for i, (known, bone) in enumerate(every) if bone in known.needed and (i in riding or not given[i])]
+        posed.sort(key=lambda i: every[i][0].skeleton.depths[every[i][1]])
+        parents = [place.get((known.item, int(known.skeleton.parents[bone])), -1) for known, bone in every]
 
         def there(spot: Spot) -> Spot:
             return spot if spot.bone < 0 else Spot(spot.item, place[spot.item, spot.bone])
 
-        objects = [p if p.above is None else p._replace(above=there(p.above)) for p in self._objects]
-        pose_bones = [self._shown[item].pose.bones[bone] for item, _, bone in every]
-        which = [
-            np.flatnonzero([own and item == b.item for (item, _, _), own in zip(every, given, strict=True)])
-            for b in armatures
-        ]
+        pose_bones = [known.seen.pose.bones[bone] for known, bone in every]
         return Inputs(
-            objects=tuple(objects),
-            own=own,
-            armatures=tuple(armatures),
-            posed=tuple((i, place.get((every[i][0], int(every[i][1].parents[every[i][2]])), -1)) for i in order),
-            opaque=tuple(which),
-            riding=frozenset(np.flatnonzero(riding).tolist()),
-            offsets=np.array([s.offsets[bone] for _, s, bone in every]).reshape(-1, 4, 4),
-            plain=np.array([s.plain[bone] for _, s, bone in every], dtype=bool),
+            objects=tuple(p if p.above is None else p._replace(above=there(p.above)) for _ob, p in self._objects),
+            own=own.item,
+            armatures=tuple(
+                Bones(known.item, known.skeleton, np.array(bones, dtype=np.int64))
+                for known, bones in zip(armatures, chosen, strict=True)
+            ),
+            posed=tuple((i, parents[i]) for i in posed),
+            opaque=tuple(
+                np.flatnonzero([is_given and other is known for (other, _), is_given in zip(every, given, strict=True)])
+                for known in armatures
+            ),
+            riding=frozenset(riding),
+            offsets=np.array([known.skeleton.offsets[bone] for known, bone in every]).reshape(-1, 4, 4),
+            plain=np.array([known.skeleton.plain[bone] for known, bone in every], dtype=bool),
             modes=tuple(bone.rotation_mode for bone in pose_bones),
             connected=np.array([bone.bone.use_connect for bone in pose_bones], dtype=bool),
-            live=np.array([place[own, bone] for bone in live.tolist()], dtype=np.int64),
-            sampled=np.array([place[own, bone] for bone in sampled.tolist()], dtype=np.int64),
+            live=np.array([place[own.item, bone] for bone in live.tolist()], dtype=np.int64),
+            sampled=np.array([place[own.item, bone] for bone in sampled.tolist()], dtype=np.int64),
             targets=tuple(map(there, targets)),
             poles=tuple(None if pole is None else there(pole) for pole in poles),
             tips=tuple(tips),
             others=tuple(map(there, others)),
-            asked=self._asked(own, live, tips),
+            asked=self._asked(own, tips),
         )
 
-    def _asked(self, own: int, live: Ints, tips: Sequence[str]) -> frozenset[Carrier]:
+    def _asked(self, own: _Posed, tips: Sequence[str]) -> frozenset[Carrier]:
         """Return `Inputs.asked`."""
         parts: list[Part] = []
         found: set[Carrier] = set()
-        for ob, placed in zip(self._own, self._objects, strict=True):
+        for ob, placed in self._objects:
             parts += [Part(ob)] if placed.is_opaque else self._sources.driving(ob, _places)
-        for item, skeleton in self._skeletons.items():
-            ob = self._own[item]
-            names = {skeleton.names[bone] for bone in self._posed[item] - self._opaque[item]}
-            if item == own:
-                names |= {skeleton.names[bone] for bone in live.tolist()} | set(tips)
+        for known in self._armatures.values():
+            ob, named = known.ob, known.skeleton.names
+            names = {named[bone] for bone in known.needed - known.opaque}
+            if known is own:
+                names |= {named[bone] for bone in self._live} | set(tips)
             else:
                 found.update(Carrier(uid_of(ob), name) for name in names)
-            for bone in self._posed[item] & self._opaque[item]:
-                local = self._sources.local(ob, skeleton.names[bone]) if bone in self._riding and item == own else None
-                parts += [Part(ob, skeleton.names[bone])] if local is None else local
+            for bone in known.needed & known.opaque:
+                local = self._sources.local(ob, named[bone]) if bone in known.riding else None
+                parts += [Part(ob, named[bone])] if local is None else local
             parts += self._sources.driving(ob, partial(_is_read, names))
         return frozenset(found) | self._sources.carriers(parts)
 
