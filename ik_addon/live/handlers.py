@@ -20,7 +20,7 @@ from ..core.settings import object_of
 from ..rig.plan.presence import Layer, Presence, are_related_anew
 from ..rig.read.sample import own_transforms
 from . import renames, switches
-from .registry import clear, has_new_armatures, live_armatures, paused, registry, unpaused
+from .registry import clear, live_armatures, paused, registry, unpaused
 from .rig import Rig, State, moment_of
 from .solving import evaluate_moved, guarded, guarded_rig, in_dependency_order, owe, rig_of, solve_frame, solve_still
 
@@ -40,8 +40,8 @@ def _frame_change_pre(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | 
     if registry.is_paused:
         return
     registry.is_changing = True
-    # Armatures appended or copied just now; objects that share an older armature's data are found after the frame.
-    for ob in unpaused(scene, count=has_new_armatures()):
+    # Objects that share an older armature's data and are new are found after the frame.
+    for ob in unpaused(scene):
         guarded_rig(_before_frame, ob, scene)
 
 
@@ -94,7 +94,7 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
     registry.is_edited = False
     if is_related and is_shown:
         registry.forget_deleted()
-    armatures = unpaused(scene, count=is_related)
+    armatures = unpaused(scene)
     if not armatures:
         return
     in_step = _in_step(depsgraph)
@@ -170,7 +170,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
             if own is None and original.pose is not None and object_of(original).live:
                 registry.live.clear()  # appended or duplicated
     renames.follow(original for original in originals if isinstance(original, bpy.types.Armature))
-    armatures = unpaused(scene, count=is_related)
+    armatures = unpaused(scene)
     for ob in registry.objects():
         guarded_rig(_take_edits_of_others, ob, depsgraph, originals, updated)
     for ob in armatures:

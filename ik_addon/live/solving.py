@@ -21,7 +21,7 @@ from ..rig.plan.presence import Layer, Presence, why_closed
 from ..rig.read.sample import own_transforms, sample, take_animated
 from ..rig.write.waves import pose
 from . import renames, reports
-from .registry import LiveArmature, paused, registry, safely, unpaused
+from .registry import LiveArmature, paused, registry, unpaused
 from .rig import Rig, State
 
 log = logging.getLogger(__name__)
@@ -252,9 +252,15 @@ def in_dependency_order(
     to that layer.
     """
     presence = Presence(depsgraph.view_layer)
-    armatures = {ob.session_uid: ob for ob in unpaused(scene) if safely(presence.has, ob)}
-    for ob in armatures.values():
-        guarded(rig_of, ob, depsgraph)
+    armatures: dict[int, bpy.types.Object] = {}
+
+    def plan(ob: bpy.types.Object) -> None:
+        if presence.has(ob):
+            armatures[ob.session_uid] = ob
+            rig_of(ob, depsgraph)
+
+    for ob in unpaused(scene):
+        guarded(plan, ob)
     plans = {uid: rig.plan for uid, rig in registry.rigs() if uid in armatures and not rig.plan.is_elsewhere}
     ordered, mutual, knotted = _ordered(plans)
     solved: list[int] = []

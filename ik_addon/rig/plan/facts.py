@@ -33,8 +33,6 @@ BONE_FACTS = (
     "use_relative_parent",
 )
 """The facts of a bone at rest that a plan depends on, besides its matrix and its parent."""
-JOINT_FACTS = ("rotation_mode", "ik_stretch", *limits.SETTINGS)
-"""The facts of a pose bone that a plan depends on, if a chain poses it."""
 _limits_of = attrgetter(*limits.SETTINGS)
 """Reads limits and locks of a pose bone at once, in half the time of reading one by one."""
 
@@ -58,14 +56,13 @@ def own_facts(ob: bpy.types.Object, posed: Iterable[int], others: Iterable[int])
         posed: indices of the pose bones that chains pose.
         others: indices of the other bones that matter, which are ancestors of these or goals.
     """
-    joints, beside = ([ob.pose.bones[bone] for bone in indices] for indices in (posed, others))
-    every = [*joints, *beside]
+    joints = [ob.pose.bones[bone] for bone in posed]
+    every = [*joints, *(ob.pose.bones[bone] for bone in others)]
     return (
         *_bones(ob),
+        *_flags(ob),
         *_placing(ob),
-        *(getattr(joint, name) for joint in joints for name in JOINT_FACTS),
-        *(getattr(rest, name) for rest in [bone.bone for bone in every] for name in BONE_FACTS),
-        *(bone.rotation_mode for bone in beside),
+        *((joint.ik_stretch, _limits_of(joint)) for joint in joints),
         *(None if (parent := bone.parent) is None else parent.name for bone in every),
         *(value for tip in tips(ob) for value in _settings(chain_of(tip))),
         *_animation(ob),

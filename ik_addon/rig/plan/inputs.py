@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ...core import channels
 from ...core.channels import WIDTH, Row
 from ...core.constraints import carrying, is_on
-from ...core.data_paths import BONE_PATH
+from ...core.data_paths import below_bone
 from ...core.settings import chain_of
 from ...core.skeleton import Skeleton, matrix_array
 from ...solve.problem import Bools, Floats, Ints
@@ -408,5 +408,5 @@ def _places(path: str) -> bool:
 
 def _is_read(names: Collection[str], path: str) -> bool:
     """Whether a data path concerns numbers of bones with these names."""
-    match = BONE_PATH.fullmatch(path)
-    return match is not None and match["rest"] in READ and bpy.utils.unescape_identifier(match["name"]) in names
+    name, rest = below_bone(path)
+    return rest in READ and name in names
