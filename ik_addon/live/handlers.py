@@ -6,7 +6,7 @@ pose is a pure function of the frame. `State` lists what the channels may hold; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any
 
@@ -14,12 +14,14 @@ import bpy
 import numpy as np
 from bpy.app.handlers import persistent
 
-from ..core import channels, compat, fk_keys, hooks, stamps
+from ..core import chain_settings, channels, compat, fk_keys, fk_store, hooks, settings, stamps
 from ..core.neighbors import others_follow_frames
-from ..core.settings import object_of
+from ..core.settings import chain_of, note_layout, object_of
+from ..rig.plan import chain
 from ..rig.plan.presence import Layer, Presence, are_related_anew
+from ..rig.read import fcurves
 from ..rig.read.sample import own_transforms
-from . import renames, switches
+from . import renames, reports
 from .registry import clear, live_armatures, paused, registry, unpaused
 from .rig import Rig, State, moment_of
 from .solving import evaluate_moved, guarded, guarded_rig, in_dependency_order, owe, rig_of, solve_frame, solve_still
@@ -126,15 +128,16 @@ def _edited_armatures(depsgraph: bpy.types.Depsgraph) -> Iterator[bpy.types.Arma
 
 def _look_again(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, is_related: bool) -> None:
     """Have an armature planned anew that a script edited, without an update that other handlers hear of."""
-    rig.is_stale |= not rig.plan.is_as_made(ob)
+    rig.is_stale |= not rig.plan.is_as_made_from(rig.plan.origins)
     if is_related:
         _look_for_goals(ob, rig, depsgraph, set())
 
 
 def _stand_by(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> None:
-    """Change nothing in a view layer where the armature or a goal is missing, if another layer has them all."""
+    """Leave a frame to the view layer that has the armature and all goals, and show its solution, if it has one."""
     if rig.plan.is_elsewhere:
-        rig.stand_by(ob, depsgraph, is_shown=Presence(depsgraph.view_layer).has(ob))
+        if rig.known is not None and rig.at == moment_of(depsgraph) and Presence(depsgraph.view_layer).has(ob):
+            rig.put(ob, rig.known.channels, channels.read(ob.evaluated_get(depsgraph), rig.plan.live))
         owe(ob, depsgraph)
 
 
@@ -172,7 +175,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
     renames.follow(original for original in originals if isinstance(original, bpy.types.Armature))
     armatures = unpaused(scene)
     for ob in registry.objects():
-        guarded_rig(_take_edits_of_others, ob, depsgraph, originals, updated)
+        guarded_rig(_take_edits_of_others, ob, depsgraph, updated)
     for ob in armatures:
         if is_related:
             guarded_rig(_look_for_goals, ob, depsgraph, updated)
@@ -193,16 +196,10 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
     in_dependency_order(scene, depsgraph, step, Presence(depsgraph.view_layer), is_concerned)
 
 
-def _take_edits_of_others(
-    ob: bpy.types.Object,
-    rig: Rig,
-    depsgraph: bpy.types.Depsgraph,
-    originals: Sequence[bpy.types.ID],
-    updated: set[int],
-) -> None:
+def _take_edits_of_others(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, updated: set[int]) -> None:
     """Add an armature to what is updated if its goals, or what carries them, were edited or have other settings now."""
     view = rig.views.get(Layer.of(depsgraph.view_layer))
-    if rig.plan.is_outdated(originals):
+    if not rig.plan.is_as_made_from(updated - {ob.session_uid}):
         updated.add(ob.session_uid)
         rig.is_stale = True
     elif view is not None and view.find(depsgraph) is not view.plan:
@@ -240,7 +237,8 @@ def _take_edits(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, updated: s
     if in_actions and rig.key_fk(ob, shown):
         with paused():
             compat.update_in_handler(depsgraph)
-    rig.is_stale |= not rig.plan.is_current(ob) or (in_actions and not rig.bones.are_animated_alike(ob))
+    is_current = rig.plan.is_as_made_from({ob.session_uid})
+    rig.is_stale |= not is_current or (in_actions and not rig.bones.are_animated_alike(ob))
 
 
 def _recover(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, undone: channels.Row) -> None:
@@ -323,6 +321,58 @@ def _catch_up() -> None:
         compat.tag(ob)
 
 
+# ---- when settings change
+
+
+def settings_changed(ob: bpy.types.Object) -> None:
+    """Plan again: a chain of this armature was added, removed, switched or given another goal."""
+    note_layout(ob)
+    own = registry.of(ob)
+    if own.rig is not None:
+        own.rig.is_stale = True
+    own.failed.clear()
+    if own.state is State.FAILED:
+        own.state = State.UNKNOWN
+    if ob.session_uid in registry.paused:
+        return  # the caller that paused it makes more changes, and calls this afterwards
+    if object_of(ob).live:
+        compat.tag(ob)
+    elif ob.is_editable:
+        _release_unused(ob)
+
+
+def _live_switched(ob: bpy.types.Object) -> None:
+    """Start solving live, or restore the FK pose: Live was switched on or off for this armature."""
+    registry.live.clear()
+    rig = registry.of(ob).rig
+    registry.armatures.pop(ob.session_uid)
+    if object_of(ob).live:
+        compat.tag(ob)
+    elif ob.is_editable:  # a non-editable override keeps what its library had solved; that is dropped as well
+        if rig is not None and rig.plan.skeleton.matches(ob):
+            rig.bones.release(ob, rig.plan.live.tolist())
+        _give_back(ob, fk_store.stored_bones(ob))
+    if not object_of(ob).live:
+        reports.clear(ob)
+
+
+def _release_unused(ob: bpy.types.Object) -> None:
+    """Restore the FK pose of bones that no chain poses any more, as far as they still hold the solution."""
+    stored = fk_store.stored_bones(ob)
+    if not stored:
+        return
+    index = {bone.name: i for i, bone in enumerate(ob.pose.bones)}
+    used = {index[b.name] for tip in chain.tips(ob) if chain_of(tip).enabled for b in chain.posed_bones(tip)}
+    _give_back(ob, set(stored) - used)
+
+
+def _give_back(ob: bpy.types.Object, stored: Collection[int]) -> None:
+    """Put bones back into their stored FK pose and forget it, except where they moved since the last solution."""
+    bones = np.array(sorted(stored), dtype=np.int64)
+    channels.write(ob, bones, fk_store.held(ob, bones, fcurves.animated(ob, bones)))
+    fk_store.forget(ob, bones.tolist())
+
+
 _HANDLERS = (
     ("frame_change_pre", _frame_change_pre),
     ("frame_change_post", _frame_change_post),
@@ -344,7 +394,8 @@ _HANDLERS = (
 def register() -> None:
     """Add the handlers."""
     clear()
-    switches.register()
+    chain_settings.on_chain_changed.append(settings_changed)
+    settings.on_live_switched.append(_live_switched)
     hooks.add(*_HANDLERS)
     hooks.on_put_back.append(_missed)
 
@@ -355,5 +406,6 @@ def unregister() -> None:
     if bpy.app.timers.is_registered(_catch_up):
         bpy.app.timers.unregister(_catch_up)
     hooks.remove(*_HANDLERS)
-    switches.unregister()
+    settings.on_live_switched.remove(_live_switched)
+    chain_settings.on_chain_changed.remove(settings_changed)
     clear()

@@ -21,8 +21,7 @@ from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer
 from ..rig.plan.watch import Value
 from ..rig.read import fcurves
-from ..rig.read.frames import Frames
-from ..rig.read.sample import Sample, numbers_now, sample_of
+from ..rig.read.sample import Frames, Sample, numbers_now, sample_of
 from ..rig.write.waves import Last, Posed, pose
 from . import reports
 from .live_bones import LiveBones
@@ -134,7 +133,6 @@ class Rig:
         if plan.modes != self.plan.modes:
             self.bones.fk = None  # in other rotation modes the same channels are another pose
         self.view = self.views[layer]
-        self.view.take(plan)
 
     def enter(self, state: State) -> None:
         """Set what the channels hold now, in all view layers. Those of other scenes are on other frames."""
@@ -291,7 +289,7 @@ class Rig:
         if known is None:
             frame = self._sample(numbers)
             posed = pose(seen, self.plan, frame, self.view.last, hurried=hurried)
-            known = Known(posed.channels[0], posed.outcomes, 0)
+            known = Known(posed.channels[0], posed.outcomes)
             if not hurried:
                 self.view.memory.remember(numbers, known)
                 known = replace(known, solved=(frame, posed))
@@ -388,13 +386,7 @@ class Rig:
         def solved(ob: bpy.types.Object) -> tuple[Sample, Posed]:
             if known.solved is not None:
                 return known.solved
-            frame, outcomes = sample_of(plan, Frames(plan.numbers, numbers)), known.outcomes
-            own = outcomes.frames(slice(known.index, known.index + 1))
-            return frame, Posed(known.channels[None], own, lambda some: pose(ob, plan, frame).poses_on(some))
+            frame = sample_of(plan, Frames(plan.numbers, numbers))
+            return frame, Posed(known.channels[None], known.outcomes, lambda some: pose(ob, plan, frame).poses_on(some))
 
         reports.update(ob, plan, solved)
-
-    def stand_by(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, is_shown: bool) -> None:
-        """Leave a frame to the view layer that has all goals, and show its solution of the frame, if it has one."""
-        if self.known is not None and is_shown and self.at == moment_of(depsgraph):
-            self.put(ob, self.known.channels, channels.read(ob.evaluated_get(depsgraph), self.plan.live))

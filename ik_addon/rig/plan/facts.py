@@ -6,10 +6,10 @@ script changes the frame right after an edit, not even that is known.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
@@ -39,28 +39,45 @@ _limits_of = attrgetter(*limits.SETTINGS)
 Facts = tuple[object, ...]
 
 
+class Origin(NamedTuple):
+    """An object that a plan was made from."""
+
+    reference: Reference
+    read: Callable[[bpy.types.Object], Facts]
+    facts: Facts
+    """What reading it returned then."""
+
+    @classmethod
+    def of(cls, ob: bpy.types.Object, read: Callable[[bpy.types.Object], Facts]) -> Origin:
+        """Read the facts of an object."""
+        return cls(Reference.of(ob), read, read(ob))
+
+    def is_same(self) -> bool:
+        """Whether the object still exists, with these facts."""
+        ob = self.reference.find()
+        return ob is not None and self.read(ob) == self.facts
+
+
 def facts_of(ob: bpy.types.Object) -> Facts:
     """Return what a plan depends on in a goal, or in an object that a goal is attached to: all but its transform."""
     ob = ob.original
-    own = (*_bones(ob), *_flags(ob)) if ob.type == "ARMATURE" else ()
-    return (*own, *_placing(ob), *(() if ob.animation_data is None else goal_paths(ob)))
+    return *_bones(ob), *_placing(ob), *goal_paths(ob)
 
 
-def own_facts(ob: bpy.types.Object, posed: Iterable[int], others: Iterable[int]) -> Facts:
+def own_facts(posed: Iterable[int], others: Iterable[int], ob: bpy.types.Object) -> Facts:
     """Return what a plan depends on in its armature object.
 
     Read again after each edit of the armature, because the depsgraph does not say what was edited.
 
     Args:
-        ob: the armature object, the original one.
         posed: indices of the pose bones that chains pose.
         others: indices of the other bones that matter, which are ancestors of these or goals.
+        ob: the armature object, the original one.
     """
     joints = [ob.pose.bones[bone] for bone in posed]
     every = [*joints, *(ob.pose.bones[bone] for bone in others)]
     return (
         *_bones(ob),
-        *_flags(ob),
         *_placing(ob),
         *((joint.ik_stretch, _limits_of(joint)) for joint in joints),
         *(None if (parent := bone.parent) is None else parent.name for bone in every),
@@ -70,24 +87,18 @@ def own_facts(ob: bpy.types.Object, posed: Iterable[int], others: Iterable[int])
     )
 
 
-def _bones(ob: bpy.types.Object) -> Facts:
-    """Return the names and rest matrices of an armature object's bones, and its pose position."""
-    if ob.type != "ARMATURE":
-        return ()
+def _bones(ob: bpy.types.Object) -> Iterator[object]:
+    """Yield the names and the pose position of an armature object's bones, their rest matrices, flags and modes."""
+    if ob.type != "ARMATURE" or ob.pose is None:
+        return
     bones: Any = ob.data.bones
-    rest = np.empty(16 * len(bones), dtype=np.float32)
-    bones.foreach_get("matrix_local", rest)
-    return *bones.keys(), rest.tobytes(), ob.data.pose_position
-
-
-def _flags(ob: bpy.types.Object) -> Iterator[bytes]:
-    """Yield the rotation modes and inheritance flags of an armature object's bones."""
-    if ob.type == "ARMATURE" and ob.pose is not None:
-        fields = (("rotation_mode", ob.pose.bones), *((name, ob.data.bones) for name in BONE_FACTS))
-        for name, bones in fields:
-            values = np.empty(len(bones), dtype=np.float32)
-            bones.foreach_get(name, values)
-            yield values.tobytes()
+    yield from bones.keys()
+    yield ob.data.pose_position
+    flags = ((name, 1, bones) for name in BONE_FACTS)
+    for name, size, owners in (("matrix_local", 16, bones), ("rotation_mode", 1, ob.pose.bones), *flags):
+        values = np.empty(size * len(owners), dtype=np.float32)
+        owners.foreach_get(name, values)
+        yield values.tobytes()
 
 
 def _settings(chain: Any) -> Iterator[object]:

@@ -68,7 +68,11 @@ class Bones(NamedTuple):
     """Index of the armature object in `Inputs.objects`."""
     skeleton: Skeleton
     indices: Ints
-    """(n,) in `pose.bones`."""
+    """(b,) in `pose.bones`."""
+    place: slice
+    """Where these are among the n bones of `Inputs`."""
+    opaque: Ints
+    """Which of them are opaque, as indices among these n."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,6 @@ class Inputs:
     """The n bones, armature by armature, those of the chains' own first."""
     posed: tuple[tuple[int, int], ...]
     """The bones whose pose is computed, parents first, each with its parent, by index; -1: no parent."""
-    opaque: tuple[Ints, ...]
-    """For each of `armatures`, the indices among the n bones of those of its own that are opaque, m in all."""
     riding: frozenset[int]
     """Those of the opaque bones that are described relative to their parent, as they are below a live bone."""
     offsets: Floats
@@ -159,7 +161,7 @@ class Inputs:
     @cached_property
     def given(self) -> slice:
         """The slice of the numbers with the poses (m, 4, 4) of opaque bones: in object space, or below their parent."""
-        return slice(self.rows.stop, self.rows.stop + MATRIX * sum(map(len, self.opaque)))
+        return slice(self.rows.stop, self.rows.stop + MATRIX * len(self.opaque))
 
     @cached_property
     def settings(self) -> slice:
@@ -168,18 +170,18 @@ class Inputs:
 
     def own_opaque(self, *, riding: bool) -> frozenset[int]:
         """Return indices in `pose.bones` of the opaque bones of the chains' armature: those riding, or the others."""
-        chosen = [bone for bone in self.opaque[0].tolist() if (bone in self.riding) is riding]
+        chosen = [bone for bone in self.armatures[0].opaque.tolist() if (bone in self.riding) is riding]
         return frozenset(self.armatures[0].indices[chosen].tolist())
 
     @cached_property
-    def all_opaque(self) -> list[int]:
+    def opaque(self) -> list[int]:
         """Indices among the n bones of the m opaque ones."""
-        return [bone for own in self.opaque for bone in own.tolist()]
+        return [bone for own in self.armatures for bone in own.opaque.tolist()]
 
     @cached_property
     def is_opaque(self) -> bool:
         """Whether anything is opaque, so that frames can't be foretold."""
-        return any(placed.is_opaque for placed in self.objects) or any(map(len, self.opaque))
+        return any(placed.is_opaque for placed in self.objects) or bool(self.opaque)
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
@@ -198,11 +200,8 @@ class Inputs:
 
         A report on an earlier frame may ask for a bone that is gone by now.
         """
-        for bones in self.armatures:
-            if bone < len(bones.indices):
-                break
-            bone -= len(bones.indices)
-        ob, own = self.objects[bones.item].reference.find(), int(bones.indices[bone])
+        bones = next(bones for bones in self.armatures if bone < bones.place.stop)
+        ob, own = self.objects[bones.item].reference.find(), int(bones.indices[bone - bones.place.start])
         if ob is None or bones.skeleton.names[own] not in ob.data.bones:
             return basis
         return bones.skeleton.to_pose(ob, own, basis, parent)
@@ -310,38 +309,37 @@ class _Collected:
     ) -> Inputs:
         """Return the collected inputs."""
         own, *_others = armatures = sorted(self._armatures.values(), key=lambda known: known.ob != self._rig)
-        chosen = [sorted(known.needed.union(live.tolist() if known is own else ())) for known in armatures]
-        every = [(known, bone) for known, bones in zip(armatures, chosen, strict=True) for bone in bones]
-        place = {(known.item, bone): i for i, (known, bone) in enumerate(every)}
-        given = [bone in known.needed and bone in known.opaque for known, bone in every]
+        every: list[tuple[_Posed, int]] = []
+        listed: list[Bones] = []
+        for known in armatures:
+            bones = sorted(known.needed.union(live.tolist() if known is own else ()))
+            given = [len(every) + i for i, bone in enumerate(bones) if bone in known.needed & known.opaque]
+            place = slice(len(every), len(every) + len(bones))
+            indices, opaque = (np.array(chosen, dtype=np.int64) for chosen in (bones, given))
+            listed.append(Bones(known.item, known.skeleton, indices, place, opaque))
+            every += [(known, bone) for bone in bones]
+        places = {(known.item, bone): i for i, (known, bone) in enumerate(every)}
         riding = [i for i, (known, bone) in enumerate(every) if bone in known.riding]
-        posed = [i for i, (known, bone) in enumerate(every) if bone in known.needed and (i in riding or not given[i])]
+        posed = [i for i, (known, bone) in enumerate(every) if bone in known.needed - (known.opaque - known.riding)]
         posed.sort(key=lambda i: every[i][0].skeleton.depths[every[i][1]])
-        parents = [place.get((known.item, int(known.skeleton.parents[bone])), -1) for known, bone in every]
+        parents = [places.get((known.item, int(known.skeleton.parents[bone])), -1) for known, bone in every]
 
         def there(spot: Spot) -> Spot:
-            return spot if spot.bone < 0 else Spot(spot.item, place[spot.item, spot.bone])
+            return spot if spot.bone < 0 else Spot(spot.item, places[spot.item, spot.bone])
 
         pose_bones = [known.seen.pose.bones[bone] for known, bone in every]
         return Inputs(
             objects=tuple(p if p.above is None else p._replace(above=there(p.above)) for _ob, p in self._objects),
             own=own.item,
-            armatures=tuple(
-                Bones(known.item, known.skeleton, np.array(bones, dtype=np.int64))
-                for known, bones in zip(armatures, chosen, strict=True)
-            ),
+            armatures=tuple(listed),
             posed=tuple((i, parents[i]) for i in posed),
-            opaque=tuple(
-                np.flatnonzero([is_given and other is known for (other, _), is_given in zip(every, given, strict=True)])
-                for known in armatures
-            ),
             riding=frozenset(riding),
             offsets=np.array([known.skeleton.offsets[bone] for known, bone in every]).reshape(-1, 4, 4),
             plain=np.array([known.skeleton.plain[bone] for known, bone in every], dtype=bool),
             modes=tuple(bone.rotation_mode for bone in pose_bones),
             connected=np.array([bone.bone.use_connect for bone in pose_bones], dtype=bool),
-            live=np.array([place[own.item, bone] for bone in live.tolist()], dtype=np.int64),
-            sampled=np.array([place[own.item, bone] for bone in sampled.tolist()], dtype=np.int64),
+            live=np.array([places[own.item, bone] for bone in live.tolist()], dtype=np.int64),
+            sampled=np.array([places[own.item, bone] for bone in sampled.tolist()], dtype=np.int64),
             targets=tuple(map(there, targets)),
             poles=tuple(None if pole is None else there(pole) for pole in poles),
             tips=tuple(tips),

@@ -98,28 +98,22 @@ def numbers_at(inputs: Inputs, stored: Row, frames: Sequence[float], fields: Col
     for item, (ob, own) in enumerate(zip(originals, in_all, strict=True)):
         numbers[:, MATRIX * item : MATRIX * (item + 1)] = _matrices(ob, own, frames).reshape(-1, MATRIX)
     rows = numbers[:, inputs.rows].reshape(len(frames), len(inputs.modes), WIDTH)
-    start = 0
-    for bones in inputs.armatures:
-        count = len(bones.indices)
-        rows[:, start : start + count] = channels.read(originals[bones.item], bones.indices, fields=fields)
-        start += count
-    rows[:, inputs.live] = stored
     settings = numbers[:, inputs.settings].reshape(len(frames), len(inputs.tips), len(Settings._fields))
-    start = 0
     for bones in inputs.armatures:
-        ob = originals[bones.item]
+        ob, is_own = originals[bones.item], bones.item == inputs.own
+        rows[:, bones.place] = channels.read(ob, bones.indices, fields=fields)
+        if is_own:
+            rows[:, inputs.live] = stored
         curves, driven = _by_bone(in_all[bones.item].items()), _by_bone((path, []) for path in _driven(ob))
-        for name in (bones.skeleton.names[bone] for bone in bones.indices.tolist()):
+        for i, bone in enumerate(bones.indices.tolist(), start=bones.place.start):
+            name = bones.skeleton.names[bone]
             own, apart = curves.get(name, {}), driven.get(name, {})
             for path in {*own, *apart}:
                 if path in apart or not path.startswith((*FIELDS, "[", "ik_addon.", *BONE_BYSTANDERS)):
                     raise NotDetermined(f"'{path}' of bone '{name}' in '{ob.name}' is animated or driven")
-            for path in fields:
-                if path in own:
-                    columns = FIELDS[path]
-                    rows[:, start, columns] = evaluated(rows[0, start, columns], own[path], frames)
-            start += 1
-        for c, tip in enumerate(inputs.tips if bones.item == inputs.own else ()):
+            for path in own.keys() & fields:
+                rows[:, i, FIELDS[path]] = evaluated(rows[0, i, FIELDS[path]], own[path], frames)
+        for c, tip in enumerate(inputs.tips if is_own else ()):
             settings[:, c] = _settings(ob.pose.bones[tip], curves.get(tip, {}), driven.get(tip, {}), frames)
     return numbers
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import bpy
 import numpy as np
@@ -35,17 +35,6 @@ Found = TypeVar("Found")
 
 OWN = ("root", "rows", "basis", "reach")
 """The arrays of `Limbs` that differ from member to member."""
-
-
-class _Placed(NamedTuple):
-    """Solved bones, before they are written to channels."""
-
-    rotations: Floats
-    """(B, n, 3, 3) of their channels."""
-    basis: Floats
-    """(B, n, 4, 4)"""
-    poses: Floats | None = None
-    """(B, n, 4, 4) pose matrices, if they were computed on the way."""
 
 
 def once(method: Callable[[Limbs], Found]) -> Callable[[Limbs], Found]:
@@ -357,10 +346,14 @@ class Limbs:
         kept[:, below] = times(kept[:, below], frames[:, parents])
         return kept
 
-    def _place_rigid(self, frames: Floats, solution: Solution, scale: Floats) -> _Placed:
+    def _place_rigid(self, frames: Floats, solution: Solution, scale: Floats) -> tuple[Floats, Floats, Floats | None]:
         """Place all bones at once, each relative to its parent; a bone that turns with its parent keeps its channels.
 
         This avoids rest matrices, which are only roughly rotations if a bone points against its parent.
+
+        Returns:
+            The rotations (B, n, 3, 3) of the channels, the basis matrices (B, n, 4, 4), and the pose matrices if they
+            were computed on the way.
         """
         below, parents = above(self.wave.shape.parents)
         local, basis = frames.copy(), self.basis.copy()
@@ -371,10 +364,12 @@ class Limbs:
             for members, bones in self._by_group():
                 local = self._basis_of(bones[0], frames[members, 0], solution.joints[members, 0], self.root[members])
                 basis[members, 0, :3, 3] = local[:, :3, 3]
-        return _Placed(rotations, basis)
+        return rotations, basis, None
 
-    def _place_bone_by_bone(self, frames: Floats, solution: Solution, scale: Floats) -> _Placed:
-        """Place bones from the root on: a parent's pose decides how its flags and scale affect its children."""
+    def _place_bone_by_bone(
+        self, frames: Floats, solution: Solution, scale: Floats
+    ) -> tuple[Floats, Floats, Floats | None]:
+        """Do the same from the root on, bone by bone: a parent's pose decides how flags and scale affect children."""
         rotations, basis, poses = np.empty_like(frames), self.basis.copy(), np.empty_like(self.basis)
         for members, bones in self._by_group():
             for i, bone in enumerate(bones):
@@ -386,7 +381,7 @@ class Limbs:
                 if i == 0 and self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
                     basis[members, 0, :3, 3] = local[:, :3, 3]
                 poses[members, i] = self.plan.skeleton.to_pose(self.ob, bone, basis[members, i], parent)
-        return _Placed(rotations, basis, poses)
+        return rotations, basis, poses
 
     def _of_parents(self, root: Floats, values: Floats) -> Floats:
         """Return the values (B, n, ...) of the bones' parents; `root` (B, ...) is the value of the root's parent."""

@@ -221,6 +221,6 @@ def _turned_ends(limbs: Limbs, goals: Goals, outcomes: Outcomes) -> Limbs:
         iterations=np.zeros(count, dtype=np.int64),
         at_limit=at_limit[:, None],
     )
-    outcomes.put_end(wave, at_limit & usable)
+    outcomes.at_limit[:, wave.rows] = wave.as_frames((at_limit & usable)[:, None])
     posed = limbs.solved(found[:, None], solution)
     return posed.blended(limbs, goals.influence) if (goals.influence < 1.0).any() else posed
