@@ -145,7 +145,44 @@ class Inputs:
         targets = [found.spot(chain.target, chain.target_bone) for chain in chains]
         poles = [None if chain.pole is None else found.spot(chain.pole, chain.pole_bone) for chain in chains]
         elsewhere = [found.spot(other, bone) for other, bone in others]
-        return found.inputs(live, sampled, targets, poles, tips, elsewhere)
+
+        every: list[tuple[_Posed, int]] = []
+        listed: list[Bones] = []
+        for known in sorted(found.armatures.values(), key=lambda known: known is not own):
+            bones = sorted(known.needed.union(live.tolist() if known is own else ()))
+            place = slice(len(every), len(every) + len(bones))
+            opaque = np.flatnonzero([bone in known.needed and bone in known.opaque for bone in bones])
+            indices = np.array(bones, dtype=np.int64)
+            listed.append(Bones(known.item, known.skeleton, indices, place, place.start + opaque))
+            every += [(known, bone) for bone in bones]
+        places = {(known.item, bone): i for i, (known, bone) in enumerate(every)}
+        riding = [i for i, (known, bone) in enumerate(every) if bone in known.riding]
+        posed = [i for i, (known, bone) in enumerate(every) if known.computes(bone)]
+        posed.sort(key=lambda i: every[i][0].skeleton.depths[every[i][1]])
+        parents = [places.get((known.item, int(known.skeleton.parents[bone])), -1) for known, bone in every]
+
+        def there(spot: Spot) -> Spot:
+            return spot if spot.bone < 0 else Spot(spot.item, places[spot.item, spot.bone])
+
+        pose_bones = [known.seen.pose.bones[bone] for known, bone in every]
+        return cls(
+            objects=tuple(p if p.above is None else p._replace(above=there(p.above)) for _ob, p in found.objects),
+            own=own.item,
+            armatures=tuple(listed),
+            posed=tuple((i, parents[i]) for i in posed),
+            riding=frozenset(riding),
+            offsets=np.array([known.skeleton.offsets[bone] for known, bone in every]).reshape(-1, 4, 4),
+            plain=np.array([known.skeleton.plain[bone] for known, bone in every], dtype=bool),
+            modes=tuple(bone.rotation_mode for bone in pose_bones),
+            connected=np.array([bone.bone.use_connect for bone in pose_bones], dtype=bool),
+            live=np.array([places[own.item, bone] for bone in live.tolist()], dtype=np.int64),
+            sampled=np.array([places[own.item, bone] for bone in sampled.tolist()], dtype=np.int64),
+            targets=tuple(map(there, targets)),
+            poles=tuple(None if pole is None else there(pole) for pole in poles),
+            tips=tuple(tips),
+            others=tuple(map(there, elsewhere)),
+            asked=found.asked(own, tips),
+        )
 
     @property
     def width(self) -> int:
@@ -227,22 +264,26 @@ class _Posed:
     riding: set[int] = field(default_factory=set)
     """Those of the opaque ones that are below live bones."""
 
+    def computes(self, bone: int) -> bool:
+        """Whether the pose of a bone follows from that of its parent."""
+        return bone in self.needed and (bone in self.riding or bone not in self.opaque)
+
 
 class _Collected:
-    """Collects inputs. Until `inputs` returns them, spots refer to bones by their index in `pose.bones`."""
+    """Collects inputs. Its spots refer to bones by their index in `pose.bones`."""
 
     def __init__(self, depsgraph: bpy.types.Depsgraph, sources: Sources, rig: bpy.types.Object, live: Ints) -> None:
         self._depsgraph, self._sources = depsgraph, sources
         self._rig, self._live = rig, set(live.tolist())
         self._items: dict[int, int] = {}
-        self._objects: list[tuple[bpy.types.Object, Placed]] = []
-        self._armatures: dict[int, _Posed] = {}
+        self.objects: list[tuple[bpy.types.Object, Placed]] = []
+        self.armatures: dict[int, _Posed] = {}
         """By the index of the object."""
 
     def armature(self, ob: bpy.types.Object, skeleton: Skeleton | None = None) -> _Posed:
         """Add an armature object; its skeleton may be known."""
         item = self.item(ob)
-        if item not in self._armatures:
+        if item not in self.armatures:
             seen = ob.evaluated_get(self._depsgraph)
             if skeleton is None:
                 skeleton = Skeleton.of(seen)
@@ -255,8 +296,8 @@ class _Collected:
             )
             every = enumerate(skeleton.names)
             opaque = {i for i, name in every if is_rest or self._sources.is_held(ob, name)}
-            self._armatures[item] = _Posed(ob, seen, item, skeleton, opaque)
-        return self._armatures[item]
+            self.armatures[item] = _Posed(ob, seen, item, skeleton, opaque)
+        return self.armatures[item]
 
     def item(self, ob: bpy.types.Object) -> int:
         """Add an object after its ancestors; return its index."""
@@ -272,10 +313,10 @@ class _Collected:
                 elif above.bone >= 0:
                     bone = ob.parent.data.bones[ob.parent_bone]
                     reach = bone.length * getattr(seen, "parent_bone_head_tail_factor", 1.0)
-            self._items[uid] = len(self._objects)
+            self._items[uid] = len(self.objects)
             # From the evaluated copy, because in a render the original is on another frame.
             placed = Placed(Reference.of(ob), is_opaque, above, reach, matrix_array(inverse))
-            self._objects.append((ob, placed))
+            self.objects.append((ob, placed))
         return self._items[uid]
 
     def spot(self, ob: bpy.types.Object, name: str) -> Spot:
@@ -298,62 +339,13 @@ class _Collected:
                     return
                 armature.riding.add(own)
 
-    def inputs(
-        self,
-        live: Ints,
-        sampled: Ints,
-        targets: Sequence[Spot],
-        poles: Sequence[Spot | None],
-        tips: Sequence[str],
-        others: Sequence[Spot],
-    ) -> Inputs:
-        """Return the collected inputs."""
-        own, *_others = armatures = sorted(self._armatures.values(), key=lambda known: known.ob != self._rig)
-        every: list[tuple[_Posed, int]] = []
-        listed: list[Bones] = []
-        for known in armatures:
-            bones = sorted(known.needed.union(live.tolist() if known is own else ()))
-            given = [len(every) + i for i, bone in enumerate(bones) if bone in known.needed & known.opaque]
-            place = slice(len(every), len(every) + len(bones))
-            indices, opaque = (np.array(chosen, dtype=np.int64) for chosen in (bones, given))
-            listed.append(Bones(known.item, known.skeleton, indices, place, opaque))
-            every += [(known, bone) for bone in bones]
-        places = {(known.item, bone): i for i, (known, bone) in enumerate(every)}
-        riding = [i for i, (known, bone) in enumerate(every) if bone in known.riding]
-        posed = [i for i, (known, bone) in enumerate(every) if bone in known.needed - (known.opaque - known.riding)]
-        posed.sort(key=lambda i: every[i][0].skeleton.depths[every[i][1]])
-        parents = [places.get((known.item, int(known.skeleton.parents[bone])), -1) for known, bone in every]
-
-        def there(spot: Spot) -> Spot:
-            return spot if spot.bone < 0 else Spot(spot.item, places[spot.item, spot.bone])
-
-        pose_bones = [known.seen.pose.bones[bone] for known, bone in every]
-        return Inputs(
-            objects=tuple(p if p.above is None else p._replace(above=there(p.above)) for _ob, p in self._objects),
-            own=own.item,
-            armatures=tuple(listed),
-            posed=tuple((i, parents[i]) for i in posed),
-            riding=frozenset(riding),
-            offsets=np.array([known.skeleton.offsets[bone] for known, bone in every]).reshape(-1, 4, 4),
-            plain=np.array([known.skeleton.plain[bone] for known, bone in every], dtype=bool),
-            modes=tuple(bone.rotation_mode for bone in pose_bones),
-            connected=np.array([bone.bone.use_connect for bone in pose_bones], dtype=bool),
-            live=np.array([places[own.item, bone] for bone in live.tolist()], dtype=np.int64),
-            sampled=np.array([places[own.item, bone] for bone in sampled.tolist()], dtype=np.int64),
-            targets=tuple(map(there, targets)),
-            poles=tuple(None if pole is None else there(pole) for pole in poles),
-            tips=tuple(tips),
-            others=tuple(map(there, others)),
-            asked=self._asked(own, tips),
-        )
-
-    def _asked(self, own: _Posed, tips: Sequence[str]) -> frozenset[Carrier]:
+    def asked(self, own: _Posed, tips: Sequence[str]) -> frozenset[Carrier]:
         """Return `Inputs.asked`."""
         parts: list[Part] = []
         found: set[Carrier] = set()
-        for ob, placed in self._objects:
+        for ob, placed in self.objects:
             parts += [Part(ob)] if placed.is_opaque else self._sources.driving(ob, _places)
-        for known in self._armatures.values():
+        for known in self.armatures.values():
             ob, named = known.ob, known.skeleton.names
             names = {named[bone] for bone in known.needed - known.opaque}
             if known is own:
