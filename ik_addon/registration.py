@@ -12,7 +12,7 @@ from .chains import new_chain, profile
 from .cli import command as bake_command
 from .core import chain_settings, hooks, interruption, overrides, preferences, settings, stamps
 from .core.translation import catalogs
-from .live import handlers, simulations, switches
+from .live import handlers, simulations
 from .rig.plan import followers
 from .targets import cursor, edits
 from .ui import gizmos, menus, panel, toolbar
@@ -33,7 +33,6 @@ MODULES: Final[tuple[Any, ...]] = (
     followers,
     simulations,
     new_chain,
-    switches,
     handlers,
     edits,
     overrides,

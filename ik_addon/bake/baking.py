@@ -18,7 +18,7 @@ from ..core.channels import Row
 from ..core.settings import chain_of, object_of
 from ..core.steps import finished, part
 from ..core.translation.sentences import UserError
-from ..live import registry, switches
+from ..live import handlers, registry
 from ..rig.plan.plan import Plan
 from . import bake_report
 from .bake_report import BakeReport
@@ -140,4 +140,4 @@ def _disable_chains(ob: bpy.types.Object, plan: Plan, tips: Collection[str], sto
     rig = registry.registry.of(ob).rig
     if rig is not None:
         rig.is_still = False
-    switches.settings_changed(ob)
+    handlers.settings_changed(ob)

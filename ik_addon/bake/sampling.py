@@ -21,12 +21,12 @@ from ..core import channels
 from ..core.channels import Row
 from ..core.skeleton import matrix_array
 from ..live import registry, solving
-from ..live.state import View
+from ..live.rig import View
 from ..rig.plan.inputs import MATRIX, Inputs, Numbers
 from ..rig.plan.plan import Plan
 from ..rig.read import fcurves
 from ..rig.read.fcurves import NOISE
-from ..rig.read.frames import Frames as Poses
+from ..rig.read.sample import Frames as Poses
 from ..rig.read.sample import Sample, numbers_now, sample_of
 from ..rig.write.waves import misses, pose
 from ..solve.maths.products import times

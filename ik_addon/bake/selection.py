@@ -14,10 +14,9 @@ from ..core.settings import chain_of
 from ..core.translation.sentences import UserError, say
 from ..live import registry
 from ..rig.plan import chain
-from ..rig.plan.dependencies import between, in_loops
 from ..rig.plan.groups import LOOP_OF_ARMATURES
 from ..rig.plan.order import all_needs
-from ..rig.plan.plan import Plan
+from ..rig.plan.plan import Plan, between, in_loops
 from ..rig.plan.presence import Presence
 from ..rig.plan.watch import animated_paths
 

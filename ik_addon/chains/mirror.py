@@ -17,8 +17,7 @@ from ..core.translation.sentences import UserError, say
 from ..core.untyped import own_object
 from ..rig.plan.chain import below, chain_bones, end_of
 from ..rig.plan.followers import followers, mark, owner_of
-from ..rig.plan.presence import Presence
-from ..rig.plan.unfit import why_absent
+from ..rig.plan.presence import Presence, why_absent
 from . import make_controls
 from .make_controls import is_free
 from .new_chain import why_unusable

@@ -27,10 +27,9 @@ from ..feet.pivots import is_of_leg
 from ..feet.plant import Options, plant_feet
 from ..feet.plant_report import Planted, as_saved
 from ..rig.plan.chain import tips
-from ..rig.plan.dependencies import between
 from ..rig.plan.followers import goals_of
 from ..rig.plan.order import in_order
-from ..rig.plan.plan import Plan
+from ..rig.plan.plan import Plan, between
 from ..rig.plan.presence import why_closed
 from ..rig.plan.sources import Part, Sources
 from ..solve.problem import Floats

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..solve.maths.rotations import matrices, quaternions
 from ..solve.problem import Floats, Ints
-from .data_paths import BONE_PATH
+from .data_paths import below_bone
 
 Row = NDArray[np.float32]
 """Channel values of bones, (..., 17), in the precision in which Blender stores them."""
@@ -40,10 +40,8 @@ SAME = 1e-5
 @lru_cache(maxsize=2**16)
 def channel_of(path: str) -> tuple[str, str] | None:
     """Return the bone and the field that a data path of an armature object leads to; None if it is no channel."""
-    match = BONE_PATH.fullmatch(path)
-    if match is None or match["rest"] not in FIELDS:
-        return None
-    return bpy.utils.unescape_identifier(match["name"]), match["rest"]
+    name, rest = below_bone(path)
+    return (name, rest) if rest in FIELDS else None
 
 
 def rotation_field(mode: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import bpy
 
@@ -12,6 +13,13 @@ CUSTOM = re.compile(r'(?P<owner>.*)\["(?P<name>(?:[^"\\]|\\.)*)"\]')
 """The data path of a custom property."""
 BONE_PATH = re.compile(r'(?:pose\.)?bones\["(?P<name>(?:[^"\\]|\\.)*)"\]\.?(?P<rest>.*)')
 """The data path of a property of a bone, posed or at rest."""
+
+
+@lru_cache(maxsize=2**16)
+def below_bone(path: str) -> tuple[str, str]:
+    """Return the bone to which a data path leads, and the part of the path below it; empty if it leads to none."""
+    match = BONE_PATH.fullmatch(path)
+    return ("", "") if match is None else (bpy.utils.unescape_identifier(match["name"]), match["rest"])
 
 
 def value_at(owner: Struct, path: str) -> Value:

@@ -1,28 +1,37 @@
 """The handlers decide what to solve and when; `rig/` knows how.
 
 A frame is read and solved once Blender has evaluated it, a moved target or bone after the update that it caused. The
-pose is a pure function of the frame. `live.state` lists what the channels may hold; docs/live.md has the table.
+pose is a pure function of the frame. `State` lists what the channels may hold; docs/live.md has the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
+from typing import Any
 
 import bpy
 import numpy as np
 from bpy.app.handlers import persistent
 
-from ..core import channels, compat, fk_keys, hooks, stamps
+from ..core import chain_settings, channels, compat, fk_keys, fk_store, hooks, settings, stamps
 from ..core.hooks import others_follow_frames
-from ..core.settings import object_of
+from ..core.settings import chain_of, note_layout, object_of
+from ..rig.plan import chain
 from ..rig.plan.presence import Layer, Presence, are_related_anew
-from . import renames
-from .frame_steps import before_frame, made_of, stand_by, take_edits
-from .registry import clear, has_new_armatures, live_armatures, registry, unpaused
-from .rig import Rig, moment_of
-from .solving import evaluate_moved, guarded, in_dependency_order, solve_frame, solve_still
-from .state import State
+from ..rig.read import fcurves
+from ..rig.read.sample import own_transforms
+from . import renames, reports
+from .registry import clear, live_armatures, paused, registry, unpaused
+from .rig import Rig, State, moment_of
+from .solving import evaluate_moved, guarded, guarded_rig, in_dependency_order, owe, rig_of, solve_frame, solve_still
+
+on_edit: list[Callable[[bpy.types.Object, Rig, bpy.types.Depsgraph], set[int]]] = []
+"""Called when bones may have been moved on a still frame, before that becomes FK; returns `session_uid` of goals that
+followed, see `targets.edits`."""
+
+
+# ---- when a frame changes
 
 
 @persistent
@@ -33,9 +42,31 @@ def _frame_change_pre(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | 
     if registry.is_paused:
         return
     registry.is_changing = True
-    # Armatures appended or copied just now; objects that share an older armature's data are found after the frame.
-    for ob in unpaused(scene, count=has_new_armatures()):
-        guarded(before_frame, ob, scene)
+    # Objects that share an older armature's data and are new are found after the frame.
+    for ob in unpaused(scene):
+        guarded_rig(_before_frame, ob, scene)
+
+
+def _before_frame(ob: bpy.types.Object, rig: Rig, scene: bpy.types.Scene) -> None:
+    """Before Blender evaluates a frame, take edits, and write the solution of the frame if it is foretold."""
+    if not rig.plan.skeleton.matches(ob):
+        rig.is_stale = True
+        return
+    if not _is_played():  # a script may have edited something, and no update handler hears of it
+        rig.is_stale |= not rig.plan.frame_facts.hold(ob)
+    shown = rig.bones.written
+    rig.absorb_edits(ob, [layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None])
+    if rig.is_still:  # a script may have keyed the solution without an update in between
+        rig.key_fk(ob, shown)
+    rig.is_still = rig.is_read = False
+    rig.originals = own_transforms(rig.plan) if others_follow_frames() else None
+    if not rig.is_stale:
+        rig.put_early(ob, scene.frame_current_final)
+
+
+def _is_played() -> bool:
+    """Whether a window plays the animation, so that nobody edits anything between two frames."""
+    return bpy.context.screen is not None and bpy.context.screen.is_animation_playing
 
 
 def _in_step(depsgraph: bpy.types.Depsgraph) -> Presence | None:
@@ -65,7 +96,7 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
     registry.is_edited = False
     if is_related and is_shown:
         registry.forget_deleted()
-    armatures = unpaused(scene, count=is_related)
+    armatures = unpaused(scene)
     if not armatures:
         return
     in_step = _in_step(depsgraph)
@@ -73,7 +104,7 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
     if edited or (is_related and is_shown):  # a script edited something
         renames.follow(edited)
         for ob in armatures:
-            guarded(_look_again, ob, depsgraph, is_related and in_step is not None)
+            guarded_rig(_look_again, ob, depsgraph, is_related and in_step is not None)
     if others_follow_frames():
         evaluate_moved(armatures, depsgraph, in_step)
 
@@ -83,10 +114,8 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
         return is_written
 
     in_dependency_order(scene, depsgraph, step, in_step, is_still=False)
-    for uid, rig in registry.rigs():
-        if rig.plan.is_elsewhere:
-            for ob in (ob for ob in armatures if ob.session_uid == uid):
-                guarded(stand_by, ob, depsgraph)
+    for ob in armatures:
+        guarded_rig(_stand_by, ob, depsgraph)
 
 
 def _edited_armatures(depsgraph: bpy.types.Depsgraph) -> Iterator[bpy.types.Armature]:
@@ -97,21 +126,29 @@ def _edited_armatures(depsgraph: bpy.types.Depsgraph) -> Iterator[bpy.types.Arma
                 yield original
 
 
-def _look_again(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, is_related: bool) -> None:
+def _look_again(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, is_related: bool) -> None:
     """Have an armature planned anew that a script edited, without an update that other handlers hear of."""
-    own = registry.of(ob)
-    if own.rig is not None:
-        own.is_stale |= not own.rig.plan.is_as_made(ob)
-        if is_related:
-            _look_for_goals(ob, depsgraph, set())
+    rig.is_stale |= not rig.plan.is_as_made_from(rig.plan.origins)
+    if is_related:
+        _look_for_goals(ob, rig, depsgraph, set())
 
 
-def _look_for_goals(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, updated: set[int]) -> None:
+def _stand_by(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> None:
+    """Leave a frame to the view layer that has the armature and all goals, and show its solution, if it has one."""
+    if rig.plan.is_elsewhere:
+        if rig.known is not None and rig.at == moment_of(depsgraph) and Presence(depsgraph.view_layer).has(ob):
+            rig.put(ob, rig.known.channels, channels.read(ob.evaluated_get(depsgraph), rig.plan.live))
+        owe(ob, depsgraph)
+
+
+# ---- when anything is edited
+
+
+def _look_for_goals(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, updated: set[int]) -> None:
     """Have an armature planned anew that, or whose goals, a view layer lacks or has again, and add it to `updated`."""
-    own = registry.of(ob)
-    view = None if own.rig is None else own.rig.views.get(Layer.of(depsgraph.view_layer))
+    view = rig.views.get(Layer.of(depsgraph.view_layer))
     if view is not None and not view.plan.is_shown_alike(ob, Presence(depsgraph.view_layer, depsgraph)):
-        own.is_stale = True
+        rig.is_stale = True
         updated.add(ob.session_uid)
 
 
@@ -136,21 +173,17 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
             if own is None and original.pose is not None and object_of(original).live:
                 registry.live.clear()  # appended or duplicated
     renames.follow(original for original in originals if isinstance(original, bpy.types.Armature))
-    armatures = unpaused(scene, count=is_related)
+    armatures = unpaused(scene)
     for ob in registry.objects():
-        guarded(_take_edits_of_others, ob, depsgraph, originals, updated)
+        guarded_rig(_take_edits_of_others, ob, depsgraph, updated)
     for ob in armatures:
         if is_related:
-            guarded(_look_for_goals, ob, depsgraph, updated)
+            guarded_rig(_look_for_goals, ob, depsgraph, updated)
         guarded(_take_edits, ob, depsgraph, updated)
     registry.undone.clear()
 
-    if all(
-        (rig := registry.of(ob).rig) is not None
-        and not registry.of(ob).is_stale
-        and updated.isdisjoint(rig.plan.inputs)
-        for ob in armatures
-    ):
+    rigs = [registry.of(ob).rig for ob in armatures]
+    if all(rig is not None and not rig.is_stale and updated.isdisjoint(rig.plan.inputs) for rig in rigs):
         return
 
     def step(ob: bpy.types.Object, rig: Rig) -> bool:
@@ -163,30 +196,85 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
     in_dependency_order(scene, depsgraph, step, Presence(depsgraph.view_layer), is_concerned)
 
 
-def _take_edits_of_others(
-    ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, originals: Sequence[bpy.types.ID], updated: set[int]
-) -> None:
+def _take_edits_of_others(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, updated: set[int]) -> None:
     """Add an armature to what is updated if its goals, or what carries them, were edited or have other settings now."""
-    own = registry.of(ob)
-    if own.rig is None:
-        return
-    if own.rig.plan.is_outdated(originals):
+    view = rig.views.get(Layer.of(depsgraph.view_layer))
+    if not rig.plan.is_as_made_from(updated - {ob.session_uid}):
         updated.add(ob.session_uid)
-        own.is_stale = True
-    elif own.rig.plan.watch and Layer.of(depsgraph.view_layer) in own.rig.views and not own.rig.plan.fits(depsgraph):
+        rig.is_stale = True
+    elif view is not None and view.find(depsgraph) is not view.plan:
         updated.add(ob.session_uid)
 
 
 def _take_edits(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, updated: set[int]) -> None:
+    """Take a user's edits to the armature: bones that were moved, keys, or changes to what is solved.
+
+    If actions were edited, keys may be new, and F-curves may be gone, as when a bone is renamed in another armature
+    that shares the action. Goals that followed an edit are added to `updated`.
+    """
     own, layer = registry.of(ob), Layer.of(depsgraph.view_layer)
     if own.rig is not None and layer in own.rig.views and own.rig.plan.skeleton.matches(ob):
         own.rig.catch_up(ob, depsgraph)
-    if updated.isdisjoint(made_of(ob)):
+    if updated.isdisjoint(_made_of(ob)):
         return
     if layer in own.owed:
         own.owed.discard(layer)
-    else:
-        take_edits(ob, depsgraph, updated, in_actions=depsgraph.id_type_updated("ACTION"))
+        return
+    if own.rig is None and ob.session_uid in registry.undone:
+        _recover(ob, depsgraph, registry.undone[ob.session_uid])
+    rig = own.rig
+    if rig is None:
+        return
+    if not rig.plan.skeleton.matches(ob):
+        rig.is_stale = True
+        return
+    rig.is_still, in_actions = True, depsgraph.id_type_updated("ACTION")
+    shown = channels.read(ob, rig.plan.live)
+    if rig.bones.fk is not None and rig.at == moment_of(depsgraph):
+        for follow in on_edit:
+            updated |= follow(ob, rig, depsgraph)
+    rig.absorb_edits(ob)
+    if in_actions and rig.key_fk(ob, shown):
+        with paused():
+            compat.update_in_handler(depsgraph)
+    is_current = rig.plan.is_as_made_from({ob.session_uid})
+    rig.is_stale |= not is_current or (in_actions and not rig.bones.are_animated_alike(ob))
+
+
+def _recover(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, undone: channels.Row) -> None:
+    """Find the FK pose beneath the solution that undo brought back, if an edit has changed that since.
+
+    Adjust Last Operation undoes an operator and runs it again without an update in between. `undone` has the channels
+    (bones, 17) of all bones after undo.
+    """
+    everything = np.arange(len(ob.pose.bones))
+    present = channels.read(ob, everything)
+    if len(undone) != len(present) or np.array_equal(present, undone):
+        return
+    channels.write(ob, everything, undone)
+    rig = rig_of(ob, depsgraph)
+    with paused():
+        rig.read_still(ob, depsgraph)
+    rig.enter(State.SOLVED)
+    channels.write(ob, everything, present)
+    with paused():
+        compat.update_in_handler(depsgraph)
+
+
+def _made_of(ob: bpy.types.Object) -> Iterator[int]:
+    """Yield the `session_uid` of all data that makes up an armature's pose.
+
+    Actions are included because removing F-curves tags the action alone.
+    """
+    yield ob.session_uid
+    yield ob.data.session_uid
+    data: Any = ob.animation_data
+    if data is not None:
+        users = (data, *compat.strips_of(data.nla_tracks))
+        yield from (user.action.session_uid for user in users if user.action is not None)
+
+
+# ---- when data is exchanged
 
 
 @persistent
@@ -233,6 +321,58 @@ def _catch_up() -> None:
         compat.tag(ob)
 
 
+# ---- when settings change
+
+
+def settings_changed(ob: bpy.types.Object) -> None:
+    """Plan again: a chain of this armature was added, removed, switched or given another goal."""
+    note_layout(ob)
+    own = registry.of(ob)
+    if own.rig is not None:
+        own.rig.is_stale = True
+    own.failed.clear()
+    if own.state is State.FAILED:
+        own.state = State.UNKNOWN
+    if ob.session_uid in registry.paused:
+        return  # the caller that paused it makes more changes, and calls this afterwards
+    if object_of(ob).live:
+        compat.tag(ob)
+    elif ob.is_editable:
+        _release_unused(ob)
+
+
+def _live_switched(ob: bpy.types.Object) -> None:
+    """Start solving live, or restore the FK pose: Live was switched on or off for this armature."""
+    registry.live.clear()
+    rig = registry.of(ob).rig
+    registry.armatures.pop(ob.session_uid)
+    if object_of(ob).live:
+        compat.tag(ob)
+    elif ob.is_editable:  # a non-editable override keeps what its library had solved; that is dropped as well
+        if rig is not None and rig.plan.skeleton.matches(ob):
+            rig.bones.release(ob, rig.plan.live.tolist())
+        _give_back(ob, fk_store.stored_bones(ob))
+    if not object_of(ob).live:
+        reports.clear(ob)
+
+
+def _release_unused(ob: bpy.types.Object) -> None:
+    """Restore the FK pose of bones that no chain poses any more, as far as they still hold the solution."""
+    stored = fk_store.stored_bones(ob)
+    if not stored:
+        return
+    index = {bone.name: i for i, bone in enumerate(ob.pose.bones)}
+    used = {index[b.name] for tip in chain.tips(ob) if chain_of(tip).enabled for b in chain.posed_bones(tip)}
+    _give_back(ob, set(stored) - used)
+
+
+def _give_back(ob: bpy.types.Object, stored: Collection[int]) -> None:
+    """Put bones back into their stored FK pose and forget it, except where they moved since the last solution."""
+    bones = np.array(sorted(stored), dtype=np.int64)
+    channels.write(ob, bones, fk_store.held(ob, bones, fcurves.animated(ob, bones)))
+    fk_store.forget(ob, bones.tolist())
+
+
 HANDLERS = (
     ("frame_change_pre", _frame_change_pre),
     ("frame_change_post", _frame_change_post),
@@ -249,7 +389,11 @@ HANDLERS = (
     ("animation_playback_pre", _before_playing),
     ("render_init", _before_playing),
 )
-LISTENERS = ((hooks.on_put_back, _missed),)
+LISTENERS = (
+    (chain_settings.on_chain_changed, settings_changed),
+    (settings.on_live_switched, _live_switched),
+    (hooks.on_put_back, _missed),
+)
 
 
 def unregister() -> None:

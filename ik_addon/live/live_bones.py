@@ -5,7 +5,7 @@ Rows (k, 17) are the channels of the live bones, in the order of `Plan.live`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from functools import cached_property
@@ -41,10 +41,12 @@ class LiveBones:
         self.fk: Row | None = None
         """(k, 17) channels of the FK pose; None if unknown."""
         self._modes = [ob.pose.bones[bone].rotation_mode for bone in plan.live.tolist()]
-        self._before_edit: dict[tuple[str, str, bytes], tuple[Row, Row]] = {}
+        self._before_edit: dict[tuple[int, str, bytes], tuple[Row, Row]] = {}
         self._never_solved = set(new)
-        self._animated = fcurves.animated(ob, plan.live)
-        self._keys = fk_keys.count(ob, plan.live)
+        self.animated: Bools = fcurves.animated(ob, plan.live)
+        """(k, 17) whether F-curves, strips or drivers set each channel."""
+        self.keys = fk_keys.count(ob, plan.live)
+        """How many keys the F-curves of the channels have."""
         self._sampled: Row | None = None
         """(k, 17) the FK pose sampled from F-curves, used until that of a frame is known."""
         self.are_edited = False
@@ -68,21 +70,16 @@ class LiveBones:
         """FK channels (k, 17), as far as they are known."""
         return self._sampled if self.fk is None else self.fk
 
-    @property
-    def animated(self) -> Bools:
-        """(k, 17) whether F-curves, strips or drivers set each channel."""
-        return self._animated
-
     @cached_property
     def animated_fields(self) -> frozenset[str]:
         """The fields of which animation sets any channel."""
-        return frozenset(name for name, columns in channels.FIELDS.items() if self._animated[:, columns].any())
+        return frozenset(name for name, columns in channels.FIELDS.items() if self.animated[:, columns].any())
 
     @cached_property
     def are_keyed(self) -> bool:
         """Whether animation sets channels that a solution writes, so that it would overwrite one written early."""
         turned = [channels.FIELDS[channels.rotation_field(mode)] for mode in self._modes]
-        return any(own[columns].any() for own, columns in zip(self._animated, turned, strict=True))
+        return any(own[columns].any() for own, columns in zip(self.animated, turned, strict=True))
 
     def _are_other(self) -> None:
         """Find out anew what follows from rotation modes, and from what is animated."""
@@ -117,32 +114,23 @@ class LiveBones:
             if seen is not None:
                 self.fk = self.fk_beneath(channels.read(seen, self.indices), is_same_frame=False)
         after = LiveBones(ob, plan)
-        names = {plan.skeleton.names[bone] for bone in plan.live}
         if matches:
-            unused = [bone for bone in self._rows if self._skeleton.names[bone] not in names]
-            self.release(ob, unused)
+            self.release(ob, self._rows.keys() - plan.rows.keys())
             after.has_released = self.has_released
         fk_store.release(ob, set(fk_store.stored_bones(ob)).difference(plan.live.tolist()))
         if not matches:
             return after  # a renamed bone may now have another bone's old name
-        after._before_edit, after._keys, after.are_edited = self._before_edit, self._keys, self.are_edited
-        row_of = {self._skeleton.names[bone]: row for bone, row in self._rows.items()}
-        kept = [
-            (new, row_of[name])
-            for bone, new in plan.rows.items()
-            if (name := plan.skeleton.names[bone]) in row_of and self._modes[row_of[name]] == after._modes[new]
-        ]
+        after._before_edit, after.keys, after.are_edited = self._before_edit, self.keys, self.are_edited
+        pairs = [(new, self._rows[bone]) for bone, new in plan.rows.items() if bone in self._rows]
+        kept = [(new, old) for new, old in pairs if self._modes[old] == after._modes[new]]
         new_rows, old_rows = [new for new, _ in kept], [old for _, old in kept]
         after.written[new_rows] = self.written[old_rows]
-        last = self._last_fk
-        if kept and last is not None and self.fk is None:
+        if kept and self.fk is None and self._sampled is not None:
             after._sampled = after.stored.copy()
-            after._sampled[new_rows] = last[old_rows]
-        if self.fk is not None and after.fk is None:
-            known = set(new_rows) | after._never_solved
-            if len(known) == len(plan.live):
-                after.fk = channels.read(ob, plan.live)
-                after.fk[new_rows] = self.fk[old_rows]
+            after._sampled[new_rows] = self._sampled[old_rows]
+        if self.fk is not None and after.fk is None and len(after._never_solved.union(new_rows)) == len(plan.live):
+            after.fk = channels.read(ob, plan.live)
+            after.fk[new_rows] = self.fk[old_rows]
         return after
 
     def _store_what_was_noted(self, ob: bpy.types.Object) -> None:
@@ -162,7 +150,7 @@ class LiveBones:
             rows = last[[self._rows[bone] for bone in own]]
             for k, bone in enumerate(own):
                 before, mode = self._modes[self._rows[bone]], ob.pose.bones[bone].rotation_mode
-                rows[k] = rows[k] if mode == before else channels.convert_rotation(rows[k], before, mode)
+                rows[k] = channels.convert_rotation(rows[k], before, mode)
             self.has_released |= channels.write(ob, np.array(own, dtype=np.int64), rows)
             fk_store.forget(ob, own)
 
@@ -180,15 +168,12 @@ class LiveBones:
                 self.written = np.where(channels.read(seen, live) == present, present, self.written)
         rows, fk_rows = self.stored.copy(), (self.stored if self.fk is None else self.fk).copy()
         animated = fcurves.animated(ob, live)
+        for k, before_mode, mode in self._new_modes(ob):
+            # Blender has converted the solution to the new mode, so the FK poses are converted too.
+            self.written[k] = channels.as_converted(self.written[k], before_mode, present[k], mode)
+            rows[k] = channels.convert_rotation(rows[k], before_mode, mode)
+            fk_rows[k] = channels.convert_rotation(fk_rows[k], before_mode, mode)
         for k, bone in enumerate(live.tolist()):
-            before_mode, mode = self._modes[k], ob.pose.bones[bone].rotation_mode
-            if before_mode != mode:
-                # Blender has converted the solution to the new mode, so the FK poses are converted too.
-                self._modes[k] = mode
-                self._are_other()
-                self.written[k] = channels.as_converted(self.written[k], before_mode, present[k], mode)
-                rows[k] = channels.convert_rotation(rows[k], before_mode, mode)
-                fk_rows[k] = channels.convert_rotation(fk_rows[k], before_mode, mode)
             for name, columns in channels.FIELDS.items():
                 old, new = self.written[k, columns], present[k, columns]
                 if np.array_equal(old, new):
@@ -197,9 +182,8 @@ class LiveBones:
                     # Re-evaluated animation leaves the solution in the elements that it does not set.
                     new = np.where(~animated[k, columns] & (old == new), fk_rows[k, columns], new)
                 # A cancelled modal operator restores the earlier channels, so restore their FK pose, too.
-                key = self._skeleton.names[bone], name
-                before = self._before_edit.get((*key, new.tobytes()))
-                self._before_edit[*key, old.tobytes()] = self.stored[k, columns], fk_rows[k, columns].copy()
+                before = self._before_edit.get((bone, name, new.tobytes()))
+                self._before_edit[bone, name, old.tobytes()] = self.stored[k, columns], fk_rows[k, columns].copy()
                 rows[k, columns], fk_rows[k, columns] = before or (new, new)
         self._store(ob, rows)
         self.written, self.are_edited = present, True
@@ -216,15 +200,6 @@ class LiveBones:
         self.fk = self.fk.copy()
         self.fk[chosen], kept[chosen] = fk[chosen], stored[chosen]
         self._store(ob, kept)
-
-    def key_fk(self, ob: bpy.types.Object, frame: float, shown: Row) -> bool:
-        """Put the FK pose into keys that were inserted on this frame, while the channels held `shown` (k, 17).
-
-        Return whether any were changed; the FK pose must be known.
-        """
-        assert self.fk is not None
-        self._keys, is_changed = fk_keys.put_fk(ob, self.indices, self._keys, shown, self.fk, frame)
-        return is_changed
 
     def are_as_written(self, ob: bpy.types.Object) -> bool:
         """Return whether nobody else has changed the channels since the last write."""
@@ -249,7 +224,7 @@ class LiveBones:
         animated, last = fcurves.animated(ob, self.indices), self._last_fk
         if last is not None:
             self._store(ob, np.where(self.animated & ~animated, last, self.stored))
-        self._animated = animated
+        self.animated = animated
         self._are_other()
 
     def fk_beneath(self, shown: Row, *, is_same_frame: bool) -> Row:
@@ -274,11 +249,15 @@ class LiveBones:
 
     def take_modes(self, ob: bpy.types.Object) -> None:
         """Convert the stored FK pose of bones whose rotation mode was changed by animation to the new mode."""
-        rows = self.stored.copy()
+        self.stored = self.stored.copy()
+        for k, before, mode in self._new_modes(ob):
+            self.stored[k] = channels.convert_rotation(self.stored[k], before, mode)
+
+    def _new_modes(self, ob: bpy.types.Object) -> Iterator[tuple[int, str, str]]:
+        """Take over the rotation modes; yield the row, the old and the new mode of each bone with another one."""
         for k, bone in enumerate(self.indices.tolist()):
-            mode = ob.pose.bones[bone].rotation_mode
-            if mode != self._modes[k]:
-                rows[k] = channels.convert_rotation(rows[k], self._modes[k], mode)
+            before, mode = self._modes[k], ob.pose.bones[bone].rotation_mode
+            if before != mode:
                 self._modes[k] = mode
                 self._are_other()
-        self.stored = rows
+                yield k, before, mode

@@ -33,9 +33,7 @@ class Known:
     channels: Row
     """(k, 17) the solution."""
     outcomes: Outcomes
-    """The outcomes of the frames that it was solved with."""
-    index: int
-    """Its place among these."""
+    """Its own outcomes."""
     solved: tuple[Sample, Posed] | None = None
     """The sample and its solution, if it was solved alone."""
 
@@ -102,4 +100,5 @@ class Memory:
             every = np.array(list(new.values()))
             posed = solve(every)
             for i in range(len(every)):
-                self.remember(every[i : i + 1], Known(posed.channels[i], posed.outcomes, i))
+                own = slice(i, i + 1)
+                self.remember(every[own], Known(posed.channels[i], posed.outcomes.frames(own)))

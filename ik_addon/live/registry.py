@@ -5,7 +5,7 @@ Refers to objects by `Reference` and `session_uid` alone, and is forgotten on un
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -13,13 +13,11 @@ import bpy
 
 from ..core import hooks
 from ..core.channels import Row
-from ..core.settings import chain_of, object_of
-from ..rig.plan import chain
+from ..core.settings import object_of
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer, Reference, with_sets
 from . import reports
-from .rig import Moment, Rig
-from .state import State
+from .rig import Moment, Rig, State
 
 
 @dataclass
@@ -31,8 +29,6 @@ class LiveArmature:
     """Its states in the view layers, and what is known in each."""
     state: State = State.UNKNOWN
     """The state in every view layer while there is no rig: FAILED, READ_ONLY, or not planned yet."""
-    is_stale: bool = False
-    """Whether its settings or bones changed since it was planned."""
     failed: dict[str, str] = field(default_factory=dict)
     """Tip bones of chains that raised an unexpected error, and the error; the other chains are still solved."""
     owed: set[Layer] = field(default_factory=set)
@@ -40,7 +36,7 @@ class LiveArmature:
 
 
 class Registry:
-    """All live armatures, and the object counts that reveal added or removed ones."""
+    """All live armatures."""
 
     def __init__(self) -> None:
         """Begin with nothing."""
@@ -56,10 +52,8 @@ class Registry:
         """By `session_uid` of the object."""
         self.live: dict[int, list[Reference]] = {}
         """The live armatures, by `session_uid` of the scene."""
-        self.all_objects = 0
-        """How many objects the file had; a change may mean that a live armature was appended or copied."""
-        self.all_armatures = 0
-        """How many armatures the file had."""
+        self.count = 0
+        """How many armatures the file had; a change may mean that a live one was added."""
         self.order: tuple[list[Plan], tuple[list[int], list[int], set[int]]] | None = None
         """The plans of the last solve, and in which order their armatures are solved; see `solving`."""
         self.is_changing = False
@@ -112,15 +106,6 @@ def clear() -> None:
     reports.clear()
 
 
-def state_of(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> State:
-    """Return what the channels of a live armature hold, as far as a view layer knows."""
-    own = registry.of(ob)
-    if own.rig is None:
-        return own.state
-    view = own.rig.views.get(Layer.of(view_layer))
-    return State.UNKNOWN if view is None else view.state
-
-
 @contextmanager
 def paused(ob: bpy.types.Object | None = None) -> Iterator[None]:
     """Keep the handlers from solving one armature, or all, while the caller steps through frames or writes poses."""
@@ -150,32 +135,15 @@ def snapshot(ob: bpy.types.Object) -> Rig | None:
 
 def put_back(ob: bpy.types.Object, rig: Rig | None) -> None:
     """Go back to a `snapshot` of an armature, after frame, channels, FK store and settings were put back."""
-    own = registry.of(ob)
-    own.rig, own.is_stale = rig, rig is not None
+    registry.of(ob).rig = rig
+    if rig is not None:
+        rig.is_stale = True
 
 
-def safely(test: Callable[[bpy.types.Object], bool], ob: bpy.types.Object) -> bool:
-    """Return whether an armature passes a test; a fault is logged and counts as no, so that others go on."""
-    with hooks.apart(ob.name):
-        return test(ob)
-    return False
-
-
-def has_new_armatures() -> bool:
-    """Return whether armatures were added or removed since the last call."""
-    before, registry.all_armatures = registry.all_armatures, len(bpy.data.armatures)
-    return registry.all_armatures != before
-
-
-def live_armatures(scene: bpy.types.Scene, *, count: bool = True) -> list[bpy.types.Object]:
-    """Return the live armature objects of a scene and of its background scenes.
-
-    Args:
-        scene: the scene.
-        count: whether objects may have been added since the last call; counting them takes a while in large files.
-    """
-    if count and (number := len(bpy.data.objects)) != registry.all_objects:
-        registry.all_objects = number
+def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
+    """Return the live armature objects of a scene and of its background scenes."""
+    if (number := len(bpy.data.armatures)) != registry.count:  # appended or copied; counting objects takes longer
+        registry.count = number
         registry.live.clear()
     known = registry.live.get(scene.session_uid)
     if known is not None:
@@ -202,12 +170,7 @@ def plans_beside(ob: bpy.types.Object) -> dict[int, Plan]:
     return {uid: plan for uid, plan in found if not plan.is_elsewhere}
 
 
-def is_solved(scene: bpy.types.Scene) -> bool:
-    """Return whether the handlers solve any chain when the frame of a scene changes."""
-    return any(chain_of(tip).enabled for ob in unpaused(scene) for tip in chain.tips(ob))
-
-
-def unpaused(scene: bpy.types.Scene, *, count: bool = True) -> list[bpy.types.Object]:
-    """Return the live armatures that may be solved now; `count` as in `live_armatures`."""
-    armatures = () if registry.is_paused else live_armatures(scene, count=count)
+def unpaused(scene: bpy.types.Scene) -> list[bpy.types.Object]:
+    """Return the live armatures that may be solved now."""
+    armatures = () if registry.is_paused else live_armatures(scene)
     return [ob for ob in armatures if ob.session_uid not in registry.paused]

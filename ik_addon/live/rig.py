@@ -7,25 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from enum import Enum
 
 import bpy
 import numpy as np
 
-from ..core import channels, compat
+from ..core import channels, compat, fk_keys
 from ..core.channels import FIELDS, REST, WIDTH, Row
 from ..core.hooks import others_follow_frames
 from ..rig.plan.inputs import Numbers
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer
+from ..rig.plan.watch import Value
 from ..rig.read import fcurves
-from ..rig.read.frames import Frames
-from ..rig.read.sample import Sample, numbers_now, sample_of
-from ..rig.write.waves import Posed, pose
+from ..rig.read.sample import Frames, Sample, numbers_now, sample_of
+from ..rig.write.waves import Last, Posed, pose
 from . import reports
 from .live_bones import LiveBones
-from .memory import BLOCK, CLOSED, Known
-from .state import State, View
+from .memory import BLOCK, CLOSED, Known, Memory
+
+PLANS = 32
+"""Maximum number of plans that a view keeps for settings that change from frame to frame."""
 
 Moment = tuple[int, float]
 """A scene, by `session_uid`, and its frame."""
@@ -34,6 +37,47 @@ Moment = tuple[int, float]
 def moment_of(depsgraph: bpy.types.Depsgraph) -> Moment:
     """Return the scene and the frame at which a depsgraph is evaluated."""
     return depsgraph.scene.original.session_uid, depsgraph.scene.frame_current_final
+
+
+class State(Enum):
+    """The states of an armature in a view layer; `docs/live.md` has the table of what happens in each."""
+
+    UNKNOWN = "unknown"
+    """It is unknown what the channels hold: after loading, undo, or a solve on another frame or in another scene."""
+    SOLVED = "solved"
+    """The channels hold the solution, and the FK pose of the frame is known."""
+    FAILED = "failed"
+    """An unexpected error was raised: the channels are left alone until a setting changes."""
+    READ_ONLY = "read-only"
+    """Blender lets nobody pose the armature: it is linked, or its library override is not editable."""
+
+
+@dataclass
+class View:
+    """An armature in one view layer: its plan there, and what saves solving it again."""
+
+    plan: Plan
+    state: State = State.UNKNOWN
+    memory: Memory = field(default_factory=Memory)
+    last: Last = field(default_factory=Last)
+    """What was solved last."""
+    frames: Frames | None = None
+    """The last frame, before it was solved."""
+    plans: dict[Value, Plan] = field(default_factory=dict)
+    """The plans, by the values of what they watch."""
+
+    def find(self, depsgraph: bpy.types.Depsgraph) -> Plan | None:
+        """Return the plan for the frame at which a depsgraph is evaluated, if it was made before."""
+        return self.plan if not self.plan.watch else self.plans.get(self.plan.watch.values(depsgraph))
+
+    def take(self, plan: Plan) -> None:
+        """Go on with a plan, for other values of what is watched."""
+        if plan is not self.plan:
+            self.plan, self.memory, self.last, self.frames = plan, Memory(), Last(), None
+        if plan.watch and plan.seen not in self.plans:
+            if len(self.plans) >= PLANS:
+                self.plans.clear()
+            self.plans[plan.seen] = plan
 
 
 class Rig:
@@ -54,6 +98,8 @@ class Rig:
         self.view = View(plan)
         """The armature in the view layer that solves now."""
         self.views = {layer: self.view}
+        self.is_stale = False
+        """Whether settings or bones changed since it was planned."""
         self.at: Moment | None = None
         """The frame of `LiveBones.fk` and `solution`; None if unknown."""
         self.is_still = True
@@ -87,7 +133,6 @@ class Rig:
         if plan.modes != self.plan.modes:
             self.bones.fk = None  # in other rotation modes the same channels are another pose
         self.view = self.views[layer]
-        self.view.take(plan)
 
     def enter(self, state: State) -> None:
         """Set what the channels hold now, in all view layers. Those of other scenes are on other frames."""
@@ -132,9 +177,11 @@ class Rig:
 
         Blender animates the evaluated copy once more then.
         """
-        if self.at is None or self.state is State.UNKNOWN or self.bones.fk is None:
+        bones = self.bones
+        if self.at is None or self.state is State.UNKNOWN or bones.fk is None:
             return False
-        return self.bones.key_fk(ob, self.at[1], shown)
+        bones.keys, is_changed = fk_keys.put_fk(ob, self.plan.live, bones.keys, shown, bones.fk, self.at[1])
+        return is_changed
 
     # ---- a frame
 
@@ -242,7 +289,7 @@ class Rig:
         if known is None:
             frame = self._sample(numbers)
             posed = pose(seen, self.plan, frame, self.view.last, hurried=hurried)
-            known = Known(posed.channels[0], posed.outcomes, 0)
+            known = Known(posed.channels[0], posed.outcomes)
             if not hurried:
                 self.view.memory.remember(numbers, known)
                 known = replace(known, solved=(frame, posed))
@@ -339,13 +386,7 @@ class Rig:
         def solved(ob: bpy.types.Object) -> tuple[Sample, Posed]:
             if known.solved is not None:
                 return known.solved
-            frame, outcomes = sample_of(plan, Frames(plan.numbers, numbers)), known.outcomes
-            own = outcomes.frames(slice(known.index, known.index + 1))
-            return frame, Posed(known.channels[None], own, lambda some: pose(ob, plan, frame).poses_on(some))
+            frame = sample_of(plan, Frames(plan.numbers, numbers))
+            return frame, Posed(known.channels[None], known.outcomes, lambda some: pose(ob, plan, frame).poses_on(some))
 
         reports.update(ob, plan, solved)
-
-    def stand_by(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, is_shown: bool) -> None:
-        """Leave a frame to the view layer that has all goals, and show its solution of the frame, if it has one."""
-        if self.known is not None and is_shown and self.at == moment_of(depsgraph):
-            self.put(ob, self.known.channels, channels.read(ob.evaluated_get(depsgraph), self.plan.live))

@@ -13,18 +13,16 @@ from ..core import compat, fk_store, hooks
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import say
 from ..rig.plan import chain
-from ..rig.plan.dependencies import in_loops
 from ..rig.plan.groups import LOOP_OF_ARMATURES
 from ..rig.plan.inputs import Numbers
 from ..rig.plan.order import in_order
-from ..rig.plan.plan import Plan
+from ..rig.plan.plan import Plan, in_loops
 from ..rig.plan.presence import Layer, Presence, why_closed
 from ..rig.read.sample import own_transforms, sample, take_animated
 from ..rig.write.waves import pose
 from . import renames, reports
-from .registry import LiveArmature, paused, registry, safely, unpaused
-from .rig import Rig
-from .state import State
+from .registry import LiveArmature, paused, registry, unpaused
+from .rig import Rig, State
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +73,7 @@ def rig_of(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Rig:
     layer = Layer.of(depsgraph.view_layer)
     own = registry.of(ob)
     rig = own.rig
-    view = None if rig is None or own.is_stale else rig.views.get(layer)
+    view = None if rig is None or rig.is_stale else rig.views.get(layer)
     plan = None if view is None else view.find(depsgraph)
     if plan is None:
         plan = Plan.of(ob, depsgraph, aside=own.failed)
@@ -84,7 +82,7 @@ def rig_of(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Rig:
         rig = Rig(ob, plan, layer)
         rig.bones.begin(ob, depsgraph.scene.frame_current_final)
         own.state = State.UNKNOWN
-    elif own.is_stale or (
+    elif rig.is_stale or (
         plan is not rig.plan
         and (plan.skeleton.names != rig.plan.skeleton.names or not np.array_equal(plan.live, rig.plan.live))
     ):
@@ -92,7 +90,7 @@ def rig_of(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Rig:
     else:
         rig.turn_to(layer, plan)
     rig.view.take(plan)
-    own.rig, own.is_stale = rig, False
+    own.rig, rig.is_stale = rig, False
     return rig
 
 
@@ -180,6 +178,13 @@ def guarded(step: Callable[..., object], ob: bpy.types.Object, *arguments: objec
             _switch_off(ob, registry.of(ob), error)
 
 
+def guarded_rig(step: Callable[..., object], ob: bpy.types.Object, *arguments: object) -> None:
+    """Run a step that takes the rig of an armature, if that is planned; the rest as in `guarded`."""
+    rig = registry.of(ob).rig
+    if rig is not None:
+        guarded(step, ob, rig, *arguments)
+
+
 def _may_be_posed(ob: bpy.types.Object, own: LiveArmature) -> bool:
     obstacle = why_closed(ob)
     if obstacle:
@@ -220,7 +225,8 @@ def _set_failed_aside(ob: bpy.types.Object, own: LiveArmature) -> bool:
     if not 0 < len(faulty) < len(enabled):
         return False
     own.failed.update(faulty)
-    own.is_stale = True
+    if own.rig is not None:
+        own.rig.is_stale = True
     reports.fail(ob, [*faulty], say("Internal error; see the console"))
     compat.tag(ob)  # the update that follows solves the other chains
     return True
@@ -246,29 +252,31 @@ def in_dependency_order(
     to that layer.
     """
     presence = Presence(depsgraph.view_layer)
-    armatures = {ob.session_uid: ob for ob in unpaused(scene) if safely(presence.has, ob)}
-    for ob in armatures.values():
-        guarded(rig_of, ob, depsgraph)
+    armatures: dict[int, bpy.types.Object] = {}
+
+    def plan(ob: bpy.types.Object) -> None:
+        if presence.has(ob):
+            armatures[ob.session_uid] = ob
+            rig_of(ob, depsgraph)
+
+    for ob in unpaused(scene):
+        guarded(plan, ob)
     plans = {uid: rig.plan for uid, rig in registry.rigs() if uid in armatures and not rig.plan.is_elsewhere}
     ordered, mutual, knotted = _ordered(plans)
     solved: list[int] = []
 
-    def step(ob: bpy.types.Object) -> None:
-        rig = registry.of(ob).rig
-        assert rig is not None
+    def step(ob: bpy.types.Object, rig: Rig) -> None:
         if is_concerned(rig) and solve(ob, rig):
             solved.append(ob.session_uid)
 
     followers = [uid for uid in (*ordered, *mutual) if uid not in knotted]
     for uid in followers:
-        guarded(step, armatures[uid])
+        guarded_rig(step, armatures[uid])
     if solved:
         _ask(depsgraph, [armatures[uid] for uid in followers], set(armatures), in_step)
     names = " and ".join(f"'{armatures[uid].name}'" for uid in mutual if uid in knotted)
 
-    def leave_in_fk(ob: bpy.types.Object) -> None:
-        rig = registry.of(ob).rig
-        assert rig is not None
+    def leave_in_fk(ob: bpy.types.Object, rig: Rig) -> None:
         with paused():
             numbers, shown = rig.read_still(ob, depsgraph) if is_still else rig.read(ob, depsgraph)
         rig.put(ob, rig.plan.numbers.fk(numbers)[0], shown, in_step=in_step is not None)
@@ -277,7 +285,7 @@ def in_dependency_order(
 
     for uid in mutual:
         if uid in knotted:
-            guarded(leave_in_fk, armatures[uid])
+            guarded_rig(leave_in_fk, armatures[uid])
 
 
 def _ordered(plans: dict[int, Plan]) -> tuple[list[int], list[int], set[int]]:
@@ -303,14 +311,12 @@ def _ask(
     def again() -> bool:
         moved = False
 
-        def step(ob: bpy.types.Object) -> None:
+        def step(ob: bpy.types.Object, rig: Rig) -> None:
             nonlocal moved
-            rig = registry.of(ob).rig
-            assert rig is not None
             moved |= solve_frame(ob, rig, depsgraph, in_step, again=True)
 
         for ob in asking:
-            guarded(step, ob)
+            guarded_rig(step, ob)
         return moved
 
     until_still(depsgraph, [rig.plan for rig in rigs.values()], again)

@@ -38,7 +38,7 @@ from ..core.falloff import falloff_setting, range_setting
 from ..core.goals import Goal
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import UserError, say
-from ..live import frame_steps, reports
+from ..live import handlers, reports
 from ..live.live_bones import LiveBones
 from ..live.registry import paused, registry
 from ..live.rig import Rig
@@ -518,7 +518,7 @@ HANDLERS = (
 )
 
 
-LISTENERS = ((frame_steps.on_edit, take),)
+LISTENERS = ((handlers.on_edit, take),)
 
 
 def unregister() -> None:

@@ -24,8 +24,7 @@ from ..rig.plan.plan import Plan
 from ..rig.plan.watch import Settings
 from ..rig.read import fcurves
 from ..rig.read.fcurves import NOISE
-from ..rig.read.frames import Frames
-from ..rig.read.sample import sample_of
+from ..rig.read.sample import Frames, sample_of
 from ..rig.write.waves import pose
 from ..solve.maths.products import times
 from ..solve.problem import Floats, Ints
@@ -217,7 +216,7 @@ class Sampler:
         parents = self._parents([goal.ob for goal in self.goals])
         return Sampled(
             world=of_all(posed.world(posed.inputs.own)),
-            poses=of_all(posed.poses),
+            poses=of_all(posed.poses[:, posed.inputs.sampled]),
             angles=of_all(Settings.of(posed.settings).pole_angle),
             end_axes=of_all(np.array([[end_axes(self.ob.pose.bones[tip]) for tip in self.tips]]).reshape(1, -1, 3, 3)),
             goals=np.stack(goals, axis=1) if goals else np.empty((count, 0, 4, 4)),

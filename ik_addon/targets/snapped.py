@@ -26,8 +26,7 @@ from ..live.reports import NEAR
 from ..rig.plan.chain import bending_bones, chain_bones, end_of, turning_end
 from ..rig.plan.limits import hinge_of
 from ..rig.plan.order import in_order
-from ..rig.plan.presence import Presence
-from ..rig.plan.unfit import why_absent
+from ..rig.plan.presence import Presence, why_absent
 from ..rig.read.orientation import target_rotations
 from ..solve.maths.products import applied, determinants, times
 from ..solve.problem import Floats

@@ -40,7 +40,7 @@ def limbs(kind: str, counts: tuple[int, ...], angle: float) -> tuple[bpy.types.O
 def frames(addon: Addon, ob: bpy.types.Object, targets: list[bpy.types.Object], count: int) -> tuple[object, object]:
     """Return the plan of an armature, and a sample of frames with targets in and out of reach."""
     rng, numbers = np.random.default_rng(3), []
-    read, kinematics = addon.module("rig.read.sample"), addon.module("rig.read.frames")
+    read = addon.module("rig.read.sample")
     plan = addon.module("rig.plan.plan").Plan.of(ob, bpy.context.evaluated_depsgraph_get())
     for _ in range(count):
         for leg, target in enumerate(targets):
@@ -48,7 +48,7 @@ def frames(addon: Addon, ob: bpy.types.Object, targets: list[bpy.types.Object], 
             away *= rng.uniform(0.1, 1.4) / np.linalg.norm(away)
             target.location = (leg + away[0], away[1], away[2])
         numbers.append(read.numbers_now(plan.numbers, bpy.context.evaluated_depsgraph_get()))
-    return plan, read.sample_of(plan, kinematics.Frames(plan.numbers, np.concatenate(numbers)))
+    return plan, read.sample_of(plan, read.Frames(plan.numbers, np.concatenate(numbers)))
 
 
 def compare(
@@ -133,8 +133,8 @@ def test_free_chains_alone_match_many(addon: Addon, seed: int) -> None:
         depsgraph = bpy.context.evaluated_depsgraph_get()
         plan = addon.module("rig.plan.plan").Plan.of(ob, depsgraph) if plan is None else plan
         samples.append(addon.module("rig.read.sample").numbers_now(plan.numbers, depsgraph))
-    kinematics = addon.module("rig.read.frames")
-    sample = addon.module("rig.read.sample").sample_of(plan, kinematics.Frames(plan.numbers, np.concatenate(samples)))
+    read = addon.module("rig.read.sample")
+    sample = read.sample_of(plan, read.Frames(plan.numbers, np.concatenate(samples)))
     compare(addon, ob, plan, sample)
 
 

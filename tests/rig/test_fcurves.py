@@ -108,9 +108,8 @@ def rig(rng: Generator) -> bpy.types.Object:
 
 def sample(addon: Addon, plan: Any, numbers: Any) -> Any:
     """Return what the numbers of frames mean for a plan."""
-    return addon.module("rig.read.sample").sample_of(
-        plan, addon.module("rig.read.frames").Frames(plan.numbers, numbers)
-    )
+    read = addon.module("rig.read.sample")
+    return read.sample_of(plan, read.Frames(plan.numbers, numbers))
 
 
 def stepped(addon: Addon, plan: Any, frames: list[float]) -> Any:

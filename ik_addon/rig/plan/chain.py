@@ -17,9 +17,8 @@ from ...core.settings import chain_of, end_name, goal_of, is_newer, is_tip, unus
 from ...core.translation.sentences import UserError, say
 from ...solve.problem import Floats
 from .followers import borrowed, goals_of
-from .presence import Presence, why_closed
+from .presence import Presence, why_closed, why_unfit
 from .sources import uid_of
-from .unfit import why_unfit
 
 NUMBER = re.compile(r"\.\d+$")
 """What Blender adds to a name that is taken."""

@@ -6,10 +6,10 @@ script changes the frame right after an edit, not even that is known.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
@@ -33,39 +33,54 @@ BONE_FACTS = (
     "use_relative_parent",
 )
 """The facts of a bone at rest that a plan depends on, besides its matrix and its parent."""
-JOINT_FACTS = ("rotation_mode", "ik_stretch", *limits.SETTINGS)
-"""The facts of a pose bone that a plan depends on, if a chain poses it."""
-_limits_of = attrgetter(*limits.SETTINGS)
-"""Reads limits and locks of a pose bone at once, in half the time of reading one by one."""
+_flags_of, _limits_of = attrgetter(*BONE_FACTS), attrgetter(*limits.SETTINGS)
+"""Read these of a bone, and limits and locks of a pose bone, at once, in half the time of reading one by one."""
 
 Facts = tuple[object, ...]
+
+
+class Origin(NamedTuple):
+    """An object that a plan was made from."""
+
+    reference: Reference
+    read: Callable[[bpy.types.Object], Facts]
+    facts: Facts
+    """What reading it returned then."""
+
+    @classmethod
+    def of(cls, ob: bpy.types.Object, read: Callable[[bpy.types.Object], Facts]) -> Origin:
+        """Read the facts of an object."""
+        return cls(Reference.of(ob), read, read(ob))
+
+    def is_same(self) -> bool:
+        """Whether the object still exists, with these facts."""
+        ob = self.reference.find()
+        return ob is not None and self.read(ob) == self.facts
 
 
 def facts_of(ob: bpy.types.Object) -> Facts:
     """Return what a plan depends on in a goal, or in an object that a goal is attached to: all but its transform."""
     ob = ob.original
-    own = (*_bones(ob), *_flags(ob)) if ob.type == "ARMATURE" else ()
-    return (*own, *_placing(ob), *(() if ob.animation_data is None else goal_paths(ob)))
+    return *_bones(ob), *_flags(ob), *_placing(ob), *goal_paths(ob)
 
 
-def own_facts(ob: bpy.types.Object, posed: Iterable[int], others: Iterable[int]) -> Facts:
+def own_facts(posed: Iterable[int], others: Iterable[int], ob: bpy.types.Object) -> Facts:
     """Return what a plan depends on in its armature object.
 
     Read again after each edit of the armature, because the depsgraph does not say what was edited.
 
     Args:
-        ob: the armature object, the original one.
         posed: indices of the pose bones that chains pose.
         others: indices of the other bones that matter, which are ancestors of these or goals.
+        ob: the armature object, the original one.
     """
-    joints, beside = ([ob.pose.bones[bone] for bone in indices] for indices in (posed, others))
-    every = [*joints, *beside]
+    joints = [ob.pose.bones[bone] for bone in posed]
+    every = [*joints, *(ob.pose.bones[bone] for bone in others)]
     return (
         *_bones(ob),
         *_placing(ob),
-        *(getattr(joint, name) for joint in joints for name in JOINT_FACTS),
-        *(getattr(rest, name) for rest in [bone.bone for bone in every] for name in BONE_FACTS),
-        *(bone.rotation_mode for bone in beside),
+        *((joint.ik_stretch, _limits_of(joint)) for joint in joints),
+        *((bone.rotation_mode, _flags_of(bone.bone)) for bone in every),
         *(None if (parent := bone.parent) is None else parent.name for bone in every),
         *(value for tip in tips(ob) for value in _settings(chain_of(tip))),
         *_animation(ob),
@@ -86,8 +101,7 @@ def _bones(ob: bpy.types.Object) -> Facts:
 def _flags(ob: bpy.types.Object) -> Iterator[bytes]:
     """Yield the rotation modes and inheritance flags of an armature object's bones."""
     if ob.type == "ARMATURE" and ob.pose is not None:
-        fields = (("rotation_mode", ob.pose.bones), *((name, ob.data.bones) for name in BONE_FACTS))
-        for name, bones in fields:
+        for name, bones in (("rotation_mode", ob.pose.bones), *((name, ob.data.bones) for name in BONE_FACTS)):
             values = np.empty(len(bones), dtype=np.float32)
             bones.foreach_get(name, values)
             yield values.tobytes()

@@ -12,7 +12,7 @@ read, but not foretold. An opaque bone below a live bone is described relative t
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ...core import channels
 from ...core.channels import WIDTH, Row
 from ...core.constraints import carrying, is_on
-from ...core.data_paths import BONE_PATH
+from ...core.data_paths import below_bone
 from ...core.settings import chain_of
 from ...core.skeleton import Skeleton, matrix_array
 from ...solve.problem import Bools, Floats, Ints
@@ -68,7 +68,11 @@ class Bones(NamedTuple):
     """Index of the armature object in `Inputs.objects`."""
     skeleton: Skeleton
     indices: Ints
-    """(n,) in `pose.bones`."""
+    """(b,) in `pose.bones`."""
+    place: slice
+    """Where these are among the n bones of `Inputs`."""
+    opaque: Ints
+    """Which of them are opaque, as indices among these n."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,6 @@ class Inputs:
     """The n bones, armature by armature, those of the chains' own first."""
     posed: tuple[tuple[int, int], ...]
     """The bones whose pose is computed, parents first, each with its parent, by index; -1: no parent."""
-    opaque: tuple[Ints, ...]
-    """For each of `armatures`, the indices among the n bones of those of its own that are opaque, m in all."""
     riding: frozenset[int]
     """Those of the opaque bones that are described relative to their parent, as they are below a live bone."""
     offsets: Floats
@@ -143,7 +145,44 @@ class Inputs:
         targets = [found.spot(chain.target, chain.target_bone) for chain in chains]
         poles = [None if chain.pole is None else found.spot(chain.pole, chain.pole_bone) for chain in chains]
         elsewhere = [found.spot(other, bone) for other, bone in others]
-        return found.inputs(own, live, sampled, targets, poles, tips, elsewhere)
+
+        every: list[tuple[_Posed, int]] = []
+        listed: list[Bones] = []
+        for known in sorted(found.armatures.values(), key=lambda known: known is not own):
+            bones = sorted(known.needed.union(live.tolist() if known is own else ()))
+            place = slice(len(every), len(every) + len(bones))
+            opaque = np.flatnonzero([bone in known.needed and bone in known.opaque for bone in bones])
+            indices = np.array(bones, dtype=np.int64)
+            listed.append(Bones(known.item, known.skeleton, indices, place, place.start + opaque))
+            every += [(known, bone) for bone in bones]
+        places = {(known.item, bone): i for i, (known, bone) in enumerate(every)}
+        riding = [i for i, (known, bone) in enumerate(every) if bone in known.riding]
+        posed = [i for i, (known, bone) in enumerate(every) if known.computes(bone)]
+        posed.sort(key=lambda i: every[i][0].skeleton.depths[every[i][1]])
+        parents = [places.get((known.item, int(known.skeleton.parents[bone])), -1) for known, bone in every]
+
+        def there(spot: Spot) -> Spot:
+            return spot if spot.bone < 0 else Spot(spot.item, places[spot.item, spot.bone])
+
+        pose_bones = [known.seen.pose.bones[bone] for known, bone in every]
+        return cls(
+            objects=tuple(p if p.above is None else p._replace(above=there(p.above)) for _ob, p in found.objects),
+            own=own.item,
+            armatures=tuple(listed),
+            posed=tuple((i, parents[i]) for i in posed),
+            riding=frozenset(riding),
+            offsets=np.array([known.skeleton.offsets[bone] for known, bone in every]).reshape(-1, 4, 4),
+            plain=np.array([known.skeleton.plain[bone] for known, bone in every], dtype=bool),
+            modes=tuple(bone.rotation_mode for bone in pose_bones),
+            connected=np.array([bone.bone.use_connect for bone in pose_bones], dtype=bool),
+            live=np.array([places[own.item, bone] for bone in live.tolist()], dtype=np.int64),
+            sampled=np.array([places[own.item, bone] for bone in sampled.tolist()], dtype=np.int64),
+            targets=tuple(map(there, targets)),
+            poles=tuple(None if pole is None else there(pole) for pole in poles),
+            tips=tuple(tips),
+            others=tuple(map(there, elsewhere)),
+            asked=found.asked(own, tips),
+        )
 
     @property
     def width(self) -> int:
@@ -159,7 +198,7 @@ class Inputs:
     @cached_property
     def given(self) -> slice:
         """The slice of the numbers with the poses (m, 4, 4) of opaque bones: in object space, or below their parent."""
-        return slice(self.rows.stop, self.rows.stop + MATRIX * sum(map(len, self.opaque)))
+        return slice(self.rows.stop, self.rows.stop + MATRIX * len(self.opaque))
 
     @cached_property
     def settings(self) -> slice:
@@ -168,18 +207,18 @@ class Inputs:
 
     def own_opaque(self, *, riding: bool) -> frozenset[int]:
         """Return indices in `pose.bones` of the opaque bones of the chains' armature: those riding, or the others."""
-        chosen = [bone for bone in self.opaque[0].tolist() if (bone in self.riding) is riding]
+        chosen = [bone for bone in self.armatures[0].opaque.tolist() if (bone in self.riding) is riding]
         return frozenset(self.armatures[0].indices[chosen].tolist())
 
     @cached_property
-    def all_opaque(self) -> list[int]:
+    def opaque(self) -> list[int]:
         """Indices among the n bones of the m opaque ones."""
-        return [bone for own in self.opaque for bone in own.tolist()]
+        return [bone for own in self.armatures for bone in own.opaque.tolist()]
 
     @cached_property
     def is_opaque(self) -> bool:
         """Whether anything is opaque, so that frames can't be foretold."""
-        return any(placed.is_opaque for placed in self.objects) or any(map(len, self.opaque))
+        return any(placed.is_opaque for placed in self.objects) or bool(self.opaque)
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
@@ -198,11 +237,8 @@ class Inputs:
 
         A report on an earlier frame may ask for a bone that is gone by now.
         """
-        for bones in self.armatures:
-            if bone < len(bones.indices):
-                break
-            bone -= len(bones.indices)
-        ob, own = self.objects[bones.item].reference.find(), int(bones.indices[bone])
+        bones = next(bones for bones in self.armatures if bone < bones.place.stop)
+        ob, own = self.objects[bones.item].reference.find(), int(bones.indices[bone - bones.place.start])
         if ob is None or bones.skeleton.names[own] not in ob.data.bones:
             return basis
         return bones.skeleton.to_pose(ob, own, basis, parent)
@@ -212,39 +248,56 @@ class Inputs:
         return numbers[:, self.rows].reshape(len(numbers), len(self.modes), WIDTH)[:, self.live]
 
 
+@dataclass(frozen=True)
+class _Posed:
+    """An armature while inputs are collected; bones are indices in `pose.bones`."""
+
+    ob: bpy.types.Object
+    seen: bpy.types.Object
+    """Its evaluated copy."""
+    item: int
+    skeleton: Skeleton
+    opaque: set[int]
+    """Its opaque bones, whether they are needed or not."""
+    needed: set[int] = field(default_factory=set)
+    """The bones whose pose is needed."""
+    riding: set[int] = field(default_factory=set)
+    """Those of the opaque ones that are below live bones."""
+
+    def computes(self, bone: int) -> bool:
+        """Whether the pose of a bone follows from that of its parent."""
+        return bone in self.needed and (bone in self.riding or bone not in self.opaque)
+
+
 class _Collected:
-    """Collects inputs. Until `inputs` returns them, spots refer to bones by their index in `pose.bones`."""
+    """Collects inputs. Its spots refer to bones by their index in `pose.bones`."""
 
-    def __init__(self, depsgraph: bpy.types.Depsgraph, sources: Sources, ob: bpy.types.Object, live: Ints) -> None:
+    def __init__(self, depsgraph: bpy.types.Depsgraph, sources: Sources, rig: bpy.types.Object, live: Ints) -> None:
         self._depsgraph, self._sources = depsgraph, sources
-        self._rig, self._live = ob, set(live.tolist())
-        self._riding: set[int] = set()
-        """The opaque bones of the chains' armature that are below live ones."""
+        self._rig, self._live = rig, set(live.tolist())
         self._items: dict[int, int] = {}
-        self._objects: list[Placed] = []
-        self._skeletons: dict[int, Skeleton] = {}
-        self._shown: dict[int, bpy.types.Object] = {}
-        self._posed: dict[int, set[int]] = {}
-        self._opaque: dict[int, set[int]] = {}
-        self._own: list[bpy.types.Object] = []
+        self.objects: list[tuple[bpy.types.Object, Placed]] = []
+        self.armatures: dict[int, _Posed] = {}
+        """By the index of the object."""
 
-    def armature(self, ob: bpy.types.Object, skeleton: Skeleton) -> int:
-        """Add an armature object with a known skeleton; return its index."""
+    def armature(self, ob: bpy.types.Object, skeleton: Skeleton | None = None) -> _Posed:
+        """Add an armature object; its skeleton may be known."""
         item = self.item(ob)
-        if item not in self._skeletons:
+        if item not in self.armatures:
             seen = ob.evaluated_get(self._depsgraph)
-            if seen.pose is None or tuple(seen.pose.bones.keys()) != skeleton.names:
+            if skeleton is None:
+                skeleton = Skeleton.of(seen)
+            elif seen.pose is None or tuple(seen.pose.bones.keys()) != skeleton.names:
                 seen = ob  # edited, and not evaluated since
-            self._skeletons[item], self._shown[item] = skeleton, seen
-            self._posed[item] = set()
             data = ob.data.animation_data
             # The rest pose may be animated, or shown.
             is_rest = seen.data.pose_position == "REST" or (
                 data is not None and bool(data.action or data.drivers or data.nla_tracks)
             )
             every = enumerate(skeleton.names)
-            self._opaque[item] = {i for i, name in every if is_rest or self._sources.is_held(ob, name)}
-        return item
+            opaque = {i for i, name in every if is_rest or self._sources.is_held(ob, name)}
+            self.armatures[item] = _Posed(ob, seen, item, skeleton, opaque)
+        return self.armatures[item]
 
     def item(self, ob: bpy.types.Object) -> int:
         """Add an object after its ancestors; return its index."""
@@ -260,10 +313,10 @@ class _Collected:
                 elif above.bone >= 0:
                     bone = ob.parent.data.bones[ob.parent_bone]
                     reach = bone.length * getattr(seen, "parent_bone_head_tail_factor", 1.0)
-            self._items[uid] = len(self._objects)
-            self._own.append(ob)
+            self._items[uid] = len(self.objects)
             # From the evaluated copy, because in a render the original is on another frame.
-            self._objects.append(Placed(Reference.of(ob), is_opaque, above, reach, matrix_array(inverse)))
+            placed = Placed(Reference.of(ob), is_opaque, above, reach, matrix_array(inverse))
+            self.objects.append((ob, placed))
         return self._items[uid]
 
     def spot(self, ob: bpy.types.Object, name: str) -> Spot:
@@ -271,95 +324,37 @@ class _Collected:
         index = ob.pose.bones.find(name) if name and ob.type == "ARMATURE" and ob.pose is not None else -1
         if index < 0:
             return Spot(self.item(ob), -1)
-        known = self._skeletons.get(self._items.get(ob.session_uid, -1))
-        item = self.armature(ob, Skeleton.of(ob.evaluated_get(self._depsgraph)) if known is None else known)
-        self.pose(item, index)
-        return Spot(item, index)
+        armature = self.armature(ob)
+        self.pose(armature, index)
+        return Spot(armature.item, index)
 
-    def pose(self, item: int, bone: int) -> None:
+    def pose(self, armature: _Posed, bone: int) -> None:
         """Add a bone whose pose is needed, and its ancestors up to one that is opaque."""
-        skeleton, posed = self._skeletons[item], self._posed[item]
-        for own in (bone, *skeleton.ancestors(bone)):
-            if own in posed:
+        for own in (bone, *armature.skeleton.ancestors(bone)):
+            if own in armature.needed:
                 return
-            posed.add(own)
-            if own in self._opaque[item]:
-                above = skeleton.ancestors(own) if self._own[item] == self._rig else []
-                if self._live.isdisjoint(above):
+            armature.needed.add(own)
+            if own in armature.opaque:
+                if armature.ob != self._rig or self._live.isdisjoint(armature.skeleton.ancestors(own)):
                     return
-                self._riding.add(own)
+                armature.riding.add(own)
 
-    def inputs(
-        self,
-        own: int,
-        live: Ints,
-        sampled: Ints,
-        targets: Sequence[Spot],
-        poles: Sequence[Spot | None],
-        tips: Sequence[str],
-        others: Sequence[Spot],
-    ) -> Inputs:
-        """Return the collected inputs."""
-        armatures: list[Bones] = []
-        place: dict[tuple[int, int], int] = {}
-        for item, skeleton in sorted(self._skeletons.items(), key=lambda known: known[0] != own):
-            indices = sorted(self._posed[item].union(live.tolist() if item == own else ()))
-            place.update({(item, bone): len(place) + i for i, bone in enumerate(indices)})
-            armatures.append(Bones(item, skeleton, np.array(indices, dtype=np.int64)))
-        every = [(bones.item, bones.skeleton, bone) for bones in armatures for bone in bones.indices.tolist()]
-        given = [bone in self._posed[item] and bone in self._opaque[item] for item, _, bone in every]
-        riding = [item == own and bone in self._riding for item, _, bone in every]
-        needed = [
-            bone in self._posed[item] and (rides or not is_given)
-            for (item, _, bone), is_given, rides in zip(every, given, riding, strict=True)
-        ]
-        order = sorted(np.flatnonzero(needed).tolist(), key=lambda i: every[i][1].depths[every[i][2]])
-
-        def there(spot: Spot) -> Spot:
-            return spot if spot.bone < 0 else Spot(spot.item, place[spot.item, spot.bone])
-
-        objects = [p if p.above is None else p._replace(above=there(p.above)) for p in self._objects]
-        pose_bones = [self._shown[item].pose.bones[bone] for item, _, bone in every]
-        which = [
-            np.flatnonzero([own and item == b.item for (item, _, _), own in zip(every, given, strict=True)])
-            for b in armatures
-        ]
-        return Inputs(
-            objects=tuple(objects),
-            own=own,
-            armatures=tuple(armatures),
-            posed=tuple((i, place.get((every[i][0], int(every[i][1].parents[every[i][2]])), -1)) for i in order),
-            opaque=tuple(which),
-            riding=frozenset(np.flatnonzero(riding).tolist()),
-            offsets=np.array([s.offsets[bone] for _, s, bone in every]).reshape(-1, 4, 4),
-            plain=np.array([s.plain[bone] for _, s, bone in every], dtype=bool),
-            modes=tuple(bone.rotation_mode for bone in pose_bones),
-            connected=np.array([bone.bone.use_connect for bone in pose_bones], dtype=bool),
-            live=np.array([place[own, bone] for bone in live.tolist()], dtype=np.int64),
-            sampled=np.array([place[own, bone] for bone in sampled.tolist()], dtype=np.int64),
-            targets=tuple(map(there, targets)),
-            poles=tuple(None if pole is None else there(pole) for pole in poles),
-            tips=tuple(tips),
-            others=tuple(map(there, others)),
-            asked=self._asked(own, live, tips),
-        )
-
-    def _asked(self, own: int, live: Ints, tips: Sequence[str]) -> frozenset[Carrier]:
+    def asked(self, own: _Posed, tips: Sequence[str]) -> frozenset[Carrier]:
         """Return `Inputs.asked`."""
         parts: list[Part] = []
         found: set[Carrier] = set()
-        for ob, placed in zip(self._own, self._objects, strict=True):
+        for ob, placed in self.objects:
             parts += [Part(ob)] if placed.is_opaque else self._sources.driving(ob, _places)
-        for item, skeleton in self._skeletons.items():
-            ob = self._own[item]
-            names = {skeleton.names[bone] for bone in self._posed[item] - self._opaque[item]}
-            if item == own:
-                names |= {skeleton.names[bone] for bone in live.tolist()} | set(tips)
+        for known in self.armatures.values():
+            ob, named = known.ob, known.skeleton.names
+            names = {named[bone] for bone in known.needed - known.opaque}
+            if known is own:
+                names |= {named[bone] for bone in self._live} | set(tips)
             else:
                 found.update(Carrier(uid_of(ob), name) for name in names)
-            for bone in self._posed[item] & self._opaque[item]:
-                local = self._sources.local(ob, skeleton.names[bone]) if bone in self._riding and item == own else None
-                parts += [Part(ob, skeleton.names[bone])] if local is None else local
+            for bone in known.needed & known.opaque:
+                local = self._sources.local(ob, named[bone]) if bone in known.riding else None
+                parts += [Part(ob, named[bone])] if local is None else local
             parts += self._sources.driving(ob, partial(_is_read, names))
         return frozenset(found) | self._sources.carriers(parts)
 
@@ -403,5 +398,5 @@ def _places(path: str) -> bool:
 
 def _is_read(names: Collection[str], path: str) -> bool:
     """Whether a data path concerns numbers of bones with these names."""
-    match = BONE_PATH.fullmatch(path)
-    return match is not None and match["rest"] in READ and bpy.utils.unescape_identifier(match["name"]) in names
+    name, rest = below_bone(path)
+    return rest in READ and name in names

@@ -7,8 +7,8 @@ it was made from has another value on another frame. The bones that chains pose 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from types import MappingProxyType
 
 import bpy
@@ -17,14 +17,16 @@ import numpy as np
 from ...core.settings import chain_of, goal_of
 from ...core.skeleton import Skeleton
 from ...core.translation.sentences import UserError
-from ...solve.problem import Bools, Floats, Ints
+from ...solve.problem import Floats, Ints
 from . import chain as chains
 from .chain_plan import ChainPlan, checked
-from .facts import Facts, FrameFacts, facts_of, own_facts
+from .facts import FrameFacts, Origin, facts_of, own_facts
+from .followers import goals_of
 from .groups import Group, Shape, Wave, in_waves, shape_of, without_loops, without_shared_ends
 from .inputs import Inputs, ridden
+from .order import all_needs, in_order
 from .presence import Presence, Reference
-from .sources import related, uid_of
+from .sources import Carrier, related, uid_of
 from .watch import Value, Watch
 
 
@@ -54,8 +56,6 @@ class Plan:
     """Bones that only Blender can place relative to their parent, which chains move."""
     modes: tuple[str, ...]
     """Rotation mode of each live bone."""
-    connected: Bools
-    """(k,) whether Blender ignores the location of each live bone, because it is connected."""
     sampled: Ints
     """(s,) indices of other bones whose pose is needed: parents of chains, and bones that goals are attached to."""
     inputs: frozenset[int]
@@ -74,12 +74,8 @@ class Plan:
     """The watched values that the plan was made from; it fits frames with the same values."""
     numbers: Inputs
     """The numbers that frames are computed from."""
-    own_facts: Facts
-    """The facts of the armature object that the plan was made from."""
-    others: tuple[int, ...]
-    """Indices of the bones that matter besides the live ones: their ancestors, and goals."""
-    facts: Mapping[int, tuple[Reference, Facts]]
-    """The other objects that the plan was made from, and their facts, by `session_uid`."""
+    origins: Mapping[int, Origin]
+    """The objects that the plan was made from, by `session_uid`: the armature object, and all that goals hang on."""
     frame_facts: FrameFacts
     """The facts that are compared before each frame that is played."""
     goals: tuple[Reference, ...]
@@ -117,22 +113,10 @@ class Plan:
         return [wave.shape for wave in self.waves if not wave.shape.is_end]
 
     @cached_property
-    def placing(self) -> list[tuple[Reference, Ints, int]]:
-        """The objects that place goals and chains, each with those of its bones that do, and the number of its bones.
-
-        The live bones are not among these.
-        """
-        references = {placed.reference.uid: placed.reference for placed in self.numbers.objects}
-        references |= {uid: reference for uid, (reference, _facts) in self.facts.items()}
-        bones = {self.numbers.objects[own.item].reference.uid: own for own in self.numbers.armatures}
-        found = []
-        for uid, reference in references.items():
-            own = bones.get(uid)
-            indices = np.zeros(0, dtype=np.int64) if own is None else own.indices
-            if own is not None and own.item == self.numbers.own:
-                indices = np.setdiff1d(indices, self.live)
-            found.append((reference, indices, 0 if own is None else len(own.skeleton.names)))
-        return found
+    def placing(self) -> list[Reference]:
+        """The objects that place goals and chains."""
+        placed = {own.reference.uid: own.reference for own in self.numbers.objects}
+        return [*(placed | {uid: origin.reference for uid, origin in self.origins.items()}).values()]
 
     def leader(self, bone: int) -> int:
         """Return the bone that a bone moves with: itself or the nearest ancestor that is solved or given, or -1."""
@@ -172,23 +156,22 @@ class Plan:
         skeleton = Skeleton.of(seen)
         index = {name: i for i, name in enumerate(skeleton.names)}
         presence = Presence(depsgraph.view_layer, depsgraph)
-        constrained = [bone for bone in seen.pose.bones if bone.constraints]
 
         # What is solved.
-        enabled = _Enabled.of(ob, seen, skeleton, constrained, presence, only, aside)
-        planned, goals = enabled.planned, enabled.goals
-        without_shared_ends(skeleton, planned, enabled.faults)
-        groups, needs = without_loops(ob, skeleton, index, planned, enabled.faults)
+        planned, paths, faults = _checked(ob, seen, skeleton, presence, only, aside)
+        without_shared_ends(skeleton, planned, faults)
+        groups, needs = without_loops(ob, skeleton, index, planned, faults)
         shapes = [shape_of(ob, seen, skeleton, group, [planned[i] for i in group.chains]) for group in groups]
 
         # Which bones that poses.
         solved = frozenset(bone for group in groups for bone in group.bones)
-        bones = {bone for path in enabled.paths.values() for bone in path}
+        bones = {bone for path in paths.values() for bone in path}
         live = np.array(sorted(bones), dtype=np.int64)
         rows = {int(bone): row for row, bone in enumerate(live)}
         modes = tuple(seen.pose.bones[int(bone)].rotation_mode for bone in live)
 
         # What it depends on.
+        goals = [(goal.ob, goal.bone) for tip in paths for goal in goals_of(ob.pose.bones[tip])]
         carriers = {carrier for chain in planned for carrier in chain.carriers | chain.root_carriers}
         settings = [chain_of(ob.pose.bones[chain.tip]) for chain in planned]
         rides = tuple(
@@ -200,9 +183,9 @@ class Plan:
         numbers = Inputs.of(ob, depsgraph, skeleton, live, sampled, [c.tip for c in planned], sources=presence.sources)
         above = {name for bone in (*bones, *wanted) for name in (bone, *skeleton.ancestors(bone))}
         others = {uid_of(other): other for goal, bone in [*goals, (ob, "")] for other in related(goal, bone)}
+        read = partial(own_facts, live.tolist(), sorted(above - bones))
         watch = Watch.of(ob, {skeleton.names[bone] for bone in above}, others.values())
-        limited = {i for tip, path in enabled.paths.items() if chain_of(seen.pose.bones[tip]).use_limits for i in path}
-        beside = tuple(sorted(above - bones))
+        limited = {i for tip, path in paths.items() if chain_of(seen.pose.bones[tip]).use_limits for i in path}
         inputs = {ob.session_uid, ob.data.session_uid, *(goal.session_uid for goal, _bone in goals)}
         whole = {goal.session_uid: goal for goal, _bone in goals}.values()
 
@@ -210,15 +193,14 @@ class Plan:
             skeleton=skeleton,
             chains=tuple(planned),
             waves=in_waves(groups, shapes, needs, rows, modes, planned),
-            paths=enabled.paths,
-            faults=enabled.faults,
+            paths=paths,
+            faults=faults,
             live=live,
             rows=rows,
             solved=solved,
             given=numbers.own_opaque(riding=False) - solved,
             riding=numbers.own_opaque(riding=True) - solved,
             modes=modes,
-            connected=np.array([seen.pose.bones[int(bone)].bone.use_connect for bone in live], dtype=np.bool_),
             sampled=sampled,
             inputs=frozenset(inputs | {placed.reference.uid for placed in numbers.objects} | leaders),
             leaders=leaders,
@@ -228,30 +210,15 @@ class Plan:
             watch=watch,
             seen=watch.values(depsgraph),
             numbers=numbers,
-            own_facts=own_facts(ob, live.tolist(), beside),
-            others=beside,
-            facts={
-                uid: (Reference.of(other), facts_of(other)) for uid, other in others.items() if uid != ob.session_uid
-            },
+            origins={uid: Origin.of(other, read if other == ob else facts_of) for uid, other in others.items()},
             frame_facts=FrameFacts(ob, sorted(above), sorted(limited), others.values()),
             goals=tuple(map(Reference.of, whole)),
             has_all=presence.has_all(ob, whole),
         )
 
-    def is_current(self, ob: bpy.types.Object) -> bool:
-        """Whether nothing but the pose has changed on the armature object."""
-        return own_facts(ob, self.live.tolist(), self.others) == self.own_facts
-
-    def is_outdated(self, updated: Iterable[bpy.types.ID]) -> bool:
-        """Whether anything but transforms has changed on goals, or on the objects that these are attached to."""
-        objects = (ob for ob in updated if isinstance(ob, bpy.types.Object) and ob.session_uid in self.facts)
-        return any(facts_of(ob) != self.facts[ob.session_uid][1] for ob in objects)
-
-    def is_as_made(self, ob: bpy.types.Object) -> bool:
-        """Whether neither the armature object nor any of the others has changed, apart from transforms."""
-        others = [reference.find() for reference, _facts in self.facts.values()]
-        found = [other for other in others if other is not None]
-        return len(found) == len(others) and self.is_current(ob) and not self.is_outdated(found)
+    def is_as_made_from(self, uids: Iterable[int]) -> bool:
+        """Whether nothing but transforms has changed on those of the objects that the plan was made from."""
+        return all(self.origins[uid].is_same() for uid in self.origins.keys() & uids)
 
     def is_shown_alike(self, ob: bpy.types.Object, presence: Presence) -> bool:
         """Whether the view layer that the plan was made for has the armature and the goals that it had then."""
@@ -259,55 +226,40 @@ class Plan:
         found = [goal for goal in goals if goal is not None]
         return len(found) == len(goals) and presence.has_all(ob, found) == self.has_all
 
-    def fits(self, depsgraph: bpy.types.Depsgraph) -> bool:
-        """Whether watched settings have the values that the plan was made from, where a depsgraph is evaluated."""
-        return not self.watch or self.watch.values(depsgraph) == self.seen
 
+def _checked(
+    ob: bpy.types.Object,
+    seen: bpy.types.Object,
+    skeleton: Skeleton,
+    presence: Presence,
+    only: Collection[str] | None,
+    aside: Mapping[str, str],
+) -> tuple[list[ChainPlan], dict[str, tuple[int, ...]], dict[str, str]]:
+    """Check each enabled chain of an armature object by itself; `seen` is its evaluated copy, see `Plan.of`.
 
-@dataclass
-class _Enabled:
-    """The enabled chains of an armature, each checked by itself."""
-
-    planned: list[ChainPlan] = field(default_factory=list)
-    """The chains that can be solved."""
-    paths: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    """As in `Plan`, like the fields below."""
-    faults: dict[str, str] = field(default_factory=dict)
-    goals: list[tuple[bpy.types.Object, str]] = field(default_factory=list)
-    """Targets and poles, each with its bone; empty: the object itself."""
-
-    @classmethod
-    def of(
-        cls,
-        ob: bpy.types.Object,
-        seen: bpy.types.Object,
-        skeleton: Skeleton,
-        constrained: list[bpy.types.PoseBone],
-        presence: Presence,
-        only: Collection[str] | None,
-        aside: Mapping[str, str],
-    ) -> _Enabled:
-        """Check each chain of an armature object; `seen` is its evaluated copy, see `Plan.of`."""
-        found = cls()
-        index = {name: i for i, name in enumerate(skeleton.names)}
-        for tip in chains.tips(ob):
-            settings = chain_of(tip)
-            if not (settings.enabled if only is None else tip.name in only):
-                continue
-            path = tuple(index[bone.name] for bone in chains.chain_bones(tip))
-            last = chains.turning_end(tip)
-            end = None if last is None else index[last.name]
-            found.paths[tip.name] = path if end is None else (*path, end)
-            try:
-                if tip.name in aside:
-                    raise UserError(aside[tip.name])
-                posed = [seen.pose.bones[bone] for bone in path]
-                found.planned.append(checked(ob, tip, posed, path, end, constrained, presence, skeleton))
-            except UserError as error:
-                found.faults[tip.name] = str(error)
-            goals = (goal_of(settings, "target"), goal_of(settings, "pole"))
-            found.goals += [(goal, bone) for goal, bone in goals if goal is not None]
-        return found
+    Returns:
+        The chains that can be solved, and `Plan.paths` and `Plan.faults` of all.
+    """
+    planned: list[ChainPlan] = []
+    paths: dict[str, tuple[int, ...]] = {}
+    faults: dict[str, str] = {}
+    index = {name: i for i, name in enumerate(skeleton.names)}
+    constrained = [bone for bone in seen.pose.bones if bone.constraints]
+    for tip in chains.tips(ob):
+        if not (chain_of(tip).enabled if only is None else tip.name in only):
+            continue
+        path = tuple(index[bone.name] for bone in chains.chain_bones(tip))
+        last = chains.turning_end(tip)
+        end = None if last is None else index[last.name]
+        paths[tip.name] = path if end is None else (*path, end)
+        try:
+            if tip.name in aside:
+                raise UserError(aside[tip.name])
+            posed = [seen.pose.bones[bone] for bone in path]
+            planned.append(checked(ob, tip, posed, path, end, constrained, presence, skeleton))
+        except UserError as error:
+            faults[tip.name] = str(error)
+    return planned, paths, faults
 
 
 def _sampled(skeleton: Skeleton, groups: list[Group], solved: Collection[int], wanted: list[int]) -> Ints:
@@ -324,3 +276,71 @@ def _sampled(skeleton: Skeleton, groups: list[Group], solved: Collection[int], w
             # The bones in between keep their pose relative to the solved bone, so that is needed as well.
             sampled.update(path[: first + 1])
     return np.array(sorted(sampled), dtype=np.int64)
+
+
+# ---- plans of several armatures
+
+Node = tuple[int, int, int]
+"""Chains that are solved together, as (`session_uid` of the armature, index of the wave, index of the group in it)."""
+
+
+def in_loops(plans: Mapping[int, Plan]) -> set[int]:
+    """Return the armatures that have chains in a dependency loop, also through other armatures.
+
+    `plans` and the result are by the `session_uid` of the armature.
+    """
+    needs = _needs(plans)
+    return {uid for uid, _, _ in in_order(needs, needs)[1]}
+
+
+def between(plans: Mapping[int, Plan], uid: int, tips: Collection[str]) -> list[tuple[int, str]]:
+    """Return chains of other armatures that given chains of one armature follow, and that follow chains of it in turn.
+
+    Args:
+        plans: plans by the `session_uid` of the armature.
+        uid: the `session_uid` of the one armature.
+        tips: tip bones of the given chains.
+
+    Returns:
+        Armature and tip bone of each chain.
+    """
+    needs = _needs(plans)
+
+    def of(node: Node) -> list[str]:
+        plan = plans[node[0]]
+        return [plan.chains[c].tip for c in plan.waves[node[1]].chains[node[2]].tolist()]
+
+    start = [node for node in needs if node[0] == uid and not set(tips).isdisjoint(of(node))]
+    followed = {other for node in start for other in all_needs(node, needs) if other[0] != uid}
+    found = [other for other in followed if any(back[0] == uid for back in all_needs(other, needs))]
+    return sorted((other[0], tip) for other in found for tip in of(other))
+
+
+def _needs(plans: Mapping[int, Plan]) -> dict[Node, set[Node]]:
+    """Return, for each group of chains of all armatures, the groups that move its roots or goals."""
+    owners: dict[tuple[int, int], Node] = {}
+    for uid, plan in plans.items():
+        for w, wave in enumerate(plan.waves):
+            owners.update(((uid, bone), (uid, w, g)) for g, bones in enumerate(wave.bones.tolist()) for bone in bones)
+
+    def moving(uid: int, bone: int) -> set[Node]:
+        path = (bone, *plans[uid].skeleton.ancestors(bone))
+        return {owners[uid, own] for own in path if (uid, own) in owners}
+
+    def posing(carriers: Iterable[Carrier]) -> set[Node]:
+        found: set[Node] = set()
+        for uid, bone in carriers:
+            names = plans[uid].skeleton.names if uid in plans else ()
+            if bone in names:
+                found |= moving(uid, names.index(bone))
+        return found
+
+    needs: dict[Node, set[Node]] = {}
+    for uid, plan in plans.items():
+        for w, wave in enumerate(plan.waves):
+            for g, (bones, chosen) in enumerate(zip(wave.bones.tolist(), wave.chains.tolist(), strict=True)):
+                found = moving(uid, bones[0]) - {(uid, w, g)}
+                found |= posing(carrier for c in chosen for carrier in plan.chains[c].root_carriers) - {(uid, w, g)}
+                found |= posing(carrier for c in chosen for carrier in plan.chains[c].carriers)
+                needs[uid, w, g] = found
+    return needs

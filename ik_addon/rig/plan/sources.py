@@ -13,7 +13,7 @@ import bpy
 
 from ...core.channels import FIELDS
 from ...core.constraints import CHAIN_CONSTRAINTS, SCALING, is_on, moved_by, targets_of
-from ...core.data_paths import BONE_PATH
+from ...core.data_paths import below_bone
 
 ON_SHAPE = {"SHRINKWRAP", "FOLLOW_PATH", "CLAMP_TO", "SPLINE_IK", "GEOMETRY_ATTRIBUTE"}
 """Constraints that read the shape of their target, deformed, and not only its transform."""
@@ -104,12 +104,12 @@ class Sources:
             yield Part(ob) if bone is None or bone.parent is None else Part(ob, bone.parent.name)
             if bone is not None:
                 yield from self._holding(ob).get(name, ())
-                yield from _driving(ob, lambda path: _bone_of(path) == name)
+                yield from _driving(ob, lambda path: below_bone(path)[0] == name)
             return
         yield from _above(ob)
         for constraint in filter(is_on, self._seen(ob).constraints):
             yield from _read_by(constraint)
-        yield from _driving(ob, lambda path: not _bone_of(path))
+        yield from _driving(ob, lambda path: not below_bone(path)[0])
 
 
 def related(ob: bpy.types.Object, bone: str = "") -> list[bpy.types.Object]:
@@ -131,12 +131,6 @@ def related(ob: bpy.types.Object, bone: str = "") -> list[bpy.types.Object]:
         waiting += [target for owner in owners for constraint in owner.constraints for target in targets_of(constraint)]
         waiting.append((own.parent, own.parent_bone if own.parent_type == "BONE" else ""))
     return list(found.values())
-
-
-def _bone_of(path: str) -> str:
-    """Return the bone that a data path of an armature object leads to; empty if it leads to none."""
-    match = BONE_PATH.match(path)
-    return "" if match is None else bpy.utils.unescape_identifier(match["name"])
 
 
 def _at(ob: bpy.types.Object | None, name: str, *, on_shape: bool = False) -> Iterator[Part]:
@@ -244,10 +238,9 @@ def _driving(owner: Any, is_concerned: Callable[[str], bool]) -> Iterator[Part]:
                         yield from _at(target.id, target.bone_target)
                         continue
                     path = target.data_path
-                    match = BONE_PATH.match(path)
-                    is_object = isinstance(target.id, bpy.types.Object)
-                    if is_object and (path if match is None else match["rest"]).startswith(POSED):
-                        yield from _at(target.id, _bone_of(path))
+                    name, rest = below_bone(path)
+                    if isinstance(target.id, bpy.types.Object) and (rest if name else path).startswith(POSED):
+                        yield from _at(target.id, name)
                     elif (uid_of(target.id), path) not in visited:  # the property may be driven itself
                         visited.add((uid_of(target.id), path))
                         waiting.append((target.id, path.startswith))

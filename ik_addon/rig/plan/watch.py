@@ -16,7 +16,7 @@ import numpy as np
 from ...core import compat
 from ...core.channels import FIELDS
 from ...core.constraints import CHAIN_CONSTRAINTS, strength
-from ...core.data_paths import BONE_PATH, value_at
+from ...core.data_paths import below_bone, value_at
 from .presence import Reference
 
 
@@ -145,33 +145,29 @@ def animated_paths(owner: bpy.types.ID) -> Iterator[str]:
 
 def _of_armature(ob: bpy.types.Object, bones: Collection[str]) -> Iterator[str]:
     for path in animated_paths(ob):
-        match = BONE_PATH.fullmatch(path)
-        if match is None:
+        name, rest = below_bone(path)
+        if not name:
             if _places(path):
                 yield path
-        elif match["rest"] not in READ and not match["rest"].startswith(BONE_BYSTANDERS):
-            if match["rest"].startswith("constraints[") and not _holds(match["rest"]):
+        elif rest not in READ and not rest.startswith(BONE_BYSTANDERS):
+            if rest.startswith("constraints[") and not _holds(rest):
                 continue
-            name = bpy.utils.unescape_identifier(match["name"])
-            if name in bones or _reaches(ob, name, match["rest"], bones):
+            if name in bones or _reaches(ob, name, rest, bones):
                 yield path
 
 
 def _of_data(data: Any, bones: Collection[str]) -> Iterator[str]:
     for path in animated_paths(data):
-        match = BONE_PATH.fullmatch(path)
-        if match is None:
-            if path == "pose_position":
-                yield path
-        elif bpy.utils.unescape_identifier(match["name"]) in bones and not match["rest"].startswith(BONE_BYSTANDERS):
+        name, rest = below_bone(path)
+        if path == "pose_position" or (name in bones and not rest.startswith(BONE_BYSTANDERS)):
             yield path
 
 
 def goal_paths(ob: bpy.types.Object) -> Iterator[str]:
     """Yield all paths except transforms that affect how a goal is placed: an object, or one of its bones."""
     for path in animated_paths(ob):
-        match = BONE_PATH.fullmatch(path)
-        if _places(path) if match is None else _holds(match["rest"]):
+        name, rest = below_bone(path)
+        if _holds(rest) if name else _places(path):
             yield path
 
 
@@ -186,8 +182,7 @@ def _places(path: str) -> bool:
 
 def _marks(path: str) -> bool:
     """Whether a data path belongs to a setting that no solve reads."""
-    match = BONE_PATH.fullmatch(path)
-    return match is not None and match["rest"].removeprefix("ik_addon.") in MARKS
+    return below_bone(path)[1].removeprefix("ik_addon.") in MARKS
 
 
 def _reaches(ob: bpy.types.Object, name: str, rest: str, bones: Collection[str]) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Protocol
 
 import bpy
@@ -18,8 +17,7 @@ from mathutils import Matrix
 
 from ...core import channels, compat
 from ...core.channels import FIELDS, WIDTH, Row, turned
-from ...core.constraints import carrying
-from ...core.data_paths import BONE_PATH
+from ...core.data_paths import below_bone
 from ...core.hooks import others_handle_frames
 from ...core.settings import chain_of
 from ...solve.problem import Bools, Ints
@@ -100,28 +98,22 @@ def numbers_at(inputs: Inputs, stored: Row, frames: Sequence[float], fields: Col
     for item, (ob, own) in enumerate(zip(originals, in_all, strict=True)):
         numbers[:, MATRIX * item : MATRIX * (item + 1)] = _matrices(ob, own, frames).reshape(-1, MATRIX)
     rows = numbers[:, inputs.rows].reshape(len(frames), len(inputs.modes), WIDTH)
-    start = 0
-    for bones in inputs.armatures:
-        count = len(bones.indices)
-        rows[:, start : start + count] = channels.read(originals[bones.item], bones.indices, fields=fields)
-        start += count
-    rows[:, inputs.live] = stored
     settings = numbers[:, inputs.settings].reshape(len(frames), len(inputs.tips), len(Settings._fields))
-    start = 0
     for bones in inputs.armatures:
-        ob = originals[bones.item]
+        ob, is_own = originals[bones.item], bones.item == inputs.own
+        rows[:, bones.place] = channels.read(ob, bones.indices, fields=fields)
+        if is_own:
+            rows[:, inputs.live] = stored
         curves, driven = _by_bone(in_all[bones.item].items()), _by_bone((path, []) for path in _driven(ob))
-        for name in (bones.skeleton.names[bone] for bone in bones.indices.tolist()):
+        for i, bone in enumerate(bones.indices.tolist(), start=bones.place.start):
+            name = bones.skeleton.names[bone]
             own, apart = curves.get(name, {}), driven.get(name, {})
             for path in {*own, *apart}:
                 if path in apart or not path.startswith((*FIELDS, "[", "ik_addon.", *BONE_BYSTANDERS)):
                     raise NotDetermined(f"'{path}' of bone '{name}' in '{ob.name}' is animated or driven")
-            for path in fields:
-                if path in own:
-                    columns = FIELDS[path]
-                    rows[:, start, columns] = evaluated(rows[0, start, columns], own[path], frames)
-            start += 1
-        for c, tip in enumerate(inputs.tips if bones.item == inputs.own else ()):
+            for path in own.keys() & fields:
+                rows[:, i, FIELDS[path]] = evaluated(rows[0, i, FIELDS[path]], own[path], frames)
+        for c, tip in enumerate(inputs.tips if is_own else ()):
             settings[:, c] = _settings(ob.pose.bones[tip], curves.get(tip, {}), driven.get(tip, {}), frames)
     return numbers
 
@@ -147,21 +139,16 @@ def _placing(ob: bpy.types.Object, curves: Curves) -> Curves:
         known = path in OBJECT_FIELDS and path not in driven
         if not known and not path.startswith((*BYSTANDERS, "pose.bones[")):
             raise NotDetermined(f"'{path}' of '{ob.name}' is animated or driven")
-    if any(not constraint.mute for constraint in ob.constraints) and carrying(ob) is None:
-        raise NotDetermined(f"'{ob.name}' has constraints")
     return {name: own for name, own in curves.items() if name in OBJECT_FIELDS}
-
-
-def _place(ob: bpy.types.Object, curves: Curves, frames: Sequence[float]) -> Row:
-    own, delta = (evaluated(getattr(ob, name), curves.get(name, ()), frames) for name in ("location", "delta_location"))
-    return own + delta
 
 
 def _matrices(ob: bpy.types.Object, curves: Curves, frames: Sequence[float]) -> Numbers:
     """Return matrices (F, 4, 4), or (1, 4, 4), of an object without its parent, as in `Object.matrix_basis`."""
     curves = _placing(ob, curves)
-    moved = _place(ob, curves, frames)
-    if {"location", "delta_location"}.issuperset(curves):
+    names = "location", "delta_location"
+    own, delta = (evaluated(getattr(ob, name), curves.get(name, ()), frames) for name in names)
+    moved = own + delta
+    if curves.keys() <= {*names}:
         matrices = np.array(ob.matrix_basis, dtype=np.float32)[None].repeat(len(moved), axis=0)
     else:
         found = {
@@ -285,17 +272,10 @@ def _by_bone(paths: Iterable[tuple[str, Any]]) -> dict[str, dict[str, Any]]:
     """Group values by bone, then by the part of their data path below the bone."""
     found: dict[str, dict[str, Any]] = {}
     for path, value in paths:
-        name, rest = _below_bone(path)
+        name, rest = below_bone(path)
         if name:
             found.setdefault(name, {})[rest] = value
     return found
-
-
-@lru_cache(maxsize=2**16)
-def _below_bone(path: str) -> tuple[str, str]:
-    """Return the bone to which a data path leads, and the part of the path below it; empty if it leads to none."""
-    match = BONE_PATH.fullmatch(path)
-    return ("", "") if match is None else (bpy.utils.unescape_identifier(match["name"]), match["rest"])
 
 
 def decide_alone(scene: bpy.types.Scene) -> bool:

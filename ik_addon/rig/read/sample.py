@@ -1,4 +1,7 @@
-"""Read an evaluated armature and its goals into arrays: everything that the solve of a frame depends on."""
+"""Read an evaluated armature and its goals into arrays: everything that the solve of a frame depends on.
+
+`Frames` has forward kinematics from the numbers that determine frames, the same for one frame and for many.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,98 @@ from typing import Any
 
 import bpy
 import numpy as np
+from mathutils import Matrix
 
-from ...core import channels, compat
+from ...core import channels, compat, transforms
 from ...core.channels import FIELDS, WIDTH, Row
 from ...core.data_paths import set_at, value_at
 from ...core.settings import chain_of
 from ...core.skeleton import FARTHEST, affine, inverse, inverse_of_one, moved
 from ...solve.maths.products import times
 from ...solve.problem import Bools, Floats, Ints
-from ..plan.inputs import MATRIX, Bones, Inputs, Numbers
+from ..plan.inputs import MATRIX, Bones, Inputs, Numbers, Spot
 from ..plan.plan import Plan
+from ..plan.presence import Reference
 from ..plan.watch import Settings
-from .frames import Frames
 from .orientation import orientation
+
+
+class Frames:
+    """Forward kinematics of F frames. The first axis of arrays is F, or 1 where all frames are the same."""
+
+    def __init__(self, inputs: Inputs, numbers: Numbers, like: Frames | None = None) -> None:
+        """Compute the poses of bones.
+
+        Args:
+            inputs: describes the numbers.
+            numbers: (F, w)
+            like: other frames of the same inputs, whose bone poses are reused if their channels are the same.
+        """
+        self.inputs = inputs
+        start = inputs.rows.start
+        given = _once(numbers[:, inputs.given]).astype(np.float64)
+        given = given.reshape(len(given), len(inputs.opaque), 4, 4)
+        matrices = numbers[:, :start].reshape(len(numbers), len(inputs.objects), 4, 4).astype(np.float64)
+        self._locals: list[Floats] = [_once(matrices[:, item]) for item in range(len(inputs.objects))]
+        self._worlds: dict[int, Floats] = {}
+        self.rows: Row = _once(numbers[:, inputs.rows].reshape(len(numbers), len(inputs.modes), WIDTH))
+        """(F, n, 17) the channels of all bones."""
+        self.basis: Floats
+        """(F, n, 4, 4) basis matrices of these channels."""
+        self.poses: Floats
+        """(F, n, 4, 4) in armature space, of the bones whose pose is needed."""
+        self._given = given
+        if like is not None and np.array_equal(self.rows, like.rows) and np.array_equal(given, like._given):
+            self.basis, self.poses = like.basis, like.poses
+        else:
+            self.basis = transforms.basis(self.rows, inputs.modes, inputs.connected)
+            self.poses = np.empty((max(len(self.rows), len(given)), *self.basis.shape[1:]))
+            self._own = dict(zip(inputs.opaque, given.swapaxes(0, 1), strict=True))
+            if self._own:
+                self.poses[:, inputs.opaque] = given
+            with np.errstate(all="ignore"):
+                self._pose(inputs.offsets @ self.basis)
+        settings = numbers[:, inputs.settings].astype(np.float64)
+        self.settings = settings.reshape(len(numbers), len(inputs.tips), len(Settings._fields))
+        """(F, C, S) `Settings` of the chains."""
+
+    def world(self, item: int) -> Floats:
+        """Return world matrices (F, 4, 4) of an object."""
+        if item not in self._worlds:
+            placed, local = self.inputs.objects[item], self._locals[item]
+            if not placed.is_opaque and placed.above is not None:
+                parent = self.at(placed.above)
+                parent[:, :3, 3] += placed.reach * parent[:, :3, 1]
+                local = times(times(parent, placed.unparented[None]), local)
+            self._worlds[item] = local
+        return self._worlds[item]
+
+    def at(self, spot: Spot) -> Floats:
+        """Return world matrices (F, 4, 4) of an object, or of its bone at the head."""
+        world = self.world(spot.item)
+        return world.copy() if spot.bone < 0 else times(world, self.poses[:, spot.bone])
+
+    def basis_at(self, spot: Spot) -> Floats:
+        """Return basis matrices (F, 4, 4) of an object or its bone, from its own channels."""
+        return self._locals[spot.item] if spot.bone < 0 else self.basis[:, spot.bone]
+
+    def _pose(self, local: Floats) -> None:
+        """Pose bones from the matrices (F, n, 4, 4) that they would have relative to their parents."""
+        inputs, poses = self.inputs, self.poses
+        for bone, parent in inputs.posed:
+            above = None if parent < 0 else poses[:, parent]
+            if bone in inputs.riding:
+                assert above is not None
+                poses[:, bone] = above @ self._own[bone]
+            elif not inputs.plain[bone]:
+                poses[:, bone] = inputs.to_pose(bone, self.basis[:, bone], above)
+            else:
+                poses[:, bone] = local[:, bone] if above is None else above @ local[:, bone]
+
+
+def _once(numbers: Any) -> Any:
+    """Return numbers (F, ...), reduced to (1, ...) if they are the same on all frames."""
+    return numbers[:1] if len(numbers) > 1 and (numbers == numbers[:1]).all() else numbers
 
 
 def _number(name: str) -> Any:
@@ -119,18 +201,16 @@ def numbers_now(
     numbers[0, : inputs.rows.start] = _matrices(inputs, seen)
     numbers[0, : inputs.rows.start] += 0.0  # turns -0.0 into 0.0
     rows = numbers[0, inputs.rows].reshape(len(inputs.modes), WIDTH)
-    start, given = 0, inputs.given.start
-    for bones, opaque in zip(inputs.armatures, inputs.opaque, strict=True):
-        ob, end = seen[bones.item], given + MATRIX * len(opaque)
-        count = 0 if ob is None or ob.pose is None else len(ob.pose.bones)
-        own = slice(start, start + len(bones.indices))
+    start = inputs.given.start
+    for bones in inputs.armatures:
+        ob, given = seen[bones.item], slice(start, start + MATRIX * len(bones.opaque))
+        start, count = given.stop, 0 if ob is None or ob.pose is None else len(ob.pose.bones)
         if ob is None or count != len(bones.skeleton.names):
-            rows[own], numbers[0, given:end] = np.nan, np.nan
+            rows[bones.place], numbers[0, given] = np.nan, np.nan
         else:
-            rows[own] = channels.read(ob, bones.indices, count, fields)
-            if len(opaque):
-                numbers[0, given:end] = _poses(inputs, ob, bones, opaque, start).ravel()
-        start, given = own.stop, end
+            rows[bones.place] = channels.read(ob, bones.indices, count, fields)
+            if len(bones.opaque):
+                numbers[0, given] = _poses(inputs, ob, bones).ravel()
     if fk is not None:
         rows[inputs.live] = fk
     shown = seen[inputs.own]
@@ -145,25 +225,27 @@ def own_transforms(plan: Plan, depsgraph: bpy.types.Depsgraph | None = None) -> 
 
     Those of the evaluated copies, or of the originals if there is no depsgraph.
     """
-    found: list[float] = []
-    for reference, bones, count in plan.placing:
+    inputs, found = plan.numbers, []
+
+    def seen(reference: Reference) -> bpy.types.Object | None:
         original = reference.find()
-        seen = original if original is None or depsgraph is None else original.evaluated_get(depsgraph)
-        if seen is None:
-            continue
-        matrix = seen.matrix_basis
-        for row in range(4):
-            found += matrix[row][:]
-        if len(bones) and seen.pose is not None and len(seen.pose.bones) == count:
-            found += channels.read(seen, bones, count).ravel().tolist()
+        return original if original is None or depsgraph is None else original.evaluated_get(depsgraph)
+
+    for placing in filter(None, map(seen, plan.placing)):
+        found += _elements(placing.matrix_basis)
+    for bones in inputs.armatures:
+        ob, count = seen(inputs.objects[bones.item].reference), len(bones.skeleton.names)
+        if ob is not None and ob.pose is not None and len(ob.pose.bones) == count:
+            rows = channels.read(ob, bones.indices, count)
+            found += (np.delete(rows, inputs.live, axis=0) if bones.item == inputs.own else rows).ravel().tolist()
     return (np.array(found, dtype=np.float32) + 0.0).tobytes()
 
 
-def _poses(inputs: Inputs, ob: bpy.types.Object, bones: Bones, opaque: Ints, start: int) -> Floats:
+def _poses(inputs: Inputs, ob: bpy.types.Object, bones: Bones) -> Floats:
     """Return the poses (m, 4, 4) of the opaque bones of an armature, relative to the parents for those that ride."""
-    indices = bones.indices[opaque - start]
+    indices = bones.indices[bones.opaque - bones.place.start]
     poses = channels.read_pose(ob, indices)
-    riding = np.array([bone in inputs.riding for bone in opaque.tolist()])
+    riding = np.array([bone in inputs.riding for bone in bones.opaque.tolist()])
     if riding.any():
         above = bones.skeleton.parents[indices[riding]]
         poses[riding] = times(inverse(channels.read_pose(ob, above)), poses[riding])
@@ -176,11 +258,14 @@ def _matrices(inputs: Inputs, seen: Iterable[bpy.types.Object | None]) -> list[f
     for placed, ob in zip(inputs.objects, seen, strict=True):
         if ob is None:
             found += [np.nan] * MATRIX
-            continue
-        matrix = ob.matrix_world if placed.is_opaque else ob.matrix_basis
-        for row in range(4):
-            found += matrix[row][:]
+        else:
+            found += _elements(ob.matrix_world if placed.is_opaque else ob.matrix_basis)
     return found
+
+
+def _elements(matrix: Matrix) -> list[float]:
+    """Return the elements of a matrix (4, 4), row by row."""
+    return [*matrix[0][:], *matrix[1][:], *matrix[2][:], *matrix[3][:]]
 
 
 def sample(ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk: Row | None = None) -> Sample:
@@ -224,10 +309,10 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
 
     return Sample(
         world=of_all(world),
-        channels=of_all(frames.channels),
-        basis=of_all(frames.basis),
-        poses=of_all(frames.poses),
-        sampled_basis=of_all(frames.sampled_basis),
+        channels=of_all(frames.rows[:, inputs.live]),
+        basis=of_all(frames.basis[:, inputs.live]),
+        poses=of_all(frames.poses[:, inputs.sampled]),
+        sampled_basis=of_all(frames.basis[:, inputs.sampled]),
         goals=Goals(places[:, 0], rotation, of_all(plan.end_axes[None]), places[:, 1], frames.settings),
     )
 

@@ -105,7 +105,8 @@ class LoneWave:
     is_searched: bool
     """Whether a search, of which a first attempt can be had, finds what is not such a limb."""
     lone: list[Lone]
-    last: dict[int, _Last] = field(default_factory=dict)
+    last: dict[int, tuple[Input, LoneInFK | None]] = field(default_factory=dict)
+    """What each chain was solved from last."""
 
     @classmethod
     def of(cls, plan: Plan, wave: Wave) -> LoneWave | None:
@@ -139,29 +140,12 @@ class LoneWave:
 
     def solve(self, g: int, given: Input, aim: Aim, *, hurried: bool = False) -> tuple[LoneInFK, Output] | None:
         """Solve the chain g for a goal; None: it is left to arrays. `hurried` as in `solve_limbs`."""
-        last = self.last.get(g)
-        if last is None or last.given != given:
-            last = self.last[g] = _Last(given, LoneInFK.of(self, self.lone[g], given))
-        if last.posed is None:
-            return None
-        if last.aim == aim:
-            found = last.found
-        else:
-            found = last.posed.solved(aim, hurried=hurried)
-            is_attempt = hurried and self.is_searched and (found is None or found.iterations > 0)
-            if not is_attempt:
-                last.aim, last.found = aim, found
-        return None if found is None else (last.posed, found)
-
-
-@dataclass
-class _Last:
-    """The last FK pose and goal of one chain, and its solution."""
-
-    given: Input
-    posed: LoneInFK | None
-    aim: Aim | None = None
-    found: Output | None = None
+        before, posed = self.last.get(g, (None, None))
+        if before != given:
+            posed = LoneInFK.of(self, self.lone[g], given)
+            self.last[g] = given, posed
+        found = None if posed is None else posed.solved(aim, hurried=hurried)
+        return None if posed is None or found is None else (posed, found)
 
 
 @dataclass
@@ -185,6 +169,10 @@ class LoneInFK:
     """Of the bones, from head to head."""
     bend_side: Vector | None
     folds: list[Vector] | None
+    aim: Aim | None = None
+    """The last goal."""
+    found: Output | None = None
+    """Its solution."""
 
     @classmethod
     def of(cls, whole: LoneWave, lone: Lone, given: Input) -> LoneInFK | None:
@@ -234,7 +222,16 @@ class LoneInFK:
         return cls(whole, lone, given, joints, frames, kept, root, skew, near, lengths, side, folds)
 
     def solved(self, aim: Aim, *, hurried: bool = False) -> Output | None:
-        """Return the solution for a goal; None: it is left to arrays."""
+        """Return the solution for a goal, perhaps the last one; None: it is left to arrays."""
+        if self.aim == aim:
+            return self.found
+        found = self._solved(aim, hurried=hurried)
+        is_attempt = hurried and self.whole.is_searched and (found is None or found.iterations > 0)
+        if not is_attempt:
+            self.aim, self.found = aim, found
+        return found
+
+    def _solved(self, aim: Aim, *, hurried: bool) -> Output | None:
         root, farthest = self.joints[0], _FARTHEST * sum(self.lengths)
         for place in (aim.target, aim.pole):
             if place is not None and not _is_near(place, root, farthest):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 import bpy
 import numpy as np
@@ -18,8 +19,6 @@ from ...solve.maths.rotations import is_straight, norm
 from ...solve.problem import Bools, Floats, Ints
 from ..plan.groups import Wave, above, paths
 from ..plan.plan import Plan
-from .once import once
-from .skew import Skew
 
 WRITTEN_TOLERANCE = 1e-6
 """A written pose that misses its solution by more than this, in chain lengths, is solved again."""
@@ -31,19 +30,73 @@ UNIFORM = 1e-6
 STRAIGHT = 5e-5
 """A pose counts as straight if its joints are off its line by less than this, in chain lengths: too little to see."""
 
+Found = TypeVar("Found")
+
 OWN = ("root", "rows", "basis", "reach")
 """The arrays of `Limbs` that differ from member to member."""
 
 
-class _Placed(NamedTuple):
-    """Solved bones, before they are written to channels."""
+def once(method: Callable[[Limbs], Found]) -> Callable[[Limbs], Found]:
+    """Compute a method's result once, and again only after `remembered` is cleared.
 
-    rotations: Floats
-    """(B, n, 3, 3) of their channels."""
-    basis: Floats
-    """(B, n, 4, 4)"""
-    poses: Floats | None = None
-    """(B, n, 4, 4) pose matrices, if they were computed on the way."""
+    Where all frames are in the same FK pose, it is computed for one of them.
+    """
+
+    @wraps(method)
+    def found(self: Limbs) -> Found:
+        known = self.remembered
+        if method.__name__ not in known:
+            known[method.__name__] = method(self) if self.still is None else _of(found(self.still), self.group)
+        result: Found = known[method.__name__]
+        return result
+
+    return found
+
+
+def _of(value: Any, group: Ints) -> Any:
+    """Return a result for the members of groups (B,)."""
+    if isinstance(value, np.ndarray):
+        return value[group]
+    if isinstance(value, tuple):
+        return tuple(_of(part, group) for part in value)
+    if isinstance(value, Skew):
+        return replace(value, heads=value.heads[group], off=None if value.off is None else value.off[group])
+    return value.of(group) if isinstance(value, Limits) else value
+
+
+@dataclass(frozen=True)
+class Skew:
+    """The skew of B members about the heads of their root bones, in armature space.
+
+    If a bone points against its parent, as a thigh does, Blender's rest matrix is a rotation only to about 1e-6. It
+    skews the whole chain, differently in each pose, so that a solution for rigid bones misses by as much. But seen from
+    the parent the skew is the same in each pose: without it bones are rigid, and targets are moved by its inverse.
+    """
+
+    heads: Floats
+    """(B, 3)"""
+    off: Floats | None
+    """(B, 3, 3) the skew less the identity; None: no skew."""
+
+    def without(self, points: Floats) -> Floats:
+        """Return points (B, ..., 3) with the skew removed."""
+        return self._moved(points, -1.0)
+
+    def put_on(self, points: Floats) -> Floats:
+        """Return points (B, ..., 3) with the skew applied."""
+        return self._moved(points, 1.0)
+
+    def _moved(self, points: Floats, share: float) -> Floats:
+        if self.off is None:
+            return points
+        offsets = points.reshape(len(points), -1, 3) - self.heads[:, None]
+        return points + share * times_back(offsets, self.off).reshape(points.shape)
+
+    def frames_without(self, linear: Floats) -> Floats:
+        """Return bone matrices (B, n, 3, 3) with the skew removed."""
+        if self.off is None:
+            return linear
+        return linear - times(np.broadcast_to(self.off[:, None], linear.shape), linear)
 
 
 @dataclass(frozen=True)
@@ -95,9 +148,12 @@ class Limbs:
 
     @once
     def skew(self) -> Skew:
-        """The skew of the rest matrices of root bones."""
-        at_rest = self.plan.skeleton.skews[self.wave.bones[:, 0]][self.group]
-        return Skew.of(self.poses[:, 0, :3, 3], at_rest, self.root_frames, self.rigid())
+        """The skew of the rest matrices of root bones; none where anything else skews the members."""
+        heads, at_rest = self.poses[:, 0, :3, 3], self.plan.skeleton.skews[self.wave.bones[:, 0]][self.group]
+        if not at_rest.any():
+            return Skew(heads, None)
+        frames = self.root_frames()
+        return Skew(heads, np.where(self.rigid()[:, None, None], times_back(times(frames, at_rest), frames), 0.0))
 
     @once
     def root_frames(self) -> Floats:
@@ -289,10 +345,14 @@ class Limbs:
         kept[:, below] = times(kept[:, below], frames[:, parents])
         return kept
 
-    def _place_rigid(self, frames: Floats, solution: Solution, scale: Floats) -> _Placed:
+    def _place_rigid(self, frames: Floats, solution: Solution, scale: Floats) -> tuple[Floats, Floats, Floats | None]:
         """Place all bones at once, each relative to its parent; a bone that turns with its parent keeps its channels.
 
         This avoids rest matrices, which are only roughly rotations if a bone points against its parent.
+
+        Returns:
+            The rotations (B, n, 3, 3) of the channels, the basis matrices (B, n, 4, 4), and the pose matrices if they
+            were computed on the way.
         """
         below, parents = above(self.wave.shape.parents)
         local, basis = frames.copy(), self.basis.copy()
@@ -303,10 +363,12 @@ class Limbs:
             for members, bones in self._by_group():
                 local = self._basis_of(bones[0], frames[members, 0], solution.joints[members, 0], self.root[members])
                 basis[members, 0, :3, 3] = local[:, :3, 3]
-        return _Placed(rotations, basis)
+        return rotations, basis, None
 
-    def _place_bone_by_bone(self, frames: Floats, solution: Solution, scale: Floats) -> _Placed:
-        """Place bones from the root on: a parent's pose decides how its flags and scale affect its children."""
+    def _place_bone_by_bone(
+        self, frames: Floats, solution: Solution, scale: Floats
+    ) -> tuple[Floats, Floats, Floats | None]:
+        """Do the same from the root on, bone by bone: a parent's pose decides how flags and scale affect children."""
         rotations, basis, poses = np.empty_like(frames), self.basis.copy(), np.empty_like(self.basis)
         for members, bones in self._by_group():
             for i, bone in enumerate(bones):
@@ -318,7 +380,7 @@ class Limbs:
                 if i == 0 and self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
                     basis[members, 0, :3, 3] = local[:, :3, 3]
                 poses[members, i] = self.plan.skeleton.to_pose(self.ob, bone, basis[members, i], parent)
-        return _Placed(rotations, basis, poses)
+        return rotations, basis, poses
 
     def _of_parents(self, root: Floats, values: Floats) -> Floats:
         """Return the values (B, n, ...) of the bones' parents; `root` (B, ...) is the value of the root's parent."""

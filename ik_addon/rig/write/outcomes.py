@@ -53,10 +53,6 @@ class Outcomes:
         self.status[0, chains], self.error[0, chains], self.iterations[0, chains] = status, error, iterations
         self.at_limit[0, rows] = at_limit
 
-    def put_end(self, wave: Wave, at_limit: Bools) -> None:
-        """Set which end bones (B,) of a wave of end bones are at a limit."""
-        self.at_limit[:, wave.rows] = wave.as_frames(at_limit[:, None])
-
     def keep(self, wave: Wave, before: Outcomes) -> None:
         """Set the outcomes of a wave's groups to earlier ones."""
         for name, own in vars(self).items():

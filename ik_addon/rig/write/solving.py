@@ -9,15 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ...solve import Goal, Known, Problem, Solution, Status, check, solve
-from ...solve.maths.products import times
+from ...solve.limb.end_rotation import turned
+from ...solve.maths.products import times, times_back
 from ...solve.maths.rotations import norm
 from ...solve.problem import Bools, Floats
 from ...solve.smooth import smoothed
 from ..plan.groups import paths
 from ..read.sample import Goals
-from .ends import turned_ends
-from .limb import SINGLE_STEPS, WRITTEN_TOLERANCE, Limbs
-from .once import once
+from .limb import SINGLE_STEPS, WRITTEN_TOLERANCE, Limbs, once
 from .outcomes import Outcomes
 
 REFINEMENTS = 4
@@ -36,7 +35,7 @@ def solve_limbs(
     frame to frame are taken.
     """
     if limbs.wave.shape.is_end:
-        return turned_ends(limbs, goals, outcomes)
+        return _turned_ends(limbs, goals, outcomes)
     solution, posed = _solve_once(limbs, goals, hurried, smooth=smooth)
     if not limbs.is_exact():
         posed, solution, missed = _refined(posed, solution, goals, hurried)
@@ -189,3 +188,39 @@ def _influence(limbs: Limbs, goals: Goals) -> Floats:
         own = list(path[:-1])
         influence[:, own] = np.maximum(influence[:, own], goals.influence[:, e, None])
     return influence
+
+
+# ---- end bones
+
+
+def _turned_ends(limbs: Limbs, goals: Goals, outcomes: Outcomes) -> Limbs:
+    """Turn end bones, hands and feet, to goals (B, 1), write their channels and record which are at a limit.
+
+    They take the orientation of their chain's target once the chain is posed. An end bone whose chain could not be
+    solved keeps its FK pose.
+    """
+    wave, frames = limbs.wave, limbs.frames()[:, 0]
+    limits = limbs.limits()
+    if limits is not None and not wave.shape.inherits[0]:
+        limits = replace(limits, root=np.broadcast_to(np.eye(3), limits.root.shape))
+    wanted = goals.turned[:, 0]
+    usable = np.isfinite(wanted).all(axis=(1, 2)) & np.isfinite(frames).all(axis=(1, 2))
+    usable &= wave.as_members(outcomes.status[:, wave.chains])[:, 0] != Status.INVALID
+    if limits is not None:  # below a bone that is scaled flat the limits have no axes
+        usable &= np.isfinite(limits.root).all(axis=(1, 2))
+        limits = replace(limits, root=np.where(usable[:, None, None], limits.root, np.eye(3)))
+    upright = np.where(usable[:, None, None], wanted, np.eye(3))
+    found, at_limit = turned(np.where(usable[:, None, None], frames, np.eye(3)), upright, limits)
+    count = len(frames)
+    solution = Solution(
+        joints=limbs.joints(),
+        rotations=times_back(found, frames)[:, None],
+        stretch=np.ones((count, 1)),
+        error=np.zeros(count),
+        status=np.where(usable, Status.REACHED, Status.INVALID).astype(np.int8),
+        iterations=np.zeros(count, dtype=np.int64),
+        at_limit=at_limit[:, None],
+    )
+    outcomes.at_limit[:, wave.rows] = wave.as_frames((at_limit & usable)[:, None])
+    posed = limbs.solved(found[:, None], solution)
+    return posed.blended(limbs, goals.influence) if (goals.influence < 1.0).any() else posed
