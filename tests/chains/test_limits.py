@@ -12,6 +12,7 @@ from mathutils import Matrix, Quaternion
 from tests import rigs
 from tests.conftest import Addon
 from tests.reliability.states import activate, refused, said
+from tests.solve.chains import violation
 
 ENDS = [
     ("UP", "X", 40.0, "ik_max_x"),
@@ -63,11 +64,11 @@ def test_a_bone_at_its_limit_is_where_the_solver_stops(
     x, z, y = addon.module("rig.plan.limits").ranges_of(bone)
     cone = cones.cone_of(np.array([[*x, *z]]), np.array([y]))
     q = np.array(bone.rotation_quaternion)[:, None]
-    assert cones.violation(q, cone)[0] < 1e-6
+    assert violation(q, cone)[0] < 1e-6
     further = rotations.multiply(
         np.array(Quaternion((1, 0, 0) if axis == "X" else (0, 0, 1), math.copysign(0.02, angle)))[:, None], q
     )
-    assert cones.violation(further, cone)[0] > 0.01
+    assert violation(further, cone)[0] > 0.01
 
 
 def test_a_bone_at_rest_gives_no_limit() -> None:
