@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import Addon
+from tests.solve.chains import violation
 from tests.ui.overlay.examples import FREE, joint, radians
 
 
@@ -34,11 +35,11 @@ def test_the_shown_cone_is_exactly_what_limits_allow(addon: Addon, limits: Any) 
         y = np.broadcast_to(np.array([[0.0], [1.0], [0.0]]), edge.shape)
         turns = rotations.between(y, edge, np.broadcast_to(np.array([[1.0], [0.0], [0.0]]), edge.shape))
         swing, twist = cones.swing_twist(turns)
-        assert cones.violation(turns, cone).max() < 1e-6
+        assert violation(turns, cone).max() < 1e-6
         wider = 1.05 * swing
         inside = (wider**2).sum(axis=0) < 0.9
         further = cones.joint_rotation(wider[:, inside], twist[inside])
-        assert (cones.violation(further, cone) > 1e-3).all()
+        assert (violation(further, cone) > 1e-3).all()
 
 
 def test_a_hinge_is_an_arc(limits: Any) -> None:
