@@ -287,9 +287,9 @@ class Standing:
         rest_frames = np.where(free[:, None, None], rest, times(frames[:, parents], rest))
         rest_frames[:, locked] = frames[:, locked]
         turns = quaternions(back_times(rest_frames, frames).transpose(2, 3, 1, 0))
+        shape = tuple(parents.tolist()), tuple(free.tolist()), tuple(segments.tolist())
         rest, mobility = np.ascontiguousarray(rest.transpose(2, 3, 1, 0)), np.ascontiguousarray(mobility.T)[..., None]
         heads, ends = _segments(points, frames, parents, segments, np.ones(frames.shape[:2]))
-        shape = tuple(parents.tolist()), tuple(free.tolist()), tuple(segments.tolist())
         body = Body(*shape, rest, heads, ends, cone, mobility)
         return cls(body, turns, points, frames, origin, scale, lengths, limited)
 
