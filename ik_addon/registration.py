@@ -15,19 +15,14 @@ from .core.translation import catalogs
 from .live import handlers, simulations
 from .rig.plan import followers
 from .targets import cursor, edits
-from .ui import bake_report, gizmos, graph, menus, playing, toolbar
-from .ui.operators import bake, bend, chain, character, controls, convert, drag, gesture, limits, presets, solve
-from .ui.operators.body import pins, pose, tool
-from .ui.operators.clip import contacts, plant
-from .ui.operators.fixes import chains, rig
-from .ui.operators.goals import snap, switch
+from .ui import gizmos, menus, panel, toolbar
+from .ui import preferences as shown_preferences
+from .ui.operators import bake, body, chain, character, controls, drag, feet, fixes, limits, solve
 from .ui.overlay import draw as overlay
-from .ui.panels import body, chain_list, clip, main
+from .ui.panels import bake_report, clip, main
+from .ui.panels import body as body_panel
 from .ui.panels import chain as chain_panel
-from .ui.panels import character as character_panel
 from .ui.panels import limits as limits_panel
-from .ui.panels.second_copy import VIEW3D_PT_ik_addon_second_copy
-from .ui.preferences import drawing, keymap, tab
 
 MODULES: Final[tuple[Any, ...]] = (
     preferences,
@@ -44,40 +39,25 @@ MODULES: Final[tuple[Any, ...]] = (
     overlay,
     # Operators
     chain,
-    bend,
     solve,
     bake,
-    convert,
     controls,
     character,
-    snap,
-    switch,
-    contacts,
-    plant,
+    feet,
     limits,
-    gesture,
     drag,
-    pose,
-    pins,
-    tool,
-    chains,
-    rig,
-    presets,
+    body,
+    fixes,
     # The interface
-    playing,
+    panel,
     main,
-    chain_list,
-    character_panel,
     chain_panel,
     limits_panel,
-    body,
+    body_panel,
     clip,
     bake_report,
     menus,
     gizmos,
-    graph,
-    keymap,
-    drawing,
     toolbar,
     bake_command,
     interruption,
@@ -91,8 +71,10 @@ def _classes(module: Any) -> Iterator[type]:
         is_own = name.startswith(("IK_ADDON_", "IKAddon", "VIEW3D_PT_")) and cls.__module__ == module.__name__
         if not is_own or issubclass(cls, bpy.types.WorkSpaceTool):  # `toolbar` registers tools
             continue
-        if "bl_idname" not in vars(cls):  # panels, menus, lists and gizmos are known by the names of their classes
-            cls.bl_idname = name
+        if "bl_idname" not in vars(cls):  # operators, panels, menus, lists and gizmos are known by their classes' names
+            cls.bl_idname = name.replace("IK_ADDON_OT_", "ik_addon.")
+        if name.startswith("IK_ADDON_OT_"):  # their tooltips are their docstrings
+            cls.bl_description = " ".join(str(cls.__doc__).split()).removesuffix(".")
         yield cls
 
 
@@ -114,8 +96,8 @@ def register() -> None:
         return
     with ExitStack() as undo:  # after an error, nothing stays registered
         if settings.registered_by() not in (None, __package__):
-            bpy.utils.register_class(VIEW3D_PT_ik_addon_second_copy)
-            undo.callback(bpy.utils.unregister_class, VIEW3D_PT_ik_addon_second_copy)
+            bpy.utils.register_class(panel.SecondCopyPanel)
+            undo.callback(bpy.utils.unregister_class, panel.SecondCopyPanel)
             _registered = undo.pop_all()
             return
         catalogs.register()
@@ -126,13 +108,13 @@ def register() -> None:
         cursor.register()
         undo.callback(cursor.unregister)
         for cls in CLASSES:
-            if issubclass(cls, gesture.DragMacro):
+            if issubclass(cls, drag.DragMacro):
                 cls.compose()
         for part in PARTS:
             part.register()
             undo.callback(part.unregister)
-        tab.register(CLASSES)
-        undo.callback(tab.unregister)
+        shown_preferences.register(CLASSES)
+        undo.callback(shown_preferences.unregister)
         _registered = undo.pop_all()
 
 

@@ -78,7 +78,7 @@ class Addon:
         import bpy
 
         report = self.report(tip.id_data, tip.name)
-        return self.module("ui.operators.fixes.chains").fix_of(tip, report, bpy.context.view_layer)
+        return self.module("ui.operators.fixes").fix_of(tip, report, bpy.context.view_layer)
 
 
 @pytest.fixture(scope="session")

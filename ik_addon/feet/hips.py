@@ -58,8 +58,9 @@ STANCE = np.radians(1.5)
 HASTE = 0.5
 """Rather than move the hips faster than this, in legs per second, knees bend otherwise, around that by as much as a
 movement takes to begin."""
-LEVEL = 0.01
-"""Knees bend otherwise where a ground lifts the foot against the hips by more than this fraction of the leg."""
+LEVEL = 0.02
+"""Knees bend otherwise where a ground lifts the foot against the hips by more than this fraction of the leg. A contact
+holds an ankle down whose heel has begun to rise: by less than that, see `contacts.Criteria.high`."""
 TAUT = 0.98
 """Frames on which a leg is stretched beyond this fraction of its reach are solved first; others seldom need help."""
 BESIDE = 3

@@ -17,7 +17,7 @@ from ..rig.plan.chain import takes_orientation, tips
 from ..rig.plan.presence import why_closed
 from ..targets import cursor
 from .operators.active import active_chain, obstacle
-from .operators.body.tool import is_in_hand
+from .operators.body import is_in_hand
 
 ROLES = ("target", "pole")
 RING, RING_OF_ACTIVE = 0.11, 0.14

@@ -1,12 +1,22 @@
-"""What all panels of the "IK" tab in the sidebar have in common."""
+"""What the panels and lists of the "IK" tab in the sidebar have in common.
+
+Blender draws the sidebar on every frame and every move: in playback, panels show what they found a second ago.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeVar
+
 import bpy
 
+from ..core.preferences import PACKAGE
+from ..core.translation.sentences import say
 from ..rig.plan.chain import tips
-from .operators.active import armature, obstacle
-from .playing import kept
+from .operators.active import active_bone, active_chain, armature, candidate, obstacle
+from .operators.progress import redraw_sidebars
+from .text import draw_message
 
 
 class IKPanel(bpy.types.Panel):
@@ -41,6 +51,168 @@ class ArmaturePanel(IKPanel):
         raise NotImplementedError
 
 
+class FoldedPanel(ArmaturePanel):
+    """Base of sub-panels that are closed at first."""
+
+    bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
+
+
 def is_chained(context: bpy.types.Context, ob: bpy.types.Object) -> bool:
     """Whether an armature has chains."""
     return kept(context, ob, "chained", lambda: bool(tips(ob)))
+
+
+class BoneList(bpy.types.UIList):
+    """A list of some bones of an armature, with a search by name, whose active row is the active bone."""
+
+    row: str
+    """Name of the window manager property with the index of the active row among all bones of the armature."""
+    label: str
+    description: str
+
+    def listed(self, ob: bpy.types.Object) -> Iterable[str]:
+        """Return the names of the bones to list."""
+        raise NotImplementedError
+
+    def draw_row(self, context: bpy.types.Context, layout: bpy.types.UILayout, bone: bpy.types.PoseBone) -> None:
+        """Draw the row of a bone."""
+        raise NotImplementedError
+
+    @classmethod
+    def active(cls, context: bpy.types.Context) -> bpy.types.PoseBone | None:
+        """Return the bone of the active row."""
+        raise NotImplementedError
+
+    @classmethod
+    def choose(cls, bone: bpy.types.PoseBone) -> None:
+        """Make a bone active, whose row the user has clicked."""
+        raise NotImplementedError
+
+    @classmethod
+    def draw_list(
+        cls, layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object, least: int, most: int
+    ) -> None:
+        """Draw the list of bones of an armature, from `least` to `most` rows high, as it has entries."""
+        manager = context.window_manager
+        layout.template_list(cls.__name__, "", ob.pose, "bones", manager, cls.row, rows=least, maxrows=most)
+
+    def draw_item(self, context: Any, layout: Any, _pose: Any, bone: Any, _icon: int, _data: Any, _name: str) -> None:
+        """Draw a row."""
+        self.draw_row(context, layout, bone)
+
+    def draw_filter(self, _context: bpy.types.Context, layout: bpy.types.UILayout) -> None:
+        """Draw the search field."""
+        layout.prop(self, "filter_name", text="", icon="VIEWZOOM")
+
+    def filter_items(self, context: bpy.types.Context, pose: Any, name: str) -> tuple[list[int], list[int]]:
+        """Show the listed bones that match the search, in the order of the armature."""
+
+        def flags() -> list[int]:
+            wanted = {bone for bone in self.listed(pose.id_data) if self.filter_name.lower() in bone.lower()}
+            return [self.bitflag_filter_item if bone.name in wanted else 0 for bone in getattr(pose, name)]
+
+        return kept(context, pose.id_data, (type(self).__name__, self.filter_name), flags), []
+
+    @classmethod
+    def register(cls) -> None:
+        """Add the property to the window manager; Blender calls this once it knows the class."""
+
+        def get(_manager: bpy.types.WindowManager) -> int:  # Blender takes functions, not methods
+            bone = None if obstacle(bpy.context) else cls.active(bpy.context)
+            return -1 if bone is None else bone.id_data.pose.bones.find(bone.name)
+
+        def choose(_manager: bpy.types.WindowManager, index: int) -> None:
+            bones = [] if obstacle(bpy.context) else armature(bpy.context).pose.bones
+            if 0 <= index < len(bones):
+                cls.choose(bones[index])
+
+        properties: Any = bpy.props
+        made = properties.IntProperty(name=cls.label, description=cls.description, get=get, set=choose)
+        setattr(bpy.types.WindowManager, cls.row, made)
+
+    @classmethod
+    def unregister(cls) -> None:
+        """Remove the property."""
+        delattr(bpy.types.WindowManager, cls.row)
+
+
+class SecondCopyPanel(IKPanel):
+    """All that is registered beside another copy of the extension; says which copy does nothing."""
+
+    bl_idname = "VIEW3D_PT_ik_addon_second_copy"
+    bl_label = "IK Chains"
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw what to do."""
+        text = say("IK Chains is enabled twice, so '{copy}' does nothing. Disable both, then enable one", copy=PACKAGE)
+        draw_message(self.layout, context, text, icon="ERROR")
+
+
+PATIENCE = 1.0
+"""Seconds for which something is kept."""
+
+Found = TypeVar("Found")
+
+_kept: dict[Hashable, tuple[float, Any]] = {}
+
+
+def is_playing(context: bpy.types.Context) -> bool:
+    """Whether the animation plays in this window."""
+    return context.screen is not None and context.screen.is_animation_playing
+
+
+def kept(
+    context: bpy.types.Context, ob: bpy.types.Object, name: Hashable, find: Callable[[], Found], *, always: bool = False
+) -> Found:
+    """Return what `find` returns; in playback as it was up to a second ago.
+
+    Args:
+        context: tells whether the animation plays.
+        ob: the armature object that it is about.
+        name: tells it from what else is kept about this object.
+        find: finds it; its result must not refer to Blender's data, which may be gone later.
+        always: keep it also while nothing plays, since finding it takes long; the sidebar is drawn again in time.
+    """
+    if not (always or is_playing(context)):
+        return find()
+    now = time.monotonic()
+    for key in [key for key, (since, _found) in _kept.items() if now - since > PATIENCE]:
+        del _kept[key]
+    if (ob.session_uid, name) not in _kept:
+        _kept[ob.session_uid, name] = now, find()
+    elif not is_playing(context) and not bpy.app.timers.is_registered(_draw_again):
+        bpy.app.timers.register(_draw_again, first_interval=PATIENCE)
+    return _kept[ob.session_uid, name][1]
+
+
+def _draw_again() -> None:
+    """Draw sidebars that show what may be old by now."""
+    for window in bpy.context.window_manager.windows:
+        redraw_sidebars(window.screen)
+
+
+def register() -> None:
+    """Begin with nothing."""
+    _kept.clear()
+
+
+def unregister() -> None:
+    """Forget everything."""
+    _kept.clear()
+    if bpy.app.timers.is_registered(_draw_again):
+        bpy.app.timers.unregister(_draw_again)
+
+
+def shown_chain(context: bpy.types.Context) -> bpy.types.PoseBone | None:
+    """Return the tip of the active chain, see `operators.active`."""
+    ob, active = candidate(context), context.active_object
+    if ob is None or active is None or ob.pose is None or not is_playing(context):
+        return active_chain(context)
+    bone = active_bone(ob)
+    name = ("active", active.session_uid, "" if bone is None else bone.name)
+
+    def tip() -> str:
+        found = active_chain(context)
+        return "" if found is None else found.name
+
+    return ob.pose.bones.get(kept(context, ob, name, tip))

@@ -9,6 +9,7 @@ import blf
 import bpy
 
 from ..core.translation.sentences import say
+from .operators.active import operators
 
 FONT = 0
 Icon = Literal["NONE", "BLANK1", "ERROR", "INFO"]
@@ -90,14 +91,12 @@ def draw_button(
     *,
     margin: float = BUTTON_MARGIN,
     share: float = 1.0,
-    **options: Any,
+    text: str = "",
 ) -> Any:
-    """Draw an operator button, with a shorter name if its own does not fit; return the operator's properties."""
-    room, name = operator.split(".")
-    operators: Any = getattr(bpy.ops, room)
-    own = options.pop("text", getattr(operators, name).get_rna_type().name)
-    text = fit(context, [say(own), say(short)], margin, share)
-    return layout.operator(operator, text=text, icon=icon, translate=False, **options)
+    """Draw an operator button, with a shorter text if its name or `text` is too long; return its properties."""
+    own = text or getattr(operators.ik_addon, operator.removeprefix("ik_addon.")).get_rna_type().name
+    shown = fit(context, [say(own), say(short)], margin, share)
+    return layout.operator(operator, text=shown, icon=icon, translate=False)
 
 
 def draw_fix(layout: bpy.types.UILayout, context: bpy.types.Context, operator: str, label: str) -> Any:

@@ -1,17 +1,39 @@
-"""The tools in the toolbar of Pose Mode."""
+"""The tools in the toolbar of Pose Mode, and what is drawn around the mouse with the tool Pose Body."""
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
+import blf
 import bpy
+import numpy as np
+from mathutils import Vector
 
 from ..core.settings import chain_of, overlay_of
-from . import highlight
+from ..core.translation.sentences import say
+from ..posing.pick import picked
+from ..targets import cursor
 from .gizmos import IK_ADDON_GGT_tool
 from .operators.active import active_chain, obstacle
-from .operators.body.tool import TOOL
+from .operators.body import TOOL, held_body
+from .overlay.colors import faded
+from .overlay.draw import draw_lines
+from .overlay.geometry import loop, ring
+
+log = logging.getLogger(__name__)
+FONT = 0
+RING = 8.0
+"""Radius of the ring around the joint, in pixels at a resolution scale of 1."""
+LINE = 4.0
+"""Width of the line along the bone, in the same pixels."""
+BESIDE = (18.0, -26.0)
+"""Offset of the text from the mouse, in the same pixels."""
+SHADOW = 3
+"""Blur of the text's shadow, without which it can't be read on a light background; one of Blender's levels."""
+CIRCLE = loop(ring(np.eye(3)[0], np.eye(3)[1], 24))
+"""The lines (48, 3) of a unit circle on the screen."""
 
 
 class IKAddonTool(bpy.types.WorkSpaceTool):
@@ -70,7 +92,7 @@ class IKAddonPoseTool(bpy.types.WorkSpaceTool):
     @staticmethod
     def draw_cursor(context: bpy.types.Context, _tool: Any, place: tuple[int, int]) -> None:
         """Highlight the joint that would be dragged."""
-        highlight.draw(context, place)
+        draw_highlight(context, place)
 
 
 def draw_range(context: bpy.types.Context, layout: bpy.types.UILayout) -> None:
@@ -91,3 +113,55 @@ def unregister() -> None:
     """Remove the tools."""
     bpy.utils.unregister_tool(IKAddonPoseTool)
     bpy.utils.unregister_tool(IKAddonTool)
+
+
+class _State:
+    broken = False
+    """An unexpected error was logged: draw nothing until Blender is restarted."""
+
+
+def draw_highlight(context: bpy.types.Context, place: tuple[int, int]) -> None:
+    """Draw around the mouse at a position in the window; log an unexpected error once."""
+    if _State.broken:
+        return
+    try:
+        _draw(context, place)
+    except Exception:
+        _State.broken = True  # log it once, not at every mouse move
+        log.exception("The Pose Body tool no longer shows what is under the mouse")
+
+
+def _draw(context: bpy.types.Context, place: tuple[int, int]) -> None:
+    drag = held_body()
+    if drag is not None:
+        _write(context, place, follow(drag.extent.length))
+        return
+    if cursor.current is not None or context.mode != "POSE" or context.region_data is None or obstacle(context):
+        return
+    corner = np.array([context.region.x, context.region.y])
+    found = picked(context, Vector((place[0] - corner[0], place[1] - corner[1])))
+    if found is not None:
+        scale = context.preferences.system.ui_scale
+        hue = context.preferences.themes[0].user_interface.gizmo_hi
+        color = (hue[0], hue[1], hue[2], 1.0)
+        ends = np.pad(corner + found.ends, ((0, 0), (0, 1)))
+        draw_lines(ends, faded(color, 0.5), LINE * scale)
+        draw_lines(ends[int(found.use_tail)] + RING * scale * CIRCLE, color, LINE / 2.0 * scale)
+
+
+def follow(count: int) -> str:
+    """Return the text for how many bones follow; 0: the whole body."""
+    return say("Bones: {count}", count=count) if count else say("Bones: All")
+
+
+def _write(context: bpy.types.Context, place: tuple[int, int], text: str) -> None:
+    """Draw text beside the mouse."""
+    scale = context.preferences.system.ui_scale
+    color = context.preferences.themes[0].view_3d.space.text_hi
+    blf.size(FONT, context.preferences.ui_styles[0].widget.points * scale)
+    blf.color(FONT, color[0], color[1], color[2], 1.0)
+    blf.position(FONT, place[0] + BESIDE[0] * scale, place[1] + BESIDE[1] * scale, 0.0)
+    blf.enable(FONT, blf.SHADOW)
+    blf.shadow(FONT, SHADOW, 0.0, 0.0, 0.0, 0.8)
+    blf.draw(FONT, text)
+    blf.disable(FONT, blf.SHADOW)

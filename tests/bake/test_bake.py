@@ -502,7 +502,7 @@ def test_the_report_has_misses_limits_and_speed(bake: Any, addon: Addon) -> None
 
 def test_the_report_is_shown_until_the_chain_is_solved_again(bake: Any, addon: Addon) -> None:
     ob = held_arm()
-    shown = addon.module("ui.bake_report").shown
+    shown = addon.module("ui.panels.bake_report").shown
     assert shown(ob) is None
     report = bake.bake(bpy.context, ob, ["lower"], FRAMES)
     bpy.context.view_layer.objects.active = ob

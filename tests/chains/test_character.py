@@ -212,7 +212,7 @@ def test_a_pose_outside_human_limits_is_kept(capfd: pytest.CaptureFixture[str], 
         assert bone.ik_stiffness_x == 0.0
     remarks = addon.module("chains.character").last(ob).remarks
     assert remarks == ("The pose of these parts is outside human limits, so no limits were added: spine, left leg",)
-    assert remarks == addon.module("ui.panels.character").remarks_on(ob)
+    assert remarks == addon.module("ui.panels.main").remarks_on(ob)
 
 
 def test_scripts_get_all_remarks(capfd: pytest.CaptureFixture[str]) -> None:
@@ -267,7 +267,7 @@ def test_only_the_chosen_parts_are_set_up() -> None:
 def test_missing_parts_are_reported_and_shown_while_the_chains_exist(
     capfd: pytest.CaptureFixture[str], addon: Addon
 ) -> None:
-    panel = addon.module("ui.panels.character")
+    panel = addon.module("ui.panels.main")
     ob = build_without(RIGS["Mixamo"], "mixamorig:Neck")
     text = said(capfd, bpy.ops.ik_addon.character_setup)
     assert "Set up 5 chains" in text
@@ -407,7 +407,7 @@ def test_an_armature_that_shares_its_data_gets_empties_and_is_told() -> None:
 
 
 def test_advice_to_transfer_animation_goes_once_it_is_followed(addon: Addon) -> None:
-    panel = addon.module("ui.panels.character")
+    panel = addon.module("ui.panels.main")
     ob = rigs_named.build(RIGS["Mixamo"])
     rigs.key(ob.pose.bones["mixamorig:RightArm"], "location", {1: (0, 0, 0), 3: (0, 0, 0)})
     set_up(ob)

@@ -54,11 +54,10 @@ def test_knees_hardly_turn_faster_than_in_the_clip(
     assert max(off) < 4.0
 
 
-@pytest.mark.parametrize(("rate", "most"), [(30, 4.0), (60, 8.0)])
-def test_knees_of_the_recorded_walk_stay_as_recorded_where_feet_stand(addon: Addon, rate: int, most: float) -> None:
-    """Straight legs and feet that slide by 5 % of the leg."""
+@pytest.mark.parametrize(("rate", "step"), [(30, 4), (60, 2), (24, 1)])
+def test_knees_of_the_recorded_walk_stay_as_recorded_where_feet_stand(addon: Addon, rate: int, step: int) -> None:
+    """Straight legs and feet that slide by 5 % of the leg; at 24 in slow motion, as Blender imports it."""
     ob, scene = recorded.walk(), bpy.context.scene
-    step = 120 // rate
     for curve in rigs.fcurves(ob):  # this many frames of 120 a second are one
         for key in curve.keyframe_points:
             key.co.x = (key.co.x + step - 1.0) / step
@@ -75,7 +74,7 @@ def test_knees_of_the_recorded_walk_stay_as_recorded_where_feet_stand(addon: Add
     planted = knees(ob, poses, shins, thighs)
     assert max(walker.slides(addon, ob, poses).values()) < SLIDE
     assert (np.abs(np.diff(planted, axis=0)) - np.abs(np.diff(source, axis=0))).max() < 10.0
-    assert max(stances_off(addon, ob, planted - source, shins)) < most
+    assert max(stances_off(addon, ob, planted - source, shins)) < 4.0
 
 
 def stances_off(addon: Addon, ob: bpy.types.Object, off: Any, shins: Sequence[str]) -> list[float]:

@@ -145,12 +145,12 @@ def marks(addon: Addon) -> dict[float, Any]:
     view_layer = bpy.context.view_layer
     view_layer.update()
     rigs = addon.module("ui.overlay.draw").state.reader.rigs(view_layer, None)
-    found: dict[float, Any] = addon.module("ui.overlay.pins").pinned(rigs, view_layer.depsgraph)
+    found: dict[float, Any] = addon.module("ui.overlay.read").pinned(rigs, view_layer.depsgraph)
     return found
 
 
 def test_marks_are_where_pinned_bones_are(human: bpy.types.Object, addon: Addon) -> None:
-    module = addon.module("ui.overlay.pins")
+    module = addon.module("ui.overlay.read")
     assert not any(len(places) for places in marks(addon).values())
     human.matrix_world = Matrix.Translation((1.0, 2.0, 3.0))
     human.pose.bones["hand.L"].ik_addon.pin = {"LOCATION"}
@@ -166,7 +166,7 @@ def test_marks_are_where_pinned_bones_are(human: bpy.types.Object, addon: Addon)
 
 @pytest.mark.parametrize("is_perspective", [False, True])
 def test_marks_have_the_same_size_on_the_screen(addon: Addon, is_perspective: bool) -> None:
-    module = addon.module("ui.overlay.pins")
+    module = addon.module("ui.overlay.geometry")
     last = (0, 0, -1, 0) if is_perspective else (0, 0, 0, 1)
     projection = Matrix([(0.5, 0, 0, 0), (0, 0.5, 0, 0), (0, 0, -1, -2), last])
     view = SimpleNamespace(view_matrix=Matrix.Identity(4), perspective_matrix=projection)
@@ -177,7 +177,7 @@ def test_marks_have_the_same_size_on_the_screen(addon: Addon, is_perspective: bo
     for part in np.split(pixels, 2):
         assert np.ptp(part) / 2.0 == pytest.approx(2.0 * module.RING, rel=1e-3)
     behind = module.marks({module.RING: np.array([(0.0, 0.0, 1.0)])}, view, 800.0, 1.0)
-    assert len(behind) == (0 if is_perspective else 2 * module.SIDES[module.RING])
+    assert len(behind) == (0 if is_perspective else 2 * module.MARK_SIDES[module.RING])
 
 
 # ---- picking the bone under the mouse, by the lines that bones are on the screen

@@ -37,7 +37,7 @@ WRITES = {
 """Functions that write files."""
 FAR = {"os", "socket", "http", "urllib", "subprocess", "ctypes", "pickle", "marshal", "importlib", "runpy", "shutil"}
 """Modules that reach outside the program or execute what they read."""
-WRITERS = ("bake/", "cli/", "ui/operators/fixes/rig.py")
+WRITERS = ("bake/", "cli/", "ui/operators/fixes.py")
 """Where files are written that the user names, and where collections are unlinked from scenes."""
 
 
@@ -188,9 +188,7 @@ def test_hostile_settings_disturb_no_other_chain_in_the_interface(
     addon: Addon, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Covers the panel's rows, the overlay, the command line, and the operators on each chain."""
-    panel, fix, reports = (
-        addon.module(name) for name in ("ui.panels.chain_list", "ui.operators.fixes.chains", "live.reports")
-    )
+    panel, fix, reports = (addon.module(name) for name in ("ui.panels.chain", "ui.operators.fixes", "live.reports"))
     view_layer, draw = bpy.context.view_layer, addon.module("ui.overlay.read").Reader()
     wanted = addon.module("ui.overlay.read").Wanted()
     settings = ("target", "target_bone", "pole", "pole_bone", "solver", "chain_length", "influence", "resting", "pin")

@@ -203,7 +203,7 @@ def test_a_remark_has_a_button_that_ends_it(
 
 def mended(addon: Addon, label: str) -> None:
     """Press the button that the panel shows, and assert that no fault remains."""
-    active, rig = addon.module("ui.operators.active"), addon.module("ui.operators.fixes.rig")
+    active, rig = addon.module("ui.operators.active"), addon.module("ui.operators.fixes")
     assert rig.rig_fix_of(bpy.context).label == label
     assert bpy.ops.ik_addon.rig_fix() == {"FINISHED"}
     assert active.obstacle(bpy.context) == ""
@@ -283,7 +283,7 @@ def test_more_iterations_are_not_offered_when_they_change_nothing(addon: Addon) 
 
 
 def test_lock_interface_is_offered_if_renders_need_it(addon: Addon) -> None:
-    needs_lock = addon.module("ui.operators.fixes.chains").needs_lock
+    needs_lock = addon.module("ui.operators.fixes").needs_lock
     ob, _target = rigs.arm()
     scene, chain = bpy.context.scene, ob.pose.bones["lower"].ik_addon
     camera = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))

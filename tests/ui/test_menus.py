@@ -72,7 +72,7 @@ def test_the_search_finds_the_menu_in_object_and_pose_mode(addon: Addon, mode: s
 
 
 def test_the_button_that_snaps_a_range_opens_a_dialog_of_that_name(addon: Addon) -> None:
-    snap = addon.module("ui.operators.goals.snap")
+    snap = addon.module("ui.operators.controls")
     assert snap.IK_ADDON_OT_snap_target.title == "Targets to Pose (Range)"
     assert not snap.IK_ADDON_OT_apply_pose.title, "the operator's own label"
 
@@ -115,7 +115,7 @@ def test_the_tools_are_only_in_pose_mode(addon: Addon) -> None:
 
 
 def test_the_text_beside_the_mouse_says_how_many_bones_follow(addon: Addon) -> None:
-    follow = addon.module("ui.highlight").follow
+    follow = addon.module("ui.toolbar").follow
     assert [follow(count) for count in (0, 4)] == ["Bones: All", "Bones: 4"]
 
 

@@ -55,7 +55,7 @@ def test_the_button_that_keys_a_setting_shows_where_it_is_keyed(addon: Addon, li
 def test_each_state_of_a_chain_has_a_text(addon: Addon, limb: Limb) -> None:
 
     def state() -> tuple[str, str]:
-        icon, text = addon.module("ui.panels.chain_list").state_of(limb.lower, addon.report(limb.ob))
+        icon, text = addon.module("ui.panels.chain").state_of(limb.lower, addon.report(limb.ob))
         return icon, text
 
     assert state() == ("RADIOBUT_OFF", "Not solved yet")
@@ -82,7 +82,7 @@ STRAIGHT = {
 @pytest.mark.parametrize("kind", STRAIGHT)
 def test_a_straight_chain_counts_as_reached_from_the_start(addon: Addon, kind: str) -> None:
     """Its target is, by rounding, beyond its tip, so that it bends the same way whenever the target comes nearer."""
-    panel, reports = addon.module("ui.panels.chain_list"), addon.module("live.reports")
+    panel, reports = addon.module("ui.panels.chain"), addon.module("live.reports")
     status, points = addon.module("solve").Status, STRAIGHT[kind]
     names = [f"bone {i}" for i in range(len(points) - 1)]
     ob = rigs.limb(points, names)
@@ -99,7 +99,7 @@ def test_a_straight_chain_counts_as_reached_from_the_start(addon: Addon, kind: s
 @pytest.mark.parametrize(("beyond", "reached"), [(0.9e-4, True), (1.1e-4, False)])
 def test_every_place_agrees_on_what_counts_as_reached(addon: Addon, beyond: float, reached: bool) -> None:
     """These are the panel, the overlay, the message of Solve IK, and the report of a bake."""
-    panel, reports = addon.module("ui.panels.chain_list"), addon.module("live.reports")
+    panel, reports = addon.module("ui.panels.chain"), addon.module("live.reports")
     status = addon.module("solve").Status
     ob, target = rigs.arm(straight_rest=True)
     target.location = (0.0, 0.0, 2.0 * (1.0 + beyond))
@@ -150,7 +150,7 @@ def test_the_panel_says_when_live_has_no_enabled_chain(addon: Addon, limb: Limb)
 
 
 def test_the_row_of_the_active_chain_is_not_dimmed(addon: Addon) -> None:
-    is_bright = addon.module("ui.panels.chain_list").is_bright
+    is_bright = addon.module("ui.panels.chain").is_bright
     ob, _target = rigs.arm()
     tip = ob.pose.bones["lower"]
     activate(ob, None)
@@ -180,7 +180,7 @@ def test_the_state_of_a_chain_has_shorter_texts(addon: Addon, limb: Limb) -> Non
     def line(*location: float) -> list[str]:
         limb.target.location = location
         bpy.ops.ik_addon.solve()
-        return list(addon.module("ui.panels.chain_list").texts_of(limb.lower, addon.report(limb.ob)))
+        return list(addon.module("ui.panels.chain").texts_of(limb.lower, addon.report(limb.ob)))
 
     assert line(0.0, 0.0, 9.0)[-1] == "342%"
     limb.lower.lock_ik_y = limb.lower.lock_ik_z = True
@@ -199,7 +199,7 @@ def test_percentages_are_rounded_sensibly(addon: Addon) -> None:
 
 
 def test_the_last_bake_stays_when_its_chain_is_removed(addon: Addon) -> None:
-    shown_report = addon.module("ui.bake_report").shown
+    shown_report = addon.module("ui.panels.bake_report").shown
     ob, _target = rigs.arm()
     bpy.ops.ik_addon.bake(frame_range="CUSTOM", frame_start=1, frame_end=3)
     assert shown_report(ob) is not None
@@ -250,7 +250,7 @@ def size(every_fold: bool) -> tuple[int, int]:
 def figure(addon: Addon, monkeypatch: pytest.MonkeyPatch, sidebar: None) -> bpy.types.Object:
     """Return a figure in Pose Mode, drawn in the sidebar of a viewport as wide as Blender opens it."""
     monkeypatch.setattr(addon.module("ui.text"), "wrapped", lambda text, _width, _of: textwrap.wrap(text, LETTERS))
-    for module in ("chain", "chain_list", "main", "limits"):
+    for module in ("chain", "main", "limits"):
         monkeypatch.setattr(addon.module(f"ui.panels.{module}"), "is_narrow", lambda _context: False)
     ob = rigs_named.build(RIGS["Mixamo"])
     activate(ob, "mixamorig:LeftForeArm")
@@ -332,7 +332,7 @@ def test_in_playback_a_fault_shows_soon_and_another_chain_at_once(
     drawn()
     ob.pose.bones["lower"].ik_addon.target = None
     assert fault not in " ".join(drawn())
-    monkeypatch.setattr(addon.module("ui.playing"), "PATIENCE", -1.0)
+    monkeypatch.setattr(addon.module("ui.panel"), "PATIENCE", -1.0)
     assert fault in " ".join(drawn())
     monkeypatch.undo()
     with_chain = len(drawn())
@@ -365,7 +365,7 @@ def test_texts_are_wrapped_between_words_or_the_longest_that_fits_is_chosen(addo
 
 @pytest.mark.parametrize("values", [[3.0, 12.0, 0.5, 6.0], [1.0], list(range(96)), [0.0, 0.0]])
 def test_the_height_of_each_part_shows_its_value(addon: Addon, values: list[float]) -> None:
-    graph = addon.module("ui.graph")
+    graph = addon.module("ui.panels.bake_report")
     pixels = graph.pixels(values)
     assert pixels.shape == (graph.HEIGHT, graph.WIDTH, 4)
     # The middle of each part is not affected by the steps between parts.

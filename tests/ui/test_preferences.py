@@ -24,7 +24,7 @@ def preferences(addon: Addon) -> Iterator[Any]:
     for name in own.bl_rna.properties.keys():  # noqa: SIM118 - a collection of Blender
         if name not in {"rna_type", "bl_idname"}:
             own.property_unset(name)
-    addon.module("ui.preferences.tab").rename()
+    addon.module("ui.preferences").rename()
 
 
 def test_panels_move_to_another_tab_and_back(addon: Addon, preferences: Any) -> None:
@@ -89,7 +89,7 @@ def test_colors_are_the_themes_until_changed(addon: Addon, preferences: Any) -> 
     preferences.use_theme = False
     preferences.color_reached = (0.25, 0.5, 0.75)
     found = colors.palette(theme, preferences)
-    assert found.states[addon.module("ui.overlay.shown").State.REACHED] == (0.25, 0.5, 0.75, 1.0)
+    assert found.states[addon.module("ui.overlay.geometry").State.REACHED] == (0.25, 0.5, 0.75, 1.0)
     assert found.reach[3] < 1.0
 
 
@@ -110,7 +110,7 @@ def test_without_an_entry_in_blenders_preferences_defaults_are_used(addon: Addon
 
 
 def test_keys_can_be_shown_and_assigned_in_the_keymap(addon: Addon) -> None:
-    keymap = addon.module("ui.preferences.keymap")
+    keymap = addon.module("ui.preferences")
     keymaps = bpy.context.window_manager.keyconfigs.addon.keymaps
     found = {item.idname: item for item in keymaps["Pose"].keymap_items}
     assert set(keymap.UNASSIGNED) < set(found)

@@ -818,7 +818,7 @@ def show_preferences() -> None:
 
 
 def _keys() -> list[tuple[Any, Any]]:
-    keymap = importlib.import_module(f"{PACKAGE}.ik_addon.ui.preferences.keymap")
+    keymap = importlib.import_module(f"{PACKAGE}.ik_addon.ui.preferences")
     return list(keymap.of_user(bpy.context))
 
 
@@ -845,7 +845,7 @@ def restore_keys() -> None:
 
 def has_all_keys() -> bool:
     """Whether the preferences offer no restoring of shortcuts."""
-    keymap = importlib.import_module(f"{PACKAGE}.ik_addon.ui.preferences.keymap")
+    keymap = importlib.import_module(f"{PACKAGE}.ik_addon.ui.preferences")
     return bool(keymap.is_complete(bpy.context))
 
 

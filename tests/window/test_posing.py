@@ -113,7 +113,7 @@ def test_copying_controls_that_are_empties_says_what_is_left_out(human: Window) 
 def test_the_status_bar_tells_of_the_wheel_during_a_drag(human: Window) -> None:
     usual = human.inside.status_bar()
     human.pull(human.inside.place_of_bone("forearm.L"), 60, -90)
-    assert human.inside.status_bar().endswith("ui.operators.body.tool")
+    assert human.inside.status_bar().endswith("ui.operators.body")
     human.shot("dragging")
     human.release()
     human.move(*human.middle())

@@ -1,4 +1,4 @@
-"""The active armature, bone and chain that operators and panels work on, and base classes of operators."""
+"""The active armature, bone and chain that operators and panels work on, and what operators are made of."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import bpy
+from bpy.props import FloatProperty
 
-from ...anatomy import limbs
-from ...anatomy.figure import Figure
-from ...anatomy.parts import Part
 from ...chains.new_chain import why_unposed
-from ...core import compat, hooks
+from ...core import hooks
 from ...core.preferences import preferences
-from ...core.report import Report
 from ...core.translation.sentences import UserError, marked, say
 from ...rig.plan.chain import chain_with, tips
 from ...rig.plan.followers import follower_in, followers
@@ -77,22 +74,21 @@ def active_tip(context: bpy.types.Context) -> bpy.types.PoseBone:
     return tip
 
 
-def is_picked(ob: bpy.types.Object) -> bool:
-    """Whether the user may have picked the active bone of an armature on purpose.
-
-    In Object Mode users can't see the active bone. A character that was just added or imported has all bones selected,
-    and its last bone is active, even if that is in an eyebrow.
-    """
-    if ob.mode != "OBJECT" or not all(map(compat.is_selected, ob.pose.bones)):
-        return True
-    figure, bone = Figure.of(ob), active_bone(ob)
-    is_body = bone is None or limbs.part_of(figure, figure.names.index(bone.name)) is not Part.UNKNOWN
-    return is_body or next(limbs.tops(figure), None) is None
-
-
 def why_chainless(ob: bpy.types.Object) -> str:
     """Return what to do if an armature has no chains, or an empty string if it has one."""
     return "" if tips(ob) else say("'{object}' has no chain. Select a bone and press Add Chain", object=ob.name)
+
+
+class Internal(bpy.types.Operator):
+    """What buttons, keys and tools call, and Blender's search does not list."""
+
+    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+
+class InternalStep(bpy.types.Operator):
+    """The same, with an undo step."""
+
+    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
 
 class ReportingOperator(bpy.types.Operator):
@@ -120,11 +116,6 @@ class ReportingOperator(bpy.types.Operator):
         """Report an error and cancel the operator."""
         self.report({"ERROR"}, reason)
         return {"CANCELLED"}
-
-    def tell(self, report: Report) -> set[str]:
-        """Report what came of the work, as a warning if any of it needs attention."""
-        self.report({"WARNING"} if report.needs_attention else {"INFO"}, report.message)
-        return {"FINISHED"}
 
     def done(self, message: str, remarks: Sequence[str] = (), *, warns: bool = False) -> set[str]:
         """Report what was done, as a warning if there are remarks or the message is one."""
@@ -193,3 +184,27 @@ class ChainOperator(ArmatureOperator):
     def why_unfit(cls, _tip: bpy.types.PoseBone) -> str:
         """Return why a chain does not suit this operator, or an empty string if it does."""
         return ""
+
+
+def asked(kind: Callable[..., Any], name: str, description: str, **rest: Any) -> Any:
+    """Return a property that starts from its default each time, not from what was chosen last."""
+    return kind(name=name, description=description, options={"SKIP_SAVE"}, **rest)
+
+
+def given(kind: Callable[..., Any], name: str, description: str, **rest: Any) -> Any:
+    """Return a property that buttons and scripts set, and that users don't see."""
+    return kind(name=name, description=description, options={"HIDDEN", "SKIP_SAVE"}, **rest)
+
+
+def seconds(name: str, description: str, default: float, **rest: Any) -> Any:
+    """Return a property for a time, usually below a second."""
+    return FloatProperty(
+        name=name,
+        description=description,
+        subtype="TIME",
+        unit="TIME_ABSOLUTE",
+        default=default,
+        min=0.0,
+        soft_max=1.0,
+        **rest,
+    )

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 
-from ...bake import BakeReport, bake_report, bake_stepwise, chosen_tips, frames_between, skeleton
+from ...bake import bake_report, bake_stepwise, chosen_tips, frames_between, skeleton
 from ...bake.skeleton_motion import RootMotion
 from ...core.translation.sentences import marked, say
 from ...feet import floor
-from .active import ArmatureOperator, ChainedOperator, active_chain, armature
-from .clip.frame_range import FrameRangeOperator
+from .active import ArmatureOperator, ChainedOperator, Internal, active_chain, armature
+from .progress import FrameRangeOperator, Steps
 
 CHAINS = (
     ("ALL", "All Chains", "All enabled chains of the armature"),
@@ -22,11 +20,9 @@ CHAINS = (
 
 
 class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
-    """Bake chains of the active armature; after an error nothing has changed."""
+    """Write the solved pose to keyframes and disable the chains, so that it plays without the add-on."""
 
-    bl_idname = "ik_addon.bake"
     bl_label = "Bake IK"
-    bl_description = "Write the solved pose to keyframes and disable the chains, so that it plays without the add-on"
 
     chains: EnumProperty(name="Chains", description="The chains to bake", items=CHAINS, default="ALL")
     step: IntProperty(
@@ -37,8 +33,7 @@ class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
         soft_max=10,
     )
     new_action: BoolProperty(
-        name="New Action",
-        description="Key into a copy of the current action and leave the original unchanged",
+        name="New Action", description="Key into a copy of the current action and leave the original unchanged"
     )
     smooth: BoolProperty(
         name="Smooth",
@@ -88,9 +83,9 @@ class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
             return self.frame_start, self.frame_end
         return super().ends(context)
 
-    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Generator[float, None, BakeReport]:
-        """Bake; yields progress (0 to 1)."""
-        return bake_stepwise(
+    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Steps:
+        """Bake, and report it in one line; the panel shows the whole report."""
+        report = yield from bake_stepwise(
             context,
             ob,
             chosen_tips(ob, self.chains, active_chain(context)),
@@ -100,21 +95,15 @@ class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
             reduce=self.max_distance if self.reduce_keys else 0.0,
             floor=floor.of(context.view_layer, ob),
         )
-
-    def finish(self, result: BakeReport) -> set[str]:
-        """Report the bake in one line, and in full in the sidebar."""
-        return self.done(result.summary, warns=not result.plays_alike)
+        return self.done(report.summary, warns=not report.plays_alike)
 
 
 class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
-    """Make a skeleton of deform bones alone, and key it to play like the armature."""
+    """Make a new armature of only the deform bones and key it to match this one, for game engines: ready for
+    Blender's glTF and FBX exporters. This armature stays as it is.
+    """
 
-    bl_idname = "ik_addon.bake_skeleton"
     bl_label = "Bake to Skeleton"
-    bl_description = (
-        "Make a new armature of only the deform bones and key it to match this one, for game engines: "
-        "ready for Blender's glTF and FBX exporters. This armature stays as it is"
-    )
 
     only_deform: BoolProperty(
         name="Only Deform Bones",
@@ -131,9 +120,7 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
         description="Move a bone along the ground with the hips, so that engines can move the character",
     )
     root: StringProperty(
-        name="Root",
-        description="The bone that gets the motion; added if no bone has this name",
-        default="root",
+        name="Root", description="The bone that gets the motion; added if no bone has this name", default="root"
     )
     root_height: BoolProperty(name="Up and Down", description="The root also moves up and down with the hips")
     root_turn: BoolProperty(name="Turn", description="The root also turns about the vertical with the hips")
@@ -152,26 +139,20 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
             column.prop(self, "root_height")
             column.prop(self, "root_turn")
 
-    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Generator[float, None, skeleton.Made]:
-        """Make and key the skeleton; yields progress (0 to 1)."""
+    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Steps:
+        """Make and key the skeleton, and select it and its meshes for export."""
         root = RootMotion(self.root or "root", self.root_height, self.root_turn) if self.use_root else None
         options = skeleton.Options(self.only_deform, root, self.meshes)
-        return skeleton.make_stepwise(context, ob, self.frames(context), options)
-
-    def finish(self, result: skeleton.Made) -> set[str]:
-        """Select the new armature and its meshes for export, and report them."""
+        result = yield from skeleton.make_stepwise(context, ob, self.frames(context), options)
         skeleton.select(bpy.context, result)
         made, *remarks = result.sentences()
         return self.done(say("{done}, which is selected for export", done=made), remarks)
 
 
-class IK_ADDON_OT_report_close(ArmatureOperator):
-    """Close the report on the last bake."""
+class IK_ADDON_OT_report_close(Internal, ArmatureOperator):
+    """Close the report on the last bake of this armature."""
 
-    bl_idname = "ik_addon.report_close"
     bl_label = "Close Report"
-    bl_description = "Close the report on the last bake of this armature"
-    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     def perform_on(self, _context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Discard the report."""

@@ -1,4 +1,4 @@
-"""Operators that add, remove and select chains."""
+"""Operators that add, remove and select chains, and on their settings: bend side, rotation, keys."""
 
 from __future__ import annotations
 
@@ -6,36 +6,34 @@ from contextlib import ExitStack
 from copy import copy
 
 import bpy
+import numpy as np
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 
-from ...anatomy import chain_ends
+from ...anatomy import chain_ends, limbs
 from ...anatomy.figure import Figure
-from ...chains import end_bone, new_chain, removal
+from ...anatomy.parts import Part
+from ...chains import bend_side, end_bone, new_chain, removal
 from ...chains.make_controls import Controls
 from ...core import compat
 from ...core.constraints import steered_bones
 from ...core.preferences import CONTROLS, preferences
-from ...core.settings import chain_of, object_of
+from ...core.settings import chain_of, object_of, stored_folds
 from ...core.steps import finished
 from ...core.translation.sentences import UserError, count, marked, quoted, say
 from ...live import registry
-from ...rig.plan.chain import chain_with, reach_of, tips, turning_end
+from ...rig.plan.chain import bending_bones, bending_end, chain_bones, chain_with, reach_of, tips, turning_end
 from ...targets import snap
 from ...targets.movable import why_lacking
-from .active import ArmatureOperator, ChainOperator, active_bone, armature, is_picked, obstacle
-from .clip.frame_range import FrameRange
-from .settings import asked, given
+from .active import ArmatureOperator, ChainOperator, InternalStep, active_bone, armature, asked, given, obstacle
+from .progress import FrameRange
 
 
 class IK_ADDON_OT_chain_add(ArmatureOperator):
-    """Add a chain to a limb, finger, spine or tail."""
+    """Add an IK chain to the limb, finger, spine or tail that the active bone belongs to, with a target at its tip;
+    the pose stays as it is.
+    """
 
-    bl_idname = "ik_addon.chain_add"
     bl_label = "Add Chain"
-    bl_description = (
-        "Add an IK chain to the limb, finger, spine or tail that the active bone belongs to, with a "
-        "target at its tip; the pose stays as it is"
-    )
 
     tip: asked(
         StringProperty,
@@ -132,12 +130,23 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
             layout.prop(self, name)
 
 
-class IK_ADDON_OT_chain_remove(ChainOperator):
-    """Remove a chain."""
+def is_picked(ob: bpy.types.Object) -> bool:
+    """Whether the user may have picked the active bone of an armature on purpose.
 
-    bl_idname = "ik_addon.chain_remove"
+    In Object Mode users can't see the active bone. A character that was just added or imported has all bones selected,
+    and its last bone is active, even if that is in an eyebrow.
+    """
+    if ob.mode != "OBJECT" or not all(map(compat.is_selected, ob.pose.bones)):
+        return True
+    figure, bone = Figure.of(ob), active_bone(ob)
+    is_body = bone is None or limbs.part_of(figure, figure.names.index(bone.name)) is not Part.UNKNOWN
+    return is_body or next(limbs.tops(figure), None) is None
+
+
+class IK_ADDON_OT_chain_remove(ChainOperator):
+    """Remove the chain of the active bone and return its bones to their FK pose."""
+
     bl_label = "Remove Chain"
-    bl_description = "Remove the chain of the active bone and return its bones to their FK pose"
 
     remove_targets: BoolProperty(
         name="Remove Targets",
@@ -203,14 +212,11 @@ def following(tip: bpy.types.PoseBone) -> str:
 
 
 class IK_ADDON_OT_follow_rotation(FrameRange, ChainOperator):
-    """Choose which bone of a chain turns with its target."""
+    """Choose which bone turns with the target of the active chain; to an animated hand or foot, bring the target on
+    a range of frames.
+    """
 
-    bl_idname = "ik_addon.follow_rotation"
     bl_label = "Follow Rotation"
-    bl_description = (
-        "Choose which bone turns with the target of the active chain; to an animated hand or foot, "
-        "bring the target on a range of frames"
-    )
 
     to: asked(EnumProperty, "Bone", "The bone that turns with the target", items=FOLLOWING, default="END")
     snap: asked(
@@ -245,11 +251,9 @@ class IK_ADDON_OT_follow_rotation(FrameRange, ChainOperator):
 
 
 class IK_ADDON_OT_chain_select(ArmatureOperator):
-    """Select a chain by its row in the panel."""
+    """Make the tip of this chain the active bone. Hold Shift to keep other tips selected."""
 
-    bl_idname = "ik_addon.chain_select"
     bl_label = "Select Chain"
-    bl_description = "Make the tip of this chain the active bone. Hold Shift to keep other tips selected"
     bl_options = {"UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     tip: given(StringProperty, "Tip", "The bone that carries the chain")
@@ -271,13 +275,11 @@ class IK_ADDON_OT_chain_select(ArmatureOperator):
         return {"FINISHED"}
 
 
-class IK_ADDON_OT_setting_key(ArmatureOperator):
-    """Key a setting of a chain; Blender finds no animation path to it from its own button."""
+class IK_ADDON_OT_setting_key(InternalStep, ArmatureOperator):
+    """Insert a keyframe for this setting of the chain on the current frame."""
 
-    bl_idname = "ik_addon.setting_key"
+    # Key a setting of a chain; Blender finds no animation path to it from its own button.
     bl_label = "Key Setting"
-    bl_description = "Insert a keyframe for this setting of the chain on the current frame"
-    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     tip: given(StringProperty, "Tip", "The bone that carries the chain")
     setting: StringProperty(name="Setting", description="The setting to key", default="influence")
@@ -294,3 +296,41 @@ class IK_ADDON_OT_setting_key(ArmatureOperator):
         done = "Keyed {setting} of the chain on '{bone}' on frame {frame}"
         setting = say(chain_of(bone).bl_rna.properties[self.setting].name)
         return self.done(say(done, setting=setting, bone=bone.name, frame=context.scene.frame_current))
+
+
+def find(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bend_side.Found:
+    """Find the bend side of a chain."""
+    return bend_side.find(tip.id_data, bending_bones(tip), bending_end(tip), context.evaluated_depsgraph_get())
+
+
+class IK_ADDON_OT_flip_bend(ChainOperator):
+    """Make the active chain bend to the opposite side; a pole that Add Chain made moves there too."""
+
+    bl_label = "Flip Bend"
+
+    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
+        """Flip the bend side."""
+        side = np.array(chain_of(tip).bend_side)
+        if not side.any():
+            found = find(context, tip)
+            side, chain_of(tip).bends_both_ways = found.side, found.both_ways
+        remarks = new_chain.set_bend_side(context, tip, -side)
+        return self.done(say("Flipped the bend of the chain on '{tip}'", tip=tip.name), remarks)
+
+
+class IK_ADDON_OT_find_bend_side(ChainOperator):
+    """Set the side that the active chain bends to from its poses, its animation, its limits and the character's
+    anatomy.
+    """
+
+    bl_label = "Find Bend Side"
+
+    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
+        """Find and store the bend side."""
+        found = find(context, tip)
+        chain_of(tip).bends_both_ways = found.both_ways
+        # A tip that takes an orientation gets no fold.
+        chain_of(tip).folds = stored_folds((*found.folds, *(0.0,) * (len(chain_bones(tip)) - len(found.folds))))
+        evidence = say(found.evidence.value)
+        message = say("Found the bend side of the chain on '{tip}' from {evidence}", tip=tip.name, evidence=evidence)
+        return self.done(message, new_chain.set_bend_side(context, tip, found.side))

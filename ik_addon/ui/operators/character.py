@@ -1,33 +1,40 @@
-"""Operators that add chains to a whole figure, and that mirror a chain to the other side."""
+"""Operators that make chains for a whole figure, mirror one, or make them from Blender's IK constraints and back."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import bpy
+import numpy as np
 from bpy.props import BoolProperty, EnumProperty
 
 from ...anatomy.members import Region
-from ...chains import character, mirror
+from ...bake.restore import SceneSnapshot
+from ...bake.sampling import stepped
+from ...chains import character, convert, mirror
+from ...chains.conversion_records import converted_bones
+from ...chains.current_pose import read_poses, shifts
+from ...chains.ik_constraints import sources
 from ...chains.make_controls import Controls
 from ...core.preferences import CONTROLS, preferences
-from ...core.translation.sentences import say
-from .active import ArmatureOperator, ChainOperator
-from .settings import asked
+from ...core.report import percent
+from ...core.steps import finished
+from ...core.translation.sentences import marked, quoted, say
+from ...solve.problem import Floats
+from .active import ArmatureOperator, ChainOperator, asked
 
 NAMED = 2
 """Number of remarks in the report after a click; the panel shows all."""
 
 
 class IK_ADDON_OT_character_setup(ArmatureOperator):
-    """Add chains to a whole figure."""
+    """Add IK chains to the arms, legs, spine and head of the armature, with targets and poles; the pose stays as it
+    is, and bones that already have a chain are left alone.
+    """
 
-    bl_idname = "ik_addon.character_setup"
     bl_label = "Set Up Character"
-    bl_description = (
-        "Add IK chains to the arms, legs, spine and head of the armature, with targets and poles; the pose stays as it "
-        "is, and bones that already have a chain are left alone"
-    )
 
     regions: EnumProperty(
         name="Parts",
@@ -105,16 +112,77 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
 
 
 class IK_ADDON_OT_mirror_chain(ChainOperator):
-    """Mirror the active chain."""
+    """Mirror the active chain to the bones of the other side, with its settings, limits, target and pole."""
 
-    bl_idname = "ik_addon.mirror_chain"
     bl_label = "Mirror Chain"
-    bl_description = (
-        "Mirror the active chain to the bones of the other side, with its settings, limits, target and pole"
-    )
 
     def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
         """Mirror the chain."""
         other, remarks = mirror.mirror_chain(context, tip)
         message = say("Mirrored the chain on '{tip}' to '{other}'", tip=tip.name, other=other.name)
         return self.done(message, remarks)
+
+
+ON_FRAME = marked("On frame {frame}, joints of the chain on '{tip}' are elsewhere, by up to {distance} of its length")
+ELSEWHERE = 0.01
+"""A joint that is farther than this from where a constraint had it, in lengths of the chain, is reported."""
+FRAMES = 12
+"""Number of frames of the scene's range on which chains are compared with the constraints that they replace."""
+
+
+def _poses(context: bpy.types.Context, ob: bpy.types.Object) -> dict[int, Floats]:
+    """Return the poses (m, 4, 4) of all bones on frames of the scene's range."""
+    scene, before = context.scene, SceneSnapshot(context.view_layer, ob)
+    frames = np.unique(np.linspace(scene.frame_start, scene.frame_end, FRAMES).round()).astype(int).tolist()
+    found = finished(stepped(context.view_layer, frames, partial(read_poses, ob)))
+    before.restore()
+    return dict(zip(frames, found, strict=True))
+
+
+def _differences(
+    ob: bpy.types.Object, tips: Sequence[str], before: Mapping[int, Floats], after: Mapping[int, Floats]
+) -> Iterator[str]:
+    """Yield sentences about chains that pose their joints elsewhere than before on some frames."""
+    moved = {frame: shifts(ob, [ob.pose.bones[tip] for tip in tips], before[frame], after[frame]) for frame in before}
+    for tip in tips:
+        frame = max(moved, key=lambda frame: moved[frame][tip])
+        if moved[frame][tip] > ELSEWHERE:
+            yield say(ON_FRAME, frame=frame, tip=tip, distance=percent(moved[frame][tip]))
+
+
+class IK_ADDON_OT_convert_constraints(ArmatureOperator):
+    """Replace every enabled IK constraint of the armature with a chain, mute the constraint, and turn Live on.
+
+    Restore Constraints undoes this.
+    """
+
+    bl_label = "Convert IK Constraints"
+
+    @classmethod
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """Require an enabled IK constraint."""
+        return "" if any(sources(ob)) else say("'{object}' has no enabled IK constraint", object=ob.name)
+
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+        """Convert the constraints."""
+        before = _poses(context, ob)
+        done = convert.convert(context, ob)
+        elsewhere = _differences(ob, done.tips, before, _poses(context, ob))
+        done = replace(done, warnings=(*done.warnings, *elsewhere))
+        return self.done(done.message, warns=done.needs_attention)
+
+
+class IK_ADDON_OT_restore_constraints(ArmatureOperator):
+    """Remove the chains that Convert IK Constraints added, and enable the constraints again."""
+
+    bl_label = "Restore Constraints"
+
+    @classmethod
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """Require a converted constraint."""
+        return "" if converted_bones(ob) else say("No IK constraint of '{object}' was converted", object=ob.name)
+
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+        """Restore the constraints."""
+        bones = convert.restore(context, ob)
+        return self.done(say("Restored the IK constraints on {names}", names=quoted(bones)))

@@ -1,8 +1,13 @@
-"""Drag Target: drag a chain's target or pole with Blender's own transform and its keys, while the chain follows."""
+"""Mouse drags, in which Blender's own transform moves the 3D cursor with its keys, and Drag Target, the first of them.
+
+A macro takes hold of something, lets the transform move the cursor, and lets go.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from typing import Any
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatVectorProperty, StringProperty
@@ -11,15 +16,144 @@ from mathutils import Vector
 
 from ...core import compat
 from ...core.choices import ROLES
-from ...core.settings import chain_of, object_of
+from ...core.edit_settings import falloff_setting, range_setting
+from ...core.settings import chain_of, object_of, overlay_of
 from ...core.translation.sentences import UserError, say
 from ...rig.plan import chain
 from ...targets import cursor
 from ...targets.drag import Drag
 from ...targets.edit_range import EditRange
 from ...targets.movable import why_lacking
-from .active import NONE_ACTIVE, ArmatureOperator, ChainOperator, active_chain, active_tip, operators
-from .gesture import DragMacro, RangeOptions, finish, start, take_range
+from .active import ArmatureOperator, ChainOperator, Internal, active_chain, active_tip, operators
+
+MORE, LESS = frozenset({"WHEELDOWNMOUSE", "PAGE_UP"}), frozenset({"WHEELUPMOUSE", "PAGE_DOWN"})
+"""Events that change how many bones follow, or with Shift how many frames, in the directions of Blender's Auto IK."""
+
+
+class RangeOptions:
+    """How far an edit reaches, as options of an operator."""
+
+    range: range_setting()
+    falloff: falloff_setting()
+
+
+class IK_ADDON_OT_release(Internal, ArmatureOperator):
+    """Leave the dragged target or bone where it is."""
+
+    # The last part of a mouse drag.
+    bl_label = "Let Go"
+
+    @classmethod
+    def poll(cls, _context: bpy.types.Context) -> bool:
+        """Always run: the first part of the macro has done the checks."""
+        return True
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """End the drag and keep its result."""
+        held = cursor.current
+        if held is None:
+            return {"CANCELLED"}
+        held.end(context)
+        return finish(self, context, held.drag)
+
+
+def finish(
+    operator: ArmatureOperator, context: bpy.types.Context, drag: cursor.Held, remarks: Iterable[str] = ()
+) -> set[str]:
+    """Keep the result of a drag and report it.
+
+    Args:
+        operator: the operator that reports.
+        context: gives the view layer.
+        drag: the drag to finish.
+        remarks: sentences to report before those of the drag.
+
+    Raises:
+        UserError: the result can't be kept; everything is as before.
+    """
+    try:
+        said = [*remarks, *drag.finish(context)]
+    except UserError:
+        drag.cancel(context)
+        raise
+    operator.report({"WARNING"} if said else {"INFO"}, ". ".join(said) or drag.done)
+    return {"FINISHED"}
+
+
+class IK_ADDON_OT_drag_range(Internal):
+    """Let the drag reach more or fewer frames."""
+
+    # Handle the mouse wheel during a drag of a target, which Blender's own transform leaves alone.
+    bl_label = "Range"
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """Receive every event first from here on."""
+        context.window_manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        """Handle the wheel with Shift and pass every other event to Blender."""
+        if cursor.current is None:
+            return {"FINISHED", "PASS_THROUGH"}
+        return {"RUNNING_MODAL" if turn_range(context, event) else "PASS_THROUGH"}
+
+
+def turn_range(context: bpy.types.Context, event: bpy.types.Event) -> bool:
+    """Let the drag in progress reach farther, or less far, at a turn of the wheel with Shift; return whether it is."""
+    held, scene = cursor.current, overlay_of(context.scene)
+    if held is None or not event.shift or event.value != "PRESS" or event.type not in MORE | LESS:
+        return False
+    step = max(1, scene.edit_range // 5)
+    scene.edit_range += step if event.type in MORE else -step
+    held.drag.reach = EditRange.of_scene(context.scene)
+    for hold in running_holds(context, *cursor.MACROS):
+        take_range(hold, context.scene)
+    for area in context.screen.areas:
+        area.tag_redraw()
+    return True
+
+
+def running_holds(context: bpy.types.Context, *macros: str) -> Iterator[Any]:
+    """Yield the settings of the first parts of drags that run in the window, from which their repetition takes them."""
+    running: Any = context.window.modal_operators
+    yield from (macro.macros[0].properties for macro in filter(None, running) if macro.bl_idname in macros)
+
+
+def take_range(hold: Any, scene: bpy.types.Scene) -> None:
+    """Let a mouse drag, given by its first part, reach as far as the scene says."""
+    hold.range, hold.falloff = overlay_of(scene).edit_range, overlay_of(scene).edit_falloff
+
+
+def start(operator: ArmatureOperator, macro: Callable[..., Any], **parts: dict[str, Any]) -> set[str]:
+    """Start a drag from another operator, which reports why the drag can't start.
+
+    Args:
+        operator: the operator that starts the drag.
+        macro: the macro in `bpy.ops`.
+        parts: properties of the macro's parts, by their class names.
+    """
+    try:
+        macro("INVOKE_DEFAULT", **parts)
+    except RuntimeError as error:
+        return operator.refuse(str(error).removeprefix("Error: ").strip())
+    return {"INTERFACE"}  # the macro adds the undo step, and Adjust Last Operation applies to it
+
+
+class DragMacro(bpy.types.Macro):
+    """Base of mouse drags: take hold, let Blender's transform move the 3D cursor, let go."""
+
+    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
+    hold: type[bpy.types.Operator]
+    transform = cursor.MOVE
+    """Blender's operator."""
+
+    @classmethod
+    def compose(cls) -> None:
+        """Define the parts; Blender forgets them when the class is unregistered."""
+        parts: Any = cls
+        parts.define(cls.hold.__name__)
+        parts.define(cls.transform).properties.cursor_transform = True
+        parts.define(IK_ADDON_OT_release.__name__)
 
 
 def why_not_draggable(tip: bpy.types.PoseBone) -> str:
@@ -29,13 +163,11 @@ def why_not_draggable(tip: bpy.types.PoseBone) -> str:
     return ""
 
 
-class IK_ADDON_OT_goal_hold(RangeOptions, ArmatureOperator):
-    """The first part of a mouse drag: move the 3D cursor to the goal, for Blender's transform to move it on."""
+class IK_ADDON_OT_goal_hold(Internal, RangeOptions, ArmatureOperator):
+    """Grab the target or the pole of a chain."""
 
-    bl_idname = "ik_addon.goal_hold"
+    # The first part of a mouse drag: move the 3D cursor to the goal, for Blender's transform to move it on.
     bl_label = "Take Hold"
-    bl_description = "Grab the target or the pole of a chain"
-    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     rig: StringProperty(
         name="Armature", description="The armature with the chain; empty: the active armature", options={"HIDDEN"}
@@ -58,9 +190,9 @@ class IK_ADDON_OT_goal_hold(RangeOptions, ArmatureOperator):
     def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Take hold of the goal, and make its chain the active one."""
         ob = context.view_layer.objects.get(self.rig) or ob
-        tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip) if self.tip else active_chain(context)
+        tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip) if self.tip else active_tip(context)
         if tip is None:
-            raise UserError(NONE_ACTIVE)
+            raise UserError("'{object}' has no bone '{tip}'", object=ob.name, tip=self.tip)
         if reason := why_not_draggable(tip):
             raise UserError(reason)
         drag = Drag(context, tip, self.role.lower(), turns=self.turns, reach=EditRange.of(self))
@@ -78,30 +210,25 @@ def _handle_wheel(window: bpy.types.Window) -> None:
 
 
 class IK_ADDON_OT_goal_move(DragMacro):
-    """Move the target or pole of a chain with the mouse; keys can change the move to a rotation."""
+    """Move the target or the pole of a chain; the chain follows, with Live on or off."""
 
-    bl_idname = "ik_addon.goal_move"
+    # Move the target or pole of a chain with the mouse; keys can change the move to a rotation.
     bl_label = "Drag Target"
-    bl_description = "Move the target or the pole of a chain; the chain follows, with Live on or off"
     hold = IK_ADDON_OT_goal_hold
 
 
 class IK_ADDON_OT_goal_turn(DragMacro):
-    """Rotate the target of a chain with the mouse."""
+    """Rotate the target of a chain; the chain follows, with Live on or off."""
 
-    bl_idname = "ik_addon.goal_turn"
     bl_label = "Rotate Target"
-    bl_description = "Rotate the target of a chain; the chain follows, with Live on or off"
     hold = IK_ADDON_OT_goal_hold
     transform = cursor.TURN
 
 
 class IK_ADDON_OT_drag_target(RangeOptions, ChainOperator):
-    """Drag the target of the active chain."""
+    """Move the target of the active chain with the mouse; the chain follows, with Live on or off."""
 
-    bl_idname = "ik_addon.drag_target"
     bl_label = "Drag Target"
-    bl_description = "Move the target of the active chain with the mouse; the chain follows, with Live on or off"
 
     offset: FloatVectorProperty(
         name="Move", description="How far the target moves, in world space", subtype="TRANSLATION", size=3
@@ -133,13 +260,11 @@ class IK_ADDON_OT_drag_target(RangeOptions, ChainOperator):
             return start(self, operators.ik_addon.goal_move)
 
 
-class IK_ADDON_OT_grab(bpy.types.Operator):
-    """Move the target of a hand or foot that Blender's own Move can only turn, because it is connected."""
+class IK_ADDON_OT_grab(Internal):
+    """Move the target of the selected hand, foot or tip; other bones are moved as usual."""
 
-    bl_idname = "ik_addon.grab"
+    # Move the target of a hand or foot that Blender's own Move can only turn, because it is connected.
     bl_label = "Move Hand or Foot"
-    bl_description = "Move the target of the selected hand, foot or tip; other bones are moved as usual"
-    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Start a mouse drag of the target, or leave the key to Blender."""

@@ -1,19 +1,26 @@
-"""Operators that set joint limits, which are Blender's own IK limits, from the pose or from another bone."""
+"""Operators on joint limits, which are Blender's own IK limits: set them from the pose, another bone or a preset."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty
+from bl_operators import presets
+from bpy.props import BoolProperty, EnumProperty, StringProperty
 
+from ...anatomy import chain_ends
+from ...anatomy.figure import Figure
+from ...chains import preset_file, profile
 from ...chains.joint_names import names_of
+from ...chains.new_chain import why_unusable
 from ...core import compat
 from ...core.joints import angles_of
-from ...core.translation.sentences import UserError, count, marked, say
+from ...core.translation.sentences import UserError, count, marked, quoted, say
+from ...rig.plan.chain import chain_bones
 from ...rig.plan.limits import SETTINGS
-from .active import ArmatureOperator, active_bone
-from .settings import asked
+from .active import ArmatureOperator, ChainOperator, InternalStep, active_bone, active_chain, active_tip, asked, given
 
 SIDES = {
     "UP": ("x", "max"),
@@ -55,11 +62,9 @@ class LimitsOperator(ArmatureOperator):
 
 
 class IK_ADDON_OT_limit_from_pose(LimitsOperator):
-    """Set limits from the pose."""
+    """Set this limit to the bone's current angle."""
 
-    bl_idname = "ik_addon.limit_from_pose"
     bl_label = "Limit from Pose"
-    bl_description = "Set this limit to the bone's current angle"
 
     direction: asked(EnumProperty, "Direction", "The limit to set", items=DIRECTIONS, default="ALL")
     all_selected: BoolProperty(
@@ -104,18 +109,15 @@ def limit_from_pose(bone: bpy.types.PoseBone, evaluated: bpy.types.PoseBone, dir
 
 
 class IK_ADDON_OT_limits_copy(LimitsOperator):
-    """Copy limits to other bones."""
+    """Copy the limits, locks and stiffness of the active bone to all selected bones."""
 
-    bl_idname = "ik_addon.limits_copy"
     bl_label = "Copy Limits to Selected"
-    bl_description = "Copy the limits, locks and stiffness of the active bone to all selected bones"
 
     @classmethod
     def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """Require an active bone and other selected bones."""
-        if reason := super().why_unavailable(context, ob):
-            return reason
-        return "" if len(selected(ob)) > 1 else say("Select several bones in Pose Mode, the one to copy from last")
+        several = "" if len(selected(ob)) > 1 else say("Select several bones in Pose Mode, the one to copy from last")
+        return super().why_unavailable(context, ob) or several
 
     def perform_on(self, _context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Copy the limits."""
@@ -125,3 +127,101 @@ class IK_ADDON_OT_limits_copy(LimitsOperator):
                 setattr(bone, name, getattr(source, name))
         to = count(len(others), "1 bone", "{count} bones")
         return self.done(say("Copied the limits of '{source}' to {bones}", source=source.name, bones=to))
+
+
+MENU = "IK_ADDON_MT_presets"
+AddPresetBase: Any = presets.AddPresetBase  # the stubs have it return nothing
+
+
+def label_of(file: str) -> str:
+    """Return the name that menus show for the file of a preset."""
+    return bpy.path.display_name(file, title_case=False)
+
+
+class IK_ADDON_OT_preset_apply(InternalStep, LimitsOperator):
+    """Apply the limits, locks and stiffness of this preset to the bones of the active chain, or to the limb of the
+    active bone.
+    """
+
+    # Apply a preset; unlike Blender's own operator, this one can be undone.
+    bl_label = "Apply Chain Preset"
+
+    filepath: given(StringProperty, "File", "The preset's file", subtype="FILE_PATH")
+
+    @classmethod
+    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """Require an active bone or chain."""
+        return "" if active_chain(context) is not None else super().why_unavailable(context, ob)
+
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+        """Read the file into a profile and apply the profile."""
+        path = Path(self.filepath)
+        if not any(path.parent == Path(folder) for folder in bpy.utils.preset_paths(profile.SUBDIR)):
+            raise UserError("'{filepath}' is not a chain preset", filepath=self.filepath)
+        found = profile.profile_of(context)
+        profile.clear(found)
+        try:
+            preset_file.read_file(path, found)
+        except UserError as error:
+            raise UserError(
+                "The preset '{preset}' can't be read: {error}. Fix or remove '{path}'",
+                preset=path.stem,
+                error=error,
+                path=path,
+            ) from None
+        bones = _bones_for(context, ob)
+        remarks = profile.apply(found, bones)
+        context.view_layer.update()  # solves if Live is on
+        name = getattr(bpy.types, MENU).bl_label = label_of(path.name)
+        if active_chain(context) is not None:
+            return self.done(say("Applied preset {name}", name=name), remarks)
+        names = quoted([bone.name for bone in bones])
+        return self.done(say("Applied preset {name} to {bones}", name=name, bones=names), remarks)
+
+
+def _bones_for(context: bpy.types.Context, ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
+    """Return the bones of the active chain, root first, or those that Add Chain would take for the active bone."""
+    tip, bone = active_chain(context), active_bone(ob)
+    if tip is not None:
+        return chain_bones(tip)
+    if bone is None:
+        return []
+    figure = Figure.of(bone.id_data)
+    ends = chain_ends.find(figure, figure.names.index(bone.name))
+    tip = bone.id_data.pose.bones[figure.names[ends.tip]]
+    return [tip, *tip.parent_recursive][: ends.length][::-1]
+
+
+class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
+    """Save the limits and settings of the active chain as a preset for other chains, or remove a preset."""
+
+    bl_label = "Add Chain Preset"
+    bl_options = {"REGISTER", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    preset_menu = MENU
+    preset_subdir = profile.SUBDIR
+    preset_defines = ("profile = bpy.context.window_manager.ik_addon_profile",)
+    preset_values = tuple(f"profile.{name}" for name in ("layout", "joints", "spread", *profile.SETTINGS))
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Run `perform`; needed because Blender's own class comes first and has its own `execute`."""
+        return self.attempt(self.perform, context)
+
+    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
+        """Write or delete the file; presets that came with the extension can't be deleted."""
+        find: Any = bpy.utils.preset_find  # the stubs declare no return value
+        path = find(self.name, profile.SUBDIR, display_name=True)
+        if self.properties.remove_name and path and Path(path).parent == profile.SHIPPED:
+            raise UserError("'{preset}' comes with the extension and can't be removed", preset=self.name)
+        if reason := why_unusable(tip):
+            raise UserError(reason)
+        try:
+            return super().execute(context)
+        except OSError as error:
+            raise UserError(
+                "The preset '{preset}' can't be written or removed: {error}", preset=self.name, error=error
+            ) from None
+
+    def pre_cb(self, context: bpy.types.Context) -> None:
+        """Fill the profile to be written from the active chain."""
+        profile.take(profile.profile_of(context), active_tip(context))

@@ -14,8 +14,7 @@ from ...core.settings import chain_of, object_of
 from ...core.translation.sentences import UserError, count, say
 from ...live import reports, solving
 from ...rig.plan.chain import tips
-from .active import ChainedOperator, active_tip, armature
-from .settings import asked
+from .active import ChainedOperator, active_tip, armature, asked
 
 CHAINS = (
     ("ALL", "All", "All chains of the armature"),
@@ -43,11 +42,9 @@ class ChainsOperator(ChainedOperator):
 
 
 class IK_ADDON_OT_solve(ChainsOperator):
-    """Solve chains on the current frame."""
+    """Solve the chains on the current frame, so that their tips reach their targets."""
 
-    bl_idname = "ik_addon.solve"
     bl_label = "Solve IK"
-    bl_description = "Solve the chains on the current frame, so that their tips reach their targets"
 
     def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Solve, and report the outcome."""
@@ -82,11 +79,9 @@ def verdict(results: dict[str, reports.Report | None]) -> tuple[Literal["INFO", 
 
 
 class IK_ADDON_OT_restore_pose(ChainsOperator):
-    """Restore the FK pose."""
+    """Return the bones of the chains to the FK pose they had before solving, and turn Live off."""
 
-    bl_idname = "ik_addon.restore_pose"
     bl_label = "Back to FK Pose"
-    bl_description = "Return the bones of the chains to the FK pose they had before solving, and turn Live off"
 
     def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Restore the pose."""

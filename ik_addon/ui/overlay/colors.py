@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,46 +50,32 @@ def palette(theme: bpy.types.Theme, own: Any) -> Palette:
 def chosen(own: Any) -> Palette:
     """Return the colors set in the add-on's preferences."""
     states = (own.color_unsolved, own.color_reached, own.color_limited, own.color_out_of_reach, own.color_failed)
-    return Palette(
-        states=tuple(map(_opaque, states)),
-        swing=_opaque(own.color_swing),
-        twist=_opaque(own.color_twist),
-        at_limit=_opaque(own.color_limited),
-        reach=faded(_opaque(own.color_reach), REACH),
-        pin=_opaque(own.color_pin),
-    )
+    return _palette(states, own.color_swing, own.color_twist, own.color_reached, own.color_pin)
 
 
 def themed(theme: bpy.types.Theme) -> Palette:
     """Return colors derived from the theme."""
     interface, view = theme.user_interface, theme.view_3d
     warning = _opaque(interface.gizmo_primary)
-    failure = _lighter(interface.gizmo_b)
     between = [0.35 * a + 0.65 * b for a, b in zip(warning, (1.0, 0.4, 0.1), strict=False)]
-    return Palette(
-        states=(
-            _opaque(view.bone_pose),
-            _lighter(interface.gizmo_a),
-            warning,
-            (between[0], between[1], between[2], 1.0),
-            failure,
-        ),
-        swing=_opaque(interface.gizmo_secondary),
-        twist=_opaque(interface.axis_y),
-        at_limit=warning,
-        reach=faded(_opaque(view.bone_pose), REACH),
-        pin=_opaque(interface.gizmo_view_align),
-    )
+    states = (view.bone_pose, _lighter(interface.gizmo_a), warning, between, _lighter(interface.gizmo_b))
+    return _palette(states, interface.gizmo_secondary, interface.axis_y, view.bone_pose, interface.gizmo_view_align)
+
+
+def _palette(states: Sequence[Any], swing: Any, twist: Any, reach: Any, pin: Any) -> Palette:
+    """Return these colors as a palette; the color of chains that limits hold back is also that of their joints."""
+    shown = tuple(map(_opaque, states))
+    return Palette(shown, _opaque(swing), _opaque(twist), shown[2], faded(_opaque(reach), REACH), _opaque(pin))
 
 
 def _opaque(color: Any) -> Color:
     return float(color[0]), float(color[1]), float(color[2]), 1.0
 
 
-def _lighter(color: Any) -> Color:
+def _lighter(color: Any) -> list[float]:
     """Return a gizmo color at full brightness, so that it shows as a line over a shaded body."""
     top = max(color)
-    return _opaque([min(1.0, part / top) if top > 0.0 else part for part in color])
+    return [min(1.0, part / top) if top > 0.0 else part for part in color]
 
 
 def faded(color: Color, opacity: float) -> Color:

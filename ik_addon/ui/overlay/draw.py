@@ -16,16 +16,14 @@ from gpu_extras.batch import batch_for_shader
 
 from ...core import chain_settings, compat, hooks, preferences, settings
 from ...core.settings import overlay_of
-from ...core.skeleton import inverse, matrix_array
+from ...core.skeleton import inverse, matrix_array, moved
 from ...solve.problem import Floats
 from ...targets import cursor
 from ...targets.cursor import MACROS, CursorDrag
 from .colors import Color, Palette, Sizes, faded, palette
-from .geometry import Drawing, Painted, drawing, transformed
+from .geometry import DIAMOND, DOT, Drawing, drawing, marks, reach, strip
 from .ghosts import Ghosts
-from .limits import reach
-from .pins import DIAMOND, DOT, marks, pinned
-from .read import Reader, Wanted
+from .read import Reader, Wanted, pinned
 
 GHOST = 0.4
 """Opacity of ghosts."""
@@ -181,11 +179,10 @@ def _draw_ghosts(
     ghosts = state.ghosts[1]
     if ghosts is None:
         return
-    draw_lines(ghosts.bones.astype(np.float32), faded(colors.pin, GHOST), width)
+    draw_lines(ghosts.bones, faded(colors.pin, GHOST), width)
     trail = ghosts.moved(np.array(held.offset))
     dots = marks({DOT: trail, DIAMOND: trail[ghosts.keyed]}, view, context.region.width, scale)
-    path = np.repeat(trail, 2, axis=0)[1:-1].astype(np.float32)
-    draw_lines(np.concatenate([path, dots]), colors.pin, width)
+    draw_lines(np.concatenate([strip(trail), dots]), colors.pin, width)
 
 
 def is_transforming(context: bpy.types.Context) -> bool:
@@ -198,8 +195,8 @@ def outline(world: Floats, center: Floats, radius: float, view: bpy.types.Region
     """Return the outline of a chain's reach as seen in a view: lines (k, 3) in world space."""
     eye = matrix_array(view.view_matrix.inverted())[:, 3 if view.is_perspective else 2]
     with np.errstate(all="ignore"):
-        circle = transformed(world, reach(center, radius, inverse(world) @ eye))
-    return circle[np.repeat(np.isfinite(circle).reshape(-1, 6).all(axis=1), 2)].astype(np.float32)
+        circle = moved(world, reach(center, radius, inverse(world) @ eye))
+    return circle[np.repeat(np.isfinite(circle).reshape(-1, 6).all(axis=1), 2)]
 
 
 # ---- gpu
@@ -207,12 +204,11 @@ def outline(world: Floats, center: Floats, radius: float, view: bpy.types.Region
 
 def batches(shown: Drawing) -> _Batches:
     """Upload geometry to the GPU."""
-    fill, line, point = (_shader(name) for name in ("SMOOTH_COLOR", "POLYLINE_FLAT_COLOR", compat.POINT_SHADER))
     return _Batches(
-        faces=_batch(fill, "TRIS", shown.faces),
-        edges=_batch(line, "LINES", shown.edges),
-        segments=_batch(line, "LINES", shown.segments),
-        dots=batch_for_shader(point, "POINTS", {"pos": shown.dots}) if len(shown.dots) else None,
+        faces=_batch("SMOOTH_COLOR", "TRIS", pos=shown.faces.points, color=shown.faces.colors),
+        edges=_batch("POLYLINE_FLAT_COLOR", "LINES", pos=shown.edges.points, color=shown.edges.colors),
+        segments=_batch("POLYLINE_FLAT_COLOR", "LINES", pos=shown.segments.points, color=shown.segments.colors),
+        dots=_batch(compat.POINT_SHADER, "POINTS", pos=shown.dots),
     )
 
 
@@ -244,7 +240,7 @@ def draw_lines(lines: Any, color: Color, width: float) -> None:
         with _on_top():
             _set_line(shader, width)
             shader.uniform_float("color", color)
-            batch_for_shader(shader, "LINES", {"pos": lines}).draw(shader)
+            batch_for_shader(shader, "LINES", {"pos": np.asarray(lines, dtype=np.float32)}).draw(shader)
 
 
 @contextmanager
@@ -269,9 +265,8 @@ def _set_line(shader: Any, width: float) -> None:
     shader.uniform_bool("lineSmooth", [True])
 
 
-def _batch(shader: Any, kind: str, shown: Painted) -> Any:
-    content = {"pos": shown.points, "color": shown.colors}
-    return batch_for_shader(shader, kind, content) if len(shown.points) else None
+def _batch(shader: str, kind: str, **content: Any) -> Any:
+    return batch_for_shader(_shader(shader), kind, content) if len(content["pos"]) else None
 
 
 def _shader(name: str) -> Any:

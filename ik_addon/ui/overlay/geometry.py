@@ -1,17 +1,137 @@
-"""The geometry of the overlay as lines, triangles and points in world space; no gpu."""
+"""What the overlay shows, as arrays, and its geometry as lines, triangles and points; no gpu.
+
+Limits are drawn with the functions that clamp joints, so the overlay shows exactly what the solver does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from enum import IntEnum
 
+import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...solve.problem import Floats
-from .colors import Palette
-from .limits import Part, arrow, limit, plane
-from .shown import Active, Chains, State
+from ...core.skeleton import matrix_array, moved
+from ...solve.maths.cones import cone_of, joint_rotation, nearest_swing, swing_twist
+from ...solve.maths.rotations import quaternions, rotate
+from ...solve.problem import Bools, Floats, Ints
+from .colors import Color, Palette, faded
+
+
+class State(IntEnum):
+    """Outcome of a chain's last solve; each value has a color."""
+
+    UNKNOWN = 0
+    REACHED = 1
+    HELD = 2
+    """Limits or the targets of other chains keep the tip from its target."""
+    OUT_OF_REACH = 3
+    FAILED = 4
+
+
+@dataclass(frozen=True)
+class Chains:
+    """C chains with J joints in all, in world space."""
+
+    joints: Floats
+    """(J, 3) joints of the first chain, from its root to its end effector, then those of the next chain."""
+    ends: Ints
+    """(C,) index of each chain's end effector among the joints."""
+    targets: Floats
+    """(C, 3) positions; NaN for a chain without target."""
+    poles: Floats
+    """(C, 3) positions, for active chains only; NaN for all others."""
+    states: Ints
+    """(C,) values of `State`."""
+    at_limit: Bools
+    """(J,) whether a joint is at a limit."""
+    active: Bools
+    """(C,) whether a chain is active."""
+
+    @classmethod
+    def joined(cls, parts: Sequence[Chains]) -> Chains:
+        """Return chains of several armatures as one."""
+        whole = {part.name: np.concatenate([getattr(own, part.name) for own in parts]) for part in fields(cls)}
+        firsts = np.cumsum([0, *(len(own.joints) for own in parts)])
+        ends = [own.ends + first for own, first in zip(parts, firsts, strict=False)]
+        return cls(**{**whole, "ends": np.concatenate(ends)})
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A bone with limits."""
+
+    head: Floats
+    """(3,)"""
+    length: float
+    rest: Floats
+    """(3, 3) frame from which the limits are measured; its columns are X, Y and Z."""
+    frame: Floats
+    """(3, 3) current frame."""
+    cone: tuple[float, float, float, float]
+    """Minimum and maximum rotation about X, then about Z, in radians; infinite: no limit."""
+    twist: tuple[float, float]
+    """Minimum and maximum rotation about Y, in radians; infinite: no limit."""
+    at_limit: bool
+    has_arc: bool
+    """Blender draws arcs for the same limits."""
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The plane that a planar chain stays in."""
+
+    center: Floats
+    """(3,) the root of the chain."""
+    normal: Floats
+    """(3,) unit vector."""
+    radius: float
+    """Length of the chain."""
+
+
+@dataclass(frozen=True)
+class Bend:
+    """The side to which a chain bends."""
+
+    joint: Floats
+    """(3,) the middle joint."""
+    side: Floats
+    """(3,) unit vector in which the joint moves when the chain bends."""
+    across: Floats
+    """(3,) unit vector from root to tip."""
+    size: float
+    """Length of the chain."""
+
+
+@dataclass(frozen=True)
+class Active:
+    """What is shown only of an active chain, in armature space."""
+
+    world: Floats
+    """(4, 4) matrix from armature space to world space."""
+    limits: tuple[Joint, ...]
+    """The bones with limits."""
+    state: int
+    """A value of `State`."""
+    reach: tuple[Floats, float] | None
+    """Root (3,) and length of the chain, shown during a drag and while the target is missed."""
+    bend: Bend | None
+    end: Floats | None
+    """(2, 3) head and tail of the end bone."""
+    plane: Plane | None
+    """The plane in which a planar chain stays."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a viewport shows for all armatures."""
+
+    chains: Chains
+    actives: tuple[Active, ...]
+    """The active chain, or the chains that follow the active object, at most one per armature."""
+
 
 Singles = NDArray[np.float32]
 
@@ -54,32 +174,27 @@ class Drawing:
 
 def drawing(chains: Chains, actives: Sequence[Active], palette: Palette) -> Drawing:
     """Return the geometry of all chains, with the limits of the active ones."""
-    moved: list[Part] = []
+    lines: list[Part] = []
     filled: list[Part] = []
     with np.errstate(all="ignore"):  # NaN is left out below
         for active in actives:
             parts = [limit(joint, palette) for joint in active.limits]
             parts += [] if active.plane is None else [plane(active.plane, palette)]
             parts += [] if active.bend is None else [([(arrow(active.bend), palette.states[active.state])], [])]
-            moved += [(transformed(active.world, points), color) for edges, _ in parts for points, color in edges]
-            filled += [(transformed(active.world, points), color) for _, faces in parts for points, color in faces]
+            lines += [(moved(active.world, points), color) for edges, _ in parts for points, color in edges]
+            filled += [(moved(active.world, points), color) for _, faces in parts for points, color in faces]
         dashed, wide = goal_lines(chains, palette), segments(chains, palette)
         ends = [
-            (transformed(active.world, active.end), palette.states[active.state])
+            (moved(active.world, active.end), palette.states[active.state])
             for active in actives
             if active.end is not None
         ]
     return Drawing(
         segments=wide + _painted(ends),
-        edges=dashed + _painted(moved),
+        edges=dashed + _painted(lines),
         faces=_painted(filled),
         dots=chains.joints[chains.at_limit & np.isfinite(chains.joints).all(axis=1)].astype(np.float32),
     )
-
-
-def transformed(matrix: Floats, points: Floats) -> Floats:
-    """Transform points (..., 3) by an affine matrix (4, 4)."""
-    return np.asarray(points @ matrix[:3, :3].T + matrix[:3, 3])
 
 
 # ---- chains
@@ -142,3 +257,183 @@ def _painted(parts: Sequence[Part]) -> Painted:
     points = [np.zeros((0, 3)), *(points for points, _ in usable)]
     colors = [np.zeros((0, 4)), *(np.tile(color, (len(points), 1)) for points, color in usable)]
     return Painted(np.concatenate(points).astype(np.float32), np.concatenate(colors).astype(np.float32))
+
+
+SIDES = 64
+"""Corners on the edge of a cone; a multiple of `SPOKES`."""
+SPOKES = 8
+"""Lines from the joint to the edge; a multiple of 4, so that they include the extremes of both axes."""
+ARC = 48
+"""Segments of a twist arc."""
+CIRCLE = 96
+"""Corners of the reach circle."""
+CONE_SIZE = 0.55
+"""Radius of a cone, in lengths of its bone."""
+TWIST_PLACE = 0.35
+"""Position of the twist arc along a bone, from head (0) to tail (1)."""
+TWIST_SIZE = 0.24
+"""Radius of the twist arc, in lengths of its bone."""
+SURFACE, SIDE = 0.12, 0.05
+"""Opacity of flat surfaces, and of the sides of cones: the view passes through two sides, which must not look solid."""
+EDGE, SPOKE = 0.8, 0.3
+"""Opacity of edges, and of the spokes, which make a cone look different from a disc when seen from above."""
+
+ARROW = 0.12
+"""Length of the arrow to the bend side, in chain lengths."""
+
+AXES = np.eye(3)[:, :, None]
+"""Unit vectors (3, 1), shaped to be rotated by many rotations at once."""
+
+Part = tuple[Floats, Color]
+"""Corners (k, 3) of lines or triangles, and their color."""
+
+
+def limit(joint: Joint, palette: Palette) -> tuple[list[Part], list[Part]]:
+    """Return the edges and faces of the limits of a joint."""
+    edges: list[Part] = []
+    faces: list[Part] = []
+    if np.isfinite(joint.cone).any() and not joint.has_arc:
+        color = palette.at_limit if joint.at_limit else palette.swing
+        edge = joint.head + CONE_SIZE * joint.length * (directions(joint.cone) @ joint.rest.T)
+        edges.append((loop(edge), faded(color, EDGE)))
+        edges.append((_spokes(joint.head, edge[:: SIDES // SPOKES]), faded(color, SPOKE)))
+        faces.append((_fan(joint.head, np.concatenate([edge, edge[:1]])), faded(color, SIDE)))
+    if np.isfinite(joint.twist).any() and joint.twist != (0.0, 0.0):
+        color = palette.at_limit if joint.at_limit else palette.twist
+        center = joint.head + TWIST_PLACE * joint.length * joint.frame[:, 1]
+        across, current = twist_arc(joint)
+        arc = center + TWIST_SIZE * joint.length * across
+        edges.append((_spokes(center, arc[[0, -1]]), faded(color, EDGE)))
+        edges.append((strip(arc), faded(color, EDGE)))
+        edges.append((np.stack([center, center + 1.25 * TWIST_SIZE * joint.length * current]), faded(color, 1.0)))
+        faces.append((_fan(center, arc), faded(color, SURFACE)))
+    return edges, faces
+
+
+def plane(flat: Plane, palette: Palette) -> tuple[list[Part], list[Part]]:
+    """Return the edges and the face of the disc that a planar chain can reach, with a cross through its root."""
+    edge = flat.center + flat.radius * circle(flat.normal)
+    quarters = edge[:: len(edge) // 4]
+    edges = [(loop(edge), faded(palette.reach, EDGE)), (_spokes(flat.center, quarters), faded(palette.reach, EDGE))]
+    return edges, [(_fan(flat.center, np.concatenate([edge, edge[:1]])), faded(palette.reach, SURFACE / 0.35))]
+
+
+def arrow(bend: Bend) -> Floats:
+    """Return the lines (6, 3) of an arrow from the middle joint of a chain to its bend side."""
+    end = bend.joint + ARROW * bend.size * bend.side
+    back, wide = (0.3 * ARROW * bend.size * direction for direction in (bend.side, bend.across))
+    return np.stack([bend.joint, end, end, end - back + wide, end, end - back - wide])
+
+
+def circle(normal: Floats) -> Floats:
+    """Return points (CIRCLE, 3) on the unit circle about the origin, perpendicular to a unit vector (3,)."""
+    helper = np.eye(3)[np.argmin(np.abs(normal))]
+    u = np.cross(normal, helper)
+    u = u / np.linalg.norm(u)
+    return ring(u, np.cross(normal, u), CIRCLE)
+
+
+def ring(u: Floats, v: Floats, sides: int) -> Floats:
+    """Return the corners (sides, 3) of a polygon around the origin, given two vectors (3,) from there."""
+    angles = np.arange(sides) * (2.0 * np.pi / sides)
+    return np.asarray(np.cos(angles)[:, None] * u + np.sin(angles)[:, None] * v)
+
+
+def directions(cone: Sequence[float]) -> Floats:
+    """Return the edge (SIDES, 3) of the cone of directions that a bone may point in, relative to its rest frame.
+
+    Args:
+        cone: the limits, as in `Joint`.
+    """
+    around = np.arange(SIDES) * (2.0 * np.pi / SIDES)
+    limits = cone_of(np.array([cone]), np.array([[-np.inf, np.inf]]))
+    edge = nearest_swing(np.stack([np.sin(around), np.cos(around)]), limits)
+    return rotate(joint_rotation(edge, np.zeros(SIDES)), AXES[1]).T
+
+
+def twist_arc(joint: Joint) -> tuple[Floats, Floats]:
+    """Return the X axis in armature space at the allowed twists (ARC + 1, 3), and at the current twist (3,)."""
+    swing, _ = swing_twist(quaternions(joint.rest.T @ joint.frame))
+    limits = cone_of(np.zeros((1, 4)), np.array([joint.twist]))
+    angles = np.linspace(limits.twist_low[0], limits.twist_high[0], ARC + 1)
+    turns = joint_rotation(np.broadcast_to(swing[:, None], (2, ARC + 1)), angles)
+    return np.asarray(rotate(turns, AXES[0]).T @ joint.rest.T), joint.frame[:, 0]
+
+
+def loop(points: Floats) -> Floats:
+    """Return the lines (2 k, 3) of a closed curve (k, 3)."""
+    return strip(np.concatenate([points, points[:1]]))
+
+
+def strip(points: Floats) -> Floats:
+    """Return the lines (2 (k-1), 3) of an open curve (k, 3)."""
+    return np.stack([points[:-1], points[1:]], axis=1).reshape(-1, 3)
+
+
+def _spokes(center: Floats, points: Floats) -> Floats:
+    """Return the lines (2 k, 3) from one point to others (k, 3)."""
+    return np.stack([np.broadcast_to(center, points.shape), points], axis=1).reshape(-1, 3)
+
+
+def _fan(center: Floats, points: Floats) -> Floats:
+    """Return the triangles (3 (k-1), 3) between one point and a curve (k, 3)."""
+    return np.stack([np.broadcast_to(center, points[1:].shape), points[:-1], points[1:]], axis=1).reshape(-1, 3)
+
+
+def reach(center: Floats, radius: float, eye: Floats) -> Floats:
+    """Return the visible outline of a sphere as lines (2 CIRCLE, 3), or (0, 3) if the eye is inside it.
+
+    Outlines stay outlines under affine transforms, so this works in armature space with the eye transformed to it.
+
+    Args:
+        center: (3,) center of the sphere.
+        radius: radius of the sphere.
+        eye: (4,) homogeneous position of the eye; the last component is 0 in an orthographic view.
+    """
+    seen = eye[:3] - eye[3] * center
+    distance = float(np.linalg.norm(seen))
+    if not distance > 0.0 or (eye[3] != 0.0 and distance <= radius * abs(eye[3])):
+        return np.zeros((0, 3))  # a sphere has no outline from inside
+    normal = seen / distance
+    nearer = radius * abs(eye[3]) / distance
+    points = center + radius * (nearer * normal + np.sqrt(1.0 - nearer**2) * circle(normal))
+    return loop(points)
+
+
+# ---- marks that have one size on the screen: a diamond for a pinned location, a ring for a pinned rotation
+
+DOT, DIAMOND, RING = 1.5, 6.0, 9.0
+"""Radii of the marks, in pixels at a resolution scale of 1."""
+MARK_SIDES = {DOT: 4, DIAMOND: 4, RING: 24}
+
+
+def marks(places: dict[float, Floats], view: bpy.types.RegionView3D, width: float, scale: float) -> Floats:
+    """Return the lines (k, 3) of the marks in world space; all marks have the same size on the screen.
+
+    Args:
+        places: where (k, 3) the marks are, by their radius.
+        view: the view of the scene.
+        width: width of the region in pixels.
+        scale: resolution scale.
+    """
+    to_clip = matrix_array(view.perspective_matrix)
+    right, up = matrix_array(view.view_matrix)[:2, :3]
+    return np.concatenate(
+        [
+            _polygons(own, MARK_SIDES[radius], radius * scale * _pixel(to_clip, own, width), right, up)
+            for radius, own in places.items()
+        ]
+    )
+
+
+def _pixel(to_clip: Floats, places: Floats, width: float) -> Floats:
+    """Return the size (k,) of a pixel in world units at positions (k, 3); NaN behind the viewer."""
+    depths = places.dot(to_clip[3, :3]) + to_clip[3, 3]
+    across = np.sqrt((to_clip[0, :3] * to_clip[0, :3]).sum())
+    return np.where(depths > 0.0, 2.0 * depths / (width * across), np.nan)
+
+
+def _polygons(places: Floats, sides: int, radii: Floats, right: Floats, up: Floats) -> Floats:
+    """Return the lines (k, 3) of polygons that face the viewer, leaving out those that are not finite."""
+    keep = np.isfinite(places).all(axis=1) & np.isfinite(radii)
+    return np.asarray(places[keep, None] + radii[keep, None, None] * loop(ring(right, up, sides))).reshape(-1, 3)

@@ -18,7 +18,6 @@ from ...rig.read import fcurves
 from ...solve.maths.products import times
 from ...solve.problem import Bools, Floats
 from ...targets.cursor import Held
-from ...targets.edit_range import EditRange
 from ...targets.limb_frames import Sampled, Sampler
 
 SHOWN = (-1.0, -0.5, 0.5, 1.0)
@@ -29,7 +28,6 @@ SHOWN = (-1.0, -0.5, 0.5, 1.0)
 class Ghosts:
     """The frames around a drag, as they are without it; positions in world space."""
 
-    reach: EditRange
     bones: Floats
     """(k, 3) lines from heads to tails of all bones on the frames of `SHOWN`."""
     trail: Floats
@@ -60,7 +58,6 @@ class Ghosts:
         tails = heads[..., :3, 3] + heads[..., :3, 1] * lengths[:, None]
         keyed = np.concatenate([np.zeros(0), *(own.frames for own in reach.spreads(scene, [goal]))])
         return cls(
-            reach,
             np.stack([heads[..., :3, 3], tails], axis=-2).reshape(-1, 3),
             moved(trail.goals[:, 0], np.broadcast_to(point[:3], (len(frames), 3))),
             weights(frames, now, reach.falloff),

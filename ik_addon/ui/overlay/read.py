@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, is_dataclass
-from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -14,22 +13,87 @@ from ...core.chain_settings import IKAddonChain
 from ...core.goals import Goal
 from ...core.joints import frame_of, rest_of
 from ...core.settings import chain_of, goal_of, object_of
-from ...core.skeleton import matrix_array
+from ...core.skeleton import Skeleton, matrix_array, moved
 from ...core.translation.sentences import UserError
 from ...live import reports
-from ...rig.plan.chain import end_of, tips, turning_end
+from ...posing.pins import stored_pins
+from ...rig.plan.chain import chain_bones, end_of, tips, turning_end
 from ...rig.plan.chain_plan import has_plane
 from ...rig.plan.limits import FREE, ranges_of
 from ...solve import Status
 from ...solve.maths.rotations import norm, reject
 from ...solve.problem import Bools, Floats, Ints
-from .layout import Layout, Layouts
-from .shown import Active, Bend, Chains, Joint, Plane, Shown, State
+from .geometry import DIAMOND, RING, Active, Bend, Chains, Joint, Plane, Shown, State
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The bones of an armature's C enabled chains, with J joints in all."""
+
+    count: int
+    """Number of bones in the armature."""
+    tips: tuple[str, ...]
+    """Names of the tip bones."""
+    owner: dict[str, int]
+    """Index of the chain that a bone belongs to, by the bone's name."""
+    bones: Ints
+    """(J,) the bone at each joint; at the end of a chain its end bone, or its tip bone if it has none."""
+    names: tuple[str, ...]
+    """Names of these bones."""
+    ends: Ints
+    """(C,) index of each chain's end effector among the joints."""
+    lengths: Floats
+    """(C,) distance of the end effector from the head of the bone there, along its Y axis."""
+    normals: dict[int, Floats]
+    """Rest-pose normal (3,) of each planar chain that shares no bones, by the chain's index."""
+    pins: dict[str, frozenset[str]]
+    """Flags of pinned bones (`LOCATION`, `ROTATION`), by name."""
+
+    @classmethod
+    def of(cls, ob: bpy.types.Object, without: Collection[str] = ()) -> Layout:
+        """Read the layout of an armature object, without the chains on some tip bones."""
+        index = {bone.name: i for i, bone in enumerate(ob.pose.bones)}
+        own = [tip for tip in tips(ob) if chain_of(tip).enabled and tip.name not in without]
+        paths = [[bone.name for bone in chain_bones(tip)] for tip in own]
+        at_ends = [end_of(tip) or tip for tip in own]
+        names = tuple(name for path, end in zip(paths, at_ends, strict=True) for name in (*path, end.name))
+        flat = [
+            i
+            for i, (tip, path) in enumerate(zip(own, paths, strict=True))
+            if chain_of(tip).planar
+            and not any(other is not path and not set(path).isdisjoint(other) for other in paths)
+        ]
+        skeleton = Skeleton.of(ob) if flat else None
+        through = {end.name: i for i, end in reversed([*enumerate(at_ends)])}
+        through |= {name: i for i, path in reversed([*enumerate(paths)]) for name in path}
+        return cls(
+            count=len(index),
+            tips=tuple(tip.name for tip in own),
+            owner=through | {tip.name: i for i, tip in enumerate(own)},
+            bones=np.array([index[name] for name in names], dtype=np.int64),
+            names=names,
+            ends=np.cumsum([len(path) + 1 for path in paths], dtype=np.int64) - 1,
+            lengths=np.array([b.bone.length if b == tip else 0.0 for tip, b in zip(own, at_ends, strict=True)], float),
+            pins=stored_pins(ob),
+            normals={i: skeleton.normal_at_rest([index[name] for name in paths[i]]) for i in flat},
+        )
+
+    def joints_of(self, chain: int) -> slice:
+        """Return where the joints of a chain are, given its index."""
+        return slice(0 if chain == 0 else int(self.ends[chain - 1]) + 1, int(self.ends[chain]) + 1)
+
+    def fits(self, ob: bpy.types.Object) -> bool:
+        """Whether the armature still has these bones; changes of chains must be tracked by the caller."""
+        bones = ob.pose.bones
+        # Look bones up by name: by index, Blender walks the list.
+        return len(bones) == self.count and all(name in bones for name in {*self.names, *self.tips, *self.pins})
+
 
 STALE = 1e-3
 """A chain reported as solved whose tip is farther from its target than this, in chain lengths, is out of date."""
 
-NOWHERE: tuple[float, ...] = (np.nan,) * 3
+Place = tuple[float, ...]
+NOWHERE: Place = (np.nan,) * 3
 
 STATES = {
     Status.REACHED: State.REACHED,
@@ -59,13 +123,11 @@ class Reader:
     faults: dict[int, dict[str, Exception]] = field(default_factory=dict)
     """Errors of chains that are not shown because of them, by `session_uid` of the armature object and tip bone."""
     _layouts: dict[int, Layout] = field(default_factory=dict)
-    _whole: Layouts | None = None
 
     def forget(self) -> None:
         """Discard layouts and faults after chains change, or after undo or loading a file changes all data."""
         self._layouts.clear()
         self.faults.clear()
-        self._whole = None
 
     def hide_faulty(
         self, view_layer: bpy.types.ViewLayer, wanted: Wanted, attempt: Callable[[Shown], object]
@@ -88,8 +150,7 @@ class Reader:
                 try:
                     alone = Layout.of(ob, {other.name for other in tips(ob)} - {name})
                     if alone.tips:
-                        with np.errstate(all="ignore"):
-                            attempt(_shown([ob], Layouts.of([alone]), view_layer, wanted))
+                        attempt(_shown([(ob, alone)], view_layer, wanted))
                 except Exception as error:  # whatever it is, the others are to be shown
                     found[name] = self.faults.setdefault(ob.session_uid, {})[name] = error
                     self._layouts.pop(ob.session_uid, None)
@@ -127,13 +188,10 @@ class Reader:
         Returns:
             A signature, equal if everything shown is equal, and what is shown, or None if there are no chains.
         """
-        obs, layouts = [ob for ob, layout in rigs if layout.tips], [layout for _, layout in rigs if layout.tips]
-        if not obs:
+        rigs = [(ob, layout) for ob, layout in rigs if layout.tips]
+        if not rigs:
             return (), None
-        if self._whole is None or not self._whole.is_of(layouts):
-            self._whole = Layouts.of(layouts)
-        with np.errstate(all="ignore"):  # a pose may hold anything
-            shown = _shown(obs, self._whole, view_layer, wanted)
+        shown = _shown(rigs, view_layer, wanted)
         return _signature(shown), shown
 
     def _layout(self, ob: bpy.types.Object) -> Layout:
@@ -143,147 +201,99 @@ class Reader:
         return known
 
 
-def _shown(obs: Sequence[bpy.types.Object], whole: Layouts, view_layer: bpy.types.ViewLayer, wanted: Wanted) -> Shown:
-    depsgraph = view_layer.depsgraph
-    rigs = list(zip(obs, whole.layouts, strict=True))
-    active = [_active(ob, layout, view_layer.objects.active) for ob, layout in rigs]
-    worlds, joints = _posed(obs, whole, depsgraph)
-    found = [tip for rig, at in zip(rigs, active, strict=True) for tip in _tips(*rig, at, depsgraph)]
-    chains = Chains(
-        _in_world(joints, worlds, whole),
-        whole.ends,
-        np.array([tip.target for tip in found]),
-        np.array([tip.pole for tip in found]),
-        np.array([tip.state for tip in found], dtype=np.int64),
-        _at_limit(whole, [tip.at_limit for tip in found]),
-        np.concatenate([np.arange(len(own.tips)) == at for own, at in zip(whole.layouts, active, strict=True)]),
-    )
-    _mark_stale(chains, obs, whole)
-    actives = []
-    first = joint = 0
-    for (ob, layout), at, world in zip(rigs, active, worlds, strict=True):
-        if at is not None:
-            own, state = joints[joint : joint + len(layout.bones)], State(chains.states[first + at])
-            evaluated, at_limit = ob.evaluated_get(depsgraph), found[first + at].at_limit
-            actives.append(_of_active(ob, evaluated, layout, at, world, own, at_limit, state, wanted))
-        first, joint = first + len(layout.tips), joint + len(layout.bones)
-    return Shown(chains, tuple(actives))
+@np.errstate(all="ignore")  # a pose may hold anything
+def _shown(rigs: Sequence[tuple[bpy.types.Object, Layout]], view_layer: bpy.types.ViewLayer, wanted: Wanted) -> Shown:
+    posed = [_Posed(ob, layout, view_layer) for ob, layout in rigs]
+    actives = tuple(own.shown(own.active, wanted) for own in posed if own.active is not None)
+    return Shown(Chains.joined([own.chains for own in posed]), actives)
 
 
-def _posed(obs: Sequence[bpy.types.Object], whole: Layouts, depsgraph: bpy.types.Depsgraph) -> tuple[Floats, Floats]:
-    """Return the armatures' world matrices (rigs, 4, 4), and all chains' joints (J, 3) in their armatures' spaces."""
-    worlds = np.empty((len(obs), 4, 4))
-    poses = np.empty(16 * whole.starts[-1], dtype=np.float32)
-    for i, ob in enumerate(obs):
-        evaluated = ob.evaluated_get(depsgraph)
-        worlds[i] = matrix_array(evaluated.matrix_world)
-        evaluated.pose.bones.foreach_get("matrix", poses[16 * whole.starts[i] : 16 * whole.starts[i + 1]])
-    columns = poses.reshape(-1, 4, 4)  # Blender stores columns
-    joints = columns[:, 3, :3][whole.bones].astype(np.float64)
-    joints[whole.ends] += columns[:, 1, :3][whole.bones[whole.ends]] * whole.lengths[:, None]
-    return worlds, joints
+class _Posed:
+    """The chains of an armature as they are posed now."""
 
+    def __init__(self, ob: bpy.types.Object, layout: Layout, view_layer: bpy.types.ViewLayer) -> None:
+        """Read them."""
+        depsgraph = view_layer.depsgraph
+        self.ob, self.layout, self.evaluated = ob, layout, ob.evaluated_get(depsgraph)
+        self.active = _active(ob, layout, view_layer.objects.active)
+        self.world = matrix_array(self.evaluated.matrix_world)
+        poses = np.empty(16 * layout.count, dtype=np.float32)
+        self.evaluated.pose.bones.foreach_get("matrix", poses)
+        columns = poses.reshape(-1, 4, 4)[layout.bones]  # Blender stores columns
+        self.joints = columns[:, 3, :3].astype(np.float64)
+        """(J, 3) in armature space."""
+        self.joints[layout.ends] += columns[layout.ends, 1, :3] * layout.lengths[:, None]
+        targets, poles, states, self.at_limit = zip(*self._tips(depsgraph), strict=True)
+        self.chains = Chains(
+            moved(self.world, self.joints),
+            layout.ends,
+            np.array(targets),
+            np.array(poles),
+            np.array(states, dtype=np.int64),
+            self._joints_at_limit(),
+            np.arange(len(states)) == self.active,
+        )
+        self._mark_stale()
 
-def _in_world(joints: Floats, worlds: Floats, whole: Layouts) -> Floats:
-    """Return world positions (J, 3) of joints, given the world matrices of their armatures."""
-    if len(worlds) == 1:
-        return joints @ worlds[0, :3, :3].T + worlds[0, :3, 3]
-    turned = worlds[whole.rigs]
-    return (turned[:, :3, :3] @ joints[:, :, None])[:, :, 0] + turned[:, :3, 3]
+    def _tips(self, depsgraph: bpy.types.Depsgraph) -> Iterator[tuple[Place, Place, State, Collection[str]]]:
+        """Yield target, pole, state and bones at a limit of each chain; only the active chain has a pole."""
+        bones, is_live, names = self.ob.pose.bones, object_of(self.ob).live, self.layout.tips
+        for i, (name, standing) in enumerate(zip(names, reports.standing(self.ob, names), strict=True)):
+            status, at_limit, is_whole = standing
+            # Live keeps the tip at a target that it reached, so no line to the target is needed.
+            is_there = is_live and is_whole and status is Status.REACHED
+            target = NOWHERE if is_there else _place(chain_of(bones[name]), "target", depsgraph)
+            pole = _place(chain_of(bones[name]), "pole", depsgraph) if i == self.active else NOWHERE
+            yield target, pole, State.UNKNOWN if status is None else STATES[status], at_limit
 
-
-class _Tip(NamedTuple):
-    """The tip of a chain, its goals, and how it was solved."""
-
-    target: tuple[float, ...]
-    pole: tuple[float, ...]
-    state: State
-    at_limit: Collection[str]
-    """Names of the chain's bones that are at a limit."""
-
-
-def _tips(ob: bpy.types.Object, layout: Layout, active: int | None, depsgraph: bpy.types.Depsgraph) -> Iterator[_Tip]:
-    """Yield the tips of an armature's chains; only the active chain, given by its index, has a pole."""
-    bones, is_live = ob.pose.bones, object_of(ob).live
-    for i, (name, standing) in enumerate(zip(layout.tips, reports.standing(ob, layout.tips), strict=True)):
-        status, at_limit, is_whole = standing
-        # Live keeps the tip at a target that it reached, so no line to the target is needed.
-        is_there = is_live and is_whole and status is Status.REACHED
-        target = NOWHERE if is_there else _place(chain_of(bones[name]), "target", depsgraph)
-        pole = _place(chain_of(bones[name]), "pole", depsgraph) if i == active else NOWHERE
-        yield _Tip(target, pole, State.UNKNOWN if status is None else STATES[status], at_limit)
-
-
-def _at_limit(whole: Layouts, stand: Sequence[Collection[str]]) -> Bools:
-    """Return which joints (J,) are at a limit, given the names of the bones at a limit for each chain."""
-    found = np.zeros(len(whole.bones), dtype=bool)
-    if any(stand):
-        names = [name for layout in whole.layouts for name in layout.names]
-        start = 0
-        for end, bones in zip(whole.ends.tolist(), stand, strict=True):
+    def _joints_at_limit(self) -> Bools:
+        """Return which joints (J,) are at a limit."""
+        found = np.zeros(len(self.joints), dtype=bool)
+        for chain, bones in enumerate(self.at_limit):
             if bones:
-                found[start:end] = [name in bones for name in names[start:end]]
-                found[end] = names[end] != names[end - 1] and names[end] in bones
-            start = end + 1
-    return found
+                own = self.layout.joints_of(chain)
+                names = self.layout.names[own]
+                found[own] = [name in bones for name in names]
+                found[own.stop - 1] &= names[-1] != names[-2]
+        return found
 
+    def _mark_stale(self) -> None:
+        """Mark chains as UNKNOWN that reached their target before, but whose target has moved since."""
+        shown = self.chains
+        for i in np.flatnonzero((shown.states == State.REACHED) & np.isfinite(shown.targets[:, 0])).tolist():
+            joints = shown.joints[self.layout.joints_of(i)]
+            is_away = norm(joints[-1] - shown.targets[i]) > STALE * _length(joints)
+            if is_away and chain_of(self.ob.pose.bones[self.layout.tips[i]]).influence == 1.0:
+                shown.states[i] = State.UNKNOWN
 
-def _mark_stale(found: Chains, obs: Sequence[bpy.types.Object], whole: Layouts) -> None:
-    """Mark chains as UNKNOWN that reached their target before, but whose target has moved since."""
-    if np.isnan(found.targets).all():
-        return
-    starts = np.concatenate([[0], found.ends[:-1] + 1])
-    lengths = np.add.reduceat(_steps(found.joints, found.ends), starts)
-    away = np.linalg.norm(found.joints[found.ends] - found.targets, axis=1) > STALE * lengths
-    stale = np.flatnonzero(away & (found.states == State.REACHED))
-    if not len(stale):
-        return
-    bones = [ob.pose.bones[name] for ob, layout in zip(obs, whole.layouts, strict=True) for name in layout.tips]
-    for i in stale.tolist():
-        if chain_of(bones[i]).influence == 1.0:
-            found.states[i] = State.UNKNOWN
-
-
-def _of_active(
-    ob: bpy.types.Object,
-    evaluated: bpy.types.Object,
-    layout: Layout,
-    chain: int,
-    world: Floats,
-    joints: Floats,
-    at_limit: Collection[str],
-    state: State,
-    wanted: Wanted,
-) -> Active:
-    """Return what is shown of an active chain, given its index in the layout and all joints of its armature."""
-    own = slice(0 if chain == 0 else int(layout.ends[chain - 1]) + 1, int(layout.ends[chain]) + 1)
-    root = joints[own.start]
-    size = float(np.linalg.norm(np.diff(joints[own], axis=0), axis=1).sum())
-    bones = [ob.pose.bones[name] for name in layout.names[own][:-1]]
-    settings, turning = chain_of(bones[-1]), turning_end(bones[-1])
-    with_limits = bones if turning is None else [*bones, turning]
-    flat = None
-    if wanted.limits and chain in layout.normals and has_plane(bones):
-        parent = bones[0].parent
-        frame = np.eye(3) if parent is None else frame_of(evaluated.pose.bones[parent.name])
-        flat = Plane(root, frame @ layout.normals[chain], size)
-    is_missed = state in (State.OUT_OF_REACH, State.HELD)
-    end = end_of(bones[-1])
-    frame = frame_of(evaluated.pose.bones[bones[0].name])
-    return Active(
-        world=world,
-        limits=tuple(_limits(with_limits, evaluated, at_limit)) if wanted.limits and settings.use_limits else (),
-        state=int(state),
-        reach=(root, size) if wanted.reach and (wanted.is_dragging or is_missed) else None,
-        bend=_bend(joints[own], frame.dot(np.array(settings.bend_side)), size),
-        end=None if end is None else _ends(evaluated.pose.bones[end.name]),
-        plane=flat,
-    )
-
-
-def _ends(bone: bpy.types.PoseBone) -> Floats:
-    """Return head and tail (2, 3) of an evaluated bone."""
-    return np.array([bone.head[:], bone.tail[:]], dtype=np.float64)
+    def shown(self, chain: int, wanted: Wanted) -> Active:
+        """Return what is shown of the active chain, given its index."""
+        layout, evaluated = self.layout, self.evaluated.pose.bones
+        state, at_limit = State(int(self.chains.states[chain])), self.at_limit[chain]
+        own = layout.joints_of(chain)
+        root = self.joints[own.start]
+        size = _length(self.joints[own])
+        bones = [self.ob.pose.bones[name] for name in layout.names[own][:-1]]
+        settings, turning = chain_of(bones[-1]), turning_end(bones[-1])
+        with_limits = bones if turning is None else [*bones, turning]
+        flat = None
+        if wanted.limits and chain in layout.normals and has_plane(bones):
+            parent = bones[0].parent
+            frame = np.eye(3) if parent is None else frame_of(evaluated[parent.name])
+            flat = Plane(root, frame @ layout.normals[chain], size)
+        is_missed = state in (State.OUT_OF_REACH, State.HELD)
+        end = end_of(bones[-1])
+        frame = frame_of(evaluated[bones[0].name])
+        has_limits = wanted.limits and settings.use_limits
+        return Active(
+            world=self.world,
+            limits=tuple(_limits(with_limits, self.evaluated, at_limit)) if has_limits else (),
+            state=int(state),
+            reach=(root, size) if wanted.reach and (wanted.is_dragging or is_missed) else None,
+            bend=_bend(self.joints[own], frame.dot(np.array(settings.bend_side)), size),
+            end=None if end is None else np.array([evaluated[end.name].head[:], evaluated[end.name].tail[:]]),
+            plane=flat,
+        )
 
 
 def _bend(joints: Floats, side: Floats, size: float) -> Bend | None:
@@ -312,15 +322,12 @@ def _active(ob: bpy.types.Object, layout: Layout, active: bpy.types.Object | Non
     return next((i for i, c in enumerate(chains) if goal in (goal_of(c, "target"), goal_of(c, "pole"))), None)
 
 
-def _steps(joints: Floats, ends: Ints) -> Floats:
-    """Return the distance (J,) from each joint to the next of its chain, 0 at the ends."""
-    steps = np.zeros(len(joints))
-    steps[:-1] = np.linalg.norm(np.diff(joints, axis=0), axis=1)
-    steps[ends] = 0.0
-    return steps
+def _length(joints: Floats) -> float:
+    """Return the length of a chain with joints (n + 1, 3)."""
+    return float(np.linalg.norm(np.diff(joints, axis=0), axis=1).sum())
 
 
-def _place(chain: IKAddonChain, role: str, depsgraph: bpy.types.Depsgraph) -> tuple[float, ...]:
+def _place(chain: IKAddonChain, role: str, depsgraph: bpy.types.Depsgraph) -> Place:
     """Return the world position of a target or pole, NaN if there is none."""
     goal, bone = goal_of(chain, role)
     return NOWHERE if goal is None else Goal(goal, bone).world(depsgraph).translation[:]
@@ -364,3 +371,16 @@ def _signature(shown: object) -> Hashable:
     if is_dataclass(shown):
         return tuple(map(_signature, vars(shown).values()))
     return shown
+
+
+def pinned(rigs: Sequence[tuple[bpy.types.Object, Layout]], depsgraph: bpy.types.Depsgraph) -> dict[float, Floats]:
+    """Return the world positions (k, 3) of the marks on pinned bones, by their radius."""
+    found: dict[float, list[tuple[float, ...]]] = {DIAMOND: [], RING: []}
+    for ob, layout in rigs:
+        evaluated = ob.evaluated_get(depsgraph)
+        for name, flags in layout.pins.items():
+            place = (evaluated.matrix_world @ evaluated.pose.bones[name].head).to_tuple()
+            for flag, radius in (("LOCATION", DIAMOND), ("ROTATION", RING)):
+                if flag in flags:
+                    found[radius].append(place)
+    return {radius: np.array(places).reshape(-1, 3) for radius, places in found.items()}

@@ -11,10 +11,9 @@ from ...core import compat
 from ...core.settings import chain_of
 from ...core.translation.sentences import say
 from ...posing.pins import Extremities, stored_pins
-from ..active_row import BoneList
 from ..operators.active import active_bone, armature
-from ..operators.body.tool import is_in_hand
-from ..panel import ArmaturePanel, is_chained
+from ..operators.body import is_in_hand
+from ..panel import BoneList, FoldedPanel, is_chained
 from ..text import MARGIN, VALUE, draw_button, fit, is_narrow
 
 ROWS = 4
@@ -52,11 +51,10 @@ class IK_ADDON_UL_pins(BoneList):
         compat.select_bone(bone.id_data, bone)
 
 
-class VIEW3D_PT_ik_addon_body(ArmaturePanel):
+class VIEW3D_PT_ik_addon_body(FoldedPanel):
     """The pinned bones, and the give of the active bone."""
 
     bl_label = "Whole Body"
-    bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
     def is_of_use(cls, context: bpy.types.Context, ob: bpy.types.Object) -> bool:

@@ -14,16 +14,15 @@ from ...core.translation.sentences import CONTEXT, say
 from ...rig.plan.chain import end_of, tips
 from ...rig.plan.followers import goals_of
 from ..operators.active import active_chain
-from ..panel import ArmaturePanel, is_chained
+from ..panel import FoldedPanel, is_chained
 from ..text import draw_button, draw_setting, is_narrow
 
 
-class VIEW3D_PT_ik_addon_clip(ArmaturePanel):
+class VIEW3D_PT_ik_addon_clip(FoldedPanel):
     """Contacts, and the operators that use them."""
 
     bl_label = "Motion Clip"
     bl_translation_context = CONTEXT  # French Blender trims with this word
-    bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
     def is_of_use(cls, context: bpy.types.Context, ob: bpy.types.Object) -> bool:

@@ -14,9 +14,8 @@ from ...core.settings import chain_of
 from ...core.translation.sentences import say
 from ...rig.plan.chain import chain_with
 from ..operators.active import active_bone
-from ..operators.limits import SIDES, selected
-from ..operators.presets import MENU, label_of
-from ..panel import ArmaturePanel
+from ..operators.limits import MENU, SIDES, label_of, selected
+from ..panel import FoldedPanel
 from ..text import BESIDE, VALUE, draw_button, fit, is_narrow
 
 utils: Any = bpy.utils  # the stubs lack the functions for presets
@@ -29,16 +28,13 @@ class IK_ADDON_MT_presets(bpy.types.Menu):
     preset_subdir = SUBDIR
     preset_operator = "ik_addon.preset_apply"
 
-    def draw(self, context: bpy.types.Context) -> None:
-        """Draw an entry for each preset."""
-        self.draw_preset(context)
+    draw: Any = bpy.types.Menu.draw_preset
 
 
-class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
+class VIEW3D_PT_ik_addon_limits(FoldedPanel):
     """The joint limits of the active bone."""
 
     bl_label = "Limits"
-    bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
     def is_of_use(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> bool:
@@ -83,11 +79,7 @@ def is_own(name: str) -> bool:
 
 
 def draw_axis(
-    layout: bpy.types.UILayout,
-    context: bpy.types.Context,
-    bone: bpy.types.PoseBone,
-    axis: str,
-    angle: float | None,
+    layout: bpy.types.UILayout, context: bpy.types.Context, bone: bpy.types.PoseBone, axis: str, angle: float | None
 ) -> None:
     """Draw the limits of a bone about one axis; `angle` is the current one in radians, None without room for it."""
     names, locked = names_of(bone), getattr(bone, f"lock_ik_{axis}")

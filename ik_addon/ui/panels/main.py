@@ -9,23 +9,23 @@ from typing import Any
 
 import bpy
 
+from ...chains import character
 from ...chains.conversion_records import converted_bones
 from ...chains.ik_constraints import sources
 from ...core import hooks
 from ...core.settings import chain_of, object_of, overlay_of
-from ...core.translation.sentences import say
+from ...core.translation.sentences import is_one_of, say
 from ...live import simulations
 from ...rig.plan import chain as chains
+from ...targets.movable import goals_of
 from ..menus import IK_ADDON_MT_pose
 from ..operators.active import active_bone, armature, obstacle
-from ..operators.body.tool import is_in_hand
-from ..operators.fixes.chains import needs_lock
-from ..operators.fixes.rig import rig_fix_of
+from ..operators.body import is_in_hand
+from ..operators.fixes import needs_lock, rig_fix_of
 from ..overlay import draw as overlay
-from ..panel import IKPanel, is_chained
-from ..playing import kept
+from ..panel import ArmaturePanel, IKPanel, is_chained, kept
 from ..text import BUTTON_MARGIN, draw_button, draw_fix, draw_message, fit, is_narrow
-from .chain_list import ROWS, IK_ADDON_UL_chains, draw_line
+from .chain import ROWS, IK_ADDON_UL_chains, draw_line
 
 BLIND_PATHS = "Motion paths don't show what Live solves. Bake the chains, then update the paths"
 
@@ -157,3 +157,40 @@ def has_blind_paths(ob: bpy.types.Object) -> bool:
 def blind_physics(ob: bpy.types.Object, scene: bpy.types.Scene) -> str:
     """Return which physics of a live armature are simulated on its FK pose; empty if there are none."""
     return simulations.message(simulations.simulations(ob, scene)) if simulations.is_late(ob) else ""
+
+
+class VIEW3D_PT_ik_addon_character(ArmaturePanel):
+    """The remarks on the last character setup."""
+
+    bl_label = "Character Setup"
+
+    @classmethod
+    def is_of_use(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> bool:
+        """Show the panel only if there are remarks."""
+        return bool(remarks_on(ob))
+
+    def draw_rig(self, layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
+        """Draw a row for each remark."""
+        column = layout.column()
+        for remark in remarks_on(ob):
+            draw_message(column, context, remark, icon="INFO")
+            if is_one_of(remark, character.WITH_CONSTRAINTS):
+                draw_button(column, context, "ik_addon.convert_constraints", "CON_KINEMATIC", "Convert IK")
+            elif is_one_of(remark, character.ANIMATED):
+                text = "Targets to Pose (Range)"
+                snap = draw_button(
+                    column, context, "ik_addon.snap_target", "PREVIEW_RANGE", "To Pose (Range)", text=text
+                )
+                snap.frame_range, snap.chains = "SCENE", "ALL"
+
+
+def remarks_on(ob: bpy.types.Object) -> tuple[str, ...]:
+    """Return the remarks on the last setup of an armature, without advice that was followed."""
+    outcome = character.last(ob)
+    return () if outcome is None else tuple(remark for remark in outcome.remarks if not _is_followed(ob, remark))
+
+
+def _is_followed(ob: bpy.types.Object, remark: str) -> bool:
+    if is_one_of(remark, character.ANIMATED):
+        return any(goal.is_keyed for tip in chains.tips(ob) for goal in goals_of(tip))
+    return is_one_of(remark, character.WITH_CONSTRAINTS) and not any(sources(ob))

@@ -44,7 +44,7 @@ class Seen:
 
 @pytest.fixture
 def states(addon: Addon) -> Any:
-    return addon.module("ui.overlay.shown").State
+    return addon.module("ui.overlay.geometry").State
 
 
 def read(addon: Addon, tip: bpy.types.PoseBone | None = None, **wanted: bool) -> tuple[Any, list[Seen]]:
@@ -411,7 +411,7 @@ def test_a_chain_is_drawn_in_its_color(addon: Addon) -> None:
     for joint in rig.chains.joints:
         column, row = (int(64 + 32 * joint[axis]) for axis in (1, 2))
         near = pixels[max(row - 3, 0) : row + 4, max(column - 3, 0) : column + 4, :3].reshape(-1, 3)
-        reached = np.array(colors.states[addon.module("ui.overlay.shown").State.REACHED][:3])
+        reached = np.array(colors.states[addon.module("ui.overlay.geometry").State.REACHED][:3])
         assert np.abs(near - reached).sum(axis=1).min() < 0.1, joint
     filled = (pixels[..., 3] > 0.0).mean()
     assert 0.02 < filled < 0.5

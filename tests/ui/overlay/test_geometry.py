@@ -16,16 +16,14 @@ WHITE = (1.0, 1.0, 1.0, 1.0)
 
 
 class Overlay(SimpleNamespace):
-    """The modules of the overlay, colors that differ from one another, and things to draw."""
+    """The geometry of the overlay, colors that differ from one another, and things to draw."""
 
     geometry: Any
-    limits: Any
-    shown: Any
     palette: Any
 
     def chains(self, **changes: Any) -> Any:
         """Return two chains, of two bones and of one."""
-        state = self.shown.State
+        state = self.geometry.State
         values = {
             "joints": np.array([[0, 0, 0], [0, 0, 1], [0, 0, 2], [5, 0, 0], [5, 0, 1]], dtype=float),
             "ends": np.array([2, 4]),
@@ -35,31 +33,30 @@ class Overlay(SimpleNamespace):
             "at_limit": np.array([False, True, False, False, False]),
             "active": np.array([True, False]),
         }
-        return self.shown.Chains(**{**values, **changes})
+        return self.geometry.Chains(**{**values, **changes})
 
     def joint(self, **changes: Any) -> Any:
         values: dict[str, Any] = {"head": np.array([1.0, 2.0, 3.0]), "length": 2.0, "rest": np.eye(3)}
         values |= {"frame": np.eye(3), "cone": (*radians(-30, 60), *radians(-20, 80)), "twist": radians(-45, 90)}
-        return self.shown.Joint(**{**values, "at_limit": False, "has_arc": False, **changes})
+        return self.geometry.Joint(**{**values, "at_limit": False, "has_arc": False, **changes})
 
     def drawing(self, chains: Any = None, **parts: Any) -> Any:
         """Return the geometry of chains, and of an active one of which these parts are shown, if any."""
-        values: dict[str, Any] = {"world": np.eye(4), "limits": (), "state": self.shown.State.REACHED}
+        values: dict[str, Any] = {"world": np.eye(4), "limits": (), "state": self.geometry.State.REACHED}
         values |= dict.fromkeys(("reach", "bend", "end", "plane"))
-        active = [self.shown.Active(**{**values, **parts})] if parts else []
+        active = [self.geometry.Active(**{**values, **parts})] if parts else []
         return self.geometry.drawing(chains or self.chains(), active, self.palette)
 
     def limit(self, joint: Any) -> Any:
-        return self.limits.limit(joint, self.palette)
+        return self.geometry.limit(joint, self.palette)
 
 
 @pytest.fixture
 def overlay(addon: Addon) -> Overlay:
-    names = ("geometry", "limits", "shown", "colors")
-    geometry, limits, shown, colors = (addon.module(f"ui.overlay.{name}") for name in names)
-    states = tuple((i / 10.0, 0.0, 0.0, 1.0) for i in range(len(shown.State)))
+    geometry, colors = addon.module("ui.overlay.geometry"), addon.module("ui.overlay.colors")
+    states = tuple((i / 10.0, 0.0, 0.0, 1.0) for i in range(len(geometry.State)))
     palette = colors.Palette(states, swing=WHITE, twist=WHITE, at_limit=(1.0, 1.0, 0.0, 1.0), reach=WHITE, pin=WHITE)
-    return Overlay(geometry=geometry, limits=limits, shown=shown, palette=palette)
+    return Overlay(geometry=geometry, palette=palette)
 
 
 def radians(*degrees: float) -> tuple[float, ...]:
@@ -72,7 +69,7 @@ def test_segments_connect_joints_in_the_color_of_the_state(overlay: Overlay) -> 
     assert lines.points.tolist() == expected
     assert lines.points.dtype == lines.colors.dtype == np.float32
     reds = np.round(10 * lines.colors[:, 0]).astype(int).tolist()
-    assert reds == [overlay.shown.State.REACHED] * 4 + [overlay.shown.State.FAILED] * 2
+    assert reds == [overlay.geometry.State.REACHED] * 4 + [overlay.geometry.State.FAILED] * 2
 
 
 def test_dashes_connect_tip_and_target_and_the_middle_and_the_pole(overlay: Overlay) -> None:
@@ -99,11 +96,11 @@ def test_limits_are_drawn_at_the_joint_of_the_armature(overlay: Overlay) -> None
     world = np.array([[0, -2, 0, 10], [2, 0, 0, 20], [0, 0, -2, 30], [0, 0, 0, 1]], dtype=float)
     bone = overlay.joint(twist=FREE)
     (edge, _), (spokes, _) = overlay.limit(bone)[0]
-    assert np.allclose(np.linalg.norm(edge - bone.head, axis=1), overlay.limits.CONE_SIZE * bone.length)
+    assert np.allclose(np.linalg.norm(edge - bone.head, axis=1), overlay.geometry.CONE_SIZE * bone.length)
     assert np.allclose(spokes[::2], bone.head)
     drawn = overlay.drawing(world=world, limits=(bone,))
     dashed = 3 * 2 * overlay.geometry.DASHES
-    moved = overlay.geometry.transformed(world, np.concatenate([edge, spokes]))
+    moved = overlay.geometry.moved(world, np.concatenate([edge, spokes]))
     assert np.allclose(drawn.edges.points[dashed:], moved, atol=1e-5)
 
 
@@ -116,7 +113,7 @@ def test_a_joint_at_a_limit_is_highlighted(overlay: Overlay) -> None:
 
 def test_the_plane_is_a_disc_perpendicular_to_its_normal(overlay: Overlay) -> None:
     center, normal = np.array([1.0, 2.0, 3.0]), np.array([0.6, 0.0, 0.8])
-    drawn = overlay.drawing(world=np.diag([1.0, 1.0, -2.0, 1.0]), plane=overlay.shown.Plane(center, normal, 1.5))
+    drawn = overlay.drawing(world=np.diag([1.0, 1.0, -2.0, 1.0]), plane=overlay.geometry.Plane(center, normal, 1.5))
     points = drawn.faces.points @ np.diag([1.0, 1.0, -0.5]).astype(np.float32)
     assert np.abs((points - center) @ normal).max() < 1e-5
     away = np.linalg.norm(points.reshape(-1, 3, 3) - center, axis=2)
@@ -126,15 +123,15 @@ def test_the_plane_is_a_disc_perpendicular_to_its_normal(overlay: Overlay) -> No
 
 
 def test_the_arrow_points_to_the_bend_side(overlay: Overlay) -> None:
-    bend = overlay.shown.Bend(np.array([1.0, 2.0, 3.0]), np.array([0.0, -1.0, 0.0]), np.array([0.0, 0.0, 1.0]), 2.0)
-    lines = overlay.limits.arrow(bend)
+    bend = overlay.geometry.Bend(np.array([1.0, 2.0, 3.0]), np.array([0.0, -1.0, 0.0]), np.array([0.0, 0.0, 1.0]), 2.0)
+    lines = overlay.geometry.arrow(bend)
     assert np.allclose(lines[0], bend.joint)
-    tip = bend.joint + overlay.limits.ARROW * 2.0 * bend.side
+    tip = bend.joint + overlay.geometry.ARROW * 2.0 * bend.side
     assert (np.abs(lines - tip).sum(axis=1) < 1e-12).sum() == 3, "the shaft and both barbs end there"
-    assert ((lines - bend.joint) @ bend.side).max() == pytest.approx(overlay.limits.ARROW * 2.0)
+    assert ((lines - bend.joint) @ bend.side).max() == pytest.approx(overlay.geometry.ARROW * 2.0)
     drawn = overlay.drawing(world=np.diag([2.0, 2.0, 2.0, 1.0]), bend=bend)
     assert np.allclose(drawn.edges.points[-6:], 2.0 * lines)
-    assert np.allclose(drawn.edges.colors[-6:], overlay.palette.states[overlay.shown.State.REACHED])
+    assert np.allclose(drawn.edges.colors[-6:], overlay.palette.states[overlay.geometry.State.REACHED])
 
 
 def test_the_hand_is_drawn_as_part_of_the_chain(overlay: Overlay) -> None:
@@ -153,7 +150,7 @@ def test_limits_that_blender_draws_as_arcs_have_no_cone(overlay: Overlay) -> Non
 
 
 def test_active_chains_and_chains_in_trouble_stand_out(overlay: Overlay) -> None:
-    state = overlay.shown.State
+    state = overlay.geometry.State
     for states, active_ones, opacity in (
         ([state.REACHED, state.FAILED], [False, False], [overlay.geometry.FAINT, 1.0]),
         ([state.REACHED, state.REACHED], [False, True], [overlay.geometry.FAINT, 1.0]),
@@ -169,7 +166,7 @@ def test_active_chains_and_chains_in_trouble_stand_out(overlay: Overlay) -> None
 
 
 def test_the_edge_of_a_cone_is_at_its_angles(overlay: Overlay) -> None:
-    edge = overlay.limits.directions((*radians(-30, 60), *radians(-20, 80)))
+    edge = overlay.geometry.directions((*radians(-30, 60), *radians(-20, 80)))
     for axis, angle in (("x", 60.0), ("z", 80.0), ("x", -30.0), ("z", -20.0)):
         a = math.radians(angle)
         # A rotation about X turns the Y axis towards Z, one about Z turns it away from X.
@@ -184,7 +181,7 @@ def test_the_shown_cone_is_exactly_what_limits_allow(overlay: Overlay, addon: Ad
     for _ in range(50):
         angles = rng.uniform([-3.1, 0.05, -3.1, 0.05], [-0.05, 3.1, -0.05, 3.1])
         cone = cones.cone_of(angles[None], np.array([[-np.inf, np.inf]]))
-        edge = overlay.limits.directions(tuple(angles)).T
+        edge = overlay.geometry.directions(tuple(angles)).T
         y = np.broadcast_to(np.array([[0.0], [1.0], [0.0]]), edge.shape)
         turns = rotations.between(y, edge, np.broadcast_to(np.array([[1.0], [0.0], [0.0]]), edge.shape))
         swing, twist = cones.swing_twist(turns)
@@ -196,12 +193,12 @@ def test_the_shown_cone_is_exactly_what_limits_allow(overlay: Overlay, addon: Ad
 
 
 def test_a_hinge_is_an_arc_and_an_axis_without_limit_is_open_all_around(overlay: Overlay) -> None:
-    edge = overlay.limits.directions((*radians(0, 120), 0.0, 0.0))
+    edge = overlay.geometry.directions((*radians(0, 120), 0.0, 0.0))
     assert np.abs(edge[..., 0]).max() < 1e-12
     angles = np.degrees(np.arctan2(edge[..., 2], edge[..., 1]))
     assert angles.min() > -1e-6
     assert angles.max() == pytest.approx(120.0)
-    edge = overlay.limits.directions((*FREE, *radians(-20, 20)))
+    edge = overlay.geometry.directions((*FREE, *radians(-20, 20)))
     assert np.abs(edge - (0.0, -1.0, 0.0)).sum(axis=1).min() < 1e-6
 
 
@@ -215,15 +212,15 @@ def test_limits_are_measured_from_rest_rather_than_from_the_pose(overlay: Overla
 
 
 def test_the_twist_arc_goes_from_limit_to_limit_about_the_bone(overlay: Overlay) -> None:
-    arc, present = overlay.limits.twist_arc(overlay.joint())
+    arc, present = overlay.geometry.twist_arc(overlay.joint())
     assert np.allclose(arc[0], (math.cos(math.pi / 4), 0.0, math.sin(math.pi / 4)))
     assert np.allclose(arc[-1], (0.0, 0.0, -1.0))
     assert np.allclose(present, (1.0, 0.0, 0.0))
     half = math.sqrt(0.5)
     swung = np.array([[1.0, 0.0, 0.0], [0.0, half, -half], [0.0, half, half]])
     turned = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    moved, there = overlay.limits.twist_arc(overlay.joint(rest=turned, frame=turned @ swung))
-    arc, present = overlay.limits.twist_arc(overlay.joint(frame=swung))
+    moved, there = overlay.geometry.twist_arc(overlay.joint(rest=turned, frame=turned @ swung))
+    arc, present = overlay.geometry.twist_arc(overlay.joint(frame=swung))
     assert np.allclose(arc @ swung[:, 1], 0.0)
     assert np.allclose(moved, arc @ turned.T)
     assert np.allclose(there, turned @ present)
@@ -236,9 +233,9 @@ def test_without_limits_there_is_no_cone_and_no_arc(overlay: Overlay) -> None:
 def test_the_outline_of_reach_is_where_the_view_touches_the_sphere(overlay: Overlay) -> None:
     center, radius = np.array([0.5, 0.25, 0.0]), 1.5
     for eye in ((0.0, -9.0, 2.0, 1.0), (3.0, 1.0, 0.5, 1.0), (0.0, 0.0, 1.0, 0.0), (1.0, 1.0, 0.0, 0.0)):
-        points = overlay.limits.reach(center, radius, np.array(eye))
+        points = overlay.geometry.reach(center, radius, np.array(eye))
         away = points - center
         assert np.allclose(np.linalg.norm(away, axis=1), radius, atol=1e-6), eye
         sight = np.array(eye[:3]) - eye[3] * points
         assert np.abs((away * sight).sum(axis=1)).max() < 1e-5, eye
-    assert len(overlay.limits.reach(np.zeros(3), 1.0, np.array([0.0, 0.5, 0.0, 1.0]))) == 0, "none inside"
+    assert len(overlay.geometry.reach(np.zeros(3), 1.0, np.array([0.0, 0.5, 0.0, 1.0]))) == 0, "none inside"

@@ -1,26 +1,26 @@
-"""Operators that find contacts, and that add or remove one by hand."""
+"""Operators on contacts: find them, add or remove one by hand, and keep feet still on them."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import math
+from collections.abc import Sequence
 from contextlib import ExitStack
 
 import bpy
 import numpy as np
-from bpy.props import EnumProperty, FloatProperty, IntProperty, StringProperty
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 
-from ....anatomy.figure import Figure
-from ....bake.selection import time_scale
-from ....core import contact_keys
-from ....core.contact_settings import CONTACTS
-from ....core.report import count_of_frames
-from ....core.translation.sentences import UserError, count, marked, say
-from ....feet import find_contacts, pivots
-from ....feet.contacts import HEEL
-from ....rig.plan.chain import end_of
-from ..active import ChainOperator
-from ..settings import asked, seconds
-from .frame_range import ClipOperator
+from ...anatomy.figure import Figure
+from ...bake.selection import time_scale
+from ...core import contact_keys
+from ...core.contact_settings import CONTACTS
+from ...core.report import count_of_frames
+from ...core.translation.sentences import UserError, count, marked, say
+from ...feet import find_contacts, pivots, plant
+from ...feet.contacts import HEEL
+from ...rig.plan.chain import end_of
+from .active import ChainOperator, asked, seconds
+from .progress import ClipOperator, Steps
 
 NO_CONTACTS = marked(
     "No contacts found on {frames}: the feet never stand still. Is this clip in place? If not, raise Sensitivity"
@@ -35,14 +35,12 @@ ACTIONS = (
 
 
 class IK_ADDON_OT_find_contacts(ClipOperator):
-    """Find contacts on a range of frames and key them."""
+    """Find where heels, toes and hands touch on a range of frames, and key these contacts on the chains.
 
-    bl_idname = "ik_addon.find_contacts"
+    Uses the targets if they have keys, otherwise the FK pose.
+    """
+
     bl_label = "Find Foot Contacts"
-    bl_description = (
-        "Find where heels, toes and hands touch on a range of frames, and key these contacts on the "
-        "chains. Uses the targets if they have keys, otherwise the FK pose"
-    )
 
     ground: StringProperty(
         name="Ground",
@@ -66,12 +64,8 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
     doing = marked("Finding contacts")
     cancelled = marked("Cancelled. Nothing was changed")
 
-    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Generator[float, None, tuple[int, int]]:
-        """Find and key contacts; yields progress (0 to 1).
-
-        Returns:
-            Numbers of contacts and of frames.
-        """
+    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Steps:
+        """Find and key contacts."""
         frames = self.frames(context)
         found = yield from find_contacts.key_contacts(
             context,
@@ -83,12 +77,7 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
             sensitivity=self.sensitivity,
             shortest=self.shortest,
         )
-        return found, len(frames)
-
-    def finish(self, result: tuple[int, int]) -> set[str]:
-        """Report the result of `steps`."""
-        found, frames = result
-        on_frames = count_of_frames(frames)
+        on_frames = count_of_frames(len(frames))
         if not found:
             return self.done(say(NO_CONTACTS, frames=on_frames), warns=True)
         done = count(found, "Found 1 contact", "Found {count} contacts")
@@ -96,12 +85,7 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
 
 
 def mark(
-    context: bpy.types.Context,
-    tip: bpy.types.PoseBone,
-    names: Sequence[str],
-    frames: tuple[float, float],
-    *,
-    on: bool,
+    context: bpy.types.Context, tip: bpy.types.PoseBone, names: Sequence[str], frames: tuple[float, float], *, on: bool
 ) -> None:
     """Mark or unmark contacts from the first of two frames up to, but not including, the second.
 
@@ -117,14 +101,12 @@ def mark(
 
 
 class IK_ADDON_OT_mark_contact(ChainOperator):
-    """Mark or unmark frames of a contact by hand."""
+    """Mark a contact of the active chain on the current frame, or on the preview range if there is one.
 
-    bl_idname = "ik_addon.mark_contact"
+    If these frames are marked, unmark them.
+    """
+
     bl_label = "Mark Contact"
-    bl_description = (
-        "Mark a contact of the active chain on the current frame, or on the preview range if there is one. If these "
-        "frames are marked, unmark them"
-    )
 
     contact: EnumProperty(
         name="Contact", description="What touches", items=[item[:3] for item in CONTACTS], default="HEEL"
@@ -156,13 +138,9 @@ class IK_ADDON_OT_mark_contact(ChainOperator):
 
 
 class IK_ADDON_OT_remove_contact(ChainOperator):
-    """Remove a whole contact."""
+    """Remove the contact of the active chain on the current frame, heel and toe, from its first frame to its last."""
 
-    bl_idname = "ik_addon.remove_contact"
     bl_label = "Remove Contact"
-    bl_description = (
-        "Remove the contact of the active chain on the current frame, heel and toe, from its first frame to its last"
-    )
 
     def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
         """Remove the contact."""
@@ -175,11 +153,9 @@ class IK_ADDON_OT_remove_contact(ChainOperator):
 
 
 class IK_ADDON_OT_find_pivots(ChainOperator):
-    """Find the pivots of a foot."""
+    """Find where the heel and the toe of the active chain touch, from its bones."""
 
-    bl_idname = "ik_addon.find_pivots"
     bl_label = "Find Pivots"
-    bl_description = "Find where the heel and the toe of the active chain touch, from its bones"
 
     def perform_on_chain(self, _context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
         """Find and store the pivots."""
@@ -187,3 +163,63 @@ class IK_ADDON_OT_find_pivots(ChainOperator):
             raise UserError("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
         pivots.store(tip, pivots.found(Figure.of(tip.id_data), tip))
         return {"FINISHED"}
+
+
+class IK_ADDON_OT_plant(ClipOperator):
+    """Key the targets so that feet and hands stay still while they touch, roll about heel and toe, and move as
+    before in between; the hips move so that the legs reach.
+    """
+
+    bl_label = "Lock Feet"
+
+    ground: StringProperty(
+        name="Ground",
+        description="The object that hands and feet rest on and don't pass through: a mesh, or the XY plane of any "
+        "other object",
+    )
+    slope: FloatProperty(
+        name="Slope",
+        description="Maximum angle by which feet turn to follow the ground",
+        subtype="ANGLE",
+        default=float(plant.Options.slope),
+        min=0.0,
+        max=math.radians(90.0),
+    )
+    blend: seconds("Blend", "How long a foot takes to ease into and out of a contact", plant.Options.blend, max=100.0)
+    hips: BoolProperty(
+        name="Hips",
+        description="Move the hips as little and as smoothly as possible so that the legs reach. The Softness of a "
+        "chain keeps its knee bent",
+        default=plant.Options.hips,
+    )
+    cap: FloatProperty(
+        name="Hips Limit",
+        description="How far the hips may move, as a fraction of the leg's length",
+        subtype="FACTOR",
+        default=plant.Options.cap,
+        min=0.0,
+        max=1.0,
+        soft_max=0.3,
+    )
+    smooth: seconds(
+        "Hips Smooth", "How long the hips take to ease into and out of a movement", plant.Options.smooth, max=100.0
+    )
+
+    own = ("on", "ground", "slope", "blend", "hips", "cap", "smooth")
+    confirm = marked("Lock Feet")
+    doing = marked("Locking feet")
+    cancelled = marked("Locking cancelled. Nothing was changed")
+
+    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Steps:
+        """Plant the feet."""
+        options = plant.Options(
+            blend=self.blend,
+            hips=self.hips,
+            cap=self.cap,
+            smooth=self.smooth,
+            on=self.named(context, self.on),
+            ground=self.named(context, self.ground),
+            slope=self.slope,
+        )
+        done = yield from plant.plant_feet(context, ob, self.chosen(context), self.frames(context), options)
+        return self.done(done.message, warns=done.needs_attention)

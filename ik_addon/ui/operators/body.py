@@ -1,0 +1,389 @@
+"""Whole bodies: the operator Pose Body, the tool of that name, and pins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import bpy
+from bpy.props import BoolProperty, CollectionProperty, EnumProperty, FloatVectorProperty, IntProperty, StringProperty
+from mathutils import Vector
+
+from ...core import compat
+from ...core.edit_settings import every_frame_setting
+from ...core.goals import named
+from ...core.report import percent
+from ...core.settings import overlay_of
+from ...core.translation.sentences import UserError, marked, say
+from ...posing.drag import MISSED, Ask, BodyDrag
+from ...posing.figure import Free
+from ...posing.pick import Picked, joint_of, picked, target_bones
+from ...posing.pins import FLAGS, Extremities, extremities, set_pins, stored_pins
+from ...rig.plan.followers import follower_in
+from ...solve import PosedBody
+from ...targets import cursor
+from ...targets.edit_range import EditRange
+from .active import ArmatureOperator, Internal, active_bone, armature, asked, candidate, given, operators
+from .drag import LESS, MORE, DragMacro, RangeOptions, finish, running_holds, start, take_range, turn_range
+from .progress import show_status
+
+NAMED = 3
+"""Maximum number of joints at a limit that a message names."""
+WITHOUT_PINS = (
+    (Free.FEET.name, "Feet Stay", "The feet stay in place, and the hips follow"),
+    (Free.ROOT.name, "Root Stays", "The root stays, and the bones from there to the moved one turn"),
+    (Free.CHAIN.name, "Chain Alone", "Only the connected bones above the moved one turn, as with Auto IK"),
+)
+
+
+class BodyOptions:
+    """What holds and what follows, as options of an operator."""
+
+    without_pins: EnumProperty(
+        name="Without Pins",
+        description="What holds the body if nothing is pinned",
+        items=WITHOUT_PINS,
+        default=Free.FEET.name,
+    )
+    length: IntProperty(
+        name="Bones",
+        description="How many bones above the moved joint turn; if 0, the whole body follows",
+        default=0,
+        min=0,
+        soft_max=32,
+    )
+
+
+class BodyDragOptions(RangeOptions, BodyOptions):
+    """The same, and how far a drag reaches."""
+
+    every_frame: every_frame_setting()
+
+    def ask(self, bone: str, use_tail: bool, pins: dict[str, frozenset[str]] | None = None) -> Ask:
+        """Return what to drag with these options."""
+        return Ask(bone, use_tail, pins, Free[self.without_pins], self.length, EditRange.of(self))
+
+
+class IKAddonPinArgument(bpy.types.PropertyGroup):
+    """A pin passed by a script; `name` is the bone's name."""
+
+    use_location: asked(BoolProperty, "Location", "The head of the bone stays in place", default=True)
+    use_rotation: asked(BoolProperty, "Rotation", "The bone keeps its orientation", default=True)
+
+
+class IK_ADDON_OT_pose_body(BodyDragOptions, ArmatureOperator):
+    """Move a bone to a place; pinned bones hold, and the rest of the body follows within its limits."""
+
+    bl_label = "Pose Body"
+
+    bone: asked(StringProperty, "Bone", "The bone to move; if empty, the active bone")
+    use_tail: asked(BoolProperty, "Tail", "Move the tail of the bone instead of its head")
+    offset: asked(
+        FloatVectorProperty, "Offset", "How far the joint moves from where it is, in world space", subtype="TRANSLATION"
+    )
+    location: given(
+        FloatVectorProperty,
+        "Location",
+        "Where the joint goes, in world space, instead of by an offset",
+        subtype="XYZ_LENGTH",
+    )
+    pins: given(CollectionProperty, "Pins", "Bones that hold; none: those that are pinned", type=IKAddonPinArgument)
+
+    @classmethod
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """Require an armature that is not linked from another file."""
+        return "" if ob.is_editable else say("'{rig}' is linked from another file and can't be posed", rig=ob.name)
+
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+        """Pose the body, and report if the bone falls short of its place."""
+        pins = {pin.name: _flags(pin) for pin in self.pins}
+        unknown = next((pin for pin in pins if pin not in ob.pose.bones), None)
+        if unknown is not None:
+            raise UserError("'{rig}' has no bone '{bone}' to pin", rig=ob.name, bone=unknown)
+        name = self.bone or name_of_active(ob)
+        drag = BodyDrag(context, ob, self.ask(name, self.use_tail, pins or None))
+        is_placed = self.properties.is_property_set("location")
+        posed = drag.move(context, Vector(self.location) - drag.start if is_placed else Vector(self.offset))
+        remarks = []
+        if posed.error > MISSED * drag.size:
+            remarks.append(_why_short(drag, posed))
+        return finish(self, context, drag, remarks)
+
+
+def _why_short(drag: BodyDrag, posed: PosedBody) -> str:
+    """Say by how much a dragged joint fell short of its place, and what held it back."""
+    short = percent(posed.error / drag.size)
+    parts = drag.holding(posed)
+    limited = [bone for bone, index in drag.stand.index.items() if posed.at_limit[index]]
+    texts = [say("'{bone}' stopped short by {short} of the body's size", bone=drag.bone, short=short)]
+    if parts:
+        texts.append(say("Held by: {parts}", parts=", ".join(parts)))
+    if limited:
+        texts.append(say("At a limit: {joints}", joints=", ".join(limited[:NAMED])))
+    return ". ".join(texts if len(texts) > 1 else [*texts, say("It is out of reach")])
+
+
+def name_of_active(ob: bpy.types.Object) -> str:
+    """Return the name of the active bone.
+
+    Raises:
+        UserError: no bone is active.
+    """
+    active = active_bone(ob)
+    if active is None:
+        raise UserError("No bone is active. Select the bone to move")
+    return active.name
+
+
+def _flags(pin: IKAddonPinArgument) -> frozenset[str]:
+    return FLAGS - ({"LOCATION"} if not pin.use_location else set()) - ({"ROTATION"} if not pin.use_rotation else set())
+
+
+TOOL = "ik_addon.body"
+
+
+class IK_ADDON_OT_body_hold(Internal, BodyDragOptions, ArmatureOperator):
+    """Grab a bone of the body."""
+
+    # The first part of a mouse drag: move the 3D cursor to the joint, for Blender's transform to move it on.
+    bl_label = "Take Hold of a Bone"
+
+    bone: StringProperty(
+        name="Bone", description="The bone that is dragged; empty: the active bone", options={"HIDDEN"}
+    )
+    use_tail: BoolProperty(
+        name="Tail", description="Drag the tail of the bone instead of its head", default=False, options={"HIDDEN"}
+    )
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """Take hold of the joint for a mouse drag."""
+        take_range(self, context.scene)
+        return self.attempt(lambda context: self._hold(context, armature(context)), context)
+
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+        """Take hold of the joint when a drag is repeated or adjusted, or when a script calls the parts."""
+        if _turned_last(context):
+            self.report({"WARNING"}, say("A rotation can't be repeated. Drag the bone again"))
+            return {"CANCELLED"}
+        return self._hold(context, ob)
+
+    def _hold(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+        ask = self.ask(self.bone or name_of_active(ob), self.use_tail)
+        cursor.CursorDrag(context, BodyDrag(context, ob, ask))
+        return {"FINISHED"}
+
+
+class IK_ADDON_OT_body_move(DragMacro):
+    """Drag a bone with the mouse; pinned bones hold, and the rest of the body follows within its limits."""
+
+    bl_label = "Drag Body"
+    hold = IK_ADDON_OT_body_hold
+
+
+class IK_ADDON_OT_body_grab(Internal, BodyOptions, ArmatureOperator):
+    """Drag the bone under the mouse by its nearest joint; the rest of the body follows."""
+
+    bl_label = "Drag Body"
+
+    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        """Select the bone where the mouse was pressed, let Blender move it, and handle the mouse wheel meanwhile."""
+        region: Any = context.region
+        ob = candidate(context)
+        if ob is None or ob.mode != "POSE" or context.area is None or context.area.type != "VIEW_3D":
+            return {"PASS_THROUGH"}
+        pressed = Vector((event.mouse_prev_press_x - region.x, event.mouse_prev_press_y - region.y))
+        grabbed = picked(context, pressed) or _selected(context, pressed)
+        if grabbed is None:
+            operators.view3d.select_box("INVOKE_DEFAULT", wait_for_input=False)
+            return {"INTERFACE"}
+        bone = grabbed.bone
+        context.view_layer.objects.active = bone.id_data
+        compat.select_bone(bone.id_data, bone)
+        parts: Any = {"TRANSFORM_OT_translate": {"cursor_transform": True, "release_confirm": True}}
+        tip = follower_in(bone.id_data, bone.id_data, bone.name)
+        if tip is not None:  # a pole moves alone; targets were passed over for the joints that follow them
+            parts["IK_ADDON_OT_goal_hold"] = {"rig": bone.id_data.name, "tip": tip.name, "role": "POLE"}
+            return start(self, operators.ik_addon.goal_move, **parts)
+        options = {"bone": bone.name, "use_tail": grabbed.use_tail}
+        parts["IK_ADDON_OT_body_hold"] = {**options, "without_pins": self.without_pins, "length": self.length}
+        started = start(self, operators.ik_addon.body_move, **parts)
+        if "CANCELLED" in started:
+            return started
+        show_status(context, draw_status)
+        # From here on, this operator receives every event first.
+        context.window_manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        """Handle the mouse wheel and pass every other event to Blender."""
+        drag = held_body()
+        if drag is None:
+            self.cancel(context)
+            return {"FINISHED", "PASS_THROUGH"}
+        if turn_range(context, event):
+            return {"RUNNING_MODAL"}
+        if event.value != "PRESS" or event.type not in MORE | LESS or event.alt:  # with Alt Blender zooms
+            return {"PASS_THROUGH"}
+        drag.extend(context, 1 if event.type in MORE else -1)
+        for remembered in self._remembered(context):
+            remembered.length = drag.extent.length
+        return {"RUNNING_MODAL"}
+
+    def cancel(self, context: bpy.types.Context) -> None:
+        """Leave the status bar to Blender; it also calls this when the window is closed."""
+        show_status(context, None)
+
+    def _remembered(self, context: bpy.types.Context) -> Iterator[Any]:
+        """Yield the properties from which the next drag, and a repetition of this one, take their settings."""
+        if is_in_hand(context):
+            yield context.workspace.tools.from_space_view3d_mode("POSE").operator_properties(self.bl_idname)
+        yield from running_holds(context, IK_ADDON_OT_body_move.__name__)
+
+
+class IK_ADDON_OT_body_tool(Internal, ArmatureOperator):
+    """Take the tool that drags any bone while the rest of the body follows, or put it away."""
+
+    bl_label = "Pose Body"
+
+    @classmethod
+    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+        """Return that only a 3D View has the tool."""
+        return "" if isinstance(context.space_data, bpy.types.SpaceView3D) else say("Use this in a 3D Viewport")
+
+    def perform_on(self, context: bpy.types.Context, _ob: bpy.types.Object) -> set[str]:
+        """Switch the tool."""
+        operators.wm.tool_set_by_id(name="builtin.select_box" if is_in_hand(context) else TOOL)
+        return {"FINISHED"}
+
+
+def is_in_hand(context: bpy.types.Context) -> bool:
+    """Whether the tool Pose Body is in use."""
+    tool = context.workspace.tools.from_space_view3d_mode("POSE")
+    return tool is not None and tool.idname == TOOL
+
+
+def draw_status(header: Any, context: bpy.types.Context) -> None:
+    """Draw the status bar during a drag: what the wheel does, then Blender's keys."""
+    header.layout.label(text=say("More or Fewer Bones Follow"), icon=compat.WHEEL_ICON, translate=False)
+    reach = say("Shift: Range, {frames} Frames", frames=overlay_of(context.scene).edit_range)
+    header.layout.label(text=reach, icon=compat.WHEEL_ICON, translate=False)
+    header.layout.template_input_status()
+
+
+def _turned_last(context: bpy.types.Context) -> bool:
+    """Whether the last operator is a drag of a bone that ended as a rotation.
+
+    Such a drag remembers only the rotation, so repeating it would turn the bone without moving it.
+    """
+    done = context.window_manager.operators
+    return bool(done) and done[-1].bl_idname == IK_ADDON_OT_body_move.__name__ and not cursor.is_move(done[-1])
+
+
+def held_body() -> BodyDrag | None:
+    """Return the body drag in progress, or None."""
+    held = None if cursor.current is None else cursor.current.drag
+    return held if isinstance(held, BodyDrag) else None
+
+
+def _selected(context: bpy.types.Context, place: Vector) -> Picked | None:
+    """Return the bone that Blender selects at a position in the region; custom shapes may be far from their bones.
+
+    Of a target it is the bone that follows it.
+    """
+    if "FINISHED" not in operators.view3d.select(location=(int(place.x), int(place.y))):
+        return None
+    ob = armature(context)
+    bone = active_bone(ob)
+    if bone is None:
+        return None
+    tip = target_bones([ob]).get(bone)
+    return Picked.nearest(context, bone, place) if tip is None else Picked.of(context, *joint_of(tip))
+
+
+class IK_ADDON_OT_pin(ArmatureOperator):
+    """Pin bones so that they stay while others are dragged, or release them if they are pinned.
+
+    X-Axis Mirror pins the other side as well.
+    """
+
+    bl_label = "Pin Bones"
+
+    what: EnumProperty(
+        name="What",
+        description="What the pins hold",
+        items=(
+            ("BOTH", "Both", "Location and rotation"),
+            ("LOCATION", "Location", "The location of the head"),
+            ("ROTATION", "Rotation", "The rotation"),
+        ),
+        default="BOTH",
+    )
+    which: asked(
+        EnumProperty,
+        "Bones",
+        "The bones to pin",
+        items=(
+            ("SELECTED", "Selected", "The selected bones"),
+            (Extremities.FEET.name, "Feet", "The feet of the figure"),
+            (Extremities.HANDS.name, "Hands", "The hands of the figure"),
+        ),
+        default="SELECTED",
+    )
+
+    @classmethod
+    def description(cls, _context: bpy.types.Context, properties: Any) -> str:
+        """Return a tooltip that says which bones the button pins."""
+        if properties.which == "SELECTED":
+            return say(cls.bl_description)
+        feet = marked("Pin the feet of the figure where they stand, or release them if they are pinned")
+        hands = marked("Pin the hands of the figure where they are, or release them if they are pinned")
+        return say(feet if properties.which == Extremities.FEET.name else hands)
+
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+        """Pin the bones, or release them if all are pinned that way."""
+        if self.which == "SELECTED":
+            bones, none = _chosen(context, ob), marked("Select the bones to pin in Pose Mode")
+        else:
+            bones = extremities(ob, Extremities[self.which])
+            none = marked("No such bones found. Select the bones to pin")
+        if not bones:
+            raise UserError(none)
+        wanted = FLAGS if self.what == "BOTH" else frozenset((self.what,))
+        stored = stored_pins(ob)
+        released = all(stored.get(bone) == wanted for bone in bones)
+        set_pins(ob, bones, frozenset() if released else wanted)
+        return self.done(say("Released {bones}" if released else "Pinned {bones}", bones=named(bones)))
+
+
+def _chosen(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
+    """Return the selected bones of an armature in Pose Mode, or its active bone if none is selected."""
+    selected = [bone.name for bone in context.selected_pose_bones or () if bone.id_data == ob]
+    active = active_bone(ob)
+    return selected or ([] if active is None else [active.name])
+
+
+class IK_ADDON_OT_pin_release(ArmatureOperator):
+    """Release all pinned bones of the armature."""
+
+    bl_label = "Release Pins"
+
+    bone: given(StringProperty, "Bone", "The bone to release; empty: all")
+
+    @classmethod
+    def description(cls, _context: bpy.types.Context, properties: Any) -> str:
+        """Return a tooltip that names the bone to release."""
+        return say("Release '{bone}'", bone=properties.bone) if properties.bone else say(cls.bl_description)
+
+    @classmethod
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """Require a pinned bone."""
+        return "" if stored_pins(ob) else say("No bone is pinned")
+
+    def perform_on(self, _context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+        """Release the bone or all bones."""
+        pinned = stored_pins(ob)
+        bones = [bone for bone in pinned if self.bone in ("", bone)]
+        if not bones:
+            raise UserError("'{bone}' is not pinned", bone=self.bone)
+        set_pins(ob, bones, ())
+        return self.done(say("Released {bones}", bones=named(bones)))

@@ -1,1 +1,0 @@
-"""Operators on whole bodies."""

@@ -1,1 +1,0 @@
-"""Operators that work on a whole clip."""

@@ -1,0 +1,494 @@
+"""One-click fixes for what keeps chains from being solved, or operators from running, where one is simple and safe."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import bpy
+import numpy as np
+from bpy.props import StringProperty
+
+from ...chains.control_bones import can_be_made, editing
+from ...chains.exceeded import exceeded, fit
+from ...chains.mirror import mirror_chain
+from ...chains.own_target import left_for, make_own, make_target, take
+from ...core import compat
+from ...core.chain_settings import IKAddonChain
+from ...core.channels import FIELDS, REST, is_finite, rotation_field
+from ...core.constraints import drivers_on, fighting_constraints, is_on, targets_of
+from ...core.settings import chain_of, goal_of, unset, unusable
+from ...core.skeleton import FARTHEST, is_flat, is_usable, matrix_array
+from ...core.translation.sentences import UserError, is_one_of, say
+from ...live import reports, simulations
+from ...rig.plan import chain as chains
+from ...rig.plan.chain import posed_bones, tips
+from ...rig.plan.followers import borrowed
+from ...rig.plan.groups import LOOP, LOOP_OF_ARMATURES
+from ...rig.plan.presence import all_layers, is_in
+from ...rig.plan.sources import Part, Sources, uid_of
+from ...solve import Status
+from ...targets.snap import goes_beyond_limits
+from .active import ArmatureOperator, InternalStep, ReportingOperator, candidate, given, obstacle
+
+
+class Fix(NamedTuple):
+    """A fix for one problem."""
+
+    label: str
+    """Text of the button, in the language of the interface."""
+    apply: Callable[[], object]
+
+
+def set_all(owners: Iterable[Any], names: Iterable[str], value: object) -> None:
+    """Set properties of all owners to a value."""
+    for owner in owners:
+        for name in names:
+            setattr(owner, name, value)
+
+
+def mute_label(constraints: Sequence[bpy.types.Constraint]) -> str:
+    """Return the label of a button that mutes one or more constraints."""
+    if len(constraints) == 1:
+        return say("Mute '{constraint}'", constraint=constraints[0].name)
+    return say("Mute {count} Constraints", count=len(constraints))
+
+
+LOCKS = ("lock_ik_x", "lock_ik_y", "lock_ik_z")
+
+
+def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: bpy.types.ViewLayer) -> Fix | None:
+    """Return a fix for the last report on the chain on `tip`; None: no simple fix, or nothing is wrong."""
+    if report is None:
+        return next(_fixes_of_sharing(tip), None)
+    if report.failed:
+        if _is_in_loop(report):
+            return next(fixes_of_loop(tip, lambda other: _is_in_loop(reports.get(tip.id_data, other))), None)
+        return next(_fixes(tip.id_data, tip, view_layer), None)
+    chain = chain_of(tip)
+    if not report.reached:
+        # If the solver stopped with iterations left, more of them change nothing.
+        if report.status is Status.NOT_CONVERGED and report.iterations >= chain.iterations:
+            more = 2 * chain.iterations
+            return Fix(say("Increase Iterations to {count}", count=more), lambda: setattr(chain, "iterations", more))
+        locked = [bone for bone in chains.chain_bones(tip) if all(getattr(bone, name) for name in LOCKS)]
+        if report.status is Status.LIMITED and chain.use_limits and locked:
+            one = say("Unlock '{bone}'", bone=locked[0].name)
+            label = one if len(locked) == 1 else say("Unlock {count} Bones", count=len(locked))
+            return Fix(label, partial(set_all, locked, LOCKS, False))
+    return next(itertools.chain(fixes_in_renders(chain, view_layer), _fixes_of_remarks(tip)), None)
+
+
+def _is_in_loop(report: reports.Report | None) -> bool:
+    return report is not None and is_one_of(report.message, LOOP, LOOP_OF_ARMATURES)
+
+
+def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
+    """Yield fixes in the order in which `rig.plan.chain.check`, and after it the plan, find the problems."""
+    chain, bones = chain_of(tip), chains.chain_bones(tip)
+    for name, label in unusable(chain):
+        yield Fix(say("Reset {setting}", setting=say(label)), partial(unset, chain, name))
+        return
+    if ob.data.pose_position == "REST":
+        yield Fix(say("Switch to Pose Position"), lambda: setattr(ob.data, "pose_position", "POSE"))
+    for role in ("target", "pole"):
+        yield from fixes_of_goal(tip, role, view_layer)
+    if chain.end_bone and chains.end_of(tip) is None:
+        yield Fix(say("Clear End Bone"), lambda: setattr(chain, "end_bone", ""))
+    fighting = [constraint for _, constraint in fighting_constraints(ob, chains.posed_bones(tip))]
+    end = chains.turning_end(tip)
+    if end is not None:
+        fighting += [constraint for _, constraint in chains.holding_constraints(ob, tip, end)]
+    if fighting:
+        yield Fix(mute_label(fighting), partial(set_all, fighting, ("mute",), True))
+    paths = {f"{bone.path_from_id()}.{rotation_field(bone.rotation_mode)}" for bone in chains.posed_bones(tip)}
+    yield from _fixes_of_drivers(ob, paths)
+    if end is not None and chains.upright_between(tip, end):
+        yield Fix(say("Clear End Bone"), lambda: setattr(chain, "end_bone", ""))
+    if chain.solver == "TWO_BONE" and len(bones) != 2:
+        yield Fix(say("Use Automatic Solver"), lambda: setattr(chain, "solver", "AUTO"))
+    yield from _fixes_of_bones(bones, limited=chain.use_limits)
+    yield from fixes_of_transforms(tip)
+    others = [other for other in chains.tips(ob) if other != tip and chain_of(other).enabled]
+    led = set() if end is None else {end, *chains.between(tip, end)}
+    if any(not led.isdisjoint(chains.posed_bones(other)) for other in others):
+        yield Fix(say("Turn Off End Rotation"), lambda: setattr(chain, "use_end_rotation", False))
+    if chain.solver == "TWO_BONE":
+        yield Fix(say("Use Automatic Solver"), lambda: setattr(chain, "solver", "AUTO"))
+
+
+def _fixes_of_bones(bones: list[bpy.types.PoseBone], *, limited: bool) -> Iterator[Fix]:
+    """Yield fixes for Blender's own IK settings of bones that are not finite."""
+    for bone in bones:
+        names = [f"ik_stiffness_{axis}" for axis in "xyz" if limited] + ["ik_stretch"]
+        broken = [name for name in names if not math.isfinite(getattr(bone, name))]
+        if broken:
+            yield Fix(say("Reset IK of '{bone}'", bone=bone.name), partial(set_all, [bone], broken, 0.0))
+
+
+def _fixes_of_remarks(tip: bpy.types.PoseBone) -> Iterator[Fix]:
+    """Yield fixes for remarks on a solved chain."""
+    yield from _fixes_of_sharing(tip)
+    chain, bones = chain_of(tip), chains.chain_bones(tip)
+    other = chains.mirrored_from(tip)
+    if other is not None:
+        label = say("Mirror '{other}'", other=other.name)
+        yield Fix(label, partial(mirror_chain, bpy.context, other))
+    if goes_beyond_limits(tip):
+        yield Fix(say("Fit Limits to Animation"), lambda: fit(exceeded(tip)))
+    if chain.chain_length > len(bones):
+        label = say("Set Chain Length to {count}", count=len(bones))
+        yield Fix(label, partial(setattr, chain, "chain_length", len(bones)))
+    root, ob = bones[0], tip.id_data
+    if chains.is_connected(chain, root) and can_be_made(bpy.context, ob) and ob.data.users == 1:
+        yield Fix(say("Disconnect '{bone}'", bone=root.name), partial(_disconnect, ob, root.name))
+    yield from _fixes_of_drivers(ob, chains.out_of_reach_paths(chain, bones))
+
+
+def _fixes_of_sharing(tip: bpy.types.PoseBone) -> Iterator[Fix]:
+    """Yield a fix for an armature that was copied without its targets."""
+    if borrowed(tip):
+        yield Fix(say("Make Own Targets"), partial(make_own, bpy.context, tip.id_data))
+
+
+def _fixes_of_drivers(ob: bpy.types.Object, paths: Collection[str]) -> Iterator[Fix]:
+    """Yield a fix that mutes the drivers on data paths."""
+    driving = drivers_on(ob, paths)
+    if driving:
+        yield Fix(say("Mute Drivers"), partial(set_all, driving, ("mute",), True))
+
+
+def _disconnect(ob: bpy.types.Object, bone: str, *, clears_parent: bool = False) -> None:
+    with editing(bpy.context, ob) as bones:
+        bones[bone].use_connect = False
+        if clears_parent:
+            bones[bone].parent = None
+
+
+class IK_ADDON_OT_chain_fix(InternalStep, ArmatureOperator):
+    """Fix what keeps this chain from being solved, as the button says."""
+
+    bl_label = "Fix Chain"
+
+    tip: given(StringProperty, "Tip", "The tip bone of the chain")
+
+    @classmethod
+    def description(cls, context: bpy.types.Context, properties: bpy.types.OperatorProperties) -> str:
+        """Return the label of the fix as a tooltip, since the button may be too small to show it."""
+        fix = _fix_on(context, getattr(properties, "tip", ""))
+        return say(cls.bl_description) if fix is None else fix.label
+
+    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+        """Apply the fix, and solve the chain again if Live is on."""
+        fix = _fix_on(context, self.tip)
+        if fix is None:
+            raise UserError("Nothing to fix on '{tip}'", tip=self.tip)
+        try:
+            fix.apply()
+        except RuntimeError as error:
+            return self.refuse(str(error))
+        reports.clear(ob, [self.tip])
+        compat.tag(ob)
+        context.view_layer.update()  # solves if Live is on
+        return self.done(f"'{self.tip}': {fix.label}")
+
+
+def _fix_on(context: bpy.types.Context, name: str) -> Fix | None:
+    ob = candidate(context)
+    tip = None if ob is None or ob.pose is None else ob.pose.bones.get(name)
+    return None if tip is None else fix_of(tip, reports.get(ob, name), context.view_layer)
+
+
+def needs_lock(context: bpy.types.Context) -> bool:
+    """Whether rendering an animation in a window is unsafe: there are live chains, and the interface is not locked."""
+    scene = context.scene
+    if scene.render.use_lock_interface or scene.camera is None or scene.frame_start == scene.frame_end:
+        return False
+    return any(map(simulations.is_solving, context.view_layer.objects))
+
+
+class IK_ADDON_OT_lock_interface(InternalStep):
+    """Lock the interface during rendering (Render > Lock Interface): live chains set poses while frames render, and
+    drawing them in the viewport at the same time can crash Blender.
+    """
+
+    bl_label = "Lock Interface"
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Turn on Lock Interface."""
+        context.scene.render.use_lock_interface = True
+        return {"FINISHED"}
+
+
+IN_VIEWPORTS = {"target": "Enable Target in Viewports", "pole": "Enable Pole in Viewports"}
+IN_RENDERS = {"target": "Enable Target in Renders", "pole": "Enable Pole in Renders"}
+NO_BONE = {"target": "Clear Target Bone", "pole": "Clear Pole Bone"}
+"""Labels of buttons, by the role of the goal."""
+
+
+def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
+    """Yield fixes for a target or pole, in the order in which `rig.plan.chain.check` finds the problems."""
+    chain = chain_of(tip)
+    goal, bone = getattr(chain, role), getattr(chain, f"{role}_bone")
+    if goal is None:
+        if role == "target":
+            left = left_for(tip, view_layer)
+            if left is not None:
+                yield Fix(say("Use '{target}'", target=left.name), partial(take, tip, left))
+            yield Fix(say("Make Target"), partial(make_target, bpy.context, tip))
+        return
+    layer = view_layer.layer_collection
+    if not is_in(view_layer.objects, goal):
+        excluded = [own for own in all_layers(layer) if own.exclude and is_in(own.collection.objects, goal)]
+        if excluded:
+            label = say("Include '{collection}'", collection=excluded[0].name)
+            yield Fix(label, lambda: setattr(excluded[0], "exclude", False))
+        else:
+            yield _without(tip, role)
+    elif off := disabled(goal, layer, "hide_viewport"):
+        yield Fix(say(IN_VIEWPORTS[role]), partial(set_all, off, ("hide_viewport",), False))
+    elif bone and goal.type == "ARMATURE" and bone not in goal.pose.bones:
+        yield Fix(say(NO_BONE[role]), lambda: setattr(chain, f"{role}_bone", ""))
+    elif _rides_on(goal, bone, {own.name for own in posed_bones(tip)}, tip.id_data):
+        yield from _detached(tip, goal, bone, role)
+
+
+def fixes_in_renders(chain: IKAddonChain, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
+    """Yield fixes that enable goals in renders, so that they move there."""
+    for role in ("target", "pole"):
+        goal, _bone = goal_of(chain, role)
+        if goal is not None and (off := disabled(goal, view_layer.layer_collection, "hide_render")):
+            yield Fix(say(IN_RENDERS[role]), partial(set_all, off, ("hide_render",), False))
+
+
+def fixes_of_loop(tip: bpy.types.PoseBone, in_loop: Callable[[str], bool]) -> Iterator[Fix]:
+    """Yield fixes that break a dependency loop: give the chain on `tip`, or another in the loop, its own target.
+
+    A chain in the loop because of its pole loses the pole; the last fix disables the chain on `tip`.
+    """
+    ob = tip.id_data
+    on = [other for other in tips(ob) if chain_of(other).enabled]
+    for own in (tip, *(other for other in on if other != tip and in_loop(other.name))):
+        chain = chain_of(own)
+        moved = {bone.name for other in on if other != own for bone in posed_bones(other)}
+        if chain.target is not None and _rides_on(chain.target, chain.target_bone, moved, ob, others=True):
+            for_other = say("Make Own Target for '{tip}'", tip=own.name)
+            yield Fix(say("Make Own Target") if own == tip else for_other, partial(make_target, bpy.context, own))
+        elif chain.pole is not None and _rides_on(chain.pole, chain.pole_bone, moved, ob, others=True):
+            for_other = say("Clear Pole for '{tip}'", tip=own.name)
+            yield Fix(say("Clear Pole") if own == tip else for_other, partial(setattr, chain, "pole", None))
+    yield Fix(say("Turn Off '{tip}'", tip=tip.name), lambda: setattr(chain_of(tip), "enabled", False))
+
+
+def fixes_of_transforms(tip: bpy.types.PoseBone) -> Iterator[Fix]:
+    """Yield fixes that reset transforms with which nothing can be solved: not finite, too large, or scaled to zero."""
+    ob, chain = tip.id_data, chain_of(tip)
+    world = matrix_array(ob.matrix_world)
+    if is_flat(world):
+        yield Fix(say("Reset Scale of '{object}'", object=ob.name), partial(_reset, [ob], ("scale",)))
+    elif not is_usable(world):
+        yield Fix(say("Reset Transform of '{object}'", object=ob.name), partial(_reset, [ob]))
+    posed = posed_bones(tip)
+    bones = {bone.name: bone for bone in (*posed, *posed[0].parent_recursive)}.values()
+    yield from _fixes_of_posed([bone for bone in bones if not is_finite(bone)])
+    for own in (goal for goal in (chain.target, chain.pole) if goal is not None):
+        place = np.abs(matrix_array(own.matrix_world))
+        if not (place < FARTHEST).all():
+            yield Fix(say("Reset Transform of '{object}'", object=own.name), partial(_reset, [own]))
+    yield from _fixes_of_posed([bone for bone in bones if not all(bone.scale[:])])
+
+
+def _fixes_of_posed(broken: list[bpy.types.PoseBone]) -> Iterator[Fix]:
+    if broken:
+        one = say("Reset '{bone}'", bone=broken[0].name)
+        label = one if len(broken) == 1 else say("Reset {count} Bones", count=len(broken))
+        yield Fix(label, partial(_reset, broken))
+
+
+def _rides_on(
+    goal: bpy.types.Object, bone: str, moved: set[str], ob: bpy.types.Object, *, others: bool = False
+) -> bool:
+    """Whether a goal follows any of the `moved` bones of an armature or, with `others`, a bone of another armature."""
+    carriers = Sources().carriers([Part(goal, bone)])
+    return any(own.bone in moved if own.armature == uid_of(ob) else others for own in carriers)
+
+
+def _detached(tip: bpy.types.PoseBone, goal: bpy.types.Object, bone: str, role: str) -> Iterator[Fix]:
+    """Yield fixes that detach a goal from the bones of its own chain and keep it in place."""
+    if not goal.is_editable:
+        return
+    is_bone = bool(bone) and goal.type == "ARMATURE"
+    holder: Any = goal.pose.bones[bone] if is_bone else goal
+    holding = [c for c in holder.constraints if is_on(c) and any(own == tip.id_data for own, _name in targets_of(c))]
+    if holding:
+        yield Fix(mute_label(holding), partial(_mute_in_place, goal, holding))
+    elif not is_bone and goal.parent is not None:
+        yield Fix(say("Clear Parent"), partial(_clear_parent, goal))
+    elif is_bone and holder.parent is not None and holder not in posed_bones(tip):
+        if goal == tip.id_data and can_be_made(bpy.context, goal):
+            yield Fix(say("Clear Parent"), partial(_disconnect, goal, bone, clears_parent=True))
+    else:
+        yield _without(tip, role)
+
+
+def _without(tip: bpy.types.PoseBone, role: str) -> Fix:
+    """Return the fix that does without a goal: another target, or no pole."""
+    if role == "target":
+        return Fix(say("Make New Target"), partial(make_target, bpy.context, tip))
+    return Fix(say("Clear Pole"), lambda: setattr(chain_of(tip), "pole", None))
+
+
+def _mute_in_place(goal: bpy.types.Object, constraints: list[Any]) -> None:
+    world = goal.matrix_world.copy()
+    set_all(constraints, ("mute",), True)
+    bpy.context.view_layer.update()
+    if isinstance(constraints[0].id_data, bpy.types.Object) and constraints[0] in list(goal.constraints):
+        goal.matrix_world = world
+
+
+def _clear_parent(goal: bpy.types.Object) -> None:
+    world = goal.matrix_world.copy()
+    goal.parent = None
+    goal.matrix_world = world
+
+
+def _reset(owners: Iterable[Any], what: tuple[str, ...] = ("location", "rotation", "scale")) -> None:
+    for owner in owners:
+        for name in what:
+            field = rotation_field(owner.rotation_mode) if name == "rotation" else name
+            setattr(owner, field, REST[FIELDS[field]].tolist())
+
+
+# ---- disabled objects
+
+
+def disabled(
+    goal: bpy.types.Object, layer: bpy.types.LayerCollection, switch: str
+) -> list[bpy.types.Object | bpy.types.Collection]:
+    """Return what keeps an object from being evaluated: the object, or collections on one path to it.
+
+    The list is empty if the object is evaluated.
+    """
+    own = [goal] if getattr(goal, switch) else []
+    ways = list(_ways_to(goal, layer))
+    off = [[found.collection for found in way if getattr(found.collection, switch)] for way in ways]
+    return [*own, *min(off, key=len, default=[])]
+
+
+def _ways_to(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterator[list[bpy.types.LayerCollection]]:
+    if layer.exclude:
+        return
+    if is_in(layer.collection.objects, goal):
+        yield [layer]
+    for child in layer.children:
+        for way in _ways_to(goal, child):
+            yield [layer, *way]
+
+
+def rig_fix_of(context: bpy.types.Context) -> Fix | None:
+    """Return a fix for the obstacle that the panel shows; None: no simple fix."""
+    return next(_fixes_of_rig(context), None) if obstacle(context) else None
+
+
+def _fixes_of_rig(context: bpy.types.Context) -> Iterator[Fix]:
+    ob = candidate(context)
+    if ob is None or ob.type != "ARMATURE":
+        inside = _instanced(ob)
+        if ob is not None and inside is not None:
+            yield Fix(say("Make Library Override"), partial(_override_instance, context, ob, inside))
+            return
+        rig = _armature_for(context, ob)
+        if rig is not None:
+            yield Fix(say("Select '{object}'", object=rig.name), partial(_select, context, rig))
+        return
+    if ob.mode not in {"POSE", "OBJECT"}:
+        yield Fix(say("Pose Mode"), partial(bpy.ops.object.mode_set, mode="POSE"))
+    elif not ob.is_editable:
+        yield Fix(say("Make Library Override"), partial(_override, context, ob))
+    elif ob.override_library is not None and ob.override_library.is_system_override:
+        yield Fix(say("Make Override Editable"), lambda: setattr(ob.override_library, "is_system_override", False))
+
+
+def _instanced(ob: bpy.types.Object | None) -> bpy.types.Object | None:
+    """Return the armature in the linked collection that an empty instances."""
+    shown: Any = None if ob is None else ob.instance_collection
+    if shown is None or shown.library is None:
+        return None
+    return next((own for own in shown.all_objects if own.type == "ARMATURE"), None)
+
+
+def _armature_for(context: bpy.types.Context, ob: bpy.types.Object | None) -> bpy.types.Object | None:
+    """Return the armature of an object, or the first visible armature, preferring one with chains."""
+    if ob is not None:
+        modifiers = (m.object for m in ob.modifiers if isinstance(m, bpy.types.ArmatureModifier))
+        own = next((found for found in (*modifiers, ob.parent) if found is not None and found.type == "ARMATURE"), None)
+        if own is not None and own.visible_get():
+            return own
+    rigs = [found for found in context.view_layer.objects if found.type == "ARMATURE" and found.visible_get()]
+    return min(rigs, key=lambda rig: not tips(rig), default=None)
+
+
+def _select(context: bpy.types.Context, rig: bpy.types.Object) -> None:
+    if context.active_object is not None and context.active_object.mode != "OBJECT":
+        bpy.ops.object.mode_set(mode="OBJECT")
+    for other in context.selected_objects:
+        other.select_set(False)
+    rig.select_set(True)
+    context.view_layer.objects.active = rig
+
+
+def _override(context: bpy.types.Context, ob: bpy.types.Object) -> None:
+    """Override a linked armature, together with the collection it was linked in, and select the override."""
+    collections: list[Any] = [context.scene.collection, *bpy.data.collections]
+    holders = [own for own in collections if own.is_editable]
+    roots = (child for own in holders for child in own.children if child.library is not None)
+    root = next((child for child in roots if is_in(child.all_objects, ob)), None)
+    _override_with(context, ob if root is None else root, ob)
+    for own in holders:
+        if root is not None and root in own.children.values():
+            own.children.unlink(root)
+
+
+def _override_instance(context: bpy.types.Context, empty: bpy.types.Object, ob: bpy.types.Object) -> None:
+    """Override the collection that an empty instances, and remove the empty."""
+    _override_with(context, empty.instance_collection, ob, empty)
+    bpy.data.objects.remove(empty)
+
+
+def _override_with(
+    context: bpy.types.Context, linked: Any, ob: bpy.types.Object, reference: bpy.types.Object | None = None
+) -> None:
+    """Override linked data, and select the override of an armature object in it.
+
+    Raises:
+        UserError: Blender can't override it.
+    """
+    scene, view_layer = context.scene, context.view_layer
+    made = linked.override_hierarchy_create(scene, view_layer, reference=reference, do_fully_editable=True)
+    found = (own for own in view_layer.objects if own.override_library and own.override_library.reference == ob)
+    rig = next(found, None)
+    if made is None or rig is None:
+        raise UserError(
+            "Blender can't override '{object}'. Choose Library Override > Make in the Object menu", object=ob.name
+        )
+    _select(context, rig)
+
+
+class IK_ADDON_OT_rig_fix(InternalStep, ReportingOperator):
+    """Fix what keeps the chains from being edited, as the button says."""
+
+    bl_label = "Fix Armature"
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
+        """Apply the fix."""
+        fix = rig_fix_of(context)
+        if fix is None:
+            return self.refuse(obstacle(context) or say("Nothing to fix"))
+        try:
+            fix.apply()
+        except RuntimeError as error:
+            return self.refuse(str(error))
+        return self.done(fix.label)

@@ -1,1 +1,0 @@
-"""One-click fixes for problems that messages report."""

@@ -1,1 +1,0 @@
-"""Operators that move targets and poles."""

@@ -1,1 +1,0 @@
-"""The add-on's preferences, shared by all files: the tab, shortcuts, defaults for new chains, overlay colors."""
