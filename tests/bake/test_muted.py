@@ -86,5 +86,5 @@ def test_the_fk_pose_is_what_blender_evaluates_and_a_bake_plays_it_or_is_refused
         assert "so keys would have no effect" in refusal
         assert "solo" in refusal or wanted[7] == by_hand
         return
-    for frame, pose in rigs.poses_at(ob, FRAMES).items():
-        assert np.abs(pose - played[frame]).max() < 2e-5, frame
+    for time, pose in rigs.poses_at(ob, FRAMES).items():
+        assert np.abs(pose - played[time]).max() < 2e-5, time
