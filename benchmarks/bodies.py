@@ -24,9 +24,10 @@ from ik_addon.posing.drag import Ask, BodyDrag
 from ik_addon.posing.read import Stand
 from ik_addon.registration import register
 from ik_addon.solve import Body, Grab, Pin, PosedBody, Poser
-from ik_addon.solve.maths.cones import cone_of, violation
+from ik_addon.solve.maths.cones import cone_of
 from ik_addon.solve.maths.rotations import norm, quaternions
 from ik_addon.solve.problem import Floats
+from tests.solve.chains import violation
 from tools.environments import ROOT
 
 from .metarig import add_metarig, bones_of

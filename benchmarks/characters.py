@@ -12,7 +12,7 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ik_addon.chains import preset_file, profile
+from ik_addon.chains import profile
 from ik_addon.core.settings import chain_of
 from ik_addon.rig.plan.chain import chain_bones
 from ik_addon.solve.problem import Floats
@@ -253,7 +253,7 @@ def apply_preset(name: str, tip: bpy.types.PoseBone) -> None:
     """Give the bones of a chain the limits of a shipped preset."""
     found = profile.profile_of(bpy.context)
     profile.clear(found)
-    preset_file.read_file(profile.SHIPPED / f"{name}.py", found)
+    profile.read_file(profile.SHIPPED / f"{name}.py", found)
     profile.apply(found, chain_bones(tip))
 
 

@@ -22,9 +22,10 @@ from pathlib import Path
 import numpy as np
 
 from ik_addon.solve import Solver, solve
-from ik_addon.solve.maths.cones import Cone, cone_of, violation
+from ik_addon.solve.maths.cones import Cone, cone_of
 from ik_addon.solve.maths.rotations import quaternions
 from ik_addon.solve.problem import Floats
+from tests.solve.chains import violation
 
 from .cases import CHAINS, FREE, Rig, bone_steps, chain, degrees, random_ranges, smooth_turns, tree_hand, tree_y
 

@@ -10,9 +10,9 @@ import bpy
 
 from .chains import new_chain, profile
 from .cli import command as bake_command
-from .core import chain_settings, interruption, overrides, preferences, settings, stamps
+from .core import chain_settings, hooks, interruption, overrides, preferences, settings, stamps
 from .core.translation import catalogs
-from .live import handlers, simulations
+from .live import handlers, simulations, switches
 from .rig.plan import followers
 from .targets import cursor, edits
 from .ui import gizmos, menus, panel, toolbar
@@ -33,6 +33,7 @@ MODULES: Final[tuple[Any, ...]] = (
     followers,
     simulations,
     new_chain,
+    switches,
     handlers,
     edits,
     overrides,
@@ -62,7 +63,7 @@ MODULES: Final[tuple[Any, ...]] = (
     bake_command,
     interruption,
 )
-"""Modules with classes for Blender, with a `register` and an `unregister` of their own, or with both."""
+"""Modules with classes for Blender, handlers, listeners, or a `register` and an `unregister` of their own."""
 
 
 def _classes(module: Any) -> Iterator[type]:
@@ -79,10 +80,13 @@ def _classes(module: Any) -> Iterator[type]:
 
 
 CLASSES: Final = tuple(cls for module in MODULES for cls in _classes(module))
-PARTS: Final = tuple(module for module in MODULES if hasattr(module, "register"))
 
 _registered: ExitStack | None = None
 """Removes everything that is registered, last first; None: nothing is."""
+
+
+def _nothing() -> None:
+    """Stand for a `register` or `unregister` that a module does not have."""
 
 
 def register() -> None:
@@ -110,9 +114,11 @@ def register() -> None:
         for cls in CLASSES:
             if issubclass(cls, drag.DragMacro):
                 cls.compose()
-        for part in PARTS:
-            part.register()
-            undo.callback(part.unregister)
+        for module in MODULES:
+            getattr(module, "register", _nothing)()
+            undo.callback(getattr(module, "unregister", _nothing))
+            hooks.join(module)
+            undo.callback(hooks.leave, module)
         shown_preferences.register(CLASSES)
         undo.callback(shown_preferences.unregister)
         _registered = undo.pop_all()

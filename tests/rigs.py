@@ -205,6 +205,12 @@ def new_file() -> None:
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
 
 
+def into_library(path: Path) -> None:
+    """Save the file, and open an empty one."""
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    new_file()
+
+
 def from_library(path: Path, kind: str, *names: str, link: bool = True) -> list[Any]:
     """Link or append data-blocks of a kind, such as "objects", from a file; they are in no scene yet."""
     libraries: Any = bpy.data.libraries  # the stubs do not know its result
@@ -224,6 +230,45 @@ def go_live(*obs: bpy.types.Object) -> None:
     for ob in obs:
         ob.ik_addon.live = True
     bpy.context.view_layer.update()
+
+
+def go_live_unmoved(ob: bpy.types.Object, within: float = 2e-6) -> None:
+    """Turn Live on, and assert that no element of a pose matrix changes by more."""
+    before = pose(ob)
+    go_live(ob)
+    assert np.abs(pose(ob) - before).max() < within, "going live moves nothing"
+
+
+def change(owner: Any, **values: object) -> None:
+    """Set properties of something, and let Blender evaluate it."""
+    for name, value in values.items():
+        setattr(owner, name, value)
+    bpy.context.view_layer.update()
+
+
+def shift(owner: Any, x: float = 0.0, y: float = 0.0, z: float = 0.0) -> None:
+    """Move an object or a bone by a step, and let Blender evaluate it."""
+    change(owner, location=owner.location + Vector((x, y, z)))
+
+
+def constrain(owner: Any, kind: str, **settings: object) -> Any:
+    """Add a constraint to an object or a bone; return it."""
+    made = owner.constraints.new(kind)
+    for name, value in settings.items():
+        setattr(made, name, value)
+    return made
+
+
+def drive(owner: Any, path: str, index: int, expression: str, read: Any = None, read_path: str = "") -> Any:
+    """Drive a number; `f` in the expression is a value read from an object or scene. Return the driver's curve."""
+    curve = owner.driver_add(path, index)
+    curve.driver.type, curve.driver.expression = "SCRIPTED", expression
+    if read is not None:
+        variable = curve.driver.variables.new()
+        variable.name, variable.type = "f", "SINGLE_PROP"
+        variable.targets[0].id_type = "SCENE" if isinstance(read, bpy.types.Scene) else "OBJECT"
+        variable.targets[0].id, variable.targets[0].data_path = read, read_path
+    return curve
 
 
 def evaluated(ob: bpy.types.Object) -> bpy.types.Object:
@@ -314,11 +359,14 @@ def length(ob: bpy.types.Object, tip: str, count: int) -> float:
     return sum((b - a).length for a, b in pairwise(points))
 
 
-def key(ob: bpy.types.Object, path: str, values: dict[int, object]) -> None:
-    """Key a property of an object on several frames."""
+def key(ob: Any, path: str, values: dict[int, object]) -> None:
+    """Key a property of an object or bone, or of a bone's chain such as "ik_addon.influence", on several frames."""
+    part, _, name = path.rpartition(".")
+    holder, owner = (ob.path_resolve(part), ob.id_data) if part else (ob, ob)
+    path = f"{ob.path_from_id()}.{path}" if part else path
     for frame, value in values.items():
-        setattr(ob, path, value)
-        ob.keyframe_insert(path, frame=frame)
+        setattr(holder, name, value)
+        owner.keyframe_insert(path, frame=frame)
 
 
 def fcurves(ob: bpy.types.Object, part: str = "") -> list[Any]:

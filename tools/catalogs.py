@@ -22,7 +22,10 @@ OWN = "IK Chains"
 CONTEXTS = ("*", "Operator", OWN)
 """Where an entry without a context belongs: to Blender's labels, its labels of operators, and our sentences."""
 _VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
-READER = Environment(f"polib-{_VERSION}", _VERSION, ("polib==1.2.0",))
+BUILDER = Environment(
+    f"build-{_VERSION}", _VERSION, ("polib==1.2.0", "markdown-it-py==4.3.0", "mdit-py-plugins==0.7.0")
+)
+"""Reads what is written by hand, and makes what is shipped."""
 
 
 def write(source: Path = FOLDER, target: Path = FOLDER) -> None:
@@ -31,7 +34,7 @@ def write(source: Path = FOLDER, target: Path = FOLDER) -> None:
     Raises:
         ToolError: a catalog is malformed.
     """
-    if run([str(ensure(READER)), "-m", "tools.catalogs", str(source), str(target)], {"PYTHONPATH": str(ROOT)}):
+    if run([str(ensure(BUILDER)), "-m", "tools.catalogs", str(source), str(target)], {"PYTHONPATH": str(ROOT)}):
         raise ToolError("A catalog of translations can't be read. The reason stands above.")
 
 
@@ -45,11 +48,16 @@ def main(source: Path, target: Path) -> None:
         except (OSError, ValueError) as error:
             sys.exit(f"{path.name}: {error}")
         text = json.dumps(list(_entries(catalog)), ensure_ascii=False, indent=0)
-        file = target / f"{path.stem}.json"
-        if not file.exists() or file.read_text(encoding="utf-8") != text:
-            part = file.with_suffix(f".{os.getpid()}")
-            part.write_text(text, encoding="utf-8")
-            part.replace(file)
+        put(target / f"{path.stem}.json", text.encode())
+
+
+def put(file: Path, content: bytes) -> None:
+    """Write a file if it differs from what is there; other processes may do the same, and see the one or the other."""
+    if not file.exists() or file.read_bytes() != content:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_suffix(f".{os.getpid()}")
+        part.write_bytes(content)
+        part.replace(file)
 
 
 def _entries(catalog: Any) -> Iterator[tuple[str, str, str]]:

@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools import blender, catalogs, version
+from tools import blender, catalogs, guide, version
 from tools.environments import ROOT, ToolError
 from tools.processes import run
 
@@ -19,6 +19,7 @@ OLDEST_TIME = (1980, 1, 1, 0, 0, 0)
 def build(folder: Path) -> Path:
     """Build the extension's zip in `folder`; a test compares it with Blender's own build."""
     catalogs.write()
+    guide.write()
     folder.mkdir(parents=True, exist_ok=True)
     package = folder / f"ik_addon-{version.current()}.zip"
     with zipfile.ZipFile(package, "w") as archive:

@@ -141,7 +141,7 @@ def annotated(cls: Any) -> list[str]:
 
 def parts_of_a_body() -> Iterator[str]:
     """Yield the parts of a body for which Set Up Character makes chains."""
-    members = installed("anatomy.members")
+    members = installed("anatomy.body")
     for region in members.Region:
         yield region.value
         if region in members.LIMBS:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..solve.problem import Floats
-from .shapes import labels_of
+from .parts import LIMBS, part_in
 
 if TYPE_CHECKING:
     import bpy
@@ -113,3 +114,95 @@ class Figure:
         """Return the bones of a chain, root first."""
         above = list(self.up(tip))
         return above[: length or None][::-1]
+
+
+if TYPE_CHECKING:
+    from .figure import Figure
+
+
+# ---- what the bones of a human figure would be called, judged by its shape alone, where their names say nothing
+#
+# Two pairs of limbs of equal build leave the trunk, legs nearer the root than arms. Two bones of each are by far the
+# longest. Only lengths of bones count, so that it does not matter how the figure is posed.
+
+SAME = 0.01
+"""Bones whose lengths differ by less than this, in lengths of the figure, are of equal build."""
+LONGER = 1.2
+"""The two bones of a limb are longer than all others in line by at least this factor."""
+LEAST = 0.2
+"""Shortest limb, in lengths of the figure."""
+
+
+class _Limb(NamedTuple):
+    way: list[int]
+    """The bones from the trunk to the tip of a finger or toe."""
+    upper: int
+    """Where in `way` the upper arm or thigh is; the other half and the hand or foot follow."""
+
+
+def labels_of(figure: Figure) -> tuple[str, ...]:
+    """Return the names of bones; of a human figure whose limbs have no informative names, what they would be called."""
+    if any(part_in(name) in LIMBS for name in figure.names) or not figure.names:
+        return figure.names
+    limbs_below = (
+        (parent, [limb for child in children if (limb := _limb(figure, child))])
+        for parent, children in enumerate(figure.children)
+        if len(children) > 1
+    )
+    pairs = [
+        (parent, both)
+        for parent, limbs in limbs_below
+        for both in combinations(limbs, 2)
+        if _are_alike(figure, both[0].way[0], both[1].way[0])
+    ]
+    pairs.sort(key=lambda pair: figure.depth(pair[0]))
+    if len(pairs) != 2 or pairs[0][0] == pairs[1][0] or pairs[0][0] not in figure.up(pairs[1][0]):
+        return figure.names
+    (hips, legs), (chest, arms) = pairs
+    found = dict(enumerate(figure.names))
+    left = _left(figure, legs)
+    for limbs, words in ((legs, "pelvis thigh shin foot toe"), (arms, "shoulder upper_arm forearm hand finger")):
+        starts = [figure.heads[limb.way[limb.upper]].dot(left) for limb in limbs]
+        for limb, side in zip(limbs, "LR" if starts[0] > starts[1] else "RL", strict=True):
+            girdle, *halves, end, last = (f"{word}.{side}" for word in words.split())
+            found.update(dict.fromkeys(limb.way[: limb.upper], girdle))
+            foot = limb.way[limb.upper + 2]
+            found.update(dict.fromkeys(figure.below(foot), last))
+            found.update(zip(limb.way[limb.upper :], (*halves, end), strict=False))
+    found.update(dict.fromkeys((bone for bone in figure.up(chest) if hips in list(figure.up(bone))[1:]), "spine"))
+    necks = [bone for bone in figure.children[chest] if bone not in (arms[0].way[0], arms[1].way[0])]
+    neck = figure.down(max(necks, key=lambda bone: float(figure.reaches[bone]))) if necks else []
+    found.update(zip(neck, ("neck", "head") if len(neck) > 1 else ("head",), strict=False))
+    return tuple(found[bone] for bone in range(len(figure.names)))
+
+
+def _limb(figure: Figure, top: int) -> _Limb | None:
+    way = figure.down(top)
+    sizes = np.linalg.norm(np.diff(figure.heads[way], axis=0), axis=1)
+    if len(sizes) < 2:
+        return None
+    upper = int((sizes[:-1] + sizes[1:]).argmax())
+    pair, others = sizes[upper : upper + 2], np.delete(sizes, (upper, upper + 1))
+    is_limb = pair.min() > LONGER * others.max(initial=0.0) and pair.sum() > LEAST * figure.reaches.max()
+    return _Limb(way, upper) if is_limb else None
+
+
+def _are_alike(figure: Figure, a: int, b: int) -> bool:
+    """Return whether two bones and all below them have the same lengths."""
+    own, others = (
+        np.array(sorted((figure.gap(b, figure.parents[b]), len(figure.children[b])) for b in figure.below(top)))
+        for top in (a, b)
+    )
+    return len(own) == len(others) and bool(np.abs(own - others).max() < SAME * figure.reaches.max())
+
+
+def _left(figure: Figure, legs: tuple[_Limb, _Limb]) -> Floats:
+    """Return the direction (3,) to the left of a figure: across its legs and feet, or else along X."""
+    up, front = np.zeros(3), np.zeros(3)
+    for way, upper in legs:
+        foot = way[upper + 2]
+        up += figure.heads[way[upper]] - figure.heads[foot]
+        front += (figure.heads[way[upper + 3]] if len(way) > upper + 3 else figure.tails[foot]) - figure.heads[foot]
+    left = np.cross(up, front)
+    clear = SAME * float(np.linalg.norm(up)) ** 2
+    return left if np.linalg.norm(left) > clear else np.array((1.0, 0.0, 0.0))

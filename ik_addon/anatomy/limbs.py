@@ -7,31 +7,16 @@ an animal that stands on its toes is one more segment of its leg.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain, pairwise
 
 import numpy as np
 
 from ..solve.problem import Floats
+from . import parts
 from .figure import Figure
-from .parts import (
-    ARM,
-    EXTREMITIES,
-    LEG,
-    LIMBS,
-    LOWER,
-    UPPER,
-    Part,
-    is_ambiguous,
-    is_animal,
-    is_end,
-    is_helper,
-    likeness_of,
-    part_in,
-    side_of,
-)
-from .pieces import bent_most, limb_in_pieces
+from .parts import ARM, EXTREMITIES, LEG, LIMBS, LOWER, UPPER, Part, is_helper, part_in
 
 NO_SEGMENT = 0.02
 """A bone shorter than this, in lengths of its limb, between the limb and its hand or foot is not a segment."""
@@ -91,7 +76,7 @@ def _way_to_end(figure: Figure, top: int) -> tuple[list[int], int | None]:
         if not ways:
             break
         best = max(ways, key=lambda child: _worth(figure, child, kind, ending))
-        if part_of(figure, best) in ending or is_end(figure.labels[best]):
+        if part_of(figure, best) in ending or parts.is_end(figure.labels[best]):
             end = best
         elif part_of(figure, best) is Part.HELPER and not _leads(figure, best, (*kind, *ending), helpers=False):
             break
@@ -120,7 +105,7 @@ def elbow(figure: Figure, row: list[int]) -> int | None:
         return None
     named = [bone for bone in limb if part_of(figure, bone) in LOWER]
     # Where all bones have the same name, only the shape shows the elbow.
-    is_known = named and not all(is_ambiguous(figure.labels[bone]) for bone in limb)
+    is_known = named and not all(parts.is_ambiguous(figure.labels[bone]) for bone in limb)
     return row.index(named[0] if is_known else limb[bent_most(_joints(figure, limb))])
 
 
@@ -200,7 +185,7 @@ def _stands_on_toes(figure: Figure, row: list[int], foot: int) -> bool:
 def _is_of_animal(figure: Figure) -> bool:
     """Return whether more than two limbs of a figure end in feet, or their bones are named like those of an animal."""
     ways = [(row, end) for row, end in map(partial(_way_to_end, figure), tops(figure)) if end is not None]
-    if any(is_animal(figure.labels[bone]) for row, end in ways for bone in (*row, *figure.below(end))):
+    if any(parts.is_animal(figure.labels[bone]) for row, end in ways for bone in (*row, *figure.below(end))):
         return True
     hips: list[Floats] = []
     for row, end in ways:
@@ -218,7 +203,7 @@ def part_of(figure: Figure, bone: int) -> Part:
     """Return what a bone is by its name, and by its neighbors where rigs use the same name for different bones."""
     name = figure.labels[bone]
     part = part_in(name)
-    if is_helper(name) or (is_end(name) and not figure.children[bone]):
+    if is_helper(name) or (parts.is_end(name) and not figure.children[bone]):
         carries_head = part is Part.NECK and any(part_in(figure.labels[b]) is part for b in figure.children[bone])
         return part if carries_head else Part.HELPER
     parent = figure.parents[bone]
@@ -226,10 +211,10 @@ def part_of(figure: Figure, bone: int) -> Part:
         # Whatever it is called, the only bone between a forearm and fingers is the hand.
         has_fingers = any(part_in(figure.labels[b]) is Part.FINGER for b in figure.children[bone])
         return Part.HAND if has_fingers and part_of(figure, parent) is Part.FOREARM else part
-    if part in UPPER and parent >= 0 and is_ambiguous(name):
+    if part in UPPER and parent >= 0 and parts.is_ambiguous(name):
         # Mixamo's "Leg" is a child of an "UpLeg"; other rigs have "Leg" and "Knee".
         alike = [above for above in list(figure.up(parent))[:2] if part_in(figure.labels[above]) is part]
-        if len(alike) == 2 and is_animal(name):
+        if len(alike) == 2 and parts.is_animal(name):
             return Part.HAND  # the third bone of a wing carries the primaries
         return LOWER[UPPER.index(part)] if parent in alike else part
     if part is Part.GIRDLE:
@@ -275,11 +260,11 @@ def _extremities(figure: Figure, bone: int) -> tuple[Part, ...]:
 # ---- on the way down
 
 
-def _leads(figure: Figure, bone: int, parts: tuple[Part, ...], helpers: bool = True) -> bool:
-    """Return whether a bone or a descendant is one of these parts, or, with `helpers`, whether the bone is a helper."""
+def _leads(figure: Figure, bone: int, wanted: tuple[Part, ...], helpers: bool = True) -> bool:
+    """Return whether a bone or a descendant is one of the wanted parts, or, with `helpers`, if the bone is a helper."""
     if helpers and part_of(figure, bone) is Part.HELPER:
         return True
-    return any(part_of(figure, below) in parts for below in figure.below(bone))
+    return any(part_of(figure, below) in wanted for below in figure.below(bone))
 
 
 def _worth(
@@ -298,14 +283,14 @@ def _worth(
 def _named_alike(figure: Figure, bone: int) -> list[int]:
     """Return the limb named like a control or mechanism bone; prefer free limbs, then similar names, then near ones."""
     name, part = figure.labels[bone], part_in(figure.labels[bone])
-    if part not in (*ARM, *LEG) or not side_of(name):
+    if part not in (*ARM, *LEG) or not parts.side_of(name):
         return []
 
     def likeness(limb: list[int]) -> float:
         named = (other for other in figure.below(limb[0]) if _kind(part_in(figure.labels[other])) is _kind(part))
-        return max((likeness_of(name, figure.labels[other]) for other in named if other != bone), default=0.0)
+        return max((parts.likeness_of(name, figure.labels[other]) for other in named if other != bone), default=0.0)
 
-    limbs = [way_down(figure, top) for top in tops(figure) if side_of(figure.labels[top]) == side_of(name)]
+    limbs = [way_down(figure, top) for top in tops(figure) if parts.side_of(figure.labels[top]) == parts.side_of(name)]
     return min(
         (limb for limb in limbs if _kind(part_of(figure, limb[0])) is _kind(part) or likeness(limb) > 0.0),
         key=lambda limb: (
@@ -321,3 +306,106 @@ def _joints(figure: Figure, row: list[int]) -> Floats:
     """Return the joints (n+1, 3) of a limb: the last one is where its hand or foot begins."""
     end = _way_to_end(figure, row[0])[1]
     return np.array([*figure.heads[row], figure.tails[row[-1]] if end is None or end in row else figure.heads[end]])
+
+
+# ---- limbs in pieces
+#
+# Limbs without informative names whose halves are several bones each, as in rigs with twist bones in line.
+#
+# Such a limb has two straight halves of about equal length. A hand or foot follows, which turns away from the line or
+# branches into fingers. Unlike a spine, the limb has a mirror image.
+
+TURN = 3.0
+"""Degrees: joints that bend less than this at rest do not show where the halves of a limb meet."""
+MOST = 6
+"""A row of more bones than this is not a limb."""
+HALVES = 0.75
+"""Smallest ratio of the lengths of the halves."""
+LONGER = 1.5
+"""If two bones are longer than the third longest by this factor, each of them is a half by itself."""
+AWAY = 45.0
+"""Degrees: a foot turns away from the line of its leg by more than this."""
+FOOT = 0.05
+"""Minimum distance that a foot reaches from its leg, in lengths of the leg."""
+FINGERS = 3
+"""A bone with at least this many children is a hand."""
+SAME = 0.01
+"""Points closer together than this, in lengths of the limb, are the same."""
+
+
+def limb_in_pieces(figure: Figure, bone: int) -> list[int]:
+    """Return the limb, root first, in which a bone is a segment, the hand or the foot; empty if there is none."""
+    above = [*figure.up(bone)][: MOST + 1][::-1]
+    way = [*above, *figure.down(bone)[1 : MOST + 1]]
+    at = len(above) - 1
+    found: list[int] = []
+    for first in range(at + 1):
+        for last in range(max(first + 2, at - 1), min(first + MOST, len(way) - 1)):
+            row, end = way[first : last + 1], way[last + 1]
+            if len(row) > len(found) and _is_limb(figure, row, end):
+                found = row
+    return found
+
+
+def bent_most(joints: Floats) -> int:
+    """Return the index of the segment with which the lower half of a limb with these joints (n+1, 3) begins."""
+    sizes = np.linalg.norm(np.diff(joints, axis=0), axis=1)
+    turns = _turns(joints)
+    if turns.max() > np.radians(TURN):
+        return int(turns.argmax()) + 1
+    along = np.cumsum(sizes)
+    return int(np.abs(along[:-1] - 0.5 * along[-1]).argmin()) + 1
+
+
+def _is_limb(figure: Figure, row: list[int], end: int) -> bool:
+    joints = figure.heads[[*row, end]]
+    sizes = np.linalg.norm(np.diff(joints, axis=0), axis=1)
+    _, second, third = sorted(sizes, reverse=True)[:3]
+    if sizes.min() < SAME * sizes.sum() or second > LONGER * third or (_turns(joints) > np.radians(TURN)).sum() > 1:
+        return False
+    lower = bent_most(joints)
+    halves = sizes[:lower].sum(), sizes[lower:].sum()
+    return min(halves) > HALVES * max(halves) and _ends(figure, joints, end) and _has_mirror_image(figure, row, joints)
+
+
+def _ends(figure: Figure, joints: Floats, end: int) -> bool:
+    """Return whether a bone is the hand or foot of a limb with these joints (n+1, 3)."""
+    if len(figure.children[end]) >= FINGERS:
+        return True
+    below = [bone for bone in figure.below(end) if bone != end]
+    steps = np.concatenate([figure.heads[below], figure.tails[[end, *below]]]) - joints[-1]
+    sizes, line = np.linalg.norm(steps, axis=1), joints[-1] - joints[-2]
+    aside = steps.dot(line) < np.cos(np.radians(AWAY)) * sizes * float(np.linalg.norm(line))
+    is_far = sizes > FOOT * float(np.linalg.norm(joints[-1] - joints[0]))
+    return bool((aside & is_far).any())
+
+
+def _has_mirror_image(figure: Figure, row: Sequence[int], joints: Floats) -> bool:
+    """Return whether a row of other bones has these joints (n+1, 3), mirrored across a plane."""
+    sizes = np.linalg.norm(np.diff(joints, axis=0), axis=1)
+    near = SAME * float(sizes.sum())
+    for bone in range(len(figure.names)):
+        way = [bone]
+        for size in sizes if bone not in row else ():
+            gaps = ((child, abs(figure.gap(way[-1], child) - size)) for child in figure.children[way[-1]])
+            way += [child for child, gap in gaps if gap < near][:1]
+        if len(way) == len(joints) and _are_mirrored(joints, figure.heads[way], near):
+            return True
+    return False
+
+
+def _are_mirrored(joints: Floats, others: Floats, near: float) -> bool:
+    apart, middles = others - joints, 0.5 * (others + joints)
+    size = float(np.linalg.norm(apart[0]))
+    if size < near:
+        return False
+    normal = apart[0] / size
+    aside = apart - np.outer(apart.dot(normal), normal)
+    return bool(np.linalg.norm(aside, axis=1).max() < near and np.ptp(middles.dot(normal)) < near)
+
+
+def _turns(joints: Floats) -> Floats:
+    """Angles (n-1,) in radians by which the path along joints (n+1, 3) turns at its inner joints."""
+    steps = np.diff(joints, axis=0)
+    units = steps / np.maximum(np.linalg.norm(steps, axis=1), 1e-30)[:, None]
+    return np.asarray(np.arccos(np.clip((units[1:] * units[:-1]).sum(axis=1), -1.0, 1.0)))

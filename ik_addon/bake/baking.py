@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import Any
 
 import bpy
 import numpy as np
@@ -29,17 +30,10 @@ from .solved import Solved, rotations_of
 
 
 def bake(
-    context: bpy.types.Context,
-    ob: bpy.types.Object,
-    tips: Collection[str],
-    frames: Sequence[int],
-    *,
-    new_action: bool = False,
-    smooth: bool = False,
-    reduce: float = 0.0,
+    context: bpy.types.Context, ob: bpy.types.Object, tips: Collection[str], frames: Sequence[int], **options: Any
 ) -> BakeReport:
-    """Run all of `bake_stepwise` at once."""
-    return finished(bake_stepwise(context, ob, tips, frames, new_action=new_action, smooth=smooth, reduce=reduce))
+    """Run all of `bake_stepwise` at once, with its options."""
+    return finished(bake_stepwise(context, ob, tips, frames, **options))
 
 
 def bake_stepwise(

@@ -11,8 +11,8 @@ import bpy
 import numpy as np
 
 from ..core import channels, compat, transforms
+from ..core.chain_settings import HEEL, TOE
 from ..core.channels import FIELDS, rotation_field
-from ..core.contact_settings import HEEL, TOE
 from ..core.key_curve import keyed_within, read_keys, write_curve
 from ..core.keyframes import Channel, curves_of
 from ..core.settings import chain_of
@@ -23,10 +23,9 @@ from ..rig.plan.chain import chain_bones, end_of, tips
 from ..solve.maths.products import applied, lengths_of, times
 from ..solve.problem import Bools, Floats, Ints
 from .bake_report import KeyReport
-from .reduction import Part, Reduction
+from .reduction import Curve, Part, Reduction
 from .sampling import stepped, world_of
 from .selection import time_scale
-from .spline import Curve
 
 ROOM = 0.98
 """Keys are chosen for this fraction of the bound, because Blender computes in single precision."""

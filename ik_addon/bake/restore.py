@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import bpy
 import numpy as np
@@ -15,6 +15,7 @@ from ..core.settings import chain_of
 from ..core.untyped import Struct
 from ..live import registry
 from ..rig.plan import chain
+from .selection import check_armature
 
 
 def evaluated_for(scene: bpy.types.Scene) -> set[Struct]:
@@ -136,6 +137,26 @@ class SceneSnapshot:
             with suppress(ReferenceError):  # another add-on deleted it
                 if not other.is_unchanged:
                     other.put_back()
+
+
+@contextmanager
+def over_frames(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Iterator[tuple[ExitStack, SceneSnapshot]]:
+    """Let some work on an armature go through frames; if it fails or is cancelled, undo all of it.
+
+    Yields callbacks that undo the work, and what the scene is like before it.
+
+    Raises:
+        UserError: the armature shows no pose.
+    """
+    view_layer.update()
+    check_armature(ob, view_layer)
+    with ExitStack() as undo:
+        undo.callback(view_layer.update)
+        before = SceneSnapshot(view_layer, ob)
+        undo.callback(before.restore)
+        yield undo, before
+        undo.pop_all()
+    view_layer.update()
 
 
 def _is_gone(ob: bpy.types.Object) -> bool:

@@ -16,6 +16,7 @@ from ..live import registry
 from ..rig.plan import chain
 from ..rig.plan.dependencies import between, in_loops
 from ..rig.plan.groups import LOOP_OF_ARMATURES
+from ..rig.plan.order import all_needs
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Presence
 from ..rig.plan.watch import animated_paths
@@ -124,7 +125,8 @@ def check_order(ob: bpy.types.Object, plan: Plan, tips: Collection[str], others:
         return
     plans = {ob.session_uid: plan, **others}
     names = {other.session_uid: other.name for other in bpy.data.objects if other.session_uid in plans}
-    for uid in _followed(ob.session_uid, plans):
+    needs = {uid: other.leaders & plans.keys() for uid, other in plans.items()}
+    for uid in all_needs(ob.session_uid, needs) - {ob.session_uid}:
         if plans[uid].is_elsewhere:
             raise UserError(
                 "'{object}' follows '{other}', whose targets are missing in this view layer. "
@@ -142,16 +144,6 @@ def check_order(ob: bpy.types.Object, plan: Plan, tips: Collection[str], others:
             object=ob.name,
             first=first,
         )
-
-
-def _followed(uid: int, plans: Mapping[int, Plan]) -> set[int]:
-    """Return the armatures that one follows, directly or through others; all are given by `session_uid`."""
-    found: set[int] = set()
-    new = {uid}
-    while new:
-        new = {leader for own in new for leader in plans[own].leaders if leader in plans} - found - {uid}
-        found |= new
-    return found
 
 
 def changes_order(plan: Plan, others: Mapping[int, Plan]) -> bool:

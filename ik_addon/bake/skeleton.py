@@ -2,34 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ..chains.control_bones import editing
+from ..anatomy.body import feet_of, root_of
+from ..anatomy.figure import Figure
+from ..chains.make_controls import editing
 from ..core import keyframes
-from ..core.continuity import nearest
 from ..core.report import Remark, Report, count_of_frames
-from ..core.skeleton import inverse, matrix_array
+from ..core.skeleton import inverse, matrix_array, orthonormal
 from ..core.steps import part
+from ..core.transforms import nearest
 from ..core.translation.sentences import UserError, say
 from ..core.untyped import Json
+from ..rig.plan.order import in_order
 from ..solve.maths.products import determinants, times
-from ..solve.problem import Floats
-from .restore import SceneSnapshot
+from ..solve.maths.rotations import matrices, quaternions
+from ..solve.problem import Floats, Ints
+from .restore import over_frames
 from .sampling import played
-from .selection import check_armature, time_scale
-from .skeleton_bones import Bones
-from .skeleton_motion import RootMotion, local, rigid
+from .selection import time_scale
 
 SCALED = 1e-3
 """A bone scaled by more than this gets a remark that its scale is left out."""
 MOVED = 1e-7
 """A bone that leaves its place by less than this, in sizes of the skeleton, needs no location keys."""
+SAME_PLACE = 1e-3
+"""Bones whose ends at rest are closer than this, in bone lengths, stand in for each other."""
+
+
+@dataclass(frozen=True)
+class RootMotion:
+    """How the root of a skeleton takes over motion of the hips. It always takes the horizontal movement."""
+
+    name: str
+    """Name of the root bone, which is made if it doesn't exist."""
+    height: bool = False
+    """Whether it moves up and down as well."""
+    turn: bool = False
+    """Whether it turns about the vertical as well."""
+
+    def of(self, hips: Floats, rest: Floats, root: Floats) -> Floats:
+        """Return world matrices (F, 4, 4) of the root.
+
+        Args:
+            hips: (F, 4, 4) world matrices of the hips, without scale.
+            rest: (4, 4) the same at rest.
+            root: (4, 4) world matrix of the root at rest.
+        """
+        count = len(hips)
+        moved = np.broadcast_to(np.eye(4), (count, 4, 4)).copy()
+        if self.turn:
+            turned = times(hips[:, :3, :3], np.broadcast_to(rest[:3, :3].T, (count, 3, 3)))
+            w, _x, _y, z = quaternions(np.moveaxis(turned, 0, -1))
+            angle = 2.0 * np.arctan2(z, w)
+            moved[:, 0, 0] = moved[:, 1, 1] = np.cos(angle)
+            moved[:, 1, 0] = np.sin(angle)
+            moved[:, 0, 1] = -moved[:, 1, 0]
+        kept = np.array([1.0, 1.0, 1.0 if self.height else 0.0])
+        turned_rest = (moved[:, :3, :3] * (kept * rest[:3, 3])).sum(axis=-1)
+        moved[:, :3, 3] = kept * hips[:, :3, 3] - turned_rest
+        return times(moved, np.broadcast_to(root, (count, 4, 4)))
 
 
 @dataclass(frozen=True)
@@ -84,16 +123,12 @@ def make_stepwise(
         UserError: the skeleton can't be made; nothing was changed.
     """
     view_layer = context.view_layer
-    view_layer.update()
-    check_armature(ob, view_layer)
-    bones = Bones.of(ob, options.only_deform)
-    root = _root_place(bones, options.root)
-    if not frames:
-        raise UserError("There are no frames to bake")
-    with ExitStack() as undo:
-        before = SceneSnapshot(view_layer, ob)
-        undo.callback(before.restore)
-        deformed = _meshes_of(view_layer, ob)
+    with over_frames(view_layer, ob) as (undo, before):
+        bones = Bones.of(ob, options.only_deform)
+        root = _root_place(bones, options.root)
+        if not frames:
+            raise UserError("There are no frames to bake")
+        deformed = [other for other in view_layer.objects if other.type == "MESH" and _modifiers(other, ob)]
         shown, worlds = yield from part(played(view_layer, ob, bones.read, frames, (ob, *deformed)), 0.0, 0.9)
         world = worlds[0, 0]
         if determinants(world[None, :3, :3])[0] <= 0.0:
@@ -117,8 +152,6 @@ def make_stepwise(
         yield 0.95
         _key(context.scene, made, replace(wanted, names=names), frames, undo)
         meshes = _copies(context, ob, made, deformed, worlds[0, 1:], undo) if options.meshes else []
-        undo.pop_all()
-    view_layer.update()
     return Made(made, meshes, frames[0], len(frames), _remarks(ob, bones, times(inverse(worlds[:, :1]), shown)))
 
 
@@ -132,6 +165,87 @@ def select(context: bpy.types.Context, made: Made, *, extend: bool = False) -> N
     for own in (made.ob, *made.meshes):
         own.select_set(True)
     objects.active = made.ob
+
+
+# ---- bones
+
+
+@dataclass(frozen=True)
+class Bones:
+    """The bones taken from an armature, parents before their children."""
+
+    figure: Figure
+    """The armature at rest."""
+    taken: tuple[int, ...]
+    """Indices of these bones in the figure."""
+    parents: tuple[int, ...]
+    """For each, the index of its parent among the taken bones; -1 if it has none."""
+
+    @classmethod
+    def of(cls, ob: bpy.types.Object, only_deform: bool) -> Bones:
+        """Take the deform bones of an armature object, or all of its bones.
+
+        Raises:
+            UserError: it has no deform bones.
+        """
+        figure = Figure.of(ob)
+        taken = [b for b, name in enumerate(figure.names) if not only_deform or ob.data.bones[name].use_deform]
+        if not taken:
+            raise UserError(
+                "'{object}' has no deform bone. Turn on Deform for the bones that deform its meshes", object=ob.name
+            )
+        found: dict[int, int] = {}
+        for bone in taken:
+            found[bone] = _parent_of(figure, taken, found, bone)
+        ordered: list[int] = []
+        while len(ordered) < len(taken):
+            ordered += [bone for bone in taken if bone not in ordered and found[bone] in (-1, *ordered)]
+        return cls(figure, tuple(ordered), tuple(ordered.index(found[b]) if found[b] >= 0 else -1 for b in ordered))
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the taken bones."""
+        return [self.figure.names[bone] for bone in self.taken]
+
+    @cached_property
+    def hips(self) -> int:
+        """The bone of the armature that carries the body, whether it is taken or not."""
+        feet = feet_of(self.figure)
+        return root_of(self.figure, feet[0]) if feet else self.taken[0]
+
+    @property
+    def read(self) -> Ints:
+        """The bones whose poses are needed: the taken bones, then the hips."""
+        return np.array([*self.taken, self.hips], dtype=np.int64)
+
+
+def _parent_of(figure: Figure, taken: Sequence[int], found: Mapping[int, int], bone: int) -> int:
+    """Return the nearest taken bone above, or a taken bone in the place of one above; -1 if there is none.
+
+    In control rigs, the parents of deform bones are often other bones, which deform bones elsewhere follow.
+    """
+    above = figure.parents[bone]
+    while above >= 0:
+        same = [above] if above in taken else [b for b in taken if _is_in_place_of(figure, b, above)]
+        for other in same:
+            if bone not in _line(found, other):
+                return other
+        above = figure.parents[above]
+    return -1
+
+
+def _line(found: Mapping[int, int], bone: int) -> list[int]:
+    """Return a bone, its parent and so on, as far as parents are known."""
+    line = [bone]
+    while found.get(line[-1], -1) >= 0:
+        line.append(found[line[-1]])
+    return line
+
+
+def _is_in_place_of(figure: Figure, bone: int, other: int) -> bool:
+    size = SAME_PLACE * float(np.linalg.norm(figure.tails[other] - figure.heads[other]))
+    ends = ((figure.heads[bone], figure.heads[other]), (figure.tails[bone], figure.tails[other]))
+    return all(float(np.linalg.norm(a - b)) <= size for a, b in ends)
 
 
 def _root_place(bones: Bones, root: RootMotion | None) -> int:
@@ -217,6 +331,44 @@ def _make(
     return made, given
 
 
+# ---- keys
+
+
+def rigid(poses: Floats) -> Floats:
+    """Return poses (..., 4, 4) without scale and shear; Y axes keep their direction, and nothing is mirrored."""
+    out = poses.copy()
+    frames = orthonormal(poses[..., :3, :3])
+    frames[..., 2] = np.cross(frames[..., 0], frames[..., 1])
+    out[..., :3, :3] = frames
+    return np.asarray(out)
+
+
+def local(poses: Floats, rest: Floats, parents: Sequence[int]) -> tuple[Floats, Floats]:
+    """Return locations (F, k, 3) and quaternions (F, k, 4) relative to parents, from world poses without scale.
+
+    Blender's rest matrices of bones that point back along their parent are off by about 1e-5. Each bone is computed
+    from where its parent's keys really put the parent, so joints still end up in place.
+
+    Args:
+        poses: (F, k, 4, 4) world matrices.
+        rest: (k, 4, 4) rest matrices as Blender has them.
+        parents: index of each bone's parent; -1 if it has none.
+    """
+    locations, turns = np.empty((*poses.shape[:2], 3)), np.empty((*poses.shape[:2], 4))
+    played: dict[int, Floats] = {}
+    for bone in in_order(range(len(parents)), {bone: [above] for bone, above in enumerate(parents)})[0]:
+        start, parent = np.broadcast_to(rest[bone], poses[:, bone].shape), parents[bone]
+        if parent >= 0:
+            start = times(played[parent], times(inverse(rest[parent]), rest[bone]))
+        basis = times(inverse(start), poses[:, bone])
+        q = quaternions(np.moveaxis(rigid(basis)[:, :3, :3], 0, -1)).astype(np.float32).astype(np.float64)
+        q /= np.linalg.norm(q, axis=0)
+        locations[:, bone], turns[:, bone] = basis[:, :3, 3], q.T
+        basis[:, :3, :3] = np.moveaxis(matrices(q), -1, 0)
+        played[bone] = times(start, basis)
+    return locations, turns
+
+
 def _key(
     scene: bpy.types.Scene, made: bpy.types.Object, wanted: _Wanted, frames: Sequence[int], undo: ExitStack
 ) -> None:
@@ -250,11 +402,6 @@ def _remarks(ob: bpy.types.Object, bones: Bones, poses: Floats) -> list[str]:
 
 
 # ---- meshes
-
-
-def _meshes_of(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> list[bpy.types.Object]:
-    """Return the meshes of a view layer that an armature deforms with a modifier."""
-    return [other for other in view_layer.objects if other.type == "MESH" and _modifiers(other, ob)]
 
 
 def _copies(

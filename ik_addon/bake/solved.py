@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..chains.current_pose import largest_turn
 from ..core import keyframes
 from ..core.channels import FIELDS, Row, rotation_field
-from ..core.continuity import nearest, turns
+from ..core.transforms import nearest, turns
 from ..live.reports import NEAR, has_reached
 from ..rig.plan.plan import Plan
 from ..rig.write.waves import Posed
@@ -69,7 +69,8 @@ class Solved:
         self.poses = np.empty((len(played), len(self.rows), 3, 4), dtype=np.float32)
         """(P, n, 3, 4) pose matrices, without their last row, on the P `played` frames."""
         self._status = np.full((frames, len(baked)), Status.INVALID, dtype=np.int8)
-        self._error = np.full((frames, len(baked)), np.nan)
+        self.errors = np.full((frames, len(baked)), np.nan)
+        """(F, C) distance of each chain from its target, in chain lengths; NaN where it can't be solved."""
         self._at_limit = np.zeros(len(plan.live), dtype=np.int64)
         self._live_turn: float | None = None
         modes: dict[str, list[int]] = {}
@@ -103,7 +104,7 @@ class Solved:
         own_chains = [c for c, tip in enumerate(self.baked) if tip in index]
         solved = [index[self.baked[c]] for c in own_chains]
         self._status[batch, own_chains] = posed.outcomes.status[:, solved]
-        self._error[batch, own_chains] = posed.outcomes.error[:, solved]
+        self.errors[batch, own_chains] = posed.outcomes.error[:, solved]
         self._at_limit += posed.outcomes.at_limit.sum(axis=0)
 
     def note_live(self, posed: Posed, frames: Sequence[int]) -> None:
@@ -121,15 +122,10 @@ class Solved:
         for c, chain in enumerate(plan.chains):
             if chain.tip in self.baked and influence[c] == 1.0:
                 own = self.baked.index(chain.tip)
-                if misses[c] > self._error[index, own] + NEAR:
-                    self._error[index, own], self._status[index, own] = misses[c], Status.NOT_CONVERGED
+                if misses[c] > self.errors[index, own] + NEAR:
+                    self.errors[index, own], self._status[index, own] = misses[c], Status.NOT_CONVERGED
                     is_missed = True
         return is_missed
-
-    @property
-    def errors(self) -> Floats:
-        """(F, C) distance of each chain from its target, in chain lengths; NaN where it can't be solved."""
-        return self._error
 
     def is_never_solved(self, tip: str) -> bool:
         """Whether the chain on a tip bone was not solved on any frame."""
@@ -164,17 +160,16 @@ class Solved:
         tails = heads + (a[:, :3, 1] - b[:, :3, 1]) * self._plan.skeleton.lengths[self._bones, None]
         gaps = np.maximum(np.linalg.norm(heads, axis=1), np.linalg.norm(tails, axis=1))
         gaps /= [self._lengths[row] for row in self.rows.tolist()]
-        chord = np.linalg.norm(_directions(a) - _directions(b), axis=(1, 2)).max() / math.sqrt(8.0)
-        return float(gaps.max()), 2.0 * math.asin(min(float(chord), 1.0))
+        return float(gaps.max()), largest_turn(_directions(a), _directions(b))
 
     def report(self, frames: Sequence[int], action: str, position: float, angle: float) -> BakeReport:
         """Return the report on the bake, with the largest differences in `position` and `angle`."""
-        missed = ~has_reached(self._status, self._error)
+        missed = ~has_reached(self._status, self.errors)
         names = list(self.baked)
-        solved = np.isfinite(self._error)
+        solved = np.isfinite(self.errors)
         counts = solved.sum(axis=0)
-        sums = np.where(solved, self._error, 0.0).sum(axis=0)
-        largest = np.where(solved, self._error, 0.0).max(axis=0, initial=0.0)
+        sums = np.where(solved, self.errors, 0.0).sum(axis=0)
+        largest = np.where(solved, self.errors, 0.0).max(axis=0, initial=0.0)
         limited = {row: int(self._at_limit[row]) for row in self.rows.tolist() if self._at_limit[row]}
         angles, bones = self._turns(frames, [(block.values, block) for block in self._blocks])
         worst = int(angles.argmax()) if len(angles) else -1

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import bpy
 import numpy as np
 
-from ..anatomy import folds, sides
+from ..anatomy import sides
 from ..anatomy.figure import Figure
 from ..core import channels, fk_store, transforms
 from ..core.settings import chain_of
@@ -60,7 +60,7 @@ class Found(NamedTuple):
     """(3,)"""
     evidence: Evidence
     folds: tuple[float, ...]
-    """For each bone, root first, see `anatomy.folds`; empty if the chain bends evenly."""
+    """For each bone, root first, see `anatomy.sides`; empty if the chain bends evenly."""
     both_ways: bool
     """Whether it bends to all sides, as spines and tails do. The side then only applies where the chain is straight."""
 
@@ -89,7 +89,7 @@ def find(
     side, evidence = _side_shown(chain, joints, known, bones)
     normal = np.cross(side, chain.first)
     shown = [own.dot(normal) for own in joints]
-    shares = folds.folds_of(chain.figure, chain.row, shown) if chain.has_side else ()
+    shares = sides.folds_of(chain.figure, chain.row, shown) if chain.has_side else ()
     return Found(side, evidence, shares, not chain.has_side)
 
 
@@ -111,16 +111,15 @@ def _side_shown(
         (pose, Evidence.POSE, CLEARLY_BENT, (moving, known)),
         (moving, Evidence.ANIMATION, CLEARLY_BENT, (known,)),
     )
+    found: list[tuple[Floats | None, Evidence, float]] = []
     for bend, evidence, clear, against in shown:
         contradicted = any(other is not None and bend.dot(other) < 0.0 for other in against)
-        if np.linalg.norm(bend) > (clear if contradicted else BENT) and _is_across(bend, chain.first):
-            return _side(bend, chain.first), evidence
-    for normal, evidence in ((chain.limits(posed), Evidence.LIMITS), (known, Evidence.ANATOMY)):
-        if normal is not None and _is_across(normal, chain.first):
+        found.append((bend, evidence, clear if contradicted else BENT))
+    found += [(chain.limits(posed), Evidence.LIMITS, 0.0), (known, Evidence.ANATOMY, 0.0)]
+    found += [(bend, evidence, FAINTLY_BENT) for bend, evidence, *_ in shown]
+    for normal, evidence, least in found:
+        if normal is not None and np.linalg.norm(normal) > least and _is_across(normal, chain.first):
             return _side(normal, chain.first), evidence
-    for bend, evidence, _clear, _against in shown:
-        if np.linalg.norm(bend) > FAINTLY_BENT and _is_across(bend, chain.first):
-            return _side(bend, chain.first), evidence
     return chain.roll_side(), Evidence.ROLL
 
 
@@ -271,7 +270,7 @@ class _Chain:
         indices = [skeleton.names.index(bone.name) for bone in bones]
         last = None if end is None else skeleton.names.index(end.name)
         at_rest = _bends(Limb.of(skeleton, indices, skeleton.rest, last))
-        return cls(figure, row, skeleton, indices, last, at_rest, folds.leading_joint(figure, row, at_rest))
+        return cls(figure, row, skeleton, indices, last, at_rest, sides.leading_joint(figure, row, at_rest))
 
     @property
     def has_side(self) -> bool:

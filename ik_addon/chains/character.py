@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import bpy
 import numpy as np
 
-from ..anatomy import members
-from ..anatomy.body import parent_bone_of
+from ..anatomy import body
+from ..anatomy.body import LIMBS, Member, Region, parent_bone_of
 from ..anatomy.figure import Figure
 from ..anatomy.limbs import part_of
-from ..anatomy.members import LIMBS, Member, Region
 from ..anatomy.parts import Part
 from ..anatomy.sides import up_of
 from ..core import compat
@@ -25,12 +24,12 @@ from ..live.reports import NEAR
 from ..rig.plan.chain import chain_bones, end_of, tips
 from ..rig.plan.limits import SETTINGS, is_free
 from ..solve.problem import Floats
-from . import control_bones, end_bone, preset_file, profile
+from . import end_bone, make_controls, profile
+from .conversion import sources
 from .current_pose import read_poses
-from .exceeded import exceeded, fit
-from .ik_constraints import sources
 from .make_controls import Controls
 from .new_chain import add_chain
+from .profile import exceeded, fit
 
 PRESETS = {Region.ARM: "Human_Elbow.py", Region.LEG: "Human_Knee.py", Region.SPINE: "Human_Spine.py"}
 """The shipped preset files for the chains of a human."""
@@ -93,13 +92,13 @@ def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> 
     context.view_layer.update()
     before = dict(zip(ob.pose.bones.keys(), read_poses(ob, context.evaluated_depsgraph_get()), strict=True))
     figure = Figure.of(ob, steered_bones(ob))
-    found = members.find_members(figure)
+    found = body.find_members(figure)
     wanted = [member for member in found if member.region in wishes.regions]
     with_chain = _those_with(figure, wanted, [chain_bones(tip) for tip in tips(ob)])
     with_constraint = _those_with(figure, wanted, _constrained(ob))
     left = [part for part in wanted if part not in with_chain and part not in with_constraint]
     remarks: list[str] = []
-    if left and wishes.controls is Controls.BONES and not control_bones.can_be_made(context, ob):
+    if left and wishes.controls is Controls.BONES and not make_controls.can_be_made(context, ob):
         remarks.append(say("The controls are empties: this armature is linked, overridden, hidden or shares its data"))
     made = _add_chains(context, ob, {part: figure.names[part.row[-1]] for part in left}, wishes, remarks)
     was_live = object_of(ob).live
@@ -107,7 +106,7 @@ def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> 
         _dress_trunk(ob, figure, wanted)
         object_of(ob).live = True
         context.view_layer.update()
-        if wishes.with_presets and members.is_human(figure, found):
+        if wishes.with_presets and body.is_human(figure, found):
             remarks += _apply_presets(context, made, before)
         remarks += _about(
             [part for part, tip in made.items() if _moved(context, tip, before) > NEAR],
@@ -168,13 +167,13 @@ def _dress_trunk(ob: bpy.types.Object, figure: Figure, parts: Sequence[Member]) 
         top = list(figure.up(bone))[-1]
         for own, size in ((bone, AROUND_HIPS), (top, AROUND_ROOT))[: 1 + (top != bone)]:
             if figure.is_free([own]):
-                control_bones.dress(ob.pose.bones[figure.names[own]], up, size * length)
+                make_controls.dress(ob.pose.bones[figure.names[own]], up, size * length)
     # After the hips, which may be no longer than a point: a bone that has a shape keeps it.
     for shoulder in {bone for part in parts if part.region in LIMBS for bone in figure.up(part.row[0])}:
         if part_of(figure, shoulder) is Part.GIRDLE and figure.is_free([shoulder]):
             length = figure.length(shoulder)
             along = np.array(ob.data.bones[figure.names[shoulder]].vector)
-            control_bones.dress(ob.pose.bones[figure.names[shoulder]], along, AROUND_SHOULDER * length, 0.5 * length)
+            make_controls.dress(ob.pose.bones[figure.names[shoulder]], along, AROUND_SHOULDER * length, 0.5 * length)
 
 
 def last(ob: bpy.types.Object) -> Outcome | None:
@@ -210,7 +209,7 @@ def _those_with(figure: Figure, parts: Sequence[Member], rows: Sequence[Sequence
     return [
         part
         for part in parts
-        if any(not set(row).isdisjoint(part.row) or members.are_twins(figure, part.row, row) for row in indices)
+        if any(not set(row).isdisjoint(part.row) or body.are_twins(figure, part.row, row) for row in indices)
     ]
 
 
@@ -228,10 +227,10 @@ def _left_out(
 ) -> Iterator[str]:
     """Yield sentences about parts that constraints move and parts that were not found."""
     moved: list[Member] = []
-    absent = members.missing(found, regions)
+    absent = body.missing(found, regions)
     if absent and figure.steered:
-        all_parts = members.find_members(replace(figure, steered={}))
-        absent = members.missing(all_parts, regions)
+        all_parts = body.find_members(replace(figure, steered={}))
+        absent = body.missing(all_parts, regions)
         known = {part.words for part in found}
         moved = [part for part in all_parts if part.region in regions and part.words not in known]
     by_ik = _those_with(figure, moved, _constrained(ob))
@@ -265,7 +264,7 @@ def _apply_presets(
             continue
         settings = profile.profile_of(context)
         profile.clear(settings)
-        preset_file.read_file(profile.SHIPPED / PRESETS[member.region], settings)
+        profile.read_file(profile.SHIPPED / PRESETS[member.region], settings)
         held = list(_settings(tip))
         if profile.apply(settings, chain_bones(tip)):
             _put_back(held)

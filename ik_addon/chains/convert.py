@@ -21,19 +21,9 @@ from ..rig.plan.chain import posed_bones
 from ..rig.plan.limits import is_free, knee_hinge
 from ..solve import pole_angle
 from ..solve.problem import Floats, Ints
-from . import bend_side, new_chain, removal
-from .conversion import (
-    curves_of,
-    drop_animation,
-    give_end_rotation_back,
-    make_chain,
-    obstacle,
-    path_of,
-    take_end_rotation,
-)
-from .conversion_records import CONVERTED, FK_BEFORE, converted_bones, put_fk_back, remembered, replaced
+from . import bend_side, conversion, new_chain, removal
+from .conversion import CONVERTED, FK_BEFORE, Source, path_of
 from .current_pose import Limb, largest_turn, read_poses, seen_from
-from .ik_constraints import Source, give_back, mute_driver, silence, sources
 
 TURNED = math.radians(0.1)
 """A bone that turned by more than this is reported."""
@@ -119,12 +109,12 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
         owner[CONVERTED] = {
             "constraint": source.constraint.name,
             "twin": "" if source.twin is None else source.twin.name,
-            "was_driven": mute_driver(source.constraint) is not None,
+            "was_driven": conversion.mute_driver(source.constraint) is not None,
             "was_live": was_live,
         }
-        warnings += make_chain(source, angle)
+        warnings += conversion.make_chain(source, angle)
         chain_of(source.tip).bend_side = side
-        owner[CONVERTED].update(take_end_rotation(source, depsgraph))
+        owner[CONVERTED].update(conversion.take_end_rotation(source, depsgraph))
         made[source.tip.name] = owner.name
     posed.solve(made)
     while failed := {tip: report for tip in made if (report := reports.get(ob, tip)) is None or report.failed}:
@@ -156,7 +146,7 @@ def restore(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
     Raises:
         UserError: a constraint is gone; nothing was changed.
     """
-    owners = converted_bones(ob)
+    owners = conversion.converted_bones(ob)
     for owner in owners:
         name = owner[CONVERTED]["constraint"]
         if not isinstance(owner.constraints.get(name), bpy.types.KinematicConstraint):
@@ -175,9 +165,9 @@ def restore(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
 def _chosen(ob: bpy.types.Object, warnings: list[str]) -> list[Source]:
     """Return what can be converted; add a sentence to `warnings` for each constraint that can't."""
     found: list[Source] = []
-    for source in sources(ob):
-        reason = obstacle(source, [other.tip.name for other in found])
-        if not reason and remembered(source.owner, CONVERTED) is not None:
+    for source in conversion.sources(ob):
+        reason = conversion.obstacle(source, [other.tip.name for other in found])
+        if not reason and conversion.remembered(source.owner, CONVERTED) is not None:
             reason = say("'{owner}' already has a converted constraint", owner=source.owner.name)
         if reason:
             warnings.append(_not_converted(source.constraint.name, source.owner.name, reason))
@@ -226,13 +216,13 @@ class _Posed:
             return self.before
         for source in switched:
             for constraint in source.constraints:
-                silence(constraint)
+                conversion.silence(constraint)
                 constraint.mute = constraint == source.twin
         self.view_layer.update()
         found = read_poses(self.ob, self.view_layer.depsgraph)
         for source in switched:
             for constraint in source.constraints:
-                give_back(constraint)
+                conversion.give_back(constraint)
         compat.tag(self.ob)
         self.view_layer.update()
         return found
@@ -291,7 +281,7 @@ class _Posed:
         The FK pose stays as it is where it is visible (influence below 1) or comes from keys.
         """
         ob = self.ob
-        animated = [curve.data_path for curve in curves_of(ob)]
+        animated = [curve.data_path for curve in conversion.curves_of(ob)]
         in_nla = ob.animation_data is not None and len(compat.evaluated_tracks(ob.animation_data)) > 0
 
         def can_be_kept(tip: bpy.types.PoseBone) -> bool:
@@ -328,7 +318,7 @@ class _Posed:
 def _take_back(context: bpy.types.Context, ob: bpy.types.Object, owners: list[bpy.types.PoseBone]) -> None:
     """Undo the conversion of the constraints of these bones."""
     live_before = object_of(ob).live and all(owner[CONVERTED]["was_live"] for owner in owners)
-    given_back = [replaced(owner) for owner in owners]
+    given_back = [conversion.replaced(owner) for owner in owners]
     tips = [source.tip for source in given_back]
     records = [owner[CONVERTED].to_dict() for owner in owners]
     for tip in tips:
@@ -336,10 +326,10 @@ def _take_back(context: bpy.types.Context, ob: bpy.types.Object, owners: list[bp
             chain_of(tip).enabled = False
     context.view_layer.update()  # unlike removing a solved chain, this also restores FK poses that are not keyed
     for owner, tip in zip(owners, tips, strict=True):
-        drop_animation(ob, tip)
+        conversion.drop_animation(ob, tip)
         if chain_of(tip).is_chain:
             removal.remove_chain(context, tip, remove_goals=False)
-        give_end_rotation_back(ob, owner[CONVERTED])
+        conversion.give_end_rotation_back(ob, owner[CONVERTED])
         del owner[CONVERTED]
     if not live_before:
         object_of(ob).live = False
@@ -347,8 +337,8 @@ def _take_back(context: bpy.types.Context, ob: bpy.types.Object, owners: list[bp
         for constraint in source.constraints:
             constraint.mute = constraint == source.twin  # until its driver, if it has one, is evaluated
             if record.get("was_driven", False):
-                give_back(constraint)
-    if not converted_bones(ob):
-        put_back = [index for index, bone in enumerate(ob.pose.bones) if put_fk_back(ob, bone)]
+                conversion.give_back(constraint)
+    if not conversion.converted_bones(ob):
+        put_back = [index for index, bone in enumerate(ob.pose.bones) if conversion.put_fk_back(ob, bone)]
         removal.evaluate_animation(ob, put_back, context.view_layer)
     context.view_layer.update()

@@ -13,7 +13,7 @@ from ..core import channels
 from ..core.skeleton import STRAIGHT, Skeleton, matrix_array, orthonormal
 from ..core.untyped import Shaped
 from ..rig.plan.chain import chain_bones, end_of
-from ..solve.maths.lines import is_straight
+from ..solve.maths.rotations import is_straight
 from ..solve.problem import Bools, Floats
 
 BEYOND = 2e-6
@@ -76,11 +76,6 @@ class Limb:
     def tip(self) -> Floats:
         """(3,) position of the end effector."""
         return np.asarray(self.joints[-1])
-
-    @property
-    def is_straight(self) -> bool:
-        """Whether it is too straight to show the side to which it bends."""
-        return bool(straight(self.joints[None])[0])
 
 
 def straight(joints: Floats) -> Bools:

@@ -8,24 +8,16 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ..anatomy.end_bones import end_below
+from ..anatomy.chain_ends import end_below
 from ..anatomy.figure import Figure
 from ..core.channels import rotation_field, turned
 from ..core.constraints import steered_bones
 from ..core.goals import Goal
-from ..core.joints import rest_of
 from ..core.settings import chain_of
+from ..core.skeleton import rest_of
 from ..core.translation.sentences import UserError
-from ..rig.plan.chain import (
-    chain_bones,
-    check_between,
-    check_bones,
-    end_of,
-    posed_bones,
-    set_end_axes,
-    tips,
-    turning_end,
-)
+from ..rig.plan import chain as chains
+from ..rig.plan.chain import chain_bones, end_of
 from ..rig.read import fcurves
 from ..rig.read.orientation import axes_between
 
@@ -38,11 +30,11 @@ def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> bpy.types
         return None
     end = ob.pose.bones[figure.names[found]]
     try:
-        check_bones(ob, [end])
-        check_between(ob, bones[-1], end)
+        chains.check_bones(ob, [end])
+        chains.check_between(ob, bones[-1], end)
     except UserError:
         return None
-    is_taken = any(end in posed_bones(tip) for tip in tips(ob) if tip != bones[-1])
+    is_taken = any(end in chains.posed_bones(tip) for tip in chains.tips(ob) if tip != bones[-1])
     return None if is_taken else end
 
 
@@ -66,7 +58,7 @@ def fit(tip: bpy.types.PoseBone, depsgraph: bpy.types.Depsgraph) -> bool:
     axes = axes_between(seen.matrix_world, target, pose_of(seen.pose.bones[end.name]))
     is_fit = bool(np.isfinite(axes).all())
     if is_fit:
-        set_end_axes(tip, axes)
+        chains.set_end_axes(tip, axes)
     return is_fit
 
 
@@ -99,4 +91,4 @@ def is_animated(*bones: bpy.types.PoseBone) -> bool:
 def waiting(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
     """Return the end bone of a chain if it does not take the target's orientation yet because it is animated."""
     end = end_of(tip)
-    return end if end is not None and turning_end(tip) is None and is_animated(end) else None
+    return end if end is not None and chains.turning_end(tip) is None and is_animated(end) else None

@@ -1,10 +1,15 @@
-"""Names for the rotations of a joint, by what they do to its limb rather than by the axes of its bone."""
+"""Names for the user: of the rotations of a joint, by what they do to its limb, and of the limbs of a figure."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 import bpy
 import numpy as np
 
+from ..anatomy.body import Region, chest_of, find_members, head_of, parent_bone_of
+from ..anatomy.figure import Figure
+from ..core.constraints import steered_bones
 from ..core.settings import chain_of
 from ..core.skeleton import matrix_array, orthonormal
 from ..core.translation.sentences import marked, say
@@ -73,3 +78,23 @@ def _hinge(bone: bpy.types.PoseBone) -> dict[str, str]:
     plus, minus = ("UP", "DOWN") if axes.letters[0] == "x" else ("LEFT", "RIGHT")
     words = BEND if axes.signs[0] > 0.0 else BEND[::-1]
     return dict(zip((plus, minus), words, strict=True))
+
+
+# ---- limbs
+
+
+def trunk_names(ob: bpy.types.Object) -> dict[str, str]:
+    """Return the names of hips, chest and head by their bones."""
+    figure = Figure.of(ob, steered_bones(ob))
+    legs = [list(member.row) for member in find_members(figure) if member.region is Region.LEG and not member.is_fore]
+    parts = {parent_bone_of(figure, leg): say("Hips") for leg in legs}
+    parts |= {chest_of(figure): say("Chest"), head_of(figure): say("Head")}
+    return {figure.names[bone]: name for bone, name in parts.items() if bone is not None}
+
+
+def names_by_tip(ob: bpy.types.Object) -> dict[str, str]:
+    """Return the names of limbs, chest and head by the tip bone that their chains have, without those of several."""
+    figure = Figure.of(ob, steered_bones(ob))
+    found = {figure.names[member.row[-1]]: say(member.label) for member in find_members(figure)}
+    often = Counter(found.values())
+    return {tip: name for tip, name in found.items() if often[name] == 1}

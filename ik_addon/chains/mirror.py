@@ -11,15 +11,15 @@ from mathutils import Matrix, Quaternion
 
 from ..core.chain_settings import IKAddonChain
 from ..core.goals import Goal
-from ..core.mirror import ACROSS, across_bones, mirrored_matrix
 from ..core.settings import OF_BONES, ROLES, chain_of, goal_of, mirrored
+from ..core.skeleton import ACROSS, across_bones, mirrored_matrix
 from ..core.translation.sentences import UserError, say
 from ..core.untyped import own_object
 from ..rig.plan.chain import below, chain_bones, end_of
 from ..rig.plan.followers import followers, mark, owner_of
 from ..rig.plan.presence import Presence
 from ..rig.plan.unfit import why_absent
-from . import control_bones as control_bones
+from . import make_controls
 from .make_controls import is_free
 from .new_chain import why_unusable
 
@@ -161,8 +161,8 @@ class _Sides:
         names = [goal_of(chain_of(self.tip), role)[1] for role in roles if self._lacks_control(role)]
         if names:
             tips = self.tip.name, self.other.name
-            wanted = [control_bones.image_of(self.ob, name, self._mirrored_bone(name)) for name in names]
-            control_bones.add(self.context, self.ob, wanted)
+            wanted = [make_controls.image_of(self.ob, name, self._mirrored_bone(name)) for name in names]
+            make_controls.add_bones(self.context, self.ob, wanted)
             self.tip, self.other = (self.ob.pose.bones[name] for name in tips)
 
     def _lacks_control(self, role: str) -> bool:

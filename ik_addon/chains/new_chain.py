@@ -1,9 +1,10 @@
-"""Put a chain on a bone, with target and pole, and change the side to which a chain bends."""
+"""Put a chain on a bone, with target and pole, give it another target, and change the side to which it bends."""
 
 from __future__ import annotations
 
 import math
 import re
+from contextlib import ExitStack
 from itertools import filterfalse
 
 import bpy
@@ -13,25 +14,27 @@ from mathutils import Matrix, Vector
 from ..anatomy import limbs
 from ..anatomy.figure import Figure
 from ..anatomy.parts import side_of
-from ..core import chain_settings
+from ..core import chain_settings, compat
 from ..core.chain_settings import IKAddonChain
 from ..core.channels import is_finite
 from ..core.goals import Goal
-from ..core.settings import chain_of, reset, stored_folds, unusable
-from ..core.skeleton import STRAIGHT, inverse, is_flat, is_usable, matrix_array, moved, orthonormal
+from ..core.settings import ROLES, chain_of, goal_of, reset, stored_folds, unusable
+from ..core.skeleton import STRAIGHT, Skeleton, inverse, is_flat, is_usable, matrix_array, moved, orthonormal
 from ..core.skeleton import size_of as scale_of
 from ..core.translation.sentences import UserError, say
 from ..rig.plan import chain as chains
+from ..rig.plan.chain import NUMBER, end_axes, tips, turning_end
+from ..rig.plan.followers import borrowed, followers, mark
 from ..rig.plan.limits import hinge_of, knee_hinge
+from ..rig.plan.presence import is_in
 from ..rig.read.orientation import target_rotation
 from ..solve import pole_angle
-from ..solve.limb.hinge import Hinge, unfollowed_by
+from ..solve.limb.two_bones import Hinge, unfollowed_by
 from ..solve.maths.rotations import unit
 from ..solve.problem import Floats
 from . import bend_side, end_bone, make_controls
-from .control_bones import Control
-from .current_pose import Limb, target_of
-from .make_controls import Controls, parent_bone_of
+from .current_pose import Limb, read_poses, target_of
+from .make_controls import Control, Controls, parent_bone_of
 
 PREFIX = "IK Target "
 """What the name of a target begins with; `label_of` the tip follows."""
@@ -319,11 +322,96 @@ def _pole_angle(
     return angle if abs(angle) > NO_ANGLE else 0.0
 
 
-def register() -> None:
-    """Add the listener."""
-    chain_settings.on_rotation_switched.append(_rotation_switched)
+LISTENERS = ((chain_settings.on_rotation_switched, _rotation_switched),)
 
 
-def unregister() -> None:
-    """Remove the listener."""
-    chain_settings.on_rotation_switched.remove(_rotation_switched)
+# ---- other targets: for a chain that can't use its own, or an armature that was copied without them
+
+
+def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+    """Give the chain on `tip` an empty as its target, where the tip is now and oriented so that no bone turns.
+
+    Raises:
+        UserError: if the target can't be made; nothing is changed then.
+    """
+    ob, depsgraph = tip.id_data, context.evaluated_depsgraph_get()
+    seen = ob.evaluated_get(depsgraph)
+    check_world(ob, seen.matrix_world)
+    make_controls.check(context, ob, Controls.EMPTIES)
+    limb = Limb.on(tip, Skeleton.of(ob), read_poses(ob, depsgraph))
+    wanted = target_control(seen, tip, limb, turning_end(tip) or tip, end_axes(tip))
+    follow(tip, *make_controls.make(context, ob, Controls.EMPTIES, [wanted]))
+
+
+def make_own(context: bpy.types.Context, ob: bpy.types.Object) -> None:
+    """Give the chains of an armature copies of all targets and poles that belong to another one, with their animation.
+
+    A copy that is not animated is where the other one is as seen from the other armature.
+
+    Raises:
+        UserError: if nothing can be made; nothing is changed then.
+    """
+    make_controls.check(context, ob, Controls.EMPTIES)
+    shared = {goal: other for tip in tips(ob) for goal, other in borrowed(tip).items()}
+    collection = make_controls.collection_of(context, ob)
+    own = {goal: _copy(ob, goal, other, collection) for goal, other in shared.items()}
+    for tip in tips(ob):
+        chain = chain_of(tip)
+        for role in ROLES:
+            goal, _bone = goal_of(chain, role)
+            if goal in own:
+                setattr(chain, role, own[goal])
+    context.view_layer.update()
+
+
+def _copy(
+    ob: bpy.types.Object, source: bpy.types.Object, other: bpy.types.Object, collection: bpy.types.Collection
+) -> bpy.types.Object:
+    """Return a copy in a collection of an empty that belongs to another armature, for this one."""
+    copy = source.copy()
+    mark(copy, ob)
+    if copy.animation_data is not None and copy.animation_data.action is not None:
+        compat.use_copy_of_action(copy, copy.animation_data.action.name, ExitStack())
+    if copy.parent == other:
+        copy.parent = ob
+        for name in ("parent_type", "parent_bone", "matrix_parent_inverse"):  # a new parent resets these
+            setattr(copy, name, getattr(source, name))
+    for constraint in copy.constraints:
+        if getattr(constraint, "target", None) == other:
+            setattr(constraint, "target", ob)  # noqa: B010 - not all kinds have one
+    collection.objects.link(copy)
+    if copy.parent is None and not make_controls.is_moved(Goal(copy)):
+        copy.matrix_world = ob.matrix_world @ other.matrix_world.inverted_safe() @ source.matrix_world
+    return copy
+
+
+def left_for(tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Goal | None:
+    """Return the target that Add Chain made for the chain on `tip`, if no chain follows it now.
+
+    It is named after the tip. If the tip was renamed since, it is the nearest one of the armature that is named after
+    no bone of today.
+    """
+    ob, home = tip.id_data, make_controls.made_collection(tip.id_data)
+    goals = [Goal(ob, bone) for bone in ob.data.bones.keys()]  # noqa: SIM118
+    goals += [Goal(own) for own in view_layer.objects if own.type == "EMPTY"]
+    labels = {label_of(name): name for name in ob.pose.bones.keys()}  # noqa: SIM118
+    stray = []
+    for goal in goals:
+        name = goal.name
+        if not (name.startswith(PREFIX) and goal.is_made) or followers(goal.ob, goal.bone):
+            continue
+        named = name.removeprefix(PREFIX)
+        named = labels.get(named) or labels.get(NUMBER.sub("", named), "")
+        if named == tip.name:
+            return goal
+        is_own = goal.ob == ob or (home is not None and is_in(home.objects, goal.ob))
+        if is_own and not named:
+            stray.append(goal)
+    place = ob.matrix_world @ tip.tail
+    return min(stray, key=lambda goal: (goal.world(view_layer.depsgraph).translation - place).length, default=None)
+
+
+def follow(tip: bpy.types.PoseBone, goal: Goal) -> None:
+    """Have the chain on `tip` follow an object or bone."""
+    chain = chain_of(tip)
+    chain.target, chain.target_bone = goal.ob, goal.bone

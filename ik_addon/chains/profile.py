@@ -6,34 +6,31 @@ chain, these become limits about the axes that its bones have; the bend axis com
 
 from __future__ import annotations
 
+import ast
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import bpy
 import numpy as np
-from bpy.props import (
-    BoolProperty,
-    CollectionProperty,
-    EnumProperty,
-    FloatProperty,
-    FloatVectorProperty,
-    IntProperty,
-    PointerProperty,
-)
+from bpy import props
 
 from ..anatomy import chain_ends, limbs
 from ..anatomy.figure import Figure
 from ..core import compat
-from ..core.choices import OUT_OF_REACH, SOLVERS
+from ..core.chain_settings import OUT_OF_REACH, SOLVERS
 from ..core.settings import LAYOUT, chain_of
 from ..core.skeleton import Skeleton, matrix_array, orthonormal
-from ..core.translation.sentences import quoted, say
-from ..core.untyped import Declared
+from ..core.translation.sentences import UserError, quoted, say
+from ..core.untyped import Declared, Struct, Value
 from ..rig.plan.chain import chain_bones, end_of
+from ..rig.plan.limits import ranges_of
+from ..solve.maths.cones import cone_of, nearest_direction, nearest_twist, swing_twist
+from ..solve.maths.rotations import quaternions
 from ..solve.problem import Floats
+from .bend_side import animated_bases
 
 SUBDIR = "ik_addon"
 """Blender looks for presets in a folder of this name below `presets/`."""
@@ -52,18 +49,18 @@ CENTERED = 0.01
 
 
 def _range() -> Declared:
-    return FloatVectorProperty(size=2, subtype="EULER", default=(-math.pi, math.pi))
+    return props.FloatVectorProperty(size=2, subtype="EULER", default=(-math.pi, math.pi))
 
 
 def _ways() -> Declared:
     items = [(way, way.title(), way.title()) for way in WAYS]
-    return EnumProperty(items=items, options={"ENUM_FLAG"}, default=set())
+    return props.EnumProperty(items=items, options={"ENUM_FLAG"}, default=set())
 
 
 class IKAddonJoint(bpy.types.PropertyGroup):
     """How far one joint may turn, and how willingly. Nobody sees these settings, so they have no tooltips."""
 
-    from_straight: BoolProperty()
+    from_straight: props.BoolProperty()
     """Measure the bend from the straight limb instead of the rest pose, as for elbows and knees."""
     bend: _range()
     """Minimum and maximum rotation about the axis about which the limb bends."""
@@ -75,33 +72,33 @@ class IKAddonJoint(bpy.types.PropertyGroup):
     """The rotations that have limits."""
     locked: _ways()
     """The rotations that are locked."""
-    stiffness: FloatVectorProperty(size=3, min=0.0, max=0.99)
+    stiffness: props.FloatVectorProperty(size=3, min=0.0, max=0.99)
     """Stiffness of bend, side and twist."""
 
 
 class IKAddonProfile(bpy.types.PropertyGroup):
     """The settings in a preset file; only those that the file sets are applied."""
 
-    joints: CollectionProperty(type=IKAddonJoint)
+    joints: props.CollectionProperty(type=IKAddonJoint)
     """Joints from the root of the limb; the last one applies to all remaining bones."""
-    spread: BoolProperty()
+    spread: props.BoolProperty()
     """Spread the joints over the whole chain, the first at its root and the last at its tip."""
-    layout: IntProperty(min=0)
+    layout: props.IntProperty(min=0)
     """The layout of the settings, see `LAYOUT`."""
 
     # As in the settings of a chain.
-    solver: EnumProperty(items=SOLVERS)
-    use_limits: BoolProperty(default=True)
-    out_of_reach: EnumProperty(items=OUT_OF_REACH)
-    softness: FloatProperty(min=0.0, max=1.0)
-    bend_lead: FloatProperty(min=-1.0, max=1.0)
-    iterations: IntProperty(min=1, default=100)
-    planar: BoolProperty()
+    solver: props.EnumProperty(items=SOLVERS)
+    use_limits: props.BoolProperty(default=True)
+    out_of_reach: props.EnumProperty(items=OUT_OF_REACH)
+    softness: props.FloatProperty(min=0.0, max=1.0)
+    bend_lead: props.FloatProperty(min=-1.0, max=1.0)
+    iterations: props.IntProperty(min=1, default=100)
+    planar: props.BoolProperty()
 
 
 def register() -> None:
     """Add the property that preset files set; its classes must be registered first."""
-    bpy.types.WindowManager.ik_addon_profile = PointerProperty(type=IKAddonProfile)
+    bpy.types.WindowManager.ik_addon_profile = props.PointerProperty(type=IKAddonProfile)
 
 
 def unregister() -> None:
@@ -293,3 +290,157 @@ def take(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> None:
 
 def _letters(axes: _Axes) -> list[tuple[str, str]]:
     return list(zip(WAYS, axes.letters, strict=True))
+
+
+# ---- a preset of Blender's preset system, read without running it: it is a list of settings, written as Python
+#
+# profile = bpy.context.window_manager.ik_addon_profile
+# joint = profile.joints.add()
+# joint.bend = (math.radians(0), math.radians(150))
+
+NAME = "profile"
+LARGEST = 1_000_000
+"""Bytes: larger than a preset for a chain of a thousand bones."""
+SHOWN = 30
+"""Maximum number of characters of an invalid value that a message shows."""
+WRONG = (ValueError, TypeError, AttributeError, OverflowError, RecursionError, MemoryError)
+"""Exceptions raised for invalid values; the last two come from values that are nested too deeply."""
+
+
+def read_file(path: Path, profile: IKAddonProfile) -> None:
+    """Set a profile from a preset file.
+
+    Raises:
+        UserError: if the file can't be read.
+    """
+    try:
+        if path.stat().st_size > LARGEST:
+            raise UserError("it is larger than {size} MB", size=LARGEST // 1_000_000)
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise UserError("it is not text") from None
+    except OSError as error:
+        raise UserError(str(error.strerror)) from None
+    read(text, profile)
+
+
+def read(text: str, profile: IKAddonProfile) -> None:
+    """Set a profile from the text of a preset.
+
+    Raises:
+        UserError: if the text holds anything but settings, or a value is invalid.
+    """
+    try:
+        lines = ast.parse(text).body
+    except SyntaxError as error:
+        raise UserError("line {line} is not a setting of a preset", line=error.lineno or 1) from None
+    except WRONG:
+        raise UserError("it is nested too deeply") from None
+    owners: dict[str, Struct] = {NAME: profile}
+    for line in lines:
+        match line:
+            case ast.Import() | ast.Expr(value=ast.Constant()):
+                pass
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute()) if name == NAME:
+                pass
+            case ast.Expr(value=ast.Call() as call) if _is_call(call, "clear"):
+                profile.joints.clear()
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if _is_call(call, "add"):
+                owners[name] = profile.joints.add()
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=name), attr=setting)], value=value) if (
+                name in owners and setting in owners[name].bl_rna.properties
+            ):
+                try:
+                    setattr(owners[name], setting, _literal(value))
+                except WRONG:
+                    source = (ast.get_source_segment(text, value) or "").partition("\n")[0]
+                    shown = source if len(source) <= SHOWN else f"{source[:SHOWN]}…"
+                    raise UserError(
+                        "line {line}: '{setting}' can't be {value}", line=line.lineno, setting=setting, value=shown
+                    ) from None
+            case _:
+                raise UserError("line {line} is not a setting of a preset", line=line.lineno)
+
+
+def _is_call(call: ast.Call, method: str) -> bool:
+    """Return whether a call is `profile.joints.METHOD()`."""
+    match call:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr="joints"), attr=found),
+            args=[],
+            keywords=[],
+        ):
+            return (name, found) == (NAME, method)
+    return False
+
+
+def _literal(value: ast.expr) -> Value:
+    """Evaluate a finite number, text, boolean, tuple, set, or an angle given in degrees."""
+    match value:
+        case ast.Tuple(elts=parts):
+            return tuple(map(_literal, parts))
+        case ast.Set(elts=parts):
+            return set(map(_literal, parts))
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="math"), attr="radians"), args=[degrees], keywords=[]):
+            return math.radians(_literal(degrees))
+        case ast.Call(func=ast.Name(id="set"), args=[], keywords=[]):
+            return set()
+    found = ast.literal_eval(value)
+    if isinstance(found, int | float) and not math.isfinite(found):
+        raise ValueError
+    return found
+
+
+# ---- limits that the animation of a chain goes beyond
+
+BEYOND = math.radians(3.0)
+"""Limits are widened by at most this, as for a knee that locks. Those that an animation leaves by more don't fit it."""
+ROUNDING = 1e-5
+"""Rounding may turn a joint beyond its limits by this many radians; limits are widened by as much more than needed."""
+FRAMES = 20_000
+"""In longer animations, only so many frames are looked at."""
+OUTWARD = np.array([-1.0, 1.0])
+
+
+def exceeded(tip: bpy.types.PoseBone) -> dict[bpy.types.PoseBone, Floats]:
+    """Return limits (3, 2) that hold the animation, as in `ranges_of`, for the bones that it turns beyond theirs.
+
+    They are infinite for bones that it turns far beyond them.
+    """
+    ob, bones = tip.id_data, chain_bones(tip)
+    bases = animated_bases(ob, [ob.pose.bones.find(bone.name) for bone in bones], FRAMES)
+    found = {}
+    for bone, basis in zip(bones, () if bases is None else bases.swapaxes(0, 1), strict=False):
+        ranges = np.array(ranges_of(bone))
+        grown = _lacking(ranges, quaternions(orthonormal(basis[:, :3, :3]).transpose(1, 2, 0)))
+        if grown.any():
+            found[bone] = ranges + OUTWARD * (grown if grown.max() < BEYOND else np.inf)
+    return found
+
+
+def _lacking(ranges: Floats, turns: Floats) -> Floats:
+    """Return by how many radians (3, 2) limits (3, 2) are too narrow for rotations (4, F); `BEYOND` or more: by far."""
+    swing, twist = swing_twist(turns)
+    grown = np.zeros((3, 2))
+    while grown.max() < BEYOND:
+        wider = ranges + OUTWARD * grown
+        cone = cone_of(wider[:2].reshape(1, 4), wider[2:])
+        swung = 2.0 * (np.arcsin(swing) - np.arcsin(nearest_direction(swing, cone)))
+        away = np.stack([*swung, twist - nearest_twist(twist, cone)])
+        over = np.stack([-away.min(axis=1), away.max(axis=1)], axis=1)
+        if over.max() <= ROUNDING:
+            break
+        grown += np.where(over > ROUNDING, over + ROUNDING, 0.0)
+    return grown
+
+
+def fit(limits: Mapping[bpy.types.PoseBone, Floats]) -> None:
+    """Give joints these limits (3, 2), and none where they are infinite."""
+    for bone, ranges in limits.items():
+        for axis, (low, high) in zip("xzy", ranges.tolist(), strict=True):
+            if low < high:
+                setattr(bone, f"lock_ik_{axis}", False)
+                setattr(bone, f"use_ik_limit_{axis}", math.isfinite(high - low))
+            if math.isfinite(high - low):
+                setattr(bone, f"ik_min_{axis}", low)
+                setattr(bone, f"ik_max_{axis}", high)

@@ -14,7 +14,7 @@ from ..rig.plan.chain import posed_bones, tips
 from ..rig.plan.followers import goals_of
 from ..rig.plan.watch import is_animated
 from ..rig.read import fcurves
-from . import control_bones, make_controls
+from . import make_controls
 
 
 def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goals: bool) -> list[str]:
@@ -43,7 +43,7 @@ def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goa
     if not object_of(ob).live:
         evaluate_animation(ob, set(solved).difference(fk_store.stored_bones(ob)), context.view_layer)
     if not tips(ob):
-        control_bones.undress(ob)
+        make_controls.undress(ob)
     if not remove_goals:
         return []
     kept = [goal for goal in goals if make_controls.is_needed(goal)]

@@ -1,4 +1,4 @@
-"""Baking without a window: `blender -b FILE --command ik_bake`, see docs/command_line.md."""
+"""Baking without a window, one file or many: `blender -b FILE --command ik_bake`, see docs/command_line.md."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import argparse
 import math
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import bpy
 
-from ..core.untyped import Returning, Struct
-from . import many_files
-from .exits import DONE, INTERRUPTED, REFUSED, CommandError, GoOn, InterruptError, complain, guarded, interruptible
-from .one_file import NAME, bake_shot
-from .outputs import Files
-from .skeletons import KINDS
+from ..core.untyped import Json, Returning, Struct
+from . import exits
+from .exits import CommandError, GoOn, InterruptError, complain
+from .one_file import NAME, as_text, bake_shot
+from .outputs import KINDS, Files, Output, report_to
 
 UNITS = r"km|m|dm|cm|mm|um|µm|mi|yd|ft|'|in|\""
 """Units of length, as a regular expression."""
@@ -37,23 +37,23 @@ def main(arguments: Sequence[str]) -> int:
     try:
         options = _parser().parse_args(arguments)
     except SystemExit as done:  # after --help, or after printing what is wrong
-        return DONE if done.code in (None, 0) else REFUSED
+        return exits.DONE if done.code in (None, 0) else exits.REFUSED
     try:
-        with interruptible() as go_on:
-            return guarded(lambda: _run(options, go_on))
+        with exits.interruptible() as go_on:
+            return exits.guarded(lambda: _run(options, go_on))
     except InterruptError as error:
         complain(NAME, str(error) or "Interrupted; nothing was written")
-        return INTERRUPTED
+        return exits.INTERRUPTED
     except CommandError as error:
         complain(NAME, str(error))
-    return REFUSED
+    return exits.REFUSED
 
 
 def _run(options: argparse.Namespace, go_on: GoOn) -> int:
     """Bake, save and report; `go_on` raises when the user interrupts."""
     _check(options)
     if options.files:
-        return many_files.bake_files(options, go_on)
+        return bake_files(options, go_on)
     pictures = options.report.with_suffix("") if options.plots else None
     code, _report = bake_shot(options, Files(NAME, options), go_on, pictures)
     return code
@@ -93,20 +93,22 @@ def _parser() -> argparse.ArgumentParser:
         "was written; 3 baked and saved, but an armature was left out or not planted, or the report could not be "
         "written; 130 Ctrl-C, nothing was written. A sentence on stderr says why.",
     )
-    parser.add_argument(
+    add = parser.add_argument
+    flag = partial(add, action="store_true")
+    add(
         "files",
         nargs="*",
         type=Path,
         metavar="SHOT.blend",
         help="files to bake one after the other, instead of the open one; --output is then a folder",
     )
-    parser.add_argument(
+    add(
         "--armature",
         action="append",
         metavar="NAME",
         help="an armature object, linked ones as 'Rig [library.blend]'; may be repeated (default: all)",
     )
-    parser.add_argument("--chains", nargs="+", metavar="TIP", help="tip bones of the chains (default: all enabled)")
+    add("--chains", nargs="+", metavar="TIP", help="tip bones of the chains (default: all enabled)")
     frames = parser.add_mutually_exclusive_group()
     frames.add_argument("--range", nargs=2, type=int, metavar=("FIRST", "LAST"), help="the frames from FIRST to LAST")
     for which, text in (
@@ -117,43 +119,29 @@ def _parser() -> argparse.ArgumentParser:
         frames.add_argument(
             f"--{which}", dest="frames", action="store_const", const=which.upper(), default="SCENE", help=text
         )
-    parser.add_argument("--step", type=int, default=1, metavar="N", help="key every Nth frame, and the last one")
-    parser.add_argument("--new-action", action="store_true", help="key into a copy of the action")
-    parser.add_argument(
-        "--smooth", action="store_true", help="avoid jumps by choosing other solutions that reach the targets"
-    )
-    parser.add_argument(
+    add("--step", type=int, default=1, metavar="N", help="key every Nth frame, and the last one")
+    flag("--new-action", help="key into a copy of the action")
+    flag("--smooth", help="avoid jumps by choosing other solutions that reach the targets")
+    add(
         "--reduce",
         type=_distance,
         metavar="DISTANCE",
         help="use as few keys as possible with all joints within this distance of the full bake, such as 1mm",
     )
-    parser.add_argument(
-        "--plant", action="store_true", help="before the bake, find where feet touch and keep them still there"
-    )
-    parser.add_argument(
-        "--on", metavar="OBJECT", help="moving object that the feet stand on, such as a lift or a horse"
-    )
-    parser.add_argument(
-        "--ground",
-        metavar="OBJECT",
-        help="what feet rest on: a mesh, or the XY plane of any other object",
-    )
-    parser.add_argument(
-        "--skeleton", action="store_true", help="after the bake, make an armature of only the deform bones, with keys"
-    )
-    parser.add_argument("--root", metavar="BONE", help="the bone of the skeleton that gets the motion of the hips")
-    parser.add_argument("--root-height", action="store_true", help="the root also moves up and down")
-    parser.add_argument("--root-turn", action="store_true", help="the root also turns about the vertical")
-    parser.add_argument("--export", choices=sorted(KINDS), help="export the skeletons beside the saved file")
-    parser.add_argument("--plots", action="store_true", help="draw feet and hips as SVG pictures beside the report")
+    flag("--plant", help="before the bake, find where feet touch and keep them still there")
+    add("--on", metavar="OBJECT", help="moving object that the feet stand on, such as a lift or a horse")
+    add("--ground", metavar="OBJECT", help="what feet rest on: a mesh, or the XY plane of any other object")
+    flag("--skeleton", help="after the bake, make an armature of only the deform bones, with keys")
+    add("--root", metavar="BONE", help="the bone of the skeleton that gets the motion of the hips")
+    flag("--root-height", help="the root also moves up and down")
+    flag("--root-turn", help="the root also turns about the vertical")
+    add("--export", choices=sorted(KINDS), help="export the skeletons beside the saved file")
+    flag("--plots", help="draw feet and hips as SVG pictures beside the report")
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--output", type=Path, metavar="FILE.blend", help="save the result to this file")
     place.add_argument("--overwrite", action="store_true", help="save the result over the open file")
-    parser.add_argument("--report", type=Path, metavar="FILE.json", help="write a report to this file")
-    parser.add_argument(
-        "--strict", action="store_true", help="exit with 1 if a target was not reached or the keys play differently"
-    )
+    add("--report", type=Path, metavar="FILE.json", help="write a report to this file")
+    flag("--strict", help="exit with 1 if a target was not reached or the keys play differently")
     return parser
 
 
@@ -170,3 +158,103 @@ def register() -> None:
 def unregister() -> None:
     """Unregister the command."""
     bpy.utils.unregister_cli_command(_registered)
+
+
+# ---- many files, with one report: a file that fails doesn't stop the others
+
+
+def bake_files(options: argparse.Namespace, go_on: GoOn) -> int:
+    """Bake the files named by the options; return the exit code.
+
+    Raises:
+        CommandError: the options can't be used; no file was opened.
+        InterruptError: the user pressed Ctrl-C; files baked before are saved.
+    """
+    places = _places(options)
+    report = None
+    if options.report is not None:
+        inputs = [
+            *((path, "one of the files") for path in options.files),
+            *((path, "a result") for path in places if path),
+        ]
+        report = report_to(options.report, inputs)
+    done: list[Json] = []
+    is_complete = True
+    for i, (path, place) in enumerate(zip(options.files, places, strict=True)):
+        print(f"[{i + 1}/{len(options.files)}] {path}", flush=True)
+        try:
+            pictures = options.report.with_name(f"{options.report.stem}-{path.stem}") if options.plots else None
+            done.append(_baked(path, place, options, go_on, pictures))
+        except InterruptError:
+            kept = len([one for one in done if one["exit_code"] != exits.REFUSED])
+            raise InterruptError(
+                f"Interrupted in '{path}', after baking {kept} of {len(options.files)} files"
+            ) from None
+        if report is not None:  # after each file, so that a crash of Blender keeps what is known of earlier files
+            is_complete = _write(report, as_text(_report(done)))
+    codes = {one["exit_code"] for one in done}
+    failed = [one["file"] for one in done if one["exit_code"] == exits.REFUSED]
+    print(f"Baked {len(done) - len(failed)} of {len(done)} files", flush=True)
+    if failed:
+        complain(NAME, f"{len(failed)} of {len(done)} files were not baked: {', '.join(failed)}")
+    if codes == {exits.REFUSED}:
+        return exits.REFUSED
+    if codes & {exits.REFUSED, exits.INCOMPLETE} or not is_complete:
+        return exits.INCOMPLETE
+    return exits.MISSED if exits.MISSED in codes else exits.DONE
+
+
+def _places(options: argparse.Namespace) -> list[Path | None]:
+    """Return where each file is saved; None if it isn't, or is overwritten."""
+    folder: Path | None = options.output
+    stems = [path.stem for path in options.files]
+    for i, stem in enumerate(stems):
+        if stem in stems[:i] and (folder is not None or options.plots):
+            raise CommandError(f"Two of the files are called '{stem}'. Bake them one after the other")
+    if folder is None:
+        return [None] * len(options.files)
+    if not folder.is_dir():
+        raise CommandError(f"When files are named, --output must be an existing folder, not '{folder}'")
+    places = [folder / path.name for path in options.files]
+    for place in places:
+        Output(place, "--output").keep_apart((other, f"'{other}'") for other in options.files)
+    return list(places)
+
+
+def _baked(path: Path, place: Path | None, options: argparse.Namespace, go_on: GoOn, pictures: Path | None) -> Json:
+    """Bake a file and return its report; names of its plots begin with `pictures`."""
+    own = argparse.Namespace(**{**vars(options), "output": place, "report": None})
+
+    def work() -> tuple[int, Json]:
+        go_on()
+        # With its interface, whatever the preferences say: it has the active view layer, and is saved along.
+        bpy.ops.wm.open_mainfile(filepath=str(path.absolute()), load_ui=True)
+        return bake_shot(own, Files(f"{NAME}: {path}", own), go_on, pictures)
+
+    try:
+        code, report = exits.guarded(work)
+    except CommandError as error:
+        complain(f"{NAME}: {path}", str(error))
+        return {"file": str(path.absolute()), "exit_code": exits.REFUSED, "saved": None, "error": str(error)}
+    return {**report, "exit_code": code}
+
+
+def _report(done: list[Json]) -> Json:
+    return {
+        "reached": all(one.get("reached", False) for one in done),
+        "failed": [one["file"] for one in done if one["exit_code"] == exits.REFUSED],
+        "files": done,
+    }
+
+
+def _write(report: Output, text: str) -> bool:
+    """Write a report; return whether that succeeded."""
+    try:
+        report.fill(text)
+        report.put_in_place()
+    except OSError as error:
+        complain(NAME, f"The report '{report.path}' could not be written: {error}")
+        return False
+    finally:
+        report.discard()
+    return True

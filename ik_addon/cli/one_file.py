@@ -1,32 +1,49 @@
-"""Baking the open file from the command line, with feet planted if requested."""
+"""Baking the open file from the command line: which armatures and chains, and with feet planted if requested."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import bpy
+import numpy as np
 
+from ..anatomy.figure import Figure
 from ..bake import BakeReport, baking, selection, skeleton
-from ..bake.skeleton_motion import RootMotion
+from ..bake.selection import time_scale
+from ..core import contact_keys
+from ..core.keyframes import use_new_action
+from ..core.settings import chain_of
 from ..core.steps import finished
 from ..core.untyped import Json
-from ..feet import floor
-from ..feet.plant import Options
-from ..feet.plant_report import Planted
-from ..targets.snap import in_fk
-from . import planting, plots, skeletons
+from ..feet import find_contacts, ground_object
+from ..feet.pivots import is_of_leg
+from ..feet.plant import Options, plant_feet
+from ..feet.plant_report import Planted, as_saved
+from ..rig.plan.chain import tips
+from ..rig.plan.dependencies import between
+from ..rig.plan.followers import goals_of
+from ..rig.plan.order import in_order
+from ..rig.plan.plan import Plan
+from ..rig.plan.presence import why_closed
+from ..rig.plan.sources import Part, Sources
+from ..solve.problem import Floats
+from ..targets import snap
+from ..targets.movable import target_of
+from . import outputs, plots
 from .exits import DONE, INCOMPLETE, MISSED, CommandError, GoOn
-from .jobs import Job, LeftOut, jobs_of
 from .outputs import Files, Filling, Output
 from .plots import Tracks
 
 NAME = "ik_bake"
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -98,22 +115,23 @@ class _Work:
 
     def done(self) -> Done:
         """Plant feet, bake, make a skeleton and measure, as far as requested."""
-        options, ob, tips = self.options, self.job.ob, self.job.tips
-        legs = planting.legs_of(ob, tips) if options.plant or options.plots else []
-        new_action, plant = options.new_action, None
+        options, ob = self.options, self.job.ob
+        legs = self._legs() if options.plant or options.plots else []
+        new_action, planted = options.new_action, None
         before = self._recorded(legs) if legs and options.plots else None
         if legs and options.plant:
             how = Options(on=_object(options.on, "the feet to stand on"), ground=_object(options.ground, "the ground"))
-            work = planting.plant_stepwise(bpy.context, ob, tips, self._frames(), how, new_action=new_action)
-            plant = finished(work, self.go_on)
+            planted = self._planted(legs, how)
             new_action = False  # planting made a copy already
         bake = self._baked(new_action)
-        if plant is not None:
-            work = planting.measured(bpy.context, ob, self._frames(), how, plant)
-            plant = finished(work, self.go_on)
-            self._say(plant.message)
+        if planted is not None:
+            planted = self._measured(planted, how)
+            self._say(planted.message)
         made = self._skeleton() if options.skeleton else None
-        return Done(ob, bake, plant, made, None if before is None else (before, self._tracks(legs)))
+        return Done(ob, bake, planted, made, None if before is None else (before, self._tracks(legs)))
+
+    def _run(self, steps: Generator[float, None, Result]) -> Result:
+        return finished(steps, self.go_on)
 
     def _say(self, message: str) -> None:
         print(f"{self.job.ob.name_full}: {message}", flush=True)
@@ -123,14 +141,60 @@ class _Work:
         first, last = options.range or selection.frame_range(bpy.context.scene, self.job.ob, options.frames)
         return selection.frames_between(first, last, step)
 
+    def _times(self) -> Floats:
+        """Return the frames (F,) as times of actions."""
+        return time_scale(bpy.context.scene) * np.array(self._frames(), dtype=np.float64)
+
+    def _legs(self) -> list[bpy.types.PoseBone]:
+        """Return the tip bones whose chains are on legs."""
+        figure = Figure.of(self.job.ob)
+        return [bone for tip in self.job.tips if is_of_leg(figure, bone := self.job.ob.pose.bones[tip])]
+
     def _recorded(self, legs: list[bpy.types.PoseBone]) -> Tracks:
         """Return the motion of legs before the bake: in FK if their targets get their first keys by planting."""
-        is_fresh = self.options.plant and any(map(planting.is_loose, legs))
-        with in_fk(bpy.context, self.job.ob, legs) if is_fresh else nullcontext():
+        is_fresh = self.options.plant and any(map(_is_loose, legs))
+        with snap.in_fk(bpy.context, self.job.ob, legs) if is_fresh else nullcontext():
             return self._tracks(legs)
 
     def _tracks(self, legs: list[bpy.types.PoseBone]) -> Tracks:
-        return finished(plots.sample(bpy.context, self.job.ob, legs, self._frames()), self.go_on)
+        return self._run(plots.sample(bpy.context, self.job.ob, legs, self._frames()))
+
+    def _planted(self, legs: list[bpy.types.PoseBone], how: Options) -> Planted:
+        """Find contacts of legs where there are none, and make the feet hold them.
+
+        Existing contacts of a leg on these frames and existing keys of targets stay as they are. If the target of a leg
+        has no keys, the chains were only just made, and all targets without keys are snapped to the pose. An error
+        leaves what was done before it in place, as the file is not saved then.
+        """
+        ob, frames, times = self.job.ob, self._frames(), self._times()
+        bare = [tip for tip in legs if not contact_keys.read(tip, times).any()]
+        loose = [tip for name in self.job.tips if _is_loose(tip := ob.pose.bones[name])]
+        if not any(tip in loose for tip in legs):
+            loose = []
+        planted = Planted(())
+        with ExitStack() as undo:
+            if self.options.new_action:
+                use_new_action(ob, undo)
+            if loose:  # first: with keyed targets, feet that turn with them are sampled as a whole
+                self._run(snap.key_range(bpy.context, ob, loose, frames))
+            if bare:
+                floor = how.ground
+                self._run(find_contacts.key_contacts(bpy.context, ob, bare, frames, on=how.support, floor=floor))
+            if any(contact_keys.read(tip, times).any() for tip in legs):
+                planted = self._run(plant_feet(bpy.context, ob, legs, frames, how))
+            undo.pop_all()
+        chains, found, snapped = (tuple(tip.name for tip in own) for own in (legs, bare, loose))
+        return replace(planted, chains=chains, found=found, snapped=snapped)
+
+    def _measured(self, planted: Planted, how: Options) -> Planted:
+        """Return the result with slide and depth as the baked keys play."""
+        if not planted.contacts:
+            return planted
+        ob, times = self.job.ob, self._times()
+        kept = ground_object.planted_on(bpy.context.view_layer, ob)
+        every = [ob.pose.bones[tip] for tip in planted.chains]
+        touching = [tip for tip in every if contact_keys.read(tip, times).any() or kept is not None]
+        return self._run(as_saved(bpy.context, ob, touching, self._frames(), planted, on=how.support, floor=kept))
 
     def _baked(self, new_action: bool) -> BakeReport:
         options, job = self.options, self.job
@@ -142,17 +206,17 @@ class _Work:
             new_action=new_action,
             smooth=options.smooth,
             reduce=(options.reduce or 0.0) / bpy.context.scene.unit_settings.scale_length,
-            floor=floor.of(bpy.context.view_layer, job.ob),
+            floor=ground_object.planted_on(bpy.context.view_layer, job.ob),
         )
-        report = finished(work, self.go_on)
+        report = self._run(work)
         self._say(report.message)
         return report
 
     def _skeleton(self) -> skeleton.Made:
         options, frames = self.options, self._frames()
-        root = RootMotion(options.root, options.root_height, options.root_turn) if options.root else None
+        root = skeleton.RootMotion(options.root, options.root_height, options.root_turn) if options.root else None
         work = skeleton.make_stepwise(bpy.context, self.job.ob, frames, skeleton.Options(root=root))
-        made = finished(work, self.go_on)
+        made = self._run(work)
         self._say(made.message)
         return made
 
@@ -175,7 +239,7 @@ def _export(options: argparse.Namespace) -> Output | None:
     """Return where the skeletons are exported; None if they aren't."""
     if options.export is None:
         return None
-    skeletons.check(options.export)
+    outputs.check(options.export)
     saved = options.output or Path(bpy.data.filepath)
     return Output(saved.with_suffix(f".{options.export}"), "--export")
 
@@ -183,7 +247,7 @@ def _export(options: argparse.Namespace) -> Output | None:
 def _exports(export: Output | None, options: argparse.Namespace, done: Sequence[Done]) -> list[Filling]:
     """Return the export of the skeletons to write, if it is requested."""
     made = [one.skeleton for one in done if one.skeleton is not None]
-    return [] if export is None else [(export, skeletons.exporting(options.export, made))]
+    return [] if export is None else [(export, partial(outputs.export, kind=options.export, made=made))]
 
 
 def _object(name: str | None, use: str) -> bpy.types.Object | None:
@@ -205,3 +269,125 @@ def _report(files: Files, done: list[Done], left_out: Sequence[LeftOut]) -> Json
         "left_out": [{"armature": ob.name_full, "reason": reason} for ob, reason in left_out],
         "armatures": [one.entry for one in done],
     }
+
+
+def _is_loose(tip: bpy.types.PoseBone) -> bool:
+    """Return whether a chain has a target without keys."""
+    target = target_of(tip)
+    return target is not None and not target.is_keyed
+
+
+# ---- which armatures are baked, in which order, and which of their chains
+
+
+class Job(NamedTuple):
+    """The chains to bake of an armature."""
+
+    ob: bpy.types.Object
+    tips: list[str]
+    """Names of the tip bones of the chains."""
+
+
+class LeftOut(NamedTuple):
+    """An armature that is not baked."""
+
+    ob: bpy.types.Object
+    reason: str
+
+
+def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
+    """Return what to bake, ordered so that an armature comes after those it follows, and what is left out.
+
+    Raises:
+        CommandError: something named doesn't exist, or there is nothing to bake.
+    """
+    chosen = _armatures(options)
+    found = [Job(ob, own) for ob in chosen if (own := _chosen_tips(ob, options)) or _why_unread(ob)]
+    reasons = [why_closed(job.ob) or _why_unreadable(job) for job in found]
+    left_out = [LeftOut(job.ob, reason) for job, reason in zip(found, reasons, strict=True) if reason]
+    jobs = {job.ob.session_uid: job for job, reason in zip(found, reasons, strict=True) if not reason}
+    for ob, reason in left_out:
+        if options.armature or not jobs:
+            raise CommandError(f"'{ob.name_full}' can't be baked. {reason}")
+    for tip in options.chains or ():
+        if not any(tip in job.tips for job in found):
+            raise CommandError(f"There is no chain on bone '{tip}'. The chains are on {_known(chosen)}")
+    if not jobs:
+        raise CommandError("There is no enabled IK chain to bake")
+    for job in jobs.values():
+        for tip in job.tips:
+            if not chain_of(job.ob.pose.bones[tip]).enabled:
+                raise CommandError(f"The chain on '{tip}' of '{job.ob.name_full}' is disabled. Enable it to bake it")
+    needs = {uid: _followed(job.ob).intersection(jobs) for uid, job in jobs.items()}
+    ordered, mutual = in_order(jobs, needs)
+    if mutual:
+        layer = bpy.context.view_layer
+        plans = {uid: Plan.of(jobs[uid].ob, layer.depsgraph) for uid in mutual}
+        mutual.sort(key=lambda uid: bool(between(plans, uid, jobs[uid].tips)))
+    return [jobs[uid] for uid in (*ordered, *mutual)], left_out
+
+
+def _why_unreadable(job: Job) -> str:
+    """Say what is missing from a library; empty if the armature and all targets and poles were read."""
+    goals = (goal.ob for tip in tips(job.ob) if tip.name in job.tips for goal in goals_of(tip))
+    return next(filter(None, map(_why_unread, (job.ob, *goals))), "")
+
+
+def _why_unread(ob: bpy.types.Object) -> str:
+    """Say if Blender put a placeholder in the place of a linked object, or of what an override was made from.
+
+    A placeholder has no animation, and an armature's has no bones.
+    """
+    for block in (ob, ob.data):
+        override = None if block is None else block.override_library
+        linked = block if override is None else override.reference
+        if linked is not None and linked.is_missing:
+            return (
+                f"'{linked.name_full}' could not be read from its library '{linked.library.filepath}'. "
+                "Make the library available, or correct its path in the shot"
+            )
+    return ""
+
+
+def _armatures(options: argparse.Namespace) -> list[bpy.types.Object]:
+    """Return the armatures of the scene, or those named by the options."""
+    if not options.armature:
+        return _armatures_of_scene()
+    chosen = [_named(name) for name in options.armature]
+    return [ob for ob in _armatures_of_scene() if ob in chosen]
+
+
+def _armatures_of_scene() -> list[bpy.types.Object]:
+    return [ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE"]
+
+
+def _named(name: str) -> bpy.types.Object:
+    """Return the armature of this name, which for a linked one may include its library to distinguish it.
+
+    Raises:
+        CommandError: there is none, or more than one.
+    """
+    every = _armatures_of_scene()
+    found = [ob for ob in every if ob.name_full == name] or [ob for ob in every if ob.name == name]
+    if len(found) == 1:
+        return found[0]
+    known = ", ".join(f"'{ob.name_full}'" for ob in found or every) or "none"
+    if found:
+        raise CommandError(f"Several armatures are called '{name}': {known}. Use one of these names, or rename one")
+    raise CommandError(f"The scene '{bpy.context.scene.name}' has no armature '{name}'. It has {known}")
+
+
+def _chosen_tips(ob: bpy.types.Object, options: argparse.Namespace) -> list[str]:
+    if options.chains is None:
+        return [tip.name for tip in tips(ob) if chain_of(tip).enabled]
+    return [tip.name for tip in tips(ob) if tip.name in options.chains]
+
+
+def _known(armatures: list[bpy.types.Object]) -> str:
+    return ", ".join(f"'{tip.name}'" for ob in armatures for tip in tips(ob)) or "no bone"
+
+
+def _followed(ob: bpy.types.Object) -> set[int]:
+    """Return the `session_uid` of the other armatures that this one or its goals are attached to."""
+    parts = [Part(ob), *(Part(goal.ob, goal.bone) for tip in tips(ob) for goal in goals_of(tip))]
+    return {carrier.armature for carrier in Sources().carriers(parts)} - {ob.session_uid}

@@ -9,7 +9,8 @@ from uuid import uuid4
 
 import bpy
 
-from ..core.untyped import Returning
+from ..bake import skeleton
+from ..core.untyped import Json, Returning
 from .exits import CommandError, GoOn, complain
 
 
@@ -208,3 +209,45 @@ class Files:
                 self.complain(f"'{output.path}' was saved, but {lost} could not be written: {error}")
                 is_complete = False
         return is_complete
+
+
+# ---- skeletons for other programs
+
+KINDS: dict[str, tuple[str, str, Json]] = {
+    "glb": ("gltf", "io_scene_gltf2", {"export_animation_mode": "ACTIVE_ACTIONS", "export_frame_range": False}),
+    "fbx": (
+        "fbx",
+        "io_scene_fbx",
+        {
+            "add_leaf_bones": False,
+            "bake_anim_use_nla_strips": False,
+            "bake_anim_use_all_actions": False,
+            "bake_anim_simplify_factor": 0.0,
+        },
+    ),
+}
+"""By file extension: Blender's exporter, the add-on that provides it, and options that leave the keys alone."""
+
+
+def check(kind: str) -> None:
+    """Raise `CommandError` if Blender has no exporter for a kind of file."""
+    name, addon, _options = KINDS[kind]
+    if name not in dir(bpy.ops.export_scene):
+        raise CommandError(f"Blender's exporter for '.{kind}' is not enabled. Enable the add-on {addon}")
+
+
+def export(output: Output, kind: str, made: Sequence[skeleton.Made]) -> None:
+    """Write skeletons, with their meshes and all their keys, to a file."""
+    name, _addon, options = KINDS[kind]
+    scene = bpy.context.scene
+    span = scene.frame_start, scene.frame_end
+    for i, one in enumerate(made):
+        skeleton.select(bpy.context, one, extend=i > 0)
+    try:
+        scene.frame_start = min(one.first for one in made)
+        scene.frame_end = max(one.first + one.frames - 1 for one in made)
+        getattr(bpy.ops.export_scene, name)(filepath=str(output.new), use_selection=True, **options)
+    finally:
+        scene.frame_start, scene.frame_end = span
+    if not output.new.is_file():
+        raise CommandError(f"'{output.path}' could not be exported")

@@ -69,26 +69,21 @@ def read(ob: bpy.types.Object, bones: Ints, count: int | None = None, fields: It
     """
     pose_bones = ob.pose.bones
     count = len(pose_bones) if count is None else count
-    if 0 < MANY * len(bones) < count:
-        rows = np.zeros((len(bones), WIDTH), dtype=np.float32)
-        chosen = [pose_bones[bone] for bone in bones.tolist()]
-        for name in fields:
-            rows[:, FIELDS[name]] = [getattr(bone, name)[:] for bone in chosen]
-        return rows
-    values = np.zeros(count * WIDTH, dtype=np.float32)
+    rows = np.zeros((len(bones), WIDTH), dtype=np.float32)
+    some = [pose_bones[bone] for bone in bones.tolist()] if 0 < MANY * len(bones) < count else None
     for name in fields:
-        columns = FIELDS[name]
-        pose_bones.foreach_get(name, values[columns.start * count : columns.stop * count])
-    return np.asarray(values[_places(bones.tobytes(), count)])
+        if some is None:
+            rows[:, FIELDS[name]] = _of_all(ob, count, name).take(bones, axis=0)
+        else:
+            rows[:, FIELDS[name]] = [getattr(bone, name)[:] for bone in some]
+    return rows
 
 
-@lru_cache(maxsize=64)
-def _places(bones: bytes, count: int) -> Ints:
-    """Positions of the channels (k, 17) of bones in an array that holds field after field, each for all bones."""
-    index = np.frombuffer(bones, dtype=np.int64)[:, None]
-    starts = [columns.start for columns in FIELDS.values() for _ in range(columns.start, columns.stop)]
-    widths = [columns.stop - columns.start for columns in FIELDS.values() for _ in range(columns.start, columns.stop)]
-    return np.array(starts) * count + index * np.array(widths) + (np.arange(WIDTH) - np.array(starts))
+def _of_all(ob: bpy.types.Object, count: int, name: str) -> Row:
+    """Read a field (count, 3 or 4) of all pose bones."""
+    values = np.empty((count, FIELDS[name].stop - FIELDS[name].start), dtype=np.float32)
+    ob.pose.bones.foreach_get(name, values.ravel())
+    return values
 
 
 def write(ob: bpy.types.Object, bones: Ints, rows: Row, current: Row | None = None) -> bool:
@@ -104,17 +99,14 @@ def write(ob: bpy.types.Object, bones: Ints, rows: Row, current: Row | None = No
     if not different.any():
         return False
     pose_bones = ob.pose.bones
-    count = len(pose_bones)
     changed = [name for name, columns in FIELDS.items() if different[:, columns].any()]
     for name in changed:
-        columns = FIELDS[name]
-        values = np.empty((count, columns.stop - columns.start), dtype=np.float32)
-        pose_bones.foreach_get(name, values.ravel())
-        values[bones] = rows[:, columns]
+        values = _of_all(ob, len(pose_bones), name)
+        values[bones] = rows[:, FIELDS[name]]
         pose_bones.foreach_set(name, values.ravel())
         if ob.override_library is not None and ob.override_library.is_system_override:
             # Blender silently ignores bulk assignments there.
-            for bone, value in zip(bones.tolist(), rows[:, columns].tolist(), strict=True):
+            for bone, value in zip(bones.tolist(), values[bones].tolist(), strict=True):
                 setattr(pose_bones[bone], name, value)
     tag(ob, int(bones[0]), changed[-1])
     return True
@@ -162,12 +154,8 @@ def with_rotation(rows: Row, rotations: Floats, modes: NDArray[np.str_]) -> Row:
     out = rows.copy()
     found = set(modes.ravel().tolist())
     for mode in found:
-        columns = FIELDS[rotation_field(mode)]
-        if len(found) == 1:
-            out[..., columns] = _channel_of(rotations, rows, mode)
-        else:
-            chosen = modes == mode
-            out[chosen, columns] = _channel_of(rotations[chosen], rows[chosen], mode)
+        own = np.s_[...] if len(found) == 1 else modes == mode
+        out[own, FIELDS[rotation_field(mode)]] = _channel_of(rotations[own], rows[own], mode)
     return out
 
 

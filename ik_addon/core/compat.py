@@ -33,20 +33,22 @@ def is_visible(bone: bpy.types.PoseBone) -> bool:
     """Whether a bone is visible in Pose Mode."""
     collections = bone.bone.collections
     shown = not collections or any(collection.is_visible_effectively for collection in collections)
-    holder = bone if SELECTS_POSE_BONES else bone.bone
-    return shown and not holder.hide
+    return shown and not _selected(bone).hide
 
 
 def is_selected(bone: bpy.types.PoseBone) -> bool:
     """Whether a bone is selected in Pose Mode."""
-    holder = bone if SELECTS_POSE_BONES else bone.bone
-    return holder.select
+    return _selected(bone).select
 
 
 def set_selected(bone: bpy.types.PoseBone, *, to: bool) -> None:
     """Select or deselect a bone in Pose Mode."""
-    holder = bone if SELECTS_POSE_BONES else bone.bone
-    holder.select = to
+    _selected(bone).select = to
+
+
+def _selected(bone: bpy.types.PoseBone) -> Struct:
+    """Return what holds the selection of a bone, and whether it is hidden."""
+    return bone if SELECTS_POSE_BONES else bone.bone
 
 
 def select_bone(ob: bpy.types.Object, bone: bpy.types.PoseBone, *, extend: bool = False) -> None:
@@ -95,12 +97,8 @@ def curve_owner_of(user: Versioned) -> CurveOwner | None:
         return user.action
     if user.action_slot is None:
         return None
-    bags = (
-        strip.channelbag(user.action_slot)
-        for layer in user.action.layers
-        for strip in layer.strips
-        if strip.type == "KEYFRAME"
-    )
+    strips = (strip for layer in user.action.layers for strip in layer.strips if strip.type == "KEYFRAME")
+    bags = (strip.channelbag(user.action_slot) for strip in strips)
     return next((bag for bag in bags if bag is not None), None)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats, Ints
 from . import compat, keyframes
-from .contact_settings import CONTACTS
+from .chain_settings import CONTACTS
 from .key_curve import SAME_FRAME, enum_value, read_keys, write_keys
 from .keyframes import Channel, write_channels
 from .settings import chain_of

@@ -1,26 +1,61 @@
-"""How an edit falls off over the frames around it: weights, and weighted changes of channels."""
+"""How an edit falls off over the frames around it: its settings, weights, and weighted changes of channels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
+from bpy.props import EnumProperty, IntProperty
 
 from ..solve.maths.products import times, times_back
 from ..solve.problem import Bools, Floats
 from .channels import FIELDS, Row, rotation_field, slerp, with_rotation
 from .transforms import rotations
+from .untyped import Declared
 
-FALLOFFS: dict[str, Callable[[Floats], Floats]] = {
-    "SMOOTH": lambda near: near * near * (3.0 - 2.0 * near),
-    "SPHERE": lambda near: np.sqrt(near * (2.0 - near)),
-    "ROOT": np.sqrt,
-    "INVERSE_SQUARE": lambda near: near * (2.0 - near),
-    "SHARP": np.square,
-    "LINEAR": np.positive,
-    "CONSTANT": np.ones_like,
+
+class Falloff(NamedTuple):
+    """A shape in which an edit falls off, as the interface shows it."""
+
+    label: str
+    description: str
+    icon: str
+    shape: Callable[[Floats], Floats]
+    """From nearness, 1 at the edit and 0 at the end of its range, to weights."""
+
+
+FALLOFFS = {
+    "SMOOTH": Falloff("Smooth", "Begins and ends gently", "SMOOTHCURVE", lambda x: x * x * (3.0 - 2.0 * x)),
+    "SPHERE": Falloff("Sphere", "Begins gently and ends steeply", "SPHERECURVE", lambda x: np.sqrt(x * (2.0 - x))),
+    "ROOT": Falloff("Root", "Ends steeply", "ROOTCURVE", np.sqrt),
+    "INVERSE_SQUARE": Falloff("Inverse Square", "Begins gently", "INVERSESQUARECURVE", lambda x: x * (2.0 - x)),
+    "SHARP": Falloff("Sharp", "Begins steeply and ends gently", "SHARPCURVE", np.square),
+    "LINEAR": Falloff("Linear", "Changes by the same amount on each frame", "LINCURVE", np.positive),
+    "CONSTANT": Falloff("Constant", "The whole range takes the whole edit", "NOCURVE", np.ones_like),
 }
-"""Blender's proportional falloffs: from nearness, 1 at the edit and 0 at the end of its range, to weights."""
+"""Blender's proportional falloffs."""
+
+
+range_setting: Callable[[], Declared] = partial(
+    IntProperty,
+    name="Range",
+    description="How many frames before and after the current one an edit reaches: it is added to the keys there, "
+    "less and less. What is pinned or planted holds. If 0, it reaches no other frame",
+    min=0,
+    soft_max=100,
+    options={"SKIP_SAVE"},
+)
+"""Makes a property for how many frames an edit reaches."""
+falloff_setting: Callable[[], Declared] = partial(
+    EnumProperty,
+    name="Falloff",
+    description="How an edit falls off to the ends of its range",
+    items=[(name, *own[:3], i) for i, (name, own) in enumerate(FALLOFFS.items())],
+    options={"SKIP_SAVE"},
+)
+"""Makes a property for how an edit falls off over its range."""
 
 
 def weights(frames: Floats, now: float, falloff: str, still: Bools | None = None) -> Floats:
@@ -40,7 +75,7 @@ def weights(frames: Floats, now: float, falloff: str, still: Bools | None = None
     clock -= np.interp(now, frames, clock)
     ends = np.where(clock < 0.0, -clock[0], clock[-1])
     near = 1.0 - np.abs(clock) / np.where(ends > 0.0, ends, 1.0)
-    return FALLOFFS[falloff](np.clip(near, 0.0, 1.0))
+    return FALLOFFS[falloff].shape(np.clip(near, 0.0, 1.0))
 
 
 def changed(rows: Row, before: Row, after: Row, shares: Floats, mode: str | None) -> Row:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Collection, Iterable
 
 import bpy
@@ -41,17 +42,10 @@ def _noted(chain: IKAddonChain) -> dict[str, float | None]:
         noted = json.loads(text) if text else {}
     except (ValueError, RecursionError):
         return {}
-    is_note = isinstance(noted, dict) and all(map(_is_name, noted)) and all(map(_is_distance, noted.values()))
-    return noted if is_note else {}
-
-
-def _is_name(text: str) -> bool:
-    """Return whether Blender can look up a bone of this name; it can't if JSON holds a lone surrogate."""
-    return not any("\ud800" <= sign <= "\udfff" for sign in text)
-
-
-def _is_distance(value: object) -> bool:
-    return value is None or (isinstance(value, float) and math.isfinite(value))
+    if not isinstance(noted, dict) or re.search("[\ud800-\udfff]", "".join(noted)):
+        return {}  # Blender can't look up a bone whose name holds a lone surrogate
+    distances = [value for value in noted.values() if value is not None]
+    return noted if all(isinstance(value, float) and math.isfinite(value) for value in distances) else {}
 
 
 def _distance(tip: bpy.types.PoseBone, bone: bpy.types.PoseBone) -> float:

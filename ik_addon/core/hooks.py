@@ -20,17 +20,21 @@ on_put_back: list[Callable[[], None]] = []
 """Called when handlers were missing and have been added again: they did not hear of everything."""
 
 
-def add(*handlers: tuple[str, Handler]) -> None:
-    """Add handlers to the lists in `bpy.app.handlers` of these names, in order."""
-    for name, handler in handlers:
+def join(module: object) -> None:
+    """Add the `HANDLERS` of a module to the lists in `bpy.app.handlers`, and its `LISTENERS` to lists of our own."""
+    for listeners, listener in getattr(module, "LISTENERS", ()):
+        listeners.append(listener)
+    for name, handler in getattr(module, "HANDLERS", ()):
         getattr(bpy.app.handlers, name).append(handler)
         _ours.append((name, handler))
         _lists[name] = None
 
 
-def remove(*handlers: tuple[str, Handler]) -> None:
-    """Remove handlers that `add` added."""
-    for name, handler in handlers:
+def leave(module: object) -> None:
+    """Remove what `join` added."""
+    for listeners, listener in getattr(module, "LISTENERS", ()):
+        listeners.remove(listener)
+    for name, handler in getattr(module, "HANDLERS", ()):
         _ours.remove((name, handler))
         entries: list[Handler] = getattr(bpy.app.handlers, name)
         if handler in entries:
@@ -72,3 +76,21 @@ def put_back() -> None:
     _seen = [(len(entries), entries[-1]) for entries in lists]
     for listener in on_put_back if lost else ():
         listener()
+
+
+_PACKAGE = f"{__package__.rpartition('.')[0]}."
+"""What the names of all modules of the extension begin with."""
+
+
+def others_handle_frames() -> bool:
+    """Return whether other add-ons handle frame changes; they may then set the FK pose of each frame."""
+    return any(map(_is_foreign, (*bpy.app.handlers.frame_change_pre, *bpy.app.handlers.frame_change_post)))
+
+
+def others_follow_frames() -> bool:
+    """Return whether other add-ons may move something once a frame is evaluated."""
+    return any(map(_is_foreign, bpy.app.handlers.frame_change_post))
+
+
+def _is_foreign(handler: object) -> bool:
+    return not str(getattr(handler, "__module__", "")).startswith(_PACKAGE)

@@ -10,8 +10,6 @@ from contextlib import suppress
 
 from bpy.app.handlers import persistent
 
-from . import hooks
-
 _under_way: list[Callable[[], None]] = []
 """What puts back each work, oldest first."""
 
@@ -35,15 +33,9 @@ def _interrupt(_file: object, _unused: object = None) -> None:
             _under_way.pop()()
 
 
-_HANDLERS = (("save_pre", _interrupt), ("load_pre", _interrupt))
-
-
-def register() -> None:
-    """Listen for saving and loading."""
-    hooks.add(*_HANDLERS)
+HANDLERS = (("save_pre", _interrupt), ("load_pre", _interrupt))
 
 
 def unregister() -> None:
-    """Put back all work under way, and stop listening."""
-    hooks.remove(*_HANDLERS)
+    """Put back all work under way."""
     _interrupt(None)

@@ -1,4 +1,4 @@
-"""The keyframes of one F-curve as arrays, and a smooth curve in place of those on a range of frames."""
+"""The keyframes of one F-curve as arrays: replaced, split, or with new values on a range of frames."""
 
 from __future__ import annotations
 
@@ -145,3 +145,52 @@ def keyed_within(keys: Keys, first: float, last: float) -> Bools:
     """Which keys (K,) are within a range of frames."""
     frames = keys["co"][:, 0]
     return np.asarray((frames >= first - SAME_FRAME) & (frames <= last + SAME_FRAME))
+
+
+MOVED = ("co", "handle_left", "handle_right", "handle_left_type", "handle_right_type")
+"""What new values change of the keys that are there."""
+SIDES = ("handle_left", "handle_right")
+"""The handle that leads out of a range at its first key, and that of the neighbor outside; at its last key reversed."""
+
+
+def put_values(curve: bpy.types.FCurve, frames: Floats, values: Floats) -> None:
+    """Give an F-curve keys with these values.
+
+    Keys that are there keep their kind and take their handles along. The curve before the first frame and after the
+    last one stays as it is where its values there stay.
+
+    Args:
+        curve: the F-curve, which has keys.
+        frames: (K,) ascending frames; the curve has no other keys between the first and the last one.
+        values: (K,) the values of keys there.
+    """
+    keys = read_keys(curve, MOVED)
+    place = np.searchsorted(keys["co"][:, 0], frames - SAME_FRAME)
+    missing = np.append(keys["co"][:, 0], np.inf)[place] > frames + SAME_FRAME
+    if missing.any():
+        keys = read_keys(curve)
+        for frame in frames[missing].tolist():
+            keys = split(keys, frame, curve.evaluate(frame))
+        write_keys(curve, keys)
+        place = np.searchsorted(keys["co"][:, 0], frames - SAME_FRAME)
+    shift = values - keys["co"][place, 1]
+    if not (missing.any() or shift.any()):
+        return
+    for name in MOVED[:3]:
+        keys[name][place, 1] += shift
+    keys["co"][place, 1] = values
+    first, last = int(place[0]), int(place[-1])
+    free, *automatic = (enum_value("handle_left_type", name) for name in ("FREE", "AUTO", "AUTO_CLAMPED"))
+    for outer, facing, end, beyond in ((*SIDES, first, first - 1), (*SIDES[::-1], last, last + 1)):
+        for name, key in ((outer, end), (facing, beyond)) if 0 <= beyond < len(keys["co"]) else ():
+            if keys[f"{name}_type"][key, 0] in automatic:
+                keys[f"{name}_type"][key] = free
+    points = curve.keyframe_points
+    for name in MOVED:
+        points.foreach_set(name, keys[name].ravel())
+    points.handles_recalc()
+    # Automatic handles outside would adapt to the keys in the range, and bend the curve there.
+    for name, own in read_keys(curve, MOVED[1:3]).items():
+        inner = slice(first + (name == "handle_left"), last + (name == "handle_left"))
+        keys[name][inner] = own[inner]
+        points.foreach_set(name, keys[name].ravel())

@@ -1,17 +1,17 @@
-"""Write many keyframes at once into the action of an object: all of them or none."""
+"""Write many keyframes at once into the action of an object, all of them or none, or a sudden change at one frame."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import bpy
 import numpy as np
 
-from ..solve.problem import Bools, Floats
+from ..solve.problem import Floats
 from . import compat
-from .key_curve import FIELDS, LEAVING, SAME_FRAME, Keys, enum_value, new_keys, read_keys, write_keys
+from .key_curve import FIELDS, LEAVING, SAME_FRAME, Keys, enum_value, new_keys, read_keys, split, write_keys
 from .steps import finished
 from .translation.sentences import UserError, say
 from .untyped import Column
@@ -24,7 +24,7 @@ AT_ONCE = 1_000_000
 
 @dataclass(slots=True)
 class Channel:
-    """One number of a bone's channels over the frames of a bake."""
+    """One number of the channels of a bone, or of an object, over the frames of a bake."""
 
     bone: str
     """Name of the bone, and of the group for new F-curves."""
@@ -33,29 +33,19 @@ class Channel:
     index: int
     values: Column
     """(F,) one value per frame, in the unit of the property."""
+    of_object: bool = False
+    """Whether it belongs to the object itself; `bone` is then only the name of the group for new F-curves."""
 
     @property
     def data_path(self) -> str:
         """Data path of the property from the object."""
-        return f'pose.bones["{bpy.utils.escape_identifier(self.bone)}"].{self.field}'
-
-    def name_in(self, ob: bpy.types.Object) -> str:
-        """Return what messages call this channel of an armature object."""
-        return say("'{field}' of bone '{bone}' in '{object}'", field=self.field, bone=self.bone, object=ob.name)
-
-
-@dataclass(slots=True)
-class ObjectChannel(Channel):
-    """One number of an object itself; `bone` is only the name of the group for new F-curves."""
-
-    @property
-    def data_path(self) -> str:
-        """Data path of the property from the object."""
-        return self.field
+        return self.field if self.of_object else f'pose.bones["{bpy.utils.escape_identifier(self.bone)}"].{self.field}'
 
     def name_in(self, ob: bpy.types.Object) -> str:
         """Return what messages call this channel of an object."""
-        return say("'{field}' of '{object}'", field=self.field, object=ob.name)
+        if self.of_object:
+            return say("'{field}' of '{object}'", field=self.field, object=ob.name)
+        return say("'{field}' of bone '{bone}' in '{object}'", field=self.field, bone=self.bone, object=ob.name)
 
 
 def write_channels(
@@ -242,18 +232,19 @@ def _fill(curve: bpy.types.FCurve, keys: Keys, points: Column) -> None:
 def _replace_keys(curve: bpy.types.FCurve, keys: Keys, points: Column) -> None:
     """Replace the keys in the range of points (F, 2) with keys at these points, and leave all others alone."""
     old = read_keys(curve)
-    old_frames, first, last = old["co"][:, 0], points[0, 0], points[-1, 0]
-    outside: Bools = (old_frames < first - SAME_FRAME) | (old_frames > last + SAME_FRAME)
+    old_frames, last = old["co"][:, 0], points[-1, 0]
+    outside = (old_frames < points[0, 0] - SAME_FRAME) | (old_frames > last + SAME_FRAME)
     if not outside.any():
         curve.keyframe_points.clear()
         _fill(curve, keys, points)
         return
     baked = {**keys, "co": points, "handle_left": points, "handle_right": points}
-    if (old_frames[outside] > last).any():
-        baked = _leaving_like(old, baked, last)
-    merged = {name: np.concatenate([old[name][outside], baked[name]]) for name in FIELDS}
-    order = np.argsort(merged["co"][:, 0], kind="stable")
-    merged = {name: values[order] for name, values in merged.items()}
+    before = np.flatnonzero(old_frames <= last + SAME_FRAME)
+    if len(before) and (old_frames[outside] > last).any():  # out of the range the curve leads as the old one did
+        leaving = before[np.argmax(old_frames[before])]
+        baked.update({name: np.append(keys[name][:-1], old[name][leaving, None], axis=0) for name in LEAVING})
+    order = np.argsort(np.append(old_frames[outside], points[:, 0]), kind="stable")
+    merged = {name: np.concatenate([old[name][outside], baked[name]])[order] for name in FIELDS}
     write_keys(curve, merged)
     curve.keyframe_points.handles_recalc()
     # Automatic handles of the keys next to the range would adapt to the new keys and bend the curve outside it.
@@ -261,18 +252,6 @@ def _replace_keys(curve: bpy.types.FCurve, keys: Keys, points: Column) -> None:
     for name, handles in read_keys(curve, ("handle_left", "handle_right")).items():
         handles[kept] = merged[name][kept]
         curve.keyframe_points.foreach_set(name, handles.ravel())
-
-
-def _leaving_like(old: Keys, baked: Keys, last: float) -> Keys:
-    """Return baked keys whose last one leads out of the range as the old curve did: constant, linear or eased."""
-    before = np.flatnonzero(old["co"][:, 0] <= last + SAME_FRAME)
-    if not len(before):
-        return baked
-    leaving = before[np.argmax(old["co"][before, 0])]
-    ends = {name: baked[name].copy() for name in LEAVING}
-    for name, values in ends.items():
-        values[-1] = old[name][leaving]
-    return {**baked, **ends}
 
 
 def curves_of(ob: bpy.types.Object) -> dict[tuple[str, int], bpy.types.FCurve]:
@@ -303,3 +282,62 @@ def _put_back(ob: bpy.types.Object, channel: Channel, keys: Keys) -> None:
     curve = compat.find_curve(ob, channel.data_path, channel.index)
     if curve is not None:
         write_keys(curve, keys)
+
+
+def key_step(
+    ob: bpy.types.Object, channels: Sequence[Channel], frames: tuple[float, float], undo: ExitStack, *, held: bool
+) -> None:
+    """Key channels on two frames of the action: with their old values on the first, with new ones on the second.
+
+    Args:
+        ob: the animated object.
+        channels: with two values each. The first value is for channels without a curve; others keep their own.
+        frames: the last frame before the step, and the frame of the step.
+        undo: gets a callback that restores the curves.
+        held: also hold the second key until the next one.
+
+    Raises:
+        UserError: if the channels can't be keyed; nothing is changed then.
+    """
+    found = curves_of(ob)
+    places = [(channel.data_path, channel.index) for channel in channels]
+    old = {place: read_keys(found[place]) for place in places if place in found and found[place].keyframe_points}
+    before = {place: found[place].evaluate(frames[0]) for place in old}
+    wanted = [
+        replace(channel, values=np.array([before.get(place, channel.values[0]), channel.values[1]]))
+        for channel, place in zip(channels, places, strict=True)
+    ]
+    undo.callback(write_channels(ob, wanted, np.array(frames)))
+    found = curves_of(ob)
+    for channel, place in zip(wanted, places, strict=True):
+        write_keys(found[place], _stepped(old.get(place), frames, channel.values, held))
+    compat.tag(ob)
+
+
+def _stepped(old: Keys | None, frames: tuple[float, float], values: Floats, held: bool) -> Keys:
+    """Return the keys of a curve with a step added; the first value is that of the curve."""
+    points = np.array([frames, values]).T
+    new = new_keys(points, "CONSTANT")
+    reach = np.array([(frames[1] - frames[0]) / 3.0, 0.0])
+    new["handle_left"][:], new["handle_right"][:] = points - reach, points + reach
+    if not held:
+        new["interpolation"][1] = enum_value("interpolation", "BEZIER")
+    if old is None:
+        return new
+    is_keyed = (np.abs(old["co"][:, 0] - frames[0]) <= SAME_FRAME).any()
+    keys = old if is_keyed else split(old, *points[0].tolist())
+    times = keys["co"][:, 0]
+    begin, later = (
+        {name: own[chosen] for name, own in keys.items()}
+        for chosen in (times < frames[0] + SAME_FRAME, times > frames[1] + SAME_FRAME)
+    )
+    has_earlier = len(begin["co"]) > 1
+    if has_earlier and not is_keyed:  # automatic handles would adapt to the new key and bend the curve before it
+        for name in ("handle_left_type", "handle_right_type"):
+            begin[name][-2:] = enum_value(name, "FREE")
+    if len(later["co"]):
+        new["handle_right"][1, 0] = frames[1] + (later["co"][0, 0] - frames[1]) / 3.0
+        if has_earlier and not held:
+            new["interpolation"][1] = begin["interpolation"][-2]
+    begin["interpolation"][-1] = enum_value("interpolation", "CONSTANT")
+    return {name: np.concatenate([begin[name], new[name][1:], later[name]]) for name in FIELDS}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bpy
 from bpy.app.handlers import persistent
 
-from . import hooks
 from .settings import chain_of, has_settings
 
 
@@ -27,11 +26,4 @@ def _save_pre(_file: object, _unused: object = None) -> None:
                 _ = chain_of(own).base.stored, chain_of(other).base.stored
 
 
-def register() -> None:
-    """Add the handler."""
-    hooks.add(("save_pre", _save_pre))
-
-
-def unregister() -> None:
-    """Remove the handler."""
-    hooks.remove(("save_pre", _save_pre))
+HANDLERS = (("save_pre", _save_pre),)

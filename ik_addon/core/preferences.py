@@ -37,6 +37,10 @@ def _color(name: str, description: str, default: tuple[float, float, float]) -> 
     )
 
 
+def _flag(name: str, description: str) -> Declared:
+    return BoolProperty(name=name, description=description, default=True)
+
+
 def _pixels(name: str, description: str, default: float) -> Declared:
     return FloatProperty(name=name, description=description, default=default, min=0.5, max=30.0, subtype="PIXEL")
 
@@ -54,28 +58,16 @@ class IKAddonPreferences(bpy.types.AddonPreferences):
         update=_tab_renamed,
     )
 
-    with_pole: BoolProperty(
-        name="Pole",
-        description="Make poles for limbs, unless an operator overrides this",
-        default=True,
-    )
+    with_pole: _flag("Pole", "Make poles for limbs, unless an operator overrides this")
     controls: EnumProperty(
         name="Controls",
         description="Type of object or bone used for targets and poles, unless an operator overrides this",
         items=CONTROLS,
         default=CONTROLS[0][0],
     )
-    live: BoolProperty(
-        name="Go Live",
-        description="Turn Live on with the first chain of an armature",
-        default=True,
-    )
+    live: _flag("Go Live", "Turn Live on with the first chain of an armature")
 
-    use_theme: BoolProperty(
-        name="Theme Colors",
-        description="Derive the colors of the overlay from the theme",
-        default=True,
-    )
+    use_theme: _flag("Theme Colors", "Derive the colors of the overlay from the theme")
     color_unsolved: _color("Not Solved", "Chains that are not solved yet", (0.31, 0.78, 1.0))
     color_reached: _color("Reached", "Chains that reach their target", (0.6, 1.0, 0.2))
     color_limited: _color("Limited", "Chains that are held back by limits, and joints at a limit", (0.96, 0.95, 0.27))

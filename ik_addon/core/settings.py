@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 import bpy
 from bpy.props import BoolProperty, CollectionProperty, IntProperty, PointerProperty, StringProperty
 
-from .chain_settings import FOLDS, IKAddonChain
-from .contact_settings import OVERRIDABLE
-from .edit_settings import falloff_setting, range_setting
-from .notices import is_set
+from .chain_settings import FOLDS, HIDDEN, OVERRIDABLE, IKAddonChain, is_set, tell
+from .falloff import falloff_setting, range_setting
 from .untyped import Declared, Struct, Value
 
 LAYOUT = 2
@@ -23,16 +21,15 @@ on_overlay_switched: list[Callable[[], None]] = []
 
 
 def _live_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    for listener in on_live_switched:
-        listener(group.id_data)
+    tell(on_live_switched, group.id_data)
 
 
 class IKAddonGoals(bpy.types.PropertyGroup):
     """Target and pole of a chain as the armature object knows them, see `stamps`."""
 
-    tip: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
-    target: PointerProperty(type=bpy.types.Object, options={"HIDDEN"}, override=OVERRIDABLE)
-    pole: PointerProperty(type=bpy.types.Object, options={"HIDDEN"}, override=OVERRIDABLE)
+    tip: StringProperty(**HIDDEN)
+    target: PointerProperty(type=bpy.types.Object, **HIDDEN)
+    pole: PointerProperty(type=bpy.types.Object, **HIDDEN)
 
 
 class IKAddonObject(bpy.types.PropertyGroup):
@@ -42,14 +39,14 @@ class IKAddonObject(bpy.types.PropertyGroup):
     """What the object knows of its bones, see `stamps`."""
     goals: CollectionProperty(type=IKAddonGoals, options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"})
 
-    identity: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    identity: IntProperty(**HIDDEN)
     """A random number that tells an armature from its copies, see `rig.plan.followers`; 0: nothing was made for it."""
-    edit: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    edit: IntProperty(**HIDDEN)
     """A random number that the last edit by hand left once its goals had followed, see `targets.edits`."""
-    layout: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    layout: IntProperty(**HIDDEN)
     """The `LAYOUT` of the version that set the chains of this object last; 0 if none has."""
-    ground: PointerProperty(type=bpy.types.Object, options={"HIDDEN"}, override=OVERRIDABLE)
-    """What the keys of the armature were planted on, see `feet.floor`."""
+    ground: PointerProperty(type=bpy.types.Object, **HIDDEN)
+    """What the keys of the armature were planted on, see `feet.ground_object`."""
     live: BoolProperty(
         name="Live",
         description="Solve on every frame and whenever a target moves; when off, the bones return to their FK pose",
@@ -64,18 +61,16 @@ def _overlay_switched(_group: bpy.types.PropertyGroup, _context: bpy.types.Conte
         listener()
 
 
-def _shown(name: str, description: str) -> Declared:
-    return BoolProperty(name=name, description=description, default=True, options=set())
+def _shown(name: str, description: str, **rest: Declared) -> Declared:
+    return BoolProperty(name=name, description=description, default=True, options=set(), **rest)
 
 
 class IKAddonScene(bpy.types.PropertyGroup):
     """Settings of a scene."""
 
-    show_overlay: BoolProperty(
-        name="IK Chains",
-        description="Show chains in the viewport: green where the target is reached, orange where it is out of reach",
-        default=True,
-        options=set(),
+    show_overlay: _shown(
+        "IK Chains",
+        "Show chains in the viewport: green where the target is reached, orange where it is out of reach",
         update=_overlay_switched,
     )
     show_limits: _shown("Limits", "Show the directions and twists that the limits of the active chain's bones allow")

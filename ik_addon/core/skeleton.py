@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -10,8 +11,9 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
+from ..solve.maths.cones import swing_twist
 from ..solve.maths.products import applied, times, times_back
-from ..solve.maths.rotations import cross, dot, norm, reject
+from ..solve.maths.rotations import cross, dot, norm, quaternions, reject
 from ..solve.problem import Bools, Floats, Ints
 
 
@@ -110,6 +112,13 @@ def orthonormal(linear: Floats) -> Floats:
         across *= np.where(is_mirrored, -1.0, 1.0)
     out.T[0], out.T[1], out.T[2] = x, y, across
     return out
+
+
+def unscaled(matrices: Floats) -> Floats:
+    """Return affine matrices (..., 4, 4) without scale and shear, see `orthonormal`."""
+    found = affine(matrices)
+    found[..., :3, :3] = orthonormal(matrices[..., :3, :3])
+    return found
 
 
 NO_SEGMENT = 1e-6
@@ -280,3 +289,64 @@ def _depths(parents: Ints) -> Ints:
         depths += above >= 0
         above = np.where(above >= 0, parents[above], -1)
     return depths
+
+
+# ---- evaluated bones, measured the way the solver does
+
+
+def frame_of(bone: bpy.types.PoseBone) -> Floats:
+    """Return the orthonormal frame (3, 3) of an evaluated pose bone in armature space, ignoring negative scale."""
+    linear = matrix_array(bone.matrix)[:3, :3]
+    return orthonormal(linear * np.where(np.array(bone.scale) < 0.0, -1.0, 1.0))
+
+
+def rest_of(bone: bpy.types.PoseBone) -> Floats:
+    """Return the frame (3, 3) of an evaluated pose bone at rest relative to its parent, in armature space."""
+    rest = matrix_array(bone.bone.matrix_local)[:3, :3]
+    if bone.parent is None or not bone.bone.use_inherit_rotation:
+        return orthonormal(rest)
+    return frame_of(bone.parent) @ orthonormal(
+        np.linalg.inv(matrix_array(bone.parent.bone.matrix_local)[:3, :3]) @ rest
+    )
+
+
+def angles_of(bone: bpy.types.PoseBone) -> tuple[float, float, float]:
+    """Return the rotation of an evaluated pose bone from rest about its X, Y and Z axes, in radians.
+
+    Each angle is the limit about that axis alone that the bone would just meet.
+    """
+    swing, twist = swing_twist(quaternions(rest_of(bone).T @ frame_of(bone)))
+    x, z = (2.0 * math.asin(min(1.0, max(-1.0, float(part)))) for part in swing)
+    return x, float(twist), z
+
+
+# ---- reflection across the X axis of an armature, as Blender's Symmetrize and X-Axis Mirror do it
+
+ACROSS = np.array([-1.0, 1.0, 1.0])
+"""Signs of the components of a vector that is mirrored."""
+
+
+def across(bone: Floats, image: Floats) -> Floats:
+    """Return the reflection (3, 3) from the axes of a bone to those of its mirror image, given both at rest (3, 3).
+
+    For bones at rest that are mirror images it is diag(-1, 1, 1). A bone with a different roll also has its axes
+    swapped or reversed. Negated it takes a rotation vector, which turns about X as before and the opposite way about
+    the other axes.
+    """
+    return np.asarray((image.T * ACROSS) @ bone)
+
+
+def across_bones(bone: bpy.types.Bone, image: bpy.types.Bone) -> Floats:
+    """Return the same for two bones of an armature."""
+    return across(*(np.array(own.matrix_local.to_3x3()) for own in (bone, image)))
+
+
+def mirrored_rotation(rotation: Floats) -> Floats:
+    """Mirror a rotation (..., 3, 3)."""
+    return np.asarray(rotation * ACROSS * ACROSS[:, None])
+
+
+def mirrored_matrix(matrix: Matrix, plane: Matrix) -> Matrix:
+    """Mirror a matrix across the X axis of another one, both in world space."""
+    reflection = Matrix.Diagonal((*ACROSS.tolist(), 1.0))
+    return plane @ reflection @ plane.inverted_safe() @ matrix @ reflection

@@ -23,7 +23,7 @@ from hashlib import blake2b
 import bpy
 from bpy.app.handlers import persistent
 
-from . import chain_settings, compat, hooks, notices
+from . import chain_settings, compat, hooks
 from .chain_settings import IKAddonChain, IKAddonFKStore
 from .settings import ROLES, chain_of, object_of
 from .untyped import Json, Struct
@@ -232,7 +232,7 @@ def check(ob: bpy.types.Object) -> None:
 
 def _put_back(ob: bpy.types.Object, bones: Collection[bpy.types.PoseBone], known: _Known) -> None:
     animated, goals = {curve.data_path for curve in compat.animating(ob)}, _known_goals(ob)
-    with notices.unheard():
+    with chain_settings.unheard():
         for bone in bones:
             if bone.name not in known.bones:
                 bone.property_unset("ik_addon")
@@ -283,7 +283,11 @@ def after_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> Non
         own.update(ob for ob in _armatures() if ob.data in shared)
     if depsgraph.id_type_updated("COLLECTION"):
         _forget_deleted()
-    for ob in own:
+    _check_each(own)
+
+
+def _check_each(obs: Iterable[bpy.types.Object]) -> None:
+    for ob in obs:
         with hooks.apart(ob.name):
             check(ob)
 
@@ -291,9 +295,7 @@ def after_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> Non
 @persistent
 def after_undo(_file: object, _unused: object = None) -> None:
     """Check all armature objects: the step of a paste holds what was pasted."""
-    for ob in _armatures():
-        with hooks.apart(ob.name):
-            check(ob)
+    _check_each(_armatures())
 
 
 @persistent
@@ -327,13 +329,9 @@ def clear() -> None:
         memory.clear()
 
 
-def register() -> None:
-    """Listen to settings."""
-    clear()
-    notices.on_set.append(_setting_set)
-
-
 def unregister() -> None:
-    """Undo `register`."""
-    notices.on_set.remove(_setting_set)
+    """Forget what was read from the file."""
     clear()
+
+
+LISTENERS = ((chain_settings.on_set, _setting_set),)

@@ -17,8 +17,7 @@ def finished(steps: Generator[float, None, Result], go_on: Callable[[], None] = 
             try:
                 next(steps)
             except StopIteration as done:
-                result: Result = done.value
-                return result
+                return done.value
 
 
 def part(steps: Generator[float, None, Result], first: float, last: float) -> Generator[float, None, Result]:
@@ -28,6 +27,5 @@ def part(steps: Generator[float, None, Result], first: float, last: float) -> Ge
             try:
                 share = next(steps)
             except StopIteration as done:
-                result: Result = done.value
-                return result
+                return done.value
             yield first + (last - first) * share

@@ -40,12 +40,10 @@ def set_mark(block: object, name: str) -> None:
 def users_of(block: bpy.types.ID) -> set[bpy.types.ID]:
     """Return the data-blocks that refer to one; the stubs require all options of `user_map`."""
     blend: Struct = bpy.data
-    found: set[bpy.types.ID] = blend.user_map(subset=[block])[block]
-    return found
+    return blend.user_map(subset=[block])[block]
 
 
 def own_object(name: str) -> bpy.types.Object | None:
     """Return the object of this name that is not linked; the stubs know of no pairs of name and library."""
     objects: Struct = bpy.data.objects
-    found: bpy.types.Object | None = objects.get((name, None))
-    return found
+    return objects.get((name, None))

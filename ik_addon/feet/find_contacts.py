@@ -9,20 +9,19 @@ from dataclasses import replace
 import bpy
 import numpy as np
 
-from ..bake.restore import SceneSnapshot
-from ..bake.selection import check_armature, time_scale
+from ..bake.restore import over_frames
+from ..bake.selection import time_scale
 from ..core import contact_keys, keyframes
 from ..core.steps import part
-from ..live import registry
 from ..rig.plan.chain import end_of
 from ..solve.maths.products import lengths_of
 from ..solve.maths.runs import runs
 from ..solve.problem import Bools
 from ..targets.snapped import Chain
-from . import ground_object, pivots
+from . import pivots
 from .contacts import HEEL, TOE, Criteria, Path, Rests, find_contacts, without_held
 from .foot_track import Foot
-from .ground_object import UP
+from .ground_object import UP, Ground
 from .sampled_feet import Feet, sample
 
 
@@ -56,18 +55,12 @@ def key_contacts(
         UserError: contacts can't be found or keyed; nothing was changed.
     """
     view_layer, scene = context.view_layer, context.scene
-    view_layer.update()
-    check_armature(ob, view_layer)
-    keyframes.check(ob, [contact_keys.channel(tip, np.zeros(1)) for tip in tips])
     rate = scene.render.fps / scene.render.fps_base
     times = time_scale(scene) * np.array(frames, dtype=np.float64)
-    with ExitStack() as undo:
-        undo.callback(view_layer.update)
-        before = SceneSnapshot(view_layer, ob)
-        undo.callback(before.restore)
-        moving = [floor] if floor is not None and not ground_object.is_still(floor) else []
+    with over_frames(view_layer, ob) as (undo, before):
+        keyframes.check(ob, [contact_keys.channel(tip, np.zeros(1)) for tip in tips])
         with ExitStack() as aside:
-            feet = yield from part(sample(context, ob, tips, frames, on, moving, aside), 0.0, 0.8)
+            feet = yield from part(sample(context, ob, tips, frames, on, floor, aside), 0.0, 0.8)
         chains, found, seen = feet.snap.chains, [], []
         for chain in chains:
             tip, foot, length = feet.tip(chain), feet.foot(chain), feet.length(chain)
@@ -84,12 +77,8 @@ def key_contacts(
         legs = [i for i, chain in enumerate(chains) if pivots.is_of_leg(feet.figure, feet.tip(chain))]
         surface = None
         if floor is not None:
-            way = np.stack([seen[i].places for i in legs], axis=1) if legs else np.zeros((len(frames), 0, 3))
-            longest = max(feet.length(chain) for chain in chains)
-            worlds = feet.others[:, 0] if moving else None
-            with registry.paused(ob):
-                looking = ground_object.read_ground(view_layer, floor, frames, worlds, feet.support, way, longest)
-                surface = yield from part(looking, 0.8, 0.95)
+            looking = feet.look_at(view_layer, floor, frames, [chains[i] for i in legs])
+            surface = yield from part(looking, 0.8, 0.95)
         rests = [_rests(feet, chains[i], seen[i], found[i], surface) for i in legs]
         for i, contacts in zip(legs, without_held(rests), strict=True):
             found[i] = contacts
@@ -97,20 +86,18 @@ def key_contacts(
             contact_keys.write(feet.tip(chain), contacts, times, undo)
         yield 0.95
         before.restore()
-        undo.pop_all()
-    view_layer.update()
     return sum(len(runs(np.asarray(contacts.any(axis=0)))) for contacts in found)
 
 
-def _rests(feet: Feet, chain: Chain, foot: Foot, contacts: Bools, surface: ground_object.Ground | None) -> Rests:
+def _rests(feet: Feet, chain: Chain, foot: Foot, contacts: Bools, surface: Ground | None) -> Rests:
     """Return how high and how tilted a foot rests."""
-    length, frames = feet.length(chain), np.arange(len(foot.places))
+    length = feet.length(chain)
     points = [foot.points(pivot) for pivot in range(2)]
     way = points[1] - points[0]
     return Rests(
         contacts,
         np.stack([own[:, 2] for own in points]) / length,
-        None if surface is None else np.stack([-surface.look(frames, own)[0] for own in points]) / length,
+        None if surface is None else surface.heights(np.stack(points, axis=1)).T / length,
         np.abs(way[:, 2]) / np.maximum(lengths_of(way), 1e-300),
     )
 

@@ -1,10 +1,15 @@
-"""An object as ground, sampled on each frame: the surface of a mesh, or the XY plane of any other object."""
+"""An object as ground, sampled on each frame: the surface of a mesh, or the XY plane of any other object.
+
+What an armature was planted on is remembered, so that a bake with fewer keys stays above it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import bpy
@@ -12,11 +17,13 @@ import numpy as np
 from mathutils import Vector
 from mathutils.bvhtree import BVHTree
 
-from ..bake.sampling import at_frame
-from ..core.skeleton import inverse, orthonormal
-from ..core.transforms import matrices
+from ..bake.sampling import at_frame, stepped, world_of
+from ..core.settings import object_of
+from ..core.skeleton import inverse, unscaled
+from ..core.steps import part
 from ..solve.maths.products import applied, back_applied, lengths_of, times
 from ..solve.problem import Bools, Floats, Ints
+from . import original_keys
 
 SOLID = {"MESH", "CURVE", "SURFACE", "META", "FONT"}
 """Types of objects that have a surface; any other object counts as its XY plane."""
@@ -44,6 +51,7 @@ PILED = 100
 STEEP = 1e-3
 """A surface counts as ground or ceiling only if the vertical part of its unit normal exceeds this."""
 UP = np.array([0.0, 0.0, 1.0])
+GROUND = "ground"
 
 
 @dataclass(frozen=True)
@@ -80,7 +88,7 @@ class Mesh:
         return cls(tree, bounds, reach)
 
     def look(self, points: Floats, ups: Floats, only_inside: bool) -> tuple[Floats, Floats]:
-        """See `on_ground.Surface`; everything is in the object's own axes."""
+        """See `standing.Surface`; everything is in the object's own axes."""
         gaps, normals = np.full(len(points), np.nan), ups.copy()
         tops = (self.bounds * ups[:, None]).sum(axis=-1).max(axis=-1)
         over = (points * ups).sum(axis=-1) > tops
@@ -112,7 +120,7 @@ class Plane:
     """The XY plane of an object."""
 
     def look(self, points: Floats, ups: Floats, _only_inside: bool) -> tuple[Floats, Floats]:
-        """See `on_ground.Surface`; everything is in the object's own axes."""
+        """See `standing.Surface`; everything is in the object's own axes."""
         sides = np.where(ups[:, 2] < 0.0, -1.0, 1.0)
         rises = np.abs(ups[:, 2])
         with np.errstate(divide="ignore"):
@@ -122,7 +130,7 @@ class Plane:
 
 @dataclass(frozen=True)
 class Ground:
-    """An object on F frames, in the space of what the feet stand on; implements `on_ground.Surface`."""
+    """An object on F frames, in the space of what the feet stand on; implements `standing.Surface`."""
 
     shapes: Sequence[Mesh | Plane]
     """One shape for all frames, or one per frame."""
@@ -132,7 +140,7 @@ class Ground:
     """(F, 3) world up, in the space of what the feet stand on."""
 
     def look(self, frames: Ints, points: Floats, *, only_inside: bool = False) -> tuple[Floats, Floats]:
-        """See `on_ground.Surface`."""
+        """See `standing.Surface`."""
         own = self.place[frames]
         inside = back_applied(own[:, :3, :3], points - own[:, :3, 3])
         ups = back_applied(own[:, :3, :3], self.up[frames])
@@ -144,6 +152,11 @@ class Ground:
             ]
             gaps, normals = (np.concatenate(part) for part in zip(*each, strict=True))
         return gaps, applied(own[:, :3, :3], normals)
+
+    def heights(self, points: Floats) -> Floats:
+        """Return the heights (F, n) of points (F, n, 3) above the surface; NaN where there is none."""
+        frames = np.arange(len(points))
+        return np.stack([-self.look(frames, own)[0] for own in np.moveaxis(points, 1, 0)], axis=1)
 
 
 def _beside(corners: Floats, triangles: Ints, points: Floats, ups: Floats, reach: float) -> Bools:
@@ -159,11 +172,6 @@ def _beside(corners: Floats, triangles: Ints, points: Floats, ups: Floats, reach
 def still(frames: int) -> Floats:
     """Return matrices (F, 4, 4) of something that stays at the origin."""
     return np.tile(np.eye(4), (frames, 1, 1))
-
-
-def unscaled(worlds: Floats) -> Floats:
-    """Return world matrices (F, 4, 4) without their scale."""
-    return matrices(worlds[:, :3, 3], orthonormal(worlds[:, :3, :3]), np.ones(3))
 
 
 def is_still(ob: bpy.types.Object) -> bool:
@@ -245,3 +253,58 @@ def _triangles(seen: bpy.types.Object) -> tuple[Floats, Ints]:
     finally:
         seen.to_mesh_clear()
     return corners.reshape(-1, 3).astype(np.float64), triangles.reshape(-1, 3).astype(np.int64)
+
+
+# ---- what an armature was planted on
+
+
+@dataclass(frozen=True)
+class Floor:
+    """An object that points must stay above; implements `bake.reducing.Floor`."""
+
+    view_layer: bpy.types.ViewLayer
+    ob: bpy.types.Object
+
+    def read_heights(
+        self, frames: Sequence[int], points: Floats, reach: float
+    ) -> Generator[float, None, Callable[[Floats], Floats]]:
+        """Sample the object on frames; yields progress (0 to 1). See `bake.reducing.Floor`."""
+        worlds = None
+        if not is_still(self.ob):
+            worlds = np.array((yield from part(stepped(self.view_layer, frames, partial(world_of, self.ob)), 0.0, 0.5)))
+        looking = read_ground(self.view_layer, self.ob, frames, worlds, still(len(frames)), points, reach)
+        return (yield from part(looking, 0.5, 1.0)).heights
+
+
+def remember(ob: bpy.types.Object, on: bpy.types.Object | None, undo: ExitStack) -> None:
+    """Note what an armature is planted on (None: nothing), if it has an action; `undo` takes it back.
+
+    The armature object holds it, and its action names it: an action that held it would bring it along to other files.
+    """
+    action = _action(ob)
+    if action is not None:
+        undo.callback(_write, ob, action, object_of(ob).ground, _named(action))
+        _write(ob, action, on, "" if on is None else on.name)
+
+
+def planted_on(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Floor | None:
+    """Return what an armature was planted on, if that object still exists in the view layer."""
+    on, action = object_of(ob).ground, _action(ob)
+    name = "" if action is None else _named(action)
+    if not name or on is None or (on.name != name and name in bpy.data.objects):  # it may have been renamed
+        return None
+    return Floor(view_layer, on) if view_layer.objects.get(on.name) == on else None
+
+
+def _action(ob: bpy.types.Object) -> Any:
+    return None if ob.animation_data is None else ob.animation_data.action
+
+
+def _named(action: Any) -> str:
+    name = action.get(original_keys.PROPERTY, {}).get(GROUND, "")
+    return name if isinstance(name, str) else ""
+
+
+def _write(ob: bpy.types.Object, action: Any, on: bpy.types.Object | None, name: str) -> None:
+    object_of(ob).ground = on
+    original_keys.note(action, GROUND, name)

@@ -79,7 +79,6 @@ def put_back(goals: Sequence[Goal], times: Floats, undo: ExitStack) -> None:
     for goal in goals:
         rows = _planted_before(goal, _read(goal), times)
         if rows is not None:
-            undo.callback(goal.set_row, goal.row())
             key_goals([goal], rows[:, None], times, undo)
 
 

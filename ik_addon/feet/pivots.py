@@ -5,9 +5,9 @@ from __future__ import annotations
 import bpy
 import numpy as np
 
+from ..anatomy.body import pivots_of
 from ..anatomy.figure import Figure
 from ..anatomy.sides import is_leg
-from ..anatomy.soles import pivots_of
 from ..core.settings import chain_of
 from ..rig.plan.chain import chain_bones, end_of
 from ..solve.problem import Floats

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import bpy
@@ -13,14 +13,13 @@ import numpy as np
 from ..anatomy.body import root_of
 from ..anatomy.figure import Figure
 from ..bake.reducing import HELD
-from ..bake.restore import SceneSnapshot
-from ..bake.selection import check_armature, time_scale
+from ..bake.restore import over_frames
+from ..bake.selection import time_scale
 from ..core import contact_keys, keyframes
-from ..core.continuity import continuous
 from ..core.goals import Goal
 from ..core.steps import part
+from ..core.transforms import continuous
 from ..core.translation.sentences import UserError, say
-from ..live import registry
 from ..live.reports import NEAR
 from ..rig.plan.chain import chain_bones, end_of
 from ..solve.maths.products import applied, back_applied, lengths_of, times
@@ -31,16 +30,15 @@ from ..solve.problem import Floats
 from ..targets.movable import channels_of, goals_of, key_goals, target_of
 from ..targets.snap import remarks_on
 from ..targets.snapped import Chain, rows_of
-from . import floor, ground_object, hips, original_keys, pivots
+from . import ground_object, hips, original_keys, pivots
 from .filling import bridged, eased
 from .foot_track import Foot
 from .ground_object import UP
-from .on_ground import Ground
 from .pivots import is_of_leg
 from .plant_report import Planted
 from .reach import recorded
 from .sampled_feet import Feet, sample
-from .standing import plant
+from .standing import Ground, plant
 from .with_hips import follow, followers
 
 MARGIN = 1.25 * HELD
@@ -97,25 +95,14 @@ def plant_feet(
         UserError: the feet can't be planted; nothing was changed.
     """
     view_layer, scene = context.view_layer, context.scene
-    view_layer.update()
-    check_armature(ob, view_layer)
     scale, rate = time_scale(scene), scene.render.fps / scene.render.fps_base
     at = scale * np.array(frames, dtype=np.float64)
-    touching = [tip for tip in tips if contact_keys.read(tip, at).any()]
-    carried: list[bpy.types.PoseBone] = []
-    if options.ground:
-        others = [tip for tip in tips if tip not in touching and _is_keyed(tip)]
-        if touching:  # planted limbs need the hips, which can't move if they carry a target
-            carried = [tip for tip in others if _goes_along(tip)]
-        touching = [tip for tip in tips if tip in touching or (tip in others and tip not in carried)]
-    if not touching:
-        raise UserError("No chain has a contact on these frames. Find contacts first")
-    with ExitStack() as undo:
-        undo.callback(view_layer.update)
-        before = SceneSnapshot(view_layer, ob)
-        undo.callback(before.restore)
-        moving = [options.ground] if options.ground and not ground_object.is_still(options.ground) else []
-        feet = yield from part(sample(context, ob, touching, frames, options.support, moving, undo), 0.0, 0.5)
+    with over_frames(view_layer, ob) as (undo, before):
+        touching, carried = _chosen(tips, at, options)
+        if not touching:
+            raise UserError("No chain has a contact on these frames. Find contacts first")
+        sampling = sample(context, ob, touching, frames, options.support, options.ground, undo)
+        feet = yield from part(sampling, 0.0, 0.5)
         goals, chains = feet.snap.goals, feet.snap.chains
         for goal in goals:
             if not goal.is_keyed:
@@ -126,11 +113,9 @@ def plant_feet(
         source = [_marked(feet, chain, feet.foot(chain), at) for chain in chains]
         planted, along = _planted(feet, source, grounds, options, rate)
         yield 0.65
-        for goal in goals:
-            undo.callback(goal.set_row, goal.row())
         old = [original_keys.before(goal, at) for goal in goals]
         wanted = _key(feet, source, planted, at, undo)
-        floor.keep(ob, options.ground, undo)
+        ground_object.remember(ob, options.ground, undo)
         for chain in chains:  # a bake with fewer keys holds these points, too
             tip = feet.tip(chain)
             undo.callback(pivots.store, tip, pivots.stored(tip))
@@ -154,7 +139,7 @@ def plant_feet(
                 wanted,
                 records,
                 along if options.hips else None,
-                options.cap * _longest(feet),
+                options.cap * feet.longest,
                 options.smooth,
                 rate,
                 carry,
@@ -171,10 +156,10 @@ def plant_feet(
             todo = follow(view_layer, ob, going, frames, at, helped.moved, blend, undo)
             followed = yield from part(todo, 0.98, 1.0)
         held = set()
-        with nullcontext() if feet.snap.sampler.is_solved else registry.paused(ob):
+        with feet.snap.sampler.alone:
             for i, found in feet.snap.sampler.proof(view_layer, frames):
                 gaps = np.linalg.norm(found.goals[0, : len(goals), :3, 3] - wanted[i], axis=1)
-                held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > NEAR * _longest(feet)}
+                held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > NEAR * feet.longest}
         remarks = helped.remarks + [
             say("'{end}' doesn't turn with its target, so only its joint is held. Turn on End Rotation", end=end.name)
             for chain in chains
@@ -192,8 +177,6 @@ def plant_feet(
         before.restore()
         for goal in (*goals, *helped.goals, *followed):
             goal.show_keys(scale * scene.frame_current_final)
-        undo.pop_all()
-    view_layer.update()
     lengths = [feet.length(chain) for chain in chains]
     missed = np.nan_to_num(helped.reached.errors)
     shown = [_marked(feet, chain, foot, at) for chain, foot in zip(chains, helped.reached.feet(feet), strict=True)]
@@ -213,6 +196,19 @@ def plant_feet(
         short_frames=int((missed > NEAR).any(axis=1).sum()),
         remarks=tuple(remarks),
     )
+
+
+def _chosen(
+    tips: Sequence[bpy.types.PoseBone], at: Floats, options: Options
+) -> tuple[list[bpy.types.PoseBone], list[bpy.types.PoseBone]]:
+    """Return the chains to plant at times (F,) of the action, and those that are left out: the hips carry them."""
+    touching = [tip for tip in tips if contact_keys.read(tip, at).any()]
+    if not options.ground:
+        return touching, []
+    others = [tip for tip in tips if tip not in touching and _is_keyed(tip)]
+    # Planted limbs need the hips, which can't move if they carry a target.
+    carried = [tip for tip in others if _goes_along(tip)] if touching else []
+    return [tip for tip in tips if tip in touching or (tip in others and tip not in carried)], carried
 
 
 def _is_keyed(tip: bpy.types.PoseBone) -> bool:
@@ -263,12 +259,7 @@ def _grounds(
     """Return the ground of each chain; empty if there is no ground. Yields progress (0 to 1)."""
     if options.ground is None:
         return []
-    worlds = feet.others[:, 0] if feet.others.shape[1] else None
-    way = np.stack([feet.foot(chain).places for chain in feet.snap.chains], axis=1)
-    with registry.paused(feet.snap.ob):
-        surface = yield from ground_object.read_ground(
-            view_layer, options.ground, frames, worlds, feet.support, way, _longest(feet)
-        )
+    surface = yield from feet.look_at(view_layer, options.ground, frames, feet.snap.chains)
     found = []
     for chain in feet.snap.chains:
         length = feet.length(chain)
@@ -325,10 +316,6 @@ def _key(
     some = [feet.snap.chains[i].target for i in only] or list(range(len(goals)))
     key_goals([goals[g] for g in some], rows[:, some], at, undo)
     return wanted
-
-
-def _longest(feet: Feet) -> float:
-    return max(feet.length(chain) for chain in feet.snap.chains)
 
 
 def _placed(feet: Feet, source: Sequence[Foot], planted: Sequence[Foot]) -> tuple[Floats, dict[int, Floats]]:

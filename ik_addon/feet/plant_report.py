@@ -14,15 +14,14 @@ from ..bake.selection import time_scale
 from ..core import contact_keys
 from ..core.report import Remark, Report, count_of_frames, percent
 from ..core.settings import chain_of
-from ..core.skeleton import inverse, moved, size_of
+from ..core.skeleton import inverse, moved, size_of, unscaled
 from ..core.steps import part
 from ..core.translation.sentences import count, say
 from ..rig.plan.chain import chain_bones, end_of
 from ..solve.problem import Floats
 from . import pivots
-from .floor import Floor
 from .foot_track import slide_of
-from .ground_object import still, unscaled
+from .ground_object import Floor, still
 
 
 @dataclass(frozen=True)

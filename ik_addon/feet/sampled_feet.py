@@ -16,7 +16,7 @@ from ..bake.selection import time_scale
 from ..chains.current_pose import Limb
 from ..core import contact_keys
 from ..core.goals import Goal
-from ..core.skeleton import inverse, moved, size_of
+from ..core.skeleton import inverse, moved, size_of, unscaled
 from ..core.translation.sentences import UserError
 from ..live import registry
 from ..rig.plan.chain import tips as tips_of
@@ -29,9 +29,9 @@ from ..targets.limb_frames import Sampled
 from ..targets.movable import target_of
 from ..targets.snap import in_fk
 from ..targets.snapped import Chain, Poles, Snap
-from . import original_keys, pivots
+from . import ground_object, original_keys, pivots
 from .foot_track import Foot
-from .ground_object import still, unscaled
+from .ground_object import Ground, read_ground, still
 from .with_hips import followers
 
 
@@ -44,8 +44,8 @@ class Feet:
     sampled: Sampled
     support: Floats
     """(F, 4, 4) world matrices of what they stand on, without scale."""
-    others: Floats
-    """(F, o, 4, 4) world matrices of the other objects that `sample` was given."""
+    ground: Floats | None
+    """(F, 4, 4) world matrices of the ground; None if it doesn't move, or there is none."""
     hips: int | None
     """Index of the bone that carries all of the limbs; None if no single bone does."""
     standing: Feet | None = None
@@ -73,6 +73,11 @@ class Feet:
     def length(self, chain: Chain) -> float:
         """Return the length of the limb, in world space."""
         return self._lengths[chain.tip]
+
+    @property
+    def longest(self) -> float:
+        """The length of the longest limb, in world space."""
+        return max(self._lengths.values())
 
     def roots(self, chain: Chain) -> Floats:
         """Return where (F, 3) the limb begins, in world space."""
@@ -118,6 +123,18 @@ class Feet:
         """Return where (F, 3) the limb ends in the FK pose, in world space."""
         return moved(self.sampled.world, self._limbs[chain.tip].joints[:, -1])
 
+    def look_at(
+        self,
+        view_layer: bpy.types.ViewLayer,
+        ground: bpy.types.Object,
+        frames: Sequence[int],
+        chains: Sequence[Chain],
+    ) -> Generator[float, None, Ground]:
+        """Sample the ground that some of the feet pass on frames; yields progress (0 to 1)."""
+        way = np.array([self.foot(chain).places for chain in chains]).reshape(-1, len(frames), 3).swapaxes(0, 1)
+        with registry.paused(self.snap.ob):
+            return (yield from read_ground(view_layer, ground, frames, self.ground, self.support, way, self.longest))
+
 
 def sample(
     context: bpy.types.Context,
@@ -125,7 +142,7 @@ def sample(
     tips: Sequence[bpy.types.PoseBone],
     frames: Sequence[int],
     on: bpy.types.Object | None,
-    others: Sequence[bpy.types.Object],
+    ground: bpy.types.Object | None,
     undo: ExitStack,
 ) -> Generator[float, None, Feet]:
     """Sample the feet of chains on frames, as they were before planting; yields progress (0 to 1).
@@ -136,7 +153,7 @@ def sample(
         tips: the tip bones of the chains.
         frames: ascending frames.
         on: what the feet stand on; None if that doesn't move.
-        others: objects whose world matrices are sampled as well.
+        ground: what they must not go through, if anything.
         undo: undoes putting the earlier keys back.
 
     Raises:
@@ -150,7 +167,8 @@ def sample(
     carrying = {root_of(figure, bone) for bone in first}
     hips = ob.pose.bones.find(figure.names[carrying.pop()]) if len(carrying) == 1 else None
     more = [] if hips is None else [bone for bone in (hips, whole.skeleton.parents[hips]) if bone >= 0]
-    extra = [Goal(other, "") for other in (*others, *([] if on is None else [on]))]
+    moving = None if ground is None or ground_object.is_still(ground) else ground
+    extra = [Goal(other) for other in (moving, on) if other is not None]
     sampler = replace(
         whole.sampler,
         bones=np.union1d(whole.sampler.bones, np.array(more, dtype=np.int64)),
@@ -162,11 +180,7 @@ def sample(
         along = [goal for follower in followers(ob, tips, moved) for goal in follower.goals]
         body = [Goal(ob, moved.name), *along]
     original_keys.put_back([*whole.goals[: len(tips)], *body], times, undo)
-    is_solved = sampler.is_solved
-    with (
-        nullcontext() if is_solved else registry.paused(ob),
-        in_fk(context, ob, [*tips, *rest]) if is_solved else nullcontext(),
-    ):
+    with sampler.alone, in_fk(context, ob, [*tips, *rest]) if sampler.is_solved else nullcontext():
         found = yield from sampler.sample(context.view_layer, frames)
     support = still(len(frames)) if on is None else unscaled(found.goals[:, -1])
 
@@ -179,8 +193,7 @@ def sample(
             parents=np.where(found.parents[:, :count] < count, found.parents[:, :count], -1),
         )
         snap = replace(whole, sampler=sampler, chains=whole.chains[chains], goals=whole.goals[:count])
-        beside = found.goals[:, len(whole.goals) : len(whole.goals) + len(others)]
-        made = Feet(snap, own, support, beside, hips, standing)
+        made = Feet(snap, own, support, None if moving is None else found.goals[:, len(whole.goals)], hips, standing)
         for chain in snap.chains:
             if not made.length(chain) > 0.0:
                 raise UserError("The limb of '{tip}' is scaled to zero. Reset its scale", tip=chain.tip)

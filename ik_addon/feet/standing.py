@@ -1,26 +1,37 @@
 """Feet that stand still while they touch: they roll about heel and toe, and ease into and out of contact.
 
 All frames are solved at once. While heel and toe both touch, the foot keeps one orientation; while one of them does, it
-rolls about that point as in the clip. Points in contact stay in place except for rounding.
+rolls about that point as in the clip. Points in contact stay in place except for rounding. On a ground, which is any
+`Surface`, feet lie on it and follow its slope where they touch, and stay out of it everywhere else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from ..solve.maths.products import lengths_of
-from ..solve.maths.rotations import about_vectors, inverse, multiply, rotate, vectors_of
+from ..solve.maths.rotations import about_vectors, between, inverse, multiply, rotate, unit, vectors_of
 from ..solve.maths.runs import runs
-from ..solve.problem import Bools, Floats
+from ..solve.problem import Bools, Floats, Ints
 from .filling import bridged, eased, faded, numbered
 from .foot_track import HEEL, TOE, Foot
-from .on_ground import Ground
 
 LEAN = np.radians(10.0)
 """The largest angle by which a foot turns about its toe to spare the leg."""
+BUMP = np.radians(15.0)
+"""Heel and toe both lie on the ground if that turns the foot by no more than this from the ground's slope."""
+STEEP = 0.999
+"""The sine of the steepest foot. Beyond it, the foot's heading is undefined."""
+PASSES = 8
+"""Maximum passes of raising a foot and checking again: on a slope it also moves sideways."""
+WAITS = 4
+"""Number of waiting times tried at an edge."""
+LAST = 3
+"""Final passes that raise the foot as a whole, however steep the ground is where it goes."""
 
 Contact = tuple[int, int]
 """Heel or toe, and the index among its contacts."""
@@ -178,3 +189,242 @@ def _put_other(places: dict[Contact, Floats], flat: _Flat, arm: Floats) -> None:
         places.setdefault(toe, places[heel] + arm)
     else:
         places[heel] = places[toe] - arm
+
+
+# ---- the ground
+
+
+class Surface(Protocol):
+    """A ground on F frames."""
+
+    def look(self, frames: Ints, points: Floats, *, only_inside: bool = False) -> tuple[Floats, Floats]:
+        """Return how far (n,) below the surface points (n, 3) are on frames (n,), and the normals (n, 3) there.
+
+        Negative above the surface, NaN where there is no ground above or below. With `only_inside`, which may be
+        faster, points above the surface are NaN as well.
+        """
+
+
+@dataclass(frozen=True)
+class Laid:
+    """A flat foot laid on the ground."""
+
+    arm: Floats
+    """(3,) from the known point to the other one."""
+    turn: Floats
+    """(4,) orientation of the foot."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The ground of a foot, and how the foot follows it."""
+
+    surface: Surface
+    up: Floats
+    """(F, 3) unit vectors."""
+    slope: float
+    """The largest angle, in radians, by which a foot turns to follow the ground."""
+    pull: float
+    """A contact comes down to the ground if it isn't farther above it than the contact before by more than this."""
+    margin: float
+    """Feet lie this far above the ground, so that rounding takes none below it."""
+    sudden: float
+    """A foot that would be raised by more than this per frame waits at the edge, where that helps."""
+
+    def depth_of(self, foot: Foot) -> float:
+        """Return how far heel or toe are below the surface itself at most; zero if never."""
+        return max(float(self._depths(foot).max()) - self.margin, 0.0)
+
+    def depth(self, frame: int, point: Floats) -> float:
+        """Return how far a point (3,) has to rise on a frame to lie on the ground; zero if not at all."""
+        return float(np.fmax(self._gap(frame, point), 0.0))
+
+    def under(self, foot: Foot) -> Bools:
+        """Return whether (F,) the ground is near enough to be what the foot touches."""
+        gaps = np.stack([self._look(foot.points(pivot))[0] for pivot in (HEEL, TOE)])
+        gaps = np.where(foot.contacts, gaps, np.nan)
+        out, fall = np.zeros(len(foot.places), dtype=bool), 0.0
+        for start, end in runs(foot.touches):
+            own = gaps[:, start:end]
+            own = own[np.isfinite(own)]
+            if len(own) and own.max() >= min(fall, 0.0) - self.pull:
+                out[start:end], fall = True, float(np.median(own))
+        return out
+
+    def put_on(self, frame: int, point: Floats) -> Floats:
+        """Return a point (3,) moved onto the ground, if there is one."""
+        gap = self._gap(frame, point)
+        return np.asarray(point + gap * self.up[frame]) if np.isfinite(gap) else point
+
+    def lay(self, frame: int, known: Floats, arm: Floats, turn: Floats, level: Floats) -> Laid:
+        """Lay a flat foot on the ground, if it can follow the ground there.
+
+        Args:
+            frame: the frame.
+            known: (3,) position of its heel or toe, which lies on the ground.
+            arm: (3,) from there to the toe or heel.
+            turn: (4,) orientation of the foot.
+            level: (4,) orientation of the foot in the clip.
+        """
+        size = max(float(np.sqrt((arm * arm).sum())), 1e-300)
+        found = arm
+        for _ in range(PASSES):
+            gap = self._gap(frame, known + found)
+            if not gap >= -size:
+                return Laid(arm, turn)
+            found = found + gap * self.up[frame]
+            found = found * (size / float(np.sqrt((found * found).sum())))
+        axis = np.array([1.0, 0.0, 0.0])
+        bend = between(unit(arm[:, None]), unit(found[:, None]), axis[:, None])
+        turned = multiply(bend, turn[:, None])
+        if _angle(bend) > BUMP or _angle(multiply(turned, inverse(level[:, None]))) > self.slope + 1e-6:
+            return Laid(arm, turn)
+        return Laid(found, turned[:, 0])
+
+    def tilt(self, foot: Foot, under: Bools, length: int) -> Foot:
+        """Return the foot turned to the slope of the ground `under` (F,) its contacts, eased over `length` frames."""
+        turns = np.zeros_like(foot.places)
+        weights = np.zeros(len(foot.places))
+        for pivot in (HEEL, TOE):
+            gaps, normals = self._look(foot.points(pivot))
+            near = np.asarray(np.isfinite(gaps) & under & foot.contacts[pivot])
+            axes = unit(normals[near].T)
+            found = vectors_of(between(self.up[near].T, axes, np.array([[1.0], [0.0], [0.0]])))
+            size = np.maximum(lengths_of(found.T), 1e-300)
+            turns[near] += (found * np.minimum(1.0, self.slope / size)).T
+            weights[near] += 1.0
+        for start, end in runs(foot.touches):
+            turns[start:end] = turns[start:end].sum(axis=0) / max(weights[start:end].sum(), 1.0)
+        turns = eased(turns, foot.touches, length)
+        return replace(foot, turns=multiply(about_vectors(turns.T), foot.turns))
+
+    def clear(self, foot: Foot, length: int) -> Foot:
+        """Return the foot, raised where it is below the surface, eased over `length` frames where it doesn't touch."""
+        missed = self._needed(foot)
+        waiting = self._waiting(foot, missed, length)
+        if waiting is not foot:
+            foot, missed = waiting, self._needed(waiting)
+        needed, raised = np.zeros_like(missed), foot
+        for _ in range(PASSES):
+            if not missed.any():
+                return raised
+            needed += missed
+            tilts, whole = _lifts(foot, needed, length)
+            raised = self._raised(foot, tilts + whole)
+            missed = self._needed(raised)
+        for _ in range(LAST):
+            raised = replace(raised, places=raised.places + self._needed(raised).max(axis=0)[:, None] * self.up)
+        return raised
+
+    def _waiting(self, foot: Foot, needed: Floats, length: int) -> Foot:
+        """Return the foot, held back at edges where heel and toe, which need (2, F) to rise, would rise too suddenly.
+
+        The foot stays longer over the place it leaves, or arrives earlier over the place it goes to, by the time that
+        changes its speed least.
+        """
+        _tilts, lift = _lifts(foot, needed, length)
+        places = foot.places
+        for start, end in runs(~foot.touches):
+            around = slice(max(start - 1, 0), end + 1)
+            if float(np.abs(np.diff(lift[around])).max(initial=0.0)) <= self.sudden:
+                continue
+            own = foot.part(around)
+            best, least = own, self._fastest(around, own, own, length)
+            for is_end in (False, True):
+                begun = best
+                for share in range(1, WAITS + 1):
+                    tried = _held_back(begun, self.up[around], round(share * length / WAITS), is_end=is_end)
+                    fastest = self._fastest(around, own, tried, length)
+                    if fastest < least:
+                        best, least = tried, fastest
+            if best is not own:
+                places = places.copy() if places is foot.places else places
+                places[around] = best.places
+        return foot if places is foot.places else replace(foot, places=places)
+
+    def _fastest(self, around: slice, source: Foot, foot: Foot, length: int) -> float:
+        """Return the largest change of velocity from `source`, per frame, if the foot moves as `foot` and is raised."""
+        _tilts, lift = _lifts(foot, self._needed(foot, around.start), length)
+        moved = foot.places - source.places + lift[:, None] * self.up[around]
+        return float(lengths_of(np.diff(moved, axis=0)).max(initial=0.0))
+
+    def _depths(self, foot: Foot, first: int = 0) -> Floats:
+        """Return how far (2, F) heel and toe have to rise to lie on the ground; zero where not at all."""
+        frames = np.arange(first, first + len(foot.places))
+        # Points between surface and margin may be missed: contacts are put on the margin anyway.
+        looks = (self.surface.look(frames, foot.points(pivot), only_inside=True)[0] for pivot in (HEEL, TOE))
+        return np.stack([np.fmax(gaps + self.margin, 0.0) for gaps in looks])
+
+    def _needed(self, foot: Foot, first: int = 0) -> Floats:
+        """Return `_depths`, with zero where they are small enough to be rounding."""
+        depths = self._depths(foot, first)
+        return np.where(depths > 0.5 * self.margin, depths, 0.0)
+
+    def _raised(self, foot: Foot, lifts: Floats) -> Foot:
+        """Return the foot with heel and toe raised by (2, F)."""
+        ways = foot.turned(foot.pivots[TOE] - foot.pivots[HEEL])
+        rise = (ways * self.up).sum(axis=1)
+        level = ways - rise[:, None] * self.up
+        size = lengths_of(ways)
+        turns = (size > 0.0) & (lengths_of(level) > (1.0 - STEEP) * size)
+        sines = np.clip(np.stack([rise, rise + lifts[TOE] - lifts[HEEL]]) / np.where(turns, size, 1.0), -STEEP, STEEP)
+        angles = np.where(turns, np.arcsin(sines[1]) - np.arcsin(sines[0]), 0.0)
+        axes = unit(np.cross(level, self.up).T)
+        turned = multiply(about_vectors(axes * angles), foot.turns)
+        lift = np.where(turns, lifts[HEEL] + foot.share * (lifts[TOE] - lifts[HEEL]), np.maximum(*lifts))
+        there = foot.places + foot.turned(foot.rolling) + lift[:, None] * self.up
+        return replace(foot, turns=turned, places=there - np.asarray(rotate(turned, foot.rolling.T).T))
+
+    def _look(self, points: Floats) -> tuple[Floats, Floats]:
+        """Return `Surface.look` for points (F, 3), one per frame, with the margin added."""
+        gaps, normals = self.surface.look(np.arange(len(points)), points)
+        return gaps + self.margin, normals
+
+    def _gap(self, frame: int, point: Floats) -> float:
+        return float(self.surface.look(np.array([frame]), point[None])[0][0]) + self.margin
+
+
+def _angle(turn: Floats) -> float:
+    return float(lengths_of(vectors_of(turn).T)[0])
+
+
+def _lifts(foot: Foot, needed: Floats, length: int) -> tuple[Floats, Floats]:
+    """Return how far (2, F) heel and toe rise in contact, and (F,) the whole foot in the air, where they need (2, F).
+
+    A foot that touches can only tilt. In the air the tilt fades out and the foot rises as a whole: if it tilted by what
+    an edge needs of a foot that points down, it would turn in an instant.
+    """
+    tilts = np.stack(
+        [_swell(np.where(foot.touches, own, 0.0), at, length) for own, at in zip(needed, foot.contacts, strict=True)]
+    )
+    left = np.where(foot.touches, 0.0, np.maximum(needed - tilts, 0.0).max(axis=0))
+    return tilts, _swell(left, foot.touches, length)
+
+
+def _held_back(foot: Foot, up: Floats, wait: int, *, is_end: bool) -> Foot:
+    """Return a foot between two contacts that stays over the first, or over the last, for about `wait` more frames."""
+    known = np.zeros(len(foot.places), dtype=bool)
+    known[-1 if is_end else 0] = True
+    if not (foot.touches & known).any():
+        return foot
+    there = foot.places + foot.turned(foot.rolling)
+    away = there[known] - there
+    away -= (away * up).sum(axis=1, keepdims=True) * up
+    return replace(foot, places=foot.places + faded(known, wait)[:, None] * away)
+
+
+def _swell(needed: Floats, contacts: Bools, length: int) -> Floats:
+    """Return a curve (F,) no lower than `needed` (F,) that swells smoothly over `length` frames between contacts."""
+    frames = np.arange(len(needed))
+    at = np.flatnonzero(contacts)
+    reach = np.full(len(needed), length + 1.0)
+    if len(at):
+        after = at[np.minimum(np.searchsorted(at, frames), len(at) - 1)]
+        before = at[np.maximum(np.searchsorted(at, frames, "right") - 1, 0)]
+        reach = np.minimum(reach, np.minimum(np.abs(after - frames), np.abs(frames - before)))
+    out = needed.copy()
+    for away in range(1, length + 1):
+        share = needed * 0.5 * (1.0 + np.cos(np.pi * np.minimum(away / np.maximum(reach, 1e-9), 1.0)))
+        out[away:] = np.maximum(out[away:], share[:-away])
+        out[:-away] = np.maximum(out[:-away], share[away:])
+    return out

@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 
 from ..core import channels, compat
-from ..core.neighbors import others_follow_frames
+from ..core.hooks import others_follow_frames
 from ..rig.plan.presence import Presence
 from ..rig.read.sample import own_transforms
 from .registry import paused, registry

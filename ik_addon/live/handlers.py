@@ -14,10 +14,10 @@ import numpy as np
 from bpy.app.handlers import persistent
 
 from ..core import channels, compat, fk_keys, hooks, stamps
-from ..core.neighbors import others_follow_frames
+from ..core.hooks import others_follow_frames
 from ..core.settings import object_of
 from ..rig.plan.presence import Layer, Presence, are_related_anew
-from . import renames, switches
+from . import renames
 from .frame_steps import before_frame, made_of, stand_by, take_edits
 from .registry import clear, has_new_armatures, live_armatures, registry, unpaused
 from .rig import Rig, moment_of
@@ -233,7 +233,7 @@ def _catch_up() -> None:
         compat.tag(ob)
 
 
-_HANDLERS = (
+HANDLERS = (
     ("frame_change_pre", _frame_change_pre),
     ("frame_change_post", _frame_change_post),
     ("frame_change_post", stamps.learn),
@@ -249,21 +249,11 @@ _HANDLERS = (
     ("animation_playback_pre", _before_playing),
     ("render_init", _before_playing),
 )
-
-
-def register() -> None:
-    """Add the handlers."""
-    clear()
-    switches.register()
-    hooks.add(*_HANDLERS)
-    hooks.on_put_back.append(_missed)
+LISTENERS = ((hooks.on_put_back, _missed),)
 
 
 def unregister() -> None:
-    """Remove the handlers."""
-    hooks.on_put_back.remove(_missed)
+    """Forget everything."""
     if bpy.app.timers.is_registered(_catch_up):
         bpy.app.timers.unregister(_catch_up)
-    hooks.remove(*_HANDLERS)
-    switches.unregister()
     clear()

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core import channels, compat
 from ..core.channels import FIELDS, REST, WIDTH, Row
-from ..core.neighbors import others_follow_frames
+from ..core.hooks import others_follow_frames
 from ..rig.plan.inputs import Numbers
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import bpy
 from bpy.app.handlers import persistent
 
-from ..core import hooks
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import say
 from ..rig.plan.chain import tips
@@ -118,14 +117,4 @@ def _before_render(scene: bpy.types.Scene, _unused: object = None) -> None:
             log.warning("%s: %s", ob.name, text)
 
 
-_HANDLERS = (("render_init", _before_render),)
-
-
-def register() -> None:
-    """Hear of renders."""
-    hooks.add(*_HANDLERS)
-
-
-def unregister() -> None:
-    """Stop hearing of renders."""
-    hooks.remove(*_HANDLERS)
+HANDLERS = (("render_init", _before_render),)

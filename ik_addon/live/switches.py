@@ -64,13 +64,7 @@ def _give_back(ob: bpy.types.Object, stored: Collection[int]) -> None:
     fk_store.forget(ob, bones.tolist())
 
 
-def register() -> None:
-    """Register these functions with the settings."""
-    chain_settings.on_chain_changed.append(settings_changed)
-    settings.on_live_switched.append(live_switched)
-
-
-def unregister() -> None:
-    """Undo `register`."""
-    settings.on_live_switched.remove(live_switched)
-    chain_settings.on_chain_changed.remove(settings_changed)
+LISTENERS = (
+    (chain_settings.on_chain_changed, settings_changed),
+    (settings.on_live_switched, live_switched),
+)

@@ -11,11 +11,10 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ..anatomy.body import feet_of
-from ..anatomy.end_bones import end_below
+from ..anatomy.body import feet_of, find_members
+from ..anatomy.chain_ends import end_below
 from ..anatomy.figure import Figure
 from ..anatomy.limbs import limb_of, part_of
-from ..anatomy.members import find_members
 from ..anatomy.parts import EXTREMITIES
 from ..chains.new_chain import check_world
 from ..core import channels
@@ -23,21 +22,20 @@ from ..core.channels import FIELDS, Row
 from ..core.constraints import steered_bones
 from ..core.goals import Goal
 from ..core.settings import chain_of, object_of
+from ..core.skeleton import ACROSS, mirrored_rotation, orthonormal
 from ..core.translation.sentences import UserError, say
 from ..live import registry
 from ..rig.plan.chain import end_of, posed_bones, reach_of, tips, turning_end
 from ..solve import Grab, Pin, PosedBody, Poser
-from ..solve.body.ends import movable_bones
-from ..solve.maths.products import times
+from ..solve.body.tree import movable_bones
+from ..solve.maths.products import times, times_back
 from ..solve.problem import Floats
 from ..targets.autokey import auto_key, left_out, reverting
 from ..targets.edit_range import HERE, EditRange
 from ..targets.movable import goals_of, parents_of, target_of
 from ..targets.snap import in_fk, snap_here
 from .figure import Extent, Free
-from .holding import Moved
-from .mirror import Mirror
-from .over_range import BodyRange
+from .over_range import BodyRange, Dragged
 from .pins import FLAGS, image_of, stored_pins
 from .read import Stand
 
@@ -66,6 +64,37 @@ class Ask:
 
 def _steered(bone: str) -> UserError:
     return UserError("A constraint or driver moves '{bone}'. Mute it, or drag what the bone follows", bone=bone)
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """How X-Axis Mirror lets a bone follow its mirror image, in armature space."""
+
+    is_relative: bool
+    """Whether the bone's motion mirrors that of its image; if not, its pose does."""
+    of_image: Floats
+    """(3, 3) rest orientation of the image, the bone that the user drags."""
+    rest: Floats
+    """(3, 3) rest orientation of the bone that follows."""
+
+    @classmethod
+    def of(cls, ob: bpy.types.Object, image: str, bone: str) -> Mirror:
+        """Read the mirror of two bones, by their names, from an armature object."""
+        rests = np.array([np.array(ob.data.bones[name].matrix_local)[:3, :3] for name in (image, bone)])
+        of_image, rest = orthonormal(rests)
+        return cls(ob.pose.use_mirror_relative, of_image, rest)
+
+    def place(self, target: Floats, image: Floats, own: Floats) -> Floats:
+        """Return the target (3,) of a joint, given that of its image, and the starts of the image and of the joint."""
+        if self.is_relative:
+            return np.asarray(own + ACROSS * (target - image))
+        return np.asarray(ACROSS * target)
+
+    def orientation(self, target: Floats, image: Floats, own: Floats) -> Floats:
+        """Return the orientation (3, 3) of a bone, from the same three orientations."""
+        if self.is_relative:
+            return times(mirrored_rotation(times_back(target, image)), own)
+        return times(mirrored_rotation(times_back(target, self.of_image)), self.rest)
 
 
 class _Held(NamedTuple):
@@ -214,9 +243,10 @@ class BodyDrag:
         if self._ask.without_pins is Free.FEET and not (self._pinned or self._tips or self._ask.length):
             remarks.append(say("No feet were found, so nothing holds the body. Pin the bones that should stay"))
         reach = self.reach
-        tips_ = _touched([self.ob.pose.bones[name] for name in self._tips], self.moved)
+        live = (self.ob.pose.bones[name] for name in self._tips)
+        tips_ = [tip for tip in live if not _bones_of([tip]).isdisjoint(self.moved)]
         goals = list(dict.fromkeys(goal for tip in tips_ for goal in goals_of(tip)))
-        body = BodyRange(context, self.ob, self._what_moved(), self._before, tips_, reach) if reach.frames else None
+        body = BodyRange(context, self._what_moved(), tips_, reach) if reach.frames else None
         places = [(goal, goal.row()) for goal in goals]
         posed = _bones_of(tips_)
         if tips_:
@@ -247,13 +277,13 @@ class BodyDrag:
             channels.write(self.ob, np.arange(len(self._before)), self._before)
             context.view_layer.update()
 
-    def _what_moved(self) -> Moved:
+    def _what_moved(self) -> Dragged:
         """Return what the drag moved, and the pins, the ends of all live chains among them."""
-        every = [*self.stand.pins(self._pinned, self._loose), *self._end_pins(())]
-        order, pins = self.stand.order, [pin for pin in every if pin.bone in movable_bones(self._body)]
+        movable = movable_bones(self._body)
+        order, pins = self.stand.order, [pin for pin in self._all_pins(()) if pin.bone in movable]
         posed = list(_bones_of([self.ob.pose.bones[name] for name in self._tips]))
         moved, solved = (np.flatnonzero(np.isin(order, own)) for own in (self.moved, posed))
-        return Moved(self.stand, self._body, moved, pins, self.size, frozenset(solved.tolist()))
+        return Dragged(self.ob, self._before, self.stand, self._body, moved, pins, self.size, solved)
 
     def _extent(self, length: int) -> Extent:
         grabbed = [self._figure.names.index(name) for name in self._names]
@@ -293,17 +323,16 @@ class BodyDrag:
         self._body = replace(body, root=self.stand.index.get(root), give=give)
         movable = movable_bones(self._body)
         self._held = [held for held in self._held if held.bone in movable]
-        self._pins = self._all_pins()
+        self._pins = self._all_pins({held.bone for held in self._held})
         self._poser = Poser(self._body, self._pins, self._grabs())
         self._turning = self._placed = None
 
-    def _all_pins(self) -> list[Pin]:
-        """Return all pins, except for the place of what is dragged, and the ends of live chains.
+    def _all_pins(self, grabbed: Collection[int]) -> list[Pin]:
+        """Return all pins, except for the place of what is dragged, and the ends of live chains, see `_end_pins`.
 
         The toes of a dragged foot or paw go with it.
         """
-        held = {held.bone for held in self._held}
-        return [*self.stand.pins(self._pinned, self._loose), *self._end_pins(held)]
+        return [*self.stand.pins(self._pinned, self._loose), *self._end_pins(grabbed)]
 
     @property
     def _loose(self) -> set[int]:
@@ -365,8 +394,3 @@ def _solved_chains(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
 def _bones_of(tips: Iterable[bpy.types.PoseBone]) -> set[int]:
     """Return the indices of pose bones that chains pose."""
     return {tip.id_data.pose.bones.find(bone.name) for tip in tips for bone in posed_bones(tip)}
-
-
-def _touched(tips: Iterable[bpy.types.PoseBone], posed: Collection[int]) -> list[bpy.types.PoseBone]:
-    """Return the tips of chains that pose at least one of these pose bones."""
-    return [tip for tip in tips if not _bones_of([tip]).isdisjoint(posed)]

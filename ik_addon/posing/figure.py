@@ -10,11 +10,10 @@ from typing import NamedTuple
 import bpy
 import numpy as np
 
-from ..anatomy.body import root_of
-from ..anatomy.end_bones import joints_of
+from ..anatomy.body import LIMBS, Region, find_members, root_of
+from ..anatomy.chain_ends import joints_of
 from ..anatomy.figure import Figure
 from ..anatomy.limbs import elbow
-from ..anatomy.members import LIMBS, Region, find_members
 from ..anatomy.sides import side_of_row
 from ..solve.problem import Floats
 

@@ -1,109 +1,125 @@
-"""A drag of a body that reaches over a range of frames: pins hold on each of its keyed frames."""
+"""A drag of a body that reaches over a range of frames: pins hold on each of its keyed frames, and poles follow."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 import bpy
 import numpy as np
 
 from ..core.channels import Row, slerp
-from ..core.falloff import changed
+from ..core.falloff import FALLOFFS, changed
 from ..core.goals import Goal
 from ..core.report import percent
-from ..core.skeleton import inverse, orthonormal
+from ..core.settings import chain_of
+from ..core.skeleton import inverse, moved, unscaled
 from ..core.transforms import basis
 from ..core.translation.sentences import say
-from ..rig.read import fcurves
+from ..rig.plan.limits import hinge_of
+from ..solve import Body, Pin, pole_angle
+from ..solve.body.holding import Holding, gaps_of
+from ..solve.body.posing import HELD
 from ..solve.maths.products import applied, lengths_of, times, times_back
-from ..solve.problem import Floats
-from ..targets.edit_range import EditRange
+from ..solve.maths.rotations import cross, norm, unit
+from ..solve.problem import Floats, Ints
+from ..targets.edit_range import EditRange, Spread
 from ..targets.limb_frames import Sampled, Sampler
-from ..targets.movable import target_of
-from .holding import HELD, Holding, Moved
-from .pole_range import PoleRange
+from ..targets.places import turned_about
+from ..targets.snapped import Chain, Poles, Snap, rows_of
+from .read import Stand
 
 SLIPS = 1e-3
 """A pin that slips by more than this between keys, in sizes of the body, is reported."""
 SHOWS = np.sin(np.radians(1.2))
-"""The sine of the angle by which FK has to bend a limb to decide its plane in live solving, see `solve.free.bend_side`:
+"""The sine of the angle by which FK has to bend a limb to decide its plane in live solving, see `solve.free.axes`:
 straighter limbs stay as straight as they are."""
+BENT = np.sin(np.radians(15.0))
+"""The sine of the angle from which a limb shows to which side pins bend it; a straight one bends as its share says."""
+
+
+@dataclass(frozen=True)
+class Dragged:
+    """What a drag moved."""
+
+    ob: bpy.types.Object
+    before: Row
+    """(m, 17) the channels of all pose bones before the drag."""
+    stand: Stand
+    body: Body
+    bones: Ints
+    """The bones of the body that moved."""
+    pins: Sequence[Pin]
+    size: float
+    solved: Ints
+    """The bones that live chains pose."""
+
+    def placed(self, poses: Floats) -> Floats:
+        """Return the places of pins (..., p, 4, 4), see `Holding`, in poses (..., n, 4, 4)."""
+        bones, start = [pin.bone for pin in self.pins], self.stand.pose
+        at = np.array([start[pin.bone, :3, 3] if pin.point is None else pin.point for pin in self.pins]).reshape(-1, 3)
+        there = poses[..., bones, :, :]
+        found = unscaled(there)
+        found[..., :3, 3] = moved(there, moved(inverse(start[bones]), at))
+        return found
 
 
 class BodyRange:
-    """The keys around a drag of a body."""
+    """The keys around a drag of a body, on K frames."""
 
     def __init__(
-        self,
-        context: bpy.types.Context,
-        ob: bpy.types.Object,
-        moved: Moved,
-        before: Row,
-        tips: Sequence[bpy.types.PoseBone],
-        reach: EditRange,
+        self, context: bpy.types.Context, dragged: Dragged, tips: Sequence[bpy.types.PoseBone], reach: EditRange
     ) -> None:
         """Note keys and poses of the range before the drag is kept.
 
         Args:
             context: gives the scene and the view layer.
-            ob: the armature object.
-            moved: what moved.
-            before: (m, 17) the channels of all pose bones before the drag.
+            dragged: what it moved.
             tips: the tip bones of the live chains that follow.
             reach: how far the drag reaches.
         """
-        self._context, self._ob, self._moved = context, ob, moved
-        self._targets = reach.spreads(context.scene, filter(None, map(target_of, tips)))
-        self._poles = PoleRange(context, ob, tips, reach)
-        names = moved.stand.skeleton.names
-        self._spreads = {
-            bone: spread
-            for bone in moved.bones.tolist()
-            for spread in reach.spreads(context.scene, [Goal(ob, names[moved.stand.order[bone]], turns=True)])
-        }
-        self._keyed = np.unique(np.concatenate([self._poles.frames, *(own.frames for own in self._spreads.values())]))
+        self._view_layer, self._now = context.view_layer, context.scene.frame_current_final
+        self._dragged, self._ob, ob = dragged, dragged.ob, dragged.ob
+        self._snap = snap = Snap.of(context.view_layer, ob, tips, True, Poles.MATCH)
+        names, order = dragged.stand.skeleton.names, dragged.stand.order
+
+        def spreads(goal: Goal) -> list[Spread]:
+            return reach.spreads(context.scene, [goal])
+
+        self._targets = [spread for chain in snap.chains for spread in spreads(snap.goals[chain.target])]
+        poles = [(chain, chain.pole) for chain in snap.chains if chain.pole is not None]
+        self._poles = {pole: (chain, spread) for chain, pole in poles for spread in spreads(snap.goals[pole])}
+        moving = {bone: Goal(ob, names[order[bone]], turns=True) for bone in dragged.bones.tolist()}
+        self._spreads = {bone: spread for bone, goal in moving.items() for spread in spreads(goal)}
+        self._bent = _frames_of(spread for _, spread in self._poles.values())
+        """Those frames on which poles have keys."""
+        self._keyed = np.union1d(self._bent, _frames_of(self._spreads.values()))
         """(K,) the frames on which the body is posed."""
         whole = np.arange(np.ceil(self._keyed[0]), self._keyed[-1] + 1e-3) if len(self._keyed) else self._keyed
         self._frames = np.union1d(self._keyed, whole)
-        self._before, self._limbs = before, self._sampled(before)
-        self._poses = None if self._limbs is None else self._posed_in(self._limbs)
-
-    def _sampled(self, stored: Row) -> Sampled | None:
-        """Return the bones and poles on the frames of the range, from unanimated channels (m, 17) and keys.
-
-        None if more than that decides.
-        """
-        if not len(self._frames) or not fcurves.decide_alone(self._context.scene):
-            return None
-        sampler = self._sampler
-        return sampler.foretelling(self._context.view_layer, stored[sampler.bones])(self._frames.tolist())
-
-    @cached_property
-    def _sampler(self) -> Sampler:
-        own = self._moved.stand.order[self._needed]
-        return Sampler.of(self._ob, [], self._poles.goals, True, own.tolist())
+        place = np.argsort(order)
+        self._limbs = place[snap.sampler.bones]
+        """The bones of the limbs."""
+        pinned = [pin.bone for pin in dragged.pins]
+        self._is_hard = np.isinf(np.array([pin.strength for pin in dragged.pins], dtype=np.float64))
+        """(p,) which of the pins never give way."""
+        some = {*order[dragged.bones].tolist(), *order[pinned].tolist(), *snap.sampler.bones.tolist()}
+        some = some.union(*map(dragged.stand.skeleton.ancestors, some))
+        self._sampler = Sampler.of(ob, [], snap.goals, True, some)
+        self._needed = np.sort(place[self._sampler.bones])
+        """The bones that moved, are pinned or belong to limbs, and those above them, parents first."""
+        self._start = (
+            self._sampler.foretold(context.view_layer, self._frames, dragged.before) if len(self._frames) else None
+        )
+        """The range before the drag; None if more than keys decides."""
 
     def _posed_in(self, sampled: Sampled) -> Floats:
         """Return the pose matrices (F, n, 4, 4) of samples."""
-        stand = self._moved.stand
-        own = stand.order[self._needed]
+        stand = self._dragged.stand
         poses = np.repeat(stand.pose[None], len(self._frames), axis=0)
-        poses[:, self._needed] = sampled.poses[:, self._sampler.rows(own.tolist())]
+        poses[:, self._needed] = sampled.poses[:, self._sampler.rows(stand.order[self._needed].tolist())]
         return poses
-
-    @cached_property
-    def _needed(self) -> list[int]:
-        """The bones that moved, are pinned or belong to limbs with poles, and those above them, parents first."""
-        found: set[int] = set()
-        limbs = np.flatnonzero(np.isin(self._moved.stand.order, self._poles.bones)).tolist()
-        for bone in (*self._moved.bones.tolist(), *limbs, *(pin.bone for pin in self._moved.pins)):
-            while bone >= 0 and bone not in found:
-                found.add(bone)
-                bone = int(self._moved.body.parents[bone])
-        return sorted(found)
 
     def spread(self, rows: Row, undo: ExitStack) -> list[str]:
         """Add what the drag changed to the keys of the range, and hold pins there.
@@ -118,118 +134,170 @@ class BodyRange:
         Raises:
             KeysError: keys can't be written.
         """
-        moved, poses = self._moved, self._poses
-        order, pins = moved.stand.order, moved.pins
+        dragged, order, start = self._dragged, self._dragged.stand.order, self._start
         for spread in self._targets:
-            if spread.is_changed:
-                spread.add(undo)
+            spread.add(undo)
         for bone, spread in self._spreads.items():
-            if poses is None:
+            if start is None:
                 spread.add(undo, rows[order[bone]])
             else:
                 spread.begin(undo, rows[order[bone]])
         if not self._spreads:
             return []
-        if poses is None:
+        if start is None:
             return [say("More than keys moves '{rig}', so pins hold on this frame alone", rig=self._ob.name)]
-        held, posed, wish = self._held(rows, self._keyed, poses[np.searchsorted(self._frames, self._keyed)])
+        poses = self._posed_in(start)
+        keyed = poses[np.searchsorted(self._frames, self._keyed)]
+        held, posed, wish = self._held(rows, keyed)
         for bone, spread in self._spreads.items():
             spread.put(self._keyed, held[:, order[bone]])
-        poles = self._poles.sampled(rows)
-        if poles is not None and self._limbs is not None:
-            every = np.empty((3, len(self._poles.frames), *posed.shape[1:]))
-            own, now = (np.searchsorted(frames, self._poles.frames) for frames in (self._frames, self._keyed))
-            every[:, :, order] = poses[own], wish[now], posed[now]
-            self._poles.spread(self._limbs.frames(own.tolist()), poles, every, undo)
+        if self._poles:
+            self._bend(start, rows, np.stack([keyed, wish, posed]), undo)
         is_sparse = len(self._keyed) < len(self._frames)
-        sampled = self._sampled(rows) if is_sparse else None
+        sampled = self._sampler.foretold(self._view_layer, self._frames, rows) if is_sparse else None
         after = posed if sampled is None else self._posed_in(sampled)
-        slips = lengths_of(moved.gaps(after, poses)[:, :, 0]).max(axis=0, initial=0.0)
-        slips *= [pin.strength == np.inf for pin in pins]
+        slips = lengths_of(self._gaps(after, dragged.placed(poses))[:, :, 0]).max(axis=0, initial=0.0) * self._is_hard
         if slips.max(initial=0.0) <= SLIPS:
             return []
         worst = int(np.argmax(slips))
-        name, slip = moved.stand.skeleton.names[order[pins[worst].bone]], percent(slips[worst])
+        name, slip = dragged.stand.skeleton.names[order[dragged.pins[worst].bone]], percent(slips[worst])
         return [say("'{bone}' slips by up to {distance} of the body's size between keys", bone=name, distance=slip)]
 
-    def _held(self, rows: Row, frames: Floats, poses: Floats) -> tuple[Row, Floats, Floats]:
-        """Return channels (F, m, 17) and poses (F, n, 4, 4) with a share of the drag, and pins where they were.
+    def _gaps(self, poses: Floats, goals: Floats) -> Floats:
+        """Return what pins lack (F, p, 2, 3) in poses (F, n, 4, 4) to be where they should (F, p, 4, 4)."""
+        return gaps_of(self._dragged.pins, self._dragged.placed(poses), goals, self._dragged.size)
+
+    def _here(self, frames: Floats) -> int:
+        """Return the index of the current frame."""
+        return int(np.argmin(np.abs(frames - self._now)))
+
+    def _held(self, rows: Row, poses: Floats) -> tuple[Row, Floats, Floats]:
+        """Return channels (K, m, 17) and poses (K, n, 4, 4) with a share of the drag, and pins where they were.
 
         Also returns the poses before pins were brought there.
 
         Args:
             rows: (m, 17) the channels after the drag.
-            frames: (F,) the frames.
-            poses: (F, n, 4, 4) the poses before the drag.
+            poses: (K, n, 4, 4) the poses before the drag.
         """
-        moved, stand, ob = self._moved, self._moved.stand, self._ob
-        found = np.repeat(self._before[None], len(frames), axis=0)
+        dragged, stand, ob, frames = self._dragged, self._dragged.stand, self._ob, self._keyed
+        fk = np.repeat(dragged.before[None], len(frames), axis=0)
         for bone, spread in self._spreads.items():
             columns = list(spread.curves)
-            found[:, stand.order[bone], columns] = spread.keyed(frames)[:, columns]
-        fk = found
-        found = stand.rows(ob, found, poses, np.array(sorted(moved.solved), dtype=np.int64), None)
-        begin, own, body = found.copy(), stand.order[moved.bones], moved.body
-        now = int(np.argmin(np.abs(frames - self._context.scene.frame_current_final)))
+            fk[:, stand.order[bone], columns] = spread.keyed(frames)[:, columns]
+        begin = stand.rows(ob, fk, poses, dragged.solved, None)
+        found, own, now = begin.copy(), stand.order[dragged.bones], self._here(frames)
         shares = next(iter(self._spreads.values())).shares(frames)
         modes = [ob.pose.bones[i].rotation_mode for i in own.tolist()]
+        knees = [chain.bones[1] for chain, _ in self._poles.values() if len(chain.bones) > 1]
         taken, flat = np.tile(shares, (len(own), 1)), np.zeros(len(own), dtype=bool)
         for _ in range(2):
             for i, mode, some in zip(own.tolist(), modes, taken, strict=True):
                 found[:, i] = changed(begin[:, i], begin[now, None, i], rows[None, i], some, mode)
             wish = self._posed(poses, basis(found[:, own], modes, flat))
-            upper, lower = (wish[:, bones, :3, 1] for bones in (body.parents[moved.bones], moved.bones))
-            bent = lengths_of(np.cross(upper, lower))  # (b, F)
-            straight = np.isin(own, self._poles.knees)[:, None] & (bent < SHOWS) & (np.arange(len(frames)) != now)
+            upper, lower = (wish[:, bones, :3, 1] for bones in (dragged.body.parents[dragged.bones], dragged.bones))
+            bent = lengths_of(np.cross(upper, lower))  # (b, K)
+            straight = np.isin(own, knees)[:, None] & (bent < SHOWS) & (np.arange(len(frames)) != now)
             if not taken[straight].any():
                 break
             taken[straight] = 0.0
-        kept, posed, bones = self._kept(poses, wish[now], shares, now), wish.copy(), None
-        is_hard = np.array([pin.strength == np.inf for pin in moved.pins], dtype=bool)
-        left = lengths_of(moved.gaps(wish, kept)).max(axis=(1, 2), initial=0.0) >= HELD
+        kept, posed, bones = (
+            self._kept(dragged.placed(poses), dragged.placed(wish[now]), shares, now),
+            wish.copy(),
+            None,
+        )
+        left = lengths_of(self._gaps(wish, kept)).max(axis=(1, 2), initial=0.0) >= HELD
         left[now] = False
         solved = np.flatnonzero(left)
         # Where a hand can't reach its place, it lets go rather than lift the feet.
-        for pins in (moved.pins, [pin for pin in moved.pins if pin.strength == np.inf]):
+        for chosen in (range(len(dragged.pins)), np.flatnonzero(self._is_hard).tolist()):
             if left.any():
-                holding = Holding(replace(moved, pins=pins), wish[left], self._needed)
-                posed[left] = holding.brought(kept[left])
+                held, start = [dragged.pins[i] for i in chosen], unscaled(wish[left])
+                places = np.concatenate([start, dragged.placed(wish[left])[:, chosen]], axis=1)
+                holding = Holding(dragged.body, held, dragged.size, self._needed.tolist(), places)
+                posed[left] = times(times(holding.brought(kept[left][:, chosen]), inverse(start)), wish[left])
                 bones = holding.joints if bones is None else bones
-                left &= lengths_of(moved.gaps(posed, kept))[:, is_hard].max(axis=(1, 2), initial=0.0) >= 10.0 * HELD
+                gaps = self._gaps(posed, kept)[:, self._is_hard]
+                left &= lengths_of(gaps).max(axis=(1, 2), initial=0.0) >= 10.0 * HELD
         if bones is not None:
-            found[solved] = stand.rows(ob, found[solved], posed[solved], bones, body.root)
-        for bone, i, mode, some in zip(moved.bones.tolist(), own.tolist(), modes, taken, strict=True):
-            if bone in moved.solved:  # what pins ask of a straight limb would turn it; live solving brings it there
+            found[solved] = stand.rows(ob, found[solved], posed[solved], bones, dragged.body.root)
+        for bone, i, mode, some in zip(dragged.bones.tolist(), own.tolist(), modes, taken, strict=True):
+            if (
+                bone in dragged.solved.tolist()
+            ):  # what pins ask of a straight limb would turn it; live solving brings it there
                 found[:, i] = changed(fk[:, i], fk[now, None, i], rows[None, i], some, mode)
         return found, posed, wish
 
-    def _kept(self, poses: Floats, dragged: Floats, shares: Floats, now: int) -> Floats:
-        """Return poses (F, n, 4, 4) with pinned bones where they belong: most stay, and hands may have let go.
+    def _kept(self, was: Floats, led: Floats, shares: Floats, now: int) -> Floats:
+        """Return the places (K, p, 4, 4) where pins belong: most stay, and hands may have let go.
 
         Args:
-            poses: (F, n, 4, 4) the poses before the drag.
-            dragged: (n, 4, 4) the pose that the drag led to.
-            shares: (F,) how much of the drag frames take.
+            was: (K, p, 4, 4) where they were before the drag.
+            led: (p, 4, 4) where the drag led them.
+            shares: (K,) how much of the drag frames take.
             now: the frame of the drag.
         """
-        bones, found = [pin.bone for pin in self._moved.pins], poses.copy()
-        own, was, at = poses[:, bones], self._moved.points(poses), self._moved.points(dragged)
-        turns = times_back(*(orthonormal(each[..., :3, :3]) for each in (dragged[bones], own[now])))
-        linear = times(slerp(np.eye(3)[None, None], turns[None], shares[:, None]), own[..., :3, :3])
-        way = applied(times(linear, inverse(own)[..., :3, :3]), was - own[..., :3, 3])
-        found[:, bones, :3, :3] = linear
-        found[:, bones, :3, 3:] = (was + shares[:, None, None] * (at - was[now]) - way)[..., None]
+        found, turns = was.copy(), times_back(led[..., :3, :3], was[now, ..., :3, :3])
+        found[..., :3, :3] = times(slerp(np.eye(3)[None, None], turns[None], shares[:, None]), was[..., :3, :3])
+        found[..., 3] += shares[:, None, None] * (led - was[now])[..., 3]
         return found
 
     def _posed(self, poses: Floats, own: Floats) -> Floats:
-        """Return poses (F, n, 4, 4) with other basis matrices (F, b, 4, 4) of the bones that moved."""
-        stand, found = self._moved.stand, poses.copy()
-        places = {bone: i for i, bone in enumerate(self._moved.bones.tolist())}
-        for bone in self._needed:
-            above = int(self._moved.body.parents[bone])
+        """Return poses (K, n, 4, 4) with other basis matrices (K, b, 4, 4) of the bones that moved."""
+        stand, found = self._dragged.stand, poses.copy()
+        places = {bone: i for i, bone in enumerate(self._dragged.bones.tolist())}
+        for bone in self._needed.tolist():
+            above = int(self._dragged.body.parents[bone])
             parent = None if above < 0 else found[:, above]
             if bone in places:
                 found[:, bone] = stand.skeleton.to_pose(self._ob, int(stand.order[bone]), own[:, places[bone]], parent)
             elif parent is not None:
                 found[:, bone] = times(times(parent, inverse(poses[:, above])), poses[:, bone])
         return found
+
+    def _bend(self, start: Sampled, rows: Row, poses: Floats, undo: ExitStack) -> None:
+        """Key poles so that limbs bend to them as before.
+
+        Args:
+            start: the range before the drag.
+            rows: (m, 17) the channels of all pose bones after the drag, whose keys have their shares.
+            poses: (3, K, n, 4, 4) the poses before the drag, those with a share of it, and those in which pins hold.
+            undo: takes the keys back.
+        """
+        goals, frames = self._snap.goals, self._bent
+        now = Sampler.of(self._ob, [], goals, True).foretold(self._view_layer, frames, rows)
+        if now is None:
+            return
+        before = start.frames(np.searchsorted(self._frames, frames).tolist())
+        limbs = poses[:, np.searchsorted(self._keyed, frames)][:, :, self._limbs]
+        was, shared, held = (replace(own, poses=pose) for own, pose in zip((before, now, now), limbs, strict=True))
+        wanted = now.goals[:, :, :3, 3].copy()
+        for pole, (chain, _) in self._poles.items():
+            turn, more = self._turn(was, shared, chain, pole), self._turn(was, held, chain, pole)
+            joints = self._snap.knee(held, chain).joints[:, [0, 1, -1]]
+            upper, lower = (unit(line.T) for line in (joints[:, 1] - joints[:, 0], joints[:, 2] - joints[:, 1]))
+            shows = FALLOFFS["SMOOTH"].shape(np.minimum(1.0, norm(cross(upper, lower)) / BENT))
+            turn += shows * (np.remainder(more - turn + np.pi, 2.0 * np.pi) - np.pi)
+            place = moved(inverse(now.world), now.goals[:, pole, :3, 3])
+            wanted[:, pole] = moved(now.world, turned_about(joints, place, turn))
+        found, here = rows_of(goals, now, wanted, {}), self._here(frames)
+        for pole, (_, spread) in self._poles.items():
+            spread.begin(undo)
+            change = found[here, None, pole], spread.after[None]
+            spread.put(frames, changed(found[:, pole], *change, spread.shares(frames), None))
+
+    def _turn(self, before: Sampled, after: Sampled, chain: Chain, pole: int) -> Floats:
+        """Return the angles (F,) by which a limb turned away from its pole, about its line."""
+        found, tip = [], self._ob.pose.bones[chain.tip]
+        folds, hinge = any(chain_of(tip).folds), hinge_of(tip)
+        for own in (before, after):
+            limbs, place = self._snap.knee(own, chain), moved(inverse(own.world), own.goals[:, pole, :3, 3])
+            sides = applied(limbs.frames[:, 0], np.broadcast_to(chain_of(tip).bend_side, place.shape))
+            goals = limbs.joints[:, -1], place, sides
+            found.append(pole_angle(limbs.joints, limbs.frames, *goals, folds=folds, hinge=hinge))
+        return np.asarray(found[1] - found[0])
+
+
+def _frames_of(spreads: Iterable[Spread]) -> Floats:
+    """Return all frames (F,) on which keys get other values."""
+    return np.unique(np.concatenate([np.zeros(0), *(spread.frames for spread in spreads)]))

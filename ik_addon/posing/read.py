@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import bpy
 import numpy as np
 
+from ..anatomy.body import LIMBS, find_members
 from ..anatomy.figure import Figure
 from ..anatomy.limbs import elbow
-from ..anatomy.members import LIMBS, find_members
 from ..chains import bend_side, end_bone
 from ..core import channels
 from ..core.channels import FIELDS, Row

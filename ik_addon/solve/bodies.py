@@ -10,38 +10,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .free.reach import Reach, reachable, status_of
-from .limb.limb import Aim, KnownLimbs, solve_limbs
+from .free.reach import Aim, Reach, reachable, status_of
+from .limb.limb import KnownLimbs, Solved, solve_limbs, write
 from .limited.crowd import solve_together, suits
 from .limited.descent import State
-from .limited.fabrik import led_by_tips
-from .limited.guess import guess_of
 from .limited.objectives import SIDE, TURN, Orientation, Place, Pole, System, masses_of
 from .limited.search import Search
-from .limited.skeleton import FEW, arrays_of
-from .limited.standing import Standing, lengths_of
+from .limited.skeleton import FEW, Standing, lengths_of
+from .limited.starts import guess_of, led_by_tips
 from .maths import products
-from .maths.cones import at_limit
-from .maths.numbers import ONE, Vector, minus, norm, over, plus, times, unit
+from .maths.numbers import ONE
 from .maths.products import applied, back_applied, determinants, times_back
+from .maths.turns import at_limit
+from .maths.vectors import ZERO, Vector, minus, norm, over, plus, times, unit
 from .problem import Bools, Floats, Goal, Ints, OutOfReach, Problem, Solution, Solver, Status
-
-STILL: Vector = (0.0, 0.0, 0.0)
-
-
-class SolvedAlone(NamedTuple):
-    """The solution of one member; see `Solution`."""
-
-    joints: list[Vector]
-    rotations: Floats
-    stretch: list[float]
-    error: float
-    """Of the first effector."""
-    errors: list[float]
-    """Of all effectors."""
-    status: Status
-    iterations: int
-    at_limit: list[bool]
 
 
 @dataclass(frozen=True)
@@ -71,7 +53,7 @@ class Alone:
         rows = zip(*(array.tolist() for array in arrays), strict=True)
         for member, (origin, scale, lengths, steps) in enumerate(rows):
             skeleton = standing.body.skeleton(member)
-            places = [Place.of(skeleton, e, STILL, factor) for e, factor in enumerate(factors)]
+            places = [Place.of(skeleton, e, ZERO, factor) for e, factor in enumerate(factors)]
             found.append(cls(standing, member, tuple(origin), scale, lengths, steps, places))
         return found
 
@@ -88,7 +70,7 @@ class Alone:
 
     def solved(
         self, problem: Problem, aims: Sequence[Aim], *, is_first_attempt: bool, turns: Floats | None = None
-    ) -> SolvedAlone:
+    ) -> Solved:
         """Return the solution for finite goals, with the settings of a problem; `turns` see `solve_alone`."""
         targets, own, beyond, (aim, *others) = [self._seen(aim.target) for aim in aims], self, 0.0, aims
         wanted, stretch = targets, [1.0] * len(self.standing.limited)
@@ -107,25 +89,19 @@ class Alone:
                 own = replace(self, standing=standing, member=0, scale=scale, lengths=[scale])
                 targets, wanted = ([times(each, self.scale / own.scale) for each in some] for some in (targets, wanted))
         state, steps = own._searched(problem, aims, wanted, is_first_attempt, turns)
-        missed, push = list(map(minus, targets, state.pose.ends)), STILL
+        missed, push = list(map(minus, targets, state.pose.ends)), ZERO
         if problem.out_of_reach is OutOfReach.PUSH_ROOT and not others:
             push = times(missed[0], min(1.0, aim.push_limit / max(norm(missed[0]), 1e-200)))
             missed = [minus(missed[0], push)]
         errors = [norm(each) * own.scale for each in missed]
         reached = all(error <= aim.tolerance * length for error, length in zip(errors, self.lengths, strict=True))
         status = status_of(ONE, reached, beyond, aim.tolerance, Status.LIMITED)
-        angles, pose, (standing, member) = arrays_of(state.angles), state.pose, (own.standing, own.member)
-        is_at_limit = at_limit(angles[:2, :, None], angles[2, :, None], standing.body.cone)[:, 0] & standing.limited
-        return SolvedAlone(
-            [plus(times(plus(point, push), own.scale), self.origin) for point in (*pose.points, *pose.ends)],
-            products.times(np.array(pose.frames).reshape(-1, 3, 3), standing.backs[member]),
-            stretch,
-            errors[0],
-            errors,
-            status,
-            steps,
-            is_at_limit.tolist(),
-        )
+        pose, joints = state.pose, self.standing.body.skeleton(self.member).joints
+        parts = zip(self.standing.limited.tolist(), state.angles, joints, strict=True)
+        held = [limited and at_limit(ONE, angles, *joint[:4]) for limited, angles, joint in parts]
+        frames = [(nine[::3], nine[1::3], nine[2::3]) for nine in pose.frames]
+        points = [plus(times(plus(point, push), own.scale), self.origin) for point in (*pose.points, *pose.ends)]
+        return Solved(frames, points, stretch, errors if others else errors[0], status, steps, held)
 
     def _seen(self, point: Vector) -> Vector:
         return over(minus(point, self.origin), self.scale)
@@ -134,7 +110,7 @@ class Alone:
         weights = problem.stretch_weights
         if weights is not None and len(weights) > len(self.steps):
             problem = replace(problem, stretch_weights=np.asarray(weights)[self.standing.path[:-1]])
-        return reachable(ONE, self.steps, distance, aim.softness, aim.push_limit, problem)
+        return reachable(ONE, self.steps, distance, aim, problem)
 
     def _searched(
         self, problem: Problem, aims: Sequence[Aim], wanted: list[Vector], is_first_attempt: bool, turns: Floats | None
@@ -149,15 +125,9 @@ class Alone:
         roots = [system.skeleton.bones[place.path[0]].head for place in self.places]
         ways = list(map(minus, wanted, roots))
         pole = next((minus(self._seen(aim.pole), roots[0]) for aim in aims if aim.pole is not None), None)
-        search = Search(
-            standing.body,
-            member,
-            lambda: system,
-            guess.fk,
-            [norm(way) - length / self.scale for way, length in zip(ways, self.lengths, strict=True)],
-            problem.iterations,
-            only_places=system.only_places,
-        )
+        lacks = [norm(way) - length / self.scale for way, length in zip(ways, self.lengths, strict=True)]
+        most, only_places = problem.iterations, system.only_places
+        search = Search(standing.body, member, lambda: system, guess.fk, lacks, most, only_places=only_places)
         start, passes = None, 0
         if problem.solver is Solver.FABRIK:
             start, passes = led_by_tips(system, guess, pole, aims[0].tolerance, problem.iterations)
@@ -187,13 +157,11 @@ def solve_alone(problem: Problem, known: Known, solution: Solution, index: Ints,
     """
     alike = [problem, *(replace(problem, goal=goal) for goal in problem.others)]
     aims = zip(*(Aim.each(each, index) for each in alike), strict=True)
-    is_first = problem.is_first_attempt
+    is_first, solved = problem.is_first_attempt, {}
     for i, alone, own in zip(index.tolist(), known.members(problem, index), aims, strict=True):
-        found = alone.solved(problem, own, is_first_attempt=is_first, turns=None if turns is None else turns[i])
-        solution.joints[i], solution.rotations[i], solution.stretch[i] = found.joints, found.rotations, found.stretch
-        solution.error[i] = found.errors if problem.others else found.error
-        solution.status[i], solution.iterations[i] = found.status, found.iterations
-        solution.at_limit[i] = found.at_limit
+        start = None if turns is None else turns[i]
+        solved[i] = alone.solved(problem, own, is_first_attempt=is_first, turns=start)
+    write(problem, solution, solved)
 
 
 _FARTHEST = 1e50
@@ -279,12 +247,17 @@ def solve_bodies(problem: Problem, solution: Solution, index: Ints, known: Known
     side[index] = known.side[index]
     if (side < 0.0).any():
         mirrored = _reflected(problem, side)
-        own = known._replace(limbs=KnownLimbs.of(mirrored), alone={})
-        _solve_upright(mirrored, solution, index, own)
+        own = known._replace(side=np.ones_like(side), limbs=KnownLimbs.of(mirrored), alone={})
+        solve_bodies(mirrored, solution, index, own)
         solution.joints[..., 0] *= side[:, None]
         solution.rotations[:] = _both_sides(solution.rotations, side)
-    else:
-        _solve_upright(problem, solution, index, known)
+        return
+    index = solve_limbs(problem, known.limbs, solution, index)
+    standing = Standing.of(problem, index) if len(index) > FEW and suits(problem) else None
+    if standing is not None and standing.suits:
+        solve_together(problem, solution, index, standing)
+    elif len(index):
+        solve_alone(problem, known, solution, index)
 
 
 def _reflected(problem: Problem, side: Floats) -> Problem:
@@ -320,18 +293,6 @@ def _both_sides(matrix: Floats, side: Floats) -> Floats:
     across = np.ones((len(side), 3, 3))
     across[:, 0, 1:] = across[:, 1:, 0] = side[:, None]
     return np.asarray(matrix * across.reshape(len(side), *[1] * (np.ndim(matrix) - 3), 3, 3))
-
-
-def _solve_upright(problem: Problem, solution: Solution, index: Ints, known: Known) -> None:
-    """Solve the members `index` (k,), whose frames are right-handed, and write them into the solution."""
-    index = solve_limbs(problem, known.limbs, solution, index)
-    if not len(index):
-        return
-    standing = Standing.of(problem, index) if len(index) > FEW and suits(problem) else None
-    if standing is not None and standing.suits:
-        solve_together(problem, solution, index, standing)
-    else:
-        solve_alone(problem, known, solution, index)
 
 
 SHORT = 3

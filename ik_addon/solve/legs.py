@@ -16,27 +16,14 @@ from .free.axes import tip_of
 from .free.bend_shares import mobility_of, shared
 from .free.chains import Bent, Chain, aimed, at_pole, bent, write
 from .free.folds import Legs, place_of
-from .limited.skeleton import Angles, Joint, arrays_of, nearest_angles
-from .limited.standing import Standing
+from .limited.skeleton import Angles, Joint, Standing, arrays_of, nearest_angles, rows_of
 from .maths.cones import at_limit
-from .maths.numbers import (
-    Number,
-    Quaternion,
-    Vector,
-    between,
-    either,
-    inverse,
-    matrix_of,
-    members,
-    multiply,
-    rotate,
-    size_of,
-    turn_of,
-    unit_of,
-)
+from .maths.numbers import Number, members
 from .maths.products import determinants
 from .maths.rotations import quaternions
-from .problem import Bools, Floats, Ints, Problem, Solution, Solver
+from .maths.turns import Quaternion, between, inverse, matrix_of, multiply, rotate, turn_of
+from .maths.vectors import Vector, either, size_of, unit_of
+from .problem import Bools, Ints, Problem, Solution, Solver
 
 FEW = 8
 """Up to this many legs are folded one by one in plain floats."""
@@ -64,7 +51,7 @@ def fold_within(problem: Problem, solution: Solution, index: Ints) -> None:
         some: Any = np.s_[:] if i is None else i
         chain = members(Chain.read(problem), index) if i is None else Chain.read(problem, int(index[i]))
         joints = standing.body.skeleton(i).joints
-        found, own, reaches = _folded(chain, problem, joints, _bones(frames, i), _bones(rests, i))
+        found, own, reaches = _folded(chain, problem, joints, *(rows_of(turns[..., some]) for turns in (frames, rests)))
         write(chain, found, solution, index[some])
         angles[..., some], misses[some] = arrays_of(own), np.logical_not(reaches)
     solution.at_limit[index] = at_limit(angles[:2], angles[2], standing.body.cone).T & standing.limited
@@ -87,7 +74,8 @@ def _folded(
         rests: their orientations at rest relative to the bone above; that of the root in space.
     """
     do, carried, reach = chain.do, chain.carried, chain.reach(problem)
-    own, axes, chain_turn, _ = at_pole(chain, *aimed(chain, reach.distance, None))
+    own, axes, chain_turn, _ = aimed(chain, reach.distance, None)
+    axes, chain_turn = at_pole(chain, axes, chain_turn)
     mobility = mobility_of(do, chain.lengths, carried, problem.stiffness, problem.bend_lead)
     assert chain.folds is not None
     shares = chain.folds if mobility is None else list(map(shared, chain.folds, chain.frames, mobility))
@@ -118,12 +106,6 @@ def _folded(
     # The root joint is clamped only at the end: its rotation depends on those of the others.
     held, angles[0] = clamped(0, rests[0], root)
     holds = 2.0 * size_of(do, multiply(inverse(held), root)[1:]) <= WITHIN
-    found = bent(
-        chain, reach, axes.line, [matrix_of(multiply(either(do, holds, root, held), turn)) for turn in turns], 0
-    )
-    return found, angles, holds & (found.error <= (abs(reach.shortfall) + chain.tolerance) * chain.scale)
-
-
-def _bones(turns: Floats, member: int | None) -> list[Quaternion]:
-    """Return rotations (4, n, B) bone by bone: of one member in floats; None: of all in arrays."""
-    return list(map(tuple, turns.swapaxes(0, 1) if member is None else turns[..., member].T.tolist()))
+    whole = either(do, holds, root, held)
+    found = bent(chain, reach, axes.line, [matrix_of(multiply(whole, turn)) for turn in turns], 0)
+    return found, angles, holds & (found.error <= (abs(reach.shortfall) + chain.aim.tolerance) * chain.scale)

@@ -60,7 +60,10 @@ def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
             hinge = np.where(side[:, None] > 0.0, -normal, normal)
         turns = _turns(segments, lengths, directions, normal)
         flat_root = np.where(_is_finite(problem, normal)[:, None, None], root - root, np.nan)
-        across = np.broadcast_to(hinge[:, None], directions.shape)
+        across, stiffness = np.broadcast_to(hinge[:, None], directions.shape), problem.stiffness
+        if stiffness is not None:
+            # About the normal alone: the mean of X and Z.
+            stiffness = np.tile(np.asarray(stiffness)[:, ::2].mean(axis=1)[:, None], (1, 3))
         flat = replace(
             problem,
             joints=np.concatenate([flat_root, np.cumsum(lengths * directions, axis=1)], axis=1),
@@ -69,7 +72,7 @@ def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
             bend_side=None,
             folds=None,
             plane=None,
-            stiffness=_flat_stiffness(problem),
+            stiffness=stiffness,
         )
     return flat, turns
 
@@ -100,13 +103,6 @@ def lifted(problem: Problem, flat: Problem, turns: Floats, solution: Solution) -
         missed = (status == Status.REACHED) & (error > problem.tolerance * lengths)
     status[missed] = Status.NOT_CONVERGED
     return replace(solution, joints=joints, rotations=rotations, error=error, status=status)
-
-
-def _flat_stiffness(problem: Problem) -> Floats | None:
-    """Return the stiffness (n, 3) of joints that turn about the normal alone: the mean of X and Z."""
-    if problem.stiffness is None:
-        return None
-    return np.tile(np.asarray(problem.stiffness)[:, ::2].mean(axis=1)[:, None], (1, 3))
 
 
 def _is_finite(problem: Problem, normal: Floats) -> Bools:

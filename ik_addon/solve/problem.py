@@ -311,9 +311,7 @@ def _check_settings(problem: Problem, members: int) -> None:
         raise ValueError("bend_lead must be between -1 and 1")
     per_member = [
         *(("goal.pole_angle", goal.pole_angle) for goal in problem.goals),
-        ("softness", problem.softness),
-        ("push_limit", problem.push_limit),
-        ("tolerance", problem.tolerance),
+        *((name, getattr(problem, name)) for name in ("softness", "push_limit", "tolerance")),
     ]
     for name, value in per_member:
         if value is not None and np.shape(value) not in ((), (members,)):

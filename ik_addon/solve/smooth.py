@@ -16,9 +16,9 @@ import numpy as np
 
 from . import Goal, Problem, Solution, pole_angle, solve
 from .bodies import posed_by
-from .limited.standing import lengths_of as lengths_of_chains
+from .limited.skeleton import lengths_of as lengths_of_chains
 from .maths.products import back_times, determinants, lengths_of, times, times_back
-from .maths.rotations import about_vectors, inverse, matrices, multiply, quaternions, vectors_of
+from .maths.rotations import about_vectors, inverse, matrices, multiply, norm, quaternions, vectors_of
 from .maths.runs import runs
 from .problem import Bools, Floats, Ints
 
@@ -131,14 +131,13 @@ class _Clip:
 def _nearer(own: Floats, there: Floats) -> Floats:
     """Return rotations (4, n, B) of bones moved towards others, by at most `PACE`."""
     away = vectors_of(multiply(inverse(own), there))
-    farthest = np.sqrt((away**2).sum(axis=0)).max(axis=0)
+    farthest = norm(away).max(axis=0)
     return multiply(own, about_vectors(away * np.minimum(1.0, PACE / np.maximum(farthest, 1e-9))))
 
 
 def _angles(a: Floats, b: Floats) -> Floats:
     """Return the angles (n, B) between rotations (4, n, B)."""
-    away = vectors_of(multiply(inverse(a), b))
-    return np.asarray(np.sqrt((away**2).sum(axis=0)))
+    return norm(vectors_of(multiply(inverse(a), b)))
 
 
 def _orientations(problem: Problem, solution: Solution) -> Floats:
@@ -202,16 +201,12 @@ def does_as_well(problem: Problem, found: Solution, present: Solution) -> Bools:
     is_chain = problem.parents is None and not problem.others
     for goal in problem.goals:
         if goal.rotation is not None:
-            as_well &= _misses(_turned_away(problem, goal, found), _turned_away(problem, goal, present))
+            as_well &= _turned_away(problem, goal, found) <= _turned_away(problem, goal, present) + ALIKE
         if goal.pole is not None:
             if not is_chain:
                 return np.zeros(len(as_well), dtype=bool)
-            as_well &= _misses(_rolled_away(problem, goal, found), _rolled_away(problem, goal, present))
+            as_well &= _rolled_away(problem, goal, found) <= _rolled_away(problem, goal, present) + ALIKE
     return np.asarray(as_well)
-
-
-def _misses(new: Floats, old: Floats) -> Bools:
-    return np.asarray(new <= old + ALIKE)
 
 
 def _turned_away(problem: Problem, goal: Goal, solution: Solution) -> Floats:

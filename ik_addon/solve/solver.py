@@ -7,21 +7,13 @@ from functools import cache
 
 import numpy as np
 
-from .bodies import (
-    Known,
-    begin_on_side,
-    free_pose,
-    known_of,
-    search_from,
-    solve_alone,
-    solve_bodies,
-    valid_members,
-)
+from .bodies import Known, begin_on_side, free_pose, known_of, search_from, solve_alone, solve_bodies, valid_members
 from .free.axes import pole_bend, signed_angle
 from .free.chains import Chain, aimed, solved, write
 from .legs import can_fold, fold_within
-from .limb.hinge import Hinge, unfollowed_by
-from .maths.numbers import MANY, members, size_of
+from .limb.two_bones import Hinge, unfollowed_by
+from .maths.numbers import MANY, members
+from .maths.vectors import size_of
 from .planar import laid_flat, lifted
 from .problem import Floats, Goal, OutOfReach, Problem, Solution, Solver, checked_shape
 
@@ -92,8 +84,9 @@ def solve(problem: Problem, known: Known | None = None) -> Solution:
                 write(chain, chain.solved(problem), solution, i)
         return solution
     chains = Chain.read(problem)
-    for solver, takes in chains.kinds(problem.solver):
-        index = np.flatnonzero(takes & chains.is_valid)
+    valid = chains.is_valid
+    for solver, takes in chains.kinds(problem.solver, valid):
+        index = np.flatnonzero(takes & valid)
         if len(index):
             own = members(chains, index) if len(index) < count else chains
             write(own, solved(own, problem, solver), solution, index if len(index) < count else np.s_[:])
@@ -105,7 +98,7 @@ def _solved_body(problem: Problem, known: Known) -> Solution:
     solution = known.unsolved.copy()
     valid = valid_members(problem, known)
     if problem.solver is Solver.TWO_BONE and problem.parents is None:
-        Chain.read(problem)._replace(is_valid=valid).kinds(problem.solver)  # raises an error if a chain does not suit
+        Chain.read(problem).kinds(problem.solver, valid)  # raises an error if a chain does not suit
     index = np.flatnonzero(valid)
     is_leg = can_fold(problem)[index]
     if is_leg.any():
@@ -148,7 +141,7 @@ def pole_angle(
         pole: (B, 3) the point to bend towards.
         bend_side: (B, 3) see `Problem.bend_side`.
         folds: whether the chains have `Problem.folds`; their bend side then points to the pole, however they are bent.
-        hinge: the knee of limbs whose limits make it a hinge; see `limb.hinge`.
+        hinge: the knee of limbs whose limits make it a hinge; see `limb.two_bones`.
 
     Raises:
         ValueError: if shapes do not fit together.
@@ -166,8 +159,8 @@ def pole_angle(
     valid = chains.is_valid
     if valid.any():
         own = members(chains, valid)
-        reached = np.minimum(size_of(MANY, own.target), 1.0)
+        reached = np.minimum(size_of(MANY, own.aim.target), 1.0)
         _, axes, _, _ = aimed(own, reached, None if folds else Solver.EVEN_BEND)
-        bend = pole_bend(MANY, own.pole, axes.line, axes.bend)
+        bend = pole_bend(MANY, own.aim.pole, axes.line, axes.bend)
         angles[valid] += signed_angle(MANY, bend, axes.bend, axes.line)
     return np.where(valid, angles, 0.0)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import bpy
 
-from ..chains import control_bones
+from ..chains import make_controls
 from ..core import channels, compat
 from ..core.goals import Goal, group_of
 from ..rig.plan.chain import posed_bones, tips
@@ -17,7 +17,7 @@ def controls_of(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], *, wit
     """Return what can be moved: targets and poles of chains, and with the trunk shoulders, hips and root."""
     found = [goal for tip in tips for goal in goals_of(tip) if not goal.why_fixed]
     if with_trunk and ob.is_editable:
-        found += [Goal(ob, name) for name in control_bones.dressed(ob)]
+        found += [Goal(ob, name) for name in make_controls.dressed(ob)]
     return list(dict.fromkeys(found))
 
 

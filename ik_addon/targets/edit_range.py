@@ -13,13 +13,12 @@ import bpy
 import numpy as np
 
 from ..bake.selection import time_scale
-from ..core import compat, contact_keys, keyframes
+from ..core import contact_keys, keyframes
 from ..core.channels import FIELDS, WIDTH, Row
 from ..core.falloff import changed, weights
 from ..core.fk_keys import is_same
-from ..core.goals import Goal, path_of
-from ..core.key_curve import SAME_FRAME, read_keys, write_keys
-from ..core.key_range import put_values
+from ..core.goals import Goal, curves_on
+from ..core.key_curve import SAME_FRAME, keyed_within, put_values, read_keys, write_keys
 from ..core.settings import chain_of, goal_of, overlay_of
 from ..rig.plan.followers import followers
 from ..solve.problem import Floats
@@ -73,24 +72,15 @@ class Spread:
         """
         self.goal, self._reach = goal, reach
         self._now, self._scale = scene.frame_current_final, time_scale(scene)
-        self.curves: dict[int, bpy.types.FCurve] = {}
+        found = ((FIELDS[field].start, own) for field in goal.fields for own in curves_on(goal.holder, field))
+        self.curves = {first + i: curve for first, (i, curve) in found if len(curve.keyframe_points)}
         """The F-curves of what is edited, by column of the channels."""
-        for column, field, index in self._columns:
-            curve = compat.find_curve(goal.ob, path_of(goal.holder, field), index)
-            if curve is not None and len(curve.keyframe_points):
-                self.curves[column] = curve
         self._old = {column: read_keys(curve) for column, curve in self.curves.items()}
         self._is_begun = False
         self.before: Row = self.keyed(np.array([self._now]))[0]
         """(17,) the channels on the current frame before the edit."""
         self.after: Row = self.before
         """(17,) the channels on the current frame after the edit."""
-
-    @property
-    def _columns(self) -> list[tuple[int, str, int]]:
-        """The column, the field and the index of each channel that may be edited."""
-        fields = [(field, FIELDS[field]) for field in self.goal.fields]
-        return [(c, field, c - own.start) for field, own in fields for c in range(own.start, own.stop)]
 
     def begin(self, undo: ExitStack, after: Row | None = None) -> None:
         """Prepare to write keys.
@@ -103,32 +93,24 @@ class Spread:
             KeysError: keys can't be written.
         """
         self.after = self.goal.row() if after is None else after
-        keyframes.check(self.goal.ob, self._channels)
+        channels = channels_of(self.goal, self.after[None])
+        keyframes.check(self.goal.ob, [own for own in channels if FIELDS[own.field].start + own.index in self.curves])
         if self._is_begun:  # an edit that goes on begins anew
             self._put_back()
         self._is_begun = True
         undo.callback(self._put_back)
 
     def add(self, undo: ExitStack, after: Row | None = None) -> None:
-        """Add what has changed on the current frame to the keys in the range; see `begin`."""
+        """Add what has changed on the current frame, if anything has, to the keys in the range; see `begin`."""
+        own, after = list(self.curves), self.goal.row() if after is None else after
+        if not self._is_begun and is_same(after[own], self.before[own]).all():
+            return
         self.begin(undo, after)
         unkeyed = [column for column in range(WIDTH) if column not in self.curves]
         before = self.before.copy()
         before[unkeyed] = self.after[unkeyed]
         mode, shares = self.goal.holder.rotation_mode if self.goal.turns else None, self.shares(self.frames)
         self.put(self.frames, changed(self.keyed(self.frames), before[None], self.after[None], shares, mode))
-
-    @property
-    def is_changed(self) -> bool:
-        """Whether it has other channels now than its keys had on the current frame."""
-        own = list(self.curves)
-        return not is_same(self.goal.row()[own], self.before[own]).all()
-
-    @property
-    def _channels(self) -> list[keyframes.Channel]:
-        """The channels that have keys."""
-        every = zip(channels_of(self.goal, self.after[None]), self._columns, strict=True)
-        return [channel for channel, (column, *_) in every if column in self.curves]
 
     def _put_back(self) -> None:
         """Put back the keys from before."""
@@ -171,11 +153,11 @@ class Spread:
         every, found = self._span[0], {}
         for column, keys in self._old.items():
             own = keys["co"][:, 0].astype(np.float64) / self._scale
-            more = [*(every[:1] if own[0] < every[0] else ()), *(every[-1:] if own[-1] > every[-1] else ())]
-            more = [self._now, *(every if self._reach.every_frame else more)]
-            inside = own[(own >= every[0] - SAME_FRAME) & (own <= every[-1] + SAME_FRAME)]
-            is_new = [np.abs(inside - frame).min(initial=np.inf) > SAME_FRAME for frame in more]
-            found[column] = np.sort(np.append(inside, np.array(more)[is_new]))
+            ends = every[[0, -1]][[own[0] < every[0], own[-1] > every[-1]]]
+            new = np.array([self._now, *(every if self._reach.every_frame else ends)])
+            new = new[np.abs(own[:, None] - new).min(axis=0) > SAME_FRAME]
+            inside = own[keyed_within(keys, every[0] * self._scale, every[-1] * self._scale)]
+            found[column] = np.unique(np.append(inside, new))
         return found
 
     @property

@@ -32,9 +32,9 @@ import bpy
 import numpy as np
 from bpy.app.handlers import persistent
 
-from ..core import channels, compat, fk_keys, fk_store, hooks
+from ..core import channels, compat, fk_keys, fk_store
 from ..core.channels import Row
-from ..core.edit_settings import falloff_setting, range_setting
+from ..core.falloff import falloff_setting, range_setting
 from ..core.goals import Goal
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import UserError, say
@@ -364,8 +364,7 @@ def _spread(gesture: Gesture, tip: str) -> dict[str, str]:
     with ExitStack() as undo:
         try:
             for spread in gesture.spreads:
-                if spread.is_changed:
-                    spread.add(undo)
+                spread.add(undo)
             for row, spread in gesture.fk_spreads.items():
                 spread.add(undo, gesture.edited[row])
         except UserError as error:
@@ -509,7 +508,7 @@ def _after_load(_file: object, _unused: object = None) -> None:
     _ended, _keying, _latest = last_operator(), 0, None
 
 
-_HANDLERS = (
+HANDLERS = (
     ("depsgraph_update_post", _after_update),
     ("undo_pre", _before_undo),
     ("redo_pre", _before_undo),
@@ -519,16 +518,11 @@ _HANDLERS = (
 )
 
 
-def register() -> None:
-    """Take edits from now on; call this after the handlers that solve are registered."""
-    frame_steps.on_edit.append(take)
-    hooks.add(*_HANDLERS)
+LISTENERS = ((frame_steps.on_edit, take),)
 
 
 def unregister() -> None:
-    """Undo `register`."""
-    hooks.remove(*_HANDLERS)
-    frame_steps.on_edit.remove(take)
+    """Forget what was edited, and stop adjusting edits."""
     _give_up()
     _after_load(None)
     while _adjustable:

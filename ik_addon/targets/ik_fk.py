@@ -20,7 +20,7 @@ from ..bake.restore import Edits
 from ..bake.selection import time_scale
 from ..core import channels, compat, fk_keys, keyframes
 from ..core.channels import FIELDS, Row
-from ..core.key_step import key_step
+from ..core.keyframes import key_step
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import UserError, say
 from ..live import reports, solving

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -16,6 +17,7 @@ from ..core.goals import Goal
 from ..core.settings import chain_of, object_of
 from ..core.skeleton import Skeleton, inverse, matrix_array
 from ..core.steps import finished
+from ..live import registry
 from ..rig.plan.chain import end_axes, posed_bones, tips
 from ..rig.plan.inputs import Inputs, Numbers
 from ..rig.plan.plan import Plan
@@ -159,6 +161,19 @@ class Sampler:
         needed |= {above for bone in needed for above in bone.parent_recursive}
         others = (tip for tip in tips(self.ob) if chain_of(tip).enabled and (self.shown or tip.name not in self.tips))
         return any(not needed.isdisjoint(posed_bones(tip)) for tip in others)
+
+    @property
+    def alone(self) -> AbstractContextManager[None]:
+        """A context in which live solving rests, unless it affects what is sampled."""
+        return nullcontext() if self.is_solved else registry.paused(self.ob)
+
+    def foretold(self, view_layer: bpy.types.ViewLayer, frames: Floats, stored: Row) -> Sampled | None:
+        """Return samples of frames (F,) from F-curves and from the unanimated channels (m, 17) of all bones.
+
+        None if anything else affects the motion.
+        """
+        is_known = fcurves.decide_alone(view_layer.id_data)
+        return self.foretelling(view_layer, stored[self.bones])(frames.tolist()) if is_known else None
 
     def foretelling(self, view_layer: bpy.types.ViewLayer, stored: Row) -> Callable[[Sequence[int]], Sampled | None]:
         """Return what samples frames from F-curves, or returns None if anything else affects the motion."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
 import bpy
@@ -72,16 +72,16 @@ def _takes_along(constraint: Struct) -> bool:
 
 
 def key_goals(goals: Sequence[Goal], rows: Row, times_of_keys: Floats, undo: ExitStack) -> None:
-    """Key channels (F, g, 17) of goals at times (F,); `undo` restores the old keys."""
+    """Key channels (F, g, 17) of goals at times (F,); `undo` restores the old keys and channels."""
     for g, goal in enumerate(goals):
+        undo.callback(goal.set_row, goal.row())
         undo.callback(keyframes.write_channels(goal.ob, channels_of(goal, rows[:, g]), times_of_keys))
 
 
 def channels_of(goal: Goal, rows: Row) -> list[keyframes.Channel]:
     """Return the channels of a goal to key, with values from rows (F, 17)."""
-    kind: Callable[..., keyframes.Channel] = keyframes.Channel if goal.is_bone else keyframes.ObjectChannel
     return [
-        kind(group_of(goal.holder), field, i, column)
+        keyframes.Channel(group_of(goal.holder), field, i, column, of_object=not goal.is_bone)
         for field in goal.fields
         for i, column in enumerate(rows[:, FIELDS[field]].T.astype(np.float64))
     ]

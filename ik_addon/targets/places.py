@@ -6,7 +6,7 @@ import numpy as np
 
 from ..chains.current_pose import Limb
 from ..solve import pole_angle
-from ..solve.limb.hinge import Hinge
+from ..solve.limb.two_bones import Hinge
 from ..solve.maths.products import applied
 from ..solve.maths.rotations import cross, dot, norm, reject
 from ..solve.maths.rotations import unit as unit_of

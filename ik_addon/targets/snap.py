@@ -14,12 +14,12 @@ from ..bake.selection import check_armature, time_scale
 from ..chains import removal
 from ..chains.current_pose import read_poses, shifts
 from ..chains.end_bone import waiting
-from ..chains.exceeded import exceeded
+from ..chains.profile import exceeded
 from ..core import channels, fk_store, keyframes
-from ..core.continuity import continuous
 from ..core.report import percent
 from ..core.settings import chain_of, object_of
 from ..core.steps import part
+from ..core.transforms import continuous
 from ..core.translation.sentences import say
 from ..live import registry, reports, solving
 from ..rig.plan.chain import chain_bones, posed_bones
@@ -153,8 +153,6 @@ def key_range(
         snap = Snap.of(view_layer, ob, tips, shown, poles)
         for goal in snap.goals:
             keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
-        for goal in snap.goals:
-            undo.callback(goal.set_row, goal.row())
         before = SceneSnapshot(view_layer, ob)
         undo.callback(before.restore)
         is_solved = snap.sampler.is_solved

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -24,6 +25,7 @@ from ..core.translation.sentences import UserError
 from ..live.reports import NEAR
 from ..rig.plan.chain import bending_bones, chain_bones, end_of, turning_end
 from ..rig.plan.limits import hinge_of
+from ..rig.plan.order import in_order
 from ..rig.plan.presence import Presence
 from ..rig.plan.unfit import why_absent
 from ..rig.read.orientation import target_rotations
@@ -215,7 +217,8 @@ def rows_of(goals: Sequence[Goal], sampled: Sampled, wanted: Floats, turns: Mapp
     count = len(sampled.world)
     rows = np.empty((count, len(goals), channels.WIDTH), dtype=np.float32)
     now = sampled.goals.copy()
-    for g in _parents_first(sampled):
+    follow = {g: {*sampled.parents[:, g].tolist()} - {-1} for g in range(len(goals))}
+    for g in itertools.chain(*in_order(follow, follow)):
         goal, own = goals[g], sampled.spaces[:, g]
         basis = times(inverse(own), sampled.goals[:, g])
         by = sampled.parents[:, g]
@@ -237,17 +240,6 @@ def rows_of(goals: Sequence[Goal], sampled: Sampled, wanted: Floats, turns: Mapp
 def _is_one_sided(tip: bpy.types.PoseBone) -> bool:
     """Whether a chain always bends to the same side."""
     return any(chain_of(tip).bend_side) and not chain_of(tip).bends_both_ways
-
-
-def _parents_first(sampled: Sampled) -> list[int]:
-    """Return the indices of goals, ordered so that each comes after the goals it follows."""
-    order: list[int] = []
-    waiting = {g: set(sampled.parents[:, g].tolist()) - {-1} for g in range(sampled.parents.shape[1])}
-    while waiting:
-        free = [g for g, above in waiting.items() if above.isdisjoint(waiting)] or list(waiting)
-        order += free
-        waiting = {g: above for g, above in waiting.items() if g not in free}
-    return order
 
 
 def _foot(skeleton: Skeleton, figure: Figure, bones: list[int]) -> tuple[int, Floats] | None:

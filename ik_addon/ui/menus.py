@@ -7,6 +7,7 @@ from typing import Any
 
 import bpy
 
+from ..core import guide
 from ..core.settings import object_of, overlay_of
 from .operators.active import active_chain, armature, obstacle
 
@@ -107,6 +108,8 @@ class IK_ADDON_MT_pose(bpy.types.Menu):
             if i:
                 self.layout.separator()
             draw_entries(self.layout, group)
+        self.layout.separator()
+        self.layout.operator("wm.url_open", text="Guide", icon="HELP").url = guide.url()
 
 
 def draw_pose_entry(menu: bpy.types.Menu, _context: bpy.types.Context) -> None:

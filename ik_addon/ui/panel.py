@@ -148,6 +148,8 @@ class SecondCopyPanel(IKPanel):
         draw_message(self.layout, context, text, icon="ERROR")
 
 
+# ---- what panels find out about a rig, kept for a second
+
 PATIENCE = 1.0
 """Seconds for which something is kept."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import bpy
 import rna_keymap_ui
 
-from ..core import preferences
+from ..core import guide, preferences
 
 COLORS = "color_"
 """Prefix of the color settings' names."""
@@ -48,6 +48,7 @@ def draw(own: Any, context: bpy.types.Context) -> None:
     layout: bpy.types.UILayout = own.layout
     layout.use_property_split = True
     layout.use_property_decorate = False
+    layout.operator("wm.url_open", text="Guide", icon="HELP").url = guide.url()
     layout.prop(own, "tab")
 
     column = _titled(layout, text="New Chains")

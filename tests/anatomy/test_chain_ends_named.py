@@ -117,7 +117,7 @@ def test_every_bone_of_an_animals_limb_gives_the_same_chain(kind: str) -> None:
 
 def end_of(addon: Addon, ob: bpy.types.Object, chain: list[str]) -> str | None:
     figure = addon.module("anatomy.figure").Figure.of(ob)
-    end = addon.module("anatomy.end_bones").end_below(figure, [figure.names.index(name) for name in chain])
+    end = addon.module("anatomy.chain_ends").end_below(figure, [figure.names.index(name) for name in chain])
     return None if end is None else figure.names[end]
 
 

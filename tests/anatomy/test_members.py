@@ -18,7 +18,7 @@ LYING = Matrix.Rotation(-1.57, 4, "X") @ Matrix.Rotation(0.6, 4, "Z")
 
 def parts(addon: Addon, ob: bpy.types.Object) -> tuple[dict[str, list[str]], bool, list[str]]:
     """Return the bones of each part by the part's name, whether the figure is human, and what is missing."""
-    members = addon.module("anatomy.members")
+    members = addon.module("anatomy.body")
     steered: dict[str, list[str]] = addon.module("core.constraints").steered_bones(ob)
     figure = addon.module("anatomy.figure").Figure.of(ob, steered)
     found = members.find_members(figure)
@@ -82,7 +82,7 @@ ROWS = {
 
 @pytest.mark.parametrize("name", ROWS)
 def test_bones_beside_the_trunk_do_not_change_where_spine_and_head_end(addon: Addon, name: str) -> None:
-    find = addon.module("anatomy.members").find_members
+    find = addon.module("anatomy.body").find_members
     figure = figure_of(addon, rigs_named.build({**RIGS, **rigs_named.GAMES}[name]))
     rows = {member.region.value: [figure.names[bone] for bone in member.row] for member in find(figure)}
     for part, bones in ROWS[name].items():
@@ -151,7 +151,7 @@ def test_parts_of_rigifys_metarigs_are_found(addon: Addon, kind: str) -> None:
         assert found["left front leg"][0] == "front_thigh.L"
         assert found["spine"][-1] == "spine.008"
         assert found["head"] == ["spine.009", "spine.010", "spine.011"]
-    members, sides, figure = addon.module("anatomy.members"), addon.module("anatomy.sides"), figure_of(addon, ob)
+    members, sides, figure = addon.module("anatomy.body"), addon.module("anatomy.sides"), figure_of(addon, ob)
     limbs = [member for member in members.find_members(figure) if member.region in members.LIMBS]
     assert sum(sides.is_leg(figure, list(limb.row)) for limb in limbs) == (4 if fore == "front leg" else 2)
 
@@ -178,7 +178,7 @@ def test_hands_and_feet_are_known_in_any_case(addon: Addon, old: str, new: str) 
     """A bone between forearm and fingers is the hand whatever its name."""
     ob = rigs_named.build(RIGS["Mixamo"])
     ob.data.bones[f"mixamorig:{old}"].name = new
-    find, ends = addon.module("anatomy.members").find_members, addon.module("anatomy.end_bones")
+    find, ends = addon.module("anatomy.body").find_members, addon.module("anatomy.chain_ends")
     figure = figure_of(addon, ob)
     rows = {member.words: list(member.row) for member in find(figure)}
     assert len(rows) == 6

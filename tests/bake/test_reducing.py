@@ -131,7 +131,7 @@ def test_a_deleted_ground_is_forgotten(addon: Addon) -> None:
     ob = walker.figure("turn", frames=30)
     floor, view_layer = rigs.empty("Floor", (0.0, 0.0, 0.02)), bpy.context.view_layer
     walker.plant(ob, ground="Floor")
-    of = addon.module("feet.floor").of
+    of = addon.module("feet.ground_object").planted_on
     floor.name = "Renamed"
     assert of(view_layer, ob).ob == floor
     bpy.data.objects.remove(floor)

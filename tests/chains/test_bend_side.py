@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import bpy
 import numpy as np
@@ -12,11 +11,9 @@ import pytest
 from mathutils import Euler, Matrix, Vector
 
 from tests import rigs, rigs_named
+from tests.conftest import Addon
 from tests.reliability.states import activate, add, said
 from tests.rigs_named import RIGS
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 FRONT = Vector((0.0, -1.0, 0.0))
 LYING = Matrix.Rotation(math.radians(-90.0), 4, "X") @ Matrix.Rotation(math.radians(37.0), 4, "Z")
@@ -96,8 +93,7 @@ def test_a_straight_spine_bends_forward_whatever_its_roll(name: str, roll: int) 
     assert settings.bends_both_ways
     assert side_at_rest(ob, chain).dot(FRONT) < -0.97
     ob.ik_addon.live = True
-    settings.target.location.z -= 0.05
-    bpy.context.view_layer.update()
+    rigs.shift(settings.target, z=-0.05)
     assert rigs.tail(ob, chain[-1]) == pytest.approx(np.array(settings.target.location), abs=1e-5)
     assert max(rigs.head(ob, bone)[1] for bone in chain) > 0.03, "its middle goes to the back"
     bpy.ops.ik_addon.flip_bend()
@@ -118,9 +114,7 @@ def test_a_spine_bends_to_the_side_it_is_posed(names: str, angle: float) -> None
         ob.pose.bones[bone].rotation_quaternion = Euler((math.radians(angle), 0.0, 0.0)).to_quaternion()
     bpy.context.view_layer.update()
     bpy.ops.ik_addon.snap_target()
-    before = rigs.pose(ob)
-    rigs.go_live(ob)
-    assert np.abs(rigs.pose(ob) - before).max() < 1e-5
+    rigs.go_live_unmoved(ob, 1e-5)
     root = rigs.head(ob, bones[0])
 
     def off() -> float:
@@ -128,8 +122,7 @@ def test_a_spine_bends_to_the_side_it_is_posed(names: str, angle: float) -> None
         return float(np.cross(line, middle)[0])
 
     was = off()
-    tip.target.location = Vector(root.tolist()).lerp(tip.target.location, 0.8)
-    bpy.context.view_layer.update()
+    rigs.change(tip.target, location=Vector(root.tolist()).lerp(tip.target.location, 0.8))
     assert off() * was > 0.0
     assert abs(off()) > abs(was)
 
@@ -229,8 +222,7 @@ def test_a_solved_pose_is_no_source(capfd: pytest.CaptureFixture[str]) -> None:
     add(ob, "shin.L", live=True)
     ob.pose.bones["shin.L"].ik_addon.bend_side = (0.0, 0.0, 0.0)
     ob.pose.bones["shin.L"].ik_addon.pole = None
-    ob.pose.bones["shin.L"].ik_addon.target.location.z += 0.2
-    bpy.context.view_layer.update()
+    rigs.shift(ob.pose.bones["shin.L"].ik_addon.target, z=0.2)
     assert found(ob, capfd)[1] == "the anatomy of the character"
 
 
@@ -263,33 +255,10 @@ def test_flip_bend_leaves_the_users_pole_and_says_so(capfd: pytest.CaptureFixtur
     assert tuple(pole.location) == (0, -2, 0)
 
 
-@pytest.mark.parametrize("name", ["Auto-Rig Pro", "MakeHuman"])
-def test_the_mirror_image_has_the_mirrored_side(name: str) -> None:
-    rig = RIGS[name]
-    ob = rigs_named.build(rig, is_straight=True)
-    rigs.roll_bones(ob, 1.0)
-    chains = rigs_named.limbs(rig, ob)
-    for left, right in (chains[:2], chains[2:]):
-        add(ob, left[0])
-        ob.pose.bones[left[-1]].ik_addon.bend_side = (0.6, 0.2, -0.7)
-        assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
-        here, there = side_at_rest(ob, left), side_at_rest(ob, right)
-        assert (Vector((-here.x, here.y, here.z)) - there).length < 1e-5
-
-
-def test_a_copy_of_the_armature_keeps_its_bend_sides() -> None:
-    ob = leg(0.0)
-    add(ob, "shin.L")
-    copy = ob.copy()
-    bpy.context.scene.collection.objects.link(copy)
-    assert tuple(copy.pose.bones["shin.L"].ik_addon.bend_side) == tuple(ob.pose.bones["shin.L"].ik_addon.bend_side)
-
-
 def test_a_converted_constraint_bends_as_before() -> None:
     ob = leg(20.0)
-    constraint = ob.pose.bones["shin.L"].constraints.new("IK")
-    constraint.chain_count, constraint.target = 2, rigs.empty("Target", (0, 0, -0.6))
-    constraint.pole_target = rigs.empty("Pole", (2.0, 0.0, 0.0))
+    goals = {"target": rigs.empty("Target", (0, 0, -0.6)), "pole_target": rigs.empty("Pole", (2.0, 0.0, 0.0))}
+    rigs.constrain(ob.pose.bones["shin.L"], "IK", chain_count=2, **goals)
     bpy.context.view_layer.update()
     knee = Vector(rigs.head(ob, "shin.L"))
     assert abs(knee.y) < 0.01 < knee.x, "the constraint bends it to its pole"

@@ -29,8 +29,7 @@ TINY = Matrix.Diagonal((1e-3, 1e-3, 1e-3, 1.0))
 def limb(points: list[Any], matrix: Matrix = IDENTITY) -> bpy.types.Object:
     """Build an armature with bones a, b, c ... along points, the last one active."""
     ob = rigs.limb(points, "abcdefgh"[: len(points) - 1])
-    ob.matrix_world = matrix
-    bpy.context.view_layer.update()
+    rigs.change(ob, matrix_world=matrix)
     return ob
 
 
@@ -204,8 +203,7 @@ def test_a_chain_may_share_bones_with_another_and_keeps_the_pose() -> None:
 @pytest.mark.parametrize("kind", ["IK", "COPY_ROTATION"])
 def test_refuses_a_conflicting_constraint(kind: str) -> None:
     ob = limb(rigs.straight(3))
-    constraint = ob.pose.bones["b"].constraints.new(kind)
-    constraint.target = rigs.empty("Other")
+    constraint = rigs.constrain(ob.pose.bones["b"], kind, target=rigs.empty("Other"))
     bpy.context.view_layer.update()
     with refused(f"The constraint '{constraint.name}' on bone 'b' also moves bones of this chain. Mute it"):
         bpy.ops.ik_addon.chain_add()
@@ -242,12 +240,11 @@ def test_refuses_if_the_target_would_not_move() -> None:
         bpy.ops.ik_addon.chain_add(chain_length=2)
 
 
-@pytest.mark.parametrize("operator", ["chain_add", "chain_remove", "solve", "restore_pose"])
+@pytest.mark.parametrize("operator", ["chain_add", "chain_remove", "solve", "restore_pose", "character_setup"])
 def test_refuses_linked_data(operator: str, tmp_path: Path) -> None:
     rigs.arm()
     library = tmp_path / "library.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(library))
-    rigs.new_file()
+    rigs.into_library(library)
     (ob,) = rigs.from_library(library, "objects", "Rig")
     bpy.context.scene.collection.objects.link(ob)
     bpy.context.view_layer.objects.active = ob
@@ -285,12 +282,10 @@ def test_remove_keeps_objects_that_the_user_made() -> None:
 
 USES: dict[str, Callable[[bpy.types.Object, bpy.types.Object], object]] = {
     "as a parent": lambda target, _ob: setattr(rigs.empty("Child"), "parent", target),
-    "by a constraint": lambda target, _ob: setattr(rigs.empty("A").constraints.new("COPY_LOCATION"), "target", target),
+    "by a constraint": lambda target, _ob: rigs.constrain(rigs.empty("A"), "COPY_LOCATION", target=target),
     "by keys": lambda target, _ob: target.keyframe_insert("location", frame=1),
     "by another chain": lambda target, ob: rigs.chain(ob, "a", target, 1, enabled=False),
-    "with a constraint": lambda target, _ob: setattr(
-        target.constraints.new("COPY_LOCATION"), "target", rigs.empty("Prop")
-    ),
+    "with a constraint": lambda target, _ob: rigs.constrain(target, "COPY_LOCATION", target=rigs.empty("Prop")),
 }
 
 

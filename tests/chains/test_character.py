@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -14,12 +14,11 @@ from mathutils import Euler, Matrix, Vector
 
 from tests import rigs, rigs_named
 from tests.anatomy.test_members import build_without
+from tests.conftest import Addon
 from tests.reliability.states import activate, add, joints, refused, said, snapshot
+from tests.reliability.test_libraries import as_override
 from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import RIGS
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 __all__ = ["rigify"]
 PLACED = Matrix.LocRotScale((3.0, -2.0, 0.5), Euler((0.3, -0.2, 2.0)), (-0.8, 0.8, 0.8))
@@ -129,8 +128,7 @@ def test_the_trunk_follows_the_hips_and_hands_and_feet_stay(controls: str, addon
     ends = ["mixamorig:LeftFoot", "mixamorig:RightFoot", "mixamorig:LeftHand", "mixamorig:RightHand"]
     before = {name: rigs.head(ob, name) for name in (*ends, "mixamorig:Head", "mixamorig:Spine2")}
     step = Vector((0.03, -0.06, 0.02))  # along the bone, which points up
-    ob.pose.bones["mixamorig:Hips"].location = step
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["mixamorig:Hips"], location=step)
     bpy.context.view_layer.update()
     moved = {name: np.linalg.norm(rigs.head(ob, name) - place) for name, place in before.items()}
     for name, distance in moved.items():
@@ -178,8 +176,8 @@ def test_an_existing_chain_is_left_alone(capfd: pytest.CaptureFixture[str]) -> N
 
 def test_limbs_with_constraints_are_left_for_conversion(capfd: pytest.CaptureFixture[str]) -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
-    constraint: Any = ob.pose.bones["mixamorig:LeftLeg"].constraints.new("IK")
-    constraint.target, constraint.chain_count = rigs.empty("T", (0.1, 0.0, 0.1)), 2
+    goal = rigs.empty("T", (0.1, 0.0, 0.1))
+    rigs.constrain(ob.pose.bones["mixamorig:LeftLeg"], "IK", target=goal, chain_count=2)
     ob.pose.bones["mixamorig:RightArm"].constraints.new("LIMIT_ROTATION")
     text = said(capfd, bpy.ops.ik_addon.character_setup)
     assert "Convert IK Constraints turns them into chains: left leg" in text
@@ -203,8 +201,7 @@ def test_a_pose_outside_human_limits_is_kept(capfd: pytest.CaptureFixture[str], 
     knee, spine = (ob.pose.bones[f"mixamorig:{name}"] for name in ("LeftLeg", "Spine1"))
     held = joints(ob)
     knee.rotation_quaternion = Euler((0.0, 0.0, 0.7)).to_quaternion()
-    spine.rotation_quaternion = Euler((1.2, 0.0, 0.0)).to_quaternion()
-    bpy.context.view_layer.update()
+    rigs.change(spine, rotation_quaternion=Euler((1.2, 0.0, 0.0)).to_quaternion())
     assert np.abs(joints(ob) - held).max() > 0.1
     set_up(ob)
     for bone in (knee, spine):
@@ -218,8 +215,7 @@ def test_a_pose_outside_human_limits_is_kept(capfd: pytest.CaptureFixture[str], 
 def test_scripts_get_all_remarks(capfd: pytest.CaptureFixture[str]) -> None:
     ob = build_without(RIGS["Mixamo"], "mixamorig:Neck")
     ob.pose.bones["mixamorig:LeftForeArm"].rotation_quaternion = Euler((1.6, 0.0, 0.0)).to_quaternion()
-    ob.pose.bones["mixamorig:LeftLeg"].rotation_quaternion = Euler((0.0, 0.0, 0.7)).to_quaternion()
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["mixamorig:LeftLeg"], rotation_quaternion=Euler((0.0, 0.0, 0.7)).to_quaternion())
     add(ob, "mixamorig:RightLeg")
     rigs.key(ob.pose.bones["mixamorig:RightArm"], "rotation_quaternion", {1: (1, 0, 0, 0)})
     text = said(capfd, bpy.ops.ik_addon.character_setup)
@@ -241,8 +237,7 @@ def test_a_character_set_up_in_object_mode_is_posed_in_pose_mode(capfd: pytest.C
 
 def test_warns_about_a_pose_bent_to_the_wrong_side(addon: Addon) -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
-    ob.pose.bones["mixamorig:LeftForeArm"].rotation_quaternion = Euler((1.6, 0.0, 0.0)).to_quaternion()
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["mixamorig:LeftForeArm"], rotation_quaternion=Euler((1.6, 0.0, 0.0)).to_quaternion())
     before = places(ob)
     bpy.ops.ik_addon.character_setup(with_presets=False, live=False)
     assert all(np.array_equal(place, places(ob)[name]) for name, place in before.items())
@@ -297,22 +292,8 @@ def test_setting_up_is_one_undo_step() -> None:
 
 
 def test_a_library_override_gets_chains(tmp_path: Path) -> None:
-    ob = rigs_named.build(RIGS["Mixamo"])
-    ob.name = "Hero"
-    path = tmp_path / "hero.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    rigs.new_file()
-    bpy.ops.wm.link(
-        directory=f"{path}/Object/", filename="Hero", instance_collections=False, instance_object_data=False
-    )
-    linked = bpy.data.objects["Hero"]
-    bpy.context.view_layer.objects.active = linked
-    assert not bpy.ops.ik_addon.character_setup.poll()
-    own: Any = linked.override_create(remap_local_usages=True)
-    if own.name not in bpy.context.scene.collection.objects:
-        bpy.context.scene.collection.objects.link(own)
-    own.override_library.is_system_override = False
-    assert len(set_up(own)) == 6
+    rigs.in_collection("Character", rigs_named.build(RIGS["Mixamo"]))
+    assert len(set_up(as_override(tmp_path))) == 6
 
 
 @pytest.mark.parametrize("degrees", [0, 40, 150])
@@ -391,8 +372,7 @@ def test_hands_stay_in_place_or_go_along_with_the_chest(arms: str) -> None:
     ob = figure(arms=arms, regions={"ARM"}, with_presets=False)
     before = rigs.tail(ob, "mixamorig:LeftForeArm")
     ob.pose.bones["mixamorig:Hips"].location.x += 0.05 * ob.pose.bones["mixamorig:Hips"].bone.length
-    ob.pose.bones["mixamorig:Spine"].rotation_quaternion = Euler((0.1, 0.0, 0.0)).to_quaternion()
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["mixamorig:Spine"], rotation_quaternion=Euler((0.1, 0.0, 0.0)).to_quaternion())
     moved = float(np.linalg.norm(rigs.tail(ob, "mixamorig:LeftForeArm") - before))
     assert moved < 1e-5 if arms == "WORLD" else moved > 1e-2
 
@@ -420,8 +400,7 @@ def test_a_head_that_cannot_turn_as_far_as_its_control_says_so(addon: Addon) -> 
     ob = figure()
     tip = next(bone for bone in ob.pose.bones if bone.ik_addon.is_chain and "Head" in bone.name)
     control = ob.pose.bones[tip.ik_addon.target_bone]
-    control.rotation_quaternion = Euler((0.9, 0.0, 0.0)).to_quaternion()
-    bpy.context.view_layer.update()
+    rigs.change(control, rotation_quaternion=Euler((0.9, 0.0, 0.0)).to_quaternion())
     posed = rigs.evaluated(ob).pose.bones
     turned = posed[tip.name].matrix.to_quaternion().rotation_difference(posed[control.name].matrix.to_quaternion())
     assert turned.angle > 0.3

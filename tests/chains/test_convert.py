@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -13,10 +13,8 @@ import pytest
 from mathutils import Euler, Matrix, Vector
 
 from tests import rigs
+from tests.conftest import Addon
 from tests.reliability.states import activate, refused, said
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 PLACES = [(0.6, 0.5, 1.2), (0.9, -0.3, 0.8), (-0.5, 0.9, 0.4), (0.2, 0.1, 1.8), (1.2, 0.2, 0.2), (0.1, 0.3, 0.9)]
 TURNED = Matrix.LocRotScale((3.0, -2.0, 1.0), Euler((0.4, -1.1, 2.0)), (2.0, 2.0, 2.0))
@@ -24,10 +22,7 @@ TURNED = Matrix.LocRotScale((3.0, -2.0, 1.0), Euler((0.4, -1.1, 2.0)), (2.0, 2.0
 
 def constraint(ob: bpy.types.Object, bone: str, target: bpy.types.Object, length: int, **settings: Any) -> Any:
     """Add an IK constraint to a bone."""
-    made: Any = ob.pose.bones[bone].constraints.new("IK")
-    made.target, made.chain_count = target, length
-    for name, value in settings.items():
-        setattr(made, name, value)
+    made = rigs.constrain(ob.pose.bones[bone], "IK", target=target, chain_count=length, **settings)
     bpy.context.view_layer.update()
     return made
 
@@ -61,8 +56,7 @@ def tentacle(count: int = 6, **settings: Any) -> tuple[bpy.types.Object, bpy.typ
 
 def move(ob: bpy.types.Object, target: bpy.types.Object, place: rigs.Point) -> None:
     """Move a target to a place in armature space."""
-    target.location = ob.matrix_world @ Vector(place)
-    bpy.context.view_layer.update()
+    rigs.change(target, location=ob.matrix_world @ Vector(place))
 
 
 def matrices(ob: bpy.types.Object) -> list[Matrix]:
@@ -74,6 +68,13 @@ def degrees_between(before: list[Matrix], after: list[Matrix]) -> float:
     turns = [a.to_3x3().normalized().transposed() @ b.to_3x3().normalized() for a, b in zip(before, after, strict=True)]
     chords = [np.linalg.norm(np.array(turn) - np.eye(3)) / math.sqrt(8.0) for turn in turns]
     return math.degrees(2.0 * math.asin(min(max(chords), 1.0)))
+
+
+def assert_converted_alike(ob: bpy.types.Object, within: float = 0.1) -> None:
+    """Convert the constraints of an armature; assert that its bones turn by no more degrees."""
+    before = matrices(ob)
+    assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
+    assert degrees_between(before, matrices(ob)) < within
 
 
 def state(ob: bpy.types.Object) -> dict[str, Any]:
@@ -144,8 +145,7 @@ def test_stretched_limb_bends_as_before_when_its_target_comes_back(seed: int, fa
 def test_limb_with_limits_on_its_root_keeps_its_pose(capfd: pytest.CaptureFixture[str]) -> None:
     ob, _target, _made = limb(2, pole=True)
     upper = ob.pose.bones["upper"]
-    upper.use_ik_limit_x, upper.ik_min_x, upper.ik_max_x, upper.lock_ik_y = True, -0.1, 0.1, True
-    bpy.context.view_layer.update()
+    rigs.change(upper, use_ik_limit_x=True, ik_min_x=-0.1, ik_max_x=0.1, lock_ik_y=True)
     before = matrices(ob)
     assert "Blender ignores the limits of 'upper'" in said(capfd, bpy.ops.ik_addon.convert_constraints)
     assert degrees_between(before, matrices(ob)) < 0.1
@@ -157,10 +157,8 @@ def test_tree_keeps_its_pose() -> None:
         points = [(0, 0, 1), (x, 0.1, 1.2), (2 * x, 0, 1.1)]
         rigs.add_bones(ob, points, [f"upper.{side}", f"lower.{side}"], parent="chest")
         constraint(ob, f"lower.{side}", rigs.empty(side, (1.4 * x, -0.4, 1.0 + 0.5 * x)), 0)
-    before = matrices(ob)
-    bpy.ops.ik_addon.convert_constraints()
+    assert_converted_alike(ob)
     assert ob.ik_addon.live
-    assert degrees_between(before, matrices(ob)) < 0.1
 
 
 def test_says_that_a_tip_came_closer_to_its_target(capfd: pytest.CaptureFixture[str]) -> None:
@@ -220,24 +218,18 @@ def test_copies_bones_as_target_and_pole() -> None:
     ob, _target, made = limb(0, pole=True)
     rigs.add_bones(ob, [(0.6, 0.5, 1.2), (0.6, 0.5, 1.4)], ["hand"])
     rigs.add_bones(ob, [(0.3, -3.0, 1.0), (0.3, -3.0, 1.2)], ["elbow"])
-    made.target, made.subtarget, made.pole_target, made.pole_subtarget = ob, "hand", ob, "elbow"
-    bpy.context.view_layer.update()
-    before = matrices(ob)
-    bpy.ops.ik_addon.convert_constraints()
+    rigs.change(made, target=ob, subtarget="hand", pole_target=ob, pole_subtarget="elbow")
+    assert_converted_alike(ob)
     chain = ob.pose.bones["lower"].ik_addon
     assert (chain.target, chain.target_bone, chain.pole, chain.pole_bone) == (ob, "hand", ob, "elbow")
-    assert degrees_between(before, matrices(ob)) < 0.1
 
 
 def test_chain_ends_in_the_parent_of_a_bone_the_constraint_does_not_move() -> None:
     ob, _target, _made = tentacle(4, use_tail=False)
-    ob.pose.bones["d"].constraints[0].chain_count = 2
-    bpy.context.view_layer.update()
-    before = matrices(ob)
-    bpy.ops.ik_addon.convert_constraints()
+    rigs.change(ob.pose.bones["d"].constraints[0], chain_count=2)
+    assert_converted_alike(ob, 0.3)  # the constraint misses its target by this much
     assert [bone.name for bone in ob.pose.bones if bone.ik_addon.is_chain] == ["c"]
     assert ob.pose.bones["c"].ik_addon.chain_length == 2
-    assert degrees_between(before, matrices(ob)) < 0.3  # the constraint misses its target by this much
 
 
 def test_stretches_if_the_constraint_did() -> None:
@@ -260,8 +252,7 @@ def test_moves_keys_and_drivers_of_the_influence_to_the_chain() -> None:
         bpy.context.scene.frame_set(frame)
         assert rigs.evaluated(ob).pose.bones["lower"].ik_addon.influence == pytest.approx(made.influence)
     bpy.ops.ik_addon.restore_constraints()
-    made.driver_add("influence").driver.expression = "0.25"
-    bpy.context.view_layer.update()
+    rigs.change(made.driver_add("influence").driver, expression="0.25")
     bpy.ops.ik_addon.convert_constraints()
     assert rigs.evaluated(ob).pose.bones["lower"].ik_addon.influence == pytest.approx(0.25)
 
@@ -366,7 +357,7 @@ NOT_OURS: tuple[Any, ...] = (
 @pytest.mark.parametrize("value", NOT_OURS, ids=map(str, NOT_OURS))
 def test_ignores_a_foreign_custom_property_of_the_same_name(addon: Addon, value: Any) -> None:
     """A file may be edited by hand, or another add-on may use the name."""
-    convert = addon.module("chains.conversion_records")
+    convert = addon.module("chains.conversion")
     ob, target = rigs.arm()
     bpy.ops.ik_addon.chain_remove()
     constraint(ob, "lower", target, 2)

@@ -69,8 +69,7 @@ def detach_foot(ob: bpy.types.Object) -> None:
 @pytest.mark.parametrize("name", RIGS)
 def test_hands_and_feet_stay_when_hips_sink_and_turn(addon: Addon, name: str, controls: str) -> None:
     ob = rigs_named.build(RIGS[name])
-    ob.matrix_world = Matrix.LocRotScale((1, 2, 0.5), Euler((0.2, 0.1, 1.0)), (1.5, 1.5, 1.5))
-    bpy.context.view_layer.update()
+    rigs.change(ob, matrix_world=Matrix.LocRotScale((1, 2, 0.5), Euler((0.2, 0.1, 1.0)), (1.5, 1.5, 1.5)))
     before = body_poses(ob)
     ends = []
     for chain in rigs_named.limbs(RIGS[name], ob):
@@ -89,8 +88,7 @@ def test_hands_and_feet_stay_when_hips_sink_and_turn(addon: Addon, name: str, co
     for _ in range(4):
         down = Matrix.Translation(rng.uniform(-0.01, 0.01, 3) - (0.0, 0.0, 0.03))
         turned = down @ Euler(rng.uniform(-0.04, 0.04, 3)).to_matrix().to_4x4()
-        top.matrix = turned @ top.bone.matrix_local
-        bpy.context.view_layer.update()
+        rigs.change(top, matrix=turned @ top.bone.matrix_local)
         for tip, end, length, was in ends:
             now = world(ob, end)
             assert turn_between(now, was) < TURN, end
@@ -147,12 +145,9 @@ def test_a_foot_that_was_not_found_can_be_chosen() -> None:
     with refused("There is no hand or foot below 'shin.L'. Choose an End Bone"):
         bpy.ops.ik_addon.follow_rotation()
     chain.end_bone = "club"
-    chain.target.rotation_euler = (1, 2, 3)
-    bpy.context.view_layer.update()
+    rigs.change(chain.target, rotation_euler=(1, 2, 3))
     assert bpy.ops.ik_addon.follow_rotation() == {"FINISHED"}
-    before = poses(ob)
-    rigs.go_live(ob)
-    assert np.abs(poses(ob) - before).max() < 2e-6
+    rigs.go_live_unmoved(ob)
 
 
 @pytest.mark.parametrize("snap", [False, True])
@@ -174,8 +169,7 @@ def test_a_foot_detached_from_its_shin_is_added_without_a_jump(live: bool) -> No
     detach_foot(ob)
     chain = add(ob, "shin.L", live=live)
     chain.end_bone = ""
-    chain.target.location = rigs.tail(ob, "shin.L") + np.array((0.02, 0.01, 0.05))
-    bpy.context.view_layer.update()
+    rigs.change(chain.target, location=rigs.tail(ob, "shin.L") + np.array((0.02, 0.01, 0.05)))
     bpy.ops.ik_addon.solve()
     before, knee = world(ob, "foot.L"), rigs.head(ob, "shin.L")
     assert bpy.ops.ik_addon.follow_rotation() == {"FINISHED"}
@@ -278,9 +272,7 @@ def test_the_mirrored_foot_is_the_mirror_image(target: str) -> None:
     assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
     image = ob.pose.bones["shin.R"].ik_addon
     assert (image.end_bone, image.use_end_rotation) == ("foot.R", True)
-    before = poses(ob)
-    rigs.go_live(ob)
-    assert np.abs(poses(ob) - before).max() < 2e-6
+    rigs.go_live_unmoved(ob)
     turn = Euler((0.3, 0.4, -0.2)).to_quaternion()
     for side, own in (("L", turn), ("R", Quaternion((turn.w, turn.x, -turn.y, -turn.z)))):
         if target == "bone":
@@ -312,17 +304,16 @@ def test_a_foot_without_a_counterpart_is_named() -> None:
 # ---- Blender's own constraints
 
 
-def constrained(influence: float = 1.0) -> tuple[bpy.types.Object, Any]:
+def constrained() -> tuple[bpy.types.Object, Any]:
     """Return a leg with Blender's IK, and a foot that copies the rotation of the same control bone."""
     ob = body()
     rigs.add_bones(ob, [(0.1, 0, 0.1), (0.12, -0.15, 0.02)], ["control.L"])
     control = ob.pose.bones["control.L"]
     control.location = (0.02, 0.05, 0.1)
     control.rotation_quaternion = Euler((0.2, 0.3, -0.1)).to_quaternion()
-    made = ob.pose.bones["shin.L"].constraints.new("IK")
-    made.target, made.subtarget, made.chain_count = ob, "control.L", 2
-    copy: Any = ob.pose.bones["foot.L"].constraints.new("COPY_ROTATION")
-    copy.target, copy.subtarget, copy.influence = ob, "control.L", influence
+    goal = {"target": ob, "subtarget": "control.L"}
+    rigs.constrain(ob.pose.bones["shin.L"], "IK", chain_count=2, **goal)
+    copy = rigs.constrain(ob.pose.bones["foot.L"], "COPY_ROTATION", **goal)
     bpy.context.view_layer.update()
     return ob, copy
 
@@ -343,8 +334,7 @@ def test_copy_rotation_on_the_foot_becomes_end_rotation_and_converts_back(betwee
     assert (chain.end_bone, chain.use_end_rotation, copy.mute) == ("foot.L", True, True)
     assert turn_between(world(ob, "foot.L"), before) < TURN
     control = ob.pose.bones["control.L"]
-    control.rotation_quaternion = Euler((-0.3, 0.1, 0.4)).to_quaternion()
-    bpy.context.view_layer.update()
+    rigs.change(control, rotation_quaternion=Euler((-0.3, 0.1, 0.4)).to_quaternion())
     ours = world(ob, "foot.L")
     assert bpy.ops.ik_addon.restore_constraints() == {"FINISHED"}
     assert (copy.mute, chain.use_end_rotation) == (False, False)
@@ -408,8 +398,7 @@ def test_a_foot_kept_from_turning_by_limits_gets_a_remark(by: str, matrix: Matri
     bone = ob.pose.bones["foot.L"]
     bone.use_ik_limit_x = bone.lock_ik_y = bone.lock_ik_z = True
     bone.ik_min_x, bone.ik_max_x = -0.2, 0.2
-    ob.pose.bones["shin.L"].lock_ik_y = ob.pose.bones["shin.L"].lock_ik_z = True
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["shin.L"], lock_ik_y=True, lock_ik_z=True)
     assert addon.report(ob, tip.name).message == "Reached"
     tip.ik_addon.target.rotation_euler.rotate_axis("Z", 0.8)
     bpy.context.view_layer.update()
@@ -427,19 +416,16 @@ def test_a_foot_kept_from_turning_by_limits_gets_a_remark(by: str, matrix: Matri
 def test_a_hidden_foot_gets_a_chain_and_turns_once_it_is_shown(live: bool, controls: str) -> None:
     ob = body()
     foot, tip = ob.pose.bones["foot.L"], "shin.L"
-    foot.rotation_quaternion = Euler((0.2, 0.3, -0.4)).to_quaternion()
-    bpy.context.view_layer.update()
+    rigs.change(foot, rotation_quaternion=Euler((0.2, 0.3, -0.4)).to_quaternion())
     shown = turns(ob)
-    foot.scale = (0.0, 0.0, 0.0)
-    bpy.context.view_layer.update()
+    rigs.change(foot, scale=(0.0, 0.0, 0.0))
     before = joints(ob)
     add(ob, tip, live=live, controls=controls)
     bpy.context.view_layer.update()
     assert np.allclose(joints(ob)[: len(before)], before, atol=1e-5)
     assert ob.pose.bones[tip].ik_addon.use_end_rotation
     rigs.go_live(ob)
-    ob.pose.bones["foot.L"].scale = (1.0, 1.0, 1.0)
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["foot.L"], scale=(1.0, 1.0, 1.0))
     for now, then in zip(turns(ob), shown, strict=False):
         assert now.rotation_difference(then).angle < 1e-3
 

@@ -6,7 +6,7 @@ import importlib
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import numpy as np
@@ -15,11 +15,9 @@ import pytest
 from tests import imports, rigs
 from tests.chains.test_character import chains, places
 from tests.chains.test_profile import file_of
+from tests.conftest import Addon
 from tests.recorded import WALK, walk
 from tests.reliability.states import activate, said
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
 
 FRAMES = 24
 KINDS = ("Mixamo", "Biped", "VRM", "BVH")
@@ -145,7 +143,7 @@ def test_limits_are_widened_on_the_side_that_the_animation_leaves(addon: Addon) 
     """A knee that locks stays a hinge; one that bends to the side by more has no limits that fit it."""
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.straight(2), ["thigh", "shin"])
-    tip, fitting = rigs.chain(ob, "shin", None, 2), addon.module("chains.exceeded")
+    tip, fitting = rigs.chain(ob, "shin", None, 2), addon.module("chains.profile")
     tip.rotation_mode, tip.use_ik_limit_x, tip.lock_ik_y, tip.lock_ik_z = "XYZ", True, True, True
     tip.ik_min_x, tip.ik_max_x = -2.0, 0.0
     for frame, x, z in ((1, -1.0, 0.0), (9, 0.03, 1e-6), (99, -2.0, 0.0)):
@@ -209,7 +207,7 @@ def test_leaf_bones_as_long_as_a_shin_are_no_feet(addon: Addon, tmp_path: Path) 
                 bones.remove(bones[f"Bip01 {side} Toe0"])
                 bone = bones[f"Bip01 {side} Foot"]
                 bone.tail = bone.head + 0.6 * (bone.tail - bone.head).normalized()
-        soles, ends = addon.module("anatomy.soles"), addon.module("anatomy.figure").Figure.of(ob)
+        soles, ends = addon.module("anatomy.body"), addon.module("anatomy.figure").Figure.of(ob)
         row = [ends.names.index(f"Bip01 L {part}") for part in ("Thigh", "Calf", "Foot")]
         ankle = ends.heads[row[2]]
         for point in soles.pivots_of(ends, row[:2], row[2]):
@@ -262,7 +260,6 @@ def test_straight_legs_of_a_vrm_file_bend_forward() -> None:
     set_up(ob, float(np.ptp(np.array(list(places(ob).values())).reshape(-1, 3), axis=0).max()))
     for side in "LR":
         row = [f"{part}.{side}" for part in ("upper_leg", "lower_leg", "foot")]
-        ob.pose.bones[row[1]].ik_addon.target.location.z += 0.2
-        bpy.context.view_layer.update()
+        rigs.shift(ob.pose.bones[row[1]].ik_addon.target, z=0.2)
         bend = imports.bends(np.array([rigs.head(ob, name) for name in row]))
         assert bend[1] < -0.05, "forward"

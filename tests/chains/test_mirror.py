@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from tests import rigs
 from tests.reliability.states import activate, add, joints, refused, said, settings
-from tests.rigs_generated import armature_of, rigify
 
-__all__ = ["rigify"]
 ACROSS = np.diag([-1.0, 1.0, 1.0])
 PLACED = Matrix.LocRotScale((3.0, -2.0, 1.0), Euler((0.4, -1.1, 2.0)), (1.5, 1.5, 1.5))
 
@@ -112,20 +110,6 @@ def move_goals_and_compare(ob: bpy.types.Object, tip: str, seed: int, reach: flo
 # ---- the pose
 
 
-@pytest.mark.usefixtures("rigify")
-@pytest.mark.parametrize(("tip", "count"), [("forearm.L", 2), ("foot.L", 3)])
-def test_metarig_poses_are_mirrored(tip: str, count: int) -> None:
-    metarig = armature_of("human")
-    activate(metarig, tip)
-    metarig.matrix_world = PLACED
-    bpy.ops.ik_addon.chain_add(chain_length=count)
-    metarig.ik_addon.live = True
-    bpy.ops.ik_addon.mirror_chain()
-    bones = [tip, *(bone.name for bone in metarig.pose.bones[tip].parent_recursive)][:count]
-    assert_poses_are_mirror_images(metarig, bones)
-    move_goals_and_compare(metarig, tip, 7, length(metarig, bones))
-
-
 @pytest.mark.parametrize("count", [2, 4])
 @pytest.mark.parametrize("seed", range(2))
 def test_poses_of_any_rig_are_mirrored(seed: int, count: int) -> None:
@@ -165,8 +149,7 @@ def test_mirrored_limits_allow_exactly_the_mirrored_poses(seed: int, angle: floa
             image = ob.pose.bones[bpy.utils.flip_name(name)]
             wanted = Matrix(ACROSS @ turn @ ACROSS).to_4x4() @ image.bone.matrix_local
             wanted.translation = image.head
-            image.matrix = wanted
-            bpy.context.view_layer.update()
+            rigs.change(image, matrix=wanted)
         place(ob, ob.pose.bones["bone1.R"].ik_addon.target, Matrix.Translation(tip * (-1, 1, 1)))
         rigs.go_live(ob)
         images = turns(ob, [bpy.utils.flip_name(name) for name in bones])
@@ -247,8 +230,7 @@ def test_a_target_attached_to_a_bone_is_attached_to_its_counterpart() -> None:
         rigs.add_bones(ob, [(x, 0, 0), (x, 0, 1)], [name])
     activate(ob, "bone1.L")
     own = rigs.empty("Hand.L", (0.9, 0.2, 0.4))
-    own.parent, own.parent_type, own.parent_bone = ob, "BONE", "body.L"
-    bpy.context.view_layer.update()
+    rigs.change(own, parent=ob, parent_type="BONE", parent_bone="body.L")
     rigs.chain(ob, "bone1.L", own, 2)
     bpy.ops.ik_addon.mirror_chain()
     copy = ob.pose.bones["bone1.R"].ik_addon.target
@@ -339,8 +321,7 @@ def test_the_counterparts_fk_store_stays_its_own() -> None:
     rigs.go_live(ob)
     assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
     bpy.ops.ed.undo_push(message="Mirror")
-    bpy.data.objects["Goal R"].location.z -= 0.1
-    bpy.context.view_layer.update()
+    rigs.shift(bpy.data.objects["Goal R"], z=-0.1)
     bpy.ops.ed.undo_push(message="Move")
     bpy.ops.ed.undo()
     ob = bpy.data.objects["Rig"]

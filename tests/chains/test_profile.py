@@ -77,8 +77,7 @@ def test_an_elbow_bends_about_its_own_axis(roll: float, side: float) -> None:
     assert sorted(abs(angle) for angle in found[bend]) == pytest.approx([30.0, 120.0], abs=0.1)
     for end in ("min", "max"):
         angle = getattr(bone, f"ik_{end}_{bend}")
-        bone.rotation_quaternion = Quaternion([float(axis == bend) for axis in "xyz"], angle)
-        bpy.context.view_layer.update()
+        rigs.change(bone, rotation_quaternion=Quaternion([float(axis == bend) for axis in "xyz"], angle))
         assert min(abs(flexion(ob) - stop) for stop in (0.0, 150.0)) < 0.1, end
 
 
@@ -94,8 +93,7 @@ def test_an_arm_whose_elbow_is_at_an_angle_to_its_bend_straightens_without_rolli
     reach = target.location.x - 0.5 * side
     last = None
     for share in (1.0, 1.01, 1.015, 1.018, 1.02, 1.3):
-        target.location.x = 0.5 * side + share * reach
-        bpy.context.view_layer.update()
+        rigs.change(target.location, x=0.5 * side + share * reach)
         upper = turns(ob)[0]
         assert last is None or math.degrees(upper.rotation_difference(last).angle) < 9.0
         last = upper
@@ -133,8 +131,7 @@ def test_a_knee_bends_backward_and_its_hip_forward() -> None:
         stops = found[axis]
         assert isinstance(stops, tuple)
         wide = math.radians(angle if stops[1] > -stops[0] else -angle)
-        bone.rotation_quaternion = Quaternion([float(a == axis) for a in "xyz"], wide)
-        bpy.context.view_layer.update()
+        rigs.change(bone, rotation_quaternion=Quaternion([float(a == axis) for a in "xyz"], wide))
         went = rigs.tail(ob, name)[1] - rigs.head(ob, name)[1]
         assert bool(went < -0.3) == forward, name
         bone.rotation_quaternion = (1, 0, 0, 0)
@@ -225,8 +222,7 @@ def test_live_follows_a_preset_at_once() -> None:
     ob = limb(30.0)
     ob.ik_addon.live = True
     ob.pose.bones["forearm"].ik_addon.pole = None
-    ob.pose.bones["forearm"].ik_addon.target.location = (0.8, 0.02, 1.0)
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["forearm"].ik_addon.target, location=(0.8, 0.02, 1.0))
     before = rigs.pose(ob).tobytes()
     apply("Human_Finger")
     assert rigs.pose(ob).tobytes() != before

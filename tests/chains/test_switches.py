@@ -20,16 +20,11 @@ SWITCH = "switch"
 """A custom property of the armature object."""
 
 
-def drive(ob: bpy.types.Object, made: Any, expression: str | None = None) -> bpy.types.FCurve:
+def drive(ob: bpy.types.Object, made: Any, expression: str | None = None) -> Any:
     """Drive a constraint's mute by the switch of its armature."""
-    curve = made.driver_add("mute")
-    variable = curve.driver.variables.new()
-    variable.name = "on"
-    variable.targets[0].id, variable.targets[0].data_path = ob, f'["{SWITCH}"]'
+    curve = rigs.drive(made, "mute", -1, expression or "", ob, f'["{SWITCH}"]')
     if expression is None:
         curve.driver.type = "SUM"
-    else:
-        curve.driver.expression = expression
     return curve
 
 
@@ -44,7 +39,7 @@ def switched_limb(seed: int, way: str) -> tuple[bpy.types.Object, bpy.types.Obje
     """Return a limb that follows its target while the switch is 0, by the driver, its keys, or its modifier."""
     ob, target, made = limb(seed, pole=True)
     ob[SWITCH] = 0
-    curve = drive(ob, made, "min(on, 1)" if way == "expression" else None)
+    curve = drive(ob, made, "min(f, 1)" if way == "expression" else None)
     for modifier in list(curve.modifiers):
         curve.modifiers.remove(modifier)
     if way == "modifier":
@@ -106,8 +101,8 @@ def test_drivers_of_the_pole_switch_the_chains_pole(at: int) -> None:
     without = constraint(ob, "lower", target, 2)
     without.name = "Without"
     ob[SWITCH] = 0
-    drive(ob, with_pole, "1 - on")
-    drive(ob, without, "on")
+    drive(ob, with_pole, "1 - f")
+    drive(ob, without, "f")
     places, before, driven = switched(ob, at)
     assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
     assert [bone.name for bone in ob.pose.bones if bone.ik_addon.is_chain] == ["lower"]
@@ -158,13 +153,10 @@ def test_a_muted_driver_stays_muted() -> None:
 def test_a_keyed_pole_switch_is_followed_and_baked() -> None:
     ob, target, made = limb(4, pole=True)
     bpy.ops.ik_addon.convert_constraints()
-    chain = ob.pose.bones["lower"].ik_addon
     rigs.key(target, "location", {1: PLACES[0], 20: PLACES[1]})
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = 1, 20
-    for start, value in ((1, True), (11, False)):
-        chain.use_pole = value
-        ob.keyframe_insert('pose.bones["lower"].ik_addon.use_pole', frame=start)
+    rigs.key(ob.pose.bones["lower"], "ik_addon.use_pole", {1: True, 11: False})
     live = rigs.on_frames((1, 5, 10, 11, 15, 20, 3), lambda: matrices(ob))
     made.pole_target.location = (-3.0, 1.0, 0.0)
     moved = rigs.on_frames(live, lambda: matrices(ob))
@@ -240,8 +232,7 @@ def test_three_segment_legs_move_as_before_though_constraints_depend_on_each_oth
     foot = ob.pose.bones["foot_ik.L"]
 
     def stepped(step: tuple[float, float, float]) -> list[Any]:
-        foot.location = step
-        bpy.context.view_layer.update()
+        rigs.change(foot, location=step)
         return matrices(ob)
 
     before = {step: stepped(step) for step in STEPS}

@@ -34,7 +34,7 @@ def curve_of(addon: Addon, keys: Iterable[tuple[int, float]], interpolation: str
 
 
 def write(addon: Addon, curve: Any) -> Any:
-    fitted = addon.module("bake.spline").fitted(VALUES, np.array(KEYS), np.isin(KEYS, [0, 40]))
+    fitted = addon.module("bake.reduction").fitted(VALUES, np.array(KEYS), np.isin(KEYS, [0, 40]))
     times = 10.0 + fitted.keys
     addon.module("core.key_curve").write_curve(curve, times, fitted.values, fitted.slopes, fitted.lines)
     return fitted
@@ -88,7 +88,7 @@ def test_the_curve_outside_an_edited_range_stays(addon: Addon, interpolation: st
     before, frames = played(curve, FINE), np.array([12.0, 17.0, 20.0, 25.0, 28.0])
     values = np.array([curve.evaluate(frame) for frame in frames])
     values += np.array([0.0, 0.5, 1.0, 0.4, 0.0])
-    addon.module("core.key_range").put_values(curve, frames, values)
+    addon.module("core.key_curve").put_values(curve, frames, values)
     outside = (FINE <= 12.0) | (FINE >= 28.0)
     assert np.allclose(played(curve, FINE)[outside], before[outside], atol=1e-6)
     assert [curve.evaluate(frame) for frame in frames] == pytest.approx(values, abs=1e-6)
@@ -98,7 +98,7 @@ def test_the_curve_outside_an_edited_range_stays(addon: Addon, interpolation: st
 def test_keys_that_keep_their_values_change_nothing(addon: Addon) -> None:
     curve = curve_of(addon, EVERY_EIGHTH)
     before, frames = played(curve, FINE), np.array([3.0, 9.0, 14.5, 17.0])
-    addon.module("core.key_range").put_values(curve, frames, np.array([curve.evaluate(frame) for frame in frames]))
+    addon.module("core.key_curve").put_values(curve, frames, np.array([curve.evaluate(frame) for frame in frames]))
     curve.update()
     assert np.allclose(played(curve, FINE), before, atol=1e-5)
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
 import bpy
@@ -21,11 +20,6 @@ FRAMES = np.arange(10.0, 21.0)
 @pytest.fixture
 def keys(addon: Addon) -> Any:
     return addon.module("core.keyframes")
-
-
-@pytest.fixture
-def compat(addon: Addon) -> Any:
-    return addon.module("core.compat")
 
 
 @pytest.fixture
@@ -221,19 +215,11 @@ def test_a_linked_action_is_refused(keys: Any, rig: bpy.types.Object, tmp_path: 
     assert data.action.library is None
 
 
-def test_reverting_undoes_ensure(compat: Any, rig: bpy.types.Object) -> None:
-    with ExitStack() as undo:
-        owner = compat.ensure_curve_owner(rig, undo)
-        assert compat.curve_owner(rig) == owner
-    assert rig.animation_data is None
-    assert not bpy.data.actions
-
-
 @pytest.mark.parametrize("group", ["Object Transforms", "Target"])
 def test_a_refused_channel_of_an_object_is_not_called_a_bones(addon: Addon, group: str) -> None:
     ob = rigs.empty("Target")
     keyframes = addon.module("core.keyframes")
-    channel = keyframes.ObjectChannel(group, "location", 0, np.full(2, np.nan))
+    channel = keyframes.Channel(group, "location", 0, np.full(2, np.nan), of_object=True)
     with pytest.raises(keyframes.UserError, match=r"^'location' of 'Target' is not a finite number on frame 1"):
         keyframes.write_channels(ob, [channel], np.array([1.0, 2.0]))
     ob.driver_add("location", 0)

@@ -24,10 +24,9 @@ BLENDER = {
     *("imbuf", "mathutils", "rna_keymap_ui"),
 }
 IN_PIECES = {
-    "chains/control_bones.py": "names of meshes",
+    "chains/make_controls.py": "names of meshes",
     "registration.py": "the console",
     "chains/new_chain.py": "names of objects",
-    "chains/own_target.py": "names of objects",
     "chains/profile.py": "tooltips that nobody sees",
 }
 """Modules that put texts together, and which."""

@@ -1,15 +1,19 @@
-"""The zip that users install: built by Python alone, and identical to Blender's own build."""
+"""The zip that users install, and its manifest: built by Python alone, and identical to Blender's own build."""
 
 from __future__ import annotations
 
 import importlib.util
+import posixpath
+import re
 import subprocess
 import sys
+import tomllib
 import zipfile
+from html.parser import HTMLParser
 from pathlib import Path
 
 from tools import extension
-from tools.environments import ROOT
+from tools.environments import OLDEST, ROOT
 
 
 def blender_ext(*arguments: str | Path) -> None:
@@ -40,9 +44,46 @@ def test_is_valid_for_blender(package: Path) -> None:
 
 
 def test_contains_only_what_runs(package: Path) -> None:
-    files = (path for kind in ("*.py", "*.json", "*.dat") for path in (ROOT / "ik_addon").rglob(kind))
+    kinds = ("*.py", "*.json", "*.dat", "docs/**/*.html", "docs/images/*.*")
+    files = (path for kind in kinds for path in (ROOT / "ik_addon").rglob(kind))
     code = {path.relative_to(ROOT).as_posix() for path in files}
     assert set(contents(package)) == {"LICENSE", "__init__.py", "blender_manifest.toml"} | code
+
+
+class Page(HTMLParser):
+    """What a web page links to and shows, and the headings that others can link to."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.headings: set[str] = set()
+        self.feed(content.decode())
+
+    def handle_starttag(self, _tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        for name, value in attributes:
+            if name in ("href", "src") and value:
+                self.links.append(value)
+            elif name == "id" and value:
+                self.headings.add(value)
+
+
+def test_holds_the_guide_whose_links_lead_somewhere(package: Path) -> None:
+    files = contents(package)
+    pages = {name: Page(content) for name, content in files.items() if name.endswith(".html")}
+    sources = [path for path in (ROOT / "docs").rglob("*.md") if path.parent.name == "guide" or path.stem == "guide"]
+    assert len(sources) > 15
+    written = {f"ik_addon/{path.relative_to(ROOT).with_suffix('.html').as_posix()}" for path in sources}
+    assert written <= pages.keys()
+    broken = []
+    for name, page in pages.items():
+        for link in (link for link in page.links if "://" not in link):
+            place, _mark, heading = link.partition("#")
+            found = posixpath.normpath(posixpath.join(posixpath.dirname(name), place)) if place else name
+            if found not in files or (heading and heading not in pages[found].headings):
+                broken.append(f"{name}: {link}")
+    assert broken == []
+    assert sum(len(page.links) for page in pages.values()) > 100
+    assert any(name.endswith(".png") for name in files)
 
 
 def test_same_sources_give_the_same_bytes(package: Path, tmp_path: Path) -> None:
@@ -59,3 +100,47 @@ def test_is_built_without_blender_and_other_packages(tmp_path: Path) -> None:
     )
     assert answer.stdout == "set()\n", answer.stderr
     assert list(tmp_path.glob("*.zip"))
+
+
+# ---- rules for the manifest that Blender's own `validate` does not check
+
+
+MANIFEST = tomllib.loads((ROOT / "blender_manifest.toml").read_text(encoding="utf-8"))
+
+
+def test_license_is_gpl_3_or_later_and_its_text_is_included() -> None:
+    assert MANIFEST["license"] == ["SPDX:GPL-3.0-or-later"]
+    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert "GNU GENERAL PUBLIC LICENSE" in text
+    assert "Version 3, 29 June 2007" in text
+    assert "How to Apply These Terms to Your New Programs" in text
+
+
+def test_tags_are_those_blender_knows() -> None:
+    assert MANIFEST["tags"] == ["Animation", "Rigging"]
+
+
+def test_tagline_fits() -> None:
+    assert 0 < len(MANIFEST["tagline"]) <= 64
+    assert re.search(r"[0-9A-Za-z)]$", MANIFEST["tagline"]), "it must not end in a punctuation mark"
+
+
+def test_id_is_the_package_name_of_public_names() -> None:
+    assert MANIFEST["id"] == "ik_addon"
+    assert MANIFEST["type"] == "add-on"
+
+
+def test_minimum_blender_version_is_the_oldest_tested() -> None:
+    assert MANIFEST["blender_version_min"] == ".".join(OLDEST.version.split(".")[:2]) + ".0"
+    assert "blender_version_max" not in MANIFEST, "a newer Blender must not lock its users out"
+
+
+def test_has_no_unknown_key_and_asks_for_files_alone() -> None:
+    """Blender brings numpy, and there is nothing to load."""
+    known = {
+        *("schema_version", "id", "version", "name", "tagline", "maintainer", "type", "license", "tags", "build"),
+        *("blender_version_min", "website", "copyright", "permissions"),
+    }
+    assert set(MANIFEST) <= known
+    assert list(MANIFEST["permissions"]) == ["files"]
+    assert re.fullmatch(r".{1,63}[0-9A-Za-z)]", MANIFEST["permissions"]["files"])

@@ -143,7 +143,7 @@ class Field:
 
 def ground_of(addon: Addon, height: Height, frames: int, slope: float = 0.7, pull: float = 0.5) -> Any:
     up = np.broadcast_to([0.0, 0.0, 1.0], (frames, 3))
-    return addon.module("feet.on_ground").Ground(Field(height), up, slope, pull, MARGIN, SUDDEN)
+    return addon.module("feet.standing").Ground(Field(height), up, slope, pull, MARGIN, SUDDEN)
 
 
 def planted_on(addon: Addon, foot: Any, height: Height, **options: float) -> Any:

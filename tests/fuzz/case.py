@@ -82,7 +82,7 @@ class Case:
         """Set the known values of keyed channels to those of their F-curves on the current frame."""
         for ob in armatures():
             for (bone, field, index), value in self.animated(ob).items():
-                self.known.put_number(ob.name, bone, field, index, value)
+                self.known.rows[ob.name, bone][field][index] = value
 
     def solved(self, ob: bpy.types.Object) -> set[str]:
         """Names of the bones that may hold a solution."""
@@ -125,13 +125,13 @@ class Case:
                 for field in FIELDS:
                     if (bone.name, field) in driven:
                         continue
-                    if not self.known.holds(ob.name, bone.name, field, now[field]):
+                    wanted = self.known.rows[ob.name, bone.name][field]
+                    if not np.array_equal(wanted, now[field]):
                         # Blender may have evaluated the animation again, for example after a new key.
                         for (name, path, index), value in self.animated(ob).items():
                             if (name, path) == (bone.name, field):
-                                self.known.put_number(ob.name, name, path, index, value)
-                    held = self.known.holds(ob.name, bone.name, field, now[field])
-                    wanted = self.known.rows[ob.name, bone.name][field]
+                                wanted[index] = value
+                    held = np.array_equal(wanted, now[field])
                     assert held, f"{step}: {field} of bone {bone.name!r} of {ob.name!r} is {now[field]}, not {wanted}"
 
     def go(self, frame: int, part: float) -> None:

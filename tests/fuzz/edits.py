@@ -87,7 +87,7 @@ def move_bone(case: Case) -> None:
     field = rigs.set_rotation(bone, numbers(case.rng)) if case.rng.random() < 0.6 else "location"
     if field == "location":
         bone.location = numbers(case.rng, 0.3)
-    case.known.put(ob.name, bone.name, field, channels(bone)[field])
+    case.known.rows[ob.name, bone.name][field] = channels(bone)[field]
     if case.rng.random() < 0.4:  # else only the next frame change reverts the pose of a keyed bone
         bone.keyframe_insert(field, frame=bpy.context.scene.frame_current_final)
         ob.update_tag()

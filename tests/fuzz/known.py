@@ -60,19 +60,11 @@ class Known:
         there = {(ob.name, bone.name) for ob in armatures for bone in ob.pose.bones}
         self.rows = {key: row for key, row in self.rows.items() if key in there}
 
-    def put(self, ob: str, bone: str, field: str, row: NDArray[np.float32]) -> None:
-        """Record that a channel of a bone was set."""
-        self.rows[ob, bone][field] = row
-
-    def put_number(self, ob: str, bone: str, field: str, index: int, value: float) -> None:
-        """Record that one number of a channel was set."""
-        self.rows[ob, bone][field][index] = value
-
     def rest(self, ob: bpy.types.Object) -> None:
         """Record that all bones of an armature were put into the rest pose."""
         for bone in ob.pose.bones:
             for field, row in REST.items():
-                self.put(ob.name, bone.name, field, np.array(row, dtype=np.float32))
+                self.rows[ob.name, bone.name][field] = np.array(row, dtype=np.float32)
 
     def rename_bone(self, ob: str, old: str, new: str) -> None:
         """Record that a bone was renamed."""
@@ -93,10 +85,6 @@ class Known:
         for ob, bone in copied.rows:
             if ob == old:
                 self.rows[new, bone] = copied.rows[ob, bone]
-
-    def holds(self, ob: str, bone: str, field: str, now: NDArray[np.float32]) -> bool:
-        """Whether a channel holds its known value."""
-        return np.array_equal(self.rows[ob, bone][field], now)
 
 
 def driven_fields(ob: bpy.types.Object) -> set[tuple[str, str]]:

@@ -112,8 +112,7 @@ def with_other_fk(ob: bpy.types.Object) -> set[str]:
 def take_channels(case: Case, ob: bpy.types.Object, bones: set[str]) -> None:
     """Record the current channels of bones as their known values."""
     for name in bones:
-        for field, row in channels(ob.pose.bones[name]).items():
-            case.known.put(ob.name, name, field, row)
+        case.known.rows[ob.name, name] = channels(ob.pose.bones[name])
 
 
 def apply_as_rest(case: Case) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from ik_addon.solve import OutOfReach, Problem, Solution, Status, solve
-from ik_addon.solve.maths.cones import Cone, cone_of, nearest_swing, nearest_twist, swing_twist, violation
+from ik_addon.solve.maths.cones import Cone, cone_of, nearest_swing, nearest_twist, swing_twist
 from ik_addon.solve.maths.rotations import quaternions
 from ik_addon.solve.problem import Bools, Floats
-from tests.solve.chains import assert_alike, member
+from tests.solve.chains import assert_alike, member, violation
 
 from .problems import Case, is_body, paths, random_case
 
@@ -47,6 +47,11 @@ def check_seed(seed: int) -> Status | None:
     with np.errstate(invalid="ignore"):
         assert_alike(alone, same, np.maximum(1e-300, np.abs(case.problem.joints[chosen]).max()), 1e-6)
     return Status(int(solution.status[0]))
+
+
+def assert_valid(problem: Problem, solution: Solution) -> None:
+    """Assert that a solution is valid for a problem whose members all have some length."""
+    check(Case(problem, np.zeros(len(problem.joints), dtype=bool), ""), solution)
 
 
 def check(case: Case, solution: Solution) -> None:

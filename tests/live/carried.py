@@ -93,8 +93,7 @@ def _to_bone(own: Carried) -> None:
 def _copies_a_child(own: Carried) -> None:
     helper = rigs.empty("Helper", PLACE)
     to_bone(helper, own.spine)
-    copy: Any = own.target.constraints.new("COPY_LOCATION")
-    copy.target = helper
+    rigs.constrain(own.target, "COPY_LOCATION", target=helper)
 
 
 def _on_path(own: Carried) -> None:
@@ -108,8 +107,7 @@ def _on_path(own: Carried) -> None:
     bpy.context.scene.collection.objects.link(path)
     to_bone(path, own.spine)
     own.target.location = (0.0, 0.0, 0.0)
-    follow: Any = own.target.constraints.new("FOLLOW_PATH")
-    follow.target, follow.use_fixed_location, follow.offset_factor = path, True, 0.5
+    rigs.constrain(own.target, "FOLLOW_PATH", target=path, use_fixed_location=True, offset_factor=0.5)
 
 
 def _bone_of_props(own: Carried) -> None:
@@ -139,11 +137,9 @@ def on_skin(kind: str, part: str = "spine", bone: str = "spine2") -> Carry:
         skin = add_skin(getattr(own, part), bone)
         if kind == "VERTEX":
             on_vertex(own.target, skin)
-            return
-        made: Any = own.target.constraints.new(kind)
-        made.target = skin
-        if kind == "COPY_LOCATION":
-            made.subtarget = bone
+        else:
+            group = {"subtarget": bone} if kind == "COPY_LOCATION" else {}
+            rigs.constrain(own.target, kind, target=skin, **group)
 
     return carry
 

@@ -176,9 +176,7 @@ def with_attached_goals() -> bpy.types.Object:
 def with_keyed_influence() -> bpy.types.Object:
     """Return a character whose left limb is switched on by a key."""
     ob = all_keyed()
-    for frame, influence in ((1, 0.0), (30, 1.0)):
-        ob.pose.bones["limb.lower.L"].ik_addon.influence = influence
-        ob.keyframe_insert('pose.bones["limb.lower.L"].ik_addon.influence', frame=frame)
+    rigs.key(ob.pose.bones["limb.lower.L"], "ik_addon.influence", {1: 0.0, 30: 1.0})
     return ob
 
 

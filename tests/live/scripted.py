@@ -36,14 +36,13 @@ def drivers(ob: bpy.types.Object) -> None:
 
 
 def constrained(ob: bpy.types.Object) -> None:
-    limit: Any = ob.pose.bones["collar"].constraints.new("LIMIT_ROTATION")
-    limit.use_limit_x, limit.min_x, limit.max_x, limit.owner_space = True, -0.1, 0.1, "LOCAL"
+    limits = {"use_limit_x": True, "min_x": -0.1, "max_x": 0.1, "owner_space": "LOCAL"}
+    rigs.constrain(ob.pose.bones["collar"], "LIMIT_ROTATION", **limits)
 
 
 def child_of(ob: bpy.types.Object) -> None:
-    constraint: Any = hand_of(ob).constraints.new("CHILD_OF")
-    constraint.target, constraint.subtarget = ob, "spine1"
-    constraint.inverse_matrix = ob.data.bones["spine1"].matrix_local.inverted()
+    inverse = ob.data.bones["spine1"].matrix_local.inverted()
+    rigs.constrain(hand_of(ob), "CHILD_OF", target=ob, subtarget="spine1", inverse_matrix=inverse)
 
 
 def prop_in_hand(ob: bpy.types.Object) -> None:
@@ -68,6 +67,11 @@ def keys_moved(ob: bpy.types.Object) -> None:
 def hand_of(ob: bpy.types.Object) -> bpy.types.Object:
     """Return the target of the arm."""
     return bpy.data.objects[f"{ob.name} hand"]
+
+
+def carrier_of(ob: bpy.types.Object) -> Any:
+    """Return the Child Of constraint on the target."""
+    return hand_of(ob).constraints[0]
 
 
 def on_collar(ob: bpy.types.Object) -> None:
@@ -104,17 +108,6 @@ def other_action(ob: bpy.types.Object) -> None:
     for curve in fcurves(ob, "upper"):
         curve.keyframe_points[0].co[1] += 0.2
         curve.update()
-
-
-def slot_unassigned(ob: bpy.types.Object) -> None:
-    data: Any = ob.animation_data
-    data.action_slot = None
-
-
-def limited(ob: bpy.types.Object) -> None:
-    bone = ob.pose.bones["lower"]
-    bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, -0.2, 0.3
-    bone.ik_addon.use_limits = True
 
 
 def strip_of(ob: bpy.types.Object) -> Any:
@@ -167,6 +160,16 @@ def track_added(ob: bpy.types.Object) -> None:
     strip.influence, strip.use_animated_influence = 1.0, False
 
 
+def sets(owner: Callable[[bpy.types.Object], Any], **values: object) -> Edit:
+    """Return an edit that sets values of the body or of something that belongs to it."""
+
+    def edit(ob: bpy.types.Object) -> None:
+        for name, value in values.items():
+            setattr(owner(ob), name, value)
+
+    return edit
+
+
 def passing(owner: Callable[[bpy.types.Object], Any], name: str, value: object) -> Edit:
     """Return an edit that gives a property another value for one update, and then its own again."""
 
@@ -206,31 +209,21 @@ def longer(ob: bpy.types.Object) -> None:
         bones["lower"].tail *= 1.1
 
 
-def carried_by(**values: object) -> Edit:
-    """Return an edit of the Child Of constraint on the target."""
-
-    def edit(ob: bpy.types.Object) -> None:
-        for name, value in values.items():
-            setattr(hand_of(ob).constraints[0], name, value)
-
-    return edit
-
-
 CHILD_OF: dict[str, Edit] = {
     "keys are moved": keys_moved,
-    "half of its influence": carried_by(influence=0.5),
-    "none of its influence": carried_by(influence=0.0),
-    "another bone": carried_by(subtarget="collar"),
-    "no location along X": carried_by(use_location_x=False),
-    "another inverse": carried_by(inverse_matrix=Matrix.Translation((0.1, 0.0, 0.05))),
+    "half of its influence": sets(carrier_of, influence=0.5),
+    "none of its influence": sets(carrier_of, influence=0.0),
+    "another bone": sets(carrier_of, subtarget="collar"),
+    "no location along X": sets(carrier_of, use_location_x=False),
+    "another inverse": sets(carrier_of, inverse_matrix=Matrix.Translation((0.1, 0.0, 0.05))),
     "a second one": child_of,
     "a parent as well": between,
-    "it is muted": carried_by(mute=True),
+    "it is muted": sets(carrier_of, mute=True),
 }
 
 
 STRUCTURE: dict[str, Edit] = {
-    "a limit": limited,
+    "a limit": sets(lambda ob: ob.pose.bones["lower"], use_ik_limit_x=True, ik_min_x=-0.2, ik_max_x=0.3),
     "a constraint on the collar": constrained,
     "a constraint on the target": child_of,
     "the target's parent": between,
@@ -272,7 +265,7 @@ ANIMATION: dict[str, Edit] = {
     "a track is added": track_added,
     "a driver is added to a live bone": lambda ob: driver(ob, "upper"),
     "a driver is added to a carrier": lambda ob: driver(ob, "collar"),
-    **({"the slot is unassigned": slot_unassigned} if HAS_SLOTS else {}),
+    **({"the slot is unassigned": sets(lambda ob: ob.animation_data, action_slot=None)} if HAS_SLOTS else {}),
 }
 NLA: dict[str, Edit] = {
     "the track is muted": lambda ob: setattr(ob.animation_data.nla_tracks[0], "mute", True),

@@ -57,8 +57,7 @@ def test_a_carried_target_is_reached_on_all_frames_and_when_something_moves(
     bpy.context.scene.frame_set(9)
     own.bend.animation_data_clear()
     for moved, place in ((own.bend, (-0.3, 0.2, 0.8)), (own.target, None), (own.bend, (0.2, 0.3, 0.8))):
-        moved.location = place or own.target.location + Vector((0.0, 0.0, 0.05))
-        bpy.context.view_layer.update()
+        rigs.change(moved, location=place or own.target.location + Vector((0.0, 0.0, 0.05)))
         assert_there(addon, own, f"after '{moved.name}' was moved to {moved.location[:]}")
 
 

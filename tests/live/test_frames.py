@@ -115,8 +115,7 @@ def ways(name: str, recorder: type[Recorder], folder: Path) -> Iterator[tuple[st
     yield "rendered", rendered(name, recorder, folder)
     bpy.context.scene.frame_set(9)
     bpy.ops.ed.undo_push(message="before")
-    rig().location = (0.1, 0.2, 0.0)
-    bpy.context.view_layer.update()
+    rigs.change(rig(), location=(0.1, 0.2, 0.0))
     bpy.ops.ed.undo_push(message="after")
     bpy.ops.ed.undo()
     yield "undone", {9: rigs.pose(rig())}

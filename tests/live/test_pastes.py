@@ -1,4 +1,4 @@
-"""Paste Pose leaves chains and all other settings of bones as they are; everything else that changes them does."""
+"""Paste Pose leaves chains and other settings of bones as they are; all else that changes them, as Symmetrize, does."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import bpy
 import pytest
 
 from tests import rigs
+from tests.chains.test_end_bone import body as legs
+from tests.conftest import Addon
 from tests.faults import stored
-from tests.reliability.states import settings
+from tests.reliability.states import activate, disabled, settings
 from tests.reliability.test_libraries import as_override, own_rig
-from tools import blender
 
 BONES = ("upper", "lower", "hand")
 FK = (0.9, 0.1, 0.2, 0.3)
@@ -32,8 +33,7 @@ def body(name: str = "Rig", x: float = 0.0) -> bpy.types.Object:
     pole = rigs.empty(f"Pole {name}", (1.0 + 5.0 * x, -2.0, 1.0))
     rigs.chain(ob, "lower.L", target, 2, pole=pole, softness=0.2, end_bone="hand.L", heel_pivot=(0.1, 0.2, 0.3))
     ob.pose.bones["hand.R"].ik_addon.pin = {"LOCATION"}
-    ob.pose.bones["upper.L"].rotation_quaternion = FK
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["upper.L"], rotation_quaternion=FK)
     return ob
 
 
@@ -104,12 +104,19 @@ def paste(*, flipped: bool = False) -> None:
     bpy.ops.pose.paste("EXEC_DEFAULT", True, flipped=flipped)
 
 
+def assert_paste_changes_nothing(folder: Path, *, copies: bool = False, flipped: bool = False) -> None:
+    """Paste a pose, which may be copied just before; assert that this changes no setting, for good."""
+    with no_change(folder):
+        if copies:
+            bpy.ops.pose.copy()
+        paste(flipped=flipped)
+
+
 @pytest.fixture(params=["live", "solved", "unsolved"])
 def rig(request: pytest.FixtureRequest) -> bpy.types.Object:
     ob = body()
     if request.param == "live":
-        ob.ik_addon.live = True
-        bpy.context.view_layer.update()
+        rigs.change(ob.ik_addon, live=True)
     elif request.param == "solved":
         pose_mode(ob)
         assert bpy.ops.ik_addon.solve() == {"FINISHED"}
@@ -122,9 +129,7 @@ def rig(request: pytest.FixtureRequest) -> bpy.types.Object:
 
 @pytest.mark.parametrize("flipped", [False, True])
 def test_a_pasted_pose_changes_no_setting(rig: bpy.types.Object, flipped: bool, tmp_path: Path) -> None:
-    with no_change(tmp_path):
-        bpy.ops.pose.copy()
-        paste(flipped=flipped)
+    assert_paste_changes_nothing(tmp_path, copies=True, flipped=flipped)
 
 
 def test_settings_of_another_time_are_not_pasted(rig: bpy.types.Object, tmp_path: Path) -> None:
@@ -132,10 +137,8 @@ def test_settings_of_another_time_are_not_pasted(rig: bpy.types.Object, tmp_path
     chain = rig.pose.bones["lower.L"].ik_addon
     chain.softness, chain.chain_length, chain.end_bone = 0.4, 1, ""
     rig.pose.bones["hand.R"].ik_addon.pin = {"ROTATION"}
-    rig.pose.bones["upper.R"].ik_addon.give = 0.3
-    bpy.context.view_layer.update()
-    with no_change(tmp_path):
-        paste()
+    rigs.change(rig.pose.bones["upper.R"].ik_addon, give=0.3)
+    assert_paste_changes_nothing(tmp_path)
 
 
 def test_a_removed_chain_does_not_come_back(tmp_path: Path) -> None:
@@ -144,8 +147,7 @@ def test_a_removed_chain_does_not_come_back(tmp_path: Path) -> None:
     bone = bpy.data.objects["Rig"].pose.bones["lower.L"]
     bpy.context.object.data.bones.active = bone.bone
     assert bpy.ops.ik_addon.chain_remove(remove_targets=False) == {"FINISHED"}
-    with no_change(tmp_path):
-        paste()
+    assert_paste_changes_nothing(tmp_path)
 
 
 def other_body(live: bool) -> bpy.types.Object:
@@ -184,8 +186,7 @@ def test_another_character_keeps_its_own(
     pose_mode(rig)
     bpy.ops.pose.copy()
     pose_mode(ob)
-    with no_change(tmp_path):
-        paste(flipped=flipped)
+    assert_paste_changes_nothing(tmp_path, flipped=flipped)
 
 
 def test_a_pose_of_another_file_brings_no_chain(tmp_path: Path) -> None:
@@ -205,10 +206,7 @@ def test_a_pose_of_another_file_brings_no_chain(tmp_path: Path) -> None:
 
 def test_an_animated_setting_is_pasted_like_the_channels_beside_it() -> None:
     rig = body()
-    chain = rig.pose.bones["lower.L"].ik_addon
-    for frame, value in ((1, 0.25), (20, 1.0)):
-        chain.influence = value
-        rig.keyframe_insert('pose.bones["lower.L"].ik_addon.influence', frame=frame)
+    rigs.key(rig.pose.bones["lower.L"], "ik_addon.influence", {1: 0.25, 20: 1.0})
     bpy.context.scene.frame_set(1)
     pose_mode(rig)
     bpy.ops.pose.copy()
@@ -223,17 +221,13 @@ def test_an_animated_setting_is_pasted_like_the_channels_beside_it() -> None:
 
 def test_a_setting_stays_where_its_keys_left_it(rig: bpy.types.Object, tmp_path: Path) -> None:
     chain = rig.pose.bones["lower.L"].ik_addon
-    for frame, value in ((1, 0.25), (20, 1.0)):
-        chain.influence = value
-        rig.keyframe_insert('pose.bones["lower.L"].ik_addon.influence', frame=frame)
+    rigs.key(rig.pose.bones["lower.L"], "ik_addon.influence", {1: 0.25, 20: 1.0})
     bpy.context.view_layer.update()
     bpy.context.scene.frame_set(1)
     rig.animation_data_clear()
     bpy.context.view_layer.update()
     assert chain.influence == 0.25
-    with no_change(tmp_path):
-        bpy.ops.pose.copy()
-        paste()
+    assert_paste_changes_nothing(tmp_path, copies=True)
 
 
 def test_a_deleted_target_stays_deleted(rig: bpy.types.Object, tmp_path: Path) -> None:
@@ -251,21 +245,17 @@ def test_a_cleared_target_stays_cleared(rig: bpy.types.Object, tmp_path: Path) -
     rig.pose.bones["lower.L"].ik_addon.target = None
     push("cleared")
     bpy.context.view_layer.update()
-    with no_change(tmp_path):
-        paste()
+    assert_paste_changes_nothing(tmp_path)
 
 
 def test_a_paste_is_undone_after_the_extension_was_off(tmp_path: Path) -> None:
     ob = body()
     before = all_known()
-    blender.disable()
-    try:
+    with disabled():
         pose_mode(ob)
         bpy.ops.pose.copy()
         paste()
         bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "elsewhere.blend"))
-    finally:
-        blender.enable()
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "elsewhere.blend"))
     assert all_known() == before
 
@@ -273,12 +263,9 @@ def test_a_paste_is_undone_after_the_extension_was_off(tmp_path: Path) -> None:
 def test_a_setting_that_this_version_does_not_know_costs_no_target(tmp_path: Path) -> None:
     ob = body()
     stored(ob.pose.bones["lower.L"])["solver"] = 99
-    ob.pose.bones["lower.L"].ik_addon.softness = 0.3
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["lower.L"].ik_addon, softness=0.3)
     pose_mode(ob)
-    with no_change(tmp_path):
-        bpy.ops.pose.copy()
-        paste()
+    assert_paste_changes_nothing(tmp_path, copies=True)
 
 
 def test_settings_stay_known_after_a_bone_without_any_was_pasted(tmp_path: Path) -> None:
@@ -293,10 +280,8 @@ def test_settings_stay_known_after_a_bone_without_any_was_pasted(tmp_path: Path)
         pose_mode(ob, select=False)
         rigs.select_bones(ob, "hand.R")
         edit()
-    rig.pose.bones["hand.R"].ik_addon.pin = {"ROTATION"}
-    bpy.context.view_layer.update()
-    with no_change(tmp_path):
-        paste()
+    rigs.change(rig.pose.bones["hand.R"].ik_addon, pin={"ROTATION"})
+    assert_paste_changes_nothing(tmp_path)
 
 
 # ---- pose assets
@@ -327,8 +312,7 @@ def test_a_pose_asset_is_created_without_a_change(rig: bpy.types.Object, tmp_pat
 def test_a_pose_asset_changes_no_setting(rig: bpy.types.Object, factor: float, tmp_path: Path) -> None:
     action = pose_asset()
     other = body("Other", 1.0)
-    other.pose.bones["lower.L"].ik_addon.softness = 0.7
-    bpy.context.view_layer.update()
+    rigs.change(other.pose.bones["lower.L"].ik_addon, softness=0.7)
     with no_change(tmp_path):
         for ob in (rig, other):
             ob.pose.blend_pose_from_action(action, blend_factor=factor)
@@ -375,24 +359,43 @@ def test_sides_may_swap_their_names(rig: bpy.types.Object, tmp_path: Path) -> No
     bpy.context.view_layer.update()
     left, right = rig.data.bones["lower.L"], rig.data.bones["lower.R"]
     left.name, right.name = "aside", "lower.L"
-    left.name = "lower.R"
-    bpy.context.view_layer.update()
+    rigs.change(left, name="lower.R")
     assert_chains_last({"Rig": {"lower.R": "Target Rig", "lower.L": "Target R"}}, tmp_path)
 
 
-def test_a_renamed_bone_keeps_its_chain(rig: bpy.types.Object, tmp_path: Path) -> None:
-    rig.data.bones["lower.L"].name = "forearm"
-    bpy.context.view_layer.update()
-    assert_chains_last({"Rig": {"forearm": "Target Rig"}}, tmp_path)
+def with_left_bones(operator: Callable[[], object]) -> Callable[[bpy.types.Object], None]:
+    """Return an edit by an operator of Edit Mode, with the left bones selected."""
 
-
-def test_duplicated_bones_have_a_chain(rig: bpy.types.Object, tmp_path: Path) -> None:
-    def duplicate(bones: Any) -> None:
+    def edit(bones: Any) -> None:
         rigs.select_edit_bones(bones, ".L")
-        bpy.ops.armature.duplicate()
+        operator()
 
-    edited(rig, duplicate)
-    assert_chains_last({"Rig": {"lower.L": "Target Rig", "lower.L.001": "Target Rig"}}, tmp_path)
+    return lambda ob: edited(ob, edit)
+
+
+EDITS: dict[str, tuple[Callable[[bpy.types.Object], object], dict[str, dict[str, str | None]]]] = {
+    "a bone is renamed": (
+        lambda ob: rigs.change(ob.data.bones["lower.L"], name="forearm"),
+        {"Rig": {"forearm": "Target Rig"}},
+    ),
+    "other data": (lambda ob: rigs.change(ob, data=ob.data.copy()), {"Rig": {"lower.L": "Target Rig"}}),
+    "duplicated bones": (
+        with_left_bones(bpy.ops.armature.duplicate),
+        {"Rig": {"lower.L": "Target Rig", "lower.L.001": "Target Rig"}},
+    ),
+    "separated bones": (
+        with_left_bones(bpy.ops.armature.separate),
+        {"Rig": {}, "Rig.001": {"lower.L": "Target Rig"}},
+    ),
+}
+"""Edits of an armature, and the chains there are then."""
+
+
+@pytest.mark.parametrize("kind", EDITS)
+def test_chains_stay_with_their_bones(rig: bpy.types.Object, kind: str, tmp_path: Path) -> None:
+    edit, wanted = EDITS[kind]
+    edit(rig)
+    assert_chains_last(wanted, tmp_path)
 
 
 @pytest.mark.parametrize("is_there", [True, False])
@@ -428,25 +431,9 @@ def test_joined_armatures_keep_their_chains(rig: bpy.types.Object, into_plain: b
     assert_chains_last({other.name: wanted}, tmp_path)
 
 
-def test_separated_bones_keep_their_chain(rig: bpy.types.Object, tmp_path: Path) -> None:
-    def separate(bones: Any) -> None:
-        rigs.select_edit_bones(bones, ".L")
-        bpy.ops.armature.separate()
-
-    edited(rig, separate)
-    assert_chains_last({"Rig": {}, "Rig.001": {"lower.L": "Target Rig"}}, tmp_path)
-
-
-def test_other_data_keeps_chains(rig: bpy.types.Object, tmp_path: Path) -> None:
-    rig.data = rig.data.copy()
-    bpy.context.view_layer.update()
-    assert_chains_last({"Rig": {"lower.L": "Target Rig"}}, tmp_path)
-
-
 def test_an_appended_rig_keeps_chains(rig: bpy.types.Object, tmp_path: Path) -> None:
     names = [ob.name for ob in bpy.data.objects]
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "library.blend"))
-    rigs.new_file()
+    rigs.into_library(tmp_path / "library.blend")
     for ob in rigs.from_library(tmp_path / "library.blend", "objects", *names, link=False):
         bpy.context.scene.collection.objects.link(ob)
     bpy.context.view_layer.update()
@@ -491,3 +478,74 @@ def test_an_override_keeps_what_it_overrides(target: str | None, tmp_path: Path)
         if step is not None:
             step()
         assert tips() == before, step
+
+
+# ---- chains name the right bones after Symmetrize and Join, which copy settings as they are
+
+
+def symmetrize(ob: bpy.types.Object) -> None:
+    """Copy the left side of an armature to the right, which may be there already."""
+    with rigs.edit_mode(ob) as bones:
+        rigs.select_edit_bones(bones, ".L")
+        bpy.ops.armature.symmetrize()
+    bpy.context.view_layer.update()
+
+
+@pytest.mark.parametrize("live", [True, False])
+@pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
+def test_a_symmetrized_leg_ends_in_its_own_foot_and_can_be_mirrored(addon: Addon, controls: str, live: bool) -> None:
+    chains = addon.module("rig.plan.chain")
+    ob = legs()
+    assert bpy.ops.ik_addon.chain_add(controls=controls, live=live) == {"FINISHED"}
+    symmetrize(ob)
+    right = ob.pose.bones["shin.R"]
+    assert right.ik_addon.is_chain
+    assert chains.end_of(right).name == "foot.R"
+    assert not live or right.ik_addon.end_bone == "foot.R", "the panel shows this name"
+    activate(ob, "shin.R")
+    bpy.ops.ik_addon.solve()
+    report = addon.report(ob, "shin.R")
+    assert not report.failed
+    assert report.remarks == ("The target belongs to the other side. Mirror the chain on 'shin.L'",)
+    assert not addon.report(ob, "shin.L").remarks
+    assert bpy.ops.ik_addon.chain_fix(tip="shin.R") == {"FINISHED"}
+    bpy.ops.ik_addon.solve()
+    report = addon.report(ob, "shin.R")
+    assert (report.reached, report.remarks) == (True, ())
+    goal = ob.pose.bones["shin.R"].ik_addon
+    assert (goal.target_bone or goal.target.name) == "IK Target shin.R"
+
+
+def test_both_sides_may_follow_a_target_of_neither(addon: Addon) -> None:
+    ob = legs()
+    sword = rigs.empty("Sword", (0.0, -0.2, 0.4))
+    for side in "LR":
+        rigs.chain(ob, f"shin.{side}", sword, 2)
+    bpy.ops.ik_addon.solve()
+    assert not any(addon.report(ob, f"shin.{side}").remarks for side in "LR")
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_joined_armatures_keep_their_end_bones(addon: Addon, live: bool) -> None:
+    chains = addon.module("rig.plan.chain")
+    first = legs()
+    bpy.ops.ik_addon.chain_add(live=live)
+    second = legs()
+    bpy.ops.ik_addon.chain_add(live=live)
+    bpy.context.view_layer.update()
+    for ob in (first, second):
+        ob.select_set(True)
+    bpy.context.view_layer.objects.active = first
+    bpy.ops.object.join()
+    bpy.context.view_layer.update()
+    tip = first.pose.bones["shin.L.001"]
+    assert chains.end_of(tip).name == "foot.L.001"
+    assert chains.end_of(first.pose.bones["shin.L"]).name == "foot.L"
+    bpy.ops.ik_addon.solve()
+    assert addon.report(first, tip.name).reached
+
+
+def test_a_child_of_another_name_is_no_end_bone(addon: Addon) -> None:
+    ob = legs()
+    tip = rigs.chain(ob, "shin.L", rigs.empty("Target"), 2, end_bone="hips")
+    assert addon.module("rig.plan.chain").end_of(tip) is None

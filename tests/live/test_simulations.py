@@ -18,6 +18,7 @@ from tests.renders import Recorder, recorder, render, set_up
 
 __all__ = ["handlers", "recorder"]
 Make = Callable[[bpy.types.Object], object]
+LAST = 20
 
 
 def mesh(name: str) -> bpy.types.Object:
@@ -52,11 +53,9 @@ def pinned_cloth_that_the_body_pushes(rig: bpy.types.Object) -> None:
 
 
 def cloth_below_an_empty(rig: bpy.types.Object) -> None:
-    holder = rigs.empty("Holder")
-    constraint: Any = holder.constraints.new("CHILD_OF")
-    constraint.target, constraint.subtarget = rig, "lower"
     flag = mesh("Flag")
-    flag.parent = holder
+    flag.parent = rigs.empty("Holder")
+    rigs.constrain(flag.parent, "CHILD_OF", target=rig, subtarget="lower")
     flag.modifiers.new("Cloth", "CLOTH")
 
 
@@ -101,12 +100,19 @@ DEPENDENT: dict[str, tuple[Make, str]] = {
 }
 
 
-def live_arm() -> bpy.types.Object:
+def moving_arm() -> bpy.types.Object:
+    """Return an arm whose target moves, not live yet."""
     ob, target = rigs.arm()
-    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 20: (-0.6, 0.7, 0.8)})
+    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), LAST: (-0.6, 0.7, 0.8)})
+    bpy.context.scene.frame_end = LAST
+    bpy.context.scene.frame_set(1)
+    return ob
+
+
+def live_arm() -> bpy.types.Object:
+    ob = moving_arm()
     for name in ("upper", "lower"):
         rigs.key(ob.pose.bones[name], "rotation_quaternion", {1: (1.0, 0.1, 0.0, 0.0), 20: (1.0, 0.2, 0.0, 0.0)})
-    bpy.context.scene.frame_set(1)
     rigs.go_live(ob)
     return ob
 
@@ -157,43 +163,15 @@ def vertices(ob: bpy.types.Object) -> np.ndarray[Any, Any]:
     return np.array([done.matrix_world @ vertex.co for vertex in done.data.vertices])
 
 
-def shapes(shirt: bpy.types.Object) -> dict[float, np.ndarray[Any, Any]]:
-    """Return the vertices of the shirt, played from the first frame with an empty cache."""
-    bpy.context.scene.frame_set(1)
-    modifier: Any = shirt.modifiers["Cloth"]
-    modifier.settings.mass += 0.01
-    bpy.context.view_layer.update()
-    return rigs.on_frames(range(1, 21), lambda: vertices(shirt))
-
-
-@pytest.mark.parametrize("keyed", [False, True])
-def test_cloth_on_a_baked_rig_is_that_on_the_solved_pose(keyed: bool) -> None:
-    """What the message asks for helps: the pinned vertices are where the solved forearm is."""
-    ob = live_arm()
-    if keyed:
-        rigs.key(ob.pose.bones["upper"], "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.9, 0.4, 0.1, 0)})
-    shirt, plain = cloth(ob), skin("Plain", ob)
-    rigs.bake(ob, 1, 20)
-    assert not any(bone.ik_addon.enabled for bone in ob.pose.bones if bone.ik_addon.is_chain)
-    found = shapes(shirt)
-    for frame, points in rigs.on_frames(found, lambda: vertices(plain)).items():
-        assert np.abs(found[frame][:2] - points[:2]).max() < 1e-4
-
-
 # ---- bones without keys
 
 SOLVED = {"cloth": cloth, "soft body": soft, "rigid bodies": pushed_ball}
-LAST = 20
 
 
 def build(kind: str) -> tuple[bpy.types.Object, bpy.types.Object]:
-    """Return an arm whose target moves, not live yet, and what is simulated on it, in an empty file."""
+    """Return such an arm, and what is simulated on it, in an empty file."""
     rigs.new_file()
-    scene = bpy.context.scene
-    scene.frame_end = LAST
-    ob, target = rigs.arm()
-    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), LAST: (-0.6, 0.7, 0.8)})
-    scene.frame_set(1)
+    ob = moving_arm()
     return ob, SOLVED[kind](ob)
 
 

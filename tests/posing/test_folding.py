@@ -11,7 +11,7 @@ from mathutils import Vector
 
 from benchmarks import folds
 from benchmarks.folds import LEG, figure
-from ik_addon.anatomy.members import LIMBS, find_members
+from ik_addon.anatomy.body import LIMBS, find_members
 from ik_addon.anatomy.parts import side_of
 from tests import imports, rigs, rigs_named
 from tests.conftest import Addon, Capture

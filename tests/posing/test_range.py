@@ -121,6 +121,7 @@ def test_between_sparse_keys_the_slip_is_reported(run: bpy.types.Object, capfd: 
     assert ("slips" in report) is not is_dense
     if is_dense:
         assert slips.max() < 1e-4
+        assert min(np.diff(own[:, 0]).min() for own in keys(run).values()) == 1.0, "one key a frame"
     else:
         assert slips.max() > 1e-3
 

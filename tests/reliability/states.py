@@ -14,6 +14,7 @@ import pytest
 from mathutils import Quaternion, Vector
 
 from tests import rigs
+from tools import blender
 
 HIDDEN = {"rna_type", "name", "base", "resting", "stamp", "known", "goals"}
 """Properties that are not settings: the FK store, and what an armature knows of the settings on its bones."""
@@ -123,6 +124,16 @@ def refused(message: str) -> Iterator[None]:
     with pytest.raises(RuntimeError, match=message):
         yield
     assert snapshot() == before
+
+
+@contextmanager
+def disabled() -> Iterator[None]:
+    """Disable the extension, as for somebody who does not have it."""
+    blender.disable()
+    try:
+        yield
+    finally:
+        blender.enable()
 
 
 class FaultError(Exception):

@@ -115,8 +115,7 @@ def test_changing_the_rotation_mode_of_a_solved_bone_keeps_the_fk_pose(posed: bo
 def test_changing_the_euler_order_of_a_solved_bone_keeps_the_fk_angles(through: str) -> None:
     ob = limb("upper", "lower")
     bone, angles = ob.pose.bones["lower"], (0.4, -0.3, 0.7)
-    bone.rotation_mode, bone.rotation_euler = "XYZ", angles
-    bpy.context.view_layer.update()
+    rigs.change(bone, rotation_mode="XYZ", rotation_euler=angles)
     with solved(ob, through):
         assert np.abs(np.array(bone.rotation_euler) - angles).max() > 0.1
         if through == "driver":
@@ -134,9 +133,7 @@ def test_a_rotation_set_together_with_its_mode_becomes_the_fk_pose() -> None:
     ob = limb("upper", "lower")
     rigs.go_live(ob)
     bone = ob.pose.bones["lower"]
-    bone.rotation_mode = "XYZ"
-    bone.rotation_euler = (0.1, 0.2, 0.3)
-    bpy.context.view_layer.update()
+    rigs.change(bone, rotation_mode="XYZ", rotation_euler=(0.1, 0.2, 0.3))
     ob.ik_addon.live = False
     assert bone.rotation_euler[:] == pytest.approx((0.1, 0.2, 0.3))
 
@@ -164,8 +161,7 @@ def remove_curves_of_a_strip(addon: Addon, ob: bpy.types.Object, meta: bool = Fa
 
 def mute(ob: bpy.types.Object, *numbers: int) -> None:
     for number in numbers:
-        rigs.fcurves(ob)[number].mute = True
-        bpy.context.view_layer.update()
+        rigs.change(rigs.fcurves(ob)[number], mute=True)
         bpy.context.scene.frame_set(12)
 
 
@@ -203,8 +199,7 @@ def test_a_bone_whose_animation_is_removed_keeps_its_last_fk_pose(addon: Addon, 
         bpy.context.view_layer.update()
         if steps_on:
             bpy.context.scene.frame_set(15)
-        ob.ik_addon.live = False
-        bpy.context.view_layer.update()
+        rigs.change(ob.ik_addon, live=False)
         found.append([rotation(ob, name) for name in ("upper", "lower")])
     assert found[0] == found[1]
     assert found[0][0] != (1, 0, 0, 0)
@@ -323,12 +318,10 @@ def test_a_bone_moved_after_solving_stays_there_when_the_chain_is_turned_off(add
 
 def test_a_chain_that_could_not_be_solved_stores_no_fk_pose(addon: Addon) -> None:
     ob, _target = rigs.arm()
-    ob.pose.bones["upper"].scale = (0.0, 0.0, 0.0)
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["upper"], scale=(0.0, 0.0, 0.0))
     with pytest.raises(RuntimeError, match="no length"):
         bpy.ops.ik_addon.solve()
     assert addon.module("core.fk_store").stored_bones(ob) == []
-    ob.pose.bones["upper"].scale = (1.0, 1.0, 1.0)
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["upper"], scale=(1.0, 1.0, 1.0))
     assert bpy.ops.ik_addon.solve() == {"FINISHED"}
     assert len(addon.module("core.fk_store").stored_bones(ob)) == 2

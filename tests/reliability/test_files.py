@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +11,28 @@ import pytest
 from tests import rigs
 from tests.animatable import walk
 from tests.conftest import Addon
-from tests.reliability.states import settings
+from tests.reliability.states import disabled, settings
 from tests.reliability.test_libraries import as_override, own_rig
 from tests.rigs import animated_arm, apart, edit_mode, from_library, miss, new_file, save_and_open
-from tools import blender
 
 FRAMES = (1, 9, 20)
 SOLVED = 1e-5
 
 
-def keyed_arm() -> bpy.types.Object:
-    """A live arm with a keyed target: the upper bone is keyed, the lower bone posed by hand."""
+def keyed_arm(live: bool = True) -> tuple[bpy.types.Object, bytes, rigs.Poses]:
+    """An arm with a keyed target, the upper bone keyed, the lower one posed by hand; FK channels, and live poses.
+
+    It is on frame 9, whose FK channels they are.
+    """
     ob, _target = animated_arm()
     ob.pose.bones["lower"].ik_addon.softness = 0.01
+    ob.ik_addon.live = False
+    fk = fk_channels(ob, 9)
+    ob.ik_addon.live = True
+    expected = poses(ob)
+    ob.ik_addon.live = live
     bpy.context.scene.frame_set(9)
-    return ob
+    return ob, fk, expected
 
 
 def poses(ob: bpy.types.Object) -> rigs.Poses:
@@ -41,36 +46,16 @@ def fk_channels(ob: bpy.types.Object, frame: int) -> bytes:
     return rigs.channels(ob).tobytes()
 
 
-def fk_of(build: Callable[[], bpy.types.Object], frame: int = 9) -> bytes:
-    """The FK channels on a frame of the rig that `build` makes; an empty file is open afterwards."""
-    ob = build()
-    ob.ik_addon.live = False
-    fk = fk_channels(ob, frame)
-    new_file()
-    return fk
-
-
 def only_armature() -> bpy.types.Object:
     (ob,) = (ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE")
     return ob
-
-
-@contextmanager
-def disabled() -> Iterator[None]:
-    """Disable the extension, as for somebody who does not have it."""
-    blender.disable()
-    try:
-        yield
-    finally:
-        blender.enable()
 
 
 # ---- saving and loading
 
 
 def test_saving_changes_neither_the_solved_nor_the_fk_pose(tmp_path: Path) -> None:
-    fk = fk_of(keyed_arm)
-    ob = keyed_arm()
+    ob, fk, _expected = keyed_arm()
     solved = rigs.channels(ob).tobytes()
     for i in range(3):
         bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / f"{i}.blend"), copy=bool(i))
@@ -81,9 +66,7 @@ def test_saving_changes_neither_the_solved_nor_the_fk_pose(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("turn_off", ["live", "enabled", "restore", "remove"])
 def test_the_fk_pose_is_restored_exactly_after_loading(tmp_path: Path, turn_off: str) -> None:
-    fk = fk_of(keyed_arm)
-    expected = poses(keyed_arm())
-    bpy.context.scene.frame_set(9)
+    _ob, fk, expected = keyed_arm()
     for i in range(2):
         save_and_open(tmp_path / f"{i}.blend")
     ob = only_armature()
@@ -107,10 +90,7 @@ def test_the_fk_pose_is_restored_exactly_after_loading(tmp_path: Path, turn_off:
 
 
 def test_without_the_add_on_the_pose_stays_and_nothing_is_lost(tmp_path: Path) -> None:
-    fk = fk_of(keyed_arm)
-    ob = keyed_arm()
-    expected = poses(ob)
-    bpy.context.scene.frame_set(9)
+    ob, fk, expected = keyed_arm()
     solved = ob.pose.bones["lower"].rotation_quaternion[:]
     path = tmp_path / "file.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
@@ -134,9 +114,7 @@ def test_without_the_add_on_the_pose_stays_and_nothing_is_lost(tmp_path: Path) -
 
 
 def test_rigs_appended_repeatedly_are_live_at_once_and_solved_independently(tmp_path: Path) -> None:
-    fk = fk_of(keyed_arm)
-    expected = poses(keyed_arm())
-    bpy.context.scene.frame_set(9)
+    _ob, fk, expected = keyed_arm()
     path = tmp_path / "library.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
     new_file()
@@ -153,17 +131,15 @@ def test_rigs_appended_repeatedly_are_live_at_once_and_solved_independently(tmp_
 # ---- library overrides
 
 
-def overridden(folder: Path, build: Callable[[], bpy.types.Object] = keyed_arm) -> tuple[bpy.types.Object, rigs.Poses]:
-    """An override of a rig and its target, in another file, and the rig's live poses."""
-    ob = build()
-    expected = poses(ob)
-    bpy.context.scene.frame_set(9)
+def overridden(folder: Path, live: bool = True) -> tuple[bpy.types.Object, bytes, rigs.Poses]:
+    """An override of a rig and its target, in another file, and the rig's FK channels and live poses."""
+    ob, fk, expected = keyed_arm(live)
     rigs.in_collection("Character", ob, ob.pose.bones["lower"].ik_addon.target)
-    return as_override(folder), expected
+    return as_override(folder), fk, expected
 
 
 def test_settings_of_an_override_are_kept(tmp_path: Path) -> None:
-    ob, _expected = overridden(tmp_path)
+    ob, _fk, _expected = overridden(tmp_path)
     chain = ob.pose.bones["lower"].ik_addon
     for own in walk(ob, 'pose.bones["lower"].ik_addon'):
         own.set(own.values[1])
@@ -175,17 +151,9 @@ def test_settings_of_an_override_are_kept(tmp_path: Path) -> None:
         assert settings(own_rig().pose.bones["lower"]) == expected
 
 
-def not_live() -> bpy.types.Object:
-    ob = keyed_arm()
-    ob.ik_addon.live = False
-    return ob
-
-
 @pytest.mark.parametrize("turned", ["on", "off"])
 def test_live_turned_on_or_off_on_an_override_stays_so(tmp_path: Path, turned: str) -> None:
-    build = not_live if turned == "on" else keyed_arm
-    fk = fk_of(build)
-    ob, _expected = overridden(tmp_path, build)
+    ob, fk, _expected = overridden(tmp_path, turned == "off")
     ob.ik_addon.live = turned == "on"
     expected = poses(ob)
     for i in range(2):
@@ -218,7 +186,7 @@ def test_an_override_follows_changes_of_its_library(tmp_path: Path) -> None:
 
 
 def test_an_override_survives_a_missing_and_a_reloaded_library(tmp_path: Path) -> None:
-    ob, expected = overridden(tmp_path)
+    ob, _fk, expected = overridden(tmp_path)
     path, shot = tmp_path / "library.blend", tmp_path / "shot.blend"
     assert not apart(poses(ob), expected)
     bpy.data.libraries[0].reload()
@@ -248,9 +216,7 @@ def select(*objects: bpy.types.Object) -> None:
 @pytest.mark.parametrize("linked", [False, True])
 @pytest.mark.parametrize("by", ["operator", "script"])
 def test_a_duplicate_is_independent(linked: bool, by: str) -> None:
-    fk = fk_of(keyed_arm)
-    ob = keyed_arm()
-    expected = poses(ob)
+    ob, fk, expected = keyed_arm()
     if by == "operator":
         select(ob)
         bpy.ops.object.duplicate(linked=linked)
@@ -305,8 +271,7 @@ def test_separated_bones_keep_their_chains_fk_pose_and_live(posed: str) -> None:
         tip = part.pose.bones[1].name
         assert miss(part, tip) < SOLVED
         assert rotations(part) == {name: solved[name] for name in rotations(part)}
-        part.pose.bones[tip].ik_addon.target.location.x += 0.1
-        bpy.context.view_layer.update()
+        rigs.shift(part.pose.bones[tip].ik_addon.target, x=0.1)
         assert miss(part, tip) < SOLVED
         part.ik_addon.live = False
         assert rotations(part) == {name: fk[name] for name in rotations(part)}
@@ -431,8 +396,7 @@ def test_a_renamed_target_bone_is_followed(addon: Addon, mode: str) -> None:
 
 @pytest.mark.parametrize("kind", ["LINK_COPY", "FULL_COPY"])
 def test_a_copy_of_the_scene_is_solved_too(kind: str) -> None:
-    ob = keyed_arm()
-    expected = poses(ob)
+    ob, _fk, expected = keyed_arm()
     bpy.ops.scene.new(type=kind)
     copy = bpy.context.scene
     other = only_armature()
@@ -447,9 +411,7 @@ def test_a_copy_of_the_scene_is_solved_too(kind: str) -> None:
 
 
 def test_a_rig_pasted_from_the_clipboard_is_live() -> None:
-    ob = keyed_arm()
-    expected = poses(ob)
-    bpy.context.scene.frame_set(9)
+    ob, _fk, expected = keyed_arm()
     select(ob)
     assert bpy.ops.view3d.copybuffer() == {"FINISHED"}
     new_file()
@@ -476,7 +438,5 @@ def test_a_file_notes_the_layout_of_its_settings_and_a_newer_one_is_solved_with_
     report = addon.report(ob)
     assert report.reached
     assert "newer version" in report.remarks[0]
-    ob.pose.bones["lower"].ik_addon.softness = 0.1
-    ob.pose.bones["lower"].ik_addon.planar = True
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["lower"].ik_addon, softness=0.1, planar=True)
     assert ob.ik_addon.layout == newer

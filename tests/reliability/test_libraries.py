@@ -53,8 +53,7 @@ def in_library(folder: Path) -> tuple[Path, Channels]:
     rigs.go_live(ob)
     assert channels(ob) != fk
     path = folder / "library.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    rigs.new_file()
+    rigs.into_library(path)
     bpy.context.scene.frame_set(FRAME)
     return path, fk
 
@@ -202,8 +201,7 @@ def test_the_fk_pose_is_restored_after_the_library_changed(tmp_path: Path) -> No
     bpy.ops.wm.open_mainfile(filepath=str(library))
     bpy.data.objects["Rig"].ik_addon.live = False
     bpy.data.collections["Character"].objects.link(bpy.data.objects.new("Hat", None))
-    bpy.data.objects["Rig"].ik_addon.live = True
-    bpy.context.view_layer.update()
+    rigs.change(bpy.data.objects["Rig"].ik_addon, live=True)
     bpy.ops.wm.save_as_mainfile(filepath=str(library))
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
     assert fk_of(own_rig()) == fk
@@ -236,8 +234,7 @@ def test_an_override_that_is_not_editable_reports_it(addon: Addon, saves: int, w
             bpy.context.scene.frame_set(frame)
         assert "editable" in message(addon, own_rig())
     target = next(ob for ob in bpy.data.objects if ob.name == "Target" and ("object" in way or not ob.library))
-    target.location.x -= 0.3
-    bpy.context.view_layer.update()
+    rigs.shift(target, x=-0.3)
     assert "editable" in message(addon, own_rig())
 
 
@@ -270,8 +267,7 @@ def test_a_linked_rig_reports_what_to_do_and_never_that_it_reached_its_target(ad
 
 def as_override(folder: Path, shown: bool = False) -> bpy.types.Object:
     """Save the file as a library; return the rig of an editable override of its character, in an empty file."""
-    bpy.ops.wm.save_as_mainfile(filepath=str(folder / "library.blend"))
-    rigs.new_file()
+    rigs.into_library(folder / "library.blend")
     _of_collection(link(folder / "library.blend", shown), True)
     bpy.context.view_layer.update()
     return own_rig()

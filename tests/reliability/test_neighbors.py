@@ -1,4 +1,4 @@
-"""Works beside other add-ons, and while the extension is disabled, enabled and reloaded."""
+"""Works beside other add-ons, which may move things, and while the extension is disabled, enabled and reloaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mathutils import Quaternion
 from tests import rigs
 from tests.conftest import Addon
 from tests.panels import drawn, sidebar
-from tests.reliability.states import activate
+from tests.reliability.states import activate, disabled
 from tests.renders import Recorder, recorder, render, set_up
 from tests.rigs import animated_arm, apart, miss, poses_at
 from tools import blender
@@ -83,8 +83,7 @@ def test_chains_are_solved_after_another_add_on_cleared_the_handlers(
         ob, scene = bpy.data.objects["Rig"], bpy.context.scene
     elif way == "update":
         target.animation_data_clear()
-        target.location = (0.3, 0.6, 1.1)
-        bpy.context.view_layer.update()
+        rigs.change(target, location=(0.3, 0.6, 1.1))
         assert miss(ob) < SOLVED
     elif way == "overlay":
         addon.module("ui.overlay.draw").draw_viewport()
@@ -148,11 +147,8 @@ def test_nothing_is_left_to_do_where_the_extension_is_disabled_after_handlers_we
     bpy.app.handlers.frame_change_post.clear()
     bpy.context.scene.frame_set(3)
     assert any(map(bpy.app.timers.is_registered, timers))
-    blender.disable()
-    try:
+    with disabled():
         assert not any(map(bpy.app.timers.is_registered, timers))
-    finally:
-        blender.enable()
 
 
 def test_a_handler_that_writes_chain_bones_before_the_frame_sets_their_fk_pose(handlers: Add) -> None:
@@ -220,8 +216,7 @@ def test_an_error_in_another_add_on_changes_nothing(handlers: Add, name: str, fi
     handlers(name, broken, first)
     assert not apart(poses_at(ob, FRAMES), expected)
     target.animation_data_clear()
-    target.location = (0.1, 0.8, 1.1)
-    bpy.context.view_layer.update()
+    rigs.change(target, location=(0.1, 0.8, 1.1))
     assert miss(ob) < SOLVED
 
 
@@ -331,3 +326,102 @@ def test_a_second_copy_does_nothing_and_says_so(second_copy: Any, sidebar: None)
         second_copy.unregister()
     blender.enable()
     assert not apart(poses_at(ob, FRAMES), expected)
+
+
+# ---- what other add-ons move before or after a frame is followed, wherever their handlers are in the lists
+
+
+TIMES = (5, 9, 20, 5)
+Moved = tuple[bpy.types.Object, Callable[..., None]]
+"""An arm, and a handler that moves something of it by the frame."""
+
+
+def circling(target: bpy.types.Object) -> Callable[..., None]:
+    """Return a handler that moves a target by the frame."""
+    name = target.name
+
+    def move(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | None = None) -> None:
+        x = 0.02 * scene.frame_current
+        bpy.data.objects[name].location = (0.6 - x, 0.5, 1.0 + 0.5 * x)
+
+    return move
+
+
+def _live_already() -> Moved:
+    ob, target = rigs.arm()
+    rigs.go_live(ob)
+    return ob, circling(target)
+
+
+def _bone_above() -> Moved:
+    ob, _target = rigs.arm()
+    rigs.add_bones(ob, [(0, 0, -1), (0, 0, -0.5)], ["hips"])
+    with rigs.edit_mode(ob) as bones:
+        bones["upper"].parent = bones["hips"]
+    ob.pose.bones["lower"].ik_addon.out_of_reach = "STRETCH"
+
+    def bend(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | None = None) -> None:
+        ob.pose.bones["hips"].rotation_quaternion = (1.0, 0.02 * scene.frame_current, 0.0, 0.0)
+
+    return ob, bend
+
+
+def _parent() -> Moved:
+    ob, target = rigs.arm()
+    target.parent, target.location = rigs.empty("Prop"), (0.0, 0.0, 0.1)
+    return ob, circling(target.parent)
+
+
+def _circled(arm: Callable[[], tuple[bpy.types.Object, bpy.types.Object]]) -> Moved:
+    ob, target = arm()
+    return ob, circling(target)
+
+
+MOVED: dict[str, Callable[[], Moved]] = {
+    "target": lambda: _circled(rigs.arm),
+    "target of a live arm": _live_already,
+    "bone above": _bone_above,
+    "keyed target": lambda: _circled(animated_arm),  # a jiggle: Blender shows the target where the handler left it
+    "parent": _parent,
+}
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("where", ["frame_change_pre", "frame_change_post"])
+@pytest.mark.parametrize("moved", MOVED)
+def test_what_is_moved_around_the_frame_is_followed(
+    addon: Addon, moved: str, handlers: Add, where: str, first: bool
+) -> None:
+    ob, handler = MOVED[moved]()
+    handlers(where, handler, first)
+    ob.ik_addon.live = False
+    fk = rigs.on_frames(TIMES, lambda: [ob.pose.bones[name].rotation_quaternion[:] for name in ("upper", "lower")])
+    rigs.go_live(ob)
+    found: rigs.Poses = {}
+    for frame in TIMES:
+        bpy.context.scene.frame_set(frame)
+        assert miss(ob) < SOLVED, f"frame {frame}"
+        assert addon.report(ob).reached
+        assert not apart({frame: rigs.pose(ob)}, {frame: found.setdefault(frame, rigs.pose(ob))})
+    ob.ik_addon.live = False
+    assert [ob.pose.bones[name].rotation_quaternion[:] for name in ("upper", "lower")] == fk[TIMES[-1]]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_render_shows_the_tip_at_a_target_that_is_moved_after_the_frame(
+    recorder: type[Recorder], handlers: Add, first: bool, tmp_path: Path
+) -> None:
+    ob, target = rigs.arm()
+    rigs.go_live(ob)
+    handlers("frame_change_post", circling(target), first)
+
+    def distance(depsgraph: bpy.types.Depsgraph) -> float:
+        rig: Any = ob.evaluated_get(depsgraph)
+        tip = rig.matrix_world @ rig.pose.bones["lower"].tail
+        return float(np.linalg.norm(np.array(tip - target.evaluated_get(depsgraph).matrix_world.translation)))
+
+    recorder.note = staticmethod(distance)
+    set_up(bpy.context.scene, tmp_path)
+    render(3, 6)
+    assert [frame for _scene, _layer, frame, _noted in recorder.seen] == [3, 4, 5, 6]
+    assert max(noted for *_others, noted in recorder.seen) < 1e-4

@@ -38,14 +38,6 @@ def goal(ob: bpy.types.Object, role: str = "target") -> bpy.types.Object:
     return found
 
 
-def lost(role: str) -> Callable[[bpy.types.Object], None]:
-    def lose(ob: bpy.types.Object) -> None:
-        for collection in goal(ob, role).users_collection:
-            collection.objects.unlink(goal(ob, role))
-
-    return lose
-
-
 def excluded_controls(ob: bpy.types.Object) -> None:
     for layer in bpy.context.view_layer.layer_collection.children:
         layer.exclude = True
@@ -87,8 +79,8 @@ SETUPS: dict[str, Callable[[bpy.types.Object], object]] = {
             *("two constraints", "driver", "wrong end bone"),
         )
     },
-    "lost target": lost("target"),
-    "lost pole": lost("pole"),
+    "lost target": lambda ob: rigs.delete(goal(ob)),
+    "lost pole": lambda ob: rigs.delete(goal(ob, "pole")),
     "locked target": lambda ob: setattr(goal(ob), "lock_location", (True,) * 3),
     "driven target": lambda ob: goal(ob).driver_add("location", 0),
     "excluded controls": excluded_controls,

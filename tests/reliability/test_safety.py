@@ -23,16 +23,8 @@ from tests.faults import stored
 RUNS = {"eval", "exec", "__import__", "import_module", "run_path", "run_module", "driver_add"}
 """Functions that execute what they are given."""
 WRITES = {
-    "open",
-    "write_text",
-    "write_bytes",
-    "mkdir",
-    "unlink",
-    "rmtree",
-    "touch",
-    "save_as_mainfile",
-    "savez",
-    "save",
+    *("open", "write_text", "write_bytes", "mkdir", "unlink", "rmtree", "touch"),
+    *("save_as_mainfile", "savez", "save"),
 }
 """Functions that write files."""
 FAR = {"os", "socket", "http", "urllib", "subprocess", "ctypes", "pickle", "marshal", "importlib", "runpy", "shutil"}
@@ -170,8 +162,7 @@ def test_hostile_settings_are_refused_with_a_message(addon: Addon, kind: str, tm
     ob = bpy.data.objects["Rig"]
     assert_others_go_on(addon, ob)
     bpy.context.scene.frame_set(3)
-    ob.pose.bones["lower b"].ik_addon.target.location.x += 0.1
-    bpy.context.view_layer.update()
+    rigs.shift(ob.pose.bones["lower b"].ik_addon.target, x=0.1)
     assert_others_go_on(addon, ob)
     ob.ik_addon.live = False
     bpy.context.view_layer.objects.active = ob

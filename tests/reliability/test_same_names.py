@@ -43,8 +43,7 @@ def library(folder: Path) -> Path:
     make(50.0)
     bpy.context.view_layer.update()
     path = folder / "library.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    rigs.new_file()
+    rigs.into_library(path)
     return path
 
 
@@ -91,13 +90,11 @@ def test_frames_play_and_goals_are_followed_and_baked_as_without_the_linked_obje
         assert not apart(poses_at(ob, FRAMES), expected), names
         for moved, tip in (("Target", "lower"), ("Controls", "shin")):
             own(moved).animation_data_clear()
-            own(moved).location = (0.5, 0.7, 1.2)
-            bpy.context.view_layer.update()
+            rigs.change(own(moved), location=(0.5, 0.7, 1.2))
             assert messages(addon, ob) == ["Reached", "Reached"]
             assert rigs.miss(ob, tip) < 1e-5, names
         own("Pole").animation_data_clear()
-        own("Pole").location.y -= 6.0
-        bpy.context.view_layer.update()
+        rigs.shift(own("Pole"), y=-6.0)
         assert rigs.head(ob, "lower")[1] < 0.3, "the elbow follows the pole"
         solved = poses_at(ob, (3, 7))
         rigs.bake(ob, 1, 20)
@@ -174,8 +171,7 @@ def test_a_mirrored_chain_gets_a_local_target(tmp_path: Path) -> None:
     bpy.ops.ik_addon.mirror_chain()
     name = next(ob.name for ob in bpy.data.objects if "Target" in ob.name and ob.name.endswith(".R"))
     path = tmp_path / "library.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    rigs.new_file()
+    rigs.into_library(path)
     ob = limbs()
     (linked,) = link(path, (name,), first=True)
     place = linked.matrix_world.copy()

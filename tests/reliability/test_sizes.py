@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
 from typing import Any
 
 import bpy
@@ -18,32 +17,22 @@ from tests.rigs import animated_arm, apart, poses_at
 SOLVED = 1e-5
 
 
-def column(count: int, x: float = 0.0, length: float = 1.0) -> list[rigs.Point]:
-    """Points of a slightly bent chain of about this length, at `x`."""
-    return [(x, 0.1 * length * math.sin(2.0 * i / count), length * i / count) for i in range(count + 1)]
-
-
 def reached(ob: bpy.types.Object, tip: str = "lower") -> bool:
     return rigs.miss(ob, tip) < SOLVED
-
-
-def step(frames: Sequence[int]) -> None:
-    for frame in frames:
-        bpy.context.scene.frame_set(frame)
 
 
 @pytest.mark.parametrize("count", [255, 256, 600])
 def test_a_chain_of_many_bones_is_solved(count: int) -> None:
     ob = rigs.armature()
     names = [f"b{i}" for i in range(count)]
-    rigs.add_bones(ob, column(count), names)
+    points = [(0.0, 0.1 * math.sin(2.0 * i / count), i / count) for i in range(count + 1)]
+    rigs.add_bones(ob, points, names)
     target = rigs.empty("Target", (0.3, 0.2, 0.6))
     rigs.chain(ob, names[-1], target)
     before = rigs.channels(ob)
     rigs.go_live(ob)
     assert reached(ob, names[-1])
-    target.location = (-0.2, 0.5, 0.4)
-    bpy.context.view_layer.update()
+    rigs.change(target, location=(-0.2, 0.5, 0.4))
     assert reached(ob, names[-1])
     assert rigs.head(ob, names[0]) == pytest.approx((0, 0, 0), abs=1e-7)
     ob.ik_addon.live = False
@@ -80,7 +69,7 @@ def test_hundreds_of_chains_in_one_armature_are_solved(addon: Addon) -> None:
     ends = np.array([ob.pose.bones[tip].tail for tip, _target in chains])
     goals = np.array([target.location for _tip, target in chains])
     assert np.linalg.norm(ends - goals, axis=1).max() < SOLVED
-    step((2, 1))
+    poses_at(ob, (2, 1))
     ob.ik_addon.live = False
     assert np.array_equal(rigs.channels(ob), before)
 
@@ -119,8 +108,7 @@ def test_follows_time_remapping() -> None:
     bpy.context.scene.frame_set(13)
     assert reached(ob)
     bpy.context.view_layer.update()
-    target.location.x += 0.01
-    bpy.context.view_layer.update()
+    rigs.shift(target, x=0.01)
     assert reached(ob)
 
 
@@ -171,6 +159,4 @@ def test_works_with_names_of_every_kind(kind: str, tmp_path: Any) -> None:
     assert rigs.channels(ob).tobytes() == fk
     bpy.context.view_layer.objects.active = ob
     assert bpy.ops.ik_addon.bake(frame_start=5, frame_end=9) == {"FINISHED"}
-    for frame in (5, 9):
-        bpy.context.scene.frame_set(frame)
-        assert reached(ob, lower)
+    assert all(rigs.on_frames((5, 9), lambda: reached(ob, lower)).values())

@@ -238,10 +238,6 @@ def next_frame(_targets: list[bpy.types.Object]) -> None:
     scene.frame_set(scene.frame_current + 1)
 
 
-def jump(_targets: list[bpy.types.Object]) -> None:
-    bpy.context.scene.frame_set(15)
-
-
 def move(targets: list[bpy.types.Object]) -> None:
     for target in targets:
         target.animation_data_clear()
@@ -260,7 +256,7 @@ def limit(targets: list[bpy.types.Object]) -> None:
 
 STEPS: dict[str, Callable[[list[bpy.types.Object]], None]] = {
     "next frame": next_frame,
-    "jump": jump,
+    "jump": lambda _targets: bpy.context.scene.frame_set(15),
     "move": move,
     "structure": limit,
 }

@@ -1,4 +1,4 @@
-"""Walks with locking knees, on skeletons that characters come with: knees and elbows never flip.
+"""Walks with locking knees, on skeletons that characters come with, and other motions: knees and elbows never flip.
 
 Limbs of these rigs are straight or nearly straight at rest, with any roll, in mirrored, rotated and scaled
 armatures. The walk straightens limbs and bends them backwards. Targets are at the ankles
@@ -7,9 +7,12 @@ and wrists of the FK pose, or raised.
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import bpy
 import numpy as np
@@ -17,9 +20,11 @@ import pytest
 from mathutils import Euler, Matrix, Vector
 from numpy.typing import NDArray
 
-from tests import recorded, rigs, rigs_named
+from tests import motions, recorded, rigs, rigs_named
+from tests.conftest import Addon
 from tests.reliability.states import activate
 from tests.rigs_named import RIGS
+from tests.targets.walking import played
 
 Points = NDArray[np.float64]
 
@@ -218,3 +223,76 @@ def test_a_recorded_walk_keeps_its_knees_and_elbows() -> None:
     bpy.context.scene.frame_set(first)
     chains = [[f"{side}{upper}", f"{side}{lower}"] for side in ("Left", "Right") for upper, lower in PARTS]
     check(ob, limbs_of(ob, chains), range(first + 150, first + 190))
+
+
+# ---- runs, crawls, sitting down and cartwheels, imported with different up axes and units, and mirrored
+
+
+SPAN = range(1, motions.FRAMES + 1)
+FORMS = {
+    "run": (0.01, "Z", "Y", -1.0),
+    "crawl": (1.0, "Y", "-Z", -1.0),
+    "sit": (0.01, "X", "Y", 1.0),
+    "cartwheel": (1.0, "Z", "Y", 1.0),
+}
+"""For each motion: scale, up axis, forward axis, and the X scale, -1 where mirrored."""
+
+
+def mover(motion: str, folder: Path) -> bpy.types.Object:
+    """Import a skeleton with a motion, on its first frame."""
+    importlib.import_module("addon_utils").enable("io_anim_bvh")
+    size, up, forward, mirrored = FORMS[motion]
+    path = motions.write(motion, folder / "motion.bvh")
+    bpy.ops.import_anim.bvh(filepath=str(path), global_scale=size, axis_up=up, axis_forward=forward)
+    ob: Any = bpy.context.object
+    ob.matrix_world = Matrix.Diagonal((mirrored, 1.0, 1.0, 1.0))
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end = SPAN[0], SPAN[-1]
+    scene.frame_set(SPAN[0])
+    return ob
+
+
+@pytest.mark.parametrize("motion", motions.MOTIONS)
+def test_knees_and_elbows_never_flip(motion: str, tmp_path: Path) -> None:
+    ob = mover(motion, tmp_path)
+    chains = [[f"{side}{upper}", f"{side}{lower}"] for side in ("Left", "Right") for upper, lower in PARTS]
+    check(ob, limbs_of(ob, chains), SPAN)
+
+
+@pytest.mark.parametrize(
+    ("motion", "poles", "beneath"),
+    [("run", "TWIST", "rest"), ("crawl", "FOOT", "rest"), ("sit", "MATCH", "FK"), ("cartwheel", "FOOT", "rest")],
+)
+def test_a_snapped_character_keeps_its_hands_and_feet_and_no_limb_turns_too_fast(
+    addon: Addon, motion: str, poles: str, beneath: str, tmp_path: Path
+) -> None:
+    ob = mover(motion, tmp_path)
+    before = played(ob, SPAN)
+    assert bpy.ops.ik_addon.character_setup(live=False) == {"FINISHED"}
+    remarks = " ".join(addon.module("chains.character").last(ob).remarks)
+    assert "Press Targets to Pose (Range) to transfer their animation to the targets" in remarks
+    assert bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="SCENE", poles=poles) == {"FINISHED"}
+    bones = ob.data.bones
+    tips = [bone for bone in ob.pose.bones if bone.ik_addon.end_bone]
+    limbs = [name for tip in tips for name in (bones[tip.name].parent.name, tip.name)]
+    assert len(limbs) == 8
+    if beneath == "rest":
+        delete_keys(ob, limbs)
+    ob.ik_addon.live = True
+    after = played(ob, SPAN)
+    for tip in tips:
+        end = int(bones.find(tip.ik_addon.end_bone))
+        own, was = after[:, end], before[:, end]
+        assert np.abs(own[:, 3, :3] - was[:, 3, :3]).max() < 1e-5 * rigs.length(ob, tip.name, 2)
+        assert degrees(own[:, :3, :3], was[:, :3, :3]).max() < 0.05
+    for name in limbs:
+        bone = int(bones.find(name))
+        own, was = (degrees(found[1:, bone, :3, :3], found[:-1, bone, :3, :3]) for found in (after, before))
+        assert (own < 1.5 * was + 5.0).all(), name
+
+
+def delete_keys(ob: bpy.types.Object, bones: list[str]) -> None:
+    """Delete all keys of these bones and reset them to rest."""
+    for bone in map(ob.pose.bones.get, bones):
+        rigs.remove_curves(ob, f"{bone.path_from_id()}.")
+        bone.rotation_euler = bone.location = (0.0, 0.0, 0.0)

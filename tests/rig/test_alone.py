@@ -33,8 +33,7 @@ def limbs(kind: str, counts: tuple[int, ...], angle: float) -> tuple[bpy.types.O
         rigs.chain(ob, names[-1], targets[-1], bones, use_limits=True, **extra)
     ob.pose.bones["body"].rotation_quaternion = (0.98, 0.1, 0.15, 0.05)
     ob.pose.bones[f"{kind}0.0"].rotation_quaternion = (0.97, 0.2, 0.0, 0.1)
-    ob.matrix_world.translation = (0.3, 0.1, -0.2)
-    bpy.context.view_layer.update()
+    rigs.change(ob.matrix_world, translation=(0.3, 0.1, -0.2))
     return ob, targets
 
 
@@ -130,8 +129,7 @@ def test_free_chains_alone_match_many(addon: Addon, seed: int) -> None:
             bone.rotation_quaternion = rng.normal(size=4) * 0.3 + (1.0, 0.0, 0.0, 0.0)
             bone.rotation_euler = rng.normal(size=3)
             bone.scale = [rng.uniform(0.7, 1.4)] * 3
-        target.location = (rng.normal(size=3) * 0.8 + (0.3, 0.0, 1.0)).tolist()
-        bpy.context.view_layer.update()
+        rigs.change(target, location=(rng.normal(size=3) * 0.8 + (0.3, 0.0, 1.0)).tolist())
         depsgraph = bpy.context.evaluated_depsgraph_get()
         plan = addon.module("rig.plan.plan").Plan.of(ob, depsgraph) if plan is None else plan
         samples.append(addon.module("rig.read.sample").numbers_now(plan.numbers, depsgraph))
@@ -150,8 +148,7 @@ def test_a_solution_gives_poses_after_its_armature_is_gone(addon: Addon) -> None
     ob, targets = limbs("leg", (2,) * LEGS, 0.4)
     ob.pose.bones["leg0.1"].ik_addon.influence = 0.5
     # Blender itself has to convert the poses of such bones.
-    ob.data.bones["leg0.1"].use_inherit_rotation = False
-    bpy.context.view_layer.update()
+    rigs.change(ob.data.bones["leg0.1"], use_inherit_rotation=False)
     plan, sample = frames(addon, ob, targets, 3)
     pose = addon.module("rig.write.waves").pose
     posed, known = pose(ob, plan, sample), pose(ob, plan, sample).poses

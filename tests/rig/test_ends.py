@@ -54,8 +54,7 @@ def poses(ob: bpy.types.Object) -> NDArray[np.float64]:
 def move_hips(ob: bpy.types.Object, rng: np.random.Generator) -> None:
     hips = ob.pose.bones["hips"]
     hips.location = rng.uniform(-0.06, 0.06, 3) - (0.0, 0.12, 0.0)
-    hips.rotation_quaternion = Euler(rng.uniform(-0.2, 0.2, 3)).to_quaternion()
-    bpy.context.view_layer.update()
+    rigs.change(hips, rotation_quaternion=Euler(rng.uniform(-0.2, 0.2, 3)).to_quaternion())
 
 
 @pytest.mark.parametrize(
@@ -72,11 +71,9 @@ def move_hips(ob: bpy.types.Object, rng: np.random.Generator) -> None:
 def test_the_foot_stays_when_the_hips_move(connect: bool, matrix: Matrix, addon: Addon) -> None:
     ob, target = leg(connect=connect)
     ob.matrix_world = matrix
-    target.matrix_world = matrix @ target.matrix_basis
-    bpy.context.view_layer.update()
+    rigs.change(target, matrix_world=matrix @ target.matrix_basis)
     if not connect:
-        ob.pose.bones["foot"].location = (0.02, -0.01, 0.015)
-        bpy.context.view_layer.update()
+        rigs.change(ob.pose.bones["foot"], location=(0.02, -0.01, 0.015))
         target.location = world(ob, "foot").translation
     assert_nothing_moves_but_the_leg(addon, ob, 0.9 * max(abs(s) for s in matrix.to_scale()))
 
@@ -94,8 +91,7 @@ def assert_nothing_moves_but_the_leg(addon: Addon, ob: bpy.types.Object, size: f
         assert turn_between(world(ob, "foot"), foot) < TURN
     assert addon.report(ob, "shin").reached
     ob.ik_addon.live = False
-    ob.pose.bones["hips"].matrix_basis = Matrix.Identity(4)
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["hips"], matrix_basis=Matrix.Identity(4))
     assert np.abs(poses(ob) - before).max() < 1e-6
 
 
@@ -103,18 +99,14 @@ def rigged() -> tuple[bpy.types.Object, bpy.types.Object]:
     """Return a leg whose foot is below two mechanism bones, as in control rigs."""
     ob, target = leg(connect=False)
     rigs.add_bones(ob, [(0.1, 0, 0.1), (0.1, 0, 0.08), (0.1, 0.02, 0.07)], ["MCH-foot", "MCH-roll"], "shin")
-    bpy.ops.object.mode_set(mode="EDIT")
-    ob.data.edit_bones["foot"].parent = ob.data.edit_bones["MCH-roll"]
-    ob.data.edit_bones["MCH-foot"].inherit_scale = "NONE"
-    bpy.ops.object.mode_set(mode="OBJECT")
-    copy = ob.pose.bones["MCH-foot"].constraints.new("COPY_SCALE")
-    copy.target, copy.subtarget = ob, "hips"
+    with rigs.edit_mode(ob) as bones:
+        bones["foot"].parent = bones["MCH-roll"]
+        bones["MCH-foot"].inherit_scale = "NONE"
+    rigs.constrain(ob.pose.bones["MCH-foot"], "COPY_SCALE", target=ob, subtarget="hips")
     ob.pose.bones["MCH-roll"].location = (0.01, 0.02, -0.01)
     ob.pose.bones["MCH-roll"].rotation_quaternion = Euler((0.2, -0.1, 0.3)).to_quaternion()
-    ob.pose.bones["foot"].location = (0.02, -0.01, 0.015)
-    bpy.context.view_layer.update()
-    target.location = world(ob, "foot").translation
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["foot"], location=(0.02, -0.01, 0.015))
+    rigs.change(target, location=world(ob, "foot").translation)
     return ob, target
 
 
@@ -149,8 +141,7 @@ def test_mechanism_bones_above_a_foot_may_be_animated(addon: Addon) -> None:
 def test_a_mechanism_bone_with_its_own_constraint_is_named_and_can_be_muted(addon: Addon) -> None:
     ob, _target = rigged()
     fit(addon, ob)
-    copy = ob.pose.bones["MCH-roll"].constraints.new("COPY_ROTATION")
-    copy.target, copy.subtarget = ob, "hips"
+    copy = rigs.constrain(ob.pose.bones["MCH-roll"], "COPY_ROTATION", target=ob, subtarget="hips")
     rigs.go_live(ob)
     report = addon.report(ob, "shin")
     assert report.failed
@@ -206,15 +197,13 @@ def test_the_foots_own_limits_hold(addon: Addon) -> None:
         setattr(foot, f"ik_min_{axis}", -0.2)
         setattr(foot, f"ik_max_{axis}", 0.3)
     ob.ik_addon.live = True
-    target.rotation_euler = (2.0, 0.3, 0.8)
-    bpy.context.view_layer.update()
+    rigs.change(target, rotation_euler=(2.0, 0.3, 0.8))
     seen = rigs.evaluated(ob).pose.bones
     rest = seen["shin"].bone.matrix_local.inverted() @ seen["foot"].bone.matrix_local
     joint = (rest.inverted() @ seen["shin"].matrix.inverted() @ seen["foot"].matrix).to_quaternion()
     assert 0.15 < 2.0 * math.asin(math.hypot(joint.x, joint.z)) < 0.31
     assert addon.report(ob, "shin").at_limit == ("foot",)
-    ob.pose.bones["shin"].ik_addon.use_limits = False
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["shin"].ik_addon, use_limits=False)
     seen = rigs.evaluated(ob).pose.bones
     assert 2.0 * seen["foot"].matrix.to_quaternion().rotation_difference(joint).angle > 0.5
 
@@ -226,13 +215,11 @@ def test_influence_blends_the_foot(addon: Addon) -> None:
     target.rotation_euler.x += 0.8
     rigs.go_live(ob)
     full = ob.pose.bones["foot"].matrix_basis.to_quaternion()
-    ob.pose.bones["shin"].ik_addon.influence = 0.5
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["shin"].ik_addon, influence=0.5)
     half = ob.pose.bones["foot"].matrix_basis.to_quaternion()
     assert fk.rotation_difference(full).angle > 0.5
     assert half.rotation_difference(fk.slerp(full, 0.5)).angle < 1e-4
-    ob.pose.bones["shin"].ik_addon.influence = 0.0
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["shin"].ik_addon, influence=0.0)
     assert ob.pose.bones["foot"].matrix_basis.to_quaternion() == fk
 
 
@@ -270,9 +257,8 @@ def test_an_end_bone_belongs_to_one_chain(other: str, addon: Addon) -> None:
     else:
         rigs.chain(ob, "shin", point, 1)
         ob.pose.bones["thigh"].ik_addon.target = point
-        bpy.ops.object.mode_set(mode="EDIT")
-        ob.data.edit_bones["foot"].parent = ob.data.edit_bones["thigh"]
-        bpy.ops.object.mode_set(mode="OBJECT")
+        with rigs.edit_mode(ob) as bones:
+            bones["foot"].parent = bones["thigh"]
     rigs.go_live(ob)
     report = addon.report(ob, "shin")
     assert report.failed

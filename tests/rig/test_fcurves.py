@@ -98,12 +98,10 @@ def rig(rng: Generator) -> bpy.types.Object:
     pole.parent = second if rng.random() < 0.5 else None
     rigs.chain(ob, "spine2", target, 2, pole=pole)
     rigs.chain(ob, "lower", held, 2, use_rotation=bool(rng.random() < 0.5))
-    settings = ob.pose.bones["lower"].ik_addon
     for name in ("influence", "softness", "pole_angle"):
         if rng.random() < 0.5:
-            for frame in (0, 20, 40):
-                setattr(settings, name, rng.uniform(-0.2, 1.2))
-                ob.keyframe_insert(f'pose.bones["lower"].ik_addon.{name}', frame=frame)
+            values = {frame: rng.uniform(-0.2, 1.2) for frame in (0, 20, 40)}
+            rigs.key(ob.pose.bones["lower"], f"ik_addon.{name}", values)
     vary(rng, ob)
     return ob
 
@@ -116,9 +114,10 @@ def sample(addon: Addon, plan: Any, numbers: Any) -> Any:
 
 
 def stepped(addon: Addon, plan: Any, frames: list[float]) -> Any:
+    """Return the numbers of frames as Blender shows them, one after the other."""
     read = addon.module("rig.read.sample").numbers_now
     found = rigs.on_frames(frames, lambda: read(plan.numbers, bpy.context.view_layer.depsgraph))
-    return sample(addon, plan, np.concatenate(list(found.values())))
+    return np.concatenate(list(found.values()))
 
 
 def plan_of(addon: Addon, ob: bpy.types.Object) -> tuple[Any, Any]:
@@ -134,7 +133,7 @@ def test_sampled_curves_match_blenders_evaluation(curves: Any, addon: Addon, see
     ob = rig(np.random.default_rng(seed))
     plan, base = plan_of(addon, ob)
     found = sample(addon, plan, curves.numbers_at(plan.numbers, base, FRAMES))
-    real = stepped(addon, plan, FRAMES)
+    real = sample(addon, plan, stepped(addon, plan, FRAMES))
     for name in ("world", "channels", "basis", "poses"):
         np.testing.assert_allclose(getattr(found, name), getattr(real, name), atol=2e-5, rtol=2e-5, err_msg=name)
     for name, value in vars(found.goals).items():
@@ -154,16 +153,11 @@ def test_curves_in_plain_strips_match_blenders_evaluation(curves: Any, addon: Ad
                 strip: Any = rigs.into_strip(owner, start=int(rng.integers(-4, 9)))
                 strip.extrapolation = extrapolation
         frames = FRAMES if extrapolation == "HOLD" else FRAMES[4:]
-        found = curves.numbers_at(plan.numbers, base, frames)
-        read = addon.module("rig.read.sample").numbers_now
-        real = rigs.on_frames(frames, lambda: read(plan.numbers, bpy.context.view_layer.depsgraph))  # noqa: B023
-        np.testing.assert_allclose(
-            found, np.concatenate(list(real.values())), atol=1e-6, rtol=1e-6, err_msg=f"seed {seed}"
-        )
+        found, real = curves.numbers_at(plan.numbers, base, frames), stepped(addon, plan, frames)
+        np.testing.assert_allclose(found, real, atol=1e-6, rtol=1e-6, err_msg=f"seed {seed}")
 
 
 def test_a_child_of_constraint_carries_as_a_parent_does(curves: Any, addon: Addon) -> None:
-    read = addon.module("rig.read.sample").numbers_now
     for seed in range(12):
         rigs.new_file()
         rng = np.random.default_rng(2000 + seed)
@@ -173,8 +167,7 @@ def test_a_child_of_constraint_carries_as_a_parent_does(curves: Any, addon: Addo
         carry(target, ob, "holder", inverse_matrix=Matrix.Rotation(seed, 4, "X"))
         plan, base = plan_of(addon, ob)
         found = sample(addon, plan, curves.numbers_at(plan.numbers, base, FRAMES))
-        real = rigs.on_frames(FRAMES, lambda: read(plan.numbers, bpy.context.view_layer.depsgraph))  # noqa: B023
-        shown = sample(addon, plan, np.concatenate(list(real.values())))
+        shown = sample(addon, plan, stepped(addon, plan, FRAMES))
         np.testing.assert_allclose(found.goals.target, shown.goals.target, atol=1e-4, rtol=1e-4, err_msg=f"seed {seed}")
         layer, places = bpy.context.view_layer, []
         for frame in FRAMES:
@@ -189,10 +182,8 @@ def test_a_child_of_constraint_carries_as_a_parent_does(curves: Any, addon: Addo
 
 def carry(child: Any, ob: bpy.types.Object, bone: str, parent: Any = None, **settings: object) -> None:
     """Make an object a child of a bone by a constraint."""
-    child.parent, made = parent, child.constraints.new("CHILD_OF")
-    made.target, made.subtarget = ob, bone
-    for name, value in settings.items():
-        setattr(made, name, value)
+    child.parent = parent
+    rigs.constrain(child, "CHILD_OF", target=ob, subtarget=bone, **settings)
 
 
 def keep_whole_quaternions(ob: bpy.types.Object) -> None:
@@ -257,7 +248,7 @@ def _switched(ob: Any, _target: Any, _other: Any) -> None:
 
 THINGS: dict[str, Callable[[Any, Any, Any], object]] = {
     "nothing": lambda _ob, _target, _other: None,
-    "target's constraint": lambda _ob, target, other: setattr(target.constraints.new("COPY_LOCATION"), "target", other),
+    "target's constraint": lambda _ob, target, other: rigs.constrain(target, "COPY_LOCATION", target=other),
     "target's driver": lambda _ob, target, _other: target.driver_add("scale", 0),
     "target's parent's constraint": _on_parent,
     "child of a vertex": _on_vertex,
@@ -282,8 +273,8 @@ THINGS: dict[str, Callable[[Any, Any, Any], object]] = {
     "armature's constraint": lambda ob, _target, other: setattr(ob.constraints.new("COPY_ROTATION"), "target", other),
     "parent bone's constraint": lambda ob, *_: ob.pose.bones["root"].constraints.new("LIMIT_ROTATION"),
     "constraint that is switched": _switched,
-    "chain that moves a parent bone": lambda ob, _target, other: setattr(
-        ob.pose.bones["hips"].constraints.new("IK"), "target", other
+    "chain that moves a parent bone": lambda ob, _target, other: rigs.constrain(
+        ob.pose.bones["hips"], "IK", target=other
     ),
     "parent bone's driver": lambda ob, *_: ob.pose.bones["root"].driver_add("location", 1),
     "chain's driver": lambda ob, *_: ob.driver_add('pose.bones["lower"].ik_addon.influence'),

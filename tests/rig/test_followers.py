@@ -113,8 +113,7 @@ def test_the_duplicate_of_a_character_with_its_controls_stands_on_its_own() -> N
     assert all(map(shown_by, goals(copy)))
     ob.name, copy.name = "Hero", "metarig"
     copy.location.y = 3.0
-    copy.pose.bones["forearm.L"].ik_addon.target.location.y += 3.2
-    bpy.context.view_layer.update()
+    rigs.shift(copy.pose.bones["forearm.L"].ik_addon.target, y=3.2)
     before, pose, held = names(), rigs.pose(ob), [goal.matrix_world.copy() for goal in goals(ob)]
     activate(copy, "forearm.L")
     assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
@@ -134,8 +133,7 @@ def test_a_copy_without_controls_says_so_and_makes_its_own(addon: Addon, live: b
     bpy.context.view_layer.update()
     copy = duplicate(ob)
     copy.name = first
-    copy.location.y = 3.0
-    bpy.context.view_layer.update()
+    rigs.change(copy.location, y=3.0)
     tip = copy.pose.bones["forearm.L"]
 
     assert remarks(addon, copy, "own targets")
@@ -238,9 +236,7 @@ def test_mirroring_again_moves_control_bones_as_it_moves_empties(roll: float) ->
     left, right = (ob.pose.bones[f"forearm.{side}"].ik_addon.target_bone for side in "LR")
     with rigs.edit_mode(ob) as bones:
         bones[right].roll += roll
-    ob.pose.bones[left].location = (0.1, -0.2, -0.1)
-    ob.pose.bones[left].rotation_quaternion = (0.9, 0.2, 0.3, 0.1)
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones[left], location=(0.1, -0.2, -0.1), rotation_quaternion=(0.9, 0.2, 0.3, 0.1))
     activate(ob, "forearm.L")
     for _ in range(2):
         assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
@@ -292,8 +288,7 @@ def without_target(ob: bpy.types.Object, tip: str, name: str) -> bpy.types.PoseB
     """Rename the tip of a chain, and take its target away."""
     bone = ob.pose.bones[tip]
     bone.name = name
-    bone.ik_addon.target, bone.ik_addon.target_bone = None, ""
-    bpy.context.view_layer.update()
+    rigs.change(bone.ik_addon, target=None, target_bone="")
     return bone
 
 

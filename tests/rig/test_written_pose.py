@@ -138,8 +138,7 @@ def test_non_uniform_bone_scale_is_refined_until_the_tip_arrives() -> None:
     rng = random.Random(11)
     ob, target = random_rig(rng, 4, flags=False)
     ob.pose.bones["body"].scale = (1.2, 0.9, 1.1)
-    ob.pose.bones["b1"].scale = (0.9, 1.3, 1.0)
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["b1"], scale=(0.9, 1.3, 1.0))
     rigs.chain(ob, "b3", target, 4)
     rigs.go_live(ob)
     assert missed(ob, "b3", target) < 1e-4
@@ -201,8 +200,7 @@ def test_driven_channels_are_left_to_their_driver_and_a_miss_is_reported(addon: 
     report = addon.report(ob, "b1")
     assert any("driven" in remark for remark in report.remarks)
     assert missed(ob, "b1", target) == pytest.approx(report.error, rel=1e-4)
-    driver.mute = True
-    bpy.context.view_layer.update()
+    rigs.change(driver, mute=True)
     assert missed(ob, "b1", target) < 1e-5
 
 
@@ -222,8 +220,7 @@ def test_a_root_scaled_flat_does_not_amplify_rounding(seed: int) -> None:
     poses = []
     for step in (0.0, 1e-6, -1e-6, 2e-6):
         ob.ik_addon.live = False
-        target.location = (place + step * np.array([1.0, -1.0, 0.5])).tolist()
-        bpy.context.view_layer.update()
+        rigs.change(target, location=(place + step * np.array([1.0, -1.0, 0.5])).tolist())
         rigs.go_live(ob)
         poses.append(rigs.pose(ob))
     assert np.abs(np.array(poses[1:]) - poses[0]).max() < 1e-4

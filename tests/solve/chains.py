@@ -12,8 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ik_addon.solve import Goal, Limits, Problem, Solution, solve
+from ik_addon.solve import Goal, Limits, Problem, Solution, Status, solve
+from ik_addon.solve.maths.cones import Cone, joint_rotation, nearest_direction, nearest_twist, swing_twist
+from ik_addon.solve.maths.numbers import MANY
 from ik_addon.solve.maths.rotations import about_vectors, matrices
+from ik_addon.solve.maths.turns import direction_of
+from ik_addon.solve.maths.vectors import minus, size_of
 from ik_addon.solve.problem import Floats
 
 ACROSS = np.diag([-1.0, 1.0, 1.0])
@@ -177,19 +181,11 @@ def solve_together(*problems: Problem) -> list[Solution]:
     return [Solution(*(getattr(all_of, name)[i : i + count] for name in names)) for i in starts]
 
 
-def check_consistent(problem: Problem, solution: Solution) -> None:
-    """Assert what holds for every solution: rotations, lengths, joints and error are consistent."""
-    rotations = solution.rotations
-    product = rotations @ np.swapaxes(rotations, -1, -2)
-    np.testing.assert_allclose(product, np.broadcast_to(np.eye(3), product.shape), atol=1e-12)
-    np.testing.assert_allclose(np.linalg.det(rotations), 1.0, atol=1e-12)
-    rest, solved = np.diff(problem.joints, axis=1), np.diff(solution.joints, axis=1)
-    size = lengths_of(problem.joints).sum(axis=1)
-    turned = np.einsum("bnij,bnj->bni", rotations, rest) * solution.stretch[..., None]
-    noise = 1e-12 * (1 + np.abs(problem.joints).max() / size.min())
-    assert np.abs((turned - solved) / size[:, None, None]).max() < noise
-    error = np.linalg.norm(problem.goal.target - solution.joints[:, -1], axis=1)
-    np.testing.assert_allclose(solution.error, error, atol=1e-9 * size.max())
+def reached(problem: Problem) -> Solution:
+    """Solve a problem, and assert that all of its targets are reached."""
+    solution = solve(problem)
+    assert (solution.status == Status.REACHED).all()
+    return solution
 
 
 def for_each(**shapes: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -225,3 +221,19 @@ def assert_alike(one: Solution, other: Solution, size: Floats | float = 1.0, wit
             gap = np.abs(ours - theirs) / scale.reshape(-1, *(1,) * (ours.ndim - 1))
         off = ~((gap < within) | (ours == theirs) | (np.isnan(ours) & np.isnan(theirs)))
         assert not off.any(), f"{name} differ by {gap[off].max():.2g}, first at {np.argwhere(off)[0].tolist()}"
+
+
+def clamp(q: Floats, cone: Cone) -> Floats:
+    """Return the allowed joint rotations (4, ...) nearest to unit quaternions (4, ...), swing and twist each."""
+    swing, twist = swing_twist(q)
+    return joint_rotation(nearest_direction(swing, cone), nearest_twist(twist, cone))
+
+
+def violation(q: Floats, cone: Cone) -> Floats:
+    """Return how far (...) unit quaternions (4, ...) are outside their cones, in radians of swing or of twist."""
+    swing, twist = swing_twist(q)
+    near = nearest_direction(swing, cone)
+    ways = (direction_of(MANY, x, z) for x, z in (swing, near))
+    over = 2.0 * np.arcsin(np.minimum(size_of(MANY, minus(*ways)) / 2.0, 1.0))
+    arc = twist - nearest_twist(twist, cone)
+    return np.asarray(np.maximum(over, np.abs(arc - 2.0 * np.pi * np.round(arc / (2.0 * np.pi)))))

@@ -1,4 +1,4 @@
-"""Properties of all solvers: identity at the FK tip, symmetry, independence of the batch, roll."""
+"""Properties of all solvers: identity at the FK tip, symmetry, independence of the batch, roll, planes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import numpy as np
 
 from ik_addon.solve import Goal, OutOfReach, Problem, Solver, pole_angle, solve
 from ik_addon.solve.problem import Floats
+from tests.fuzz.verdict import assert_valid
 from tests.solve.chains import (
     POSES,
     aim,
     assert_mirrored,
-    check_consistent,
     for_each,
+    inner_radius,
     lengths_of,
     make_chains,
     random_rotations,
+    reached,
     unit,
 )
 
@@ -31,10 +33,16 @@ def problems(solver: Solver, bones: int, pose: str, *, pole: bool, count: int = 
     return replace(problem, solver=solver, softness=0.05, tolerance=1e-10)
 
 
-@for_each(shape=SHAPES, pose=POSES)
-def test_a_target_at_the_tip_keeps_the_pose(shape: tuple[Solver, int], pose: str) -> None:
+@for_each(shape=SHAPES, pose=POSES, pole=(False, True))
+def test_a_target_at_the_tip_keeps_the_pose(shape: tuple[Solver, int], pose: str, pole: bool) -> None:
+    """With a pole, too, at the angle that the pose has to it."""
     solver, bones = shape
-    problem = replace(make_chains(np.random.default_rng(1), 200, bones, pose, uneven=True), solver=solver)
+    rng = np.random.default_rng(1)
+    problem = replace(make_chains(rng, 200, bones, pose, uneven=True), solver=solver)
+    if pole:
+        target, towards = problem.goal.target, problem.joints[:, 0] + rng.normal(size=(200, 3))
+        angle = pole_angle(problem.joints, problem.frames, target, towards)
+        problem = replace(problem, goal=Goal(target, towards, angle))
     solution = solve(problem)
     np.testing.assert_allclose(solution.rotations, np.broadcast_to(np.eye(3), solution.rotations.shape), atol=1e-9)
     np.testing.assert_allclose(solution.joints, problem.joints, atol=1e-9)
@@ -61,11 +69,12 @@ def test_every_reachable_target_is_reached_in_few_passes(solver: Solver, bones: 
     for pose, uneven in product(POSES, (False, True)):
         problem = aim(make_chains(rng, min(40, 400 // bones), bones, pose, uneven=uneven), rng, low, high)
         for tolerance in (1e-4, 1e-9):
-            solution = solve(replace(problem, solver=solver, tolerance=tolerance))
+            asked = replace(problem, solver=solver, tolerance=tolerance)
+            solution = solve(asked)
             assert solution.reached.all(), (pose, uneven)
             assert solution.error.max() <= tolerance * (1.0 + 1e-9) + 1e-15
             assert solution.iterations.max() <= (30 if tolerance > 1e-9 or solver is Solver.FABRIK else 40)
-            check_consistent(problem, solution)
+            assert_valid(asked, solution)
 
 
 @for_each(solver=(Solver.TWO_BONE, *ITERATIVE))
@@ -131,19 +140,6 @@ def test_the_chain_bends_towards_its_pole(shape: tuple[Solver, int], pose: str) 
     assert np.degrees(np.linalg.norm(unit(side[clear]) - wanted[clear], axis=1)).max() < 0.01
 
 
-@for_each(shape=SHAPES, pose=POSES)
-def test_pole_angle_keeps_the_pose(shape: tuple[Solver, int], pose: str) -> None:
-    solver, bones = shape
-    rng = np.random.default_rng(3)
-    problem = make_chains(rng, 200, bones, pose, uneven=True)
-    pole = problem.joints[:, 0] + rng.normal(size=(200, 3))
-    target = problem.goal.target
-    angle = pole_angle(problem.joints, problem.frames, target, pole)
-    solution = solve(replace(problem, solver=solver, goal=Goal(target, pole, angle)))
-    np.testing.assert_allclose(solution.joints, problem.joints, atol=1e-9)
-    np.testing.assert_allclose(solution.rotations, np.broadcast_to(np.eye(3), solution.rotations.shape), atol=1e-9)
-
-
 def test_pole_angle_is_right_handed_about_the_line_to_the_target() -> None:
     joints = np.array([[[0.0, 0, 0], [0, 1, -0.5], [0, 2, 0]]])
     frames = np.tile(np.eye(3), (1, 2, 1, 1))
@@ -199,3 +195,68 @@ def test_bones_of_zero_length_follow_the_others(counts: tuple[int, int]) -> None
     for i in set(range(bones)) - set(kept.tolist()):
         before = solution.rotations[:, i - 1] if i > 0 else np.broadcast_to(np.eye(3), (50, 3, 3))
         np.testing.assert_allclose(solution.rotations[:, i], before, atol=1e-9)
+
+
+# ---- chains that stay in a plane
+
+
+MEMBERS = 300
+
+
+def random_problem(seed: int, bones: int, pole: bool = False, flat: bool = False) -> Problem:
+    """Return chains in random poses, with random planes and targets whose projections are within reach."""
+    rng = np.random.default_rng(seed)
+    problem = make_chains(rng, MEMBERS, bones, "wild", uneven=True)
+    normal = unit(rng.normal(size=(MEMBERS, 3)))
+    root, joints = problem.joints[:, :1], problem.joints
+    if flat:
+        joints = joints - ((joints - root) @ normal[:, :, None]) * normal[:, None]
+    problem = replace(problem, joints=joints, plane=normal, tolerance=1e-9)
+    inner, outer = inner_radius(problem), lengths_of(joints).sum(axis=1)
+    distance = inner + rng.uniform(0.05, 0.95, size=MEMBERS) * (outer - inner)
+    direction = unit(np.cross(normal, rng.normal(size=(MEMBERS, 3))))
+    target = root[:, 0] + distance[:, None] * direction + rng.normal(size=(MEMBERS, 1)) * normal
+    poles = root[:, 0] + 2.0 * rng.normal(size=(MEMBERS, 3)) if pole else None
+    return replace(problem, goal=Goal(target, poles))
+
+
+@for_each(pole=(False, True), bones=(1, 2, 3, 7))
+def test_a_planar_chain_stays_in_its_plane_and_reaches_the_projected_target(bones: int, pole: bool) -> None:
+    problem = random_problem(bones, bones, pole)
+    if bones == 1:
+        problem = replace(problem, tolerance=10.0)
+    solution = reached(problem)
+    assert_valid(problem, solution)
+    if bones > 1:
+        missed = problem.goal.target - solution.joints[:, -1]
+        assert np.abs(np.cross(missed, problem.plane)).max() < 1e-7
+
+
+@for_each(bones=(2, 5))
+def test_a_flat_chain_turns_only_about_the_normal(bones: int) -> None:
+    problem = random_problem(20 + bones, bones, pole=True, flat=True)
+    assert problem.plane is not None
+    solution = solve(problem)
+    kept = (solution.rotations @ problem.plane[:, None, :, None])[..., 0]
+    assert np.abs(kept - problem.plane[:, None]).max() < 1e-9
+
+
+def test_a_pole_decides_the_side_of_straight_and_bent_chains() -> None:
+    for flat in (True, False):
+        problem = random_problem(31, 2, pole=True, flat=flat)
+        if flat:
+            line = problem.joints[:, 1:2] - problem.joints[:, :1]
+            joints = problem.joints[:, :1] + line * np.arange(3)[None, :, None]
+            problem = replace(problem, joints=joints, frames=problem.frames[:, [0, 0]])
+            reach = np.linalg.norm(line[:, 0], axis=1, keepdims=True)
+            aside = np.cross(problem.plane, line[:, 0])
+            problem = replace(problem, goal=replace(problem.goal, target=joints[:, 0] + line[:, 0] + 0.7 * aside / 1.0))
+            assert (np.linalg.norm(problem.goal.target - joints[:, 0], axis=1) < 2.0 * reach[:, 0]).all()
+        solution = solve(problem)
+        root, elbow = solution.joints[:, 0], solution.joints[:, 1]
+        line = solution.joints[:, 2] - root
+        assert problem.goal.pole is not None
+        assert problem.plane is not None
+        sides = [(np.cross(line, point - root) * problem.plane).sum(axis=1) for point in (elbow, problem.goal.pole)]
+        assert solution.reached.all()
+        assert (np.sign(sides[0]) == np.sign(sides[1])).all()

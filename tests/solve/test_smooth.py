@@ -29,6 +29,12 @@ def path(bones: int, limits: str, seed: tuple[int, int], frames: slice) -> tuple
     return rig, rig.problem(rig.at_rest(count), joints[:, rig.bones :], tolerance=1e-7)
 
 
+def live_and_smoothed(problem: Problem) -> tuple[Solution, Solution]:
+    """Return the solutions of the frames of one clip, by themselves and smoothed."""
+    live = solve(problem)
+    return live, smoothed(problem, live, len(live.status))
+
+
 def turns(problem: Problem, solution: Solution) -> Floats:
     """Return the largest rotation in degrees to each frame."""
     return bone_steps(solution.rotations @ np.asarray(problem.frames)).max(axis=1)
@@ -37,8 +43,7 @@ def turns(problem: Problem, solution: Solution) -> Floats:
 @pytest.mark.parametrize(("number", "jump"), [(1, 608), (3, 795), (6, 34), (10, 213)])
 def test_a_jump_is_spread_over_frames(number: int, jump: int) -> None:
     rig, problem = path(9, "limits-90", (1409, number), np.s_[max(jump - 70, 0) : jump + 70])
-    live = solve(problem)
-    found = smoothed(problem, live, len(live.status))
+    live, found = live_and_smoothed(problem)
     assert turns(problem, live).max() > 28.0
     assert turns(problem, found).max() < 20.0
     assert (found.error <= np.maximum(live.error, REACHED)).all()
@@ -76,8 +81,7 @@ def test_orientations_and_poles_are_kept(wish: str) -> None:
         goal = replace(problem.goal, segment=None)
         goal = replace(goal, rotation=frames[:, -1]) if wish == "orientation" else replace(goal, pole=pole)
         problem = replace(problem, goal=goal)
-        live = solve(problem)
-        found = smoothed(problem, live, 100)
+        live, found = live_and_smoothed(problem)
         jumped += (found.rotations != live.rotations).any()
         assert turns(problem, found).max() <= turns(problem, live).max() + 1e-9
         assert (found.error <= np.maximum(live.error, REACHED)).all()
@@ -101,8 +105,7 @@ def test_trees_reach_all_their_targets() -> None:
     rig = tree_y(degrees((-60, 60), (-60, 60), (-60, 60)))
     joints, _frames = rig.pose(smooth_turns(np.random.default_rng(8), rig, 100))
     problem = rig.problem(rig.at_rest(100), joints[:, rig.bones :], tolerance=1e-7)
-    live = solve(problem)
-    found = smoothed(problem, live, 100)
+    live, found = live_and_smoothed(problem)
     assert (found.error <= np.maximum(live.error, REACHED * 7.0)).all()
     assert turns(problem, found).max() <= turns(problem, live).max()
 
@@ -115,8 +118,7 @@ def test_an_arm_without_pole_does_not_flip_when_its_target_passes_behind() -> No
     targets /= np.linalg.norm(targets, axis=1, keepdims=True) / 0.7
     problem = rig.problem(rig.at_rest(81), targets[:, None])
     problem = replace(problem, limits=None, goal=replace(problem.goal, segment=None))
-    live = solve(problem)
-    found = smoothed(problem, live, 81)
+    live, found = live_and_smoothed(problem)
     assert turns(problem, live).max() > 60.0
     assert turns(problem, found).max() < 15.0
     assert found.error.max() < REACHED
@@ -127,8 +129,7 @@ def test_frames_that_cannot_be_solved_stay_unchanged() -> None:
     target = problem.goal.target.copy()
     target[70:] = np.nan
     problem = replace(problem, goal=replace(problem.goal, target=target))
-    live = solve(problem)
-    found = smoothed(problem, live, 100)
+    live, found = live_and_smoothed(problem)
     assert (found.status == live.status).all()
     assert (found.rotations[70:] == live.rotations[70:]).all()
     assert turns(problem, found)[:69].max() < 20.0

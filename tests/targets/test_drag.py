@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import bpy
@@ -145,6 +146,18 @@ def test_a_rotation_is_added_as_a_rotation(addon: Addon, arm: Any) -> None:
         turned = Euler(one).to_quaternion() @ Euler(other).to_quaternion().inverted()
         expected = Quaternion().slerp(turn, smooth(frame))
         assert turned.rotation_difference(expected).angle < 1e-3, frame
+
+
+def test_an_edit_that_returns_to_its_start_leaves_keys_as_they_were(addon: Addon, arm: Any) -> None:
+    target, before = arm[1], keys(arm[1])[1]
+    goal, reach = addon.module("core.goals").Goal(target), addon.module("targets.edit_range").EditRange(REACH)
+    (spread,) = reach.spreads(bpy.context.scene, [goal])
+    start = target.location.copy()
+    with ExitStack() as undo:
+        for offset in (0.0, 0.1, 0.0):
+            target.location = start + Vector((offset, 0.0, 0.0))
+            spread.add(undo)
+            assert np.allclose(keys(target)[1], before, atol=1e-6) is (offset == 0.0)
 
 
 def test_an_unkeyed_target_gets_no_keys(arm: Any) -> None:

@@ -270,7 +270,7 @@ def test_needs_a_chain_with_the_chosen_goal() -> None:
 
 def test_lists_the_available_spaces(addon: Addon) -> None:
     ob = character()
-    spaces = addon.module("targets.spaces").spaces_of
+    spaces = addon.module("targets.space_switch").spaces_of
     found = {s.identifier: s.name for s in spaces(ob.pose.bones["lowerarm_l"], bpy.data.objects["Prop"], "")}
     bones = {"PARENT": "'spine_05'", "CHEST": "'spine_05'", "HEAD": "'head'"}
     assert found == {"WORLD": "the world", **bones, "OBJECT": "'Prop'"}

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import bpy
 import pytest
@@ -11,6 +14,7 @@ import pytest
 from tests import rigs
 from tests.conftest import Addon
 from tests.faults import Limb
+from tests.panels import Layout, Panel
 from tests.reliability.states import activate, add
 
 
@@ -53,7 +57,7 @@ def test_the_extension_can_be_enabled_again_after_an_error(addon: Addon, monkeyp
     registration = addon.module("registration")
     registration.unregister()
     with monkeypatch.context() as patch:
-        patch.setattr(registration.PARTS[-1], "register", fail)
+        patch.setattr(registration.bake_command, "register", fail)
         with pytest.raises(OSError, match="no room"):
             registration.register()
     assert not hasattr(bpy.types, "VIEW3D_PT_ik_addon")
@@ -117,3 +121,14 @@ def test_keys_can_be_shown_and_assigned_in_the_keymap(addon: Addon) -> None:
     assert {found[operator].type for operator in keymap.UNASSIGNED} == {"NONE"}, "no key is taken without being asked"
     known = {cls.bl_idname for cls in addon.module("registration").CLASSES if hasattr(cls, "bl_idname")}
     assert known.issuperset({*keymap.UNASSIGNED, keymap.PIE})
+
+
+def test_the_guide_opens_on_this_computer(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+    guide, texts = addon.module("core.guide"), list[str]()
+    Panel(bpy.types.IK_ADDON_MT_pose, Layout(texts)).draw(bpy.context)
+    assert texts == ["Guide"]
+    page = Path(url2pathname(urlsplit(guide.url()).path))
+    assert "Coming from Blender" in page.read_text(encoding="utf-8")
+    assert page.name == "guide.html"
+    monkeypatch.setattr(guide, "PAGE", page.with_name("nothing.html"))  # as in a checkout used as an extension
+    assert guide.url().endswith("/docs/guide.md")

@@ -14,6 +14,8 @@ from tests.window.test_posing import GRAB, WHEEL_DOWN, WHEEL_UP, human, wheel
 __all__ = ["human"]
 LAST = 40
 NOW = LAST // 2
+TAIL = "tentacle.08"
+"""A bone in the middle of a tail: an edit of it becomes FK."""
 
 
 def moved(before: dict[str, list[list[float]]], after: dict[str, list[list[float]]]) -> list[int]:
@@ -111,3 +113,29 @@ def test_a_dragged_body_takes_its_keys_along(human: Window) -> None:
     human.drag(human.inside.place_of_bone("forearm.L"), 60, -90)
     human.inside.adjust_range(2)
     assert moved(before, human.inside.keys_of()) == list(range(NOW - 1, NOW + 2))
+
+
+@pytest.fixture
+def tail(window: Window) -> Window:
+    """The window with a live tail whose bones have keys on frames 1 to 40, on frame 20."""
+    window.open_sample("tentacle", TAIL)
+    window.inside.set_live(False)
+    window.inside.key_pose(LAST)
+    window.inside.set_range(4)
+    window.inside.set_live(True)
+    return window
+
+
+@pytest.mark.parametrize("key", ["g", "r"])
+def test_escape_restores_an_edit_that_becomes_fk(tail: Window, key: str) -> None:
+    before = tail.state("before")
+    begin(tail, TAIL, key)
+    assert moved(before["keys"], tail.inside.keys_of()) == list(range(NOW - 3, NOW + 4))
+    tail.tap("Escape")
+    assert not differences(tail.state("cancelled"), before)
+    begin(tail, TAIL, key)
+    tail.tap("Return")
+    after = tail.inside.keys_of()
+    assert moved(before["keys"], after) == list(range(NOW - 3, NOW + 4))
+    tail.key("ctrl+z")
+    assert tail.inside.keys_of() == before["keys"]

@@ -174,21 +174,16 @@ def _at_file(_file: object, _unused: object = None) -> None:
     _tell_apart()
 
 
-_HANDLERS = (
+HANDLERS = (
     *((name, _forget) for name in ("undo_post", "redo_post", "load_post")),
     *((name, _at_file) for name in ("undo_post", "redo_post", "load_post", "save_pre")),
     ("depsgraph_update_post", _after_update),
 )
 
 
-def register() -> None:
-    """Hear of what may give a goal another follower."""
-    chain_settings.on_chain_changed.append(_forget)
-    hooks.add(*_HANDLERS)
+LISTENERS = ((chain_settings.on_chain_changed, _forget),)
 
 
 def unregister() -> None:
-    """Undo `register`."""
-    chain_settings.on_chain_changed.remove(_forget)
-    hooks.remove(*_HANDLERS)
+    """Forget who follows what."""
     _forget(None)

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.settings import chain_of
 from ...core.skeleton import matrix_array, orthonormal
 from ...core.translation.sentences import UserError
-from ...solve.limb.hinge import Hinge
+from ...solve.limb.two_bones import Hinge
 from ...solve.problem import Solver
 from .chain import bending_bones
 

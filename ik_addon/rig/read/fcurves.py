@@ -20,7 +20,7 @@ from ...core import channels, compat
 from ...core.channels import FIELDS, WIDTH, Row, turned
 from ...core.constraints import carrying
 from ...core.data_paths import BONE_PATH
-from ...core.neighbors import others_handle_frames
+from ...core.hooks import others_handle_frames
 from ...core.settings import chain_of
 from ...solve.problem import Bools, Ints
 from ..plan.inputs import MATRIX, Inputs, Numbers

@@ -19,23 +19,15 @@ from mathutils import Euler, Matrix
 from ...core.channels import FIELDS, rotation_field
 from ...core.skeleton import ROUNDING
 from ...solve import Goal, Limits, OutOfReach, Problem, Solver, Status, solve
-from ...solve.bodies import Alone, SolvedAlone, begin_on_side, free_pose
+from ...solve.bodies import Alone, begin_on_side, free_pose
 from ...solve.free.chains import Bent, Chain
+from ...solve.free.reach import Aim, frame_of_rows
 from ...solve.legs import can_fold
-from ...solve.limb.frames import Frame, applied, back_product, product
-from ...solve.limb.limb import Aim, KnownLimbs, Member, Solved, frame_of_rows, solved_limb
-from ...solve.maths.lines import is_straight
-from ...solve.maths.numbers import (
-    ONE,
-    Vector,
-    minus,
-    norm,
-    plus,
-    product_back,
-    times,
-    unit,
-)
-from ...solve.maths.rotations import quaternion_of
+from ...solve.limb.limb import KnownLimbs, Member, Solved, solved_limb
+from ...solve.maths.frames import Frame, applied, back_product, product, product_back
+from ...solve.maths.numbers import ONE
+from ...solve.maths.rotations import is_straight, quaternion_of
+from ...solve.maths.vectors import Vector, minus, norm, plus, times, unit
 from ...solve.problem import Floats
 from ..plan.groups import Shape, Wave
 from ..plan.plan import Plan
@@ -264,21 +256,9 @@ class LoneInFK:
                 return None
             start = self._turned_to_side(self._problem, aim) if self._begins_on_side else None
             found = self._alone.solved(self._problem, (aim,), is_first_attempt=hurried, turns=start)
-            turns = map(frame_of_rows, found.rotations.tolist())
-            return self._output(aim, list(map(product, turns, self.frames)), found, found.at_limit)
-        bent = Chain.of(
-            ONE,
-            self.joints,
-            [tuple(zip(*frame, strict=True)) for frame in self.frames],
-            target,
-            pole=aim.pole,
-            side=self.bend_side,
-            folds=self.folds,
-            pole_angle=aim.pole_angle,
-            softness=aim.softness,
-            push_limit=aim.push_limit,
-            tolerance=aim.tolerance,
-        ).solved(self.whole.settings)
+            return self._output(aim, found.frames, found, found.at_limit)
+        rows = [tuple(zip(*frame, strict=True)) for frame in self.frames]
+        bent = Chain.of(ONE, self.joints, rows, aim, self.bend_side, self.folds).solved(self.whole.settings)
         frames = list(map(back_product, bent.turns, self.frames))  # the rows of a turn are the columns of its inverse
         return self._output(aim, frames, bent, [False] * len(frames))
 
@@ -328,9 +308,7 @@ class LoneInFK:
         assert self._problem is not None
         return Alone.of(self._problem, np.array([0]))[0]
 
-    def _output(
-        self, aim: Aim, frames: list[Frame], ended: Solved | SolvedAlone | Bent, at_limit: list[bool]
-    ) -> Output:
+    def _output(self, aim: Aim, frames: list[Frame], ended: Solved | Bent, at_limit: list[bool]) -> Output:
         """Turn solved frames into channels, each nearest to FK."""
         turns = [product(self.kept[0], frames[0])]
         for kept, (above, frame) in zip(self.kept[1:], pairwise(frames), strict=True):

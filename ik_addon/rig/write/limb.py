@@ -13,9 +13,8 @@ from ...core import channels
 from ...core.channels import FIELDS, Row
 from ...core.skeleton import orthonormal
 from ...solve import Limits, OutOfReach, Solution, Status
-from ...solve.maths.lines import is_straight
 from ...solve.maths.products import applied, back_times, times, times_back
-from ...solve.maths.rotations import norm
+from ...solve.maths.rotations import is_straight, norm
 from ...solve.problem import Bools, Floats, Ints
 from ..plan.groups import Wave, above, paths
 from ..plan.plan import Plan

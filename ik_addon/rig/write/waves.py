@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core.channels import Row
 from ...core.skeleton import flat_inverse, inverse
-from ...solve.limb.limb import Aim, frame_of_rows
+from ...solve.free.reach import Aim, frame_of_rows
 from ...solve.maths.products import applied, lengths_of, times
 from ...solve.problem import Bools, Floats, Ints
 from ..plan.chain_plan import ChainPlan

@@ -1,23 +1,279 @@
-"""The joints of a body that take part in a drag, as a skeleton, and where they put pinned and dragged points."""
+"""The joints of a body that take part in a drag, as a skeleton, with their limits and the ends that they carry.
+
+Ends are the points of a body that are pinned or dragged, with a place, an orientation or both.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from math import copysign, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..limited.skeleton import Bone, Pose, Skeleton, pose_of
-from ..maths.cones import joint_rotation, range_of, swing_twist
-from ..maths.numbers import ONE, Vector
+from ..maths.cones import RIM, joint_rotation, range_of, swing_twist
+from ..maths.numbers import ONE, Pair
 from ..maths.products import applied, back_applied, back_times, times, times_back
 from ..maths.rotations import matrices, norm, quaternions
+from ..maths.turns import nearest_twist
+from ..maths.vectors import Vector, over, plus, size_of
+from ..maths.vectors import times as scaled
 from ..problem import Bools, Floats, Ints
-from .ends import Ends
-from .limits import Limit
-from .problem import Body
+from .problem import STRENGTH, Body, Grab, Pin
+
+HELD_BACK = 1e-9
+"""A limit holds an angle back if it moves it by more than this."""
+AT = 1e-2
+"""A swing is at the rim of its cone if it is within about this fraction of the half-axes."""
+NEAR = 0.1
+"""A limit that is farther away than this holds a joint no longer."""
+
+
+class Bound(NamedTuple):
+    """The limits that fix part of a joint's step, in its angles: the coordinates of its swing and its twist."""
+
+    normal: Pair | None = None
+    """Unit, out of the cone; None: the swing may go anywhere."""
+    depth: float = 0.0
+    """How far the swing goes along it."""
+    curvature: float = 0.0
+    """Of the cone, by which a step along its rim is the more expensive the more the joint is pushed against it."""
+    sign: float = 0.0
+    """To which side the twist is at its end; 0: it may go anywhere."""
+    way: float = 0.0
+    """How far the twist goes."""
+
+
+FREE = Bound()
+
+
+class Limit(NamedTuple):
+    """The limits of a joint. One that is outside at the start of a drag may stay as far outside."""
+
+    locked: tuple[bool, bool, bool]
+    """Angles that stay as they are."""
+    origin: Vector
+    """Where angles are measured from: locked ones from where they are, the others from 0."""
+    excess: Pair
+    """How far outside swing and twist may be."""
+    low: Pair
+    high: Pair
+    twist_low: float
+    twist_high: float
+
+    @classmethod
+    def of(cls, locked: tuple[bool, bool, bool], angle: Vector, low: Pair, high: Pair, *twist: float) -> Limit:
+        """Return limits that allow a joint to keep its angles."""
+        x, z, turned = (0.0 if is_locked else part for is_locked, part in zip(locked, angle, strict=True))
+        u, v = ONE.nearest_swing(x, z, low, high)
+        u, v = x - u, z - v
+        excess = sqrt(u * u + v * v), abs(turned - nearest_twist(ONE, turned, *twist))
+        return cls(locked, (angle[0] - x, angle[1] - z, angle[2] - turned), excess, low, high, *twist)
+
+    def allowed(self, x: float, z: float, twist: float) -> Vector:
+        """Return the allowed angles nearest to given ones."""
+        (no_x, no_z, no_twist), (from_x, from_z, from_twist), (outside, turned), low, high, *ends = self
+        x, z, twist = x - from_x, z - from_z, twist - from_twist
+        x, z, twist = 0.0 if no_x else x, 0.0 if no_z else z, 0.0 if no_twist else twist
+        u, v = ONE.nearest_swing(x, z, low, high)
+        u, v = x - u, z - v
+        if u or v:
+            share = max(0.0, 1.0 - outside / max(sqrt(u * u + v * v), 1e-30))
+            x, z = x - u * share, z - v * share
+        beyond = twist - nearest_twist(ONE, twist, *ends)
+        if beyond:
+            twist -= beyond * max(0.0, 1.0 - turned / max(abs(beyond), 1e-30))
+        x, z, twist = x + from_x, z + from_z, twist + from_twist
+        share = min(1.0, RIM / max(sqrt(x * x + z * z), 1e-30))
+        return x * share, z * share, twist
+
+    def kept(self, bound: Bound, now: Vector) -> Bound:
+        """Return the bound with which a step begins where another one has led, that began with `bound`."""
+        found = FREE
+        if bound.normal is not None:
+            (p, q), curvature = self._rim(now) or (bound.normal, bound.curvature)
+            x, z, _ = self.allowed(now[0] + NEAR * p, now[1] + NEAR * q, now[2])
+            depth = p * (x - now[0]) + q * (z - now[1])
+            if depth < 0.5 * NEAR:
+                found = Bound((p, q), depth, curvature)
+        if bound.sign:
+            way = self.allowed(now[0], now[1], now[2] + NEAR * bound.sign)[2] - now[2]
+            if bound.sign * way < 0.5 * NEAR:
+                found = found._replace(sign=bound.sign, way=way)
+        return found
+
+    def crossed(self, bound: Bound, now: Vector, wanted: Vector, allowed: Vector) -> Bound:
+        """Return a bound with the limits added that a joint would cross on the way from `now` to `wanted`.
+
+        Args:
+            bound: to add to; returned as it is if there is nothing to add.
+            now: the angles of the joint.
+            wanted: the angles that a step would give it.
+            allowed: the allowed angles nearest to these.
+        """
+        x, z, turned = (
+            0.0 if is_locked else part - there
+            for is_locked, part, there in zip(self.locked, wanted, allowed, strict=True)
+        )
+        size = sqrt(x * x + z * z)
+        if size > HELD_BACK and bound.normal is None:
+            (p, q), curvature = self._rim(now) or ((x / size, z / size), 0.0)
+            depth = p * (allowed[0] - now[0]) + q * (allowed[1] - now[1])
+            bound = bound._replace(normal=(p, q), depth=depth, curvature=curvature)
+        if abs(turned) > HELD_BACK and not bound.sign:
+            bound = bound._replace(sign=copysign(1.0, turned), way=allowed[2] - now[2])
+        return bound
+
+    def _rim(self, angle: Vector) -> tuple[Pair, float] | None:
+        """Return the normal of the cone where a joint is at its rim, and the curvature there; None: it is not."""
+        x, z = angle[0] - self.origin[0], angle[1] - self.origin[1]
+        u, v = ONE.nearest_swing(x, z, self.low, self.high)
+        half_x = max((self.low if x < 0.0 else self.high)[0], 1e-9)
+        half_z = max((self.low if z < 0.0 else self.high)[1], 1e-9)
+        off = sqrt((x - u) ** 2 + (z - v) ** 2)
+        if off < self.excess[0] - AT:
+            return None
+        p, q = u / half_x, v / half_z
+        if p * p + q * q < 1.0 - AT:
+            return None
+        p, q = p / half_x, q / half_z
+        size = sqrt(p * p + q * q)
+        p, q = p / size, q / size
+        across, along = q / half_x, p / half_z
+        return (p, q), (across * across + along * along) / size
+
+
+YIELD = 1e-7
+"""How far an end gives way to a unit force; keeps redundant equations solvable."""
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Pinned and dragged points of bones; pins come first."""
+
+    points: list[tuple[int, Floats]]
+    """Bone and position (3,) of each end."""
+    pinned: int
+    """Number of pins among the ends."""
+    places: Ints
+    """Ends with a place to keep or reach."""
+    orientations: Ints
+    """Ends with an orientation to keep or reach."""
+    strengths: Floats
+    """(places + orientations,) the largest force that holds each; infinite for pins that never give way."""
+    placed_grabs: list[int]
+    """Grabs with a target position."""
+    turned_grabs: list[int]
+    """Grabs with a target orientation."""
+
+    @classmethod
+    def of(cls, body: Body, pins: Sequence[Pin], grabs: Sequence[Grab]) -> Ends:
+        """Collect the ends of pins and grabs, without pins on bones that can't move anyway.
+
+        Raises:
+            ValueError: a bone does not exist, or a grabbed bone can't move.
+        """
+        bones, movable = len(body.parents), movable_bones(body)
+        for bone in (*(pin.bone for pin in pins), *(grab.bone for grab in grabs)):
+            if not 0 <= bone < bones:
+                raise ValueError(f"bone must be the index of one of the {bones} bones, not {bone}")
+        for grab in grabs:
+            if grab.bone not in movable:
+                raise ValueError(f"bone {grab.bone} is not below the root, so it can't be dragged")
+        heads = np.asarray(body.heads, np.float64)
+        holding = [pin for pin in pins if pin.bone in movable]
+        wanted = [(pin.bone, pin.point) for pin in holding] + [(grab.bone, grab.point) for grab in grabs]
+        points = [(bone, heads[bone] if point is None else np.asarray(point, np.float64)) for bone, point in wanted]
+        strengths = [pin.strength for pin in holding] + [STRENGTH] * len(grabs)
+        placed = [i for i, grab in enumerate(grabs) if grab.target is not None]
+        turned = [i for i, grab in enumerate(grabs) if grab.rotation is not None]
+        held = len(holding)
+        places = [e for e, pin in enumerate(holding) if pin.location] + [held + i for i in placed]
+        orientations = [e for e, pin in enumerate(holding) if pin.rotation] + [held + i for i in turned]
+        held_by = np.array([strengths[e] for e in (*places, *orientations)], np.float64)
+        return cls(points, held, np.array(places, np.int64), np.array(orientations, np.int64), held_by, placed, turned)
+
+    @cached_property
+    def wanted(self) -> Ints:
+        """(places + orientations,) the ends with a place, then those with an orientation."""
+        return np.concatenate([self.places, self.orientations])
+
+    @cached_property
+    def dragged(self) -> Bools:
+        """(places + orientations,) which of them belong to grabs."""
+        return np.asarray(self.wanted >= self.pinned)
+
+    @cached_property
+    def hard(self) -> Bools:
+        """(places + orientations,) which of them never give way."""
+        return np.isinf(self.strengths)
+
+
+def movable_bones(body: Body) -> set[int]:
+    """Return the bones that may move: the root and all bones below it, or every bone if there is no root."""
+    found: set[int] = set()
+    for bone, parent in enumerate(np.asarray(body.parents).tolist()):
+        if body.root is None or bone == body.root or parent in found:
+            found.add(bone)
+    return found
+
+
+def joints_between(body: Body, ends: Ends, locked: Bools) -> list[int]:
+    """Return the bones above the ends, ends included, that can turn or move; parents first."""
+    parents, movable = np.asarray(body.parents).tolist(), movable_bones(body)
+    gives = np.ones(len(parents)) if body.give is None else np.asarray(body.give)
+    heads = np.asarray(body.heads, np.float64)
+    found = set()
+    for end, (bone, point) in enumerate(ends.points):
+        # Turning a bone does not move its own head.
+        if end not in ends.orientations and bone != body.root and (point == heads[bone]).all():
+            bone = parents[bone]
+        while bone in movable:
+            if gives[bone] > 0.0 and (bone == body.root or not locked[bone]):
+                found.add(bone)
+            bone = parents[bone]
+    return sorted(found)
+
+
+class Pull(NamedTuple):
+    """How e ends are held during a pass."""
+
+    yields: Floats
+    """(e,) how far each end gives way to a unit force."""
+    thrusts: dict[int, tuple[Vector, float]]
+    """Directions in which ends are pulled with full strength, however far they move along them, and that strength."""
+
+
+def pull_of(gaps: Floats, forces: Floats, strengths: Floats, yields: Floats, *, near: bool) -> Pull:
+    """Return how ends are held, from their gaps and the forces of the last pass.
+
+    Far from the end of a search, an end of limited strength gives way by its whole gap under the maximum force: it is
+    sure to come nearer, but ever more slowly. Near the end of the search it either reaches its target and does not give
+    way, or is pulled with full strength; the last force and the gap together decide which.
+
+    Args:
+        gaps: (e, 3) from where the ends are to where they should be.
+        forces: (e, 3) that held the ends in the last pass.
+        strengths: (e,) the largest force on each end; infinite for those that are held whatever it takes.
+        yields: (e,) how far ends give way to a unit force when they are not pulled.
+        near: whether the search is near its end.
+    """
+    found, thrusts = yields.copy(), {}
+    for end in np.flatnonzero(np.isfinite(strengths)).tolist():
+        strength, gap, force = float(strengths[end]), gaps[end].tolist(), forces[end].tolist()
+        if not near:
+            found[end] += size_of(ONE, gap) / strength
+            continue
+        pull = plus(force, scaled(gap, strength))
+        size = size_of(ONE, pull)
+        if size > strength:
+            thrusts[end] = over(pull, size), strength
+            found[end] += (size / strength - 1.0) / strength
+    return Pull(found, thrusts)
+
 
 STILL = np.array([[1.0], [0.0], [0.0], [0.0]])
 
@@ -89,29 +345,11 @@ class Tree:
         for bone, joint, rest in zip(joints, above, rests, strict=True):
             rest = rest if joint < 0 else back_times(frames[joints[joint]], rest)
             bones.append(Bone(tuple(rest.ravel().tolist()), seen(heads[bone], joint)))
-        skeleton = Skeleton(
-            ONE,
-            tuple(above),
-            tuple(joint < 0 for joint in above),
-            tuple(joint for joint, _ in carried),
-            [],
-            bones,
-            [seen(place, joint) for joint, place in carried],
-        )
-        return cls(
-            np.array(joints, dtype=np.int64),
-            has_root,
-            skeleton,
-            limits,
-            turns,
-            is_limited,
-            stiffness,
-            origin,
-            size,
-            ends,
-            places,
-            np.array(carriers, np.int64),
-        )
+        free, segments = tuple(joint < 0 for joint in above), tuple(joint for joint, _ in carried)
+        tips = [seen(place, joint) for joint, place in carried]
+        skeleton = Skeleton(ONE, tuple(above), free, segments, [], bones, tips)
+        which, by = np.array(joints, dtype=np.int64), np.array(carriers, np.int64)
+        return cls(which, has_root, skeleton, limits, turns, is_limited, stiffness, origin, size, ends, places, by)
 
     @cached_property
     def locked(self) -> Bools:

@@ -21,20 +21,9 @@ from math import pi
 
 import numpy as np
 
-from ..maths.numbers import (
-    Number,
-    Numbers,
-    Vector,
-    about,
-    cross,
-    dot,
-    either,
-    minus,
-    plus,
-    rotate,
-    size_of,
-    times,
-)
+from ..maths.numbers import Number, Numbers
+from ..maths.turns import about, rotate
+from ..maths.vectors import Vector, cross, dot, either, minus, plus, size_of, times
 from ..problem import Floats
 from .axes import Axes, Frame, chain_axes, tip_of
 from .even_bend import first_guess

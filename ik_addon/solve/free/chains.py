@@ -15,41 +15,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..maths.numbers import (
-    MANY,
-    ONE,
-    Matrix,
-    Number,
-    Numbers,
-    Quaternion,
-    Vector,
-    about,
-    between,
-    cross,
-    dot,
-    either,
-    matrix_of,
-    minus,
-    multiply,
-    over,
-    plus,
-    product_back,
-    reject,
-    rotate,
-    size_of,
-    times,
-    turned,
-    unit_of,
-)
+from ..maths.frames import Matrix, product_back
+from ..maths.numbers import MANY, ONE, Number, Numbers
+from ..maths.turns import Quaternion, about, between, matrix_of, multiply, rotate, turned
+from ..maths.vectors import Vector, cross, dot, either, minus, over, plus, reject, size_of, times, unit_of
 from ..problem import Floats, Ints, Problem, Solution, Solver, Status
 from . import fabrik
-from .axes import STRAIGHT, Axes, Frame, bone_rotations, centroid, chain_axes, joints_of, pole_bend, tip_of
+from .axes import (
+    STRAIGHT,
+    Axes,
+    Frame,
+    bone_rotations,
+    centroid,
+    chain_axes,
+    joints_of,
+    pole_bend,
+    side_bend,
+    tip_of,
+    triangle,
+)
 from .bend_shares import mobility_of, shared, shared_guess
-from .bend_side import side_bend
 from .even_bend import NO_CHORD, first_guess, flattened, solve_directions
 from .folds import folded, side_axes
-from .reach import Reach, reachable, status_of
-from .two_bone import triangle
+from .reach import Aim, Reach, reachable, status_of
 
 NO_LENGTH = 1e-6
 """Segments shorter than this fraction of the chain count as having no length: the segment before carries them."""
@@ -78,8 +66,6 @@ class Chain(NamedTuple):
     """One chain or many, as the kernels need them: relative to the root, in chain lengths."""
 
     do: Numbers
-    is_valid: Number
-    """Whether it can be solved; if not, the rest may hold anything, even NaN."""
     scale: Number
     """Chain length in the problem's unit."""
     directions: list[Vector]
@@ -89,16 +75,12 @@ class Chain(NamedTuple):
     tip: Vector
     """Where its tip is in the FK pose."""
     frames: Sequence[Frame]
-    target: Vector
-    pole: Vector | None
+    aim: Aim
+    """Relative to the root, in chain lengths."""
     side: Vector | None
     """See `Problem.bend_side`."""
     folds: Sequence[Vector] | None
     """See `Problem.folds`; None with FABRIK too."""
-    pole_angle: Number
-    softness: Number
-    push_limit: Number
-    tolerance: Number
 
     @classmethod
     def read(cls, problem: Problem, member: int | None = None) -> Chain:
@@ -119,19 +101,12 @@ class Chain(NamedTuple):
             return np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), members))
 
         with np.errstate(all="ignore"):
-            return cls.of(
-                MANY if member is None else ONE,
-                part(problem.joints),
-                part(problem.frames),
-                part(goal.target),
-                pole=maybe(goal.pole),
-                side=maybe(problem.bend_side),
-                folds=None if problem.solver is Solver.FABRIK else maybe(problem.folds),
-                pole_angle=number(0.0 if goal.pole_angle is None else goal.pole_angle),
-                softness=number(problem.softness),
-                push_limit=number(problem.push_limit),
-                tolerance=number(problem.tolerance),
-            ).checked()
+            angle = number(0.0 if goal.pole_angle is None else goal.pole_angle)
+            settings = map(number, (problem.softness, problem.push_limit, problem.tolerance))
+            aim = Aim(part(goal.target), maybe(goal.pole), angle, None, *settings)
+            side, folds = maybe(problem.bend_side), None if problem.solver is Solver.FABRIK else maybe(problem.folds)
+            do = MANY if member is None else ONE
+            return cls.of(do, part(problem.joints), part(problem.frames), aim, side, folds)
 
     @classmethod
     def of(
@@ -139,44 +114,28 @@ class Chain(NamedTuple):
         do: Numbers,
         joints: Sequence[Sequence[Number]],
         frames: Sequence[Frame],
-        target: Sequence[Number],
-        *,
-        pole: Sequence[Number] | None,
-        side: Sequence[Number] | None,
-        folds: Sequence[Sequence[Number]] | None,
-        pole_angle: Number,
-        softness: Number,
-        push_limit: Number,
-        tolerance: Number,
+        aim: Aim,
+        side: Vector | None,
+        folds: Sequence[Vector] | None,
     ) -> Chain:
         """Return valid chains from their joints and goals in the problem's space, with frames as three rows each."""
         root, segments = joints[0], [minus(b, a) for a, b in pairwise(joints)]
         sizes = [size_of(do, segment) for segment in segments]
         scale = do.most(sum(sizes), 1e-200)
-        return cls(
-            do,
-            True,
-            scale,
-            [over(segment, do.most(size, 1e-200)) for segment, size in zip(segments, sizes, strict=True)],
-            [size / scale for size in sizes],
-            over(minus(joints[-1], root), scale),
-            frames,
-            over(minus(target, root), scale),
-            None if pole is None else over(minus(pole, root), scale),
-            None if side is None else (side[0], side[1], side[2]),
-            None if folds is None else [(x, y, z) for x, y, z in folds],
-            pole_angle,
-            softness,
-            push_limit,
-            tolerance,
-        )
+        target = over(minus(aim.target, root), scale)
+        pole = None if aim.pole is None else over(minus(aim.pole, root), scale)
+        directions = [over(segment, do.most(size, 1e-200)) for segment, size in zip(segments, sizes, strict=True)]
+        lengths, tip = [size / scale for size in sizes], over(minus(joints[-1], root), scale)
+        return cls(do, scale, directions, lengths, tip, frames, Aim(target, pole, *aim[2:]), side, folds)
 
-    def checked(self) -> Chain:
-        """Return the chain with `is_valid` found out."""
-        do, vectors = self.do, [self.target, self.pole, self.side, *(self.folds or ())]
-        measure = self.scale + self.pole_angle + self.softness + sum(dot(v, v) for v in vectors if v is not None)
-        is_valid = do.isfinite(measure) & (self.scale > 1e-100) & (self.push_limit + self.tolerance >= 0.0)
-        return self._replace(is_valid=is_valid & _are_frames(do, self.frames))
+    @property
+    def is_valid(self) -> Number:
+        """Whether it can be solved; if not, it may hold anything, even NaN."""
+        do, aim, vectors = self.do, self.aim, [self.aim.target, self.aim.pole, self.side, *(self.folds or ())]
+        with np.errstate(all="ignore"):
+            measure = self.scale + aim.pole_angle + aim.softness + sum(dot(v, v) for v in vectors if v is not None)
+            is_sound = do.isfinite(measure) & (self.scale > 1e-100) & (aim.push_limit + aim.tolerance >= 0.0)
+            return is_sound & _are_frames(do, self.frames)
 
     @property
     def carried(self) -> list[Number]:
@@ -185,10 +144,9 @@ class Chain(NamedTuple):
 
     def reach(self, problem: Problem) -> Reach:
         """Return what it can reach, as the out-of-reach policy has it."""
-        distance = size_of(self.do, self.target)
-        return reachable(self.do, self.lengths, distance, self.softness, self.push_limit, problem)
+        return reachable(self.do, self.lengths, size_of(self.do, self.aim.target), self.aim, problem)
 
-    def kinds(self, asked: Solver) -> list[tuple[Solver | None, Number]]:
+    def kinds(self, asked: Solver, valid: Number) -> list[tuple[Solver | None, Number]]:
         """Return the solvers, None: by folds, and whether each of them suits.
 
         Raises:
@@ -196,7 +154,7 @@ class Chain(NamedTuple):
         """
         bones = sum(1 * (length > NO_LENGTH) for length in self.lengths)
         fit = bones == 2
-        if asked is Solver.TWO_BONE and np.any(wrong := self.is_valid > fit):
+        if asked is Solver.TWO_BONE and np.any(wrong := valid > fit):
             found = int(np.atleast_1d(bones)[np.atleast_1d(wrong)][0])
             raise ValueError(f"the two-bone solver needs exactly two segments with length, but the chain has {found}")
         takes_two = fit & (asked in (Solver.AUTO, Solver.TWO_BONE))
@@ -208,7 +166,7 @@ class Chain(NamedTuple):
 
     def solved(self, problem: Problem) -> Bent:
         """Return the solution of one valid chain with the settings of a problem."""
-        return solved(self, problem, next(solver for solver, suits in self.kinds(problem.solver) if suits))
+        return solved(self, problem, next(solver for solver, suits in self.kinds(problem.solver, True) if suits))
 
 
 def _nested(array: Floats) -> Any:
@@ -244,7 +202,7 @@ def _in_plane(chain: Chain, problem: Problem) -> tuple[Bent, Number]:
     These are most: they bend clearly, as in the FK pose. The plane turns to the pole, or as the line to the target
     does, and each bone turns within it.
     """
-    do, (upper, lower), target, reach = chain.do, chain.directions, chain.target, chain.reach(problem)
+    do, (upper, lower), target, reach = chain.do, chain.directions, chain.aim.target, chain.reach(problem)
     first, second = (length * factor for length, factor in zip(chain.lengths, reach.stretch, strict=True))
     across = cross(upper, lower)
     sine, chord, distance = size_of(do, across), size_of(do, chain.tip), size_of(do, target)
@@ -254,18 +212,18 @@ def _in_plane(chain: Chain, problem: Problem) -> tuple[Bent, Number]:
     if chain.side is not None:
         _, keeps, _ = side_bend(do, own, cross(own, before), chain.side, upper, chord, reach.distance)
         clear = clear & keeps
-    if chain.pole is None:
+    if chain.aim.pole is None:
         middle = plus(own, line)
         room = dot(middle, middle) / 2.0
         clear = clear & (room > CLEAR)
         normal = minus(before, times(middle, dot(before, line) / do.most(room, CLEAR)))
         bend = cross(line, normal)
     else:
-        bend = reject(chain.pole, line)
-        clear = clear & (size_of(do, bend) > CLEAR * size_of(do, chain.pole))
+        bend = reject(chain.aim.pole, line)
+        clear = clear & (size_of(do, bend) > CLEAR * size_of(do, chain.aim.pole))
         bend = unit_of(do, bend)
-        if do.any(chain.pole_angle):
-            bend = rotate(about(do, times(line, chain.pole_angle)), bend)
+        if do.any(chain.aim.pole_angle):
+            bend = rotate(about(do, times(line, chain.aim.pole_angle)), bend)
         normal = cross(bend, line)
     directions = triangle(do, first, second, reach.distance, line, bend)
     turns = [
@@ -280,7 +238,8 @@ def _in_space(chain: Chain, problem: Problem, solver: Solver | None) -> Bent:
     do, carried, reach = chain.do, chain.carried, chain.reach(problem)
     distance = reach.distance
     lengths = [length * factor for length, factor in zip(chain.lengths, reach.stretch, strict=True)]
-    own, axes, chain_turn, bends_as_fk = at_pole(chain, *aimed(chain, distance, solver))
+    own, axes, chain_turn, bends_as_fk = aimed(chain, distance, solver)
+    axes, chain_turn = at_pole(chain, axes, chain_turn)
     passes: Number = 0
     if solver is Solver.TWO_BONE:
         directions = _two_bone(do, lengths, carried, distance, axes)
@@ -300,7 +259,8 @@ def _in_space(chain: Chain, problem: Problem, solver: Solver | None) -> Bent:
         else:
             start = shared_guess(do, chain.directions, lengths, carried, own, distance, chain.frames, mobility)
             start = flattened(do, turned(chain_turn, start), lengths, axes.line, distance)
-        directions, passes = solve_directions(do, start, lengths, axes, distance, chain.tolerance, problem.iterations)
+        tolerance, most = chain.aim.tolerance, problem.iterations
+        directions, passes = solve_directions(do, start, lengths, axes, distance, tolerance, most)
         if solver is not None:
             directions, roll = _rolled(chain, directions, lengths, axes)
             chain_turn = multiply(roll, chain_turn)
@@ -334,9 +294,9 @@ def aimed(chain: Chain, reached: Number, solver: Solver | None) -> tuple[Axes, A
         first = do.choose(length > NO_LENGTH, direction, first)
     if solver is None and side is not None:
         own = Axes(*side_axes(do, own.line, own.normal, side, first))
-    distance = size_of(do, chain.target)
+    distance = size_of(do, chain.aim.target)
     goes = (distance > NO_DISTANCE) > _stays_closed(chain, solver)
-    line = either(do, goes, over(chain.target, do.most(distance, NO_DISTANCE)), own.line)
+    line = either(do, goes, over(chain.aim.target, do.most(distance, NO_DISTANCE)), own.line)
     aim = between(do, own.line, line, own.normal)
     natural, kept = own.bend, distance >= 0.0
     if side is not None and solver is not None and not by_tip:
@@ -345,19 +305,17 @@ def aimed(chain: Chain, reached: Number, solver: Solver | None) -> tuple[Axes, A
     return own, Axes(line, bend, cross(bend, line)), aim, kept
 
 
-def at_pole(
-    chain: Chain, own: Axes, axes: Axes, chain_turn: Quaternion, bends_as_fk: Number
-) -> tuple[Axes, Axes, Quaternion, Number]:
-    """Return the results of `aimed`, with chains that have poles rolled to them."""
-    if chain.pole is None:
-        return own, axes, chain_turn, bends_as_fk
+def at_pole(chain: Chain, axes: Axes, chain_turn: Quaternion) -> tuple[Axes, Quaternion]:
+    """Return axes and rotation of `aimed` chains, with those that have poles rolled to them."""
+    if chain.aim.pole is None:
+        return axes, chain_turn
     do, line = chain.do, axes.line
-    bend = pole_bend(do, chain.pole, line, axes.bend)
-    if do.any(chain.pole_angle):
-        bend = rotate(about(do, times(line, chain.pole_angle)), bend)
+    bend = pole_bend(do, chain.aim.pole, line, axes.bend)
+    if do.any(chain.aim.pole_angle):
+        bend = rotate(about(do, times(line, chain.aim.pole_angle)), bend)
     bend = unit_of(do, reject(bend, line))
     chain_turn = multiply(between(do, axes.bend, bend, line), chain_turn)
-    return own, Axes(line, bend, cross(bend, line)), chain_turn, bends_as_fk
+    return Axes(line, bend, cross(bend, line)), chain_turn
 
 
 def _stays_closed(chain: Chain, solver: Solver | None) -> Number:
@@ -369,7 +327,7 @@ def _stays_closed(chain: Chain, solver: Solver | None) -> Number:
     closed = size_of(do, tip) < STRAIGHT
     if solver is Solver.TWO_BONE or not do.any(closed):
         return closed != closed
-    return closed & (size_of(do, minus(chain.target, tip)) <= chain.tolerance)
+    return closed & (size_of(do, minus(chain.aim.target, tip)) <= chain.aim.tolerance)
 
 
 def bent(chain: Chain, reach: Reach, line: Vector, turns: list[Matrix], passes: Number) -> Bent:
@@ -379,8 +337,8 @@ def bent(chain: Chain, reach: Reach, line: Vector, turns: list[Matrix], passes: 
     for turn, rest, length, factor in zip(turns, chain.directions, chain.lengths, reach.stretch, strict=True):
         x, y, z = turn
         joints.append(plus(joints[-1], times((dot(x, rest), dot(y, rest), dot(z, rest)), length * factor)))
-    error = size_of(do, minus(chain.target, joints[-1]))
-    status = status_of(do, error <= chain.tolerance, reach.shortfall, chain.tolerance, Status.NOT_CONVERGED)
+    error = size_of(do, minus(chain.aim.target, joints[-1]))
+    status = status_of(do, error <= chain.aim.tolerance, reach.shortfall, chain.aim.tolerance, Status.NOT_CONVERGED)
     return Bent(turns, joints, reach.stretch, error * chain.scale, status, passes)
 
 
@@ -407,10 +365,7 @@ def _two_bone(
     lead = []
     for length, skipped in zip(lengths, carried, strict=True):
         lead.append(first == 0.0)
-        first, second = (
-            do.where(skipped, first, do.where(first == 0.0, length, first)),
-            do.where(skipped, second, length),
-        )
+        first, second = do.where(skipped | (first != 0.0), first, length), do.where(skipped, second, length)
     upper, lower = triangle(do, first, second, distance, axes.line, axes.bend)
     return [do.choose(is_first, upper, lower) for is_first in lead]
 
@@ -421,7 +376,7 @@ def _rolled(
     """Return directions rolled about the line to the target so that they bend to the pole, and the roll."""
     do, zero = chain.do, 0.0 * chain.scale
     roll = zero + 1.0, zero, zero, zero
-    if chain.pole is None:
+    if chain.aim.pole is None:
         return directions, roll
     tip = tip_of(directions, lengths)
     line = either(do, size_of(do, tip) > NO_CHORD, unit_of(do, tip), axes.line)
@@ -437,10 +392,8 @@ def _led_by_tip(
 ) -> tuple[list[Vector], Number]:
     """Return the directions that FABRIK finds for targets at a distance, and the passes used."""
     do, start, target = chain.do, chain.directions, times(axes.line, distance)
-    lean = sum(
-        length * (1.0 - dot(direction, own.line) * dot(direction, own.line))
-        for direction, length in zip(start, chain.lengths, strict=True)
-    )
+    aside = [1.0 - dot(direction, own.line) ** 2 for direction in start]
+    lean = sum(length * square for length, square in zip(chain.lengths, aside, strict=True))
     tip = tip_of(start, lengths)
     way = minus(tip, target)
     share = fabrik.folding(do, lean, dot(way, own.line), size_of(do, reject(way, own.line)))
@@ -450,7 +403,7 @@ def _led_by_tip(
         start = do.choose(share > 0.0, bowed, start)
     start = flattened(do, start, lengths, axes.line, distance)
     whole, passes = sum(lengths), min(fabrik.PASSES, problem.iterations)
-    tolerance = do.most(chain.tolerance, fabrik.FINEST * whole)
+    tolerance = do.most(chain.aim.tolerance, fabrik.FINEST * whole)
     found, used, left = fabrik.reach(do, start, lengths, target, tolerance, passes)
     if passes == problem.iterations or not do.any(left):
         return found, used

@@ -15,30 +15,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from math import inf
-from typing import Any
 
 import numpy as np
 
-from ..maths.numbers import (
-    MANY,
-    Number,
-    Numbers,
-    Vector,
-    between,
-    cross,
-    dot,
-    either,
-    plus,
-    reject,
-    size_of,
-    times,
-    turned,
-    unit_of,
-)
-from ..problem import Floats
-from .axes import Axes, tip_of
+from ..maths.frames import applied, seen
+from ..maths.numbers import MANY, Number, Numbers
+from ..maths.turns import between, turned
+from ..maths.vectors import Vector, cross, dot, either, plus, reject, size_of, times, unit_of
+from .axes import Axes, tip_of, triangle
 from .fabrik import FINEST, pass_once
-from .two_bone import triangle
 
 STEPS = 12
 """Maximum number of steps; three or four usually suffice. A shape not found by then is out of reach of the pull."""
@@ -169,28 +154,21 @@ def first_guess(
     if do is MANY:
         # All bones at once: one by one, operations would take many times longer.
         ways, parts, places = zip(*given, strict=True)
-        x, y, z = together(ways)
+        x, y, z = (np.array(each) for each in zip(*ways, strict=True))
         given = [((x, y, z), np.array(parts), np.array(places))]
-    bones = [((dot(way, own.line), dot(way, own.bend), dot(way, own.normal)), part, at) for way, part, at in given]
+    bones = [(seen(own, way), part, at) for way, part, at in given]
     changes, pull = abs(chord - wanted) > SLACK, 0.0 * whole
     if do.any(changes):
         if bow:
             bones = _bowed(do, bones, chord, wanted, changes)
         pull = do.where(changes, _pull_of(do, bones, chord, wanted, LEAST if bow else FARTHER), 0.0)
-    guess, (line, bend, normal) = [], axes
+    guess = []
     for (x, y, z), _, _ in bones:
         along = x + pull
         size = do.sqrt(along * along + y * y + z * z)
         clear = size > 1e-12  # pulled back as far as the bone points ahead, it keeps its direction
         along, size = do.where(clear, along, x), do.where(clear, size, 1.0)
-        a, b, c = along / size, y / size, z / size
-        guess.append(
-            (
-                a * line[0] + b * bend[0] + c * normal[0],
-                a * line[1] + b * bend[1] + c * normal[1],
-                a * line[2] + b * bend[2] + c * normal[2],
-            )
-        )
+        guess.append(applied(axes, (along / size, y / size, z / size)))
     if do is MANY:
         guess = list(zip(*guess[0], strict=True))
     return flattened(do, guess, lengths, axes.line, distance)
@@ -217,16 +195,6 @@ def flattened(
         return list(directions)
     ways = (times(line, do.where(straight | (length == longest), 1.0, -1.0)) for length in lengths)
     return [either(do, flat, way, direction) for way, direction in zip(ways, directions, strict=True)]
-
-
-def apart(directions: Floats) -> list[Vector]:
-    """Return directions (3, n, B) as a list of vectors, one for each bone."""
-    return [(x, y, z) for x, y, z in directions.transpose(1, 0, 2)]
-
-
-def together(directions: Sequence[Sequence[Any]]) -> Floats:
-    """Return a list of vectors, one for each bone, as directions (3, n, B): the inverse of `apart`."""
-    return np.ascontiguousarray(np.array(directions).swapaxes(0, 1))
 
 
 def solve_directions(

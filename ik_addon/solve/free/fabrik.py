@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..maths.numbers import Number, Numbers, Vector, either, minus, plus, size_of, times
+from ..maths.numbers import Number, Numbers
+from ..maths.vectors import Vector, either, minus, plus, size_of, times
 from .axes import joints_of, tip_of
 
 PASSES = 12
@@ -50,12 +51,7 @@ def pass_once(
 
 
 def reach(
-    do: Numbers,
-    directions: Sequence[Vector],
-    lengths: Sequence[Number],
-    target: Vector,
-    tolerance: Number,
-    passes: int,
+    do: Numbers, directions: Sequence[Vector], lengths: Sequence[Number], target: Vector, tolerance: Number, passes: int
 ) -> tuple[list[Vector], Number, Number]:
     """Return directions that bring the tip to the target, or as near as the passes get, and the number of passes.
 

@@ -20,22 +20,9 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
-from ..maths.numbers import (
-    Number,
-    Numbers,
-    Quaternion,
-    Vector,
-    cross,
-    dot,
-    either,
-    multiply,
-    over,
-    plus,
-    reject,
-    rotate,
-    size_of,
-    times,
-)
+from ..maths.numbers import Number, Numbers
+from ..maths.turns import STILL, Quaternion, multiply, rotate
+from ..maths.vectors import Vector, cross, dot, either, over, plus, reject, size_of, times
 
 TIGHTEST = 20.0
 """The tangent of half the largest angle to which a joint folds: 174 degrees."""
@@ -49,7 +36,6 @@ PRECISE = 1e-13
 """The difference in distance that is not worth another step."""
 JUMP = 1e-6
 """A difference in distance that remains however near two places are."""
-STILL: Quaternion = (1.0, 0.0, 0.0, 0.0)
 ALONG = 1e-3
 """A hinge with less than this across its bone, or across the line of the chain, counts as none."""
 
@@ -95,11 +81,7 @@ def folded(
         The directions, and whether FK bends all joints to their sides: such a chain keeps its FK pose if that reaches.
     """
     legs = Legs.of(do, directions, lengths, carried, folds)
-
-    def gap_at(place: Number) -> Number:
-        return size_of(do, legs.posed(place)[1]) - distance
-
-    place = place_of(do, gap_at)
+    place = place_of(do, lambda place: size_of(do, legs.posed(place)[1]) - distance)
     return legs.posed(place)[0], reduce(and_, (joint.is_right for joint in legs.joints))
 
 
@@ -127,16 +109,12 @@ class Joint:
         """Return the rotation from the FK pose at a place, relative to the bone above: 0 straight, 1 FK."""
         shrunk = do.least(place, 1.0)
         more = do.most(place - 1.0, 0.0) / (2.0 - do.most(place, 1.0))
-        folds = self.share > 0.0
         angle = do.least(shrunk * self.along + more * self.share, TIGHTEST)
         bend = plus(times(self.hinge, angle), times(self.aside, shrunk))
-        before = self.bend
-        w, x, y, z = multiply((1.0, *bend), (1.0, -before[0], -before[1], -before[2]))
+        w, x, y, z = multiply((1.0, *bend), (1.0, *times(self.bend, -1.0)))
         size = do.sqrt(w * w + (x * x + y * y + z * z))
-        w, x, y, z = (
-            do.where(folds, a, b) for a, b in zip((w / size, x / size, y / size, z / size), STILL, strict=True)
-        )
-        return w, x, y, z
+        turn: Quaternion = either(do, self.share > 0.0, (w / size, x / size, y / size, z / size), STILL)
+        return turn
 
 
 @dataclass(frozen=True)
@@ -168,20 +146,9 @@ class Legs:
             across = size_of(do, hinge)
             usable = is_joint & (across > ALONG * share)
             hinge = times(hinge, do.where(usable, 1.0, 0.0) / do.most(across, 1e-200))
-            along = dot(bend, hinge)
+            along, share = dot(bend, hinge), do.where(usable, share, 0.0)
             aside = plus(bend, times(hinge, -along))
-            joints.append(
-                Joint(
-                    direction,
-                    length,
-                    bend,
-                    hinge,
-                    do.where(usable, share, 0.0),
-                    do.most(along, 0.0),
-                    aside,
-                    along >= 0.0,
-                )
-            )
+            joints.append(Joint(direction, length, bend, hinge, share, do.most(along, 0.0), aside, along >= 0.0))
             before, begun = either(do, skipped, before, direction), begun | (skipped == False)  # noqa: E712
         return cls(do, joints)
 

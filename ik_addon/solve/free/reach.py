@@ -1,21 +1,65 @@
-"""Out-of-reach policies: the goal that a chain can reach in place of a target that is too far or too near.
+"""The goals of chains, and what a chain can reach in place of a target that is too far or too near.
 
 All lengths here are fractions of the chain's length.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from typing import NamedTuple
+from itertools import repeat
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..maths.frames import Frame
 from ..maths.numbers import ONE, Number, Numbers
-from ..problem import OutOfReach, Problem, Status
+from ..maths.vectors import Vector
+from ..problem import Floats, Ints, OutOfReach, Problem, Status
 
 ROUNDING = 1e-15
 """A shortfall below this fraction of the distance is rounding."""
+
+
+class Aim(NamedTuple):
+    """The goal of one chain in floats, or of many in arrays; see `Goal` and `Problem`."""
+
+    target: Vector
+    pole: Vector | None
+    pole_angle: Number
+    rotation: Frame | None
+    softness: Number
+    push_limit: Number
+    tolerance: Number
+
+    @classmethod
+    def each(cls, problem: Problem, index: Ints) -> Iterator[Aim]:
+        """Yield the goals of the members `index` (k,)."""
+        goal, none = problem.goal, repeat(None)
+        poles = none if goal.pole is None else lists_of(goal.pole, index)
+        rotations = none if goal.rotation is None else map(frame_of_rows, lists_of(goal.rotation, index))
+        angle = 0.0 if goal.pole_angle is None else goal.pole_angle
+        numbers = [angle, problem.softness, problem.push_limit, problem.tolerance]
+        angles, *settings = (_numbers(value, index) for value in numbers)
+        return map(cls, lists_of(goal.target, index), poles, angles, rotations, *settings)
+
+
+def lists_of(array: Floats, index: list[int] | Ints) -> list[Any]:
+    """Return the rows of chosen members as plain floats."""
+    rows: list[Any] = np.asarray(array, dtype=np.float64)[index].tolist()
+    return rows
+
+
+def _numbers(value: float | Floats, index: Ints) -> Iterable[float]:
+    """Return a setting of the members `index` (k,), given for all of them or for each."""
+    each = np.asarray(value, dtype=np.float64)
+    return each[index].tolist() if each.ndim else repeat(each.item())
+
+
+def frame_of_rows(rows: Sequence[Sequence[float]]) -> Frame:
+    """Return a frame given as three rows."""
+    (ax, bx, cx), (ay, by, cy), (az, bz, cz) = rows
+    return (ax, ay, az), (bx, by, bz), (cx, cy, cz)
 
 
 class Reach(NamedTuple):
@@ -31,24 +75,12 @@ class Reach(NamedTuple):
     """How far the tip then falls short: positive where the target is too far, negative where it is too near."""
 
 
-def soften(do: Numbers, distance: Number, softness: Number) -> Number:
-    """Return the distance at which a chain of length 1 puts its tip for a target at a distance.
-
-    Up to 1 - softness it is the distance itself; from there it approaches 1 exponentially, with the same slope.
-    """
-    start = 1.0 - softness
-    past = distance > start
-    if not do.any(past):
-        return distance
-    width = do.most(softness, 1e-12)
-    fallen = do.expm1(-do.most(distance - start, 0.0) / width)
-    return do.where(past, start - width * fallen * (softness > 0.0), distance)
-
-
 def goal_of(
     do: Numbers, distance: Number, longest: Number, softness: Number, push_limit: Number, policy: OutOfReach
 ) -> tuple[Number, Number, Number, Number]:
     """Return the goal of a chain of length 1 for a target at a distance.
+
+    Up to 1 - softness it is the distance itself; from there it approaches 1 exponentially, with the same slope.
 
     Args:
         do: kernel for one chain or for many.
@@ -61,9 +93,16 @@ def goal_of(
     Returns:
         The distance to reach, how far the root is pushed, how much longer the chain gets, and the shortfall of the tip.
     """
-    inner = do.most(0.0, 2.0 * longest - 1.0)
+    inner, goal = do.most(0.0, 2.0 * longest - 1.0), distance
     # Easing must not start inside the inner reach, where the chain cannot follow.
-    goal = do.most(soften(do, distance, do.least(softness, 1.0 - inner)), inner)
+    softness = do.least(softness, 1.0 - inner)
+    start = 1.0 - softness
+    past = distance > start
+    if do.any(past):
+        width = do.most(softness, 1e-12)
+        fallen = do.expm1(-do.most(distance - start, 0.0) / width)
+        goal = do.where(past, start - width * fallen * (softness > 0.0), distance)
+    goal = do.most(goal, inner)
     push = longer = 0.0 * distance
     if policy is OutOfReach.PUSH_ROOT:
         push = do.least(do.most(distance - goal, -push_limit), push_limit)
@@ -76,26 +115,23 @@ def goal_of(
     return goal, push, longer, do.where(abs(lack) <= ROUNDING * do.most(distance, goal), 0.0, lack)
 
 
-def reachable(
-    do: Numbers, lengths: Sequence[Number], distance: Number, softness: Number, push_limit: Number, problem: Problem
-) -> Reach:
+def reachable(do: Numbers, lengths: Sequence[Number], distance: Number, aim: Aim, problem: Problem) -> Reach:
     """Return the goal of a chain for a target at a distance, with the policy and the weights of a problem.
 
     Args:
         do: for one chain or for many.
         lengths: of the bones, which add up to 1.
         distance: from root to target.
-        softness: fraction of the reach that eases into extension.
-        push_limit: how far the root may be pushed.
+        aim: the goal.
         problem: its policy, and the share of the lengthening that each bone takes; all zero: equal.
     """
     policy, stretch = problem.out_of_reach, [1.0] * len(lengths)
     longest = reduce(do.most, lengths)
     # Most targets: the result of `goal_of`, without calls to the kernel, for which limbs took 5 % longer.
-    if do is ONE and softness == 0.0 and policy is OutOfReach.EXTEND and 2.0 * longest - 1.0 < distance:
+    if do is ONE and aim.softness == 0.0 and policy is OutOfReach.EXTEND and 2.0 * longest - 1.0 < distance:
         goal = min(distance, 1.0)
         return Reach(goal, 0.0, stretch, 0.0 if distance - goal <= ROUNDING * distance else distance - goal)
-    goal, push, longer, lack = goal_of(do, distance, longest, softness, push_limit, policy)
+    goal, push, longer, lack = goal_of(do, distance, longest, aim.softness, aim.push_limit, policy)
     if policy is OutOfReach.STRETCH and do.any(longer > 0.0):
         weights = problem.stretch_weights
         shares = stretch if weights is None else np.asarray(weights, dtype=np.float64).tolist()

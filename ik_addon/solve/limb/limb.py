@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise, repeat
+from itertools import pairwise
 from math import inf, isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..free.reach import reachable, status_of
+from ..free.reach import Aim, frame_of_rows, lists_of, reachable, status_of
 from ..maths.cones import Range, range_of
-from ..maths.numbers import ONE, Matrix, Vector, minus, norm, over, plus, times
-from ..problem import Floats, Ints, OutOfReach, Problem, Solution, Solver, Status
-from .cone_arcs import EDGE, allows, stands_at_limit
-from .frames import Frame, applied, back_product, product, seen
-from .nearest import best_pose
-from .pose import Side
-from .side import towards, towards_with_foot
+from ..maths.frames import Frame, applied, back_product, product, seen
+from ..maths.numbers import ONE
+from ..maths.turns import at_limit
+from ..maths.vectors import Vector, minus, norm, over, plus, times
+from ..problem import Ints, OutOfReach, Problem, Solution, Solver, Status
+from .directions import EDGE, allows, angles_of
+from .pose import Side, best_pose, towards, towards_with_foot
 from .two_bones import Foot, Limb
 
 _NO_LENGTH = 1e-6
@@ -46,15 +46,15 @@ def solve_limbs(problem: Problem, limbs: KnownLimbs | None, solution: Solution, 
     if limbs is None or len(limbs.ranges) != bones or problem.goal.segment not in (None, bones - 1):
         return index
     limbs.read(problem, index)
-    solved: dict[int, tuple[Member, Solved]] = {}
+    solved = {}
     for i, aim in zip(index.tolist(), Aim.each(problem, index), strict=True):
-        member = limbs.member(i)
+        member = limbs.members[i]
         found = None if member is None else solved_limb(problem, limbs, member, aim)
-        if member is not None and found is not None:
-            solved[i] = member, found
+        if found is not None:
+            solved[i] = found
     if not solved:
         return index
-    _write(solution, solved)
+    write(problem, solution, solved)
     return np.array([i for i in index.tolist() if i not in solved], dtype=np.int64)
 
 
@@ -113,7 +113,8 @@ class KnownLimbs:
     """Which bones have a limit, but are not locked altogether."""
     hangs: bool
     """Whether the root bone inherits the rotation of its parent."""
-    _members: dict[int, Member | None] = field(default_factory=dict)
+    members: dict[int, Member | None] = field(default_factory=dict)
+    """Those that were read, by index; None: one of the two bones has no length."""
 
     @classmethod
     def of(cls, problem: Problem) -> KnownLimbs | None:
@@ -137,111 +138,59 @@ class KnownLimbs:
             return None
         return cls(ranges, [any(row) and any(map(isfinite, row)) for row in rows], inherits[0])
 
-    def member(self, i: int) -> Member | None:
-        """Return member i, which was read before; None if one of its two bones has no length."""
-        return self._members[i]
-
     def read(self, problem: Problem, index: Ints) -> None:
         """Read the members `index` (k,) that were not read yet."""
-        new = [i for i in index.tolist() if i not in self._members]
+        new = [i for i in index.tolist() if i not in self.members]
         if not new:
             return
-        limits = problem.limits
-        rests = roots = [None] * len(new)
+        limits, fks = problem.limits, [list(map(frame_of_rows, frames)) for frames in lists_of(problem.frames, new)]
+        rests, roots = fks, [fk[0] for fk in fks]  # without limits, they don't matter
         if limits is not None:
-            differ = np.ndim(limits.rest) == 4
-            rests = _rows(limits.rest, new) if differ else [np.asarray(limits.rest).tolist()] * len(new)
-            roots = _rows(limits.root, new)
-        sides = [None] * len(new) if problem.bend_side is None else _rows(problem.bend_side, new)
-        parts = zip(_rows(problem.joints, new), _rows(problem.frames, new), rests, roots, sides, strict=True)
-        for i, (joints, frames, rest, root, side) in zip(new, parts, strict=True):
-            self._members[i] = self.read_one(
-                joints,
-                list(map(frame_of_rows, frames)),
-                None if rest is None else list(map(frame_of_rows, rest)),
-                None if root is None else frame_of_rows(root),
-                None if side is None else tuple(side),
-            )
+            every = np.broadcast_to(limits.rest, np.shape(problem.frames))
+            rests = [list(map(frame_of_rows, rest)) for rest in lists_of(every, new)]
+            roots = list(map(frame_of_rows, lists_of(limits.root, new)))
+        sides = [None] * len(new) if problem.bend_side is None else lists_of(problem.bend_side, new)
+        for i, *parts in zip(new, lists_of(problem.joints, new), fks, rests, roots, sides, strict=True):
+            self.members[i] = self.read_one(*parts)
 
     def read_one(
-        self,
-        joints: Sequence[Sequence[float]],
-        fk: list[Frame],
-        rest: list[Frame] | None,
-        root: Frame | None,
-        side: Vector | None,
+        self, joints: Sequence[Vector], fk: list[Frame], rest: list[Frame], root: Frame, side: Vector | None
     ) -> Member | None:
         """Return a member from its joints, its frames in FK and its bend side, and from the frames of its limits."""
         segments = [minus(b, a) for a, b in pairwise(joints)]
         lengths = list(map(norm, segments))
         if min(lengths[:2]) <= _NO_LENGTH * sum(lengths):
             return None
-        x, y, z = joints[0]
-        rests = self._rest_frames(fk, rest, root)
-        return Member((x, y, z), fk, list(map(seen, fk, segments)), lengths, rests, side, self.ranges)
-
-    def _rest_frames(self, fk: list[Frame], rest: list[Frame] | None, root: Frame | None) -> list[Frame]:
-        """Return the frames at rest of a member, from those of its limits and of its root's parent."""
-        found = [fk[0], *(back_product(above, frame) for above, frame in pairwise(fk))]
-        if rest is None or root is None:
-            return found
-        for bone, limited in enumerate(self.limited):
-            if limited:
-                found[bone] = rest[bone]
-                if bone == 0 and self.hangs:
-                    found[0] = product(root, found[0])
-        return found
-
-
-class Aim(NamedTuple):
-    """The goal of one limb; see `Goal` and `Problem`."""
-
-    target: Vector
-    pole: Vector | None
-    pole_angle: float
-    rotation: Frame | None
-    softness: float
-    push_limit: float
-    tolerance: float
-
-    @classmethod
-    def each(cls, problem: Problem, index: Ints) -> Iterator[Aim]:
-        """Yield the goals of the members `index` (k,)."""
-        goal, none = problem.goal, repeat(None)
-        return map(
-            cls,
-            _rows(goal.target, index),
-            none if goal.pole is None else _rows(goal.pole, index),
-            repeat(0.0) if goal.pole_angle is None else _numbers(goal.pole_angle, index),
-            none if goal.rotation is None else map(frame_of_rows, _rows(goal.rotation, index)),
-            _numbers(problem.softness, index),
-            _numbers(problem.push_limit, index),
-            _numbers(problem.tolerance, index),
-        )
+        rests = [fk[0], *map(back_product, fk, fk[1:])]
+        for bone in [bone for bone, limited in enumerate(self.limited) if limited]:
+            rests[bone] = product(root, rest[bone]) if bone == 0 and self.hangs else rest[bone]
+        return Member(joints[0], fk, list(map(seen, fk, segments)), lengths, rests, side, self.ranges)
 
 
 class Solved(NamedTuple):
-    """The solution of one limb; see `Solution`."""
+    """The solution of one member; see `Solution`."""
 
     frames: list[Frame]
     joints: list[Vector]
     stretch: Sequence[float]
-    error: float
+    error: Any
+    """A float, or a list of them for several goals."""
     status: Status
+    iterations: int
     at_limit: list[bool]
-    iterations: int = 0
 
 
-def _write(solution: Solution, solved: dict[int, tuple[Member, Solved]]) -> None:
+def write(problem: Problem, solution: Solution, solved: dict[int, Solved]) -> None:
     """Write members, by their indices, into a solution."""
-    index, found = list(solved), [each for _, each in solved.values()]
-    solution.joints[index] = [each.joints for each in found]
-    solution.rotations[index] = [list(map(_turned, each.frames, member.fk)) for member, each in solved.values()]
-    solution.stretch[index] = [each.stretch for each in found]
-    solution.error[index] = [each.error for each in found]
-    solution.iterations[index] = [each.iterations for each in found]
-    solution.at_limit[index] = [each.at_limit for each in found]
-    solution.status[index] = [each.status for each in found]
+    index: Any = list(solved)
+    columns: list[Any] = list(zip(*solved.values(), strict=True))
+    if len(solved) == 1:
+        # A number takes a third of the time of a list of one.
+        index, columns = index[0], [column[0] for column in columns]
+    fk = np.asarray(problem.frames, dtype=np.float64)[index]
+    solution.rotations[index] = np.array(columns[0]).swapaxes(-1, -2) @ fk.swapaxes(-1, -2)
+    for name, values in zip(Solved._fields[1:], columns[1:], strict=True):
+        getattr(solution, name)[index] = values
 
 
 def solved_limb(problem: Problem, limbs: KnownLimbs, member: Member, aim: Aim) -> Solved | None:
@@ -249,7 +198,7 @@ def solved_limb(problem: Problem, limbs: KnownLimbs, member: Member, aim: Aim) -
     root, lengths, length, bend_side = member.root, member.lengths, member.length, member.bend_side
     offset = minus(aim.target, root)
     away = norm(offset) / length
-    distance, _, stretch, beyond = reachable(ONE, member.shares, away, aim.softness, aim.push_limit, problem)
+    distance, _, stretch, beyond = reachable(ONE, member.shares, away, aim, problem)
     scale, lever_arms, limb = member.unstretched if set(stretch) == {1.0} else member.stretched(stretch)
     if not limb.is_straightforward:
         return None
@@ -287,43 +236,7 @@ def solved_limb(problem: Problem, limbs: KnownLimbs, member: Member, aim: Aim) -
         missed = minus(missed, push)
     error = norm(missed) * scale
     status = status_of(ONE, error <= aim.tolerance * length, beyond, aim.tolerance, Status.LIMITED)
-    return Solved(
-        frames,
-        [plus(times(plus(end, push), scale), root) for end in ends],
-        stretch,
-        error,
-        status,
-        [
-            limited and stands_at_limit(turn, range_)
-            for turn, range_, limited in zip(turns, limbs.ranges, limbs.limited, strict=True)
-        ],
-    )
-
-
-def _rows(array: Floats, index: list[int] | Ints) -> list[Any]:
-    """Return the rows of chosen members as plain floats."""
-    rows: list[Any] = np.asarray(array, dtype=np.float64)[index].tolist()
-    return rows
-
-
-def _numbers(value: float | Floats, index: Ints) -> Iterable[float]:
-    """Return a setting of the members `index` (k,), given for all of them or for each."""
-    each = np.asarray(value, dtype=np.float64)
-    return each[index].tolist() if each.ndim else repeat(each.item())
-
-
-def frame_of_rows(rows: Sequence[Sequence[float]]) -> Frame:
-    """Return a frame given as three rows."""
-    (ax, bx, cx), (ay, by, cy), (az, bz, cz) = rows
-    return (ax, ay, az), (bx, by, bz), (cx, cy, cz)
-
-
-def _turned(frame: Frame, fk: Frame) -> Matrix:
-    """Return the rotation from the second frame to the first."""
-    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = frame
-    (ux, uy, uz), (vx, vy, vz), (wx, wy, wz) = fk
-    return (
-        (ax * ux + bx * vx + cx * wx, ax * uy + bx * vy + cx * wy, ax * uz + bx * vz + cx * wz),
-        (ay * ux + by * vx + cy * wx, ay * uy + by * vy + cy * wy, ay * uz + by * vz + cy * wz),
-        (az * ux + bz * vx + cz * wx, az * uy + bz * vy + cz * wy, az * uz + bz * vz + cz * wz),
-    )
+    parts = zip(limbs.limited, turns, limbs.ranges, strict=True)
+    held = [limited and at_limit(ONE, angles_of(turn, own), *own) for limited, turn, own in parts]
+    joints = [plus(times(plus(end, push), scale), root) for end in ends]
+    return Solved(frames, joints, stretch, error, status, 0, held)

@@ -9,36 +9,113 @@ upper bone about itself, which changes the side to which the lower bone leaves i
 - The tangent of the hip's twist is the quotient of two numbers that go round in circles as well, so that the twist
   reaches a limit at the roots of constant + cosine + sine; turning the upper bone by an angle subtracts that angle.
 
-The roll nearest to the wanted one is taken, and of the turns that go with it the one nearest to FK.
+The roll nearest to the wanted one is taken, and of the turns that go with it the one nearest to FK. A pole wants the
+chain on its side, measured as for any other chain: by the centroid of its curve, seen from the line between its root
+and its target. For two bones this is the side of the knee; with a foot, the centroid is that of all three bones.
 
-Vectors and frames are tuples of floats.
+If the hip cannot point at the target, the upper bone is on the edge of the hip's cone, and its place on that edge is
+the one unknown. For each place the lower bone comes as near to the target as the hip's twist and the knee allow: in
+closed form, except for the nearest point of the knee's own edge. The derivative along the edge is known too, so only
+its zeros have to be found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import atan2, copysign, cos, inf, sin, sqrt
+from operator import itemgetter
 from typing import NamedTuple
 
-from ..free.bend_side import side_bend
-from ..maths.numbers import ONE, Vector, cross, dot, minus, norm, over, plus, reject, times, unit
-from .cone_arcs import (
+from ..free.axes import corner_of, pole_bend, side_bend
+from ..maths.cones import Range
+from ..maths.frames import Frame, applied, back_product, carried, frame_of, product, seen
+from ..maths.numbers import ONE
+from ..maths.vectors import Vector, cross, dot, minus, norm, over, plus, reject, times, unit
+from .directions import (
     EDGE,
+    SLACK,
     TURN,
     WHOLE,
     Arc,
     Circle,
+    EdgePoint,
     allows,
     arcs_inside,
+    best_on_edge,
+    contains,
+    half_turn_axis,
+    is_half_turn,
+    linear_roots,
+    nearest_direction,
     nearest_of,
     outside,
+    peaks_towards,
     swing_axis,
     twist_of,
     wrapped,
 )
-from .frames import Frame, applied, back_product, carried, frame_of, product, seen
-from .roll import RolledJoint, nearest_roll
-from .two_bones import STRAIGHT, Foot, Limb, Triangle, of_corner, of_knee, triangle_of
+from .two_bones import STRAIGHT, Foot, Limb, of_corner, of_knee
+
+_Harmonic = tuple[float, float, float]
+"""Constant, cosine and sine."""
+
+
+class RolledJoint(NamedTuple):
+    """A joint whose bone, or its parent, turns about a line; in the axes of the joint at rest."""
+
+    limits: Range
+    along: Circle
+    """The path of the bone's Y axis."""
+    twist_sine: _Harmonic
+    """Sine of the twist, times a factor shared with the cosine."""
+    twist_cosine: _Harmonic
+    twists: list[Arc]
+    """Arcs in which the twist may be."""
+
+    @classmethod
+    def of(cls, limits: Range, x: Circle, y: Circle, z: Circle) -> RolledJoint:
+        """Return a joint whose bone's axes move along circles."""
+        twists = WHOLE if limits.twist_low == -inf else [(limits.twist_low, limits.twist_high)]
+        (xa, xb, xc), (za, zb, zc) = x, z
+        if is_half_turn(y.at(0.0)):
+            # A bone at half a turn, which stays there if it rolls about itself, gets its twist from its X axis.
+            sign = 1.0 if half_turn_axis(limits)[0] else -1.0
+            sine, cosine = ((sign * xa[i], sign * xb[i], sign * xc[i]) for i in (2, 0))
+        else:
+            sine, cosine = (za[0] - xa[2], zb[0] - xb[2], zc[0] - xc[2]), (xa[0] + za[2], xb[0] + zb[2], xc[0] + zc[2])
+        return cls(limits, y, sine, cosine, twists)
+
+    def twist(self, roll: float) -> float:
+        """Return the joint's twist at a roll."""
+        c, s = cos(roll), sin(roll)
+        p, q = self.twist_sine, self.twist_cosine
+        return atan2(p[0] + p[1] * c + p[2] * s, q[0] + q[1] * c + q[2] * s)
+
+    def allows(self, roll: float, slack: float = 2.0 * EDGE) -> bool:
+        """Return whether the joint is within its limits, but for some slack."""
+        if outside(self.along.at(roll), self.limits) > slack:
+            return False
+        return self.twists is WHOLE or contains(self.twists, self.twist(roll), slack)
+
+    def bounds(self) -> list[float]:
+        """Return the rolls at which the joint may reach a limit."""
+        arcs = arcs_inside(self.along, self.limits)
+        found = [] if arcs is WHOLE else [wrapped(end) for arc in arcs for end in arc]
+        if self.twists is not WHOLE:
+            for limit in {end for arc in self.twists for end in arc}:
+                c, s = cos(limit), sin(limit)
+                both = zip(self.twist_sine, self.twist_cosine, strict=True)
+                found += linear_roots(*(p * c - q * s for p, q in both))
+        return found
+
+
+def nearest_roll(joints: list[RolledJoint]) -> float | None:
+    """Return the roll nearest to 0 that all joints allow; None if they allow none in common."""
+    if all(joint.allows(0.0) for joint in joints):
+        return 0.0
+    tried = [roll for joint in joints for roll in joint.bounds()]
+    return min((roll for roll in tried if all(joint.allows(roll) for joint in joints)), key=abs, default=None)
+
 
 SAME = 1e-12
 """A limb keeps its bend if its length should stay the same to within this fraction."""
@@ -101,30 +178,26 @@ def pose_of(limb: Limb, upper: Frame, way: Vector, normal: Vector) -> Pose:
 class Work:
     """A limb being solved for a target, or for the nearest point to it on the same line that the knee allows."""
 
-    def __init__(self, limb: Limb, line: Vector, triangle: Triangle, axes: Frame, foot: Foot | None) -> None:
-        """Begin with the FK turn of the upper bone; `axes` are the line, bend and normal of the FK pose."""
-        self.limb, self.line, self.triangle = limb, line, triangle
-        self.fk_line, self.fk_bend, self.fk_normal = axes
-        self.foot = foot
-        # In the upper bone's axes: its direction, the side to which the lower bone leaves it, and their normal.
-        self.along, self.side, self.normal = limb.bend_axes if axes is limb.fk_axes else limb.bend_axes_about(axes[2])
-        self.turns: list[Arc] | None = None
-        self.knee_allows = False
-        """Whether the knee allows the bend that the target needs."""
-
-    @classmethod
-    def of(cls, limb: Limb, target: Vector, foot: Foot | None = None) -> Work:
-        """Lay out a limb that `is_straightforward`, for a target relative to its root."""
+    def __init__(self, limb: Limb, target: Vector, foot: Foot | None = None) -> None:
+        """Lay out a limb that `is_straightforward` for a target relative to its root, with its FK turn."""
         axes, upper, chord, distance = limb.fk_axes, limb.elbow, limb.chord, norm(target)
-        line = over(target, distance) if distance > _DIRECTION else axes[0]
-        if limb.bend_side is not None:
-            bend, _, _ = side_bend(ONE, axes[0], axes[1], limb.bend_side, unit(upper), chord, distance)
-            axes = axes[0], bend, cross(bend, axes[0])
+        self.limb, self.foot = limb, foot
+        self.line = over(target, distance) if distance > _DIRECTION else axes[0]
+        self.triangle = of_corner(*corner_of(ONE, *limb.lengths, distance), distance)
         if abs(distance - chord) <= SAME:
             # In a nearly straight limb, rounding of the distance would show as its square root.
             along = dot(upper, axes[0])
-            return cls(limb, line, of_corner(along, norm(minus(upper, times(axes[0], along))), chord), axes, foot)
-        return cls(limb, line, triangle_of(*limb.lengths, distance), axes, foot)
+            self.triangle = of_corner(along, norm(minus(upper, times(axes[0], along))), chord)
+        # In the upper bone's axes: its direction, the side to which the lower bone leaves it, and their normal.
+        self.along, self.side, self.normal = limb.bend_axes
+        if limb.bend_side is not None:
+            bend, _, _ = side_bend(ONE, axes[0], axes[1], limb.bend_side, unit(upper), chord, distance)
+            axes = axes[0], bend, cross(bend, axes[0])
+            self.along, self.side, self.normal = limb.bend_axes_about(axes[2])
+        self.fk_line, self.fk_bend, self.fk_normal = axes
+        self.turns: list[Arc] | None = None
+        self.knee_allows = False
+        """Whether the knee allows the bend that the target needs."""
 
     def solved(self, side: Side | None) -> Pose | None:
         """Return the pose in which the limb reaches its target; None if the limits of knee or hip allow none.
@@ -176,7 +249,7 @@ class Work:
         circle = self._lower_circle()
         if outside(plus(circle.center, circle.cosine), self.limb.knee) <= EDGE:
             return True
-        (least, _), (greatest, _) = self.limb.bends
+        _, (least, _), (greatest, _) = self.limb.bending
         if not greatest - _CLEARLY <= self.triangle.bend_cosine <= least + _CLEARLY:
             return False
         self.turns = arcs_inside(circle, self.limb.knee)
@@ -267,14 +340,8 @@ class Work:
         """Return the pose with the knee on a side of the line to the target."""
         limb, line = self.limb, self.line
         cosine, sine, bend_cosine, bend_sine = self.triangle
-        upper = frame_of(
-            (
-                plus(times(line, cosine), times(bend, sine)),
-                minus(times(line, sine), times(bend, cosine)),
-                cross(bend, line),
-            ),
-            (self.along, self.side, self.normal),
-        )
+        along, side = plus(times(line, cosine), times(bend, sine)), minus(times(line, sine), times(bend, cosine))
+        upper = frame_of((along, side, cross(bend, line)), (self.along, self.side, self.normal))
         way = seen(limb.rest, plus(times(self.along, bend_cosine), times(self.side, bend_sine)))
         return pose_of(limb, upper, unit(way), seen(limb.rest, self.normal))
 
@@ -283,3 +350,216 @@ def _circle(axes: Frame, cosine: float, sine: float) -> Circle:
     """Return the path of a direction about the first of three axes, bent away from it by an angle."""
     center, side, normal = axes
     return Circle(times(center, cosine), times(side, sine), times(normal, sine))
+
+
+def towards(pole: Vector, angle: float) -> Side:
+    """Return the side of a pole, given relative to the root, turned by an angle about the line to the target."""
+    return lambda work, natural: _side_of(pole, angle, work.line, natural)
+
+
+def towards_with_foot(
+    pole: Vector, angle: float, target: Vector, ankle: Vector, masses: tuple[float, float]
+) -> Side | None:
+    """Return the side for a limb that brings the centroid of the whole chain, with its foot, to the side of a pole.
+
+    Args:
+        pole: relative to the root.
+        angle: radians about the line from root to target.
+        target: the target of the foot's end.
+        ankle: where the foot begins.
+        masses: weights of knee and ankle in the centroid; root and end are on the line and do not count.
+    """
+    size = norm(target)
+    if size < 1e-12:
+        return None
+    line = times(target, 1.0 / size)
+
+    def side(work: Work, natural: Vector) -> Vector:
+        wanted = _side_of(pole, angle, line, (0.0, 0.0, 0.0))
+        if wanted == (0.0, 0.0, 0.0):
+            return natural
+        across, other = cross(line, wanted), cross(work.line, natural)
+        reach = masses[0] * norm(work.limb.upper)
+        middle = plus(times(work.line, reach * work.triangle.cosine), times(ankle, masses[1]))
+        constant, size = dot(across, middle), reach * work.triangle.sine
+        c, s = size * dot(across, natural), size * dot(across, other)
+        # If the centroid cannot get to the side, it comes as near as it can.
+        roots = linear_roots(constant, c, s) or [atan2(-s * constant, -c * constant)]
+
+        def centroid(roll: float) -> float:
+            knee = dot(wanted, natural) * cos(roll) + dot(wanted, other) * sin(roll)
+            return float(dot(wanted, middle) + size * knee)
+
+        # At one of the roots the centroid may be on the far side; if not, the limb rolls as little as possible.
+        there = [roll for roll in roots if centroid(roll) > 0.0] or [max(roots, key=centroid)]
+        roll = min(there, key=lambda roll: abs(wrapped(roll)))
+        return plus(times(natural, cos(roll)), times(other, sin(roll)))
+
+    return side
+
+
+def _side_of(pole: Vector, angle: float, line: Vector, natural: Vector) -> Vector:
+    """Return the unit vector perpendicular to a line towards a pole, turned by an angle; see `axes.pole_bend`."""
+    bend = pole_bend(ONE, pole, line, natural)
+    if angle != 0.0:
+        bend = plus(times(bend, cos(angle)), times(cross(line, bend), sin(angle)))
+    return unit(reject(bend, line))
+
+
+EQUAL = 1e-12
+"""Cosines and merits that differ by less are the same: then the order decides, and not rounding."""
+_BOUND = 1e-7
+"""A lower bound on a distance is this much less, in lengths of the limb, as the bends of its knee are rounded."""
+_UP: Vector = (0.0, 1.0, 0.0)
+
+
+def best_pose(limb: Limb, target: Vector, side: Side | None, foot: Foot | None) -> Pose | None:
+    """Return the pose whose end is at the target, or as near as limits allow.
+
+    Args:
+        limb: its bones and limits; must be `is_straightforward`.
+        target: position relative to the root.
+        side: where the knee should point; None: the limb keeps the roll of its FK pose.
+        foot: the child of the lower bone. With a foot, only a pose that reaches the target counts; None if there is
+            none.
+    """
+    work = Work(limb, target, foot)
+    pose = work.solved(side)
+    if pose is not None or foot is not None:
+        return pose
+    # If the hip can point at the target, the end misses it only along the line to it, by what the knee can't make up.
+    along, (first, second) = seen(limb.rest, unit(limb.upper)), limb.lengths
+
+    def lack(way: Vector) -> float:
+        return abs(norm(plus(times(along, first), times(way, second))) - norm(target))
+
+    ways = sorted(limb.bending.turning_points, key=lack)
+    for way in ways:
+        pose = Work(limb, target).solved_at(way, side)
+        if pose is not None:
+            break
+    if pose is not None and way == ways[0] and not work.knee_allows:
+        return pose
+    on_edge = _pose_on_edge(limb, target)
+    if pose is None or _missed(limb, on_edge, target) < _missed(limb, pose, target) - SLACK:
+        return on_edge
+    return pose
+
+
+def _missed(limb: Limb, pose: Pose, target: Vector) -> float:
+    return norm(minus(target, plus(applied(pose.upper, limb.upper), applied(pose.lower, limb.lower))))
+
+
+def _pose_on_edge(limb: Limb, target: Vector) -> Pose:
+    """Return the pose nearest to a target among those with the hip on the edge of its cone."""
+    search = EdgeSearch(limb, target)
+    merit, point = best_on_edge(limb.hip, search.merit, least=search.least)[0]
+    swing, twist, way = search.lower_bone(point)
+    # If the lower bone can point straight at the target, only the distance from the knee to the target counts.
+    size = norm(search.target)
+    for sign in (1.0, -1.0) if size > 0.0 else ():
+        for _, other in peaks_towards(times(search.target, sign / size), limb.hip, every=True):
+            merit, swing, twist, way = search.straight(other, merit) or (merit, swing, twist, way)
+    upper = product(limb.zero, product(swing, _twisted(twist)))
+    return pose_of(limb, upper, way, cross(way, (way[1], way[2], way[0])))
+
+
+class EdgeSearch:
+    """The search along the edge of a limb's hip cone for the pose nearest to a target."""
+
+    def __init__(self, limb: Limb, target: Vector) -> None:
+        """Prepare the search for a target relative to the root."""
+        self.limb, self.target = limb, seen(limb.zero, target)
+        self.first, self.second = limb.lengths
+        self.rest = tuple(seen(limb.rest, axis) for axis in ((1.0, 0.0, 0.0), _UP, (0.0, 0.0, 1.0)))
+        fk = seen(limb.upper_fk, applied(limb.lower_fk, limb.lower))
+        self.side = atan2(fk[0], fk[2])
+        self.bends = (*limb.bending.least, 1.0), (*limb.bending.greatest, -1.0)
+
+    def merit(self, point: EdgePoint) -> tuple[float, float]:
+        """Return the merit of an edge point, minus half the squared distance, and its derivative along the edge."""
+        swing, twist, way = self.lower_bone(point)
+        lower = times(applied(_twisted(twist), applied(self.limb.rest, way)), self.second)
+        end = applied(swing, plus((0.0, self.first, 0.0), lower))
+        missed = minus(self.target, end)
+        return -0.5 * dot(missed, missed), dot(missed, cross(point.speed, end))
+
+    def least(self, point: EdgePoint) -> float:
+        """Return a lower bound on the distance from the end to the target: that of a hip which may twist freely.
+
+        Target, upper and lower bone are then in one plane, in which the knee bends between its least and greatest bend.
+        """
+        along, across = dot(point.direction, self.target) - self.first, norm(cross(point.direction, self.target))
+        for cosine, sine, sign in self.bends:
+            if sign * (along * sine - across * cosine) > 0.0:
+                along, across = along - self.second * cosine, across - self.second * sine
+                return sqrt(along * along + across * across) - _BOUND
+        return abs(sqrt(along * along + across * across) - self.second)
+
+    def lower_bone(self, point: EdgePoint) -> tuple[Frame, float, Vector]:
+        """Return the hip's swing, its twist, and the direction of the lower bone in the axes of the knee at rest."""
+        swing, wanted, _ = self._wanted(point)
+        return swing, *self._pointed(wanted)
+
+    def straight(self, point: EdgePoint, least: float) -> tuple[float, Frame, float, Vector] | None:
+        """Return the merit and the result of `lower_bone` for a lower bone that points straight at the target.
+
+        Return None if the lower bone can't point there, or the merit is not clearly greater than `least`.
+        """
+        swing, wanted, distance = self._wanted(point)
+        merit = -0.5 * (distance - self.second) ** 2
+        if merit <= least + EQUAL:
+            return None
+        hip = self.limb.hip
+        across, azimuth = sqrt(wanted[0] * wanted[0] + wanted[2] * wanted[2]), atan2(wanted[0], wanted[2])
+        x, y, z = self.rest
+        circle = Circle(times(y, wanted[1]), times(z, across), times(x, across))
+        arcs = [(a - self.side, b - self.side) for a, b in arcs_inside(circle, self.limb.knee)]
+        turn = nearest_of(arcs, azimuth - self.side, hip.twist_low, hip.twist_high)
+        if turn is None:
+            return None
+        twist = min(max(wrapped(azimuth - turn - self.side), hip.twist_low), hip.twist_high)
+        return merit, swing, twist, circle.at(turn + self.side)
+
+    def _wanted(self, point: EdgePoint) -> tuple[Frame, Vector, float]:
+        """Return the hip's swing, and in its axes the direction and distance from the knee to the target."""
+        swing = _swung(point)
+        offset = minus(seen(swing, self.target), (0.0, self.first, 0.0))
+        size = norm(offset)
+        return swing, over(offset, size) if size > 1e-12 else _UP, size
+
+    def _pointed(self, wanted: Vector) -> tuple[float, Vector]:
+        """Return the hip's twist and the lower bone's direction, in the knee's axes, nearest to a wanted direction."""
+        limb = self.limb
+        low, high = limb.hip.twist_low, limb.hip.twist_high
+        if low == high:
+            return low, self._nearest_way(low, wanted)
+        found: list[tuple[float, float, Vector]] = []
+        azimuth = atan2(wanted[0], wanted[2])
+        for way in limb.bending.turning_points:
+            lower = applied(limb.rest, way)
+            twist = wrapped(azimuth - atan2(lower[0], lower[2]))
+            if low <= twist <= high:
+                found.append((dot(applied(_twisted(twist), lower), wanted), twist, way))
+        # Also try both ends of the twist's range; a hip that twists freely has none.
+        for twist in (low, high) if low != -inf else ():
+            way = self._nearest_way(twist, wanted)
+            found.append((dot(applied(_twisted(twist), applied(limb.rest, way)), wanted), twist, way))
+        best = max(found, key=itemgetter(0))[0]
+        return next(known[1:] for known in found if known[0] > best - EQUAL)
+
+    def _nearest_way(self, twist: float, wanted: Vector) -> Vector:
+        """Return the direction of the lower bone that is nearest to `wanted` for a given twist of the hip."""
+        return nearest_direction(seen(self.limb.rest, seen(_twisted(twist), wanted)), self.limb.knee)
+
+
+def _twisted(twist: float) -> Frame:
+    c, s = cos(twist), sin(twist)
+    return (c, 0.0, -s), _UP, (s, 0.0, c)
+
+
+def _swung(point: EdgePoint) -> Frame:
+    x, z = point.x, point.z
+    w = sqrt(max(1.0 - x * x - z * z, 0.0))
+    xx, zz, xz, wx, wz = 2.0 * x * x, 2.0 * z * z, 2.0 * x * z, 2.0 * w * x, 2.0 * w * z
+    return (1.0 - zz, wz, xz), (-wz, 1.0 - xx - zz, wx), (xz, -wx, 1.0 - xx)

@@ -1,19 +1,107 @@
-"""Two bones, and a foot attached to them, in plain floats: what depends on no target, and the triangle with one."""
+"""Two bones, and a foot attached to them, in plain floats: what depends on no target, and the triangle with one.
+
+A knee may be a hinge whose axis is not square to the upper bone, as on many rigs drawn by hand. Such a knee also leads
+the lower bone to the side, always by the same angle. In a bent limb that hardly shows. In a straight one nothing else
+is left of the bend, so that the direction in which the limb bends has turned by a quarter about the upper bone, most of
+it close to the end of the reach. If that direction kept pointing to the pole, the limb would roll by as much. So it
+points to the pole up to a certain roll, and from there on the upper bone rolls no further.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from math import asin, copysign, pi, sqrt
+from math import asin, atan2, copysign, nan, pi, radians, sqrt
 from typing import NamedTuple
 
-from ..free.axes import hinge
+import numpy as np
+
+from ..free.axes import hinge, room_about, roomiest
 from ..maths.cones import Range
-from ..maths.numbers import ONE, Vector, cross, dot, norm, plus, reject, times, unit
-from .cone_arcs import EDGE, outside
-from .cone_edge import peaks_towards
-from .frames import Frame, applied, back_product, product, seen
-from .hinge import Hinge
+from ..maths.frames import Frame, applied, back_product, product, seen
+from ..maths.numbers import ONE
+from ..maths.products import applied as all_applied
+from ..maths.vectors import Vector, cross, dot, minus, norm, plus, reject, times, unit
+from ..problem import Floats
+from .directions import EDGE, outside, peaks_towards
+
+ROLL = radians(20.0)
+"""How far a limb rolls for the angle to the side, or more if it does so at rest; also how far a hinge may bend back."""
+_STRAIGHT = 1e-4
+"""Radians: a knee that is bent by less shows no side."""
+_ALONG = 1e-6
+"""A hinge with less than this across the upper bone does not bend the limb."""
+_AXES = ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+
+
+class Hinge(NamedTuple):
+    """A knee that swings about a single axis, and to one side."""
+
+    axis: Vector
+    """In the axes of the upper bone; a positive rotation about it bends the limb."""
+    roll: float
+    """How far the limb rolls at most, in radians, to keep its bend at the side of the pole."""
+
+    @classmethod
+    def of(cls, upper: Vector, rest: Frame, ranges: tuple[tuple[float, float], tuple[float, float]]) -> Hinge | None:
+        """Return the hinge of a knee; None if it is no hinge, or bends to both sides.
+
+        Args:
+            upper: direction of the upper bone, in its own axes.
+            rest: frame of the lower bone at rest, in the same axes.
+            ranges: the least and greatest angle about X and about Z in radians; both zero where it is locked.
+        """
+        locked = [range_ == (0.0, 0.0) for range_ in ranges]
+        if locked[0] == locked[1]:
+            return None
+        free, along = locked.index(False), unit(upper)
+        above = seen(rest, along)
+        straight = atan2(-above[0] if free else above[2], above[1])
+        up, down = ranges[free][1] - straight, straight - ranges[free][0]
+        if min(up, down) > ROLL:
+            return None
+        axis = applied(rest, times(_AXES[free], 1.0 if up >= down else -1.0))
+        side = reject(rest[1], along)
+        forward, aside = _parts(along, side, axis)
+        return cls(axis, max(ROLL, atan2(abs(aside), abs(forward))) if norm(side) > _STRAIGHT else ROLL)
+
+    def unfollowed(self, along: Vector, side: Vector) -> float:
+        """Return the angle in radians about the upper bone by which the bend leaves the side of the pole.
+
+        Args:
+            along: unit direction of the upper bone.
+            side: the direction in which the lower bone leaves it, perpendicular to it; of any length but zero.
+        """
+        forward, aside = _parts(along, side, self.axis)
+        if abs(forward) + abs(aside) < _ALONG * norm(side):
+            return 0.0
+        # Where the knee bends backwards a little, the upper bone stays as well.
+        return atan2(aside, forward) - copysign(min(atan2(abs(aside), abs(forward)), self.roll), aside)
+
+
+def _parts(along: Vector, side: Vector, axis: Vector) -> tuple[float, float]:
+    """Return how much of a side is in the direction in which a hinge bends, and how much beside it."""
+    fold = cross(axis, along)
+    return dot(side, fold), dot(side, cross(along, fold))
+
+
+def unfollowed_by(joints: Floats, frames: Floats, hinge: Hinge) -> Floats:
+    """Return the angles (B,) of `Hinge.unfollowed` for limbs in a pose; NaN for straight ones, which show no bend.
+
+    Args:
+        joints: (B, n+1, 3), root first.
+        frames: (B, n, 3, 3) orientation of the bones.
+        hinge: of all of them.
+    """
+    axes = all_applied(frames[:, 0], np.broadcast_to(hinge.axis, (len(frames), 3))).tolist()
+    found = []
+    for (root, knee, end), axis in zip(joints[:, :3].tolist(), axes, strict=True):
+        along, lower = unit(minus(knee, root)), minus(end, knee)
+        side = reject(lower, along)
+        own = hinge._replace(axis=axis)
+        found.append(own.unfollowed(along, side) if norm(side) > _STRAIGHT * norm(lower) else nan)
+    return np.array(found)
+
 
 STRAIGHT = 1e-5
 """A limb whose bend is less than this fraction of its length counts as straight."""
@@ -69,7 +157,9 @@ class Limb:
         # The centroid of both bones, as a curve: half as far off the line as the knee.
         bend = times(reject(self.elbow, line), sum(self.lengths) / 2.0)
         if norm(bend) < STRAIGHT:
-            bend = cross(line, _roomiest(self, hinge(ONE, list(zip(*self.upper_fk, strict=True)), line), line))
+            zero, (low, high, *_) = product(self.upper_fk, self.rest), self.knee
+            normal = hinge(ONE, list(zip(*self.upper_fk, strict=True)), line)
+            bend = cross(line, roomiest(ONE, lambda axis: room_about(ONE, seen(zero, axis), low, high), line, normal))
         bend = unit(bend)
         return line, bend, cross(bend, line)
 
@@ -98,18 +188,9 @@ class Limb:
         """The knee as a hinge; None if it is none."""
         return _hinge_of(_rounded(unit(self.upper)), self.rest, self.knee)
 
-    @property
-    def turning_points(self) -> tuple[Vector, ...]:
-        """Directions of the lower bone, in the knee's axes, at which the knee's bend is locally least or greatest."""
-        return self._bending.turning_points
-
-    @property
-    def bends(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Cosine and sine of the knee's least bend, and of its greatest."""
-        return self._bending.least, self._bending.greatest
-
     @cached_property
-    def _bending(self) -> _Bending:
+    def bending(self) -> Bending:
+        """How far the knee can bend."""
         return _bending(_rounded(seen(self.rest, unit(self.upper))), self.knee)
 
 
@@ -119,17 +200,18 @@ def _rounded(direction: Vector) -> Vector:
     return round(x, _DIGITS) + 0.0, round(y, _DIGITS) + 0.0, round(z, _DIGITS) + 0.0
 
 
-class _Bending(NamedTuple):
+class Bending(NamedTuple):
     """How far a knee can bend."""
 
     turning_points: tuple[Vector, ...]
+    """Directions of the lower bone, in the knee's axes, at which its bend is locally least or greatest."""
     least: tuple[float, float]
     """Cosine and sine of the least bend."""
     greatest: tuple[float, float]
 
 
 @lru_cache(maxsize=256)
-def _bending(along: Vector, knee: Range) -> _Bending:
+def _bending(along: Vector, knee: Range) -> Bending:
     """Return how far a knee can bend, from the direction of the upper bone in the knee's axes."""
     along = unit(along)
     found = []
@@ -140,7 +222,7 @@ def _bending(along: Vector, knee: Range) -> _Bending:
         else:
             found += [point.direction for _, point in peaks_towards(direction, knee, every=True)]
     bends = sorted((dot(along, way), norm(cross(along, way))) for way in found)
-    return _Bending(tuple(dict.fromkeys(found)), bends[-1], bends[0])
+    return Bending(tuple(dict.fromkeys(found)), bends[-1], bends[0])
 
 
 @lru_cache(maxsize=256)
@@ -172,20 +254,6 @@ class Triangle(NamedTuple):
     bend_sine: float
 
 
-def triangle_of(first: float, second: float, distance: float) -> Triangle:
-    """See `two_bone.triangle`; if the target is too far or too near, the knee is on the line to it."""
-    twice = 2.0 * max(distance, 1e-200)
-    difference = first - second
-    along = distance / 2.0 + difference * ((first + second) / twice)
-    before = (distance - difference) * ((first + second - distance) / twice)
-    after = (distance + difference) * ((first + second + distance) / twice)
-    if distance < 1e-15:
-        along, before, after = 0.0, first, first
-    if before * after < 0.0:
-        return Triangle(1.0, 0.0, 1.0, 0.0) if distance > first else Triangle(copysign(1.0, difference), 0.0, -1.0, 0.0)
-    return of_corner(along, sqrt(before * after), distance)
-
-
 def of_knee(first: float, second: float, along: Vector, way: Vector) -> Triangle:
     """Return the triangle of a limb from the directions of its upper and its lower bone in the knee's axes."""
     cosine, sine = dot(along, way), norm(cross(along, way))
@@ -207,18 +275,3 @@ def of_corner(along: float, across: float, distance: float) -> Triangle:
 def _skew(arm: Vector) -> float:
     """Return the sine of the angle between a bone's direction and its Y axis, or pi if it points backwards."""
     return sqrt(arm[0] * arm[0] + arm[2] * arm[2]) / norm(arm) if arm[1] > 0.0 else pi
-
-
-def _roomiest(limb: Limb, axis: Vector, line: Vector) -> Vector:
-    """Return the axis about which the knee of a straight limb has the most room; see `guess._roomiest`."""
-    other = cross(line, axis)
-    zero = product(limb.upper_fk, limb.rest)
-    best, room = axis, -1.0
-    for one in (axis, times(axis, -1.0), other, times(other, -1.0)):
-        x, _, z = seen(zero, one)
-        low, high = limb.knee.low, limb.knee.high
-        sides = min(low[0] if x < 0.0 else high[0], 1.0), min(low[1] if z < 0.0 else high[1], 1.0)
-        found = abs(x) * sides[0] + abs(z) * sides[1]
-        if found > room + 1e-6:
-            best, room = one, found
-    return best

@@ -18,23 +18,21 @@ import numpy as np
 
 from ..free.reach import goal_of, status_of
 from ..maths.cones import at_limit
-from ..maths.numbers import MANY, Vector, is_crowd, member, members
-from ..maths.products import times
+from ..maths.numbers import MANY, is_crowd, member, members
+from ..maths.products import times_back
 from ..maths.rotations import norm, unit
+from ..maths.vectors import Vector
 from ..problem import Floats, Ints, OutOfReach, Problem, Solution, Solver, Status
 from . import descent, newton
-from .descent import State
-from .guess import guess_of
+from .descent import Advance, State, finished
 from .newton import Anchor
 from .objectives import Place, System
 from .search import Ask, Found, Search, Searching, straightened
-from .skeleton import FEW, Angles, Body, Skeleton, arrays_of, posed, rows_of
-from .standing import Standing
+from .skeleton import FEW, Angles, Body, Skeleton, Standing, arrays_of, posed, rows_of
+from .starts import guess_of
 
 MOST = 2048
 """Maximum number of chains on arrays at once: more would not be faster, and with all their restarts take gigabytes."""
-Advance = Callable[[System, Any], tuple[Any, Any]]
-"""Returns a run after one step, and which members (B,) have come to their end."""
 
 
 def suits(problem: Problem) -> bool:
@@ -47,10 +45,8 @@ def suits(problem: Problem) -> bool:
 def solve_together(problem: Problem, solution: Solution, index: Ints, standing: Standing) -> None:
     """Solve the members `index` (k,) of a problem that suits, and write them into the solution."""
     body, scale, each = standing.body, standing.scale, standing.lengths[:, 0]
-    softness, tolerance = (
-        np.broadcast_to(np.asarray(value, dtype=np.float64), len(solution.status))[index]
-        for value in (problem.softness, problem.tolerance)
-    )
+    settings = problem.softness, problem.tolerance
+    softness, tolerance = (np.broadcast_to(value, len(solution.status))[index] for value in settings)
     target = ((np.asarray(problem.goal.target, np.float64)[index] - standing.origin) / scale[:, None]).T
     distance, longest = norm(target), standing.steps.max(axis=0)
     reached, _, _, beyond = goal_of(MANY, distance, longest, softness, 0.0, OutOfReach.EXTEND)
@@ -67,7 +63,7 @@ def solve_together(problem: Problem, solution: Solution, index: Ints, standing: 
     angles = np.stack([arrays_of(own) for own, _ in found], axis=2)
     frames, points = posed(body, angles)
     error = norm(target - points[:, -1].T) * scale
-    solution.rotations[index] = times(frames, standing.backs)
+    solution.rotations[index] = times_back(frames, standing.frames)
     solution.joints[index] = points * scale[:, None, None] + standing.origin[:, None]
     solution.stretch[index], solution.error[index] = 1.0, error
     solution.iterations[index] = [used for _, used in found]
@@ -176,9 +172,6 @@ def _run_together(
         run, ended = advance(system, run)
         done += 1
     for i in left.tolist():
-        own, one, used, is_ended = alone(int(index[i])), member(run, i), done, False
-        while not is_ended and used < most[i]:
-            one, is_ended = advance(own, one)
-            used += 1
+        one, used = finished(alone(int(index[i])), member(run, i), advance, int(most[i]), done)
         found[index[i]] = one.best.angles, one.best.error, used
     return found

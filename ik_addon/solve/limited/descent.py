@@ -15,12 +15,14 @@ steps, which are written once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from ..maths.numbers import Number, Numbers, Vector
+from ..maths.numbers import Number, Numbers
+from ..maths.vectors import Vector
 from .objectives import Rows, System
-from .skeleton import Angles, Joint, Pose, inside, pose_of
+from .skeleton import Angles, Pose, inside, pose_of
 
 EXACT = 1e-8
 """Residuals up to this, in chain lengths, count as zero."""
@@ -37,6 +39,10 @@ THOROUGH = 6, 0.005
 """The same if there are poles or orientations too, which converge later than places."""
 OUTSIDE = 1e-13
 """A swing farther out of its limits than this has left them; less is rounding."""
+
+
+Advance = Callable[[System, Any], tuple[Any, Any]]
+"""Returns a run, of descents or of Newton's method, after one step, and which members (B,) have come to their end."""
 
 
 class State(NamedTuple):
@@ -65,11 +71,18 @@ def descended(system: System, angles: Angles, most: float, pull: float = PULL) -
         most: maximum number of steps.
         pull: maximum length of the residual that a step aims to remove.
     """
-    run, done, is_ended = begun(State.of(system, angles)), 0, False
-    while not (is_ended or run.best.error <= EXACT) and done < most:
-        run, is_ended = advanced(system, run, pull)
-        done += 1
+    run = begun(State.of(system, angles))
+    run, done = finished(system, run, partial(advanced, pull=pull), 0 if run.best.error <= EXACT else most)
     return run.best, done
+
+
+def finished(system: System, run: Any, advance: Advance, most: float, done: int = 0) -> tuple[Any, int]:
+    """Return a run of one body where it ends, and the number of steps, of which some may be done already."""
+    is_ended = False
+    while not is_ended and done < most:
+        run, is_ended = advance(system, run)
+        done += 1
+    return run, done
 
 
 class Run(NamedTuple):
@@ -222,7 +235,14 @@ def slid(system: System, angles: Angles, rows: Rows, wanted: list[Number], dampi
     for _ in range(ROUNDS):
         is_done = True
         for i, joint in enumerate(joints):
-            leaving, over, off_x, off_z, way_x, way_z, way = _prepared(do, joint, angles[i], found[i], held[i])
+            (goes, stopped), (low, high, least, most, *_), (old_x, old_z, old) = held[i], joint, angles[i]
+            # Joints that are held stay where they were put.
+            new_x, new_z, twist = (old_x + found[i][0]) * goes, (old_z + found[i][1]) * goes, old + found[i][2]
+            end, (near_x, near_z) = do.least(do.most(twist, least), most), do.nearest_swing(new_x, new_z, low, high)
+            off_x, off_z = new_x - near_x, new_z - near_z
+            leaving = do.most(abs(off_x), abs(off_z)) > OUTSIDE
+            # ">" between booleans: the first and not the second.
+            over = (twist != end) > stopped
             if not do.any(leaving | over):
                 continue
             is_done = False
@@ -231,10 +251,9 @@ def slid(system: System, angles: Angles, rows: Rows, wanted: list[Number], dampi
             a, b = do.where(leaving, off_x * u, 0.0), do.where(leaving, off_z * v, 0.0)
             size = do.most(do.sqrt(a * a + b * b), 1e-200)
             a, b = a / size, b / size
-            depth = a * (way_x / max(u, 1e-12)) + b * (way_z / max(v, 1e-12))
+            depth = a * ((near_x - old_x) / max(u, 1e-12)) + b * ((near_z - old_z) / max(v, 1e-12))
             x, z, twist = fixed[i] or (0.0, 0.0, 0.0)
-            fixed[i] = x + depth * a, z + depth * b, do.where(over, way / max(w, 1e-12), twist)
-            goes, stopped = held[i]
+            fixed[i] = x + depth * a, z + depth * b, do.where(over, (end - old) / max(w, 1e-12), twist)
             held[i] = do.where(leaving, 0.0, goes), stopped | over
             left[i] = _kept(do, left[i], a, b, over)
         if is_done:
@@ -251,26 +270,6 @@ def slid(system: System, angles: Angles, rows: Rows, wanted: list[Number], dampi
                 (a, b, c), (u, v, w) = found[i], joints[i].units
                 found[i] = a + fix[0] * u, b + fix[1] * v, c + fix[2] * w
     return found
-
-
-def _prepared(do: Numbers, joint: Joint, angle: Vector, step: Vector, held: tuple[Number, Any]) -> tuple[Number, ...]:
-    """Return where a step takes a joint.
-
-    Returns:
-        leaving: whether its swing leaves the cone.
-        over: whether its twist leaves the interval.
-        off: how far the swing is outside the cone, about X and Z.
-        way: from the current angles to the nearest ones within the limits: about X, about Z, the twist.
-    """
-    (goes, stopped), (low, high, least, most, _, _, _), (old_x, old_z, old) = held, joint, angle
-    # Joints that are held stay where they were put.
-    x, z, twist = (old_x + step[0]) * goes, (old_z + step[1]) * goes, old + step[2]
-    end = do.least(do.most(twist, least), most)
-    near_x, near_z = do.nearest_swing(x, z, low, high)
-    off_x, off_z = x - near_x, z - near_z
-    leaving = do.most(abs(off_x), abs(off_z)) > OUTSIDE
-    # ">" between booleans: the first and not the second.
-    return leaving, (twist != end) > stopped, off_x, off_z, near_x - old_x, near_z - old_z, end - old
 
 
 def _kept(do: Numbers, lot: Sequence[Vector], a: Number, b: Number, over: Any) -> tuple[Vector, ...]:

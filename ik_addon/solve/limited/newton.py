@@ -13,14 +13,17 @@ A direction of negative curvature is followed like one of positive curvature, aw
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from operator import add
 from typing import Any, NamedTuple
 
-from ..maths.numbers import ONE, Number, Numbers, Quaternion, Vector, cross, dot, inverse, multiply, rotate, turn_of
-from ..maths.sweep import NOTHING, RESTING, Column, Form, Pivots, Six, Swept, hung, of_three, solved_again, substituted
+from ..maths.numbers import ONE, Number, Numbers
+from ..maths.sweep import NOTHING, RESTING, Column, Form, Six, Swept, hung, of_three, solved_again, substituted
 from ..maths.sweep import Joint as Equation
-from .descent import State, longest, solved
+from ..maths.turns import Quaternion, inverse, multiply, rotate, turn_of
+from ..maths.vectors import ZERO, Vector, cross, dot, minus, times
+from .descent import State, finished, longest, solved
 from .objectives import Pole, System, couplings_of, moment_of
 from .skeleton import STEEPEST_SQUARE, Angles, Bone, Joint, Nine, Pose, Skeleton, inside, is_unlimited, nearest_angles
 
@@ -35,8 +38,6 @@ Unknowns = list[Vector]
 MARGIN = 0.1
 """Share of the damping with which equations must be those of a minimum already: where they only just are, rounding
 would decide between two different steps."""
-NOWHERE: dict[int, Vector] = {}
-STAYS: Vector = (0.0, 0.0, 0.0)
 
 
 class Anchor(NamedTuple):
@@ -69,7 +70,7 @@ def newton_step(
     curving = slopes_by(pose, couplings)
     slopes = curving if kept is now.residual else slopes_of(system, pose, now.residual)
     share: Number = 0.0
-    away = [STAYS] * len(slopes)
+    away = [ZERO] * len(slopes)
     if anchor is not None:
         share, away = anchor.share, list(map(away_from, now.angles, anchor.angles))
     equations, ways, whole = [], [], []
@@ -227,16 +228,76 @@ def swing_curvature(do: Numbers, x: Number, z: Number, slope: Vector) -> Vector:
     return share * (1.0 + x * x / rest), share * (1.0 + z * z / rest), share * (x * z / rest)
 
 
+class _Equations(NamedTuple):
+    """The equations of all joints of a body for one step."""
+
+    skeleton: Skeleton
+    pose: Pose
+    joints: list[Equation]
+    forms: list[Form | None]
+    """What joints carry directly."""
+
+    def swept(self, least: float | None, damping: Number) -> list[Swept]:
+        """Sweep from the tips to the root; `least` and `damping` see `sweep.of_three`."""
+        (skeleton, pose, joints, _), forms, found = self, list(self.forms), []
+        for i in range(len(joints) - 1, -1, -1):
+            parent = skeleton.parents[i]
+            swept = of_three(joints[i], forms[i] or NOTHING, least, damping, skeleton.do.most)
+            assert swept is not None
+            found.append(swept)
+            if parent >= 0:
+                above = hung(swept.above, pose.points[i]) if skeleton.free[i] else swept.above
+                beside = forms[parent]
+                forms[parent] = above if beside is None else list(map(add, beside, above))
+        return found[::-1]
+
+    def again(self, swept: list[Swept], row: Unknowns) -> list[Swept]:
+        """Sweep again with other right-hand sides."""
+        forces, found = [[0.0] * 6 for _ in swept], []
+        for i in range(len(swept) - 1, -1, -1):
+            own, force = solved_again(swept[i], row[i], forces[i])
+            parent = self.skeleton.parents[i]
+            found.append(own)
+            if parent >= 0:
+                if self.skeleton.free[i]:
+                    u, v, w = force[3:]
+                    force = [*cross(self.pose.points[i], (u, v, w)), u, v, w]
+                forces[parent] = list(map(add, forces[parent], force))
+        return found[::-1]
+
+    def back(self, swept: list[Swept]) -> Unknowns:
+        """Sweep back from the root to the tips."""
+        hanging = [i for i, free in enumerate(self.skeleton.free) if free and i]
+        return substituted(self.skeleton.parents, swept, {i: self.pose.points[i] for i in hanging})[0]
+
+    def with_rows(
+        self, rows: list[Unknowns], factors: list[float], least: float | None, damping: float
+    ) -> Unknowns | None:
+        """Solve them with the squares of rows added to their matrix, each times a factor.
+
+        Return None if `least` is None and the whole matrix is not positive.
+        """
+        swept = self.swept(least, damping)
+        plain, ways = self.back(swept), [self.back(self.again(swept, row)) for row in rows]
+        matrix: list[list[float]] = [[sum(map(dot, row, way)) for way in ways[: i + 1]] for i, row in enumerate(rows)]
+        for own, factor in zip(matrix, factors, strict=True):
+            own[-1] += 1.0 / factor
+        shares = solved(matrix, [sum(map(dot, row, plain)) for row in rows])
+        if least is None:
+            # By the law of inertia, this is how many pivots of the whole matrix would be negative.
+            below = sum(pivot < 0.0 for each in swept for pivot in each.pivots)
+            if below + sum(own[-1] > 0.0 for own in matrix) > sum(factor > 0.0 for factor in factors):
+                return None
+        for share, way in zip(shares, ways, strict=True):
+            plain = [minus(own, times(each, share)) for own, each in zip(plain, way, strict=True)]
+        return plain
+
+
 def _solved(
-    system: System,
-    pose: Pose,
-    kept: list[float],
-    equations: list[Equation],
-    damping: float,
-    least: float | None,
+    system: System, pose: Pose, kept: list[float], joints: list[Equation], damping: float, least: float | None
 ) -> Unknowns:
     """Solve the equations of all joints, damped, with pivots made positive; `least` see `sweep.of_three`."""
-    forms: list[Form | None] = [None] * len(equations)
+    forms: list[Form | None] = [None] * len(joints)
     ranks, stiffness = [], 0.0
     for objective, own in zip(system.objectives, system.split(kept), strict=True):
         objective.stiffen(forms, pose, own)
@@ -244,114 +305,27 @@ def _solved(
         if isinstance(objective, Pole):
             ranks += objective.ranks(pose, own)
     least = STEEP / stiffness if least is None else least
+    equations = _Equations(system.skeleton, pose, joints, forms)
     if not ranks:
-        swept, _ = _swept(system.skeleton, pose, equations, forms, least, damping)
-        return _back(system.skeleton, pose, swept)
-    rows = []
+        return equations.back(equations.swept(least, damping))
+    rows, factors = [], [factor for factor, _ in ranks]
     for _, pulls in ranks:
         moments = map(moment_of, couplings_of(system.skeleton, pose, pulls))
-        rows.append([_row(*each) for each in zip(equations, moments, strict=True)])
-    factors = [factor for factor, _ in ranks]
-    found = _with_rows(system.skeleton, pose, equations, forms, rows, factors, None, MARGIN * damping)
+        rows.append([_row(*each) for each in zip(joints, moments, strict=True)])
+    found = equations.with_rows(rows, factors, None, MARGIN * damping)
     if found is not None:
-        found = _with_rows(system.skeleton, pose, equations, forms, rows, factors, None, damping)
+        found = equations.with_rows(rows, factors, None, damping)
     if found is None:
         some = [i for i, factor in enumerate(factors) if factor > 0.0]
-        rows, factors = [rows[i] for i in some], [factors[i] for i in some]
-        found = _with_rows(system.skeleton, pose, equations, forms, rows, factors, least, damping)
+        found = equations.with_rows([rows[i] for i in some], [factors[i] for i in some], least, damping)
     assert found is not None
     return found
 
 
 def _row(equation: Equation, moment: Vector) -> Vector:
     """Return the row of forces with a moment about a joint's head, for the unknowns of the joint."""
-    x, y, z = moment
-    a, b, c = (column[0] * x + column[1] * y + column[2] * z for column in equation.columns)
+    a, b, c = (dot(column, moment) for column in equation.columns)
     return a, b, c
-
-
-def _with_rows(
-    skeleton: Skeleton,
-    pose: Pose,
-    equations: list[Equation],
-    forms: list[Form | None],
-    rows: list[Unknowns],
-    factors: list[float],
-    least: float | None,
-    damping: float,
-) -> Unknowns | None:
-    """Solve equations to whose matrix the squares of rows are added, each times a factor.
-
-    Return None if `least` is None and the whole matrix is not positive.
-    """
-    swept, pivots = _swept(skeleton, pose, equations, forms, least, damping)
-    plain = _back(skeleton, pose, swept)
-    ways = [_back(skeleton, pose, _again(skeleton, pose, swept, pivots, row)) for row in rows]
-    matrix: list[list[float]] = [[sum(map(dot, row, way)) for way in ways[: i + 1]] for i, row in enumerate(rows)]
-    for own, factor in zip(matrix, factors, strict=True):
-        own[-1] += 1.0 / factor
-    shares = solved(matrix, [sum(map(dot, row, plain)) for row in rows])
-    if least is None:
-        # By the law of inertia, this is how many pivots of the whole matrix would be negative.
-        below = sum(pivot < 0.0 for three in pivots for pivot in three)
-        if below + sum(own[-1] > 0.0 for own in matrix) > sum(factor > 0.0 for factor in factors):
-            return None
-    found = []
-    for i, (x, y, z) in enumerate(plain):
-        for share, way in zip(shares, ways, strict=True):
-            u, v, w = way[i]
-            x, y, z = x - share * u, y - share * v, z - share * w
-        found.append((x, y, z))
-    return found
-
-
-def _swept(
-    skeleton: Skeleton,
-    pose: Pose,
-    equations: list[Equation],
-    forms: list[Form | None],
-    least: float | None,
-    damping: float,
-) -> tuple[list[Swept], list[Pivots]]:
-    """Sweep from the tips to the root."""
-    forms = list(forms)
-    swept, pivots = [], []
-    for i in range(len(equations) - 1, -1, -1):
-        equation, form, parent = equations[i], forms[i] or NOTHING, skeleton.parents[i]
-        found = of_three(equation, form, least, damping, skeleton.do.most)
-        assert found is not None
-        left, above, own = found
-        pivots.append(own)
-        swept.append(Swept(equation, form, left, above, 0.0))
-        if parent >= 0:
-            above = hung(above, pose.points[i]) if skeleton.free[i] else above
-            beside = forms[parent]
-            forms[parent] = above if beside is None else list(map(add, beside, above))
-    return swept[::-1], pivots[::-1]
-
-
-def _again(skeleton: Skeleton, pose: Pose, swept: list[Swept], pivots: list[Pivots], row: Unknowns) -> list[Swept]:
-    """Sweep again with other right-hand sides."""
-    forces = [[0.0] * 6 for _ in swept]
-    found = []
-    for i in range(len(swept) - 1, -1, -1):
-        joint, form, left, above, pivot = swept[i]
-        joint, parent = joint._replace(right=row[i]), skeleton.parents[i]
-        left, force = solved_again(joint, left, pivots[i], forces[i])
-        found.append(Swept(joint, form, left, above, pivot))
-        if parent >= 0:
-            if skeleton.free[i]:
-                u, v, w = force[3:]
-                force = [*cross(pose.points[i], (u, v, w)), u, v, w]
-            forces[parent] = list(map(add, forces[parent], force))
-    return found[::-1]
-
-
-def _back(skeleton: Skeleton, pose: Pose, swept: list[Swept]) -> Unknowns:
-    """Sweep back from the root to the tips."""
-    hanging = any(skeleton.free[1:])
-    heads = {i: pose.points[i] for i, free in enumerate(skeleton.free) if free and i} if hanging else NOWHERE
-    return substituted(skeleton.parents, swept, heads)[0]
 
 
 SAME = 2e-4
@@ -393,23 +367,13 @@ def polished(
         anchor: the pose to stay near where nothing else decides.
         known: the error of another pose; the run ends if it is unlikely to come as near.
     """
-    chart = Chart.at(system.skeleton, angles)
-    if chart is None:
-        return _polished(system, angles, most, still, anchor, known)
-    if anchor is not None:
-        anchor = anchor._replace(angles=chart.enter(anchor.angles))
-    there, steps = _polished(system._replace(skeleton=chart.skeleton), chart.enter(angles), most, still, anchor, known)
-    return State.of(system, chart.leave(there.angles)), steps
-
-
-def _polished(
-    system: System, angles: Angles, most: int, still: float, anchor: Anchor | None, known: float
-) -> tuple[State, int]:
-    run, done, is_ended = begun(State.of(system, angles), anchor, known), 0, False
-    while not is_ended and done < most:
-        run, is_ended = advanced(system, run, still)
-        done += 1
-    return run.best, done
+    chart, own = Chart.at(system.skeleton, angles), system
+    if chart is not None:
+        own, angles = system._replace(skeleton=chart.skeleton), chart.enter(angles)
+        anchor = anchor and anchor._replace(angles=chart.enter(anchor.angles))
+    run = begun(State.of(own, angles), anchor, known)
+    run, steps = finished(own, run, partial(advanced, still=still), most)
+    return run.best if chart is None else State.of(system, chart.leave(run.best.angles)), steps
 
 
 class Run(NamedTuple):

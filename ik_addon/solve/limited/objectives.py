@@ -16,8 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.numbers import Number, Quaternion, Vector, cross, dot, minus, norm, over, plus, reject, rotate, times, unit
+from ..maths.numbers import Number
 from ..maths.sweep import NOTHING, Form, Six, add_place
+from ..maths.turns import Quaternion, rotate
+from ..maths.vectors import Vector, cross, dot, minus, norm, over, plus, reject, times, unit
 from ..problem import Floats
 from .skeleton import Nine, Pose, Skeleton
 
@@ -123,13 +125,10 @@ class Place(NamedTuple):
             a, b, c, d, e, f, g, h, i = pose.axes[joint]
             x, y, z = minus(end if carried < 0 else pose.points[carried], pose.points[joint])
             u, v, w = u * factor, v * factor, w * factor
-            found.append(
-                (
-                    ((d * z - g * y) * u, (e * z - h * y) * v, (f * z - i * y) * w),
-                    ((g * x - a * z) * u, (h * x - b * z) * v, (i * x - c * z) * w),
-                    ((a * y - d * x) * u, (b * y - e * x) * v, (c * y - f * x) * w),
-                )
-            )
+            along_x = (d * z - g * y) * u, (e * z - h * y) * v, (f * z - i * y) * w
+            along_y = (g * x - a * z) * u, (h * x - b * z) * v, (i * x - c * z) * w
+            along_z = (a * y - d * x) * u, (b * y - e * x) * v, (c * y - f * x) * w
+            found.append((along_x, along_y, along_z))
         return found
 
     def pull(self, pulls: Pulls, pose: Pose, residual: Sequence[Number]) -> None:
@@ -453,9 +452,5 @@ class System(NamedTuple):
     def lighter(self, share: float) -> System:
         """Return the same with the squares of orientations and poles weighed by a share."""
         factor = sqrt(share)
-        return self._replace(
-            objectives=[
-                each if isinstance(each, Place) else each._replace(factor=each.factor * factor)
-                for each in self.objectives
-            ]
-        )
+        places, others = self.places.objectives, [each for each in self.objectives if not isinstance(each, Place)]
+        return self._replace(objectives=[*places, *(each._replace(factor=each.factor * factor) for each in others)])

@@ -9,26 +9,36 @@ FK is taken. With restarts, Newton's method with joint limits misses no targets,
 (P. Beeson and B. Ames, "TRAC-IK", Humanoids 2015, doi 10.1109/HUMANOIDS.2015.7363472); here they need no random
 generator.
 
-A target farther away than the chain is long asks for no search, if the chain can stretch towards it, see `fabrik`.
+A target farther away than the chain is long asks for no search, if the chain can stretch towards it, see `starts`.
+
+Limits prove that no pose is nearer by what they let a joint do: it turns its bone away from the one before by at most
+its largest swing, whatever other joints do. That bounds how far a chain reaches in the direction of its target, which
+is tight for one that is bent as far as possible and then straight, and how tightly it curls up: its ends are nearest to
+each other if it bends to one side, as far as it can at each joint, as long as it then makes a convex polygon (A. Schur,
+"Über die Schwarzsche Extremaleigenschaft des Kreises unter den Kurven konstanter Krümmung", Mathematische Annalen 83,
+1921; J. O'Rourke, "An extension of Cauchy's arm lemma with application to curve development", arXiv math/0006096).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
+from math import acos, asin, atan2, cos, inf, pi, sin, sqrt
 from typing import Any, NamedTuple
 
-from ..maths.numbers import Numbers, Vector
-from .bounds import is_nearest
+from ..maths.numbers import Numbers
+from ..maths.vectors import Vector, dot, minus, norm, over, unit
 from .descent import EXACT, PULL, State, descended
-from .fabrik import Passes
-from .newton import SAME, STILL, Anchor, polished
+from .newton import SAME, STILL, Anchor, away_from, polished
 from .objectives import Orientation, Place, System
-from .restarts import ARRIVED, nearest, nearest_to_fk, table
 from .skeleton import Angles, Body, Skeleton, pose_of
+from .starts import Passes, nearest, table
 
+ARRIVED = 3e-7
+"""A pose has arrived if it misses by no more than this, in chain lengths."""
+_TIE = 1e-3
+"""Poses whose squared distances from FK differ by no more than this fraction count as equally near."""
 STEPS = 30
 """Maximum steps of the first descent. If it has not arrived by then, Newton's method goes on from there."""
 TOGETHER = 20
@@ -198,7 +208,8 @@ class Search:
                 steps += more
                 angles = found if there <= ARRIVED else angles
         if error > ARRIVED:
-            angles, more = yield from self._settled(angles, error, self._stages)
+            stages = _STAGES[1:] if isinstance(self.system.objectives[-1], Orientation) else _STAGES
+            angles, more = yield from self._settled(angles, error, stages)
             steps += more
         return angles, steps
 
@@ -332,10 +343,6 @@ class Search:
         poses = table(self.body, number, count)
         return (yield [self._ask(angles, _LONGER, _PULL, is_whole=False) for angles in poses])
 
-    @property
-    def _stages(self) -> Sequence[tuple[float, float]]:
-        return _STAGES[1:] if isinstance(self.system.objectives[-1], Orientation) else _STAGES
-
     def _settled(self, angles: Angles, error: float, stages: Sequence[tuple[float, float]]) -> Searching:
         """Decide what places out of reach leave open, by poles and orientations, then by the FK pose."""
         steps, last = 0, 1.0 if self.only_places else _LAST
@@ -343,9 +350,8 @@ class Search:
         for count, end in stages:
             share = count * error
             anchor = Anchor(self.fk, last * share)
-            angles, _, more = yield from _one(
-                Ask(angles, _SETTLE, still=end, anchor=anchor, light=share, is_straight=True)
-            )
+            ask = Ask(angles, _SETTLE, still=end, anchor=anchor, light=share, is_straight=True)
+            angles, _, more = yield from _one(ask)
             steps += more
         return angles, steps
 
@@ -379,3 +385,151 @@ def _on_axis(do: Numbers, point: Vector) -> Vector:
     x, y, z = point
     near = do.most(abs(x), abs(z)) < HAIR * abs(y)
     return do.where(near, 0.0, x), y, do.where(near, 0.0, z)
+
+
+def nearest_to_fk(tried: Sequence[Angles], errors: Sequence[float], fk: Angles) -> int:
+    """Return which of the poses to take: of the best ones, the nearest to FK.
+
+    The first pose, which changes smoothly with the target, is preferred to all others: where many poses are best, which
+    of them a restart ends in depends on details.
+
+    Args:
+        tried: joint angles.
+        errors: residuals of the poses, in chain lengths.
+        fk: joint angles of the FK pose.
+    """
+    least = min(errors)
+    enough = ARRIVED if least <= ARRIVED else least + SAME
+    if errors[0] <= enough:
+        return 0
+    ways = (map(away_from, angles, fk) for angles in tried)
+    sizes = [sum(dot(each, each) for each in way) for way in ways]
+    away = [size if error <= enough else inf for size, error in zip(sizes, errors, strict=True)]
+    # Mirror images are equally near; rounding must not choose between them.
+    nearest = min(away) * (1.0 + _TIE)
+    return next(i for i, size in enumerate(away) if size <= nearest)
+
+
+WAYS = 4
+"""Number of directions from which the farthest place of a joint is approached."""
+
+
+def is_nearest(body: Body, member: int, target: Vector, end: Vector, margin: float) -> bool:
+    """Return whether limits prove that no pose of a body ends nearer to its target than one that ends at `end`.
+
+    Args:
+        body: bodies.
+        member: which of them.
+        target: relative to the root, as all places.
+        end: where the pose ends.
+        margin: by how much another pose may be nearer after all.
+    """
+    error = norm(minus(target, end))
+    least, towards = error - margin, unit(minus(target, end))
+    return any(bound >= least for bound in bounds(body, member, target, towards, least))
+
+
+def bounds(body: Body, member: int, target: Vector, towards: Vector, least: float) -> Iterator[float]:
+    """Yield lower bounds of the distances of a body's ends from its target; none for trees.
+
+    The second bound is for a chain with a rigid link to its root, which begins at the target. The others are for parts
+    of the chain that cannot curl up as tightly as the joint above them is near to the target: the difference remains,
+    however far the joints above move that joint away.
+
+    Args:
+        body: bodies.
+        member: which of them.
+        target: relative to the root, as all places.
+        towards: a direction in which it may be hard to reach the target; the first bound is for it.
+        least: bounds that are smaller may be left out.
+    """
+    if len(body.segments) != 1:
+        return
+    if ("room", member) not in body.kept:
+        body.kept["room", member] = _room(body.skeleton(member))
+    first, lengths, swings, off = body.kept["room", member]
+    limits, whole = [], 0.0
+    for swing, own in zip(swings, off, strict=True):
+        whole += swing
+        limits.append(whole + own)
+    apart = _angle(first, towards)
+    reach = sum(length * cos(max(apart - limit, 0.0)) for length, limit in zip(lengths, limits, strict=True))
+    yield dot(target, towards) - reach
+    away = norm(target)
+    behind = pi - _angle(first, over(target, max(away, 1e-200)))
+    turns = [swing + one + other for swing, one, other in zip(swings, off, [0.0, *off], strict=False)]
+    yield _chord([away, *lengths], [behind + turns[0], *turns[1:]])
+    for i in range(len(lengths) - 1):
+        curled = _chord(lengths[i:], turns[i + 1 :])
+        if curled >= least:
+            yield curled - _farthest(lengths[:i], limits, away, pi - behind, curled - least)
+
+
+def _angle(one: Vector, other: Vector) -> float:
+    return acos(min(max(dot(one, other), -1.0), 1.0))
+
+
+def _chord(lengths: list[float], turns: list[float]) -> float:
+    """Return the distance between the ends of a polygon that turns to one side; 0 if with its chord it is not convex.
+
+    Args:
+        lengths: of its edges.
+        turns: between them.
+    """
+    if max(turns) > pi:
+        return 0.0
+    x, y, angle = lengths[0], 0.0, 0.0
+    for length, turn in zip(lengths[1:], turns, strict=True):
+        angle += turn
+        x, y = x + length * cos(angle), y + length * sin(angle)
+    chord = atan2(y, x)
+    return sqrt(x * x + y * y) if 0.0 <= chord <= angle <= chord + pi else 0.0
+
+
+def _farthest(lengths: list[float], limits: list[float], away: float, apart: float, most: float) -> float:
+    """Return how far from its target the first bones of a chain can bring the joint below them.
+
+    Args:
+        lengths: of these bones.
+        limits: radians by which they can turn from the first bone at rest.
+        away: how far the target is from the root.
+        apart: radians between the target and the first bone at rest.
+        most: once the joint is known to get farther than this, how far it gets does not matter.
+    """
+    # All lies in a plane: the bones turn away from the target.
+    x, y, best = -away * cos(apart), away * sin(apart), away if not lengths else 0.0
+    for start in range(WAYS if lengths else 0):
+        angle, last = pi * start / WAYS, -1.0
+        while best > last + 1e-9 or last < 0.0:
+            last, u, v = best, x, y
+            for length, limit in zip(lengths, limits, strict=False):
+                turn = min(angle, limit)
+                u, v = u + length * cos(turn), v + length * sin(turn)
+            angle, best = atan2(v, u), max(best, sqrt(u * u + v * v))
+            if best > most:
+                return best
+    return best
+
+
+def _room(skeleton: Skeleton) -> tuple[Vector, list[float], list[float], list[float]]:
+    """Return how far the limits let each bone of a chain turn away from the bone before.
+
+    Returns:
+        first: direction of the first bone at rest.
+        lengths: of the bones.
+        swings: radians by which each may turn away from the one before, the first one from rest.
+        off: radians between a bone's axis and the line to the next one.
+    """
+    path = skeleton.path(skeleton.segments[0])
+    segments = [*(skeleton.bones[bone].head for bone in path[1:]), skeleton.ends[0]]
+    lengths = list(map(norm, segments))
+    swings: list[float] = []
+    for bone in path:
+        joint, apart = skeleton.joints[bone], 0.0
+        if swings:
+            # Add the angle between the bones at rest.
+            apart = inf if skeleton.free[bone] else acos(min(max(skeleton.bones[bone].rest[4], -1.0), 1.0))
+        swings.append(apart + 2.0 * asin(min(max(*joint.low, *joint.high), 1.0)))
+    off = [_angle((0.0, 1.0, 0.0), over(way, max(size, 1e-200))) for way, size in zip(segments, lengths, strict=True)]
+    x, y, z = skeleton.bones[path[0]].rest[1::3]
+    return (x, y, z), lengths, swings, off

@@ -3,32 +3,26 @@
 A chain is a body without branches. A joint has three angles: the two coordinates of its swing, and its twist, see
 `cones`. Numbers are floats for one body, or arrays (B,) for B bodies, see `numbers`. Whatever belongs to a joint is an
 item of a list, parents first. Matrices are nine numbers, row by row.
+
+`Standing` lays members of a problem out as bodies, relative to their roots, in units of their longest chains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..maths.cones import RIM, Cone, nearest_swing
-from ..maths.numbers import (
-    MANY,
-    ONE,
-    Number,
-    Numbers,
-    Pair,
-    Quaternion,
-    Vector,
-    nearest_direction,
-    nearest_twist,
-    swing_and_twist,
-)
-from ..maths.rotations import stacked
-from ..problem import Floats, path_of
+from ..maths.cones import RIM, Cone, cone_of
+from ..maths.numbers import MANY, ONE, Number, Numbers, Pair
+from ..maths.products import back_applied, back_times, times
+from ..maths.rotations import norm, quaternions
+from ..maths.turns import Quaternion, nearest_direction, nearest_twist, swing_and_twist
+from ..maths.vectors import Vector
+from ..problem import Bools, Floats, Ints, Problem, path_of
 
 STEEPEST = 1e-3
 """Minimum cosine of half a swing's angle: near half a turn, a swing turns the bone about itself ever faster."""
@@ -162,8 +156,8 @@ def nearest_angles(do: Numbers, joint: Joint, turn: Quaternion) -> Vector:
     return inside(do, joint, x, z, nearest_twist(do, twist, joint.twist_low, joint.twist_high))
 
 
-def rows_of(angles: Floats) -> Angles:
-    """Return the angles (3, n) of one body, or (3, n, B) of B bodies, joint by joint."""
+def rows_of(angles: Floats) -> list[Any]:
+    """Return the angles (3, n) of one body, or (3, n, B) of B bodies, joint by joint; or quaternions (4, ...)."""
     if angles.ndim == 2:
         return list(map(tuple, angles.T.tolist()))
     return [tuple(angles[:, joint]) for joint in range(angles.shape[1])]
@@ -201,20 +195,11 @@ class Body:
     mobility: Floats
     """(3, n, 1) how readily a joint turns, from 0 (locked) to 1: swing about X and Z, twist."""
 
-    def path(self, effector: int) -> tuple[int, ...]:
-        """Return the bones from the root to the bone of an effector."""
-        return path_of(self.parents, self.segments[effector])
-
     @property
     def is_serial(self) -> bool:
         """Whether the body is a chain whose joints all turn its one effector."""
         bones = len(self.parents)
         return self.parents == tuple(range(-1, bones - 1)) and self.segments == (bones - 1,) and not any(self.free[1:])
-
-    @cached_property
-    def are_limited(self) -> bool:
-        """Whether all joints have limits, see `newton.Chart`."""
-        return not any(map(is_unlimited, self._joints))
 
     @cached_property
     def kept(self) -> dict[Any, Any]:
@@ -250,28 +235,152 @@ class Body:
         return list(map(Joint, *(part[..., 0].T.tolist() for part in self._limits)))
 
 
-def _numbers(values: Floats) -> Iterable[Any]:
+def _numbers(values: Floats) -> Any:
     """Return values (k,) as floats, or values (k, B) as arrays."""
-    numbers: Iterable[Any] = values.tolist() if values.ndim == 1 else values
-    return numbers
+    return values.tolist() if values.ndim == 1 else values
 
 
 def posed(body: Body, angles: Floats) -> tuple[Floats, Floats]:
     """Return frames (B, n, 3, 3) of the bones, and heads and effectors (B, n+E, 3), for joint angles (3, n, B)."""
-    members, bones = angles.shape[2], len(body.parents)
-    if members > FEW:
-        pose = pose_of(body.skeleton(), rows_of(angles))
-        turns: Floats = np.moveaxis(np.array(pose.frames), 2, 0)
-        points: Floats = np.array([*pose.points, *pose.ends])
-        return turns.reshape(members, bones, 3, 3), np.moveaxis(points, 2, 0)
-    poses = [pose_of(body.skeleton(i), rows_of(angles[..., i])) for i in range(members)]
-    frames: Floats = np.array([pose.frames for pose in poses]).reshape(members, bones, 3, 3)
-    return frames, np.array([[*pose.points, *pose.ends] for pose in poses])
+    pose = pose_of(body.skeleton(), rows_of(angles))
+    frames, points = (np.moveaxis(np.array(part), 2, 0) for part in (pose.frames, [*pose.points, *pose.ends]))
+    return frames.reshape(*frames.shape[:2], 3, 3), points
 
 
 def allowed_angles(body: Body, angles: Floats) -> Floats:
     """Return the joint angles (3, n, B) within the limits that are nearest to the given ones, angle by angle."""
-    swing = nearest_swing(angles[:2], body.cone)
-    size = np.sqrt(swing[0] * swing[0] + swing[1] * swing[1])
-    swing = swing * np.minimum(1.0, RIM / np.maximum(size, 1e-30))
-    return stacked(*swing, np.minimum(np.maximum(angles[2], body.cone.twist_low), body.cone.twist_high))
+    joints = body.skeleton().joints
+    return arrays_of([inside(MANY, joint, *own) for joint, own in zip(joints, rows_of(angles), strict=True)])
+
+
+@dataclass(frozen=True)
+class Standing:
+    """B members of a problem in FK, relative to the root, in units of the longest chain: everything but the goals."""
+
+    body: Body
+    turns: Floats
+    """(4, n, B) rotations of the joints in the FK pose."""
+    points: Floats
+    """(B, n+E, 3) joint positions."""
+    frames: Floats
+    """(B, n, 3, 3)"""
+    origin: Floats
+    """(B, 3)"""
+    scale: Floats
+    """(B,)"""
+    lengths: Floats
+    """(B, E) lengths of the chains to the effectors, in the problem's unit."""
+    limited: Bools
+    """(n,) joints with a limit that are not locked altogether."""
+
+    @classmethod
+    def of(cls, problem: Problem, index: Ints) -> Standing:
+        """Read the valid members `index` (k,) of a problem."""
+        joints = np.asarray(problem.joints, dtype=np.float64)[index]
+        frames = np.asarray(problem.frames, dtype=np.float64)[index]
+        parents, free, segments = _shape_of(problem)
+        lengths = lengths_of(problem, index).T
+        scale = lengths.max(axis=1)
+        origin = joints[:, 0]
+        points = (joints - origin[:, None]) / scale[:, None, None]
+        rest, cone, mobility, limited, locked = _joints_of(problem, index, parents, free)
+        rest_frames = np.where(free[:, None, None], rest, times(frames[:, parents], rest))
+        rest_frames[:, locked] = frames[:, locked]
+        turns = quaternions(back_times(rest_frames, frames).transpose(2, 3, 1, 0))
+        shape = (tuple(part.tolist()) for part in (parents, free, segments))
+        rest, mobility = np.ascontiguousarray(rest.transpose(2, 3, 1, 0)), np.ascontiguousarray(mobility.T)[..., None]
+        heads, ends = _segments(points, frames, parents, segments, np.ones(frames.shape[:2]))
+        body = Body(*shape, rest, heads, ends, cone, mobility)
+        return cls(body, turns, points, frames, origin, scale, lengths, limited)
+
+    @cached_property
+    def path(self) -> list[int]:
+        """Indices of the points of the chain to the first effector."""
+        return [*path_of(self.body.parents, self.body.segments[0]), len(self.body.parents)]
+
+    @cached_property
+    def steps(self) -> Floats:
+        """(k, B) lengths of the segments of that chain."""
+        points = self.points[:, self.path].transpose(2, 1, 0)
+        return norm(points[:, 1:] - points[:, :-1])
+
+    @cached_property
+    def suits(self) -> bool:
+        """Whether these are chains whose joints all have limits, and all turn the one effector, see `crowd`."""
+        return self.body.is_serial and not any(map(is_unlimited, self.body.skeleton(0).joints))
+
+    def lengthened(self, member: int, factors: Sequence[float]) -> Standing:
+        """Return one member with its bones lengthened by factors (n,); its unit grows with the chain."""
+        own, parents, segments = [member], np.array(self.body.parents), np.array(self.body.segments)
+        stretch, steps = np.array([factors]), self.steps[:, member]
+        grown = (steps * stretch[0, self.path[:-1]]).sum() / steps.sum()
+        points, frames = self.points[own] / grown, self.frames[own]
+        heads, ends = _segments(points, frames, parents, segments, stretch)
+        return replace(
+            self,
+            body=replace(self.body, rest=self.body.rest[..., own], heads=heads, ends=ends),
+            turns=self.turns[..., own],
+            points=points,
+            frames=frames,
+            origin=self.origin[own],
+            scale=self.scale[own] * grown,
+            lengths=self.lengths[own],
+        )
+
+
+def _segments(points: Floats, frames: Floats, parents: Ints, segments: Ints, stretch: Floats) -> tuple[Floats, Floats]:
+    """Return heads (3, n, B) and ends (3, E, B) as in `Body`, of bones lengthened by factors (B, n)."""
+    bones = len(parents)
+    offsets = points[:, :bones] - points[:, parents]
+    heads = back_applied(frames[:, parents], offsets) * stretch[:, parents, None]
+    heads[:, parents < 0] = points[:, :bones][:, parents < 0]
+    ends = back_applied(frames[:, segments], points[:, bones:] - points[:, segments]) * stretch[:, segments, None]
+    return np.ascontiguousarray(heads.transpose(2, 1, 0)), np.ascontiguousarray(ends.transpose(2, 1, 0))
+
+
+def _shape_of(problem: Problem) -> tuple[Ints, Bools, Ints]:
+    """Return the parents (n,), which bones are free (n,), and the bones of the effectors (E,)."""
+    bones = np.shape(problem.frames)[1]
+    parents = np.arange(bones) - 1 if problem.parents is None else np.asarray(problem.parents)
+    inherits = np.ones(bones, dtype=bool) if problem.inherits is None else np.asarray(problem.inherits, dtype=bool)
+    segments = np.array([bones - 1 if goal.segment is None else goal.segment for goal in problem.goals])
+    return parents, (parents < 0) | ~inherits, segments
+
+
+def lengths_of(problem: Problem, index: Ints | slice = np.s_[:]) -> Floats:
+    """Return the lengths (E, k) of the chains of the members `index` from their root to each effector."""
+    joints = np.asarray(problem.joints, dtype=np.float64)[index]
+    parents, _, segments = _shape_of(problem)
+    lengths = []
+    for e, segment in enumerate(segments.tolist()):
+        points = [len(parents) + e, *path_of(parents.tolist(), segment)[::-1]]
+        steps = (joints[:, points[1:]] - joints[:, points[:-1]]).transpose(2, 1, 0)
+        lengths.append(np.cumsum(norm(steps), axis=0)[-1])
+    return np.stack(lengths)
+
+
+def _joints_of(problem: Problem, index: Ints, parents: Ints, free: Bools) -> tuple[Floats, Cone, Floats, Bools, Bools]:
+    """Return the joints' rest frames (B, n, 3, 3), cones, mobility (n, 3), and which are limited and locked (n,).
+
+    A joint without any limit is at rest in the FK pose, which is farthest from half a turn.
+    """
+    bones = len(parents)
+    frames = np.asarray(problem.frames, dtype=np.float64)[index]
+    rest = np.where(free[:, None, None], frames, back_times(frames[:, parents], frames))
+    stiffness = np.zeros((bones, 3)) if problem.stiffness is None else np.asarray(problem.stiffness, dtype=np.float64)
+    mobility = 1.0 - stiffness[:, [0, 2, 1]]
+    everything = np.tile([-np.inf, np.inf], (bones, 3))
+    limits = problem.limits
+    ranges = everything if limits is None else np.concatenate([limits.cones, limits.twist], axis=1).astype(np.float64)
+    locked = (ranges == 0.0).all(axis=1)
+    limited = np.isfinite(ranges).any(axis=1) & ~locked
+    if limits is not None:
+        root = np.asarray(limits.root, dtype=np.float64)[index]
+        at_rest = np.broadcast_to(np.asarray(limits.rest, dtype=np.float64), np.shape(problem.frames))[index]
+        rest[:, limited] = at_rest[:, limited]
+        for i in map(int, np.flatnonzero(limited & (parents < 0))):
+            if problem.inherits is None or problem.inherits[i]:
+                rest[:, i] = times(root, at_rest[:, i])
+    cone = cone_of(ranges[:, :4], ranges[:, 4:])
+    cone = Cone(*(part[..., None] for part in cone))
+    return rest, cone, mobility * (ranges[:, ::2] != ranges[:, 1::2]), limited, locked

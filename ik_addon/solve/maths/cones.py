@@ -18,16 +18,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ..problem import Bools, Floats
-from . import numbers
-from .numbers import MANY, Pair, ellipse_level
+from . import turns
+from .numbers import MANY, Pair
 from .rotations import stacked
 
 _UNLIMITED = 1e8
 """The half-axis of an ellipse for an axis without limit: the ellipse is a strip."""
 RIM = 1.0 - 1e-7
 """The largest swing: just short of half a turn, where swing and twist cannot be told apart."""
-_AT = 1e-6
-"""A joint is at a limit if it is within about this fraction of it."""
 
 
 class Cone(NamedTuple):
@@ -83,13 +81,13 @@ def cone_of(angles: Floats, twist: Floats) -> Cone:
 
 def swing_twist(q: Floats) -> tuple[Floats, Floats]:
     """Return the swings (2, ...) and the twists (...), from -pi to pi, of unit quaternions (4, ...)."""
-    x, z, twist = numbers.swing_and_twist(MANY, (q[0], q[1], q[2], q[3]))
+    x, z, twist = turns.swing_and_twist(MANY, (q[0], q[1], q[2], q[3]))
     return stacked(x, z), twist
 
 
 def joint_rotation(swing: Floats, twist: Floats) -> Floats:
     """Return the unit quaternions (4, ...) of swings (2, ...), inside the unit disc, after twists (...)."""
-    return stacked(*numbers.turn_of(MANY, (swing[0], swing[1], twist)))
+    return stacked(*turns.turn_of(MANY, (swing[0], swing[1], twist)))
 
 
 def nearest_swing(swing: Floats, cone: Cone) -> Floats:
@@ -99,39 +97,14 @@ def nearest_swing(swing: Floats, cone: Cone) -> Floats:
 
 def nearest_direction(swing: Floats, cone: Cone) -> Floats:
     """Return the points (2, ...) of the cones nearest in direction to swings (2, ...)."""
-    return stacked(*numbers.nearest_direction(MANY, (swing[0], swing[1]), *cone.sides))
+    return stacked(*turns.nearest_direction(MANY, (swing[0], swing[1]), *cone.sides))
 
 
 def nearest_twist(twist: Floats, cone: Cone) -> Floats:
     """Return the allowed twists (...) nearest on the circle to twists (...), from -pi to pi."""
-    return np.asarray(numbers.nearest_twist(MANY, twist, cone.twist_low, cone.twist_high))
-
-
-def clamp(q: Floats, cone: Cone) -> Floats:
-    """Return the allowed joint rotations (4, ...) nearest to unit quaternions (4, ...), swing and twist each."""
-    swing, twist = swing_twist(q)
-    return joint_rotation(nearest_direction(swing, cone), nearest_twist(twist, cone))
-
-
-def violation(q: Floats, cone: Cone) -> Floats:
-    """Return how far (...) unit quaternions (4, ...) are outside their cones, in radians of swing or of twist."""
-    swing, twist = swing_twist(q)
-    near = nearest_direction(swing, cone)
-    ways = (numbers.direction_of(MANY, x, z) for x, z in (swing, near))
-    over = 2.0 * np.arcsin(np.minimum(numbers.size_of(MANY, numbers.minus(*ways)) / 2.0, 1.0))
-    arc = twist - nearest_twist(twist, cone)
-    return np.asarray(np.maximum(over, np.abs(arc - 2.0 * np.pi * np.round(arc / (2.0 * np.pi)))))
+    return np.asarray(turns.nearest_twist(MANY, twist, cone.twist_low, cone.twist_high))
 
 
 def at_limit(swing: Floats, twist: Floats, cone: Cone) -> Bools:
     """Return which swings (2, ...) or twists (...) are at a limit of their joint; locked axes do not count."""
-    axes = np.where(swing < 0.0, cone.low, cone.high)
-    room = cone.low + cone.high > 0.0
-    swung = room.any(axis=0) & (
-        ellipse_level(MANY, *np.where(room, swing, 0.0), *np.where(room, axes, 1.0)) > 1.0 - _AT
-    )
-    # Where rest itself is the limit, as in a knee that does not bend back, no ellipse shows it.
-    at_rest = ((cone.low == 0.0) & (swing <= _AT)) | ((cone.high == 0.0) & (swing >= -_AT))
-    swung |= (room & at_rest).any(axis=0)
-    turned = (twist <= cone.twist_low + _AT) | (twist >= cone.twist_high - _AT)
-    return np.asarray(swung | (turned & (cone.twist_high > cone.twist_low)))
+    return np.asarray(turns.at_limit(MANY, (swing[0], swing[1], twist), *cone.sides, cone.twist_low, cone.twist_high))

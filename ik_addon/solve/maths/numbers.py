@@ -1,86 +1,55 @@
-"""Numbers that are floats for one member or arrays (B,) for many; vectors, quaternions and joint rotations of them.
+"""Numbers that are floats for one member or arrays (B,) for many.
 
-Code that is written once for both takes the operations in which they differ as `do`. Vectors and quaternions are tuples
-of numbers, and whatever belongs to a joint is an item of a list.
+Code that is written once for both takes the operations in which they differ as `do`. Whatever belongs to a joint is an
+item of a list.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from math import sqrt
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 Number = Any
 """A float, or an array (B,)."""
 Pair = tuple[Number, Number]
-Vector = tuple[Number, Number, Number]
-Quaternion = tuple[Number, Number, Number, Number]
-"""w first."""
-Matrix = tuple[Vector, Vector, Vector]
-"""Three rows, unless something else is said."""
-OPPOSITE = 1e-6
-"""Below this length of the sum of two unit vectors, rounding in the input would choose the axis between them."""
-NEARLY_OPPOSITE = 1e-2
-"""Below this length, the sum is not precise enough to divide by."""
-TIE = 1e-9
-"""Limits whose distances differ by no more than this, in radians or as cosines, are equally near: half a turn away,
-where a joint may be exactly, rounding would choose between them."""
 STEPS = 6
 """Maximum number of Newton steps to the nearest point of an ellipse."""
-_TURN = 2.0 * math.pi
 _CROWD, _FEW = 0.75, 32
 
 
-class Numbers(Protocol):
+Operation = Callable[..., Number]
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
     """The operations in which floats and arrays differ."""
 
-    def sqrt(self, number: Number, /) -> Number:
-        """Return the square root."""
-
-    def sin(self, angle: Number, /) -> Number:
-        """Return the sine."""
-
-    def cos(self, angle: Number, /) -> Number:
-        """Return the cosine."""
-
-    def tan(self, angle: Number, /) -> Number:
-        """Return the tangent."""
-
-    def arcsin(self, sine: Number, /) -> Number:
-        """Return the angle with a sine."""
-
-    def arctan2(self, sine: Number, cosine: Number, /) -> Number:
-        """Return the angle with a multiple of a sine and a cosine."""
-
-    def expm1(self, number: Number, /) -> Number:
-        """Return the exponential minus one."""
-
-    def isfinite(self, number: Number, /) -> Number:
-        """Return whether a number is finite."""
-
-    def where(self, chosen: Number, one: Number, other: Number, /) -> Number:
-        """Return `one` where `chosen` is true, and `other` elsewhere."""
-
-    def any(self, number: Number, /) -> bool:
-        """Return whether any member is true."""
-
-    def least(self, one: Number, other: Number, /) -> Number:
-        """Return the smaller number."""
-
-    def most(self, one: Number, other: Number, /) -> Number:
-        """Return the larger number."""
-
-    def nearest_swing(self, x: Number, z: Number, low: Pair, high: Pair, /) -> Pair:
-        """Return the point of a cone, an ellipse per quadrant with these half-axes, that is nearest to a swing."""
-
-    def choose(self, chosen: Number, one: Any, other: Any, /) -> Any:
-        """Return `one` where chosen and `other` elsewhere, for nested lists and tuples of numbers."""
-
-    def redone(self, function: Callable[..., Any], chosen: Number, arguments: Any, result: Any, /) -> Any:
-        """Return a result as it is, and where chosen that of a function."""
+    sqrt: Operation
+    sin: Operation
+    cos: Operation
+    tan: Operation
+    arcsin: Operation
+    arctan2: Operation
+    expm1: Operation
+    isfinite: Operation
+    any: Operation
+    """Whether any member is true, or how many."""
+    least: Operation
+    """The smaller of two numbers."""
+    most: Operation
+    """The larger of two numbers."""
+    where: Operation
+    """`one` where `chosen` is true, and `other` elsewhere: (chosen, one, other)."""
+    choose: Callable[[Number, Any, Any], Any]
+    """The same for nested lists and tuples of numbers."""
+    redone: Callable[[Callable[..., Any], Number, Any, Any], Any]
+    """A result as it is, and where chosen that of a function: (function, chosen, arguments, result)."""
+    nearest_swing: Callable[[Number, Number, Pair, Pair], Pair]
+    """The point of a cone, an ellipse per quadrant with half-axes, that is nearest to a swing: (x, z, low, high)."""
 
 
 def _nearest_swing_of_one(x: float, z: float, low: Pair, high: Pair) -> Pair:
@@ -130,57 +99,32 @@ def _nearest_of_ellipse(do: Numbers, x: Number, z: Number, a: Number, b: Number)
     return x / size, z / size
 
 
-class _One:
-    """One member, in floats."""
+def _where(chosen: bool, one: Any, other: Any) -> Any:
+    return one if chosen else other
 
-    sqrt, sin, cos, tan = (staticmethod(each) for each in (math.sqrt, math.sin, math.cos, math.tan))
-    arcsin, arctan2, expm1 = (staticmethod(each) for each in (math.asin, math.atan2, math.expm1))
-    isfinite = staticmethod(math.isfinite)
-    any = staticmethod(bool)
-    least, most = staticmethod(min), staticmethod(max)
-    nearest_swing = staticmethod(_nearest_swing_of_one)
 
-    @staticmethod
-    def where(chosen: Number, one: Number, other: Number) -> Number:
-        return one if chosen else other
+def _redone(function: Callable[..., Any], _chosen: bool, arguments: Any, _result: Any) -> Any:
+    return function(*arguments)
 
-    choose = where
 
-    @staticmethod
-    def redone(function: Callable[..., Any], _chosen: Number, arguments: Any, _result: Any) -> Any:
+def _choose_members(chosen: Number, one: Any, other: Any) -> Any:
+    if chosen.all():
+        return one
+    return each_array(lambda a, b: np.where(chosen, a, b), one, other) if chosen.any() else other
+
+
+def _redone_members(function: Callable[..., Any], chosen: Number, arguments: Any, result: Any) -> Any:
+    if is_crowd(int(np.count_nonzero(chosen)), len(chosen)):
         return function(*arguments)
+    index = np.flatnonzero(chosen)
+    found = function(*members(arguments, index))
 
+    def merged(whole: Any, part: Any) -> Any:
+        whole = whole.copy()
+        whole[index] = part
+        return whole
 
-class _Many:
-    """Many members, in arrays."""
-
-    sqrt, sin, cos, tan = (staticmethod(each) for each in (np.sqrt, np.sin, np.cos, np.tan))
-    arcsin, arctan2, expm1 = (staticmethod(each) for each in (np.arcsin, np.arctan2, np.expm1))
-    where, least, most = (staticmethod(each) for each in (np.where, np.minimum, np.maximum))
-    isfinite, nearest_swing = staticmethod(np.isfinite), staticmethod(_nearest_swings)
-
-    @staticmethod
-    def any(number: Number) -> bool:
-        return bool(np.count_nonzero(number))
-
-    def choose(self, chosen: Number, one: Any, other: Any) -> Any:
-        if chosen.all():
-            return one
-        return each_array(lambda a, b: np.where(chosen, a, b), one, other) if chosen.any() else other
-
-    @staticmethod
-    def redone(function: Callable[..., Any], chosen: Number, arguments: Any, result: Any) -> Any:
-        if is_crowd(int(np.count_nonzero(chosen)), len(chosen)):
-            return function(*arguments)
-        index = np.flatnonzero(chosen)
-        found = function(*members(arguments, index))
-
-        def merged(whole: Any, part: Any) -> Any:
-            whole = whole.copy()
-            whole[index] = part
-            return whole
-
-        return each_array(merged, result, found)
+    return each_array(merged, result, found)
 
 
 def is_crowd(left: int, count: int) -> bool:
@@ -211,210 +155,13 @@ def each_array(function: Callable[..., Any], value: Any, *others: Any) -> Any:
     return value
 
 
-ONE: Numbers = _One()
-MANY: Numbers = _Many()
-
-
-def plus(a: Vector, b: Vector) -> Vector:
-    """Return a + b."""
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
-
-
-def minus(a: Sequence[Number], b: Sequence[Number]) -> Vector:
-    """Return a - b."""
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
-
-
-def times(a: Vector, factor: Number) -> Vector:
-    """Return a vector times a number."""
-    return a[0] * factor, a[1] * factor, a[2] * factor
-
-
-def over(a: Vector, divisor: Number) -> Vector:
-    """Return a vector divided by a number."""
-    return a[0] / divisor, a[1] / divisor, a[2] / divisor
-
-
-def dot(a: Vector, b: Vector) -> Number:
-    """Return the scalar product."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-def cross(a: Vector, b: Vector) -> Vector:
-    """Return the vector product."""
-    ax, ay, az = a
-    bx, by, bz = b
-    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
-
-
-def reject(a: Vector, axis: Vector) -> Vector:
-    """Return the part of a vector that is perpendicular to a unit axis."""
-    x, y, z = axis
-    along = a[0] * x + a[1] * y + a[2] * z
-    return a[0] - along * x, a[1] - along * y, a[2] - along * z
-
-
-def norm(a: Vector) -> float:
-    """Return the length of a vector of floats."""
-    x, y, z = a
-    return sqrt(x * x + y * y + z * z)
-
-
-def unit(a: Vector) -> Vector:
-    """Return a vector of floats scaled to length 1; a zero vector stays zero."""
-    x, y, z = a
-    size = sqrt(x * x + y * y + z * z)
-    if size < 1e-200:
-        size = 1e-200
-    return x / size, y / size, z / size
-
-
-def multiply(p: Quaternion, q: Quaternion) -> Quaternion:
-    """Return the rotation q followed by p."""
-    pw, px, py, pz = p
-    qw, qx, qy, qz = q
-    return (
-        pw * qw - px * qx - py * qy - pz * qz,
-        pw * qx + px * qw + py * qz - pz * qy,
-        pw * qy - px * qz + py * qw + pz * qx,
-        pw * qz + px * qy - py * qx + pz * qw,
-    )
-
-
-def inverse(q: Quaternion) -> Quaternion:
-    """Return the opposite rotation."""
-    return q[0], -q[1], -q[2], -q[3]
-
-
-def rotate(q: Quaternion, v: Vector) -> Vector:
-    """Return a vector turned by a rotation."""
-    w, x, y, z = q
-    vx, vy, vz = v
-    hx, hy, hz = y * vz - z * vy, z * vx - x * vz, x * vy - y * vx
-    return (
-        vx + 2.0 * (w * hx + (y * hz - z * hy)),
-        vy + 2.0 * (w * hy + (z * hx - x * hz)),
-        vz + 2.0 * (w * hz + (x * hy - y * hx)),
-    )
-
-
-def matrix_of(q: Quaternion) -> Matrix:
-    """Return the matrix of a rotation."""
-    w, x, y, z = q
-    u, v, t = x + x, y + y, z + z
-    xx, xy, xz, wx, yy, yz, zz, wy, wz = x * u, x * v, x * t, w * u, y * v, y * t, z * t, w * v, w * t
-    return (1.0 - (yy + zz), xy - wz, xz + wy), (xy + wz, 1.0 - (xx + zz), yz - wx), (xz - wy, yz + wx, 1.0 - (xx + yy))
-
-
-def product_back(a: Matrix, b: Matrix) -> Matrix:
-    """Return a matrix times the transpose of another, column by column."""
-    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = a
-    (ux, uy, uz), (vx, vy, vz), (wx, wy, wz) = b
-    return (
-        (ax * ux + bx * vx + cx * wx, ay * ux + by * vx + cy * wx, az * ux + bz * vx + cz * wx),
-        (ax * uy + bx * vy + cx * wy, ay * uy + by * vy + cy * wy, az * uy + bz * vy + cz * wy),
-        (ax * uz + bx * vz + cx * wz, ay * uz + by * vz + cy * wz, az * uz + bz * vz + cz * wz),
-    )
-
-
-def turned(turn: Quaternion, vectors: Sequence[Vector]) -> list[Vector]:
-    """Return several vectors turned by a rotation."""
-    (a, b, c), (d, e, f), (g, h, i) = matrix_of(turn)
-    return [(a * x + b * y + c * z, d * x + e * y + f * z, g * x + h * y + i * z) for x, y, z in vectors]
-
-
-def size_of(do: Numbers, a: Sequence[Number]) -> Number:
-    """Return the length of a vector."""
-    x, y, z = a
-    return do.sqrt(x * x + y * y + z * z)
-
-
-def unit_of(do: Numbers, a: Vector) -> Vector:
-    """Return a vector scaled to length 1; a zero vector stays zero."""
-    x, y, z = a
-    size = do.most(do.sqrt(x * x + y * y + z * z), 1e-200)
-    return x / size, y / size, z / size
-
-
-def either(do: Numbers, chosen: Any, one: Sequence[Number], other: Sequence[Number]) -> Any:
-    """Return the vector `one` where `chosen` is true, and `other` elsewhere."""
-    if do is ONE:
-        return one if chosen else other
-    return tuple([do.where(chosen, a, b) for a, b in zip(one, other, strict=True)])
-
-
-def about(do: Numbers, vector: Vector) -> Quaternion:
-    """Return the quaternion of a rotation vector, in radians."""
-    size = size_of(do, vector)
-    return do.cos(size / 2.0), *times(vector, do.sin(size / 2.0) / do.most(size, 1e-200))
-
-
-def between(do: Numbers, a: Vector, b: Vector, axis: Vector | Callable[[], Vector]) -> Quaternion:
-    """Return the smallest rotation from one unit vector to another.
-
-    Opposite vectors have no smallest rotation: those turn by half a turn about `axis`, a unit vector perpendicular
-    to a, or a function that returns it, called only if it is needed.
-    """
-    (ax, ay, az), (bx, by, bz) = a, b
-    x, y, z = ax + bx, ay + by, az + bz
-    size = do.sqrt(x * x + y * y + z * z)
-    room = do.most(size, 1e-200)
-    x, y, z = x / room, y / room, z / room
-    turn: Quaternion = ax * x + ay * y + az * z, ay * z - az * y, az * x - ax * z, ax * y - ay * x
-    nearly = size < NEARLY_OPPOSITE
-    if do.any(nearly):
-        across: Vector = either(do, size < OPPOSITE, axis() if callable(axis) else axis, unit_of(do, cross(a, b)))
-        half, back = (0.0, *unit_of(do, reject(across, a))), times(a, -1.0)
-        middle = unit_of(do, plus(back, b))
-        turn = either(do, nearly, multiply((dot(back, middle), *cross(back, middle)), half), turn)
-    return turn
-
-
-def swing_and_twist(do: Numbers, turn: Quaternion) -> Vector:
-    """Return the swing about X and about Z, and the twist from -pi to pi, of a unit quaternion; see `cones`."""
-    w, x, y, z = turn
-    sign = do.where(w < 0.0, -1.0, 1.0)
-    size = do.sqrt(w * w + y * y)
-    safe = do.most(size, 1e-200)
-    c, s = do.where(size > 0.0, w * sign / safe, 1.0), y * sign / safe
-    return (x * c + z * s) * sign, (z * c - x * s) * sign, 2.0 * do.arctan2(s, c)
-
-
-def turn_of(do: Numbers, angles: Vector) -> Quaternion:
-    """Return the unit quaternion of a swing about X and about Z, after a twist; see `cones`."""
-    x, z, twist = angles
-    c, s = do.cos(twist / 2.0), do.sin(twist / 2.0)
-    w = do.sqrt(do.most(1.0 - x * x - z * z, 0.0))
-    return w * c, x * c - z * s, w * s, x * s + z * c
-
-
-def nearest_direction(do: Numbers, swing: Pair, low: Pair, high: Pair) -> Pair:
-    """Return the point of a cone nearest in direction to a swing, also the other way round.
-
-    Beyond half a turn the opposite side of the cone may be nearer than the side that the swing left.
-    """
-    (x, z), near = swing, do.nearest_swing(*swing, low, high)
-    outside = (near[0] != x) | (near[1] != z)
-    if not do.any(outside):
-        return near
-    behind = do.nearest_swing(-x, -z, low, high)
-    there, forward, back = (direction_of(do, *each) for each in (swing, near, behind))
-    nearest: Pair = either(do, outside & (dot(there, back) > dot(there, forward) + TIE), behind, near)
-    return nearest
-
-
-def direction_of(do: Numbers, x: Number, z: Number) -> Vector:
-    """Return where a swing takes the Y axis."""
-    square = x * x + z * z
-    double = 2.0 * do.sqrt(do.most(1.0 - square, 0.0))
-    return -double * z, 1.0 - 2.0 * square, double * x
-
-
-def nearest_twist(do: Numbers, twist: Number, low: Number, high: Number) -> Number:
-    """Return the allowed twist nearest on the circle to a twist from -pi to pi."""
-    outside = (twist < low) | (twist > high)
-    if not do.any(outside):
-        return twist
-    # Infinite limits are never exceeded, but would cause warnings.
-    to_low, to_high = do.cos(twist - do.most(low, -_TURN)), do.cos(twist - do.least(high, _TURN))
-    return do.where(outside, do.where(to_low > to_high + TIE, low, high), twist)
+ONE = Numbers(
+    *(math.sqrt, math.sin, math.cos, math.tan, math.asin, math.atan2, math.expm1, math.isfinite),
+    *(bool, min, max, _where, _where, _redone, _nearest_swing_of_one),
+)
+"""One member, in floats."""
+MANY = Numbers(
+    *(np.sqrt, np.sin, np.cos, np.tan, np.arcsin, np.arctan2, np.expm1, np.isfinite),
+    *(np.count_nonzero, np.minimum, np.maximum, np.where, _choose_members, _redone_members, _nearest_swings),
+)
+"""Many members, in arrays."""

@@ -11,26 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from ..problem import Floats
-from . import numbers
+from ..problem import Bools, Floats
+from . import turns
+from . import vectors as tuples
 from .numbers import MANY
 
 FEW = 16
 """Up to this many matrices are converted to quaternions one by one, in plain floats."""
-_TINY = 1e-200
 
 
 def dot(a: Floats, b: Floats) -> Floats:
     """Return the dot products (...) of vectors (3, ...)."""
-    products = a * b
-    sums = products[0] + products[1]
-    sums += products[2]
-    return np.asarray(sums)
+    return np.asarray(a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
 
 
 def cross(a: Floats, b: Floats) -> Floats:
     """Return the cross products (3, ...) of vectors (3, ...)."""
-    return stacked(*numbers.cross((a[0], a[1], a[2]), (b[0], b[1], b[2])))
+    return stacked(*tuples.cross((a[0], a[1], a[2]), (b[0], b[1], b[2])))
 
 
 def stacked(*components: Floats) -> Floats:
@@ -48,7 +45,7 @@ def norm(a: Floats) -> Floats:
 
 def unit(a: Floats) -> Floats:
     """Return vectors (3, ...) scaled to length 1; a zero vector stays zero."""
-    return np.asarray(a / np.maximum(norm(a), _TINY))
+    return np.asarray(a / np.maximum(norm(a), 1e-200))
 
 
 def reject(a: Floats, axis: Floats) -> Floats:
@@ -58,7 +55,7 @@ def reject(a: Floats, axis: Floats) -> Floats:
 
 def multiply(p: Floats, q: Floats) -> Floats:
     """Return the quaternion products (4, ...): first turn by q, then by p."""
-    return stacked(*numbers.multiply((p[0], p[1], p[2], p[3]), (q[0], q[1], q[2], q[3])))
+    return stacked(*turns.multiply((p[0], p[1], p[2], p[3]), (q[0], q[1], q[2], q[3])))
 
 
 def inverse(q: Floats) -> Floats:
@@ -79,12 +76,12 @@ def vectors_of(q: Floats) -> Floats:
 
 def about_vectors(vectors: Floats) -> Floats:
     """Return the quaternions (4, ...) of rotation vectors (3, ...) in radians."""
-    return stacked(*numbers.about(MANY, (vectors[0], vectors[1], vectors[2])))
+    return stacked(*turns.about(MANY, (vectors[0], vectors[1], vectors[2])))
 
 
 def rotate(q: Floats, v: Floats) -> Floats:
     """Return vectors (3, ...) turned by unit quaternions (4, ...)."""
-    return stacked(*numbers.rotate((q[0], q[1], q[2], q[3]), (v[0], v[1], v[2])))
+    return stacked(*turns.rotate((q[0], q[1], q[2], q[3]), (v[0], v[1], v[2])))
 
 
 def between(a: Floats, b: Floats, axis: Floats) -> Floats:
@@ -94,12 +91,12 @@ def between(a: Floats, b: Floats, axis: Floats) -> Floats:
     perpendicular to a.
     """
     one, other, across = ((v[0], v[1], v[2]) for v in (a, b, axis))
-    return stacked(*numbers.between(MANY, one, other, across))
+    return stacked(*turns.between(MANY, one, other, across))
 
 
 def matrices(q: Floats) -> Floats:
     """Return the rotation matrices (3, 3, ...) of unit quaternions (4, ...)."""
-    return np.array(numbers.matrix_of((q[0], q[1], q[2], q[3])))
+    return np.array(turns.matrix_of((q[0], q[1], q[2], q[3])))
 
 
 def quaternions(m: Floats) -> Floats:
@@ -141,3 +138,14 @@ def _products(*m: Any) -> tuple[Any, ...]:
         *(wy, sum_xy, 1 + 2 * yy - trace, sum_yz),
         *(wz, sum_xz, sum_yz, 1 + 2 * zz - trace),
     )
+
+
+def is_straight(joints: Floats, least: float) -> Bools:
+    """Return which chains (B,) of joints (B, n+1, 3) leave the line from root to tip by less than a share of them."""
+    points = joints.T  # components first, as `norm` wants it
+    length = norm(points[:, 1:] - points[:, :-1]).sum(axis=-2)
+    line = points[:, -1] - points[:, 0]
+    size = norm(line)
+    seen = points - points[:, :1]
+    widest = norm(reject(seen, (line / np.maximum(size, 1e-300))[:, None])).max(axis=0)
+    return np.asarray((size > least * length) & (widest < least * length))

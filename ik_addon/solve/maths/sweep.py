@@ -8,6 +8,7 @@ cost as a quadratic function of its twist.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations_with_replacement, product
 from operator import add
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -16,6 +17,12 @@ Form = list[float]
 """The cost V P V / 2 - p V of a twist V (rotation, then translation), as 27 numbers, row by row: the upper half of P's
 rotation block (6), all of its mixed block (9), the upper half of its translation block (6), then p (6)."""
 NOTHING: Form = [0.0] * 27
+_PLACES = [
+    *combinations_with_replacement(range(3), 2),
+    *product(range(3), range(3, 6)),
+    *combinations_with_replacement(range(3, 6), 2),
+]
+"""Row and column of the first 21 of them."""
 
 
 def add_place(form: Form, point: Sequence[float], gap: Sequence[float], stiffness: float) -> None:
@@ -48,12 +55,9 @@ def add_place(form: Form, point: Sequence[float], gap: Sequence[float], stiffnes
 
 def add_orientation(form: Form, gap: Sequence[float], stiffness: float) -> None:
     """Add to a form a spring that turns its joint by a rotation vector."""
-    form[0] += stiffness
-    form[3] += stiffness
-    form[5] += stiffness
-    form[21] += stiffness * gap[0]
-    form[22] += stiffness * gap[1]
-    form[23] += stiffness * gap[2]
+    for diagonal, at, part in zip((0, 3, 5), (21, 22, 23), gap, strict=True):
+        form[diagonal] += stiffness
+        form[at] += stiffness * part
 
 
 def add_thrust(
@@ -70,20 +74,12 @@ def add_thrust(
     """
     a, b, c = direction
     force -= stiffness * (a * gap[0] + b * gap[1] + c * gap[2])
-    way = (0.0, 0.0, 0.0, a, b, c)
-    if point is None:
-        way = (a, b, c, 0.0, 0.0, 0.0)
-    else:
+    way = a, b, c, 0.0, 0.0, 0.0
+    if point is not None:
         x, y, z = point
-        way = (y * c - z * b, z * a - x * c, x * b - y * a, a, b, c)
-    at = 0
-    for rows, columns in (((0, 1, 2), (0, 1, 2)), ((0, 1, 2), (3, 4, 5)), ((3, 4, 5), (3, 4, 5))):
-        for row in rows:
-            for column in columns:
-                if rows == columns and column < row:
-                    continue
-                form[at] -= stiffness * way[row] * way[column]
-                at += 1
+        way = y * c - z * b, z * a - x * c, x * b - y * a, a, b, c
+    for at, (row, column) in enumerate(_PLACES):
+        form[at] -= stiffness * way[row] * way[column]
     for i, part in enumerate(way):
         form[21 + i] += force * part
 
@@ -127,8 +123,7 @@ class Swept(NamedTuple):
     left: Eliminated
     above: Form
     """Cost of the joint and everything below it, as a form of the parent's twist."""
-    pivot: float
-    """The smallest pivot."""
+    pivots: Pivots
 
 
 def eliminated(
@@ -161,7 +156,7 @@ def eliminated(
             for child in below:
                 form = found[child].above if form is None else list(map(add, form, found[child].above))
             swept = _swept(joint, form or NOTHING, least)
-        if swept is None or swept.pivot < least:
+        if swept is None or min(swept.pivots) < least:
             break
         found[i] = swept
     return found
@@ -169,35 +164,35 @@ def eliminated(
 
 def _swept(joint: Joint, carried: Form, least: float) -> Swept | None:
     """Eliminate the unknowns of a joint; return None if a pivot is less than `least`."""
-    shift, form = joint.shift, carried
-    if shift is not None:
-        a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
-        d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest
-        t0, t1, t2, l0, l1, l2, _, _, _ = shift
-        p0 -= a00 * t0 + a01 * t1 + a02 * t2 + b00 * l0 + b01 * l1 + b02 * l2
-        p1 -= a01 * t0 + a11 * t1 + a12 * t2 + b10 * l0 + b11 * l1 + b12 * l2
-        p2 -= a02 * t0 + a12 * t1 + a22 * t2 + b20 * l0 + b21 * l1 + b22 * l2
-        p3 -= b00 * t0 + b10 * t1 + b20 * t2 + d00 * l0 + d01 * l1 + d02 * l2
-        p4 -= b01 * t0 + b11 * t1 + b21 * t2 + d01 * l0 + d11 * l1 + d12 * l2
-        p5 -= b02 * t0 + b12 * t1 + b22 * t2 + d02 * l0 + d12 * l1 + d22 * l2
-        form = [*form[:21], p0, p1, p2, p3, p4, p5]
-    found = of_three(joint, form, least)
+    if joint.shift is None:
+        return of_three(joint, carried, least)
+    found = of_three(joint, [*carried[:21], *_left(carried, joint.shift)], least)
     if found is None:
         return None
-    left, above, pivots = found
-    if shift is not None:
-        above[21], above[22], above[23] = above[21] - shift[6], above[22] - shift[7], above[23] - shift[8]
-    return Swept(joint, carried, left, above, min(pivots))
+    for i, coupling in enumerate(joint.shift[6:], 21):
+        found.above[i] -= coupling
+    return found._replace(carried=carried)
+
+
+def _left(form: Form, twist: Sequence[float]) -> list[float]:
+    """Return the force that a form leaves after a twist."""
+    a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
+    d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest
+    t0, t1, t2, l0, l1, l2, *_ = twist
+    return [
+        p0 - (a00 * t0 + a01 * t1 + a02 * t2 + b00 * l0 + b01 * l1 + b02 * l2),
+        p1 - (a01 * t0 + a11 * t1 + a12 * t2 + b10 * l0 + b11 * l1 + b12 * l2),
+        p2 - (a02 * t0 + a12 * t1 + a22 * t2 + b20 * l0 + b21 * l1 + b22 * l2),
+        p3 - (b00 * t0 + b10 * t1 + b20 * t2 + d00 * l0 + d01 * l1 + d02 * l2),
+        p4 - (b01 * t0 + b11 * t1 + b21 * t2 + d01 * l0 + d11 * l1 + d12 * l2),
+        p5 - (b02 * t0 + b12 * t1 + b22 * t2 + d02 * l0 + d12 * l1 + d22 * l2),
+    ]
 
 
 def of_three(
-    joint: Joint,
-    form: Form,
-    least: float | None,
-    damping: Any = None,
-    most: Callable[[Any, Any], Any] = max,
-) -> tuple[Eliminated, Form, Pivots] | None:
-    """Return the eliminated joint, its form of the parent's twist, and its pivots.
+    joint: Joint, form: Form, least: float | None, damping: Any = None, most: Callable[[Any, Any], Any] = max
+) -> Swept | None:
+    """Eliminate the unknowns of a joint without a prescribed step.
 
     Args:
         joint: its equations.
@@ -213,11 +208,9 @@ def of_three(
     floor = 0.0 if least is None else least
     a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
     d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest
-    (
-        (x0, x1, x2, x3, x4, x5, f0, f1, f2),
-        (y0, y1, y2, y3, y4, y5, g0, g1, g2),
-        (z0, z1, z2, z3, z4, z5, h0, h1, h2),
-    ) = columns
+    x0, x1, x2, x3, x4, x5, f0, f1, f2 = columns[0]
+    y0, y1, y2, y3, y4, y5, g0, g1, g2 = columns[1]
+    z0, z1, z2, z3, z4, z5, h0, h1, h2 = columns[2]
     (m00, m01, m02), (_, m11, m12), (_, _, m22) = own
     r0, r1, r2 = right
     f0 += a00 * x0 + a01 * x1 + a02 * x2 + b00 * x3 + b01 * x4 + b02 * x5
@@ -310,7 +303,7 @@ def of_three(
         (z0, z1, z2, z3, z4, z5),
         (r0 / m00, r1 / m11, r2 / m22, n01, n02, n12),
     )
-    return left, above, (m00, m11, m22)
+    return Swept(joint, form, left, above, (m00, m11, m22))
 
 
 def _raised(
@@ -324,30 +317,26 @@ def _raised(
     return most(abs(pivot), least * (a * a + b * b + c * c + d * d + e * e + f * f)) + damping
 
 
-def solved_again(
-    joint: Joint, left: Eliminated, pivots: Pivots, force: Sequence[float]
-) -> tuple[Eliminated, list[float]]:
+def solved_again(swept: Swept, right: Sequence[float], force: Sequence[float]) -> tuple[Swept, list[float]]:
     """Eliminate a joint of which only the right-hand side has changed since it was eliminated.
 
     Args:
-        joint: its equations, with the new right-hand side.
-        left: the joint as it was eliminated.
-        pivots: those of that time.
+        swept: the joint as it was eliminated.
+        right: the new right-hand side.
         force: the part p of the form of everything that it carries.
 
     Returns:
         The eliminated joint, and the part p of its form of the parent's twist.
     """
-    first, second, third, (_, _, _, n01, n02, n12) = left
+    joint, _, (first, second, third, (_, _, _, n01, n02, n12)), _, (m00, m11, m22) = swept
     p0, p1, p2, p3, p4, p5 = force
     (x0, x1, x2, x3, x4, x5, *_), (y0, y1, y2, y3, y4, y5, *_), (z0, z1, z2, z3, z4, z5, *_) = joint.columns
-    r0, r1, r2 = joint.right
+    r0, r1, r2 = right
     r0 += x0 * p0 + x1 * p1 + x2 * p2 + x3 * p3 + x4 * p4 + x5 * p5
     r1 += y0 * p0 + y1 * p1 + y2 * p2 + y3 * p3 + y4 * p4 + y5 * p5 - n01 * r0
     r2 += z0 * p0 + z1 * p1 + z2 * p2 + z3 * p3 + z4 * p4 + z5 * p5 - n02 * r0 - n12 * r1
     above = [p - a * r0 - b * r1 - c * r2 for p, a, b, c in zip(force, first, second, third, strict=True)]
-    m00, m11, m22 = pivots
-    return (first, second, third, (r0 / m00, r1 / m11, r2 / m22, n01, n02, n12)), above
+    return swept._replace(left=(first, second, third, (r0 / m00, r1 / m11, r2 / m22, n01, n02, n12))), above
 
 
 def hung(form: Form, head: Sequence[float]) -> Form:
@@ -416,15 +405,7 @@ def pushed(joint: Joint, form: Form, above: Six, own: Six, unknowns: Sequence[fl
         own: twist of the joint itself.
         unknowns: their values in the step.
     """
-    a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
-    d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest
-    t0, t1, t2, l0, l1, l2 = own
-    w0 = p0 - (a00 * t0 + a01 * t1 + a02 * t2 + b00 * l0 + b01 * l1 + b02 * l2)
-    w1 = p1 - (a01 * t0 + a11 * t1 + a12 * t2 + b10 * l0 + b11 * l1 + b12 * l2)
-    w2 = p2 - (a02 * t0 + a12 * t1 + a22 * t2 + b20 * l0 + b21 * l1 + b22 * l2)
-    w3 = p3 - (b00 * t0 + b10 * t1 + b20 * t2 + d00 * l0 + d01 * l1 + d02 * l2)
-    w4 = p4 - (b01 * t0 + b11 * t1 + b21 * t2 + d01 * l0 + d11 * l1 + d12 * l2)
-    w5 = p5 - (b02 * t0 + b12 * t1 + b22 * t2 + d02 * l0 + d12 * l1 + d22 * l2)
+    w0, w1, w2, w3, w4, w5 = _left(form, own)
     v0, v1, v2, _, _, _ = above
     u0, u1, u2 = unknowns
     found = []

@@ -6,9 +6,8 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 
 from ...bake import bake_report, bake_stepwise, chosen_tips, frames_between, skeleton
-from ...bake.skeleton_motion import RootMotion
 from ...core.translation.sentences import marked, say
-from ...feet import floor
+from ...feet import ground_object
 from .active import ArmatureOperator, ChainedOperator, Internal, active_chain, armature
 from .progress import FrameRangeOperator, Steps
 
@@ -93,7 +92,7 @@ class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
             new_action=self.new_action,
             smooth=self.smooth,
             reduce=self.max_distance if self.reduce_keys else 0.0,
-            floor=floor.of(context.view_layer, ob),
+            floor=ground_object.planted_on(context.view_layer, ob),
         )
         return self.done(report.summary, warns=not report.plays_alike)
 
@@ -141,7 +140,7 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
 
     def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Steps:
         """Make and key the skeleton, and select it and its meshes for export."""
-        root = RootMotion(self.root or "root", self.root_height, self.root_turn) if self.use_root else None
+        root = skeleton.RootMotion(self.root or "root", self.root_height, self.root_turn) if self.use_root else None
         options = skeleton.Options(self.only_deform, root, self.meshes)
         result = yield from skeleton.make_stepwise(context, ob, self.frames(context), options)
         skeleton.select(bpy.context, result)

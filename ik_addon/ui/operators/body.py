@@ -10,7 +10,6 @@ from bpy.props import BoolProperty, CollectionProperty, EnumProperty, FloatVecto
 from mathutils import Vector
 
 from ...core import compat
-from ...core.edit_settings import every_frame_setting
 from ...core.goals import named
 from ...core.report import percent
 from ...core.settings import overlay_of
@@ -57,7 +56,11 @@ class BodyOptions:
 class BodyDragOptions(RangeOptions, BodyOptions):
     """The same, and how far a drag reaches."""
 
-    every_frame: every_frame_setting()
+    every_frame: asked(
+        BoolProperty,
+        "Key Every Frame in Range",
+        "Key what moves on every frame of the range, so that pins don't slip between keys",
+    )
 
     def ask(self, bone: str, use_tail: bool, pins: dict[str, frozenset[str]] | None = None) -> Ask:
         """Return what to drag with these options."""
@@ -138,6 +141,8 @@ def name_of_active(ob: bpy.types.Object) -> str:
 def _flags(pin: IKAddonPinArgument) -> frozenset[str]:
     return FLAGS - ({"LOCATION"} if not pin.use_location else set()) - ({"ROTATION"} if not pin.use_rotation else set())
 
+
+# ---- the tool
 
 TOOL = "ik_addon.body"
 
@@ -298,6 +303,9 @@ def _selected(context: bpy.types.Context, place: Vector) -> Picked | None:
         return None
     tip = target_bones([ob]).get(bone)
     return Picked.nearest(context, bone, place) if tip is None else Picked.of(context, *joint_of(tip))
+
+
+# ---- pins
 
 
 class IK_ADDON_OT_pin(ArmatureOperator):

@@ -10,13 +10,12 @@ import bpy
 import numpy as np
 from bpy.props import BoolProperty, EnumProperty
 
-from ...anatomy.members import Region
+from ...anatomy.body import Region
 from ...bake.restore import SceneSnapshot
 from ...bake.sampling import stepped
 from ...chains import character, convert, mirror
-from ...chains.conversion_records import converted_bones
+from ...chains.conversion import converted_bones, sources
 from ...chains.current_pose import read_poses, shifts
-from ...chains.ik_constraints import sources
 from ...chains.make_controls import Controls
 from ...core.preferences import CONTROLS, preferences
 from ...core.report import percent

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import bpy
 from bpy.props import EnumProperty, StringProperty
 
-from ...core.choices import ROLES
+from ...core.chain_settings import ROLES
 from ...core.goals import Goal
 from ...core.report import count_of_frames
 from ...core.settings import chain_of, goal_of, object_of
@@ -15,7 +15,7 @@ from ...core.translation.sentences import UserError, count, marked, quoted, say
 from ...targets import controls, ik_fk, snap, space_switch
 from ...targets.movable import why_lacking
 from ...targets.snapped import Poles
-from ...targets.spaces import Space, spaces_of
+from ...targets.space_switch import Space, spaces_of
 from .active import ArmatureOperator, ChainOperator, Internal, active_tip, armature, asked, operators
 from .progress import FramesOperator, Steps
 from .solve import CHAINS, ChainsOperator
@@ -90,6 +90,8 @@ class IK_ADDON_OT_copy_pose(Internal, ArmatureOperator):
         return self.done(say(text, controls=left_out), warns=True)
 
 
+# ---- snapping targets to the pose, and the pose to FK
+
 POSES = (
     ("AUTO", "Automatic", "The visible pose of solved chains; on a range of frames, the FK pose"),
     ("FK", "FK Pose", "The pose of the bones without this chain"),
@@ -158,6 +160,8 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
             return self.done(done, [] if report.plays_alike and not report.missed else [report.message])
         return self.done(done, ik_fk.apply_pose(context, ob, found))
 
+
+# ---- switching between IK and FK, and to other spaces
 
 WAYS = (
     ("OTHER", "Toggle", "From IK to FK, or from FK to IK"),

@@ -15,8 +15,8 @@ from bpy_extras.view3d_utils import location_3d_to_region_2d
 from mathutils import Vector
 
 from ...core import compat
-from ...core.choices import ROLES
-from ...core.edit_settings import falloff_setting, range_setting
+from ...core.chain_settings import ROLES
+from ...core.falloff import falloff_setting, range_setting
 from ...core.settings import chain_of, object_of, overlay_of
 from ...core.translation.sentences import UserError, say
 from ...rig.plan import chain
@@ -154,6 +154,9 @@ class DragMacro(bpy.types.Macro):
         parts.define(cls.hold.__name__)
         parts.define(cls.transform).properties.cursor_transform = True
         parts.define(IK_ADDON_OT_release.__name__)
+
+
+# ---- Drag Target
 
 
 def why_not_draggable(tip: bpy.types.PoseBone) -> str:

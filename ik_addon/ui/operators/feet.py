@@ -13,7 +13,7 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, St
 from ...anatomy.figure import Figure
 from ...bake.selection import time_scale
 from ...core import contact_keys
-from ...core.contact_settings import CONTACTS
+from ...core.chain_settings import CONTACTS
 from ...core.report import count_of_frames
 from ...core.translation.sentences import UserError, count, marked, say
 from ...feet import find_contacts, pivots, plant

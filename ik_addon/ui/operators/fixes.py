@@ -12,10 +12,10 @@ import bpy
 import numpy as np
 from bpy.props import StringProperty
 
-from ...chains.control_bones import can_be_made, editing
-from ...chains.exceeded import exceeded, fit
+from ...chains.make_controls import can_be_made, editing
 from ...chains.mirror import mirror_chain
-from ...chains.own_target import left_for, make_own, make_target, take
+from ...chains.new_chain import follow, left_for, make_own, make_target
+from ...chains.profile import exceeded, fit
 from ...core import compat
 from ...core.chain_settings import IKAddonChain
 from ...core.channels import FIELDS, REST, is_finite, rotation_field
@@ -223,6 +223,8 @@ class IK_ADDON_OT_lock_interface(InternalStep):
         return {"FINISHED"}
 
 
+# ---- targets and poles
+
 IN_VIEWPORTS = {"target": "Enable Target in Viewports", "pole": "Enable Pole in Viewports"}
 IN_RENDERS = {"target": "Enable Target in Renders", "pole": "Enable Pole in Renders"}
 NO_BONE = {"target": "Clear Target Bone", "pole": "Clear Pole Bone"}
@@ -237,7 +239,7 @@ def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.View
         if role == "target":
             left = left_for(tip, view_layer)
             if left is not None:
-                yield Fix(say("Use '{target}'", target=left.name), partial(take, tip, left))
+                yield Fix(say("Use '{target}'", target=left.name), partial(follow, tip, left))
             yield Fix(say("Make Target"), partial(make_target, bpy.context, tip))
         return
     layer = view_layer.layer_collection
@@ -386,6 +388,9 @@ def _ways_to(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterat
     for child in layer.children:
         for way in _ways_to(goal, child):
             yield [layer, *way]
+
+
+# ---- what keeps the operators from running on an armature
 
 
 def rig_fix_of(context: bpy.types.Context) -> Fix | None:

@@ -12,11 +12,11 @@ from bpy.props import BoolProperty, EnumProperty, StringProperty
 
 from ...anatomy import chain_ends
 from ...anatomy.figure import Figure
-from ...chains import preset_file, profile
+from ...chains import profile
 from ...chains.joint_names import names_of
 from ...chains.new_chain import why_unusable
 from ...core import compat
-from ...core.joints import angles_of
+from ...core.skeleton import angles_of
 from ...core.translation.sentences import UserError, count, marked, quoted, say
 from ...rig.plan.chain import chain_bones
 from ...rig.plan.limits import SETTINGS
@@ -129,6 +129,8 @@ class IK_ADDON_OT_limits_copy(LimitsOperator):
         return self.done(say("Copied the limits of '{source}' to {bones}", source=source.name, bones=to))
 
 
+# ---- presets
+
 MENU = "IK_ADDON_MT_presets"
 AddPresetBase: Any = presets.AddPresetBase  # the stubs have it return nothing
 
@@ -161,7 +163,7 @@ class IK_ADDON_OT_preset_apply(InternalStep, LimitsOperator):
         found = profile.profile_of(context)
         profile.clear(found)
         try:
-            preset_file.read_file(path, found)
+            profile.read_file(path, found)
         except UserError as error:
             raise UserError(
                 "The preset '{preset}' can't be read: {error}. Fix or remove '{path}'",

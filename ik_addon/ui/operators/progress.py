@@ -220,6 +220,8 @@ def redraw_sidebars(screen: bpy.types.Screen) -> None:
                 region.tag_redraw()
 
 
+# ---- operators on a range of frames, a whole clip among them
+
 FRAME_RANGES = (
     ("SCENE", "Scene", "The frame range of the scene"),
     ("PREVIEW", "Preview", "The preview range of the scene"),

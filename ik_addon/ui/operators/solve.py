@@ -85,9 +85,8 @@ class IK_ADDON_OT_restore_pose(ChainsOperator):
 
     def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Restore the pose."""
-        chosen = self.active_only(context)
         was_live = object_of(ob).live
-        restored = removal.restore_pose(ob, context.view_layer, chosen)
+        restored = removal.restore_pose(ob, context.view_layer, self.active_only(context))
         said = [say("No chain is solved. The pose is unchanged")]
         if restored:
             said = [count(restored, "Restored the FK pose of 1 bone", "Restored the FK pose of {count} bones")]

@@ -60,9 +60,6 @@ state = State()
 
 def register() -> None:
     """Start drawing in every viewport."""
-    for listeners, listener in _LISTENING:
-        listeners.append(listener)
-    hooks.add(*_HANDLERS)
     state.handle = bpy.types.SpaceView3D.draw_handler_add(draw_viewport, (), "WINDOW", "POST_VIEW")
 
 
@@ -70,9 +67,6 @@ def unregister() -> None:
     """Stop drawing and discard all batches."""
     global state
     bpy.types.SpaceView3D.draw_handler_remove(state.handle, "WINDOW")
-    for listeners, listener in _LISTENING:
-        listeners.remove(listener)
-    hooks.remove(*_HANDLERS)
     state = State()
 
 
@@ -93,13 +87,13 @@ def _data_changed(_file: object, _unused: object = None) -> None:
     state.kept.clear()
 
 
-_LISTENING: tuple[tuple[list[Any], Callable[..., None]], ...] = (
+LISTENERS: tuple[tuple[list[Any], Callable[..., None]], ...] = (
     (settings.on_overlay_switched, switched),
     (chain_settings.on_chain_changed, _chains_changed),
     (chain_settings.on_pin_changed, _chains_changed),
 )
 """The lists of callbacks for changes, each with the callback to add to it."""
-_HANDLERS = (("undo_post", _data_changed), ("redo_post", _data_changed), ("load_post", _data_changed))
+HANDLERS = (("undo_post", _data_changed), ("redo_post", _data_changed), ("load_post", _data_changed))
 
 
 def draw_viewport() -> None:
@@ -144,9 +138,7 @@ def _wanted(context: bpy.types.Context) -> Wanted:
 def _draw(context: bpy.types.Context) -> None:
     space, view = context.space_data, context.region_data
     options = overlay_of(context.scene)
-    if view is None or not (isinstance(space, bpy.types.SpaceView3D) and space.overlay.show_overlays):
-        return
-    if not options.show_overlay:
+    if not (view and options.show_overlay and isinstance(space, bpy.types.SpaceView3D) and space.overlay.show_overlays):
         return
     rigs = state.reader.rigs(context.view_layer, space)
     own = preferences.preferences()

@@ -6,7 +6,7 @@ Limits are drawn with the functions that clamp joints, so the overlay shows exac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import IntEnum
 
 import bpy
@@ -49,14 +49,6 @@ class Chains:
     """(J,) whether a joint is at a limit."""
     active: Bools
     """(C,) whether a chain is active."""
-
-    @classmethod
-    def joined(cls, parts: Sequence[Chains]) -> Chains:
-        """Return chains of several armatures as one."""
-        whole = {part.name: np.concatenate([getattr(own, part.name) for own in parts]) for part in fields(cls)}
-        firsts = np.cumsum([0, *(len(own.joints) for own in parts)])
-        ends = [own.ends + first for own, first in zip(parts, firsts, strict=False)]
-        return cls(**{**whole, "ends": np.concatenate(ends)})
 
 
 @dataclass(frozen=True)
@@ -132,6 +124,8 @@ class Shown:
     actives: tuple[Active, ...]
     """The active chain, or the chains that follow the active object, at most one per armature."""
 
+
+# ---- lines, triangles and points
 
 Singles = NDArray[np.float32]
 
@@ -258,6 +252,8 @@ def _painted(parts: Sequence[Part]) -> Painted:
     colors = [np.zeros((0, 4)), *(np.tile(color, (len(points), 1)) for points, color in usable)]
     return Painted(np.concatenate(points).astype(np.float32), np.concatenate(colors).astype(np.float32))
 
+
+# ---- limits, planes, bends and reach, in armature space
 
 SIDES = 64
 """Corners on the edge of a cone; a multiple of `SPOKES`."""

@@ -14,11 +14,10 @@ import numpy as np
 from ...core import channels
 from ...core.falloff import weights
 from ...core.skeleton import inverse, matrix_array, moved
-from ...rig.read import fcurves
 from ...solve.maths.products import times
 from ...solve.problem import Bools, Floats
 from ...targets.cursor import Held
-from ...targets.limb_frames import Sampled, Sampler
+from ...targets.limb_frames import Sampler
 
 SHOWN = (-1.0, -0.5, 0.5, 1.0)
 """The frames of the ghosts, as parts of the range."""
@@ -43,13 +42,15 @@ class Ghosts:
         ob, goal, reach, scene = drag.ob, drag.goal, drag.reach, context.scene
         now = scene.frame_current_final
         frames = np.unique([now, *np.arange(np.ceil(now - reach.frames), now + reach.frames + 1e-3)])
-        if not reach.frames or not fcurves.decide_alone(scene):
+        if not reach.frames:
             return None
         here = int(np.searchsorted(frames, now))
         chosen = np.unique([int(np.argmin(np.abs(frames - now - part * reach.frames))) for part in SHOWN])
+        bones, layer = np.arange(len(ob.pose.bones)), context.view_layer
+        rows = channels.read(ob, bones)
         # Few frames need all bones.
-        trail = _sampled(context, Sampler.of(ob, [], [goal], True), frames)
-        shown = _sampled(context, Sampler.of(ob, [], [], True, range(len(ob.pose.bones))), frames[chosen])
+        trail = Sampler.of(ob, [], [goal], True).foretold(layer, frames, rows)
+        shown = Sampler.of(ob, [], [], True, bones.tolist()).foretold(layer, frames[chosen], rows)
         if trail is None or shown is None:
             return None
         point = inverse(trail.goals[here, 0]) @ np.append(matrix_array(drag.world)[:3, 3], 1.0)
@@ -67,9 +68,3 @@ class Ghosts:
     def moved(self, offset: Floats) -> Floats:
         """Return the trail (F, 3) once what is in hand has moved by an offset (3,)."""
         return np.asarray(self.trail + self.shares[:, None] * offset)
-
-
-def _sampled(context: bpy.types.Context, sampler: Sampler, frames: Floats) -> Sampled | None:
-    """Return samples of frames (F,); None if F-curves alone don't decide."""
-    foretell = sampler.foretelling(context.view_layer, channels.read(sampler.ob, sampler.bones))
-    return foretell(frames.tolist())

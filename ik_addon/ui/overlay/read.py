@@ -11,9 +11,8 @@ import numpy as np
 from ...core import compat
 from ...core.chain_settings import IKAddonChain
 from ...core.goals import Goal
-from ...core.joints import frame_of, rest_of
 from ...core.settings import chain_of, goal_of, object_of
-from ...core.skeleton import Skeleton, matrix_array, moved
+from ...core.skeleton import Skeleton, frame_of, matrix_array, moved, rest_of
 from ...core.translation.sentences import UserError
 from ...live import reports
 from ...posing.pins import stored_pins
@@ -204,8 +203,17 @@ class Reader:
 @np.errstate(all="ignore")  # a pose may hold anything
 def _shown(rigs: Sequence[tuple[bpy.types.Object, Layout]], view_layer: bpy.types.ViewLayer, wanted: Wanted) -> Shown:
     posed = [_Posed(ob, layout, view_layer) for ob, layout in rigs]
-    actives = tuple(own.shown(own.active, wanted) for own in posed if own.active is not None)
-    return Shown(Chains.joined([own.chains for own in posed]), actives)
+    firsts = np.cumsum([0, *(len(own.joints) for own in posed)])
+    chains = Chains(
+        np.concatenate([moved(own.world, own.joints) for own in posed]),
+        np.concatenate([own.layout.ends + first for own, first in zip(posed, firsts, strict=False)]),
+        np.array([target for own in posed for target in own.targets]),
+        np.array([pole for own in posed for pole in own.poles]),
+        np.array([state for own in posed for state in own.states], dtype=np.int64),
+        np.concatenate([own.joints_at_limit() for own in posed]),
+        np.array([i == own.active for own in posed for i in range(len(own.states))]),
+    )
+    return Shown(chains, tuple(own.shown(own.active, wanted) for own in posed if own.active is not None))
 
 
 class _Posed:
@@ -223,17 +231,7 @@ class _Posed:
         self.joints = columns[:, 3, :3].astype(np.float64)
         """(J, 3) in armature space."""
         self.joints[layout.ends] += columns[layout.ends, 1, :3] * layout.lengths[:, None]
-        targets, poles, states, self.at_limit = zip(*self._tips(depsgraph), strict=True)
-        self.chains = Chains(
-            moved(self.world, self.joints),
-            layout.ends,
-            np.array(targets),
-            np.array(poles),
-            np.array(states, dtype=np.int64),
-            self._joints_at_limit(),
-            np.arange(len(states)) == self.active,
-        )
-        self._mark_stale()
+        self.targets, self.poles, self.states, self.at_limit = zip(*self._tips(depsgraph), strict=True)
 
     def _tips(self, depsgraph: bpy.types.Depsgraph) -> Iterator[tuple[Place, Place, State, Collection[str]]]:
         """Yield target, pole, state and bones at a limit of each chain; only the active chain has a pole."""
@@ -244,9 +242,16 @@ class _Posed:
             is_there = is_live and is_whole and status is Status.REACHED
             target = NOWHERE if is_there else _place(chain_of(bones[name]), "target", depsgraph)
             pole = _place(chain_of(bones[name]), "pole", depsgraph) if i == self.active else NOWHERE
-            yield target, pole, State.UNKNOWN if status is None else STATES[status], at_limit
+            state = State.UNKNOWN if status is None else STATES[status]
+            is_done = state is State.REACHED and not is_there and chain_of(bones[name]).influence == 1.0
+            yield target, pole, State.UNKNOWN if is_done and self._is_away(i, target) else state, at_limit
 
-    def _joints_at_limit(self) -> Bools:
+    def _is_away(self, chain: int, target: Place) -> bool:
+        """Whether the target of a chain that reached it has moved since."""
+        joints = moved(self.world, self.joints[self.layout.joints_of(chain)])
+        return bool(norm(joints[-1] - target) > STALE * _length(joints))
+
+    def joints_at_limit(self) -> Bools:
         """Return which joints (J,) are at a limit."""
         found = np.zeros(len(self.joints), dtype=bool)
         for chain, bones in enumerate(self.at_limit):
@@ -257,19 +262,10 @@ class _Posed:
                 found[own.stop - 1] &= names[-1] != names[-2]
         return found
 
-    def _mark_stale(self) -> None:
-        """Mark chains as UNKNOWN that reached their target before, but whose target has moved since."""
-        shown = self.chains
-        for i in np.flatnonzero((shown.states == State.REACHED) & np.isfinite(shown.targets[:, 0])).tolist():
-            joints = shown.joints[self.layout.joints_of(i)]
-            is_away = norm(joints[-1] - shown.targets[i]) > STALE * _length(joints)
-            if is_away and chain_of(self.ob.pose.bones[self.layout.tips[i]]).influence == 1.0:
-                shown.states[i] = State.UNKNOWN
-
     def shown(self, chain: int, wanted: Wanted) -> Active:
         """Return what is shown of the active chain, given its index."""
         layout, evaluated = self.layout, self.evaluated.pose.bones
-        state, at_limit = State(int(self.chains.states[chain])), self.at_limit[chain]
+        state, at_limit = self.states[chain], self.at_limit[chain]
         own = layout.joints_of(chain)
         root = self.joints[own.start]
         size = _length(self.joints[own])

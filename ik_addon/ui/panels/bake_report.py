@@ -69,6 +69,8 @@ def draw_ends(layout: bpy.types.UILayout, left: str, right: str) -> None:
     end.label(text=right, translate=False)
 
 
+# ---- the graph, an image because layouts can't draw lines
+
 WIDTH, HEIGHT = 256, 256
 """Size of the image in pixels. Blender draws icons in squares, so only a square fills the sidebar."""
 LINE = (0.45, 0.7, 1.0, 1.0)

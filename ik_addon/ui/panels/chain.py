@@ -13,7 +13,7 @@ import bpy
 import numpy as np
 
 from ...chains import bend_side
-from ...chains.limb_names import names_by_tip, trunk_names
+from ...chains.joint_names import names_by_tip, trunk_names
 from ...core import compat
 from ...core.chain_settings import FOLDS
 from ...core.report import percent
@@ -26,7 +26,7 @@ from ...rig.plan.chain_plan import is_limited
 from ...solve import Solver, Status
 from ...targets.ik_fk import is_ik
 from ...targets.snap import goes_beyond_limits
-from ...targets.spaces import space_name
+from ...targets.space_switch import space_name
 from ..operators.active import operators
 from ..operators.chain import FOLLOWING, following, why_waiting
 from ..operators.fixes import fix_of
@@ -151,6 +151,9 @@ def texts_of(tip: bpy.types.PoseBone, report: Report | None) -> list[str]:
         return short
     where = say("{state}. At a limit: {bones}", state=text, bones=", ".join(report.at_limit))
     return [where, *(say("{state}, at a limit", state=own) for own in short), *short]
+
+
+# ---- the active chain
 
 
 class ChainPanel(ArmaturePanel):

@@ -8,7 +8,7 @@ import bpy
 
 from ...bake.selection import time_scale
 from ...core import contact_keys
-from ...core.contact_settings import CONTACTS
+from ...core.chain_settings import CONTACTS
 from ...core.settings import chain_of
 from ...core.translation.sentences import CONTEXT, say
 from ...rig.plan.chain import end_of, tips

@@ -9,8 +9,8 @@ import bpy
 
 from ...chains.joint_names import names_of
 from ...chains.profile import FOLDER, SHIPPED, SUBDIR
-from ...core.joints import angles_of
 from ...core.settings import chain_of
+from ...core.skeleton import angles_of
 from ...core.translation.sentences import say
 from ...rig.plan.chain import chain_with
 from ..operators.active import active_bone

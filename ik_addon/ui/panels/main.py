@@ -10,8 +10,7 @@ from typing import Any
 import bpy
 
 from ...chains import character
-from ...chains.conversion_records import converted_bones
-from ...chains.ik_constraints import sources
+from ...chains.conversion import converted_bones, sources
 from ...core import hooks
 from ...core.settings import chain_of, object_of, overlay_of
 from ...core.translation.sentences import is_one_of, say
@@ -149,14 +148,15 @@ def draw_conversion(layout: bpy.types.UILayout, context: bpy.types.Context, ob: 
 
 def has_blind_paths(ob: bpy.types.Object) -> bool:
     """Whether a live armature has motion paths; Blender calls no handlers while it calculates these."""
-    if not simulations.is_solving(ob):
-        return False
-    return any(owner.motion_path is not None for owner in (ob, *ob.pose.bones))
+    return simulations.is_solving(ob) and any(owner.motion_path is not None for owner in (ob, *ob.pose.bones))
 
 
 def blind_physics(ob: bpy.types.Object, scene: bpy.types.Scene) -> str:
     """Return which physics of a live armature are simulated on its FK pose; empty if there are none."""
     return simulations.message(simulations.simulations(ob, scene)) if simulations.is_late(ob) else ""
+
+
+# ---- remarks of Set Up Character
 
 
 class VIEW3D_PT_ik_addon_character(ArmaturePanel):

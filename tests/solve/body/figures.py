@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from ik_addon.solve import Body, PosedBody
-from ik_addon.solve.maths.cones import cone_of, violation
+from ik_addon.solve.maths.cones import cone_of
 from ik_addon.solve.maths.rotations import about_vectors, matrices, quaternions
 from ik_addon.solve.problem import Floats
+from tests.solve.chains import violation
 
 BONES = {
     "hips": ("", (0.0, 0.0, 1.0), (0.0, 0.0, 1.15)),

@@ -11,7 +11,7 @@ from ik_addon.solve import Body, Grab, Pin, PosedBody, Poser, pose_body
 from ik_addon.solve.maths.rotations import about_vectors, matrices
 from ik_addon.solve.problem import Floats
 
-from .figures import BONE, broken, figure, local, turned, turns
+from .figures import BONE, broken, figure, turned, turns
 
 HEIGHT = 1.75
 FEET = (Pin(BONE["foot.L"]), Pin(BONE["foot.R"]))
@@ -247,10 +247,8 @@ def test_a_moved_turned_and_scaled_body_is_posed_the_same() -> None:
 def test_joints_at_limits_are_reported() -> None:
     body = figure()
     posed = drag(body, "hand.L", (-0.3, -0.9, -0.6))
-    joints = local(body.parents, posed.frames)
     assert posed.at_limit.any()
     assert not posed.at_limit[[BONE["arm.L"], BONE["forearm.L"]]].any(), "they have none"
-    assert np.isfinite(joints).all()
 
 
 def test_a_pin_on_a_bone_that_cannot_move_is_harmless() -> None:

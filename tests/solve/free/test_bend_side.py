@@ -8,7 +8,7 @@ import numpy as np
 
 from ik_addon.solve import Goal, Limits, Problem, Solution, Solver, solve
 from ik_addon.solve.problem import Floats
-from tests.solve.chains import for_each, turn_about
+from tests.solve.chains import for_each, reached, turn_about
 
 FRONT = np.array([0.0, -1.0, 0.0])
 MANY = 40
@@ -65,8 +65,7 @@ def test_a_chain_never_leaves_its_side(kind: str, pole: bool) -> None:
     if pole:
         goal = Goal(asked.goal.target, pole=np.tile(3.0 * FRONT, (len(legs), 1)))
         asked = Problem(asked.joints, asked.frames, goal, bend_side=asked.bend_side, limits=asked.limits)
-    solution = solve(asked)
-    assert solution.reached.all()
+    solution = reached(asked)
     assert fronts(solution).min() > 0.0
     assert solution.rotations[:, 0, 0, 0].min() > 0.3, "the leg is not turned round"
 

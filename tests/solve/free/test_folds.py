@@ -11,7 +11,7 @@ from ik_addon.solve import Goal, Limits, OutOfReach, Problem, Solution, solve
 from ik_addon.solve.free.folds import place_of
 from ik_addon.solve.maths.numbers import ONE
 from ik_addon.solve.problem import Floats
-from tests.solve.chains import for_each, turn_about
+from tests.solve.chains import for_each, reached, turn_about
 
 MANY = 60
 HINGE = np.array([1.0, 0.0, 0.0])
@@ -103,8 +103,7 @@ def test_the_pose_changes_smoothly_with_the_target() -> None:
     leg = posed(np.array([0.3, -0.9, 0.6]), np.array([0.1, 0.05, -0.1]))
     sizes = np.linspace(0.34, 0.999, 3001)
     asked = problem([leg] * len(sizes), sizes[:, None] * np.array([0.1, -0.2, -0.97]))
-    solution = solve(asked)
-    assert solution.reached.all()
+    solution = reached(asked)
     steps = np.abs(np.diff(solution.joints, axis=0)).max(axis=(1, 2))
     assert steps.max() < 0.01
     assert steps[sizes[1:] < 0.99].max() < 0.002
@@ -116,8 +115,7 @@ def test_joints_pass_through_straight_without_a_flip() -> None:
     bends = [np.radians([0.0, -6.0 * (t + 0.3), 6.0 * (t - 0.2)]) for t in times]
     for share in (0.8, 0.97, 0.995):
         asked = problem([posed(bend) for bend in bends], np.tile([0.0, 0.0, -share], (len(times), 1)))
-        solution = solve(asked)
-        assert solution.reached.all()
+        solution = reached(asked)
         assert (angles_in(solution, asked) * SIGNS[1:]).min() > -1e-6
         assert np.abs(np.diff(solution.joints, axis=0)).max() < 0.004
 
@@ -144,8 +142,7 @@ def test_a_joint_without_a_share_is_rigid() -> None:
     shares = np.array([0.0, 0.0, 1.0, 0.0])
     for size in (0.99, 0.8, 0.5, 0.1):
         asked = problem([leg], np.array([[0.0, 0.1, -size]]), shares)
-        solution = solve(asked)
-        assert solution.reached.all()
+        solution = reached(asked)
         assert np.degrees(angles_in(solution, asked)[0, [0, 2]]) == pytest.approx([-3.0, -2.0], abs=1e-6)
         same = solution.rotations[0, [0, 2]] - solution.rotations[0, [1, 3]]
         assert np.abs(same).max() < 1e-9, "the bones of one segment turn as one"
@@ -160,8 +157,7 @@ def test_a_target_nearer_than_the_folds_allow_is_still_reached(size: float) -> N
 def test_a_folding_leg_stretches_and_is_pushed_like_other_chains() -> None:
     legs = random_legs(18)
     for policy in (OutOfReach.STRETCH, OutOfReach.PUSH_ROOT):
-        solution = solve(problem(legs, 1.1 * directions(MANY, 19), out_of_reach=policy, softness=0.1))
-        assert solution.reached.all()
+        reached(problem(legs, 1.1 * directions(MANY, 19), out_of_reach=policy, softness=0.1))
 
 
 def test_a_fold_that_is_not_finite_makes_only_its_own_member_invalid() -> None:
@@ -215,8 +211,7 @@ def test_a_joint_stays_at_its_limit_while_the_others_fold_on() -> None:
     sizes = np.linspace(0.95, 0.54, 300)
     asked = problem([leg] * len(sizes), sizes[:, None] * np.array([0.05, -0.1, -1.0]))
     asked = limited(asked, np.array([(0.0, 0.0), (0.0, 60.0), (-150.0, 0.0)]))
-    solution = solve(asked)
-    assert solution.reached.all()
+    solution = reached(asked)
     stifle = swings(solution, asked)[:, 0, 0]
     assert stifle.max() == pytest.approx(60.0, abs=1e-4)
     assert solution.at_limit[:, 1].tolist() == (stifle > 60.0 - 1e-3).tolist()

@@ -4,35 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import cos, sin
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.cases import CHAINS, Rig, chain, degrees, random_ranges, tree_y
 from ik_addon.solve import solve
-from ik_addon.solve.limited.bounds import bounds
 from ik_addon.solve.limited.descent import State
-from ik_addon.solve.limited.fabrik import Passes
 from ik_addon.solve.limited.newton import Anchor, newton_step, polished, slopes_of, twists_of
-from ik_addon.solve.limited.objectives import System, masses_of
+from ik_addon.solve.limited.objectives import SIDE, TURN, Orientation, Place, Pole, System, masses_of
+from ik_addon.solve.limited.search import bounds
 from ik_addon.solve.limited.skeleton import Body, allowed_angles, posed, rows_of
+from ik_addon.solve.limited.starts import Passes
 from ik_addon.solve.maths.cones import Cone, cone_of
-from ik_addon.solve.problem import Floats
+from ik_addon.solve.problem import Floats, path_of
 
 from ..chains import for_each, random_rotations, unit
-from .goals import Goals, OrientationGoal, PoleGoal
 
 BALL = degrees((-60, 60), (-45, 45), (-60, 60))
 FREE = degrees((-np.inf, np.inf), (-np.inf, np.inf), (-np.inf, np.inf))
 
 
-def body_of(rig: Rig, count: int, free: tuple[int, ...] = ()) -> Body:
-    """Return `count` copies of the body of a rig, some of whose bones do not inherit rotation."""
-    rest, heads = rig.rest(), rig.heads.copy()
+def body_of(rig: Rig, free: tuple[int, ...] = ()) -> Body:
+    """Return the body of a rig, some of whose bones do not inherit rotation."""
+    heads = rig.heads.copy()
     for i, parent in enumerate(rig.parents):
         if parent >= 0:
             heads[i] = rig.frames[parent].T @ (rig.heads[i] - rig.heads[parent])
     tips = [int(np.arange(rig.bones)[tip]) for tip in rig.tips]
-    ends = np.zeros((3, len(tips), count))
+    ends = np.zeros((3, len(tips), 1))
     ends[1] = rig.lengths[tips][:, None]
     cone = cone_of(rig.ranges[:, [0, 2]].reshape(-1, 4), rig.ranges[:, 1])
     mobility = (rig.ranges[:, [0, 2, 1], 0] != rig.ranges[:, [0, 2, 1], 1]).astype(np.float64)
@@ -40,29 +41,56 @@ def body_of(rig: Rig, count: int, free: tuple[int, ...] = ()) -> Body:
         tuple(rig.parents.tolist()),
         tuple(bool(parent < 0 or i in free) for i, parent in enumerate(rig.parents)),
         tuple(tips),
-        np.repeat(rest.transpose(1, 2, 0)[..., None], count, axis=3),
-        np.repeat(heads.T[..., None], count, axis=2),
+        rig.rest().transpose(1, 2, 0)[..., None],
+        heads.T[..., None],
         ends,
         Cone(*(part[..., None] for part in cone)),
         np.ascontiguousarray(mobility.T)[..., None],
     )
 
 
-def goals_of(body: Body, rng: np.random.Generator, wishes: str = "") -> Goals:
-    """Return goals in and out of reach, with a pole or an orientation for the first end effector."""
-    count = body.rest.shape[-1]
-    target = unit(rng.normal(size=(len(body.segments), count, 3))).transpose(2, 0, 1) * rng.uniform(0.3, 1.2, count)
-    turns: tuple[OrientationGoal, ...] = ()
-    poles: tuple[PoleGoal, ...] = ()
+class Bend(NamedTuple):
+    """The pole that the branch of the first effector should bend to."""
+
+    bones: tuple[int, ...]
+    """The branch from its base to the effector's bone."""
+    pole: Floats
+    """(3,)"""
+    angle: float
+    """Radians about the line, added to the direction of the pole."""
+    masses: Floats
+    """(k + 1,) weight of each joint of the branch in the centroid of its curve, the effector's last."""
+
+
+def system_of(
+    body: Body, targets: Floats, weights: Floats, turn: Floats | None = None, bend: Bend | None = None
+) -> System:
+    """Return a body with targets (E, 3), their weights (E,), and a turn (3, 3) or a pole for the first effector."""
+    skeleton = body.skeleton(0)
+    factors, points = np.sqrt(weights).tolist(), targets.tolist()
+    objectives: list[Any] = [Place.of(skeleton, e, tuple(points[e]), factor) for e, factor in enumerate(factors)]
+    if turn is not None:
+        objectives.append(Orientation.of(skeleton, 0, tuple(turn.ravel().tolist()), TURN))
+    if bend is not None:
+        path, half = skeleton.path(skeleton.segments[0]), bend.angle / 2.0
+        first, target, pole = path.index(bend.bones[0]), objectives[0].target, tuple(bend.pole.tolist())
+        objectives.append(Pole(0, path, first, target, pole, (cos(half), sin(half)), bend.masses.tolist(), SIDE))
+    return System.of(skeleton, objectives)
+
+
+def goals_of(body: Body, rng: np.random.Generator, wishes: str = "") -> dict[str, Any]:
+    """Return goals in and out of reach for `system_of`, with a pole or an orientation for the first end effector."""
+    ends = len(body.segments)
+    weights = rng.uniform(0.5, 1.0, ends)
+    found: dict[str, Any] = {"targets": unit(rng.normal(size=(ends, 3))) * rng.uniform(0.3, 1.2)}
+    found["weights"] = weights / weights.max()
     if "turn" in wishes:
-        turns = (OrientationGoal(0, random_rotations(rng, count).transpose(1, 2, 0)),)
+        found["turn"] = random_rotations(rng, 1)[0]
     if "pole" in wishes:
-        bones = body.path(0)[-3:]
-        joints = rng.uniform(0.5, 1.0, (3, len(bones) + 1, count))
-        angle = rng.uniform(-1.0, 1.0, count)
-        poles = (PoleGoal(0, bones, rng.normal(size=(3, count)), angle, masses_of(joints)),)
-    weight = rng.uniform(0.5, 1.0, len(body.segments))
-    return Goals(np.ascontiguousarray(target), weight / weight.max(), turns, poles)
+        bones = path_of(body.parents, body.segments[0])[-3:]
+        masses = masses_of(rng.uniform(0.5, 1.0, (3, len(bones) + 1, 1)))[:, 0]
+        found["bend"] = Bend(bones, rng.normal(size=3), rng.uniform(-1.0, 1.0), masses)
+    return found
 
 
 def angles_inside(body: Body, rng: np.random.Generator, size: float = 0.5) -> Floats:
@@ -98,15 +126,13 @@ def dense(system: System, rows: list[tuple[tuple[float, ...], ...]]) -> Floats:
 
 @for_each(name=RIGS)
 def test_derivatives_match_finite_differences(name: str) -> None:
-    count, size = 10, 1e-6
-    rng = np.random.default_rng(2)
-    body = body_of(RIGS[name](rng)[0], count, RIGS[name](rng)[1])
-    # Use small rotation residuals: only these turn as the bone does.
-    angles, goals = angles_inside(body, rng, 0.3), goals_of(body, rng, "pole")
-    frames, _ = posed(body, angles)
-    goals = replace(goals, orientations=(OrientationGoal(0, np.moveaxis(frames[:, body.segments[0]], 0, -1)),))
-    for member in range(count):
-        system, own = goals.system(body, member), angles[..., member]
+    size, rng = 1e-6, np.random.default_rng(2)
+    body = body_of(*RIGS[name](rng))
+    for _ in range(10):
+        angles = angles_inside(body, rng, 0.3)
+        # Use small rotation residuals: only these turn as the bone does.
+        turn, own = posed(body, angles)[0][0, body.segments[0]], angles[..., 0]
+        system = system_of(body, **goals_of(body, rng, "pole"), turn=turn)
         state = State.of(system, rows_of(own))
         shrinks = dense(system, system.rows(state.pose))
         slopes: Floats = np.array(slopes_of(system, state.pose, state.residual)).T
@@ -129,22 +155,20 @@ def test_derivatives_match_finite_differences(name: str) -> None:
 @for_each(free=((), (2,), (1, 3)), wishes=("", "turn", "pole", "turn and pole"))
 def test_newtons_steps_follow_the_curvature_of_the_cost(wishes: str, free: tuple[int, ...]) -> None:
     bones, count, proper = 4, 20, 0
-    rng = np.random.default_rng(1)
-    body = body_of(chain(bones, degrees((-90, 90), (-90, 90), (-90, 90))), count, free)
-    angles = rng.uniform(-0.3, 0.3, (3, bones, count))
-    goals = goals_of(body, rng, wishes)
-    if goals.poles:
-        # A branch of all bones, as the curvature of a line that joints above move is left out; near its goals, as the
-        # step for poles is exact where the curvature, damped a little, is positive.
-        joints = posed(body, angles)[1]
-        target = joints[:, -1:] + 0.03 * rng.normal(size=(count, 1, 3))
-        middle = joints.mean(axis=1) + 0.1 * rng.normal(size=(count, 3))
-        pole = PoleGoal(0, body.path(0), 3.0 * middle.T, np.full(count, 0.2), np.full((bones + 1, count), 0.2))
-        goals = replace(goals, target=target.transpose(2, 1, 0), poles=(pole,))
-    size, damping = 2e-4, 1.0 if goals.poles else 0.1
+    rng = np.random.default_rng(4)
+    body = body_of(chain(bones, degrees((-90, 90), (-90, 90), (-90, 90))), free)
+    size, damping = 2e-4, 1.0 if "pole" in wishes else 0.1
     steps = size * np.eye(3 * bones)
-    for member in range(count):
-        system, own = goals.system(body, member), angles[..., member]
+    for _ in range(count):
+        own, goals = rng.uniform(-0.3, 0.3, (3, bones)), goals_of(body, rng, wishes)
+        if "pole" in wishes:
+            # A branch of all bones, as the curvature of a line that joints above move is left out; near its goals, as
+            # the step for poles is exact where the curvature, damped a little, is positive.
+            joints = posed(body, own[..., None])[1][0]
+            goals["targets"] = joints[-1:] + 0.03 * rng.normal(size=(1, 3))
+            middle = joints.mean(axis=0) + 0.1 * rng.normal(size=3)
+            goals["bend"] = Bend(path_of(body.parents, body.segments[0]), 3.0 * middle, 0.2, np.full(bones + 1, 0.2))
+        system = system_of(body, **goals)
 
         def cost(step: Floats, system: System = system, own: Floats = own) -> float:
             moved = own + step.reshape(bones, 3).T * np.array([0.5, 0.5, 1.0])[:, None]
@@ -153,13 +177,13 @@ def test_newtons_steps_follow_the_curvature_of_the_cost(wishes: str, free: tuple
         slope = np.array([cost(a) - cost(-a) for a in steps]) / (2.0 * size)
         curve = np.array([[cost(a + b) - cost(a - b) - cost(b - a) + cost(-a - b) for b in steps] for a in steps])
         curve /= (2.0 * size) ** 2
-        if goals.poles and np.linalg.eigvalsh(curve)[0] < -0.09 * damping:
+        if "pole" in wishes and np.linalg.eigvalsh(curve)[0] < -0.09 * damping:
             continue
         # An anchor without weight: it only keeps pivots from being raised.
         state = State.of(system, rows_of(own))
         found, fall = newton_step(system, state, state.residual, damping, Anchor(rows_of(own), 0.0))
         whole = curve + damping * np.eye(len(curve))
-        wanted = np.linalg.solve(whole, -slope) if goals.poles else upwards(curve, -slope, damping)
+        wanted = np.linalg.solve(whole, -slope) if "pole" in wishes else upwards(curve, -slope, damping)
         np.testing.assert_allclose(np.array(found).ravel(), wanted, atol=2e-4 * np.abs(wanted).max())
         np.testing.assert_allclose(fall, -slope @ wanted, rtol=1e-3)
         proper += 1
@@ -186,10 +210,10 @@ def random_poses(body: Body, rng: np.random.Generator, count: int) -> Floats:
 @for_each(name=("limits-30", "limits-90", "limits-asym", "random"), size=(0.2, 0.6, 1.5))
 def test_no_pose_beats_the_lower_bound_that_limits_imply(name: str, size: float) -> None:
     rng, tight = np.random.default_rng(4), 0
-    body = body_of(chain(4, random_ranges(rng, 4) if name == "random" else CHAINS[name]), 1)
+    body = body_of(chain(4, random_ranges(rng, 4) if name == "random" else CHAINS[name]))
     ends = random_poses(body, rng, 20_000)
     for target in size * unit(rng.normal(size=(30, 3))):
-        system = Goals(target[:, None, None], np.ones(1)).system(body, 0)
+        system = system_of(body, target[None], np.ones(1))
         tried = [polished(system, rows_of(angles_inside(body, rng, 1.0)[..., 0]), 60)[0] for _ in range(4)]
         state = min(tried, key=lambda each: float(each.error))
         (end,) = state.pose.ends
@@ -203,11 +227,11 @@ def test_no_pose_beats_the_lower_bound_that_limits_imply(name: str, size: float)
 def test_a_chain_stretches_by_one_pass_if_that_is_proven_to_be_best(name: str) -> None:
     rng, certain = np.random.default_rng(5), 0
     rig = chain(4, CHAINS[name])
-    body = body_of(rig, 1)
+    body = body_of(rig)
     ends = random_poses(body, rng, 20_000)
     forward = rng.normal(size=(60, 3)) + np.array([0.0, 1.0, 0.0])
     for target in unit(forward) * rng.uniform(1.0, 2.0, (60, 1)):
-        passes = Passes(Goals(target[:, None, None], np.ones(1)).system(body, 0))
+        passes = Passes(system_of(body, target[None], np.ones(1)))
         error = passes.error(passes.stretched([(0.0, 0.0, 0.0)] * 4))
         if error > np.linalg.norm(target) - 1.0 + 1e-9:
             continue

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from ik_addon.solve import Body, Pin
+from ik_addon.solve.body.holding import Holding
 from ik_addon.solve.maths.rotations import about_vectors, matrices
 from ik_addon.solve.problem import Floats
-from tests.conftest import Addon
 from tests.solve.body.figures import BONE, broken, figure, local
 
 FRAMES = 12
@@ -33,8 +31,7 @@ def body_of(*, limits: bool) -> Body:
 
 
 @pytest.mark.parametrize("limits", [False, True])
-def test_pins_hold_on_all_frames_within_limits(addon: Addon, limits: bool) -> None:
-    module: Any = addon.module("posing.holding")
+def test_pins_hold_on_all_frames_within_limits(limits: bool) -> None:
     body, random = body_of(limits=limits), np.random.default_rng(4)
     pins = [Pin(BONE["foot.L"]), Pin(BONE["foot.R"]), Pin(BONE["hand.L"], rotation=False)]
     goals = np.repeat(poses_of(body.heads, body.frames)[None], FRAMES, axis=0)
@@ -44,8 +41,13 @@ def test_pins_hold_on_all_frames_within_limits(addon: Addon, limits: bool) -> No
     turn = matrices(about_vectors(away[0].T)).transpose(2, 0, 1)[:, None]
     way = np.einsum("fnij,nj->fni", turn, body.heads - body.heads[0]) + away[1][:, None]
     start = poses_of(way + body.heads[0], turn @ body.frames)
-    moved = module.Moved(SimpleNamespace(pose=goals[0]), body, np.arange(15), pins, 1.0, frozenset())
-    found = module.Holding(moved, start, range(15)).brought(goals)
+    bones = [pin.bone for pin in pins]
+
+    def brought(start: Floats, goals: Floats) -> Floats:
+        places = np.concatenate([start, start[:, bones]], axis=1)
+        return Holding(body, pins, 1.0, range(15), places).brought(goals[:, bones])
+
+    found = brought(start, goals)
     for pin in pins:
         assert np.abs(found - goals)[:, pin.bone, :3, 3].max() < 1e-5
         assert not pin.rotation or np.abs(found - goals)[:, pin.bone].max() < 1e-5
@@ -57,5 +59,5 @@ def test_pins_hold_on_all_frames_within_limits(addon: Addon, limits: bool) -> No
     bent = [np.array([local(body.parents, own[:, :3, :3]) for own in each]) for each in (found, start)]
     assert np.abs(bent[0] - bent[1]).mean() < 0.1, "by a short way"
     for f in (3, 7):
-        alone = module.Holding(moved, start[f : f + 1], range(15)).brought(goals[f : f + 1])
+        alone = brought(start[f : f + 1], goals[f : f + 1])
         np.testing.assert_allclose(alone[0], found[f], atol=1e-5)

@@ -1,11 +1,21 @@
-"""Frames of bones as tuples of three vectors, their X, Y and Z axes, in plain floats; see `vectors`."""
+"""Frames and matrices as tuples of three vectors; a frame is the axes X, Y and Z of a bone."""
 
 from __future__ import annotations
 
-from ..maths.numbers import Vector, dot, minus, plus, times
+from .vectors import Vector, dot, minus, plus, times
+
+Matrix = tuple[Vector, Vector, Vector]
+"""Three rows, unless something else is said."""
+
+
+def product_back(a: Matrix, b: Matrix) -> Matrix:
+    """Return a matrix times the transpose of another, column by column."""
+    (ux, uy, uz), (vx, vy, vz), (wx, wy, wz) = b
+    return applied(a, (ux, vx, wx)), applied(a, (uy, vy, wy)), applied(a, (uz, vz, wz))
+
 
 Frame = tuple[Vector, Vector, Vector]
-OPPOSITE = 5e-13
+HALF_TURN = 5e-13
 """One plus the cosine of two directions, below which rounding would choose the rotation between them."""
 
 
@@ -25,31 +35,19 @@ def seen(frame: Frame, v: Vector) -> Vector:
 
 def product(a: Frame, b: Frame) -> Frame:
     """Return the frame b in space, given in the axes of a."""
-    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = a
-    (ux, uy, uz), (vx, vy, vz), (wx, wy, wz) = b
-    return (
-        (ax * ux + bx * uy + cx * uz, ay * ux + by * uy + cy * uz, az * ux + bz * uy + cz * uz),
-        (ax * vx + bx * vy + cx * vz, ay * vx + by * vy + cy * vz, az * vx + bz * vy + cz * vz),
-        (ax * wx + bx * wy + cx * wz, ay * wx + by * wy + cy * wz, az * wx + bz * wy + cz * wz),
-    )
+    return applied(a, b[0]), applied(a, b[1]), applied(a, b[2])
 
 
 def back_product(a: Frame, b: Frame) -> Frame:
     """Return the frame b in the axes of a."""
-    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = a
-    (ux, uy, uz), (vx, vy, vz), (wx, wy, wz) = b
-    return (
-        (ax * ux + ay * uy + az * uz, bx * ux + by * uy + bz * uz, cx * ux + cy * uy + cz * uz),
-        (ax * vx + ay * vy + az * vz, bx * vx + by * vy + bz * vz, cx * vx + cy * vy + cz * vz),
-        (ax * wx + ay * wy + az * wz, bx * wx + by * wy + bz * wz, cx * wx + cy * wy + cz * wz),
-    )
+    return seen(a, b[0]), seen(a, b[1]), seen(a, b[2])
 
 
 def carried(v: Vector, a: Vector, b: Vector, axis: Vector) -> Vector:
     """Return a vector turned by the smallest rotation of a to b, both unit; about `axis` if they are opposite."""
     x, y, z = plus(a, b)
     room = 0.5 * (x * x + y * y + z * z)  # 1 + cosine, without its rounding if they are nearly opposite
-    if room < OPPOSITE:
+    if room < HALF_TURN:
         return minus(times(axis, 2.0 * dot(axis, v)), v)
     share, along = (v[0] * x + v[1] * y + v[2] * z) / room, 2.0 * dot(v, a)
     return v[0] - share * x + along * b[0], v[1] - share * y + along * b[1], v[2] - share * z + along * b[2]
