@@ -15,10 +15,11 @@ each starts with an empty scene. They import `bpy` at the top as usual, and the 
         live = addon.module("live.handlers")             # ik_addon/live/handlers.py of the installed extension
         bpy.ops.ik_addon.solve()
 
-`Addon` is for annotations. Fixtures:
+`Addon` is for annotations, like `Capture`, the type of Pytest's fixture `capfd`. Fixtures:
 
 - `addon`: the installed extension, see `Addon`.
 - `rigify`: Blender's own add-on, enabled, for its metarigs: see `tests.rigs_generated`.
+- `limb`: an arm with a chain, for tests that need no other.
 - `package`: the path of the built zip; does not need the extension to be enabled.
 - `clean_scene`: the scene of an empty file, with the extension enabled; used automatically, except in
   `tests/extension`, `tests/solve` and `tests/window`. No object, action, bone or handler of an earlier test remains.
@@ -47,6 +48,7 @@ from tools.environments import ROOT
 if TYPE_CHECKING:
     import bpy
 
+Capture = pytest.CaptureFixture[str]
 SCRATCH = pytest.StashKey[Path]()
 STATUS = pytest.StashKey[int]()
 
@@ -110,6 +112,14 @@ def rigify() -> Iterator[None]:
     addon_utils.disable("rigify", default_set=True)
     for handler in [h for h in bpy.app.handlers.load_post if h.__module__.startswith("rigify")]:
         bpy.app.handlers.load_post.remove(handler)
+
+
+@pytest.fixture
+def limb() -> Any:
+    """Return an arm of two bones with a chain and a target, as a `tests.faults.Limb`."""
+    from tests import faults, rigs
+
+    return faults.Limb(rigs.arm()[0].pose.bones["lower"])
 
 
 @pytest.fixture

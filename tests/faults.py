@@ -12,17 +12,20 @@ import bpy
 from tests import rigs
 
 
-@dataclass
 class Limb:
     """A chain of two bones with a target."""
 
-    lower: bpy.types.PoseBone
-    """The tip."""
+    def __init__(self, lower: bpy.types.PoseBone) -> None:
+        """Take the tip; Edit Mode makes new pose bones, so it is looked up by its name."""
+        self.ob: Any = lower.id_data
+        """The armature."""
+        self._tip = lower.name
 
     @property
-    def ob(self) -> Any:
-        """Return the armature."""
-        return self.lower.id_data
+    def lower(self) -> bpy.types.PoseBone:
+        """Return the tip."""
+        bone: bpy.types.PoseBone = self.ob.pose.bones[self._tip]
+        return bone
 
     @property
     def upper(self) -> Any:
@@ -95,10 +98,13 @@ def _child_of(carrier: Callable[[Limb], Any], bone: Callable[[Limb], str]) -> Ca
     return make
 
 
-def _copying(limb: Limb) -> Any:
+def _copy(limb: Limb) -> None:
     constraint: Any = limb.target.constraints.new("COPY_LOCATION")
-    constraint.target = limb.ob
-    return constraint
+    constraint.target, constraint.subtarget = limb.ob, limb.lower.name
+
+
+def _own_bone(role: str) -> Callable[[Limb], None]:
+    return lambda limb: on("chain", **{role: limb.ob, f"{role}_bone": limb.upper.name})(limb)
 
 
 def _lose_pole(limb: Limb) -> None:
@@ -113,10 +119,8 @@ def _lose_bone(limb: Limb) -> None:
 
 
 def _follow_own_hand(limb: Limb) -> None:
-    tip, ob = limb.lower.name, limb.ob
-    rigs.add_bones(ob, [(0.1, 0.1, 1.5), (0.1, 0.1, 1.7)], ["hand"], parent=tip)
-    limb.lower = ob.pose.bones[tip]
-    limb.chain.target, limb.chain.target_bone = ob, "hand"
+    rigs.add_bones(limb.ob, [(0.1, 0.1, 1.5), (0.1, 0.1, 1.7)], ["hand"], parent=limb.lower.name)
+    limb.chain.target, limb.chain.target_bone = limb.ob, "hand"
 
 
 def _constrain(*bones: str) -> Callable[[Limb], None]:
@@ -141,6 +145,10 @@ def _tip(limb: Limb) -> str:
 
 
 NAN = math.nan
+NOWHERE, INFINITE = (NAN, 0.0, 0.0), (math.inf, 0.0, 0.0)
+RESET = "Reset Transform of 'Target'"
+PART = "part of this chain"
+TOO_FAR = ("'Rig' is too far away, or scaled too much", "Reset Transform of 'Rig'")
 FAULTS: Mapping[str, Fault] = {
     "no target": Fault(on("chain", target=None), "No target. Pick an object for the tip to follow", "Make Target"),
     "deleted target": Fault(lambda limb: bpy.data.objects.remove(limb.target), "No target", "Make Target"),
@@ -152,21 +160,12 @@ FAULTS: Mapping[str, Fault] = {
     "hidden target": Fault(on("target", hide_viewport=True), "disabled in viewports", "Enable Target in Viewports"),
     "hidden collection": Fault(_hide("hide_viewport"), "disabled in viewports", "Enable Target in Viewports"),
     "excluded collection": Fault(_hide("exclude"), "excluded", "Include 'Targets'"),
-    "target on its own chain": Fault(
-        _parent(_own, _tip), "'Target' is attached to 'lower', part of this chain", "Clear Parent"
-    ),
-    "target constrained to its own chain": Fault(_child_of(_own, _tip), "part of this chain", "Mute 'Child Of'"),
-    "its own hand as target": Fault(_follow_own_hand, "part of this chain", "Clear Parent"),
-    "its own bone as target": Fault(
-        lambda limb: on("chain", target=limb.ob, target_bone=limb.upper.name)(limb), "of this chain"
-    ),
-    "its own bone as pole": Fault(
-        lambda limb: on("chain", pole=limb.ob, pole_bone=limb.upper.name)(limb),
-        "'Rig' is attached to 'upper', part of this chain",
-    ),
-    "target that copies its own chain": Fault(
-        lambda limb: setattr(_copying(limb), "subtarget", limb.lower.name), "part of this chain"
-    ),
+    "target on its own chain": Fault(_parent(_own, _tip), f"'Target' is attached to 'lower', {PART}", "Clear Parent"),
+    "target constrained to its own chain": Fault(_child_of(_own, _tip), PART, "Mute 'Child Of'"),
+    "its own hand as target": Fault(_follow_own_hand, PART, "Clear Parent"),
+    "its own bone as target": Fault(_own_bone("target"), PART),
+    "its own bone as pole": Fault(_own_bone("pole"), f"'Rig' is attached to 'upper', {PART}"),
+    "target that copies its own chain": Fault(_copy, PART),
     "lost pole": Fault(_lose_pole, "was deleted or is excluded", "Clear Pole"),
     "lost target bone": Fault(_lose_bone, "has no bone 'renamed since'", "Clear Target Bone"),
     "wrong end bone": Fault(on("chain", end_bone="upper"), "upper", "Clear End Bone"),
@@ -185,24 +184,12 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "two constraints": Fault(_constrain("upper", "lower"), "also moves bones of this chain", "Mute 2 Constraints"),
     "driver": Fault(lambda limb: limb.upper.driver_add("rotation_quaternion", 1), "river", "Mute Drivers"),
-    "target nowhere": Fault(
-        on("target", location=(NAN, 0.0, 0.0)),
-        "The target's position is not a finite number",
-        "Reset Transform of 'Target'",
-    ),
-    "infinitely far target": Fault(
-        on("target", location=(math.inf, 0.0, 0.0)), "not a finite number", "Reset Transform of 'Target'"
-    ),
-    "infinitely far armature": Fault(
-        on("ob", location=(math.inf, 0.0, 0.0)), "'Rig' is too far away, or scaled too much", "Reset Transform of 'Rig'"
-    ),
-    "armature scaled unevenly": Fault(
-        on("ob", scale=(1.0, 1.0, 1e7)), "'Rig' is too far away, or scaled too much", "Reset Transform of 'Rig'"
-    ),
-    "armature nowhere": Fault(on("ob", location=(NAN, 0.0, 0.0)), "The transform of 'Rig' is not a finite number"),
-    "bone nowhere": Fault(
-        on("upper", location=(NAN, 0.0, 0.0)), "The transform of bone 'upper' is not a finite number"
-    ),
+    "target nowhere": Fault(on("target", location=NOWHERE), "The target's position is not a finite number", RESET),
+    "infinitely far target": Fault(on("target", location=INFINITE), "not a finite number", RESET),
+    "infinitely far armature": Fault(on("ob", location=INFINITE), *TOO_FAR),
+    "armature scaled unevenly": Fault(on("ob", scale=(1.0, 1.0, 1e7)), *TOO_FAR),
+    "armature nowhere": Fault(on("ob", location=NOWHERE), "The transform of 'Rig' is not a finite number"),
+    "bone nowhere": Fault(on("upper", location=NOWHERE), "The transform of bone 'upper' is not a finite number"),
     "armature scaled to zero": Fault(on("ob", scale=(0.0, 0.0, 0.0)), "scaled to zero", "Reset Scale of 'Rig'"),
     "flat armature": Fault(on("ob", scale=(1.0, 0.0, 1.0)), "'Rig' is scaled to zero", "Reset Scale of 'Rig'"),
     "nearly flat armature": Fault(on("ob", scale=(1.0, 1e-8, 1.0)), "'Rig' is scaled to zero", "Reset Scale of 'Rig'"),

@@ -1,4 +1,4 @@
-"""The texts that panels draw."""
+"""What panels draw."""
 
 from __future__ import annotations
 
@@ -12,21 +12,38 @@ PANELS = ("VIEW3D_PT_ik_addon", "VIEW3D_PT_ik_addon_chain", "VIEW3D_PT_ik_addon_
 
 
 class Layout:
-    """Takes what panels draw, and notes the texts: without a window there is no other layout."""
+    """Takes what panels draw, and notes texts, rows and controls: without a window there is no other layout."""
 
-    def __init__(self, texts: list[str]) -> None:
-        self.__dict__["texts"] = texts
-
-    def __getattr__(self, _name: str) -> Any:
-        def draw(*_positional: object, text: str = "", **_named: object) -> Layout:
-            if text:
-                self.texts.append(text)
-            return Layout(self.texts)
-
-        return draw
+    def __init__(self, texts: list[str], beside: bool = False) -> None:
+        self.__dict__.update(texts=texts, beside=beside, parts=[], controls=0)
 
     def __setattr__(self, name: str, value: object) -> None:
         pass
+
+    @property
+    def rows(self) -> int:
+        """The rows that it takes: those of its highest part, or of all of them."""
+        heights = [part.rows if isinstance(part, Layout) else part for part in self.parts]
+        return max(heights, default=0) if self.beside else sum(heights)
+
+    @property
+    def whole(self) -> int:
+        """The number of controls in it."""
+        return self.controls + sum(part.whole for part in self.parts if isinstance(part, Layout))
+
+    def __getattr__(self, kind: str) -> Any:
+        def draw(*_positional: object, text: str = "", rows: int = 1, **_named: object) -> Layout:
+            if text:
+                self.texts.append(text)
+            part = Layout(self.texts, kind in {"row", "split"})
+            if kind in {"row", "split", "column", "box"}:
+                self.parts.append(part)
+            elif kind not in {"separator", "separator_spacer"}:
+                self.parts.append(rows if kind == "template_list" else 1)
+                self.__dict__["controls"] += kind != "label"
+            return part  # for what is drawn in it, or the settings of an operator
+
+        return draw
 
 
 class Panel:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import bpy
+import numpy as np
+import pytest
 
-from tests import rigs_named
+from tests import rigs, rigs_named
 from tests.conftest import Addon
 from tests.documents import DOCS, examples
 
@@ -160,3 +163,20 @@ def test_messages_and_buttons_of_the_guide_are_those_of_the_extension() -> None:
         wrong += [each for each in (longest, *re.findall(r"\*\*([^*]+)\*\*", mend)) if each not in known]
     assert count > 20
     assert wrong == []
+
+
+def test_the_hand_circles_and_the_feet_stay(tmp_path: Path) -> None:
+    (script,) = examples("guide/posing.md")
+    file = shutil.copy(ROOT / "sample_blends" / "posing_human.blend", tmp_path)
+    bpy.ops.wm.open_mainfile(filepath=str(file))
+    feet = {name: rigs.head(bpy.data.objects["Figure"], name) for name in ("foot.L", "foot.R")}
+    script.run()
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "posed.blend"))
+    rig = bpy.data.objects["Figure"]
+    for frame in range(1, 49):
+        bpy.context.scene.frame_set(frame)
+        angle = 2.0 * np.pi * (frame - 1) / 48.0
+        place = np.array((0.4 * np.sin(angle), -0.5, 1.1 - 0.4 * np.cos(angle)))
+        assert rigs.head(rig, "hand.L") == pytest.approx(place, abs=1e-3), frame
+        for name, held in feet.items():
+            assert rigs.head(rig, name) == pytest.approx(held, abs=1e-3), frame

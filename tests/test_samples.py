@@ -15,7 +15,7 @@ import pytest
 from tests import rigs
 from tests.rig.test_limits import ALLOWED
 from tests.rig.test_limits import beyond as beyond_limits
-from tools import blender
+from tools import blender, demo
 
 FOLDER = Path(__file__).resolve().parents[1] / "sample_blends"
 ARM, TENTACLE, TORSO, FINGER = "two_bone_arm", "tentacle", "torso_tree", "finger_limits"
@@ -307,3 +307,22 @@ def test_pins_of_a_body_hold_while_its_active_bone_is_dragged(name: str) -> None
         assert rigs.head(rig, active) - before == pytest.approx(np.array(offset), abs=2e-4)
         for bone, place in ends_of(rig, PINNED[name]).items():
             assert place == pytest.approx(pinned[bone], abs=2e-3), bone
+
+
+# ---- the scene of `make demo`, without its pictures: a human metarig, with four chains attached to a fifth
+
+
+def test_demo_bake_matches_its_live_solution_without_the_addon() -> None:
+    """All five chains reach their targets on every frame, no bone is stretched, and the bake moves no joint."""
+    rig = demo.new_scene()
+    demo.set_live(rig, True)
+    live = demo.play(rig)
+    for frame in (1, 25, 48, 74, 110):
+        bpy.context.scene.frame_set(frame)
+        for bone in rigs.evaluated(rig).pose.bones:
+            assert (bone.tail - bone.head).length == pytest.approx(bone.bone.length, rel=1e-4, abs=1e-6)
+            assert not bone.bone.use_connect or (bone.head - bone.parent.tail).length < 1e-6
+    demo.OPERATORS.ik_addon.bake()
+    blender.disable()
+    assert list(demo.complaints(live, demo.play(rig))) == []
+    assert all(error > 0.0 for error in live.errors.values())

@@ -11,6 +11,7 @@ import pytest
 
 from tests import rigs
 from tests.conftest import Addon
+from tests.reliability.states import add
 
 OPERATORS: Any = bpy.ops.ik_addon
 NEAR = 1e-4
@@ -28,16 +29,9 @@ def arm() -> bpy.types.Object:
 @pytest.fixture
 def target(arm: bpy.types.Object) -> bpy.types.Object:
     """The target of a new live chain on the arm."""
-    assert OPERATORS.chain_add(tip="lower", chain_length=2, with_pole=True, controls="EMPTIES", live=True) == {
-        "FINISHED"
-    }
-    found: bpy.types.Object = arm.pose.bones["lower"].ik_addon.target
+    options = {"chain_length": 2, "with_pole": True, "controls": "EMPTIES", "live": True}
+    found: bpy.types.Object = add(arm, "lower", tip="lower", **options).target
     return found
-
-
-def is_reached(ob: bpy.types.Object, target: bpy.types.Object) -> bool:
-    """Whether the wrist is at the target."""
-    return bool(np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < NEAR)
 
 
 def test_the_extension_is_installed(addon: Addon) -> None:
@@ -48,12 +42,11 @@ def test_a_live_chain_follows_its_target_when_that_is_moved_dragged_and_animated
     arm: bpy.types.Object, target: bpy.types.Object
 ) -> None:
     target.location = (0.5, 0.4, 1.2)
-    bpy.context.view_layer.update()
-    assert is_reached(arm, target)
+    assert rigs.miss(arm) < NEAR
     before = rigs.position(target)
     assert OPERATORS.drag_target(offset=(0.2, 0.0, -0.3)) == {"FINISHED"}
     assert np.allclose(rigs.position(target) - before, (0.2, 0.0, -0.3), atol=NEAR)
-    assert is_reached(arm, target)
+    assert rigs.miss(arm) < NEAR
     rigs.key(target, "location", {1: (0.8, 0.4, 1.2), 20: (-0.8, 0.4, 1.2)})
     assert not rigs.missed(arm, (1, 20, 7, 13), NEAR)
 
@@ -91,7 +84,7 @@ def test_constraints_become_chains_and_come_back(arm: bpy.types.Object) -> None:
     assert chain.is_chain
     assert chain.target == goal
     OPERATORS.solve()
-    assert is_reached(arm, goal)
+    assert rigs.miss(arm) < NEAR
     assert OPERATORS.restore_constraints() == {"FINISHED"}
     assert not arm.pose.bones["lower"].ik_addon.is_chain
     assert not constraint.mute
@@ -100,11 +93,9 @@ def test_constraints_become_chains_and_come_back(arm: bpy.types.Object) -> None:
 def test_a_saved_file_opens_live(arm: bpy.types.Object, target: bpy.types.Object, tmp_path: Path) -> None:
     target.location = (0.5, 0.4, 1.2)
     bpy.context.view_layer.update()
-    path, names = str(tmp_path / "arm.blend"), (arm.name, target.name)
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    bpy.ops.wm.open_mainfile(filepath=path)
+    names = arm.name, target.name
+    rigs.save_and_open(tmp_path / "arm.blend")
     again, goal = (bpy.data.objects[name] for name in names)
-    assert is_reached(again, goal)
+    assert rigs.miss(again) < NEAR
     goal.location.x -= 0.4
-    bpy.context.view_layer.update()
-    assert is_reached(again, goal)
+    assert rigs.miss(again) < NEAR

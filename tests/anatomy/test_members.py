@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bpy
 import pytest
 from mathutils import Matrix, Vector
 
 from tests import rigs, rigs_named
-from tests.rigs_generated import armature_of, rigify
+from tests.conftest import Addon
+from tests.rigs_generated import armature_of
 from tests.rigs_named import RIGS, NamedRig
 
-if TYPE_CHECKING:
-    from tests.conftest import Addon
-
-__all__ = ["rigify"]
 LYING = Matrix.Rotation(-1.57, 4, "X") @ Matrix.Rotation(0.6, 4, "Z")
 
 
@@ -72,32 +69,32 @@ def test_no_part_of_game_figures_is_missing(addon: Addon) -> None:
             assert "head" in found["head"][-1].lower(), name
 
 
-def test_wings_beside_a_chest_do_not_end_the_spine(addon: Addon) -> None:
-    members = addon.module("anatomy.body")
-    figure = addon.module("anatomy.figure").Figure.of(rigs_named.build(rigs_named.GAMES["Second Life Bento"]))
-    rows = {member.region.value: [figure.names[bone] for bone in member.row] for member in members.find_members(figure)}
-    assert rows["spine"] == ["mSpine1", "mSpine2", "mTorso", "mSpine3", "mSpine4", "mChest"]
-    assert rows["head"] == ["mNeck", "mHead"]
+ROWS = {
+    # Wings beside a chest do not end the spine.
+    "Second Life Bento": {"spine": "mSpine1 mSpine2 mTorso mSpine3 mSpine4 mChest", "head": "mNeck mHead"},
+    # Twist bones are part of the neck.
+    "Character Creator": {"head": "CC_Base_NeckTwist01 CC_Base_NeckTwist02 CC_Base_Head"},
+    # Collarbones on the neck leave it out of the spine.
+    "3ds Max Biped": {"spine": "Bip001~Spine1 Bip001~Spine2", "head": "Bip001~Neck Bip001~Head"},
+}
+"""The bones of parts, by rig and part."""
 
 
-def test_twist_bones_are_part_of_the_neck(addon: Addon) -> None:
-    found, _is_human, _missing = parts(addon, rigs_named.build(RIGS["Character Creator"]))
-    assert found["head"] == ["CC_Base_NeckTwist01", "CC_Base_NeckTwist02", "CC_Base_Head"]
+@pytest.mark.parametrize("name", ROWS)
+def test_bones_beside_the_trunk_do_not_change_where_spine_and_head_end(addon: Addon, name: str) -> None:
+    find = addon.module("anatomy.body").find_members
+    figure = figure_of(addon, rigs_named.build({**RIGS, **rigs_named.GAMES}[name]))
+    rows = {member.region.value: [figure.names[bone] for bone in member.row] for member in find(figure)}
+    for part, bones in ROWS[name].items():
+        assert rows[part] == rigs_named.spaced(bones.split())
 
 
-@pytest.mark.parametrize(
-    ("bone", "missing"),
-    [
-        ("mixamorig:{s}Shoulder", ["arms"]),
-        ("mixamorig:{s}UpLeg", ["legs"]),
-        ("mixamorig:Neck", ["head"]),
-    ],
-)
-def test_absent_parts_are_reported_missing(addon: Addon, bone: str, missing: list[str]) -> None:
-    found, is_human, lacks = parts(addon, build_without(RIGS["Mixamo"], bone))
-    assert lacks == missing
-    assert len(found) == 6 - len(rigs_named.NamedRig.named(RIGS["Mixamo"], bone))
-    assert is_human == (missing == ["head"])
+@pytest.mark.parametrize(("bone", "missing"), [("{s}Shoulder", "arms"), ("{s}UpLeg", "legs"), ("Neck", "head")])
+def test_absent_parts_are_reported_missing(addon: Addon, bone: str, missing: str) -> None:
+    found, is_human, lacks = parts(addon, build_without(RIGS["Mixamo"], f"mixamorig:{bone}"))
+    assert lacks == [missing]
+    assert len(found) == (5 if missing == "head" else 4)
+    assert is_human == (missing == "head")
 
 
 def test_a_limb_on_one_side_is_reported_missing_on_the_other(addon: Addon) -> None:
@@ -141,41 +138,22 @@ def test_naming_schemes_of_humans_are_recognized(addon: Addon, scheme: str) -> N
     assert (is_human, missing) == (True, [])
 
 
-FRONT_LEGS = {"left front leg", "right front leg"}
-LEGS = {"left leg", "right leg"}
-ARMS = {"left arm", "right arm"}
-
-
 @pytest.mark.usefixtures("rigify")
-@pytest.mark.parametrize("kind", ["horse", "wolf", "cat", "human"])
-def test_animals_stand_on_all_their_limbs(addon: Addon, kind: str) -> None:
-    members, sides = addon.module("anatomy.body"), addon.module("anatomy.sides")
-    figure = addon.module("anatomy.figure").Figure.of(armature_of(kind))
-    limbs = [member for member in members.find_members(figure) if member.region in members.LIMBS]
-    assert sum(sides.is_leg(figure, list(limb.row)) for limb in limbs) == (2 if kind == "human" else 4)
-
-
-@pytest.mark.usefixtures("rigify")
-@pytest.mark.parametrize(
-    ("kind", "limbs"),
-    [
-        ("horse", LEGS | FRONT_LEGS),
-        ("wolf", LEGS | FRONT_LEGS),
-        ("cat", LEGS | FRONT_LEGS),
-        ("bird", LEGS | ARMS),
-        ("human", LEGS | ARMS),
-    ],
-)
-def test_parts_of_rigifys_metarigs_are_found(addon: Addon, kind: str, limbs: set[str]) -> None:
+@pytest.mark.parametrize("kind", ["horse", "wolf", "cat", "bird", "human"])
+def test_parts_of_rigifys_metarigs_are_found(addon: Addon, kind: str) -> None:
     ob: Any = armature_of(kind)
     found, is_human, missing = parts(addon, ob)
-    assert {*found} == limbs | {"spine", "head"}
+    fore = "arm" if kind in {"bird", "human"} else "front leg"
+    assert {*found} == {f"{side} {limb}" for side in ("left", "right") for limb in ("leg", fore)} | {"spine", "head"}
     assert missing == []
     assert is_human == (kind == "human")
     if kind == "wolf":
         assert found["left front leg"][0] == "front_thigh.L"
         assert found["spine"][-1] == "spine.008"
         assert found["head"] == ["spine.009", "spine.010", "spine.011"]
+    members, sides, figure = addon.module("anatomy.body"), addon.module("anatomy.sides"), figure_of(addon, ob)
+    limbs = [member for member in members.find_members(figure) if member.region in members.LIMBS]
+    assert sum(sides.is_leg(figure, list(limb.row)) for limb in limbs) == (4 if fore == "front leg" else 2)
 
 
 @pytest.mark.parametrize("name", rigs_named.FOREIGN)
@@ -195,21 +173,58 @@ def test_figures_whose_names_say_nothing_are_found_by_shape(addon: Addon, name: 
     assert (len(found["spine"]), len(found["head"])) == (2, 2)
 
 
-def test_collarbones_on_the_neck_leave_it_out_of_the_spine(addon: Addon) -> None:
-    found, _is_human, missing = parts(addon, rigs_named.build(rigs_named.GAMES["3ds Max Biped"]))
-    assert found["spine"] == ["Bip001 Spine1", "Bip001 Spine2"]
-    assert found["head"] == ["Bip001 Neck", "Bip001 Head"]
-    assert missing == []
-
-
 @pytest.mark.parametrize(("old", "new"), [("LeftHand", "Lefthand"), ("LeftHand", "Links"), ("LeftFoot", "leftfoot")])
 def test_hands_and_feet_are_known_in_any_case(addon: Addon, old: str, new: str) -> None:
     """A bone between forearm and fingers is the hand whatever its name."""
     ob = rigs_named.build(RIGS["Mixamo"])
     ob.data.bones[f"mixamorig:{old}"].name = new
     find, ends = addon.module("anatomy.body").find_members, addon.module("anatomy.chain_ends")
-    figure = addon.module("anatomy.figure").Figure.of(ob)
+    figure = figure_of(addon, ob)
     rows = {member.words: list(member.row) for member in find(figure)}
     assert len(rows) == 6
     end = ends.end_below(figure, rows["left arm" if "Hand" in old else "left leg"])
     assert figure.names[end] == new
+
+
+# ---- bones of a body that limbs are attached to
+
+
+def figure_of(addon: Addon, ob: Any) -> Any:
+    return addon.module("anatomy.figure").Figure.of(ob)
+
+
+@pytest.mark.parametrize("name", RIGS)
+def test_a_limb_is_attached_to_the_trunk(addon: Addon, name: str) -> None:
+    ob = rigs_named.build(RIGS[name])
+    figure, body = figure_of(addon, ob), addon.module("anatomy.body")
+    for limb in rigs_named.limbs(RIGS[name], ob):
+        row = [figure.names.index(bone) for bone in limb]
+        parent_bone = ob.data.bones[figure.names[body.parent_bone_of(figure, row)]]
+        assert parent_bone.name not in limb
+        assert parent_bone in ob.data.bones[limb[0]].parent_recursive
+        assert abs(parent_bone.head_local.x) < 1e-6, "it is on neither side"
+
+
+def test_hips_chest_and_head_are_found_by_name(addon: Addon) -> None:
+    ob = rigs_named.build(RIGS["Manny"])
+    figure, body = figure_of(addon, ob), addon.module("anatomy.body")
+
+    def parent_bone(*limb: str) -> str:
+        return str(figure.names[body.parent_bone_of(figure, [figure.names.index(bone) for bone in limb])])
+
+    assert parent_bone("thigh_l", "calf_l") == "pelvis"
+    assert parent_bone("upperarm_r", "lowerarm_r") == "spine_05"
+    assert parent_bone("index_01_l", "index_02_l", "index_03_l") == "index_metacarpal_l"
+    assert figure.names[body.chest_of(figure)] == "spine_05"
+    assert figure.names[body.head_of(figure)] == "head"
+
+
+def test_bones_solved_together_are_skipped(addon: Addon) -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(5), list("abcde"))
+    figure, body = figure_of(addon, ob), addon.module("anatomy.body")
+    assert body.parent_bone_of(figure, [3, 4]) == 2
+    assert body.parent_bone_of(figure, [3, 4], {2, 1}) == 0
+    assert body.parent_bone_of(figure, [0, 1]) is None
+    assert body.chest_of(figure) is None
+    assert body.head_of(figure) is None

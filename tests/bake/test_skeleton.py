@@ -13,7 +13,7 @@ import pytest
 from mathutils import Matrix, Vector
 
 from tests import rigs
-from tests.conftest import Addon
+from tests.conftest import Addon, Capture
 from tests.feet import walker
 from tests.reliability.states import activate, refused, snapshot
 
@@ -36,11 +36,8 @@ def character(*, moved: bool = True) -> bpy.types.Object:
     rigs.key(hips, "rotation_euler", {1: (0, 0, 0), 40: (0.1, 1.4, 0.2)})
     low = hips.location.y
     rigs.key(hips, "location", {1: (0, low, 0), 40: (0.05, low - 0.1, 0.1)})
-    points = [
-        tuple(bone.head_local + Vector(step))
-        for bone in ob.data.bones
-        for step in ((0, 0, 0), (0.05, 0, 0), (0, 0, 0.05))
-    ]
+    corners = [Vector(step) for step in ((0, 0, 0), (0.05, 0, 0), (0, 0, 0.05))]
+    points = [tuple(bone.head_local + corner) for bone in ob.data.bones for corner in corners]
     triangles = {bone.name: (3 * i, 3 * i + 1, 3 * i + 2) for i, bone in enumerate(ob.data.bones)}
     skin = rigs.deform(rigs.mesh("Skin", points, list(triangles.values())), ob, triangles)
     skin.parent = ob
@@ -109,12 +106,8 @@ def test_the_root_follows_the_hips() -> None:
     ob = character()
     before = heads(ob, DEFORM)
     (hips,) = np.diff(before[[0, -1], 0], axis=0)
-    for root, turn, height in (
-        ("root", False, False),
-        ("hips_root", False, True),
-        ("hips_root", True, False),
-        ("root", True, True),
-    ):
+    cases = (("root", False, False), ("hips_root", False, True), ("hips_root", True, False), ("root", True, True))
+    for root, turn, height in cases:
         activate(ob, "shin.L")
         made = bake(use_root=True, root=root, root_turn=turn, root_height=height)
         assert np.abs(heads(made, DEFORM) - before).max() < CLOSE, "all other joints play as before"
@@ -155,13 +148,11 @@ def test_deform_bones_are_parented_to_those_that_stand_in_for_controls() -> None
         ob.data.bones[name].use_deform = False
     activate(ob, "spine")
     made = bake()
-    assert {bone.name: bone.parent and bone.parent.name for bone in made.data.bones} == {
-        "DEF-spine": None,
-        "DEF-neck": "DEF-spine",
-    }
+    parents = {bone.name: bone.parent and bone.parent.name for bone in made.data.bones}
+    assert parents == {"DEF-spine": None, "DEF-neck": "DEF-spine"}
 
 
-def test_omissions_are_reported(capfd: pytest.CaptureFixture[str]) -> None:
+def test_omissions_are_reported(capfd: Capture) -> None:
     ob = character()
     rigs.key(ob.pose.bones["chest"], "scale", {1: (1, 1, 1), 40: (1, 1.5, 1)})
     ob.data.bones["pouch"].bbone_segments = 4
@@ -221,11 +212,15 @@ def test_a_bone_hidden_on_a_frame_is_named_and_leaves_all_modes_and_the_selectio
 def test_one_undo_removes_everything() -> None:
     character()
     bpy.ops.ed.undo_push(message="before")
-    names = {kind: sorted(getattr(bpy.data, kind).keys()) for kind in ("objects", "armatures", "actions", "meshes")}
+
+    def names() -> list[list[str]]:
+        return [sorted(getattr(bpy.data, kind).keys()) for kind in ("objects", "armatures", "actions", "meshes")]
+
+    before = names()
     bake()
     bpy.ops.ed.undo_push(message="after")
     bpy.ops.ed.undo()
-    assert {kind: sorted(getattr(bpy.data, kind).keys()) for kind in names} == names
+    assert names() == before
 
 
 # ---- through Blender's exporters
@@ -254,14 +249,13 @@ def test_a_round_trip_keeps_the_joints(tmp_path: Path, kind: str) -> None:
     before = heads(ob, DEFORM)
     bake(use_root=True, root_turn=True)
     file = tmp_path / f"walk.{kind}"
+    options: dict[str, Any] = {"filepath": str(file), "use_selection": True}
     if kind == "glb":
         enable("io_scene_gltf2")
-        bpy.ops.export_scene.gltf(filepath=str(file), use_selection=True)
+        bpy.ops.export_scene.gltf(**options)
     else:
         enable("io_scene_fbx")
-        bpy.ops.export_scene.fbx(
-            filepath=str(file), use_selection=True, add_leaf_bones=False, bake_anim_simplify_factor=0.0
-        )
+        bpy.ops.export_scene.fbx(**options, add_leaf_bones=False, bake_anim_simplify_factor=0.0)
     found = imported(file)
     first = found.animation_data.action.frame_range[0]
     assert np.abs(heads(found, DEFORM, first) - before).max() < CLOSE

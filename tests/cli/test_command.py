@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from pathlib import Path
@@ -13,7 +12,8 @@ import pytest
 
 from tests import rigs
 from tests.cli.conftest import Command
-from tests.conftest import Addon
+from tests.conftest import Addon, Capture
+from tests.reliability import states
 from tests.reliability.states import snapshot
 
 
@@ -27,19 +27,22 @@ def moving_arm(name: str = "Rig", far: float = 0.0) -> bpy.types.Object:
     return ob
 
 
+def saved(path: Path) -> bytes:
+    """Save the open file under a path; return what it holds."""
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    return path.read_bytes()
+
+
 def keyed(ob: bpy.types.Object) -> dict[str, list[float]]:
     """Return the frames of the keys, by bone."""
-    return {
-        curve.data_path.split('"')[1]: [point.co[0] for point in curve.keyframe_points] for curve in rigs.fcurves(ob)
-    }
+    return {path.split('"')[1]: frames for (path, _index), frames in states.keyed(ob).items()}
 
 
-def test_bakes_all_chains_on_the_frames_of_the_scene(ik_bake: Command, capfd: pytest.CaptureFixture[str]) -> None:
+def test_bakes_all_chains_on_the_frames_of_the_scene(ik_bake: Command) -> None:
     ob = moving_arm()
-    assert ik_bake() == 0
+    assert "Rig: Baked 2 chains on 10 frames" in ik_bake.said(0)[0]
     frames = [float(frame) for frame in range(1, 11)]
     assert keyed(ob) == dict.fromkeys(("upper", "lower", "thigh", "shin"), frames)
-    assert "Rig: Baked 2 chains on 10 frames" in capfd.readouterr().out
 
 
 def test_bakes_a_scene_with_other_objects_if_blender_gives_no_window(ik_bake: Command) -> None:
@@ -52,35 +55,34 @@ def test_bakes_a_scene_with_other_objects_if_blender_gives_no_window(ik_bake: Co
     assert len(bpy.data.scenes) == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "frames"),
-    [
-        (["--range", -2, 3], range(-2, 4)),
-        (["--range", -3, -3], (-3,)),
-        (["--range", 1, 10, "--step", 3], (1, 4, 7, 10)),
-        (["--preview"], range(4, 7)),
-        (["--scene", "--step", 4], (1, 5, 9, 10)),
-        (["--action"], range(2, 9)),
-    ],
-)
-def test_bakes_the_named_frames(ik_bake: Command, arguments: list[str], frames: list[int]) -> None:
-    ob = moving_arm()
+NAMED = {
+    "--range -2 3": range(-2, 4),
+    "--range -3 -3": (-3,),
+    "--range 1 10 --step 3": (1, 4, 7, 10),
+    "--preview": range(4, 7),
+    "--scene --step 4": (1, 5, 9, 10),
+    "--action": range(2, 9),
+}
+"""Frames by the arguments that name them."""
+
+
+def test_bakes_the_named_frames(ik_bake: Command) -> None:
     scene = bpy.context.scene
-    scene.use_preview_range, scene.frame_preview_start, scene.frame_preview_end = True, 4, 6
-    if arguments == ["--action"]:
-        for frame in (2, 8):
-            ob.pose.bones["upper"].keyframe_insert("location", frame=frame)
-    assert ik_bake("--chains", "lower", *arguments) == 0
-    assert keyed(ob)["lower"] == list(frames)
-    assert "shin" not in keyed(ob)
+    for arguments, frames in NAMED.items():
+        ob = moving_arm()
+        scene.use_preview_range, scene.frame_preview_start, scene.frame_preview_end = True, 4, 6
+        if arguments == "--action":
+            for frame in (2, 8):
+                ob.pose.bones["upper"].keyframe_insert("location", frame=frame)
+        assert ik_bake("--armature", ob.name, "--chains", "lower", *arguments.split()) == 0
+        assert keyed(ob)["lower"] == list(frames), arguments
+        assert "shin" not in keyed(ob)
 
 
 def test_bakes_the_named_armatures(ik_bake: Command) -> None:
-    one, two, three = moving_arm("One"), moving_arm("Two"), moving_arm("Three")
+    obs = [moving_arm(name) for name in ("One", "Two", "Three")]
     assert ik_bake("--armature", "One", "--armature", "Three") == 0
-    assert keyed(one)
-    assert not keyed(two)
-    assert keyed(three)
+    assert [bool(keyed(ob)) for ob in obs] == [True, False, True]
 
 
 @pytest.mark.parametrize("live", [False, True])
@@ -102,8 +104,7 @@ def test_an_armature_that_another_follows_is_baked_first(ik_bake: Command, live:
 def test_saves_nothing_without_being_told_to(ik_bake: Command, tmp_path: Path) -> None:
     moving_arm()
     file = tmp_path / "rig.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(file))
-    content = file.read_bytes()
+    content = saved(file)
     assert ik_bake() == 0
     assert file.read_bytes() == content
     assert [path.name for path in tmp_path.iterdir()] == ["rig.blend"]
@@ -113,22 +114,18 @@ def test_saves_nothing_without_being_told_to(ik_bake: Command, tmp_path: Path) -
 def test_saves_the_bake(ik_bake: Command, tmp_path: Path, overwrite: bool) -> None:
     moving_arm()
     file, output = tmp_path / "rig.blend", tmp_path / "baked.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(file))
+    content = saved(file)
     assert ik_bake(*(["--overwrite"] if overwrite else ["--output", output])) == 0
+    assert (file.read_bytes() == content) == (not overwrite)
     bpy.ops.wm.open_mainfile(filepath=str(file if overwrite else output))
     assert len(keyed(bpy.data.objects["Rig"])["lower"]) == 10
     assert not bpy.data.objects["Rig"].pose.bones["lower"].ik_addon.enabled
-    if not overwrite:
-        bpy.ops.wm.open_mainfile(filepath=str(file))
-        assert not keyed(bpy.data.objects["Rig"])
 
 
 def test_writes_a_report(ik_bake: Command, tmp_path: Path) -> None:
     moving_arm()
     moving_arm("Far", far=30.0)
-    file = tmp_path / "report.json"
-    assert ik_bake("--report", file, "--output", tmp_path / "baked.blend") == 0
-    report = json.loads(file.read_text())
+    report = ik_bake.report(0, "--output", tmp_path / "baked.blend")
     assert report["saved"] == str(tmp_path / "baked.blend")
     assert report["reached"] is False
     by_name: dict[str, Any] = {entry["armature"]: entry for entry in report["armatures"]}
@@ -144,29 +141,28 @@ def test_writes_a_report(ik_bake: Command, tmp_path: Path) -> None:
 def test_a_report_replaces_only_reports(ik_bake: Command, tmp_path: Path) -> None:
     ob = moving_arm()
     for file in ("other.blend", "rig.blend"):
-        bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / file))
+        saved(tmp_path / file)
     (tmp_path / "link.json").symlink_to(tmp_path / "other.blend")
     (tmp_path / "hard.json").hardlink_to(tmp_path / "rig.blend")
     (tmp_path / "folder.json").mkdir()
-    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+
+    def files() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+
+    before, output = files(), tmp_path / "baked.blend"
     for name in ("rig.blend", "baked.blend", "other.blend", "link.json", "hard.json", "folder.json"):
-        assert "ik_bake: --report" in ik_bake.errors(
-            2, "--report", tmp_path / name, "--output", tmp_path / "baked.blend"
-        ), name
-    assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
+        assert "ik_bake: --report" in ik_bake.errors(2, "--report", tmp_path / name, "--output", output), name
+    assert files() == before
     assert not keyed(ob), "it is found out before anything is baked"
 
 
-def test_unwritable_paths_are_detected_before_the_bake(
-    ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_unwritable_paths_are_detected_before_the_bake(ik_bake: Command, tmp_path: Path) -> None:
     ob = moving_arm()
     (tmp_path / "file").touch()
     for option, suffix in (("--output", ".blend"), ("--report", ".json")):
         (tmp_path / f"folder{suffix}").mkdir()
         for name in (300 * "x" + suffix, f"folder{suffix}", f"file/baked{suffix}"):
-            assert ik_bake(option, tmp_path / name) == 2, name
-            assert len(capfd.readouterr().err.splitlines()) == 1, name
+            assert len(ik_bake.errors(2, option, tmp_path / name).splitlines()) == 1, name
     assert not keyed(ob)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.blend", "folder.json"]
 
@@ -177,18 +173,17 @@ def test_output_does_not_replace_input_files(ik_bake: Command, tmp_path: Path) -
     bpy.data.libraries.write(str(library), {rigs.empty("Prop")})
     (wanted,) = rigs.from_library(library, "objects", "Prop")
     bpy.context.scene.collection.objects.link(wanted)
-    bpy.ops.wm.save_as_mainfile(filepath=str(file))
-    before = library.read_bytes(), file.read_bytes()
-    assert ik_bake("--output", library) == 2
-    assert ik_bake("--output", file) == 2
-    assert (library.read_bytes(), file.read_bytes()) == before
+    before = saved(file), library.read_bytes()
+    for path in (library, file):
+        assert ik_bake("--output", path) == 2
+    assert (file.read_bytes(), library.read_bytes()) == before
     assert not keyed(bpy.data.objects["Rig"])
 
 
 def test_a_link_stays_a_link(ik_bake: Command, tmp_path: Path) -> None:
     moving_arm()
     file, link = tmp_path / "rig.blend", tmp_path / "link.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(file))
+    saved(file)
     link.symlink_to(file)
     bpy.ops.wm.open_mainfile(filepath=str(link))
     assert ik_bake("--overwrite") == 0
@@ -211,13 +206,10 @@ def test_a_report_that_fails_after_saving_has_its_own_exit_code(ik_bake: Command
     assert keyed(bpy.data.objects["Rig"])
 
 
-def test_ctrl_c_ends_the_command_and_nothing_is_written(
-    ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_ctrl_c_ends_the_command_and_nothing_is_written(ik_bake: Command, tmp_path: Path) -> None:
     first, second = moving_arm("First"), moving_arm("Second")
     file = tmp_path / "rig.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(file))
-    content = file.read_bytes()
+    content = saved(file)
 
     def press(scene: bpy.types.Scene) -> None:
         if scene.frame_current == 10 and keyed(first) and not keyed(second):
@@ -225,8 +217,8 @@ def test_ctrl_c_ends_the_command_and_nothing_is_written(
 
     before = signal.getsignal(signal.SIGINT)
     bpy.app.handlers.frame_change_post.append(press)
-    assert ik_bake("--overwrite", "--report", tmp_path / "report.json") == 130
-    assert capfd.readouterr().err == "ik_bake: Interrupted; nothing was written\n"
+    said = ik_bake.errors(130, "--overwrite", "--report", tmp_path / "report.json")
+    assert said == "ik_bake: Interrupted; nothing was written\n"
     assert file.read_bytes() == content
     assert [path.name for path in tmp_path.iterdir()] == ["rig.blend"]
     assert not keyed(second)
@@ -257,13 +249,11 @@ def beside_a_linked_one(library: Path, *, chains: bool = True) -> bpy.types.Obje
 
 @pytest.mark.parametrize("chains", [False, True])
 def test_a_linked_armature_does_not_hide_a_local_one_of_its_name(
-    ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, chains: bool
+    ik_bake: Command, capfd: Capture, tmp_path: Path, chains: bool
 ) -> None:
     ob = beside_a_linked_one(tmp_path / "set.blend", chains=chains)
-    file = tmp_path / "report.json"
-    assert ik_bake("--report", file) == (3 if chains else 0)
+    report = ik_bake.report(3 if chains else 0)
     assert keyed(ob)
-    report = json.loads(file.read_text())
     assert [entry["armature"] for entry in report["armatures"]] == ["Rig"]
     assert [entry["armature"] for entry in report["left_out"]] == ["Rig [set.blend]"] * chains
     said = capfd.readouterr().err
@@ -272,9 +262,8 @@ def test_a_linked_armature_does_not_hide_a_local_one_of_its_name(
 
 def test_linked_and_local_armatures_of_one_name_can_be_told_apart(ik_bake: Command, tmp_path: Path) -> None:
     ob = beside_a_linked_one(tmp_path / "set.blend")
-    assert "'Rig [set.blend]' can't be baked. 'Rig' is linked from another file" in ik_bake.errors(
-        2, "--armature", "Rig [set.blend]"
-    )
+    said = ik_bake.errors(2, "--armature", "Rig [set.blend]")
+    assert "'Rig [set.blend]' can't be baked. 'Rig' is linked from another file" in said
     assert not keyed(ob)
     known = ik_bake.errors(2, "--armature", "Nobody")
     assert "'Rig'" in known
@@ -314,20 +303,15 @@ def shot_without_library(folder: Path, wanted: str) -> None:
     bpy.ops.wm.open_mainfile(filepath=str(folder / "shot.blend"))
 
 
-def test_an_armature_of_a_missing_library_is_left_out(
-    ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_an_armature_of_a_missing_library_is_left_out(ik_bake: Command, capfd: Capture, tmp_path: Path) -> None:
     shot_without_library(tmp_path, "armature")
-    report = tmp_path / "report.json"
-    assert ik_bake("--strict", "--report", report) == 3
-    (left_out,) = json.loads(report.read_text())["left_out"]
+    (left_out,) = ik_bake.report(3, "--strict")["left_out"]
     assert left_out["armature"] == "Linked"
     assert "could not be read from its library '//set.blend'. Make the library available" in left_out["reason"]
     assert "ik_bake: 'Linked' was left out. 'Linked [set.blend]' could not be read" in capfd.readouterr().err
     assert keyed(bpy.data.objects["Own"])
-    assert "ik_bake: 'Linked' can't be baked. 'Linked [set.blend]' could not be read" in ik_bake.errors(
-        2, "--armature", "Linked", "--chains", "lower"
-    )
+    said = ik_bake.errors(2, "--armature", "Linked", "--chains", "lower")
+    assert "ik_bake: 'Linked' can't be baked. 'Linked [set.blend]' could not be read" in said
 
 
 @pytest.mark.parametrize("wanted", ["linked", "override"])
@@ -335,9 +319,8 @@ def test_a_chain_does_not_follow_the_placeholder_of_a_missing_target(
     ik_bake: Command, tmp_path: Path, wanted: str
 ) -> None:
     shot_without_library(tmp_path, wanted)
-    assert "'Own' can't be baked. 'lower target [set.blend]' could not be read" in ik_bake.errors(
-        2, "--chains", "lower"
-    )
+    said = ik_bake.errors(2, "--chains", "lower")
+    assert "'Own' can't be baked. 'lower target [set.blend]' could not be read" in said
     assert not keyed(bpy.data.objects["Own"])
     assert ik_bake("--chains", "shin") == 0
 
@@ -345,13 +328,11 @@ def test_a_chain_does_not_follow_the_placeholder_of_a_missing_target(
 # ---- exit codes
 
 
-def test_smooth_and_reduced_bake(ik_bake: Command, tmp_path: Path) -> None:
+def test_smooth_and_reduced_bake(ik_bake: Command) -> None:
     moving_arm()
     bpy.context.scene.frame_end = 40
     bpy.context.scene.unit_settings.scale_length = 0.1
-    report = tmp_path / "report.json"
-    assert ik_bake("--smooth", "--reduce", "1mm", "--report", report) == 0
-    (found,) = json.loads(report.read_text())["armatures"]
+    (found,) = ik_bake.report(0, "--smooth", "--reduce", "1mm")["armatures"]
     assert found["live_turn"] >= found["turn"] > 0.0
     assert 0.0 < found["keys"]["distance"] <= 0.001
     assert found["keys"]["after"] < 0.5 * found["keys"]["before"] == 0.5 * 40 * 16
@@ -377,7 +358,7 @@ def test_a_missed_target_is_an_error_only_when_strict(ik_bake: Command) -> None:
     assert ik_bake("--strict") == 1
 
 
-def test_keys_that_play_differently_are_an_error_only_when_strict(ik_bake: Command, tmp_path: Path) -> None:
+def test_keys_that_play_differently_are_an_error_only_when_strict(ik_bake: Command) -> None:
     ob = moving_arm()
     bones = ob.pose.bones
 
@@ -387,8 +368,7 @@ def test_keys_that_play_differently_are_an_error_only_when_strict(ik_bake: Comma
     bpy.app.handlers.frame_change_pre.append(move_once_baked)
     for strict in ([], ["--strict"]):
         bones["lower"].ik_addon.enabled = True
-        assert ik_bake("--chains", "lower", "--report", tmp_path / "report.json", *strict) == len(strict)
-        report = json.loads((tmp_path / "report.json").read_text())
+        report = ik_bake.report(len(strict), "--chains", "lower", *strict)
         assert (report["reached"], report["plays_alike"]) == (False, False)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +27,10 @@ def test_the_skeleton_is_saved_and_exported(ik_bake: Command, tmp_path: Path, ki
     ob = character()
     before = heads(ob, DEFORM)
     bpy.context.scene.frame_end = 60
-    report, output = tmp_path / "report.json", tmp_path / "walk.blend"
+    output = tmp_path / "walk.blend"
     arguments = ["--range", 1, 40, "--skeleton", "--root", "root", "--root-turn", "--export", kind]
-    assert ik_bake(*arguments, "--output", output, "--report", report) == 0
+    (entry,) = ik_bake.report(0, *arguments, "--output", output)["armatures"]
     assert bpy.context.scene.frame_end == 60, "the range of the scene is as it was"
-    (entry,) = json.loads(report.read_text())["armatures"]
     assert entry["skeleton"] == {"armature": "Figure Skeleton", "frames": 40, "remarks": []}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.json", "walk.blend", f"walk.{kind}"]
     bpy.ops.wm.open_mainfile(filepath=str(output))
@@ -44,21 +42,18 @@ def test_the_skeleton_is_saved_and_exported(ik_bake: Command, tmp_path: Path, ki
 def test_an_export_that_fails_writes_nothing(ik_bake: Command, tmp_path: Path) -> None:
     character()
     (tmp_path / "walk.glb").mkdir()
-    before = snapshot()
-    assert "--export names" in ik_bake.errors(2, "--skeleton", "--export", "glb", "--output", tmp_path / "walk.blend")
+    before, wanted = snapshot(), ("--skeleton", "--export", "glb", "--output", tmp_path / "walk.blend")
+    assert "--export names" in ik_bake.errors(2, *wanted)
     assert snapshot() == before, "it is found out before anything is baked"
     (tmp_path / "walk.glb").rmdir()
     for bone in bpy.data.objects["Figure"].data.bones:
         bone.use_deform = False
-    assert "has no deform bone" in ik_bake.errors(
-        2, "--skeleton", "--export", "glb", "--output", tmp_path / "walk.blend"
-    )
+    assert "has no deform bone" in ik_bake.errors(2, *wanted)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_disabled_exporter_is_named(ik_bake: Command, tmp_path: Path) -> None:
     moving_arm()
     importlib.import_module("addon_utils").disable("io_scene_fbx")
-    assert "Enable the add-on io_scene_fbx" in ik_bake.errors(
-        2, "--skeleton", "--export", "fbx", "--output", tmp_path / "walk.blend"
-    )
+    wanted = ("--skeleton", "--export", "fbx", "--output", tmp_path / "walk.blend")
+    assert "Enable the add-on io_scene_fbx" in ik_bake.errors(2, *wanted)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import bpy
 import pytest
 
 from tests import rigs
 from tests.cli.conftest import Command
-from tests.cli.test_command import keyed, moving_arm
+from tests.cli.test_command import keyed, moving_arm, saved
+from tests.conftest import Addon
+from tools.environments import ROOT
 
 
 def shot(path: Path, far: float = 0.0, *, constrained: bool = False) -> Path:
@@ -21,7 +26,7 @@ def shot(path: Path, far: float = 0.0, *, constrained: bool = False) -> Path:
     ob = moving_arm(far=far)
     if constrained:
         ob.pose.bones["upper"].constraints.new("COPY_ROTATION")
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    saved(path)
     return path
 
 
@@ -75,22 +80,18 @@ def test_a_file_keeps_its_interface_and_is_baked_in_its_own_view_layer(ik_bake: 
     assert bpy.context.workspace.name == "Animation Desk"
 
 
-def test_a_bad_file_does_not_end_the_others(
-    ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
-) -> None:
+def test_a_bad_file_does_not_end_the_others(ik_bake: Command, tmp_path: Path, folder: Path) -> None:
     good, late = shot(tmp_path / "good.blend"), shot(tmp_path / "late.blend")
     stuck = shot(tmp_path / "stuck.blend", constrained=True)
     broken, gone = tmp_path / "broken.blend", tmp_path / "gone.blend"
     broken.write_bytes(b"BLENDER-no")
-    capfd.readouterr()
-    files = [broken, good, gone, stuck, late]
-    assert ik_bake(*files, "--output", folder, "--report", tmp_path / "report.json") == 3
-    report = json.loads((tmp_path / "report.json").read_text())
+    ik_bake.capfd.readouterr()
+    report = ik_bake.report(3, broken, good, gone, stuck, late, "--output", folder)
+    said = ik_bake.capfd.readouterr()
     assert [one["exit_code"] for one in report["files"]] == [2, 0, 2, 2, 0]
     assert report["failed"] == [str(broken), str(gone), str(stuck)]
     assert report["reached"] is False
     assert "can't be baked. The constraint" in report["files"][3]["error"]
-    said = capfd.readouterr()
     assert f"ik_bake: {stuck}: The chain on 'lower' can't be baked" in said.err
     assert "ik_bake: 3 of 5 files were not baked" in said.err
     assert "Baked 2 of 5 files" in said.out
@@ -109,24 +110,20 @@ def test_the_exit_code_covers_all_files(ik_bake: Command, tmp_path: Path, kinds:
         else:
             shot(file, far=30.0 if kind == "m" else 0.0)
         files.append(file)
-    report = tmp_path / "report.json"
-    assert ik_bake(*files, "--strict", "--report", report) == code
-    assert json.loads(report.read_text())["reached"] is (code == 0)
+    assert ik_bake.report(code, *files, "--strict")["reached"] is (code == 0)
 
 
-def test_ctrl_c_keeps_the_files_already_baked(
-    ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
-) -> None:
+def test_ctrl_c_keeps_the_files_already_baked(ik_bake: Command, tmp_path: Path, folder: Path) -> None:
     files = [shot(tmp_path / f"{name}.blend") for name in "abc"]
     bpy.app.handlers.persistent(_press_in_b)
     bpy.app.handlers.load_post.append(_press_in_b)
     try:
-        assert ik_bake(*files, "--output", folder, "--report", tmp_path / "report.json") == 130
+        report = ik_bake.report(130, *files, "--output", folder)
     finally:
         bpy.app.handlers.load_post.remove(_press_in_b)
-    assert f"Interrupted in '{files[1]}', after baking 1 of 3 files" in capfd.readouterr().err
+    assert f"Interrupted in '{files[1]}', after baking 1 of 3 files" in ik_bake.capfd.readouterr().err
     assert [path.name for path in folder.iterdir()] == ["a.blend"]
-    assert len(json.loads((tmp_path / "report.json").read_text())["files"]) == 1
+    assert len(report["files"]) == 1
 
 
 def _press_in_b(*_arguments: object) -> None:
@@ -150,3 +147,62 @@ def test_invalid_paths_are_refused_before_any_file_is_opened(ik_bake: Command, t
         assert sentence in ik_bake.errors(2, *arguments)
     assert not bpy.data.filepath
     assert one.read_bytes() == content
+
+
+# ---- the job type for Flamenco makes tasks that `ik_bake` accepts; it has not been run on a farm
+
+
+SCRIPT = ROOT / "docs" / "flamenco" / "ik_bake.js"
+MANAGER = """
+const path = { join: (...parts) => parts.join("/"), stem: (file) => file.split("/").pop().replace(/\\.[^.]*$/, "") };
+const author = {
+    Task: (name, type) => ({
+        name, type, commands: [], after: [],
+        addCommand(command) { this.commands.push(command); },
+        addDependency(task) { this.after.push(task.name); },
+    }),
+    Command: (name, parameters) => ({ name, parameters }),
+};
+const job = { settings: SETTINGS, tasks: [], addTask(task) { this.tasks.push(task); } };
+compileJob(job);
+console.log(JSON.stringify({ known: JOB_TYPE.settings.map((setting) => setting.key), tasks: job.tasks }));
+"""
+"""A stand-in for what a job type sees of the Flamenco Manager."""
+
+
+def compiled(**settings: Any) -> list[dict[str, Any]]:
+    """Return the tasks of a job."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("needs node, to run JavaScript")
+    code = SCRIPT.read_text(encoding="utf-8") + MANAGER.replace("SETTINGS", json.dumps(settings))
+    answer = subprocess.run([node, "-e", code], capture_output=True, text=True, check=False, timeout=60)
+    assert answer.returncode == 0, answer.stderr
+    found = json.loads(answer.stdout)
+    assert set(settings) <= set(found["known"])
+    return list(found["tasks"])
+
+
+def arguments(addon: Addon, task: dict[str, Any]) -> Any:
+    """Return the arguments that `ik_bake` parses from a task's command."""
+    (command,) = task["commands"]
+    assert command["name"] == "blender-render"
+    first, second, *own = command["parameters"]["args"]
+    assert (first, second) == ("--command", "ik_bake")
+    module = addon.module("cli.command")
+    options = module._parser().parse_args(own)
+    module._check(options)
+    return options
+
+
+def test_each_shot_is_baked_into_the_folder(addon: Addon) -> None:
+    shots = "/shots/a.blend; /shots/b.blend;"
+    folder, *bakes = compiled(shots=shots, output="/baked", options="--plant --strict", blendfile="/x.blend")
+    assert folder["commands"] == [{"name": "make-directory", "parameters": {"path": "/baked"}}]
+    assert [task["commands"][0]["parameters"]["blendfile"] for task in bakes] == ["/shots/a.blend", "/shots/b.blend"]
+    for name, task in zip("ab", bakes, strict=True):
+        options = arguments(addon, task)
+        assert (str(options.output), str(options.report)) == (f"/baked/{name}.blend", f"/baked/{name}.json")
+        assert options.plant
+        assert options.strict
+        assert task["after"] == ["folder"]

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import importlib
-import json
 import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import bpy
+import numpy as np
 import pytest
 
 from tests import motions, rigs
 from tests.cli.conftest import Command
+from tests.cli.test_command import moving_arm, saved
 from tests.conftest import Addon
 from tests.feet import walker
+from tests.feet.walker import SLIDE
 from tests.reliability.states import activate
 
-SLIDE = 1e-4
-"""In lengths of the leg."""
 FLIGHT = 21, 26
 """Frames of the run on which no foot touches."""
-
-
-def report_of(path: Path) -> dict[str, Any]:
-    (entry,) = json.loads(path.read_text())["armatures"]
-    return entry
 
 
 @pytest.mark.parametrize("live", [False, True])
@@ -34,12 +30,11 @@ def test_feet_hold_still_in_the_bake_and_in_the_report(
 ) -> None:
     ob = walker.figure("turn", excess=0.015)
     ob.ik_addon.live = live
-    report, output = tmp_path / "report.json", tmp_path / "baked.blend"
-    assert ik_bake("--plant", "--report", report, "--output", output) == 0
+    output = tmp_path / "baked.blend"
+    plant = ik_bake.plant("--output", output)
     bpy.ops.wm.open_mainfile(filepath=str(output))
     ob = bpy.data.objects["Figure"]
-    assert max(walker.slides(addon, ob, walker.play(ob)).values()) < SLIDE
-    plant = report_of(report)["plant"]
+    assert walker.slide(addon, ob, walker.play(ob)) < SLIDE
     assert plant["chains"] == plant["found"] == ["shin.L", "shin.R"]
     assert plant["snapped"] == []
     assert plant["contacts"] > 4
@@ -49,12 +44,11 @@ def test_feet_hold_still_in_the_bake_and_in_the_report(
     assert "The hips moved by up to" in plant["message"]
 
 
-def test_feet_stay_out_of_the_ground_and_the_report_has_their_former_depth(ik_bake: Command, tmp_path: Path) -> None:
+def test_feet_stay_out_of_the_ground_and_the_report_has_their_former_depth(ik_bake: Command) -> None:
     walker.figure("turn", frames=40)
     rigs.empty("Floor", (0.0, 0.0, 0.02))
     bpy.context.view_layer.update()
-    assert ik_bake("--plant", "--ground", "Floor", "--report", tmp_path / "report.json") == 0
-    plant = report_of(tmp_path / "report.json")["plant"]
+    plant = ik_bake.plant("--ground", "Floor")
     assert plant["depth"] < 1e-6 < 0.01 < plant["depth_before"]
     assert "Depth in the ground" in plant["message"]
 
@@ -67,47 +61,39 @@ def test_the_report_measures_the_saved_keys(addon: Addon, ik_bake: Command, tmp_
     told = []
     for options in (("--reduce", "5mm"), ("--step", "5")):
         bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "turn.blend"))
-        report, output = tmp_path / "report.json", tmp_path / "baked.blend"
-        assert ik_bake("--plant", "--ground", "Floor", *options, "--report", report, "--output", output) == 0
+        output = tmp_path / "baked.blend"
+        plant = ik_bake.plant("--ground", "Floor", *options, "--output", output)
         bpy.ops.wm.open_mainfile(filepath=str(output))
         ob = bpy.data.objects["Figure"]
-        plant = report_of(report)["plant"]
-        assert plant["slide"] == pytest.approx(
-            max(walker.slides(addon, ob, walker.play(ob)).values()), rel=1e-3, abs=1e-6
-        )
+        assert plant["slide"] == pytest.approx(walker.slide(addon, ob, walker.play(ob)), rel=1e-3, abs=1e-6)
         told.append((plant["slide"], plant["depth"]))
     reduced, stepped = told
     assert 1e-5 < reduced[0] < SLIDE < 0.001 < stepped[0], "all keys leave less than 1e-5"
     assert reduced[1] == 0.0 < stepped[1]
 
 
-def test_contacts_marked_by_hand_stay(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
+def test_contacts_marked_by_hand_stay(addon: Addon, ik_bake: Command) -> None:
     ob = walker.figure("turn", frames=60)
     activate(ob, "shin.L")
     bpy.context.scene.frame_set(20)
     bpy.ops.ik_addon.mark_contact(contact="TOE")
     marked = walker.keys(addon, ob, "L")
-    assert ik_bake("--plant", "--report", tmp_path / "report.json") == 0
+    assert ik_bake.plant()["found"] == ["shin.R"]
     assert walker.keys(addon, ob, "L") == marked
-    assert report_of(tmp_path / "report.json")["plant"]["found"] == ["shin.R"]
     assert not ob.pose.bones["shin.L"].ik_addon.enabled
 
 
-def test_without_contacts_it_bakes_and_reports_that_nothing_was_planted(ik_bake: Command, tmp_path: Path) -> None:
+def test_without_contacts_it_bakes_and_reports_that_nothing_was_planted(ik_bake: Command) -> None:
     ob = walker.figure("run")
-    report = tmp_path / "report.json"
-    assert "ik_bake: 'Figure': No contacts found, so nothing was planted" in ik_bake.errors(
-        3, "--plant", "--range", *FLIGHT, "--report", report
-    )
-    assert report_of(report)["plant"]["contacts"] == 0
+    assert ik_bake.plant("--range", *FLIGHT, code=3)["contacts"] == 0
+    assert "ik_bake: 'Figure': No contacts found, so nothing was planted" in ik_bake.capfd.readouterr().err
     assert not ob.pose.bones["shin.L"].ik_addon.enabled
 
 
-def test_chains_without_feet_are_only_baked(ik_bake: Command, tmp_path: Path) -> None:
+def test_chains_without_feet_are_only_baked(ik_bake: Command) -> None:
     ob = rigs.armature("Crane")
     rigs.key(rigs.add_arm(ob, 0.0, ["boom", "jib"], "Hook"), "location", {1: (0.5, 0.4, 1.0), 10: (-0.4, 0.6, 1.3)})
-    assert ik_bake("--plant", "--range", 1, 10, "--report", tmp_path / "report.json") == 0
-    assert "plant" not in report_of(tmp_path / "report.json")
+    assert "plant" not in ik_bake.report(0, "--plant", "--range", 1, 10)["armatures"][0]
 
 
 def test_new_action_leaves_the_old_one_without_contacts_and_hips(addon: Addon, ik_bake: Command) -> None:
@@ -125,9 +111,8 @@ def test_nothing_is_written_if_planting_fails(ik_bake: Command, tmp_path: Path) 
     ob = walker.figure("turn", frames=30)
     target = ob.pose.bones["shin.L"].ik_addon.target
     target.driver_add("location", 2).driver.expression = "0.1"
-    assert "A driver sets" in ik_bake.errors(
-        2, "--plant", "--output", tmp_path / "baked.blend", "--report", tmp_path / "report.json"
-    )
+    written = ("--output", tmp_path / "baked.blend", "--report", tmp_path / "report.json")
+    assert "A driver sets" in ik_bake.errors(2, "--plant", *written)
     assert not list(tmp_path.iterdir())
 
 
@@ -138,13 +123,81 @@ def test_a_recording_only_needs_chains(ik_bake: Command, tmp_path: Path) -> None
     scene, ob = bpy.context.scene, bpy.context.object
     scene.render.fps, scene.frame_end = 60, motions.FRAMES
     bpy.ops.ik_addon.character_setup(with_presets=False)
-    assert ik_bake("--plant", "--plots", "--report", tmp_path / "report.json") == 0
+    (entry,) = ik_bake.report(0, "--plant", "--plots")["armatures"]
     picture = (tmp_path / f"report-{ob.name}.svg").read_text()
     before = re.findall(r'<polyline points="([^"]*)"[^>]*#999999', picture)[0].split()
     heights = [float(point.split(",")[1]) for point in before]
     assert max(heights) - min(heights) > 80.0, "the recorded feet, not those that targets without keys hold back"
-    entry = report_of(tmp_path / "report.json")
     plant = entry["plant"]
     assert len(plant["snapped"]) == 6, "arms and spine, too, or their targets would stay behind"
     assert plant["slide"] < SLIDE < 0.01 < plant["slide_before"]
     assert entry["error"] < 0.02, entry["message"]
+
+
+# ---- `--plots`: motion of feet and hips before and after, as pictures beside the report
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def panels(path: Path) -> list[Any]:
+    root = ElementTree.fromstring(path.read_text(encoding="utf-8"))
+    return root.findall(f"{SVG}g")
+
+
+def curve(line: Any) -> Any:
+    return np.array([[float(number) for number in point.split(",")] for point in line.get("points").split()])
+
+
+def test_feet_slow_down_in_contact(ik_bake: Command, tmp_path: Path) -> None:
+    walker.figure("turn", excess=0.015)
+    assert ik_bake("--plant", "--plots", "--report", tmp_path / "report.json") == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report-Figure.svg", "report.json"]
+    left, right, hips = panels(tmp_path / "report-Figure.svg")
+    frames = bpy.context.scene.frame_end
+    for panel in (left, right):
+        before, after = (curve(line) for line in panel.findall(f"{SVG}polyline"))
+        assert len(before) == len(after) == frames
+        ground = after[:, 1].max()
+        touches = [(float(box.get("x")), float(box.get("width"))) for box in panel.findall(f"{SVG}rect")]
+        assert touches
+        for x, width in touches:
+            inside = (after[:, 0] > x + 12.0) & (after[:, 0] < x + width - 12.0)
+            assert (ground - after[inside, 1]).max(initial=0.0) < 0.2, "it stands still"
+        assert np.ptp(before[:, 1]) > 100.0
+    titles = [panel.find(f"{SVG}text").text for panel in (left, right, hips)]
+    assert titles[0] == "Foot of 'shin.L': speed of heel or toe, whichever is slower, in m/s"
+    assert titles[2] == "Height of the hips in m"
+    before, after = (curve(line) for line in hips.findall(f"{SVG}polyline"))
+    assert np.abs(before - after).max() > 5.0, "the hips help"
+
+
+def test_without_planting_the_bake_is_plotted(ik_bake: Command, tmp_path: Path) -> None:
+    walker.figure("turn", frames=30)
+    bpy.context.scene.unit_settings.system = "NONE"
+    assert ik_bake("--plots", "--range", 5, 30, "--report", tmp_path / "report.json") == 0
+    panel = panels(tmp_path / "report-Figure.svg")[0]
+    assert "in units/s" in panel.find(f"{SVG}text").text
+    before, after = (curve(line) for line in panel.findall(f"{SVG}polyline"))
+    assert np.abs(before - after).max() < 0.5, "it was live"
+    assert not panel.findall(f"{SVG}rect")
+
+
+def test_armatures_without_legs_have_no_plot(ik_bake: Command, tmp_path: Path) -> None:
+    ob = moving_arm()
+    for name, other in (("upper", "a"), ("lower", "b"), ("thigh", "c"), ("shin", "d")):
+        ob.data.bones[name].name = other
+    assert ik_bake("--plots", "--report", tmp_path / "report.json") == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+
+
+def test_each_of_many_files_has_its_own_plots(ik_bake: Command, tmp_path: Path) -> None:
+    files = [tmp_path / f"{name}.blend" for name in "ab"]
+    for file in files:
+        rigs.new_file()
+        walker.figure("turn", frames=20)
+        saved(file)
+    (tmp_path / "out").mkdir()
+    assert ik_bake(*files, "--plots", "--range", 1, 20, "--report", tmp_path / "out" / "all.json") == 0
+    found = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert found == ["all-a-Figure.svg", "all-b-Figure.svg", "all.json"]

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tests import rigs
-from tests.conftest import Addon
+from tests.conftest import Addon, Capture
 from tests.feet import clips, walker
-from tests.feet.test_plant import SLIDE, TURN
+from tests.feet.walker import SLIDE
 from tests.reliability.states import activate
 
 ABOVE = 1e-4
@@ -42,12 +42,10 @@ def boxes(name: str, extents: Sequence[tuple[Sequence[float], Sequence[float]]])
 def gaps(addon: Addon, ob: bpy.types.Object, poses: Any, height: Callable[[Any], Any]) -> tuple[float, float]:
     """Return the least height of feet above the ground, and the greatest where both heel and toe touch."""
     lowest, farthest = np.inf, -np.inf
-    frames = np.arange(1.0, len(poses) + 1.0)
-    for end in "LR":
-        own = walker.pivots(ob, poses, f"shin.{end}")
-        above = np.array([side[:, 2] - height(side) for side in own])
-        contacts = addon.module("core.contact_keys").read(ob.pose.bones[f"shin.{end}"], frames)
-        lowest, farthest = min(lowest, above.min()), max(farthest, above[:, contacts.all(axis=0)].max())
+    for shin in (ob.pose.bones["shin.L"], ob.pose.bones["shin.R"]):
+        above = np.array([side[:, 2] - height(side) for side in walker.pivots(ob, poses, shin.name)])
+        flat = walker.contacts(addon, shin).all(axis=0)
+        lowest, farthest = min(lowest, above.min()), max(farthest, above[:, flat].max())
     return float(lowest), float(farthest)
 
 
@@ -55,31 +53,30 @@ def flat(z: float) -> Callable[[Any], Any]:
     return lambda own: np.full(len(own), z)
 
 
+def assert_stand(addon: Addon, ob: bpy.types.Object, poses: Any, height: Callable[[Any], Any]) -> None:
+    """Assert that feet hold still on the ground and never go through it."""
+    lowest, farthest = gaps(addon, ob, poses, height)
+    assert lowest >= 0.0
+    assert farthest < ABOVE
+    walker.assert_hold(addon, ob, poses)
+
+
 @pytest.mark.parametrize(("kind", "z"), [("mesh", 0.03), ("upside down", -0.03), ("empty", 0.03)])
-def test_feet_stand_on_a_plane(addon: Addon, capfd: pytest.CaptureFixture[str], kind: str, z: float) -> None:
+def test_feet_stand_on_a_plane(addon: Addon, capfd: Capture, kind: str, z: float) -> None:
     ob = walker.figure("turn")
     ground = rigs.empty("Ground") if kind == "empty" else plane()
     ground.location.z = z
     if kind == "upside down":
         ground.rotation_euler.x = np.pi
     bpy.context.view_layer.update()
-    bpy.ops.ik_addon.find_contacts()
-    assert bpy.ops.ik_addon.plant(ground="Ground") == {"FINISHED"}
-    poses = walker.play(ob)
-    lowest, farthest = gaps(addon, ob, poses, flat(z))
-    assert lowest >= 0.0
-    assert farthest < ABOVE
-    assert max(walker.slides(addon, ob, poses).values()) < SLIDE
-    assert walker.turned(addon, ob, poses) < TURN
+    assert_stand(addon, ob, walker.plant(ob, ground="Ground"), flat(z))
     before = re.search(r"Depth in the ground (\S+)% before, 0% now", capfd.readouterr().out)
     assert before is not None
     assert (float(before[1]) > 3.0) == (z > 0.0)
 
 
 @pytest.mark.parametrize("has_hand", [False, True])
-def test_limbs_that_follow_the_hips_do_not_hold_them(
-    addon: Addon, capfd: pytest.CaptureFixture[str], has_hand: bool
-) -> None:
+def test_limbs_that_follow_the_hips_do_not_hold_them(addon: Addon, capfd: Capture, has_hand: bool) -> None:
     """Set Up Character parents the targets of spine and head; a user may parent that of a hand resting on the body."""
     ob = walker.figure("turn")
     target = rigs.empty("Carried", ob.pose.bones["chest"].tail)
@@ -101,7 +98,7 @@ def test_limbs_that_follow_the_hips_do_not_hold_them(
     assert bpy.ops.ik_addon.plant(chains="ALL", ground="Ground") == {"FINISHED"}
     poses = walker.play(ob)
     assert poses[:, hips, 2, 3] - before == pytest.approx(0.3, abs=0.02)
-    assert max(walker.slides(addon, ob, poses).values()) < SLIDE
+    assert walker.slide(addon, ob, poses) < SLIDE
     said = "Target 'Carried' is attached to the hips, so it was not kept out of the ground"
     assert (said in capfd.readouterr().out) == has_hand
 
@@ -112,17 +109,8 @@ def test_feet_follow_a_slope(addon: Addon) -> None:
     bpy.context.view_layer.update()
     world = np.array(bpy.data.objects["Ground"].matrix_world)
     normal = world[:3, 2]
-    bpy.ops.ik_addon.find_contacts()
-    bpy.ops.ik_addon.plant(ground="Ground")
-    poses = walker.play(ob)
-
-    def height(own: Any) -> Any:
-        return -(own[:, :2] @ normal[:2]) / normal[2]
-
-    lowest, farthest = gaps(addon, ob, poses, height)
-    assert lowest >= 0.0
-    assert farthest < ABOVE
-    assert max(walker.slides(addon, ob, poses).values()) < SLIDE
+    poses = walker.plant(ob, ground="Ground")
+    assert_stand(addon, ob, poses, lambda own: -(own[:, :2] @ normal[:2]) / normal[2])
 
 
 def test_feet_climb_stairs_of_overlapping_boxes(addon: Addon) -> None:
@@ -136,11 +124,9 @@ def test_feet_climb_stairs_of_overlapping_boxes(addon: Addon) -> None:
     def height(own: Any) -> Any:
         return np.max([np.where(own[:, 1] > low[1], high[2], 0.03) for low, high in steps], axis=0)
 
-    bpy.ops.ik_addon.find_contacts()
-    bpy.ops.ik_addon.plant(ground="Ground")
-    poses = walker.play(ob)
+    poses = walker.plant(ob, ground="Ground")
     assert gaps(addon, ob, poses, height)[0] >= 0.0
-    assert max(walker.slides(addon, ob, poses).values()) < SLIDE
+    assert walker.slide(addon, ob, poses) < SLIDE
 
 
 @pytest.mark.parametrize("rise", [0.03, -0.03])
@@ -151,12 +137,9 @@ def test_a_level_walk_goes_up_and_down_stairs(addon: Addon, rise: float) -> None
     levels = [rise * k for k in range(len(edges) + 1)]
     ends = [-50.0, *edges, 50.0]
     boxes("Stairs", [((-50.0, ends[k], -2.0), (50.0, ends[k + 1], level)) for k, level in enumerate(levels)])
-    bpy.ops.ik_addon.find_contacts()
-    assert bpy.ops.ik_addon.plant(ground="Stairs", cap=0.5) == {"FINISHED"}
-    poses = walker.play(ob)
+    poses = walker.plant(ob, ground="Stairs", cap=0.5)
     assert gaps(addon, ob, poses, lambda own: np.array(levels)[np.searchsorted(edges, own[:, 1])])[0] >= -1e-6
-    assert max(walker.slides(addon, ob, poses).values()) < SLIDE
-    assert walker.turned(addon, ob, poses) < TURN
+    walker.assert_hold(addon, ob, poses)
 
 
 @pytest.mark.parametrize("moving", ["place", "turn"])
@@ -167,13 +150,8 @@ def test_feet_hold_still_on_a_moving_ground(addon: Addon, moving: str) -> None:
         rigs.key(ground, "location", {1: (0, 0, -0.05), 190: (0.3, 0.2, 0.1)})
     else:
         rigs.key(ground, "rotation_euler", {1: (0, 0, 0), 190: (0.08, 0.05, 0.2)})
-    bpy.ops.ik_addon.find_contacts()
-    assert bpy.ops.ik_addon.plant(ground="Ground") == {"FINISHED"}
-    riding = np.linalg.inv(walker.world_of(ground))[:, None] @ walker.play(ob)
-    lowest, farthest = gaps(addon, ob, riding, flat(0.0))
-    assert lowest >= 0.0
-    assert farthest < ABOVE
-    assert max(walker.slides(addon, ob, riding).values()) < SLIDE
+    poses = walker.plant(ob, ground="Ground")
+    assert_stand(addon, ob, np.linalg.inv(walker.world_of(ground))[:, None] @ poses, flat(0.0))
 
 
 def test_feet_stay_out_of_a_deforming_ground(addon: Addon) -> None:
@@ -184,11 +162,10 @@ def test_feet_stay_out_of_a_deforming_ground(addon: Addon) -> None:
     for corner in risen.data:
         corner.co.z = 0.1
     rigs.key(risen, "value", {1: 0.0, 190: 1.0})
-    bpy.ops.ik_addon.find_contacts()
-    bpy.ops.ik_addon.plant(ground="Ground")
+    poses = walker.plant(ob, ground="Ground")
     levels = rigs.on_frames(range(1, bpy.context.scene.frame_end + 1), lambda: 0.1 * risen.value)
     assert max(levels.values()) > 0.09
-    assert gaps(addon, ob, walker.play(ob), lambda _own: np.array(list(levels.values())))[0] >= -1e-6
+    assert gaps(addon, ob, poses, lambda _own: np.array(list(levels.values())))[0] >= -1e-6
 
 
 def arm(z: float) -> bpy.types.Object:
@@ -234,20 +211,15 @@ def test_a_hand_below_a_table_stays_there() -> None:
     ob = arm(0.96)
     rigs.key(bpy.data.objects["Target"], "location", dict.fromkeys((1, 20, 40, 60), (0.5, 0.0, 1.0)))
     boxes("Table", [((0.2, -1.0, 1.02), (1.2, 0.5, 1.06))])
-    bpy.ops.ik_addon.find_contacts(chains="ALL")
-    bpy.ops.ik_addon.plant(chains="ALL", ground="Table")
-    assert walker.pivots(ob, walker.play(ob), "forearm.L")[0, :, 2] == pytest.approx(1.0, abs=1e-4)
+    poses = walker.plant(ob, chains="ALL", ground="Table")
+    assert walker.pivots(ob, poses, "forearm.L")[0, :, 2] == pytest.approx(1.0, abs=1e-4)
 
 
 def test_a_roof_is_not_the_ground(addon: Addon) -> None:
     ob = walker.figure("turn")
     corners = [(x, y, z) for z in (0.0, 2.6) for x, y in ((-50, -50), (50, -50), (50, 50), (-50, 50))]
     rigs.mesh("Ground", corners, [(0, 1, 2, 3), (4, 5, 6, 7)])
-    bpy.ops.ik_addon.find_contacts()
-    bpy.ops.ik_addon.plant(ground="Ground")
-    lowest, farthest = gaps(addon, ob, walker.play(ob), flat(0.0))
-    assert lowest >= 0.0
-    assert farthest < ABOVE
+    assert_stand(addon, ob, walker.plant(ob, ground="Ground"), flat(0.0))
 
 
 def test_a_chain_without_a_target_is_left_out() -> None:

@@ -14,6 +14,8 @@ from tests.feet import clips
 from tests.reliability.states import activate
 
 ANKLE, LENGTH = 0.08, 0.9
+SLIDE, TURN = 1e-4, 0.05
+"""How far a planted foot may slide, in leg lengths, and turn, in degrees."""
 SIDES = {"Left": "L", "Right": "R"}
 
 
@@ -31,12 +33,9 @@ def figure(name: str = "turn", excess: float = -0.02, frames: int = 110) -> bpy.
     for side, end in SIDES.items():
         x = 0.1 if side == "Left" else -0.1
         knee = (x, 0.04, ANKLE + 0.5 * LENGTH)
-        rigs.add_bones(
-            ob, [(x, 0, top), knee, (x, 0, ANKLE)], [f"thigh.{end}", f"shin.{end}"], parent="hips", connect=False
-        )
-        rigs.add_bones(
-            ob, [(x, 0, ANKLE), (x, 0.14, 0.0), (x, 0.2, 0.0)], [f"foot.{end}", f"toes.{end}"], parent=f"shin.{end}"
-        )
+        leg, foot = [(x, 0, top), knee, (x, 0, ANKLE)], [(x, 0, ANKLE), (x, 0.14, 0.0), (x, 0.2, 0.0)]
+        rigs.add_bones(ob, leg, [f"thigh.{end}", f"shin.{end}"], parent="hips", connect=False)
+        rigs.add_bones(ob, foot, [f"foot.{end}", f"toes.{end}"], parent=f"shin.{end}")
     for end in SIDES.values():
         tip = rigs.chain(ob, f"shin.{end}", rigs.empty(f"Target {end}", ob.pose.bones[f"foot.{end}"].head), 2)
         tip.ik_addon.end_bone = f"foot.{end}"
@@ -128,27 +127,43 @@ def keys(addon: Any, ob: bpy.types.Object, end: str) -> list[tuple[int, int]]:
     return [] if curve is None else [(round(k.co[0]), round(k.co[1])) for k in curve.keyframe_points]
 
 
-def slides(addon: Any, ob: bpy.types.Object, poses: NDArray[np.float64]) -> dict[str, float]:
-    """Return how far heel and toe slide in their contacts, in lengths of the leg, by foot name."""
+def contacts(addon: Any, tip: bpy.types.PoseBone) -> NDArray[np.bool_]:
+    """Return whether heel and toe (2, frames) of a chain touch."""
     frames = np.arange(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1, dtype=np.float64)
-    found: dict[str, float] = {}
+    found: NDArray[np.bool_] = addon.module("core.contact_keys").read(tip, frames)
+    return found
+
+
+def slide(addon: Any, ob: bpy.types.Object, poses: NDArray[np.float64]) -> float:
+    """Return how far a heel or toe slides in its contacts at most, in lengths of the leg."""
+    most = 0.0
     for tip in limbs(ob):
-        contacts = addon.module("core.contact_keys").read(tip, frames)
-        for own, points in zip(contacts, pivots(ob, poses, tip.name), strict=True):
+        for own, points in zip(contacts(addon, tip), pivots(ob, poses, tip.name), strict=True):
             for start, stop in addon.module("feet.filling").runs(own):
                 gap = float(np.linalg.norm(points[start:stop] - points[start], axis=1).max())
-                found[tip.name] = max(found.get(tip.name, 0.0), gap / rigs.length(ob, tip.name, 2))
-    return found
+                most = max(most, gap / rigs.length(ob, tip.name, 2))
+    return most
+
+
+def plant(ob: bpy.types.Object, **options: Any) -> NDArray[np.float64]:
+    """Find contacts, plant the feet, and return the world matrices (frames, bones, 4, 4) that Blender shows then."""
+    assert bpy.ops.ik_addon.find_contacts(chains=options.get("chains", "LEGS")) == {"FINISHED"}
+    assert bpy.ops.ik_addon.plant(**options) == {"FINISHED"}
+    return play(ob)
+
+
+def assert_hold(addon: Any, ob: bpy.types.Object, poses: NDArray[np.float64]) -> None:
+    """Assert that feet hold still in their contacts."""
+    assert slide(addon, ob, poses) < SLIDE
+    assert turned(addon, ob, poses) < TURN
 
 
 def turned(addon: Any, ob: bpy.types.Object, poses: NDArray[np.float64]) -> float:
     """Return by how many degrees a foot that stands flat turns."""
-    frames = np.arange(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1, dtype=np.float64)
     most = 0.0
     for tip in limbs(ob):
         end = ob.pose.bones.find(tip.ik_addon.end_bone)
-        contacts = addon.module("core.contact_keys").read(tip, frames)
-        for start, stop in addon.module("feet.filling").runs(contacts.all(axis=0)):
+        for start, stop in addon.module("feet.filling").runs(contacts(addon, tip).all(axis=0)):
             axes = poses[start:stop, end, :3, :3] / np.linalg.norm(poses[start:stop, end, :3, :3], axis=1)[:, None]
             chord = np.linalg.norm(axes - axes[:1], axis=(1, 2)).max() / np.sqrt(8.0)
             most = max(most, float(np.degrees(2.0 * np.arcsin(min(chord, 1.0)))))

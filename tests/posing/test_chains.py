@@ -8,7 +8,7 @@ import bpy
 import pytest
 from mathutils import Quaternion, Vector
 
-from tests.conftest import Addon
+from tests.conftest import Addon, Capture
 from tests.posing.test_drag import drag, goes, head, held, pose, turn
 
 ENDS = ("hand.L", "hand.R", "foot.L", "foot.R")
@@ -107,7 +107,6 @@ def test_the_hips_of_a_whole_character_arrive(
     human: bpy.types.Object, offset: tuple[float, float, float], controls: str
 ) -> None:
     assert bpy.ops.ik_addon.character_setup(live=True, controls=controls) == {"FINISHED"}
-    bpy.context.view_layer.update()
     before = heads(human)
     with goes(human, "spine", offset, 1e-3), held(human, *ENDS, near=1e-4):
         assert bpy.ops.ik_addon.pose_body(bone="spine", offset=offset) == {"FINISHED"}
@@ -131,7 +130,7 @@ def test_hands_let_go_before_the_hips_are_held_back(whole: bpy.types.Object) -> 
     drag(whole, "spine", (0.0, 0.0, -0.45), 1e-3)
 
 
-def test_a_message_names_what_holds_a_joint_back(whole: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_message_names_what_holds_a_joint_back(whole: bpy.types.Object, capfd: Capture) -> None:
     bpy.ops.ik_addon.pose_body(bone="spine", offset=(0.0, 0.0, 0.5))
     told = capfd.readouterr().out
     assert "Held by: left leg, right leg" in told, told

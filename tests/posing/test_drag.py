@@ -13,7 +13,7 @@ import pytest
 from mathutils import Euler, Matrix, Quaternion, Vector
 
 from tests import rigs, rigs_named
-from tests.conftest import Addon
+from tests.conftest import Addon, Capture
 from tests.reliability.states import activate, refused, said, snapshot
 from tests.rigs_generated import armature_of
 
@@ -93,9 +93,8 @@ def test_limits_of_the_bones_hold(human: bpy.types.Object) -> None:
         setattr(shin, f"lock_ik_{axis}", True)
     shin.use_ik_limit_x, shin.ik_min_x, shin.ik_max_x = True, 0.0, 0.5
     pose(bone="spine", offset=(0.0, 0.0, -0.4))
-    bent = (
-        human.data.bones["shin.L"].parent.matrix_local.inverted() @ human.data.bones["shin.L"].matrix_local
-    ).to_3x3()
+    bone = human.data.bones["shin.L"]
+    bent = (bone.parent.matrix_local.inverted() @ bone.matrix_local).to_3x3()
     evaluated: Any = rigs.evaluated(human)
     seen = (evaluated.pose.bones["thigh.L"].matrix.inverted() @ evaluated.pose.bones["shin.L"].matrix).to_3x3()
     turned = (bent.inverted() @ seen).to_euler("XYZ")
@@ -170,7 +169,7 @@ def test_auto_keying_keys_the_bones_that_moved(
     assert not any("hand.R" in path for path in paths)
 
 
-def test_one_sentence_warns_about_animated_bones(human: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
+def test_one_sentence_warns_about_animated_bones(human: bpy.types.Object, capfd: Capture) -> None:
     for bones, sentence in (
         ([human.pose.bones["forearm.L"]], r"'forearm\.L' is animated"),
         (human.pose.bones, r"'spine\S*', .* and \d+ more are animated"),
@@ -183,7 +182,7 @@ def test_one_sentence_warns_about_animated_bones(human: bpy.types.Object, capfd:
         assert len(re.findall(r"reverts? on the next frame change", message)) == 1
 
 
-def test_a_place_out_of_reach_is_reported(human: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_place_out_of_reach_is_reported(human: bpy.types.Object, capfd: Capture) -> None:
     assert "stopped short by" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(0.0, 0.0, 5.0))
     assert "Posed the body by 'hand.L'" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(0.0, 0.0, -0.05))
 
@@ -352,7 +351,6 @@ def test_a_paw_is_lifted_although_its_toe_is_pinned(addon: Addon) -> None:
     feet = addon.module("posing.pins").extremities(ob, addon.module("posing.pins").Extremities.FEET)
     for name in feet:
         ob.pose.bones[name].ik_addon.pin = {"LOCATION", "ROTATION"}
-    bpy.context.view_layer.update()
     before = head(ob, "ball_l")
     with held(ob, *(name for name in feet if name.endswith("_r")), near=1e-3):
         for paw in ("foot_l", "frontleg_foot_l"):
@@ -360,10 +358,81 @@ def test_a_paw_is_lifted_although_its_toe_is_pinned(addon: Addon) -> None:
     assert head(ob, "ball_l").z > before.z + 0.1
 
 
-def test_a_body_without_feet_is_said_to_have_none(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_body_without_feet_is_said_to_have_none(capfd: Capture) -> None:
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(4), list("abcd"))
     activate(ob, "d")
     assert "No feet were found" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(0.1, 0.0, -0.2))
     ob.pose.bones["a"].ik_addon.pin = {"LOCATION"}
     assert "No feet were found" not in said(capfd, bpy.ops.ik_addon.pose_body, offset=(0.1, 0.0, -0.2))
+
+
+# ---- X-Axis Mirror: the other side follows
+
+
+SIGNS = Vector((-1.0, 1.0, 1.0))
+OFFSET = Vector((0.1, -0.4, 0.3))
+
+
+def mirrored(turned: Quaternion) -> Quaternion:
+    return Quaternion((turned.w, turned.x, -turned.y, -turned.z))
+
+
+@pytest.fixture
+def both(human: bpy.types.Object) -> bpy.types.Object:
+    """Return the human metarig with X-Axis Mirror on."""
+    human.pose.use_mirror_x = True
+    return human
+
+
+def test_the_other_hand_goes_to_the_mirrored_place(both: bpy.types.Object) -> None:
+    drag(both, "hand.L", OFFSET, 1e-3)
+    for bone in both.pose.bones:
+        image = bpy.utils.flip_name(bone.name)
+        assert (head(both, image) - SIGNS * head(both, bone.name)).length < 1e-3, bone.name
+
+
+def test_without_mirror_the_other_hand_is_not_dragged(human: bpy.types.Object) -> None:
+    pose(bone="hand.L", offset=OFFSET)
+    assert (head(human, "hand.R") - SIGNS * head(human, "hand.L")).length > 0.1
+
+
+def test_relative_mirror_keeps_the_difference_between_sides(both: bpy.types.Object) -> None:
+    both.pose.bones["upper_arm.R"].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), 0.4)
+    bpy.context.view_layer.update()
+    both.pose.use_mirror_relative = True
+    with goes(both, "hand.R", SIGNS * OFFSET / 2.0, 1e-3):
+        pose(bone="hand.L", offset=OFFSET / 2.0)
+    both.pose.use_mirror_relative = False
+    pose(bone="hand.L", offset=(0.0, 0.0, 0.0))
+    assert (head(both, "hand.R") - SIGNS * head(both, "hand.L")).length < 1e-3
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_both_hands_turn(both: bpy.types.Object, addon: Addon, relative: bool) -> None:
+    both.pose.use_mirror_relative = relative
+    module = addon.module("posing.drag")
+    body = module.BodyDrag(bpy.context, both, module.Ask("hand.L"))
+    body.move(bpy.context, OFFSET)
+    rests = {name: turn(both, name) for name in ("hand.L", "hand.R")}
+    spin = Quaternion((0.3, 1.0, 0.5), 0.6)
+    body.move(bpy.context, OFFSET, spin)
+    assert angle(turn(both, "hand.L"), spin @ rests["hand.L"]) < 0.5
+    assert angle(turn(both, "hand.R"), mirrored(spin) @ rests["hand.R"]) < 0.5
+
+
+def test_a_pinned_counterpart_follows_and_a_constrained_one_does_not(both: bpy.types.Object) -> None:
+    bpy.ops.ik_addon.pin()
+    assert {bone.name for bone in both.pose.bones if bone.ik_addon.pin} == {"hand.L", "hand.R"}
+    pose(bone="hand.L", offset=OFFSET / 2.0)
+    assert (head(both, "hand.R") - SIGNS * head(both, "hand.L")).length < 1e-3
+    both.pose.bones["hand.R"].constraints.new("COPY_ROTATION").target = both
+    drag(both, "hand.L", OFFSET / 4.0, 1e-3)
+
+
+def test_a_short_length_applies_to_both_sides(both: bpy.types.Object) -> None:
+    pose(bone="hand.L", offset=(0.05, -0.2, 0.1), length=2)
+    moved = {bone.name for bone in both.pose.bones if bone.rotation_quaternion.angle > 1e-6}
+    assert moved == {"upper_arm.L", "forearm.L", "upper_arm.R", "forearm.R"}
+    left, right = (both.pose.bones[f"forearm.{side}"].rotation_quaternion.angle for side in "LR")
+    assert left == pytest.approx(right, abs=1e-4)

@@ -13,6 +13,7 @@ from mathutils import Vector
 from numpy.typing import NDArray
 
 from tests import motions, recorded, rigs
+from tests.conftest import Capture
 from tests.reliability.states import activate, said
 
 FEET = ("LeftFoot", "RightFoot")
@@ -104,9 +105,7 @@ def test_the_recorded_walk_keeps_its_steps(seed: int) -> None:
 
 
 @pytest.mark.parametrize("is_dense", [False, True])
-def test_between_sparse_keys_the_slip_is_reported(
-    run: bpy.types.Object, capfd: pytest.CaptureFixture[str], is_dense: bool
-) -> None:
+def test_between_sparse_keys_the_slip_is_reported(run: bpy.types.Object, capfd: Capture, is_dense: bool) -> None:
     thin(run, 8)
     names, leg, frames = [bone.name for bone in run.pose.bones], leg_of(run), range(4, 53)
     feet = [names.index(foot) for foot in FEET]

@@ -24,7 +24,7 @@ from tests import motions, recorded, rigs, rigs_named
 from tests.conftest import Addon
 from tests.reliability.states import activate
 from tests.rigs_named import RIGS
-from tests.targets.walking import played
+from tests.targets.test_snap_range import played
 
 Points = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests import rigs, rigs_named
-from tests.conftest import Addon
+from tests.conftest import Addon, Capture
 from tests.reliability.states import activate, add, refused, said
 from tests.rigs_named import RIGS
 
@@ -120,7 +120,7 @@ def test_several_switches_in_a_clip(bone: bool, parent: str | None) -> None:
         assert_follows(ob, space, after, frame, 60 if frame == 50 else frame + 9)
 
 
-def test_a_switch_between_others_makes_no_jump(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_switch_between_others_makes_no_jump(capfd: Capture) -> None:
     ob = character()
     target = goal_of(ob, "TARGET")
     to("WORLD", 40)
@@ -152,7 +152,7 @@ def test_a_switch_on_the_same_frame_is_replaced() -> None:
     assert np.abs(after[:10] - before[:10]).max() < 2e-6
 
 
-def test_the_goals_own_keys_continue_in_the_new_space(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_goals_own_keys_continue_in_the_new_space(capfd: Capture) -> None:
     ob = character()
     target = goal_of(ob, "TARGET")
     start = np.array(target.location)
@@ -277,7 +277,6 @@ def test_lists_the_available_spaces(addon: Addon) -> None:
     arm, _target = rigs.arm()
     assert [space.identifier for space in spaces(arm.pose.bones["lower"], None, "")] == ["WORLD"]
     activate(arm, "lower")
-    with refused("No head found in 'Rig.001'. Pick an object"):
-        bpy.ops.ik_addon.switch_space(space="HEAD")
-    with refused("Pick an object to follow"):
-        bpy.ops.ik_addon.switch_space(space="OBJECT")
+    for space, why in (("HEAD", "No head found in 'Rig.001'. Pick an object"), ("OBJECT", "Pick an object to follow")):
+        with refused(why):
+            bpy.ops.ik_addon.switch_space(space=space)

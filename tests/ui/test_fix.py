@@ -65,7 +65,6 @@ def test_the_bone_above_a_chain_is_named_where_it_is_the_cause(
     add(ob, "lower", live=True, with_pole=True, controls="EMPTIES")
     assert ob.pose.bones["lower"].ik_addon.pole.parent_bone == "spine"
     setattr(ob.pose.bones["spine"], field, value)
-    bpy.context.view_layer.update()
     with refused(message):
         bpy.ops.ik_addon.solve()
     assert addon.report(ob).message == message
@@ -79,13 +78,12 @@ def test_the_bone_above_a_chain_is_named_where_it_is_the_cause(
 @pytest.mark.parametrize(
     "name", ["target on its own chain", "target constrained to its own chain", "its own hand as target"]
 )
-def test_a_target_detached_from_its_chain_stays_in_place(name: str) -> None:
-    ob, target = rigs.arm()
-    FAULTS[name].make(Limb(ob.pose.bones["lower"]))
-    rigs.go_live(ob)
+def test_a_target_detached_from_its_chain_stays_in_place(name: str, limb: Limb) -> None:
+    FAULTS[name].make(limb)
+    rigs.go_live(limb.ob)
 
     def place() -> Any:
-        return rigs.head(ob, "hand") if "hand" in ob.pose.bones else rigs.position(target)
+        return rigs.head(limb.ob, "hand") if "hand" in limb.ob.pose.bones else rigs.position(limb.target)
 
     before = place()
     bpy.ops.ik_addon.chain_fix(tip="lower")
@@ -95,18 +93,16 @@ def test_a_target_detached_from_its_chain_stays_in_place(name: str) -> None:
 @pytest.mark.parametrize(
     ("end_bone", "location"), [("", (0.6, 0.5, 1.0)), ("hand", (0.6, 0.5, 1.0)), ("", (3.0, 3.0, 3.0))]
 )
-def test_a_new_target_keeps_the_shown_pose(end_bone: str, location: tuple[float, float, float]) -> None:
-    ob, target = rigs.arm()
-    rigs.add_bones(ob, [(0, 0, 2), (0, -0.2, 2.3)], ["hand"], parent="lower")
-    chain = ob.pose.bones["lower"].ik_addon
+def test_a_new_target_keeps_the_shown_pose(end_bone: str, location: tuple[float, float, float], limb: Limb) -> None:
+    rigs.add_bones(limb.ob, [(0, 0, 2), (0, -0.2, 2.3)], ["hand"], parent="lower")
+    chain = limb.chain
     chain.end_bone, chain.use_end_rotation = end_bone, bool(end_bone)
-    target.location = location
-    rigs.go_live(ob)
+    limb.target.location = location
+    rigs.go_live(limb.ob)
     chain.target = None
-    bpy.context.view_layer.update()
-    before = rigs.pose(ob)
+    before = rigs.pose(limb.ob)
     bpy.ops.ik_addon.chain_fix(tip="lower")
-    assert abs(rigs.pose(ob) - before).max() < 1e-4
+    assert abs(rigs.pose(limb.ob) - before).max() < 1e-4
     assert chain.target.name == "IK Target lower"
 
 
@@ -184,17 +180,22 @@ REMARKS: tuple[tuple[str, Callable[[Limb], object]], ...] = (
 
 
 @pytest.mark.parametrize(("label", "make"), REMARKS)
-def test_a_remark_has_a_button_that_ends_it(addon: Addon, label: str, make: Callable[[Limb], object]) -> None:
-    ob, _target = rigs.arm()
+def test_a_remark_has_a_button_that_ends_it(
+    addon: Addon, label: str, make: Callable[[Limb], object], limb: Limb
+) -> None:
+    limb.target.location = (9.0, 0.0, 0.0)
     bpy.ops.ik_addon.solve()
-    make(Limb(ob.pose.bones["lower"]))
+    assert addon.fix(limb.lower) is None, "none helps where a target is out of reach"
+    limb.target.location = (0.6, 0.5, 1.0)
     bpy.ops.ik_addon.solve()
-    assert addon.fix(ob.pose.bones["lower"]).label == label
+    make(limb)
+    bpy.ops.ik_addon.solve()
+    assert addon.fix(limb.lower).label == label
     bpy.ops.ik_addon.chain_fix(tip="lower")
     bpy.ops.ik_addon.solve()
-    assert addon.fix(ob.pose.bones["lower"]) is None
-    assert addon.report(ob).reached
-    assert label != "Unlock 'upper'" or ob.pose.bones["lower"].lock_ik_y, "a hinge is meant"
+    assert addon.fix(limb.lower) is None
+    assert addon.report(limb.ob).reached
+    assert label != "Unlock 'upper'" or limb.lower.lock_ik_y, "a hinge is meant"
 
 
 # ---- faults of the whole armature
@@ -210,33 +211,27 @@ def mended(addon: Addon, label: str) -> None:
 
 
 @pytest.mark.parametrize("active", ["nothing", "an empty", "a skin"])
-def test_the_button_selects_an_armature(addon: Addon, active: str) -> None:
-    ob, _ = rigs.arm()
+def test_the_button_selects_an_armature(addon: Addon, active: str, limb: Limb) -> None:
     other, stray = rigs.armature("Another"), rigs.empty("Stray")
     rigs.add_bones(other, rigs.straight(1), ["bone"])
-    skin = bpy.data.objects.new("Skin", bpy.data.meshes.new("Skin"))
-    bpy.context.scene.collection.objects.link(skin)
+    skin = rigs.mesh("Skin", [], [])
     skin.modifiers.new("Armature", "ARMATURE").object = other
     bpy.context.view_layer.objects.active = {"nothing": None, "an empty": stray, "a skin": skin}[active]
     mended(addon, "Select 'Another'" if active == "a skin" else "Select 'Rig'")
-    assert bpy.context.view_layer.objects.active == (other if active == "a skin" else ob)
+    assert bpy.context.view_layer.objects.active == (other if active == "a skin" else limb.ob)
 
 
-def test_the_button_leaves_edit_mode(addon: Addon) -> None:
-    ob, _target = rigs.arm()
+def test_the_button_leaves_edit_mode(addon: Addon, limb: Limb) -> None:
     bpy.ops.object.mode_set(mode="EDIT")
     mended(addon, "Pose Mode")
-    assert ob.mode == "POSE"
+    assert limb.ob.mode == "POSE"
 
 
 @pytest.mark.parametrize("instanced", [False, True])
 def test_the_button_overrides_a_linked_armature(addon: Addon, tmp_path: Path, instanced: bool) -> None:
     ob, target = rigs.arm()
-    collection = bpy.data.collections.new("Character")
-    for own in (ob, target):
-        collection.objects.link(own)
     library = tmp_path / "library.blend"
-    bpy.data.libraries.write(str(library), {collection})
+    bpy.data.libraries.write(str(library), {rigs.in_collection("Character", ob, target)})
     rigs.new_file()
     (linked,) = rigs.from_library(library, "collections", "Character")
     scene = bpy.context.scene
@@ -287,30 +282,23 @@ def test_more_iterations_are_not_offered_when_they_change_nothing(addon: Addon) 
     assert addon.report(ob, "c").error == report.error
 
 
-def test_out_of_reach_has_no_button(addon: Addon) -> None:
-    ob, target = rigs.arm()
-    target.location = (9.0, 0.0, 0.0)
-    bpy.context.view_layer.update()
-    bpy.ops.ik_addon.solve()
-    assert addon.fix(ob.pose.bones["lower"]) is None
-
-
 def test_lock_interface_is_offered_if_renders_need_it(addon: Addon) -> None:
-    fix = addon.module("ui.operators.fixes")
+    needs_lock = addon.module("ui.operators.fixes").needs_lock
     ob, _target = rigs.arm()
-    scene = bpy.context.scene
-    assert not fix.needs_lock(bpy.context), "nothing is live, and there is no camera"
-    ob.ik_addon.live = True
-    assert not fix.needs_lock(bpy.context), "nothing can be rendered without a camera"
-    scene.camera = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
-    scene.collection.objects.link(scene.camera)
-    assert fix.needs_lock(bpy.context)
-    ob.pose.bones["lower"].ik_addon.enabled = False
-    assert not fix.needs_lock(bpy.context)
-    ob.pose.bones["lower"].ik_addon.enabled = True
-    scene.frame_end = scene.frame_start
-    assert not fix.needs_lock(bpy.context), "a still has no frames to change while it renders"
-    scene.frame_end = 250
+    scene, chain = bpy.context.scene, ob.pose.bones["lower"].ik_addon
+    camera = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
+    scene.collection.objects.link(camera)
+    for owner, setting, value, needed, why in (
+        (scene, "frame_end", 250, False, "nothing is live, and there is no camera"),
+        (ob.ik_addon, "live", True, False, "nothing can be rendered without a camera"),
+        (scene, "camera", camera, True, ""),
+        (chain, "enabled", False, False, ""),
+        (chain, "enabled", True, True, ""),
+        (scene, "frame_end", scene.frame_start, False, "a still has no frames to change while it renders"),
+        (scene, "frame_end", 250, True, ""),
+    ):
+        setattr(owner, setting, value)
+        assert needs_lock(bpy.context) == needed, why or setting
     assert bpy.ops.ik_addon.lock_interface() == {"FINISHED"}
     assert scene.render.use_lock_interface
-    assert not fix.needs_lock(bpy.context)
+    assert not needs_lock(bpy.context)

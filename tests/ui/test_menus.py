@@ -1,7 +1,9 @@
-"""Menus, keys and sub-panels; drawing them is tested in a window."""
+"""Menus, keys, tools and gizmos; drawing and using them is tested in a window."""
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +12,13 @@ import pytest
 
 from tests import rigs
 from tests.conftest import Addon
+from tests.faults import Limb
 from tests.reliability.states import activate
 
 
-def keys() -> list[Any]:
-    """Return the add-on's keymap items in Pose Mode."""
-    keymaps = bpy.context.window_manager.keyconfigs.addon.keymaps
-    items = keymaps["Pose"].keymap_items if "Pose" in keymaps else []
-    return [item for item in items if item.idname == "wm.call_menu_pie" and item.properties.name == "IK_ADDON_MT_pie"]
-
-
 def test_the_pie_menu_has_a_key() -> None:
-    (item,) = keys()
+    items: Any = bpy.context.window_manager.keyconfigs.addon.keymaps["Pose"].keymap_items
+    (item,) = (own for own in items if getattr(own.properties, "name", "") == "IK_ADDON_MT_pie")
     assert (item.type, item.shift, item.alt, item.ctrl) == ("I", True, True, False)
 
 
@@ -55,11 +52,16 @@ def test_limits_are_shown_for_the_active_bone(addon: Addon) -> None:
 def test_every_command_is_in_the_menu(addon: Addon) -> None:
     kinds = (bpy.types.Operator, bpy.types.Macro)
     known = {cls.bl_idname: cls for cls in addon.module("registration").CLASSES if issubclass(cls, kinds)}
-    entries = [operator for group in addon.module("ui.menus").ENTRIES for operator, _icon in group]
+    menus = addon.module("ui.menus")
+    entries = [operator for group in menus.ENTRIES for operator, _icon in group]
     assert len(entries) == len(set(entries))
     # Blender's search does not list internal operators, which other buttons, keys and tools call.
     internal = {name for name, cls in known.items() if "INTERNAL" in cls.bl_options}
     assert set(entries) == known.keys() - internal
+    of_bones = [*menus.CHAIN, *menus.NEW_CHAIN]
+    assert {operator for operator, _icon in of_bones} <= set(entries), "the context menu has commands of the menu"
+    icons = {icon for group in (*menus.ENTRIES, of_bones) for _operator, icon in group}
+    assert icons <= set(bpy.types.UILayout.bl_rna.functions["operator"].parameters["icon"].enum_items.keys())
 
 
 @pytest.mark.parametrize("mode", ["pose", "object"])
@@ -69,23 +71,10 @@ def test_the_search_finds_the_menu_in_object_and_pose_mode(addon: Addon, mode: s
     assert addon.module("ui.menus").__name__ in own
 
 
-def test_the_context_menu_has_commands_of_the_menu(addon: Addon) -> None:
-    menus = addon.module("ui.menus")
-    entries = {operator for group in menus.ENTRIES for operator, _icon in group}
-    assert {operator for operator, _icon in (*menus.CHAIN, *menus.NEW_CHAIN)} <= entries
-
-
 def test_the_button_that_snaps_a_range_opens_a_dialog_of_that_name(addon: Addon) -> None:
     snap = addon.module("ui.operators.controls")
     assert snap.IK_ADDON_OT_snap_target.title == "Targets to Pose (Range)"
     assert not snap.IK_ADDON_OT_apply_pose.title, "the operator's own label"
-
-
-def test_icons_of_the_menu_exist_in_blender(addon: Addon) -> None:
-    menus = addon.module("ui.menus")
-    known = bpy.types.UILayout.bl_rna.functions["operator"].parameters["icon"].enum_items
-    entries = [entry for group in (*menus.ENTRIES, menus.CHAIN, menus.NEW_CHAIN) for entry in group]
-    assert [icon for _operator, icon in entries if icon not in known] == []
 
 
 def test_labels_differ_from_blenders(addon: Addon) -> None:
@@ -97,3 +86,98 @@ def test_labels_differ_from_blenders(addon: Addon) -> None:
     assert len(labels) == len(entries)
     assert len(taken) > 300
     assert labels.isdisjoint({label.removesuffix(" as Rest Pose") for label in taken})
+
+
+# ---- tools in the toolbar of Pose Mode
+
+
+def tools(mode: str) -> list[str]:
+    """Return the names of the 3D viewport's tools in a mode, including those in groups."""
+    toolbar: Any = importlib.import_module("bl_ui.space_toolsystem_toolbar").VIEW3D_PT_tools_active
+    return [tool.idname for tool in flat(toolbar.tools_from_context(bpy.context, mode=mode)) if hasattr(tool, "idname")]
+
+
+def flat(tools: Iterable[Any]) -> Iterator[Any]:
+    """Yield the tools of a list with groups; a single tool is a named tuple."""
+    for tool in tools:
+        if isinstance(tool, tuple) and not hasattr(tool, "idname"):
+            yield from flat(tool)
+        else:
+            yield tool
+
+
+def test_the_tools_are_only_in_pose_mode(addon: Addon) -> None:
+    module = addon.module("ui.toolbar")
+    for name in (module.IKAddonTool.bl_idname, module.IKAddonPoseTool.bl_idname):
+        assert tools("POSE").count(name) == 1
+        assert "builtin.move" in tools("OBJECT")
+        assert name not in tools("OBJECT")
+
+
+def test_the_text_beside_the_mouse_says_how_many_bones_follow(addon: Addon) -> None:
+    follow = addon.module("ui.toolbar").follow
+    assert [follow(count) for count in (0, 4)] == ["Bones: All", "Bones: 4"]
+
+
+def test_the_tool_has_an_icon_and_gizmos(addon: Addon) -> None:
+    tool = addon.module("ui.toolbar").IKAddonTool
+    assert tool.bl_widget == addon.module("ui.gizmos").IK_ADDON_GGT_tool.bl_idname
+    icons = Path(bpy.utils.system_resource("DATAFILES"), "icons")
+    for each in (tool, addon.module("ui.toolbar").IKAddonPoseTool):
+        assert (icons / f"{each.bl_icon}.dat").exists()
+
+
+# ---- which targets and poles have gizmos
+
+
+def grips(addon: Addon) -> list[tuple[str, str, str]]:
+    """Return tip, role and object of everything that has a gizmo."""
+    bpy.ops.object.mode_set(mode="POSE")
+    return [(goal.tip, goal.role, goal.ob.name) for goal in addon.module("ui.gizmos").grips(bpy.context)]
+
+
+def test_targets_and_poles_of_enabled_chains_have_gizmos(addon: Addon, limb: Limb) -> None:
+    rigs.add_bones(limb.ob, [(2, 0, 0), (2, 0, 1)], ["other"])
+    chain = limb.chain
+    chain.pole = rigs.empty("Pole", (1.0, 2.0, 3.0))
+    rigs.chain(limb.ob, "other", rigs.empty("Second", (2.0, 0.5, 0.5)))
+    bpy.context.view_layer.update()
+    both = [("lower", "target", limb.target.name), ("lower", "pole", "Pole")]
+    assert grips(addon) == [*both, ("other", "target", "Second")]
+    bpy.data.objects["Second"].hide_set(True)
+    assert grips(addon) == both
+    chain.pole = None
+    assert grips(addon) == both[:1]
+    chain.enabled = False
+    assert grips(addon) == []
+
+
+def test_every_armature_in_pose_mode_has_its_gizmos(addon: Addon) -> None:
+    obs = [rigs.arm()[0] for _ in range(2)]
+    for ob in obs:
+        bpy.context.view_layer.objects.active = ob
+        bpy.ops.object.mode_set(mode="POSE")
+    bpy.context.view_layer.update()
+    found = {(goal.rig, goal.ob.name) for goal in addon.module("ui.gizmos").grips(bpy.context)}
+    assert found == {(ob.name, ob.pose.bones["lower"].ik_addon.target.name) for ob in obs}
+    assert len(found) == 2
+
+
+def test_target_bones_have_blenders_own_gizmo(addon: Addon, limb: Limb) -> None:
+    rigs.add_bones(limb.ob, [(0.5, 0.5, 0.5), (0.5, 0.5, 0.8)], ["control"])
+    chain = limb.chain
+    chain.target, chain.target_bone = limb.ob, "control"
+    assert grips(addon) == []
+
+
+def test_gizmos_are_only_for_pose_mode(addon: Addon) -> None:
+    gizmos = addon.module("ui.gizmos")
+    rigs.arm()
+    found = []
+    for mode in ("OBJECT", "POSE", "EDIT"):
+        bpy.ops.object.mode_set(mode=mode)
+        found.append([cls.poll(bpy.context) for cls in (gizmos.IK_ADDON_GGT_rings, gizmos.IK_ADDON_GGT_tool)])
+    assert found == [[False, False], [True, False], [False, False]], "without a window no tool is active"
+    bpy.ops.object.mode_set(mode="POSE")
+    bpy.context.scene.ik_addon.show_overlay = False
+    assert not gizmos.IK_ADDON_GGT_rings.poll(bpy.context), "rings are a part of the overlay"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -12,11 +12,10 @@ import bpy
 import pytest
 
 from tests import rigs
+from tests.conftest import Addon
+from tests.faults import Limb
 from tests.panels import Layout, Panel
-from tests.reliability.states import activate
-
-if TYPE_CHECKING:
-    from tests.conftest import Addon
+from tests.reliability.states import activate, add
 
 
 @pytest.fixture
@@ -32,18 +31,9 @@ def preferences(addon: Addon) -> Iterator[Any]:
     addon.module("ui.preferences").rename()
 
 
-def arm() -> bpy.types.Object:
-    ob, _target = rigs.arm()
-    bpy.ops.ik_addon.chain_remove()
-    return ob
-
-
 def test_panels_move_to_another_tab_and_back(addon: Addon, preferences: Any) -> None:
-    panels = [
-        cls
-        for cls in addon.module("registration").CLASSES
-        if issubclass(cls, bpy.types.Panel) and hasattr(cls, "bl_category")
-    ]
+    every = addon.module("registration").CLASSES
+    panels = [cls for cls in every if issubclass(cls, bpy.types.Panel) and hasattr(cls, "bl_category")]
     assert len(panels) > 5
     for name, shown in (("Animation", "Animation"), ("  Rig ", "Rig"), ("", "IK")):
         preferences.tab = name
@@ -75,16 +65,15 @@ def test_the_extension_can_be_enabled_again_after_an_error(addon: Addon, monkeyp
     assert hasattr(bpy.types, "VIEW3D_PT_ik_addon")
 
 
-def test_add_chain_takes_omitted_options_from_the_preferences(addon: Addon, preferences: Any) -> None:
-    ob = arm()
+def test_add_chain_takes_omitted_options_from_the_preferences(addon: Addon, preferences: Any, limb: Limb) -> None:
+    bpy.ops.ik_addon.chain_remove()
     preferences.with_pole, preferences.controls = False, "BONES"
-    bpy.ops.ik_addon.chain_add()
-    chain = ob.pose.bones["lower"].ik_addon
-    assert (chain.pole, chain.target, bool(chain.target_bone)) == (None, ob, True)
+    chain = add(limb.ob, "lower")
+    assert (chain.pole, chain.target, bool(chain.target_bone)) == (None, limb.ob, True)
     bpy.ops.ik_addon.chain_remove()
     bpy.ops.ik_addon.chain_add(with_pole=True, controls="EMPTIES")
     assert chain.pole is not None
-    assert chain.target not in (None, ob)
+    assert chain.target not in (None, limb.ob)
 
 
 def test_set_up_character_takes_omitted_options_from_the_preferences(addon: Addon, preferences: Any) -> None:

@@ -51,9 +51,8 @@ def test_settings_have_tooltips(addon: Addon) -> None:
     found = [cls for cls in classes(addon, bpy.types.PropertyGroup) if cls.__name__ not in UNSEEN]
     assert len(found) >= 4
     for cls in found:
-        assert_said(
-            {f"{cls.__name__}.{name}": text for name, text in described(cls.bl_rna.properties) if name != "base"}
-        )
+        texts = dict(described(cls.bl_rna.properties))
+        assert_said({f"{cls.__name__}.{name}": text for name, text in texts.items() if name != "base"})
 
 
 def test_labels_are_in_title_case(addon: Addon) -> None:
@@ -67,9 +66,7 @@ def test_labels_are_in_title_case(addon: Addon) -> None:
 @pytest.mark.parametrize("state", ["nothing", "a mesh", "no bone", "no chain"])
 def test_disabled_buttons_say_why(addon: Addon, state: str) -> None:
     if state == "a mesh":
-        ob = bpy.data.objects.new("Mesh", bpy.data.meshes.new("Mesh"))
-        bpy.context.scene.collection.objects.link(ob)
-        bpy.context.view_layer.objects.active = ob
+        bpy.context.view_layer.objects.active = rigs.mesh("Mesh", [], [])
     if state in ("no bone", "no chain"):
         ob = rigs.limb(rigs.straight(2), ["a", "b"])
         activate(ob, "b" if state == "no chain" else None)

@@ -104,6 +104,13 @@ def arm(window: Window) -> Window:
 
 
 @pytest.fixture
+def live(arm: Window) -> Window:
+    """The same, live."""
+    arm.inside.set_live(True)
+    return arm
+
+
+@pytest.fixture
 def spider(window: Window) -> Window:
     """The window with the spider sample, in Pose Mode: eight legs and a keyed body."""
     window.open_sample("spider", "tibia.L.1")

@@ -6,7 +6,7 @@ import contextlib
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,7 @@ class Window:
         self.inside.open_file(str(SAMPLES / f"{name}.blend"))
         self.inside.activate(bone)
         self.show_tab()
+        self.rest()
 
     def open_metarig(self) -> None:
         """Open a new file with the human metarig in Pose Mode, and bring the extension's tab to the front."""
@@ -109,6 +110,10 @@ class Window:
         self.rest()
         self.shot(name)
         return dict(self.inside.state())
+
+    def rect(self, region: str) -> dict[str, int]:
+        """Return where a region such as "UI", the sidebar, is on the screen: x, y, w and h."""
+        return dict(self.session.call(f"result = rects()[{region!r}]"))
 
     def rest(self) -> None:
         """Wait until Blender has handled all input, however long that takes."""
@@ -153,7 +158,7 @@ class Window:
 
     def find_right(self, what: str) -> tuple[int, int]:
         """Return the place of a button at the right edge of the sidebar, without scrolling."""
-        sidebar = self.session.call("result = rects()['UI']")
+        sidebar = self.rect("UI")
         try:
             return self._seek(what, ROW, x=sidebar["x"] + sidebar["w"] - 50)
         except LookupError as error:
@@ -179,7 +184,7 @@ class Window:
 
     def middle(self) -> tuple[int, int]:
         """Return a place in the viewport, left of the sidebar."""
-        view = self.session.call("result = rects()['WINDOW']")
+        view = self.rect("WINDOW")
         return view["x"] + view["w"] // 3, view["y"] + view["h"] // 2
 
     def move(self, x: int, y: int) -> None:
@@ -231,6 +236,27 @@ class Window:
             self.session.move(start[0] + x * step // steps, start[1] + y * step // steps, settle=0.0)
             self.session.call("pass")
         self.rest()
+
+    def drag(self, start: tuple[int, int], x: int, y: int) -> None:
+        """Drag from a place by (x, y) pixels."""
+        self.pull(start, x, y)
+        self.release()
+
+    @contextlib.contextmanager
+    def holding(self, key: str) -> Iterator[None]:
+        """Hold a key down while the code inside runs."""
+        self.session.x("keydown", key)
+        yield
+        self.session.x("keyup", key)
+        self.rest()
+
+    def confirm(self, operator: str, **options: Any) -> None:
+        """Start an operator as a menu does, and confirm its dialog."""
+        self.move(*self.middle())
+        self.inside.start(operator, options)
+        self.rest()
+        self.shot(operator.rpartition(".")[2])
+        self.tap("Return")
 
     def release(self) -> None:
         """Release the left button."""

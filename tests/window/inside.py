@@ -16,6 +16,7 @@ from bpy.app.handlers import persistent
 from bpy_extras import view3d_utils
 from mathutils import Quaternion, Vector
 
+from tests import rigs
 from tools.inside import (
     PACKAGE,
     activate,
@@ -130,36 +131,20 @@ def _channels(bone: Any) -> list[float]:
 
 def keys(ob: bpy.types.Object) -> dict[str, list[list[float]]]:
     """Keyframes of an object, by data path and index."""
-    data = ob.animation_data
-    return {f"{c.data_path}[{c.array_index}]": [list(k.co) for k in c.keyframe_points] for c in curves(data)}
-
-
-def curves(data: Any) -> list[Any]:
-    """F-curves of animation data, in versions of Blender with and without slots."""
-    if data is None or data.action is None:
-        return []
-    if not hasattr(data, "action_slot"):
-        return list(data.action.fcurves)
-    strips = [strip for layer in data.action.layers for strip in layer.strips]
-    bags = [strip.channelbag(data.action_slot) for strip in strips]
-    return [curve for bag in bags if bag is not None for curve in bag.fcurves]
+    return {f"{c.data_path}[{c.array_index}]": [list(k.co) for k in c.keyframe_points] for c in rigs.fcurves(ob)}
 
 
 def pose() -> dict[str, list[float]]:
     """Evaluated matrix of each bone, in armature space."""
-    ob = rig().evaluated_get(bpy.context.evaluated_depsgraph_get())
-    return {bone.name: [value for row in bone.matrix for value in row] for bone in ob.pose.bones}
+    return {bone.name: [value for row in bone.matrix for value in row] for bone in rigs.evaluated(rig()).pose.bones}
 
 
 def poses(frames: list[int]) -> list[dict[str, list[float]]]:
     """The pose on each of these frames; returns to the current frame."""
-    scene, found = bpy.context.scene, []
-    before = scene.frame_current
-    for frame in frames:
-        scene.frame_set(frame)
-        found.append(pose())
-    scene.frame_set(before)
-    return found
+    before = bpy.context.scene.frame_current
+    found = rigs.on_frames(frames, pose)
+    bpy.context.scene.frame_set(before)
+    return list(found.values())
 
 
 def misses() -> dict[str, float]:
@@ -188,38 +173,21 @@ def overlay() -> bool:
     return bool(bpy.context.scene.ik_addon.show_overlay)
 
 
-def keys_taken() -> list[list[str]]:
-    """Blender's own shortcuts that would conflict with the key of the pie menu."""
-    places = {"Pose", "3D View", "3D View Generic", "Window", "Screen", "Animation", "Object Non-modal"}
-    return [
-        [keymap.name, item.idname]
-        for keymap in bpy.context.window_manager.keyconfigs.default.keymaps
-        if keymap.name in places
-        for item in keymap.keymap_items
-        if item.type == "I" and item.shift and item.alt
-    ]
-
-
 # ---- user actions without a mouse
 
 
 def select_goal(bone: str) -> None:
     """Make the target of a chain the only selected object, in Object Mode, or the only selected bone, in Pose Mode."""
     chain = rig().pose.bones[bone].ik_addon
-    goal = chain.target
     if chain.target_bone:
-        for own in rig().pose.bones:
-            holder: Any = own if hasattr(own, "select") else own.bone
-            holder.select = own.name == chain.target_bone
-        rig().data.bones.active = rig().data.bones[chain.target_bone]
-        step("Select")
-        return
-    with bpy.context.temp_override(**viewport()):
-        bpy.ops.object.mode_set(mode="OBJECT")
+        activate(chain.target_bone)
+    else:
+        with bpy.context.temp_override(**viewport()):
+            bpy.ops.object.mode_set(mode="OBJECT")
         for ob in bpy.context.view_layer.objects:
-            ob.select_set(ob == goal)
-        bpy.context.view_layer.objects.active = goal
-        bpy.ops.ed.undo_push(message="Select")
+            ob.select_set(ob == chain.target)
+        bpy.context.view_layer.objects.active = chain.target
+    step("Select")
 
 
 def move_goal(bone: str, by: list[float]) -> None:
@@ -240,24 +208,29 @@ def edit_curves(bone: str) -> None:
     """Key the rotation of a bone and show the Graph Editor in place of the viewport, with these keys selected."""
     rig().pose.bones[bone].keyframe_insert("rotation_quaternion")
     set_live(True)
-    for curve in curves(rig().animation_data):
+    for curve in rigs.fcurves(rig()):
         curve.select = curve.data_path.startswith(f'pose.bones["{bone}"].')
         for key in curve.keyframe_points:
             key.select_control_point = curve.select
     viewport()["area"].type = "GRAPH_EDITOR"
 
 
+def areas() -> list[bpy.types.Area]:
+    """The areas of the window."""
+    return list(bpy.context.window_manager.windows[0].screen.areas)
+
+
+def redraw() -> None:
+    """Let Blender draw all areas again."""
+    for area in areas():
+        area.tag_redraw()
+
+
 def show_viewport() -> None:
-    """Show the viewport where the Graph Editor is."""
-    for area in bpy.context.window_manager.windows[0].screen.areas:
-        if area.type == "GRAPH_EDITOR":
+    """Show the viewport where another editor took its place."""
+    for area in areas():
+        if area.type in {"GRAPH_EDITOR", "PREFERENCES"}:
             area.type = "VIEW_3D"
-
-
-def turn(bone: str, angle: float) -> None:
-    """Rotate a bone about its X axis from the rest pose, as one undo step."""
-    rig().pose.bones[bone].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), angle)
-    step("Turn")
 
 
 def clear_pole(tip: str) -> None:
@@ -285,9 +258,8 @@ def keyed(bone: str) -> dict[str, list[float]]:
     """The values of the first key of each channel of a bone."""
     found: dict[str, list[float]] = {}
     start = f'pose.bones["{bone}"].'
-    for curve in curves(rig().animation_data):
-        if curve.data_path.startswith(start):
-            found.setdefault(curve.data_path.removeprefix(start), []).append(curve.keyframe_points[0].co.y)
+    for curve in rigs.fcurves(rig(), start):
+        found.setdefault(curve.data_path.removeprefix(start), []).append(curve.keyframe_points[0].co.y)
     return found
 
 
@@ -589,11 +561,7 @@ def stop_recording() -> list[tuple[int, dict[str, list[float]]]]:
 
 def channels_on(frames: list[int]) -> list[dict[str, list[float]]]:
     """The channels on each of these frames."""
-    found = []
-    for frame in frames:
-        bpy.context.scene.frame_set(frame)
-        found.append(_all_channels())
-    return found
+    return [rigs.on_frames([frame], _all_channels)[frame] for frame in frames]
 
 
 # ---- rendering
@@ -786,15 +754,12 @@ def prefer(settings: dict[str, Any]) -> None:
     """Set some of the extension's preferences."""
     for name, value in settings.items():
         setattr(own_preferences(), name, value)
-    for area in bpy.context.window_manager.windows[0].screen.areas:
-        area.tag_redraw()
+    redraw()
 
 
 def reset_preferences() -> None:
     """Reset all of the extension's preferences and keys, and show the viewport again."""
-    for area in bpy.context.window_manager.windows[0].screen.areas:
-        if area.type == "PREFERENCES":
-            area.type = "VIEW_3D"
+    show_viewport()
     names = [name for name in own_preferences().bl_rna.properties.keys() if name not in {"rna_type", "bl_idname"}]  # noqa: SIM118
     for name in names:
         own_preferences().property_unset(name)
@@ -885,14 +850,8 @@ def speak(language: str) -> bool:
     if names:
         view.language = names[0]
         view.use_translate_interface = view.use_translate_tooltips = view.use_translate_reports = True
-        for area in bpy.context.window_manager.windows[0].screen.areas:
-            area.tag_redraw()
+        redraw()
     return bool(names)
-
-
-def speak_english() -> None:
-    """Choose English, which the other tests expect."""
-    bpy.context.preferences.view.language = "en_US"
 
 
 def said(sentence: str, fields: dict[str, str]) -> str:

@@ -74,46 +74,54 @@ def test_a_drag_is_confirmed_by_a_click_and_undone(arm: Window, live: bool) -> N
     after = arm.state("after")
     assert not is_dragging(arm)
     assert after["goals"]["Pole"] == before["goals"]["Pole"]
-    x, _y, z = (new - old for new, old in zip(after["goals"]["Target"], before["goals"]["Target"], strict=True))
+    x, _y, z = offset(arm, before["goals"]["Target"], "moved")
     assert x < 0.0 < z, "to the left and up, as the mouse went"
     assert arm.is_reached()
     arm.assert_undone(before, after)
 
 
-@pytest.mark.parametrize(
-    ("keys", "still"), [(["x"], (1, 2)), (["shift+y"], (1,)), (["z"], (0, 1))], ids=["axis", "plane", "up"]
-)
-def test_a_drag_stays_on_an_axis_or_a_plane(arm: Window, keys: list[str], still: tuple[int, ...]) -> None:
-    before = arm.state("before")["goals"]["Target"]
-    arm.grab(DRAG, -60, -50)
-    arm.tap(*keys)
-    along = arm.state("-".join(keys))["goals"]["Target"]
-    moved = [abs(a - b) > 1e-6 for a, b in zip(along, before, strict=True)]
-    assert moved == [i not in still for i in range(3)]
-    arm.tap("Escape")
+def offset(window: Window, before: list[float], name: str) -> list[float]:
+    """How far the target has moved from `before`."""
+    return [a - b for a, b in zip(window.state(name)["goals"]["Target"], before, strict=True)]
 
 
-def test_a_distance_can_be_typed_during_a_drag(arm: Window) -> None:
+KEYS = {
+    "x": (None, 0.0, 0.0),
+    "shift+y": (None, 0.0, None),
+    "z": (0.0, 0.0, None),
+    "z minus period 1": (0.0, 0.0, -0.1),
+}
+"""Keys that are pressed while a target is dragged, and how far it goes along each axis; None: anywhere."""
+
+
+@pytest.mark.parametrize("keys", KEYS)
+def test_keys_keep_a_drag_on_an_axis_or_a_plane_or_give_the_distance(arm: Window, keys: str) -> None:
     before = arm.state("before")["goals"]["Target"]
     arm.grab(DRAG, -60, -50)
-    arm.tap("z", "minus", "period", "1")
+    arm.tap(*keys.split())
+    for went, wanted in zip(offset(arm, before, "dragged"), KEYS[keys], strict=True):
+        assert abs(went) > 1e-6 if wanted is None else went == pytest.approx(wanted, abs=1e-6)
     arm.tap("Return")
-    after = arm.state("typed")["goals"]["Target"]
-    assert [a - b for a, b in zip(after, before, strict=True)] == pytest.approx([0.0, 0.0, -0.1], abs=1e-6)
     assert arm.is_reached()
 
 
-def test_a_target_can_be_rotated_in_the_same_drag(arm: Window) -> None:
-    before = arm.state("before")
+@pytest.mark.parametrize("angle", [30.0, 50.0], ids=["typed", "adjusted"])
+def test_a_target_can_be_rotated_in_the_same_drag_and_adjusted(arm: Window, angle: float) -> None:
+    before, pose = arm.state("before"), arm.inside.pose()
     turned = arm.inside.goal_rotation("Target")
     arm.grab(DRAG, -60, -50)
-    arm.tap("r", "y", "3", "0")
-    arm.tap("Return")
+    arm.tap("r", "y", "3", "0", "Return")
+    if angle != 30.0:
+        arm.inside.adjust(math.radians(angle))
+        arm.rest()
     assert not differences(arm.state("turned")["goals"], before["goals"], 1e-6)
-    along = sum(a * b for a, b in zip(arm.inside.goal_rotation("Target"), turned, strict=True))
-    assert 2.0 * math.acos(abs(along)) == pytest.approx(math.radians(30.0), abs=1e-4)
-    arm.assert_undone(before)
-    assert arm.inside.goal_rotation("Target") == turned
+    w, _x, y, _z = arm.inside.rotation_since("Target", turned)
+    assert 2.0 * math.atan2(abs(y), abs(w)) == pytest.approx(math.radians(angle), abs=1e-4)
+    if angle != 30.0:
+        assert not differences(arm.inside.pose(), pose, 1e-5), "the bones are where they were"
+    else:
+        arm.assert_undone(before)
+        assert arm.inside.goal_rotation("Target") == turned
 
 
 def test_a_move_can_be_adjusted(arm: Window) -> None:
@@ -121,24 +129,8 @@ def test_a_move_can_be_adjusted(arm: Window) -> None:
     arm.grab(DRAG, -60, -50)
     arm.tap("Return")
     arm.inside.adjust([0.05, 0.0, 0.1])
-    arm.rest()
-    after = arm.state("adjusted")["goals"]["Target"]
-    assert [a - b for a, b in zip(after, before, strict=True)] == pytest.approx([0.05, 0.0, 0.1], abs=1e-6)
+    assert offset(arm, before, "adjusted") == pytest.approx([0.05, 0.0, 0.1], abs=1e-6)
     assert arm.is_reached()
-
-
-def test_a_rotation_can_be_adjusted(arm: Window) -> None:
-    before, turned = arm.state("before"), arm.inside.goal_rotation("Target")
-    pose = arm.inside.pose()
-    arm.grab(DRAG, -60, -50)
-    arm.tap("r", "y", "3", "0")
-    arm.tap("Return")
-    arm.inside.adjust(math.radians(50.0))
-    arm.rest()
-    assert not differences(arm.state("adjusted")["goals"], before["goals"], 1e-6)
-    w, _x, y, _z = arm.inside.rotation_since("Target", turned)
-    assert 2.0 * math.atan2(y, w) == pytest.approx(math.radians(50.0), abs=1e-4)
-    assert not differences(arm.inside.pose(), pose, 1e-5), "the bones are where they were"
 
 
 def test_the_3d_cursor_is_restored(arm: Window) -> None:
@@ -160,7 +152,6 @@ def test_saving_during_a_drag_leaves_cursor_and_target_in_place(arm: Window, scr
     arm.inside.save_file(path)
     arm.move(*(place + 20 for place in arm.middle()))
     arm.click()
-    arm.rest()
     assert arm.inside.cursor() == pytest.approx(cursor, abs=1e-6)
     assert not differences(arm.state("saved"), before)
     arm.inside.open_file(path)
@@ -170,13 +161,13 @@ def test_saving_during_a_drag_leaves_cursor_and_target_in_place(arm: Window, scr
 
 def over_the_sidebar(window: Window) -> None:
     """Start a drag from the menu beside the list, which opens over the sidebar."""
-    sidebar = window.session.call("result = rects()['UI']")
+    sidebar = window.rect("UI")
     window.move(sidebar["x"] + 100, sidebar["y"] + 100)
     window.inside.start(DRAG)
     window.rest()
 
 
-def test_a_drag_from_the_menu_starts_without_a_jump(arm: Window) -> None:
+def test_a_drag_from_the_menu_starts_without_a_jump_and_takes_the_target_to_the_mouse(arm: Window) -> None:
     arm.inside.draw_quickly(True)  # as Blender has it by default
     before = arm.state("before")
     over_the_sidebar(arm)
@@ -184,9 +175,6 @@ def test_a_drag_from_the_menu_starts_without_a_jump(arm: Window) -> None:
     assert not differences(arm.state("pressed")["goals"], before["goals"], 1e-6)
     arm.tap("Escape")
     assert not differences(arm.state("cancelled"), before)
-
-
-def test_a_drag_from_the_menu_takes_the_target_to_the_mouse(arm: Window) -> None:
     over_the_sidebar(arm)
     x, y = arm.middle()
     place = (x + 30, y - 20)
@@ -198,33 +186,20 @@ def test_a_drag_from_the_menu_takes_the_target_to_the_mouse(arm: Window) -> None
     assert arm.is_reached()
 
 
-def offset(window: Window, before: list[float], name: str) -> list[float]:
-    """How far the target has moved from `before`."""
-    return [a - b for a, b in zip(window.state(name)["goals"]["Target"], before, strict=True)]
-
-
-def test_shift_moves_precisely(arm: Window) -> None:
+@pytest.mark.parametrize("key", ["shift", "ctrl"])
+def test_shift_moves_precisely_and_ctrl_snaps(arm: Window, key: str) -> None:
     before = arm.state("before")["goals"]["Target"]
-    arm.grab(DRAG, -60, 0)
+    sweep = (-60, 0) if key == "shift" else (300, -20)
+    arm.grab(DRAG, *sweep)
     plain = offset(arm, before, "plain")[0]
     arm.tap("Escape")
     arm.move(*arm.middle())
     arm.inside.start(DRAG)
-    arm.session.x("keydown", "shift")
-    arm.sweep(-60, 0)
-    precise = offset(arm, before, "precise")[0]
-    arm.session.x("keyup", "shift")
+    with arm.holding(key):
+        arm.sweep(*sweep)
+        went = offset(arm, before, key)
     arm.tap("Escape")
-    assert precise == pytest.approx(plain / 10.0, rel=0.1)
-
-
-def test_ctrl_snaps(arm: Window) -> None:
-    before = arm.state("before")["goals"]["Target"]
-    arm.move(*arm.middle())
-    arm.inside.start(DRAG)
-    arm.session.x("keydown", "ctrl")
-    arm.sweep(300, -20)
-    snapped = offset(arm, before, "snapped")
-    arm.session.x("keyup", "ctrl")
-    arm.tap("Escape")
-    assert snapped == pytest.approx([1.0, 0.0, 0.0], abs=1e-5), "steps of the grid"
+    if key == "shift":
+        assert went[0] == pytest.approx(plain / 10.0, rel=0.1)
+    else:
+        assert went == pytest.approx([1.0, 0.0, 0.0], abs=1e-5), "steps of the grid"

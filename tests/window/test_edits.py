@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.window.driving import SEEN, Window, differences
@@ -19,31 +21,29 @@ def begin(window: Window, bone: str, key: str, x: int = -60, y: int = -50) -> No
 
 
 @pytest.mark.parametrize("key", ["g", "r"])
-def test_a_tip_that_is_transformed_takes_its_target_along(arm: Window, key: str) -> None:
-    arm.inside.set_live(True)
-    before = arm.state("before")
-    begin(arm, "forearm", key)
-    moving = arm.state("moving")
+def test_a_tip_that_is_transformed_takes_its_target_along(live: Window, key: str) -> None:
+    before = live.state("before")
+    begin(live, "forearm", key)
+    moving = live.state("moving")
     assert differences(moving["goals"], before["goals"], 0.01)
-    assert arm.is_reached()
-    arm.tap("Return")
-    after = arm.state("after")
-    assert arm.is_reached()
+    assert live.is_reached()
+    live.tap("Return")
+    after = live.state("after")
+    assert live.is_reached()
     assert not differences(after["goals"], moving["goals"], SEEN)
-    arm.assert_undone(before, after, SEEN, times=2)
+    live.assert_undone(before, after, SEEN, times=2)
 
 
-def test_a_connected_tip_can_be_moved_along_an_axis(arm: Window) -> None:
-    arm.inside.set_live(True)
-    before = arm.state("before")
-    arm.inside.activate("forearm")
-    arm.key("g")
-    arm.tap("z", "minus", "period", "2", "Return")
-    after = arm.state("after")
+def test_a_connected_tip_can_be_moved_along_an_axis(live: Window) -> None:
+    before = live.state("before")
+    live.inside.activate("forearm")
+    live.key("g")
+    live.tap("z", "minus", "period", "2", "Return")
+    after = live.state("after")
     moved = [a - b for a, b in zip(after["goals"]["Target"], before["goals"]["Target"], strict=True)]
     assert moved == pytest.approx([0.0, 0.0, -0.2], abs=SEEN)
-    assert arm.is_reached()
-    arm.assert_undone(before, within=SEEN)
+    assert live.is_reached()
+    live.assert_undone(before, within=SEEN)
 
 
 def adjust(window: Window, angle: int) -> None:
@@ -54,36 +54,34 @@ def adjust(window: Window, angle: int) -> None:
 
 
 @pytest.mark.parametrize(("bone", "goal"), [("upper_arm", "Pole"), ("forearm", "Target"), ("upper_arm", "")])
-def test_an_edit_can_be_adjusted(arm: Window, bone: str, goal: str) -> None:
-    arm.inside.set_live(True)
+def test_an_edit_can_be_adjusted(live: Window, bone: str, goal: str) -> None:
     if not goal:
-        arm.inside.clear_pole("forearm")
-    fk, before = arm.inside.fk(), arm.state("before")
-    begin(arm, bone, "r")
-    arm.tap("Return")
-    arm.key("F9")
+        live.inside.clear_pole("forearm")
+    fk, before = live.inside.fk(), live.state("before")
+    begin(live, bone, "r")
+    live.tap("Return")
+    live.key("F9")
     for angle in (30, 60):
-        adjust(arm, angle)
-        adjusted = arm.state(f"adjusted-{angle}")
-        assert arm.is_reached()
+        adjust(live, angle)
+        adjusted = live.state(f"adjusted-{angle}")
+        assert live.is_reached()
         goals = [name for name, place in adjusted["goals"].items() if differences(place, before["goals"][name], 0.01)]
         assert goals == ([goal] if goal else [])
-    arm.tap("Escape")
-    arm.assert_undone(before, adjusted, SEEN)
-    assert bool(differences(arm.inside.fk()[bone], fk[bone], SEEN)) != bool(goal), "FK changes where nothing follows"
+    live.tap("Escape")
+    live.assert_undone(before, adjusted, SEEN)
+    assert bool(differences(live.inside.fk()[bone], fk[bone], SEEN)) != bool(goal), "FK changes where nothing follows"
 
 
 @pytest.mark.parametrize(("bone", "key"), [("forearm", "g"), ("forearm", "r"), ("upper_arm", "r")])
-def test_escape_restores_everything(arm: Window, bone: str, key: str) -> None:
-    arm.inside.set_live(True)
-    before = arm.state("before")
-    begin(arm, bone, key)
-    assert differences(arm.state("moving")["goals"], before["goals"], 0.01)
-    arm.tap("Escape")
-    assert not differences(arm.state("cancelled"), before, SEEN)
-    arm.key("ctrl+z")
-    arm.key("ctrl+shift+z")
-    assert not differences(arm.state("redone"), before, SEEN)
+def test_escape_restores_everything(live: Window, bone: str, key: str) -> None:
+    before = live.state("before")
+    begin(live, bone, key)
+    assert differences(live.state("moving")["goals"], before["goals"], 0.01)
+    live.tap("Escape")
+    assert not differences(live.state("cancelled"), before, SEEN)
+    live.key("ctrl+z")
+    live.key("ctrl+shift+z")
+    assert not differences(live.state("redone"), before, SEEN)
 
 
 @pytest.mark.parametrize("bone", ["forearm", "upper_arm"])
@@ -108,91 +106,148 @@ def test_a_limb_between_fk_and_ik_goes_where_the_hand_puts_it(arm: Window, bone:
 
 
 @pytest.mark.parametrize(("ending", "auto"), [("Return", False), ("Return", True), ("Escape", True)])
-def test_keys_that_are_moved_in_the_graph_editor_are_fk(arm: Window, ending: str, auto: bool) -> None:
-    arm.inside.set_live(True)
-    arm.inside.auto_key(auto)
-    before = arm.state("before")
-    x, y = arm.middle()
-    arm.inside.activate("upper_arm")
-    arm.inside.edit_curves("upper_arm")
+def test_keys_that_are_moved_in_the_graph_editor_are_fk(live: Window, ending: str, auto: bool) -> None:
+    live.inside.auto_key(auto)
+    before = live.state("before")
+    x, y = live.middle()
+    live.inside.activate("upper_arm")
+    live.inside.edit_curves("upper_arm")
     try:
-        keys = arm.inside.keyed("upper_arm")
-        arm.move(x, y)
-        arm.tap("g", "y")
+        keys = live.inside.keyed("upper_arm")
+        live.move(x, y)
+        live.tap("g", "y")
         for up in (20, 40, 60):
-            arm.move(x, y - up)
-        moving, moved = arm.state("moving"), arm.inside.keyed("upper_arm")
-        arm.tap(ending)
+            live.move(x, y - up)
+        moving, moved = live.state("moving"), live.inside.keyed("upper_arm")
+        live.tap(ending)
     finally:
-        arm.inside.show_viewport()
-        arm.inside.auto_key(False)
-    after = arm.inside.keyed("upper_arm")
+        live.inside.show_viewport()
+        live.inside.auto_key(False)
+    after = live.inside.keyed("upper_arm")
     assert differences(moved, keys, 0.01), "the keys follow the mouse"
     assert not differences(after, moved if ending == "Return" else keys, SEEN)
-    for state in (moving, arm.state("after")):
+    for state in (moving, live.state("after")):
         assert state["goals"] == before["goals"]
 
 
-def test_typed_numbers_are_one_undo_step(arm: Window) -> None:
-    arm.inside.set_live(True)
-    before = arm.state("before")
-    arm.inside.activate("forearm")
-    arm.key("r")
-    arm.tap("y", "3", "0", "Return")
-    after = arm.state("after")
+def test_typed_numbers_are_one_undo_step(live: Window) -> None:
+    before = live.state("before")
+    live.inside.activate("forearm")
+    live.key("r")
+    live.tap("y", "3", "0", "Return")
+    after = live.state("after")
     assert differences(after["goals"], before["goals"], 0.01)
-    assert arm.is_reached()
+    assert live.is_reached()
     for _ in range(3):
-        arm.key("a")
+        live.key("a")
     for _ in range(2):
-        for _ in range(3):
-            arm.assert_undone(after, within=SEEN)
-        arm.assert_undone(before, within=SEEN)
+        for state in (after, after, after, before):
+            live.assert_undone(state, within=SEEN)
         for _ in range(4):
-            arm.key("ctrl+shift+z")
-            assert not differences(arm.state("redone"), after, SEEN)
+            live.key("ctrl+shift+z")
+            assert not differences(live.state("redone"), after, SEEN)
 
 
-def test_insert_keyframe_keys_the_fk_pose(arm: Window) -> None:
-    arm.inside.set_live(True)
-    shown, fk = arm.inside.pose(), arm.inside.fk()
-    arm.inside.activate("forearm")
-    arm.key("i")
-    arm.rest()
-    keys = arm.state("keyed")["keys"]
+def test_insert_keyframe_keys_the_fk_pose(live: Window) -> None:
+    shown, fk = live.inside.pose(), live.inside.fk()
+    live.inside.activate("forearm")
+    live.key("i")
+    live.rest()
+    keys = live.state("keyed")["keys"]
     assert keys, "something was keyed"
-    assert not differences(arm.inside.pose(), shown, SEEN)
-    for name, values in arm.inside.keyed("forearm").items():
+    assert not differences(live.inside.pose(), shown, SEEN)
+    for name, values in live.inside.keyed("forearm").items():
         assert values == pytest.approx(fk["forearm"][name], abs=SEEN)
-    arm.key("ctrl+z")
-    assert not arm.state("undone")["keys"]
-    arm.key("ctrl+shift+z")
-    assert not differences(arm.state("redone")["keys"], keys, SEEN)
+    live.key("ctrl+z")
+    assert not live.state("undone")["keys"]
+    live.key("ctrl+shift+z")
+    assert not differences(live.state("redone")["keys"], keys, SEEN)
 
 
-def test_auto_keying_keys_fk_and_the_target(arm: Window) -> None:
-    arm.inside.set_live(True)
-    arm.inside.auto_key(True)
-    arm.inside.go_to(7)
-    fk = arm.inside.fk()
-    before, first = arm.state("before"), arm.inside.keys_of("Target")
+def test_auto_keying_keys_fk_and_the_target(live: Window) -> None:
+    live.inside.auto_key(True)
+    live.inside.go_to(7)
+    fk = live.inside.fk()
+    before, first = live.state("before"), live.inside.keys_of("Target")
     assert all(7.0 not in dict(keys) for keys in first.values())
-    begin(arm, "forearm", "r")
-    arm.tap("Return")
-    after, target = arm.state("after"), arm.inside.keys_of("Target")
-    assert arm.is_reached()
-    for name, values in arm.inside.keyed("forearm").items():
+    begin(live, "forearm", "r")
+    live.tap("Return")
+    after, target = live.state("after"), live.inside.keys_of("Target")
+    assert live.is_reached()
+    for name, values in live.inside.keyed("forearm").items():
         assert values == pytest.approx(fk["forearm"][name], abs=SEEN)
     x, _y, z = after["goals"]["Target"]  # along Y, where it did not move, Blender's preferences ask for no key
     assert [dict(target[f"location[{i}]"])[7.0] for i in (0, 2)] == pytest.approx([x, z], abs=SEEN)
-    arm.assert_undone(before, within=SEEN)
-    assert arm.inside.keys_of("Target") == first
-    arm.key("ctrl+shift+z")
-    assert not differences(arm.state("redone"), after, SEEN)
-    assert not differences(arm.inside.keys_of("Target"), target, SEEN)
-    arm.key("ctrl+z")
-    begin(arm, "forearm", "r")
-    arm.tap("Escape")
-    assert not differences(arm.state("cancelled"), before, SEEN)
-    assert arm.inside.keys_of("Target") == first
-    arm.inside.auto_key(False)
+    live.assert_undone(before, within=SEEN)
+    assert live.inside.keys_of("Target") == first
+    live.key("ctrl+shift+z")
+    assert not differences(live.state("redone"), after, SEEN)
+    assert not differences(live.inside.keys_of("Target"), target, SEEN)
+    live.key("ctrl+z")
+    begin(live, "forearm", "r")
+    live.tap("Escape")
+    assert not differences(live.state("cancelled"), before, SEEN)
+    assert live.inside.keys_of("Target") == first
+    live.inside.auto_key(False)
+
+
+# ---- pose assets, created from a solved pose, applied and blended
+
+
+def chained(window: Window, name: str) -> dict[str, Any]:
+    found = window.state(name)
+    assert found["live"]
+    assert found["chains"]["forearm"]["target"] == "Target"
+    assert found["chains"]["forearm"]["pole"] == "Pole"
+    assert window.is_reached()
+    return found
+
+
+def assert_is_one_step(window: Window, before: dict[str, Any], after: dict[str, Any]) -> None:
+    for _ in range(2):
+        window.key("ctrl+z")
+        assert not differences(chained(window, "undone"), before, SEEN)
+        window.key("ctrl+shift+z")
+        assert not differences(chained(window, "redone"), after, SEEN)
+    window.key("ctrl+z")
+
+
+def test_chains_stay_when_pose_assets_are_used(live: Window) -> None:
+    posed = chained(live, "posed")
+    live.inside.create_pose_asset()
+    assert not differences(chained(live, "created"), posed), "it changes nothing"
+    live.inside.activate("forearm")
+    live.inside.set_live(True)
+    live.key("g")
+    live.sweep(-60, -50)
+    live.tap("Return")
+    live.inside.select_bones()
+    moved = chained(live, "moved")
+    assert differences(moved["goals"]["Target"], posed["goals"]["Target"], 0.01)
+    x, y = live.inside.place_of_first_asset()
+
+    live.click_at(x, y)
+    applied = chained(live, "applied")
+    assert not differences(applied["goals"]["Target"], posed["goals"]["Target"], 1e-4)
+    assert_is_one_step(live, moved, applied)
+
+    live.pull((x, y), 120, -30)
+    assert live.inside.running() == ["POSELIB_OT_blend_pose_asset"]
+    blending = chained(live, "blending")
+    assert differences(blending["goals"]["Target"], moved["goals"]["Target"], 0.01)
+    live.release()
+    assert not live.inside.running()
+    blended = chained(live, "blended")
+    assert not differences(blended, blending, SEEN)
+    assert_is_one_step(live, moved, blended)
+
+    live.pull((x, y), 160, -30)
+    assert differences(chained(live, "blending-again")["goals"]["Target"], moved["goals"]["Target"], 0.01)
+    live.tap("Escape")
+    live.release()
+    assert not live.inside.running()
+    assert not differences(chained(live, "cancelled"), moved, SEEN)
+    live.key("ctrl+z")
+    live.key("ctrl+shift+z")
+    assert not differences(chained(live, "cancelled-redone"), moved, SEEN)
+    live.inside.hide_assets()

@@ -28,7 +28,6 @@ def moved(window: Window, before: dict[str, list[float]], name: str) -> list[boo
 
 def test_a_target_is_dragged_by_its_ring(arm: Window) -> None:
     before = arm.state("before")
-    arm.rest()
     arm.pull(arm.inside.place_of("Target"), -60, -50)
     assert MACRO in arm.inside.running()
     assert arm.is_reached(), "the tip follows while the mouse moves"
@@ -43,7 +42,6 @@ def test_a_target_is_dragged_by_its_ring(arm: Window) -> None:
 
 def test_a_drag_of_a_pole_by_its_ring_is_cancelled(arm: Window) -> None:
     before = arm.state("before")
-    arm.rest()
     arm.pull(arm.inside.place_of("Pole"), -40, 30)
     during = arm.state("during")
     assert during["goals"]["Pole"] != before["goals"]["Pole"]
@@ -53,15 +51,12 @@ def test_a_drag_of_a_pole_by_its_ring_is_cancelled(arm: Window) -> None:
     assert not differences(arm.state("cancelled"), before)
 
 
-def test_dragging_a_ring_makes_its_chain_active(window: Window) -> None:
-    window.open_sample("spider", "tibia.L.1")
-    window.rest()
-    before = window.state("before")
+def test_dragging_a_ring_makes_its_chain_active(spider: Window) -> None:
+    before = spider.state("before")
     name = before["chains"]["tibia.L.3"]["target"]
-    window.pull(window.inside.place_of(name), -25, -25)
-    window.release()
-    assert window.inside.active_bone() == "tibia.L.3"
-    after = window.state("after")
+    spider.drag(spider.inside.place_of(name), -25, -25)
+    assert spider.inside.active_bone() == "tibia.L.3"
+    after = spider.state("after")
     assert [goal for goal, place in after["goals"].items() if place != before["goals"][goal]] == [name]
 
 
@@ -78,19 +73,15 @@ def test_rings_of_every_armature_in_pose_mode_can_be_dragged(arm: Window) -> Non
 
 def test_arrows_of_the_tool_move_along_an_axis(tool: Window) -> None:
     before = tool.state("before")["goals"]
-    tool.rest()
     x, y = tool.inside.place_of("Target")
-    tool.pull((x, y - 45), -60, -50)
-    tool.release()
+    tool.drag((x, y - 45), -60, -50)
     assert moved(tool, before, "Target") == [False, False, True]
     assert tool.is_reached()
 
 
 def test_arrows_are_gone_once_another_tool_is_active(tool: Window) -> None:
-    tool.rest()
     tool.inside.open_file(str(SAMPLES / "two_bone_arm.blend"), "POSE", True)
     assert tool.inside.active_tool() != "ik_addon.goals", "the file brings its own tool"
-    tool.rest()
     before = tool.state("before")["goals"]
     x, y = tool.inside.place_of("Target")
     tool.pull((x, y - 45), -60, -50)
@@ -123,7 +114,6 @@ def turned(window: Window, before: list[float]) -> list[float]:
 def pull_dial(window: Window, name: str = HAND) -> tuple[Any, list[float]]:
     """Drag the dial of a target that faces the view; return the state and the target's rotation before."""
     before, rotation = window.state("before"), window.inside.goal_rotation(name)
-    window.rest()
     x, y = window.inside.place_of(name)
     window.pull((x + DIAL, y + DIAL), -2 * DIAL, 0)
     return before, rotation
@@ -132,7 +122,6 @@ def pull_dial(window: Window, name: str = HAND) -> tuple[Any, list[float]]:
 def test_a_dial_of_the_tool_rotates_the_target_and_the_hand(turning: Window) -> None:
     before, rotation = pull_dial(turning)
     assert "IK_ADDON_OT_goal_turn" in turning.inside.running()
-    turning.shot("turning")
     during = turning.inside.pose()["hand.L"]
     turning.release()
     after = turning.state("after")
@@ -148,10 +137,9 @@ def test_a_dial_of_the_tool_rotates_the_target_and_the_hand(turning: Window) -> 
 
 def test_a_dial_takes_typed_angles_and_axes_and_can_be_cancelled(turning: Window) -> None:
     before, rotation = pull_dial(turning)
-    turning.session.key("z", "3", "0")
-    turning.rest()
+    turning.tap("z", "3", "0")
     assert turned(turning, rotation) == pytest.approx([0.0, 0.0, 30.0], abs=1e-3)
-    turning.session.key("Escape")
+    turning.tap("Escape")
     turning.release()
     assert not differences(turning.state("cancelled"), before)
     assert turning.inside.goal_rotation(HAND) == rotation
@@ -167,7 +155,6 @@ def test_only_chains_that_take_an_orientation_have_dials(tool: Window) -> None:
 
 def test_keys_work_while_a_ring_is_dragged(arm: Window) -> None:
     before = arm.state("before")["goals"]
-    arm.rest()
     arm.pull(arm.inside.place_of("Target"), -60, -50)
     arm.tap("x")
     arm.release()
@@ -176,7 +163,6 @@ def test_keys_work_while_a_ring_is_dragged(arm: Window) -> None:
 
 def test_bones_can_be_selected_beside_the_rings(tool: Window) -> None:
     tool.inside.activate("forearm")
-    tool.rest()
     before = tool.state("before")
     tool.click_at(*tool.inside.place_of_bone("upper_arm"))
     assert tool.inside.active_bone() == "upper_arm"

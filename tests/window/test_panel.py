@@ -1,4 +1,4 @@
-"""A new user's first steps in the panel, each undone and redone."""
+"""A new user's first steps in the panel and the context menu, each undone and redone."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ NEARLY = 6
 
 def beside_list(window: Window) -> int:
     """X of the buttons beside the list of chains, in pixels."""
-    sidebar = window.session.call("result = rects()['UI']")
-    return int(sidebar["x"] + sidebar["w"] - 46)
+    sidebar = window.rect("UI")
+    return sidebar["x"] + sidebar["w"] - 46
 
 
 def test_a_chain_is_made_and_used_from_the_panel_alone(window: Window) -> None:
@@ -64,21 +64,17 @@ def test_a_chain_is_made_and_used_from_the_panel_alone(window: Window) -> None:
     window.assert_undone(restored, bare)
 
 
-def test_alt_changes_a_setting_of_all_selected_chains(window: Window) -> None:
-    window.open_sample("spider", "tibia.L.1")
-    window.rest()
-    left = window.session.call("result = rects()['UI']")["x"]
-    window.session.x("keydown", "shift")
-    for tip in ("tibia.L.3", "tibia.L.2"):
-        window.click_at(*window.find(f'chain_select(tip="{tip}")', x=left + 65))
-    window.session.x("keyup", "shift")
-    before = window.state("before")["chains"]
-    _x, y = window.find("ik_addon.switch_ik_fk", step=6)
-    window.move(left + 49, y - 32)  # the checkbox in the header of Active Chain
-    window.session.x("keydown", "alt")
-    window.click()
-    window.session.x("keyup", "alt")
-    after = window.state("after")["chains"]
+def test_alt_changes_a_setting_of_all_selected_chains(spider: Window) -> None:
+    left = spider.rect("UI")["x"]
+    with spider.holding("shift"):
+        for tip in ("tibia.L.3", "tibia.L.2"):
+            spider.click_at(*spider.find(f'chain_select(tip="{tip}")', x=left + 65))
+    before = spider.state("before")["chains"]
+    _x, y = spider.find("ik_addon.switch_ik_fk", step=6)
+    spider.move(left + 49, y - 32)  # the checkbox in the header of Active Chain
+    with spider.holding("alt"):
+        spider.click()
+    after = spider.state("after")["chains"]
     changed = {tip for tip in after if after[tip]["enabled"] != before[tip]["enabled"]}
     assert changed == {"tibia.L.1", "tibia.L.2", "tibia.L.3"}
 
@@ -101,23 +97,19 @@ def test_nothing_moves_under_the_mouse(window: Window) -> None:
         assert stays("ik_addon.switch_ik_fk", *switch), name
 
 
-def test_a_row_of_the_list_selects_its_chain(window: Window) -> None:
-    window.open_sample("spider", "tibia.L.1")
-    window.rest()
-    left = window.session.call("result = rects()['UI']")["x"]
-    x, y = window.find('chain_select(tip="tibia.L.3")', x=left + 80)
-    window.click_at(x, y)
-    assert window.inside.active_bone() == "tibia.L.3"
-    x, y = window.find('chain_select(tip="tibia.L.2")', x=left + 80)
-    window.click_at(left + 150, y)  # to the right of the name
-    assert window.inside.active_bone() == "tibia.L.2"
+def test_a_row_of_the_list_selects_its_chain(spider: Window) -> None:
+    left = spider.rect("UI")["x"]
+    for tip, x in (("tibia.L.3", 80), ("tibia.L.2", 150)):  # on its name, and to the right of it
+        _x, y = spider.find(f'chain_select(tip="{tip}")', x=left + 80)
+        spider.click_at(left + x, y)
+        assert spider.inside.active_bone() == tip
 
 
 def test_the_ik_fk_switch_of_a_chain_keeps_the_pose(arm: Window) -> None:
     arm.inside.go_to(20)
     arm.inside.set_live(True)  # an undo step to return to
     before, pose = arm.state("before"), arm.inside.pose()
-    sidebar = arm.session.call("result = rects()['UI']")
+    sidebar = arm.rect("UI")
     fk, ik = (sidebar["x"] + share * sidebar["w"] // 8 for share in (2, 5))
     arm.click_at(*arm.find("ik_addon.switch_ik_fk", x=fk))
     assert not differences(arm.inside.pose(), pose, 1e-4)
@@ -131,3 +123,37 @@ def test_the_ik_fk_switch_of_a_chain_keeps_the_pose(arm: Window) -> None:
     arm.click_at(*arm.find("ik_addon.switch_ik_fk", x=ik))
     assert not differences(arm.inside.pose(), pose, 1e-4)
     assert arm.state("ik")["chains"]["forearm"]["influence"] == 1.0
+
+
+def test_a_character_is_set_up_from_the_panel(window: Window) -> None:
+    window.open_metarig()
+    bare = window.state("bare")
+    window.press("ik_addon.character_setup")
+    made = window.state("made")
+    assert sorted(made["chains"]) == ["forearm.L", "forearm.R", "shin.L", "shin.R", "spine.003", "spine.006"]
+    assert made["live"]
+    moved = {bone: made["channels"][bone] for bone in bare["channels"]}
+    assert not differences(moved, bare["channels"], ROUNDED), "nothing moves"
+    assert window.is_reached()
+
+    window.assert_undone(bare, made)
+
+    window.inside.select_goal("shin.L")
+    window.move(*window.middle())
+    window.tap("g")
+    window.sweep(30, -70)
+    window.click()
+    moved = window.state("moved")
+    target = made["chains"]["shin.L"]["target"]
+    assert moved["goals"][target][2] > made["goals"][target][2] + 0.05
+    assert window.is_reached()
+    others = {name: place for name, place in moved["goals"].items() if name != target}
+    assert not differences(others, {name: made["goals"][name] for name in others}, ROUNDED)
+
+
+def test_the_context_menu_of_a_bone_has_the_commands_of_its_chain(arm: Window) -> None:
+    before = arm.state("before")
+    arm.move(*arm.inside.place_of_bone("upper_arm"))
+    arm.click(3)
+    arm.tap("Escape")
+    assert not differences(arm.state("closed"), before)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -51,11 +52,9 @@ def test_dragging_a_hand_keeps_the_feet_in_place(human: Window) -> None:
     before, state = heads(human), human.state("before")
     human.pull(human.inside.place_of_bone("forearm.L"), 60, -90)
     assert MACRO in human.inside.running()
-    human.shot("during")
     human.release()
     assert MACRO not in human.inside.running()
     after = heads(human)
-    human.shot("after")
     assert human.inside.active_bone() == "forearm.L"
     assert after["hand.L"][2] - before["hand.L"][2] > 0.1, "up, as the mouse went"
     for foot in ("foot.L", "foot.R"):
@@ -78,8 +77,7 @@ def test_at_the_end_of_a_chain_the_hand_or_foot_is_in_hand(human: Window) -> Non
     human.press("ik_addon.character_setup")
     for bone, end in (("shin.L", "foot.L"), ("forearm.R", "hand.R")):
         for share in (0.96, 1.0):
-            human.pull(human.inside.place_of_bone(bone, share), 12, -20)
-            human.release()
+            human.drag(human.inside.place_of_bone(bone, share), 12, -20)
             assert human.inside.active_bone() == end, (bone, share)
             human.key("ctrl+z")
 
@@ -87,10 +85,8 @@ def test_at_the_end_of_a_chain_the_hand_or_foot_is_in_hand(human: Window) -> Non
 def test_a_pole_is_dragged_alone(human: Window) -> None:
     human.press("ik_addon.character_setup")
     before = heads(human)
-    human.pull(human.inside.place_of_bone("IK Pole forearm.L", 0.0), 30, -40)
-    human.release()
+    human.drag(human.inside.place_of_bone("IK Pole forearm.L", 0.0), 30, -40)
     after = heads(human)
-    human.shot("after")
     assert human.inside.active_bone() == "IK Pole forearm.L"
     assert far(after["IK Pole forearm.L"], before["IK Pole forearm.L"]) > 0.1
     assert far(after["forearm.L"], before["forearm.L"]) > 1e-3, "the elbow turns to its pole"
@@ -103,7 +99,6 @@ def test_copying_controls_that_are_empties_says_what_is_left_out(human: Window) 
     human.press("ik_addon.select_controls")
     human.printed()
     human.key("ctrl+c")
-    human.shot("copied")
     assert "Left out 10 controls" in human.printed()
     human.key("a")
     human.key("ctrl+c")
@@ -114,7 +109,6 @@ def test_the_status_bar_tells_of_the_wheel_during_a_drag(human: Window) -> None:
     usual = human.inside.status_bar()
     human.pull(human.inside.place_of_bone("forearm.L"), 60, -90)
     assert human.inside.status_bar().endswith("ui.operators.body")
-    human.shot("dragging")
     human.release()
     human.move(*human.middle())
     assert human.inside.status_bar() == usual
@@ -138,24 +132,23 @@ def test_p_pins_the_selected_bone_which_then_stays_in_place(human: Window) -> No
     assert human.inside.active_bone() == "forearm.R"
     human.tap("p")
     before = heads(human)
-    human.pull(human.inside.place_of_bone("forearm.L"), 50, -50)
-    human.release()
+    human.drag(human.inside.place_of_bone("forearm.L"), 50, -50)
     after = heads(human)
     assert far(after["forearm.R"], before["forearm.R"]) < 1e-3
     assert far(after["hand.L"], before["hand.L"]) > 0.05
 
 
 def test_the_joint_under_the_mouse_is_highlighted(human: Window) -> None:
-    place = human.inside.place_of_bone("forearm.L")
-    human.session.move(place[0] + 120, place[1] - 80, settle=0.3)
-    human.rest()
-    without = pixels(human.shot("beside"))
-    human.session.move(*place, settle=0.3)
-    human.rest()
-    assert changed(pixels(human.shot("over")), without) > 50
-    human.session.move(place[0] + 120, place[1] - 80, settle=0.3)
-    human.rest()
-    assert changed(pixels(human.shot("beside-again")), without) < 20
+    x, y = human.inside.place_of_bone("forearm.L")
+
+    def seen(at_x: int, at_y: int, name: str) -> Any:
+        human.session.move(at_x, at_y, settle=0.3)
+        human.rest()
+        return pixels(human.shot(name))
+
+    without = seen(x + 120, y - 80, "beside")
+    assert changed(seen(x, y, "over"), without) > 50
+    assert changed(seen(x + 120, y - 80, "beside-again"), without) < 20
 
 
 def test_the_wheel_sets_how_much_of_the_body_follows(human: Window) -> None:
@@ -163,7 +156,6 @@ def test_the_wheel_sets_how_much_of_the_body_follows(human: Window) -> None:
     assert "spine" in human.inside.turned_bones()
     wheel(human, WHEEL_UP, 8)
     few = human.inside.turned_bones()
-    human.shot("few")
     assert few in (["forearm.L"], ["upper_arm.L"])
     wheel(human, WHEEL_DOWN, 1)
     assert set(human.inside.turned_bones()) > set(few)
@@ -179,8 +171,7 @@ def test_the_wheel_sets_how_much_of_the_body_follows(human: Window) -> None:
 
 def test_the_wheel_zooms_beside_a_drag(human: Window) -> None:
     before = human.inside.place_of_bone("hand.R")
-    human.pull(human.inside.place_of_bone("forearm.L"), 25, -45)
-    human.release()
+    human.drag(human.inside.place_of_bone("forearm.L"), 25, -45)
     human.session.move(*human.middle())
     wheel(human, WHEEL_UP, 2)
     assert human.inside.tool_setting(GRAB, "length") == 0
@@ -192,10 +183,7 @@ def test_r_rotates_the_dragged_bone_in_place(human: Window) -> None:
     human.pull((place[0], place[1] - 2), 40, -60)
     bone = human.inside.active_bone()
     before, turns = heads(human), human.inside.turns()
-    human.session.key("r", "y", "4", "0")
-    human.rest()
-    human.shot("turned")
-    human.session.key("Return")
+    human.tap("r", "y", "4", "0", "Return")
     human.release()
     after = heads(human)
     assert far(after[bone], before[bone]) < 2e-3
@@ -206,18 +194,14 @@ def test_r_rotates_the_dragged_bone_in_place(human: Window) -> None:
 
 def test_the_tool_can_move_the_chain_alone(human: Window) -> None:
     human.inside.tool_setting(GRAB, "without_pins", "CHAIN")
-    human.shot("header")
-    human.pull(human.inside.place_of_bone("forearm.L"), 25, -45)
-    human.release()
+    human.drag(human.inside.place_of_bone("forearm.L"), 25, -45)
     assert set(human.inside.turned_bones()) <= {"upper_arm.L", "forearm.L"}
     assert human.inside.turned_bones()
 
 
 def test_the_other_side_follows_with_x_axis_mirror(human: Window) -> None:
     human.inside.mirror_x(True)
-    human.pull(human.inside.place_of_bone("forearm.L"), 25, -45)
-    human.release()
-    human.shot("after")
+    human.drag(human.inside.place_of_bone("forearm.L"), 25, -45)
     after = heads(human)
     assert far(after["hand.R"], [-after["hand.L"][0], *after["hand.L"][1:]]) < 1e-3
 
@@ -231,10 +215,8 @@ def test_the_panel_pins_lists_shows_and_releases_feet(human: Window) -> None:
     assert human.inside.pins() == {"foot.L": ["LOCATION", "ROTATION"], "foot.R": ["LOCATION", "ROTATION"]}
     human.session.move(*human.middle(), settle=0.3)
     human.rest()
-    human.shot("pinned")
     assert changed(pixels(human.shot("with", crop=view)), without) > 50
     human.click_at(*human.find_right("ik_addon.pin_release(bone="))
     assert set(human.inside.pins()) == {"foot.R"}, "the first of the list"
-    human.shot("released")
     human.key("ctrl+z")
     assert set(human.inside.pins()) == {"foot.L", "foot.R"}

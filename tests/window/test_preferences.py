@@ -1,4 +1,4 @@
-"""The preferences as users see and use them."""
+"""The preferences as users see and use them, and the extension in other languages."""
 
 from __future__ import annotations
 
@@ -20,10 +20,8 @@ def fresh(window: Window) -> Iterator[Window]:
 def test_the_preferences_show_all_shortcuts(fresh: Window) -> None:
     fresh.inside.show_preferences()
     fresh.rest()
-    fresh.shot("theme")
     fresh.inside.prefer({"use_theme": False})
     fresh.rest()
-    fresh.shot("colors")
     assert fresh.inside.keys_shown() == [
         "wm.call_menu_pie",
         "ik_addon.grab",
@@ -42,7 +40,6 @@ def test_a_removed_shortcut_can_be_restored(fresh: Window) -> None:
     assert not fresh.inside.has_all_keys()
     fresh.inside.show_preferences()
     fresh.rest()
-    fresh.shot("removed")
     fresh.inside.restore_keys()
     fresh.rest()
     assert fresh.inside.has_all_keys()
@@ -71,6 +68,53 @@ def test_a_shortcut_assigned_by_the_user_works(fresh: Window) -> None:
     before = fresh.state("before")
     fresh.key("F6")
     fresh.sweep(-40, -60)
-    fresh.shot("dragging")
     fresh.click()
     assert fresh.state("dragged")["goals"] != before["goals"]
+
+
+# ---- other languages
+
+
+@pytest.fixture
+def german(window: Window) -> Iterator[Window]:
+    """The window with a metarig, in German."""
+    window.open_metarig()
+    if not window.inside.speak("de"):
+        pytest.skip("this Blender knows English alone")
+    window.rest()
+    yield window
+    window.inside.speak("en_US")
+
+
+def test_buttons_messages_and_reports_are_german(german: Window) -> None:
+    german.press("ik_addon.chain_add")
+    assert german.inside.label("ik_addon.chain_add") == "Kette hinzufügen"
+    assert german.inside.label("ik_addon.bake") == "IK backen"
+    too_far = german.inside.said("Too far by {error} of its length", {"error": "12%"})
+    assert too_far == "Um 12% ihrer Länge zu weit"
+    german.inside.move_goal("forearm.L", [0.0, -2.0, 0.0])
+    german.rest()
+    german.inside.show_preferences()
+    german.rest()
+    german.inside.reset_preferences()
+
+
+def test_words_that_blender_translates_in_another_sense(german: Window) -> None:
+    assert [german.inside.said(word, {}) for word in ("Bend", "Straighten")] == ["Beugen", "Strecken"]
+    names = german.inside.names_of_setting("out_of_reach")
+    assert names == ["Unerreichbar", "Strecken", "Wurzel schieben", "Dehnen"]
+    assert german.inside.names_of_setting("iterations") == ["Iterationen"], "Blender's word is cut off in the sidebar"
+
+
+def test_the_panel_clip_is_no_command_in_french(window: Window) -> None:
+    if not window.inside.speak("fr"):
+        pytest.skip("this Blender knows English alone")
+    assert window.inside.title("clip", "VIEW3D_PT_ik_addon_clip") == "Motion Clip"
+    window.inside.speak("en_US")
+
+
+def test_an_incomplete_translation_falls_back_to_english(german: Window) -> None:
+    german.inside.speak("fr")
+    german.rest()
+    assert german.inside.label("ik_addon.chain_add") == "Ajouter une chaîne"
+    assert german.inside.said("Nothing was solved", {}) == "Nothing was solved"

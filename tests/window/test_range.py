@@ -24,10 +24,8 @@ def moved(before: dict[str, list[list[float]]], after: dict[str, list[list[float
 
 
 def shift_wheel(window: Window, button: int, times: int) -> None:
-    window.session.x("keydown", "shift")
-    wheel(window, button, times)
-    window.session.x("keyup", "shift")
-    window.rest()
+    with window.holding("shift"):
+        wheel(window, button, times)
 
 
 def assert_keys_undone(window: Window, before: Any, after: Any) -> None:
@@ -55,7 +53,6 @@ def test_a_dragged_target_takes_its_keys_along(clip: Window) -> None:
     assert not differences(clip.state("cancelled"), state)
     clip.grab(DRAG, -60, -50)
     shift_wheel(clip, WHEEL_DOWN, 3)
-    clip.shot("dragging")
     clip.tap("Return")
     after = clip.inside.keys_of("Target")
     assert moved(before, after) == list(range(NOW - 6, NOW + 7)), "the wheel made it 7"
@@ -104,7 +101,6 @@ def test_a_dragged_body_takes_its_keys_along(human: Window) -> None:
     human.pull(human.inside.place_of_bone("forearm.L"), 60, -90)
     shift_wheel(human, WHEEL_DOWN, 5)
     shift_wheel(human, WHEEL_UP, 1)
-    human.shot("dragging")
     human.release()
     assert human.inside.tool_setting(GRAB, "length") == 0, "Shift and the wheel leave the number of bones alone"
     assert moved(before, human.inside.keys_of()) == list(range(NOW - 3, NOW + 4))
@@ -114,8 +110,7 @@ def test_a_dragged_body_takes_its_keys_along(human: Window) -> None:
     human.tap("Escape")
     human.release()
     assert human.inside.keys_of() == before
-    human.pull(human.inside.place_of_bone("forearm.L"), 60, -90)
-    human.release()
+    human.drag(human.inside.place_of_bone("forearm.L"), 60, -90)
     human.inside.adjust_range(2)
     assert moved(before, human.inside.keys_of()) == list(range(NOW - 1, NOW + 2))
 

@@ -16,6 +16,7 @@ from mathutils import Matrix, Vector
 
 from tests import rigs
 from tests.conftest import Addon
+from tests.faults import Limb
 from tests.reliability.states import activate
 
 OFFSCREEN = pytest.mark.skipif(bpy.app.version < (5, 2, 0), reason="no drawing without a window before 5.2")
@@ -39,6 +40,11 @@ class Seen:
     @property
     def plane(self) -> Any:
         return self.actives[0].plane if self.actives else None
+
+
+@pytest.fixture
+def states(addon: Addon) -> Any:
+    return addon.module("ui.overlay.geometry").State
 
 
 def read(addon: Addon, tip: bpy.types.PoseBone | None = None, **wanted: bool) -> tuple[Any, list[Seen]]:
@@ -79,51 +85,48 @@ def limit(bone: bpy.types.PoseBone, axis: str, low: float, high: float) -> None:
     setattr(bone, f"ik_max_{axis}", math.radians(high))
 
 
-def test_joints_targets_and_states_are_read(addon: Addon, shown: Any) -> None:
-    ob, target = rigs.arm()
-    ob.matrix_world = Matrix.Translation((1, 2, 3)) @ Matrix.Rotation(0.7, 4, "X") @ Matrix.Diagonal((2, 1, -1, 1))
-    target.location = (1.2, 2.4, 3.5)
-    assert seen(addon).chains.states.tolist() == [shown.State.UNKNOWN]
+def test_joints_targets_and_states_are_read(addon: Addon, states: Any, limb: Limb) -> None:
+    limb.ob.matrix_world = Matrix.Translation((1, 2, 3)) @ Matrix.Rotation(0.7, 4, "X") @ Matrix.Diagonal((2, 1, -1, 1))
+    limb.target.location = (1.2, 2.4, 3.5)
+    assert seen(addon).chains.states.tolist() == [states.UNKNOWN]
     bpy.ops.ik_addon.solve()
     rig = seen(addon)
-    assert rig.chains.states.tolist() == [shown.State.REACHED]
-    expected = [rigs.head(ob, "upper"), rigs.head(ob, "lower"), rigs.tail(ob, "lower")]
+    assert rig.chains.states.tolist() == [states.REACHED]
+    expected = [rigs.head(limb.ob, "upper"), rigs.head(limb.ob, "lower"), rigs.tail(limb.ob, "lower")]
     assert np.allclose(rig.chains.joints, expected, atol=1e-5)
-    assert np.allclose(rig.chains.targets, [rigs.position(target)])
+    assert np.allclose(rig.chains.targets, [rigs.position(limb.target)])
     assert np.isnan(rig.chains.poles).all()
-    target.location = (9.0, 9.0, 9.0)
-    assert seen(addon).chains.states.tolist() == [shown.State.UNKNOWN], "nobody has solved for this target yet"
+    limb.target.location = (9.0, 9.0, 9.0)
+    assert seen(addon).chains.states.tolist() == [states.UNKNOWN], "nobody has solved for this target yet"
     bpy.ops.ik_addon.solve()
-    assert seen(addon).chains.states.tolist() == [shown.State.OUT_OF_REACH]
-    ob.pose.bones["lower"].ik_addon.target = None
+    assert seen(addon).chains.states.tolist() == [states.OUT_OF_REACH]
+    limb.chain.target = None
     with pytest.raises(RuntimeError):
         bpy.ops.ik_addon.solve()
-    assert seen(addon).chains.states.tolist() == [shown.State.FAILED]
+    assert seen(addon).chains.states.tolist() == [states.FAILED]
 
 
-def test_limits_and_reach_are_those_of_the_active_chain(addon: Addon) -> None:
-    ob, target = rigs.arm()
-    tip = ob.pose.bones["lower"]
-    limit(tip, "x", 0.0, 90.0)
+def test_limits_and_reach_are_those_of_the_active_chain(addon: Addon, limb: Limb) -> None:
+    limit(limb.lower, "x", 0.0, 90.0)
     rig = seen(addon)
     assert (rig.limits, rig.reach) == ((), None)
-    rig = seen(addon, tip)
+    rig = seen(addon, limb.lower)
     (joint,) = rig.limits
-    assert np.allclose(joint.head, tip.head)
+    assert np.allclose(joint.head, limb.lower.head)
     assert np.degrees(joint.cone[:2]) == pytest.approx((0.0, 90.0))
     assert rig.reach is None, "calm where nothing is missed"
-    rig = seen(addon, tip, is_dragging=True)
+    rig = seen(addon, limb.lower, is_dragging=True)
     center, radius = rig.reach
     assert np.allclose(center, 0.0)
-    assert radius == pytest.approx(rigs.length(ob, "lower", 2))
-    assert seen(addon, tip, is_dragging=True, reach=False).reach is None
-    target.location = (9.0, 9.0, 9.0)
-    assert seen(addon, tip).reach is None, "nobody knows yet that it is missed"
+    assert radius == pytest.approx(rigs.length(limb.ob, "lower", 2))
+    assert seen(addon, limb.lower, is_dragging=True, reach=False).reach is None
+    limb.target.location = (9.0, 9.0, 9.0)
+    assert seen(addon, limb.lower).reach is None, "nobody knows yet that it is missed"
     bpy.ops.ik_addon.solve()
-    assert seen(addon, tip).reach is not None
-    assert seen(addon, tip, reach=False).reach is None
-    tip.ik_addon.use_limits = False
-    assert seen(addon, tip).limits == ()
+    assert seen(addon, limb.lower).reach is not None
+    assert seen(addon, limb.lower, reach=False).reach is None
+    limb.chain.use_limits = False
+    assert seen(addon, limb.lower).limits == ()
 
 
 def test_the_plane_of_a_planar_chain_is_the_one_it_stays_in(addon: Addon) -> None:
@@ -157,7 +160,6 @@ def test_limits_are_measured_from_rest_in_the_posed_parent(addon: Addon) -> None
     limit(tip, "x", 0.0, 90.0)
     upper.rotation_quaternion = (0.8, 0.4, 0.2, 0.4)
     tip.rotation_quaternion = (0.9, 0.3, 0.0, 0.1)
-    bpy.context.view_layer.update()
     (joint,) = seen(addon, tip).limits
     done = rigs.evaluated(ob).pose.bones
     at_rest = done["upper"].matrix @ upper.bone.matrix_local.inverted() @ tip.bone.matrix_local
@@ -165,23 +167,21 @@ def test_limits_are_measured_from_rest_in_the_posed_parent(addon: Addon) -> None
     assert np.allclose(joint.frame, done["lower"].matrix.to_3x3(), atol=1e-5)
 
 
-def test_the_signature_changes_only_with_what_is_shown(addon: Addon) -> None:
-    ob, target = rigs.arm()
-    tip = ob.pose.bones["lower"]
-    limit(tip, "x", -50.0, 50.0)
+def test_the_signature_changes_only_with_what_is_shown(addon: Addon, limb: Limb) -> None:
+    limit(limb.lower, "x", -50.0, 50.0)
     changes: tuple[Callable[[], object], ...] = (
-        lambda: setattr(target, "location", (0.7, 0.5, 1.0)),
-        lambda: setattr(ob.pose.bones["upper"], "rotation_quaternion", (0.9, 0.1, 0.0, 0.0)),
-        lambda: setattr(ob, "location", (0.0, 0.0, 1.0)),
-        lambda: setattr(tip, "ik_max_x", 0.3),
+        lambda: setattr(limb.target, "location", (0.7, 0.5, 1.0)),
+        lambda: setattr(limb.upper, "rotation_quaternion", (0.9, 0.1, 0.0, 0.0)),
+        lambda: setattr(limb.ob, "location", (0.0, 0.0, 1.0)),
+        lambda: setattr(limb.lower, "ik_max_x", 0.3),
         bpy.ops.ik_addon.solve,
-        lambda: setattr(tip.ik_addon, "chain_length", 1),
+        lambda: setattr(limb.chain, "chain_length", 1),
     )
-    seen = [read(addon, tip)[0]]
-    assert read(addon, tip)[0] == seen[0]
+    seen = [read(addon, limb.lower)[0]]
+    assert read(addon, limb.lower)[0] == seen[0]
     for change in changes:
         change()
-        seen.append(read(addon, tip)[0])
+        seen.append(read(addon, limb.lower)[0])
     assert len(set(seen)) == len(seen)
 
 
@@ -205,27 +205,24 @@ def test_the_cache_is_dropped_when_chains_change(addon: Addon) -> None:
     assert seen(addon).chains.ends.tolist() == [1, 3]
 
 
-def test_only_the_active_chain_has_a_line_to_its_pole(addon: Addon) -> None:
-    ob, _target = rigs.arm()
-    tip = ob.pose.bones["lower"]
-    tip.ik_addon.pole = rigs.empty("Pole", (1.0, 2.0, 3.0))
+def test_only_the_active_chain_has_a_line_to_its_pole(addon: Addon, limb: Limb) -> None:
+    limb.chain.pole = rigs.empty("Pole", (1.0, 2.0, 3.0))
     assert np.isnan(seen(addon).chains.poles).all()
-    assert np.allclose(seen(addon, tip).chains.poles, [(1.0, 2.0, 3.0)])
-    assert seen(addon, tip).chains.active.tolist() == [True]
+    assert np.allclose(seen(addon, limb.lower).chains.poles, [(1.0, 2.0, 3.0)])
+    assert seen(addon, limb.lower).chains.active.tolist() == [True]
     assert seen(addon).chains.active.tolist() == [False]
 
 
-def test_the_chain_of_the_active_target_or_target_bone_is_active(addon: Addon) -> None:
-    ob, target = rigs.arm()
+def test_the_chain_of_the_active_target_or_target_bone_is_active(addon: Addon, limb: Limb) -> None:
     bpy.context.view_layer.objects.active = rigs.empty("Other")
     assert seen(addon).actives == ()
-    bpy.context.view_layer.objects.active = target
+    bpy.context.view_layer.objects.active = limb.target
     assert len(seen(addon).actives) == 1
-    rigs.add_bones(ob, [(0.5, 0.5, 0.5), (0.5, 0.5, 0.8)], ["control"])
-    chain = ob.pose.bones["lower"].ik_addon
-    assert seen(addon, ob.pose.bones["control"]).actives == ()
-    chain.target, chain.target_bone = ob, "control"
-    assert len(seen(addon, ob.pose.bones["control"]).actives) == 1
+    rigs.add_bones(limb.ob, [(0.5, 0.5, 0.5), (0.5, 0.5, 0.8)], ["control"])
+    chain = limb.chain
+    assert seen(addon, limb.ob.pose.bones["control"]).actives == ()
+    chain.target, chain.target_bone = limb.ob, "control"
+    assert len(seen(addon, limb.ob.pose.bones["control"]).actives) == 1
 
 
 def test_the_arrow_shows_the_bend_side(addon: Addon) -> None:
@@ -236,7 +233,6 @@ def test_the_arrow_shows_the_bend_side(addon: Addon) -> None:
     target = tip.ik_addon.target
     for place in ((0.4, 0.5, 0.6), (-0.5, 0.3, 0.9)):
         target.location = place
-        bpy.context.view_layer.update()
         bend = seen(addon, tip).actives[0].bend
         root, elbow, end = rigs.head(ob, "upper"), rigs.head(ob, "lower"), rigs.tail(ob, "lower")
         line = (end - root) / np.linalg.norm(end - root)
@@ -248,42 +244,37 @@ def test_the_arrow_shows_the_bend_side(addon: Addon) -> None:
 
 
 @pytest.mark.parametrize(("mode", "selected"), [("POSE", True), ("POSE", False), ("OBJECT", True)])
-def test_there_is_no_cone_where_blender_draws_arcs(addon: Addon, mode: Any, selected: bool) -> None:
-    ob, _target = rigs.arm()
-    tip = ob.pose.bones["lower"]
-    limit(tip, "x", 0.0, 90.0)
+def test_there_is_no_cone_where_blender_draws_arcs(addon: Addon, mode: Any, selected: bool, limb: Limb) -> None:
+    limit(limb.lower, "x", 0.0, 90.0)
     bpy.ops.object.mode_set(mode=mode)
-    holder: Any = tip if hasattr(tip, "select") else tip.bone
+    holder: Any = limb.lower if hasattr(limb.lower, "select") else limb.lower.bone
     holder.select = selected
     has_arc = addon.module("ui.overlay.read").has_arc
-    assert has_arc(tip) == (mode == "POSE" and selected)
-    tip.use_ik_limit_x, tip.use_ik_limit_y, tip.ik_max_y = False, True, 0.5
-    assert not has_arc(tip), "Blender draws none for twists"
-    tip.use_ik_limit_x = True
-    assert seen(addon, tip).limits[0].has_arc == has_arc(tip)
+    assert has_arc(limb.lower) == (mode == "POSE" and selected)
+    limb.lower.use_ik_limit_x, limb.lower.use_ik_limit_y, limb.lower.ik_max_y = False, True, 0.5
+    assert not has_arc(limb.lower), "Blender draws none for twists"
+    limb.lower.use_ik_limit_x = True
+    assert seen(addon, limb.lower).limits[0].has_arc == has_arc(limb.lower)
 
 
-def test_hidden_and_disabled_chains_and_those_in_edit_mode_are_not_shown(addon: Addon) -> None:
-    ob, _target = rigs.arm()
+def test_hidden_and_disabled_chains_and_those_in_edit_mode_are_not_shown(addon: Addon, limb: Limb) -> None:
     assert len(read(addon)[1]) == 1
-    ob.pose.bones["lower"].ik_addon.enabled = False
+    limb.chain.enabled = False
     assert read(addon)[1] == []
-    ob.pose.bones["lower"].ik_addon.enabled = True
-    ob.hide_set(True)
+    limb.chain.enabled = True
+    limb.ob.hide_set(True)
     assert read(addon)[1] == []
-    ob.hide_set(False)
+    limb.ob.hide_set(False)
     bpy.ops.object.mode_set(mode="EDIT")
     assert read(addon)[1] == []
 
 
-def test_a_broken_limit_is_left_out(addon: Addon) -> None:
-    ob, _target = rigs.arm()
-    tip = ob.pose.bones["lower"]
-    limit(tip, "x", 0.0, math.inf)
-    assert len(read(addon, tip)[1]) == 1
+def test_a_broken_limit_is_left_out(addon: Addon, limb: Limb) -> None:
+    limit(limb.lower, "x", 0.0, math.inf)
+    assert len(read(addon, limb.lower)[1]) == 1
 
 
-def test_several_armatures_are_drawn_as_one(addon: Addon, shown: Any) -> None:
+def test_several_armatures_are_drawn_as_one(addon: Addon, states: Any) -> None:
     first, target = rigs.arm()
     second, other = rigs.arm()
     rigs.add_bones(second, [(2, 0, 0), (2, 0, 1), (2, 0, 2), (2, 0, 3)], ["x", "y", "z"])
@@ -303,7 +294,7 @@ def test_several_armatures_are_drawn_as_one(addon: Addon, shown: Any) -> None:
     assert np.allclose(found.chains.joints, expected, atol=1e-5)
     assert found.chains.ends.tolist() == [2, 5, 9]
     assert np.allclose(found.chains.targets, [rigs.position(target), rigs.position(other), rigs.position(target)])
-    assert found.chains.states.tolist()[:2] == [shown.State.REACHED, shown.State.HELD]
+    assert found.chains.states.tolist()[:2] == [states.REACHED, states.HELD]
     assert np.flatnonzero(found.chains.at_limit).tolist() == [4]
     (active,) = found.actives
     assert np.allclose(active.world, second.matrix_world)
@@ -312,12 +303,10 @@ def test_several_armatures_are_drawn_as_one(addon: Addon, shown: Any) -> None:
     assert seen(addon).chains.ends.tolist() == [2]
 
 
-def test_a_pose_that_is_not_a_number_is_not_drawn(addon: Addon) -> None:
-    ob, _target = rigs.arm()
-    tip = ob.pose.bones["lower"]
-    limit(tip, "x", -50.0, 50.0)
-    ob.pose.bones["upper"].location.x = math.nan
-    rig = seen(addon, tip)
+def test_a_pose_that_is_not_a_number_is_not_drawn(addon: Addon, limb: Limb) -> None:
+    limit(limb.lower, "x", -50.0, 50.0)
+    limb.upper.location.x = math.nan
+    rig = seen(addon, limb.lower)
     found = drawn(addon, rig)
     assert len(found.segments.points) == len(found.faces.points) == 0
 
@@ -339,14 +328,13 @@ def test_an_error_is_reported_once_and_ends_when_switched_on_again(
 
 @pytest.mark.parametrize("bone", ["upper", "lower"])
 def test_renaming_any_bone_of_a_chain_leaves_it_shown(
-    addon: Addon, caplog: pytest.LogCaptureFixture, bone: str
+    addon: Addon, caplog: pytest.LogCaptureFixture, bone: str, limb: Limb
 ) -> None:
-    ob, _ = rigs.arm()
-    before = read(addon, ob.pose.bones[-1], is_dragging=True)[0]
-    ob.data.bones[bone].name = "renamed"
+    before = read(addon, limb.ob.pose.bones[-1], is_dragging=True)[0]
+    limb.ob.data.bones[bone].name = "renamed"
     with viewport():
-        assert read(addon, ob.pose.bones[-1], is_dragging=True)[0] == before
-        assert len(read(addon, ob.pose.bones[-1])[1]) == 1
+        assert read(addon, limb.ob.pose.bones[-1], is_dragging=True)[0] == before
+        assert len(read(addon, limb.ob.pose.bones[-1])[1]) == 1
     assert caplog.text == ""
 
 
@@ -416,9 +404,8 @@ def test_a_chain_is_drawn_in_its_color(addon: Addon) -> None:
             # Seen from the side: Y to the right, Z up.
             gpu.matrix.load_matrix(Matrix(((0, 1, 0, 0), (0, 0, 1, 0), (1, 0, 0, 0), (0, 0, 0, 1))))
             gpu.matrix.load_projection_matrix(Matrix.Diagonal((0.5, 0.5, 0.1, 1.0)))
-            draw.draw(
-                draw.batches(drawn(addon, rig)), [], colors, addon.module("ui.overlay.colors").Sizes(3.0, 1.5, 7.0)
-            )
+            sizes = addon.module("ui.overlay.colors").Sizes(3.0, 1.5, 7.0)
+            draw.draw(draw.batches(drawn(addon, rig)), [], colors, sizes)
         pixels = np.array(gpu.state.active_framebuffer_get().read_color(0, 0, 128, 128, 4, 0, "FLOAT").to_list())
     picture.free()
     for joint in rig.chains.joints:
@@ -431,23 +418,75 @@ def test_a_chain_is_drawn_in_its_color(addon: Addon) -> None:
     assert gpu.state.blend_get() == "NONE"
 
 
-def test_the_hand_at_the_end_of_a_chain_is_drawn(addon: Addon, shown: Any) -> None:
-    ob, target = rigs.arm()
-    rigs.add_bones(ob, [(0.05, 0.0, 2.1), (0.05, 0.0, 2.3)], ["hand"], parent="lower")
+def test_the_hand_at_the_end_of_a_chain_is_drawn(addon: Addon, states: Any, limb: Limb) -> None:
+    rigs.add_bones(limb.ob, [(0.05, 0.0, 2.1), (0.05, 0.0, 2.3)], ["hand"], parent="lower")
     bpy.context.view_layer.update()
-    lower, hand = ob.pose.bones["lower"], ob.pose.bones["hand"]
+    lower, hand = limb.lower, limb.ob.pose.bones["hand"]
     assert seen(addon, lower).actives[0].end is None
-    lower.ik_addon.target, lower.ik_addon.end_bone = target, "hand"
+    lower.ik_addon.target, lower.ik_addon.end_bone = limb.target, "hand"
     assert np.allclose(seen(addon, lower).actives[0].end, [hand.head, hand.tail], atol=1e-6), "also if it does not turn"
     lower.ik_addon.use_end_rotation = True
     for axis in "xz":
         limit(hand, axis, -20.0, 20.0)
-    target.rotation_euler = (2.0, 0.0, 0.0)
-    rigs.go_live(ob)
+    limb.target.rotation_euler = (2.0, 0.0, 0.0)
+    rigs.go_live(limb.ob)
     rig = seen(addon, hand)
-    assert rig.chains.states.tolist() == [shown.State.REACHED]
-    assert np.allclose(rig.chains.joints[-1], rigs.head(ob, "hand"), atol=1e-6)
-    assert np.allclose(rig.actives[0].end, [rigs.head(ob, "hand"), rigs.tail(ob, "hand")], atol=1e-6)
+    assert rig.chains.states.tolist() == [states.REACHED]
+    assert np.allclose(rig.chains.joints[-1], rigs.head(limb.ob, "hand"), atol=1e-6)
+    assert np.allclose(rig.actives[0].end, [rigs.head(limb.ob, "hand"), rigs.tail(limb.ob, "hand")], atol=1e-6)
     assert rig.chains.at_limit.tolist() == [False, False, True]
     assert [joint.at_limit for joint in rig.limits] == [True]
     assert drawn(addon, rig) is not None
+
+
+# ---- what a drag over a range shows of other frames
+
+NOW, REACH = 20, 6
+
+
+@pytest.fixture
+def arm() -> tuple[bpy.types.Object, bpy.types.Object]:
+    """Return an armature with a live arm whose target moves, with a key on every second frame."""
+    ob, target = rigs.arm()
+    places = {i: (0.3 * np.sin(i / 9.0), 0.4, 1.0 + 0.2 * np.cos(i / 7.0)) for i in range(1, 41, 2)}
+    rigs.key(target, "location", places)
+    rigs.go_live(ob)
+    bpy.context.scene.frame_set(NOW)
+    return ob, target
+
+
+def begin(addon: Addon, ob: bpy.types.Object, frames: int = REACH) -> tuple[Any, Any]:
+    """Return a drag of the target that reaches over frames, and what is shown of these."""
+    reach = addon.module("targets.edit_range").EditRange(frames)
+    drag = addon.module("targets.drag").Drag(bpy.context, ob.pose.bones["lower"], reach=reach)
+    return drag, addon.module("ui.overlay.ghosts").Ghosts.of(bpy.context, drag)
+
+
+def test_ghosts_and_trail_are_where_live_solving_poses_them(addon: Addon, arm: Any) -> None:
+    ob, target = arm
+    _drag, ghosts = begin(addon, ob)
+    assert bpy.context.scene.frame_current == NOW
+    frames = [NOW - 6, NOW - 3, NOW + 3, NOW + 6]
+    ends = rigs.on_frames(frames, lambda: [(rigs.head(ob, bone), rigs.tail(ob, bone)) for bone in ("upper", "lower")])
+    seen = ghosts.bones.reshape(len(frames), -1, 2, 3)
+    names = [bone.name for bone in ob.pose.bones]
+    for frame, lines in zip(frames, seen, strict=True):
+        assert np.allclose(lines[[names.index("upper"), names.index("lower")]], ends[frame], atol=1e-5)
+    path = rigs.on_frames(range(NOW - REACH, NOW + REACH + 1), lambda: rigs.position(target))
+    assert np.allclose(ghosts.trail, list(path.values()), atol=1e-6)
+    assert [NOW - REACH + i for i in np.flatnonzero(ghosts.keyed)] == [14, 15, 17, 19, 20, 21, 23, 25, 26]
+
+
+def test_the_trail_moves_as_the_keys_will(addon: Addon, arm: Any) -> None:
+    ob, target = arm
+    drag, ghosts = begin(addon, ob)
+    offset = Vector((0.1, -0.05, 0.1))
+    drag.move(bpy.context, offset)
+    drag.finish(bpy.context)
+    trail = ghosts.moved(np.array(offset))
+    for frame, place in rigs.on_frames((15, 17, 19, 20, 21, 23, 25), lambda: rigs.position(target)).items():
+        assert np.allclose(place, trail[int(frame) - NOW + REACH], atol=1e-5)
+
+
+def test_nothing_is_shown_without_a_range(addon: Addon, arm: Any) -> None:
+    assert begin(addon, arm[0], 0)[1] is None
