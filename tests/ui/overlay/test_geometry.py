@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import Addon
+from tests.solve.chains import violation
 
 FREE = (-math.inf, math.inf)
 WHITE = (1.0, 1.0, 1.0, 1.0)
@@ -185,11 +186,11 @@ def test_the_shown_cone_is_exactly_what_limits_allow(overlay: Overlay, addon: Ad
         y = np.broadcast_to(np.array([[0.0], [1.0], [0.0]]), edge.shape)
         turns = rotations.between(y, edge, np.broadcast_to(np.array([[1.0], [0.0], [0.0]]), edge.shape))
         swing, twist = cones.swing_twist(turns)
-        assert cones.violation(turns, cone).max() < 1e-6
+        assert violation(turns, cone).max() < 1e-6
         wider = 1.05 * swing
         inside = (wider**2).sum(axis=0) < 0.9
         further = cones.joint_rotation(wider[:, inside], twist[inside])
-        assert (cones.violation(further, cone) > 1e-3).all()
+        assert (violation(further, cone) > 1e-3).all()
 
 
 def test_a_hinge_is_an_arc_and_an_axis_without_limit_is_open_all_around(overlay: Overlay) -> None:
